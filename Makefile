@@ -9,21 +9,21 @@ DAMAGES ?= 10000
 PATRONI ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help up run dev bare test check faults spec bench peers mutants lock artifacts gas invariants clean
+.PHONY: help rooms up run dev bare test check faults spec bench figures peers mutants lock artifacts gas invariants clean
 
 help:  ## show this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
 
-up: run  ## start the whole exchange here: chain, contracts, every service, a seeded market
+up: run  ## start the sandbox: chain, contracts, every API, a first market
 	@$(BIN)/foretell up
 
 test: dev  ## run the tests
 	$(BIN)/pytest -n $(WORKERS) --dist loadgroup
 
-bare: dev  ## start and play a clean copy of this tree where there is only git, make and Python
+bare: dev  ## start a copy of this tree and run its demo with only git, make and Python
 	sh tests/bare.sh
 
-check: dev  ## the whole gate: format, lint, spelling, types, import arrows, coverage
+check: dev  ## run all checks: format, lint, spelling, types, import contracts, tests, coverage
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check
 	$(BIN)/codespell
@@ -35,36 +35,42 @@ check: dev  ## the whole gate: format, lint, spelling, types, import arrows, cov
 	$(BIN)/coverage report
 	$(BIN)/coverage report --include='*/foretell/domain/*' --fail-under=100
 
-faults: dev  ## kill processes and damage files many times: CYCLES=200 DAMAGES=10000; PATRONI= leaves the cluster out
+faults: dev  ## kill processes and damage files: CYCLES=200 DAMAGES=10000; PATRONI= skips the cluster
 	$(if $(PATRONI),sh tests/faults/install_patroni.sh)
 	FORETELL_TEST_CYCLES=$(CYCLES) FORETELL_TEST_DAMAGES=$(DAMAGES) FORETELL_TEST_PATRONI=$(PATRONI) \
 	  $(BIN)/pytest -n 2 --dist loadgroup --durations=20 tests/faults
 
-spec: dev  ## which statement of the interfaces is covered by which test
+spec: dev  ## list the tests of each interface statement
 	$(BIN)/python tests/run.py spec
 
-bench: run  ## orders over HTTP, verified, matched and durable, beside the ceiling of the same run
+bench: run  ## measure orders a second over HTTP, next to the ceiling of the same run
 	$(BIN)/foretell bench order
 
-peers: run  ## install the matching of others that foretell bench match measures beside ours
+figures: dev  ## measure every figure while nothing else runs, and write the table of the documentation
+	$(BIN)/foretell bench all --write docs/reference/performance.md $(if $(POSTGRES),--postgres $(POSTGRES))
+
+peers: run  ## install the peer libraries that foretell bench match compares with
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes --requirement requirements/peers.txt
 
-mutants: dev  ## mutation testing of the domain
+mutants: dev  ## run the mutation tests of the domain
 	$(BIN)/mutmut run && $(BIN)/mutmut results
 
-artifacts: dev  ## compile the contracts again
+artifacts: dev  ## compile the contracts
 	$(BIN)/python contracts/build.py
 
-gas: dev  ## measure what the contracts cost, and keep the table
+gas: dev  ## measure the contracts' gas and update the table
 	$(BIN)/python tests/run.py contracts.gas --write
 
-invariants: dev  ## the contracts' invariants for as long as STEPS, from a SEED that it prints
+rooms: dev  ## print the modules, imports and floors of each package
+	$(BIN)/python tests/rooms.py
+
+invariants: dev  ## run STEPS random steps on the contracts, from a printed SEED
 	$(BIN)/python tests/run.py contracts.scenarios.invariants $(if $(STEPS),--steps $(STEPS)) $(if $(SEED),--seed $(SEED))
 
-lock: dev  ## resolve the dependencies again and write the lock files
+lock: dev  ## resolve the dependencies and write the lock files
 	$(BIN)/python requirements/lock.py
 
-clean:  ## remove what make made
+clean:  ## remove the installed packages (.venv, node_modules)
 	rm -rf .venv contracts/node_modules
 
 run:

@@ -10,7 +10,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 REFUSED_PORT = 9
-"""Nobody listens there: the discard service of old."""
+"""The port of the discard service, on which no program listens."""
 
 
 @pytest.fixture
@@ -20,6 +20,9 @@ def tree(tmp_path: Path) -> Path:
     shutil.copytree(ROOT / "requirements", tree / "requirements")
     shutil.copytree(ROOT / "contracts", tree / "contracts", ignore=lambda *_: ["node_modules"])
     shutil.copy(ROOT / "pyproject.toml", tree)
+    runtime = tree / "src" / "foretell" / "runtime"
+    runtime.mkdir(parents=True)
+    shutil.copy(ROOT / "src" / "foretell" / "runtime" / "interpreter.py", runtime)
     return tree
 
 
@@ -50,6 +53,25 @@ def an_old_python(path: Path) -> Path:
     return program(path, script)
 
 
+def a_new_python(path: Path, *, is_preferred: bool) -> Path:
+    """Return a Python that says it is 3.11, and prints its path when it is asked to install."""
+    return program(
+        path,
+        f'case "$*" in *write*) printf 3.11.9 ;; *interpreter.py*) exit {int(not is_preferred)} ;;'
+        ' *install.py*) echo "$0 $*" ;; esac',
+    )
+
+
+def a_path(folder: Path) -> str:
+    """Return a PATH of a folder, which has a shell too."""
+    folder.mkdir(exist_ok=True)
+    for name in ("sh", "dirname"):
+        found = shutil.which(name)
+        assert found is not None
+        (folder / name).symlink_to(found)
+    return str(folder)
+
+
 def test_a_python_that_is_too_old_is_named_and_nothing_is_made(tree: Path) -> None:
     before = sorted(tree.rglob("*"))
     old = an_old_python(tree.parent / "old" / "python3.9")
@@ -65,17 +87,57 @@ def test_a_python_that_is_too_old_is_named_and_nothing_is_made(tree: Path) -> No
 def test_without_a_new_python_those_that_were_seen_are_named(tree: Path) -> None:
     folder = tree.parent / "path"
     an_old_python(folder / "python3")
-    for name in ("sh", "dirname"):
-        found = shutil.which(name)
-        assert found is not None
-        (folder / name).symlink_to(found)
-    ran = install(tree, PATH=str(folder), PYTHON="")
+    ran = install(tree, PATH=a_path(folder), PYTHON="", SYSTEM_PYTHON="/nowhere/python3")
     assert ran.returncode == 1
     assert ran.stderr == (
         "error: Python 3.11 or newer is needed, python3 is 3.9.18; install one, or name it:"
         " make PYTHON=/path/to/python3.11\n"
     )
     assert not (tree / ".venv").exists()
+
+
+@pytest.mark.parametrize("place", ["first/python3.12", "second/python3", "system/python3"])
+def test_an_optimized_python_is_preferred_wherever_it_is(tree: Path, place: str) -> None:
+    folder = tree.parent
+    a_new_python(folder / "first" / "python3", is_preferred=False)
+    preferred = a_new_python(folder / place, is_preferred=True)
+    ran = install(
+        tree,
+        PATH=f"{a_path(folder / 'first')}:{folder / 'second'}",
+        PYTHON="",
+        SYSTEM_PYTHON=str(folder / "system" / "python3"),
+    )
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert ran.stdout == f"{preferred} requirements/install.py run\n"
+
+
+def test_without_an_optimized_python_the_first_new_one_installs(tree: Path) -> None:
+    folder = tree.parent
+    first = a_new_python(folder / "first" / "python3", is_preferred=False)
+    a_new_python(folder / "second" / "python3", is_preferred=False)
+    path = f"{a_path(folder / 'first')}:{folder / 'second'}"
+    ran = install(tree, PATH=path, PYTHON="", SYSTEM_PYTHON="/nowhere/python3")
+    assert ran.stdout == f"{first} requirements/install.py run\n"
+
+
+def test_a_python_that_is_named_is_taken_though_another_is_optimized(tree: Path) -> None:
+    folder = tree.parent
+    named = a_new_python(folder / "named" / "python3", is_preferred=False)
+    a_new_python(folder / "first" / "python3", is_preferred=True)
+    ran = install(tree, PATH=a_path(folder / "first"), PYTHON=str(named))
+    assert ran.stdout == f"{named} requirements/install.py run\n"
+
+
+@pytest.mark.parametrize(("has_packages", "installs"), [(True, ".venv/bin/python"), (False, "")])
+def test_an_environment_keeps_its_python_once_it_has_packages(
+    tree: Path, *, has_packages: bool, installs: str
+) -> None:
+    preferred = a_new_python(tree.parent / "first" / "python3", is_preferred=True)
+    a_new_python(tree / ".venv" / "bin" / "python", is_preferred=False)
+    if has_packages:
+        (tree / ".venv" / ".foretell-run").touch()
+    ran = install(tree, PATH=a_path(tree.parent / "first"), PYTHON="")
+    assert ran.stdout == f"{installs or preferred} requirements/install.py run\n"
 
 
 def test_a_python_that_does_not_run_is_named(tree: Path) -> None:
@@ -135,6 +197,6 @@ def test_an_environment_of_another_python_is_made_again_and_no_network_is_one_li
 
 
 def test_what_is_installed_is_left_alone() -> None:
-    """This checkout's tests run, so all of it is there."""
+    """This checkout's tests run, so it is complete."""
     ran = install(ROOT, PYTHON=sys.executable)
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, "", "")

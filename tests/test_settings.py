@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 from pydantic import SecretStr, ValidationError
-from tests.app.rig import forget_environment
+from tests.rigs.in_process import forget_environment
 
 from foretell.domain.contracts.sandbox_accounts import SANDBOX_CHAIN_ID
 from foretell.settings import Settings, unknown_variables

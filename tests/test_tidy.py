@@ -18,6 +18,7 @@ from foretell.settings import Settings
 ROOT: Final = Path(__file__).parents[1]
 PACKAGE: Final = Path(foretell.__file__).parent
 MODULES: Final = sorted(PACKAGE.rglob("*.py"))
+TESTS: Final = sorted((ROOT / "tests").rglob("*.py"))
 SCRIPTS: Final = [*(ROOT / "contracts").glob("*.py"), *(ROOT / "requirements").glob("*.py")]
 REFERENCE: Final = ROOT / "docs" / "reference"
 
@@ -62,6 +63,8 @@ BANNED: Final = frozenset(
     ]
 )
 """Words that hide the field's own word; see CONTRIBUTING.md."""
+SUSPECT: Final = re.compile("|".join(BANNED), re.IGNORECASE)
+"""Lines worth a closer look, which costs much more."""
 BY_RIGHT: Final = re.compile(
     r"keep_blank_values|(?<![a-zA-Z])vault_?\b|\bVAULT\b|_vault_|\bslice(?=[\(\)])|\"slice_moved\"|\.tell\(\)"
 )
@@ -127,13 +130,13 @@ def banned_words(line: str) -> list[str]:
     return [word for word in re.findall(r"[a-z]+", spaced.lower()) if word in BANNED]
 
 
-def test_no_module_is_longer_than_anybody_reads() -> None:
+def test_every_module_has_at_most_400_lines() -> None:
     modules = [path for path in (*MODULES, *SCRIPTS) if APPLIED not in path.parents]
     lines = {name_of(path): path.read_text().count("\n") for path in modules}
     assert {name: count for name, count in lines.items() if count > MODULE_LINES_MAX} == {}
 
 
-def test_every_function_fits_a_screen() -> None:
+def test_every_function_has_at_most_60_lines() -> None:
     modules = [path for path in (*MODULES, *SCRIPTS) if APPLIED not in path.parents]
     lines = {
         f"{name_of(path)}: {node.name}": lines_of(node)
@@ -143,7 +146,7 @@ def test_every_function_fits_a_screen() -> None:
     assert {name: count for name, count in lines.items() if count > FUNCTION_LINES_MAX} == {}
 
 
-def test_every_module_says_what_it_is_for() -> None:
+def test_every_module_has_a_docstring() -> None:
     silent = [path for path in MODULES if not ast.get_docstring(tree_of(path))]
     assert [name_of(path) for path in silent] == []
 
@@ -155,7 +158,7 @@ def test_a_module_opens_with_a_noun_phrase_or_an_imperative() -> None:
 
 
 def test_a_folder_has_few_enough_modules_to_read_its_listing() -> None:
-    modules = [path for path in MODULES if APPLIED not in path.parents]
+    modules = [path for path in (*MODULES, *TESTS) if APPLIED not in path.parents]
     counts = Counter(name_of(path.parent) for path in modules if path.name != "__init__.py")
     assert {name: count for name, count in counts.items() if count > MODULES_PER_FOLDER_MAX} == {}
 
@@ -171,13 +174,13 @@ def test_a_class_name_stands_for_one_thing() -> None:
     assert CLASS_NAMES_SHARED.keys() <= shared.keys()
 
 
-def test_the_fields_words_are_used() -> None:
+def test_no_file_has_a_banned_word() -> None:
     found = {
         f"{name_of(path)}:{number}": words
         for path in tracked_files()
         if path.suffix in TEXT_SUFFIXES and APPLIED not in path.parents and path != Path(__file__)
         for number, line in enumerate(path.read_text(errors="replace").splitlines(), 1)
-        if (words := banned_words(line))
+        if SUSPECT.search(line) and (words := banned_words(line))
     }
     assert found == {}
 
@@ -191,7 +194,7 @@ def test_a_banned_word_is_found_in_prose_and_in_names() -> None:
     assert banned_words("vault_ = vault(slice(3), file.tell(), teller)") == []
 
 
-def test_nothing_is_left_for_later() -> None:
+def test_no_module_has_a_leftover() -> None:
     found = {name_of(path): LEFTOVERS.findall(path.read_text()) for path in (*MODULES, *SCRIPTS)}
     assert {name: words for name, words in found.items() if words} == {}
 
@@ -206,7 +209,7 @@ def test_the_domain_counts_in_integers() -> None:
     assert made == set()
 
 
-def test_no_file_knows_the_machine_that_it_was_written_on() -> None:
+def test_no_file_contains_a_path_of_a_developers_machine() -> None:
     found = {
         name_of(path): MACHINE_PATH.findall(path.read_bytes().decode("latin-1"))
         for path in tracked_files()
@@ -215,7 +218,7 @@ def test_no_file_knows_the_machine_that_it_was_written_on() -> None:
     assert {name: paths for name, paths in found.items() if paths} == {}
 
 
-def test_a_process_that_serves_brings_no_slow_cryptography_along() -> None:
+def test_a_serving_process_does_not_import_slow_cryptography() -> None:
     """Signers are recovered by coincurve; eth-account is for the tests alone."""
     script = (
         "import sys, foretell.app.installation, foretell.cli.serve, foretell.cli.up\n"
@@ -225,7 +228,7 @@ def test_a_process_that_serves_brings_no_slow_cryptography_along() -> None:
     assert ran.stdout == "[]\n"
 
 
-def test_a_command_that_only_helps_starts_nothing_heavy() -> None:
+def test_the_help_imports_no_heavy_library() -> None:
     script = (
         "import sys, foretell.cli.main\n"
         "print(sorted(sys.modules.keys() & {'litestar', 'sqlalchemy', 'uvicorn', 'PIL'}))"

@@ -1,1 +1,1 @@
-"""A whole prediction-market exchange that one person can run."""
+"""A complete prediction-market exchange: contracts, trading, settlement and APIs."""

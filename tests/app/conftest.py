@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import pytest
-from tests.app.rig import forget_environment, sandbox_settings
-from tests.trading.conftest import database_file  # noqa: F401 - a fixture
+from tests.rigs.in_process import forget_environment, sandbox_settings
+from tests.rigs.trading import database_file  # noqa: F401 - a fixture
 
 from foretell.settings import Settings
 

@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
+from tests.rigs.clock import Clock
+from tests.rigs.journals import SEGMENT_BYTES
+from tests.rigs.trading import Trader, TradingRig, a_rig
 from tests.rigs.values import NOW_S, a_buy, a_word, an_open_market, an_order_id
-from tests.trading.rig import SEGMENT_BYTES, Clock, Trader, TradingRig, a_rig
 
 from foretell.domain.errors.exchange import EngineRestarting
 from foretell.domain.errors.storage import JournalBehindTables
@@ -63,7 +65,7 @@ async def test_a_loop_that_fails_is_started_again(database_file: Path, tmp_path:
         assert rig.host.projection.sequence == rig.context.books.sequence
 
 
-async def test_a_start_knows_the_names_of_every_market(database_file: Path, tmp_path: Path) -> None:
+async def test_a_start_loads_the_names_of_every_market(database_file: Path, tmp_path: Path) -> None:
     async with a_rig(tmp_path / "journal", database_file) as rig:
         await rig.open("rain")
     async with a_rig(tmp_path / "journal", database_file) as rig:

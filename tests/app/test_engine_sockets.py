@@ -8,7 +8,7 @@ import pytest
 from typing_extensions import override
 
 from foretell.app.engine_sockets import TCP, UNIX, connect, engine_token, listen, socket_path
-from foretell.domain.errors.command import SocketsUnsafe
+from foretell.domain.errors.command import InsecureSocketFolder
 
 pytestmark = pytest.mark.anyio
 
@@ -99,7 +99,7 @@ def test_a_folder_that_other_users_can_enter_is_refused(tmp_path: Path) -> None:
     folder = socket_path(tmp_path, "one").parent
     assert folder.stat().st_mode & 0o777 == 0o700
     os.chmod(folder, 0o755)  # noqa: PTH101 - a mode, not a path
-    with pytest.raises(SocketsUnsafe, match="must be private to this user"):
+    with pytest.raises(InsecureSocketFolder, match="must belong to this user"):
         socket_path(tmp_path, "one")
 
 

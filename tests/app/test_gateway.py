@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import httpx
 import msgspec
 import pytest
-from tests.app.rig import serving
+from tests.rigs.applications import serving
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 

@@ -10,15 +10,9 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 from structlog.testing import capture_logs
-from tests.app.rig import (
-    anvil_pid,
-    get,
-    installed,
-    is_free,
-    processes_left,
-    processes_on,
-    sandbox_settings,
-)
+from tests.app.rig import anvil_pid, get, processes_left, processes_on
+from tests.rigs.in_process import installed, sandbox_settings
+from tests.rigs.ports import is_free
 from tests.rigs.sandbox import Sandbox
 from tests.rigs.values import a_key
 
@@ -26,12 +20,12 @@ from foretell.app.installation import Installation
 from foretell.app.roles import Role
 from foretell.chain.deploy import store_deployment
 from foretell.chain.rpc import Rpc
-from foretell.domain.errors.chain import ChainUnavailable, DeploymentUnfit, WrongChain
-from foretell.domain.errors.command import MissingKey, PartEnded, PortTaken
+from foretell.domain.errors.chain import ChainUnavailable, InvalidDeployment, WrongChain
+from foretell.domain.errors.command import ComponentStopped, MissingKey, PortTaken
 from foretell.domain.errors.exchange import EngineStopped
 from foretell.domain.errors.storage import FolderInUse
 from foretell.journal.files.folder_lock import lock_folder, unlock_folder
-from foretell.runtime.child_processes import RestartPauses
+from foretell.runtime.child_processes import RestartBackoff
 from foretell.sdk.http import wait_for
 from foretell.settings import Settings
 
@@ -132,7 +126,9 @@ async def test_stopping_twice_is_stopping_once(settings: Settings) -> None:
         assert processes_left(settings) == []
 
 
-async def test_the_next_start_goes_on_with_the_same_contracts_and_keys(settings: Settings) -> None:
+async def test_the_next_start_continues_with_the_same_contracts_and_keys(
+    settings: Settings,
+) -> None:
     async with installed(settings) as first:
         made = first.deployment, (settings.data / "master.key").read_bytes()
     async with installed(settings) as second:
@@ -142,7 +138,7 @@ async def test_the_next_start_goes_on_with_the_same_contracts_and_keys(settings:
 @pytest.mark.usefixtures("running")
 async def test_a_folder_belongs_to_one_installation(settings: Settings, tmp_path: Path) -> None:
     second = Installation(sandbox_settings(tmp_path))
-    with pytest.raises(FolderInUse, match=rf"data \(process {os.getpid()}\)$"):
+    with pytest.raises(FolderInUse, match=rf"data \(process {os.getpid()}\); stop it"):
         await second.start()
     assert (await get(settings, "/clob/ok")).status_code == 200
 
@@ -197,9 +193,7 @@ async def test_a_part_that_fails_stops_everything_and_is_named(
         with capture_logs() as logs:
             gate.set()
             assert isinstance(await ended(running), Broken)
-    assert [
-        each["part"] for each in logs if each["event"] == "a part of the installation failed"
-    ] == ["settlement"]
+    assert [each["part"] for each in logs if each["event"] == "component failed"] == ["settlement"]
 
 
 async def test_a_journal_that_fails_stops_everything(
@@ -222,11 +216,11 @@ async def test_a_server_that_ends_by_itself_stops_everything(
     assert running.api is not None
     running.api.server.limit_max_requests = 1
     assert (await get(settings, "/")).status_code == 200
-    assert isinstance(await ended(running), PartEnded)
+    assert isinstance(await ended(running), ComponentStopped)
 
 
 async def test_a_chain_that_ends_is_started_again_with_its_state(settings: Settings) -> None:
-    async with installed(settings, chain_restarts=RestartPauses(first_s=0.05)) as running:
+    async with installed(settings, chain_restarts=RestartBackoff(first_s=0.05)) as running:
         assert running.deployment is not None
         exchange, before = running.deployment.exchange, anvil_pid(settings)
         with capture_logs() as logs:
@@ -242,7 +236,7 @@ async def test_a_chain_that_ends_is_started_again_with_its_state(settings: Setti
             async with Rpc(f"http://127.0.0.1:{settings.chain_port}") as rpc:
                 assert len(await wait_for("the chain", fetch_code, WITHIN_S)) > 2
         assert (await get(settings, "/clob/ok")).status_code == 200
-    ended = [each for each in logs if each["event"] == "process ended and is started again"]
+    ended = [each for each in logs if each["event"] == "process ended and is restarted"]
     assert [each["process"] for each in ended] == ["chain"]
 
 
@@ -270,7 +264,9 @@ async def test_a_missing_deployment_is_refused_with_the_command_that_makes_one(
     sandbox: Sandbox, tmp_path: Path
 ) -> None:
     settings = production(tmp_path, sandbox.rpc_url)
-    with pytest.raises(DeploymentUnfit, match=r"data/deployment.json is not there; run foretell"):
+    with pytest.raises(
+        InvalidDeployment, match=r"data/deployment.json does not exist; run foretell"
+    ):
         await Installation(settings).start()
 
 
@@ -278,7 +274,7 @@ async def test_a_missing_deployment_is_refused_with_the_command_that_makes_one(
     ("changed", "cause"),
     [
         ({"is_complete": False}, "it is incomplete"),
-        ({"chain_id": 5}, "of chain 5, and this is 80002"),
+        ({"chain_id": 5}, "for chain 5, and chain 80002 is required"),
     ],
 )
 async def test_a_deployment_that_is_unfit_is_refused(
@@ -286,7 +282,7 @@ async def test_a_deployment_that_is_unfit_is_refused(
 ) -> None:
     settings = production(tmp_path, sandbox.rpc_url)
     store_deployment(settings.deployment_file, replace(sandbox.deployment, **changed))
-    with pytest.raises(DeploymentUnfit, match=cause):
+    with pytest.raises(InvalidDeployment, match=cause):
         await Installation(settings).start()
 
 
@@ -294,14 +290,14 @@ async def test_a_malformed_deployment_is_refused(sandbox: Sandbox, tmp_path: Pat
     settings = production(tmp_path, sandbox.rpc_url)
     settings.data.mkdir()
     settings.deployment_file.write_text("{}")
-    with pytest.raises(DeploymentUnfit, match="missing required field"):
+    with pytest.raises(InvalidDeployment, match="missing required field"):
         await Installation(settings).start()
 
 
 async def test_a_node_of_another_chain_is_refused(sandbox: Sandbox, tmp_path: Path) -> None:
     settings = production(tmp_path, sandbox.rpc_url, chain_id=137)
     store_deployment(settings.deployment_file, replace(sandbox.deployment, chain_id=137))
-    with pytest.raises(WrongChain, match="serves chain 80002; chain 137 is required"):
+    with pytest.raises(WrongChain, match="serves chain 80002, and chain 137 is required"):
         await Installation(settings).start()
 
 

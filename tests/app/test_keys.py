@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 from pydantic import SecretStr
-from tests.app.rig import sandbox_settings
+from tests.rigs.in_process import sandbox_settings
 from tests.rigs.values import a_key
 
-from foretell.app.keys import MASTER_KEY_FILE, NO_KEYS, SENDERS, KeyName, open_keys
+from foretell.app.keys import MASTER_KEY_FILE, SENDERS, KeyName, open_keys
 from foretell.domain.contracts.sandbox_accounts import (
     SANDBOX_ACCOUNTS,
     SANDBOX_CHAIN_ID,
@@ -19,6 +19,8 @@ from foretell.domain.contracts.sandbox_accounts import (
 from foretell.domain.errors.chain import SandboxOnly
 from foretell.domain.errors.command import MissingKey
 from foretell.settings import Settings
+
+NO_KEYS: frozenset[KeyName] = frozenset()
 
 KEYS = tuple(name for name in KeyName if name is not KeyName.ADMIN)
 NODE = SecretStr("http://127.0.0.1:1")

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from tests.app.rig import get, processes_left, sandbox_settings
+from tests.app.rig import get, processes_left
+from tests.rigs.in_process import sandbox_settings
 from typing_extensions import override
 
 from foretell.app.installation import Installation

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.domain.exchange.digest import digest
+from tests.rigs.digest import digest
 from tests.rigs.journals import PostgresJournals
 from tests.rigs.values import NOW_MS, TOKEN, a_buy, a_placing, an_open_market, some_funds
 

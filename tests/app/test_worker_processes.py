@@ -8,7 +8,8 @@ import httpx
 import pytest
 from pydantic import SecretStr
 from structlog.testing import capture_logs
-from tests.app.rig import is_free, sandbox_settings
+from tests.rigs.in_process import sandbox_settings
+from tests.rigs.ports import is_free
 from tests.rigs.postgres import PostgresServer
 from tests.rigs.values import a_key
 
@@ -102,7 +103,7 @@ async def test_another_number_of_shards_is_refused_before_a_process_starts(
 ) -> None:
     await find_endpoint(JournalPlace(journal_url, ShardNumber(0), 2))
     changed = {"shards": 3, "journal": "postgres", "database_url": SecretStr(journal_url)}
-    with capture_logs() as logs, pytest.raises(ShardCountChanged, match="made with 2 shards"):
+    with capture_logs() as logs, pytest.raises(ShardCountChanged, match="created with 2 shards"):
         await Fleet(settings.model_copy(update=changed), WORKERS).start()
     assert logs == []
     assert members(settings) == {}
@@ -115,7 +116,7 @@ async def test_fewer_shards_than_journals_in_files_are_refused_before_a_process_
     for shard in range(3):
         (settings.data / f"journal-{shard}").mkdir()
     (settings.data / "journal-treasury").mkdir()
-    with pytest.raises(ShardCountChanged, match="made with 3 shards, and now 1 are asked for"):
+    with pytest.raises(ShardCountChanged, match="created with 3 shards, and 1 are configured"):
         await Fleet(settings, WORKERS).start()
     assert members(settings) == {}
 
@@ -129,4 +130,4 @@ async def test_a_child_that_refuses_to_run_ends_the_fleet(
             await Fleet(settings, WORKERS).start()
     assert group.group_contains(ChildRefused)
     assert members(settings) == {}
-    assert "deployment.json is not there; run foretell deploy" in capfd.readouterr().err
+    assert "deployment.json does not exist; run foretell deploy" in capfd.readouterr().err

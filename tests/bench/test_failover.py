@@ -33,7 +33,7 @@ class FormerLeader(Leader):
         self.acknowledged = acknowledged
 
 
-def test_a_journal_is_judged_by_the_acknowledgements() -> None:
+def test_a_journal_is_compared_with_the_acknowledgements() -> None:
     journal = {1: "a-0", 2: "a-1", 4: "a-1"}
     leader = FormerLeader({1: "a-0", 2: "a-1", 3: "a-2"})
     assert judge(journal, [leader]) == (3, 1, 1, 1)

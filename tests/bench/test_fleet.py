@@ -10,7 +10,7 @@ from pathlib import Path
 import httpx
 import pytest
 from rich.console import Console
-from tests.rigs.commands import Call
+from tests.rigs.in_process import Call
 from tests.rigs.journals import query
 from tests.rigs.values import a_key
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from rich.console import Console
-from tests.rigs.commands import Call
+from tests.rigs.in_process import Call
 from tests.rigs.journals import PostgresJournals, query
 
 from foretell.bench.journal import ALIGNMENT_BYTES, bare_file, run_bench_journal

@@ -8,7 +8,7 @@ from typing import cast
 import pytest
 from typing_extensions import override
 
-from foretell.bench.rigs.load import send_all, send_paced
+from foretell.bench.rigs.load import send_all, send_for, send_paced
 from foretell.domain.errors.command import BenchFailed
 
 pytestmark = pytest.mark.anyio
@@ -61,6 +61,14 @@ async def test_every_request_is_sent_once() -> None:
         answers = await send_all(port, [REQUEST] * 25, 4)
     assert len(answers.latencies_s) == 25
     assert max(answers.latencies_s) <= answers.seconds
+
+
+async def test_a_request_is_sent_again_until_the_time_is_over() -> None:
+    async with a_server(delay_s=0.02) as port:
+        answers = await send_for(port, REQUEST, 2, seconds=0.2)
+    assert 4 <= len(answers.latencies_s) <= 2 * 10
+    assert 0.2 <= answers.seconds < 5
+    assert min(answers.latencies_s) >= 0.015
 
 
 async def test_paced_requests_take_as_long_as_their_pace() -> None:

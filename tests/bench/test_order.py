@@ -11,10 +11,12 @@ from tests.rigs.values import a_key
 from foretell.bench.order import run_bench_order
 from foretell.bench.rigs.cpu_profile import (
     ProcessorTime,
+    median_time,
     processor_time_of,
     processor_time_words,
 )
 from foretell.bench.rigs.exchange import running_exchange
+from foretell.bench.rigs.figures import CPU_ALL, CPU_SERVING
 from foretell.bench.rigs.load import make_requests
 from foretell.bench.rigs.machine import disturbance, undisturbed
 from foretell.bench.rigs.order_rounds import OrderPlan, Round
@@ -26,7 +28,7 @@ PLAN = OrderPlan(rounds=2, orders=100, connections=4, warm_up_orders=50, recover
 
 def test_a_run_prints_its_ratio_next_to_its_ceiling() -> None:
     console = Console(file=io.StringIO(), width=200)
-    run_bench_order(PLAN, console)
+    measurements = run_bench_order(PLAN, console)
     assert isinstance(console.file, io.StringIO)
     printed = console.file.getvalue()
     assert "recoveries/s, one core" in printed
@@ -41,10 +43,18 @@ def test_a_run_prints_its_ratio_next_to_its_ceiling() -> None:
         r"^order-e2e: (\d+\.\d\d) durable, verified, matched orders", printed, re.MULTILINE
     )
     assert float(ratio) > 0
-    (spent,) = re.findall(
-        r"^order-cpu: (\d+\.\d) recoveries of processor time", printed, re.MULTILINE
+    ((serving, whole),) = re.findall(
+        r"^order-cpu: (\d+\.\d\d) recoveries of processor time .*, (\d+\.\d\d) in all processes",
+        printed,
+        re.MULTILINE,
     )
-    assert float(spent) > 0
+    assert 0 < float(serving) < float(whole)
+    assert [(each.figure, f"{each.seen:.2f}") for each in measurements] == [
+        ("order-e2e, 4 connections", ratio),
+        (CPU_SERVING, serving),
+        (CPU_ALL, whole),
+    ]
+    assert measurements[0].ceiling.endswith(" recoveries/s on one core")
     assert re.search(
         r"p50 \d+\.\d ms, p99 \d+\.\d ms \(median of [12] rounds of 100, 4 conn", printed
     )
@@ -58,9 +68,15 @@ def test_processor_time_is_printed_in_recoveries_of_one_order() -> None:
     before, after = ProcessorTime(1.0, 1.0, 0.0, 2.0), ProcessorTime(1.5, 1.1, 0.2, 2.0)
     spent = before.until(after).in_recoveries(orders=1_000, recoveries_per_s=10_000)
     assert spent == pytest.approx((5.0, 1.0, 2.0, 0.0))
-    assert processor_time_words([spent]).startswith(
-        "order-cpu: 5.0 recoveries of processor time an order in the thread that serves, 1.0 in"
+    assert processor_time_words(spent).startswith(
+        "order-cpu: 5.00 recoveries of processor time an order in the thread that serves, 8.00 in all"
+        " processes: 1.00 in other threads, 2.00 in processes that it started"
     )
+
+
+def test_processor_time_of_rounds_is_the_median_of_each_part() -> None:
+    rounds = [ProcessorTime(1, 5, 3, 1), ProcessorTime(2, 4, 3, 9), ProcessorTime(9, 6, 3, 2)]
+    assert median_time(rounds) == (2, 5, 3, 2)
 
 
 def test_processor_time_of_other_threads_is_counted_apart_from_the_main_one() -> None:

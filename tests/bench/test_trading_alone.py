@@ -3,7 +3,7 @@ from pathlib import Path
 
 import httpx
 import pytest
-from tests.app.rig import is_free
+from tests.rigs.ports import is_free
 from tests.rigs.values import a_key
 
 from foretell.app.clock_and_ids import now_ms

@@ -10,6 +10,7 @@ from tests.chain.chains import started, url_of
 from tests.chain.sending import OPTIONS, SPENDER, Approving, MakeSender
 from tests.conftest import NPM_FOLDER
 from tests.rigs.chain_snapshots import take_back
+from tests.rigs.clock import Clock
 from tests.rigs.fault_proxy import FaultProxy, proxying
 from tests.rigs.ports import free_port
 from tests.rigs.sandbox import Sandbox
@@ -23,19 +24,6 @@ from foretell.domain.contracts.calldata import Approve
 from foretell.domain.evm.transaction import OutgoingTx
 from foretell.store.database import Database
 from foretell.store.outbox.transactions import SETTLEMENT, TxOutbox
-
-
-class Clock:
-    """A clock that tests advance."""
-
-    def __init__(self) -> None:
-        self._now_ms = 1_800_000_000_000
-
-    def now_ms(self) -> int:
-        return self._now_ms
-
-    def pass_seconds(self, seconds: float) -> None:
-        self._now_ms += int(seconds * 1000)
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 from dataclasses import replace
 
 import pytest
-from tests.chain.conftest import Clock
 from tests.chain.sending import (
     OPTIONS,
     Approving,
@@ -11,6 +10,7 @@ from tests.chain.sending import (
     stored,
     used_nonces,
 )
+from tests.rigs.clock import Clock
 from tests.rigs.fault_proxy import BROADCAST, FaultProxy, change, lose_request, refuse, refuse_after
 from tests.rigs.sandbox import Sandbox
 from typing_extensions import override
@@ -99,7 +99,7 @@ async def test_a_transaction_that_no_block_includes_is_given_up(
     sent = await sender.send(approving())
     for _ in range(ATTEMPTS_MAX):
         assert not (await stored(outbox)).is_given_up
-        clock.pass_seconds(20)
+        clock.move_s(20)
         await sender.run_once()
     await still_sandbox.mine(2)
     assert await sender.run_once() == 0
@@ -167,7 +167,7 @@ async def test_a_transaction_at_the_fee_cap_waits_for_lower_fees(
     await sender.run_once()
     assert len((await stored(outbox)).attempts) == 1
     await set_base_fee(fresh_sandbox, 16)
-    clock.pass_seconds(2)
+    clock.move_s(2)
     await sender.run_once()
     await sender.run_once()
     mined = await stored(outbox)

@@ -3,6 +3,7 @@
 import msgspec
 import pytest
 from tests.rigs.sandbox import Sandbox, SandboxMarket
+from tests.rigs.values import encode_cancel_orders
 
 from foretell.chain.logs import LogReader
 from foretell.domain.contracts.calldata import (
@@ -12,7 +13,6 @@ from foretell.domain.contracts.calldata import (
     RedeemPositions,
     SplitPosition,
     Transfer,
-    encode_cancel_orders,
     encode_match_orders,
 )
 from foretell.domain.contracts.log_decoder import decode_log

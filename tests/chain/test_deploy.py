@@ -35,7 +35,7 @@ from foretell.domain.contracts.sandbox_accounts import (
 )
 from foretell.domain.errors.chain import (
     ChainUnavailable,
-    DeploymentUnfit,
+    InvalidDeployment,
     RpcRefused,
     SandboxOnly,
     WrongChain,
@@ -145,7 +145,7 @@ async def test_an_interrupted_deployment_continues(
             await deploy(faulty, plan, path)
     journal = load_deployment(path)
     assert journal is not None
-    with pytest.raises(DeploymentUnfit, match="incomplete"):
+    with pytest.raises(InvalidDeployment, match="incomplete"):
         check_usable(journal, 80002)
     deployment = await deploy(bare_rpc, plan, path)
     check_usable(deployment, 80002)
@@ -234,7 +234,7 @@ async def test_a_chain_without_the_create2_factory_is_refused(
     bare_rpc: Rpc, plan: DeployPlan, path: Path
 ) -> None:
     await bare_rpc.send("anvil_setCode", CREATE2_FACTORY, "0x")
-    with pytest.raises(DeploymentUnfit, match="CREATE2"):
+    with pytest.raises(InvalidDeployment, match="CREATE2"):
         await deploy(bare_rpc, plan, path)
 
 
@@ -244,7 +244,9 @@ async def test_code_that_changed_since_an_earlier_run_is_refused(
     deployment = await deploy(bare_rpc, plan, path)
     store_deployment(path, replace(deployment, is_complete=False))
     await bare_rpc.send("anvil_setCode", deployment.exchange, "0x00")
-    with pytest.raises(DeploymentUnfit, match=r"exchange .* has changed"):
+    with pytest.raises(
+        InvalidDeployment, match=r"the code of exchange .* is not the code of the artifact"
+    ):
         await deploy(bare_rpc, plan, path)
 
 

@@ -36,7 +36,7 @@ from foretell.chain.setup_caller import SetupCaller
 from foretell.chain.views import ViewCall, call_views
 from foretell.domain.contracts.deployment import ContractName, Deployment
 from foretell.domain.contracts.sandbox_accounts import SANDBOX_ACCOUNTS
-from foretell.domain.errors.chain import ChainUnavailable, DeploymentUnfit, SandboxOnly
+from foretell.domain.errors.chain import ChainUnavailable, InvalidDeployment, SandboxOnly
 from foretell.domain.evm.abi import contract_function
 from foretell.domain.values.hexadecimal import Address
 
@@ -133,7 +133,7 @@ async def test_a_production_chain_that_differs_from_the_file_is_not_changed(
     deployment = await deploy(production_rpc, production_plan, path)
     await production_rpc.send("anvil_setCode", deployment.exchange, "0x00")
     before = await head(production_rpc)
-    with pytest.raises(DeploymentUnfit, match="does not hold"):
+    with pytest.raises(InvalidDeployment, match="differ from"):
         await deploy(production_rpc, production_plan, path)
     assert await head(production_rpc) == before
 
@@ -143,7 +143,7 @@ async def test_a_production_chain_with_a_lost_file_needs_its_start_block(
 ) -> None:
     deployment = await deploy(production_rpc, production_plan, path)
     another = tmp_path / "another.json"
-    with pytest.raises(DeploymentUnfit, match="since which block"):
+    with pytest.raises(InvalidDeployment, match="was deployed before"):
         await deploy(production_rpc, production_plan, another)
     with_start = replace(production_plan, start_block=deployment.start_block)
     assert await deploy(production_rpc, with_start, another) == deployment
@@ -167,7 +167,7 @@ async def test_a_collateral_without_code_is_refused(
     production_rpc: Rpc, production_plan: DeployPlan, path: Path
 ) -> None:
     nowhere = {ContractName.COLLATERAL: Address("0x" + "0d" * 20)}
-    with pytest.raises(DeploymentUnfit, match="no collateral"):
+    with pytest.raises(InvalidDeployment, match=r"no contract at .*, the address of collateral"):
         await deploy(production_rpc, replace(production_plan, existing=nowhere), path)
 
 
@@ -177,7 +177,7 @@ async def test_a_file_of_another_chain_is_not_changed(
     deployment = await deploy(production_rpc, production_plan, path)
     other = replace(deployment, chain_id=1)
     store_deployment(path, other)
-    with pytest.raises(DeploymentUnfit, match="chain 1"):
+    with pytest.raises(InvalidDeployment, match="chain 1"):
         await deploy(production_rpc, production_plan, path)
     assert load_deployment(path) == other
 
@@ -247,6 +247,6 @@ async def test_a_file_of_an_earlier_version_is_not_completed_for_another_collate
 ) -> None:
     earlier = await an_earlier_version(production_rpc, production_plan, path)
     other = replace(production_plan, existing={ContractName.COLLATERAL: earlier.conditional_tokens})
-    with pytest.raises(DeploymentUnfit, match=r"has collateral at .* is wanted"):
+    with pytest.raises(InvalidDeployment, match=r"has collateral at .* is required"):
         await deploy(production_rpc, other, path)
     assert load_deployment(path) == earlier

@@ -9,7 +9,7 @@ from foretell.chain.sandbox_plan import (
     ECOSYSTEM_SAFE_FACTORY,
 )
 from foretell.domain.contracts.deployment import ContractName
-from foretell.domain.errors.chain import DeploymentUnfit
+from foretell.domain.errors.chain import InvalidDeployment
 from foretell.domain.errors.exchange import ForeignProfile
 from foretell.domain.exchange.profiles import SANDBOX_PROFILES
 from foretell.domain.values.hexadecimal import Address
@@ -78,5 +78,5 @@ def test_a_production_chain_refuses_order_profiles_of_another_exchange() -> None
     ],
 )
 def test_a_sandbox_plan_is_refused_on_a_production_chain(plan: DeployPlan, cause: str) -> None:
-    with pytest.raises(DeploymentUnfit, match=cause):
+    with pytest.raises(InvalidDeployment, match=cause):
         plan_contracts(plan)

@@ -1,7 +1,7 @@
 from dataclasses import replace
 
 import pytest
-from tests.chain.conftest import Clock
+from tests.rigs.clock import Clock
 
 from foretell.chain.sending_account import AttemptTimes
 from foretell.domain.evm.raw_transaction import Fees
@@ -43,9 +43,9 @@ def test_an_attempt_is_due_again_some_seconds_after_its_rebroadcast(
     times: AttemptTimes, clock: Clock, status: TxStatus, due_after_s: int
 ) -> None:
     times.record_rebroadcast(FIRST)
-    clock.pass_seconds(due_after_s - 0.5)
+    clock.move_s(due_after_s - 0.5)
     assert not times.is_due(replace(TX, status=status))
-    clock.pass_seconds(0.5)
+    clock.move_s(0.5)
     assert times.is_due(replace(TX, status=status))
 
 
@@ -53,17 +53,17 @@ def test_an_attempt_is_stuck_twenty_seconds_after_a_node_first_accepted_it(
     times: AttemptTimes, clock: Clock
 ) -> None:
     times.record_accepted(FIRST)
-    clock.pass_seconds(19)
+    clock.move_s(19)
     times.record_accepted(FIRST)
     assert not times.is_stuck(FIRST)
-    clock.pass_seconds(1)
+    clock.move_s(1)
     assert times.is_stuck(FIRST)
 
 
 def test_a_forgotten_attempt_is_due_and_not_stuck(times: AttemptTimes, clock: Clock) -> None:
     times.record_accepted(FIRST)
     times.record_rebroadcast(FIRST)
-    clock.pass_seconds(60)
+    clock.move_s(60)
     times.forget(FIRST)
     assert times.is_due(TX)
     assert not times.is_stuck(FIRST)
@@ -72,6 +72,6 @@ def test_a_forgotten_attempt_is_due_and_not_stuck(times: AttemptTimes, clock: Cl
 def test_only_the_times_of_waiting_attempts_are_kept(times: AttemptTimes, clock: Clock) -> None:
     times.record_accepted(FIRST)
     times.record_accepted(SECOND)
-    clock.pass_seconds(20)
+    clock.move_s(20)
     times.keep_only({SECOND})
     assert (times.is_stuck(FIRST), times.is_stuck(SECOND)) == (False, True)

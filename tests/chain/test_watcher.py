@@ -1,6 +1,6 @@
 import pytest
-from tests.chain.conftest import Clock
 from tests.chain.sending import SPENDER, Approving, MakeSender, allowed, stored, used_nonces
+from tests.rigs.clock import Clock
 from tests.rigs.fault_proxy import BROADCAST, FaultProxy, change, lose_answer, lose_request, refuse
 from tests.rigs.sandbox import Sandbox
 
@@ -80,10 +80,10 @@ async def test_a_stuck_attempt_is_replaced_by_one_with_higher_fees_and_the_same_
 ) -> None:
     first = await sender.send(approving())
     behind = await sender.send(approving("approve-2", units=9))
-    clock.pass_seconds(19)
+    clock.move_s(19)
     await sender.run_once()
     assert len((await stored(outbox)).attempts) == 1
-    clock.pass_seconds(1)
+    clock.move_s(1)
     await sender.run_once()
     bumped = await stored(outbox)
     old, new = bumped.attempts
@@ -105,7 +105,7 @@ async def test_an_older_attempt_may_be_the_one_that_is_mined(
     proxy: FaultProxy,
 ) -> None:
     first = await sender.send(approving())
-    clock.pass_seconds(20)
+    clock.move_s(20)
     proxy.fail(BROADCAST, lose_request)
     await sender.run_once()
     assert len((await stored(outbox)).attempts) == 2
@@ -125,11 +125,11 @@ async def test_a_dropped_transaction_is_broadcast_again(
 ) -> None:
     sent = await sender.send(approving())
     await still_sandbox.rpc.send("anvil_dropTransaction", sent.newest.tx_hash)
-    clock.pass_seconds(9)
+    clock.move_s(9)
     await sender.run_once()
     await still_sandbox.mine()
     assert await used_nonces(still_sandbox) == sent.account_nonce
-    clock.pass_seconds(1)
+    clock.move_s(1)
     await sender.run_once()
     await still_sandbox.mine()
     await sender.run_once()
@@ -144,7 +144,7 @@ async def test_after_a_reorg_the_same_bytes_are_mined_again(
     sent = await sender.send(approving())
     await sender.run_once()
     assert (await stored(outbox)).status is TxStatus.MINED
-    clock.pass_seconds(60)
+    clock.move_s(60)
     await fresh_sandbox.rpc.send("evm_revert", snapshot)
     assert await allowed(fresh_sandbox) == 0
     await sender.run_once()
@@ -230,10 +230,10 @@ async def test_a_gap_before_the_first_waiting_nonce_is_filled(
     sent = await sender.send(approving())
     assert sent.account_nonce == before + 2
     await sender.run_once()
-    clock.pass_seconds(19)
+    clock.move_s(19)
     await sender.run_once()
     assert await used_nonces(fresh_sandbox) == before
-    clock.pass_seconds(1)
+    clock.move_s(1)
     await sender.run_once()
     assert await used_nonces(fresh_sandbox) == before + 3
     await fresh_sandbox.mine()
@@ -257,7 +257,7 @@ async def test_a_confirmed_transaction_that_the_chain_lost_is_broadcast_again(
     behind = Approve(Address("0x" + "77" * 20), 5).encode()
     await sender.send(OutgoingTx("other", fresh_sandbox.deployment.collateral, behind))
     await sender.run_once()
-    clock.pass_seconds(20)
+    clock.move_s(20)
     await sender.run_once()
     assert await allowed(fresh_sandbox) == 7
     await sender.run_once()

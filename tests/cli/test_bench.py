@@ -2,22 +2,47 @@
 
 import importlib
 import sys
+from pathlib import Path
 
 import pytest
 from rich.console import Console
 
+from foretell.bench.book import BookPlan
+from foretell.bench.memory import MemoryPlan
 from foretell.bench.rigs.fleet import Size
 from foretell.bench.rigs.order_rounds import OrderPlan
+from foretell.bench.suite import Sizes
 from foretell.cli.main import run
+from foretell.runtime.interpreter import running_interpreter
 
+SIZES = Sizes()
 URL = "postgresql://u@127.0.0.1:1/none"
+
+
+def called(
+    monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], module: str, code: int
+) -> list[object]:
+    """Run a command whose benchmark returns a code, which becomes its own; return what it was given."""
+    given: list[object] = []
+
+    def run_bench(*arguments: object) -> int:
+        given.extend(arguments)
+        return code
+
+    where = importlib.import_module(f"foretell.bench.{module}")
+    monkeypatch.setattr(where, f"run_bench_{module}", run_bench)
+    monkeypatch.setattr(sys, "argv", ["foretell", "bench", *words])
+    with pytest.raises(SystemExit) as ended:
+        run()
+    assert ended.value.code == code
+    return given
 
 
 @pytest.mark.parametrize(
     ("words", "module", "expected"),
     [
         (
-            ("order", "--rounds", "2", "--orders", "100", "--conns", "3"),
+            ("order", "--rounds", "2", "--orders", "100", "--connections", "3"),
             "order",
             (OrderPlan(2, 100, 3),),
         ),
@@ -26,6 +51,9 @@ URL = "postgresql://u@127.0.0.1:1/none"
             "scale",
             (OrderPlan(5, 10_000, 32), Size(4, 2), URL),
         ),
+        (("order", "--conns", "128"), "order", (OrderPlan(5, 10_000, 128),)),
+        (("book", "--rate", "7"), "book", (BookPlan(5, 7),)),
+        (("memory", "--orders", "300"), "memory", (MemoryPlan(300, 400_000, 300.0),)),
         (("latency",), "latency", (OrderPlan(5, 2_000),)),
         (("latency", "--rate", "0.7"), "steady_rate", (OrderPlan(5, 2_000), 0.7)),
         (("durable", "--rounds", "1"), "durable", (OrderPlan(1, 5_000, 32),)),
@@ -35,19 +63,43 @@ URL = "postgresql://u@127.0.0.1:1/none"
         (("failover", "--postgres", URL, "--lease", "1"), "failover", (URL, 1.0, 5)),
     ],
 )
-def test_a_command_passes_its_options_on(
+def test_a_command_passes_its_options_on_and_prints_the_interpreter(
     monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
     words: tuple[str, ...],
     module: str,
     expected: tuple[object, ...],
 ) -> None:
-    given: list[object] = []
-    where = importlib.import_module(f"foretell.bench.{module}")
-    monkeypatch.setattr(where, f"run_bench_{module}", lambda *arguments: given.extend(arguments))
-    monkeypatch.setattr(sys, "argv", ["foretell", "bench", *words])
-    with pytest.raises(SystemExit) as ended:
-        run()
-    assert ended.value.code == 0
-    *options, console = given
+    *options, console = called(monkeypatch, words, module, 0)
     assert tuple(options) == expected
     assert isinstance(console, Console)
+    assert " ".join(capsys.readouterr().out.split()) == running_interpreter().words()
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (("order",), SIZES.order),
+        (("latency",), SIZES.latency),
+        (("durable",), SIZES.durable),
+        (("book",), SIZES.book),
+        (("memory",), SIZES.memory),
+        (("match",), (SIZES.rounds, SIZES.match_commands)),
+        (("replay",), (SIZES.rounds, SIZES.replay_orders, SIZES.replay_events)),
+    ],
+)
+def test_all_figures_have_the_sizes_of_their_own_commands(
+    monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], expected: tuple[object, ...]
+) -> None:
+    *options, _ = called(monkeypatch, words, words[0], 0)
+    assert options in ([expected], list(expected))
+
+
+@pytest.mark.parametrize("code", [0, 3, 75])
+def test_all_figures_end_with_the_code_of_their_verdicts(
+    monkeypatch: pytest.MonkeyPatch, code: int
+) -> None:
+    words = ("all", "--rounds", "2", "--write", "page.md", "--postgres", URL)
+    sizes, page, _ = called(monkeypatch, words, "all_figures", code)
+    assert sizes == SIZES.with_rounds(2)._replace(postgres=URL)
+    assert page == Path("page.md")

@@ -7,15 +7,16 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 from rich.console import Console
-from tests.app.rig import sandbox_settings
+from tests.rigs.in_process import sandbox_settings
 from tests.rigs.sandbox import Sandbox
 from tests.rigs.values import a_key, an_address
 
 from foretell.chain.deploy import load_deployment, store_deployment
 from foretell.cli.deploy import run_deploy
+from foretell.domain.contracts.calldata import IS_OPERATOR
 from foretell.domain.contracts.deployment import ContractName
 from foretell.domain.contracts.networks import NetworkName
-from foretell.domain.errors.chain import DeploymentUnfit, WrongChain
+from foretell.domain.errors.chain import InvalidDeployment, WrongChain
 from foretell.domain.errors.command import MissingKey, MissingSetting
 from foretell.domain.errors.families import MalformedHex
 from foretell.domain.evm.abi import ContractFunction, contract_function
@@ -26,7 +27,6 @@ from foretell.settings import Settings
 pytestmark = pytest.mark.anyio
 
 GAS_MONEY = hex(10**20)
-IS_OPERATOR = contract_function("isOperator(address)", "(bool)")
 IS_REGISTRAR = contract_function("isRegistrar(address)", "(bool)")
 
 MakeSettings = Callable[..., Settings]
@@ -116,7 +116,7 @@ async def test_a_key_that_is_missing_is_named(operators: MakeSettings, name: str
 
 async def test_nothing_is_deployed_to_a_node_of_another_chain(operators: MakeSettings) -> None:
     settings = operators(chain_id=137)
-    with pytest.raises(WrongChain, match="serves chain 80002; chain 137 is required"):
+    with pytest.raises(WrongChain, match="serves chain 80002, and chain 137 is required"):
         await deployed(settings)
     assert not settings.deployment_file.exists()
 
@@ -145,7 +145,9 @@ async def test_a_check_fails_where_the_chain_holds_something_else(
 ) -> None:
     await fresh_sandbox.rpc.send("anvil_setCode", fresh_sandbox.deployment.exchange, code)
     console = Console(file=io.StringIO(), width=200)
-    with pytest.raises(DeploymentUnfit, match=r"the chain differs from the file in exchange$"):
+    with pytest.raises(
+        InvalidDeployment, match=r"these contracts on the chain differ from the file: exchange$"
+    ):
         await asyncio.to_thread(run_deploy, written, console, is_check=True)
     assert isinstance(console.file, io.StringIO)
     (row,) = [line for line in console.file.getvalue().splitlines() if " exchange " in line]
@@ -158,13 +160,15 @@ async def test_a_check_fails_for_a_file_of_an_earlier_version(
     contracts = dict(sandbox.deployment.contracts)
     del contracts[ContractName.OPTIMISTIC_ORACLE]
     store_deployment(written.deployment_file, replace(sandbox.deployment, contracts=contracts))
-    with pytest.raises(DeploymentUnfit, match="it lacks optimisticOracle; deploy again"):
+    with pytest.raises(
+        InvalidDeployment, match="it lacks optimisticOracle; run foretell deploy again"
+    ):
         await deployed(written, is_check=True)
 
 
 async def test_a_check_fails_without_a_file(sandbox: Sandbox, tmp_path: Path) -> None:
     settings = sandbox_settings(tmp_path, rpc_url=SecretStr(sandbox.rpc_url))
-    with pytest.raises(DeploymentUnfit, match=r"there is no .*deployment\.json"):
+    with pytest.raises(InvalidDeployment, match=r"deployment\.json does not exist"):
         await deployed(settings, is_check=True)
 
 
@@ -172,12 +176,12 @@ async def test_a_check_fails_for_a_deployment_that_broke_off(
     sandbox: Sandbox, written: Settings
 ) -> None:
     store_deployment(written.deployment_file, replace(sandbox.deployment, is_complete=False))
-    with pytest.raises(DeploymentUnfit, match="it is incomplete"):
+    with pytest.raises(InvalidDeployment, match="it is incomplete"):
         await deployed(written, is_check=True)
 
 
 async def test_a_check_of_another_network_is_refused(written: Settings) -> None:
-    with pytest.raises(DeploymentUnfit, match="it is of chain 80002, and this is 137"):
+    with pytest.raises(InvalidDeployment, match="it is for chain 80002, and chain 137 is required"):
         await asyncio.to_thread(
             run_deploy, written, Console(quiet=True), NetworkName.POLYGON, is_check=True
         )

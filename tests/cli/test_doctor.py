@@ -6,14 +6,15 @@ from pathlib import Path
 
 import pytest
 from rich.console import Console
-from tests.app.rig import installed, sandbox_settings
+from tests.rigs.in_process import installed, sandbox_settings
 from tests.rigs.ports import free_port
 from tests.rigs.values import a_key
 
 from foretell.bench.rigs.world import make_world
 from foretell.cli import doctor
 from foretell.cli.doctor import run_doctor
-from foretell.domain.errors.command import Ailing
+from foretell.domain.errors.command import ProblemsFound
+from foretell.runtime.interpreter import running_interpreter
 from foretell.sandbox.ready import SeededMarket, describe, write_ready
 from foretell.settings import Settings
 
@@ -28,7 +29,7 @@ def examined(settings: Settings, **options: int) -> tuple[str, str]:
     ailing = ""
     try:
         run_doctor(settings, console, **options)
-    except Ailing as error:
+    except ProblemsFound as error:
         ailing = error.message
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue(), ailing
@@ -47,6 +48,7 @@ def test_a_machine_with_everything_passes(settings: Settings) -> None:
     assert (ailing, printed.count("✗")) == ("", 0)
     assert f"none runs on {settings.data}" in printed
     assert f"Foretell │ {version('foretell')}" in re.sub(" +", " ", printed)
+    assert f"{running_interpreter().words()}; 3.11 or newer" in printed
 
 
 @pytest.mark.parametrize(
@@ -59,7 +61,7 @@ def test_a_missing_program_is_reported_with_the_folder_that_was_searched(
     nowhere = tmp_path / "[nowhere]"
     printed, ailing = examined(sandbox_settings(tmp_path, **{field: nowhere}))
     assert ailing == f"problems found: {what}"
-    assert f"it was expected in {nowhere}" in printed
+    assert f"it was not found in {nowhere}" in printed
 
 
 def test_a_full_disk_is_reported(settings: Settings) -> None:

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.rigs.commands import Call
+from tests.rigs.in_process import Call
 from tests.rigs.journals import written
 from tests.rigs.values import TOKEN, a_buy, a_placing, a_sell, an_open_market, some_funds
 
@@ -91,7 +91,7 @@ def test_verify_finds_a_damaged_snapshot(call: Call, data: Path) -> None:
     path.write_bytes(path.read_bytes()[:-1])
     called = call("journal", "verify", "--data", str(data))
     assert called.code == 1
-    assert f"{path.name} is damaged at byte 0: the snapshot is not whole" in called.err
+    assert f"{path.name} is damaged at byte 0: the snapshot is incomplete" in called.err
 
 
 def test_verify_finds_a_snapshot_of_another_journal(call: Call, data: Path) -> None:
@@ -102,7 +102,7 @@ def test_verify_finds_a_snapshot_of_another_journal(call: Call, data: Path) -> N
     (data / "journal" / foreign.name).write_bytes(foreign.read_bytes())
     called = call("journal", "verify", "--data", str(data))
     assert called.code == 1
-    assert "it is of another journal" in called.err
+    assert "it belongs to another journal" in called.err
 
 
 def test_verify_checks_a_journal_in_use_up_to_its_sync_mark(call: Call, data: Path) -> None:
@@ -126,7 +126,7 @@ def test_verify_misses_a_record_before_the_sync_mark_of_a_journal_in_use(
     called = call("journal", "verify", "--data", str(data))
     unlock_folder(lock)
     assert called.code == 1
-    assert "sequence 63 was synced and is gone" in called.err
+    assert "sequence 63 was synced and is missing" in called.err
 
 
 @pytest.mark.parametrize(
@@ -149,7 +149,7 @@ def test_replay_says_that_the_first_commands_were_removed(call: Call, data: Path
     assert compact(data / "journal")
     called = call("journal", "replay", "--data", str(data), "--from-start")
     assert called.code == 1
-    assert "the segment of sequence 1 is gone" in called.err
+    assert "the segment of sequence 1 is missing" in called.err
     assert final_digest() in call("journal", "replay", "--data", str(data)).out
 
 

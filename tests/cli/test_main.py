@@ -5,27 +5,27 @@ from importlib.metadata import version
 from pathlib import Path
 
 import pytest
-from tests.rigs.commands import Call
+from tests.rigs.in_process import Call
 
 from foretell.cli import main
 from foretell.domain.errors.command import ApiRefused, NotRunning
 from foretell.domain.errors.families import ForetellError
 
 COMMANDS = {
-    (): "A whole prediction-market exchange",
+    (): "A complete prediction-market exchange",
     ("up",): "Run everything on this machine",
     ("serve",): "Run chosen roles",
     ("deploy",): "Deploy the contracts",
-    ("demo",): "Play a market from creation to redemption",
+    ("demo",): "Run a market from creation to redemption",
     ("doctor",): "Check that everything needed is installed",
-    ("bench",): "Measure the exchange, each figure next to its ceiling",
-    ("bench", "order"): "Orders over HTTP, verified",
-    ("bench", "latency"): "One order at a time",
-    ("bench", "durable"): "Orders over HTTP that wait for the disk",
-    ("bench", "match"): "Orders in memory",
-    ("bench", "journal"): "Batches of records until they are durable",
-    ("bench", "replay"): "A start from a large journal",
-    ("bench", "failover"): "The time without a leader",
+    ("bench",): "Measure the exchange; each figure is printed next to its ceiling",
+    ("bench", "order"): "Measure orders over HTTP, verified",
+    ("bench", "latency"): "Measure one order at a time",
+    ("bench", "durable"): "Measure orders over HTTP that wait for the disk",
+    ("bench", "match"): "Measure matching in memory",
+    ("bench", "journal"): "Measure the time until batches are durable",
+    ("bench", "replay"): "Measure a start from a large journal",
+    ("bench", "failover"): "Measure the time without a leader",
     ("journal",): "Check, replay or export the journal",
     ("journal", "verify"): "Check every record, the hash chain through all of them",
     ("journal", "replay"): "Replay the journal in memory",
@@ -64,10 +64,10 @@ def test_the_version_is_the_one_that_is_installed(call: Call) -> None:
         (("up",), "[default: (.foretell)]"),
         (("up",), "[default: (8000)]"),
         (("up",), "[default: (8545)]"),
-        (("serve",), "[default: (everything)]"),
-        (("serve",), "[default: (one process for all)]"),
+        (("serve",), "[default: (all, in one process)]"),
+        (("serve",), "[default: (no separate processes)]"),
         (("serve",), "[default: (1 with --workers)]"),
-        (("deploy",), "[default: (the node's own)]"),
+        (("deploy",), "[default: (the node's chain)]"),
         (("bench", "order"), "[default: 10000]"),
         (("bench", "match"), "[default: 20000]"),
         (("journal", "export"), "[default: (the oldest)]"),
@@ -101,16 +101,20 @@ def test_a_wrong_command_line_ends_with_2(
     ("arguments", "environment", "message"),
     [
         (("journal", "verify"), {}, "there is no journal in .foretell/journal"),
-        (("demo",), {}, "nothing runs on .foretell; start it with: foretell up"),
-        (("serve",), {}, "FORETELL_RPC_URL is not set: serve needs a node of yours"),
-        (("deploy",), {}, "FORETELL_RPC_URL is not set: name the node"),
-        (("up",), {"RPC_URL": NODE}, "foretell up is for the sandbox only"),
+        (("demo",), {}, "no exchange runs on .foretell; start one with: foretell up"),
+        (("serve",), {}, "FORETELL_RPC_URL is not set: foretell serve needs your node"),
+        (("deploy",), {}, "FORETELL_RPC_URL is not set: foretell deploy needs your node"),
+        (("up",), {"RPC_URL": NODE}, "foretell up is allowed in the sandbox only"),
         (("serve", "sales"), {"RPC_URL": NODE}, "sales is not a role; roles are creation, data,"),
         (("serve",), {"RPC_URL": NODE}, "FORETELL_MASTER_KEY is not set"),
-        (("deploy",), {"RPC_URL": NODE}, "the chain did not answer web3_clientVersion"),
+        (("deploy",), {"RPC_URL": NODE}, "the node gave no valid response to web3_clientVersion"),
         (("up", "--port", "0"), {}, "FORETELL_PORT: Input should be greater than or equal to 1"),
         (("up",), {"PORT": "x"}, "FORETELL_PORT: Input should be a valid integer"),
-        (("up",), {"PROT": "80"}, "FORETELL_PROT: no such setting; see docs/reference/settings.md"),
+        (
+            ("up",),
+            {"PROT": "80"},
+            "unknown settings: FORETELL_PROT; docs/reference/settings.md lists all",
+        ),
         (("up",), {"LOG_LEVEL": "loud"}, "FORETELL_LOG_LEVEL: Input should be 'debug', 'info',"),
         (("up",), {"CONFIRMATIONS": "0"}, "FORETELL_CONFIRMATIONS: Input should be greater"),
         (
@@ -209,4 +213,4 @@ def test_the_package_is_a_command_too() -> None:
     called = subprocess.run(
         [sys.executable, "-m", "foretell", "--help"], capture_output=True, text=True, check=True
     )
-    assert "A whole prediction-market exchange" in called.stdout
+    assert "A complete prediction-market exchange" in called.stdout

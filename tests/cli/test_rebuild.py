@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
-from tests.rigs.commands import Call
+from tests.rigs.clock import Clock
+from tests.rigs.in_process import Call
 from tests.rigs.journals import query
 from tests.rigs.postgres import migrate
 from tests.rigs.values import NOW_MS, TOKEN, a_buy, a_placing, a_sell, an_open_market, some_funds
-from tests.trading.rig import Clock
 
 from foretell.domain.exchange.commands import Command
 from foretell.domain.values.sharding import ShardNumber, ShardPlace
@@ -85,7 +85,7 @@ def test_emptied_tables_are_rebuilt_by_the_next_start(call: Call, data: Path) ->
     assert asyncio.run(run_engine(data)) == before
 
 
-def test_tables_stay_where_the_beginning_of_the_journal_is_gone(call: Call, data: Path) -> None:
+def test_tables_stay_if_the_beginning_of_the_journal_was_removed(call: Call, data: Path) -> None:
     before = asyncio.run(run_engine(data, STORY))
     take_snapshot(data / "journal", 40)
     take_snapshot(data / "journal", 60)

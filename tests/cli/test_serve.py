@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 from rich.console import Console
-from tests.app.rig import is_free, sandbox_settings
+from tests.rigs.in_process import sandbox_settings
+from tests.rigs.ports import is_free
 from tests.rigs.postgres import PostgresServer
 from tests.rigs.values import a_key
 from typing_extensions import override
@@ -16,7 +17,12 @@ from foretell.bench.rigs.world import make_world
 from foretell.chain.deploy import store_deployment
 from foretell.cli import serve
 from foretell.cli.serve import ProcessRole, run_fleet, run_serve
-from foretell.domain.errors.command import MissingKey, MissingSetting, UnknownRole, WorkersUnfit
+from foretell.domain.errors.command import (
+    InvalidWorkerRoles,
+    MissingKey,
+    MissingSetting,
+    UnknownRole,
+)
 from foretell.runtime.child_processes import REFUSED_CODE
 from foretell.settings import Settings
 
@@ -90,20 +96,20 @@ def test_an_unknown_role_is_refused_with_the_known_ones(
 
 
 def test_a_sandbox_is_refused(settings: Settings) -> None:
-    with pytest.raises(MissingSetting, match="for a sandbox run: foretell up"):
+    with pytest.raises(MissingSetting, match="for the sandbox run: foretell up"):
         run_serve(settings, ["data"], ProcessRole(), Console(quiet=True))
     assert not settings.data.exists()
 
 
 def test_roles_in_separate_processes_need_a_database_server(tmp_path: Path) -> None:
     settings = sandbox_settings(tmp_path, rpc_url=SecretStr("http://127.0.0.1:1"))
-    with pytest.raises(MissingSetting, match="need PostgreSQL, not a file"):
+    with pytest.raises(MissingSetting, match="need PostgreSQL"):
         run_serve(settings, ["data", "indexer"], ProcessRole(), Console(quiet=True))
 
 
 @pytest.mark.parametrize("names", [[], ["data"], ["trading", "data"]])
 def test_workers_serve_trading_alone(production: Settings, names: list[str]) -> None:
-    with pytest.raises(WorkersUnfit, match="--workers needs the one role trading"):
+    with pytest.raises(InvalidWorkerRoles, match="--workers needs the one role trading"):
         run_fleet(production, names, 2, Console(quiet=True))
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 from rich.console import Console
-from tests.app.rig import sandbox_settings
+from tests.rigs.in_process import sandbox_settings
 from tests.rigs.values import a_key
 
 from foretell.app.installation import Installation

@@ -21,6 +21,7 @@ import msgspec
 import pytest
 import sqlalchemy as sa
 from tests.e2e.conftest import an_installation
+from tests.rigs.digest import treasury_digest
 from tests.rigs.installation import Running, run_foretell
 from tests.rigs.postgres import migrate
 
@@ -29,7 +30,6 @@ from foretell.domain.exchange.commands import decode_command
 from foretell.domain.exchange.snapshot import state_digest
 from foretell.domain.exchange.state import State
 from foretell.domain.treasury.folds import ShardFold, TreasuryFold
-from foretell.domain.treasury.snapshot import treasury_digest
 from foretell.domain.values.sharding import ShardNumber
 from foretell.journal.files.reader import fold
 from foretell.journal.files.reader import read_entries as read_entries_of_files

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 from tests.contracts.evm import Evm
 from tests.contracts.market import World, deploy_world
-from tests.contracts.neg_risk import NegRisk, deploy_neg_risk
+from tests.contracts.neg_risk.rig import NegRisk, deploy_neg_risk
 from tests.contracts.optimistic import Optimistic, deploy_optimistic
 from tests.contracts.resolution import Resolution, deploy_resolution
 

@@ -19,7 +19,7 @@ from typing import Final
 import anyio
 from tests.contracts.evm import ROOT, Evm
 from tests.contracts.market import Fill, World, deploy_world
-from tests.contracts.neg_risk import NegRisk, deploy_neg_risk
+from tests.contracts.neg_risk.rig import NegRisk, deploy_neg_risk
 from tests.contracts.resolution import PRICE_YES, deploy_resolution
 from tests.contracts.signing import OWN_V1, OWN_V2, UNIT, Order
 from tests.rigs.ports import free_port

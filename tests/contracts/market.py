@@ -150,11 +150,11 @@ class World:
         return self.sign(replace(order, **fields), actor)
 
     def buy(self, actor: Actor, token: int, size: int, cents: int, **fields: Any) -> Order:
-        """Return a signed order to buy so many tokens at so many cents."""
+        """Return a signed order to buy this many tokens at this many cents."""
         return self.order(actor, BUY, token, (size * cents // 100, size), **fields)
 
     def sell(self, actor: Actor, token: int, size: int, cents: int, **fields: Any) -> Order:
-        """Return a signed order to sell so many tokens at so many cents."""
+        """Return a signed order to sell this many tokens at this many cents."""
         return self.order(actor, SELL, token, (size, size * cents // 100), **fields)
 
     def match(self, taker: Order, makers: list[Order], fill: "Fill") -> Receipt:

@@ -26,7 +26,7 @@ from foretell.domain.exchange.order import (
     Side,
     SignatureType,
     SignedOrder,
-    check_order,
+    order_terms,
 )
 from foretell.domain.exchange.state import State
 from foretell.domain.exchange.trade import Trade, TradeStatus
@@ -125,7 +125,7 @@ class MirroredMarket:
                 owner=f"key of {order.signer}",
                 condition_id=self.market.condition_id,
                 is_yes=spec.is_yes,
-                terms=check_order(order, spec.order_type, self.market.rules, order_id),
+                terms=order_terms(order, spec.order_type, self.market.rules, order_id),
             )
             effects = apply(self.state, command).effects
         except ForetellError:

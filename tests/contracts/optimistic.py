@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from tests.contracts.evm import Contract, Receipt, own_artifact
 from tests.contracts.market import ALLOWANCE_MAX, World
-from tests.contracts.neg_risk import NegRisk
+from tests.contracts.neg_risk.rig import NegRisk
 from tests.contracts.resolution import TEXT, YES_OR_NO_QUERY, Resolution, with_initializer
 from tests.contracts.signing import UNIT, ZERO
 

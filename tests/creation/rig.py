@@ -76,13 +76,13 @@ class CreationRig:
                 registrar.private_key,
                 TxOutbox(self.database, REGISTRATION),
                 SenderOptions(SANDBOX_CHAIN_ID, confirmations=self.options.confirmations),
-                self.clock,
+                self.clock.now_ms,
             ),
             images=ImageNormalizer(ImagePolicy()),
             blobs=BlobStore(self.folder / "blobs"),
             storage_key=self.sandbox.account(AccountRole.STORAGE).private_key,
             options=self.options,
-            now_ms=self.clock,
+            now_ms=self.clock.now_ms,
             new_uuid=self._new_uuid,
             new_word=lambda: a_word(f"nonce {next(self.numbers)}"),
         )
@@ -92,7 +92,7 @@ class CreationRig:
         """Serve with this context."""
         self.context = context
         self.app: Litestar = an_app(build_app, context)
-        self.runner = RequestRunner(context, lambda: self.clock.now_ms / 1000)
+        self.runner = RequestRunner(context, self.clock.now_s)
         transport = httpx.ASGITransport(self.app)  # type: ignore[arg-type]  # scopes typed closer
         self.http = httpx.AsyncClient(transport=transport, base_url="http://worker")
 

@@ -67,7 +67,7 @@ async def kept(rig: CreationRig, challenges: list[Challenge]) -> list[bool]:
 async def issued(rig: CreationRig, *names: str) -> list[Challenge]:
     challenges = []
     for name in names:
-        rig.clock.now_ms += 1
+        rig.clock.at_ms += 1
         challenges.append(await issue_challenge(rig.context, a_draft(name)))
     return challenges
 
@@ -103,7 +103,7 @@ async def test_a_creator_has_few_expired_challenges_and_new_ones_replace_them(
 ) -> None:
     expired = await issued(rig, *["creator"] * UNSIGNED_PER_CREATOR_MAX)
     others = await issued(rig, "other")
-    rig.clock.now_ms += CHALLENGE_LIFETIME_MS
+    rig.clock.at_ms += CHALLENGE_LIFETIME_MS
 
     fresh = await issued(rig, "creator", "creator")
 
@@ -114,7 +114,7 @@ async def test_a_creator_has_few_expired_challenges_and_new_ones_replace_them(
 async def test_signed_requests_are_never_swept(creator: CreatorClient) -> None:
     rig = creator.rig
     request_id = await creator.prepare()
-    rig.clock.now_ms += 10 * EXPIRED_KEPT_MS
+    rig.clock.at_ms += 10 * EXPIRED_KEPT_MS
     for _ in range(UNSIGNED_PER_CREATOR_MAX):
         await creator.ask(b"{}")
 
@@ -131,10 +131,10 @@ async def test_an_expired_challenge_is_kept_for_a_day_and_refused_as_expired(
     challenge = (await creator.ask(raw)).json()
     envelope = creator.sign(challenge)
 
-    rig.clock.now_ms += CHALLENGE_LIFETIME_MS + EXPIRED_KEPT_MS
+    rig.clock.at_ms += CHALLENGE_LIFETIME_MS + EXPIRED_KEPT_MS
     await sweep_challenges(rig.context)
     late = await creator.send(raw, envelope)
-    rig.clock.now_ms += 1
+    rig.clock.at_ms += 1
     await sweep_challenges(rig.context)
     too_late = await creator.send(raw, envelope)
 
@@ -160,7 +160,7 @@ async def test_the_oldest_expired_challenges_of_all_creators_are_swept_beyond_th
 ) -> None:
     rig.change(options=CreationOptions(unsigned_max=4))
     expired = await issued(rig, "a", "b", "c", "d")
-    rig.clock.now_ms += CHALLENGE_LIFETIME_MS
+    rig.clock.at_ms += CHALLENGE_LIFETIME_MS
     fresh = await issued(rig, "a", "e", "f")
 
     await sweep_challenges(rig.context)
@@ -174,9 +174,9 @@ async def test_stored_challenges_of_all_creators_are_limited_without_a_sweep(
 ) -> None:
     rig.change(options=CreationOptions(unsigned_max=2))
     oldest = await issued(rig, "a", "b")
-    rig.clock.now_ms += CHALLENGE_LIFETIME_MS
+    rig.clock.at_ms += CHALLENGE_LIFETIME_MS
     expired = await issued(rig, "c", "d")
-    rig.clock.now_ms += CHALLENGE_LIFETIME_MS
+    rig.clock.at_ms += CHALLENGE_LIFETIME_MS
 
     fresh = await issued(rig, "e", "f")
 

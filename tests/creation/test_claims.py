@@ -42,7 +42,7 @@ async def test_the_second_of_two_creators_with_one_slug_is_refused(creator: Crea
     challenge = (await other.ask(raw)).json()
     envelope = other.sign(challenge)
     refused = await other.send(raw, envelope)
-    rig.clock.now_ms += CLAIM_LIFETIME_MS
+    rig.clock.at_ms += CLAIM_LIFETIME_MS
     still_refused = await other.send(raw, envelope)
 
     assert error_of(refused) == (409, "already_initialized")
@@ -54,7 +54,7 @@ async def test_a_slug_of_an_unverified_request_is_free_after_a_day(
 ) -> None:
     rig = creator.rig
     first = await creator.prepared()
-    rig.clock.now_ms += CLAIM_LIFETIME_MS + 1
+    rig.clock.at_ms += CLAIM_LIFETIME_MS + 1
     account = await rig.newcomer("other", 5_000_000)
     await rig.whitelist(account)
 
@@ -62,7 +62,7 @@ async def test_a_slug_of_an_unverified_request_is_free_after_a_day(
 
     superseded = await creator.record(first)
     assert superseded["status"] == "failed"
-    assert superseded["errorMessage"] == f"superseded: request {second} makes these markets"
+    assert superseded["errorMessage"] == f"superseded: request {second} creates these markets"
 
 
 async def test_a_slug_of_a_verified_request_is_kept_permanently(
@@ -70,7 +70,7 @@ async def test_a_slug_of_a_verified_request_is_kept_permanently(
 ) -> None:
     rig = creator.rig
     first = await creator.pending_update()
-    rig.clock.now_ms += 100 * CLAIM_LIFETIME_MS
+    rig.clock.at_ms += 100 * CLAIM_LIFETIME_MS
     other = rig.creator(await rig.newcomer("other"))
 
     raw = other.payload()

@@ -14,9 +14,7 @@ async def test_local_storage_is_for_the_sandbox_unless_the_operator_allows_it(
 ) -> None:
     elsewhere = replace(rig.sandbox.deployment, chain_id=137, is_sandbox=False)
 
-    with pytest.raises(
-        SandboxOnly, match=r"on this machine alone .*; set FORETELL_STORES_LOCALLY="
-    ):
+    with pytest.raises(SandboxOnly, match=r"on this machine only .*; set FORETELL_STORES_LOCALLY="):
         replace(rig.context, deployment=elsewhere)
 
     allowed = replace(

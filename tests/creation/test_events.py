@@ -124,7 +124,7 @@ async def test_an_interrupted_event_is_continued_and_nothing_is_paid_twice(
     first = await creator.prepared(raw)
     plan = (await creator.record(first))["prepared"]["txPlan"]
     await creator.execute(plan[:6])
-    creator.rig.clock.now_ms += 1
+    creator.rig.clock.at_ms += 1
 
     second = await creator.prepared(raw)
 

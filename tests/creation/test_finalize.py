@@ -338,7 +338,7 @@ async def test_an_unprepared_or_failed_request_is_not_finalized(
     other = rig.creator(await rig.newcomer("without a whitelist"))
     request_id = await other.prepare(other.payload(slug="other"))
     running = await other.finalize(request_id)
-    rig.clock.now_ms += rig.options.prepare_deadline_ms + 1
+    rig.clock.at_ms += rig.options.prepare_deadline_ms + 1
     await rig.settle()
 
     failed = await other.finalize(request_id)

@@ -1,4 +1,4 @@
-"""Whole lives of requests: stopped and resumed anywhere, and led through their calls in any order."""
+"""Requests from their first call to their end: stopped and resumed anywhere, with calls in any order."""
 
 import asyncio
 import contextlib
@@ -202,7 +202,7 @@ class Walk:
         assert answer.status_code == 404
 
     async def wait_long(self) -> None:
-        self.rig.clock.now_ms += 10 * 60 * 1000
+        self.rig.clock.at_ms += 10 * 60 * 1000
 
 
 STEPS: Final = (

@@ -97,7 +97,7 @@ async def test_the_operator_sets_the_terms_of_orders(creator: CreatorClient) -> 
 async def test_markets_are_opened_one_after_the_other(creator: CreatorClient) -> None:
     rig = creator.rig
     for number in range(3):
-        rig.clock.now_ms = NOW_MS + number
+        rig.clock.at_ms = NOW_MS + number
         await creator.finalized(
             creator.payload(slug=f"event-{number}", binaryQuestion=f"Question {number}?")
         )

@@ -99,13 +99,13 @@ async def test_without_an_id_the_latest_request_that_can_continue_is_found(
 
     assert (await pending(rig, creator=creator.address)).json() == {"request": None}
     first = await creator.prepared()
-    rig.clock.now_ms += 1
+    rig.clock.at_ms += 1
     unsigned = (await creator.ask(b"{}")).json()["requestId"]
     assert await found(rig, creator=creator.address) == first
     assert await found(rig, creator=creator.address, chainId=80002) == first
     assert await found(rig, creator=creator.address, chainId=137) is None
     assert await found(rig, requestId=unsigned) == unsigned
-    rig.clock.now_ms += 1
+    rig.clock.at_ms += 1
     second = await creator.prepare(creator.payload(slug="other", binaryQuestion="Other?"))
     assert await found(rig, creator=creator.address) == second
 
@@ -115,7 +115,7 @@ async def test_a_prepared_request_is_found_after_an_hour_and_after_a_restart(
     creator: CreatorClient,
 ) -> None:
     request_id = await creator.prepared()
-    creator.rig.clock.now_ms += 3_600_000
+    creator.rig.clock.at_ms += 3_600_000
     await creator.rig.restart()
 
     assert await found(creator.rig, creator=creator.address) == request_id
@@ -190,7 +190,7 @@ async def test_the_record_has_its_schema_when_it_failed(creator: CreatorClient) 
     rig = creator.rig
     other = rig.creator(await rig.newcomer("without a whitelist"))
     request_id = await other.prepare()
-    rig.clock.now_ms += rig.options.prepare_deadline_ms + 1
+    rig.clock.at_ms += rig.options.prepare_deadline_ms + 1
     await rig.settle()
 
     record = await other.record(request_id)

@@ -122,7 +122,7 @@ async def test_a_payload_for_another_chain_than_was_signed_for_is_refused(
     )
 
     assert error_of(refused) == (400, "validation_error")
-    assert details_of(refused) == [("chainId", "must be 137, which was signed for")]
+    assert details_of(refused) == [("chainId", "must be 137, the chain id of the challenge")]
 
 
 @pytest.mark.spec(69, 78)
@@ -144,9 +144,9 @@ async def test_a_challenge_expires_by_the_millisecond_and_only_before_its_first_
     raws = [creator.payload(slug=slug, binaryQuestion=slug) for slug in ("in-time", "late")]
     in_time, late = [(await creator.ask(raw)).json() for raw in raws]
 
-    clock.now_ms += CHALLENGE_LIFETIME_MS
+    clock.at_ms += CHALLENGE_LIFETIME_MS
     accepted = await creator.send(raws[0], creator.sign(in_time))
-    clock.now_ms += 1
+    clock.at_ms += 1
     refused = await creator.send(raws[1], creator.sign(late))
     repeated = await creator.send(raws[0], creator.sign(in_time))
 

@@ -54,7 +54,7 @@ async def test_metadata_that_the_chain_has_already_needs_no_update(
     update = (await creator.record(request_id))["metadataUpdateTxPlan"]
     await creator.execute(update)
 
-    rig.clock.now_ms += 1
+    rig.clock.at_ms += 1
     async with rig.database.writing() as tx:
         held = await load_request(tx, request_id)
         assert held is not None
@@ -89,7 +89,7 @@ async def test_finalization_waits_for_transactions_that_a_reorg_removed(
     for _ in range(3):
         await rig.run_once()
     assert await status_of(creator, request_id) == "finalize_running"
-    rig.clock.now_ms += rig.options.finalize_deadline_ms + 1
+    rig.clock.at_ms += rig.options.finalize_deadline_ms + 1
     await rig.settle()
 
     record = await creator.record(request_id)
@@ -116,7 +116,7 @@ async def test_an_adopted_question_that_a_reorg_removed_is_not_registered(
     await take_back(rig, snapshot)
     await rig.run_once()
     assert await status_of(creator, second) == "finalize_running"
-    rig.clock.now_ms += rig.options.finalize_deadline_ms + 1
+    rig.clock.at_ms += rig.options.finalize_deadline_ms + 1
     await rig.settle()
 
     record = await creator.record(second)

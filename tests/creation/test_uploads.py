@@ -151,7 +151,7 @@ async def test_a_part_that_is_there_twice_is_refused(rig: CreationRig, name: str
     answer = await post(rig, a_body([*BASIC, (name, b"x"), (name, b"x")]))
 
     assert error_of(answer) == (400, "validation_error")
-    assert details_of(answer) == [(name, "must be there once")]
+    assert details_of(answer) == [(name, "must be given exactly once")]
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""kill -9 of a running installation: what was acknowledged is there after the next start."""
+"""kill -9 of a running installation: what was acknowledged exists after the next start."""
 
 import asyncio
 from typing import Any
@@ -81,7 +81,7 @@ async def collateral_of(session: DemoSession, wallet: Any) -> int:
 
 
 @pytest.mark.parametrize("seconds", [0.0, 3.0])
-async def test_a_first_start_killed_on_its_way_is_completed_by_the_next(
+async def test_an_interrupted_first_start_is_completed_by_the_next(
     fresh: Running, seconds: float
 ) -> None:
     fresh.begin()

@@ -89,7 +89,7 @@ async def test_the_doctor_says_that_nothing_runs(stopped: Running) -> None:
 async def test_a_demo_without_an_installation_says_how_to_start_one(fresh: Running) -> None:
     refused = run_foretell("demo", "--data", "nowhere", cwd=fresh.folder)
     assert (refused.returncode, refused.stdout) == (1, "")
-    assert "start it with: foretell up" in refused.stderr
+    assert "start one with: foretell up" in refused.stderr
 
 
 ALL_ACTS = (

@@ -5,9 +5,10 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from tests.app.rig import serving
 from tests.ecosystem.clients import NAMES, Client, Family, a_client
-from tests.trading.rig import Clock, TradingRig, a_rig_on
+from tests.rigs.applications import serving
+from tests.rigs.clock import Clock
+from tests.rigs.trading import TradingRig, a_rig_on
 from typing_extensions import override
 
 from foretell.app.clock_and_ids import numbered_ids

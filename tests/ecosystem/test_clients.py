@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from tests.ecosystem.clients import Client, Family, Refused, a_client
+from tests.rigs.trading import TradingRig
 from tests.rigs.values import (
     EXCHANGE,
     NEG_RISK_EXCHANGE,
@@ -16,7 +17,6 @@ from tests.rigs.values import (
     an_asset,
     an_observation,
 )
-from tests.trading.rig import TradingRig
 
 from foretell.domain.exchange.commands import AllowanceSeen, BalanceSeen, ChangeTick
 from foretell.domain.exchange.ledger import COLLATERAL

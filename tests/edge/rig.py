@@ -87,4 +87,4 @@ async def fill(path: Path) -> None:
 
 
 async def check(ring: KeyRing, headers: Mapping[str, str]) -> L2Caller:
-    return await ring.check_l2(headers, "POST", "/order", BODY)
+    return await ring.authenticate_l2(headers, "POST", "/order", BODY)

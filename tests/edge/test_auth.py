@@ -68,14 +68,14 @@ async def test_l2_headers_of_every_dialect_name_their_caller(ring: KeyRing, pref
 @pytest.mark.spec(2)
 @pytest.mark.parametrize("prefix", PREFIXES)
 async def test_l1_headers_of_every_dialect_name_their_caller(ring: KeyRing, prefix: str) -> None:
-    assert ring.check_l1(l1_headers(prefix)) == L1Caller(CHAIN_ID, ALICE, 0, prefix)
+    assert ring.authenticate_l1(l1_headers(prefix)) == L1Caller(CHAIN_ID, ALICE, 0, prefix)
 
 
 async def test_only_configured_dialects_are_accepted(database: Database) -> None:
     ring = KeyRing(database, MASTER_KEY, [CHAIN_ID], lambda: NOW_MS, prefixes=["MINE_"])
-    assert ring.check_l1(l1_headers("mine_")).dialect == "mine_"
+    assert ring.authenticate_l1(l1_headers("mine_")).dialect == "mine_"
     with pytest.raises(MissingHeader, match="SERVICE_ADDRESS"):
-        ring.check_l1(l1_headers("service_"))
+        ring.authenticate_l1(l1_headers("service_"))
 
 
 async def test_headers_of_two_dialects_are_not_mixed(ring: KeyRing) -> None:
@@ -87,12 +87,12 @@ async def test_headers_of_two_dialects_are_not_mixed(ring: KeyRing) -> None:
 async def test_an_address_may_carry_its_checksum(ring: KeyRing) -> None:
     address = checksum_address(ALICE)
     assert (await check(ring, l2_headers(address=address))).address == ALICE
-    assert ring.check_l1(l1_headers(address=address)).address == ALICE
+    assert ring.authenticate_l1(l1_headers(address=address)).address == ALICE
 
 
 @pytest.mark.parametrize("chain_id", [137, CHAIN_ID])
 async def test_the_chain_is_the_one_that_was_signed_for(ring: KeyRing, chain_id: int) -> None:
-    assert ring.check_l1(l1_headers(chain_id=chain_id)).chain_id == chain_id
+    assert ring.authenticate_l1(l1_headers(chain_id=chain_id)).chain_id == chain_id
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ async def test_the_chain_is_the_one_that_was_signed_for(ring: KeyRing, chain_id:
 async def test_an_l1_signature_may_be_spelled_in_hex_of_any_kind(
     ring: KeyRing, spelling: str
 ) -> None:
-    assert ring.check_l1(l1_headers(signature=spelling)).address == ALICE
+    assert ring.authenticate_l1(l1_headers(signature=spelling)).address == ALICE
 
 
 @pytest.mark.parametrize("v", ["00", "01", "1b", "1c"])
@@ -112,12 +112,12 @@ async def test_an_l1_signature_may_end_in_either_spelling_of_v(ring: KeyRing, v:
     fits = int(v, 16) % 27 == last
     outcome: Any = contextlib.nullcontext() if fits else pytest.raises(L1SignatureMismatch)
     with outcome:
-        ring.check_l1(l1_headers(signature=SIGNATURE[:-2] + v))
+        ring.authenticate_l1(l1_headers(signature=SIGNATURE[:-2] + v))
 
 
 @pytest.mark.parametrize("nonce", ["0", "7", str(NONCE_MAX)])
 async def test_the_nonce_is_the_one_that_was_signed(ring: KeyRing, nonce: str) -> None:
-    assert ring.check_l1(l1_headers(signed_nonce=nonce)).nonce == int(nonce)
+    assert ring.authenticate_l1(l1_headers(signed_nonce=nonce)).nonce == int(nonce)
 
 
 HIGH_S = SIGNATURE[:66] + f"{CURVE_ORDER - 1:064x}" + SIGNATURE[130:]
@@ -163,7 +163,7 @@ L1_REFUSALS: dict[str, tuple[Headers, str, str]] = {
 async def test_every_l1_header_altered_alone_has_its_own_refusal(ring: KeyRing, name: str) -> None:
     headers, code, words = L1_REFUSALS[name]
     with pytest.raises(Unauthenticated, match=words) as refusal:
-        ring.check_l1(headers)
+        ring.authenticate_l1(headers)
     assert refusal.value.code == code
     assert trading_body(refusal.value)[0] == 401
 
@@ -173,14 +173,14 @@ L2_REFUSALS: dict[str, tuple[Headers, str, str]] = {
     "no address": (without(l2_headers(), "service_address"), "missing_header", "SERVICE_ADDRESS"),
     "empty address": (l2_headers(address=""), "missing_header", "SERVICE_ADDRESS"),
     "long address": (l2_headers(address=ALICE + "0"), "missing_header", "SERVICE_ADDRESS"),
-    "another address": (l2_headers(address=BOB), "unknown_key", "not one of this address"),
+    "another address": (l2_headers(address=BOB), "unknown_key", "does not belong to this address"),
     "no key": (without(l2_headers(), "service_api_key"), "missing_header", "SERVICE_API_KEY"),
     "empty key": (l2_headers(api_key=""), "missing_header", "SERVICE_API_KEY"),
-    "unknown key": (l2_headers(api_key=UNKNOWN_KEY), "unknown_key", "no such API key"),
-    "key in upper case": (l2_headers(api_key=ALICES.key_id.upper()), "unknown_key", "no such API key"),
-    "key that is none": (l2_headers(api_key="' OR 1=1 --"), "unknown_key", "no such API key"),
-    "key with a zero byte": (l2_headers(api_key=ALICES.key_id[:-1] + "\0"), "unknown_key", "no such API key"),
-    "key of bob": (l2_headers(api_key=BOBS.key_id), "unknown_key", "not one of this address"),
+    "unknown key": (l2_headers(api_key=UNKNOWN_KEY), "unknown_key", "the API key does not exist"),
+    "key in upper case": (l2_headers(api_key=ALICES.key_id.upper()), "unknown_key", "the API key does not exist"),
+    "key that is none": (l2_headers(api_key="' OR 1=1 --"), "unknown_key", "the API key does not exist"),
+    "key with a zero byte": (l2_headers(api_key=ALICES.key_id[:-1] + "\0"), "unknown_key", "the API key does not exist"),
+    "key of bob": (l2_headers(api_key=BOBS.key_id), "unknown_key", "does not belong to this address"),
     "revoked key": (l2_headers(api_key=REVOKED.key_id), "revoked_key", "was revoked"),
     "no timestamp": (without(l2_headers(), "service_timestamp"), "missing_header", "SERVICE_TIMESTAMP"),
     "empty timestamp": (l2_headers(timestamp=""), "missing_header", "SERVICE_TIMESTAMP"),
@@ -193,10 +193,10 @@ L2_REFUSALS: dict[str, tuple[Headers, str, str]] = {
     "early timestamp": (l2_headers(signed_at=str(NOW_S + SKEW_FUTURE_S + 1)), "clock_skew", str(NOW_S)),
     "no passphrase": (without(l2_headers(), "service_passphrase"), "missing_header", "SERVICE_PASSPHRASE"),
     "empty passphrase": (l2_headers(passphrase=""), "missing_header", "SERVICE_PASSPHRASE"),
-    "passphrase of bob": (l2_headers(passphrase=BOBS.passphrase), "wrong_passphrase", "not the key's"),
-    "passphrase in upper case": (l2_headers(passphrase=ALICES.passphrase.upper()), "wrong_passphrase", "not the key's"),
-    "shorter passphrase": (l2_headers(passphrase=ALICES.passphrase[:-1]), "wrong_passphrase", "not the key's"),
-    "passphrase that is not ascii": (l2_headers(passphrase="\u00e9" * 64), "wrong_passphrase", "not the key's"),
+    "passphrase of bob": (l2_headers(passphrase=BOBS.passphrase), "wrong_passphrase", "does not belong to the API key"),
+    "passphrase in upper case": (l2_headers(passphrase=ALICES.passphrase.upper()), "wrong_passphrase", "does not belong to the API key"),
+    "shorter passphrase": (l2_headers(passphrase=ALICES.passphrase[:-1]), "wrong_passphrase", "does not belong to the API key"),
+    "passphrase that is not ascii": (l2_headers(passphrase="\u00e9" * 64), "wrong_passphrase", "does not belong to the API key"),
     "no signature": (without(l2_headers(), "service_signature"), "missing_header", "SERVICE_SIGNATURE"),
     "empty signature": (l2_headers(signature=""), "missing_header", "SERVICE_SIGNATURE"),
     "another signature": (l2_headers(signature="A" * 43 + "="), "l2_signature_mismatch", "does not fit"),
@@ -244,7 +244,7 @@ async def test_headers_are_valid_only_for_the_signed_request(
     ring: KeyRing, method: str, path: str, body: bytes
 ) -> None:
     with pytest.raises(L2SignatureMismatch):
-        await ring.check_l2(l2_headers(), method, path, body)
+        await ring.authenticate_l2(l2_headers(), method, path, body)
 
 
 @pytest.mark.spec(115)
@@ -252,7 +252,7 @@ async def test_headers_are_valid_only_for_the_signed_request(
 async def test_the_edges_of_the_window_are_inside(ring: KeyRing, off_by_s: int) -> None:
     signed_at = str(NOW_S + off_by_s)
     assert (await check(ring, l2_headers(signed_at=signed_at))).address == ALICE
-    assert ring.check_l1(l1_headers(signed_at=signed_at)).address == ALICE
+    assert ring.authenticate_l1(l1_headers(signed_at=signed_at)).address == ALICE
 
 
 async def test_one_signature_serves_several_requests_within_its_window(ring: KeyRing) -> None:
@@ -270,7 +270,9 @@ async def test_a_malformed_key_id_is_not_looked_up(tmp_path: Path) -> None:
 
 
 async def test_complete_credentials_name_their_owner(ring: KeyRing) -> None:
-    assert await ring.check_set(*ALICES) == L2Caller(ALICE, ALICES.key_id, "service_")
+    assert await ring.authenticate_credentials(*ALICES) == L2Caller(
+        ALICE, ALICES.key_id, "service_"
+    )
 
 
 @pytest.mark.parametrize(
@@ -290,7 +292,7 @@ async def test_complete_credentials_name_their_owner(ring: KeyRing) -> None:
 )
 async def test_wrong_credentials_are_refused(ring: KeyRing, given: Credentials, code: str) -> None:
     with pytest.raises(Unauthenticated) as refusal:
-        await ring.check_set(*given)
+        await ring.authenticate_credentials(*given)
     assert refusal.value.code == code
 
 
@@ -303,7 +305,7 @@ def builder_headers(prefix: str = "service_", **changes: str) -> Headers:
 @pytest.mark.parametrize("prefix", PREFIXES)
 async def test_a_builder_is_identified_by_its_key_alone(ring: KeyRing, prefix: str) -> None:
     headers = builder_headers(prefix)
-    caller = await ring.check_builder(headers, "POST", "/order", BODY)
+    caller = await ring.authenticate_builder(headers, "POST", "/order", BODY)
     assert caller == L2Caller(ALICE, ALICES.key_id, prefix)
     assert ring.builder_dialect(headers) == prefix
 
@@ -312,12 +314,12 @@ BUILDER_REFUSALS: dict[str, tuple[Headers, str, str]] = {
     "no header at all": ({}, "missing_header", "SERVICE_BUILDER_API_KEY"),
     "the builder's own L2 headers": (l2_headers(), "missing_header", "SERVICE_BUILDER_API_KEY"),
     "empty key": (builder_headers(api_key=""), "missing_header", "SERVICE_BUILDER_API_KEY"),
-    "unknown key": (builder_headers(api_key=UNKNOWN_KEY), "unknown_key", "no such API key"),
+    "unknown key": (builder_headers(api_key=UNKNOWN_KEY), "unknown_key", "the API key does not exist"),
     "revoked key": (builder_headers(api_key=REVOKED.key_id), "revoked_key", "was revoked"),
-    "key of bob": (builder_headers(api_key=BOBS.key_id), "wrong_passphrase", "not the key's"),
+    "key of bob": (builder_headers(api_key=BOBS.key_id), "wrong_passphrase", "does not belong to the API key"),
     "no timestamp": (without(builder_headers("poly_"), "poly_builder_timestamp"), "missing_header", "POLY_BUILDER_TIMESTAMP"),
     "old timestamp": (builder_headers(signed_at=str(NOW_S - SKEW_PAST_S - 1)), "clock_skew", str(NOW_S)),
-    "another passphrase": (builder_headers(passphrase=BOBS.passphrase), "wrong_passphrase", "not the key's"),
+    "another passphrase": (builder_headers(passphrase=BOBS.passphrase), "wrong_passphrase", "does not belong to the API key"),
     "signature by another secret": (builder_headers(secret=BOBS.secret), "l2_signature_mismatch", "does not fit"),
 }  # fmt: skip
 
@@ -328,7 +330,7 @@ async def test_every_builder_header_altered_alone_has_its_own_refusal(
 ) -> None:
     headers, code, words = BUILDER_REFUSALS[name]
     with pytest.raises(Unauthenticated, match=words) as refusal:
-        await ring.check_builder(headers, "POST", "/order", BODY)
+        await ring.authenticate_builder(headers, "POST", "/order", BODY)
     assert refusal.value.code == code
 
 
@@ -344,7 +346,9 @@ def an_app(ring: KeyRing) -> Litestar:
     @post("/order", status_code=200)
     async def place(request: Request[Any, Any, State]) -> Response[str]:
         body = await read_body(request)
-        caller = await ring.check_l2(request.headers, request.method, request.scope["path"], body)
+        caller = await ring.authenticate_l2(
+            request.headers, request.method, request.scope["path"], body
+        )
         return Response(caller.address)
 
     return Litestar([place], exception_handlers=handlers(trading_body))

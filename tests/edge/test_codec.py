@@ -99,7 +99,7 @@ async def test_a_body_declared_beyond_its_limit_is_refused_before_it_is_read(
     pieces = in_pieces(b"1")
     answer = await send(pieces, **{"content-length": declared})
     assert answer.status_code == 413
-    assert [piece async for piece in pieces] == [b"1"], "nobody has taken it"
+    assert [piece async for piece in pieces] == [b"1"], "no consumer has taken it"
 
 
 @pytest.mark.anyio

@@ -113,11 +113,11 @@ async def test_the_least_recently_used_key_leaves_a_full_cache(database: RacingD
         await record_key(tx, carols.key_id, KeyIndex(CHAIN_ID, an_address("carol"), 0), NOW_MS)
     ring = KeyRing(database, MASTER_KEY, [CHAIN_ID], lambda: NOW_MS, keys_cached_max=2)
     for used in (ALICES, BOBS, ALICES, carols):
-        await ring.check_set(*used)
+        await ring.authenticate_credentials(*used)
     for key_id in (ALICES.key_id, BOBS.key_id, carols.key_id):
         await revoke(database, key_id)
 
-    assert (await ring.check_set(*ALICES)).key_id == ALICES.key_id
-    assert (await ring.check_set(*carols)).key_id == carols.key_id
+    assert (await ring.authenticate_credentials(*ALICES)).key_id == ALICES.key_id
+    assert (await ring.authenticate_credentials(*carols)).key_id == carols.key_id
     with pytest.raises(RevokedKey):
-        await ring.check_set(*BOBS)
+        await ring.authenticate_credentials(*BOBS)

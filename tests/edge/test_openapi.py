@@ -9,7 +9,7 @@ import pytest
 from litestar import Litestar, get
 
 from foretell.edge.codec import AnyRequest
-from foretell.edge.openapi import DecimalsAreNumbers, answering, openapi_config, taking
+from foretell.edge.openapi import DecimalsAreNumbers, json_responses, openapi_config, operation_with
 from foretell.edge.parameters import (
     boolean,
     choice,
@@ -33,8 +33,8 @@ pytestmark = pytest.mark.anyio
 
 @get(
     ["/sums/all", "/sums/all-of-it"],
-    responses=answering(Sum, "The sum."),
-    operation_class=taking(
+    responses=json_responses(Sum, "The sum."),
+    operation_class=operation_with(
         wallet("user", "who"),
         required_conditions("market", "which"),
         integer("limit", 5, 1, 9, "how many"),

@@ -4,7 +4,7 @@ import pytest
 from litestar.testing import RequestFactory
 
 from foretell.domain.errors.http import MalformedQuery, UnknownParameter
-from foretell.edge.parameters import boolean, conditions, entries, ignored, integer, text
+from foretell.edge.parameters import conditions, entries, ignored, integer, text
 from foretell.edge.query import PARAMETERS_MAX, Query
 
 WORD = "0x" + "ab" * 32
@@ -80,12 +80,3 @@ def test_known_names_pass_a_strict_client() -> None:
 def test_a_malformed_strict_is_refused() -> None:
     with pytest.raises(MalformedQuery, match="strict must be true or false"):
         a_query(("strict", "maybe")).check_known()
-
-
-def test_names_that_are_read_without_a_declaration_are_known_too() -> None:
-    query = a_query(("strict", "1"), ("a", "x"), ("b", "true"), ("c", "asc"), ("d", "5"))
-    assert query.text("a") == "x"
-    assert query.boolean("b", default=False) is query.read(boolean("b", "", default=False)) is True
-    assert query.choice("c", "DESC", ("ASC", "DESC")) == "ASC"
-    assert query.optional_integer("d", 0, 9) == 5
-    query.check_known()

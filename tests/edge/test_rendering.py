@@ -1,5 +1,4 @@
 import json
-from datetime import datetime
 from decimal import Decimal
 from fractions import Fraction
 
@@ -9,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foretell.edge.codec import json_response
-from foretell.edge.rendering import amount, blob_url, decimal_string, iso_time, percent, rounded
+from foretell.edge.rendering import amount, blob_url, decimal_string, percent, rounded
 
 
 @given(st.integers(-(2**63), 2**63))
@@ -50,19 +49,6 @@ def test_percents_have_four_decimals() -> None:
 )
 def test_a_number_in_a_string_has_no_exponent(value: Decimal, sent: str) -> None:
     assert decimal_string(value) == sent
-
-
-@pytest.mark.parametrize(
-    ("at_ms", "sent"),
-    [
-        (0, "1970-01-01T00:00:00Z"),
-        (1_800_000_000_000, "2027-01-15T08:00:00Z"),
-        (1_800_000_000_120, "2027-01-15T08:00:00.120Z"),
-    ],
-)
-def test_a_moment_is_iso_8601_in_utc(at_ms: int, sent: str) -> None:
-    assert iso_time(at_ms) == sent
-    assert datetime.fromisoformat(sent).timestamp() * 1000 == at_ms
 
 
 def test_token_ids_stay_strings() -> None:

@@ -13,10 +13,10 @@ from foretell.domain.errors import command as command_errors
 from foretell.domain.errors import creation as creation_errors
 from foretell.domain.errors.chain import (
     CallFailed,
-    DeploymentUnfit,
     DevChainFailed,
     ExchangeClosed,
     ExecutionReverted,
+    InvalidDeployment,
     MalformedTransaction,
     ProgramMissing,
     SandboxOnly,
@@ -32,6 +32,7 @@ from foretell.domain.errors.families import (
 from foretell.domain.errors.http import UnknownRecord, UnknownSortField
 from foretell.domain.errors.storage import (
     FolderInUse,
+    InvalidShardMap,
     JournalBehindTables,
     JournalDamaged,
     JournalFailed,
@@ -40,10 +41,10 @@ from foretell.domain.errors.storage import (
     LeaseHeld,
     LeaseLost,
     ShardCountChanged,
-    ShardMapUnfit,
     SnapshotFailed,
     SnapshotUnknown,
     TablesBehindSnapshot,
+    TablesSetBack,
 )
 from foretell.edge.refusals import STATUS_BY_FAMILY
 from foretell.relayer.refusals import RELAYER
@@ -53,7 +54,7 @@ REFERENCE: Final = Path(__file__).parents[2] / "docs" / "reference"
 
 FAMILIES: Final = {*STATUS_BY_FAMILY, NotEnoughFunds}
 ENDS_A_COMMAND: Final = {
-    DeploymentUnfit,
+    InvalidDeployment,
     DevChainFailed,
     ProgramMissing,
     SandboxOnly,
@@ -67,12 +68,13 @@ ENDS_A_COMMAND: Final = {
     LeaseHeld,
     LeaseLost,
     ShardCountChanged,
-    ShardMapUnfit,
+    InvalidShardMap,
     SnapshotUnknown,
     TablesBehindSnapshot,
 }
 """Printed by a command that ends, by their message."""
 STAYS_INSIDE: Final = {
+    TablesSetBack,
     CallFailed,
     ExchangeClosed,
     ExecutionReverted,

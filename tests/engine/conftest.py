@@ -1,3 +1,3 @@
-"""An engine within the product that it serves: the fixtures of `tests/trading`."""
+"""An engine within the product that it serves: its fixtures."""
 
-from tests.trading.conftest import alice, bob, database_file, rig  # noqa: F401 - fixtures
+from tests.rigs.trading import alice, bob, database_file, rig  # noqa: F401 - fixtures

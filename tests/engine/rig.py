@@ -14,9 +14,20 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
+from tests.rigs.clock import Clock
+from tests.rigs.journals import SEGMENT_BYTES
 from tests.rigs.rows import Rows, an_event_row
-from tests.rigs.values import EXCHANGE, TOKEN, a_buy, a_placing, a_word, an_address, an_open_market
-from tests.trading.rig import SEGMENT_BYTES, Clock, a_deployment, numbered_uuids
+from tests.rigs.values import (
+    EXCHANGE,
+    TOKEN,
+    a_buy,
+    a_deployment,
+    a_placing,
+    a_word,
+    an_address,
+    an_open_market,
+    numbered_uuids,
+)
 
 from foretell.app.engine_sockets import UNIX, connect, listen
 from foretell.domain.contracts.wallets import Wallets
@@ -35,7 +46,7 @@ from foretell.engine.allocations.client import FUND_DEADLINE_S, AllocationClient
 from foretell.engine.allocations.collateral_feed import CollateralFeed
 from foretell.engine.allocations.coordinator import RETURN_DEADLINE_S, AllocationCoordinator
 from foretell.engine.allocations.reports import report_allocations
-from foretell.engine.answers import handle
+from foretell.engine.answers import HANDLERS
 from foretell.engine.host import EngineHost
 from foretell.engine.protocol.client import RemoteShard
 from foretell.engine.protocol.endpoint import EngineEndpoint
@@ -50,6 +61,7 @@ from foretell.engine.protocol.requests import (
     PlaceReply,
     PlaceRequest,
     ReportRequest,
+    ShardRequest,
     TablesRequest,
 )
 from foretell.engine.server import EngineServer
@@ -71,6 +83,11 @@ SOON_S: Final = 10.0
 PLACES: Final = (ShardPlace(0, 2), ShardPlace(1, 2))
 TREASURY: Final = "treasury"
 INSTALLATION_TOKEN: Final = b"the token of this installation"
+
+
+async def handle(engine: Engine, request: ShardRequest) -> EngineReply:
+    """Return the engine's reply, as a host's handlers give it."""
+    return await HANDLERS[type(request)](engine, request)
 
 
 def market_of(place: ShardPlace) -> str:
@@ -243,7 +260,7 @@ class EngineRig:
         fills: Sequence[str] = (),
         fork: str = "",
     ) -> None:
-        """Index a block after which people hold so much, and in which trades settled."""
+        """Index a block after which the wallets hold these amounts, and in which trades settled."""
         self.blocks += 1
         number = self.blocks
         wallets = {an_address(name) for name, _, _ in balances}
@@ -283,7 +300,7 @@ class EngineRig:
         return command
 
     async def buy(self, shard: int, tokens: int, name: str = "alice", salt: int = 1) -> PlaceOrder:
-        """Place an order in a shard's market that costs so many tokens of collateral."""
+        """Place an order in a shard's market that costs this many tokens of collateral."""
         return await self.place(shard, a_purchase(shard, tokens, name, salt))
 
     def allocated_tokens(self, shard: int, name: str = "alice") -> int:
@@ -308,7 +325,7 @@ async def _stop(running: "asyncio.Task[None]") -> None:
 
 
 def a_purchase(shard: int, tokens: int, name: str = "alice", salt: int = 1) -> PlaceOrder:
-    """Return an order in a shard's market that costs so many tokens of collateral."""
+    """Return an order in a shard's market that costs this many tokens of collateral."""
     market = MARKETS[shard]
     order = a_buy(name, size_units=2 * tokens * TOKEN, market=market, salt=str(salt))
     return a_placing(order, market=an_open_market(market))
@@ -364,7 +381,7 @@ async def an_engine_rig(
     fund_deadline_s: float = FUND_DEADLINE_S,
     return_deadline_s: float = RETURN_DEADLINE_S,
 ) -> AsyncIterator[EngineRig]:
-    """Start an installation in which people (alice) hold so much at the first block."""
+    """Start an installation in which the wallets (alice) hold these amounts at the first block."""
     rig = EngineRig(
         folder, database, fund_deadline_s=fund_deadline_s, return_deadline_s=return_deadline_s
     )

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
+from tests.rigs.journals import SEGMENT_BYTES
 from tests.rigs.values import (
     NOW_MS,
     TOKEN,
@@ -14,9 +15,8 @@ from tests.rigs.values import (
     an_open_market,
     some_funds,
 )
-from tests.trading.rig import SEGMENT_BYTES
 
-from foretell.engine.answers import HANDLERS, cancel_orders, handle
+from foretell.engine.answers import HANDLERS, cancel_orders, place
 from foretell.engine.protocol.requests import CancelOrdersRequest, PlaceRequest, ShardRequest
 from foretell.engine.writer.engine import Engine
 from foretell.journal.files.journal import FileJournal
@@ -46,7 +46,7 @@ async def test_more_orders_than_one_command_may_cancel_are_canceled_by_several(
         a_placing(a_buy("alice", size_units=5 * TOKEN, salt=str(salt))) for salt in range(5)
     ]
     for command in commands:
-        await handle(engine, PlaceRequest(command))
+        await place(engine, PlaceRequest(command))
     before = engine.sequence
     order_ids = [command.order_id for command in commands]
     request = CancelOrdersRequest(an_address("alice"), order_ids)

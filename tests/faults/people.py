@@ -1,4 +1,4 @@
-"""People who trade over HTTP, each on a connection of its own, and record requests and answers."""
+"""Traders over HTTP, each with its own connection, that record requests and responses."""
 
 import itertools
 import json
@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from tests.rigs.values import CHAIN_ID, TOKEN, a_key, an_asset
-from tests.trading.rig import a_deployment
+from tests.rigs.values import CHAIN_ID, TOKEN, a_deployment, a_key, an_asset
 
 from foretell.domain.errors.command import ApiRefused, ApiUnreachable
 from foretell.domain.exchange.order import OrderType, Side, SignedOrder
@@ -32,7 +31,7 @@ NO_LONGER: Final = {425, 503}
 
 
 class Received(NamedTuple):
-    """What the people sent and received, according to their notes."""
+    """The requests and responses of the traders, from their notes."""
 
     asked: set[Bytes32]
     answer_by_order: dict[Bytes32, Any]

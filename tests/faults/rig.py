@@ -20,8 +20,7 @@ from tests.faults.processes import Member, Processes
 from tests.rigs.journals import query
 from tests.rigs.ports import free_port
 from tests.rigs.rows import Rows
-from tests.rigs.values import EXCHANGE, TOKEN, a_key, a_word, an_address, an_asset
-from tests.trading.rig import a_deployment
+from tests.rigs.values import EXCHANGE, TOKEN, a_deployment, a_key, a_word, an_address, an_asset
 from typing_extensions import override
 
 from foretell.bench.rigs.leaders import Leader
@@ -62,7 +61,7 @@ class Replayed(NamedTuple):
 
 @dataclass
 class FaultRig:
-    """A data folder, and the people who trade at the process that serves it."""
+    """A data folder, and the traders that use the process that serves it."""
 
     folder: Path
     processes: Processes
@@ -120,11 +119,11 @@ class FaultRig:
         await wait_for("the feed", is_funded, CAUGHT_UP_WITHIN_S)
 
     async def trade(self) -> None:
-        """Have all people trade until the exchange stops answering."""
+        """Have all traders trade until the exchange stops answering."""
         await asyncio.gather(*(person.trade() for person in self.people.values()))
 
     async def trade_on(self) -> None:
-        """Have all people trade until it is over, also across outages."""
+        """Have all traders trade until it is over, also across outages."""
 
         async def go_on(person: Person) -> None:
             while not self.is_over:
@@ -137,7 +136,7 @@ class FaultRig:
         return replay(read_entries(self.data / "journal"))
 
     async def check(self) -> None:
-        """Check what all people received, while they are idle and a process serves."""
+        """Check what all traders received, while they are idle and a process serves."""
         received, replayed = self.received(), await self.caught_up()
         check_placed_once(replayed.commands)
         check_cancels(replayed.commands, received)
@@ -250,7 +249,7 @@ def the_deployment() -> Deployment:
 
 
 async def furnish(database: Database) -> None:
-    """Write the rows of other products: markets, and a block in which all people have funds."""
+    """Write the rows of other products: markets, and a block in which all traders have funds."""
     names = BUYERS + SELLERS
     assets = [COLLATERAL, *(an_asset(is_yes=True, market=market) for market in MARKETS)]
     async with database.writing() as tx:
@@ -306,7 +305,7 @@ async def lay_out(folder: Path, empty_database: Path) -> Path:
 async def people_of(
     notes: Notes, rng: random.Random
 ) -> AsyncIterator[tuple[Mapping[str, Person], list[HttpClient]]]:
-    """Yield all people, each with a connection."""
+    """Yield all traders, each with a connection."""
     async with contextlib.AsyncExitStack() as stack:
         https = [await stack.enter_async_context(HttpClient("")) for _ in BUYERS + SELLERS]
         people = {

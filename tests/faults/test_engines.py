@@ -1,4 +1,4 @@
-"""Engines that may lead the same shard, stopped and killed while people trade over HTTP."""
+"""Engines that may lead the same shard, stopped and killed while clients trade over HTTP."""
 
 import asyncio
 import os
@@ -33,7 +33,7 @@ async def exchange(
 
 
 async def go_on(exchange: LedFaultRig) -> None:
-    """Return when so many more orders were acknowledged."""
+    """Return when this many more orders were acknowledged."""
     wanted = len(exchange.received().answer_by_order) + ANSWERS
     async with asyncio.timeout(WITHIN_S):
         while len(exchange.received().answer_by_order) < wanted:  # noqa: ASYNC110 - no event

@@ -16,8 +16,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from tests.domain.exchange.digest import digest
-from tests.rigs.damages import KINDS, Damage
+from tests.rigs.digest import digest
+from tests.rigs.disks import KINDS, Damage
 from tests.rigs.journals import written
 from tests.rigs.values import TOKEN, a_buy, a_placing, a_sell, an_open_market, some_funds
 
@@ -27,7 +27,7 @@ from foretell.domain.exchange.commands import Command, PlaceOrder, decode_comman
 from foretell.domain.exchange.state import State
 from foretell.journal import snapshot_process
 from foretell.journal.files.journal import FileJournal
-from foretell.journal.files.reader import Folded, fold, read_entries
+from foretell.journal.files.reader import ReplayedState, fold, read_entries
 from foretell.journal.files.segments import MARK_NAME, find_end, segment_paths
 from foretell.journal.files.snapshots import (
     check_snapshots,
@@ -36,7 +36,7 @@ from foretell.journal.files.snapshots import (
     snapshot_name,
     snapshot_paths,
 )
-from foretell.journal.port import InFolder
+from foretell.journal.port import FileJournalAddress
 from foretell.journal.snapshot_process import SnapshotJob, encode_job, take_snapshot
 from foretell.journal.verify import first_sequence, verify
 
@@ -67,12 +67,12 @@ def trade_until_killed(folder: Path, first: int, delay_s: float) -> list[tuple[s
     return [(word, order_id) for word, order_id in reported]
 
 
-def started(folder: Path) -> Folded:
+def started(folder: Path) -> ReplayedState:
     """Return the state that a start of the engine restores from the files."""
     find_end(folder)
     state, sequence = fold(folder, newest_snapshot(folder))
     check_snapshots(folder, sequence)
-    return Folded(state, sequence)
+    return ReplayedState(state, sequence)
 
 
 def check_acknowledged(state: State, reported: Mapping[str, set[str]]) -> None:
@@ -172,7 +172,7 @@ def test_a_snapshot_whose_process_is_killed_is_there_complete_or_not_at_all(
     copy: Path, last_digest: str
 ) -> None:
     rng = random.Random(CYCLES)
-    wanted = SnapshotJob(address=InFolder(str(copy)), until=len(COMMANDS))
+    wanted = SnapshotJob(address=FileJournalAddress(str(copy)), until=len(COMMANDS))
     for _ in range(CYCLES):
         with subprocess.Popen(
             [sys.executable, "-m", snapshot_process.__name__], stdin=subprocess.PIPE

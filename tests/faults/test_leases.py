@@ -7,22 +7,22 @@ import pytest
 from tests.faults.rig import check_journal
 from tests.rigs.journals import query
 
-from foretell.bench.rigs.leaders import Succession
+from foretell.bench.rigs.leaders import LeaderSuccession
 
 KILLED_LEASE_S = 1.2
 STOPPED_LEASE_S = 0.5
 OUTAGE_PER_LEASE = 1.5
 
-Lead = Callable[[float], Succession]
+Lead = Callable[[float], LeaderSuccession]
 
 
 @pytest.fixture
 def lead(journal_url: str) -> Iterator[Lead]:
-    """Start a succession with a lease of so many seconds."""
-    begun: list[Succession] = []
+    """Start a succession with a lease of this many seconds."""
+    begun: list[LeaderSuccession] = []
 
-    def begin(lease_s: float) -> Succession:
-        begun.append(Succession(journal_url, lease_s))
+    def begin(lease_s: float) -> LeaderSuccession:
+        begun.append(LeaderSuccession(journal_url, lease_s))
         return begun[-1]
 
     yield begin

@@ -36,7 +36,7 @@ def two_leaders(cluster: Cluster) -> Iterator[Sequence[Leader]]:
 
 
 def go_on(*leaders: Leader) -> None:
-    """Return when the processes together had so many more payloads acknowledged."""
+    """Return when the processes together had this many more payloads acknowledged."""
     wanted = count(*leaders) + ACKNOWLEDGED
     until(lambda: count(*leaders) >= wanted or None)
 

@@ -12,6 +12,7 @@ from typing import Final
 import msgspec
 import sqlalchemy as sa
 from tests.rigs.sandbox import Sandbox, SandboxMarket
+from tests.rigs.values import encode_cancel_orders
 
 from foretell.domain.contracts.calldata import (
     INCREMENT_NONCE,
@@ -23,7 +24,6 @@ from foretell.domain.contracts.calldata import (
     SetApprovalForAll,
     SplitPosition,
     Transfer,
-    encode_cancel_orders,
     encode_match_orders,
 )
 from foretell.domain.contracts.sandbox_accounts import AccountRole, SandboxAccount

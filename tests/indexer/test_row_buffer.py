@@ -40,7 +40,7 @@ def test_a_fill_whose_counterparty_is_the_exchange_is_the_takers() -> None:
 
 def test_an_act_on_complete_sets_has_neither_token_nor_side() -> None:
     rows = RowBuffer()
-    rows.add_act(PLACE, ANN, ActivityKind.MERGE, CONDITION, (10, 8))
+    rows.add_set_activity(PLACE, ANN, ActivityKind.MERGE, CONDITION, (10, 8))
     (act,) = rows.activities
     assert (act.token_id, act.side, act.is_taker) == (None, None, False)
     assert (act.size_units, act.cost_units, act.tx_hash) == (10, 8, a_word("tx"))

@@ -7,20 +7,20 @@ from tests.rigs.values import COLLATERAL_CONTRACT, EXCHANGE, a_token_pair, a_wor
 from foretell.domain.exchange.ledger import AssetId
 from foretell.domain.portfolio.positions import ONE_HALF, TradePrice
 from foretell.domain.values.hexadecimal import ZERO_ADDRESS
-from foretell.indexer.state import UNLIMITED_UNITS, IndexState, TokenOutcome, Tracked
+from foretell.indexer.state import UNLIMITED_UNITS, IndexState, TokenOutcome, TrackedValues
 
 ANN, BOB = an_address("ann"), an_address("bob")
 YES = AssetId("1")
 
 
 def test_a_value_that_was_never_set_is_the_default() -> None:
-    tracked = Tracked(7, {"a": 1})
+    tracked = TrackedValues(7, {"a": 1})
     assert (tracked["a"], tracked["b"]) == (1, 7)
     assert tracked.close_block() == []
 
 
 def test_only_net_changes_of_a_block_are_returned() -> None:
-    tracked = Tracked(0, {"a": 1})
+    tracked = TrackedValues(0, {"a": 1})
     for key, value in (("a", 5), ("a", 1), ("b", 3), ("b", 4), ("c", 0)):
         tracked[key] = value
     assert tracked.close_block() == [("b", 4)]
@@ -30,7 +30,7 @@ def test_only_net_changes_of_a_block_are_returned() -> None:
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 3), st.booleans()), max_size=30))
 def test_changes_of_blocks_add_up(history: list[tuple[str, int, bool]]) -> None:
-    tracked, seen = Tracked[str, int](0), dict.fromkeys("abc", 0)
+    tracked, seen = TrackedValues[str, int](0), dict.fromkeys("abc", 0)
     for key, value, ends_block in history:
         tracked[key] = value
         seen.update(tracked.close_block() if ends_block else ())
@@ -73,7 +73,7 @@ def test_amounts_stay_within_their_columns() -> None:
 
 
 def test_spending_reduces_an_allowance_to_zero_at_most() -> None:
-    state = IndexState(allowances=Tracked(0, {(ANN, EXCHANGE, True): 10}))
+    state = IndexState(allowances=TrackedValues(0, {(ANN, EXCHANGE, True): 10}))
     state.spend(ANN, EXCHANGE, 4)
     assert state.allowances[ANN, EXCHANGE, True] == 6
     state.spend(ANN, EXCHANGE, 7)
@@ -81,7 +81,7 @@ def test_spending_reduces_an_allowance_to_zero_at_most() -> None:
 
 
 def test_an_unlimited_allowance_is_not_reduced() -> None:
-    state = IndexState(allowances=Tracked(0, {(ANN, EXCHANGE, True): UNLIMITED_UNITS}))
+    state = IndexState(allowances=TrackedValues(0, {(ANN, EXCHANGE, True): UNLIMITED_UNITS}))
     state.spend(ANN, EXCHANGE, 4)
     assert state.allowances.close_block() == []
 

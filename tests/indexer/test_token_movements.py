@@ -39,7 +39,7 @@ def test_a_transfer_to_oneself_is_none() -> None:
 def test_an_act_explains_the_newest_fitting_move() -> None:
     movements = TxMovements()
     for units in (5, 7, 5):
-        movements.add_unexplained(ANN, units, is_in=True)
+        movements.add_unattributed(ANN, units, is_in=True)
     assert movements.explain(ANN, split(5, is_yes=True), is_in=True)
     assert changes_of(movements)[ANN] == [
         transfer_in(5, PRICE),
@@ -50,7 +50,7 @@ def test_an_act_explains_the_newest_fitting_move() -> None:
 
 def test_an_act_explains_no_move_of_another_kind() -> None:
     movements = TxMovements()
-    movements.add_unexplained(ANN, 5, is_in=True)
+    movements.add_unattributed(ANN, 5, is_in=True)
     assert not movements.explain(ANN, merge(5, is_yes=True), is_in=False)
     assert not movements.explain(ANN, split(6, is_yes=True), is_in=True)
     assert not movements.explain(BOB, split(5, is_yes=True), is_in=True)
@@ -58,7 +58,7 @@ def test_an_act_explains_no_move_of_another_kind() -> None:
 
 def test_a_move_is_explained_once() -> None:
     movements = TxMovements()
-    movements.add_unexplained(ANN, 5, is_in=True)
+    movements.add_unattributed(ANN, 5, is_in=True)
     assert movements.explain(ANN, split(5, is_yes=True), is_in=True)
     assert not movements.explain(ANN, split(5, is_yes=True), is_in=True)
 
@@ -66,8 +66,8 @@ def test_a_move_is_explained_once() -> None:
 def test_the_newest_move_is_the_amount_that_a_redemption_burned() -> None:
     movements = TxMovements()
     assert movements.newest_units(ANN, is_in=False) == 0
-    movements.add_unexplained(ANN, 5, is_in=False)
-    movements.add_unexplained(ANN, 9, is_in=False)
+    movements.add_unattributed(ANN, 5, is_in=False)
+    movements.add_unattributed(ANN, 9, is_in=False)
     assert movements.newest_units(ANN, is_in=False) == 9
     movements.explain(ANN, redemption(9, 9), is_in=False)
     assert movements.newest_units(ANN, is_in=False) == 5
@@ -75,8 +75,8 @@ def test_the_newest_move_is_the_amount_that_a_redemption_burned() -> None:
 
 def test_a_move_that_no_act_explains_is_a_transfer() -> None:
     movements = TxMovements()
-    movements.add_unexplained(ANN, 8, is_in=True)
-    movements.add_unexplained(BOB, 8, is_in=False)
+    movements.add_unattributed(ANN, 8, is_in=True)
+    movements.add_unattributed(BOB, 8, is_in=False)
     assert changes_of(movements) == {ANN: [transfer_in(8, PRICE)], BOB: [transfer_out(8)]}
 
 

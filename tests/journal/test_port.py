@@ -14,8 +14,10 @@ from tests.rigs.journals import JournalCalls, writing, written
 
 from foretell.domain.errors.storage import FolderInUse, JournalDamaged, LeaseHeld
 from foretell.domain.values.sharding import ShardNumber
+from foretell.journal.files.frames import payload_bytes_max
 from foretell.journal.files.journal import FileJournal
-from foretell.journal.port import Entry, InRows, Journal, Snapshot
+from foretell.journal.files.segments import HEAD_BYTES
+from foretell.journal.port import Entry, Journal, PostgresJournalAddress, Snapshot
 
 pytestmark = pytest.mark.anyio
 
@@ -25,10 +27,10 @@ def contents(journal: Journal, after: int = 0) -> list[bytes]:
 
 
 async def test_an_address_shows_no_password() -> None:
-    address = InRows("postgresql://me:hunter2@db/foretell", ShardNumber(3), b"mine")
+    address = PostgresJournalAddress("postgresql://me:hunter2@db/foretell", ShardNumber(3), b"mine")
     assert (repr(address), f"{[address]}") == (
-        "InRows(shard=3, holder=b'mine')",
-        "[InRows(shard=3, holder=b'mine')]",
+        "PostgresJournalAddress(shard=3, holder=b'mine')",
+        "[PostgresJournalAddress(shard=3, holder=b'mine')]",
     )
 
 
@@ -215,7 +217,8 @@ async def test_a_snapshot_is_kept_while_entries_are_written(open_journal: Open) 
 
 
 async def test_payloads_of_every_size_are_kept(open_journal: Open) -> None:
-    sizes = [1, 7, 8, 9, 471, 472, 473, 4096, SEGMENT_BYTES // 2, SEGMENT_BYTES - 88]
+    longest = payload_bytes_max(HEAD_BYTES, SEGMENT_BYTES)
+    sizes = [1, 7, 8, 9, 471, 472, 473, 4052, 4096, SEGMENT_BYTES // 2, longest]
     payloads = [bytes(size) for size in sizes] + [b"\xff" * size for size in sizes]
     await written(open_journal("j"), payloads)
     journal = open_journal("j")

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
-from tests.domain.exchange.digest import digest
+from tests.rigs.digest import digest
 from tests.rigs.journals import PostgresJournals, query, written
 from tests.rigs.values import TOKEN, a_buy, a_placing, an_open_market, some_funds
 
@@ -27,7 +27,8 @@ from foretell.journal.files.journal import FileJournal
 from foretell.journal.files.reader import fold
 from foretell.journal.files.segments import segment_paths
 from foretell.journal.files.snapshots import PART_SUFFIX, newest_snapshot, snapshot_name
-from foretell.journal.port import InFolder, InRows, Snapshot
+from foretell.journal.framing import ALIGNMENT
+from foretell.journal.port import FileJournalAddress, PostgresJournalAddress, Snapshot
 from foretell.journal.postgres.journal import PostgresJournal
 from foretell.journal.snapshot_process import (
     SnapshotJob,
@@ -68,7 +69,7 @@ def test_a_snapshot_is_the_state_after_its_sequence(folder: Path, until: int) ->
 
 
 def test_the_next_snapshot_begins_with_the_one_before(folder: Path) -> None:
-    """What came before the first one is gone."""
+    """The records before the first one are missing."""
     take_snapshot(folder, 60)
     segment_paths(folder)[0].unlink()
     take_snapshot(folder, 102)
@@ -87,14 +88,14 @@ def test_nothing_after_the_sequence_is_read(folder: Path) -> None:
     """Another process may be writing it."""
     path = segment_paths(folder)[-1]
     raw = path.read_bytes().rstrip(b"\x00")
-    path.write_bytes(raw[:-100] + b"\xff" * 400)
+    path.write_bytes(raw + bytes(-len(raw) % ALIGNMENT) + b"\xff" * 400)
     take_snapshot(folder, 100)
     with pytest.raises(JournalDamaged):
         fold(folder, None)
 
 
 def test_a_journal_that_ends_too_early_makes_no_snapshot(folder: Path) -> None:
-    with pytest.raises(JournalDamaged, match="ends at 102, and 103 was durable"):
+    with pytest.raises(JournalDamaged, match="ends at 102, and sequence 103 was durable"):
         take_snapshot(folder, 103)
     assert newest_snapshot(folder) is None
 
@@ -114,7 +115,7 @@ def started(job: SnapshotJob) -> "Iterator[subprocess.Popen[bytes]]":
 
 
 def of_folder(folder: Path, until: int) -> SnapshotJob:
-    return SnapshotJob(address=InFolder(str(folder)), until=until)
+    return SnapshotJob(address=FileJournalAddress(str(folder)), until=until)
 
 
 def error_of(process: "subprocess.Popen[bytes]") -> str:
@@ -187,7 +188,7 @@ async def test_the_next_snapshot_of_rows_begins_with_the_one_before(
 
 @pytest.mark.anyio
 async def test_rows_that_end_too_early_make_no_snapshot(journal: PostgresJournal) -> None:
-    with pytest.raises(JournalDamaged, match="sequence 103 was durable and is gone"):
+    with pytest.raises(JournalDamaged, match="sequence 103 was durable and is missing"):
         await asyncio.to_thread(take_snapshot_of_rows, journal.begin_snapshot(), 103)
     assert await journal.snapshot_sequence() == 0
 
@@ -207,9 +208,11 @@ async def test_the_process_of_a_parent_that_lost_the_lease_keeps_no_snapshot(
 @pytest.mark.anyio
 async def test_a_process_that_cannot_reach_the_database_prints_no_address() -> None:
     secret = "postgresql+asyncpg://me:hunter2@127.0.0.1:1/none"
-    with started(SnapshotJob(address=InRows(secret, ShardNumber(0), b""), until=1)) as process:
+    with started(
+        SnapshotJob(address=PostgresJournalAddress(secret, ShardNumber(0), b""), until=1)
+    ) as process:
         error = await asyncio.to_thread(error_of, process)
-    assert "the journal stopped: ConnectionRefusedError" in error
+    assert "the journal has failed: ConnectionRefusedError" in error
     assert "hunter2" not in error
 
 

@@ -10,7 +10,7 @@ from tests.rigs.pictures import a_moving_picture, a_picture, some_noise
 from foretell.media.decoding import (
     MEMORY_BYTES_MAX,
     REFUSED_CODE,
-    Undecodable,
+    UndecodableImage,
     limit,
     normalize,
     serve,
@@ -105,7 +105,7 @@ def test_quality_is_lowered_until_the_bytes_fit() -> None:
     small = normalize(raw, "PNG", 256, 20_000)
 
     assert len(small) <= 20_000 < len(best)
-    with pytest.raises(Undecodable, match="does not fit into 100 bytes"):
+    with pytest.raises(UndecodableImage, match="does not fit into 100 bytes"):
         normalize(raw, "PNG", 256, 100)
 
 
@@ -123,7 +123,7 @@ def test_quality_is_lowered_until_the_bytes_fit() -> None:
     ids=["cut png", "cut jpeg", "cut webp", "other kind", "moving png", "moving webp", "nothing"],
 )
 def test_bytes_that_are_not_a_picture_of_the_format_are_refused(raw: bytes, kind: str) -> None:
-    with pytest.raises(Undecodable):
+    with pytest.raises(UndecodableImage):
         normalize(raw, kind, SIDE, BYTES_MAX)
 
 
@@ -131,7 +131,7 @@ def test_a_picture_larger_than_its_header_is_refused() -> None:
     encoded = io.BytesIO()
     Image.new("1", (5001, 2500)).save(encoded, "PNG")
 
-    with pytest.raises(Undecodable, match="larger than its header says"):
+    with pytest.raises(UndecodableImage, match="larger than its header says"):
         normalize(encoded.getvalue(), "PNG", SIDE, BYTES_MAX)
 
 

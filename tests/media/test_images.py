@@ -156,5 +156,5 @@ async def test_a_child_that_crashes_or_writes_nothing_refuses_the_picture(
 async def test_a_child_that_cannot_be_started_does_not_blame_the_picture(tmp_path: Path) -> None:
     normalizer = ImageNormalizer(ImagePolicy(), python=str(tmp_path / "missing"))
 
-    with pytest.raises(StorageUnavailable, match="no process for an image"):
+    with pytest.raises(StorageUnavailable, match="no process could be started to decode the image"):
         await normalizer.normalize("eventImage", a_picture())

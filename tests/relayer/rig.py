@@ -112,10 +112,10 @@ class RelayerRig:
                     self.sandbox.account(AccountRole.RELAYER).private_key,
                     TxOutbox(self.database, RELAYED),
                     SenderOptions(SANDBOX_CHAIN_ID, confirmations=self.confirmations),
-                    self.clock,
+                    self.clock.now_ms,
                 ),
-                key_ring=KeyRing(self.database, MASTER_KEY, [SANDBOX_CHAIN_ID], self.clock),
-                now_ms=self.clock,
+                key_ring=KeyRing(self.database, MASTER_KEY, [SANDBOX_CHAIN_ID], self.clock.now_ms),
+                now_ms=self.clock.now_ms,
                 new_uuid=self._new_uuid,
                 options=self.options,
             )
@@ -254,7 +254,7 @@ class OwnerClient:
 
     def l2_headers(self, method: str, path: str, raw: bytes = b"") -> dict[str, str]:
         """Return the headers that sign a request with the owner's API key."""
-        timestamp = str(self.rig.clock.now_ms // 1000)
+        timestamp = str(self.rig.clock.at_ms // 1000)
         signer = L2Signer(self.credentials.secret)
         return {
             "SERVICE_ADDRESS": checksum_address(self.address),

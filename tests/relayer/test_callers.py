@@ -24,7 +24,7 @@ def builder_headers(
     builder: OwnerClient, path: str, signed: bytes, prefix: str = "POLY_", method: str = "POST"
 ) -> Headers:
     """Return the headers of a builder, which submits for other owners."""
-    timestamp = str(builder.rig.clock.now_ms // 1000)
+    timestamp = str(builder.rig.clock.at_ms // 1000)
     credentials = builder.credentials
     return {
         f"{prefix}BUILDER_API_KEY": credentials.key_id,
@@ -84,7 +84,7 @@ async def test_a_revoked_key_is_refused_at_once(rig: RelayerRig, newcomer: Owner
     assert (await newcomer.get("/transactions")).status_code == 200
     key_id = newcomer.credentials.key_id
     async with rig.database.writing() as tx:
-        await revoke_key(tx, key_id, rig.clock.now_ms)
+        await revoke_key(tx, key_id, rig.clock.at_ms)
     rig.context.key_ring.forget(key_id)
     answers = [
         await newcomer.get("/transactions"),

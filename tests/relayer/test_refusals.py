@@ -15,8 +15,8 @@ def refused(error: ForetellError) -> tuple[int, Any]:
 
 
 def test_a_relayer_refusal_begins_with_a_word_for_programs() -> None:
-    status, body = refused(UnknownKey("no such API key"))
-    assert (status, body["error"]) == (401, "unauthorized: no such API key")
+    status, body = refused(UnknownKey("the API key does not exist"))
+    assert (status, body["error"]) == (401, "unauthorized: the API key does not exist")
     status, body = refused(StoreUnavailable("why"))
     assert (status, body["error"]) == (
         503,

@@ -6,7 +6,7 @@ from tests.relayer.rig import Body, OwnerClient, RelayerRig, an_approval
 from tests.rigs.values import NOW_MS
 
 from foretell.domain.values.hexadecimal import checksum_address
-from foretell.edge.rendering import iso_time
+from foretell.domain.values.instants import iso_time
 
 pytestmark = pytest.mark.anyio
 

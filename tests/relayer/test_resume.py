@@ -7,10 +7,10 @@ from typing import Any, Final
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.chain.killing import Killer
 from tests.relayer.rig import Body, OwnerClient, RelayerRig, an_approval
 from tests.relayer.strange_safes import make_strange
 from tests.rigs.fault_proxy import FaultProxy, honest, lose_request, refuse
+from tests.rigs.killing import Killer
 from tests.rigs.values import an_address
 
 from foretell.domain.contracts.calldata import Transfer
@@ -175,7 +175,7 @@ async def test_a_queue_whose_head_fails_is_refused(rig: RelayerRig, owner: Owner
     assert "used by something else" in failure
     assert await state_of(rig, behind) == (
         RelayState.INVALID,
-        "an earlier transaction of the wallet came to nothing",
+        "an earlier transaction of the wallet failed",
     )
     assert await owner.next_nonce() == "0"
 

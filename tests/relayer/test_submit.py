@@ -17,7 +17,7 @@ from foretell.domain.relay.request import RelayState
 from foretell.domain.values.hexadecimal import Address
 from foretell.relayer import progress, submit
 from foretell.relayer.body import parse_submission
-from foretell.relayer.checks import CheckedSubmission, check_submission
+from foretell.relayer.checks import CheckedSubmission, checked_submission
 from foretell.relayer.context import RelayerContext
 from foretell.relayer.submit import accept
 from foretell.store.outbox.relays import record_relay_move
@@ -155,7 +155,7 @@ async def test_one_of_two_concurrent_processes_stores_a_request(
     rig: RelayerRig, owner: OwnerClient, twin: RelayerRig
 ) -> None:
     bodies = [json.dumps(await approval_body(owner, units)).encode() for units in (1, 2, 2)]
-    submissions = [check_submission(rig.context, parse_submission(body)) for body in bodies]
+    submissions = [checked_submission(rig.context, parse_submission(body)) for body in bodies]
     pairs = zip((rig, twin, twin), submissions, strict=True)
     taken = await asyncio.gather(
         *(accept(each.context, submission, owner.address, barred) for each, submission in pairs),
@@ -171,7 +171,7 @@ async def test_one_of_two_concurrent_processes_stores_a_request(
 async def test_the_same_submission_in_two_processes_is_one_request(
     rig: RelayerRig, owner: OwnerClient, twin: RelayerRig
 ) -> None:
-    submission = check_submission(
+    submission = checked_submission(
         rig.context, parse_submission(json.dumps(await approval_body(owner)).encode())
     )
     one, two = await asyncio.gather(

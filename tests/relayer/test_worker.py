@@ -55,7 +55,7 @@ async def test_a_key_that_another_process_revoked_is_forgotten(
     async with rig.working():
         assert (await newcomer.get("/transactions")).status_code == 200
         async with rig.database.writing() as tx:
-            await revoke_key(tx, newcomer.credentials.key_id, rig.clock.now_ms)
+            await revoke_key(tx, newcomer.credentials.key_id, rig.clock.at_ms)
         await asyncio.sleep(LOOK_S)
         assert (await newcomer.get("/transactions")).status_code == 401
 

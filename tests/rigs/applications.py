@@ -1,13 +1,21 @@
-"""One application per product in a test process, because building its routes is slow."""
+"""Applications: one per product in a test process, because building its routes is slow; served."""
 
+import asyncio
+import contextlib
 import copy
 import functools
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 from litestar import Litestar
 
+from foretell.app.gateway import bind, build_server
+from foretell.app.http.fast_connection import NO_FAST_ROUTES, FastRoutes
+from foretell.app.http.framework_connection import CONNECTION_LIMITS, ConnectionLimits
 from foretell.edge.injection import state_with
+from foretell.edge.telemetry import AsgiApp
+
+POLL_S = 0.005
 
 BuildApp = Callable[[Any], Litestar]
 
@@ -27,3 +35,22 @@ def openapi_document(build_app: BuildApp) -> dict[str, Any]:
 @functools.cache
 def _routed(build_app: BuildApp) -> Litestar:
     return build_app(None)
+
+
+@contextlib.asynccontextmanager
+async def serving(
+    app: AsgiApp,
+    fast_routes: FastRoutes = NO_FAST_ROUTES,
+    limits: ConnectionLimits = CONNECTION_LIMITS,
+) -> AsyncIterator[str]:
+    """Serve an application by the real server on a free port, and give its host and port."""
+    listener = bind("127.0.0.1", 0, "FORETELL_PORT")
+    server = build_server(app, "127.0.0.1", 0, fast_routes, limits)
+    running = asyncio.create_task(server.serve([listener]))
+    while not server.started:  # noqa: ASYNC110 - the server has no event to wait for
+        await asyncio.sleep(POLL_S)
+    try:
+        yield f"127.0.0.1:{listener.getsockname()[1]}"
+    finally:
+        server.should_exit = True
+        await running

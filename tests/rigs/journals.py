@@ -5,16 +5,21 @@ import contextlib
 import os
 import threading
 from collections.abc import AsyncIterator
-from typing import Any
+from typing import Any, Final
 
 import asyncpg
 
 from foretell.domain.values.sharding import ShardNumber
+from foretell.journal.files.group_commit import InlineLimits
 from foretell.journal.port import Journal
 from foretell.journal.postgres.journal import PostgresJournal, open_journal
 from foretell.journal.postgres.leases import Candidate, JournalPlace
 
+SEGMENT_BYTES: Final = 256 * 1024
 SHARD_COUNT = 8
+NEVER_INLINE = InlineLimits(records=0)
+ALWAYS_INLINE = InlineLimits(sync_s=60.0)
+"""Also on a slow disk, if the segment and an idle writer allow it."""
 LEASE_S = 2.0
 """Long enough for a machine that is busy with other tests."""
 

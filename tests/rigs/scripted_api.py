@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from rich.console import Console
-from tests.app.rig import serving
+from tests.rigs.applications import serving
 from tests.rigs.values import a_key
 
 from foretell.bench.rigs.world import make_world

@@ -3,12 +3,21 @@
 Values are made from names: the same name is always the same key, word or market. The time is NOW_S.
 """
 
-from collections.abc import Iterable
+import itertools
+import uuid
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from typing import Any, Final
 
 import msgspec
 
+from foretell.domain.contracts.calldata import CANCEL_ORDERS, order_words
+from foretell.domain.contracts.deployment import (
+    ContractName,
+    CreationTerms,
+    DeployedContract,
+    Deployment,
+)
 from foretell.domain.exchange.apply import apply
 from foretell.domain.exchange.commands import (
     AllowanceSeen,
@@ -26,14 +35,26 @@ from foretell.domain.exchange.order import (
     Side,
     SignatureType,
     SignedOrder,
-    check_order,
+    order_terms,
 )
-from foretell.domain.exchange.profiles import SANDBOX_PROFILES, Separators, separators
+from foretell.domain.exchange.profiles import (
+    SANDBOX_NEG_RISK_PROFILES,
+    SANDBOX_PROFILES,
+    Separators,
+    separators,
+)
 from foretell.domain.exchange.state import State
 from foretell.domain.exchange.trade import TradeStatus
 from foretell.domain.values.amounts import AMOUNT_UNITS_MAX, UNITS_PER_TOKEN
 from foretell.domain.values.eip712 import address_of_key, sign_digest
-from foretell.domain.values.hexadecimal import ZERO_ADDRESS, Address, Bytes32, keccak256, word_of
+from foretell.domain.values.hexadecimal import (
+    ZERO_ADDRESS,
+    ZERO_BYTES32,
+    Address,
+    Bytes32,
+    keccak256,
+    word_of,
+)
 from foretell.domain.values.tokens import TokenPair, token_pair
 
 CHAIN_ID: Final = 80002
@@ -43,6 +64,10 @@ TOKEN: Final = UNITS_PER_TOKEN
 COLLATERAL_CONTRACT: Final = Address("0x" + "c0" * 20)
 EXCHANGE: Final = Address("0x" + "e1" * 20)
 NEG_RISK_EXCHANGE: Final = Address("0x" + "e2" * 20)
+SAFE_FACTORY: Final = Address("0xaacfeea03eb1561c4e67d661e40682bd20e3541b")
+INIT_CODE_HASH: Final = Bytes32(
+    "0x2bce2127ff07fb632d16c8347c4ebf501f4841168bed00d9e6ef715ddb6fcecf"
+)
 
 
 def a_word(name: str) -> Bytes32:
@@ -208,7 +233,7 @@ def a_placing(
         owner=f"key of {order.signer}",
         condition_id=market.condition_id,
         is_yes=order.token_id == market.token_yes,
-        terms=check_order(order, order_type, market.rules, order_id),
+        terms=order_terms(order, order_type, market.rules, order_id),
     )
     return msgspec.structs.replace(command, **fields)
 
@@ -265,3 +290,34 @@ def a_state(*commands: Command) -> State:
 def a_trading_state(*names: str) -> State:
     """Return a state with one open market and funds of these people, alice and bob by default."""
     return a_state(an_open_market(), some_funds(*(names or ("alice", "bob"))))
+
+
+def numbered_uuids() -> Callable[[], str]:
+    """Return a maker of UUIDs that are the same in every run."""
+    numbers = itertools.count(1)
+    return lambda: str(uuid.UUID(int=next(numbers), version=4))
+
+
+def a_deployment() -> Deployment:
+    """Return a sandbox's deployment with the exchanges that orders here are signed for."""
+    return Deployment(
+        chain_id=CHAIN_ID,
+        is_sandbox=True,
+        is_complete=True,
+        start_block=1,
+        contracts={
+            ContractName.EXCHANGE: DeployedContract(EXCHANGE, ZERO_BYTES32),
+            ContractName.NEG_RISK_EXCHANGE: DeployedContract(NEG_RISK_EXCHANGE, ZERO_BYTES32),
+            ContractName.SAFE_FACTORY: DeployedContract(SAFE_FACTORY, INIT_CODE_HASH),
+        },
+        profiles=SANDBOX_PROFILES,
+        safe_factory_name="Contract Proxy Factory",
+        safe_init_code_hash=INIT_CODE_HASH,
+        creation=CreationTerms(5_000_000, 2_000_000, 8_000),
+        neg_risk_profiles=SANDBOX_NEG_RISK_PROFILES,
+    )
+
+
+def encode_cancel_orders(orders: Sequence[SignedOrder]) -> bytes:
+    """Return the calldata by which a maker cancels orders on chain."""
+    return CANCEL_ORDERS.encode([order_words(order) for order in orders])

@@ -15,7 +15,7 @@ from foretell.runtime.child_processes import (
     REFUSAL_CODES,
     Child,
     ChildProcess,
-    RestartPauses,
+    RestartBackoff,
     RunLimits,
     run_once,
     run_supervised,
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.anyio
 
 SOON_S = 20.0
 PYTHON = (sys.executable, "-c")
-QUICK = RestartPauses(first_s=0.01, most_s=0.1)
+QUICK = RestartBackoff(first_s=0.01, most_s=0.1)
 GENEROUS = RunLimits(deadline_s=SOON_S)
 
 
@@ -73,7 +73,7 @@ async def test_a_process_that_ends_is_started_again_and_logged(tmp_path: Path) -
     with capture_logs() as logs:
         async with supervised(a_process(noting(path, "sys.exit(3)"))):
             await until(lambda: len(pids(path)) >= 2)
-    ended = [each for each in logs if each["event"] == "process ended and is started again"]
+    ended = [each for each in logs if each["event"] == "process ended and is restarted"]
     assert {(each["process"], each["code"]) for each in ended} == {("a child", 3)}
 
 

@@ -1,23 +1,17 @@
 import pytest
 from structlog.testing import capture_logs
+from tests.rigs.clock import Clock
 
 from foretell.runtime.failures import REMIND_EVERY_S, FailureLog
 
 
-class Clock:
-    now_s = 0.0
-
-    def __call__(self) -> float:
-        return self.now_s
-
-
 def test_a_failure_that_lasts_is_logged_when_it_begins_once_a_minute_and_when_it_ends() -> None:
     clock = Clock()
-    failures = FailureLog("a loop", clock)
+    failures = FailureLog("a loop", clock.now_s)
     with capture_logs() as logs:
         for _ in range(131):
             failures.failed(OSError("no node"))
-            clock.now_s += 1
+            clock.move_s(1)
         failures.passed()
         failures.passed()
     assert [(each["event"], each.get("failures")) for each in logs] == [
@@ -35,7 +29,7 @@ def test_a_failure_that_lasts_is_logged_when_it_begins_once_a_minute_and_when_it
 
 
 def test_another_cause_is_logged_at_once() -> None:
-    failures = FailureLog("a loop", Clock())
+    failures = FailureLog("a loop", Clock().now_s)
     with capture_logs() as logs:
         for cause in ("one", "one", "two", "one"):
             failures.failed(ValueError(cause))
@@ -52,6 +46,6 @@ def test_a_failure_that_is_expected_is_a_warning_without_a_trace(
     level: str,
 ) -> None:
     with capture_logs() as logs:
-        FailureLog("a loop", Clock()).failed(OSError("away"), is_expected=is_expected)
+        FailureLog("a loop", Clock().now_s).failed(OSError("away"), is_expected=is_expected)
     (line,) = logs
     assert (line["log_level"], "exc_info" in line) == (level, not is_expected)

@@ -1,13 +1,26 @@
+import asyncio
+import contextlib
 import gc
-from collections.abc import Iterator
+import time
+import tracemalloc
+from collections.abc import AsyncIterator, Callable, Iterator
 
 import pytest
 
 from foretell.runtime.garbage_collection import (
     YOUNG_OBJECTS_MAX,
-    collection_paused,
+    CollectionLimits,
+    collect_when_idle,
+    garbage_collection_paused,
     settle_memory,
 )
+
+LIMITS = CollectionLimits(
+    check_s=0.01, idle_share_max=0.9, young_every_s_max=60.0, full_every_s=60.0, pause_s_max=60.0
+)
+"""Checks a hundred times a second; everything else is as rare as in a test's life."""
+GARBAGE_BYTES = 20_000_000
+DEADLINE_S = 10.0
 
 
 @pytest.fixture(autouse=True)
@@ -34,8 +47,128 @@ def test_later_objects_are_still_freed() -> None:
     assert gc.collect() >= 1
 
 
+class Circle:
+    """Garbage that reference counting does not free."""
+
+    def __init__(self) -> None:
+        self.itself = self
+        self.content = bytearray(GARBAGE_BYTES)
+
+
+@pytest.fixture
+def traced() -> Iterator[None]:
+    """Count the memory that Python allocates."""
+    tracemalloc.start()
+    yield
+    tracemalloc.stop()
+
+
+@contextlib.asynccontextmanager
+async def collecting(limits: CollectionLimits) -> AsyncIterator[None]:
+    settle_memory()
+    collector = asyncio.create_task(collect_when_idle(limits))
+    yield
+    collector.cancel()
+    await asyncio.wait({collector})
+
+
+def traced_bytes() -> int:
+    return tracemalloc.get_traced_memory()[0]
+
+
+async def seconds_until_freed(*, is_busy: bool = False) -> float:
+    """Make garbage, and return the time until its memory is free, at most the deadline."""
+    before = traced_bytes()
+    Circle()
+    assert traced_bytes() - before >= GARBAGE_BYTES
+    began_s = time.monotonic()
+    while traced_bytes() - before >= GARBAGE_BYTES and time.monotonic() - began_s < DEADLINE_S:
+        if is_busy:
+            sum(range(200_000))
+        await asyncio.sleep(0 if is_busy else 0.01)
+    return time.monotonic() - began_s
+
+
+def full_searches() -> int:
+    return int(gc.get_stats()[2]["collections"])
+
+
+async def until(is_so: Callable[[], bool]) -> None:
+    async with asyncio.timeout(DEADLINE_S):
+        while not is_so():  # noqa: ASYNC110 - the memory of a process sends no events
+            await asyncio.sleep(0.01)
+
+
+@pytest.mark.anyio
+@pytest.mark.usefixtures("traced")
+async def test_memory_of_cyclic_garbage_is_freed_when_the_loop_is_idle() -> None:
+    async with collecting(LIMITS):
+        searched = full_searches()
+        assert await seconds_until_freed() < DEADLINE_S
+        assert full_searches() == searched
+
+
+@pytest.mark.anyio
+@pytest.mark.usefixtures("traced")
+async def test_a_busy_loop_searches_young_objects_only_now_and_then() -> None:
+    limits = LIMITS._replace(idle_share_max=0.0, young_every_s_max=0.5)
+    async with collecting(limits):
+        assert 0.3 < await seconds_until_freed(is_busy=True) < DEADLINE_S
+
+
+@pytest.mark.anyio
+@pytest.mark.usefixtures("traced")
+async def test_old_cyclic_garbage_is_freed_by_a_full_search() -> None:
+    async with collecting(LIMITS._replace(full_every_s=0.3)):
+        circle = Circle()
+        gc.collect(1)
+        before, searched = traced_bytes(), full_searches()
+        del circle
+        await until(lambda: traced_bytes() < before - GARBAGE_BYTES // 2)
+        assert full_searches() > searched
+
+
+@pytest.mark.anyio
+async def test_a_busy_loop_does_a_full_search_in_the_end() -> None:
+    limits = LIMITS._replace(idle_share_max=0.0, full_every_s=0.0, full_every_s_max=0.2)
+    async with collecting(limits):
+        searched, began_s = full_searches(), time.monotonic()
+        async with asyncio.timeout(DEADLINE_S):
+            while full_searches() == searched:
+                sum(range(200_000))
+                await asyncio.sleep(0)
+    assert 0.1 < time.monotonic() - began_s < DEADLINE_S
+
+
+@pytest.mark.anyio
+async def test_nothing_is_searched_while_collection_is_paused() -> None:
+    async with collecting(LIMITS._replace(full_every_s=0.0)):
+        with garbage_collection_paused():
+            searched = full_searches()
+            await asyncio.sleep(0.1)
+            assert full_searches() == searched
+
+
+@pytest.mark.anyio
+async def test_a_long_full_search_excludes_what_it_kept_from_the_next() -> None:
+    async with collecting(LIMITS._replace(full_every_s=0.05, pause_s_max=0.0)):
+        frozen = gc.get_freeze_count()
+        kept: list[list[object]] = [[] for _ in range(10_000)]
+        await until(lambda: gc.get_freeze_count() >= frozen + len(kept))
+
+
+@pytest.mark.anyio
+async def test_full_searches_take_a_bounded_part_of_the_time() -> None:
+    """A search takes some milliseconds, and a hundredth of the bound would be hundreds of them."""
+    async with collecting(LIMITS._replace(full_every_s=0.0, full_share_max=1e-6)):
+        await asyncio.sleep(0.1)
+        searched = full_searches()
+        await asyncio.sleep(0.3)
+        assert full_searches() == searched
+
+
 def fail() -> None:
-    with collection_paused():
+    with garbage_collection_paused():
         assert not gc.isenabled()
         raise ValueError("a fault")
 
@@ -47,8 +180,8 @@ def test_collection_resumes_after_an_error_too() -> None:
 
 
 def test_nested_pauses_end_with_the_outer_one() -> None:
-    with collection_paused():
-        with collection_paused():
+    with garbage_collection_paused():
+        with garbage_collection_paused():
             pass
         assert not gc.isenabled()
     assert gc.isenabled()

@@ -87,5 +87,5 @@ def test_a_missing_file_means_that_nothing_runs(tmp_path: Path) -> None:
     write_ready(tmp_path, a_ready())
     remove_ready(tmp_path)
     remove_ready(tmp_path)
-    with pytest.raises(NotRunning, match=f"nothing runs on {tmp_path}"):
+    with pytest.raises(NotRunning, match=f"no exchange runs on {tmp_path}"):
         read_ready(tmp_path)

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.app.rig import installed
+from tests.rigs.in_process import installed
 
 from foretell.chain.reader import Reader
 from foretell.domain.contracts.sandbox_accounts import (
@@ -18,9 +18,9 @@ from foretell.sandbox.seed import (
     SEED_NOTE,
     SEED_SLUG,
     approve_traders,
-    noted_request,
     seed_draft,
     seed_market,
+    stored_request_id,
 )
 from foretell.sandbox.session import SandboxSession
 from foretell.sdk.creation import CreatorClient
@@ -71,9 +71,9 @@ async def creators_nonce(session: SandboxSession) -> int:
 @pytest.mark.parametrize("content", ["", "0c1d"])
 def test_a_note_holds_the_id_of_a_request(tmp_path: Path, content: str) -> None:
     note = tmp_path / SEED_NOTE
-    assert noted_request(note) == ""
+    assert stored_request_id(note) == ""
     note.write_text(content)
-    assert noted_request(note) == content
+    assert stored_request_id(note) == content
 
 
 async def test_a_market_is_created_once_and_found_by_every_later_start(
@@ -100,7 +100,7 @@ async def test_a_start_that_was_killed_after_the_check_continues_from_there(
     await client.finalize(request_id)
     nonce = await creators_nonce(session)
     market, _ = await seeded(session, note)
-    assert (market.slug, noted_request(note)) == (SEED_SLUG, request_id)
+    assert (market.slug, stored_request_id(note)) == (SEED_SLUG, request_id)
     assert await creators_nonce(session) == nonce + 1
 
 
@@ -110,7 +110,7 @@ async def test_a_start_that_was_killed_before_the_check_repeats_the_creation(
     note = tmp_path / SEED_NOTE
     _, request_id, _ = await begin(session, note)
     market, _ = await seeded(session, note)
-    assert noted_request(note) != request_id
+    assert stored_request_id(note) != request_id
     found = await session.discovery.get("/markets")
     assert [each["slug"] for each in found] == [market.slug]
 

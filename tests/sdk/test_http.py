@@ -100,5 +100,5 @@ async def test_a_wait_ends_at_its_deadline_and_says_what_it_waited_for() -> None
     async def fetch() -> None:
         await asyncio.sleep(0)
 
-    with pytest.raises(NotInTime, match=r"^waited 0\.05 s for a miracle$"):
+    with pytest.raises(NotInTime, match=r"^timed out after 0\.05 s waiting for a miracle$"):
         await wait_for("a miracle", fetch, deadline_s=0.05)

@@ -18,7 +18,7 @@ from tests.rigs.events import SandboxEvent
 from tests.rigs.indexing import an_indexer, catch_up
 from tests.rigs.rows import a_market_row, an_event_row
 from tests.rigs.sandbox import Sandbox, SandboxMarket
-from tests.rigs.values import NOW_MS
+from tests.rigs.values import NOW_MS, encode_cancel_orders
 
 from foretell.chain.rpc import Rpc
 from foretell.chain.sender import Sender, SenderOptions
@@ -29,7 +29,6 @@ from foretell.domain.contracts.calldata import (
     Approve,
     SetApprovalForAll,
     Transfer,
-    encode_cancel_orders,
 )
 from foretell.domain.contracts.safe import SafeTx, sign_safe_tx
 from foretell.domain.contracts.sandbox_accounts import SANDBOX_CHAIN_ID, AccountRole, SandboxAccount
@@ -42,7 +41,7 @@ from foretell.domain.exchange.order import (
     Side,
     SignatureType,
     SignedOrder,
-    check_order,
+    order_terms,
 )
 from foretell.domain.exchange.profiles import Separators
 from foretell.domain.exchange.settlement import SettlementOptions
@@ -90,7 +89,7 @@ class SettlementRig:
         url = f"sqlite+aiosqlite:///{self.folder / DATABASE_FILE}"
         self.database = await self.stack.enter_async_context(Database(url))
         self.engine = Engine(
-            FileJournal(self.folder / "journal", segment_bytes=SEGMENT_BYTES), self.clock
+            FileJournal(self.folder / "journal", segment_bytes=SEGMENT_BYTES), self.clock.now_ms
         )
         self.stack.push_async_callback(self.engine.close)
         self.projection = Projection(self.database)
@@ -106,9 +105,9 @@ class SettlementRig:
             self.sandbox.account(AccountRole.OPERATOR).private_key,
             TxOutbox(self.database, SETTLEMENT),
             SenderOptions(SANDBOX_CHAIN_ID, confirmations=self.confirmations),
-            self.clock,
+            self.clock.now_ms,
         )
-        self.context = SettlementContext(self.database, operator, self.clock, self.options)
+        self.context = SettlementContext(self.database, operator, self.clock.now_ms, self.options)
 
     async def stop(self) -> None:
         await self.stack.aclose()
@@ -351,7 +350,7 @@ class Trader:
             owner=f"key of {self.account.address}",
             condition_id=market.condition_id,
             is_yes=order.token_id == str(market.tokens.yes),
-            terms=check_order(order, order_type, rules, order_id),
+            terms=order_terms(order, order_type, rules, order_id),
         )
         placement = await engine.submit(command)
         assert isinstance(placement, Placement)

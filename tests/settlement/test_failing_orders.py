@@ -330,7 +330,9 @@ async def test_a_trade_that_the_node_refuses_gives_its_place_to_another(
     with capture_logs() as logs:
         await rig.act()
         await rig.act()
-    assert [each["trade_id"] for each in logs if each["event"] == "settlement not taken"] == [one]
+    assert [
+        each["trade_id"] for each in logs if each["event"] == "settlement refused by the node"
+    ] == [one]
     assert [sent.tx_id for sent in await rig.sent()] == [f"settle:{two}:1"]
     await rig.settle()
     assert await rig.statuses([one, two]) == [CONFIRMED] * 2

@@ -6,8 +6,8 @@ from typing import Final
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.chain.killing import Killer
 from tests.rigs.fault_proxy import FaultProxy
+from tests.rigs.killing import Killer
 from tests.rigs.sandbox import SandboxMarket
 from tests.settlement.rig import UNIT, SettlementRig, Trader
 

@@ -193,7 +193,7 @@ async def test_a_trade_that_reverts_is_tried_again_later_and_settles(
     failed = await rig.settlement(trade_id)
     assert (failed.tx_id, failed.attempts, failed.is_given_up) == (None, 1, False)
     assert failed.failure == "InsufficientAllowance"
-    assert failed.retry_at_ms == rig.clock.now_ms + rig.options.retry_delay_ms
+    assert failed.retry_at_ms == rig.clock.at_ms + rig.options.retry_delay_ms
     await rig.see()
     assert await rig.statuses([trade_id]) == [TradeStatus.RETRYING]
     await rig.act()
@@ -319,7 +319,7 @@ async def test_a_node_that_refuses_one_trade_does_not_hold_up_the_others(
     await rig.act()
     named = await rig.settlement(one)
     assert (named.tx_id, named.attempts, named.refusals) == (None, 0, 1)
-    assert named.retry_at_ms == rig.clock.now_ms + rig.options.refusal_delay_ms
+    assert named.retry_at_ms == rig.clock.at_ms + rig.options.refusal_delay_ms
     assert [sent.tx_id for sent in await rig.sent()] == [f"settle:{two}:1"]
     await rig.settle()
     assert await rig.statuses([one, two]) == [CONFIRMED] * 2

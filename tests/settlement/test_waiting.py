@@ -123,7 +123,7 @@ async def minted(market: SandboxMarket, traders: list[Trader]) -> str:
     return trade_id
 
 
-async def test_a_transaction_on_its_way_when_a_pause_begins_costs_one_try_and_its_trade_then_waits(
+async def test_a_transaction_pending_when_a_pause_begins_costs_one_try_and_its_trade_then_waits(
     rig: SettlementRig, market: SandboxMarket, traders: list[Trader]
 ) -> None:
     trade_id = await a_trade(market, traders)
@@ -178,7 +178,7 @@ async def test_a_node_that_does_not_answer_whether_the_exchange_is_closed_costs_
     assert (await rig.settlement(trade_id)).attempts == 0
 
 
-async def test_the_loop_logs_why_it_waits_and_goes_on_when_the_exchange_opens(
+async def test_the_loop_logs_why_it_waits_and_continues_when_the_exchange_opens(
     rig: SettlementRig,
     market: SandboxMarket,
     traders: list[Trader],

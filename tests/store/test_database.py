@@ -206,7 +206,9 @@ async def test_synchronous_work_is_run_and_committed(database: Database) -> None
     assert await names(database) == ["a"]
 
 
-async def test_a_database_knows_whether_it_is_sqlite(database: Database, database_url: str) -> None:
+async def test_a_database_reports_whether_it_is_sqlite(
+    database: Database, database_url: str
+) -> None:
     is_sqlite = database_url.startswith("sqlite")
     assert database.is_sqlite is is_sqlite
     async with database.reading() as tx:

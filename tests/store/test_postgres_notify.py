@@ -112,7 +112,7 @@ async def test_concurrent_calls_of_listen_share_one_connection(
 async def test_a_lost_connection_is_opened_again_and_wakes_every_watch(
     admin: asyncpg.Connection, postgres: PostgresServer, listener: Listener, topics: Topics
 ) -> None:
-    """Announcements in between were missed, so every owner must look for itself."""
+    """Announcements in between were missed, so every owner must check its rows again."""
     watch = topics.watch(["fills"])
     await listener.listen(["fills"])
     await close_all_connections(admin, postgres)

@@ -1,348 +1,79 @@
-"""A whole trading product over real storage, and traders that use it.
-
-The chain is simulated by `ObserveChain` commands; the clock stands still until a test moves it. No
-part of the product itself is replaced.
-"""
+"""A client of the product's streams."""
 
 import asyncio
 import contextlib
-import itertools
 import json
-import uuid
-from collections.abc import AsyncIterator, Mapping
-from pathlib import Path
+from collections.abc import AsyncIterator
 from typing import Any, Final
 
-import httpx
-import msgspec
-from litestar import Litestar
-from tests.rigs.applications import an_app
-from tests.rigs.rows import Rows
-from tests.rigs.values import (
-    CHAIN_ID,
-    EXCHANGE,
-    NEG_RISK_EXCHANGE,
-    NOW_MS,
-    a_key,
-    a_placing,
-    an_address,
-    an_open_market,
-    some_funds,
-)
+from tests.rigs.trading import Trader
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import ConnectionClosed
 
-from foretell.app.embedded import EmbeddedTrading, TradingParts
-from foretell.domain.contracts.deployment import (
-    ContractName,
-    CreationTerms,
-    DeployedContract,
-    Deployment,
-)
-from foretell.domain.exchange.commands import Command
-from foretell.domain.exchange.order import SignedOrder
-from foretell.domain.exchange.profiles import SANDBOX_NEG_RISK_PROFILES, SANDBOX_PROFILES
-from foretell.domain.values.credentials import L2Signer, l1_digest
-from foretell.domain.values.eip712 import recover_signer, sign_digest
-from foretell.domain.values.hexadecimal import ZERO_BYTES32, Address, Bytes32
-from foretell.edge.auth import KeyRing, L1Caller
-from foretell.journal.files.journal import FileJournal
-from foretell.store.database import Database
-from foretell.trading.accounts.accounts import ChainView
-from foretell.trading.handlers.keys import create_key
-from foretell.trading.routes.app import build_app
-
-MASTER_KEY: Final = bytes(range(32))
-SEGMENT_BYTES: Final = 256 * 1024
-SAFE_FACTORY: Final = Address("0xaacfeea03eb1561c4e67d661e40682bd20e3541b")
-INIT_CODE_HASH: Final = Bytes32(
-    "0x2bce2127ff07fb632d16c8347c4ebf501f4841168bed00d9e6ef715ddb6fcecf"
-)
-BLOBS: Final = "http://blobs.test"
-
-Headers = dict[str, str]
+ANSWER_WITHIN_S: Final = 10.0
 
 
-def a_deployment() -> Deployment:
-    """Return a sandbox's deployment with the exchanges that `tests.rigs.values` signs for."""
-    return Deployment(
-        chain_id=CHAIN_ID,
-        is_sandbox=True,
-        is_complete=True,
-        start_block=1,
-        contracts={
-            ContractName.EXCHANGE: DeployedContract(EXCHANGE, ZERO_BYTES32),
-            ContractName.NEG_RISK_EXCHANGE: DeployedContract(NEG_RISK_EXCHANGE, ZERO_BYTES32),
-            ContractName.SAFE_FACTORY: DeployedContract(SAFE_FACTORY, INIT_CODE_HASH),
-        },
-        profiles=SANDBOX_PROFILES,
-        safe_factory_name="Contract Proxy Factory",
-        safe_init_code_hash=INIT_CODE_HASH,
-        creation=CreationTerms(5_000_000, 2_000_000, 8_000),
-        neg_risk_profiles=SANDBOX_NEG_RISK_PROFILES,
-    )
+class Listener:
+    """One end of a WebSocket."""
 
+    def __init__(self, connection: ClientConnection) -> None:
+        self.connection = connection
 
-class Clock:
-    """A clock that a test moves."""
+    async def send(self, message: object) -> None:
+        """Send text as it is, and anything else as JSON."""
+        text = message if isinstance(message, str) else json.dumps(message)
+        await self.connection.send(text)
 
-    def __init__(self) -> None:
-        self.at_ms = NOW_MS
+    async def text(self) -> str:
+        """Return the next frame."""
+        async with asyncio.timeout(ANSWER_WITHIN_S):
+            frame = await self.connection.recv()
+        assert isinstance(frame, str)
+        return frame
 
-    def command_time(self, at_ms: int) -> int:
-        """Return the time with which a command of a test is submitted."""
-        return at_ms
+    async def message(self) -> Any:
+        """Return the next frame's message."""
+        return json.loads(await self.text())
 
-    def now_ms(self) -> int:
-        return self.at_ms
+    async def messages(self, count: int) -> list[Any]:
+        """Return the next messages, those of arrays one by one."""
+        seen: list[Any] = []
+        while len(seen) < count:
+            frame = await self.message()
+            seen += frame if isinstance(frame, list) else [frame]
+        assert len(seen) == count
+        return seen
 
-    def move(self, ms: int) -> None:
-        self.at_ms += ms
+    async def silence(self) -> None:
+        """Check that no message was sent before now: a ping is answered in its turn."""
+        await self.send("PING")
+        assert await self.text() == "PONG"
 
+    async def close_code(self) -> int | None:
+        """Return the code that the server closes with, once it did."""
+        async with asyncio.timeout(ANSWER_WITHIN_S):
+            with contextlib.suppress(ConnectionClosed):
+                while True:
+                    await self.connection.recv()
+        return self.connection.close_code
 
-class KnownChain:
-    """The nonces and contracts that the chain would report."""
+    async def subscribe(self, *tokens: str, **fields: Any) -> None:
+        """Subscribe to tokens, and wait until that is done."""
+        await self.send({"type": "market", "assets_ids": list(tokens), **fields})
 
-    def __init__(self) -> None:
-        self.nonce_by_maker: dict[Address, int] = {}
-        self.contracts: set[Address] = set()
-        self.nonces_fetched = 0
-        self.failure: Exception | None = None
-
-    async def fetch_nonce(self, exchange: Address, maker: Address) -> int:
-        assert exchange in {EXCHANGE, NEG_RISK_EXCHANGE}
-        self.nonces_fetched += 1
-        if self.failure is not None:
-            raise self.failure
-        return self.nonce_by_maker.get(maker, 0)
-
-    async def fetch_has_code(self, address: Address) -> bool:
-        return address in self.contracts
-
-
-class TradingRig:
-    """The product, built as the composition root builds it."""
-
-    def __init__(self, trading: EmbeddedTrading, clock: Clock, chain: KnownChain) -> None:
-        self.trading = trading
-        self.host = trading.host
-        self.context = context = trading.context
-        self.clock = clock
-        self.chain = chain
-        self.app: Litestar = an_app(build_app, context)
-        self.client = client_of(self.app)
-        self.numbers = itertools.count(1)
-        self._is_closed = False
-
-    async def submit(self, *commands: Command) -> None:
-        """Submit commands to the engine."""
-        for command in commands:
-            at_ms = self.clock.command_time(command.at_ms)
-            await self.host.engine.submit(msgspec.structs.replace(command, at_ms=at_ms))
-
-    async def open(self, name: str = "market", *traders: str, **fields: Any) -> None:
-        """Register a market and open it, with funds for its traders."""
-        async with self.context.database.writing() as tx:
-            await Rows(tx, numbers=self.numbers).open_named(name)
-        await self.open_in_memory(name, *traders, **fields)
-        await self.context.market_names.load([an_open_market(name).condition_id])
-
-    async def open_in_memory(self, name: str, *traders: str, **fields: Any) -> None:
-        """Open a market that is not registered, with funds for its traders."""
-        await self.submit(an_open_market(name, **fields))
-        if traders:
-            await self.submit(some_funds(*traders, market=name))
-
-    def another_market(self) -> str:
-        """Return a name that no market has yet."""
-        return f"market {next(self.numbers)}"
-
-    async def rest(self, order: SignedOrder, **fields: Any) -> Bytes32:
-        """Place an order without the API, for a trader that the test is not about."""
-        command = a_placing(order, **fields)
-        await self.submit(command)
-        return command.order_id
-
-    async def trader(self, name: str, nonce: int = 0, **fields: Any) -> "Trader":
-        """Return a trader with an API key."""
-        trader = Trader(self, name, **fields)
-        await trader.create_key(nonce)
-        return trader
-
-    async def close_engine(self) -> None:
-        """Close the engine, unless that was done."""
-        if not self._is_closed:
-            self._is_closed = True
-            await self.host.engine.close()
-
-    async def settle_tables(self) -> None:
-        """Wait until the tables hold everything that the engine published."""
-        await self.host.wait_for_tables()
-
-
-class Trader:
-    """A trader with a wallet and an API key that signs every request."""
-
-    def __init__(self, rig: TradingRig, name: str, *, prefix: str = "SERVICE_") -> None:
-        self.rig = rig
-        self.name = name
-        self.prefix = prefix
-        self.address = an_address(name)
-        self.key_id = self.secret = self.passphrase = ""
-
-    def l1_headers(self, nonce: int = 0, **fields: str) -> Headers:
-        timestamp = fields.get("timestamp", str(self.rig.clock.at_ms // 1000))
-        digest = l1_digest(CHAIN_ID, self.address, timestamp, nonce)
-        return {
-            f"{self.prefix}ADDRESS": self.address,
-            f"{self.prefix}SIGNATURE": "0x" + sign_digest(digest, a_key(self.name)).hex(),
-            f"{self.prefix}TIMESTAMP": timestamp,
-            f"{self.prefix}NONCE": str(nonce),
+    async def log_in(self, trader: Trader, **fields: Any) -> None:
+        """Subscribe to a trader's orders and trades, and wait until that is done."""
+        auth = {
+            "apiKey": trader.key_id,
+            "secret": trader.secret,
+            "passphrase": trader.passphrase,
         }
-
-    def l2_headers(self, method: str, path: str, body: bytes = b"") -> Headers:
-        timestamp = str(self.rig.clock.at_ms // 1000)
-        return {
-            f"{self.prefix}ADDRESS": self.address,
-            f"{self.prefix}SIGNATURE": L2Signer(self.secret).sign(timestamp, method, path, body),
-            f"{self.prefix}TIMESTAMP": timestamp,
-            f"{self.prefix}API_KEY": self.key_id,
-            f"{self.prefix}PASSPHRASE": self.passphrase,
-        }
-
-    async def create_key(self, nonce: int = 0) -> None:
-        caller = L1Caller(CHAIN_ID, self.address, nonce, self.prefix.lower())
-        credentials = await create_key(self.rig.context, caller)
-        self.key_id = credentials.api_key
-        self.secret = credentials.secret
-        self.passphrase = credentials.passphrase
-
-    async def send(
-        self,
-        method: str,
-        path: str,
-        body: object = None,
-        *,
-        query: Mapping[str, Any] | None = None,
-        client: httpx.AsyncClient | None = None,
-    ) -> httpx.Response:
-        """Send a signed request; the query is not signed."""
-        raw = b"" if body is None else json.dumps(body, separators=(",", ":")).encode()
-        return await (client or self.rig.client).request(
-            method,
-            path,
-            params=query,
-            content=raw,
-            headers=self.l2_headers(method, path, raw) | {"content-type": "application/json"},
-        )
-
-    async def get(self, path: str, **query: Any) -> Any:
-        """Return the answer of a private route."""
-        response = await self.send("GET", path, query=query)
-        assert response.status_code == 200, response.text
-        return response.json()
-
-    def body(self, order: SignedOrder, order_type: str = "GTC", **fields: Any) -> dict[str, Any]:
-        """Return the body that places an order; fields of the order may be changed after signing."""
-        signed = order_json(order) | fields.pop("changed", {})
-        return {"order": signed, "owner": self.key_id, "orderType": order_type, **fields}
-
-    async def place(
-        self, order: SignedOrder, order_type: str = "GTC", **fields: Any
-    ) -> httpx.Response:
-        """Place an order through the API."""
-        return await self.send("POST", "/order", self.body(order, order_type, **fields))
-
-    async def placed(self, order: SignedOrder, order_type: str = "GTC", **fields: Any) -> Any:
-        """Place an order that must be accepted."""
-        response = await self.place(order, order_type, **fields)
-        assert response.status_code == 200, response.text
-        return response.json()
-
-
-def order_json(order: SignedOrder) -> dict[str, Any]:
-    """Return an order as clients send it."""
-    return {
-        "salt": int(order.salt),
-        "maker": order.maker,
-        "signer": order.signer,
-        "taker": order.taker,
-        "tokenId": order.token_id,
-        "makerAmount": str(order.maker_amount),
-        "takerAmount": str(order.taker_amount),
-        "expiration": str(order.expiration_s),
-        "nonce": str(order.nonce),
-        "feeRateBps": str(order.fee_rate_bps),
-        "side": order.side.name,
-        "signatureType": int(order.signature_type),
-        "signature": "0x" + order.signature.hex(),
-    }
-
-
-def client_of(app: Any) -> httpx.AsyncClient:
-    """Return a client of an application in this process."""
-    transport = httpx.ASGITransport(app)
-    return httpx.AsyncClient(transport=transport, base_url="http://clob.test", timeout=30)
-
-
-def numbered_uuids() -> Any:
-    """Return a maker of UUIDs that are the same in every run."""
-    numbers = itertools.count(1)
-    return lambda: str(uuid.UUID(int=next(numbers), version=4))
-
-
-async def recover_here(digest: bytes, signature: bytes) -> Address:
-    """Recover a signer in this process; starting another one for each test would take too long."""
-    return recover_signer(digest, signature)
+        await self.send({"type": "user", "auth": auth, **fields})
+        await self.silence()
 
 
 @contextlib.asynccontextmanager
-async def a_rig(
-    folder: Path, database_file: Path, clock: Clock | None = None, **fields: Any
-) -> AsyncIterator[TradingRig]:
-    """Run the product on a journal's folder and a database's file."""
-    async with (
-        Database(f"sqlite+aiosqlite:///{database_file}") as database,
-        a_rig_on(folder, database, clock, **fields) as rig,
-    ):
-        yield rig
-
-
-@contextlib.asynccontextmanager
-async def a_rig_on(
-    folder: Path,
-    database: Database,
-    clock: Clock | None = None,
-    *,
-    writes: bool = True,
-    master_key: bytes = MASTER_KEY,
-    **fields: Any,
-) -> AsyncIterator[TradingRig]:
-    """Run the product on a journal's folder and an open database.
-
-    Without `writes` the engine's effects are not written to the tables.
-    """
-    clock = clock or Clock()
-    chain = KnownChain()
-    key_ring = KeyRing(database, master_key, [CHAIN_ID], clock.now_ms)
-    parts = TradingParts(
-        deployment=a_deployment(),
-        database=database,
-        key_ring=key_ring,
-        chain=ChainView(chain.fetch_nonce, chain.fetch_has_code),
-        recover=recover_here,
-        blob_base_url=BLOBS,
-        now_ms=clock.now_ms,
-        new_uuid=numbered_uuids(),
-        **fields,
-    )
-    trading = parts.embedded(FileJournal(folder, segment_bytes=SEGMENT_BYTES))
-    await trading.start()
-    loops = [asyncio.create_task(trading.host.projection.run())] if writes else []
-    rig = TradingRig(trading, clock, chain)
-    try:
-        yield rig
-    finally:
-        for loop in loops:
-            loop.cancel()
-        await asyncio.gather(*loops, return_exceptions=True)
-        await rig.client.aclose()
-        await rig.close_engine()
+async def listening(host: str, path: str) -> AsyncIterator[Listener]:
+    """Open a WebSocket."""
+    async with connect(f"ws://{host}{path}", proxy=None, max_size=None) as connection:
+        yield Listener(connection)

@@ -2,6 +2,7 @@
 
 import pytest
 from tests.rigs.rows import ORACLE, Rows
+from tests.rigs.trading import Trader, TradingRig
 from tests.rigs.values import (
     TOKEN,
     a_buy,
@@ -12,7 +13,6 @@ from tests.rigs.values import (
     an_asset,
     an_order_id,
 )
-from tests.trading.rig import Trader, TradingRig
 
 from foretell.domain.exchange.ledger import COLLATERAL
 from foretell.domain.exchange.trade import TradeStatus, trade_id_of

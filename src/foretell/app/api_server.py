@@ -12,8 +12,8 @@ from typing import Final
 from foretell.app.clock_and_ids import numbered_ids
 from foretell.app.gateway import Gateway, Server, build_server
 from foretell.app.http.fast_connection import RequestLine, ServedFastRoute, served_under
+from foretell.app.products import PRODUCT_BY_ROLE
 from foretell.app.roles import Role
-from foretell.app.unavailable import UnavailableApp
 from foretell.edge.fast_route import FastRoute, Route
 from foretell.edge.telemetry import AsgiApp, Telemetry
 
@@ -29,7 +29,8 @@ class ApiServer:
     ) -> None:
         self._prefix_by_role = prefix_by_role
         self._app_by_prefix: dict[str, AsgiApp] = {
-            prefix: UnavailableApp(role) for role, prefix in prefix_by_role.items()
+            prefix: PRODUCT_BY_ROLE[role].unavailable_app()
+            for role, prefix in prefix_by_role.items()
         }
         self._fast_routes: dict[RequestLine, ServedFastRoute] = {}
         gateway = Gateway(self._app_by_prefix, base_url)
@@ -57,7 +58,7 @@ class ApiServer:
         await asyncio.shield(self._serving)
 
     async def finish(self) -> None:
-        """Accept no more requests, and return when those that were accepted are answered."""
+        """Stop accepting requests, and return when those that were accepted are answered."""
         if self._serving is not None:
             self.server.should_exit = True
             await asyncio.wait({self._serving}, timeout=STOP_DEADLINE_S)

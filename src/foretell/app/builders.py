@@ -5,7 +5,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from foretell.app.clock_and_ids import new_uuid, new_word, now_ms
-from foretell.app.embedded import EmbeddedTrading, EngineParts, TradingParts
+from foretell.app.embedded import EmbeddedTrading, EngineParts, TradingParts, tables_in_child
 from foretell.app.journals import embedded_journal_folder
 from foretell.app.keys import InstallationKeys
 from foretell.app.snapshot_schedule import Schedule, Snapshots
@@ -65,7 +65,11 @@ class Resources:
     def engine_parts(self) -> EngineParts:
         """Return the parts of an engine's host."""
         return EngineParts(
-            deployment=self.deployment, database=self.database, now_ms=now_ms, new_uuid=new_uuid
+            deployment=self.deployment,
+            database=self.database,
+            now_ms=now_ms,
+            new_uuid=new_uuid,
+            make_tables=tables_in_child,
         )
 
     def trading_parts(self, recover: Recover) -> TradingParts:
@@ -79,6 +83,7 @@ class Resources:
             blob_base_url=self.settings.blob_base_url,
             now_ms=now_ms,
             new_uuid=new_uuid,
+            make_tables=tables_in_child,
         )
 
 

@@ -7,6 +7,7 @@ part is given what it needs in one place.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from foretell.app.tables_process.client import RemoteTables
 from foretell.domain.contracts.deployment import Deployment
 from foretell.domain.contracts.wallets import Wallets
 from foretell.domain.values.sharding import ALONE, ShardPlace
@@ -19,6 +20,7 @@ from foretell.engine.protocol.router import Shards
 from foretell.engine.writer.engine import Engine
 from foretell.engine.writer.heartbeats import Heartbeats
 from foretell.engine.writer.projection import Projection
+from foretell.engine.writer.tables import Tables
 from foretell.journal.port import Journal
 from foretell.runtime.loops import Loop
 from foretell.store.database import Database
@@ -26,6 +28,20 @@ from foretell.trading.accounts.accounts import ChainView
 from foretell.trading.accounts.signers import Recover
 from foretell.trading.books.books import PriceSide
 from foretell.trading.context import TradingContext, build_context
+
+MakeTables = Callable[[Database, str, Journal], Tables]
+"""Makes the tables that follow a journal, by their database and the name of their reader."""
+
+
+def tables_here(database: Database, name: str, journal: Journal) -> Tables:
+    """Return tables that are written in this process."""
+    del journal
+    return Projection(database, name)
+
+
+def tables_in_child(database: Database, name: str, journal: Journal) -> Tables:
+    """Return tables that a child process writes."""
+    return RemoteTables(database, name, journal.address)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +69,7 @@ class EngineParts:
     database: Database
     now_ms: Callable[[], int]
     new_uuid: Callable[[], str]
+    make_tables: MakeTables = tables_here
 
     def host(
         self,
@@ -76,7 +93,8 @@ class EngineParts:
             now_ms=self.now_ms,
             new_uuid=self.new_uuid,
         )
-        host = EngineHost(engine, Projection(self.database, place.name), heartbeats, allocations)
+        tables = self.make_tables(self.database, place.name, engine.journal)
+        host = EngineHost(engine, tables, heartbeats, allocations)
         return host
 
 

@@ -29,6 +29,7 @@ from foretell.domain.values.sharding import TREASURY, ShardNumber, ShardPlace, s
 from foretell.engine.allocations.client import AllocationClient
 from foretell.engine.allocations.collateral_feed import CollateralFeed
 from foretell.engine.allocations.coordinator import AllocationCoordinator
+from foretell.engine.host import EngineHost
 from foretell.engine.protocol.client import RemoteShard
 from foretell.engine.server import EngineServer
 from foretell.engine.treasury_host import TreasuryHost
@@ -127,14 +128,14 @@ def same_arguments(settings: Settings) -> tuple[str, ...]:
 class RunningEngine:
     """An engine or a treasury that leads and answers at its socket."""
 
-    engine: Engine | TreasuryEngine
+    host: EngineHost | TreasuryHost
     listening: Listening
     loops: dict[str, Loop]
 
     async def close(self) -> None:
-        """Accept no more connections, and make durable what was accepted."""
+        """Stop accepting connections, and make durable what was accepted."""
         await self.listening.close()
-        await self.engine.close()
+        await self.host.close()
 
 
 class Leadership(NamedTuple):
@@ -187,7 +188,7 @@ async def lead_shard(resources: Resources, shard: ShardNumber) -> RunningEngine:
     feed = ChainFeed(engine, resources.database, exchanges, settings.confirmations, place=place)
     server.open(host, engine)
     loops |= {"snapshots": snapshots.run, **host.loops(), "feed": feed.run}
-    return RunningEngine(engine, listening, loops)
+    return RunningEngine(host, listening, loops)
 
 
 async def lead_treasury(resources: Resources) -> RunningEngine:
@@ -205,4 +206,4 @@ async def lead_treasury(resources: Resources) -> RunningEngine:
     await host.start()
     server.open(host)
     loops = {**connection_loops(shards), **host.loops(), "snapshots": snapshots.run}
-    return RunningEngine(engine, listening, loops)
+    return RunningEngine(host, listening, loops)

@@ -16,7 +16,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Final
 
-from foretell.domain.errors.command import SocketsUnsafe
+from foretell.domain.errors.command import InsecureSocketFolder
 
 UNIX: Final = "unix:"
 TCP: Final = "tcp:"
@@ -41,7 +41,7 @@ def socket_path(data: Path, name: str) -> Path:
     folder.mkdir(mode=_FOLDER_MODE, exist_ok=True)
     made = folder.stat()
     if made.st_uid != os.getuid() or made.st_mode & 0o077:
-        raise SocketsUnsafe(str(folder))
+        raise InsecureSocketFolder(str(folder))
     return folder / f"{name}.socket"
 
 
@@ -65,7 +65,7 @@ class Listening:
         self.endpoint = endpoint
 
     async def close(self) -> None:
-        """Accept no more connections."""
+        """Stop accepting connections."""
         self._server.close()
 
 

@@ -17,8 +17,8 @@ import uvicorn
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from typing_extensions import override
 
-from foretell.app.http.bounded_connection import CONNECTION_LIMITS, ConnectionLimits
 from foretell.app.http.fast_connection import NO_FAST_ROUTES, FastConnection, FastRoutes
+from foretell.app.http.framework_connection import CONNECTION_LIMITS, ConnectionLimits
 from foretell.creation.refusals import worker_body
 from foretell.domain.errors.command import CannotListen, PortTaken
 from foretell.domain.errors.http import UnknownRoute

@@ -27,16 +27,17 @@ from foretell.chain.rpc import Rpc
 from foretell.chain.rpc_types import quantity_of
 from foretell.chain.sandbox_plan import sandbox_plan
 from foretell.domain.contracts.deployment import Deployment, check_usable
-from foretell.domain.errors.chain import ChainUnavailable, DeploymentUnfit, WrongChain
-from foretell.domain.errors.command import PartEnded
+from foretell.domain.errors.chain import ChainUnavailable, InvalidDeployment, WrongChain
+from foretell.domain.errors.command import ComponentStopped
 from foretell.domain.values.sharding import ShardNumber
-from foretell.runtime.child_processes import RestartPauses, supervise
+from foretell.runtime.child_processes import RestartBackoff, supervise
+from foretell.runtime.garbage_collection import collect_when_idle
 from foretell.runtime.loops import Loop
 from foretell.settings import Settings
 from foretell.store.database import Database
 from foretell.store.migrations import upgrade
 
-CHAIN_RESTARTS: Final = RestartPauses(first_s=1.0)
+CHAIN_RESTARTS: Final = RestartBackoff(first_s=1.0)
 
 log = structlog.get_logger(__name__)
 
@@ -59,7 +60,7 @@ class Installation:
         *,
         shard: int = 0,
         parent: ParentProcess | None = None,
-        chain_restarts: RestartPauses = CHAIN_RESTARTS,
+        chain_restarts: RestartBackoff = CHAIN_RESTARTS,
         chain_pulse_s: float = PULSE_S,
     ) -> None:
         self._settings = settings
@@ -69,7 +70,7 @@ class Installation:
         self._chain_restarts = chain_restarts
         self._chain_pulse_s = chain_pulse_s
         self._lifetime = Lifetime()
-        self._loop_by_name: dict[str, Loop] = {}
+        self._loop_by_name: dict[str, Loop] = {"garbage collection": collect_when_idle}
         self._is_stopping = False
         self._has_folder = parent is not None
         self.deployment: Deployment | None = None
@@ -142,7 +143,9 @@ class Installation:
             return await deploy(rpc, sandbox_plan(settings.npm_folder), settings.deployment_file)
         deployment = load_deployment(settings.deployment_file)
         if deployment is None:
-            raise DeploymentUnfit(f"{settings.deployment_file} is not there; run foretell deploy")
+            raise InvalidDeployment(
+                f"{settings.deployment_file} does not exist; run foretell deploy"
+            )
         check_usable(deployment, settings.chain_id)
         await _check_node(rpc, settings.chain_id)
         return deployment
@@ -150,8 +153,8 @@ class Installation:
     async def _build(self, resources: Resources) -> None:
         """Build every role of this process, then open the APIs."""
         products = {
-            role: await build(resources, self._lifetime.closing)
-            for role, build in PRODUCT_BY_ROLE.items()
+            role: await kind.build(resources, self._lifetime.closing)
+            for role, kind in PRODUCT_BY_ROLE.items()
             if role in self._roles
         }
         for role, product in products.items():
@@ -184,10 +187,10 @@ class Installation:
         except asyncio.CancelledError:
             raise
         except Exception:
-            log.exception("a part of the installation failed", part=name)
+            log.exception("component failed", part=name)
             raise
         if not self._is_stopping:
-            raise PartEnded(name)
+            raise ComponentStopped(name)
 
     async def _finish_serving(self) -> None:
         """Let the server answer the requests that it has accepted; then the loops may end."""

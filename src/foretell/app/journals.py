@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from foretell.domain.errors.storage import JournalFailed, ShardCountChanged, ShardMapUnfit
+from foretell.domain.errors.storage import InvalidShardMap, JournalFailed, ShardCountChanged
 from foretell.domain.values.sharding import TREASURY, ShardNumber, shard_numbers
 from foretell.journal.postgres.leases import JournalPlace, find_endpoint
 from foretell.journal.shard_map import ShardMap, in_one_database, load_shard_map
@@ -44,7 +44,7 @@ async def check_shard_count(settings: Settings) -> None:
             with contextlib.suppress(JournalFailed):
                 await find_endpoint(place)
         return
-    kept = max(_kept_shards(settings.data), default=-1) + 1
+    kept = max(_stored_shards(settings.data), default=-1) + 1
     if kept > settings.shards:
         raise ShardCountChanged(kept, settings.shards)
 
@@ -54,7 +54,7 @@ def _places(settings: Settings) -> list[JournalPlace]:
     return [*shards, journal_place(settings, TREASURY)] if settings.shards > 1 else shards
 
 
-def _kept_shards(data: Path) -> Iterator[int]:
+def _stored_shards(data: Path) -> Iterator[int]:
     """Yield the numbers of the shards with journals in a data folder."""
     for folder in data.glob("journal-*"):
         if found := re.fullmatch(r"journal-(\d+)", folder.name):
@@ -67,5 +67,5 @@ def _shard_map(settings: Settings) -> ShardMap:
     shards = load_shard_map(settings.shard_map)
     if shards.shard_count != settings.shards:
         cause = f"it has {shards.shard_count} shards, and FORETELL_SHARDS is {settings.shards}"
-        raise ShardMapUnfit(settings.shard_map.name, cause)
+        raise InvalidShardMap(settings.shard_map.name, cause)
     return shards

@@ -22,7 +22,7 @@ from foretell.domain.contracts.sandbox_accounts import (
 )
 from foretell.domain.errors.command import MissingKey
 from foretell.domain.values.credentials import MASTER_KEY_BYTES
-from foretell.journal.files.segments import sync_folder
+from foretell.runtime.folders import sync_folder
 from foretell.settings import Settings
 
 MASTER_KEY_FILE: Final = "master.key"
@@ -42,7 +42,6 @@ class KeyName(enum.StrEnum):
 
 SENDERS: Final = (KeyName.OPERATOR, KeyName.REGISTRAR, KeyName.RELAYER)
 """Keys of accounts that send transactions, each from a queue of its own."""
-NO_KEYS: Final[frozenset[KeyName]] = frozenset()
 
 _SANDBOX_ROLES: Final[Mapping[KeyName, AccountRole]] = MappingProxyType(
     {

@@ -6,22 +6,22 @@ or a database that does not answer, may pass.
 
 from typing import Final
 
-from foretell.domain.errors.chain import DeploymentUnfit, SandboxOnly, WrongChain
-from foretell.domain.errors.command import MissingKey, MissingSetting, SocketsUnsafe
+from foretell.domain.errors.chain import InvalidDeployment, SandboxOnly, WrongChain
+from foretell.domain.errors.command import InsecureSocketFolder, MissingKey, MissingSetting
 from foretell.domain.errors.exchange import ForeignProfile
 from foretell.domain.errors.families import ForetellError
 from foretell.domain.errors.storage import (
+    InvalidShardMap,
     JournalBehindTables,
     JournalDamaged,
     JournalFormUnknown,
     ShardCountChanged,
-    ShardMapUnfit,
     SnapshotUnknown,
     TablesBehindSnapshot,
 )
 
 LASTING_REFUSALS: Final[tuple[type[ForetellError], ...]] = (
-    DeploymentUnfit,
+    InvalidDeployment,
     ForeignProfile,
     JournalBehindTables,
     JournalDamaged,
@@ -30,9 +30,9 @@ LASTING_REFUSALS: Final[tuple[type[ForetellError], ...]] = (
     MissingSetting,
     SandboxOnly,
     ShardCountChanged,
-    ShardMapUnfit,
+    InvalidShardMap,
     SnapshotUnknown,
-    SocketsUnsafe,
+    InsecureSocketFolder,
     TablesBehindSnapshot,
     WrongChain,
 )

@@ -24,19 +24,28 @@ from foretell.app.engine_processes import (
 from foretell.app.remote_trading import build_remote_trading
 from foretell.app.roles import Role
 from foretell.app.signer_recovery.client import SignerRecovery
+from foretell.app.unavailable import BodyOf, UnavailableApp
 from foretell.creation import routes as creation_routes
 from foretell.creation import worker as creation_worker
+from foretell.creation.refusals import worker_body
 from foretell.data import routes as data_routes
+from foretell.data.refusals import data_body
 from foretell.discovery import routes as discovery_routes
+from foretell.discovery.refusals import discovery_body
+from foretell.domain.errors.exchange import EngineRestarting
+from foretell.domain.errors.families import ForetellError
+from foretell.domain.errors.http import Starting
 from foretell.edge.fast_route import FastRoute, Route
 from foretell.edge.telemetry import AsgiApp
 from foretell.indexer import worker as indexer_worker
 from foretell.relayer import routes as relayer_routes
 from foretell.relayer import worker as relayer_worker
+from foretell.relayer.refusals import relayer_body
 from foretell.runtime.loops import Loop
 from foretell.settlement import worker as settlement_worker
 from foretell.trading.accounts.signers import Recover
 from foretell.trading.context import TradingContext
+from foretell.trading.refusals import trading_body
 from foretell.trading.routes import app as trading_routes
 from foretell.trading.routes.fast_path import fast_routes
 
@@ -113,7 +122,7 @@ async def trading(resources: Resources, closing: contextlib.AsyncExitStack) -> P
     await recovery.start()
     closing.push_async_callback(recovery.close)
     build = _with_remote_engines if resources.settings.shards else _with_embedded_engine
-    context, loops = await build(resources, recovery.recover, closing)
+    context, loops = await build(resources, recovery.submit, closing)
     loops = {"signer recovery": recovery.run, **loops}
     return Product(loops, trading_routes.build_app(context), fast_routes(context))
 
@@ -122,7 +131,7 @@ async def _with_embedded_engine(
     resources: Resources, recover: Recover, closing: contextlib.AsyncExitStack
 ) -> tuple[TradingContext, dict[str, Loop]]:
     embedded, feed, snapshots = build_embedded_engine(resources, recover)
-    closing.push_async_callback(embedded.host.engine.close)
+    closing.push_async_callback(embedded.host.close)
     await embedded.start()
     loops = {**embedded.loops(), "feed": feed.run, "snapshots": snapshots.run}
     return embedded.context, loops
@@ -139,17 +148,30 @@ async def _with_remote_engines(
     return remote.context, {**engines, **remote.loops}
 
 
-PRODUCT_BY_ROLE: Final[Mapping[Role, BuildProduct]] = MappingProxyType(
+class ProductKind(NamedTuple):
+    """How a role is built, and how its API, if it serves one, refuses requests until it is open."""
+
+    build: BuildProduct
+    body_of: BodyOf | None = None
+    starting: ForetellError = Starting()
+
+    def unavailable_app(self) -> UnavailableApp:
+        """Return the application of the API until it is open."""
+        assert self.body_of is not None, "the role serves no API"
+        return UnavailableApp(self.body_of, self.starting)
+
+
+PRODUCT_BY_ROLE: Final[Mapping[Role, ProductKind]] = MappingProxyType(
     {
-        Role.INDEXER: indexer,
-        Role.ENGINE: engine,
-        Role.TREASURY: treasury,
-        Role.TRADING: trading,
-        Role.SETTLEMENT: settlement,
-        Role.RELAYER: relayer,
-        Role.CREATION: creation,
-        Role.DATA: data,
-        Role.DISCOVERY: discovery,
+        Role.INDEXER: ProductKind(indexer),
+        Role.ENGINE: ProductKind(engine),
+        Role.TREASURY: ProductKind(treasury),
+        Role.TRADING: ProductKind(trading, trading_body, EngineRestarting()),
+        Role.SETTLEMENT: ProductKind(settlement),
+        Role.RELAYER: ProductKind(relayer, relayer_body),
+        Role.CREATION: ProductKind(creation, worker_body),
+        Role.DATA: ProductKind(data, data_body),
+        Role.DISCOVERY: ProductKind(discovery, discovery_body),
     }
 )
-"""How each role is built, in the order in which a process builds its roles."""
+"""The product of each role, in the order in which a process builds its roles."""

@@ -1,24 +1,23 @@
 """Trading with engines in other processes: it serves clients, and sends requests to the engines."""
 
-import asyncio
-import contextlib
 from collections.abc import Sequence
 from functools import partial
 from typing import Final, NamedTuple
 
 from foretell.app.builders import Resources
 from foretell.app.engine_processes import connection_loops, remote_shard, remote_shards
-from foretell.domain.errors.families import ForetellError
+from foretell.domain.errors.families import Unavailable
 from foretell.domain.values.hexadecimal import Bytes32
 from foretell.domain.values.sharding import TREASURY, shard_of
 from foretell.engine.protocol.client import RemoteShard
 from foretell.engine.protocol.requests import CommittedCommand
 from foretell.engine.protocol.router import Shards
-from foretell.runtime.loops import Loop, restart_on_failure
+from foretell.runtime.loops import Loop
+from foretell.runtime.worker import PollIntervals, run_worker
 from foretell.trading.accounts.signers import Recover
 from foretell.trading.context import TradingContext
 
-NAMES_EVERY_S: Final = 1.0
+NAMES_PACE: Final = PollIntervals(busy_s=1.0, idle_s=1.0)
 
 
 class RemoteTrading(NamedTuple):
@@ -36,7 +35,9 @@ def build_remote_trading(resources: Resources, recover: Recover) -> RemoteTradin
     context = resources.trading_parts(recover).context(Shards(shards, treasury))
     for number, shard in enumerate(shards):
         shard.subscriber = _ShardSubscriber(context, number, len(shards))
-    names = partial(restart_on_failure, "names", partial(_load_names, context))
+    names = partial(
+        run_worker, "names", partial(_load_names, context), NAMES_PACE, expected=(Unavailable,)
+    )
     loops = context.loops() | connection_loops(shards, treasury) | {"names": names}
     return RemoteTrading(context, shards, loops)
 
@@ -61,9 +62,7 @@ class _ShardSubscriber:
         return shard_of(condition_id, self._count) == self._number
 
 
-async def _load_names(context: TradingContext) -> None:
-    """Load the names of markets as they are published, until cancelled."""
-    while True:
-        with contextlib.suppress(ForetellError):
-            await context.market_names.load(context.books.market_by_id)
-        await asyncio.sleep(NAMES_EVERY_S)
+async def _load_names(context: TradingContext) -> bool:
+    """Load the names of the markets that were published, and return that none is left."""
+    await context.market_names.load(context.books.market_by_id)
+    return False

@@ -1,4 +1,4 @@
-"""Snapshots of the journal: one is due after so many commands, and a process of its own makes it.
+"""Snapshots of the journal: one is due after a given number of commands, and a process of its own makes it.
 
 A snapshot is never ahead of the tables: commands that a snapshot replaces are removed from the journal, so
 the tables must have them. A treasury has no tables, and its snapshots are never ahead of what is durable.
@@ -17,10 +17,12 @@ from foretell.journal import snapshot_process
 from foretell.journal.port import Journal
 from foretell.journal.snapshot_process import SnapshotJob, encode_job
 from foretell.runtime.child_processes import RunLimits, run_once
+from foretell.runtime.worker import PollIntervals, run_worker
 from foretell.settings import Settings
 
-CHECK_EVERY_S: Final = 5.0
+PACE: Final = PollIntervals(busy_s=5.0, idle_s=5.0)
 RETRY_S: Final = 60.0
+"""The least pause after a failure: an attempt reads the journal since the last snapshot."""
 DEADLINE_S: Final = 1_800.0
 CAUSE_CHARS_MAX: Final = 500
 
@@ -59,13 +61,13 @@ class Snapshots:
 
     async def run(self) -> None:
         """Take the snapshots that are due until cancelled; one that fails is tried again later."""
-        while True:
-            try:
-                await self.take_if_due()
-                await asyncio.sleep(CHECK_EVERY_S)
-            except (SnapshotFailed, JournalFailed) as failure:
-                log.warning("snapshot failed", cause=failure.message)
-                await asyncio.sleep(self.schedule.retry_s)
+        await run_worker(
+            "snapshots",
+            self.take_if_due,
+            PACE,
+            expected=(SnapshotFailed, JournalFailed),
+            pause=self._pause,
+        )
 
     async def take_if_due(self) -> bool:
         """Take a snapshot if enough commands came after the last, and return whether one was taken."""
@@ -81,6 +83,9 @@ class Snapshots:
         count = await self._journal.compact(keeps_all=self.schedule.keeps_all)
         log.info("snapshot taken", sequence=until, removed=count)
         return True
+
+    async def _pause(self, seconds: float) -> None:
+        await asyncio.sleep(max(seconds, self.schedule.retry_s))
 
     async def take(self, until: int) -> None:
         """Take the snapshot after a sequence, in a process that ends with this one."""

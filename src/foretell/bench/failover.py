@@ -14,8 +14,9 @@ import uvloop
 from rich.console import Console
 from rich.table import Table
 
+from foretell.bench.rigs.figures import FAILOVER, Measurement
 from foretell.bench.rigs.leader_process import SHARD
-from foretell.bench.rigs.leaders import Leader, Succession, succession
+from foretell.bench.rigs.leaders import Leader, LeaderSuccession, succession
 from foretell.bench.rigs.scratch_database import scratch_database
 
 LOADED: Final = 200
@@ -49,7 +50,7 @@ class FailoverFigures(NamedTuple):
 
 def run_bench_failover(
     url: str, lease_s: float, cycles: int, console: Console, loaded: int = LOADED
-) -> None:
+) -> list[Measurement]:
     """Lose leaders one after the other, and print the outages and the lost records."""
     outages, verdict = uvloop.run(_measure(url, lease_s, cycles, loaded))
     table = Table("cycle", "leader was", "outage s", "outage / lease")
@@ -65,6 +66,9 @@ def run_bench_failover(
         f"failover-records: {verdict.gaps} gaps, {verdict.duplicates} duplicates,"
         f" {verdict.lost} acknowledged and lost, of {verdict.records:,} records"
     )
+    losses = f"{verdict.gaps} gaps, {verdict.duplicates} duplicates, {verdict.lost} lost"
+    ceiling = f"a lease of {lease_s:g} s; {losses} of {verdict.records:,} records"
+    return [Measurement(FAILOVER, statistics.median(ratios), ceiling)]
 
 
 async def _measure(
@@ -72,14 +76,14 @@ async def _measure(
 ) -> tuple[Sequence[Outage], FailoverFigures]:
     async with scratch_database(url) as connection:
         with succession(url, lease_s) as leaders:
-            outages = await asyncio.to_thread(_lose_leaders, leaders, lease_s, cycles, loaded)
+            outages = await asyncio.to_thread(_replace_leaders, leaders, lease_s, cycles, loaded)
         rows = await connection.fetch(_RECORDS, SHARD)
         payload_by_sequence = {row["sequence"]: row["payload"].decode() for row in rows}
     return outages, judge(payload_by_sequence, leaders.leaders)
 
 
-def _lose_leaders(
-    leaders: Succession, lease_s: float, cycles: int, loaded: int
+def _replace_leaders(
+    leaders: LeaderSuccession, lease_s: float, cycles: int, loaded: int
 ) -> Sequence[Outage]:
     """Kill each leader, and stop the last one for a while; the next leader already waits."""
     leader = leaders.follow()

@@ -17,10 +17,10 @@ from rich.console import Console
 from foretell.bench.rigs.batches import (
     BATCH_PLAN,
     RECORD_BYTES,
+    AlternatingBatches,
     Bare,
     BatchPlan,
     Measured,
-    Turns,
     batch_table,
     ratio_words,
 )
@@ -31,8 +31,10 @@ ALIGNMENT_BYTES: Final = 4096
 BARE_FILE_BYTES: Final = 16 * 1024 * 1024
 
 
-def run_bench_journal(rounds: int, console: Console, plan: BatchPlan = BATCH_PLAN) -> None:
-    """Measure a journal in files, and print the ratios to the bare sync."""
+def run_bench_journal(
+    rounds: int, console: Console, plan: BatchPlan = BATCH_PLAN
+) -> Sequence[Measured]:
+    """Measure a journal in files, print the ratios to the bare sync, and return the measures."""
     with tempfile.TemporaryDirectory(prefix="foretell-bench-") as name:
         measured = uvloop.run(_measure(Path(name), rounds, plan))
     console.print(batch_table(measured, "bare fdatasync", is_watched=True))
@@ -42,13 +44,14 @@ def run_bench_journal(rounds: int, console: Console, plan: BatchPlan = BATCH_PLA
     )
     if words := disturbance(measured[:: len(plan.sizes)]):
         console.print(words)
+    return measured
 
 
 async def _measure(folder: Path, rounds: int, plan: BatchPlan) -> Sequence[Measured]:
     with bare_file(folder, max(plan.sizes)) as bare:
         journal = FileJournal(folder / "journal")
         try:
-            return await Turns(journal, bare, plan).take_rounds(rounds, usage_with)
+            return await AlternatingBatches(journal, bare, plan).take_rounds(rounds, usage_with)
         finally:
             await journal.close()
 

@@ -100,8 +100,8 @@ class Field:
 
 def run_bench_match(
     rounds: int, commands: int, console: Console, depths: Sequence[int] = DEPTHS
-) -> None:
-    """Measure at each depth, round after round, and print the ratios."""
+) -> Sequence[Speeds]:
+    """Measure at each depth, round after round, print the ratios, and return the speeds."""
     world = make_world(new_key())
     peers = installed_peers()
     fields = [
@@ -122,6 +122,7 @@ def run_bench_match(
     console.print(_peer_words(measured, depths) if peers else HOW_TO_GET_PEERS)
     if words := disturbance(measured):
         console.print(words)
+    return measured
 
 
 def _table_of(measured: Sequence[Speeds]) -> Table:

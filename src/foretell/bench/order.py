@@ -6,18 +6,22 @@ The figure is the median of the rounds' ratios to the ceiling, which is the sign
 import statistics
 import tempfile
 from pathlib import Path
+from typing import Final
 
 from rich.console import Console
 
 from foretell.app.clock_and_ids import new_key
-from foretell.bench.rigs.cpu_profile import processor_time_words
+from foretell.bench.rigs.cpu_profile import median_time, processor_time_words
 from foretell.bench.rigs.exchange import running_exchange
+from foretell.bench.rigs.figures import CPU_ALL, CPU_SERVING, Measurement, e2e_at
 from foretell.bench.rigs.machine import disturbance, undisturbed
 from foretell.bench.rigs.order_rounds import OrderPlan, Rounds, table_of
 from foretell.bench.rigs.world import make_world
 
+ONE_RECOVERY: Final = "1 is one signer recovery"
 
-def run_bench_order(plan: OrderPlan, console: Console) -> None:
+
+def run_bench_order(plan: OrderPlan, console: Console) -> list[Measurement]:
     """Measure round after round, and print the ratio."""
     master_key = new_key()
     world = make_world(master_key)
@@ -38,6 +42,14 @@ def run_bench_order(plan: OrderPlan, console: Console) -> None:
         f" one core does; p50 {p50:.1f} ms, p99 {p99:.1f} ms"
         f" (median of {len(counted)} rounds of {plan.orders}, {plan.connections} connections)"
     )
-    console.print(processor_time_words([one.spent for one in counted]))
+    spent = median_time([one.spent for one in counted])
+    console.print(processor_time_words(spent))
     if words := disturbance(measured):
         console.print(words)
+    recoveries_per_s = statistics.median(one.recoveries_per_s for one in counted)
+    ceiling = f"{recoveries_per_s:,.0f} recoveries/s on one core"
+    return [
+        Measurement(e2e_at(plan.connections), ratio, ceiling),
+        Measurement(CPU_SERVING, spent.serving_s, ONE_RECOVERY),
+        Measurement(CPU_ALL, spent.all_s, ONE_RECOVERY),
+    ]

@@ -11,9 +11,9 @@ from rich.console import Console
 
 from foretell.bench.rigs.batches import (
     BATCH_PLAN,
+    AlternatingBatches,
     BatchPlan,
     Measured,
-    Turns,
     batch_table,
     ratio_words,
 )
@@ -50,6 +50,6 @@ async def measure_postgres(
 
         journal = await lead(JournalPlace(url, ShardNumber(0), 1), Candidate(holder, "bench"))
         try:
-            return await Turns(journal, insert, plan).take_rounds(rounds, lambda: None)
+            return await AlternatingBatches(journal, insert, plan).take_rounds(rounds, lambda: None)
         finally:
             await journal.close()

@@ -32,9 +32,9 @@ def run_bench_scale(plan: OrderPlan, size: Size, url: str, console: Console) -> 
         for rounds in (one, several):
             rounds.warm_up()
         console.print("each round twice: with the fleet, then with one process")
-        ratio = compare_pairs(several, one, plan.rounds)
+        compared = compare_pairs(several, one, plan.rounds)
     console.print(
-        f"order-scale: {ratio:.2f} orders a second by {size.workers} processes and {size.shards}"
-        f" engines for each one by one process (median of {plan.rounds} pairs of rounds of"
+        f"order-scale: {compared.ratio:.2f} orders a second by {size.workers} processes and {size.shards}"
+        f" engines for each one with one process (median of {plan.rounds} pairs of rounds of"
         f" {plan.orders}, {plan.connections} connections)"
     )

@@ -54,7 +54,7 @@ def run_bench_steady_rate(plan: OrderPlan, rate: float, console: Console) -> Non
         for figures in zip(*((one.ratio, one.p50_ms) for one in counted), strict=True)
     )
     console.print(
-        f"order-open-loop: p99 is {ratio:.1f} times p50 of {p50_ms:.2f} ms at {rate:g} of the most"
+        f"order-open-loop: p99 is {ratio:.1f} times p50 of {p50_ms:.2f} ms at {rate:g} of the maximum rate"
         f" (median of {len(counted)} rounds of {plan.orders}, {plan.connections} connections)"
     )
     if words := disturbance(measured):

@@ -1,1 +1,1 @@
-"""The only place that speaks JSON-RPC."""
+"""The chain adapter: all JSON-RPC calls, sent transactions, deployments and the dev chain."""

@@ -12,7 +12,7 @@ from foretell.chain.fees import fetch_fees
 from foretell.chain.rpc_types import quantity_of
 from foretell.chain.sending_account import SendingAccount
 from foretell.domain.errors.chain import ChainUnavailable, NonceContended, RpcRefused, WrongChain
-from foretell.domain.evm.broadcast import BroadcastResult, meaning_of_refusal
+from foretell.domain.evm.broadcast import BroadcastResult, result_of_refusal
 from foretell.domain.evm.raw_transaction import Fees, TxFields, sign_tx
 from foretell.domain.evm.transaction import (
     OutgoingTx,
@@ -27,9 +27,9 @@ from foretell.domain.evm.transaction import (
 NOOP_GAS: Final = 21_000
 RESERVE_ATTEMPTS_MAX: Final = 10
 ATTEMPTS_MAX: Final = 10
-"""A transaction that no block includes after so many attempts is given up."""
+"""A transaction that no block includes after this many attempts is given up."""
 
-_log: Final = structlog.get_logger(__name__)
+log = structlog.get_logger(__name__)
 
 
 class Broadcaster:
@@ -106,7 +106,7 @@ class Broadcaster:
             tx = await self._given_up(tx, words)
             result, words = await self.broadcast(tx)
         if result is not BroadcastResult.ACCEPTED:
-            _log.warning("not accepted", tx_id=tx.tx_id, result=result.value, words=words)
+            log.warning("broadcast not accepted", tx_id=tx.tx_id, result=result.value, words=words)
         elif tx.status is TxStatus.PENDING:
             tx = await self._account.move(tx, TxMove(TxTrigger.ACCEPT)) or tx
         return tx
@@ -119,7 +119,7 @@ class Broadcaster:
             result, words = BroadcastResult.ACCEPTED, ""
         except RpcRefused as refusal:
             words = refusal.rpc_message
-            result = meaning_of_refusal(words)
+            result = result_of_refusal(words)
         except ChainUnavailable as error:
             result, words = BroadcastResult.UNCERTAIN, error.message
         if result is BroadcastResult.ACCEPTED:
@@ -138,7 +138,7 @@ class Broadcaster:
         market = await fetch_fees(self._account.rpc, cap_wei)
         fees = bumped_fees(tx.newest.fees, market, cap_wei)
         if fees is None:
-            _log.error("fee cap reached", tx_id=tx.tx_id, cap_wei=cap_wei)
+            log.error("fee cap reached", tx_id=tx.tx_id, cap_wei=cap_wei)
             return None
         return await self._replaced(tx, self._fields(tx, fees, is_noop=tx.is_given_up))
 

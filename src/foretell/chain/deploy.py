@@ -36,10 +36,11 @@ from foretell.domain.contracts.deployment import (
     parse_deployment,
 )
 from foretell.domain.contracts.sandbox_accounts import check_sandbox
-from foretell.domain.errors.chain import DeploymentUnfit, WrongChain
+from foretell.domain.errors.chain import InvalidDeployment, WrongChain
 from foretell.domain.evm.abi import contract_function
 from foretell.domain.evm.transaction import ContractCall
 from foretell.domain.values.hexadecimal import keccak256, word_of
+from foretell.runtime.folders import sync_folder
 
 _BALANCE_OF: Final = contract_function("balanceOf(address)", "(uint256)")
 
@@ -55,12 +56,16 @@ async def deploy(rpc: Rpc, plan: DeployPlan, path: Path) -> Deployment:
     planned = plan_contracts(plan)
     journal = load_deployment(path)
     if journal is not None and journal.chain_id != plan.chain_id:
-        raise DeploymentUnfit(f"{path} is of chain {journal.chain_id}, not {plan.chain_id}")
+        raise InvalidDeployment(
+            f"{path} is for chain {journal.chain_id}, and chain {plan.chain_id} is required"
+        )
     if journal is not None and journal.is_complete:
         if await is_intact(rpc, journal):
             return journal if not journal.missing else await _complete(rpc, plan, path, journal)
         if not plan.is_sandbox:
-            raise DeploymentUnfit(f"the chain does not hold what {path} says")
+            raise InvalidDeployment(
+                f"the contracts on the chain differ from {path}; run foretell deploy --check"
+            )
         journal = None
     return await _Deployer(rpc, plan, planned, path, journal).run()
 
@@ -74,7 +79,9 @@ async def _complete(rpc: Rpc, plan: DeployPlan, path: Path, journal: Deployment)
     known = {name: contract.address for name, contract in journal.contracts.items()}
     for name, address in plan.existing.items():
         if known.get(name, address) != address:
-            raise DeploymentUnfit(f"{path} has {name} at {known[name]}, and {address} is wanted")
+            raise InvalidDeployment(
+                f"{path} has {name} at {known[name]}, and {address} is required"
+            )
     plan = replace(
         plan,
         existing={**plan.existing, **known},
@@ -112,16 +119,7 @@ def store_deployment(path: Path, deployment: Deployment) -> None:
         file.flush()
         os.fsync(file.fileno())
     draft.replace(path)
-    _sync_folder(path.parent)
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make the names in a folder durable."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+    sync_folder(path.parent)
 
 
 class _Deployer:
@@ -184,12 +182,14 @@ class _Deployer:
             return self._plan.start_block
         exchange = self._planned.contracts[ContractName.EXCHANGE].address
         if (await fetch_codes(self._rpc, [exchange]))[0]:
-            raise DeploymentUnfit(f"the exchange is at {exchange} already: since which block?")
+            raise InvalidDeployment(
+                f"the exchange {exchange} was deployed before, by another deployment file; restore that file"
+            )
         return quantity_of(await self._rpc.call("eth_blockNumber"), "eth_blockNumber")
 
     async def _check_factory(self) -> None:
         if not (await fetch_codes(self._rpc, [CREATE2_FACTORY]))[0]:
-            raise DeploymentUnfit(f"the chain has no CREATE2 factory at {CREATE2_FACTORY}")
+            raise InvalidDeployment(f"the chain has no CREATE2 factory at {CREATE2_FACTORY}")
 
     def _batches(self) -> tuple[Sequence[ContractName], ...]:
         """Return the contracts in two batches: constructors of the second call those of the first."""
@@ -211,11 +211,15 @@ class _Deployer:
     def _check_code(self, name: ContractName, contract: PlannedContract, code: bytes) -> None:
         """Refuse an address without code, or with other code than in an earlier run."""
         if not code:
-            raise DeploymentUnfit(f"there is no {name} at {contract.address}")
+            raise InvalidDeployment(
+                f"there is no contract at {contract.address}, the address of {name}"
+            )
         before = None if self._journal is None else self._journal.contracts.get(name)
         found = DeployedContract(contract.address, word_of(keccak256(code)))
         if before is not None and before.address == found.address and before != found:
-            raise DeploymentUnfit(f"the code of {name} at {found.address} has changed")
+            raise InvalidDeployment(
+                f"the code of {name} at {found.address} is not the code of the artifact"
+            )
 
     async def _create(self, contracts: Sequence[PlannedContract]) -> None:
         codes = await fetch_codes(self._rpc, [contract.address for contract in contracts])

@@ -13,7 +13,7 @@ from foretell.chain.artifacts import npm_artifact, own_artifact
 from foretell.chain.deploy_plan import CreatorWhitelist, DeployPlan
 from foretell.domain.contracts.deployment import ContractName
 from foretell.domain.creation.payload import ResolutionType
-from foretell.domain.errors.chain import DeploymentUnfit
+from foretell.domain.errors.chain import InvalidDeployment
 from foretell.domain.evm.raw_transaction import create2_address
 from foretell.domain.exchange.profiles import check_profiles
 from foretell.domain.values.eip712 import address_of_key, address_word
@@ -50,9 +50,11 @@ def plan_contracts(plan: DeployPlan) -> PlannedContracts:
     for profiles in (plan.profiles, plan.neg_risk_profiles):
         check_profiles(profiles, is_sandbox=plan.is_sandbox)
     if not plan.is_sandbox and ContractName.COLLATERAL not in plan.existing:
-        raise DeploymentUnfit("name the chain's collateral: only a sandbox deploys its own")
+        raise InvalidDeployment(
+            "set FORETELL_COLLATERAL: only the sandbox deploys a collateral token"
+        )
     if not plan.is_sandbox and plan.placed:
-        raise DeploymentUnfit("only a sandbox can put a contract at a chosen address")
+        raise InvalidDeployment("only a sandbox can put a contract at a chosen address")
     builder = _Builder(plan)
     _add_base(builder, plan)
     creation_code = own_artifact("SafeProxyCreationCode").bytecode

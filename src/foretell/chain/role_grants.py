@@ -12,6 +12,7 @@ from foretell.domain.contracts.calldata import (
     ADD_ADAPTER,
     ADD_OPERATOR,
     ADD_REGISTRAR,
+    IS_OPERATOR,
     REGISTER_WHITELIST,
 )
 from foretell.domain.contracts.deployment import ContractName
@@ -21,7 +22,6 @@ from foretell.domain.evm.transaction import ContractCall
 from foretell.domain.values.eip712 import address_of_key
 from foretell.domain.values.hexadecimal import Address
 
-_IS_OPERATOR: Final = contract_function("isOperator(address)", "(bool)")
 _IS_REGISTRAR: Final = contract_function("isRegistrar(address)", "(bool)")
 _IS_ADAPTER: Final = contract_function("isAdapter(address)", "(bool)")
 _WHITELIST_OF: Final = contract_function("whitelistOf(address)", "(address)")
@@ -74,7 +74,7 @@ def role_grants(
         address_by_name[ContractName.NEG_RISK_EXCHANGE],
     )
     for function, check, targets, subjects in (
-        (ADD_OPERATOR, _IS_OPERATOR, exchanges, plan.operators),
+        (ADD_OPERATOR, IS_OPERATOR, exchanges, plan.operators),
         (ADD_REGISTRAR, _IS_REGISTRAR, exchanges, plan.registrars),
         *(
             (

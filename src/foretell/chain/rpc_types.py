@@ -1,4 +1,4 @@
-"""Answers of a node as typed values. An answer of another shape counts as no answer."""
+"""Responses of a node as typed values. A malformed response counts as none."""
 
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar

@@ -27,11 +27,11 @@ async def check_sandbox_node(rpc: Rpc) -> None:
     except RpcRefused:
         version = "a node that does not give its version"
     if not version.startswith("anvil/"):
-        raise SandboxOnly("code at a chosen address", version)
+        raise SandboxOnly("placing code at a chosen address", version)
 
 
 async def place_planned(rpc: Rpc, caller: SetupCaller, planned: Iterable[PlannedContract]) -> None:
-    """Place the contracts that have a given address; without any, every node will do."""
+    """Place the contracts that have a given address; without any, every node is accepted."""
     init_code_by_address = {
         contract.address: contract.init_code
         for contract in planned

@@ -9,8 +9,6 @@ Only one process may send for an account. A second one by mistake does no harm: 
 nonce that is taken.
 """
 
-import asyncio
-import contextlib
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -30,13 +28,14 @@ from foretell.domain.errors.chain import ExecutionReverted
 from foretell.domain.errors.families import Upstream
 from foretell.domain.evm.transaction import OutgoingTx, SentTx
 from foretell.domain.values.eip712 import address_of_key
-from foretell.runtime.worker import Pace, run_worker
+from foretell.runtime.watch import Watch
+from foretell.runtime.worker import PollIntervals, run_worker
 
 GAS_MARGIN_PERCENT: Final = 20
 """Added to the estimate: other transactions before it in the block may make a call cost more."""
 
 SIMULATED_AT: Final = "pending"
-PACE: Final = Pace(busy_s=0.25, idle_s=15.0)
+PACE: Final = PollIntervals(busy_s=0.25, idle_s=15.0)
 
 __all__ = ["FEE_CAP_WEI", "Outbox", "Sender", "SenderOptions"]
 
@@ -59,7 +58,7 @@ class Sender:
         self._lock = account.lock
         self._broadcaster = Broadcaster(account, private_key)
         self._watcher = Watcher(account, self._broadcaster)
-        self._woken = asyncio.Event()
+        self._wakes = Watch()
 
     async def send(self, tx: OutgoingTx) -> SentTx:
         """Send a transaction, or return its state when its id was sent before.
@@ -75,7 +74,7 @@ class Sender:
             if (known := await self._known(tx)) is not None:
                 return known
             reserved = await self._broadcaster.reserve(tx, gas)
-            self._woken.set()
+            self._wakes.wake()
             return await self._broadcaster.push(reserved)
 
     async def call_views(self, calls: list[ViewCall]) -> list[Any]:
@@ -93,7 +92,7 @@ class Sender:
     async def run(self) -> None:
         """Watch transactions, of this process and earlier ones, until cancelled."""
         name = f"transactions of {self.address}"
-        await run_worker(name, self._watch, PACE, self._pause, expected=(Upstream,))
+        await run_worker(name, self._watch, PACE, self._wakes.wait, expected=(Upstream,))
 
     async def _watch(self) -> bool:
         await self._broadcaster.check_chain()
@@ -102,12 +101,6 @@ class Sender:
     async def run_once(self) -> int:
         """Watch once, and return how many transactions are still unfinished."""
         return await self._watcher.run_once()
-
-    async def _pause(self, seconds: float) -> None:
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(seconds):
-                await self._woken.wait()
-        self._woken.clear()
 
     async def _known(self, tx: OutgoingTx) -> SentTx | None:
         known = await self._outbox.load(tx.tx_id)

@@ -14,8 +14,8 @@ from foretell.chain.rpc_types import chain_tx_of, quantity_of, receipt_of
 from foretell.chain.sending_account import SendingAccount
 from foretell.domain.evm.transaction import (
     WAITING,
+    MinedAttempt,
     SentTx,
-    Sighting,
     TxMove,
     TxTrigger,
     next_move,
@@ -25,7 +25,7 @@ FILL_GAP_AFTER_S: Final = 20
 UNFINISHED_MAX: Final = 500
 GAP_FILLS_MAX: Final = 50
 
-_log: Final = structlog.get_logger(__name__)
+log = structlog.get_logger(__name__)
 
 
 class _ChainView(NamedTuple):
@@ -33,7 +33,7 @@ class _ChainView(NamedTuple):
 
     head: int
     used_nonces: int
-    sighting_by_tx_id: dict[str, Sighting]
+    sighting_by_tx_id: dict[str, MinedAttempt]
 
 
 class Watcher:
@@ -79,7 +79,7 @@ class Watcher:
         sightings = {}
         for tx_id, answer in zip(tx_ids, receipts, strict=True):
             if (receipt := receipt_of(answer)) is not None:
-                sightings[tx_id] = Sighting(
+                sightings[tx_id] = MinedAttempt(
                     receipt.tx_hash, receipt.block_number, receipt.is_success
                 )
         return _ChainView(
@@ -96,7 +96,7 @@ class Watcher:
             step = next_move(tx, sighting, view.head, confirmations)
             if step is None or (after := await self._account.move(tx, step)) is None:
                 break
-            _log.info("transaction moved", tx_id=tx.tx_id, status=after.status.value)
+            log.info("transaction changed status", tx_id=tx.tx_id, status=after.status.value)
             tx = after
         return tx
 
@@ -135,7 +135,7 @@ class Watcher:
         found = [known for known in map(chain_tx_of, answers) if known is not None]
         if not any(known.block_number is not None for known in found):
             failure = f"nonce {tx.account_nonce} of the account was used by something else"
-            _log.error("nonce used elsewhere", tx_id=tx.tx_id, nonce=tx.account_nonce)
+            log.error("nonce used elsewhere", tx_id=tx.tx_id, nonce=tx.account_nonce)
             await self._account.move(tx, TxMove(TxTrigger.CANCEL, failure=failure))
 
     async def _fill_gap(self, waiting: Sequence[SentTx]) -> None:
@@ -150,7 +150,7 @@ class Watcher:
         if account.now_ms() - self._gap_since_ms < FILL_GAP_AFTER_S * 1000:
             return
         end = min(waiting[0].account_nonce, next_nonce + GAP_FILLS_MAX)
-        _log.error("nonce gap", first=next_nonce, last=end - 1)
+        log.error("nonce gap", first=next_nonce, last=end - 1)
         for account_nonce in range(next_nonce, end):
             lost = await account.outbox.load_at_nonce(account.address, account_nonce)
             if lost is None:

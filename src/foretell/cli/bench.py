@@ -1,43 +1,115 @@
 """The commands of `foretell bench`. Each imports its module when it is called."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
 
 bench = typer.Typer(
-    no_args_is_help=True, help="Measure the exchange, each figure next to its ceiling."
+    no_args_is_help=True, help="Measure the exchange; each figure is printed next to its ceiling."
 )
 
-Rounds = Annotated[int, typer.Option(min=1, max=50, help="Interleaved rounds.")]
+Rounds = Annotated[int, typer.Option(min=1, max=50, help="Rounds; the figure is their median.")]
+Connections = Annotated[
+    int, typer.Option("--connections", "--conns", min=1, max=512, help="Connections kept open.")
+]
+
+
+def _console() -> Console:
+    """Return a console that has printed which interpreter runs: figures depend on it."""
+    from foretell.runtime.interpreter import running_interpreter
+
+    console = Console()
+    console.print(running_interpreter().words(), highlight=False)
+    return console
+
+
+@bench.command("all")
+def every(
+    rounds: Rounds = 5,
+    write: Annotated[
+        Path | None,
+        typer.Option(help="Page that gets the table, between its two markers, and a chart."),
+    ] = None,
+    postgres: Annotated[
+        str | None,
+        typer.Option(
+            help="Database without a journal, for failover.", show_default="failover is left out"
+        ),
+    ] = None,
+) -> None:
+    """Measure every figure that has a bar, one after the other, and print one table.
+
+    Run it while nothing else runs. Exits with 3 when a bar is missed, and with 75 when other programs
+    disturbed a figure, which then is not judged.
+    """
+    from foretell.bench.all_figures import run_bench_all_figures
+    from foretell.bench.suite import Sizes
+
+    sizes = Sizes().with_rounds(rounds)._replace(postgres=postgres)
+    code = run_bench_all_figures(sizes, write, _console())
+    if code:
+        raise typer.Exit(code)
+
+
+@bench.command()
+def book(
+    rounds: Rounds = 5,
+    rate: Annotated[
+        int, typer.Option(min=1, max=10_000, help="Orders a second while the book is read.")
+    ] = 200,
+) -> None:
+    """Measure reads of a book while orders change it, against reads of a constant body."""
+    from foretell.bench.book import BookPlan, run_bench_book
+
+    run_bench_book(BookPlan(rounds, rate), _console())
+
+
+@bench.command()
+def memory(
+    orders: Annotated[
+        int, typer.Option(min=100, max=1_000_000, help="Resting orders whose memory is measured.")
+    ] = 200_000,
+    commands: Annotated[
+        int, typer.Option(min=10_000, max=10_000_000, help="Commands in the day.")
+    ] = 400_000,
+    seconds: Annotated[
+        float, typer.Option(min=1, max=86_400, help="Time for the day, which else ends early.")
+    ] = 300.0,
+) -> None:
+    """Measure the memory of a resting order, and that of a server over a day of orders."""
+    from foretell.bench.memory import MemoryPlan, run_bench_memory
+
+    run_bench_memory(MemoryPlan(orders, commands, seconds), _console())
 
 
 @bench.command()
 def order(
     rounds: Rounds = 5,
-    orders: Annotated[int, typer.Option(min=100, max=200_000, help="Orders a round.")] = 10_000,
-    conns: Annotated[int, typer.Option(min=1, max=512, help="Connections kept open.")] = 32,
+    orders: Annotated[int, typer.Option(min=100, max=200_000, help="Orders in a round.")] = 10_000,
+    connections: Connections = 32,
     workers: Annotated[
         int | None,
         typer.Option(
             min=1,
             max=64,
-            help="Compare so many processes that answer clients with a single process.",
+            help="Compare this number of server processes with a single process.",
             show_default="measure one process",
         ),
     ] = None,
-    shards: Annotated[int, typer.Option(min=1, max=64, help="Engines of --workers.")] = 1,
+    shards: Annotated[int, typer.Option(min=1, max=64, help="Engines, with --workers.")] = 1,
     postgres: Annotated[
         str | None,
         typer.Option(
-            help="A database server for --workers, which make a database of their own there.",
+            help="Database server for --workers; a temporary database is created on it.",
             show_default="needed with --workers",
         ),
     ] = None,
 ) -> None:
-    """Orders over HTTP, verified, matched and durable, against signer recoveries of one core.
+    """Measure orders over HTTP, verified, matched and durable, against signer recoveries of one core.
 
-    With --workers: orders by several processes, against one process.
+    With --workers: measure several server processes, against one process.
     """
     from foretell.bench.order import run_bench_order
     from foretell.bench.rigs.fleet import Size
@@ -45,32 +117,32 @@ def order(
     from foretell.bench.scale import run_bench_scale
     from foretell.domain.errors.command import BenchFailed
 
-    plan = OrderPlan(rounds, orders, conns)
+    plan = OrderPlan(rounds, orders, connections)
     if workers is None:
-        run_bench_order(plan, Console())
+        run_bench_order(plan, _console())
     elif postgres is None:
         raise BenchFailed("several processes need PostgreSQL; name a server with --postgres")
     else:
-        run_bench_scale(plan, Size(workers, shards), postgres, Console())
+        run_bench_scale(plan, Size(workers, shards), postgres, _console())
 
 
 @bench.command()
 def latency(
     rounds: Rounds = 5,
-    orders: Annotated[int, typer.Option(min=100, max=200_000, help="Orders a round.")] = 2_000,
+    orders: Annotated[int, typer.Option(min=100, max=200_000, help="Orders in a round.")] = 2_000,
     rate: Annotated[
         float | None,
         typer.Option(
             min=0.05,
             max=1.0,
-            help="Send orders at this part of the highest rate, whether or not they are answered.",
+            help="Send orders at this part of the maximum rate, without waiting for responses.",
             show_default="one at a time",
         ),
     ] = None,
 ) -> None:
-    """One order at a time, against the time of its steps and one sync of the disk.
+    """Measure one order at a time, against the time of its steps and one sync of the disk.
 
-    With --rate: orders at a steady rate, slow ones against ordinary ones.
+    With --rate: measure orders at a steady rate, p99 against p50.
     """
     from foretell.bench.latency import run_bench_latency
     from foretell.bench.rigs.order_rounds import OrderPlan
@@ -78,35 +150,38 @@ def latency(
 
     plan = OrderPlan(rounds, orders)
     if rate is None:
-        run_bench_latency(plan, Console())
+        run_bench_latency(plan, _console())
     else:
-        run_bench_steady_rate(plan, rate, Console())
+        run_bench_steady_rate(plan, rate, _console())
 
 
 @bench.command()
 def durable(
-    rounds: Annotated[int, typer.Option(min=1, max=50, help="Pairs of rounds.")] = 3,
-    orders: Annotated[int, typer.Option(min=100, max=200_000, help="Orders a round.")] = 5_000,
-    conns: Annotated[int, typer.Option(min=1, max=512, help="Connections kept open.")] = 32,
+    rounds: Annotated[
+        int,
+        typer.Option(min=1, max=50, help="Pairs of rounds, with and without waiting for the disk."),
+    ] = 3,
+    orders: Annotated[int, typer.Option(min=100, max=200_000, help="Orders in a round.")] = 5_000,
+    connections: Connections = 32,
 ) -> None:
-    """Orders over HTTP that wait for the disk, against orders that do not."""
+    """Measure orders over HTTP that wait for the disk, against orders that do not."""
     from foretell.bench.durable import run_bench_durable
     from foretell.bench.rigs.order_rounds import OrderPlan
 
-    run_bench_durable(OrderPlan(rounds, orders, conns), Console())
+    run_bench_durable(OrderPlan(rounds, orders, connections), _console())
 
 
 @bench.command()
 def match(
     rounds: Rounds = 5,
     commands: Annotated[
-        int, typer.Option(min=1_000, max=1_000_000, help="Commands a round, at each depth.")
+        int, typer.Option(min=1_000, max=1_000_000, help="Commands in a round, at each depth.")
     ] = 20_000,
 ) -> None:
-    """Orders in memory, by the depth of the book, and against other matching engines in Python."""
+    """Measure matching in memory, by the depth of the book, against other engines in Python."""
     from foretell.bench.match import run_bench_match
 
-    run_bench_match(rounds, commands, Console())
+    run_bench_match(rounds, commands, _console())
 
 
 @bench.command()
@@ -115,12 +190,12 @@ def journal(
     postgres: Annotated[
         str | None,
         typer.Option(
-            help="Measure a journal in this database, which must not have one.",
+            help="URL of a database without a journal; measure a journal in it.",
             show_default="the journal in files",
         ),
     ] = None,
 ) -> None:
-    """Batches of records until they are durable, against one bare sync of the same bytes."""
+    """Measure the time until batches are durable, against one plain sync of the same bytes."""
     from foretell.app.clock_and_ids import new_word
     from foretell.app.running import set_up_logs
     from foretell.bench.journal import run_bench_journal
@@ -129,10 +204,10 @@ def journal(
     from foretell.settings import Settings
 
     if postgres is None:
-        run_bench_journal(rounds, Console())
+        run_bench_journal(rounds, _console())
     else:
         set_up_logs(Settings(log_level="warning"))
-        run_bench_postgres_journal(postgres, word_bytes(new_word()), rounds, Console())
+        run_bench_postgres_journal(postgres, word_bytes(new_word()), rounds, _console())
 
 
 @bench.command()
@@ -145,21 +220,21 @@ def replay(
         int, typer.Option(min=100, max=10_000_000, help="Commands after the snapshot.")
     ] = 1_000_000,
 ) -> None:
-    """A start from a large journal, against the engine alone in memory."""
+    """Measure a start from a large journal, against the engine alone in memory."""
     from foretell.bench.replay import run_bench_replay
 
-    run_bench_replay(rounds, orders, events, Console())
+    run_bench_replay(rounds, orders, events, _console())
 
 
 @bench.command()
 def failover(
-    postgres: Annotated[
-        str, typer.Option(help="Address of a database, which must not have a journal.")
-    ],
+    postgres: Annotated[str, typer.Option(help="URL of a database without a journal.")],
     cycles: Annotated[int, typer.Option(min=1, max=100, help="Leaders to kill.")] = 5,
-    lease: Annotated[float, typer.Option(min=0.2, max=60, help="Seconds of a lease.")] = 3.0,
+    lease: Annotated[
+        float, typer.Option(min=0.2, max=60, help="Duration of a lease in seconds.")
+    ] = 3.0,
 ) -> None:
-    """The time without a leader after a shard loses one, against its lease."""
+    """Measure the time without a leader after a shard loses one, against its lease."""
     from foretell.bench.failover import run_bench_failover
 
-    run_bench_failover(postgres, lease, cycles, Console())
+    run_bench_failover(postgres, lease, cycles, _console())

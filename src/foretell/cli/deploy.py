@@ -12,7 +12,7 @@ from foretell.chain.rpc import Rpc
 from foretell.chain.sandbox_plan import sandbox_plan
 from foretell.domain.contracts.deployment import ContractName, Deployment, check_usable
 from foretell.domain.contracts.networks import NETWORKS, NetworkName
-from foretell.domain.errors.chain import DeploymentUnfit
+from foretell.domain.errors.chain import InvalidDeployment
 from foretell.domain.errors.command import MissingSetting
 from foretell.domain.values.eip712 import address_of_key
 from foretell.domain.values.hexadecimal import Address, checksum_address, parse_address
@@ -35,7 +35,7 @@ def run_deploy(
         settings = settings.model_copy(update={"chain_id": NETWORKS[network].chain_id})
     if settings.rpc_url is None:
         raise MissingSetting(
-            "rpc_url", "name the node; foretell up deploys to its own chain by itself"
+            "rpc_url", "foretell deploy needs your node; foretell up deploys to its own chain"
         )
     rpc_url = settings.rpc_url.get_secret_value()
     if is_check:
@@ -47,7 +47,7 @@ def run_deploy(
 async def _check(settings: Settings, rpc_url: str, console: Console) -> None:
     deployment = load_deployment(settings.deployment_file)
     if deployment is None:
-        raise DeploymentUnfit(f"there is no {settings.deployment_file}")
+        raise InvalidDeployment(f"{settings.deployment_file} does not exist; run foretell deploy")
     check_usable(deployment, settings.chain_id)
     async with Rpc(rpc_url) as rpc:
         found_by_name = await compare_code(rpc, deployment)
@@ -57,9 +57,13 @@ async def _check(settings: Settings, rpc_url: str, console: Console) -> None:
     console.print(table)
     different = [name for name, found in found_by_name.items() if found != CodeMatch.SAME]
     if different:
-        raise DeploymentUnfit(f"the chain differs from the file in {', '.join(different)}")
+        raise InvalidDeployment(
+            f"these contracts on the chain differ from the file: {', '.join(different)}"
+        )
     if deployment.missing:
-        raise DeploymentUnfit(f"it lacks {', '.join(deployment.missing)}; deploy again")
+        raise InvalidDeployment(
+            f"it lacks {', '.join(deployment.missing)}; run foretell deploy again"
+        )
 
 
 async def _deploy(

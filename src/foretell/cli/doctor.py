@@ -1,6 +1,5 @@
 """`foretell doctor`: checks of the machine, the packages and a running installation."""
 
-import platform
 import shutil
 import sys
 from collections.abc import Awaitable, Callable, Iterator
@@ -15,11 +14,12 @@ from rich.table import Table
 from foretell.chain.artifacts import CONDITIONAL_TOKENS, npm_artifact, own_artifact
 from foretell.chain.devchain import find_anvil
 from foretell.chain.rpc import Rpc
-from foretell.domain.errors.command import Ailing, NotRunning
+from foretell.domain.errors.command import NotRunning, ProblemsFound
 from foretell.domain.errors.families import ForetellError
 from foretell.domain.values.credentials import L1_MESSAGE
 from foretell.domain.values.eip712 import address_of_key, recover_signer, sign_digest
 from foretell.domain.values.hexadecimal import keccak256
+from foretell.runtime.interpreter import running_interpreter
 from foretell.sandbox.ready import Ready, read_ready
 from foretell.sdk.http import HttpClient
 from foretell.settings import Settings
@@ -46,12 +46,12 @@ def run_doctor(settings: Settings, console: Console, free_bytes_min: int = FREE_
     console.print(table)
     ailing = [finding.what for finding in findings if not finding.is_well]
     if ailing:
-        raise Ailing(ailing)
+        raise ProblemsFound(ailing)
 
 
 def _machine(settings: Settings, free_bytes_min: int) -> Iterator[Finding]:
     yield Finding(
-        "Python", sys.version_info >= PYTHON_MIN, f"{platform.python_version()}, 3.11 or newer"
+        "Python", sys.version_info >= PYTHON_MIN, f"{running_interpreter().words()}; 3.11 or newer"
     )
     yield Finding("Foretell", True, version("foretell"))  # noqa: FBT003 - always well
     yield _checked("signatures", _sign_and_recover)
@@ -74,7 +74,7 @@ def _sign_and_recover() -> str:
     key, digest = keccak256(b"foretell doctor"), keccak256(L1_MESSAGE.encode())
     recovered = recover_signer(digest, sign_digest(digest, key))
     if recovered != address_of_key(key):
-        raise Ailing(["recovery of signers"])
+        raise ProblemsFound(["recovery of signers"])
     return "coincurve signs and recovers"
 
 

@@ -13,7 +13,7 @@ import msgspec
 from rich.console import Console
 
 from foretell.app.journals import embedded_journal_folder, journal_folder, journal_place
-from foretell.domain.errors.command import BeginningGone, NoJournal
+from foretell.domain.errors.command import JournalTruncated, NoJournal
 from foretell.domain.errors.storage import JournalBehindTables
 from foretell.domain.exchange.commands import Command, decode_command
 from foretell.domain.exchange.snapshot import state_digest
@@ -98,7 +98,7 @@ def _check_files(settings: Settings, shard: int, sequence: int) -> None:
     folder = _folder(settings, shard if settings.shards else None)
     verdict = verify(folder)
     if verdict.first_sequence != 1:
-        raise BeginningGone(str(folder), verdict.first_sequence)
+        raise JournalTruncated(str(folder), verdict.first_sequence)
     if verdict.last_sequence < sequence:
         raise JournalBehindTables(sequence, verdict.last_sequence)
 

@@ -32,7 +32,7 @@ def _default(name: str) -> str:
 
 Data = Annotated[
     Path | None,
-    typer.Option(help="Folder of everything that is stored.", show_default=_default("data")),
+    typer.Option(help="The data folder.", show_default=_default("data")),
 ]
 Port = Annotated[int | None, typer.Option(help="Port of the APIs.", show_default=_default("port"))]
 ChainPort = Annotated[
@@ -43,7 +43,9 @@ ChainPort = Annotated[
 Shard = Annotated[
     int | None,
     typer.Option(
-        min=0, help="Number of an engine in a process of its own.", show_default="the only one"
+        min=0,
+        help="Number of an engine in a separate process.",
+        show_default="the engine in the trading process",
     ),
 ]
 
@@ -64,7 +66,7 @@ def root(
         ),
     ] = False,
 ) -> None:
-    """A whole prediction-market exchange that one person can run."""
+    """A complete prediction-market exchange: contracts, trading, settlement and APIs."""
     del is_version_asked  # its callback has answered
 
 
@@ -82,7 +84,8 @@ def up(data: Data = None, port: Port = None, chain_port: ChainPort = None) -> No
 @app.command()
 def serve(  # noqa: PLR0913 - the options of a command
     roles: Annotated[
-        list[str] | None, typer.Argument(help="What this process does.", show_default="everything")
+        list[str] | None,
+        typer.Argument(help="Roles of this process.", show_default="all, in one process"),
     ] = None,
     data: Data = None,
     port: Port = None,
@@ -91,8 +94,8 @@ def serve(  # noqa: PLR0913 - the options of a command
         typer.Option(
             min=1,
             max=64,
-            help="Processes that answer clients of trading, next to its engines.",
-            show_default="one process for all",
+            help="Number of server processes, for trading only.",
+            show_default="no separate processes",
         ),
     ] = None,
     shards: Annotated[
@@ -100,7 +103,7 @@ def serve(  # noqa: PLR0913 - the options of a command
         typer.Option(
             min=1,
             max=64,
-            help="Engines that share the markets.",
+            help="Number of engines that divide the markets.",
             show_default="1 with --workers",
         ),
     ] = None,
@@ -109,7 +112,7 @@ def serve(  # noqa: PLR0913 - the options of a command
     member: Annotated[bool, typer.Option("--member", hidden=True)] = False,
     listener: Annotated[int | None, typer.Option(hidden=True)] = None,
 ) -> None:
-    """Run chosen roles with a node and a database of your own.
+    """Run chosen roles with your own node and database.
 
     Roles: trading, creation, relayer, data, discovery (each an API); settlement, indexer (no API);
     engine, treasury (parts of trading in separate processes).
@@ -137,7 +140,7 @@ def deploy(
     data: Data = None,
     network: Annotated[
         NetworkName | None,
-        typer.Option(help="A public chain by its name.", show_default="the node's own"),
+        typer.Option(help="Name of a public chain.", show_default="the node's chain"),
     ] = None,
     *,
     check: Annotated[
@@ -156,13 +159,13 @@ def demo(
     *,
     everything: Annotated[
         bool,
-        typer.Option("--all", help="Also play an event of three outcomes and a disputed answer."),
+        typer.Option("--all", help="Also run an event of three outcomes and a disputed answer."),
     ] = False,
 ) -> None:
-    """Play a market from creation to redemption on a running `foretell up`.
+    """Run a market from creation to redemption on a running `foretell up`.
 
-    The demo uses the public HTTP and WebSocket APIs and JSON-RPC alone, as any client does.
-    --all moves the chain's clock ahead by hours: use an installation that you can throw away.
+    The demo uses only the public HTTP and WebSocket APIs and JSON-RPC, as any client does. --all
+    moves the chain's clock two hours ahead: use a data folder that you can delete.
     """
     from foretell.cli.demo import run_demo
 
@@ -171,7 +174,7 @@ def demo(
 
 @app.command()
 def doctor(data: Data = None) -> None:
-    """Check that everything needed is installed, and that a running installation answers."""
+    """Check that everything needed is installed, and that a running sandbox answers."""
     from foretell.cli.doctor import run_doctor
 
     run_doctor(_settings(data=data), Console())
@@ -190,8 +193,8 @@ app.add_typer(journal, name="journal")
 def verify(data: Data = None, shard: Shard = None) -> None:
     """Check every record, the hash chain through all of them, and every snapshot.
 
-    Prints what the journal holds. Exits with 1 and the position if something is damaged. A journal
-    in use is checked up to its last sync mark.
+    Prints a summary. If something is damaged, exits with 1 and prints the position. A journal in
+    use is checked up to its mark.
     """
     from foretell.cli.journal import run_verify
 
@@ -229,7 +232,8 @@ def export(
 ) -> None:
     """Write the commands to standard output, one JSON object on each line.
 
-    Snapshots let old commands be removed: export them before that to keep them.
+    Old commands are removed after snapshots, unless FORETELL_JOURNAL_KEEPS is all: export them
+    regularly to keep them.
     """
     from foretell.cli.journal import run_export
 
@@ -240,8 +244,8 @@ def export(
 def rebuild(data: Data = None) -> None:
     """Empty the tables of orders, trades and prices; the next start rebuilds them from the journal.
 
-    The installation must be stopped, and the journal complete from its first command on: set
-    FORETELL_JOURNAL_KEEPS=all from the beginning.
+    Stop the installation first. The journal must be complete from its first command on: set
+    FORETELL_JOURNAL_KEEPS=all before the first start.
     """
     from foretell.cli.journal import run_rebuild
 
@@ -263,7 +267,7 @@ def run() -> None:
     except ForetellError as error:
         fail(error.message)
     except ExceptionGroup as group:
-        known = [error for error in _leaves(group) if isinstance(error, ForetellError)]
+        known = [error for error in _leaf_errors(group) if isinstance(error, ForetellError)]
         if not known:
             raise
         fail(known[0].message)
@@ -281,8 +285,8 @@ def run() -> None:
         fail(f"{error.filename}: {error.strerror}")
 
 
-def _leaves(group: BaseExceptionGroup[BaseException]) -> list[BaseException]:
+def _leaf_errors(group: BaseExceptionGroup[BaseException]) -> list[BaseException]:
     leaves: list[BaseException] = []
     for error in group.exceptions:
-        leaves += _leaves(error) if isinstance(error, BaseExceptionGroup) else [error]
+        leaves += _leaf_errors(error) if isinstance(error, BaseExceptionGroup) else [error]
     return leaves

@@ -11,7 +11,7 @@ from foretell.app.roles import ALL_ROLES, Role
 from foretell.app.running import run_until_stopped, set_up_logs
 from foretell.app.worker_processes import Fleet
 from foretell.cli.failure import fail
-from foretell.domain.errors.command import MissingSetting, UnknownRole, WorkersUnfit
+from foretell.domain.errors.command import InvalidWorkerRoles, MissingSetting, UnknownRole
 from foretell.runtime.child_processes import REFUSED_CODE
 from foretell.runtime.garbage_collection import settle_memory
 from foretell.settings import Settings
@@ -63,7 +63,7 @@ def run_fleet(settings: Settings, names: Sequence[str], workers: int, console: C
     """Serve trading in several processes until a signal comes."""
     set_up_logs(settings)
     if list(names) != [Role.TRADING]:
-        raise WorkersUnfit(list(names))
+        raise InvalidWorkerRoles(list(names))
     _check_database(settings, is_whole=False)
 
     async def greet() -> None:
@@ -79,12 +79,10 @@ def _check_database(settings: Settings, *, is_whole: bool) -> None:
     """Refuse settings without a node, and a database in a file for several processes."""
     if settings.is_sandbox:
         raise MissingSetting(
-            "rpc_url", "serve needs a node of yours; for a sandbox run: foretell up"
+            "rpc_url", "foretell serve needs your node; for the sandbox run: foretell up"
         )
     if settings.is_embedded and not (is_whole and settings.shards == 0):
-        raise MissingSetting(
-            "database_url", "roles in separate processes need PostgreSQL, not a file"
-        )
+        raise MissingSetting("database_url", "roles in separate processes need PostgreSQL")
 
 
 def _role(name: str) -> Role:

@@ -23,7 +23,7 @@ def run_up(settings: Settings, console: Console) -> None:
     """Start everything, seed a market if there is none, print the addresses, and run until stopped."""
     if not settings.is_sandbox:
         raise SandboxOnly(
-            "foretell up", "a chain of yours", "unset FORETELL_RPC_URL, or use foretell serve"
+            "foretell up", "your own chain", "unset FORETELL_RPC_URL, or use foretell serve"
         )
     set_up_logs(settings)
     started_ms = now_ms()
@@ -53,7 +53,7 @@ def run_up(settings: Settings, console: Console) -> None:
 
 
 def print_addresses(console: Console, ready: Ready, settings: Settings, seconds: float) -> None:
-    """Print the addresses of a sandbox that took so many seconds to start, and commands to try."""
+    """Print the addresses of a sandbox that took this many seconds to start, and commands to try."""
     table = Table.grid(padding=(0, 2))
     rows = (
         ("trading", ready.clob),

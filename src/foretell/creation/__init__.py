@@ -1,1 +1,1 @@
-"""From a signed payload to a registered market."""
+"""Market creation: from a signed payload to a registered market."""

@@ -88,9 +88,9 @@ class CreationContext:
     def __post_init__(self) -> None:
         if not (self.deployment.is_sandbox or self.options.may_store_locally):
             raise SandboxOnly(
-                "metadata that is stored on this machine alone",
+                "storing metadata on this machine only",
                 f"chain {self.deployment.chain_id}",
-                "set FORETELL_STORES_LOCALLY=true to keep it on this machine all the same",
+                "set FORETELL_STORES_LOCALLY=true to allow it",
             )
 
     @property

@@ -105,7 +105,7 @@ async def _keep(
 async def _start(context: CreationContext, request: CreationRequest) -> None:
     """Start finalization once every item of the plan is in a block as planned."""
     assert request.plan is not None
-    await _check_done(context, request, request.plan)
+    await _fetch_done(context, request, request.plan)
     async with context.database.writing() as tx:
         now_ms = context.now_ms()
         if await _record_done(tx, request, request.plan, now_ms):
@@ -117,7 +117,7 @@ async def _complete(context: CreationContext, request: CreationRequest) -> None:
     plan = request.metadata_plan
     if any(item.item_id not in request.hash_by_id for item in plan):
         return
-    await _check_done(context, request, plan)
+    await _fetch_done(context, request, plan)
     hash_by_key = {item.market_key: request.hash_by_id[item.item_id] for item in plan}
     updates = [
         structs.replace(update, update_tx_hash=hash_by_key.get(update.key))
@@ -146,7 +146,7 @@ async def _record_done(
     return True
 
 
-async def _check_done(
+async def _fetch_done(
     context: CreationContext, request: CreationRequest, plan: Sequence[PlanItem]
 ) -> Mapping[Bytes32, SeenTx]:
     """Return the transactions of a plan as the chain has them, or refuse any that differ."""
@@ -206,7 +206,7 @@ async def run_finalization(context: CreationContext, request: CreationRequest) -
 async def _check_confirmed(context: CreationContext, request: CreationRequest) -> None:
     """Refuse while a transaction of the plan lacks confirmations."""
     assert request.plan is not None
-    seen_by_hash = await _check_done(context, request, request.plan)
+    seen_by_hash = await _fetch_done(context, request, request.plan)
     head = await context.reader.head()
     deepest = head - context.options.confirmations
     shallow = [

@@ -28,7 +28,7 @@ async def find_request(context: CreationContext, query: Query) -> CreationReques
     if request_id is not None:
         return await _by_id(context, request_id, creator, chain_id)
     if creator is None:
-        raise MalformedQuery("creator", "an address where requestId is not given")
+        raise MalformedQuery("creator", "an address if requestId is not given")
     async with context.database.reading() as tx:
         return await load_latest(tx, creator, chain_id, context.now_ms())
 

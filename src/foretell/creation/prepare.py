@@ -56,7 +56,7 @@ async def accept(context: CreationContext, upload: Upload) -> CreationRequest:
     envelope = parse_envelope(upload.auth)
     request = await _load(context, envelope.request_id)
     if request.status is not RequestStatus.AUTH_PENDING:
-        return _check_same(request, envelope, upload.payload)
+        return _same_request(request, envelope, upload.payload)
     now_ms = context.now_ms()
     hashed = payload_hash(upload.payload)
     check_envelope(request.challenge, envelope, hashed, now_ms)
@@ -76,7 +76,7 @@ async def accept(context: CreationContext, upload: Upload) -> CreationRequest:
             await _claim(tx, request, payload, ids_of(context, payload), now_ms)
             await record_images(tx, request.request_id, content_by_field)
     moved = await _load(context, envelope.request_id)
-    return _check_same(moved, envelope, upload.payload)
+    return _same_request(moved, envelope, upload.payload)
 
 
 async def _load(context: CreationContext, request_id: str) -> CreationRequest:
@@ -87,7 +87,7 @@ async def _load(context: CreationContext, request_id: str) -> CreationRequest:
     return request
 
 
-def _check_same(request: CreationRequest, envelope: Envelope, payload: bytes) -> CreationRequest:
+def _same_request(request: CreationRequest, envelope: Envelope, payload: bytes) -> CreationRequest:
     """Return the request if exactly this payload and envelope started it, or refuse."""
     challenge = request.challenge
     given = (
@@ -115,7 +115,9 @@ def _check_signed(payload: Payload, request: CreationRequest) -> None:
         raise AuthInvalid(f"the payload's creator is {payload.creator}, not {request.creator}")
     if payload.chain_id != request.challenge.chain_id:
         signed = request.challenge.chain_id
-        raise InvalidFields([FieldProblem("chainId", f"must be {signed}, which was signed for")])
+        raise InvalidFields(
+            [FieldProblem("chainId", f"must be {signed}, the chain id of the challenge")]
+        )
 
 
 async def _normalized(
@@ -155,7 +157,7 @@ async def _claim(
     )
     if not (has_all and await _end_holders(tx, taken, request.request_id, now_ms)):
         lost = [claim for claim in held if claim not in taken] or held
-        why = "a market of that name or question is there, or is being made"
+        why = "a market with this slug or question exists already, or another request creates it"
         names_lost = {claim.name for claim in lost}
         raise AlreadyInitialized(_duplicates(payload, ids, names_lost), why)
 
@@ -167,7 +169,7 @@ async def _end_holders(
     for holder in {claim.request_id for claim in taken if claim.status is not RequestStatus.FAILED}:
         ended = await load_request(tx, holder)
         assert ended is not None
-        message = f"superseded: request {request_id} makes these markets"
+        message = f"superseded: request {request_id} creates these markets"
         if ended.status in VERIFIED or not await move_request(
             tx, ended, RequestTrigger.FAIL, now_ms, error_message=message
         ):

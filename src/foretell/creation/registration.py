@@ -41,7 +41,7 @@ async def register(context: CreationContext, ids: MarketIds, since_ms: int) -> R
             return None
     if await context.reader.is_registered(ids.tokens, ids.condition_id, context.exchange(ids)):
         return Registered(None)
-    raise RegistrationRefused(ids.condition_id, f"{ATTEMPTS_MAX} transactions came to nothing")
+    raise RegistrationRefused(ids.condition_id, f"{ATTEMPTS_MAX} transactions failed")
 
 
 async def _sent(context: CreationContext, ids: MarketIds, attempt: int) -> SentTx | None:

@@ -1,4 +1,4 @@
-"""Rendering of requests and challenges as answers."""
+"""Rendering of requests and challenges as responses."""
 
 from collections.abc import Iterable, Sequence
 from typing import Final

@@ -1,4 +1,4 @@
-"""Answers of market creation, each with its keys in the order of the wire."""
+"""Responses of market creation, each with its keys in the order of the wire."""
 
 from msgspec import UNSET, UnsetType
 

@@ -29,7 +29,7 @@ from foretell.creation.render import (
 from foretell.creation.uploads import read_upload
 from foretell.edge.application import build_application
 from foretell.edge.codec import AnyRequest, json_response, read_body
-from foretell.edge.openapi import answering, holding, taking
+from foretell.edge.openapi import json_responses, media_responses, operation_with
 from foretell.edge.query import Query
 
 TITLE: Final = "Foretell market creation"
@@ -65,13 +65,13 @@ def build_app(context: CreationContext) -> Litestar:
     )
 
 
-@get("/", responses=answering(str, "OK"))
+@get("/", responses=json_responses(str, "OK"))
 async def show_root() -> Response[bytes]:
     """Answer `OK` when the API is reachable."""
     return json_response("OK")
 
 
-@get("/market-config", responses=answering(responses.Config, "The configuration."))
+@get("/market-config", responses=json_responses(responses.Config, "The configuration."))
 async def show_config(context: Context) -> Response[bytes]:
     """Return chains, contracts, fees and limits."""
     return json_response(await market_config(context))
@@ -80,7 +80,7 @@ async def show_config(context: Context) -> Response[bytes]:
 @post(
     "/prepare-auth",
     status_code=200,
-    responses=answering(responses.ChallengeResponse, "The challenge to sign."),
+    responses=json_responses(responses.ChallengeResponse, "The challenge to sign."),
 )
 async def prepare_auth(request: AnyRequest, context: Context) -> Response[bytes]:
     """Issue a challenge for the hash of a payload."""
@@ -88,7 +88,11 @@ async def prepare_auth(request: AnyRequest, context: Context) -> Response[bytes]
     return json_response(render_challenge(await issue_challenge(context, wanted)))
 
 
-@post("/prepare", status_code=200, responses=answering(responses.OpenedResponse, "How it stands."))
+@post(
+    "/prepare",
+    status_code=200,
+    responses=json_responses(responses.OpenedResponse, "The status of the request."),
+)
 async def prepare(request: AnyRequest, context: Context) -> Response[bytes]:
     """Accept a payload, its signed challenge and its images, and start preparing."""
     with context.uploads.share() as share:
@@ -99,8 +103,8 @@ async def prepare(request: AnyRequest, context: Context) -> Response[bytes]:
 
 @get(
     "/pending",
-    responses=answering(responses.Pending, "The request, or null."),
-    operation_class=taking(*PARAMETERS),
+    responses=json_responses(responses.Pending, "The request, or null."),
+    operation_class=operation_with(*PARAMETERS),
 )
 async def show_pending(request: AnyRequest, context: Context) -> Response[bytes]:
     """Return the request of an id, or a creator's latest that can continue."""
@@ -112,7 +116,7 @@ async def show_pending(request: AnyRequest, context: Context) -> Response[bytes]
 @post(
     "/tx-confirm",
     status_code=200,
-    responses=answering(responses.Confirmed, "All hashes that are kept."),
+    responses=json_responses(responses.Confirmed, "All stored hashes."),
 )
 async def confirm(request: AnyRequest, context: Context) -> Response[bytes]:
     """Store the hashes of the creator's transactions."""
@@ -123,7 +127,7 @@ async def confirm(request: AnyRequest, context: Context) -> Response[bytes]:
 @post(
     "/finalize",
     status_code=200,
-    responses=answering(responses.Finalized, "How it stands, and what came of it."),
+    responses=json_responses(responses.Finalized, "The status of the request, and its results."),
 )
 async def finalize_request(request: AnyRequest, context: Context) -> Response[bytes]:
     """Check the creator's transactions against the plan, and continue the request."""
@@ -131,14 +135,14 @@ async def finalize_request(request: AnyRequest, context: Context) -> Response[by
     return json_response(render_finalize(await finalize(context, sent)))
 
 
-@get("/blobs/{blob_id:str}", responses=holding("*/*", "What it holds."))
+@get("/blobs/{blob_id:str}", responses=media_responses("*/*", "What it holds."))
 async def show_blob(blob_id: FromPath[str], context: Context) -> Response[bytes]:
     """Return the content of an item: an image or a document."""
     item = await context.blobs.load(blob_id)
     return _unchanging(item.data, item.content_type, blob_id)
 
 
-@get("/blobs/{blob_id:str}/item", responses=holding(RAW, "The item, as it was signed."))
+@get("/blobs/{blob_id:str}/item", responses=media_responses(RAW, "The item, as it was signed."))
 async def show_item(blob_id: FromPath[str], context: Context) -> Response[bytes]:
     """Return an item as it was signed, ready to be posted to a permanent network."""
     item = await context.blobs.load(blob_id)

@@ -139,7 +139,7 @@ class _Form:
             raise _malformed("a part's name is too long")
         is_repeatable = name in OPTION_IMAGES or not _is_known(name)
         if not is_repeatable and name in (known for known, _ in self._parts):
-            raise InvalidFields([FieldProblem(name, "must be there once")])
+            raise InvalidFields([FieldProblem(name, "must be given exactly once")])
         self._parts.append((name, bytearray()))
 
     def _append(self, content: bytes | bytearray) -> None:

@@ -9,6 +9,7 @@ import asyncio
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 import structlog
@@ -23,7 +24,7 @@ from foretell.domain.errors.creation import CreatorNotWhitelisted, RegistrationP
 from foretell.domain.errors.families import ForetellError, Unavailable, Upstream
 from foretell.edge.refusals import InternalError
 from foretell.runtime.backoff import pauses_s
-from foretell.runtime.worker import Pace, run_worker
+from foretell.runtime.worker import PollIntervals, run_watching_worker
 from foretell.store.creation.requests import (
     TOPIC,
     CreationRequest,
@@ -34,13 +35,13 @@ from foretell.store.creation.requests import (
 )
 from foretell.store.outbox.transactions import REGISTRATION
 
-PACE: Final = Pace(busy_s=1.0, idle_s=15.0)
+PACE: Final = PollIntervals(busy_s=1.0, idle_s=15.0)
 SWEEP_INTERVAL_S: Final = 300.0
 BACKOFF_S: Final = 1.0
 BACKOFF_S_MAX: Final = 30.0
 AT_ONCE_MAX: Final = 4
 
-_log: Final = structlog.get_logger(__name__)
+log = structlog.get_logger(__name__)
 
 
 async def run(context: CreationContext) -> None:
@@ -51,7 +52,6 @@ async def run(context: CreationContext) -> None:
 
 
 async def _work(context: CreationContext) -> None:
-    watch = await context.database.watch(TOPIC, REGISTRATION.topic)
     runner = RequestRunner(context)
     swept_at_s = -SWEEP_INTERVAL_S
 
@@ -63,7 +63,8 @@ async def _work(context: CreationContext) -> None:
             swept_at_s = time.monotonic()
         return running > 0
 
-    await run_worker("creation requests", step, PACE, watch.wait)
+    watch = partial(context.database.watching, TOPIC, REGISTRATION.topic)
+    await run_watching_worker("creation requests", step, PACE, watch)
 
 
 @dataclass(slots=True)
@@ -120,8 +121,8 @@ class RequestRunner:
             await self._wait(request, cause)
         except ForetellError as refusal:
             await self._fail(request, f"{worker_code(refusal)}: {refusal.message}")
-        except Exception:  # noqa: BLE001 - one request's fault must not stop the others
-            _log.exception("a request's step failed", request_id=request.request_id)
+        except Exception:
+            log.exception("creation step failed", request_id=request.request_id)
             self._back_off(request)
             await self._wait(request, InternalError())
         else:
@@ -139,15 +140,18 @@ class RequestRunner:
         is_preparing = request.status is RequestStatus.PREPARE_RUNNING
         deadline_ms = options.prepare_deadline_ms if is_preparing else options.finalize_deadline_ms
         waited_ms = self._context.now_ms() - max(request.entered_at_ms, self._started_at_ms)
-        _log.debug(
-            "a request waits", request_id=request.request_id, cause=cause.message, ms=waited_ms
+        log.debug(
+            "creation request waits",
+            request_id=request.request_id,
+            cause=cause.message,
+            ms=waited_ms,
         )
         if waited_ms > deadline_ms:
             gave_up = f"gave up after {waited_ms // 1000} s"
             await self._fail(request, f"{worker_code(cause)}: {cause.message} ({gave_up})")
 
     async def _fail(self, request: CreationRequest, message: str) -> None:
-        _log.warning("a request failed", request_id=request.request_id, message=message)
+        log.warning("creation request failed", request_id=request.request_id, message=message)
         async with self._context.database.writing() as tx:
             await move_request(
                 tx,

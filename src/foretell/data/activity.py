@@ -1,4 +1,4 @@
-"""Activity on the chain: the trades of all wallets, and all acts of one wallet.
+"""Activity on the chain: the trades of all wallets, and all activities of one wallet.
 
 A page may hold thousands of rows. They are read and rendered in parts, so that the process serves
 other requests in between.
@@ -16,7 +16,9 @@ from foretell.data.parameters import (
     DESCENDING,
     END,
     EVENT,
+    LIMIT,
     MARKET,
+    OFFSET,
     SIDE,
     SORT_DIRECTION,
     START,
@@ -66,8 +68,6 @@ OTHER_TYPES: Final = (
 """Types that clients ask for and that no row has."""
 
 TRADES_LIMIT: Final = integer("limit", 100, 0, 10_000)
-LIMIT: Final = integer("limit", 100, 0, 500)
-OFFSET: Final = integer("offset", 0, 0, 10_000)
 TAKER_ONLY: Final = boolean("takerOnly", "one row for each match, the taker's", default=True)
 FILTER_TYPE: Final = optional_choice("filterType", "what filterAmount counts", ("CASH", TOKENS))
 FILTER_AMOUNT: Final = units("filterAmount", "least amount, with filterType")
@@ -133,7 +133,7 @@ async def list_trades(context: DataContext, query: Query) -> list[responses.Trad
 
 
 async def list_activities(context: DataContext, query: Query) -> list[responses.ActivityResponse]:
-    """Return a page of a wallet's acts."""
+    """Return a page of a wallet's activities."""
     wallet = query.read(USER)
     condition_ids, event_ids = read_markets(query)
     side = _read_side(query)
@@ -200,7 +200,7 @@ def _parts(page: ActivityPage) -> list[ActivityPage]:
 
 
 class _Renderer:
-    """Renders rows as answers; a wallet's checksum is computed once for all its rows."""
+    """Renders rows as responses; a wallet's checksum is computed once for all its rows."""
 
     def __init__(self, acts: Sequence[ActivityRow], listings: Listings, blob_base_url: str) -> None:
         self._wallets: dict[Address, str] = {
@@ -214,7 +214,7 @@ class _Renderer:
         return [self._trade(act) for act in acts]
 
     def activities(self, acts: Sequence[ActivityRow]) -> list[responses.ActivityResponse]:
-        """Return the answers for acts of any kind."""
+        """Return the answers for activities of any kind."""
         return [self._activity(act) for act in acts]
 
     def _trade(self, act: ActivityRow) -> responses.TradeResponse:
@@ -254,7 +254,7 @@ class _Renderer:
         )
 
     def _market(self, act: ActivityRow) -> tuple[int | None, dict[str, str]]:
-        """Return the index of the outcome, if the act has one, and the market's caption."""
+        """Return the index of the outcome, if the activity has one, and the market's caption."""
         token_yes, listing = self._listings[act.condition_id]
         is_yes, has_outcome = act.token_id == token_yes, act.token_id is not None
         index = (0 if is_yes else 1) if has_outcome else None

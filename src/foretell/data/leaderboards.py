@@ -16,9 +16,9 @@ from foretell.edge.parameters import choice, integer, text
 from foretell.edge.query import Query
 from foretell.edge.rendering import amount, blob_url
 from foretell.store.queries.leaderboards import (
+    RankingOrder,
     RankingScope,
-    StandingOrder,
-    load_standings,
+    load_rankings,
     load_wins,
 )
 
@@ -38,8 +38,8 @@ CATEGORIES: Final = (
 SECONDS_BY_PERIOD: Final[Mapping[str, int | None]] = MappingProxyType(
     {"DAY": 86_400, "WEEK": 7 * 86_400, "MONTH": 30 * 86_400, "ALL": None}
 )
-ORDERS: Final[Mapping[str, StandingOrder]] = MappingProxyType(
-    {"PNL": StandingOrder.GAIN, "VOL": StandingOrder.VOLUME}
+ORDERS: Final[Mapping[str, RankingOrder]] = MappingProxyType(
+    {"PNL": RankingOrder.GAIN, "VOL": RankingOrder.VOLUME}
 )
 ROWS_PER_PAGE_MAX: Final = 50
 
@@ -71,9 +71,7 @@ async def list_traders(context: DataContext, query: Query) -> list[TraderRow]:
     if name is not None:
         return []
     async with context.database.reading() as tx:
-        standings = await load_standings(
-            tx, scope, order, limit=limit, offset=offset, wallet=wallet
-        )
+        standings = await load_rankings(tx, scope, order, limit=limit, offset=offset, wallet=wallet)
     return [
         TraderRow(
             rank=str(standing.rank),

@@ -9,7 +9,9 @@ from foretell.data.context import DataContext
 from foretell.data.parameters import (
     DESCENDING,
     EVENT,
+    LIMIT,
     MARKET,
+    OFFSET,
     SORT_DIRECTION,
     USER,
     read_markets,
@@ -17,9 +19,10 @@ from foretell.data.parameters import (
 from foretell.data.responses import PositionResponse, Traded, Value, Volume
 from foretell.domain.portfolio.prices import current_price, percentage, value_units
 from foretell.domain.values.hexadecimal import checksum_address
+from foretell.domain.values.instants import iso_time
 from foretell.edge.parameters import boolean, choice, integer, text, units_or
 from foretell.edge.query import Query
-from foretell.edge.rendering import amount, blob_url, decimal_string, iso_time, percent, rounded
+from foretell.edge.rendering import amount, blob_url, decimal_string, percent, rounded
 from foretell.store.index.activities import load_trading_totals
 from foretell.store.queries.portfolio import (
     Holding,
@@ -27,7 +30,7 @@ from foretell.store.queries.portfolio import (
     HoldingOrder,
     HoldingPage,
     load_holdings,
-    load_worths,
+    load_holdings_sums,
 )
 
 TITLE_CHARS_MAX: Final = 100
@@ -63,8 +66,6 @@ TITLE: Final = text(
 SIZE_THRESHOLD: Final = units_or("sizeThreshold", "least size", default=1)
 REDEEMABLE: Final = boolean("redeemable", "only those of resolved markets", default=False)
 MERGEABLE: Final = boolean("mergeable", "only those whose opposite is held too", default=False)
-LIMIT: Final = integer("limit", 100, 0, 500)
-OFFSET: Final = integer("offset", 0, 0, 10_000)
 SORT: Final = choice("sortBy", "", tuple(POSITION_ORDERS), "TOKENS")
 CLOSED_LIMIT: Final = integer("limit", 10, 0, 50)
 CLOSED_OFFSET: Final = integer("offset", 0, 0, 100_000)
@@ -145,7 +146,7 @@ async def list_values(context: DataContext, query: Query) -> list[Value]:
     wallet, condition_ids = query.read(USER), query.read(MARKET)
     query.check_known()
     async with context.database.reading() as tx:
-        worths = await load_worths(tx, wallet, condition_ids)
+        worths = await load_holdings_sums(tx, wallet, condition_ids)
     total = sum(
         (
             worth.size_units * current_price(worth.top, worth.payout, is_yes=worth.is_yes)

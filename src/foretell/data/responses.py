@@ -1,4 +1,4 @@
-"""Answers of the data API.
+"""Responses of the data API.
 
 Amounts are decimals of whole tokens or whole collateral, sent as JSON numbers. Values that a JSON
 number cannot hold exactly, such as token ids, are strings.
@@ -94,7 +94,7 @@ class TradeResponse(Profile, frozen=True, kw_only=True):
 
 
 class ActivityResponse(Profile, frozen=True, kw_only=True):
-    """An act of a wallet on the chain; only a trade has a token, a side and a price."""
+    """An activity of a wallet on the chain; only a trade has a token, a side and a price."""
 
     proxy_wallet: str
     timestamp: int

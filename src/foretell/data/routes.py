@@ -16,7 +16,7 @@ from foretell.data.parameters import MARKET, USER
 from foretell.data.refusals import data_body
 from foretell.edge.application import build_application
 from foretell.edge.codec import AnyRequest, json_response
-from foretell.edge.openapi import answering, taking
+from foretell.edge.openapi import json_responses, operation_with
 from foretell.edge.query import Query
 
 TITLE: Final = "Foretell data API (pre-release)"
@@ -35,7 +35,7 @@ async def _answer(use_case: UseCase, request: AnyRequest, context: DataContext) 
     return json_response(await use_case(context, Query.of(request)))
 
 
-@get("/", responses=answering(dict[str, str], "It is there."))
+@get("/", responses=json_responses(dict[str, str], "It is there."))
 async def get_root() -> Answer:
     """Answer when the API is reachable."""
     return json_response({"data": "OK"})
@@ -43,8 +43,8 @@ async def get_root() -> Answer:
 
 @get(
     "/positions",
-    responses=answering(list[responses.PositionResponse], "A page of open positions."),
-    operation_class=taking(*portfolio.POSITION_PARAMETERS),
+    responses=json_responses(list[responses.PositionResponse], "A page of open positions."),
+    operation_class=operation_with(*portfolio.POSITION_PARAMETERS),
 )
 async def get_positions(request: AnyRequest, context: Context) -> Answer:
     """Return a wallet's open positions."""
@@ -53,8 +53,8 @@ async def get_positions(request: AnyRequest, context: Context) -> Answer:
 
 @get(
     "/closed-positions",
-    responses=answering(list[responses.PositionResponse], "A page of closed positions."),
-    operation_class=taking(*portfolio.CLOSED_PARAMETERS),
+    responses=json_responses(list[responses.PositionResponse], "A page of closed positions."),
+    operation_class=operation_with(*portfolio.CLOSED_PARAMETERS),
 )
 async def get_closed_positions(request: AnyRequest, context: Context) -> Answer:
     """Return a wallet's closed positions."""
@@ -63,8 +63,8 @@ async def get_closed_positions(request: AnyRequest, context: Context) -> Answer:
 
 @get(
     "/value",
-    responses=answering(list[responses.Value], "The worth of all open positions: one entry."),
-    operation_class=taking(USER, MARKET),
+    responses=json_responses(list[responses.Value], "The worth of all open positions: one entry."),
+    operation_class=operation_with(USER, MARKET),
 )
 async def get_value(request: AnyRequest, context: Context) -> Answer:
     """Return the value of a wallet's open positions."""
@@ -73,8 +73,8 @@ async def get_value(request: AnyRequest, context: Context) -> Answer:
 
 @get(
     "/traded",
-    responses=answering(responses.Traded, "The number of markets traded in."),
-    operation_class=taking(USER),
+    responses=json_responses(responses.Traded, "The number of markets traded in."),
+    operation_class=operation_with(USER),
 )
 async def get_traded(request: AnyRequest, context: Context) -> Answer:
     """Return the number of markets in which a wallet traded."""
@@ -83,8 +83,8 @@ async def get_traded(request: AnyRequest, context: Context) -> Answer:
 
 @get(
     "/volume",
-    responses=answering(responses.Volume, "The collateral traded, as maker and as taker."),
-    operation_class=taking(USER),
+    responses=json_responses(responses.Volume, "The collateral traded, as maker and as taker."),
+    operation_class=operation_with(USER),
 )
 async def get_volume(request: AnyRequest, context: Context) -> Answer:
     """Return the collateral that a wallet traded."""
@@ -93,8 +93,8 @@ async def get_volume(request: AnyRequest, context: Context) -> Answer:
 
 @get(
     "/holders",
-    responses=answering(list[responses.TokenHolders], "An entry for each outcome token."),
-    operation_class=taking(*metrics.HOLDERS_PARAMETERS),
+    responses=json_responses(list[responses.TokenHolders], "An entry for each outcome token."),
+    operation_class=operation_with(*metrics.HOLDERS_PARAMETERS),
 )
 async def get_holders(request: AnyRequest, context: Context) -> Answer:
     """Return the holders of the outcome tokens of markets."""
@@ -103,8 +103,10 @@ async def get_holders(request: AnyRequest, context: Context) -> Answer:
 
 @get(
     "/oi",
-    responses=answering(list[responses.MarketValue], "Collateral locked behind each condition."),
-    operation_class=taking(*metrics.OPEN_INTEREST_PARAMETERS),
+    responses=json_responses(
+        list[responses.MarketValue], "Collateral locked behind each condition."
+    ),
+    operation_class=operation_with(*metrics.OPEN_INTEREST_PARAMETERS),
 )
 async def get_open_interest(request: AnyRequest, context: Context) -> Answer:
     """Return open interests: of some markets, or the largest 500."""
@@ -113,8 +115,10 @@ async def get_open_interest(request: AnyRequest, context: Context) -> Answer:
 
 @get(
     "/live-volume",
-    responses=answering(list[responses.LiveVolume], "Volume of each market and of all: one entry."),
-    operation_class=taking(*metrics.LIVE_VOLUME_PARAMETERS),
+    responses=json_responses(
+        list[responses.LiveVolume], "Volume of each market and of all: one entry."
+    ),
+    operation_class=operation_with(*metrics.LIVE_VOLUME_PARAMETERS),
 )
 async def get_live_volume(request: AnyRequest, context: Context) -> Answer:
     """Return the volume of markets since they opened."""
@@ -123,8 +127,8 @@ async def get_live_volume(request: AnyRequest, context: Context) -> Answer:
 
 @get(
     "/trades",
-    responses=answering(list[responses.TradeResponse], "A page of trades, the newest first."),
-    operation_class=taking(*activity.TRADE_PARAMETERS),
+    responses=json_responses(list[responses.TradeResponse], "A page of trades, the newest first."),
+    operation_class=operation_with(*activity.TRADE_PARAMETERS),
 )
 async def get_trades(request: AnyRequest, context: Context) -> Answer:
     """Return trades that the chain settled."""
@@ -133,8 +137,8 @@ async def get_trades(request: AnyRequest, context: Context) -> Answer:
 
 @get(
     "/activity",
-    responses=answering(list[responses.ActivityResponse], "A page of what the wallet did."),
-    operation_class=taking(*activity.ACTIVITY_PARAMETERS),
+    responses=json_responses(list[responses.ActivityResponse], "A page of what the wallet did."),
+    operation_class=operation_with(*activity.ACTIVITY_PARAMETERS),
 )
 async def get_activity(request: AnyRequest, context: Context) -> Answer:
     """Return trades, splits, merges and redemptions of a wallet."""
@@ -143,8 +147,8 @@ async def get_activity(request: AnyRequest, context: Context) -> Answer:
 
 @get(
     ["/referrers", "/affiliates"],
-    responses=answering(list[responses.FeeAggregate], "Shared fees: none are."),
-    operation_class=taking(*referrals.PARAMETERS),
+    responses=json_responses(list[responses.FeeAggregate], "Shared fees: none are."),
+    operation_class=operation_with(*referrals.PARAMETERS),
 )
 async def get_fee_shares(request: AnyRequest) -> Answer:
     """Return fees that were shared with referrers or affiliates."""
@@ -153,8 +157,8 @@ async def get_fee_shares(request: AnyRequest) -> Answer:
 
 @get(
     "/v1/leaderboard",
-    responses=answering(list[responses.TraderRow], "A page of the leaderboard."),
-    operation_class=taking(*leaderboards.TRADERS_PARAMETERS),
+    responses=json_responses(list[responses.TraderRow], "A page of the leaderboard."),
+    operation_class=operation_with(*leaderboards.TRADERS_PARAMETERS),
 )
 async def get_leaderboard(request: AnyRequest, context: Context) -> Answer:
     """Return the wallets with the largest gain or volume."""
@@ -163,8 +167,8 @@ async def get_leaderboard(request: AnyRequest, context: Context) -> Answer:
 
 @get(
     ["/v1/leaderboard/biggest-wins", "/v1/biggest-winners"],
-    responses=answering(list[responses.WinRow], "A page of the largest wins."),
-    operation_class=taking(*leaderboards.WINS_PARAMETERS),
+    responses=json_responses(list[responses.WinRow], "A page of the largest wins."),
+    operation_class=operation_with(*leaderboards.WINS_PARAMETERS),
 )
 async def get_biggest_wins(request: AnyRequest, context: Context) -> Answer:
     """Return the positions that were closed with the largest gains."""
@@ -173,8 +177,8 @@ async def get_biggest_wins(request: AnyRequest, context: Context) -> Answer:
 
 @get(
     "/v1/builders/leaderboard",
-    responses=answering(list[responses.BuilderRow], "An empty list."),
-    operation_class=taking(*leaderboards.BUILDERS_PARAMETERS),
+    responses=json_responses(list[responses.BuilderRow], "An empty list."),
+    operation_class=operation_with(*leaderboards.BUILDERS_PARAMETERS),
 )
 async def get_builders(request: AnyRequest) -> Answer:
     """Return the leaderboard of builders: a placeholder, always empty."""
@@ -183,8 +187,8 @@ async def get_builders(request: AnyRequest) -> Answer:
 
 @get(
     "/v1/builders/volume",
-    responses=answering(list[responses.BuilderRow], "An empty list."),
-    operation_class=taking(*leaderboards.BUILDER_VOLUMES_PARAMETERS),
+    responses=json_responses(list[responses.BuilderRow], "An empty list."),
+    operation_class=operation_with(*leaderboards.BUILDER_VOLUMES_PARAMETERS),
 )
 async def get_builder_volumes(request: AnyRequest) -> Answer:
     """Return the volumes of builders: a placeholder, always empty."""

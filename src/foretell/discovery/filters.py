@@ -35,7 +35,7 @@ def _parse_question_ids(found: Sequence[str]) -> list[Bytes32]:
     try:
         return [parse_bytes32(entry) for entry in found]
     except MalformedHex as error:
-        raise MalformedQuery("question_ids", "a list of 0x and 64 hex digits") from error
+        raise MalformedQuery("question_ids", "a list of ids, each 0x and 64 hex digits") from error
 
 
 def _parse_token_ids(found: Sequence[str]) -> list[AssetId]:
@@ -44,13 +44,13 @@ def _parse_token_ids(found: Sequence[str]) -> list[AssetId]:
     return [AssetId(entry) for entry in found]
 
 
-INCLUDE_TAG: Final = boolean("include_tag", "with the tags of the event", default=False)
+INCLUDE_TAG: Final = boolean("include_tag", "include the tags of the event", default=False)
 ACTIVE: Final = optional_boolean("active", "every listed row is active")
-CLOSED: Final = optional_boolean("closed", "whether resolved")
+CLOSED: Final = optional_boolean("closed", "only resolved rows, or only unresolved ones")
 ABSENT_FLAGS: Final = (
-    optional_boolean("archived", "no listed row is archived"),
-    optional_boolean("featured", "no listed row is featured"),
-    optional_boolean("cyom", "no listed row is"),
+    optional_boolean("archived", "true matches nothing"),
+    optional_boolean("featured", "true matches nothing"),
+    optional_boolean("cyom", "true matches nothing"),
 )
 TAG_IDS: Final = ids("tag_id", "tag ids, any of them")
 TAG_SLUGS: Final = entries("tag_slug", "tag slugs, any of them; also as tag", "tag")
@@ -76,16 +76,16 @@ SHARED_PARAMETERS: Final = (
 
 EVENT_IDS: Final = ids("id", "event ids")
 EVENT_SLUGS: Final = entries("slug", "event slugs")
-EXCLUDED_TAG_IDS: Final = ids("exclude_tag_id", "tag ids, none of them")
+EXCLUDED_TAG_IDS: Final = ids("exclude_tag_id", "ids of tags to exclude")
 EVENT_LIQUIDITY_MIN: Final = units("liquidity_min", "")
 EVENT_LIQUIDITY_MAX: Final = units("liquidity_max", "")
 EVENT_VOLUME_MIN: Final = units("volume_min", "")
 EVENT_VOLUME_MAX: Final = units("volume_max", "")
-RECURRENCE: Final = text("recurrence", "no event recurs").hidden()
+RECURRENCE: Final = text("recurrence", "no event is recurring").hidden()
 SERIES: Final = (
     RECURRENCE,
-    text("series_slug", "no event is of a series").hidden(),
-    text("series_id", "no event is of a series").hidden(),
+    text("series_slug", "no event belongs to a series").hidden(),
+    text("series_id", "no event belongs to a series").hidden(),
 )
 EVENT_IGNORED: Final = ignored("include_chat", "include_template", "include_children")
 EVENT_PARAMETERS: Final = (
@@ -115,8 +115,8 @@ MARKET_VOLUME_MIN: Final = units("volume_num_min", "")
 MARKET_VOLUME_MAX: Final = units("volume_num_max", "")
 ABSENT_KINDS: Final[tuple[Parameter[list[str] | str | int | None], ...]] = (
     entries("market_maker_address", "no market has an automated market maker").hidden(),
-    text("game_id", "no market is of a game").hidden(),
-    entries("sports_market_types", "no market is of a sport").hidden(),
+    text("game_id", "no market belongs to a game").hidden(),
+    entries("sports_market_types", "no market is a sports market").hidden(),
     units("rewards_min_size", "no market has rewards").hidden(),
 )
 MARKET_PARAMETERS: Final = (

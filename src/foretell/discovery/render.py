@@ -1,4 +1,4 @@
-"""Rendering of rows as answers, with every derived field of events, markets and tags."""
+"""Rendering of rows as responses, with every derived field of events, markets and tags."""
 
 import json
 from collections.abc import Sequence
@@ -20,7 +20,8 @@ from foretell.domain.portfolio.prices import (
     spread,
 )
 from foretell.domain.values.hexadecimal import Address, checksum_address
-from foretell.edge.rendering import amount, blob_url, decimal_string, iso_time, rounded
+from foretell.domain.values.instants import iso_time
+from foretell.edge.rendering import amount, blob_url, decimal_string, rounded
 from foretell.store.queries.catalog import CatalogEvent, CatalogMarket, CatalogTag, VolumeSums
 
 DATE_CHARS: Final = 10

@@ -1,4 +1,4 @@
-"""Answers of the discovery API.
+"""Responses of the discovery API.
 
 A key without a value is left out. Lists inside a market are JSON in a string, as clients expect;
 token ids are always strings.

@@ -17,7 +17,7 @@ from foretell.discovery.refusals import discovery_body
 from foretell.domain.errors.http import UnknownRecord
 from foretell.edge.application import build_application
 from foretell.edge.codec import AnyRequest, json_response
-from foretell.edge.openapi import answering, taking
+from foretell.edge.openapi import json_responses, operation_with
 from foretell.edge.parameters import wallet
 from foretell.edge.query import Query
 
@@ -31,14 +31,14 @@ Answer = Response[bytes]
 Context = NamedDependency[DiscoveryContext]
 
 PROFILE_ADDRESS: Final = wallet("address", "a wallet")
-EVENT: Final = answering(responses.Event, "The event.")
-MARKET: Final = answering(responses.MarketResponse, "The market.")
-TAG: Final = answering(responses.TagResponse, "The tag.")
-NO_PARAMETERS: Final = taking()
-ONE_EVENT: Final = taking(*catalog.ONE_EVENT_PARAMETERS)
-ONE_MARKET: Final = taking(*catalog.ONE_MARKET_PARAMETERS)
-ONE_TAG: Final = taking(*tags.ONE_TAG_PARAMETERS)
-RELATED_TAGS: Final = taking(*tags.RELATED_TAGS_PARAMETERS)
+EVENT: Final = json_responses(responses.Event, "The event.")
+MARKET: Final = json_responses(responses.MarketResponse, "The market.")
+TAG: Final = json_responses(responses.TagResponse, "The tag.")
+NO_PARAMETERS: Final = operation_with()
+ONE_EVENT: Final = operation_with(*catalog.ONE_EVENT_PARAMETERS)
+ONE_MARKET: Final = operation_with(*catalog.ONE_MARKET_PARAMETERS)
+ONE_TAG: Final = operation_with(*tags.ONE_TAG_PARAMETERS)
+RELATED_TAGS: Final = operation_with(*tags.RELATED_TAGS_PARAMETERS)
 
 
 @get(["/", "/status"], media_type=MediaType.TEXT)
@@ -49,8 +49,8 @@ async def get_status() -> str:
 
 @get(
     "/events",
-    responses=answering(list[responses.Event], "A page of events."),
-    operation_class=taking(*catalog.EVENTS_PARAMETERS),
+    responses=json_responses(list[responses.Event], "A page of events."),
+    operation_class=operation_with(*catalog.EVENTS_PARAMETERS),
 )
 async def get_events(request: AnyRequest, context: Context) -> Answer:
     """Return events with their markets and tags."""
@@ -59,8 +59,8 @@ async def get_events(request: AnyRequest, context: Context) -> Answer:
 
 @get(
     "/events/keyset",
-    responses=answering(responses.EventKeyset, "A page of events."),
-    operation_class=taking(*catalog.EVENT_KEYSET_PARAMETERS),
+    responses=json_responses(responses.EventKeyset, "A page of events."),
+    operation_class=operation_with(*catalog.EVENT_KEYSET_PARAMETERS),
 )
 async def get_events_after(request: AnyRequest, context: Context) -> Answer:
     """Return events after a cursor, and the cursor of the next page."""
@@ -69,8 +69,8 @@ async def get_events_after(request: AnyRequest, context: Context) -> Answer:
 
 @get(
     "/events/pagination",
-    responses=answering(responses.EventPage, "A page of events."),
-    operation_class=taking(*catalog.EVENTS_PARAMETERS),
+    responses=json_responses(responses.EventPage, "A page of events."),
+    operation_class=operation_with(*catalog.EVENTS_PARAMETERS),
 )
 async def get_event_page(request: AnyRequest, context: Context) -> Answer:
     """Return events, and the number of all that match."""
@@ -91,7 +91,7 @@ async def get_event_by_slug(request: AnyRequest, context: Context, slug: FromPat
 
 @get(
     "/events/{event_id:str}/tags",
-    responses=answering(list[responses.TagResponse], "Its tags."),
+    responses=json_responses(list[responses.TagResponse], "The tags."),
     operation_class=NO_PARAMETERS,
 )
 async def get_event_tags(request: AnyRequest, context: Context, event_id: FromPath[str]) -> Answer:
@@ -101,7 +101,7 @@ async def get_event_tags(request: AnyRequest, context: Context, event_id: FromPa
 
 @get(
     "/events/{event_id:str}/comments/count",
-    responses=answering(responses.Count, "None."),
+    responses=json_responses(responses.Count, "Always zero."),
     operation_class=NO_PARAMETERS,
 )
 async def get_comment_count(
@@ -114,8 +114,8 @@ async def get_comment_count(
 
 @get(
     "/markets",
-    responses=answering(list[responses.MarketResponse], "A page of markets."),
-    operation_class=taking(*catalog.MARKETS_PARAMETERS),
+    responses=json_responses(list[responses.MarketResponse], "A page of markets."),
+    operation_class=operation_with(*catalog.MARKETS_PARAMETERS),
 )
 async def get_markets(request: AnyRequest, context: Context) -> Answer:
     """Return markets with their events."""
@@ -124,8 +124,8 @@ async def get_markets(request: AnyRequest, context: Context) -> Answer:
 
 @get(
     "/markets/keyset",
-    responses=answering(responses.MarketKeyset, "A page of markets."),
-    operation_class=taking(*catalog.MARKET_KEYSET_PARAMETERS),
+    responses=json_responses(responses.MarketKeyset, "A page of markets."),
+    operation_class=operation_with(*catalog.MARKET_KEYSET_PARAMETERS),
 )
 async def get_markets_after(request: AnyRequest, context: Context) -> Answer:
     """Return markets after a cursor, and the cursor of the next page."""
@@ -146,7 +146,7 @@ async def get_market_by_slug(request: AnyRequest, context: Context, slug: FromPa
 
 @get(
     "/markets/{market_id:str}/tags",
-    responses=answering(list[responses.TagResponse], "Its tags."),
+    responses=json_responses(list[responses.TagResponse], "The tags."),
     operation_class=NO_PARAMETERS,
 )
 async def get_market_tags(
@@ -158,7 +158,7 @@ async def get_market_tags(
 
 @get(
     "/markets/{market_id:str}/description",
-    responses=answering(responses.Description, "Its rules."),
+    responses=json_responses(responses.Description, "The market's rules."),
     operation_class=ONE_MARKET,
 )
 async def get_market_description(
@@ -170,8 +170,8 @@ async def get_market_description(
 
 @get(
     "/tags",
-    responses=answering(list[responses.TagResponse], "A page of tags."),
-    operation_class=taking(*tags.TAGS_PARAMETERS),
+    responses=json_responses(list[responses.TagResponse], "A page of tags."),
+    operation_class=operation_with(*tags.TAGS_PARAMETERS),
 )
 async def get_tags(request: AnyRequest, context: Context) -> Answer:
     """Return tags."""
@@ -192,7 +192,7 @@ async def get_tag_by_slug(request: AnyRequest, context: Context, slug: FromPath[
 
 @get(
     ["/tags/{tag_id:str}/related-tags", "/tags/{tag_id:str}/related-tags/tags"],
-    responses=answering(list[Any], "None."),
+    responses=json_responses(list[Any], "Always empty."),
     operation_class=RELATED_TAGS,
 )
 async def get_related_tags(request: AnyRequest, context: Context, tag_id: FromPath[str]) -> Answer:
@@ -203,7 +203,7 @@ async def get_related_tags(request: AnyRequest, context: Context, tag_id: FromPa
 
 @get(
     ["/tags/slug/{slug:str}/related-tags", "/tags/slug/{slug:str}/related-tags/tags"],
-    responses=answering(list[Any], "None."),
+    responses=json_responses(list[Any], "Always empty."),
     operation_class=RELATED_TAGS,
 )
 async def get_related_tags_by_slug(
@@ -216,8 +216,8 @@ async def get_related_tags_by_slug(
 
 @get(
     "/public-search",
-    responses=answering(responses.SearchResult, "What was found."),
-    operation_class=taking(*search.PARAMETERS),
+    responses=json_responses(responses.SearchResult, "The matches."),
+    operation_class=operation_with(*search.PARAMETERS),
 )
 async def get_search(request: AnyRequest, context: Context) -> Answer:
     """Return the events and tags that match a query."""
@@ -234,14 +234,14 @@ async def get_search(request: AnyRequest, context: Context) -> Answer:
         "/sports",
         "/teams",
     ],
-    responses=answering(list[Any], "An empty list."),
+    responses=json_responses(list[Any], "An empty list."),
 )
 async def get_nothing() -> Answer:
     """Return the comments, series, sports, teams or named creators: there are none."""
     return json_response([])
 
 
-@get("/sports/market-types", responses=answering(responses.MarketTypes, "None."))
+@get("/sports/market-types", responses=json_responses(responses.MarketTypes, "Always empty."))
 async def get_market_types() -> Answer:
     """Return the kinds of sports markets: there are none."""
     return json_response(responses.MarketTypes(market_types=[]))
@@ -260,7 +260,7 @@ async def get_unknown(record_id: FromPath[str]) -> Answer:
     raise UnknownRecord("id")
 
 
-@get("/public-profile", operation_class=taking(PROFILE_ADDRESS))
+@get("/public-profile", operation_class=operation_with(PROFILE_ADDRESS))
 async def get_profile(request: AnyRequest) -> Answer:
     """Refuse the address of a profile: there are no profiles."""
     Query.of(request).check([PROFILE_ADDRESS])

@@ -9,7 +9,7 @@ from msgspec import UNSET
 
 from foretell.discovery.catalog import render_events
 from foretell.discovery.context import DiscoveryContext
-from foretell.discovery.filters import RECURRENCE, RESOLVED
+from foretell.discovery.filters import EXCLUDED_TAG_IDS, RECURRENCE, RESOLVED
 from foretell.discovery.pages import ASCENDING, EVENT_SORTS, PAGE_MAX, find_sort
 from foretell.discovery.responses import Event, FoundTag, Pagination, SearchResult
 from foretell.discovery.search_index import contains_all, folded, words_of
@@ -17,7 +17,6 @@ from foretell.edge.parameters import (
     boolean,
     clamped_integer,
     entries,
-    ids,
     ignored,
     integer,
     optional_choice,
@@ -49,7 +48,6 @@ SEARCH_TAGS: Final = boolean("search_tags", "", default=True)
 SEARCH_PROFILES: Final = boolean("search_profiles", "", default=False)
 STATUS: Final = optional_choice("events_status", "", ("active", RESOLVED))
 TAG_SLUGS: Final = entries("events_tag", "tag slugs, any of them")
-EXCLUDED_TAG_IDS: Final = ids("exclude_tag_id", "tag ids, none of them")
 KEEP_CLOSED: Final = boolean("keep_closed_markets", "", default=True)
 SORT: Final = replace(
     text("sort", "instead of the ranking"),

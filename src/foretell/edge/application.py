@@ -8,7 +8,7 @@ from litestar.types import ControllerRouterHandler
 
 from foretell.edge.injection import context_dependency, state_with
 from foretell.edge.openapi import DecimalsAreNumbers, openapi_config
-from foretell.edge.query import check_taken
+from foretell.edge.query import check_no_parameters
 from foretell.edge.refusals import BodyOf, handlers
 
 
@@ -29,7 +29,7 @@ def build_application(
         route_handlers=routes,
         state=state_with(context),
         dependencies=context_dependency(),
-        before_request=check_taken,
+        before_request=check_no_parameters,
         exception_handlers=handlers(body_of),
         openapi_config=openapi_config(title, about),
         plugins=[DecimalsAreNumbers()],

@@ -103,7 +103,7 @@ class KeyRing:
         self._revocations += 1
         self._cached_by_id.clear()
 
-    def check_l1(self, headers: Mapping[str, str]) -> L1Caller:
+    def authenticate_l1(self, headers: Mapping[str, str]) -> L1Caller:
         """Return the wallet that signed the headers, or refuse."""
         dialect = self._dialect(headers)
         address = _address(headers, dialect)
@@ -119,24 +119,44 @@ class KeyRing:
             return L1Caller(chain_id, address, nonce, dialect)
         raise L1SignatureMismatch(address)
 
-    async def check_l2(
+    async def authenticate_l2(
         self, headers: Mapping[str, str], method: str, path: str, body: bytes
     ) -> L2Caller:
         """Return the holder of the key that signed exactly this request, or refuse."""
         dialect = self._dialect(headers)
         cached = await self._load(_header(headers, dialect, "api_key"))
+        return self._check(cached, dialect, headers, (method, path, body))
+
+    def authenticate_l2_cached(
+        self, headers: Mapping[str, str], method: str, path: str, body: bytes
+    ) -> L2Caller | None:
+        """Return what `authenticate_l2` does, without a coroutine; None if the key is not in the cache."""
+        dialect = self._dialect(headers)
+        cached = self._fresh(_header(headers, dialect, "api_key"))
+        if cached is None:
+            return None
+        return self._check(cached, dialect, headers, (method, path, body))
+
+    def _check(
+        self,
+        cached: _CachedKey,
+        dialect: str,
+        headers: Mapping[str, str],
+        request: tuple[str, str, bytes],
+    ) -> L2Caller:
+        """Return the key's holder when the headers are signed by it for this request."""
         if cached.key.index.address != _address(headers, dialect):
-            raise UnknownKey("the key is not one of this address")
+            raise UnknownKey("the API key does not belong to this address")
         timestamp = _header(headers, dialect, "timestamp")
         check_timestamp(timestamp, self._now_ms() // 1000)
         passphrase = _header(headers, dialect, "passphrase")
         if not hmac.compare_digest(passphrase.encode(), cached.passphrase.encode()):
-            raise WrongPassphrase("the passphrase is not the key's")
+            raise WrongPassphrase("the passphrase does not belong to the API key")
         signature = _header(headers, dialect, "signature")
-        cached.signer.check(signature, timestamp, method, path, body)
+        cached.signer.check(signature, timestamp, *request)
         return L2Caller(cached.key.index.address, cached.key.key_id, dialect)
 
-    async def check_builder(
+    async def authenticate_builder(
         self, headers: Mapping[str, str], method: str, path: str, body: bytes
     ) -> L2Caller:
         """Return the holder of the key that signed a builder's headers, which carry no address."""
@@ -149,39 +169,48 @@ class KeyRing:
             for name in ("api_key", "timestamp", "passphrase", "signature")
         }
         address = cached.key.index.address
-        return await self.check_l2(plain | {f"{dialect}address": address}, method, path, body)
+        return await self.authenticate_l2(
+            plain | {f"{dialect}address": address}, method, path, body
+        )
 
     def builder_dialect(self, headers: Mapping[str, str]) -> str | None:
         """Return the prefix of a builder's headers, or None when there are none."""
         return next((each for each in self._prefixes if f"{each}{BUILDER}api_key" in headers), None)
 
-    async def check_set(self, key_id: str, secret: str, passphrase: str) -> L2Caller:
+    async def authenticate_credentials(self, key_id: str, secret: str, passphrase: str) -> L2Caller:
         """Return the holder of these credentials, which a private stream's subscription carries."""
         cached = await self._load(key_id)
         wanted = self.credentials(cached.key.index)
         is_secret = hmac.compare_digest(secret.encode(), wanted.secret.encode())
         is_passphrase = hmac.compare_digest(passphrase.encode(), wanted.passphrase.encode())
         if not (is_secret and is_passphrase):
-            raise WrongPassphrase("the secret or the passphrase is not the key's")
+            raise WrongPassphrase("the secret or the passphrase does not belong to the API key")
         return L2Caller(cached.key.index.address, key_id, OWN_PREFIX.lower())
+
+    def _fresh(self, key_id: str) -> _CachedKey | None:
+        """Return a key from the cache, unless it was read too long ago."""
+        cached = self._cached_by_id.get(key_id)
+        if cached is not None and 0 <= self._now_ms() - cached.read_at_ms < KEY_AGE_MS_MAX:
+            return cached
+        return None
 
     async def _load(self, key_id: str) -> _CachedKey:
         """Return an active key, from the cache or the database, or refuse.
 
         A key whose revocation arrives during the read is not cached: the row was read before it.
         """
-        cached = self._cached_by_id.get(key_id)
-        now_ms = self._now_ms()
-        if cached is not None and 0 <= now_ms - cached.read_at_ms < KEY_AGE_MS_MAX:
+        cached = self._fresh(key_id)
+        if cached is not None:
             return cached
         self._cached_by_id.discard(key_id)
+        now_ms = self._now_ms()
         if _KEY_ID.match(key_id) is None:
-            raise UnknownKey("no such API key")
+            raise UnknownKey("the API key does not exist")
         revocations = self._revocations
         async with self._database.reading() as tx:
             key = await load_key(tx, key_id)
         if key is None:
-            raise UnknownKey("no such API key")
+            raise UnknownKey("the API key does not exist")
         if not key.is_active:
             raise RevokedKey("the API key was revoked")
         derived = self.credentials(key.index)

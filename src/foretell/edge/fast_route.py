@@ -5,8 +5,8 @@ It gets only requests that it answers exactly as the framework would: never a bo
 or a query that its route does not take.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Final, NamedTuple
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Any, Final, NamedTuple
 
 BODY_BYTES_MAX: Final = 64 * 1024
 """The largest body on the fast path; larger ones and those of unknown length take the framework."""
@@ -30,14 +30,19 @@ class FastResponse(NamedTuple):
     retry_after_s: int | None = None
 
 
-class FastRoute(NamedTuple):
-    """A query filter and a handler, which answers at once or later.
+Reply = Callable[[FastResponse], None]
+"""Sends the answer to a request; it is called once."""
 
-    `takes` returns whether the fast path can answer a query.
+
+class FastRoute(NamedTuple):
+    """A query filter and a handler, which replies at once or later.
+
+    `takes` returns whether the fast path can answer a query. The coroutine that `begin` may return
+    is run as a task of the connection.
     """
 
     takes: Callable[[bytes], bool]
-    answer: Callable[[FastRequest], FastResponse | Awaitable[FastResponse]]
+    begin: Callable[[FastRequest, Reply], Coroutine[Any, Any, None] | None]
 
 
 Route = tuple[str, str]

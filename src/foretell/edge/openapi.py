@@ -1,7 +1,7 @@
 """The OpenAPI document of an API: its query parameters, its answers and its head.
 
 Handlers read their query themselves (`query.py`), so that refusals have each API's own words. A route
-passes the parameters that its handler reads to `taking`.
+passes the parameters that its handler reads to `operation_with`.
 """
 
 from collections.abc import Sequence
@@ -13,36 +13,13 @@ from typing import Any, Final
 from litestar.handlers import HTTPRouteHandler
 from litestar.openapi import OpenAPIConfig, ResponseSpec
 from litestar.openapi.plugins import JsonRenderPlugin
-from litestar.openapi.spec import OpenAPIType, Operation, Parameter, Schema, Server
+from litestar.openapi.spec import OpenAPIType, Operation, Schema, Server
 from litestar.typing import FieldDefinition
 
-from foretell.edge.parameters import Parameter as Declared
-from foretell.edge.parameters import boolean
+from foretell.edge.parameters import Parameter, boolean
 
 STRICT: Final = boolean("strict", "whether unknown parameters are refused", default=False)
 """Taken by every route that takes parameters."""
-
-
-def texts(name: str, about: str, *, required: bool = False) -> Parameter:
-    """Return a text parameter."""
-    return _parameter(name, about, Schema(type=OpenAPIType.STRING), required=required)
-
-
-def integers(name: str, default: int | None, least: int, most: int, about: str = "") -> Parameter:
-    """Return an integer parameter of a range."""
-    schema = Schema(type=OpenAPIType.INTEGER, default=default, minimum=least, maximum=most)
-    return _parameter(name, about, schema)
-
-
-def booleans(name: str, about: str, *, default: bool | None = None) -> Parameter:
-    """Return a boolean parameter."""
-    return _parameter(name, about, Schema(type=OpenAPIType.BOOLEAN, default=default))
-
-
-def choices(name: str, about: str, among: Sequence[str], default: str | None = None) -> Parameter:
-    """Return a parameter that is one of some words, in any case."""
-    schema = Schema(type=OpenAPIType.STRING, enum=list(among), default=default)
-    return _parameter(name, about, schema)
 
 
 class DecimalsAreNumbers:
@@ -59,13 +36,9 @@ class DecimalsAreNumbers:
         return Schema(type=OpenAPIType.NUMBER)
 
 
-def taking(*parameters: Parameter | Declared[Any]) -> type[Operation]:
+def operation_with(*parameters: Parameter[Any]) -> type[Operation]:
     """Return the class of an operation that takes these parameters, and `strict`."""
-    documents = [
-        each.document() if isinstance(each, Declared) else each
-        for each in (*parameters, STRICT)
-        if not isinstance(each, Declared) or each.is_documented
-    ]
+    documents = [each.document() for each in (*parameters, STRICT) if each.is_documented]
 
     @dataclass
     class Documented(Operation):
@@ -80,12 +53,12 @@ def takes_parameters(handler: HTTPRouteHandler) -> bool:
     return handler.operation_class is not Operation
 
 
-def answering(kind: Any, about: str) -> dict[int, ResponseSpec]:
+def json_responses(kind: Any, about: str) -> dict[int, ResponseSpec]:
     """Return the description of a successful answer in JSON."""
     return {200: ResponseSpec(data_container=kind, description=about, generate_examples=False)}
 
 
-def holding(media_type: str, about: str) -> dict[int, ResponseSpec]:
+def media_responses(media_type: str, about: str) -> dict[int, ResponseSpec]:
     """Return the description of a successful answer of another media type."""
     spec = ResponseSpec(bytes, description=about, generate_examples=False, media_type=media_type)
     return {200: spec}
@@ -113,9 +86,3 @@ def _operation_id(handler: HTTPRouteHandler, method: object, components: Sequenc
     del method
     names = [part if isinstance(part, str) else part.name for part in components]
     return "_".join([handler.handler_name, *names]).replace("-", "_")
-
-
-def _parameter(name: str, about: str, schema: Schema, *, required: bool = False) -> Parameter:
-    return Parameter(
-        name=name, param_in="query", description=about, required=required, schema=schema
-    )

@@ -1,6 +1,6 @@
 """Query parameters, each declared once: its spellings, bounds, default and meaning.
 
-`Query.read` parses a parameter and `openapi.taking` documents it, both from the same declaration. An
+`Query.read` parses a parameter and `openapi.operation_with` documents it, both from the same declaration. An
 empty value counts as absent, and of several values the first one counts, except in lists. Refusals
 name the first spelling.
 """
@@ -8,7 +8,7 @@ name the first spelling.
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from decimal import ROUND_CEILING, Decimal
 from typing import Final, Generic, Self, TypeVar
 
@@ -19,13 +19,13 @@ from foretell.domain.errors.families import MalformedHex
 from foretell.domain.errors.http import MalformedQuery, MissingParameter
 from foretell.domain.values.amounts import AMOUNT_UNITS_MAX, UNITS_DECIMALS
 from foretell.domain.values.hexadecimal import Address, Bytes32, parse_address, parse_bytes32
+from foretell.domain.values.instants import unix_ms
 
 TEXT_CHARS_MAX: Final = 256
 ENTRIES_MAX: Final = 500
 ID_MAX: Final = AMOUNT_UNITS_MAX
 
 _DECIMAL: Final = re.compile(r"(?:\d{1,30}\.?\d{0,30}|\.\d{1,30})(?:[eE][+-]?\d{1,2})?\Z", re.ASCII)
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _BOOLEANS: Final = {"true": True, "1": True, "false": False, "0": False}
 
 Value = TypeVar("Value")
@@ -339,4 +339,4 @@ def _parse_instant_ms(value: str, name: str) -> int:
     except ValueError as error:
         raise MalformedQuery(name, "an ISO 8601 date or timestamp") from error
     moment = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
-    return (moment - _EPOCH) // timedelta(milliseconds=1)
+    return unix_ms(moment)

@@ -11,8 +11,6 @@ from urllib.parse import parse_qsl
 from litestar.handlers import HTTPRouteHandler
 
 from foretell.domain.errors.http import MalformedQuery, UnknownParameter
-from foretell.domain.values.hexadecimal import Address
-from foretell.edge import parameters
 from foretell.edge.codec import AnyRequest
 from foretell.edge.openapi import STRICT, takes_parameters
 from foretell.edge.parameters import TEXT_CHARS_MAX, Parameter
@@ -63,32 +61,8 @@ class Query:
         if is_strict and unknown:
             raise UnknownParameter(unknown[0][:TEXT_CHARS_MAX])
 
-    def text(self, *names: str, chars_max: int = TEXT_CHARS_MAX) -> str | None:
-        """Return a text, or None when it is absent or empty; later names are other spellings."""
-        return self.read(parameters.text(names[0], "", *names[1:], chars_max=chars_max))
 
-    def wallet(self, name: str) -> Address:
-        """Return a required address."""
-        return self.read(parameters.wallet(name, ""))
-
-    def optional_integer(self, name: str, least: int, most: int) -> int | None:
-        """Return an integer of a range, or None when it is absent."""
-        return self.read(parameters.optional_integer(name, least, most))
-
-    def boolean(self, name: str, *, default: bool) -> bool:
-        """Return a boolean, or its default."""
-        return self.read(parameters.boolean(name, "", default=default))
-
-    def choice(self, name: str, default: str, choices: Sequence[str]) -> str:
-        """Return one of the choices in its own spelling, or the default."""
-        return self.read(parameters.choice(name, "", choices, default))
-
-    def skip(self, *names: str) -> None:
-        """Accept parameters that change nothing."""
-        self.read(parameters.ignored(*names))
-
-
-async def check_taken(request: AnyRequest) -> None:
+async def check_no_parameters(request: AnyRequest) -> None:
     """Refuse parameters of a route that takes none, if the client is strict.
 
     Runs before every route of an API. A route that takes parameters calls `Query.check_known` itself

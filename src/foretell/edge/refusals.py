@@ -83,12 +83,12 @@ def handlers(body_of: BodyOf) -> dict[int | type[Exception], Handler]:
     def refuse(_: Request[Any, Any, State], error: ForetellError) -> Response[bytes]:
         status, body = body_of(error)
         response = json_response(body, status)
-        if "retry_after_s" in error.details:
-            response.headers["retry-after"] = str(error.details["retry_after_s"])
+        if error.retry_after_s is not None:
+            response.headers["retry-after"] = str(error.retry_after_s)
         return response
 
     def fail(request: Request[Any, Any, State], error: Exception) -> Response[bytes]:
-        log.error("unhandled", path=request.url.path, exc_info=error)
+        log.error("unhandled error", path=request.url.path, exc_info=error)
         status, body = body_of(InternalError())
         return json_response(body, status)
 

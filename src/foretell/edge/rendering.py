@@ -1,6 +1,5 @@
 """Wire forms of exact values: the only place where integers and fractions become decimals."""
 
-from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
 from typing import Final
@@ -8,8 +7,6 @@ from typing import Final
 from foretell.domain.values.amounts import UNITS_DECIMALS, UNITS_PER_TOKEN
 
 PERCENT_DECIMALS: Final = 4
-
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def amount(units: int) -> Decimal:
@@ -31,13 +28,6 @@ def percent(value: Fraction) -> Decimal:
 def decimal_string(value: Decimal) -> str:
     """Return a number as digits without an exponent, for string fields."""
     return f"{value:f}"
-
-
-def iso_time(at_ms: int) -> str:
-    """Return a time as ISO 8601 in UTC, with milliseconds unless they are zero."""
-    moment = _EPOCH + timedelta(milliseconds=at_ms)
-    precision = "milliseconds" if at_ms % 1000 else "seconds"
-    return moment.replace(tzinfo=None).isoformat(timespec=precision) + "Z"
 
 
 def blob_url(base_url: str, blob_id: str) -> str:

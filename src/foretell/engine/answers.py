@@ -11,8 +11,9 @@ from typing import Any, Final
 import msgspec
 
 from foretell.domain.errors.exchange import TreasuryUnavailable
+from foretell.domain.errors.families import ForetellError
 from foretell.domain.exchange.allocations import AllocationTotal
-from foretell.domain.exchange.apply import Cancellation
+from foretell.domain.exchange.apply import Cancellation, Outcome
 from foretell.domain.exchange.commands import (
     CancelOrders,
     JoinTreasury,
@@ -24,6 +25,7 @@ from foretell.domain.exchange.ledger import COLLATERAL, Ledger, LiveOrder
 from foretell.domain.exchange.place_order import plan_order
 from foretell.domain.exchange.state import Placement, State
 from foretell.domain.values.hexadecimal import Address, Bytes32
+from foretell.engine.protocol.endpoint import SettlePlacing
 from foretell.engine.protocol.requests import (
     AccountReply,
     AccountRequest,
@@ -54,17 +56,26 @@ Handler = Callable[[Engine, Any], Awaitable[EngineReply]]
 """Returns the reply to a request of one class, or raises the refusal."""
 
 
-async def handle(engine: Engine, request: ShardRequest) -> EngineReply:
-    """Return the engine's reply, durable if anything changed; or refuse."""
-    return await HANDLERS[type(request)](engine, request)
-
-
 async def place(engine: Engine, request: PlaceRequest) -> PlaceReply:
     """Place an order; one that was placed before keeps its outcome."""
     is_known = request.command.order_id in engine.state.placement_by_order
     placement = await engine.submit(_timed(engine, request.command))
     assert isinstance(placement, Placement)
     return PlaceReply(placement, is_known)
+
+
+def begin_placing(engine: Engine, request: PlaceRequest, settle: SettlePlacing) -> None:
+    """Place an order as `place` does; `settle` gets the reply once it is durable."""
+    is_known = request.command.order_id in engine.state.placement_by_order
+
+    def settle_outcome(outcome: Outcome | ForetellError) -> None:
+        if isinstance(outcome, ForetellError):
+            settle(outcome)
+        else:
+            assert isinstance(outcome.result, Placement)
+            settle(PlaceReply(outcome.result, is_known))
+
+    engine.begin(_timed(engine, request.command), settle_outcome)
 
 
 async def find_placement(engine: Engine, request: FindPlacementRequest) -> FindPlacementReply:
@@ -175,7 +186,9 @@ def _check_name(state: State, shard: str, *, may_be_new: bool = False) -> None:
     """Refuse a request that is meant for another shard, or comes before this one has joined."""
     known = state.allocations.shard
     if known != shard and not (may_be_new and known == ""):
-        raise TreasuryUnavailable(f"the shard {shard} is known here as {known!r}")
+        raise TreasuryUnavailable(
+            f"the request is for shard {shard!r}, and this engine is shard {known!r}"
+        )
 
 
 def _matching(state: State, request: CancelMatchingRequest) -> Iterable[LiveOrder]:

@@ -7,10 +7,12 @@ from functools import partial
 from typing import Any, Final
 
 from foretell.domain.errors.exchange import EngineBusy, EngineStopped
-from foretell.domain.errors.storage import StoreUnavailable
+from foretell.domain.errors.families import Unavailable
+from foretell.domain.errors.storage import JournalBehindTables, StoreUnavailable
 from foretell.engine.allocations.client import AllocationClient
 from foretell.engine.allocations.reports import ChangedAllocations, report_allocations
-from foretell.engine.answers import HANDLERS
+from foretell.engine.answers import HANDLERS, begin_placing
+from foretell.engine.protocol.endpoint import SettlePlacing
 from foretell.engine.protocol.requests import (
     CheckOrderRequest,
     EngineReply,
@@ -25,10 +27,12 @@ from foretell.engine.protocol.requests import (
 )
 from foretell.engine.writer.engine import Engine
 from foretell.engine.writer.heartbeats import Heartbeats
-from foretell.engine.writer.projection import Projection
+from foretell.engine.writer.tables import Tables
 from foretell.engine.writer.tick_refiner import TickRefiner
-from foretell.runtime.loops import Loop, restart_on_failure
+from foretell.runtime.loops import Loop
+from foretell.runtime.worker import PollIntervals, run_worker
 
+EXPIRY_PACE: Final = PollIntervals(busy_s=1.0, idle_s=1.0)
 TABLES_WAIT_S: Final = 5.0
 TABLES_LOOK_S: Final = 0.002
 
@@ -39,7 +43,7 @@ class EngineHost:
     def __init__(
         self,
         engine: Engine,
-        projection: Projection,
+        projection: Tables,
         heartbeats: Heartbeats,
         allocation_client: AllocationClient | None = None,
     ) -> None:
@@ -53,6 +57,7 @@ class EngineHost:
         if allocation_client is not None:
             self._changed_allocations = ChangedAllocations()
             engine.subscribe(self._changed_allocations.on_committed)
+        self._has_treasury = allocation_client is not None
         self._handler_by_kind = self._handlers(allocation_client)
 
     def _handlers(
@@ -76,17 +81,25 @@ class EngineHost:
     async def start(self) -> None:
         """Replay the journal and begin to take requests; refuse a journal older than the tables."""
         await self.projection.start()
-        self.projection.check_journal(self.engine.journal_sequence)
-        await self.engine.start(self.projection.sequence, self.projection.drain_if_large)
+        try:
+            await self._replay(self.projection.sequence)
+        except BaseException:
+            await self.projection.close()
+            raise
         await self.heartbeats.start()
+
+    async def close(self) -> None:
+        """Take no more requests, make durable what was taken, and release the tables after that."""
+        await self.engine.close()
+        await self.projection.close()
 
     def loops(self) -> dict[str, Loop]:
         """Return the loops to run, by name, while requests are taken; a failed journal ends one."""
         return {
-            "projection": partial(restart_on_failure, "projection", self.projection.run),
-            "expiry": partial(restart_on_failure, "expiry", self.engine.expire),
-            "ticks": partial(restart_on_failure, "ticks", self._tick_refiner.run),
-            "heartbeats": partial(restart_on_failure, "heartbeats", self.heartbeats.run),
+            "projection": self.projection.run,
+            "expiry": self._expire_orders,
+            "ticks": self._tick_refiner.run,
+            "heartbeats": self.heartbeats.run,
             "engine": self._watch,
         }
 
@@ -95,6 +108,16 @@ class EngineHost:
         if self.projection.is_behind and isinstance(request, PlaceRequest):
             raise EngineBusy
         return await self._handler_by_kind[type(request)](request)
+
+    def begin_placing(self, request: PlaceRequest, settle: SettlePlacing) -> bool:
+        """Place an order without a coroutine; return False if it may need the treasury."""
+        if self._has_treasury:
+            return False
+        if self.projection.is_behind:
+            settle(EngineBusy())
+        else:
+            begin_placing(self.engine, request, settle)
+        return True
 
     async def wait_for_tables(self, within_s: float = TABLES_WAIT_S) -> None:
         """Return when the tables hold everything that is durable now, or refuse."""
@@ -105,6 +128,13 @@ class EngineHost:
                 raise StoreUnavailable("the tables are too far behind the journal")
             self.projection.flush_now()
             await asyncio.sleep(TABLES_LOOK_S)
+
+    async def _replay(self, tables_sequence: int) -> None:
+        journal_sequence = self.engine.journal_sequence
+        if journal_sequence < tables_sequence:
+            raise JournalBehindTables(tables_sequence, journal_sequence)
+        await self.engine.start(tables_sequence, self.projection.drain_if_large)
+        await self.projection.drain_if_large()
 
     async def _beat(self, request: HeartbeatRequest) -> HeartbeatReply:
         return HeartbeatReply(
@@ -118,6 +148,11 @@ class EngineHost:
     async def _report(self, request: ReportRequest) -> ReportReply:
         return await report_allocations(self.engine, self._changed_allocations, request)
 
+    async def _expire_orders(self) -> None:
+        await run_worker("expiry", self.engine.expire, EXPIRY_PACE, expected=(Unavailable,))
+
     async def _watch(self) -> None:
         await self.engine.failed.wait()
-        raise EngineStopped("its journal failed; start again to go on from what is durable")
+        raise EngineStopped(
+            "its journal failed; restart the process to continue from the last durable command"
+        )

@@ -143,7 +143,7 @@ class _Peer(FramedConnection):
     async def _send_state(self, engine: Engine) -> None:
         """Send the state as it is now, once it is durable, and then what came after it.
 
-        With many orders the messages take a while to build, and the engine goes on between two of
+        With many orders the messages take a while to build, and the engine continues between two of
         them. `restored_effects` has copied all that may change, so they stay the state of one
         sequence; later effects wait behind it. If the state does not become durable, the client
         connects again.

@@ -1,6 +1,5 @@
 """The treasury where it runs, with its coordinator and its feed from the chain."""
 
-import asyncio
 from functools import partial
 from typing import Final
 
@@ -20,9 +19,10 @@ from foretell.engine.protocol.requests import (
     FundRequest,
 )
 from foretell.engine.writer.treasury_engine import TreasuryEngine
-from foretell.runtime.loops import Loop, restart_on_failure
+from foretell.runtime.loops import Loop
+from foretell.runtime.worker import PollIntervals, run_worker
 
-CATCH_UP_INTERVAL_S: Final = 1.0
+CATCH_UP_PACE: Final = PollIntervals(busy_s=1.0, idle_s=1.0)
 
 log = structlog.get_logger(__name__)
 
@@ -41,11 +41,15 @@ class TreasuryHost:
         """Replay the journal; a loop catches up with the shards when they are there."""
         await self.engine.start()
 
+    async def close(self) -> None:
+        """Take no more requests, and make durable what was taken."""
+        await self.engine.close()
+
     def loops(self) -> dict[str, Loop]:
         """Return the loops to run, by name, while requests are taken; a failed journal ends one."""
         return {
-            "shards": partial(restart_on_failure, "shards", self._catch_up_regularly),
-            "collateral": partial(restart_on_failure, "collateral", self.feed.run),
+            "shards": partial(run_worker, "shards", self.catch_up, CATCH_UP_PACE),
+            "collateral": self.feed.run,
             "treasury": self._watch,
         }
 
@@ -56,22 +60,20 @@ class TreasuryHost:
         assert isinstance(request, FundRequest), "the treasury is asked for collateral alone"
         return FundReply(await self.coordinator.fund(request.shard, request.wallet, request.given))
 
-    async def catch_up(self) -> None:
-        """Catch up with the shards that have not joined yet, or not again."""
+    async def catch_up(self) -> bool:
+        """Catch up with the shards that have not joined yet, or not again; return if any is left."""
         for name in self.coordinator.unjoined_shards:
             try:
                 await self.coordinator.catch_up(name)
             except ForetellError as error:
                 log.warning("shard has not joined", shard=name, cause=error.message)
-
-    async def _catch_up_regularly(self) -> None:
-        while True:
-            await self.catch_up()
-            await asyncio.sleep(CATCH_UP_INTERVAL_S)
+        return bool(self.coordinator.unjoined_shards)
 
     async def _watch(self) -> None:
         await self.engine.failed.wait()
-        raise EngineStopped("the treasury's journal failed; start again to go on from it")
+        raise EngineStopped(
+            "the treasury's journal failed; restart the process to continue from the last durable command"
+        )
 
     def _view_account(self, request: AccountRequest) -> AccountReply:
         """Return what of a wallet is allocated to no shard."""

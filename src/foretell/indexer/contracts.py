@@ -43,7 +43,7 @@ class IndexedContracts:
 
     @property
     def untracked_wallets(self) -> frozenset[Address]:
-        """Accounts without positions of their own: what they move is the act of another wallet."""
+        """Accounts without positions of their own: their moves belong to the activity of another wallet."""
         burn = {NO_TOKEN_BURN} if self._adapters else set[Address]()
         return frozenset({ZERO_ADDRESS, *self.exchanges, *self._adapters, *burn})
 

@@ -62,7 +62,7 @@ async def fetch_head(context: IndexerContext) -> BlockHeader:
     """Return the newest block of the node."""
     head = await context.reader.header(LATEST)
     if head is None:
-        raise ChainInconsistent("the node has no newest block")
+        raise ChainInconsistent("it returned no newest block")
     return head
 
 
@@ -77,7 +77,7 @@ async def record_range(
     logs = [placed for each in found for placed in each.logs]
     async with context.database.writing() as tx:
         if await load_last_block(tx) != last:
-            raise ChainInconsistent("another indexer writes these tables")
+            raise ChainInconsistent("another indexer writes these tables; run only one")
         state = await project(tx, context.contracts, blocks, logs)
         await record_blocks(tx, blocks)
         await prune_blocks(tx, blocks[-1].block_number - context.reorg_blocks_max)

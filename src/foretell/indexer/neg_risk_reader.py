@@ -1,4 +1,4 @@
-"""The neg-risk adapter's logs: acts on the positions of events of one true outcome.
+"""The neg-risk adapter's logs: activities on positions of events with one true outcome.
 
 The adapter mints and burns those positions for others, so each move waits for the adapter's own log,
 which comes last. A conversion sends No tokens to an address that never redeems them: the collateral
@@ -38,8 +38,6 @@ from foretell.indexer.state import IndexState
 from foretell.indexer.token_movements import TxMovements
 from foretell.store.index.activities import ActivityKind
 
-_UNREPORTED = Payout(1, 1)
-
 EventSetsLog = EventSetsSplit | EventSetsMerged | EventPayoutRedeemed
 
 
@@ -58,10 +56,10 @@ class NegRiskReader:
         self._rows = rows
         self._movements = movements
 
-    def add_unexplained(self, log: TokensTransferred, token: AssetId, units: int) -> None:
+    def add_unattributed(self, log: TokensTransferred, token: AssetId, units: int) -> None:
         """Add a move by the adapter; the adapter's own log explains it later."""
-        self._movements.add_unexplained((log.sender, token), units, is_in=False)
-        self._movements.add_unexplained((log.receiver, token), units, is_in=True)
+        self._movements.add_unattributed((log.sender, token), units, is_in=False)
+        self._movements.add_unattributed((log.receiver, token), units, is_in=True)
         if log.receiver == NO_TOKEN_BURN:
             self._state.lock(self._state.outcome_by_token[token].condition_id, -units)
 
@@ -106,11 +104,11 @@ class NegRiskReader:
             change = split(units, is_yes=is_yes) if is_split else merge(units, is_yes=is_yes)
             self._explain(place, (log.holder, AssetId(str(token))), change, is_in=is_split)
         kind = ActivityKind.SPLIT if is_split else ActivityKind.MERGE
-        self._rows.add_act(place, log.holder, kind, log.condition_id, (units, units))
+        self._rows.add_set_activity(place, log.holder, kind, log.condition_id, (units, units))
 
     def _redeemed(self, place: LogPlace, log: EventPayoutRedeemed, pair: TokenPair) -> None:
         yes_units, no_units = log.amounts_units
-        payout = self._state.payout_by_condition.get(log.condition_id, _UNREPORTED)
+        payout = self._state.payout_of(log.condition_id)
         paid = redeemed_units(yes_units, no_units, log.payout_units, payout)
         for token, units, paid_units in (
             (pair.yes, yes_units, paid.yes),
@@ -121,7 +119,9 @@ class NegRiskReader:
                 self._explain(place, holding, redemption(units, paid_units), is_in=False)
         if yes_units or no_units:
             amounts = (yes_units + no_units, log.payout_units)
-            self._rows.add_act(place, log.holder, ActivityKind.REDEEM, log.condition_id, amounts)
+            self._rows.add_set_activity(
+                place, log.holder, ActivityKind.REDEEM, log.condition_id, amounts
+            )
 
     def _conversion(self, place: LogPlace, log: PositionsConverted) -> None:
         if not self._state.fits(log.amount_units):
@@ -139,7 +139,7 @@ class NegRiskReader:
             units = self._movements.newest_units(holding, is_in=True)
             self._explain(place, holding, change._replace(size_units=units), is_in=True)
         amounts = len(given) * log.amount_units, (len(given) - 1) * log.amount_units
-        self._rows.add_act(place, log.holder, ActivityKind.CONVERSION, given[0], amounts)
+        self._rows.add_set_activity(place, log.holder, ActivityKind.CONVERSION, given[0], amounts)
 
     def _converted(self, log: PositionsConverted) -> tuple[list[Bytes32], list[Bytes32]]:
         """Return the event's conditions whose No was given, and those whose Yes was received.

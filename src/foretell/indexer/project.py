@@ -30,7 +30,7 @@ from foretell.domain.values.tokens import TokenPair, token_pair
 from foretell.indexer.contracts import IndexedContracts
 from foretell.indexer.neg_risk_reader import EventSetsLog
 from foretell.indexer.row_buffer import RowBuffer
-from foretell.indexer.state import IndexState, Tracked
+from foretell.indexer.state import IndexState, TrackedValues
 from foretell.indexer.tx_reader import SetsLog, TxReader
 from foretell.store.database import Transaction
 from foretell.store.index.activities import (
@@ -73,7 +73,7 @@ class Changes:
 
 
 @dataclass(frozen=True, slots=True)
-class Touched:
+class AffectedKeys:
     """The keys of all values that logs may read or change."""
 
     holdings: set[tuple[Address, AssetId]] = field(default_factory=set)
@@ -110,39 +110,41 @@ async def project(
     return state
 
 
-def touched(contracts: IndexedContracts, placed_logs: Iterable[PlacedLog]) -> Touched:
+def touched(contracts: IndexedContracts, placed_logs: Iterable[PlacedLog]) -> AffectedKeys:
     """Return the keys of all values that these logs may read or change."""
-    found = Touched()
+    found = AffectedKeys()
     for placed in placed_logs:
         _touch(contracts, placed, found)
     return found
 
 
-async def load_state(tx: Transaction, contracts: IndexedContracts, found: Touched) -> IndexState:
+async def load_state(
+    tx: Transaction, contracts: IndexedContracts, found: AffectedKeys
+) -> IndexState:
     """Return the current values of all touched keys."""
     conditions = await load_conditions(tx, found.condition_ids)
     conditions += await load_conditions_of_tokens(tx, found.token_ids)
     condition_ids = found.condition_ids | {condition.condition_id for condition in conditions}
     state = IndexState(
-        balances=Tracked(
+        balances=TrackedValues(
             0,
             {(row.wallet, row.asset): row.units for row in await load_balances(tx, found.holdings)},
         ),
-        allowances=Tracked(
+        allowances=TrackedValues(
             0,
             {
                 (row.wallet, row.spender, row.is_collateral): row.units
                 for row in await load_allowances(tx, found.allowances)
             },
         ),
-        positions=Tracked(
+        positions=TrackedValues(
             NO_POSITION,
             {
                 (row.wallet, row.token_id): row.position
                 for row in await load_positions(tx, found.holdings)
             },
         ),
-        locked=Tracked(
+        locked=TrackedValues(
             0, {row.condition_id: row.units for row in await load_locked(tx, condition_ids)}
         ),
         payout_by_condition={
@@ -212,7 +214,7 @@ def _close_block(state: IndexState, block: Block, changes: Changes) -> None:
     )
 
 
-def _touch(contracts: IndexedContracts, placed: PlacedLog, found: Touched) -> None:
+def _touch(contracts: IndexedContracts, placed: PlacedLog, found: AffectedKeys) -> None:
     match placed.log:
         case CollateralTransferred() as log:
             found.holdings.update({(log.sender, COLLATERAL), (log.receiver, COLLATERAL)})
@@ -243,12 +245,12 @@ def _touch(contracts: IndexedContracts, placed: PlacedLog, found: Touched) -> No
             """Logs that the indexer does not read."""
 
 
-def _touch_sets(placed: PlacedLog, log: SetsLog | EventSetsLog, found: Touched) -> None:
+def _touch_sets(placed: PlacedLog, log: SetsLog | EventSetsLog, found: AffectedKeys) -> None:
     found.condition_ids.add(log.condition_id)
     found.allowances.add((log.holder, placed.contract, True))
 
 
-def _touch_payout(contracts: IndexedContracts, log: ConditionResolved, found: Touched) -> None:
+def _touch_payout(contracts: IndexedContracts, log: ConditionResolved, found: AffectedKeys) -> None:
     found.condition_ids.add(log.condition_id)
     if log.oracle == contracts.neg_risk_adapter:
         pair = token_pair(contracts.collateral_of(log.oracle), log.condition_id)

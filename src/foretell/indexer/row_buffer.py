@@ -126,7 +126,7 @@ class RowBuffer:
             )
         )
 
-    def add_act(
+    def add_set_activity(
         self,
         place: LogPlace,
         wallet: Address,
@@ -134,7 +134,7 @@ class RowBuffer:
         condition_id: Bytes32,
         amounts_units: tuple[int, int],
     ) -> None:
-        """Add a wallet's act on complete sets; the amounts are tokens and collateral."""
+        """Add a wallet's split, merge or redemption; the amounts are tokens and collateral."""
         size_units, cost_units = amounts_units
         self.activities.append(
             ActivityRow(

@@ -11,6 +11,7 @@ from foretell.domain.values.amounts import AMOUNT_UNITS_MAX
 from foretell.domain.values.hexadecimal import ZERO_ADDRESS, Address, Bytes32
 from foretell.domain.values.tokens import TokenPair
 
+UNREPORTED: Final = Payout(1, 1)
 UNLIMITED_UNITS: Final = AMOUNT_UNITS_MAX
 """An allowance of this amount or more is never reduced."""
 
@@ -25,7 +26,7 @@ class TokenOutcome(NamedTuple):
     is_yes: bool
 
 
-class Tracked(Generic[K, V]):
+class TrackedValues(Generic[K, V]):
     """Values that change block by block; the end of a block returns its net changes."""
 
     def __init__(self, default: V, values: Mapping[K, V] | None = None) -> None:
@@ -51,14 +52,16 @@ class Tracked(Generic[K, V]):
 class IndexState:
     """All values that logs are interpreted with, and all values that they change."""
 
-    balances: Tracked[tuple[Address, AssetId], int] = field(default_factory=lambda: Tracked(0))
-    allowances: Tracked[tuple[Address, Address, bool], int] = field(
-        default_factory=lambda: Tracked(0)
+    balances: TrackedValues[tuple[Address, AssetId], int] = field(
+        default_factory=lambda: TrackedValues(0)
     )
-    positions: Tracked[tuple[Address, AssetId], Position] = field(
-        default_factory=lambda: Tracked(NO_POSITION)
+    allowances: TrackedValues[tuple[Address, Address, bool], int] = field(
+        default_factory=lambda: TrackedValues(0)
     )
-    locked: Tracked[Bytes32, int] = field(default_factory=lambda: Tracked(0))
+    positions: TrackedValues[tuple[Address, AssetId], Position] = field(
+        default_factory=lambda: TrackedValues(NO_POSITION)
+    )
+    locked: TrackedValues[Bytes32, int] = field(default_factory=lambda: TrackedValues(0))
     pair_by_condition: dict[Bytes32, TokenPair] = field(default_factory=dict)
     outcome_by_token: dict[AssetId, TokenOutcome] = field(default_factory=dict)
     collateral_by_condition: dict[Bytes32, Address] = field(default_factory=dict)
@@ -69,6 +72,10 @@ class IndexState:
     def price(self, token_id: AssetId) -> TradePrice:
         """Return the price at which a transferred token counts: that of its last trade."""
         return self.price_by_token.get(token_id, ONE_HALF)
+
+    def payout_of(self, condition_id: Bytes32) -> Payout:
+        """Return the reported payout of a condition; until then each outcome counts as one half."""
+        return self.payout_by_condition.get(condition_id, UNREPORTED)
 
     def add_condition(self, condition_id: Bytes32, pair: TokenPair, collateral: Address) -> None:
         """Add a condition with its tokens and their collateral."""

@@ -1,6 +1,6 @@
-"""Attribution of the token moves of one transaction to the acts that caused them.
+"""Attribution of the token moves of one transaction to the activities that caused them.
 
-Conditional Tokens logs minted and burned tokens first and the act that caused them afterwards, and a
+Conditional Tokens logs minted and burned tokens first and the activity that caused them afterwards, and a
 receiver's code may run in between: so an act explains the newest unexplained move that fits. Moves by
 the exchange belong to its fills; the rest of them, such as fees paid in tokens, is a transfer. A move
 that no act explains is a transfer as well.
@@ -42,8 +42,8 @@ class TxMovements:
             self._add((sender, token_id), units, is_in=False).change = transfer_out(units)
             self._add((receiver, token_id), units, is_in=True).change = transfer_in(units, price)
 
-    def add_unexplained(self, holding: HoldingKey, units: int, *, is_in: bool) -> None:
-        """Add minted or burned tokens whose act is logged later."""
+    def add_unattributed(self, holding: HoldingKey, units: int, *, is_in: bool) -> None:
+        """Add minted or burned tokens whose activity is logged later."""
         movement = self._add(holding, units, is_in=is_in)
         self._unexplained[holding, is_in].append(movement)
 
@@ -71,7 +71,7 @@ class TxMovements:
         return waiting[-1].units if waiting else 0
 
     def changes(self, price_of: Callable[[AssetId], TradePrice]) -> dict[HoldingKey, list[Change]]:
-        """Return the changes of every holding, in order; moves without an act are transfers."""
+        """Return the changes of every holding, in order; moves without an activity are transfers."""
         for holding, units in self._traded.items():
             if units:
                 self._add(holding, abs(units), is_in=units > 0)

@@ -1,10 +1,8 @@
-"""The reader of one transaction's logs: balances, allowances, acts, fills and positions.
+"""The reader of one transaction's logs: balances, allowances, activities, fills and positions.
 
 Only tokens of known conditions in the deployment's collateral count. Logs about other tokens, about
 positions under a parent collection or with amounts beyond the limit are ignored and counted by reason.
 """
-
-from typing import Final
 
 from foretell.domain.contracts.logs import (
     CollateralApproved,
@@ -26,7 +24,6 @@ from foretell.domain.errors.chain import ChainInconsistent
 from foretell.domain.exchange.ledger import COLLATERAL, AssetId
 from foretell.domain.exchange.order import Side
 from foretell.domain.portfolio.positions import (
-    Payout,
     TradePrice,
     apply_all,
     merge,
@@ -52,8 +49,6 @@ from foretell.indexer.row_buffer import RowBuffer, scaled_payout
 from foretell.indexer.state import UNLIMITED_UNITS, IndexState
 from foretell.indexer.token_movements import TxMovements
 from foretell.store.index.activities import ActivityKind
-
-_UNREPORTED: Final = Payout(1, 1)
 
 SetsLog = PositionSplit | PositionsMerged | PayoutRedeemed
 
@@ -124,11 +119,11 @@ class TxReader:
             movements.add_traded((log.sender, token), -units)
             movements.add_traded((log.receiver, token), units)
         elif log.operator == self._contracts.neg_risk_adapter:
-            self._neg_risk.add_unexplained(log, token, units)
+            self._neg_risk.add_unattributed(log, token, units)
         elif log.sender == ZERO_ADDRESS:
-            movements.add_unexplained((log.receiver, token), units, is_in=True)
+            movements.add_unattributed((log.receiver, token), units, is_in=True)
         elif log.receiver == ZERO_ADDRESS:
-            movements.add_unexplained((log.sender, token), units, is_in=False)
+            movements.add_unattributed((log.sender, token), units, is_in=False)
         else:
             price = self._state.price(token)
             movements.add_transfer(log.sender, log.receiver, token, units, price)
@@ -193,7 +188,7 @@ class TxReader:
                     f"no tokens moved for log {place.log_index} of {place.tx_hash}"
                 )
         kind = ActivityKind.SPLIT if is_split else ActivityKind.MERGE
-        self._rows.add_act(place, log.holder, kind, log.condition_id, (units, units))
+        self._rows.add_set_activity(place, log.holder, kind, log.condition_id, (units, units))
 
     def _redeemed(self, place: LogPlace, log: PayoutRedeemed, pair: TokenPair) -> None:
         self._state.lock(log.condition_id, -log.payout_units)
@@ -203,14 +198,14 @@ class TxReader:
         has_yes, has_no = INDEX_SET_YES in log.index_sets, INDEX_SET_NO in log.index_sets
         yes_units = self._movements.newest_units(yes, is_in=False) if has_yes else 0
         no_units = self._movements.newest_units(no, is_in=False) if has_no else 0
-        payout = self._state.payout_by_condition.get(log.condition_id, _UNREPORTED)
+        payout = self._state.payout_of(log.condition_id)
         paid = redeemed_units(yes_units, no_units, log.payout_units, payout)
         self._movements.explain(yes, redemption(yes_units, paid.yes), is_in=False)
         self._movements.explain(no, redemption(no_units, paid.no), is_in=False)
         if yes_units or no_units:
             amounts = (yes_units + no_units, log.payout_units)
             kind = ActivityKind.REDEEM
-            self._rows.add_act(place, log.holder, kind, log.condition_id, amounts)
+            self._rows.add_set_activity(place, log.holder, kind, log.condition_id, amounts)
 
     def _exchange(
         self, placed: PlacedLog, log: OrderFilledLog | OrderCancelled | NonceIncremented

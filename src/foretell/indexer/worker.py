@@ -7,14 +7,14 @@ import structlog
 from foretell.domain.errors.chain import ChainUnavailable
 from foretell.indexer.context import IndexerContext
 from foretell.indexer.follow import Step, follow
-from foretell.runtime.worker import Pace, run_worker
+from foretell.runtime.worker import PollIntervals, run_worker
 
 log = structlog.get_logger(__name__)
 
 
 async def run(context: IndexerContext) -> None:
     """Index until cancelled: range after range while behind, then once per poll interval."""
-    pace = Pace(busy_s=0.0, idle_s=context.poll_interval_s)
+    pace = PollIntervals(busy_s=0.0, idle_s=context.poll_interval_s)
     await run_worker("indexer", partial(_follow, context), pace, expected=(ChainUnavailable,))
 
 

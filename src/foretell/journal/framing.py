@@ -1,73 +1,23 @@
-"""The layout of a record in a journal file, and the detection of damage.
+"""Limits and values of payloads that journals in files and in a database share.
 
-    bytes   field
-    4       length of the record, this header included, padding not
-    4       CRC-32 of everything after this field, padding not
-    8       sequence number, one more than the record before
-    8       the sequence that was known to be synced when this was written
-    16      chain: a hash of the record before's chain and this payload
-    ...     payload
-    ...     zeros up to a multiple of 8
-
-The synced sequence distinguishes a write that was cut short from the loss of one that was
-acknowledged.
+Each payload, or a group of them, has a chain: a hash of it and of the chain before. It belongs to
+one place in one journal.
 """
 
 import hashlib
-import struct
-import zlib
 from typing import Final, NamedTuple
 
-HEADER: Final = struct.Struct("<IIQQ16s")
-HEADER_BYTES: Final = HEADER.size
 ALIGNMENT: Final = 8
+SECTOR_BYTES: Final = 512
+"""The bytes that a disk writes as a whole or not at all."""
 CHAIN_BYTES: Final = 16
 CHAIN_START: Final = bytes(CHAIN_BYTES)
 PAYLOAD_BYTES_MAX: Final = 8 * 1024 * 1024
-RECORD_BYTES_MAX: Final = HEADER_BYTES + PAYLOAD_BYTES_MAX
-
-_CHECKED: Final = struct.Struct("<QQ16s")
-
-
-class Record(NamedTuple):
-    """A record that was read, and where it ends in the file."""
-
-    sequence: int
-    synced: int
-    chain: bytes
-    payload: bytes
-    end: int
 
 
 def next_chain(chain: bytes, payload: bytes) -> bytes:
-    """Return the chain value of a payload that follows this chain."""
+    """Return the chain value of a payload that follows this chain, where each payload has one."""
     return hashlib.blake2b(chain + payload, digest_size=CHAIN_BYTES).digest()
-
-
-def encode_record(sequence: int, synced: int, chain: bytes, payload: bytes) -> bytes:
-    """Return the bytes of a record, padded; `chain` is the record's own."""
-    assert 0 < len(payload) <= PAYLOAD_BYTES_MAX
-    checked = _CHECKED.pack(sequence, synced, chain) + payload
-    length = HEADER_BYTES + len(payload)
-    head = length.to_bytes(4, "little") + zlib.crc32(checked).to_bytes(4, "little")
-    return head + checked + bytes(-length % ALIGNMENT)
-
-
-def decode_record(buffer: bytes | memoryview, start: int) -> Record | None:
-    """Return the record that starts here, or None when there is no intact one."""
-    if start + HEADER_BYTES > len(buffer):
-        return None
-    length, checksum, sequence, synced, chain = HEADER.unpack_from(buffer, start)
-    if not HEADER_BYTES < length <= RECORD_BYTES_MAX:
-        return None
-    end = start + length
-    padded_end = end + -length % ALIGNMENT
-    if padded_end > len(buffer) or zlib.crc32(buffer[start + ALIGNMENT : end]) != checksum:
-        return None
-    if any(buffer[end:padded_end]):
-        return None
-    payload = bytes(buffer[start + HEADER_BYTES : end])
-    return Record(sequence, synced, chain, payload, padded_end)
 
 
 class Run(NamedTuple):
@@ -77,31 +27,3 @@ class Run(NamedTuple):
     sequence: int
     chain: bytes
     end: int
-
-
-def read_run(buffer: bytes, begin: Run, until: int | None = None) -> Run:
-    """Return the records from where another run ended, up to the first that is not intact.
-
-    Nothing after the sequence `until` is read. A start reads millions of records here, so the
-    checks of `decode_record` are written out, without a call or an object per record.
-    """
-    payloads: list[bytes] = []
-    _, sequence, chain, start = begin
-    unpack, crc32, blake2b = HEADER.unpack_from, zlib.crc32, hashlib.blake2b
-    view, last_start = memoryview(buffer), len(buffer) - HEADER_BYTES
-    while start <= last_start and sequence != until:
-        length, checksum, seen, _, seen_chain = unpack(buffer, start)
-        if seen != sequence + 1 or not HEADER_BYTES < length <= RECORD_BYTES_MAX:
-            break
-        end = start + length
-        if crc32(view[start + ALIGNMENT : end]) != checksum:
-            break
-        payload = buffer[start + HEADER_BYTES : end]
-        if blake2b(chain + payload, digest_size=CHAIN_BYTES).digest() != seen_chain:
-            break
-        padding = -length % ALIGNMENT
-        if len(payload) != length - HEADER_BYTES or buffer[end : end + padding] != bytes(padding):
-            break
-        payloads.append(payload)
-        sequence, chain, start = seen, seen_chain, end + padding
-    return Run(payloads, sequence, chain, start)

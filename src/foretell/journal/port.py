@@ -29,13 +29,13 @@ class Snapshot(NamedTuple):
     payload: bytes
 
 
-class InFolder(msgspec.Struct, frozen=True, tag="folder"):
+class FileJournalAddress(msgspec.Struct, frozen=True, tag="folder"):
     """The address of a journal in files, for another process."""
 
     folder: str
 
 
-class InRows(msgspec.Struct, frozen=True, tag="rows"):
+class PostgresJournalAddress(msgspec.Struct, frozen=True, tag="rows"):
     """The address of a shard's journal in a database, for another process, with the lease's holder.
 
     The URL may hold a password: it goes through pipes, never onto a command line or into a log.
@@ -48,10 +48,10 @@ class InRows(msgspec.Struct, frozen=True, tag="rows"):
     @override
     def __repr__(self) -> str:
         """Return all but the URL."""
-        return f"InRows(shard={self.shard!r}, holder={self.holder!r})"
+        return f"PostgresJournalAddress(shard={self.shard!r}, holder={self.holder!r})"
 
 
-JournalAddress = InFolder | InRows
+JournalAddress = FileJournalAddress | PostgresJournalAddress
 
 
 class Capacity(enum.Enum):
@@ -76,6 +76,10 @@ class Journal(Protocol):
     @property
     def last_sequence(self) -> int:
         """The sequence of the newest payload appended, 0 when there is none."""
+
+    @property
+    def address(self) -> JournalAddress:
+        """Where another process reads it."""
 
     def entries(self, after: int = 0) -> Generator[Entry, None, None]:
         """Yield what is durable after a sequence, in order; damage raises JournalDamaged."""

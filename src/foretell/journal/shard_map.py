@@ -20,9 +20,8 @@ from typing import Annotated, Final
 
 import msgspec
 
-from foretell.domain.errors.storage import ShardMapUnfit
-from foretell.domain.values.hexadecimal import Bytes32
-from foretell.domain.values.sharding import ShardNumber, shard_of
+from foretell.domain.errors.storage import InvalidShardMap
+from foretell.domain.values.sharding import ShardNumber
 from foretell.journal.postgres.connections import DRIVER
 from foretell.journal.postgres.leases import JournalPlace
 
@@ -43,10 +42,6 @@ class ShardMap:
     def place(self, shard: ShardNumber) -> JournalPlace:
         """Return the place of a shard's journal."""
         return JournalPlace(self.url_by_shard[shard], shard, self.shard_count)
-
-    def place_of(self, condition_id: Bytes32) -> JournalPlace:
-        """Return the place of the journal of a condition."""
-        return self.place(ShardNumber(shard_of(condition_id, self.shard_count)))
 
 
 class _Database(msgspec.Struct, forbid_unknown_fields=True):
@@ -69,9 +64,9 @@ def load_shard_map(path: Path) -> ShardMap:
     try:
         file = msgspec.toml.decode(path.read_bytes(), type=_File)
     except OSError as error:
-        raise ShardMapUnfit(path.name, error.strerror or type(error).__name__) from error
+        raise InvalidShardMap(path.name, error.strerror or type(error).__name__) from error
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise ShardMapUnfit(path.name, str(error)) from error
+        raise InvalidShardMap(path.name, str(error)) from error
     _check(path, file)
     url_by_shard = {shard: each.url for each in file.databases for shard in each.shards}
     return ShardMap(tuple(url_by_shard[shard] for shard in range(file.shard_count)))
@@ -81,8 +76,13 @@ def _check(path: Path, file: _File) -> None:
     times = Counter(shard for each in file.databases for shard in each.shards)
     wrong = [shard for shard in range(file.shard_count) if times[shard] != 1]
     if wrong:
-        raise ShardMapUnfit(path.name, f"shard {wrong[0]} is named {times[wrong[0]]} times")
+        raise InvalidShardMap(
+            path.name, f"shard {wrong[0]} is named {times[wrong[0]]} times; name it once"
+        )
     if len(times) > file.shard_count:
-        raise ShardMapUnfit(path.name, f"there is no shard {max(times)} of {file.shard_count}")
+        raise InvalidShardMap(
+            path.name,
+            f"shard {max(times)} is named, and the last of {file.shard_count} shards is {file.shard_count - 1}",
+        )
     if not all(each.url.startswith(DRIVER) for each in file.databases):
-        raise ShardMapUnfit(path.name, f"every url must begin with {DRIVER}")
+        raise InvalidShardMap(path.name, f"every url must begin with {DRIVER}")

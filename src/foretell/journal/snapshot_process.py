@@ -7,7 +7,6 @@ priority, and ends with its parent, the end of which closes its standard input.
 """
 
 import contextlib
-import gc
 import os
 import sys
 import threading
@@ -23,11 +22,18 @@ from foretell.domain.treasury.folds import FOLD_BY_KIND, JournalFold, JournalKin
 from foretell.journal.files.reader import read_entries
 from foretell.journal.files.segments import chain_at
 from foretell.journal.files.snapshots import ChainedSnapshot, newest_snapshot, write_snapshot
-from foretell.journal.port import Entry, InFolder, InRows, JournalAddress, Snapshot
+from foretell.journal.port import (
+    Entry,
+    FileJournalAddress,
+    JournalAddress,
+    PostgresJournalAddress,
+    Snapshot,
+)
 from foretell.journal.postgres.connections import with_connection
 from foretell.journal.postgres.rows import read_entries as read_rows
 from foretell.journal.postgres.snapshots import keep_snapshot
 from foretell.journal.postgres.snapshots import newest_snapshot as newest_in_rows
+from foretell.runtime.garbage_collection import garbage_collection_paused
 
 NICENESS: Final = 19
 
@@ -50,13 +56,15 @@ def take_snapshot(folder: Path, until: int, kind: JournalKind = JournalKind.SHAR
     fold, sequence = _begin(kind, newest_snapshot(folder))
     sequence = _fold_until(fold, read_entries(folder, sequence, until), until, sequence)
     if sequence != until:
-        raise JournalDamaged(str(folder), 0, f"it ends at {sequence}, and {until} was durable")
+        raise JournalDamaged(
+            str(folder), 0, f"it ends at {sequence}, and sequence {until} was durable"
+        )
     snapshot = Snapshot(until, fold.encode())
     return write_snapshot(folder, ChainedSnapshot(snapshot, chain_at(folder, until)))
 
 
 def take_snapshot_of_rows(
-    address: InRows, until: int, kind: JournalKind = JournalKind.SHARD
+    address: PostgresJournalAddress, until: int, kind: JournalKind = JournalKind.SHARD
 ) -> None:
     """Keep the snapshot of a database's journal after a durable sequence, or refuse."""
     url, shard = address.url, address.shard
@@ -65,7 +73,7 @@ def take_snapshot_of_rows(
     )
     sequence = _fold_until(fold, read_rows(url, shard, sequence), until, sequence)
     if sequence != until:
-        raise JournalRowsDamaged(shard, sequence, f"sequence {until} was durable and is gone")
+        raise JournalRowsDamaged(shard, sequence, f"sequence {until} was durable and is missing")
     snapshot = Snapshot(until, fold.encode())
     with_connection(
         url, lambda connection: keep_snapshot(connection, shard, address.holder, snapshot)
@@ -92,7 +100,7 @@ def _fold_until(
 
 
 def _take(job: SnapshotJob) -> None:
-    if isinstance(job.address, InFolder):
+    if isinstance(job.address, FileJournalAddress):
         take_snapshot(Path(job.address.folder), job.until, job.kind)
     else:
         take_snapshot_of_rows(job.address, job.until, job.kind)
@@ -101,7 +109,6 @@ def _take(job: SnapshotJob) -> None:
 def main() -> None:
     """Take the snapshot; a failure prints one line and exits with 1."""
     os.nice(NICENESS)
-    gc.disable()
     job = msgspec.json.decode(sys.stdin.buffer.readline(), type=SnapshotJob)
 
     def end_with_parent() -> None:
@@ -110,7 +117,8 @@ def main() -> None:
 
     threading.Thread(target=end_with_parent, daemon=True).start()
     try:
-        _take(job)
+        with garbage_collection_paused():
+            _take(job)
     except ForetellError as error:
         sys.exit(error.message)
     except OSError as error:

@@ -53,9 +53,9 @@ def verify(folder: Path) -> JournalReport:
     for entry in read_entries(folder, first - 1, until):
         records, size, last = records + 1, size + len(entry.payload), entry.sequence
     if until is not None and last < until:
-        raise JournalDamaged(str(folder), 0, f"sequence {until} was synced and is gone")
+        raise JournalDamaged(str(folder), 0, f"sequence {until} was synced and is missing")
     check_snapshots(folder, last)
-    snapshots = tuple(_check_snapshot(folder, path) for path in snapshot_paths(folder))
+    snapshots = tuple(_verified_sequence(folder, path) for path in snapshot_paths(folder))
     return JournalReport(
         first_sequence=first,
         last_sequence=last,
@@ -67,9 +67,9 @@ def verify(folder: Path) -> JournalReport:
     )
 
 
-def _check_snapshot(folder: Path, path: Path) -> int:
+def _verified_sequence(folder: Path, path: Path) -> int:
     snapshot, chain = read_snapshot(path)
     if chain_at(folder, snapshot.sequence) != chain:
-        raise JournalDamaged(path.name, 0, "it is of another journal")
+        raise JournalDamaged(path.name, 0, "it belongs to another journal")
     decode_state(snapshot.payload)
     return snapshot.sequence

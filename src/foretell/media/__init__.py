@@ -1,1 +1,1 @@
-"""Uploads made safe, and what is stored by its hash."""
+"""Uploaded images, and the storage of signed data items."""

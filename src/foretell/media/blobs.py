@@ -17,6 +17,7 @@ from typing import Final
 from foretell.domain.creation.data_items import ID_CHARS, DataItem, parse_item
 from foretell.domain.errors.http import MalformedBody
 from foretell.domain.errors.storage import BlobDamaged, BlobNotFound, StorageUnavailable
+from foretell.runtime.folders import sync_folder
 
 SCHEME: Final = "local"
 ITEM_BYTES_MAX: Final = 4 * 1024 * 1024
@@ -71,7 +72,7 @@ class BlobStore:
         _write_atomically(digest_path, digest)
         _write_atomically(path, item.raw)
         for folder in (path.parent, self._folder):
-            _sync_folder(folder)
+            sync_folder(folder)
 
     def _read(self, item_id: str) -> DataItem:
         path = self._path(item_id)
@@ -107,11 +108,3 @@ def _write_atomically(path: Path, content: bytes) -> None:
     except BaseException:
         partial.unlink(missing_ok=True)
         raise
-
-
-def _sync_folder(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

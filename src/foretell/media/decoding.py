@@ -27,7 +27,7 @@ REFUSED_CODE: Final = 3
 """The exit code when the image cannot be decoded; the reason is on the error output."""
 
 
-class Undecodable(Exception):
+class UndecodableImage(Exception):
     """The bytes cannot be decoded, or do not fit after encoding."""
 
 
@@ -40,20 +40,20 @@ def normalize(raw: bytes, kind: str, side_px: int, bytes_max: int) -> bytes:
     try:
         with Image.open(io.BytesIO(raw), formats=(kind,)) as image:
             if getattr(image, "n_frames", 1) != 1:
-                raise Undecodable("the picture moves")
+                raise UndecodableImage("the picture moves")
             if image.width * image.height > PIXELS_MAX:
-                raise Undecodable("it is larger than its header says")
+                raise UndecodableImage("it is larger than its header says")
             image.draft(OPAQUE, (side_px * 2, side_px * 2))
             ImageOps.exif_transpose(image, in_place=True)
             square = ImageOps.fit(_plain(image), (side_px, side_px), Image.Resampling.LANCZOS)
     except (OSError, SyntaxError, ValueError, EOFError, Image.DecompressionBombError) as error:
-        raise Undecodable(str(error)) from error
+        raise UndecodableImage(str(error)) from error
     for quality in QUALITIES:
         encoded = io.BytesIO()
         square.save(encoded, "WEBP", quality=quality, method=4)
         if encoded.tell() <= bytes_max:
             return encoded.getvalue()
-    raise Undecodable(f"it does not fit into {bytes_max} bytes")
+    raise UndecodableImage(f"it does not fit into {bytes_max} bytes")
 
 
 def _plain(image: Image.Image) -> Image.Image:
@@ -82,7 +82,7 @@ def serve(
     kind, side_px, bytes_max = arguments
     try:
         output.write(decode(raw, kind, int(side_px), int(bytes_max)))
-    except (Undecodable, MemoryError) as error:
+    except (UndecodableImage, MemoryError) as error:
         errors.write(str(error) or "it takes too much memory")
         return REFUSED_CODE
     return 0

@@ -15,7 +15,7 @@ from foretell.domain.errors.http import UploadTooLarge
 from foretell.domain.errors.storage import StorageUnavailable
 from foretell.media.decoding import MEMORY_BYTES_MAX, REFUSED_CODE
 from foretell.media.headers import read_header
-from foretell.runtime.child_processes import Finished, RunLimits, run_once
+from foretell.runtime.child_processes import CommandResult, RunLimits, run_once
 
 CHILDREN_MAX: Final = 2
 CHILD_DEADLINE_S: Final = 10.0
@@ -63,7 +63,7 @@ class ImageNormalizer:
             cause = "must be a picture that can be decoded with little time and memory"
         raise InvalidFields([FieldProblem(field, cause)])
 
-    async def _decode(self, kind: str, raw: bytes) -> Finished | None:
+    async def _decode(self, kind: str, raw: bytes) -> CommandResult | None:
         """Return how the child ended, or None if it took too long."""
         policy = self.policy
         command = (self._python, "-I", "-m", "foretell.media.decoding")
@@ -78,4 +78,6 @@ class ImageNormalizer:
         except TimeoutError:
             return None
         except OSError as error:
-            raise StorageUnavailable(f"no process for an image: {error.strerror}") from error
+            raise StorageUnavailable(
+                f"no process could be started to decode the image: {error.strerror}"
+            ) from error

@@ -47,7 +47,7 @@ def parse_submission(raw: bytes, kinds: Collection[RelayKind] = tuple(RelayKind)
     """Return the submission in a body, or refuse the body and name its first wrong field."""
     document = parse_json(raw)
     if not isinstance(document, dict):
-        raise MalformedBody("an object is wanted")
+        raise MalformedBody("the body must be a JSON object")
     fields = _Fields(document)
     kind = RelayKind(fields.choice("type", *kinds))
     return _safe_submission(fields) if kind is RelayKind.SAFE else _create_submission(fields)

@@ -18,7 +18,7 @@ async def owner_of(context: RelayerContext, request: AnyRequest, raw: bytes) -> 
     """Return the owner of the key that signed this request, or refuse."""
     path: str = request.scope["path"]
     key_ring = context.key_ring
-    caller = await key_ring.check_l2(request.headers, request.method, path, raw)
+    caller = await key_ring.authenticate_l2(request.headers, request.method, path, raw)
     return RelayCaller(caller.address, is_builder=False)
 
 
@@ -29,5 +29,5 @@ async def caller_of(context: RelayerContext, request: AnyRequest, raw: bytes) ->
         return await owner_of(context, request, raw)
     path: str = request.scope["path"]
     key_ring = context.key_ring
-    caller = await key_ring.check_builder(request.headers, request.method, path, raw)
+    caller = await key_ring.authenticate_builder(request.headers, request.method, path, raw)
     return RelayCaller(caller.address, is_builder=True)

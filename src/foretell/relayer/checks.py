@@ -58,7 +58,7 @@ class CheckedSubmission(NamedTuple):
         return relay_gas(len(self.calls), len(calldata), may_convert=may_convert)
 
 
-def check_submission(context: RelayerContext, submission: Submission) -> CheckedSubmission:
+def checked_submission(context: RelayerContext, submission: Submission) -> CheckedSubmission:
     """Return the checked submission, or refuse one with wrong content."""
     if submission.wallet != context.deployment.safe_of(submission.owner):
         raise InvalidField("proxyWallet", "the Safe of from")

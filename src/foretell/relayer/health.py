@@ -19,4 +19,4 @@ async def check_health(context: RelayerContext) -> None:
     except (Upstream, TimeoutError) as error:
         raise WalletServiceDisabled("the chain does not answer") from error
     if seen != wanted:
-        raise WalletServiceDisabled(f"the node serves chain {seen}, and {wanted} is wanted")
+        raise WalletServiceDisabled(f"the node serves chain {seen}, and chain {wanted} is required")

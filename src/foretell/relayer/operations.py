@@ -34,7 +34,7 @@ from foretell.domain.relay.request import RelayKind, RelayRequest, RelayState
 from foretell.domain.values.hexadecimal import Bytes32
 from foretell.relayer.body import Submission, parse_submission
 from foretell.relayer.callers import RelayCaller
-from foretell.relayer.checks import check_holdings, check_submission
+from foretell.relayer.checks import check_holdings, checked_submission
 from foretell.relayer.context import RelayerContext, wait_for
 from foretell.relayer.submit import accept, load_carrying_tx
 from foretell.store.outbox.relays import load_relay
@@ -71,7 +71,7 @@ async def submit(context: RelayerContext, caller: RelayCaller, raw: bytes) -> Re
     submission = parse_submission(raw)
     if not caller.is_builder:
         _check_owner(submission, caller)
-    return await accept(context, check_submission(context, submission), caller.address)
+    return await accept(context, checked_submission(context, submission), caller.address)
 
 
 async def operate(
@@ -81,7 +81,7 @@ async def operate(
     submission = parse_submission(raw, [RelayKind.SAFE])
     _check_owner(submission, caller)
     _check_operation(context, submission)
-    checked = check_submission(context, submission)
+    checked = checked_submission(context, submission)
     kind, function = _CALLS[operation]
     if not isinstance(checked.calls[0], kind):
         raise MalformedCalldata(f"a call of {function.name}")

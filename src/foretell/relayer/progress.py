@@ -22,7 +22,7 @@ EXECUTION_SUCCESS: Final = "0x" + keccak256(b"ExecutionSuccess(bytes32,uint256)"
 _WORD_CHARS: Final = 2 + 2 * 32
 _CALL_FAILED: Final = "the transaction was mined, and the wallet's own call in it failed"
 
-_log: Final = structlog.get_logger(__name__)
+log = structlog.get_logger(__name__)
 
 
 async def move(
@@ -37,7 +37,9 @@ async def move(
         if not await record_relay_move(tx, request, moved):
             moved = await load_relay(tx, request.transaction_id) or request
     context.pulse.beat()
-    _log.info("relay moved", transaction_id=moved.transaction_id, state=moved.state.value)
+    log.info(
+        "relay request changed state", transaction_id=moved.transaction_id, state=moved.state.value
+    )
     return moved
 
 

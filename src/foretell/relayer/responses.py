@@ -1,4 +1,4 @@
-"""Answers of the relayer."""
+"""Responses of the relayer."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -8,7 +8,7 @@ import msgspec
 from foretell.domain.evm.transaction import SentTx
 from foretell.domain.relay.request import RelayRequest
 from foretell.domain.values.hexadecimal import Address, checksum_address
-from foretell.edge.rendering import iso_time
+from foretell.domain.values.instants import iso_time
 from foretell.relayer.context import RelayerContext
 from foretell.relayer.operations import Execution
 from foretell.store.outbox.relays import load_relay, load_relays_of

@@ -21,10 +21,10 @@ OPEN_MAX: Final = 1_000
 AT_ONCE_MAX: Final = 8
 
 _NONCE_USED: Final = "the wallet used the nonce for something else"
-_PREDECESSOR_FAILED: Final = "an earlier transaction of the wallet came to nothing"
+_PREDECESSOR_FAILED: Final = "an earlier transaction of the wallet failed"
 _EXPIRED: Final = "it could not be sent in time"
 
-_log: Final = structlog.get_logger(__name__)
+log = structlog.get_logger(__name__)
 
 
 async def run_once(context: RelayerContext) -> bool:
@@ -53,9 +53,15 @@ async def advance(context: RelayerContext, seen: RelayRequest) -> None:
         try:
             await _advance(context, request)
         except CallReverts as refusal:
-            _log.info("relay reverts", transaction_id=request.transaction_id, cause=refusal.message)
+            log.info(
+                "relay request would revert",
+                transaction_id=request.transaction_id,
+                cause=refusal.message,
+            )
         except ForetellError as error:
-            _log.warning("relay waits", transaction_id=request.transaction_id, cause=error.message)
+            log.warning(
+                "relay request waits", transaction_id=request.transaction_id, cause=error.message
+            )
 
 
 async def _advance(context: RelayerContext, request: RelayRequest) -> None:
@@ -67,10 +73,10 @@ async def _advance(context: RelayerContext, request: RelayRequest) -> None:
     elif request.safe_nonce is None:
         await send(context, request)
     else:
-        await _take_turn(context, request, request.safe_nonce)
+        await _send_if_next(context, request, request.safe_nonce)
 
 
-async def _take_turn(context: RelayerContext, request: RelayRequest, nonce: int) -> None:
+async def _send_if_next(context: RelayerContext, request: RelayRequest, nonce: int) -> None:
     """Send a transaction with the next nonce, or refuse one with a nonce that cannot become next."""
     try:
         used = (await fetch_own_safe(context, request.wallet, request.owner)).nonce

@@ -13,7 +13,7 @@ from litestar.di import NamedDependency
 from foretell.domain.relay.request import RelayKind
 from foretell.edge.application import build_application
 from foretell.edge.codec import AnyRequest, json_response, read_body
-from foretell.edge.openapi import answering, taking
+from foretell.edge.openapi import json_responses, operation_with
 from foretell.edge.parameters import choice, required_text, wallet
 from foretell.edge.query import Query
 from foretell.relayer import responses
@@ -51,8 +51,8 @@ async def show_root(context: Context) -> str:
 
 @get(
     "/nonce",
-    responses=answering(responses.NonceResponse, "The nonce to sign."),
-    operation_class=taking(ADDRESS, KIND),
+    responses=json_responses(responses.NonceResponse, "The nonce to sign."),
+    operation_class=operation_with(ADDRESS, KIND),
 )
 async def show_nonce(request: AnyRequest, context: Context) -> Answer:
     """Return the nonce of a wallet's next transaction, after those in progress."""
@@ -64,8 +64,8 @@ async def show_nonce(request: AnyRequest, context: Context) -> Answer:
 
 @get(
     "/deployed",
-    responses=answering(responses.DeployedResponse, "Whether the wallet exists."),
-    operation_class=taking(WALLET, ANY_KIND),
+    responses=json_responses(responses.DeployedResponse, "Whether the wallet exists."),
+    operation_class=operation_with(WALLET, ANY_KIND),
 )
 async def show_deployed(request: AnyRequest, context: Context) -> Answer:
     """Return whether a wallet is on the chain."""
@@ -78,7 +78,7 @@ async def show_deployed(request: AnyRequest, context: Context) -> Answer:
 @post(
     "/submit",
     status_code=200,
-    responses=answering(responses.SubmittedResponse, "What became of it so far."),
+    responses=json_responses(responses.SubmittedResponse, "The state of the transaction."),
 )
 async def submit_transaction(request: AnyRequest, context: Context) -> Answer:
     """Accept a wallet's transaction, or its deployment (L2 or builder)."""
@@ -89,8 +89,8 @@ async def submit_transaction(request: AnyRequest, context: Context) -> Answer:
 
 @get(
     "/transaction",
-    responses=answering(list[responses.TransactionResponse], "The one transaction, or none."),
-    operation_class=taking(ID),
+    responses=json_responses(list[responses.TransactionResponse], "The one transaction, or none."),
+    operation_class=operation_with(ID),
 )
 async def show_transaction(request: AnyRequest, context: Context) -> Answer:
     """Return the state of a submission."""
@@ -102,7 +102,7 @@ async def show_transaction(request: AnyRequest, context: Context) -> Answer:
 
 @get(
     "/transactions",
-    responses=answering(list[responses.TransactionResponse], "At most 100, the newest first."),
+    responses=json_responses(list[responses.TransactionResponse], "At most 100, the newest first."),
 )
 async def show_transactions(request: AnyRequest, context: Context) -> Answer:
     """Return the requests that the caller signed or submitted (L2 or builder)."""
@@ -113,7 +113,9 @@ async def show_transactions(request: AnyRequest, context: Context) -> Answer:
 @post(
     "/operations/redeem-position",
     status_code=200,
-    responses=answering(responses.ExecutionResponse, "The transaction, in a block if in time."),
+    responses=json_responses(
+        responses.ExecutionResponse, "The transaction, in a block if in time."
+    ),
 )
 async def redeem_position(request: AnyRequest, context: Context) -> Answer:
     """Redeem a wallet's tokens of a resolved condition (L2)."""
@@ -123,7 +125,9 @@ async def redeem_position(request: AnyRequest, context: Context) -> Answer:
 @post(
     "/operations/merge-position",
     status_code=200,
-    responses=answering(responses.ExecutionResponse, "The transaction, in a block if in time."),
+    responses=json_responses(
+        responses.ExecutionResponse, "The transaction, in a block if in time."
+    ),
 )
 async def merge_position(request: AnyRequest, context: Context) -> Answer:
     """Merge a wallet's complete sets into collateral (L2)."""

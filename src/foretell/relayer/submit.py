@@ -6,7 +6,6 @@ send it again. The transactions of a wallet are sent in order, each once the cha
 """
 
 from collections.abc import Awaitable, Callable
-from typing import Final
 
 import structlog
 
@@ -33,7 +32,7 @@ from foretell.store.outbox.transactions import RELAYED, load_tx
 
 Check = Callable[[RelayerContext, CheckedSubmission], Awaitable[None]]
 
-_log: Final = structlog.get_logger(__name__)
+log = structlog.get_logger(__name__)
 
 
 async def check_nothing(context: RelayerContext, checked: CheckedSubmission) -> None:
@@ -123,7 +122,9 @@ async def _refuse_unsent(
     follows it. If the store fails here, the row is left to the worker too.
     """
     if await load_carrying_tx(context, request) is not None:
-        _log.warning("relay waits", transaction_id=request.transaction_id, cause=error.message)
+        log.warning(
+            "relay request waits", transaction_id=request.transaction_id, cause=error.message
+        )
         return request
     failure = ExecutionFailed(reason_text(error)) if isinstance(error, RpcRefused) else error
     await move(context, request, RelayTrigger.REFUSE, failure.message)

@@ -6,12 +6,12 @@ from typing import Final
 
 from foretell.relayer.context import RelayerContext
 from foretell.relayer.resume import run_once
-from foretell.runtime.worker import Pace, run_worker
+from foretell.runtime.worker import PollIntervals, run_watching_worker
 from foretell.store.outbox.relays import TOPIC
 from foretell.store.outbox.transactions import RELAYED
 from foretell.store.trading.api_keys import TOPIC as KEYS_TOPIC
 
-PACE: Final = Pace(busy_s=1.0, idle_s=15.0)
+PACE: Final = PollIntervals(busy_s=1.0, idle_s=15.0)
 
 
 async def run(context: RelayerContext) -> None:
@@ -23,13 +23,16 @@ async def run(context: RelayerContext) -> None:
 
 
 async def _relay(context: RelayerContext) -> None:
-    watch = await context.database.watch(TOPIC, RELAYED.topic)
-    await run_worker("relay requests", partial(run_once, context), PACE, watch.wait)
+    watch = partial(context.database.watching, TOPIC, RELAYED.topic)
+    await run_watching_worker("relay requests", partial(run_once, context), PACE, watch)
 
 
 async def _follow_revocations(context: RelayerContext) -> None:
-    """Empty the cache of keys when another process may have revoked some."""
-    watch = await context.database.watch(KEYS_TOPIC)
-    while True:
-        if await watch.wait(PACE.idle_s):
-            context.key_ring.forget_all()
+    """Empty the cache of keys when another process may have revoked some, and at intervals."""
+
+    async def forget_keys() -> bool:
+        context.key_ring.forget_all()
+        return False
+
+    watch = partial(context.database.watching, KEYS_TOPIC)
+    await run_watching_worker("relayer's revocations", forget_keys, PACE, watch)

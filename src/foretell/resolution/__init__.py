@@ -1,1 +1,1 @@
-"""The operator's side of a resolution stack."""
+"""Resolution by the operator; reserved."""

@@ -1,1 +1,1 @@
-"""Worker loops, child processes, event loop threads, caches and garbage collection."""
+"""Worker loops, child processes, event loop threads, caches, folders and garbage collection."""

@@ -53,7 +53,7 @@ class ManagedProcess(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class RestartPauses:
+class RestartBackoff:
     """Pauses before a process is started again, in seconds: the first, the longest."""
 
     first_s: float = RESTART_S
@@ -66,7 +66,7 @@ class RestartPauses:
 
 
 async def run_supervised(
-    name: str, process: ManagedProcess, restarts: RestartPauses | None = None
+    name: str, process: ManagedProcess, restarts: RestartBackoff | None = None
 ) -> None:
     """Start a process, keep it running until cancelled, then stop it."""
     await process.start()
@@ -77,10 +77,10 @@ async def run_supervised(
 
 
 async def supervise(
-    name: str, process: ManagedProcess, restarts: RestartPauses | None = None
+    name: str, process: ManagedProcess, restarts: RestartBackoff | None = None
 ) -> None:
     """Start a running process again whenever it ends, until cancelled."""
-    restarts = RestartPauses() if restarts is None else restarts
+    restarts = RestartBackoff() if restarts is None else restarts
     loop, pauses = asyncio.get_running_loop(), restarts.begin()
     while True:
         started_s = loop.time()
@@ -88,7 +88,7 @@ async def supervise(
         await process.stop()
         if loop.time() - started_s > restarts.settled_s:
             pauses = restarts.begin()
-        log.error("process ended and is started again", process=name, code=code)
+        log.error("process ended and is restarted", process=name, code=code)
         await _start_again(name, process, pauses)
 
 
@@ -157,15 +157,21 @@ class ChildProcess:
 
 
 async def end_process(process: asyncio.subprocess.Process, deadline_s: float) -> None:
-    """Ask a process to end, and kill it when it has not done so by the deadline."""
+    """Ask a process to end, and kill it when it has not done so by the deadline.
+
+    A canceled task does this too, while it ends; there `asyncio.timeout` of Python 3.11.2 and before raises
+    CancelledError at the deadline, so the deadline is that of `asyncio.wait`.
+    """
     with contextlib.suppress(ProcessLookupError):
         process.send_signal(signal.SIGTERM)
+    ending = asyncio.ensure_future(process.wait())
     try:
-        async with asyncio.timeout(deadline_s):
-            await process.wait()
-    except TimeoutError:
-        kill_process(process)
-        await process.wait()
+        done, _ = await asyncio.wait({ending}, timeout=deadline_s)
+        if not done:
+            kill_process(process)
+        await ending
+    finally:
+        ending.cancel()
 
 
 def kill_process(process: asyncio.subprocess.Process) -> None:
@@ -182,7 +188,7 @@ class RunLimits(NamedTuple):
     memory_bytes_max: int | None = None
 
 
-class Finished(NamedTuple):
+class CommandResult(NamedTuple):
     """The end of a command: its exit code, its output, and the last of its error output."""
 
     code: int
@@ -197,7 +203,7 @@ async def run_once(
     *,
     environment: Mapping[str, str] | None = None,
     keeps_input_open: bool = False,
-) -> Finished:
+) -> CommandResult:
     """Run a command on the input that is given, and return how it ended; no process stays behind.
 
     Raises TimeoutError after the deadline, another OSError when no process can be started. A command
@@ -225,7 +231,7 @@ async def run_once(
         if process.returncode is None:
             kill_process(process)
             await process.communicate()
-    return Finished(code, output, errors.decode(errors="replace").strip())
+    return CommandResult(code, output, errors.decode(errors="replace").strip())
 
 
 def _limit_memory(pid: int, bytes_max: int) -> None:

@@ -91,7 +91,7 @@ class MarketCreator:
         try:
             status = await self._client.status(request_id)
         except ApiRefused as refusal:
-            if refusal.details["status"] != NOT_FOUND:
+            if refusal.status != NOT_FOUND:
                 raise
             return ()
         return await self._finalize(request_id) if status in CHECKED else ()
@@ -119,6 +119,6 @@ class MarketCreator:
 
 
 def iso_time_in(session: SandboxSession, days: int) -> str:
-    """Return the time so many days from now, as payloads have it."""
+    """Return the time this many days from now, as payloads have it."""
     ends_at = datetime.fromtimestamp(session.now_s(), UTC) + timedelta(days=days)
     return ends_at.isoformat().replace("+00:00", "Z")

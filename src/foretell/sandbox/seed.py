@@ -61,7 +61,7 @@ def seed_draft(session: SandboxSession) -> NewMarket:
     )
 
 
-def noted_request(note: Path) -> str:
+def stored_request_id(note: Path) -> str:
     """Return the id of the request that an earlier start began with, empty if there is none."""
     return note.read_text() if note.exists() else ""
 
@@ -69,7 +69,7 @@ def noted_request(note: Path) -> str:
 async def _create(session: SandboxSession, note: Path) -> None:
     """Create the market, or continue the creation of a start that was killed."""
     creator = MarketCreator(session, session.account(AccountRole.CREATOR), SilentNarrator())
-    request_id = noted_request(note)
+    request_id = stored_request_id(note)
     if request_id and await creator.resume(request_id):
         return
     await creator.create(binary_payload(seed_draft(session)), note.write_text)

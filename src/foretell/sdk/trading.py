@@ -102,7 +102,7 @@ class TradingClient:
     def sign_order(
         self, token_id: str, side: Side, size_units: int, collateral_units: int, salt: int
     ) -> SignedOrder:
-        """Return an order for so many token units at so much collateral, signed."""
+        """Return an order for this many token units at this much collateral, signed."""
         is_buy = side is Side.BUY
         order = SignedOrder(
             salt=str(salt),

@@ -9,6 +9,7 @@ from typing import Final
 
 from foretell.chain.sender import Sender
 from foretell.chain.views import ViewCall
+from foretell.domain.contracts.calldata import IS_OPERATOR
 from foretell.domain.errors.chain import ExchangeClosed
 from foretell.domain.evm.abi import contract_function
 from foretell.domain.values.hexadecimal import Address
@@ -16,14 +17,13 @@ from foretell.domain.values.hexadecimal import Address
 CLOSED_REASONS: Final = frozenset({"NotOperator", "Paused"})
 """The exchange's reverts while it is closed."""
 
-_IS_OPERATOR: Final = contract_function("isOperator(address)", "(bool)")
 _PAUSED: Final = contract_function("paused()", "(bool)")
 
 
 async def check_exchange(operator: Sender, exchange: Address) -> None:
     """Raise ExchangeClosed while the exchange settles nothing for this account."""
     is_operator, is_paused = await operator.call_views(
-        [ViewCall(exchange, _IS_OPERATOR, (operator.address,)), ViewCall(exchange, _PAUSED)]
+        [ViewCall(exchange, IS_OPERATOR, (operator.address,)), ViewCall(exchange, _PAUSED)]
     )
     if not is_operator:
         raise ExchangeClosed(exchange, f"{operator.address} is not one of its operators")

@@ -21,8 +21,8 @@ from foretell.domain.exchange.settlement import (
     FailingFill,
     FailureReport,
     end_of,
-    report_of_crowded,
     report_of_failing,
+    report_of_sequential,
     smallest_fill,
     taker_ended,
 )
@@ -50,8 +50,8 @@ async def find_failing_orders(operator: Sender, matched: Matched) -> FailureRepo
     if CLOSED_REASONS.intersection(filter(None, causes)):
         await check_exchange(operator, matched.exchange)
     if not any(causes):
-        crowded = await _crowded_causes(operator, matched)
-        return report_of_crowded(trade.trade_id, trade.fills, crowded)
+        crowded = await _sequential_failures(operator, matched)
+        return report_of_sequential(trade.trade_id, trade.fills, crowded)
     has_passing = None in causes
     failing = await _all(
         [
@@ -81,7 +81,7 @@ async def _examine(
     return FailingFill(fill.maker_order_id, cause, is_ended=False, is_blamed=is_blamed)
 
 
-async def _crowded_causes(operator: Sender, matched: Matched) -> dict[Bytes32, str]:
+async def _sequential_failures(operator: Sender, matched: Matched) -> dict[Bytes32, str]:
     """Return, by maker order, the revert of each fill that does not pass after those kept."""
     kept: tuple[Fill, ...] = ()
     causes: dict[Bytes32, str] = {}

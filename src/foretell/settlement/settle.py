@@ -11,7 +11,6 @@ one counted while the exchange is closed to the operator: the pass ends, and the
 """
 
 from collections.abc import Sequence
-from typing import Final
 
 import structlog
 
@@ -48,7 +47,7 @@ from foretell.store.trading.trades import load_trades_by_id
 _Closed = dict[Address, ExchangeClosed]
 """The exchanges that one pass found closed, with the refusal of each."""
 
-_log: Final = structlog.get_logger(__name__)
+log = structlog.get_logger(__name__)
 
 
 async def run_once(context: SettlementContext) -> bool:
@@ -143,7 +142,7 @@ async def _requeue(context: SettlementContext, settlement: Settlement, refusal: 
 
     A transaction that was signed already keeps its name and its place: it may be on its way.
     """
-    _log.error("settlement not taken", trade_id=settlement.trade_id, cause=refusal.message)
+    log.error("settlement refused by the node", trade_id=settlement.trade_id, cause=refusal.message)
     async with context.database.reading() as tx:
         is_signed = bool(await load_txs(tx, SETTLEMENT, [settlement.tx_id or ""]))
     if not is_signed:
@@ -172,7 +171,7 @@ async def _release_fills(
 ) -> None:
     """Have these fills leave a trade; the engine splits it, and it is tried again then."""
     for each in refused:
-        _log.warning("fill leaves its trade", **each._asdict())
+        log.warning("fill removed from its trade", **each._asdict())
     await _record(context, settlement, refused)
 
 
@@ -185,8 +184,8 @@ async def _fail(context: SettlementContext, settlement: Settlement, cause: str) 
 async def _record_failure(
     context: SettlementContext, failed: Settlement, refused: Sequence[RefusedOrder] = ()
 ) -> None:
-    log = _log.error if failed.is_given_up else _log.warning
-    log("settlement failed", **failed._asdict())
+    report = log.error if failed.is_given_up else log.warning
+    report("settlement failed", **failed._asdict())
     await _record(context, failed, refused)
 
 

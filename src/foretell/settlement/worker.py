@@ -1,17 +1,18 @@
 """Worker of settlement: watches sent transactions and settles matched trades."""
 
 import asyncio
+from functools import partial
 from typing import Final
 
 from foretell.domain.errors.chain import ExchangeClosed
 from foretell.runtime.failures import FailureLog
-from foretell.runtime.worker import Pace, run_worker
+from foretell.runtime.worker import PollIntervals, run_watching_worker
 from foretell.settlement.context import SettlementContext
 from foretell.settlement.settle import run_once
 from foretell.store.outbox.transactions import SETTLEMENT
 from foretell.store.trading.trades import TOPIC as TRADES_TOPIC
 
-PACE: Final = Pace(busy_s=0.5, idle_s=15.0)
+PACE: Final = PollIntervals(busy_s=0.5, idle_s=15.0)
 
 
 async def run(context: SettlementContext) -> None:
@@ -25,9 +26,8 @@ async def run_settlements(context: SettlementContext) -> None:
     """Settle until cancelled.
 
     An exchange that is closed to the operator is no failure of the loop: the trades of another
-    exchange go on at their usual pace.
+    exchange continue at their usual pace.
     """
-    watch = await context.database.watch(TRADES_TOPIC, SETTLEMENT.topic)
     closed = FailureLog("settlements")
 
     async def step() -> bool:
@@ -39,4 +39,5 @@ async def run_settlements(context: SettlementContext) -> None:
         closed.passed()
         return is_busy
 
-    await run_worker("settlements", step, PACE, watch.wait)
+    watch = partial(context.database.watching, TRADES_TOPIC, SETTLEMENT.topic)
+    await run_watching_worker("settlements", step, PACE, watch)

@@ -1,1 +1,1 @@
-"""The only SQL: modules take rows in and return values."""
+"""The database adapter: the only package with SQL."""

@@ -1,8 +1,9 @@
 """The database connection, and all differences between SQLite and PostgreSQL.
 
-SQLite serves one process: one connection writes, some read, and every commit is synced. PostgreSQL
-serves several. A reader sees one instant of the whole database; a writer announces a topic, and the
-watches on it wake after the commit.
+SQLite serves one process and the child that writes its tables: one connection of each writes, some
+read, and every commit is synced. PostgreSQL serves several. A reader sees one instant of the whole
+database; a writer announces a topic, and the watches on it wake after the commit, with SQLite those of
+its own process.
 """
 
 import contextlib
@@ -17,8 +18,10 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_en
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from foretell.domain.errors.storage import StoreUnavailable
+from foretell.runtime.watch import Watch
+from foretell.runtime.worker import Wait
 from foretell.store.postgres_notify import Listener
-from foretell.store.topics import Topics, Watch
+from foretell.store.topics import Topics
 
 READERS_MAX: Final = 4
 POSTGRES_CONNECTIONS_MAX: Final = 10
@@ -29,6 +32,8 @@ STATEMENTS_KEPT_MAX: Final = 64
 # PostgreSQL: no connection, no access, no such database, rolled back, out of resources, shut down.
 _UNAVAILABLE_STATES: Final = ("08", "28", "3D", "40", "53", "57", "58")
 
+CHECKPOINT_PAGES: Final = 8_000
+"""Pages in SQLite's log before they are copied to the file: most are changed again until then."""
 WRITER_CACHE_KIB: Final = 32 * 1024
 """Memory cache of SQLite's writer: keys are hashes, so inserts touch pages all over the file."""
 
@@ -89,7 +94,7 @@ class Transaction:
     async def upsert_rows(self, table: sa.Table, rows: Sequence[tuple[Any, ...]]) -> None:
         """Insert such rows; each replaces the row with the same key."""
         is_sqlite = self.dialect == "sqlite"
-        await self.execute_rows(_upsertion(table, is_sqlite=is_sqlite), rows)
+        await self.execute_rows(_upsert_statement(table, is_sqlite=is_sqlite), rows)
 
     async def all(self, statement: sa.Executable) -> Sequence[sa.Row[Any]]:
         """Return every row of a query."""
@@ -123,7 +128,7 @@ def _insertion(table: sa.Table) -> sa.Insert:
 
 
 @lru_cache(maxsize=STATEMENTS_KEPT_MAX)
-def _upsertion(table: sa.Table, *, is_sqlite: bool) -> sa.Insert:
+def _upsert_statement(table: sa.Table, *, is_sqlite: bool) -> sa.Insert:
     new = sqlite.insert(table) if is_sqlite else postgresql.insert(table)
     key = table.primary_key.columns
     changed = {
@@ -144,6 +149,11 @@ class Database:
         )
         self.topics = Topics()
         self._listener = None if self.is_sqlite else Listener(self._url, self.topics)
+
+    @property
+    def url(self) -> str:
+        """The URL with its password: for a child process, through a pipe, never for a log."""
+        return self._url.render_as_string(hide_password=False)
 
     async def __aenter__(self) -> Self:
         return self
@@ -181,6 +191,10 @@ class Database:
         if self._listener is not None:
             await self._listener.listen(topics)
         return self.topics.watch(topics)
+
+    async def watching(self, *topics: str) -> Wait:
+        """Return the wait of such a watch, as workers need it."""
+        return (await self.watch(*topics)).wait
 
     async def run_sync(self, work: Any) -> None:
         """Run synchronous work, such as a migration, on a connection of its own."""
@@ -224,6 +238,7 @@ def _open_engine(url: sa.URL, *, is_writer: bool) -> AsyncEngine:
             cursor.execute(pragma)
         if is_writer:
             cursor.execute(f"PRAGMA cache_size=-{WRITER_CACHE_KIB}")
+            cursor.execute(f"PRAGMA wal_autocheckpoint={CHECKPOINT_PAGES}")
         cursor.close()
 
     @sa.event.listens_for(engine.sync_engine, "invalidate")

@@ -1,33 +1,12 @@
-"""Watches: they wake when a commit announced one of their topics.
+"""Topics of commits, and the watches that wake when one of theirs is announced.
 
-A watch misses nothing: an announcement while its owner is busy wakes it at the next wait. It is a hint
-that there is work, not the work itself; owners read the tables, and also read them at intervals without
-any announcement.
+An announcement is a hint that there is work: owners of watches read the tables for it, and also read
+them at intervals without any announcement.
 """
 
-import asyncio
 from collections.abc import Iterable, Sequence
 
-
-class Watch:
-    """A watch with one owner."""
-
-    def __init__(self) -> None:
-        self._woken = asyncio.Event()
-
-    def wake(self) -> None:
-        """Have the present or the next wait return at once."""
-        self._woken.set()
-
-    async def wait(self, timeout_s: float) -> bool:
-        """Return True once a topic was announced, or False after the timeout."""
-        try:
-            async with asyncio.timeout(timeout_s):
-                await self._woken.wait()
-        except TimeoutError:
-            return False
-        self._woken.clear()
-        return True
+from foretell.runtime.watch import Watch
 
 
 class Topics:

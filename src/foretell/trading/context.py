@@ -10,7 +10,7 @@ from foretell.domain.values.hexadecimal import Address, Bytes32
 from foretell.edge.auth import KeyRing
 from foretell.engine.protocol.requests import CommittedCommand
 from foretell.engine.protocol.router import Shards
-from foretell.runtime.loops import Loop, restart_on_failure
+from foretell.runtime.loops import Loop
 from foretell.store.database import Database
 from foretell.trading.accounts.accounts import ChainView, FetchHasCode, OrderNonces
 from foretell.trading.accounts.signers import Recover, Signers
@@ -51,8 +51,8 @@ class TradingContext:
         """Return the loops that run while clients are served, by name."""
         follow = partial(self.streams.follow_revocations, self.database)
         return {
-            "announcements": partial(restart_on_failure, "announcements", self.streams.announce),
-            "revocations": partial(restart_on_failure, "revocations", follow),
+            "announcements": self.streams.announce,
+            "revocations": follow,
         }
 
     @property

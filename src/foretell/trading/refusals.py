@@ -160,9 +160,9 @@ def trading_body(error: ForetellError) -> tuple[int, object]:
     }
     if error.details:
         body["details"] = error.details
-    if "retry_after_s" in error.details:
-        body["retry_after_seconds"] = error.details["retry_after_s"]
-    if "heartbeat_id" in error.details:
+    if error.retry_after_s is not None:
+        body["retry_after_seconds"] = error.retry_after_s
+    if isinstance(error, HeartbeatMismatch):
         body["heartbeat_id"] = error.details["heartbeat_id"]
     return status, body
 

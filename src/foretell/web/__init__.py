@@ -1,1 +1,1 @@
-"""Pages for people."""
+"""Web pages; reserved."""

@@ -4,9 +4,9 @@ import re
 from collections.abc import AsyncIterator
 
 import pytest
-from tests.app.rig import serving
+from tests.rigs.applications import serving
 
-from foretell.app.http.bounded_connection import CONNECTION_LIMITS, ConnectionLimits
+from foretell.app.http.framework_connection import CONNECTION_LIMITS, ConnectionLimits
 from foretell.edge.telemetry import Receive, Scope, Send
 
 pytestmark = pytest.mark.anyio

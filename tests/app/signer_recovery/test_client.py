@@ -4,7 +4,6 @@ import os
 import signal
 import socket
 import sys
-import threading
 import time
 from collections.abc import AsyncIterator, Awaitable
 from pathlib import Path
@@ -13,20 +12,20 @@ from typing import Any, TypeVar
 import pytest
 from tests.rigs.values import a_key
 
-from foretell.app.signer_recovery.client import RecoveryLimits, SignerRecovery
-from foretell.app.signer_recovery.process import ANSWER_BYTES, NO_SIGNER, REQUEST_BYTES, serve
+from foretell.app.signer_recovery.client import SignerRecovery
+from foretell.app.signer_recovery.waiting_requests import RecoveryLimits
 from foretell.domain.errors.exchange import EngineBusy, EngineRestarting
 from foretell.domain.errors.families import MalformedSignature
 from foretell.domain.values.eip712 import address_of_key, sign_digest
-from foretell.domain.values.hexadecimal import address_bytes
-from foretell.runtime.child_processes import RestartPauses
+from foretell.domain.values.hexadecimal import Address
+from foretell.runtime.child_processes import RestartBackoff
 
 pytestmark = pytest.mark.anyio
 
 OFF_CURVE = b"\xff" * 32 + b"\x01" * 32 + b"\x1b"
 ALICE = address_of_key(a_key("alice"))
 SOON_S = 20.0
-QUICK = RecoveryLimits(check_every_s=0.05, restarts=RestartPauses(first_s=0.01, most_s=0.01))
+QUICK = RecoveryLimits(check_every_s=0.05, restarts=RestartBackoff(first_s=0.01, most_s=0.01))
 Answer = TypeVar("Answer")
 
 
@@ -126,6 +125,12 @@ def end_before_kill(
     return killed
 
 
+def two(recovery: SignerRecovery, number: int = 1) -> Awaitable[list[Address]]:
+    """Return the signers of two requests, which go to the process: one alone would not."""
+    requests = (signed(number), signed(number + 1))
+    return asyncio.gather(*(recovery.recover(*request) for request in requests))
+
+
 def pid_of(recovery: SignerRecovery) -> int:
     assert recovery.process_id is not None
     return recovery.process_id
@@ -177,11 +182,11 @@ async def test_requests_lost_with_a_process_are_sent_to_the_next(recovery: Signe
 async def test_a_process_that_hangs_is_replaced(recovery: SignerRecovery, spawns: Spawns) -> None:
     first = pid_of(recovery)
     os.kill(first, signal.SIGSTOP)
-    request = asyncio.create_task(recovery.recover(*signed(1)))
+    requests = two(recovery)
     limit(recovery, answer_deadline_s=0.1)
     await spawns.until(2)
     limit(recovery, answer_deadline_s=SOON_S)
-    assert await soon(request) == ALICE
+    assert await soon(requests) == [ALICE, ALICE]
     assert pid_of(recovery) != first
 
 
@@ -198,7 +203,7 @@ async def test_a_request_that_ends_every_process_is_refused(
     spawns.script = "import socket, sys; socket.socket(fileno=int(sys.argv[1])).recv(97)"
     os.kill(pid_of(recovery), signal.SIGKILL)
     with pytest.raises(EngineBusy):
-        await recovery.recover(*signed(1))
+        await two(recovery)
 
 
 @pytest.mark.parametrize("code", [errno.EMFILE, errno.EAGAIN])
@@ -207,10 +212,10 @@ async def test_a_process_that_cannot_be_started_is_started_later(
 ) -> None:
     spawns.failure = OSError(code, os.strerror(code))
     os.kill(pid_of(recovery), signal.SIGKILL)
-    request = asyncio.create_task(recovery.recover(*signed(1)))
+    requests = two(recovery)
     await spawns.until(4)
     spawns.failure = None
-    assert await soon(request) == ALICE
+    assert await soon(requests) == [ALICE, ALICE]
     assert len(spawns.processes) == 2
 
 
@@ -222,10 +227,11 @@ async def test_a_request_that_waits_for_a_process_that_cannot_be_started_is_refu
     await spawns.until(2)
     limit(recovery, recover_deadline_s=0.1)
     with pytest.raises(EngineBusy):
-        await soon(recovery.recover(*signed(1)))
+        await soon(two(recovery))
     limit(recovery, recover_deadline_s=SOON_S)
+    assert await soon(recovery.recover(*signed(3))) == ALICE, "alone, it needs no process"
     spawns.failure = None
-    assert await soon(recovery.recover(*signed(2))) == ALICE
+    assert await soon(two(recovery)) == [ALICE, ALICE]
 
 
 async def test_nothing_stays_open_of_a_process_that_cannot_be_started(
@@ -241,12 +247,12 @@ async def test_nothing_stays_open_of_a_process_that_cannot_be_started(
 async def test_a_process_whose_connection_cannot_be_made_ends(
     monkeypatch: pytest.MonkeyPatch, spawns: Spawns
 ) -> None:
-    async def fail(*_: object, **__: object) -> None:
+    def fail(*_: object) -> None:
         raise OSError(errno.ENOMEM, "no memory")
 
     pairs = noted_pairs(monkeypatch)
     with monkeypatch.context() as patched:
-        patched.setattr(asyncio.get_running_loop(), "create_connection", fail)
+        patched.setattr(asyncio.get_running_loop(), "add_reader", fail)
         with pytest.raises(OSError, match="no memory"):
             await SignerRecovery(spawn=spawns).start()
     assert [each.fileno() for pair in pairs for each in pair] == [-1, -1]
@@ -259,10 +265,10 @@ async def test_a_process_that_ends_just_before_it_is_killed_is_replaced(
 ) -> None:
     killed = end_before_kill(spawns.processes[0], monkeypatch)
     limit(recovery, answer_deadline_s=0.0)
-    request = asyncio.create_task(recovery.recover(*signed(1)))
+    requests = two(recovery)
     await soon(killed.wait())
     limit(recovery, answer_deadline_s=SOON_S)
-    assert await soon(request) == ALICE
+    assert await soon(requests) == [ALICE, ALICE]
     assert len(spawns.processes) == 2
 
 
@@ -282,11 +288,14 @@ async def test_a_request_that_waits_too_long_is_refused_and_disturbs_no_other(
     first = pid_of(recovery)
     os.kill(first, signal.SIGSTOP)
     limit(recovery, answer_deadline_s=SOON_S, recover_deadline_s=0.1)
+    late = two(recovery)
     with pytest.raises(EngineBusy):
-        await soon(recovery.recover(a_digest(1), OFF_CURVE))
+        await soon(late)
     limit(recovery, recover_deadline_s=SOON_S)
+    answer = asyncio.create_task(recovery.recover(*signed(3, "bob")))
+    await asyncio.sleep(0)
     os.kill(first, signal.SIGCONT)
-    assert await recovery.recover(*signed(2)) == ALICE
+    assert await soon(answer) == address_of_key(a_key("bob"))
     assert pid_of(recovery) == first
 
 
@@ -317,12 +326,14 @@ async def test_requests_that_wait_when_it_closes_are_refused() -> None:
     await recovery.start()
     pid = pid_of(recovery)
     os.kill(pid, signal.SIGSTOP)
-    request = asyncio.create_task(recovery.recover(*signed(1)))
+    requests = two(recovery)
     await asyncio.sleep(0)
     os.kill(pid, signal.SIGCONT)
     await recovery.close()
     with pytest.raises(EngineRestarting):
-        await request
+        await requests
+    with pytest.raises(EngineRestarting):
+        await recovery.recover(*signed(3))
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
 
@@ -335,21 +346,3 @@ async def test_a_process_that_does_not_end_is_killed() -> None:
     await recovery.close()
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
-
-
-def test_requests_that_arrive_in_pieces_are_answered_whole() -> None:
-    ours, theirs = socket.socketpair()
-    requests = b"".join((b"".join(signed(1)), a_digest(2) + OFF_CURVE, b"".join(signed(3))))
-    assert len(requests) == 3 * REQUEST_BYTES
-    with ours, theirs:
-        server = threading.Thread(target=serve, args=(theirs,))
-        server.start()
-        received = b""
-        for at in range(0, len(requests), 50):
-            ours.sendall(requests[at : at + 50])
-        while len(received) < 3 * ANSWER_BYTES:
-            received += ours.recv(4096)
-        ours.close()
-        server.join()
-    signer = b"\x01" + address_bytes(ALICE)
-    assert received == signer + NO_SIGNER + signer

@@ -6,7 +6,7 @@ import pytest
 from tests.contracts.evm import ROOT
 from tests.contracts.gas import SNAPSHOT, match_gas, measured
 from tests.contracts.market import World
-from tests.contracts.neg_risk import NegRisk
+from tests.contracts.neg_risk.rig import NegRisk
 from tests.contracts.signing import OWN_V1, OWN_V2
 
 MAKERS = 20

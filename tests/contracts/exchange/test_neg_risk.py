@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from tests.contracts.evm import reverts
 from tests.contracts.market import Fill, World
-from tests.contracts.neg_risk import NegRisk
+from tests.contracts.neg_risk.rig import NegRisk
 from tests.contracts.resolution import PRICE_NO
 from tests.contracts.signing import UNIT
 

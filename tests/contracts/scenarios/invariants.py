@@ -28,7 +28,7 @@ def run_counted(script: bytes) -> Counter[str]:
 
 
 def run_many(steps: int, from_seed: int) -> Counter[str]:
-    """Run scenarios with so many steps, and count their actions."""
+    """Run scenarios with this many steps, and count their actions."""
     done: Counter[str] = Counter()
 
     @seed(from_seed)

@@ -10,7 +10,7 @@ from eth_abi.abi import encode
 from tests.contracts.evm import Actor, Contract
 from tests.contracts.fast_evm import FastEvm
 from tests.contracts.market import ALLOWANCE_MAX, APPROVED, World, deploy_world
-from tests.contracts.neg_risk import NegRisk, deploy_neg_risk
+from tests.contracts.neg_risk.rig import NegRisk, deploy_neg_risk
 from tests.contracts.resolution import deploy_resolution
 from tests.contracts.scenarios.expected import QUESTIONS, V2_FEE_RATE_BPS
 from tests.contracts.signing import PROFILES, V1_FIELDS, V2_FIELDS, ZERO_WORD, Order

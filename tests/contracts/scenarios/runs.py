@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Final
 
-from tests.contracts.neg_risk import BURN
+from tests.contracts.neg_risk.rig import BURN
 from tests.contracts.scenarios.actions import (
     answer_market,
     answer_question,

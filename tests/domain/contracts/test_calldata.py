@@ -163,11 +163,6 @@ def test_a_match_names_each_order_with_its_fill_and_fee() -> None:
     assert amounts == [40, (70, 30), 1, (2, 0)]
 
 
-def test_orders_are_cancelled_as_they_were_signed() -> None:
-    calldata = calls.encode_cancel_orders([an_order()])
-    assert calls.CANCEL_ORDERS.decode(calldata) == (((*ORDER_VALUES, 0, 2, 1, b"\x11" * 65),),)
-
-
 def test_an_order_is_validated_as_it_was_signed() -> None:
     calldata = calls.encode_validate_order(an_order())
     assert calls.VALIDATE_ORDER.decode(calldata) == ((*ORDER_VALUES, 0, 2, 1, b"\x11" * 65),)

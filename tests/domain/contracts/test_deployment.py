@@ -14,7 +14,7 @@ from foretell.domain.contracts.deployment import (
     parse_deployment,
 )
 from foretell.domain.contracts.logs import ContractKind
-from foretell.domain.errors.chain import DeploymentUnfit
+from foretell.domain.errors.chain import InvalidDeployment
 from foretell.domain.exchange.profiles import SANDBOX_NEG_RISK_PROFILES, SANDBOX_PROFILES
 from foretell.domain.values.hexadecimal import Address, Bytes32
 
@@ -86,12 +86,12 @@ def test_the_file_has_the_names_of_the_interfaces() -> None:
 )
 def test_a_malformed_file_is_refused(field: str, value: object) -> None:
     document = json.loads(encode_deployment(a_deployment()))
-    with pytest.raises(DeploymentUnfit):
+    with pytest.raises(InvalidDeployment):
         parse_deployment(json.dumps(document | {field: value}).encode())
 
 
 def test_a_file_that_is_not_json_is_refused() -> None:
-    with pytest.raises(DeploymentUnfit):
+    with pytest.raises(InvalidDeployment):
         parse_deployment(b"{")
 
 
@@ -103,7 +103,7 @@ def test_contracts_are_found_by_their_names() -> None:
     assert deployment.exchange == contracts[ContractName.EXCHANGE].address
     assert deployment.multi_send == contracts[ContractName.MULTI_SEND].address
     assert deployment.safe_factory == FACTORY
-    with pytest.raises(DeploymentUnfit, match="no exchange"):
+    with pytest.raises(InvalidDeployment, match="no exchange"):
         _ = a_deployment(contracts={}).exchange
 
 
@@ -149,7 +149,7 @@ def test_logs_are_read_from_deployed_contracts() -> None:
 
 def test_only_a_complete_deployment_of_the_same_chain_is_used() -> None:
     check_usable(a_deployment(), 80002)
-    with pytest.raises(DeploymentUnfit, match="incomplete"):
+    with pytest.raises(InvalidDeployment, match="incomplete"):
         check_usable(a_deployment(is_complete=False), 80002)
-    with pytest.raises(DeploymentUnfit, match="137"):
+    with pytest.raises(InvalidDeployment, match="137"):
         check_usable(a_deployment(), 137)

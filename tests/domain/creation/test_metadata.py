@@ -12,11 +12,11 @@ from foretell.domain.creation.metadata import (
     Resolver,
     draft_document,
     final_document,
-    instant_text,
 )
 from foretell.domain.creation.plan import MarketIds
 from foretell.domain.values.document_fields import INSTANT_MS_MAX, INSTANT_MS_MIN, parse_instant_ms
 from foretell.domain.values.hexadecimal import checksum_address
+from foretell.domain.values.instants import iso_time
 from foretell.domain.values.tokens import TokenPair
 
 ICONS = Icons(event="event-image", market="market-image")
@@ -130,4 +130,4 @@ def test_the_same_market_gives_the_same_bytes() -> None:
 @example(INSTANT_MS_MIN)
 @example(INSTANT_MS_MAX)
 def test_every_moment_that_is_read_can_be_written_and_read_again(moment_ms: int) -> None:
-    assert parse_instant_ms(instant_text(moment_ms)) == moment_ms
+    assert parse_instant_ms(iso_time(moment_ms)) == moment_ms

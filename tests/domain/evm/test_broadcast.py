@@ -1,6 +1,6 @@
 import pytest
 
-from foretell.domain.evm.broadcast import BroadcastResult, meaning_of_refusal
+from foretell.domain.evm.broadcast import BroadcastResult, result_of_refusal
 
 ACCEPTED = BroadcastResult.ACCEPTED
 NONCE_USED = BroadcastResult.NONCE_USED
@@ -72,4 +72,4 @@ UNCERTAIN = BroadcastResult.UNCERTAIN
     ],
 )
 def test_each_message_of_a_node_means_one_result(message: str, meaning: BroadcastResult) -> None:
-    assert meaning_of_refusal(message) is meaning
+    assert result_of_refusal(message) is meaning

@@ -11,9 +11,9 @@ from foretell.domain.evm.transaction import (
     FINISHED,
     TX_TRANSITIONS,
     UNFINISHED,
+    MinedAttempt,
     OutgoingTx,
     SentTx,
-    Sighting,
     TxAttempt,
     TxMove,
     TxStatus,
@@ -100,8 +100,8 @@ def test_a_further_attempt_is_the_newest_and_keeps_the_failure_of_earlier_ones()
     assert second.with_attempt(REAL).failure == "intrinsic gas too low"
 
 
-def seen(attempt: TxAttempt, block_number: int, *, is_success: bool = True) -> Sighting:
-    return Sighting(attempt.tx_hash, block_number, is_success)
+def seen(attempt: TxAttempt, block_number: int, *, is_success: bool = True) -> MinedAttempt:
+    return MinedAttempt(attempt.tx_hash, block_number, is_success)
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ def seen(attempt: TxAttempt, block_number: int, *, is_success: bool = True) -> S
 def test_the_sighting_of_an_attempt_gives_the_next_move(
     status: TxStatus,
     block_number: int | None,
-    sighting: Sighting | None,
+    sighting: MinedAttempt | None,
     head: int,
     trigger: TxTrigger | None,
 ) -> None:
@@ -137,11 +137,11 @@ def test_the_sighting_of_an_attempt_gives_the_next_move(
 
 
 sightings = st.none() | st.builds(
-    Sighting, st.sampled_from([REAL.tx_hash, NOOP.tx_hash]), st.integers(1, 9), st.booleans()
+    MinedAttempt, st.sampled_from([REAL.tx_hash, NOOP.tx_hash]), st.integers(1, 9), st.booleans()
 )
 
 
-def settled(tx: SentTx, sighting: Sighting | None, head: int) -> tuple[SentTx, int]:
+def settled(tx: SentTx, sighting: MinedAttempt | None, head: int) -> tuple[SentTx, int]:
     """Return the transaction after all moves of a sighting, and their number."""
     steps = 0
     while not tx.is_finished and (move := next_move(tx, sighting, head, CONFIRMATIONS)):
@@ -151,7 +151,7 @@ def settled(tx: SentTx, sighting: Sighting | None, head: int) -> tuple[SentTx, i
 
 @given(st.lists(st.tuples(sightings, st.integers(1, 12)), max_size=30))
 def test_every_sequence_of_sightings_stays_on_the_table_and_ends(
-    shown: list[tuple[Sighting | None, int]],
+    shown: list[tuple[MinedAttempt | None, int]],
 ) -> None:
     tx = a_tx(TxStatus.SENT)
     for sighting, head in shown:

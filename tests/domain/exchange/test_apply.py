@@ -7,8 +7,8 @@ from fractions import Fraction
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.domain.exchange.digest import digest, picture
-from tests.domain.exchange.engine_machine import EngineMachine, check_trade
+from tests.domain.exchange.reference.engine_machine import EngineMachine, check_trade
+from tests.rigs.digest import digest, picture
 from tests.rigs.values import (
     NOW_MS,
     NOW_S,

@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.domain.exchange.resting import NamedOrder, an_order, rested
+from tests.domain.exchange.reference.resting import NamedOrder, an_order, rested
 
 from foretell.domain.exchange.book import Book, LevelSize, is_bid, price_in_yes
 from foretell.domain.exchange.order import Side

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.domain.exchange.resting import NamedOrder, an_order, rested
+from tests.domain.exchange.reference.resting import NamedOrder, an_order, rested
 from tests.rigs.values import a_word, an_address
 
 from foretell.domain.exchange.book import Book, BookSide, Match
@@ -146,6 +146,11 @@ def test_a_remainder_below_a_lot_meets_the_next_price_with_a_smaller_lot() -> No
 def test_a_remainder_below_a_lot_is_exhausted_when_the_book_ends() -> None:
     match = plan_against(50, 150, (33, 100))
     assert (sizes(match), match.is_exhausted) == ([100], True)
+
+
+def test_a_remainder_below_a_lot_stays_exhausted_when_only_own_orders_follow() -> None:
+    match = plan_against(50, 150, (33, 100), (50, 200, "carol"))
+    assert seen(match) == ([("0", 100)], 50, True, ["1"], [], True)
 
 
 @pytest.mark.parametrize(

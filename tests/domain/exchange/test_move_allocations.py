@@ -1,7 +1,7 @@
 """Changes of a shard's allocations by the treasury and by settled trades."""
 
 import pytest
-from tests.domain.exchange.digest import digest
+from tests.rigs.digest import digest
 from tests.rigs.values import (
     EXCHANGE,
     NOW_MS,

@@ -103,7 +103,7 @@ def test_a_complete_list_of_balances_brings_the_ledger_up_to_the_rows(
     known=st.dictionaries(st.tuples(WALLETS, ASSETS), UNITS),
     rows=st.dictionaries(st.tuples(WALLETS, ASSETS), UNITS),
 )
-def test_of_changed_balances_those_that_the_ledger_knows_are_left_out(
+def test_changed_balances_that_the_ledger_has_are_left_out(
     known: dict[tuple[Address, AssetId], int], rows: dict[tuple[Address, AssetId], int]
 ) -> None:
     balances = [BalanceSeen(*account, units) for account, units in rows.items()]

@@ -5,7 +5,7 @@ import itertools
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.domain.exchange.digest import digest
+from tests.rigs.digest import digest
 from tests.rigs.values import (
     EXCHANGE,
     NEG_RISK_EXCHANGE,

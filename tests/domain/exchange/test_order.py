@@ -45,9 +45,9 @@ from foretell.domain.exchange.order import (
     SignedOrder,
     advance_order,
     check_expiration,
-    check_order,
     has_budget,
     leaves_book_at_s,
+    order_terms,
 )
 from foretell.domain.values.amounts import AMOUNT_UNITS_MAX
 
@@ -60,7 +60,7 @@ UNBOUND = some_rules(size_units_min=0)
 def terms_of(
     order: SignedOrder, order_type: OrderType = OrderType.GTC, rules: MarketRules | None = None
 ) -> OrderTerms:
-    return check_order(order, order_type, rules or some_rules(), an_order_id(order))
+    return order_terms(order, order_type, rules or some_rules(), an_order_id(order))
 
 
 def with_amounts(side: Side, collateral: int, size: int) -> SignedOrder:

@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from tests.domain.exchange.digest import digest
+from tests.rigs.digest import digest
 from tests.rigs.values import (
     EXCHANGE,
     NEG_RISK_EXCHANGE,

@@ -21,8 +21,8 @@ from foretell.domain.exchange.settlement import (
     failed_settlement,
     named_settlement,
     refused_settlement,
-    report_of_crowded,
     report_of_failing,
+    report_of_sequential,
     settlement_after_revert,
     smallest_fill,
     taker_ended,
@@ -221,7 +221,7 @@ def test_every_failing_fill_leaves_a_trade_in_which_others_pass(
 
 def test_fills_that_pass_only_without_each_other_leave_unblamed_as_one_part() -> None:
     fills = [a_fill(each) for each in (A, B, C)]
-    report = report_of_crowded("trade", fills, {B: "InsufficientAllowance", C: "Overflow"})
+    report = report_of_sequential("trade", fills, {B: "InsufficientAllowance", C: "Overflow"})
     assert report == FailureReport(
         (
             RefusedOrder("trade", B, 1, "InsufficientAllowance", is_blamed=False),
@@ -233,7 +233,7 @@ def test_fills_that_pass_only_without_each_other_leave_unblamed_as_one_part() ->
 @pytest.mark.parametrize("failing", [(), (A, B)], ids=["all pass", "none passes"])
 def test_a_trade_is_tried_again_whole_when_no_fill_stands_out(failing: tuple[Bytes32, ...]) -> None:
     fills = [a_fill(A), a_fill(B)]
-    report = report_of_crowded("trade", fills, dict.fromkeys(failing, "Reverted"))
+    report = report_of_sequential("trade", fills, dict.fromkeys(failing, "Reverted"))
     assert report == FailureReport()
 
 

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.domain.exchange.digest import digest
+from tests.rigs.digest import digest
 from tests.rigs.values import (
     EXCHANGE,
     NOW_MS,
@@ -136,7 +136,9 @@ def test_a_closed_order_does_not_affect_the_order_of_the_others() -> None:
 @pytest.mark.parametrize("version", [0, VERSION + 1])
 def test_an_unknown_version_is_refused(version: int) -> None:
     body = msgspec.msgpack.decode(encode_state(State()))
-    with pytest.raises(SnapshotUnknown, match=f"version {version}, and this is {VERSION}"):
+    with pytest.raises(
+        SnapshotUnknown, match=f"version {version}, and this program supports version {VERSION}"
+    ):
         decode_state(msgspec.msgpack.encode([version, *body[1:]]))
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from py_clob_client.order_builder.builder import ROUNDING_CONFIG, OrderBuilder
 from py_clob_client.signer import Signer
-from tests.domain.exchange.digest import digest
+from tests.rigs.digest import digest
 from tests.rigs.values import (
     CHAIN_ID,
     NOW_MS,
@@ -33,7 +33,7 @@ from foretell.domain.exchange.apply import Outcome, apply
 from foretell.domain.exchange.commands import ChangeTick, OpenMarket, PlaceOrder, ResolveMarket
 from foretell.domain.exchange.effects import Effect, OrderFilled, TickChanged, TradeMatched
 from foretell.domain.exchange.ledger import AssetId
-from foretell.domain.exchange.order import OrderType, Side, check_order
+from foretell.domain.exchange.order import OrderType, Side, order_terms
 from foretell.domain.exchange.snapshot import decode_state, encode_state
 from foretell.domain.exchange.state import Market, State
 from foretell.domain.exchange.tick_size import (
@@ -206,7 +206,7 @@ def test_a_price_signed_in_coarse_ticks_is_valid_in_every_finer_tick(
     coarse, fine = pair
     ticks = price.draw(st.integers(1, coarse - 1))
     order = make(price_ticks=ticks, ticks_per_one=coarse, signature=b"kept")
-    terms = check_order(order, order_type, some_rules(fine), MARKET)
+    terms = order_terms(order, order_type, some_rules(fine), MARKET)
     assert (terms.price_ticks, terms.ticks_per_one) == (ticks * fine // coarse, fine)
 
 
@@ -225,7 +225,7 @@ def test_a_ratio_rounded_for_the_coarse_tick_is_accepted_in_the_finer_one_of_the
         side.name, hundredths / 100, price_ticks / 100, ROUNDING_CONFIG["0.01"]
     )
     order = a_signed_order(side=side, maker_amount=maker, taker_amount=taker, signature=b"kept")
-    terms = check_order(order, OrderType.FAK, some_rules(FINER_AT_THE_EDGE[100]), MARKET)
+    terms = order_terms(order, OrderType.FAK, some_rules(FINER_AT_THE_EDGE[100]), MARKET)
     assert terms.price_ticks == 10 * price_ticks
 
 

@@ -6,7 +6,7 @@ import pytest
 from eth_abi.abi import decode, encode
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from tests.rigs.values import a_buy, a_word, an_address
+from tests.rigs.values import a_buy, a_word, an_address, encode_cancel_orders
 
 from foretell.domain.contracts.calldata import (
     CANCEL_ORDER,
@@ -20,7 +20,6 @@ from foretell.domain.contracts.calldata import (
     SetApprovalForAll,
     SplitPosition,
     Transfer,
-    encode_cancel_orders,
     order_words,
 )
 from foretell.domain.contracts.neg_risk import (

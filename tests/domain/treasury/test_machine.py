@@ -2,8 +2,8 @@
 
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
-from tests.domain.exchange.digest import digest
 from tests.domain.treasury.treasury_world import NAMES, PLENTY, SHARDS, WALLETS, World
+from tests.rigs.digest import digest
 from tests.rigs.values import an_address
 
 from foretell.domain.exchange.ledger import COLLATERAL, Account

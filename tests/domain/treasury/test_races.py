@@ -33,7 +33,7 @@ from foretell.domain.treasury.commands import (
 )
 from foretell.domain.treasury.treasury import (
     AllocationHolder,
-    Granting,
+    GrantResult,
     Treasury,
     apply_to_treasury,
     free_units,
@@ -108,7 +108,7 @@ class Course:
             return False
         return True
 
-    def ask(self, name: str) -> Granting:
+    def ask(self, name: str) -> GrantResult:
         target = self.states[name].allocations.look_up(ALICE).given_units + 1
         granting = apply_to_treasury(
             self.treasury, GrantAllocation(NOW_MS, name, ALICE, total_of(target))

@@ -4,6 +4,7 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.rigs.digest import treasury_digest
 from tests.rigs.values import NOW_MS, a_word, an_address
 
 from foretell.domain.errors.storage import SnapshotUnknown
@@ -23,7 +24,6 @@ from foretell.domain.treasury.snapshot import (
     VERSION,
     decode_treasury,
     encode_treasury,
-    treasury_digest,
 )
 from foretell.domain.treasury.treasury import Treasury, apply_to_treasury, recalls
 
@@ -104,7 +104,9 @@ def test_different_treasuries_have_different_digests() -> None:
 @pytest.mark.parametrize("version", [0, VERSION + 1])
 def test_an_unknown_version_is_refused(version: int) -> None:
     body = msgspec.msgpack.decode(encode_treasury(Treasury()))
-    with pytest.raises(SnapshotUnknown, match=f"version {version}, and this is {VERSION}"):
+    with pytest.raises(
+        SnapshotUnknown, match=f"version {version}, and this program supports version {VERSION}"
+    ):
         decode_treasury(msgspec.msgpack.encode([version, *body[1:]]))
 
 

@@ -19,14 +19,14 @@ from foretell.domain.treasury.commands import (
 )
 from foretell.domain.treasury.treasury import (
     AllocationHolder,
-    Granting,
+    GrantResult,
     Recall,
     Treasury,
     apply_to_treasury,
     free_units,
-    given_to,
     look_up_allocation,
     recalls,
+    totals_given_to,
 )
 from foretell.domain.values.hexadecimal import Address
 
@@ -80,7 +80,7 @@ def see(
     assert apply_to_treasury(treasury, command).is_change
 
 
-def grant(treasury: Treasury, shard: str, given_units: int) -> Granting:
+def grant(treasury: Treasury, shard: str, given_units: int) -> GrantResult:
     command = GrantAllocation(NOW_MS, shard, ALICE, total_of(given_units))
     granting = apply_to_treasury(treasury, command).result
     assert granting is not None
@@ -117,7 +117,7 @@ def test_a_shard_is_admitted_once() -> None:
 def test_a_shard_is_granted_its_need_and_half_of_the_rest(need: int, granted: int) -> None:
     treasury = a_treasury(100)
     granting = grant(treasury, NORTH, need)
-    assert granting == Granting(AllocationTotal(ALICE, total_of(granted)), None)
+    assert granting == GrantResult(AllocationTotal(ALICE, total_of(granted)), None)
     assert free_units(treasury, ALICE) == 100 - granted
 
 
@@ -137,7 +137,7 @@ def test_a_shard_that_needs_more_than_is_free_is_granted_nothing_and_the_holders
     grant(treasury, WEST, 30)
     outcome = apply_to_treasury(treasury, GrantAllocation(NOW_MS, SOUTH, ALICE, total_of(50)))
     holders = (AllocationHolder(NORTH, 55, 0), AllocationHolder(WEST, 37, 0))
-    assert outcome.result == Granting(
+    assert outcome.result == GrantResult(
         AllocationTotal(ALICE, total_of(0)), Recall(ALICE, 42, holders)
     )
     assert not outcome.is_change
@@ -220,7 +220,7 @@ def test_a_sale_returned_before_its_block_is_observed_is_not_granted_yet() -> No
 def test_a_grant_first_covers_what_the_shard_owes() -> None:
     treasury = a_treasury(100)
     take_back(treasury, NORTH, 40)
-    assert grant(treasury, NORTH, 140) == Granting(AllocationTotal(ALICE, total_of(140)), None)
+    assert grant(treasury, NORTH, 140) == GrantResult(AllocationTotal(ALICE, total_of(140)), None)
     assert (granted_units(treasury, NORTH), free_units(treasury, ALICE)) == (100, 0)
 
 
@@ -261,8 +261,8 @@ def test_the_given_totals_of_a_shard_can_be_listed_at_any_time() -> None:
     treasury = a_treasury(100)
     grant(treasury, NORTH, 100)
     take_back(treasury, NORTH, 100)
-    assert given_to(treasury, NORTH) == [AllocationTotal(ALICE, total_of(100))]
-    assert given_to(treasury, SOUTH) == []
+    assert totals_given_to(treasury, NORTH) == [AllocationTotal(ALICE, total_of(100))]
+    assert totals_given_to(treasury, SOUTH) == []
 
 
 @pytest.mark.parametrize("number", [0, 1, 3])

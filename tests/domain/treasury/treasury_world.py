@@ -55,12 +55,12 @@ from foretell.domain.treasury.commands import (
 from foretell.domain.treasury.snapshot import decode_treasury, encode_treasury
 from foretell.domain.treasury.treasury import (
     AllocationHolder,
-    Granting,
+    GrantResult,
     Recall,
     Treasury,
     TreasuryOutcome,
     apply_to_treasury,
-    given_to,
+    totals_given_to,
 )
 from foretell.domain.values.hexadecimal import Address, Bytes32
 
@@ -325,7 +325,7 @@ class World:
         total = total_of(shard.durable.allocations.look_up(wallet).returned_units)
         self.messages.append(TakeBack(self.at_ms, shard.name, (AllocationTotal(wallet, total),)))
 
-    def _answer(self, shard: str, granting: Granting | None) -> None:
+    def _answer(self, shard: str, granting: GrantResult | None) -> None:
         assert granting is not None
         self.messages.append(TakeAllocations(self.at_ms, shard, (granting.given,)))
         if granting.missing is not None:
@@ -345,7 +345,9 @@ class World:
         """Send all durable totals of both sides, which include what any lost message said."""
         for name, shard in self.shards.items():
             self.messages.append(
-                TakeAllocations(self.at_ms, name, tuple(given_to(self.treasury.durable, name)))
+                TakeAllocations(
+                    self.at_ms, name, tuple(totals_given_to(self.treasury.durable, name))
+                )
             )
             returned = tuple(
                 AllocationTotal(wallet, total_of(held.returned_units))

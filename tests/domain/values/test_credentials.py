@@ -29,7 +29,6 @@ from foretell.domain.values.credentials import (
     L1_MESSAGE,
     L1_TYPE_HASH,
     NONCE_MAX,
-    SECRET_BYTES,
     SKEW_FUTURE_S,
     SKEW_PAST_S,
     Credentials,
@@ -84,7 +83,7 @@ def test_a_set_has_the_form_that_clients_expect(index: KeyIndex) -> None:
     assert (key_id.version, key_id.variant) == (4, uuid.RFC_4122)
     assert str(key_id) == credentials.key_id
     assert len(credentials.secret) == 44
-    assert len(base64.urlsafe_b64decode(credentials.secret)) == SECRET_BYTES
+    assert len(base64.urlsafe_b64decode(credentials.secret)) == 32
     assert len(credentials.passphrase) == 64
     assert set(credentials.passphrase) <= set(string.hexdigits.lower())
 

@@ -137,6 +137,12 @@ def test_an_r_that_is_no_point_of_the_curve_is_refused(r: int) -> None:
         recover_signer(DIGEST, signature)
 
 
+@pytest.mark.parametrize("v", [0, 1, 26, 31, 255])
+def test_a_v_that_is_not_normalized_recovers_no_signer(v: int) -> None:
+    with pytest.raises(MalformedSignature, match="point on the curve"):
+        recover_signer(DIGEST, SIGNATURE[:64] + bytes([v]))
+
+
 @given(st.binary(min_size=65, max_size=65))
 def test_random_bytes_are_refused_or_recover_another_address(signature: bytes) -> None:
     try:

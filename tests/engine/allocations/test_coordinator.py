@@ -69,7 +69,7 @@ class Exchange(NamedTuple):
     allocation_clients: dict[str, AllocationClient]
 
     async def buy(self, shard: str, tokens: int, salt: int = 1) -> PlaceOrder:
-        """Place alice's order that costs so many tokens of collateral."""
+        """Place alice's order that costs this many tokens of collateral."""
         command = a_purchase(shard, tokens, salt)
         await self.place(shard, command)
         return command

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from tests.engine.rig import handle
+from tests.rigs.journals import SEGMENT_BYTES
 from tests.rigs.values import NOW_MS, a_word, an_address, an_observation
-from tests.trading.rig import SEGMENT_BYTES
 
 from foretell.domain.errors.exchange import EngineRestarting, TreasuryUnavailable
 from foretell.domain.exchange.allocations import AllocationTotal, AllocationTotals, Total, total_of
 from foretell.engine.allocations.reports import ChangedAllocations, report_allocations
-from foretell.engine.answers import handle
 from foretell.engine.protocol.requests import (
     EngineReply,
     EngineRequest,
@@ -76,7 +76,7 @@ async def test_free_units_are_returned(engine: Engine) -> None:
     assert units_held(engine) == 6
 
 
-async def test_a_grant_on_its_way_is_returned_too(engine: Engine) -> None:
+async def test_a_grant_in_flight_is_returned_too(engine: Engine) -> None:
     expected = ReturnReply(AllocationTotal(WALLETS[0], Total("25")))
     assert await handle(engine, a_return(25, given=30)) == expected
     assert units_held(engine) == 5
@@ -87,7 +87,7 @@ async def test_a_grant_on_its_way_is_returned_too(engine: Engine) -> None:
 )
 async def test_a_request_for_another_shard_is_refused(engine: Engine, sent: EngineRequest) -> None:
     assert isinstance(sent, JoinRequest | TakeRequest | ReturnRequest)
-    with pytest.raises(TreasuryUnavailable, match="known here as 'north'"):
+    with pytest.raises(TreasuryUnavailable, match="this engine is shard 'north'"):
         await handle(engine, sent)
     assert units_held(engine) == 10
 

@@ -7,7 +7,8 @@ from typing import cast
 
 import pytest
 from tests.engine.rig import INSTALLATION_TOKEN, SOON_S, until
-from tests.rigs.small_disk import SmallDisk
+from tests.rigs.disks import SmallDisk
+from tests.rigs.trading import Trader, TradingRig
 from tests.rigs.values import (
     NOW_MS,
     TOKEN,
@@ -20,7 +21,6 @@ from tests.rigs.values import (
     an_order_id,
     some_rules,
 )
-from tests.trading.rig import Trader, TradingRig
 from typing_extensions import override
 
 from foretell.app.engine_sockets import UNIX, connect, listen
@@ -159,7 +159,7 @@ def stalling(monkeypatch: pytest.MonkeyPatch) -> None:
 def disk(rig: TradingRig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SmallDisk]:
     """The disk of the rig's journal, which has room again when the test ends."""
     assert isinstance(rig.host.engine.journal, FileJournal)
-    rig.host.engine.journal.full_retry_s = 0.01
+    rig.host.engine.journal.group_commit.full_retry_s = 0.01
     disk = SmallDisk(tmp_path / "journal", monkeypatch)
     yield disk
     disk.heal()

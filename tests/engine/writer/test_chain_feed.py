@@ -2,8 +2,8 @@ from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
 import pytest
+from tests.rigs.trading import TradingRig, a_rig
 from tests.rigs.values import EXCHANGE, TOKEN, a_buy, a_placing, a_word, an_address, an_observation
-from tests.trading.rig import TradingRig, a_rig
 
 from foretell.domain.errors.exchange import EngineBusy, InsufficientBalance, OrderCanceledOnChain
 from foretell.domain.errors.order import InvalidOrderNonce

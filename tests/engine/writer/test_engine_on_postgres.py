@@ -5,15 +5,15 @@ import contextlib
 from collections.abc import AsyncIterator
 
 import pytest
-from tests.domain.exchange.digest import digest
+from tests.rigs.clock import Clock
+from tests.rigs.digest import digest
 from tests.rigs.journals import PostgresJournals, query
 from tests.rigs.values import a_buy, a_placing, a_sell, an_open_market, some_funds
-from tests.trading.rig import Clock
 
 from foretell.domain.errors.exchange import EngineStopped
 from foretell.domain.values.hexadecimal import word_bytes
 from foretell.engine.writer.engine import Engine
-from foretell.journal.port import InRows
+from foretell.journal.port import PostgresJournalAddress
 from foretell.journal.snapshot_process import take_snapshot_of_rows
 
 pytestmark = pytest.mark.anyio
@@ -29,9 +29,9 @@ async def an_engine(url: str) -> AsyncIterator[Engine]:
         await engine.close()
 
 
-def in_rows(engine: Engine) -> InRows:
+def in_rows(engine: Engine) -> PostgresJournalAddress:
     address = engine.journal.begin_snapshot()
-    assert isinstance(address, InRows)
+    assert isinstance(address, PostgresJournalAddress)
     return address
 
 

@@ -10,9 +10,11 @@ from typing import NamedTuple
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.domain.exchange.digest import digest
+from tests.engine.rig import handle
+from tests.rigs.clock import Clock
+from tests.rigs.digest import digest
+from tests.rigs.journals import SEGMENT_BYTES
 from tests.rigs.values import NOW_S, TOKEN, a_buy, a_placing, a_sell, an_open_market, some_funds
-from tests.trading.rig import SEGMENT_BYTES, Clock
 
 from foretell.domain.errors.exchange import FillAndKillUnmatched
 from foretell.domain.exchange.effects import (
@@ -24,7 +26,6 @@ from foretell.domain.exchange.effects import (
 )
 from foretell.domain.exchange.order import EXPIRATION_MARGIN_S, OrderType
 from foretell.domain.values.hexadecimal import Bytes32
-from foretell.engine.answers import handle
 from foretell.engine.protocol.requests import PlaceReply, PlaceRequest
 from foretell.engine.writer.engine import Engine
 from foretell.journal.files.journal import FileJournal
@@ -160,8 +161,4 @@ async def play(folder: Path, steps: list[Step]) -> None:
 
 async def sweep(engine: Engine) -> None:
     """Have the engine close orders that are due, as its loop does."""
-    sweeping = asyncio.create_task(engine.expire())
-    await asyncio.sleep(0)
-    await engine.sync()
-    sweeping.cancel()
-    await asyncio.gather(sweeping, return_exceptions=True)
+    await engine.expire()

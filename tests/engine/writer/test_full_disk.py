@@ -6,8 +6,9 @@ from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import pytest
-from tests.domain.exchange.digest import digest
-from tests.rigs.small_disk import SmallDisk
+from tests.rigs.clock import Clock
+from tests.rigs.digest import digest
+from tests.rigs.disks import SmallDisk
 from tests.rigs.values import (
     NOW_MS,
     NOW_S,
@@ -19,7 +20,6 @@ from tests.rigs.values import (
     an_open_market,
     some_funds,
 )
-from tests.trading.rig import Clock
 
 from foretell.domain.errors.exchange import EngineCancelOnly, EngineReadOnly, EngineStalled
 from foretell.domain.exchange.commands import CancelOrders, PlaceOrder
@@ -45,7 +45,6 @@ class Place:
             self.journal,
             self.clock.now_ms,
             stalled_after_s=stalled_after_s,
-            expiry_interval_s=0.01,
         )
         self.placed: list[PlaceOrder] = []
 
@@ -135,9 +134,8 @@ async def test_while_capacity_is_scarce_orders_expire(place: Place) -> None:
     await place.engine.submit(dated)
     await place.become_scarce()
     place.clock.move(60_000)
-    expiring = asyncio.create_task(place.engine.expire())
-    await place.until(lambda: dated.order_id not in place.engine.state.live_orders)
-    expiring.cancel()
+    await place.engine.expire()
+    assert dated.order_id not in place.engine.state.live_orders
 
 
 async def test_a_command_that_waits_for_capacity_is_answered_when_there_is_some(
@@ -166,19 +164,18 @@ async def test_without_capacity_nothing_is_taken_and_nothing_changes(place: Plac
     await waiting
 
 
-async def test_without_capacity_the_loop_of_expiries_waits(place: Place) -> None:
+async def test_without_capacity_expired_orders_wait(place: Place) -> None:
     dated = a_placing(a_buy(expiration_s=NOW_S + 100), OrderType.GTD)
     await place.engine.submit(dated)
     waiting = place.become_full()
     await place.until(lambda: place.journal.capacity is Capacity.NONE)
     place.clock.move(60_000)
-    expiring = asyncio.create_task(place.engine.expire())
-    await asyncio.sleep(0.05)
+    await place.engine.expire()
     assert dated.order_id in place.engine.state.live_orders
     place.disk.heal()
-    await place.until(lambda: dated.order_id not in place.engine.state.live_orders)
-    expiring.cancel()
     await waiting
+    await place.engine.expire()
+    assert dated.order_id not in place.engine.state.live_orders
 
 
 async def test_no_caller_waits_without_end_and_its_command_still_becomes_durable(

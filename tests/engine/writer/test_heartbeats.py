@@ -3,8 +3,9 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import pytest
+from tests.rigs.clock import Clock
+from tests.rigs.trading import Trader, TradingRig, a_rig
 from tests.rigs.values import a_buy, a_sell
-from tests.trading.rig import Clock, Trader, TradingRig, a_rig
 
 from foretell.domain.errors.exchange import EngineStopped
 from foretell.store.trading.heartbeats import load_heartbeats
@@ -130,7 +131,8 @@ async def test_a_cancel_that_fails_is_tried_again(
 
     with monkeypatch.context() as stopping:
         stopping.setattr(engine, "submit", refuse)
-        await rig.host.heartbeats.run_once()
+        with pytest.raises(EngineStopped):
+            await rig.host.heartbeats.run_once()
     assert await beating_keys(rig) == [alice.key_id]
     await rig.host.heartbeats.run_once()
     assert not engine.state.live_orders

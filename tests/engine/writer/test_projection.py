@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
+from tests.rigs.clock import Clock
+from tests.rigs.journals import SEGMENT_BYTES
 from tests.rigs.values import (
     EXCHANGE,
     NOW_MS,
@@ -23,9 +25,8 @@ from tests.rigs.values import (
     an_order_id,
     some_funds,
 )
-from tests.trading.rig import Clock
 
-from foretell.domain.errors.storage import StoreUnavailable
+from foretell.domain.errors.storage import StoreUnavailable, TablesSetBack
 from foretell.domain.exchange.commands import (
     AllowanceSeen,
     CancelOrders,
@@ -39,9 +40,11 @@ from foretell.domain.exchange.commands import (
 from foretell.domain.exchange.order import OrderType
 from foretell.domain.exchange.trade import TradeStatus, part_id_of, trade_id_of
 from foretell.domain.portfolio.prices import BookTop
+from foretell.engine.writer import projection as projection_module
 from foretell.engine.writer.engine import Engine
 from foretell.engine.writer.projection import Projection
 from foretell.journal.files.journal import FileJournal
+from foretell.runtime.worker import PollIntervals
 from foretell.store.database import Database
 from foretell.store.tables import fills, metadata, orders, projections, quote_points, quotes, trades
 from foretell.store.trading.orders import load_order
@@ -50,7 +53,6 @@ from foretell.store.trading.trades import load_market_trades, load_quotes, load_
 
 pytestmark = pytest.mark.anyio
 
-SEGMENT_BYTES = 256 * 1024
 MARKET = a_word("market")
 TAKER = a_buy("alice", price_ticks=41, size_units=10 * TOKEN)
 GTD = a_buy("alice", price_ticks=20, expiration_s=NOW_S + 124)
@@ -290,6 +292,68 @@ async def test_the_loop_writes_by_itself(tmp_path: Path, database: Database) -> 
     await engine.close()
     assert not projection.is_behind
     assert set(await dump(database)) <= set(metadata.tables)
+
+
+async def test_two_processes_that_have_the_same_commands_write_them_once(
+    tmp_path: Path, database_file: Path, database: Database
+) -> None:
+    fresh = Path(shutil.copy(database_file, tmp_path / "fresh.db"))
+    engine = Engine(FileJournal(tmp_path / "one", segment_bytes=SEGMENT_BYTES), Clock().now_ms)
+    both = Projection(database), Projection(database)
+    for projection in both:
+        engine.subscribe(projection.on_committed)
+        await projection.start()
+    await engine.start()
+    for command in some_commands():
+        await engine.submit(command)
+        await asyncio.gather(*(projection.catch_up() for projection in both))
+    await engine.close()
+    assert {projection.sequence for projection in both} == {engine.published_sequence}
+    async with Database(f"sqlite+aiosqlite:///{fresh}") as other:
+        await play(tmp_path / "another", other, some_commands())
+        assert await dump(database) == await dump(other)
+
+
+async def test_tables_that_were_set_back_are_not_written_with_a_gap(
+    tmp_path: Path, database: Database
+) -> None:
+    engine = Engine(FileJournal(tmp_path, segment_bytes=SEGMENT_BYTES), Clock().now_ms)
+    projection = Projection(database)
+    engine.subscribe(projection.on_committed)
+    await projection.start()
+    await engine.start()
+    for command in some_commands()[:3]:
+        await engine.submit(command)
+    await projection.catch_up()
+    async with database.writing() as tx:
+        await tx.execute(projections.update().values(sequence=2))
+    await engine.submit(some_commands()[3])
+    for _ in range(2):
+        with pytest.raises(TablesSetBack, match="3 was written, and they are at 2"):
+            await projection.run_once()
+    assert projection.set_back.is_set()
+    await engine.close()
+
+
+async def test_a_request_ends_the_pause_of_a_busy_projection(
+    tmp_path: Path, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(projection_module, "BUSY_COMMANDS", 1)
+    monkeypatch.setattr(projection_module, "PACE", PollIntervals(60.0, 60.0))
+    engine = Engine(FileJournal(tmp_path, segment_bytes=SEGMENT_BYTES), Clock().now_ms)
+    projection = Projection(database)
+    engine.subscribe(projection.on_committed)
+    await projection.start()
+    await engine.start()
+    running = asyncio.create_task(projection.run())
+    async with asyncio.timeout(10):
+        for command in some_commands():
+            await engine.submit(command)
+            projection.flush_now()
+            while projection.sequence < engine.published_sequence:  # noqa: ASYNC110 - waited for
+                await asyncio.sleep(0.002)
+    running.cancel()
+    await engine.close()
 
 
 async def rename(database: Database, table: str, name: str) -> None:

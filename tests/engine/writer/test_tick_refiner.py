@@ -8,9 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.domain.exchange.digest import digest
 from tests.engine.rig import INSTALLATION_TOKEN, SOON_S, until
 from tests.rigs.applications import an_app
+from tests.rigs.clock import Clock
+from tests.rigs.digest import digest
+from tests.rigs.journals import SEGMENT_BYTES
+from tests.rigs.trading import Trader, TradingRig, a_rig, client_of, recover_here
 from tests.rigs.values import (
     NOW_MS,
     TOKEN,
@@ -21,18 +24,9 @@ from tests.rigs.values import (
     an_asset,
     an_open_market,
     an_order_id,
+    numbered_uuids,
     some_funds,
     some_rules,
-)
-from tests.trading.rig import (
-    SEGMENT_BYTES,
-    Clock,
-    Trader,
-    TradingRig,
-    a_rig,
-    client_of,
-    numbered_uuids,
-    recover_here,
 )
 
 from foretell.app.engine_sockets import UNIX, connect, listen
@@ -45,7 +39,7 @@ from foretell.engine.protocol.requests import CommittedCommand
 from foretell.engine.protocol.router import Shards
 from foretell.engine.server import EngineServer
 from foretell.engine.writer.engine import Engine
-from foretell.engine.writer.tick_refiner import RETRY_S, TickRefiner
+from foretell.engine.writer.tick_refiner import TickRefiner
 from foretell.journal.files.journal import FileJournal
 from foretell.journal.port import Snapshot
 from foretell.runtime.loops import run_together
@@ -70,9 +64,9 @@ TRADE_ID = trade_id_of(an_order_id(a_buy("alice", price_ticks=97)), 0)
 class RefinedEngine:
     """An engine with a tick refiner, and the effects that it published."""
 
-    def __init__(self, folder: Path, retry_s: float = RETRY_S) -> None:
+    def __init__(self, folder: Path) -> None:
         self.engine = Engine(FileJournal(folder, segment_bytes=SEGMENT_BYTES), Clock().now_ms)
-        self.refiner = TickRefiner(self.engine, retry_s=retry_s)
+        self.refiner = TickRefiner(self.engine)
         self.effects: list[Effect] = []
         self.engine.subscribe(self.refiner.on_committed)
         self.engine.subscribe(lambda committed: self.effects.extend(committed.effects))
@@ -102,8 +96,8 @@ class RefinedEngine:
 
 
 @contextlib.asynccontextmanager
-async def started(folder: Path, retry_s: float = RETRY_S) -> AsyncIterator[RefinedEngine]:
-    refined = RefinedEngine(folder, retry_s)
+async def started(folder: Path) -> AsyncIterator[RefinedEngine]:
+    refined = RefinedEngine(folder)
     await refined.engine.start()
     yield refined
     await refined.engine.close()
@@ -191,7 +185,7 @@ async def snapshot_now(engine: Engine) -> None:
 async def test_a_tick_that_cannot_change_now_changes_later(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with started(tmp_path, retry_s=0.005) as refined:
+    async with started(tmp_path) as refined:
         await refined.open()
         await refined.submit(*AT_THE_EDGE)
         async with refined.refining():
@@ -396,7 +390,7 @@ async def test_a_restart_shows_old_and_new_trades_at_their_prices(
         assert await get(rig, "/tick-size", token_id=YES) == {"minimum_tick_size": 0.001}
 
 
-async def test_the_history_of_a_price_goes_on_over_the_change(edge: TradingRig) -> None:
+async def test_a_price_history_continues_over_the_change(edge: TradingRig) -> None:
     edge.clock.move(60_000)
     await edge.submit(a_placing(a_sell("bob", 50, 5 * TOKEN), at_ms=edge.clock.at_ms))
     await edge.settle_tables()

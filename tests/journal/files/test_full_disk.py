@@ -8,8 +8,8 @@ from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import pytest
-from tests.rigs.journals import JournalCalls, writing
-from tests.rigs.small_disk import SmallDisk
+from tests.rigs.disks import SmallDisk
+from tests.rigs.journals import ALWAYS_INLINE, NEVER_INLINE, JournalCalls, writing
 
 from foretell.journal.files.journal import FileJournal
 from foretell.journal.files.reader import read_entries
@@ -33,8 +33,16 @@ async def until(condition: Callable[[], bool]) -> None:
             await asyncio.sleep(0.005)
 
 
-def open_journal(folder: Path) -> FileJournal:
-    return FileJournal(folder, segment_bytes=SEGMENT_BYTES, full_retry_s=0.01)
+@pytest.fixture(params=[ALWAYS_INLINE, NEVER_INLINE], ids=["inline", "by its thread"], autouse=True)
+def inline(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have the one thread or the other write what both may write."""
+    defaults = FileJournal.__init__.__kwdefaults__
+    assert defaults is not None
+    monkeypatch.setitem(defaults, "inline", request.param)
+
+
+def open_journal(folder: Path, segment_bytes: int = SEGMENT_BYTES) -> FileJournal:
+    return FileJournal(folder, segment_bytes=segment_bytes, full_retry_s=0.01)
 
 
 @contextlib.asynccontextmanager
@@ -51,7 +59,7 @@ async def a_full_journal(disk: SmallDisk) -> AsyncIterator[tuple[FileJournal, Jo
 
 
 def fill_segments(journal: FileJournal, count: int) -> None:
-    for _ in range(count * (SEGMENT_BYTES // 350)):
+    for _ in range(count * (SEGMENT_BYTES // 304)):
         journal.append(PAYLOAD)
 
 
@@ -80,7 +88,7 @@ async def test_when_the_reserve_is_used_up_appended_payloads_wait(disk: SmallDis
         fill_segments(journal, 6)
         await until(lambda: journal.capacity is Capacity.NONE)
         assert calls.synced[-1] < journal.last_sequence
-        assert len(list(read_entries(disk.folder))) == calls.synced[-1]
+        await until(lambda: len(list(read_entries(disk.folder))) == calls.synced[-1])
         assert not calls.failures
 
 
@@ -112,6 +120,31 @@ async def test_a_write_in_place_that_finds_no_room_is_repeated(disk: SmallDisk) 
         disk.heal()
         await calls.until_synced(3)
     assert [entry.payload for entry in read_entries(disk.folder)] == [PAYLOAD, b"first", b"second"]
+
+
+@pytest.mark.parametrize("later", [b"small", b"large" * 1_000])
+async def test_a_write_that_was_torn_by_a_full_disk_is_repeated_before_anything_else(
+    disk: SmallDisk, later: bytes
+) -> None:
+    """Another frame in its place might leave bytes of it that belong to nothing."""
+    journal = open_journal(disk.folder, 8 * SEGMENT_BYTES)
+    async with writing(journal) as calls:
+        journal.append(PAYLOAD)
+        await calls.until_synced(1)
+        disk.takes_writes, disk.bytes_before_refusal = False, 100
+        journal.append(b"first" * 50)
+        await until(lambda: disk.refusals > 1)
+        journal.append(later)
+        await asyncio.sleep(0.05)
+        disk.heal()
+        await calls.until_synced(3)
+    assert calls.synced == [1, 2, 3]
+    find_end(disk.folder)
+    assert [entry.payload for entry in read_entries(disk.folder)] == [
+        PAYLOAD,
+        b"first" * 50,
+        later,
+    ]
 
 
 async def test_a_stop_while_the_disk_is_full_is_reported_as_a_failure(disk: SmallDisk) -> None:

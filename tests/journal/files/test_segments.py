@@ -1,13 +1,14 @@
+import zlib
 from pathlib import Path
 
 import pytest
+from tests.journal.files.version_1 import encode_record
 
 from foretell.domain.errors.storage import JournalDamaged
 from foretell.journal.files.segments import (
     EMPTY,
     HEAD_BYTES,
     MARK_NAME,
-    SECTOR_BYTES,
     End,
     Mark,
     check_rest,
@@ -18,18 +19,18 @@ from foretell.journal.files.segments import (
     segment_name,
     segment_paths,
 )
-from foretell.journal.framing import CHAIN_START, encode_record, next_chain
+from foretell.journal.framing import CHAIN_START, SECTOR_BYTES, next_chain
 
 
 def a_segment(folder: Path, payloads: list[bytes], first: int = 1) -> tuple[Path, End]:
-    """Write a segment as a new journal does."""
-    raw = bytearray(encode_head(first, CHAIN_START))
-    end = End(folder / segment_name(first), HEAD_BYTES, first - 1, CHAIN_START)
+    """Write a segment of version 1."""
+    raw = bytearray(encode_head(first, CHAIN_START, 1))
+    end = End(folder / segment_name(first), HEAD_BYTES, first - 1, CHAIN_START, 1)
     for payload in payloads:
         chain = next_chain(end.chain, payload)
         record = encode_record(end.sequence + 1, end.sequence, chain, payload)
         raw += record
-        end = End(end.path, end.offset + len(record), end.sequence + 1, chain)
+        end = End(end.path, end.offset + len(record), end.sequence + 1, chain, 1)
     path = folder / segment_name(first)
     path.write_bytes(raw + bytes(4096))
     return path, end
@@ -51,16 +52,16 @@ def test_segments_come_the_oldest_first(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["copy.journal", "1.journal", "00000000000000000001 (2).journal"])
 def test_a_segment_of_another_name_is_damage(tmp_path: Path, name: str) -> None:
     (tmp_path / name).touch()
-    with pytest.raises(JournalDamaged, match="no segment has such a name"):
+    with pytest.raises(JournalDamaged, match="the file name is not a segment's"):
         segment_paths(tmp_path)
 
 
 def test_a_segment_begins_with_its_own_header(tmp_path: Path) -> None:
     path, _ = a_segment(tmp_path, [b"a"], first=7)
     _, start = read_segment(path)
-    assert start == End(path, HEAD_BYTES, 6, CHAIN_START)
+    assert start == End(path, HEAD_BYTES, 6, CHAIN_START, 1)
     other = path.rename(tmp_path / segment_name(8))
-    with pytest.raises(JournalDamaged, match="the header is not one of this segment"):
+    with pytest.raises(JournalDamaged, match="the header does not belong to this segment"):
         read_segment(other)
 
 
@@ -73,6 +74,25 @@ def test_a_header_with_another_byte_is_damage(tmp_path: Path, byte: int) -> None
     with pytest.raises(JournalDamaged) as damage:
         read_segment(path)
     assert damage.value.details == {"file": path.name, "offset": 0}
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_header_names_the_version_of_what_follows(tmp_path: Path, version: int) -> None:
+    path = tmp_path / segment_name(5)
+    path.write_bytes(encode_head(5, CHAIN_START, version))
+    _, start = read_segment(path)
+    assert start == End(path, HEAD_BYTES, 4, CHAIN_START, version)
+
+
+@pytest.mark.parametrize("magic", [b"FTJOURN0", b"FTJOURN3", b"FTJOURNX"])
+def test_a_version_that_is_not_known_is_refused(tmp_path: Path, magic: bytes) -> None:
+    head = magic + (1).to_bytes(8, "little") + CHAIN_START
+    path = tmp_path / segment_name(1)
+    path.write_bytes(head + zlib.crc32(head).to_bytes(4, "little") + bytes(4096))
+    with pytest.raises(JournalDamaged, match=rf"cannot read its format, b'{magic.decode()}'"):
+        read_segment(path)
+    with pytest.raises(JournalDamaged):
+        find_end(tmp_path)
 
 
 def test_a_file_shorter_than_a_header_is_damage(tmp_path: Path) -> None:
@@ -99,7 +119,7 @@ def test_only_the_newest_segment_may_end_in_anything_but_zeros(tmp_path: Path) -
     buffer = bytearray(path.read_bytes())
     buffer[end.offset : end.offset + len(torn)] = torn
     check_rest(bytes(buffer), end, is_newest=True)
-    with pytest.raises(JournalDamaged, match="no record where one must be"):
+    with pytest.raises(JournalDamaged, match="a record is missing here"):
         check_rest(bytes(buffer), end, is_newest=False)
 
 
@@ -114,7 +134,7 @@ def test_a_later_record_that_states_a_lost_one_as_synced_is_damage(
     lost = encode_record(2, 1, chain, first)
     witness = encode_record(3, 2, next_chain(chain, last), last)
     raw = path.read_bytes()[: end.offset] + bytes(len(lost)) + witness + bytes(4096)
-    with pytest.raises(JournalDamaged, match="a record that was synced is gone") as damage:
+    with pytest.raises(JournalDamaged, match="a synced record is missing") as damage:
         check_rest(raw, end, is_newest=True)
     assert damage.value.details["offset"] == end.offset
     unknowing = encode_record(3, 1, next_chain(chain, last), last)
@@ -138,7 +158,7 @@ def test_a_mark_ahead_of_the_records_is_damage(tmp_path: Path) -> None:
     assert find_end(tmp_path) == end
     mark.write(3)
     mark.close()
-    with pytest.raises(JournalDamaged, match="sequence 3 was synced and is gone"):
+    with pytest.raises(JournalDamaged, match="sequence 3 was synced and is missing"):
         find_end(tmp_path)
 
 
@@ -146,7 +166,7 @@ def test_a_mark_without_any_segment_is_damage(tmp_path: Path) -> None:
     mark = Mark(tmp_path)
     mark.write(1)
     mark.close()
-    with pytest.raises(JournalDamaged, match="sequence 1 was synced and is gone"):
+    with pytest.raises(JournalDamaged, match="sequence 1 was synced and is missing"):
         find_end(tmp_path)
 
 
@@ -181,5 +201,5 @@ def test_a_mark_with_both_slots_damaged_is_damage(tmp_path: Path) -> None:
     mark.write(5)
     mark.close()
     (tmp_path / MARK_NAME).write_bytes(b"\x07" * 2 * SECTOR_BYTES)
-    with pytest.raises(JournalDamaged, match="neither slot is whole"):
+    with pytest.raises(JournalDamaged, match="both slots are damaged"):
         Mark.read(tmp_path)

@@ -30,7 +30,7 @@ from foretell.journal.port import Snapshot
 pytestmark = pytest.mark.anyio
 
 SEGMENT_BYTES = 4 * 1024
-PAYLOADS = [b"%d" % number * 100 for number in range(100)]
+PAYLOADS = [b"%d" % number * 120 for number in range(100)]
 DAMAGES = 300
 
 
@@ -78,11 +78,11 @@ def test_when_all_are_damaged_the_whole_journal_is_replayed(folder: Path) -> Non
     assert newest_snapshot(folder) is None
 
 
-def test_when_all_are_damaged_and_the_beginning_is_gone_that_is_damage(folder: Path) -> None:
+def test_damaged_snapshots_and_a_missing_beginning_are_damage(folder: Path) -> None:
     assert compact(folder)
     damage(folder / snapshot_name(80))
     damage(folder / snapshot_name(40))
-    with pytest.raises(JournalDamaged, match="not whole"):
+    with pytest.raises(JournalDamaged, match="incomplete"):
         newest_snapshot(folder)
 
 
@@ -106,7 +106,7 @@ def test_a_snapshot_that_is_cut_short_is_found(folder: Path, kept_bytes: int) ->
 
 def test_a_snapshot_under_the_name_of_another_is_damage(folder: Path) -> None:
     shutil.copy(folder / snapshot_name(40), folder / snapshot_name(60))
-    with pytest.raises(JournalDamaged, match="not one of this snapshot"):
+    with pytest.raises(JournalDamaged, match="does not belong to this snapshot"):
         read_snapshot(folder / snapshot_name(60))
 
 
@@ -120,13 +120,13 @@ async def test_a_snapshot_of_another_journal_is_skipped(folder: Path) -> None:
 
 def test_another_name_for_a_snapshot_is_damage(folder: Path) -> None:
     shutil.copy(folder / snapshot_name(40), folder / "copy.snapshot")
-    with pytest.raises(JournalDamaged, match="no snapshot has such a name"):
+    with pytest.raises(JournalDamaged, match="the file name is not a snapshot's"):
         snapshot_paths(folder)
 
 
 def test_a_journal_that_ends_before_its_snapshot_has_lost_something(folder: Path) -> None:
     check_snapshots(folder, 80)
-    with pytest.raises(JournalDamaged, match="the journal ends at 79"):
+    with pytest.raises(JournalDamaged, match="later than the end of the journal, 79"):
         check_snapshots(folder, 79)
 
 
@@ -135,7 +135,7 @@ async def test_a_start_refuses_a_journal_that_ends_before_its_snapshot(folder: P
         path.unlink()
     (folder / "synced").unlink()
     journal = FileJournal(folder, segment_bytes=SEGMENT_BYTES)
-    with pytest.raises(JournalDamaged, match="the journal ends at"):
+    with pytest.raises(JournalDamaged, match="later than the end of the journal"):
         journal.snapshot()
     await journal.close()
 
@@ -224,7 +224,7 @@ def test_the_chain_of_a_sequence_that_is_not_there_is_refused(folder: Path) -> N
     with pytest.raises(JournalDamaged, match="sequence 101 is not in it"):
         chain_at(folder, 101)
     compact(folder)
-    with pytest.raises(JournalDamaged, match="the segment of sequence 2 is gone"):
+    with pytest.raises(JournalDamaged, match="the segment of sequence 2 is missing"):
         chain_at(folder, 1)
 
 

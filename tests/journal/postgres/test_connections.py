@@ -23,6 +23,7 @@ ANY = "target_session_attrs=read-write"
     ("url", "each"),
     [
         ("postgresql://u:p@a/db?x=y", ["postgresql://u:p@a/db?x=y"]),
+        ("no url", ["no url"]),
         ("postgresql+asyncpg:///db?host=/a", ["postgresql:///db?host=/a"]),
         (
             "postgresql+asyncpg://u:p%20q@/db?host=a,/b&port=1,2",

@@ -42,6 +42,7 @@ SLEEPING = "SELECT FROM pg_stat_activity WHERE wait_event = 'PgSleep'"
 WAITING = """
 SELECT pid FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND datname = current_database()
 """
+EMPTY_COMMIT = "SELECT pg_logical_emit_message(true, 'probe', '')"
 SLOW_FUNCTION = """
 CREATE FUNCTION journal.slow() RETURNS trigger LANGUAGE plpgsql
 AS $$ BEGIN PERFORM pg_sleep(0.7); RETURN NULL; END $$
@@ -66,9 +67,23 @@ def a_standby_is_missing(journal_url: str) -> Iterator[Callable[[], None]]:
     def miss() -> None:
         query(journal_url, "ALTER SYSTEM SET synchronous_standby_names = 'nobody'")
         query(journal_url, "SELECT pg_reload_conf()")
+        while not a_commit_waits(journal_url):
+            pass
 
     yield miss
     await_no_standby(journal_url)
+
+
+def a_commit_waits(url: str) -> bool:
+    """Return whether a commit waits for a standby; the server applies a reload in its own time."""
+    commit = threading.Thread(target=query, args=(url, EMPTY_COMMIT))
+    commit.start()
+    while commit.is_alive():
+        if waiting := query(url, WAITING):
+            query(url, "SELECT pg_cancel_backend($1)", waiting[0]["pid"])
+            commit.join()
+            return True
+    return False
 
 
 def kept(url: str, shard: int = 0) -> list[tuple[int, bytes]]:
@@ -220,7 +235,7 @@ async def test_a_second_command_of_one_id_ends_the_journal(
         await calls.until_synced(journal.append(b"order", b"h" * 32))
         journal.append(b"order again", b"h" * 32)
         failure = await calls.until_failed()
-    assert str(failure) == "the journal stopped: UniqueViolationError, SQLSTATE 23505"
+    assert str(failure) == "the journal has failed: UniqueViolationError, SQLSTATE 23505"
     assert kept(journal_url) == [(1, b"order")]
 
 
@@ -419,7 +434,7 @@ async def test_another_number_of_shards_is_refused(
     journal_url: str, shards: PostgresJournals
 ) -> None:
     await shards.open("j").close()
-    with pytest.raises(ShardCountChanged, match="were made with 8 shards, and now 9 are asked for"):
+    with pytest.raises(ShardCountChanged, match="created with 8 shards, and 9 are configured"):
         open_journal(JournalPlace(journal_url, SHARD, SHARD_COUNT + 1), a_candidate())
 
 
@@ -428,7 +443,7 @@ async def test_tables_of_a_later_version_are_refused(
 ) -> None:
     await shards.open("j").close()
     query(journal_url, "UPDATE journal.form SET version = 2")
-    with pytest.raises(JournalFormUnknown, match="are of version 2"):
+    with pytest.raises(JournalFormUnknown, match="have version 2"):
         shards.open("j")
 
 
@@ -468,10 +483,13 @@ async def test_reading_that_is_abandoned_leaves_no_thread(
 @pytest.mark.parametrize(
     ("statement", "words"),
     [
-        ("DELETE FROM journal.record WHERE sequence = 20", "at sequence 20: sequence 20 is gone"),
-        ("DELETE FROM journal.record WHERE sequence = 1", "at sequence 1: sequence 1 is gone"),
-        ("DELETE FROM journal.record WHERE sequence > 45", "sequence 50 was synced and is gone"),
-        ("DELETE FROM journal.record", "sequence 50 was synced and is gone"),
+        (
+            "DELETE FROM journal.record WHERE sequence = 20",
+            "at sequence 20: sequence 20 is missing",
+        ),
+        ("DELETE FROM journal.record WHERE sequence = 1", "at sequence 1: sequence 1 is missing"),
+        ("DELETE FROM journal.record WHERE sequence > 45", "sequence 50 was synced and is missing"),
+        ("DELETE FROM journal.record", "sequence 50 was synced and is missing"),
         (
             "UPDATE journal.record SET payload = payload || 'x' WHERE sequence = 30",
             "at sequence 30: the record is damaged",
@@ -482,7 +500,7 @@ async def test_reading_that_is_abandoned_leaves_no_thread(
         ),
         (
             "UPDATE journal.record SET sequence = 60 WHERE sequence = 5",
-            "at sequence 5: sequence 5 is gone",
+            "at sequence 5: sequence 5 is missing",
         ),
     ],
 )
@@ -500,7 +518,7 @@ async def test_reading_begins_only_after_an_entry_that_is_there(
 ) -> None:
     await written(shards.open("j"), PAYLOADS)
     query(journal_url, "DELETE FROM journal.record WHERE sequence <= 20")
-    with pytest.raises(JournalDamaged, match="at sequence 20: the record before is gone"):
+    with pytest.raises(JournalDamaged, match="at sequence 20: the previous record is missing"):
         list(read_entries(journal_url, SHARD, 20))
     assert len(list(read_entries(journal_url, SHARD, 21))) == 29
 
@@ -519,7 +537,7 @@ async def test_a_server_with_fewer_entries_than_before_is_refused(
         journal = shards.open("j")
         stack.push_async_callback(journal.close)
         query(journal_url, "DELETE FROM journal.record WHERE sequence = 2")
-        with pytest.raises(JournalFailed, match="ends at 1, not at 2"):
+        with pytest.raises(JournalFailed, match="ends at 1, and must end at 2 or later"):
             list(journal.entries())
 
 
@@ -529,7 +547,7 @@ async def test_rows_that_differ_from_those_written_end_the_journal(
     await written(shards.open("j"), [b"theirs"])
     ours = Row(1, b"id", b"our chain", b"ours")
     async with connected(journal_url) as connection:
-        with pytest.raises(JournalFailed, match="another wrote to shard 0"):
+        with pytest.raises(JournalFailed, match="another process wrote to shard 0"):
             await are_durable(connection, SHARD, [ours])
 
 

@@ -115,7 +115,7 @@ async def test_reading_removed_entries_is_damage(
     journal: PostgresJournal, journal_url: str
 ) -> None:
     await keep(journal, 10, 20)
-    with pytest.raises(JournalDamaged, match="at sequence 1: sequence 1 is gone"):
+    with pytest.raises(JournalDamaged, match="at sequence 1: sequence 1 is missing"):
         list(read_entries(journal_url, SHARD))
     await journal.close()
 
@@ -153,7 +153,7 @@ async def test_without_an_intact_snapshot_all_entries_must_be_there(
     assert journal.snapshot() is None
     await keep(journal, 20)
     query(journal_url, "UPDATE journal.snapshot SET checksum = 'x'")
-    with pytest.raises(JournalDamaged, match="no snapshot is whole"):
+    with pytest.raises(JournalDamaged, match="no snapshot is complete"):
         journal.snapshot()
     await journal.close()
 
@@ -163,7 +163,7 @@ async def test_a_snapshot_before_a_gap_is_not_used(
 ) -> None:
     await keep(journal, 10)
     query(journal_url, "DELETE FROM journal.record WHERE sequence <= 15")
-    with pytest.raises(JournalDamaged, match="no snapshot is whole"):
+    with pytest.raises(JournalDamaged, match="no snapshot is complete"):
         journal.snapshot()
     await journal.close()
 

@@ -63,7 +63,7 @@ async def test_another_number_of_trades_is_refused(
     api.prepare("GET /value", [{"value": 1}])
     api.prepare("GET /trades", [TRADE] * count)
     with pytest.raises(
-        DemoMismatch, match=f"^the number of trades is {count}, and the story says 2$"
+        DemoMismatch, match=f"^the number of trades is {count}, and the demo expects 2$"
     ):
         await output.show(session, MARKET, ALICE, BOB)
 
@@ -90,7 +90,7 @@ async def test_an_order_that_is_refused_is_not_placed_again(
 
 async def test_an_order_without_success_is_refused(api: ScriptedApi, session: DemoSession) -> None:
     api.prepare("POST /order", {"success": False})
-    with pytest.raises(DemoMismatch, match="the order is False, and the story says True"):
+    with pytest.raises(DemoMismatch, match="the order is False, and the demo expects True"):
         await trade.place(session, a_trader(session, "alice"), "11", Side.BUY, 5, 3)
 
 
@@ -145,7 +145,7 @@ async def test_a_question_that_the_chain_does_not_know_is_refused(
 async def test_a_wrong_balance_is_refused(chain_session: DemoSession) -> None:
     """More was paid in than the wallets have."""
     chain_session.paid_in_units = {ALICE: 5}
-    with pytest.raises(DemoMismatch, match=r"^collateral in is 5, and the story says 0$"):
+    with pytest.raises(DemoMismatch, match=r"^collateral in is 5, and the demo expects 0$"):
         await resolution.balance(chain_session, MARKET, {"Alice": ALICE, "Bob's Safe": BOB})
 
 
@@ -160,5 +160,5 @@ async def test_a_redemption_that_pays_another_amount_is_refused(
     market = SandboxMarket(asked.condition_id, str(asked.tokens.yes), str(asked.tokens.no))
     holder = a_relayer(chain_session)
     holder.safe = trader.address
-    with pytest.raises(DemoMismatch, match="what the redemption paid is 0, and the story says 7"):
+    with pytest.raises(DemoMismatch, match="what the redemption paid is 0, and the demo expects 7"):
         await resolution.redeem(chain_session, market, holder)

@@ -65,7 +65,7 @@ async def test_the_first_message_that_fits_is_returned() -> None:
 async def test_a_message_that_does_not_come_is_named() -> None:
     stream = MessageStream()
     stream.take({"number": 1})
-    with pytest.raises(NotInTime, match=r"^waited 0\.02 s for a second one$"):
+    with pytest.raises(NotInTime, match=r"^timed out after 0\.02 s waiting for a second one$"):
         await stream.wait_for("a second one", numbered(2), 0.02)
 
 

@@ -162,7 +162,6 @@ async def test_hashes_are_stored_and_replaced_by_item(database: Database) -> Non
         ("a", a_word("2"), True),
         ("b", a_word("3"), False),
     ]
-    assert request.txs[0].plan_tx == PlanTx("a", a_word("2"))
     assert request.hash_by_id == {"a": a_word("2"), "b": a_word("3")}
     assert request.updated_at_ms == NOW_MS + 2
 

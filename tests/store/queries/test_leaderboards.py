@@ -5,11 +5,11 @@ from tests.rigs.values import NOW_S, TOKEN, an_address
 from foretell.store.database import Database
 from foretell.store.index.activities import ActivityKind
 from foretell.store.queries.leaderboards import (
+    Ranking,
+    RankingOrder,
     RankingScope,
-    Standing,
-    StandingOrder,
     Win,
-    load_standings,
+    load_rankings,
     load_wins,
 )
 
@@ -20,10 +20,10 @@ TODAY = RankingScope(NOW_S - 86_400, None)
 
 
 async def standings(
-    database: Database, scope: RankingScope, order: StandingOrder = StandingOrder.GAIN
-) -> list[Standing]:
+    database: Database, scope: RankingScope, order: RankingOrder = RankingOrder.GAIN
+) -> list[Ranking]:
     async with database.reading() as tx:
-        return list(await load_standings(tx, scope, order, limit=10, offset=0))
+        return list(await load_rankings(tx, scope, order, limit=10, offset=0))
 
 
 async def test_wallets_are_ranked_by_realized_and_unrealized_gain(database: Database) -> None:
@@ -41,13 +41,13 @@ async def test_wallets_are_ranked_by_realized_and_unrealized_gain(database: Data
         await rows.hold("idle", "rain", 0, 0)
     alice, bob, carol = (an_address(name) for name in ("alice", "bob", "carol"))
     assert await standings(database, EVER) == [
-        Standing(1, alice, 0, 3 * TOKEN),
-        Standing(2, carol, 5 * TOKEN, 0),
-        Standing(3, bob, TOKEN, -2 * TOKEN),
+        Ranking(1, alice, 0, 3 * TOKEN),
+        Ranking(2, carol, 5 * TOKEN, 0),
+        Ranking(3, bob, TOKEN, -2 * TOKEN),
     ]
-    assert await standings(database, EVER, StandingOrder.VOLUME) == [
-        Standing(1, carol, 5 * TOKEN, 0),
-        Standing(2, bob, TOKEN, -2 * TOKEN),
+    assert await standings(database, EVER, RankingOrder.VOLUME) == [
+        Ranking(1, carol, 5 * TOKEN, 0),
+        Ranking(2, bob, TOKEN, -2 * TOKEN),
     ]
 
 
@@ -59,14 +59,14 @@ async def test_a_single_wallet_has_its_rank_and_pages_are_disjoint(database: Dat
             await rows.hold(f"trader {number}", "rain", 0, 0, realized_units=10 - number)
     async with database.reading() as tx:
         pages = [
-            await load_standings(tx, EVER, StandingOrder.GAIN, limit=2, offset=offset)
+            await load_rankings(tx, EVER, RankingOrder.GAIN, limit=2, offset=offset)
             for offset in (0, 2, 4)
         ]
-        own = await load_standings(
-            tx, EVER, StandingOrder.GAIN, limit=25, offset=0, wallet=an_address("trader 3")
+        own = await load_rankings(
+            tx, EVER, RankingOrder.GAIN, limit=25, offset=0, wallet=an_address("trader 3")
         )
     assert [standing.rank for page in pages for standing in page] == [1, 2, 3, 4, 5]
-    assert own == [Standing(4, an_address("trader 3"), 0, 7)]
+    assert own == [Ranking(4, an_address("trader 3"), 0, 7)]
 
 
 async def test_only_gains_and_volumes_since_the_start_count(database: Database) -> None:
@@ -114,7 +114,7 @@ async def test_a_category_counts_only_its_own_events(database: Database) -> None
             await rows.hold("alice", name, 0, 0, realized_units=units)
             await rows.buy("alice", name, 2 * units, units)
     weather = RankingScope(None, "weather")
-    assert await standings(database, weather) == [Standing(1, an_address("alice"), 3, 3)]
+    assert await standings(database, weather) == [Ranking(1, an_address("alice"), 3, 3)]
     async with database.reading() as tx:
         [win] = await load_wins(tx, weather, limit=10, offset=0)
     assert win.slug == "will-it-rain"

@@ -10,12 +10,12 @@ from foretell.store.queries.portfolio import (
     HoldingFilter,
     HoldingOrder,
     HoldingPage,
-    Worth,
+    HoldingsSum,
     load_conditions_of_events,
     load_holdings,
+    load_holdings_sums,
     load_market_captions,
     load_volumes,
-    load_worths,
 )
 
 pytestmark = pytest.mark.anyio
@@ -237,15 +237,15 @@ async def test_worths_are_the_sums_of_holdings_with_the_same_price(database: Dat
         await rows.hold("alice", "sun", 0, 0)
         await rows.quote("hail", 10, 20)
     async with database.reading() as tx:
-        everything = await load_worths(tx, ALICE)
-        hail = await load_worths(tx, ALICE, [a_word("hail")])
+        everything = await load_holdings_sums(tx, ALICE)
+        hail = await load_holdings_sums(tx, ALICE, [a_word("hail")])
     empty, quoted = BookTop(100), BookTop(100, 10, 20)
     assert set(everything) == {
-        Worth(is_yes=True, size_units=6, top=empty, payout=None),
-        Worth(is_yes=False, size_units=4, top=empty, payout=None),
-        Worth(is_yes=True, size_units=3, top=quoted, payout=None),
+        HoldingsSum(is_yes=True, size_units=6, top=empty, payout=None),
+        HoldingsSum(is_yes=False, size_units=4, top=empty, payout=None),
+        HoldingsSum(is_yes=True, size_units=3, top=quoted, payout=None),
     }
-    assert hail == [Worth(is_yes=True, size_units=3, top=quoted, payout=None)]
+    assert hail == [HoldingsSum(is_yes=True, size_units=3, top=quoted, payout=None)]
 
 
 async def test_an_event_has_its_conditions_in_their_order(database: Database) -> None:

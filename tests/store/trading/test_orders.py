@@ -1,8 +1,15 @@
+import contextlib
+import sqlite3
+from pathlib import Path
+
 import pytest
+import sqlalchemy as sa
+from sqlalchemy.dialects import sqlite
 from tests.rigs.values import NOW_MS, TOKEN, a_buy, a_sell, a_word, an_address, an_asset
 
 from foretell.domain.exchange.order import OrderStatus, OrderType, SignedOrder
 from foretell.store.database import Database
+from foretell.store.tables import is_live, orders
 from foretell.store.trading.orders import (
     OrderChange,
     OrderFilter,
@@ -116,3 +123,12 @@ async def test_live_orders_are_filtered(
         a_row(3, a_buy("alice", market="other"), market="other"),
     )
     assert await live(database, wanted) == sequences
+
+
+@pytest.mark.parametrize("column", ["signer", "condition_id"])
+def test_live_orders_have_indexes_of_their_own(empty_database: Path, column: str) -> None:
+    query = sa.select(orders.c.order_id).where(orders.c[column] == ALICE, is_live)
+    sql = query.compile(dialect=sqlite.dialect(), compile_kwargs={"render_postcompile": True})
+    with contextlib.closing(sqlite3.connect(empty_database)) as connection:
+        (*_, plan), *_ = connection.execute(f"EXPLAIN QUERY PLAN {sql}", [ALICE])
+    assert f"USING INDEX ix_orders_live_{column}" in plan

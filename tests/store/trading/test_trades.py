@@ -15,6 +15,7 @@ from foretell.store.trading.trades import (
     TradeChange,
     TradeFilter,
     TradeRow,
+    advance_sequence,
     load_market_trades,
     load_quotes,
     load_sequence,
@@ -22,7 +23,6 @@ from foretell.store.trading.trades import (
     load_trades_by_id,
     load_wallet_trades,
     record_quotes,
-    record_sequence,
     record_trade_changes,
     record_trades,
 )
@@ -253,8 +253,18 @@ async def test_the_latest_quote_of_a_market_replaces_the_one_before(database: Da
 async def test_each_reader_has_its_own_last_sequence(database: Database) -> None:
     async with database.writing() as tx:
         assert await load_sequence(tx, "one") == 0
-        await record_sequence(tx, "one", 5)
-        await record_sequence(tx, "one", 9)
-        await record_sequence(tx, "other", 2)
+        assert await advance_sequence(tx, "one", 0, 5)
+        assert await advance_sequence(tx, "one", 5, 9)
+        assert await advance_sequence(tx, "other", 0, 2)
     async with database.reading() as tx:
         assert (await load_sequence(tx, "one"), await load_sequence(tx, "other")) == (9, 2)
+
+
+@pytest.mark.parametrize("was", [0, 4, 6])
+async def test_a_sequence_that_another_writer_moved_is_not_advanced(
+    database: Database, was: int
+) -> None:
+    async with database.writing() as tx:
+        await advance_sequence(tx, "one", 0, 5)
+        assert not await advance_sequence(tx, "one", was, 9)
+        assert await load_sequence(tx, "one") == 5

@@ -2,12 +2,15 @@ import dataclasses
 from typing import Any, ClassVar
 
 import pytest
+from tests.rigs.clock import Clock
+from tests.rigs.trading import KnownChain, Trader, TradingRig
 from tests.rigs.values import (
     CHAIN_ID,
     EXCHANGE,
     NEG_RISK_EXCHANGE,
     TOKEN,
     a_buy,
+    a_deployment,
     a_sell,
     a_settlement,
     a_word,
@@ -18,7 +21,6 @@ from tests.rigs.values import (
     an_order_id,
     some_funds,
 )
-from tests.trading.rig import Clock, KnownChain, Trader, TradingRig, a_deployment
 from typing_extensions import override
 
 from foretell.domain.contracts.deployment import Deployment
@@ -101,11 +103,11 @@ async def test_a_nonce_that_does_not_fit_is_fetched_again_once_a_second(
     await nonces.check(EXCHANGE, a_buy("alice"))
     chain.nonce_by_maker[ALICE] = 1
     clock.move(999)
-    with pytest.raises(InvalidOrderNonce, match="the maker's at the exchange is 0"):
+    with pytest.raises(InvalidOrderNonce, match="must be 0, the maker's nonce at the exchange"):
         await nonces.check(EXCHANGE, a_buy("alice", nonce=1))
     clock.move(1)
     await nonces.check(EXCHANGE, a_buy("alice", nonce=1))
-    with pytest.raises(InvalidOrderNonce, match="the maker's at the exchange is 1"):
+    with pytest.raises(InvalidOrderNonce, match="must be 1, the maker's nonce at the exchange"):
         await nonces.check(EXCHANGE, a_buy("alice", nonce=2))
     assert chain.nonces_fetched == 2
 

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from py_order_utils.builders import OrderBuilder  # type: ignore[import-untyped]
 from py_order_utils.model import OrderData  # type: ignore[import-untyped]
 from py_order_utils.signer import Signer  # type: ignore[import-untyped]
+from tests.rigs.trading import recover_here
 from tests.rigs.values import (
     CHAIN_ID,
     EXCHANGE,
@@ -17,14 +18,12 @@ from tests.rigs.values import (
     an_address,
     an_order_id,
 )
-from tests.trading.rig import recover_here
 
 from foretell.domain.errors.exchange import SignerMismatch
 from foretell.domain.errors.families import MalformedSignature
 from foretell.domain.exchange.order import Side, SignatureType
 from foretell.domain.exchange.profiles import OWN_PROFILE, SANDBOX_PROFILES, SigningProfile
-from foretell.domain.values.hexadecimal import Address
-from foretell.trading.accounts.signers import Identity, Signers
+from foretell.trading.accounts.signers import Identity, SettleSigner, Signers
 
 pytestmark = pytest.mark.anyio
 
@@ -35,9 +34,9 @@ class Recovery:
     def __init__(self) -> None:
         self.count = 0
 
-    async def __call__(self, digest: bytes, signature: bytes) -> Address:
+    def __call__(self, digest: bytes, signature: bytes, settle: SettleSigner) -> None:
         self.count += 1
-        return await recover_here(digest, signature)
+        recover_here(digest, signature, settle)
 
 
 def some_signers(*profiles: SigningProfile, chain_id: int = CHAIN_ID) -> Signers:

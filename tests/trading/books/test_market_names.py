@@ -1,7 +1,7 @@
 import pytest
 from tests.rigs.rows import Rows, a_market_row, an_event_row
+from tests.rigs.trading import TradingRig
 from tests.rigs.values import a_word
-from tests.trading.rig import TradingRig
 
 from foretell.trading.books.market_names import LISTINGS_PER_QUERY_MAX, MarketNames
 

@@ -1,6 +1,7 @@
 from typing import Any
 
 import pytest
+from tests.rigs.trading import Trader, TradingRig
 from tests.rigs.values import (
     EXCHANGE,
     TOKEN,
@@ -11,7 +12,6 @@ from tests.rigs.values import (
     an_asset,
     an_observation,
 )
-from tests.trading.rig import Trader, TradingRig
 
 from foretell.domain.exchange.commands import AllowanceSeen, BalanceSeen
 from foretell.domain.exchange.ledger import COLLATERAL

@@ -2,6 +2,7 @@ import asyncio
 from typing import Any
 
 import pytest
+from tests.rigs.trading import Trader, TradingRig
 from tests.rigs.values import (
     EXCHANGE,
     NOW_S,
@@ -18,7 +19,6 @@ from tests.rigs.values import (
     an_order_id,
     some_funds,
 )
-from tests.trading.rig import Trader, TradingRig
 
 from foretell.domain.errors.storage import StoreUnavailable
 from foretell.domain.exchange.commands import AllowanceSeen, BalanceSeen, ResolveMarket

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 from structlog.testing import capture_logs
+from tests.rigs.trading import MASTER_KEY, Trader, TradingRig, a_rig
 from tests.rigs.values import a_buy, an_address
-from tests.trading.rig import MASTER_KEY, Trader, TradingRig, a_rig
 
 from foretell.domain.values.credentials import NONCE_MAX
 from foretell.trading.handlers.keys import list_keys
@@ -318,7 +318,9 @@ async def test_after_a_revocation_the_same_nonce_gives_a_new_key(rig: TradingRig
 
 
 async def test_a_key_without_a_row_lists_nothing(rig: TradingRig, alice: Trader) -> None:
-    caller = await rig.context.key_ring.check_set(alice.key_id, alice.secret, alice.passphrase)
+    caller = await rig.context.key_ring.authenticate_credentials(
+        alice.key_id, alice.secret, alice.passphrase
+    )
     gone = caller._replace(key_id="gone")
     assert await list_keys(rig.context, gone, with_metadata=False) == []
 

@@ -2,8 +2,8 @@ from typing import Any
 
 import pytest
 from tests.rigs.rows import Rows, a_market_row, an_event_row
+from tests.rigs.trading import TradingRig
 from tests.rigs.values import NOW_MS, NOW_S, a_buy, a_sell, a_word, an_address, an_asset
-from tests.trading.rig import TradingRig
 
 from foretell.domain.exchange.commands import ResolveMarket
 from foretell.domain.values.hexadecimal import checksum_address

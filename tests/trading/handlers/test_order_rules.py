@@ -1,8 +1,8 @@
 import json
 
 import pytest
+from tests.rigs.trading import Trader, TradingRig
 from tests.rigs.values import NOW_S, TOKEN, a_buy, an_order_id
-from tests.trading.rig import Trader, TradingRig
 
 from foretell.domain.errors.exchange import InvalidExpiration
 from foretell.domain.errors.order import InvalidOrderNonce, OwnerMismatch, SignerNotCaller
@@ -10,7 +10,9 @@ from foretell.domain.exchange.order import SignedOrder
 from foretell.edge.auth import L2Caller
 from foretell.trading.handlers.order_rules import (
     ORDER_RULES,
-    RULES_BEFORE_ENGINE,
+    RULES_AFTER_SIGNATURE,
+    RULES_BEFORE_SIGNATURE,
+    SIGNATURE_RULE,
     OrderCheck,
     prepare_order,
 )
@@ -24,8 +26,9 @@ def a_check(rig: TradingRig, trader: Trader, order: SignedOrder, kind: str = "GT
 
 
 def test_only_funds_and_book_are_left_to_the_engine() -> None:
-    assert [rule.name for rule in ORDER_RULES[len(RULES_BEFORE_ENGINE) :]] == ["funds and book"]
-    assert ORDER_RULES[: len(RULES_BEFORE_ENGINE)] == RULES_BEFORE_ENGINE
+    before = (*RULES_BEFORE_SIGNATURE, SIGNATURE_RULE, *RULES_AFTER_SIGNATURE)
+    assert [rule.name for rule in ORDER_RULES[len(before) :]] == ["funds and book"]
+    assert ORDER_RULES[: len(before)] == before
 
 
 async def test_before_the_body_is_parsed_only_its_own_rule_can_be_checked(

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.rigs.trading import Trader, TradingRig, a_rig_on
 from tests.rigs.values import (
     EXCHANGE,
     NOW_S,
@@ -21,7 +22,6 @@ from tests.rigs.values import (
     an_order_id,
     some_funds,
 )
-from tests.trading.rig import Trader, TradingRig, a_rig_on
 
 from foretell.domain.errors.chain import ChainUnavailable
 from foretell.domain.exchange.commands import AllowanceSeen, BalanceSeen, ResolveMarket

@@ -2,8 +2,8 @@ from typing import Any
 
 import pytest
 from tests.rigs.rows import Rows
+from tests.rigs.trading import Trader, TradingRig
 from tests.rigs.values import NOW_MS, NOW_S, TOKEN, a_buy, a_sell, a_word, an_asset
-from tests.trading.rig import Trader, TradingRig
 
 from foretell.domain.exchange.commands import ResolveMarket
 
@@ -109,7 +109,7 @@ async def test_history_outlives_the_market(rig: TradingRig) -> None:
 @pytest.mark.parametrize(
     ("query", "status", "words"),
     [
-        ({}, 400, "startTs must be given, in seconds, when there is no interval"),
+        ({}, 400, "startTs must be given in seconds if interval is not given"),
         ({"interval": "2y"}, 400, "interval must be one of 5m, 15m, 1h, 6h, 1d, 1w, 1m, max, all"),
         ({"interval": "1h", "fidelity": "0"}, 400, "fidelity must be an integer from 1 to 43200"),
         ({"startTs": "now"}, 400, "startTs must be an integer from 0 to 100000000000"),

@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.rigs.trading import Trader, TradingRig, a_rig
 from tests.rigs.values import NOW_MS, TOKEN, a_buy, a_sell, a_word, an_asset, some_rules
-from tests.trading.rig import Trader, TradingRig, a_rig
 
 from foretell.domain.exchange.commands import ResolveMarket
 

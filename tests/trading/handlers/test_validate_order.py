@@ -2,6 +2,7 @@ from typing import Any
 
 import pytest
 from tests.rigs.refusals import every_refusal
+from tests.rigs.trading import Trader, TradingRig, order_json
 from tests.rigs.values import (
     EXCHANGE,
     NOW_S,
@@ -15,7 +16,6 @@ from tests.rigs.values import (
     an_observation,
     an_order_id,
 )
-from tests.trading.rig import Trader, TradingRig, order_json
 
 from foretell.domain.exchange.commands import AllowanceSeen, BalanceSeen, ResolveMarket
 from foretell.domain.exchange.ledger import COLLATERAL

@@ -2,8 +2,8 @@ import re
 from typing import Any
 
 import pytest
+from tests.rigs.trading import Trader, TradingRig
 from tests.rigs.values import NOW_S, a_buy, a_word, an_address, an_asset
-from tests.trading.rig import Trader, TradingRig
 
 from foretell.trading.routes.app import ROUTES, TITLE
 

@@ -2,21 +2,35 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Any, NamedTuple
 
 import httpx
 import pytest
-from tests.app.rig import serving
-from tests.rigs.values import a_buy, a_sell, an_asset, an_open_market, some_rules
-from tests.trading.rig import Trader, TradingRig
+from tests.rigs.applications import serving
+from tests.rigs.trading import Trader, TradingRig
+from tests.rigs.values import (
+    NOW_S,
+    TOKEN,
+    a_buy,
+    a_sell,
+    a_signed_order,
+    an_address,
+    an_asset,
+    an_open_market,
+    an_order_id,
+    some_rules,
+)
 
-from foretell.app.http.bounded_connection import ConnectionLimits
 from foretell.app.http.fast_connection import FastRoutes, served_under
+from foretell.app.http.framework_connection import ConnectionLimits
 from foretell.domain.exchange.effects import MarketOpened
+from foretell.domain.exchange.order import SignedOrder
+from foretell.domain.exchange.snapshot import encode_state
+from foretell.domain.values.hexadecimal import checksum_address
 from foretell.edge.codec import BODY_BYTES_MAX
 from foretell.edge.fast_route import BODY_BYTES_MAX as FAST_BYTES_MAX
-from foretell.edge.fast_route import FastRequest, FastResponse, FastRoute
+from foretell.edge.fast_route import FastRequest, FastResponse, FastRoute, Reply
 from foretell.edge.telemetry import Receive, Scope, Send, Telemetry
 from foretell.engine.protocol.requests import CommittedCommand
 from foretell.trading.routes.fast_path import fast_routes
@@ -97,6 +111,74 @@ async def test_orders_are_the_same(
     first = await rig.client.post("/order", content=body, headers=headers)
     again = await both(rig, fast, "POST", "/order", content=body, headers=headers)
     assert first.json() | {"replayed": True} == again.json()
+
+
+REFUSED: list[tuple[str, SignedOrder, dict[str, Any]]] = [
+    ("malformed_order", a_buy("alice"), {"changed": {"side": "HOLD"}}),
+    ("malformed_order", a_buy("alice"), {"changed": {"makerAmount": "-1"}}),
+    ("malformed_order", a_buy("alice"), {"order_type": "GTX"}),
+    ("malformed_order", a_buy("alice"), {"order_type": "FOK", "postOnly": True}),
+    ("order_version_mismatch", a_buy("alice"), {"changed": {"timestamp": "1"}}),
+    ("unsupported_signature_type", a_buy("alice"), {"changed": {"signatureType": 1}}),
+    ("owner_mismatch", a_buy("alice"), {"owner": "another"}),
+    ("signer_not_caller", a_buy("bob"), {}),
+    ("wrong_wallet", a_buy("alice", maker=an_address("bob")), {}),
+    ("private_order", a_buy("alice", taker=an_address("bob")), {}),
+    ("unknown_market", a_buy("alice", market="unknown"), {}),
+    ("malformed_signature", a_buy("alice"), {"changed": {"signature": "0x" + "00" * 65}}),
+    ("signer_mismatch", a_buy("alice"), {"changed": {"makerAmount": "2500001"}}),
+    ("price_off_tick", a_signed_order("alice", maker_amount=2_525_000, taker_amount=5_000_000), {}),
+    ("size_below_minimum", a_buy("alice", 50, TOKEN), {}),
+    ("invalid_fee_rate", a_buy("alice", fee_rate_bps=1), {}),
+    ("invalid_expiration", a_buy("alice", expiration_s=NOW_S - 1), {"order_type": "GTD"}),
+    ("invalid_order_nonce", a_buy("alice", nonce=1), {}),
+    ("insufficient_balance", a_buy("alice", 50, 10**9 * TOKEN), {}),
+    ("post_only_would_cross", a_buy("alice", 60), {"postOnly": True}),
+    ("fill_or_kill_unfilled", a_buy("alice", 60, 500 * TOKEN), {"order_type": "FOK"}),
+    ("fill_and_kill_unmatched", a_buy("alice", 10), {"order_type": "FAK"}),
+]
+
+
+@pytest.mark.parametrize(
+    ("code", "order", "fields"), REFUSED, ids=[f"{at} {row[0]}" for at, row in enumerate(REFUSED)]
+)
+async def test_every_refusal_of_an_order_is_the_same(
+    rig: TradingRig,
+    fast: httpx.AsyncClient,
+    alice: Trader,
+    code: str,
+    order: SignedOrder,
+    fields: dict[str, Any],
+) -> None:
+    await rig.rest(a_sell("bob", 55))
+    before = encode_state(rig.host.engine.state)
+    body = json.dumps(alice.body(order, **fields)).encode()
+    headers = alice.l2_headers("POST", "/order", body)
+    for _ in range(2):  # the nonce of the maker is known after the first time
+        response = await both(rig, fast, "POST", "/order", content=body, headers=headers)
+        assert response.json()["code"] == code
+    assert encode_state(rig.host.engine.state) == before
+
+
+@pytest.mark.parametrize("profile", [0, 1, 2])
+@pytest.mark.parametrize("spell", [str, checksum_address, lambda text: "0X" + text[2:].upper()])
+async def test_an_order_of_any_profile_and_spelling_is_the_same(
+    rig: TradingRig,
+    fast: httpx.AsyncClient,
+    alice: Trader,
+    profile: int,
+    spell: Callable[[Any], str],
+) -> None:
+    order = a_buy("alice", profile=profile)
+    changed = {"maker": spell(order.maker), "signer": spell(order.signer)}
+    body = json.dumps(alice.body(order, changed=changed)).encode()
+    headers = alice.l2_headers("POST", "/order", body)
+    name = next(name for name in headers if name.upper().endswith("ADDRESS"))
+    headers[name] = spell(headers[name].lower())
+    placed = await fast.post("/order", content=body, headers=headers)
+    assert placed.json()["orderID"] == an_order_id(order)
+    again = await both(rig, fast, "POST", "/order", content=body, headers=headers)
+    assert again.json() == placed.json() | {"replayed": True}
 
 
 async def test_cancels_are_the_same(
@@ -243,10 +325,10 @@ class Slow:
         self.goes = asyncio.Event()
         self.begun = asyncio.Event()
 
-    async def answer(self, call: FastRequest) -> FastResponse:
+    async def answer(self, request: FastRequest, reply: Reply) -> None:
         self.begun.set()
         await self.goes.wait()
-        return FastResponse(200, call.body)
+        reply(FastResponse(200, request.body))
 
 
 class Wire(NamedTuple):
@@ -292,18 +374,35 @@ SLOW = b"POST /slow HTTP/1.1\r\nContent-Length: 2\r\n\r\n"
 
 
 async def test_answers_come_in_the_order_of_the_requests(wire: Wire) -> None:
-    wire.writer.write(SLOW + b"abGET /x HTTP/1.1\r\n\r\n" + SLOW + b"cd")
+    wire.writer.write(SLOW + b"ab")
     await wire.slow.begun.wait()
+    wire.writer.write(b"GET /x HTTP/1.1\r\n\r\n" + SLOW + b"cd")
     wire.slow.goes.set()
     assert [await wire.body() for _ in range(3)] == [b"ab", b"/x", b"/slow"]
 
 
+async def test_after_an_answer_of_the_application_a_request_is_answered_fast(wire: Wire) -> None:
+    wire.slow.goes.set()
+    for _ in range(3):
+        wire.writer.write(b"GET /x HTTP/1.1\r\n\r\n")
+        assert await wire.body() == b"/x"
+        wire.writer.write(SLOW + b"ab")
+        assert await wire.body() == b"ab"
+
+
 async def test_a_request_may_arrive_in_pieces(wire: Wire) -> None:
     wire.slow.goes.set()
-    for byte in SLOW + b"ab" + SLOW + b"cd":
+    for piece in (SLOW, b"a", b"b"):
+        wire.writer.write(piece)
+        await asyncio.sleep(0.01)
+    assert await wire.body() == b"ab"
+
+
+async def test_a_head_may_arrive_in_pieces(wire: Wire) -> None:
+    for byte in SLOW + b"ab":
         wire.writer.write(bytes([byte]))
-        await asyncio.sleep(0)
-    assert [await wire.body() for _ in range(2)] == [b"ab", b"cd"]
+        await asyncio.sleep(0.001)
+    assert await wire.body() == b"/slow"
 
 
 @pytest.mark.parametrize(

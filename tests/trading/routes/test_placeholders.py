@@ -1,8 +1,8 @@
 from typing import Any
 
 import pytest
+from tests.rigs.trading import Trader, TradingRig
 from tests.rigs.values import a_word
-from tests.trading.rig import Trader, TradingRig
 
 pytestmark = pytest.mark.anyio
 

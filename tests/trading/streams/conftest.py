@@ -3,8 +3,9 @@
 from collections.abc import AsyncIterator
 
 import pytest
-from tests.trading.rig import Trader, TradingRig
-from tests.trading.serving import Listener, listening, serving
+from tests.rigs.applications import serving
+from tests.rigs.trading import Trader, TradingRig
+from tests.trading.rig import Listener, listening
 
 
 @pytest.fixture

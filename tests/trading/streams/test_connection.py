@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.trading.serving import listening, serving
+from tests.rigs.applications import serving
+from tests.trading.rig import listening
 
 from foretell.trading.streams.connection import (
     CLOSE_NORMAL,

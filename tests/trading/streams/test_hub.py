@@ -2,9 +2,10 @@ import asyncio
 
 import pytest
 import sqlalchemy as sa
+from tests.rigs.applications import serving
+from tests.rigs.trading import Trader, TradingRig
 from tests.rigs.values import a_buy, an_open_market
-from tests.trading.rig import Trader, TradingRig
-from tests.trading.serving import listening, serving
+from tests.trading.rig import listening
 
 from foretell.store.trading.api_keys import revoke_key
 

@@ -4,7 +4,9 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
+from tests.rigs.applications import serving
 from tests.rigs.rows import Rows
+from tests.rigs.trading import Trader, TradingRig
 from tests.rigs.values import (
     EXCHANGE,
     NOW_MS,
@@ -18,8 +20,7 @@ from tests.rigs.values import (
     some_funds,
     some_rules,
 )
-from tests.trading.rig import Trader, TradingRig
-from tests.trading.serving import Listener, listening, serving
+from tests.trading.rig import Listener, listening
 
 from foretell.domain.exchange.commands import AllowanceSeen, CancelOrders, ChangeTick, ResolveMarket
 from foretell.trading.streams.connection import BAD_MESSAGES_MAX

@@ -2,9 +2,9 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
+from tests.rigs.trading import Trader, TradingRig
 from tests.rigs.values import a_buy, a_word
-from tests.trading.rig import Trader, TradingRig
-from tests.trading.serving import Listener, listening
+from tests.trading.rig import Listener, listening
 
 from foretell.trading.streams.user_channel import MARKETS_PER_CONNECTION_MAX
 

@@ -3,6 +3,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.rigs.applications import serving
+from tests.rigs.trading import Trader, TradingRig, a_rig
 from tests.rigs.values import (
     EXCHANGE,
     NOW_MS,
@@ -18,8 +20,7 @@ from tests.rigs.values import (
     an_order_id,
     some_funds,
 )
-from tests.trading.rig import Trader, TradingRig, a_rig
-from tests.trading.serving import Listener, listening, serving
+from tests.trading.rig import Listener, listening
 
 from foretell.domain.exchange.commands import (
     AllowanceSeen,

@@ -5,8 +5,8 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.rigs.trading import order_json
 from tests.rigs.values import a_buy, an_address
-from tests.trading.rig import order_json
 
 from foretell.domain.errors.exchange import MalformedOrder
 from foretell.domain.errors.families import MalformedSignature

@@ -1,41 +1,50 @@
 """Connections that answer the busiest routes without the framework.
 
-For each request uvicorn's connection builds a dictionary, an object with a life of its own and a task;
-for an order that costs more than checking and matching it. A request of a fast route is read and answered by the
-connection itself when nothing about it is unusual; every other request takes uvicorn's way.
+A connection reads a request itself when it is for a fast route and nothing about it is unusual, and hands
+every other request, with the same bytes, to a connection of the framework's server on the same transport.
+For each request the framework builds a dictionary, an object with a life of its own and a task; for an order
+that costs more than checking and matching it.
 """
 
 import asyncio
 import time
-from collections.abc import Awaitable, Mapping
+from collections.abc import Mapping
+from functools import partial
 from http import HTTPStatus
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from typing_extensions import override
-from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
-from foretell.app.http.bounded_connection import BoundedConnection
+from foretell.app.http.framework_connection import (
+    CONNECTION_LIMITS,
+    TOO_SLOW,
+    ConnectionLimits,
+    FrameworkConnection,
+    refuse,
+)
+from foretell.app.http.request_head import END, Head, HeadReader
 from foretell.edge.fast_route import BODY_BYTES_MAX, FastRequest, FastResponse, FastRoute, Route
 from foretell.edge.telemetry import Telemetry
-
-LENGTH_DIGITS_MAX: Final = 5
 
 _STATUS_LINES: Final = {
     status.value: f"HTTP/1.1 {status.value} {status.phrase}\r\n" for status in HTTPStatus
 }
+_VERSION: Final = b" HTTP/1.1"
+_READER: Final = HeadReader()
 
 
 class ServedFastRoute(NamedTuple):
-    """A fast route, the path that it sees, and the telemetry of its API."""
+    """A fast route, its method and the path that it sees, and the telemetry of its API."""
 
     route: FastRoute
+    method: str
     path: str
     telemetry: Telemetry
 
 
-RequestLine = tuple[bytes, bytes]
-"""The method and the path of a request, as its first line has them."""
+RequestLine = bytes
+"""The method and the path of a request, as its first line has them, with a space between."""
 FastRoutes = Mapping[RequestLine, ServedFastRoute]
 
 NO_FAST_ROUTES: Final[FastRoutes] = MappingProxyType({})
@@ -46,206 +55,260 @@ def served_under(
 ) -> dict[RequestLine, ServedFastRoute]:
     """Return the fast routes of an API by their request lines under its prefix."""
     return {
-        (method.encode(), (prefix + path).encode()): ServedFastRoute(route, path, telemetry)
+        f"{method} {prefix}{path}".encode(): ServedFastRoute(route, method, path, telemetry)
         for (method, path), route in fast_routes.items()
     }
 
 
-class _UnusedEvent(asyncio.Event):
-    """The event that uvicorn sets when a body arrives; nothing waits for it here."""
+class _Arrival(NamedTuple):
+    """A request for a fast route with a usual head; its body begins at `body_at` of the data."""
 
-    @override
-    def set(self) -> None:
-        pass
-
-
-_UNUSED_EVENT: Final = _UnusedEvent()
+    served: ServedFastRoute
+    query: bytes
+    head: Head
+    body_at: int
 
 
-class _FastCycle(RequestResponseCycle):
-    """A request of a fast route, in the place of uvicorn's request cycle.
+class _Answering:
+    """A request of a fast route that is not answered yet."""
 
-    uvicorn's connection reads and writes these attributes of `self.cycle` while a body arrives and when
-    the connection ends. It calls no method of the cycle, so the parent is never initialized: its
-    constructor would build what the fast path avoids.
-    """
+    __slots__ = ("request_id", "served", "started")
 
-    def __init__(self, served: ServedFastRoute, method: bytes, query: bytes) -> None:
+    def __init__(self, served: ServedFastRoute, request_id: str | None) -> None:
         self.served = served
-        self.method = method
-        self.query = query
+        self.request_id = request_id
         self.started = time.perf_counter()
-        self.message_event = _UNUSED_EVENT
-        self.body = bytearray()
-        self.more_body = True
-        self.keep_alive = True
-        self.disconnected = False
-        self.response_complete = False
 
 
-class FastConnection(BoundedConnection):
-    """A connection with fast routes.
+class FastConnection(asyncio.Protocol):
+    """A connection with fast routes, in front of the framework's connection.
 
-    It puts a cycle of its own into `self.cycle` when the headers of a fast request are complete; uvicorn then
-    appends the body to it. When the message is complete, the connection calls the route and writes the answer
-    in one piece. All of uvicorn's own state (`tasks`, `flow`, the keep-alive timer) stays as uvicorn expects
-    it, so a connection may switch between both ways from one request to the next.
-
-    A kept connection has one timer for all its pauses instead of one for each: when the timer fires, it
-    checks how long this pause has lasted, and waits for the rest.
+    At any time at most one of both has an unfinished request. Data that arrives while a fast request is
+    answered is held back, and nothing more is read until the answer is sent. One timer serves all deadlines
+    of the connection: it is set again when it fires too early, instead of at every request.
     """
 
-    def __init__(self, fast_routes: FastRoutes, *arguments: Any, **named: Any) -> None:
-        super().__init__(*arguments, **named)
+    def __init__(
+        self,
+        fast_routes: FastRoutes,
+        *arguments: Any,
+        limits: ConnectionLimits = CONNECTION_LIMITS,
+        **named: Any,
+    ) -> None:
+        self._framework = FrameworkConnection(self, *arguments, limits=limits, **named)
+        self._server_state = self._framework.server_state
+        self._connections = self._framework.connections
+        self._connections_max = self._framework.limit_concurrency
+        self._tasks = self._framework.tasks
         self._fast_routes = fast_routes
-        self._fast_cycle: _FastCycle | None = None
-        self._idle_since_s: float | None = None
+        self._limits = limits
+        self._loop = self._framework.loop
+        self._transport: asyncio.Transport
+        self._held = b""
+        self._arriving: _Arrival | None = None
+        self._answering: _Answering | None = None
+        self._is_new = True
+        self._is_with_framework = False
+        self._is_write_paused = False
+        self._is_shutting_down = False
+        self._due_at_s = 0.0
+        self._timer: asyncio.TimerHandle | None = None
         self._default_headers: list[tuple[bytes, bytes]] = []
         self._default_head = ""
 
     @override
-    def on_headers_complete(self) -> None:
-        path, _, query = self.url.partition(b"?")
-        method = self.parser.get_method()
-        served = self._fast_routes.get((method, path))
-        if served is None or not (self._is_usual() and served.route.takes(query)):
-            super().on_headers_complete()
-            return
-        self._is_in_head = False
-        self._fast_cycle = self.cycle = _FastCycle(served, method, query)
-
-    @override
-    def on_message_complete(self) -> None:
-        super().on_message_complete()
-        cycle, self._fast_cycle = self._fast_cycle, None
-        if cycle is not None:
-            self._begin(cycle)
-
-    @override
-    def on_response_complete(self) -> None:
-        """Count the request and wait for the next; a pipelined one is uvicorn's."""
-        if self.pipeline or self.transport.is_closing():
-            super().on_response_complete()
-            return
-        self.server_state.total_requests += 1
-        self.flow.resume_reading()
-        self._idle_since_s = self.loop.time()
-        if self.timeout_keep_alive_task is None:
-            self._check_pause_after(self.timeout_keep_alive)
-
-    @override
-    def data_received(self, data: bytes) -> None:
-        self._idle_since_s = None
-        super().data_received(data)
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        self._transport = transport
+        self._framework.connection_made(transport)
+        self._due_at_s = self._loop.time() + self._limits.silence_deadline_s
+        self._timer = self._loop.call_later(self._limits.silence_deadline_s, self._check_due)
 
     @override
     def connection_lost(self, exc: Exception | None) -> None:
+        self._answering = None
         self._cancel_timer()
-        super().connection_lost(exc)
+        self._framework.connection_lost(exc)
 
     @override
-    def handle_websocket_upgrade(self) -> None:
-        self._cancel_timer()
-        super().handle_websocket_upgrade()
+    def eof_received(self) -> bool | None:
+        self._framework.eof_received()
+        return None
 
     @override
-    def _unset_keepalive_if_required(self) -> None:
-        """Leave the timer running: it checks the pause itself."""
+    def pause_writing(self) -> None:
+        self._is_write_paused = True
+        self._framework.pause_writing()
 
     @override
-    def timeout_keep_alive_handler(self) -> None:
-        """Close a connection that has been idle for long enough."""
-        self.timeout_keep_alive_task = None
-        if self._idle_since_s is None:
-            return
-        left_s = self._idle_since_s + self.timeout_keep_alive - self.loop.time()
-        if left_s > 0:
-            self._check_pause_after(left_s)
+    def resume_writing(self) -> None:
+        self._is_write_paused = False
+        self._framework.resume_writing()
+
+    @override
+    def data_received(self, data: bytes) -> None:
+        if self._is_with_framework:
+            self._framework.data_received(data)
+        elif self._answering is not None:
+            self._held += data
+            self._transport.pause_reading()
+        elif self._arriving is not None:
+            self._held += data
+            self._take_body(self._arriving)
         else:
-            super().timeout_keep_alive_handler()
+            self._take(data)
 
-    def _check_pause_after(self, seconds: float) -> None:
-        self.timeout_keep_alive_task = self.loop.call_later(
-            seconds, self.timeout_keep_alive_handler
-        )
+    def _take(self, data: bytes) -> None:
+        """Begin a request with its first bytes."""
+        arrival = self._read(data)
+        if arrival is None:
+            self._pass_on(data)
+        else:
+            self._held = data
+            self._take_body(arrival)
 
-    def _cancel_timer(self) -> None:
-        super()._unset_keepalive_if_required()
-
-    def _is_usual(self) -> bool:
-        """Return whether the request needs nothing that only uvicorn's way can do."""
-        headers = dict(self.headers)
-        length = headers.get(b"content-length", b"0")
-        return (
-            self._is_free()
-            and len(length) <= LENGTH_DIGITS_MAX
-            and int(length) <= BODY_BYTES_MAX
-            and b"transfer-encoding" not in headers
-            and not self.expect_100_continue
-            and not self.parser.should_upgrade()
-            and self.parser.should_keep_alive()
-            and self.parser.get_http_version() == "1.1"
-            and not self.flow.write_paused
-            and not self._is_full()
-        )
+    def _read(self, data: bytes) -> _Arrival | None:
+        """Return the request that the data begins with, or None if it is the framework's."""
+        line_end = data.find(b"\r\n")
+        line = data[:line_end]
+        target, _, query = line[: -len(_VERSION)].partition(b"?")
+        served = self._fast_routes.get(target)
+        if served is None or line[-len(_VERSION) :] != _VERSION or not self._is_free():
+            return None
+        head_end = data.find(END, line_end)
+        head = _READER.read(data[line_end + 2 : head_end]) if head_end > line_end else None
+        if head is None or head.body_bytes > BODY_BYTES_MAX or not served.route.takes(query):
+            return None
+        return _Arrival(served, query, head, head_end + len(END))
 
     def _is_free(self) -> bool:
-        """Return whether the previous request, if there was one, is answered."""
-        cycle: RequestResponseCycle | None = self.cycle
-        return cycle is None or cycle.response_complete
+        """Return whether the server may take one more request, and its answer can be written."""
+        if self._is_write_paused or self._is_shutting_down:
+            return False
+        busy = max(len(self._connections), len(self._tasks))
+        return self._connections_max is None or busy < self._connections_max
 
-    def _is_full(self) -> bool:
-        busy = max(len(self.connections), len(self.tasks))
-        return self.limit_concurrency is not None and busy >= self.limit_concurrency
+    def _take_body(self, arrival: _Arrival) -> None:
+        """Begin to answer when the body is complete; wait for the rest of it."""
+        end = arrival.body_at + arrival.head.body_bytes
+        data = self._held
+        if len(data) == end:
+            self._held = b""
+            self._end_deadline()
+            self._begin(arrival, data[arrival.body_at :])
+        elif len(data) > end:
+            self._held = b""
+            self._pass_on(data)
+        elif self._arriving is None:
+            self._arriving = arrival
+            self._due_at_s = self._loop.time() + self._limits.request_deadline_s
+            self._set_timer(self._limits.request_deadline_s)
 
-    def _begin(self, cycle: _FastCycle) -> None:
-        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in self.headers}
-        served = cycle.served
-        method, body = cycle.method.decode(), bytes(cycle.body)
-        request = FastRequest(method, served.path, cycle.query, headers, body)
-        answer = served.route.answer(request)
-        if isinstance(answer, FastResponse):
-            self._answer(cycle, request, answer)
-        else:
-            self.tasks.add(self.loop.create_task(self._answer_later(cycle, request, answer)))
+    def _begin(self, arrival: _Arrival, body: bytes) -> None:
+        served, headers = arrival.served, arrival.head.headers
+        answering = self._answering = _Answering(served, headers.get("x-request-id"))
+        request = FastRequest(served.method, served.path, arrival.query, headers, body)
+        rest = served.route.begin(request, partial(self._answer, answering))
+        if rest is not None:
+            task = self._loop.create_task(rest)
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
 
-    async def _answer_later(
-        self, cycle: _FastCycle, request: FastRequest, awaited: Awaitable[FastResponse]
-    ) -> None:
-        try:
-            self._answer(cycle, request, await awaited)
-        finally:
-            task = asyncio.current_task()
-            assert task is not None
-            self.tasks.discard(task)
-
-    def _answer(self, cycle: _FastCycle, request: FastRequest, answer: FastResponse) -> None:
-        telemetry = cycle.served.telemetry
-        request_id = telemetry.request_id(request.headers.get("x-request-id"))
-        cycle.response_complete = True
-        if not cycle.disconnected:
-            self.transport.write(self._head(cycle, answer, request_id) + answer.body)
-            if not cycle.keep_alive:
-                self.transport.close()
-            self.on_response_complete()
-        telemetry.record_answer(
-            request.method, cycle.served.path, answer.status, request_id, cycle.started
+    def _answer(self, answering: _Answering, answer: FastResponse) -> None:
+        """Send the answer, and take what has arrived since the request."""
+        served = answering.served
+        request_id = served.telemetry.request_id(answering.request_id)
+        if self._answering is answering:
+            self._answering = None
+            self._transport.write(self._head(answer, request_id) + answer.body)
+            self._server_state.total_requests += 1
+            self._next()
+        served.telemetry.record_answer(
+            served.method, served.path, answer.status, request_id, answering.started
         )
 
-    def _head(self, cycle: _FastCycle, answer: FastResponse, request_id: str) -> bytes:
+    def _next(self) -> None:
+        """Wait for the next request, or take the one that has arrived already."""
+        if self._is_shutting_down:
+            self._transport.close()
+            return
+        self._due_at_s = self._loop.time() + self._limits.keep_alive_s
+        if self._timer is None:
+            self._set_timer(self._limits.keep_alive_s)
+        if self._held:
+            self._loop.call_soon(self._take_held)
+
+    def _take_held(self) -> None:
+        """Take what arrived during an answer, and read on."""
+        if not self._transport.is_closing():
+            data, self._held = self._held, b""
+            self._transport.resume_reading()
+            self._take(data)
+
+    def _head(self, answer: FastResponse, request_id: str) -> bytes:
         retry = "" if answer.retry_after_s is None else f"retry-after: {answer.retry_after_s}\r\n"
-        close = "" if cycle.keep_alive else "connection: close\r\n"
+        close = "connection: close\r\n" if self._is_shutting_down else ""
         return (
             f"{_STATUS_LINES[answer.status]}{self._defaults()}content-type: application/json\r\n"
             f"content-length: {len(answer.body)}\r\n{retry}{close}x-request-id: {request_id}\r\n\r\n"
         ).encode("latin-1")
 
     def _defaults(self) -> str:
-        """Return the server's default headers; uvicorn replaces their list each second."""
-        headers = self.server_state.default_headers
+        """Return the server's default headers; the server replaces their list each second."""
+        headers = self._server_state.default_headers
         if headers is not self._default_headers:
             self._default_headers = headers
             self._default_head = "".join(
                 f"{name.decode()}: {value.decode()}\r\n" for name, value in headers
             )
         return self._default_head
+
+    def _pass_on(self, data: bytes) -> None:
+        """Hand a request to the framework, which then gets all data until it has answered."""
+        self._is_with_framework = True
+        self._end_deadline()
+        self._framework.data_received(data)
+
+    def framework_is_idle(self) -> None:
+        """Take the next request: every one that was passed on is answered."""
+        self._is_with_framework = False
+        if not self._transport.is_closing():
+            self._next()
+
+    def framework_upgrades(self) -> None:
+        """Stop the timer: the transport gets another protocol."""
+        self._cancel_timer()
+
+    def closes_after_answer(self) -> bool:
+        """Close after the present fast answer; return False when there is none."""
+        self._is_shutting_down = True
+        return self._answering is not None
+
+    def _end_deadline(self) -> None:
+        """End the deadline of a new connection, or of a body; the timer of pauses goes on."""
+        if self._is_new or self._arriving is not None:
+            self._is_new, self._arriving = False, None
+            self._cancel_timer()
+
+    def _set_timer(self, seconds: float) -> None:
+        self._cancel_timer()
+        self._timer = self._loop.call_later(seconds, self._check_due)
+
+    def _cancel_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _check_due(self) -> None:
+        """Close a connection that is silent or slow for too long; else check again when it would be."""
+        self._timer = None
+        if self._transport.is_closing():
+            return
+        if self._answering is not None or self._is_with_framework:
+            return  # `_next` sets it again
+        left_s = self._due_at_s - self._loop.time()
+        if left_s > 0:
+            self._set_timer(left_s)
+        elif self._arriving is not None or self._is_new:
+            refuse(self._transport, TOO_SLOW)
+        else:
+            self._transport.close()

@@ -2,50 +2,39 @@
 
 Argument: the number of a socket that it inherits. It reads requests of 97 bytes each, a digest and a signature,
 and answers them in the same order with 21 bytes each: whether there is a signer, and its address.
-It ends when the other end of the socket closes.
+It ends when the other end of the socket closes. It imports little, so that it starts again soon.
 """
 
+import contextlib
+import os
 import signal
-import socket
 import sys
 from typing import Final
 
-from foretell.domain.errors.families import MalformedSignature
-from foretell.domain.values.eip712 import SIGNATURE_BYTES, recover_signer
-from foretell.domain.values.hexadecimal import address_bytes
+from foretell.app.signer_recovery.curve import Recoverer
+from foretell.domain.values.signer_recovery import REQUEST_BYTES
 
-DIGEST_BYTES: Final = 32
-REQUEST_BYTES: Final = DIGEST_BYTES + SIGNATURE_BYTES
-ANSWER_BYTES: Final = 21
-BATCH_MAX: Final = 32
-"""Requests that are answered together: the first of them waits for the last."""
-
-NO_SIGNER: Final = bytes(ANSWER_BYTES)
+PIECE_MAX: Final = 8
+"""Requests that are sent and answered together: the first of them waits for the last."""
 
 
-def answer(request: bytes) -> bytes:
-    """Return the signer of a digest, or that there is none."""
-    try:
-        signer = recover_signer(request[:DIGEST_BYTES], request[DIGEST_BYTES:])
-    except MalformedSignature:
-        return NO_SIGNER
-    return b"\x01" + address_bytes(signer)
-
-
-def serve(connection: socket.socket) -> None:
-    """Answer requests until the connection closes."""
+def serve(connection: int) -> None:
+    """Answer the requests on a blocking stream socket until its other end closes."""
+    answer_all = Recoverer().answer_all
     received = b""
-    while more := connection.recv(BATCH_MAX * REQUEST_BYTES):
-        received += more
-        end = len(received) - len(received) % REQUEST_BYTES
-        starts = range(0, end, REQUEST_BYTES)
-        connection.sendall(
-            b"".join(answer(received[start : start + REQUEST_BYTES]) for start in starts)
-        )
-        received = received[end:]
+    with contextlib.suppress(ConnectionError):  # closed before it read all answers
+        while more := os.read(connection, PIECE_MAX * REQUEST_BYTES):
+            received += more
+            end = len(received) - len(received) % REQUEST_BYTES
+            _write(connection, answer_all(received[:end]))
+            received = received[end:]
+
+
+def _write(connection: int, answers: bytes) -> None:
+    while answers:
+        answers = answers[os.write(connection, answers) :]
 
 
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    with socket.socket(fileno=int(sys.argv[1])) as inherited:
-        serve(inherited)
+    serve(int(sys.argv[1]))

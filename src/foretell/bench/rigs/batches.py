@@ -52,8 +52,8 @@ class Measured(NamedTuple):
         return self.journal_ms / self.bare_ms
 
 
-class Turns:
-    """Turns of a journal and of the bare way."""
+class AlternatingBatches:
+    """AlternatingBatches of a journal and of the bare way."""
 
     def __init__(self, journal: Journal, bare: Bare, plan: BatchPlan) -> None:
         self._bare = bare

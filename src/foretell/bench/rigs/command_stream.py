@@ -18,19 +18,19 @@ LOT_UNITS: Final = 10_000_000
 
 
 class CommandStream:
-    """Commands for so many of a world's markets; most users are makers, the others takers."""
+    """Commands for this many of a world's markets; most users are makers, the others takers."""
 
     def __init__(self, world: World, markets: int) -> None:
         assert markets <= len(world.conditions)
         self._world = world
-        self._markets = markets
+        self.markets = markets
         self._makers = len(world.users) * 9 // 10
         self._template = make_order(world, world.users[0], world.deployment.separators(), 0)
 
     def commands(self, depth: int) -> Iterator[PlaceOrder | CancelOrders]:
         """Yield commands that fill the books to a total depth, then rounds without end in every market."""
-        share, more = divmod(depth, self._markets)
-        books = [(market, operations(share + (market < more))) for market in range(self._markets)]
+        share, more = divmod(depth, self.markets)
+        books = [(market, operations(share + (market < more))) for market in range(self.markets)]
         turns = cycle(books)
         for _ in range(depth):
             market, book = next(turns)

@@ -25,12 +25,17 @@ class ProcessorTime(NamedTuple):
     children_s: float
     client_s: float
 
+    @property
+    def all_s(self) -> float:
+        """The time of all processes together."""
+        return self.serving_s + self.beside_s + self.children_s + self.client_s
+
     def until(self, later: "ProcessorTime") -> "ProcessorTime":
         """Return the time used until a later moment."""
         return ProcessorTime(*(after - before for before, after in zip(self, later, strict=True)))
 
     def in_recoveries(self, orders: int, recoveries_per_s: float) -> "ProcessorTime":
-        """Return the time that one of so many orders used, counted in recoveries."""
+        """Return the time that one of this many orders used, counted in recoveries."""
         return ProcessorTime(*(seconds * recoveries_per_s / orders for seconds in self))
 
 
@@ -44,15 +49,17 @@ def processor_time_of(pids: Sequence[int]) -> ProcessorTime:
     return ProcessorTime(serving, whole - serving, children, own.user + own.system)
 
 
-def processor_time_words(spent: Sequence[ProcessorTime]) -> str:
-    """Return the medians of the rounds in words."""
-    serving, beside, children, client = (
-        f"{statistics.median(figures):.1f}" for figures in zip(*spent, strict=True)
-    )
+def median_time(spent: Sequence[ProcessorTime]) -> ProcessorTime:
+    """Return the median of each part over the rounds."""
+    return ProcessorTime(*(statistics.median(figures) for figures in zip(*spent, strict=True)))
+
+
+def processor_time_words(spent: ProcessorTime) -> str:
+    """Return the time of an order in words."""
     return (
-        f"order-cpu: {serving} recoveries of processor time an order in the thread that serves,"
-        f" {beside} in threads beside it, {children} in the process that recovers, {client} in the"
-        " client"
+        f"order-cpu: {spent.serving_s:.2f} recoveries of processor time an order in the thread that"
+        f" serves, {spent.all_s:.2f} in all processes: {spent.beside_s:.2f} in other threads,"
+        f" {spent.children_s:.2f} in processes that it started, {spent.client_s:.2f} in the client"
     )
 
 

@@ -15,6 +15,7 @@ import uvloop
 from foretell.app.clock_and_ids import now_ms
 from foretell.app.roles import PREFIX_BY_ROLE, Role
 from foretell.app.running import set_up_logs
+from foretell.bench.rigs.echo import start_echo
 from foretell.bench.rigs.trading_alone import trading_alone
 from foretell.bench.rigs.world import World, funding_command, make_world, market_commands
 from foretell.domain.errors.command import BenchFailed
@@ -27,11 +28,15 @@ STOP_DEADLINE_S: Final = 20.0
 
 
 class Exchange(NamedTuple):
-    """The port of an exchange, its processes, and the prefix of its trading paths."""
+    """The port of an exchange, its processes, and the prefix of its trading paths.
+
+    At `echo_port` its event loop also serves HTTP without an exchange, 0 where nothing does.
+    """
 
     port: int
     pids: tuple[int, ...]
     path: str = PREFIX_BY_ROLE[Role.TRADING]
+    echo_port: int = 0
 
 
 @contextlib.contextmanager
@@ -50,9 +55,9 @@ def running_exchange(
     process.start()
     theirs.close()
     try:
-        port = _port(ours)
+        port, echo_port = _ports(ours)
         assert process.pid is not None
-        yield Exchange(port, (process.pid,))
+        yield Exchange(port, (process.pid,), echo_port=echo_port)
     finally:
         with contextlib.suppress(OSError):
             ours.send("stop")
@@ -61,12 +66,12 @@ def running_exchange(
             process.kill()
 
 
-def _port(child: Connection) -> int:
-    """Return the port that the child sends; a child that ends closes its end of the pipe."""
+def _ports(child: Connection) -> tuple[int, int]:
+    """Return the ports that the child sends; a child that ends closes its end of the pipe."""
     try:
         if child.poll(START_DEADLINE_S):
-            port: int = child.recv()
-            return port
+            ports: tuple[int, int] = child.recv()
+            return ports
     except EOFError:
         pass
     raise BenchFailed("the exchange did not start")
@@ -92,9 +97,10 @@ async def _serve(world: World, folder: Path, parent: Connection) -> None:
         for command in market_commands(world, alone.engine.clock_ms()):
             await alone.engine.submit(command)
         await alone.engine.submit(funding_command(world, alone.engine.clock_ms()))
-        settle_memory()
-        parent.send(alone.port)
-        await asyncio.to_thread(parent.recv)
+        async with await start_echo() as echo:
+            settle_memory()
+            parent.send((alone.port, echo.sockets[0].getsockname()[1]))
+            await asyncio.to_thread(parent.recv)
 
 
 def seconds_until_ready(folder: Path, master_key: bytes) -> float:

@@ -44,7 +44,7 @@ async def write_journal_fixture(
     events: int,
     trades_per_block: int = TRADES_PER_BLOCK,
 ) -> int:
-    """Write a journal with a snapshot of so many open orders and so many commands after it.
+    """Write a journal with a snapshot of this many open orders and this many commands after it.
 
     Return the sequence of the last one.
     """
@@ -60,7 +60,7 @@ async def write_journal_fixture(
             await writer.write(map(encode_command, commands))
         assert len(state.live_orders) == orders
         await journal.keep_snapshot(Snapshot(journal.last_sequence, encode_state(state)))
-        for commands in _parts(itertools.islice(_with_blocks(stream, trades_per_block), events)):
+        for commands in _parts(itertools.islice(with_blocks(stream, trades_per_block), events)):
             await writer.write(map(encode_command, commands))
         return journal.last_sequence
     finally:
@@ -72,10 +72,10 @@ def _parts(commands: Iterator[Command]) -> Iterator[Sequence[Command]]:
         yield part
 
 
-def _with_blocks(
+def with_blocks(
     stream: Iterator[PlaceOrder | CancelOrders], trades_per_block: int
 ) -> Iterator[Command]:
-    """Yield the commands, and after so many trades a block that settles them."""
+    """Yield the commands, and after this many trades a block that settles them."""
     for number in itertools.count(2):
         met: list[PlaceOrder] = []
         takers: list[PlaceOrder] = []

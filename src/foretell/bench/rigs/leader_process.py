@@ -48,12 +48,12 @@ async def _lead(url: str, lease_s: float, name: str, terms: int) -> None:
         _report("waits")
         candidate = Candidate(word_bytes(new_word()), name, lease_s)
         try:
-            await _serve_a_term(url, candidate, f"{name}.{term}")
+            await _lead_one_term(url, candidate, f"{name}.{term}")
         except JournalFailed as failure:
             _report("failed", failure)
 
 
-async def _serve_a_term(url: str, candidate: Candidate, name: str) -> None:
+async def _lead_one_term(url: str, candidate: Candidate, name: str) -> None:
     journal = await lead(JournalPlace(url, SHARD, SHARD_COUNT), candidate)
     try:
         entries = sum(1 for _ in journal.entries())

@@ -18,7 +18,7 @@ POLL_S: Final = 0.005
 
 
 class Leader:
-    """A process that leads or waits to, for so many terms, and what it has reported."""
+    """A process that leads or waits to, for this many terms, and what it has reported."""
 
     def __init__(
         self,
@@ -61,7 +61,7 @@ class Leader:
                 return at_s, line
 
     def until_acknowledged(self, count: int) -> None:
-        """Wait until so many more records are acknowledged."""
+        """Wait until this many more records are acknowledged."""
         wanted = len(self.acknowledged) + count
         deadline = time.monotonic() + self._deadline_s
         while len(self.acknowledged) < wanted:
@@ -109,7 +109,7 @@ class Leader:
         self.acknowledged[int(sequence)] = payload
 
 
-class Succession:
+class LeaderSuccession:
     """Leaders of a shard, one after the other; the next one waits before it is needed."""
 
     def __init__(self, url: str, lease_s: float, terms: int = 1) -> None:
@@ -132,9 +132,9 @@ class Succession:
 
 
 @contextlib.contextmanager
-def succession(url: str, lease_s: float, terms: int = 1) -> Iterator[Succession]:
-    """Give leaders that end with the block; each leads again after a lost lease, for so many terms."""
-    leaders = Succession(url, lease_s, terms)
+def succession(url: str, lease_s: float, terms: int = 1) -> Iterator[LeaderSuccession]:
+    """Give leaders that end with the block; each leads again after a lost lease, for this many terms."""
+    leaders = LeaderSuccession(url, lease_s, terms)
     try:
         yield leaders
     finally:

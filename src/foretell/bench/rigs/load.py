@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple, cast
 
 import httptools
@@ -33,41 +33,70 @@ class Answers(NamedTuple):
     latencies_s: list[float]
 
 
+class Offer(NamedTuple):
+    """What an order offers in a market of a world: a side, a price in ticks, a size in base units."""
+
+    market: int
+    is_buy: bool
+    price_ticks: int
+    size_units: int = SIZE_UNITS
+
+
 def make_requests(world: World, path: str, count: int, first_salt: int, now_s: int) -> list[bytes]:
     """Return distinct signed orders as whole HTTP requests; one in four crosses the book."""
+    numbers = range(first_salt, first_salt + count)
+    return requests_of(
+        world, path, ((number, offer_of(world, number)) for number in numbers), now_s
+    )
+
+
+def requests_of(
+    world: World, path: str, offers: Iterable[tuple[int, Offer]], now_s: int
+) -> list[bytes]:
+    """Return offers, each with its distinct number, as whole HTTP requests of a world's users in turn."""
     separators = world.deployment.separators()
     signers = [L2Signer(user.credentials.secret) for user in world.users]
     requests = []
-    for number in range(first_salt, first_salt + count):
+    for number, offer in offers:
         index = number % len(world.users)
         user = world.users[index]
-        order = make_order(world, user, separators, number)
+        order = _sign(world, user, separators, number, offer)
         body = msgspec.json.encode(order_body(order, user.credentials.key_id, OrderType.GTC))
         requests.append(_request(user, signers[index], path, body, str(now_s)))
     return requests
 
 
-def make_order(world: World, user: User, separators: Separators, number: int) -> SignedOrder:
-    """Return the order of a number: bids below and asks above the middle, some of them across it."""
-    pair = world.tokens[number // len(world.users) % len(world.tokens)]
+def offer_of(world: World, number: int) -> Offer:
+    """Return the offer of a number: bids below and asks above the middle, some of them across it."""
     is_buy = number % 2 == 0
     distance = 1 + number * 7 % 20
     if number % CROSSING_ONE_IN == CROSSING_ONE_IN - 1:
         distance = -distance
     price = TICKS_PER_ONE // 2 + (-distance if is_buy else distance)
-    cost = SIZE_UNITS * price // TICKS_PER_ONE
+    return Offer(number // len(world.users) % len(world.tokens), is_buy, price)
+
+
+def make_order(world: World, user: User, separators: Separators, number: int) -> SignedOrder:
+    """Return the signed order of a number."""
+    return _sign(world, user, separators, number, offer_of(world, number))
+
+
+def _sign(
+    world: World, user: User, separators: Separators, number: int, offer: Offer
+) -> SignedOrder:
+    cost = offer.size_units * offer.price_ticks // TICKS_PER_ONE
     order = SignedOrder(
         salt=str(number),
         maker=user.address,
         signer=user.address,
         taker=ZERO_ADDRESS,
-        token_id=str(pair.yes),
-        maker_amount=cost if is_buy else SIZE_UNITS,
-        taker_amount=SIZE_UNITS if is_buy else cost,
+        token_id=str(world.tokens[offer.market].yes),
+        maker_amount=cost if offer.is_buy else offer.size_units,
+        taker_amount=offer.size_units if offer.is_buy else cost,
         expiration_s=0,
         nonce=0,
         fee_rate_bps=0,
-        side=Side.BUY if is_buy else Side.SELL,
+        side=Side.BUY if offer.is_buy else Side.SELL,
         signature_type=SignatureType.EOA,
         profile=0,
         signature=b"",
@@ -94,10 +123,15 @@ async def send_all(port: int, requests: Sequence[bytes], connections: int) -> An
     return await _Load(requests).run(port, connections)
 
 
+async def send_for(port: int, request: bytes, connections: int, seconds: float) -> Answers:
+    """Send the same request again and again for some seconds, at most as long as a round may take."""
+    return await _TimedLoad(request, seconds).run(port, connections)
+
+
 async def send_paced(
     port: int, requests: Sequence[bytes], connections: int, per_s: float
 ) -> Answers:
-    """Send every request once, so many a second, however slowly they are answered.
+    """Send every request once, this many a second, however slowly they are answered.
 
     A latency counts from when the request was due, so the wait for a connection counts in full.
     """
@@ -114,7 +148,7 @@ class _Load:
         self._finished: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     async def run(self, port: int, connections: int) -> Answers:
-        """Send everything over so many connections, and return the latencies."""
+        """Send everything over this many connections, and return the latencies."""
         loop = asyncio.get_running_loop()
         senders: list[_Sender] = []
         try:
@@ -156,6 +190,35 @@ class _Load:
         request = self._requests[self._sent]
         self._sent += 1
         sender.send(request, due_at_s)
+
+
+class _TimedLoad(_Load):
+    """One request that is sent until a time, whenever a connection is free."""
+
+    def __init__(self, request: bytes, seconds: float) -> None:
+        super().__init__([request])
+        self._seconds = seconds
+        self._ends_at_s = 0.0
+        self._unanswered = 0
+
+    @override
+    def begin(self, senders: Sequence["_Sender"]) -> None:
+        self._ends_at_s = time.perf_counter() + self._seconds
+        super().begin(senders)
+
+    @override
+    def use(self, sender: "_Sender") -> None:
+        now_s = time.perf_counter()
+        if now_s < self._ends_at_s:
+            self._unanswered += 1
+            sender.send(self._requests[0], now_s)
+        elif self._unanswered == 0 and not self._finished.done():
+            self._finished.set_result(None)
+
+    @override
+    def take(self, latency_s: float) -> None:
+        self._latencies_s.append(latency_s)
+        self._unanswered -= 1
 
 
 class _PacedLoad(_Load):

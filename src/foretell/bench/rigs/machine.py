@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import platform
 import statistics
 import time
 from collections.abc import Iterator, Sequence
@@ -45,16 +46,18 @@ W = TypeVar("W", bound=Watched)
 def usage_with(*child_pids: int) -> Usage:
     """Return the use up to now; children and their children are our own.
 
-    Needs /proc. The time of a process that ended counts for the process that waited for it.
+    Needs /proc. The time of a process that ended counts for the process that waited for it, so children that
+    ended need no mention.
     """
     ticks_per_s = os.sysconf("SC_CLK_TCK")
     user, nice, system, _, _, _, _, stolen, *_ = Path("/proc/stat").read_text().split()[1:]
     own = os.times()
+    own_s = own.user + own.system + own.children_user + own.children_system
     own_ticks = sum(_ticks(pid) for child in child_pids for pid in family(child))
     return Usage(
         at_s=time.perf_counter(),
         all_s=sum(map(int, (user, nice, system, stolen))) / ticks_per_s,
-        own_s=own.user + own.system + own_ticks / ticks_per_s,
+        own_s=own_s + own_ticks / ticks_per_s,
     )
 
 
@@ -95,14 +98,33 @@ def disturbance(measured: Sequence[Watched]) -> str:
     return f"{disturbed} of {len(measured)} rounds were disturbed by other programs: not counted"
 
 
-def recoveries_per_s(recoveries: int = RECOVERIES) -> float:
-    """Return how many signers one core recovers in a second, now."""
+def machine_words() -> str:
+    """Return the processor, the memory and the kernel in words."""
+    lines = Path("/proc/cpuinfo").read_text().splitlines()
+    models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    memory_bytes = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return (
+        f"{os.cpu_count()} cores ({models[0] if models else platform.machine()}),"
+        f" {memory_bytes / 2**30:.0f} GiB, {platform.system()} {platform.release()}"
+    )
+
+
+class RecoverySpeed(NamedTuple):
+    """Signers that one core recovers: in a second, and in a second of processor time."""
+
+    per_s: float
+    per_cpu_s: float
+
+
+def recovery_speed(recoveries: int = RECOVERIES) -> RecoverySpeed:
+    """Return how fast one core recovers signers, now."""
     key, digest = keccak256(b"bench"), keccak256(b"order")
     signature = sign_digest(digest, key)
-    started = time.perf_counter()
+    started_s, used_s = time.perf_counter(), time.thread_time()
     for _ in range(recoveries):
         recover_signer(digest, signature)
-    return recoveries / (time.perf_counter() - started)
+    elapsed_s, used_s = time.perf_counter() - started_s, time.thread_time() - used_s
+    return RecoverySpeed(recoveries / elapsed_s, recoveries / used_s)
 
 
 def sync_s(folder: Path, syncs: int = SYNCS) -> float:

@@ -22,7 +22,7 @@ from foretell.bench.rigs.machine import (
     SYNCS,
     disturbance,
     others_words,
-    recoveries_per_s,
+    recovery_speed,
     sync_s,
     usage_with,
 )
@@ -82,8 +82,8 @@ class Rounds:
         plan, pids = self._plan, self._exchange.pids
         self.console.print(f"signing {plan.orders} orders, then placing them")
         requests = self._sign(plan.orders)
-        recoveries = recoveries_per_s(plan.recoveries)
-        sync = sync_s(self._folder, plan.syncs)
+        recovery = recovery_speed(plan.recoveries)
+        sync_ms = self.sync_ms()
         before, spent = usage_with(*pids), processor_time_of(pids)
         port = self._exchange.port
         answers = uvloop.run(
@@ -94,13 +94,24 @@ class Rounds:
         quantiles = statistics.quantiles(answers.latencies_s, n=100)
         return Round(
             orders_per_s=plan.orders / answers.seconds,
-            recoveries_per_s=recoveries,
+            recoveries_per_s=recovery.per_s,
             p50_ms=quantiles[49] * 1e3,
             p99_ms=quantiles[98] * 1e3,
-            sync_ms=sync * 1e3,
+            sync_ms=sync_ms,
             others_cores=before.others_cores(usage_with(*pids)),
-            spent=spent.until(processor_time_of(pids)).in_recoveries(plan.orders, recoveries),
+            spent=spent.until(processor_time_of(pids)).in_recoveries(
+                plan.orders, recovery.per_cpu_s
+            ),
         )
+
+    def sync_ms(self) -> float:
+        """Return the median time until a record on the journal's disk is durable, now."""
+        return sync_s(self._folder, self._plan.syncs) * 1e3
+
+    def echo_ms(self, requests: int) -> float:
+        """Return the median time of a response to an order by a server that does nothing but echo it."""
+        answers = uvloop.run(send_all(self._exchange.echo_port, self._sign(requests), 1))
+        return statistics.median(answers.latencies_s) * 1e3
 
     def _sign(self, orders: int) -> list[bytes]:
         first, self._salt = self._salt, self._salt + orders
@@ -108,7 +119,14 @@ class Rounds:
         return make_requests(self._world, path, orders, first, now_ms() // 1000)
 
 
-def compare_pairs(first: Rounds, second: Rounds, rounds: int) -> float:
+class Compared(NamedTuple):
+    """The median ratio of two exchanges' orders a second, and those of the second."""
+
+    ratio: float
+    second_per_s: float
+
+
+def compare_pairs(first: Rounds, second: Rounds, rounds: int) -> Compared:
     """Measure both in turns, print all rounds, and return the median ratio of their orders a second.
 
     Rounds come in pairs, so those that other programs disturbed are counted, too.
@@ -118,7 +136,10 @@ def compare_pairs(first: Rounds, second: Rounds, rounds: int) -> float:
     first.console.print(table_of(measured))
     if words := disturbance(measured):
         first.console.print(words.replace(": not counted", ", and are counted"))
-    return statistics.median(one.orders_per_s / other.orders_per_s for one, other in pairs)
+    return Compared(
+        statistics.median(one.orders_per_s / other.orders_per_s for one, other in pairs),
+        statistics.median(other.orders_per_s for _, other in pairs),
+    )
 
 
 def table_of(measured: Sequence[Round]) -> Table:

@@ -77,11 +77,11 @@ def apply_in_memory(folder: Path) -> Restored:
 
     Memory is the growth of the process while the snapshot is restored.
     """
-    before_bytes, began_s = _resident_bytes(), time.perf_counter()
+    before_bytes, began_s = resident_bytes(), time.perf_counter()
     state = decode_state(_snapshot(folder).payload)
     took_s = time.perf_counter() - began_s
     settle_memory()
-    bytes_per_order = (_resident_bytes() - before_bytes) / len(state.live_orders)
+    bytes_per_order = (resident_bytes() - before_bytes) / len(state.live_orders)
     return Restored(took_s, bytes_per_order, _fold(folder, state))
 
 
@@ -104,6 +104,7 @@ def _snapshot(folder: Path) -> Snapshot:
     return snapshot
 
 
-def _resident_bytes() -> int:
-    pages = int(Path("/proc/self/statm").read_text().split()[1])
+def resident_bytes(pid: int | None = None) -> int:
+    """Return the physical memory of a process, of this one by default."""
+    pages = int(Path(f"/proc/{pid or 'self'}/statm").read_text().split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE")

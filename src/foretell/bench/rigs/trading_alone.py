@@ -4,25 +4,35 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from foretell.app.api_server import ApiServer
 from foretell.app.clock_and_ids import new_uuid, now_ms
-from foretell.app.embedded import TradingParts
+from foretell.app.embedded import TradingParts, tables_in_child
 from foretell.app.gateway import bind
 from foretell.app.roles import PREFIX_BY_ROLE, Role
 from foretell.app.signer_recovery.client import SignerRecovery
 from foretell.domain.contracts.deployment import Deployment
 from foretell.domain.values.hexadecimal import Address
 from foretell.edge.auth import KeyRing
+from foretell.edge.fast_route import FastResponse, FastRoute
 from foretell.engine.writer.engine import Engine
 from foretell.journal.files.journal import FileJournal
+from foretell.runtime.garbage_collection import collect_when_idle
 from foretell.runtime.loops import run_together
 from foretell.store.database import Database
 from foretell.store.migrations import upgrade
 from foretell.trading.accounts.accounts import ChainView
 from foretell.trading.routes.app import build_app
 from foretell.trading.routes.fast_path import fast_routes
+
+CONSTANT_PATH: Final = "/constant"
+CONSTANT_BODY: Final = b'"' + b"." * 4094 + b'"'
+CONSTANT_ROUTE: Final = FastRoute(
+    takes=lambda query: not query,
+    begin=lambda _, reply: reply(FastResponse(200, CONSTANT_BODY)),
+)
+"""A fast route of the benchmark alone: the least that the server does for a response of 4 kB."""
 
 
 class TradingAlone(NamedTuple):
@@ -47,24 +57,27 @@ async def trading_alone(
             database=database,
             key_ring=KeyRing(database, master_key, [deployment.chain_id], now_ms),
             chain=ChainView(_first_nonce, _no_code),
-            recover=recovery.recover,
+            recover=recovery.submit,
             blob_base_url="",
             now_ms=now_ms,
             new_uuid=new_uuid,
+            make_tables=tables_in_child,
         )
         trading = parts.embedded(FileJournal(folder / "journal"))
         await trading.start()
-        loops = asyncio.create_task(run_together([*trading.loops().values(), recovery.run]))
+        endless = [*trading.loops().values(), recovery.run, collect_when_idle]
+        loops = asyncio.create_task(run_together(endless))
         listener = bind("127.0.0.1", 0, "--port")
         api = ApiServer({Role.TRADING: PREFIX_BY_ROLE[Role.TRADING]}, "", "127.0.0.1", 0)
-        api.open(Role.TRADING, build_app(trading.context), fast_routes(trading.context))
+        routes = {**fast_routes(trading.context), ("GET", CONSTANT_PATH): CONSTANT_ROUTE}
+        api.open(Role.TRADING, build_app(trading.context), routes)
         try:
             await api.start(listener)
             yield TradingAlone(database, trading.host.engine, listener.getsockname()[1])
         finally:
             await api.finish()
             loops.cancel()
-            await trading.host.engine.close()
+            await trading.host.close()
             await recovery.close()
 
 

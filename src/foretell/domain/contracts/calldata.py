@@ -53,6 +53,7 @@ CANCEL_ORDERS: Final = contract_function(f"cancelOrders({ORDER_TYPE}[])")
 VALIDATE_ORDER: Final = contract_function(f"validateOrder({ORDER_TYPE})")
 INCREMENT_NONCE: Final = contract_function("incrementNonce()")
 ADD_OPERATOR: Final = contract_function("addOperator(address)")
+IS_OPERATOR: Final = contract_function("isOperator(address)", "(bool)")
 ADD_REGISTRAR: Final = contract_function("addRegistrar(address)")
 
 CREATE_PROXY: Final = contract_function(
@@ -317,11 +318,6 @@ def order_words(order: SignedOrder) -> tuple[object, ...]:
 def encode_validate_order(order: SignedOrder) -> bytes:
     """Return the calldata of the view that refuses an order that cannot be filled."""
     return VALIDATE_ORDER.encode(order_words(order))
-
-
-def encode_cancel_orders(orders: Sequence[SignedOrder]) -> bytes:
-    """Return the calldata by which a maker cancels orders on chain."""
-    return CANCEL_ORDERS.encode([order_words(order) for order in orders])
 
 
 def encode_register_token(pair: TokenPair, condition_id: Bytes32) -> bytes:

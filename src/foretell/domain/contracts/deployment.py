@@ -14,7 +14,7 @@ import msgspec
 
 from foretell.domain.contracts.logs import ContractKind
 from foretell.domain.contracts.safe import safe_address
-from foretell.domain.errors.chain import DeploymentUnfit
+from foretell.domain.errors.chain import InvalidDeployment
 from foretell.domain.errors.families import MalformedHex
 from foretell.domain.exchange.profiles import Separators, SigningProfile, separators
 from foretell.domain.values.hexadecimal import (
@@ -106,7 +106,7 @@ class Deployment:
         try:
             return self.contracts[name].address
         except KeyError:
-            raise DeploymentUnfit(f"there is no {name}; run foretell deploy to add it") from None
+            raise InvalidDeployment(f"it has no {name}; run foretell deploy to add it") from None
 
     @property
     def missing(self) -> tuple[ContractName, ...]:
@@ -252,12 +252,12 @@ def parse_deployment(raw: bytes) -> Deployment:
     try:
         file = msgspec.json.decode(raw, type=_File)
         if file.format != FORMAT:
-            raise DeploymentUnfit(
+            raise InvalidDeployment(
                 f"its file has format {file.format}, and this version reads {FORMAT}"
             )
         return _deployment_of(file)
     except (msgspec.MsgspecError, MalformedHex) as error:
-        raise DeploymentUnfit(str(error)) from error
+        raise InvalidDeployment(str(error)) from error
 
 
 def _deployment_of(file: _File) -> Deployment:
@@ -304,6 +304,8 @@ def _parsed_profiles(profiles: Sequence[_Profile]) -> tuple[SigningProfile, ...]
 def check_usable(deployment: Deployment, chain_id: int) -> None:
     """Refuse a deployment that is incomplete or of another chain."""
     if not deployment.is_complete:
-        raise DeploymentUnfit("it is incomplete; run foretell deploy again to continue it")
+        raise InvalidDeployment("it is incomplete; run foretell deploy again to continue it")
     if deployment.chain_id != chain_id:
-        raise DeploymentUnfit(f"it is of chain {deployment.chain_id}, and this is {chain_id}")
+        raise InvalidDeployment(
+            f"it is for chain {deployment.chain_id}, and chain {chain_id} is required"
+        )

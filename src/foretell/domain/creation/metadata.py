@@ -4,7 +4,6 @@ A draft is stored before the market exists. The final document adds the tokens a
 same market always gives the same bytes, so the id of a document is known before it is stored.
 """
 
-from datetime import UTC, datetime, timedelta
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -13,14 +12,13 @@ from foretell.domain.creation.data_items import ItemTag
 from foretell.domain.creation.payload import MarketDraft, Payload
 from foretell.domain.creation.plan import MarketIds
 from foretell.domain.values.hexadecimal import Address, checksum_address
+from foretell.domain.values.instants import iso_time
 
 SCHEMA: Final = "foretell-market"
 SCHEMA_VERSION: Final = "1"
 JSON_TAG: Final = ItemTag("Content-Type", "application/json")
 WEBP_TAG: Final = ItemTag("Content-Type", "image/webp")
 APP_TAG: Final = ItemTag("App-Name", "Foretell")
-
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Icons(NamedTuple):
@@ -69,13 +67,6 @@ def _event_ids(ids: MarketIds) -> dict[str, str]:
     return {"neg_risk_market_id": ids.neg_risk_market_id, "neg_risk_request_id": ids.asked_id}
 
 
-def instant_text(moment_ms: int) -> str:
-    """Return a time as ISO 8601 in UTC, with milliseconds unless it is a whole second."""
-    moment = _EPOCH + timedelta(milliseconds=moment_ms)
-    whole = moment_ms % 1000 == 0
-    return moment.isoformat(timespec="seconds" if whole else "milliseconds").replace("+00:00", "Z")
-
-
 def _market(payload: Payload, market: MarketDraft, icons: Icons) -> dict[str, Any]:
     return {
         "schema": SCHEMA,
@@ -93,7 +84,7 @@ def _market(payload: Payload, market: MarketDraft, icons: Icons) -> dict[str, An
         "outcomes": ({"outcome": market.outcome_yes}, {"outcome": market.outcome_no}),
         "neg_risk": payload.is_neg_risk,
         "neg_risk_other": False,
-        "end_time": instant_text(payload.ends_at_ms),
+        "end_time": iso_time(payload.ends_at_ms),
         "creator": checksum_address(payload.creator),
         "chain_id": payload.chain_id,
         "event": _event(payload, icons),
@@ -106,7 +97,7 @@ def _event(payload: Payload, icons: Icons) -> dict[str, Any]:
         "slug": payload.slug,
         "icon": icons.event,
         "rules": payload.resolution_rules,
-        "end_time": instant_text(payload.ends_at_ms),
+        "end_time": iso_time(payload.ends_at_ms),
         "market_mode": payload.market_mode,
         "show_market_icons": len(payload.markets) > 1,
         "neg_risk": payload.is_neg_risk,

@@ -32,7 +32,7 @@ ANCILLARY_BYTES_MAX: Final = 8139 - len(",initializer:") - 40
 
 OPTIONS_MIN: Final = 2
 OPTIONS_MAX: Final = 60
-"""With so many options, one upload can contain an image of each and of the event."""
+"""With this many options, one upload can contain an image of each and of the event."""
 OPTION_ID_CHARS_MAX: Final = 64
 
 BINARY_KEY: Final = "binary"

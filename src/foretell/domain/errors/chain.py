@@ -13,7 +13,7 @@ class ChainUnavailable(Upstream):
     definite = False
 
     def __init__(self, method: str, cause: str) -> None:
-        super().__init__(f"the chain did not answer {method}: {cause}", method=method)
+        super().__init__(f"the node gave no valid response to {method}: {cause}", method=method)
 
 
 class RpcRefused(Upstream):
@@ -21,7 +21,7 @@ class RpcRefused(Upstream):
 
     def __init__(self, method: str, rpc_code: int, rpc_message: str, data: str = "") -> None:
         words = redacted(rpc_message)
-        super().__init__(f"{method} was refused: {words}", method=method, rpc_code=rpc_code)
+        super().__init__(f"the node refused {method}: {words}", method=method, rpc_code=rpc_code)
         self.rpc_code = rpc_code
         self.rpc_message = words
         self.data = data
@@ -35,14 +35,18 @@ class DevChainFailed(Unavailable):
     """The sandbox's chain could not be started."""
 
     def __init__(self, code: int, place: object) -> None:
-        super().__init__(f"anvil exited with code {code} at its start; see {place}")
+        super().__init__(
+            f"anvil exited with code {code} when it was started; its output is in {place}"
+        )
 
 
 class ProgramMissing(Unavailable):
     """A program that this process starts is not installed."""
 
     def __init__(self, program: str, place: object) -> None:
-        super().__init__(f"{program} is not installed: it was expected in {place}", program=program)
+        super().__init__(
+            f"{program} is not installed: it was not found in {place}", program=program
+        )
 
 
 class MalformedTransaction(InvalidInput):
@@ -64,7 +68,8 @@ class TxIdReused(Conflict):
 
     def __init__(self, tx_id: str) -> None:
         super().__init__(
-            f"{tx_id} was sent before with another target or other calldata", tx_id=tx_id
+            f"transaction {tx_id} was sent before with another target or other calldata",
+            tx_id=tx_id,
         )
 
 
@@ -72,7 +77,10 @@ class NonceContended(Conflict):
     """Another process sends from the same account and takes its nonces."""
 
     def __init__(self, account: str, attempts: int) -> None:
-        super().__init__(f"no nonce of {account} could be reserved in {attempts} attempts")
+        super().__init__(
+            f"no nonce of {account} could be reserved in {attempts} attempts: another process sends from"
+            " this account; stop it"
+        )
 
 
 class WrongChain(Unavailable):
@@ -80,7 +88,10 @@ class WrongChain(Unavailable):
 
     def __init__(self, seen: int, wanted: int) -> None:
         super().__init__(
-            f"the node serves chain {seen}; chain {wanted} is required", seen=seen, wanted=wanted
+            f"the node serves chain {seen}, and chain {wanted} is required; check FORETELL_RPC_URL and"
+            " FORETELL_CHAIN_ID",
+            seen=seen,
+            wanted=wanted,
         )
 
 
@@ -92,14 +103,14 @@ class ChainInconsistent(Upstream):
 
 
 class SandboxOnly(Unavailable):
-    """An act of the sandbox was requested on another chain."""
+    """An operation of the sandbox was requested on another chain."""
 
     def __init__(self, what: str, where: str, remedy: str = "") -> None:
         then = f"; {remedy}" if remedy else ""
-        super().__init__(f"{what} is for the sandbox only, and this is {where}{then}")
+        super().__init__(f"{what} is allowed in the sandbox only, and this is {where}{then}")
 
 
-class DeploymentUnfit(Unavailable):
+class InvalidDeployment(Unavailable):
     """A deployment file does not match its chain, or contradicts itself."""
 
     def __init__(self, cause: str) -> None:
@@ -110,7 +121,7 @@ class CallFailed(Upstream):
     """A transaction reverted in its block."""
 
     def __init__(self, tx_hash: str) -> None:
-        super().__init__(f"transaction {tx_hash} reverted", tx_hash=tx_hash)
+        super().__init__(f"transaction {tx_hash} was mined and reverted", tx_hash=tx_hash)
 
 
 class ExchangeClosed(Unavailable):
@@ -126,6 +137,6 @@ class ReorgTooDeep(Upstream):
     def __init__(self, last_block: int, blocks_max: int) -> None:
         super().__init__(
             f"the chain has none of the {blocks_max} blocks indexed up to {last_block}: the tables"
-            " cannot be unwound that far and must be rebuilt by a new index",
+            " cannot be unwound that far; index the chain again into a new database",
             last_block=last_block,
         )

@@ -42,11 +42,11 @@ class CannotListen(Unavailable):
         )
 
 
-class PartEnded(Unavailable):
+class ComponentStopped(Unavailable):
     """A part of the installation that runs until shutdown has ended."""
 
     def __init__(self, name: str) -> None:
-        super().__init__(f"the {name} ended by itself", part=name)
+        super().__init__(f"the {name} stopped unexpectedly; the log has the cause", part=name)
 
 
 class ChildRefused(Unavailable):
@@ -65,6 +65,7 @@ class ApiRefused(Upstream):
 
     def __init__(self, what: str, status: int, body: str) -> None:
         super().__init__(f"{what} answered {status}: {body[:2000]}", status=status)
+        self.status = status
 
 
 class ApiUnreachable(Upstream):
@@ -82,38 +83,38 @@ class NotInTime(Upstream):
     definite = False
 
     def __init__(self, what: str, deadline_s: float) -> None:
-        super().__init__(f"waited {deadline_s:g} s for {what}")
+        super().__init__(f"timed out after {deadline_s:g} s waiting for {what}")
 
 
 class NotRunning(Unavailable):
     """No installation runs on a data folder."""
 
     def __init__(self, folder: str) -> None:
-        super().__init__(f"nothing runs on {folder}; start it with: foretell up")
+        super().__init__(f"no exchange runs on {folder}; start one with: foretell up")
 
 
 class NoJournal(NotFound):
     """A folder holds no journal."""
 
     def __init__(self, folder: str) -> None:
-        super().__init__(f"there is no journal in {folder}")
+        super().__init__(f"there is no journal in {folder}; name the folder with --data")
 
 
-class BeginningGone(Conflict):
+class JournalTruncated(Conflict):
     """A rebuild needs the whole journal, and its beginning was deleted."""
 
     def __init__(self, journal: str, first_sequence: int) -> None:
         super().__init__(
             f"the journal {journal} begins with sequence {first_sequence}: earlier commands were deleted,"
-            " so the state cannot be rebuilt from it"
+            " so the tables cannot be rebuilt from it"
         )
 
 
 class DemoMismatch(ForetellError):
-    """The demo observed another value than its story expects."""
+    """The demo observed another value than the expected one."""
 
     def __init__(self, what: str, seen: object, wanted: object) -> None:
-        super().__init__(f"{what} is {seen!r}, and the story says {wanted!r}")
+        super().__init__(f"{what} is {seen!r}, and the demo expects {wanted!r}")
 
 
 class MissingSetting(Unavailable):
@@ -127,7 +128,9 @@ class UnknownSetting(InvalidInput):
     """The environment has a variable with the prefix of settings that is no setting."""
 
     def __init__(self, names: Sequence[str]) -> None:
-        super().__init__(f"{', '.join(names)}: no such setting; see docs/reference/settings.md")
+        super().__init__(
+            f"unknown settings: {', '.join(names)}; docs/reference/settings.md lists all"
+        )
 
 
 class UnknownRole(InvalidInput):
@@ -137,7 +140,7 @@ class UnknownRole(InvalidInput):
         super().__init__(f"{name} is not a role; roles are {', '.join(known)}")
 
 
-class WorkersUnfit(InvalidInput):
+class InvalidWorkerRoles(InvalidInput):
     """Several workers were asked for roles other than trading."""
 
     def __init__(self, roles: Sequence[str]) -> None:
@@ -145,7 +148,7 @@ class WorkersUnfit(InvalidInput):
         super().__init__(f"--workers needs the one role trading; the roles named are: {named}")
 
 
-class Ailing(Unavailable):
+class ProblemsFound(Unavailable):
     """The doctor found problems."""
 
     def __init__(self, what: Sequence[str]) -> None:
@@ -156,8 +159,10 @@ class BenchFailed(ForetellError):
     """A benchmark failed before its end."""
 
 
-class SocketsUnsafe(Unavailable):
+class InsecureSocketFolder(Unavailable):
     """The folder of the engine sockets belongs to another user, or others may enter it."""
 
     def __init__(self, folder: str) -> None:
-        super().__init__(f"{folder} must be private to this user; remove it, or set TMPDIR")
+        super().__init__(
+            f"{folder} must belong to this user, with mode 0700; remove it, or set TMPDIR"
+        )

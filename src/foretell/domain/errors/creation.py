@@ -17,7 +17,10 @@ class AuthExpired(Unauthenticated):
     """The challenge has expired."""
 
     def __init__(self, expires_at_ms: int, now_ms: int) -> None:
-        super().__init__(f"the challenge expired at {expires_at_ms}, and it is now {now_ms}")
+        super().__init__(
+            f"the challenge expired at {expires_at_ms} ms, and it is now {now_ms} ms; request a new one with"
+            " POST /prepare-auth"
+        )
 
 
 class TooManyChallenges(Unavailable):
@@ -34,14 +37,18 @@ class CreatorNotWhitelisted(Conflict):
     """The creator has not registered a proposer whitelist on the chain."""
 
     def __init__(self, creator: str) -> None:
-        super().__init__(f"{creator} has registered no proposer whitelist", creator=creator)
+        super().__init__(
+            f"{creator} has registered no proposer whitelist; register one with the"
+            " ProposerWhitelistRegistry",
+            creator=creator,
+        )
 
 
 class RequestNotFound(NotFound):
     """The creation request does not exist, or belongs to another creator."""
 
     def __init__(self, request_id: str) -> None:
-        super().__init__(f"no request {request_id} of this creator on this chain")
+        super().__init__(f"this creator has no request {request_id} on this chain")
 
 
 class ChallengeUsed(Conflict):
@@ -49,7 +56,8 @@ class ChallengeUsed(Conflict):
 
     def __init__(self, request_id: str) -> None:
         super().__init__(
-            f"the challenge of {request_id} was used before with another payload or envelope"
+            f"the challenge of {request_id} was used before with another payload or envelope; request"
+            " a new one with POST /prepare-auth"
         )
 
 
@@ -81,7 +89,9 @@ class RegistrationPending(Unavailable):
     """The registration of tokens is not mined yet."""
 
     def __init__(self, condition_ids: Sequence[str]) -> None:
-        super().__init__(f"tokens are being registered: {', '.join(condition_ids)}")
+        super().__init__(
+            f"the registration of tokens is not final yet, for the conditions {', '.join(condition_ids)}"
+        )
 
 
 class RegistrationRefused(Conflict):

@@ -20,7 +20,7 @@ class MalformedOrder(InvalidInput):
 class InvalidExpiration(InvalidInput):
     """An order's expiration does not fit its type or the time."""
 
-    cure = "give GTD orders an expiration more than a minute ahead, and others 0"
+    cure = "give a GTD order an expiration more than 60 s ahead, and any other order 0"
 
 
 class InvalidFeeRate(InvalidInput):
@@ -84,7 +84,9 @@ class SignerMismatch(InvalidInput):
     cure = "sign one of the domains that GET /auth/account lists, with the key of the signer"
 
     def __init__(self, signer: str) -> None:
-        super().__init__(f"the signature was not made by {signer} under any domain accepted here")
+        super().__init__(
+            f"the signature was not made by {signer} under any domain that is accepted here"
+        )
 
 
 class ForeignProfile(InvalidInput):
@@ -160,17 +162,21 @@ class UnknownMarket(NotFound):
 
     cure = "use a token id that GET /markets lists"
 
-    def __init__(self, name: str) -> None:
-        super().__init__(f"no market trades {name}")
+    def __init__(self, name: str, *, has_ended: bool = False) -> None:
+        super().__init__(
+            f"the market of {name} has ended" if has_ended else f"no market trades {name}"
+        )
 
 
 class MarketClosed(Conflict):
     """The market is closed for trading."""
 
-    cure = "choose another market: this one trades no more"
+    cure = "choose another market: this one no longer trades"
 
     def __init__(self, condition_id: str, status: str) -> None:
-        super().__init__(f"market {condition_id} is {status}", condition_id=condition_id)
+        super().__init__(
+            f"market {condition_id} is {status} and no longer trades", condition_id=condition_id
+        )
 
 
 class OrderCanceledOnChain(Conflict):
@@ -213,7 +219,7 @@ class PostOnlyWouldCross(InvalidInput):
     cure = "choose a price that does not meet the book"
 
     def __init__(self) -> None:
-        super().__init__("the order is post-only and would match at once")
+        super().__init__("the order is post-only, and would match a resting order at once")
 
 
 class FillOrKillUnfilled(InvalidInput):
@@ -245,14 +251,21 @@ class EngineBusy(Unavailable):
     """The engine's queue of commands is full; nothing was done."""
 
     def __init__(self) -> None:
-        super().__init__("too many commands wait for the disk", retry_after_s=1)
+        super().__init__(
+            "the matching engine has too many waiting commands; nothing was done, try again later",
+            retry_after_s=1,
+        )
 
 
 class TreasuryUnavailable(Unavailable):
     """The treasury could not be asked for missing collateral; nothing was done."""
 
     def __init__(self, cause: str) -> None:
-        super().__init__(f"the treasury cannot be asked for collateral: {cause}", retry_after_s=1)
+        super().__init__(
+            f"the treasury cannot supply the missing collateral: {cause}; nothing was done, try again"
+            " later",
+            retry_after_s=1,
+        )
 
 
 class AnswerLost(Unavailable):
@@ -261,7 +274,11 @@ class AnswerLost(Unavailable):
     definite = False
 
     def __init__(self) -> None:
-        super().__init__("the matching engine was lost before it answered", retry_after_s=1)
+        super().__init__(
+            "the connection to the matching engine was lost before its reply, so the outcome is"
+            " unknown; an order may be sent again",
+            retry_after_s=1,
+        )
 
 
 class EngineCancelOnly(Unavailable):
@@ -279,7 +296,8 @@ class EngineReadOnly(Unavailable):
 
     def __init__(self) -> None:
         super().__init__(
-            "the disk is full: no command is accepted until there is space", retry_after_s=5
+            "the disk is full: no request that changes anything is accepted until there is space",
+            retry_after_s=5,
         )
 
 

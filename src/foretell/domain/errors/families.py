@@ -51,6 +51,11 @@ class ForetellError(Exception):
         return refusal
 
     @property
+    def retry_after_s(self) -> int | None:
+        """The seconds after which a client should try again, None when it need not."""
+        return self.details.get("retry_after_s")
+
+    @property
     def code(self) -> str:
         """The code on the wire: the class name in snake case."""
         return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", type(self).__name__).lower()

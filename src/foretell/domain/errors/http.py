@@ -12,7 +12,10 @@ class L1SignatureMismatch(Unauthenticated):
     """The wallet signature was not made by the address over these headers."""
 
     def __init__(self, address: str) -> None:
-        super().__init__(f"the signature was not made by {address} over these headers")
+        super().__init__(
+            f"the signature was not made by {address} over these headers; check the key, the chain id and"
+            " the nonce"
+        )
 
 
 class L2SignatureMismatch(Unauthenticated):
@@ -93,7 +96,9 @@ class MethodNotAllowed(InvalidInput):
     """The route does not have the method; the header Allow lists those that it has."""
 
     def __init__(self, method: str, allowed: Sequence[str]) -> None:
-        super().__init__(f"the route takes {', '.join(allowed)}, and not {method[:20]}")
+        super().__init__(
+            f"the method is {method[:20]}, and this route supports {', '.join(allowed)}"
+        )
         self.allowed = allowed
 
 
@@ -115,14 +120,16 @@ class UploadTooSlow(InvalidInput):
     """A body did not arrive in time."""
 
     def __init__(self, deadline_s: float) -> None:
-        super().__init__(f"the body did not arrive within {deadline_s:g} s")
+        super().__init__(f"the body did not arrive within {deadline_s:g} s; send it again")
 
 
 class UploadsBusy(Unavailable):
     """Other uploads use all the memory reserved for uploads."""
 
     def __init__(self, bytes_max: int) -> None:
-        super().__init__(f"all {bytes_max} bytes of memory for uploads are in use; try again later")
+        super().__init__(
+            f"all {bytes_max} bytes of memory for uploads are in use; send the upload again later"
+        )
 
 
 class MissingParameter(InvalidInput):
@@ -157,4 +164,4 @@ class Starting(Unavailable):
     """The process has not started yet; nothing was done."""
 
     def __init__(self) -> None:
-        super().__init__("the service is starting", retry_after_s=1)
+        super().__init__("the process is still starting; try again later", retry_after_s=1)

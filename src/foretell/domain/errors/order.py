@@ -14,7 +14,7 @@ class OrderVersionMismatch(InvalidInput):
     cure = "sign version 1 of the order struct"
 
     def __init__(self, served: int) -> None:
-        super().__init__(f"only orders of version {served} are supported", served=served)
+        super().__init__(f"only version {served} of the order struct is supported", served=served)
 
 
 class OwnerMismatch(InvalidInput):
@@ -24,7 +24,7 @@ class OwnerMismatch(InvalidInput):
 
     def __init__(self, owner: str) -> None:
         super().__init__(
-            f"the owner is {owner[:64]!r}, and the request is authenticated by another API key"
+            f"the owner is {owner[:64]!r}, and must be the API key that signs the request"
         )
 
 
@@ -34,16 +34,15 @@ class SignerNotCaller(InvalidInput):
     cure = "sign with the wallet that the API key belongs to"
 
     def __init__(self, signer: str, caller: str) -> None:
-        super().__init__(f"the signer is {signer}, and the caller is {caller}", want=caller)
+        super().__init__(
+            f"the signer is {signer}, and must be {caller}, the address of the API key", want=caller
+        )
 
 
 class UnsupportedSignatureType(InvalidInput):
     """The signature type of the order is not supported."""
 
-    cure = (
-        "use signatureType 0 for a wallet of your own key,"
-        " or 2 for the Safe that the factory makes for it"
-    )
+    cure = "use a signatureType that GET /auth/account lists"
 
     def __init__(self, signature_type: int, served: Mapping[int, str]) -> None:
         super().__init__(
@@ -62,7 +61,10 @@ class WrongWallet(InvalidInput):
     cure = "ask GET /auth/account for the maker of each signatureType"
 
     def __init__(self, maker: str, wanted: str) -> None:
-        super().__init__(f"the maker is {maker}, and the signer's wallet is {wanted}", want=wanted)
+        super().__init__(
+            f"the maker is {maker}, and must be {wanted}, the signer's wallet of this type",
+            want=wanted,
+        )
 
 
 class PrivateOrder(InvalidInput):
@@ -83,7 +85,8 @@ class InvalidOrderNonce(InvalidInput):
 
     def __init__(self, nonce: int, wanted: int) -> None:
         super().__init__(
-            f"the nonce is {nonce}, and the maker's at the exchange is {wanted}", want=wanted
+            f"the nonce is {nonce}, and must be {wanted}, the maker's nonce at the exchange",
+            want=wanted,
         )
 
 
@@ -203,7 +206,7 @@ class NoPrice(NotFound):
     """The side of the book is empty."""
 
     def __init__(self, token_id: str, side: str) -> None:
-        super().__init__(f"the book of token {token_id} has no price to {side} at")
+        super().__init__(f"token {token_id} has no {side} price: that side of its book is empty")
 
 
 class HeartbeatMismatch(Conflict):
@@ -211,7 +214,8 @@ class HeartbeatMismatch(Conflict):
 
     def __init__(self, heartbeat_id: str) -> None:
         super().__init__(
-            "the heartbeat must name the id of the one before it", heartbeat_id=heartbeat_id
+            f"heartbeat_id must be {heartbeat_id}, the id of the previous heartbeat",
+            heartbeat_id=heartbeat_id,
         )
 
 
@@ -219,4 +223,4 @@ class KeyNotOwned(NotFound):
     """The key to revoke is no active key of the caller's address."""
 
     def __init__(self) -> None:
-        super().__init__("the key is no active API key of this address")
+        super().__init__("this address has no such active API key")

@@ -18,7 +18,9 @@ class OwnerAddressMismatch(InvalidInput):
 
     def __init__(self, owner: str, caller: str) -> None:
         super().__init__(
-            f"from is {owner}, and the API key belongs to {caller}", owner=owner, caller=caller
+            f"from is {owner}, and must be {caller}, the address of the API key",
+            owner=owner,
+            caller=caller,
         )
 
 
@@ -33,7 +35,7 @@ class WalletExists(InvalidInput):
     """The owner's wallet is deployed already."""
 
     def __init__(self, wallet: str) -> None:
-        super().__init__(f"{wallet} is deployed already", wallet=wallet)
+        super().__init__(f"the wallet {wallet} is deployed already", wallet=wallet)
 
 
 class NothingToRedeem(InvalidInput):

@@ -28,7 +28,7 @@ class SnapshotUnknown(ForetellError):
     """A snapshot cannot be decoded by this version of the program."""
 
     def __init__(self, what: str) -> None:
-        super().__init__(f"this program cannot read the snapshot: {what}")
+        super().__init__(f"the snapshot cannot be read: {what}")
 
 
 class JournalFailed(Unavailable):
@@ -37,7 +37,7 @@ class JournalFailed(Unavailable):
     definite = False
 
     def __init__(self, cause: str) -> None:
-        super().__init__(f"the journal stopped: {cause}")
+        super().__init__(f"the journal has failed: {cause}")
 
 
 class JournalRowsDamaged(JournalDamaged):
@@ -71,8 +71,8 @@ class JournalFormUnknown(ForetellError):
 
     def __init__(self, version: int, known_version: int) -> None:
         super().__init__(
-            f"the journal's tables are of version {version}, and this program knows version"
-            f" {known_version}"
+            f"the journal's tables have version {version}, and this program supports version"
+            f" {known_version}; start the program that created them"
         )
 
 
@@ -81,12 +81,12 @@ class ShardCountChanged(ForetellError):
 
     def __init__(self, kept_count: int, shard_count: int) -> None:
         super().__init__(
-            f"the journals of this database were made with {kept_count} shards, and now"
-            f" {shard_count} are asked for; the number of shards cannot change"
+            f"the journals were created with {kept_count} shards, and {shard_count} are configured; set"
+            f" FORETELL_SHARDS to {kept_count}, because the number of shards cannot change"
         )
 
 
-class ShardMapUnfit(ForetellError):
+class InvalidShardMap(ForetellError):
     """A shard map does not name the place of each shard exactly once."""
 
     def __init__(self, file: str, what: str) -> None:
@@ -110,6 +110,20 @@ class JournalBehindTables(ForetellError):
         )
 
 
+class TablesSetBack(ForetellError):
+    """The tables are at an earlier sequence than this process has written, so they lost commands.
+
+    The database was restored from a copy, or its standby took over without its last commits. A start
+    writes what is missing from the journal.
+    """
+
+    def __init__(self, written_sequence: int, tables_sequence: int) -> None:
+        super().__init__(
+            f"the tables were set back: {written_sequence} was written, and they are at"
+            f" {tables_sequence}"
+        )
+
+
 class TablesBehindSnapshot(ForetellError):
     """The tables lack commands that the journal has deleted."""
 
@@ -127,7 +141,7 @@ class SnapshotFailed(Unavailable):
     """The snapshot process failed; the journal continues without a new snapshot."""
 
     def __init__(self, cause: str) -> None:
-        super().__init__(f"no snapshot was made: {cause}")
+        super().__init__(f"no snapshot was taken: {cause}")
 
 
 class FolderInUse(Unavailable):
@@ -135,7 +149,10 @@ class FolderInUse(Unavailable):
 
     def __init__(self, folder: str, process_id: int | None = None) -> None:
         holder = "" if process_id is None else f" (process {process_id})"
-        super().__init__(f"another process uses {folder}{holder}", process_id=process_id)
+        super().__init__(
+            f"another process uses {folder}{holder}; stop it, or choose another folder with --data",
+            process_id=process_id,
+        )
 
 
 class StorageUnavailable(Upstream):

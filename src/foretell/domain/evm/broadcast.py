@@ -134,7 +134,7 @@ _PATTERNS: Final = tuple(
 )
 
 
-def meaning_of_refusal(message: str) -> BroadcastResult:
+def result_of_refusal(message: str) -> BroadcastResult:
     """Return the result that a node's refusal means."""
     words = message.lower()
     for result, pattern in _PATTERNS:

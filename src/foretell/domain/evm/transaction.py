@@ -160,7 +160,7 @@ class SentTx:
         )
 
 
-class Sighting(NamedTuple):
+class MinedAttempt(NamedTuple):
     """An attempt that is in a block."""
 
     tx_hash: Bytes32
@@ -179,7 +179,7 @@ class TxMove:
 
 
 def next_move(
-    tx: SentTx, sighting: Sighting | None, head: int, confirmations: int
+    tx: SentTx, sighting: MinedAttempt | None, head: int, confirmations: int
 ) -> TxMove | None:
     """Return the next status change that follows from the sighting, or None.
 
@@ -198,7 +198,7 @@ def next_move(
 
 
 def _move_in_block(
-    tx: SentTx, sighting: Sighting | None, head: int, confirmations: int
+    tx: SentTx, sighting: MinedAttempt | None, head: int, confirmations: int
 ) -> TxMove | None:
     recorded = tx.mined_hash, tx.block_number, tx.status is TxStatus.MINED
     if sighting != recorded:
@@ -208,7 +208,7 @@ def _move_in_block(
     return None
 
 
-def _is_deep(sighting: Sighting, head: int, confirmations: int) -> bool:
+def _is_deep(sighting: MinedAttempt, head: int, confirmations: int) -> bool:
     return head - sighting.block_number >= confirmations
 
 
@@ -217,7 +217,7 @@ def _is_noop(tx: SentTx, tx_hash: Bytes32) -> bool:
     return is_noop(attempt.raw, tx.sender)
 
 
-def _mined_move(sighting: Sighting) -> TxMove:
+def _mined_move(sighting: MinedAttempt) -> TxMove:
     if sighting.is_success:
         return TxMove(TxTrigger.MINE, sighting.tx_hash, sighting.block_number)
     failure = f"reverted in block {sighting.block_number}"

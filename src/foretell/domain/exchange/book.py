@@ -173,7 +173,7 @@ class BookSide(Generic[Order]):
         fills: list[tuple[Order, int]] = []
         own_orders: list[Order] = []
         dust_orders: list[Order] = []
-        wanted, rank = 1, self.best_rank
+        is_exhausted, rank = False, self.best_rank
         # One pass matches and removes: a level is walked once, and an order that leaves it is not
         # unlinked from its neighbours, which leave too. What `plan_match` does in two steps takes
         # half of the time here; tests hold the two to the same matches.
@@ -181,6 +181,7 @@ class BookSide(Generic[Order]):
             level = self.levels[rank]
             assert level is not None
             lot_units = level.lot_units
+            met_units = left_units
             wanted = left_units - left_units % lot_units
             order = level.head
             while order is not None:
@@ -211,7 +212,9 @@ class BookSide(Generic[Order]):
                 order = following
             level.head = level.tail = None
             rank = self._find_best()
-        return Match(fills, left_units, wanted == 0, own_orders, dust_orders)
+            if left_units < met_units:
+                is_exhausted = wanted == 0
+        return Match(fills, left_units, is_exhausted, own_orders, dust_orders)
 
     def walk(self, limit_rank: int) -> Iterator[Order]:
         """Yield the orders of a rank or a better one, best first, then oldest."""

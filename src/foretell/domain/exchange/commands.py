@@ -27,6 +27,10 @@ class OpenMarket(msgspec.Struct, frozen=True, array_like=True, gc=False, tag="op
     exchange: Address
     rules: MarketRules
 
+    def token(self, *, is_yes: bool) -> AssetId:
+        """Return the token of one outcome."""
+        return self.token_yes if is_yes else self.token_no
+
 
 class ChangeTick(msgspec.Struct, frozen=True, array_like=True, gc=False, tag="tick"):
     """Change a market to a finer tick: more ticks between 0 and 1."""

@@ -7,7 +7,9 @@ the collateral of a market order.
 """
 
 import enum
+import struct
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
@@ -22,7 +24,7 @@ from foretell.domain.errors.exchange import (
 )
 from foretell.domain.errors.families import IllegalTransition
 from foretell.domain.values.eip712 import address_word, text_word, uint_word
-from foretell.domain.values.hexadecimal import Address, Bytes32, keccak256
+from foretell.domain.values.hexadecimal import ZERO_ADDRESS, Address, Bytes32, keccak256
 
 ORDER_V1_TYPE: Final = (
     "Order(uint256 salt,address maker,address signer,address taker,uint256 tokenId,"
@@ -122,6 +124,11 @@ class SignedOrder(msgspec.Struct, frozen=True, array_like=True, gc=False):
         return self.maker_amount if self.side is _BUY else self.taker_amount
 
 
+_SMALL_WORDS: Final = struct.Struct(">" + "24xQ" * 7)
+_NO_TAKER: Final = bytes(32)
+TOKEN_WORDS_KEPT_MAX: Final = 4096
+
+
 class OrderStruct(NamedTuple):
     """A version of the order's EIP-712 struct: its type hash, and the packer of its fields."""
 
@@ -134,23 +141,44 @@ class OrderStruct(NamedTuple):
 
 
 def _pack_v1(order: SignedOrder) -> bytes:
-    """Return the twelve fields of a version 1 order as words."""
+    """Return the twelve fields of a version 1 order as words.
+
+    The last seven words of an order that is traded here have at most 63 bits, and are packed in one step.
+    """
+    maker = address_word(order.maker)
+    signer = maker if order.signer == order.maker else address_word(order.signer)
     return b"".join(
         (
             uint_word(int(order.salt)),
-            address_word(order.maker),
-            address_word(order.signer),
-            address_word(order.taker),
-            uint_word(int(order.token_id)),
-            uint_word(order.maker_amount),
-            uint_word(order.taker_amount),
-            uint_word(order.expiration_s),
-            uint_word(order.nonce),
-            uint_word(order.fee_rate_bps),
-            uint_word(order.side),
-            uint_word(order.signature_type),
+            maker,
+            signer,
+            _NO_TAKER if order.taker == ZERO_ADDRESS else address_word(order.taker),
+            token_word(order.token_id),
+            _last_words(order),
         )
     )
+
+
+def _last_words(order: SignedOrder) -> bytes:
+    numbers = (
+        order.maker_amount,
+        order.taker_amount,
+        order.expiration_s,
+        order.nonce,
+        order.fee_rate_bps,
+        order.side,
+        order.signature_type,
+    )
+    try:
+        return _SMALL_WORDS.pack(*numbers)
+    except struct.error:
+        return b"".join(map(uint_word, numbers))
+
+
+@lru_cache(TOKEN_WORDS_KEPT_MAX)
+def token_word(token_id: str) -> bytes:
+    """Return a token id as a word; the conversion of 77 digits costs more than the others."""
+    return uint_word(int(token_id))
 
 
 STRUCTS: Final[Mapping[int, OrderStruct]] = MappingProxyType(
@@ -185,7 +213,7 @@ class MarketRules(msgspec.Struct, frozen=True, array_like=True, gc=False):
     fee_rate_bps: int
 
 
-def check_order(
+def order_terms(
     order: SignedOrder, order_type: OrderType, rules: MarketRules, order_id: Bytes32
 ) -> OrderTerms:
     """Return the order's terms in a market, or refuse fields that break the market's rules.

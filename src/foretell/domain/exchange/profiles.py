@@ -2,7 +2,7 @@
 
 Clients hard-code the domain that they sign for. An exchange contract has a list of such domains and
 accepts an order signed for any of them, so that orders of different clients trade with each other.
-A domain of another exchange is for the sandbox only: on a public chain the signature could be
+A domain of another exchange is allowed in the sandbox only: on a public chain the signature could be
 replayed at that exchange.
 """
 

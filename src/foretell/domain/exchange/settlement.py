@@ -218,7 +218,7 @@ def _refused(trade_id: str, failing: Sequence[FailingFill], part: int) -> tuple[
     )
 
 
-def report_of_crowded(
+def report_of_sequential(
     trade_id: str, fills: Sequence[Fill], cause_by_order: dict[Bytes32, str]
 ) -> FailureReport:
     """Return which fills leave a trade of which each passes alone, but not all together.

@@ -78,13 +78,13 @@ class Market:
 
     def token(self, *, is_yes: bool) -> AssetId:
         """Return the token of one outcome."""
-        return self.opened.token_yes if is_yes else self.opened.token_no
+        return self.opened.token(is_yes=is_yes)
 
     def asset_given(self, side: Side, *, is_yes: bool) -> AssetId:
         """Return the asset that an order of this side gives."""
         if side is _BUY:
             return COLLATERAL
-        return self.opened.token_yes if is_yes else self.opened.token_no
+        return self.opened.token(is_yes=is_yes)
 
     def change_tick(self, ticks_per_one: int) -> None:
         """Count all prices in finer ticks; none of them changes."""

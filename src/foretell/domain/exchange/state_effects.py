@@ -80,7 +80,7 @@ def _order(market: _OrderMarket, seen: _Order) -> OrderRestored:
     return OrderRestored(
         order_id=order.order_id,
         condition_id=order.condition_id,
-        token_id=opened.token_yes if order.is_yes else opened.token_no,
+        token_id=opened.token(is_yes=order.is_yes),
         owner=order.owner,
         signer=order.signer,
         maker=order.maker,

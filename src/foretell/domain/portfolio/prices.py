@@ -104,7 +104,7 @@ def listed_price(top: BookTop | None, payout: Payout | None, *, is_yes: bool) ->
 
 
 def value_units(size_units: int, price: Fraction) -> int:
-    """Return the value of so many tokens, to the nearest base unit, half to even."""
+    """Return the value of this many tokens, to the nearest base unit, half to even."""
     return round(size_units * price)
 
 

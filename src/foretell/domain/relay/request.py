@@ -166,7 +166,7 @@ class RelayRequest:
 
 
 def relay_gas(calls: int, calldata_bytes: int, *, may_convert: bool = False) -> int:
-    """Return the gas limit of a wallet's transaction of so many calls and bytes.
+    """Return the gas limit of a wallet's transaction of this many calls and bytes.
 
     A conversion gets the highest limit: its gas depends on the number of questions of its event.
     """

@@ -4,7 +4,6 @@ Wallets and shards are in the order of their first command, which is the same af
 are decimal strings, because they may exceed an integer of MessagePack.
 """
 
-import hashlib
 from typing import Final
 
 import msgspec
@@ -62,11 +61,6 @@ def encode_treasury(treasury: Treasury) -> bytes:
         observed_parts=treasury.observed_parts,
     )
     return _BYTES.encode(body)
-
-
-def treasury_digest(treasury: Treasury) -> str:
-    """Return the SHA-256 of a treasury's bytes as 64 hex digits."""
-    return hashlib.sha256(encode_treasury(treasury)).hexdigest()
 
 
 def decode_treasury(raw: bytes) -> Treasury:

@@ -54,7 +54,7 @@ class Recall(NamedTuple):
     holders: tuple[AllocationHolder, ...]
 
 
-class Granting(NamedTuple):
+class GrantResult(NamedTuple):
     """The total given to a shard, and what is missing when it is less than the request."""
 
     given: AllocationTotal
@@ -64,7 +64,7 @@ class Granting(NamedTuple):
 class TreasuryOutcome(NamedTuple):
     """The result of a command; the journal needs only commands that are a change."""
 
-    result: Granting | None
+    result: GrantResult | None
     is_change: bool
 
 
@@ -101,7 +101,7 @@ def free_units(treasury: Treasury, wallet: Address) -> int:
     return _cap_units(treasury, wallet) - granted
 
 
-def given_to(treasury: Treasury, shard: str) -> list[AllocationTotal]:
+def totals_given_to(treasury: Treasury, shard: str) -> list[AllocationTotal]:
     """Return the totals given to a shard, which it needs again after a lost connection."""
     return [
         AllocationTotal(wallet, total_of(allocations[shard].given_units))
@@ -142,7 +142,7 @@ def _grant(treasury: Treasury, command: GrantAllocation) -> TreasuryOutcome:
             is_change = True
             assert free_units(treasury, wallet) >= 0, "no unit is granted twice"
     given = AllocationTotal(wallet, total_of(granted.given_units))
-    return TreasuryOutcome(Granting(given, missing), is_change)
+    return TreasuryOutcome(GrantResult(given, missing), is_change)
 
 
 def _cost_units(granted: Allocation, units: int) -> int:

@@ -35,7 +35,6 @@ from foretell.domain.values.hexadecimal import Address, keccak256
 from foretell.domain.values.strict_json import parse_json
 
 MASTER_KEY_BYTES: Final = 32
-SECRET_BYTES: Final = 32
 SKEW_PAST_S: Final = 300
 SKEW_FUTURE_S: Final = 60
 NONCE_MAX: Final = 2**256 - 1

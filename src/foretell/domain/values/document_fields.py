@@ -5,7 +5,7 @@ A read never raises: it returns an empty value and records the problem. `check` 
 
 import re
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -19,6 +19,7 @@ from foretell.domain.values.hexadecimal import (
     parse_bytes,
     parse_bytes32,
 )
+from foretell.domain.values.instants import unix_ms
 
 PROBLEMS_MAX: Final = 50
 URL_CHARS_MAX: Final = 2048
@@ -30,7 +31,6 @@ _CONTROLS: Final = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u206
 _INSTANT: Final = re.compile(
     r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d)(?::(\d\d)(?:[.,](\d{1,9}))?)?(Z|[+-]\d\d:?\d\d)\Z", re.ASCII
 )
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 INSTANT_WANTED: Final = (
     "must be an ISO 8601 timestamp with its offset from UTC, and in UTC of a year from 1 to 9999"
 )
@@ -175,7 +175,7 @@ def parse_instant_ms(value: object) -> int | None:
     except ValueError:
         return None
     milliseconds = int((fraction or "").ljust(3, "0")[:3])
-    moment_ms = (moment - _EPOCH) // timedelta(milliseconds=1) + milliseconds
+    moment_ms = unix_ms(moment) + milliseconds
     return moment_ms if INSTANT_MS_MIN <= moment_ms <= INSTANT_MS_MAX else None
 
 

@@ -93,8 +93,8 @@ def recover_signer(digest: bytes, signature: bytes) -> Address:
 
     Raises MalformedSignature when no key can have made the signature.
     """
-    recoverable = signature[:64] + bytes([signature[64] - _V_OFFSET])
     try:
+        recoverable = signature[:64] + bytes([signature[64] - _V_OFFSET])
         key = coincurve.PublicKey.from_signature_and_message(recoverable, digest, hasher=None)
     except ValueError as error:
         raise MalformedSignature("the signature of a point on the curve") from error

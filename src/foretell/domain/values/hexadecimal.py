@@ -4,7 +4,6 @@ Inside, an address has 42 lower-case characters and a word has 66, so two of the
 when their strings are. The mixed-case checksum is added where an address leaves.
 """
 
-import contextlib
 import re
 from typing import Final, NewType
 
@@ -44,10 +43,12 @@ def parse_bytes32(text: object, field: str = "bytes32") -> Bytes32:
 def parse_bytes(text: object, field: str, bytes_max: int) -> bytes:
     """Return the bytes of 0x-prefixed hex, at most `bytes_max`, or refuse."""
     if isinstance(text, str) and text[:2] in {"0x", "0X"} and len(text) <= 2 + 2 * bytes_max:
-        with contextlib.suppress(ValueError):
+        try:
             raw = bytes.fromhex(text[2:])
-            if 2 + 2 * len(raw) == len(text):  # no blanks in between
-                return raw
+        except ValueError:
+            raw = None
+        if raw is not None and 2 + 2 * len(raw) == len(text):  # no blanks in between
+            return raw
     raise MalformedHex(field, f"at most {bytes_max} bytes: 0x and pairs of hex digits")
 
 

@@ -13,7 +13,7 @@ TREASURY: Final = ShardNumber(-1)
 
 
 def shard_numbers(count: int) -> list[ShardNumber]:
-    """Return the numbers of so many shards."""
+    """Return the numbers of this many shards."""
     return [ShardNumber(number) for number in range(count)]
 
 

@@ -33,7 +33,9 @@ class Versioned(Generic[BodyType]):
         try:
             version = _HEAD_DECODER.decode(raw).version
             if version != self._version:
-                raise SnapshotUnknown(f"it is of version {version}, and this is {self._version}")
+                raise SnapshotUnknown(
+                    f"it has version {version}, and this program supports version {self._version}"
+                )
             return self._decoder.decode(raw)
         except msgspec.MsgspecError as error:
             raise SnapshotUnknown(str(error)) from error

@@ -93,7 +93,9 @@ class AllocationClient:
             async with asyncio.timeout_at(deadline_s):
                 await lock.acquire()
         except TimeoutError:
-            raise TreasuryUnavailable("other orders of the wallet still wait for it") from None
+            raise TreasuryUnavailable(
+                "earlier orders of the wallet still wait for its reply"
+            ) from None
         try:
             yield
         finally:
@@ -117,7 +119,7 @@ class AllocationClient:
         engine, wallet = attempt.engine, attempt.wallet
         allocations = engine.state.allocations
         if allocations.shard != self.shard:
-            raise TreasuryUnavailable("it has not greeted the shard yet")
+            raise TreasuryUnavailable("it has not accepted the shard yet")
         lacking = lack.shortfall
         missing_units = engine.state.ledger.missing_units(
             wallet, Address(lacking.spender), COLLATERAL, lacking.need_units

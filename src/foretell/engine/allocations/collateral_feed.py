@@ -7,6 +7,7 @@ last block that the treasury observed.
 
 from collections.abc import Collection
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final, NamedTuple
 
 from foretell.domain.errors.families import Unavailable
@@ -16,7 +17,7 @@ from foretell.domain.treasury.treasury import Treasury
 from foretell.domain.values.hexadecimal import Address
 from foretell.engine.allocations.coordinator import AllocationCoordinator
 from foretell.engine.writer.treasury_engine import TreasuryEngine
-from foretell.runtime.worker import Pace, run_worker
+from foretell.runtime.worker import PollIntervals, run_watching_worker
 from foretell.store.database import Database, Transaction
 from foretell.store.index.balances import (
     Allowance,
@@ -24,16 +25,21 @@ from foretell.store.index.balances import (
     load_allowances_changed,
     load_collateral_changed,
 )
-from foretell.store.index.blocks import TOPIC, Block, load_block_hash, load_last_block
+from foretell.store.index.blocks import (
+    BEFORE_ALL_BLOCKS,
+    TOPIC,
+    Block,
+    load_block_hash,
+    load_last_block,
+)
 
-PACE: Final = Pace(busy_s=0.05, idle_s=1.0)
+PACE: Final = PollIntervals(busy_s=0.05, idle_s=1.0)
 """Shards that are not at the block yet are asked again soon."""
 OVERDRAWN_MS_MAX: Final = 30_000
 """How long a wallet may have less than its shards hold before its orders are closed.
 
 A sale that settles some blocks after the purchase that it pays for causes this for a while.
 """
-BEFORE_ALL_BLOCKS: Final = -1
 
 
 class CollateralChanges(NamedTuple):
@@ -56,9 +62,9 @@ class CollateralFeed:
 
     async def run(self) -> None:
         """Run once per announced block and once per idle interval, until cancelled."""
-        watch = await self.database.watch(TOPIC)
-        await run_worker(
-            "collateral feed", self.run_once, PACE, watch.wait, expected=(Unavailable,)
+        watch = partial(self.database.watching, TOPIC)
+        await run_watching_worker(
+            "collateral feed", self.run_once, PACE, watch, expected=(Unavailable,)
         )
 
     async def run_once(self) -> bool:

@@ -23,11 +23,11 @@ from foretell.domain.treasury.commands import (
     TakeBack,
 )
 from foretell.domain.treasury.treasury import (
-    Granting,
+    GrantResult,
     Recall,
-    given_to,
     look_up_allocation,
     recalls,
+    totals_given_to,
 )
 from foretell.domain.values.hexadecimal import Address, Bytes32
 from foretell.engine.protocol.endpoint import EngineEndpoint
@@ -176,7 +176,7 @@ class AllocationCoordinator:
         """Return whether every shard was admitted: another may have settled trades to report."""
         return self._shards.keys() <= self._treasury.state.shards.keys()
 
-    async def _grant(self, command: GrantAllocation) -> Granting:
+    async def _grant(self, command: GrantAllocation) -> GrantResult:
         granting = await self._treasury.submit(command)
         assert granting is not None
         return granting
@@ -246,7 +246,7 @@ class AllocationCoordinator:
         here, treasury = report.allocation_by_wallet, self._treasury.state
         given = [
             total
-            for total in given_to(treasury, name)
+            for total in totals_given_to(treasury, name)
             if int(total.total) > here.get(total.wallet, NOTHING).given_units
         ]
         returned = [
@@ -282,7 +282,7 @@ class AllocationCoordinator:
     def _check_journals(
         self, name: str, returned: Mapping[Address, int], allocations: Mapping[Address, Allocation]
     ) -> None:
-        """Refuse to go on when one side's journal has lost what the other side's has."""
+        """Refuse to continue when one side's journal has lost what the other side's has."""
         for wallet, here in allocations.items():
             there = look_up_allocation(self._treasury.state, name, wallet)
             if here.given_units > there.given_units:

@@ -15,6 +15,7 @@ import structlog
 from typing_extensions import override
 
 from foretell.domain.errors.exchange import AnswerLost, EngineRestarting
+from foretell.engine.protocol.endpoint import SettlePlacing
 from foretell.engine.protocol.framing import FramedConnection
 from foretell.engine.protocol.messages import (
     VERSION,
@@ -128,6 +129,11 @@ class RemoteShard:
         finally:
             self._pending_by_number.pop(number, None)
 
+    def begin_placing(self, request: PlaceRequest, settle: SettlePlacing) -> bool:
+        """Return False: a request to another process may wait for a connection."""
+        del request, settle
+        return False
+
     async def _wait_until_ready(self) -> None:
         """Wait a while for an engine that is lost: the next leader takes no longer."""
         if self.ready.is_set():
@@ -163,7 +169,7 @@ class RemoteShard:
             await asyncio.sleep(next(pauses))
 
     async def _use_connection(self) -> Exception | None:
-        """Connect, and go on until the connection is lost; return why no requests were taken."""
+        """Connect, and serve until the connection is lost; return why no requests were taken."""
         connection = _Connection(self)
         try:
             async with asyncio.timeout(CONNECT_DEADLINE_S):
@@ -173,14 +179,14 @@ class RemoteShard:
         self.connection = connection
         connection.send(frame(Hello(VERSION, self._token, self.subscriber is not None)))
         try:
-            await _stay_while_alive(connection, self._limits.silent_s)
+            await _wait_until_lost(connection, self._limits.silent_s)
         finally:
             connection.disconnect()
         self.connection = None
         return self._end()
 
     def _end(self) -> Exception | None:
-        """Take no more requests; of those that are not sent again the outcome is unknown."""
+        """Stop accepting requests; of those that are not sent again the outcome is unknown."""
         if not self.ready.is_set():
             return ConnectionError("the engine disconnected before it took requests")
         self.ready.clear()
@@ -248,7 +254,7 @@ class _Connection(FramedConnection):
         self._shard.take(message)
 
 
-async def _stay_while_alive(connection: _Connection, silent_s: float) -> None:
+async def _wait_until_lost(connection: _Connection, silent_s: float) -> None:
     """Return when the connection is lost; disconnect from an engine without even a pong.
 
     Checks are counted instead of time: a client that was stopped itself first receives what arrived

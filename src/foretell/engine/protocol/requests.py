@@ -146,7 +146,7 @@ class TakeReply(msgspec.Struct, frozen=True, array_like=True, tag="taken"):
 
 
 class ReturnRequest(msgspec.Struct, frozen=True, array_like=True, tag="give_back"):
-    """Give back free units of a wallet's allocation, until so much was returned in total.
+    """Give back free units of a wallet's allocation, until this much was returned in total.
 
     It states the total given as well, so that a grant on its way can be returned. When forced,
     orders are closed until enough is free.
@@ -193,7 +193,7 @@ class ReportReply(msgspec.Struct, frozen=True, array_like=True, tag="reported"):
 
 
 class FundRequest(msgspec.Struct, frozen=True, array_like=True, tag="fund"):
-    """Give a shard of a wallet's collateral, until so much was given in total: for a treasury."""
+    """Give a shard of a wallet's collateral, until this much was given in total: for a treasury."""
 
     shard: str
     wallet: Address

@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from foretell.domain.values.hexadecimal import Bytes32
 from foretell.domain.values.sharding import shard_of
-from foretell.engine.protocol.endpoint import EngineEndpoint, Shard
+from foretell.engine.protocol.endpoint import EngineEndpoint, SettlePlacing, Shard
 from foretell.engine.protocol.requests import (
     AccountReply,
     AccountRequest,
@@ -22,6 +22,7 @@ from foretell.engine.protocol.requests import (
     EngineRequest,
     HeartbeatReply,
     HeartbeatRequest,
+    PlaceRequest,
 )
 
 Reply = TypeVar("Reply", bound=EngineReply)
@@ -42,6 +43,13 @@ class Shards:
         reply = await self._shards[shard_of(condition_id, len(self._shards))].handle(request)
         assert isinstance(reply, kind)
         return reply
+
+    def begin_placing(
+        self, condition_id: Bytes32, request: PlaceRequest, settle: SettlePlacing
+    ) -> bool:
+        """Place an order at a market's engine without a coroutine; return False if it needs one."""
+        shard = self._shards[shard_of(condition_id, len(self._shards))]
+        return shard.begin_placing(request, settle)
 
     async def cancel(
         self, request: CancelOrdersRequest | CancelMatchingRequest

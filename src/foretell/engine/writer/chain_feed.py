@@ -10,6 +10,7 @@ parts has changed nothing, and the next run starts again.
 import itertools
 from collections.abc import Collection
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 import msgspec
@@ -38,21 +39,20 @@ from foretell.domain.exchange.order import MarketRules
 from foretell.domain.values.hexadecimal import Address
 from foretell.domain.values.sharding import ALONE, ShardPlace
 from foretell.engine.writer.engine import Engine
-from foretell.runtime.worker import Pace, run_worker
+from foretell.runtime.worker import PollIntervals, run_watching_worker
 from foretell.store.creation.markets import load_markets
 from foretell.store.database import Database, Transaction
 from foretell.store.index.balances import load_allowances_changed, load_balances_changed
-from foretell.store.index.blocks import load_block_hash, load_last_block
+from foretell.store.index.blocks import BEFORE_ALL_BLOCKS, load_block_hash, load_last_block
 from foretell.store.index.cancellations import load_canceled_orders, load_raised_nonces
 from foretell.store.index.conditions import load_payouts
 from foretell.store.outbox.refused_orders import load_refused_orders
-from foretell.store.outbox.settlements import load_landings
+from foretell.store.outbox.settlements import load_settlement_outcomes
 
-PACE: Final = Pace(busy_s=1.0, idle_s=1.0)
+PACE: Final = PollIntervals(busy_s=1.0, idle_s=1.0)
 TOPICS: Final = ("chain", "markets", "settlements")
 BLOCKS_UNOBSERVED_MAX: Final = 20
 TRADES_PER_QUERY_MAX: Final = 500
-BEFORE_ALL_BLOCKS: Final = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +68,8 @@ class ChainFeed:
 
     async def run(self) -> None:
         """Run until canceled, after each notification of the tables and at least once a second."""
-        watch = await self.database.watch(*TOPICS)
-        await run_worker("chain feed", self.run_once, PACE, watch.wait)
+        watch = partial(self.database.watching, *TOPICS)
+        await run_watching_worker("chain feed", self.run_once, PACE, watch)
 
     async def run_once(self) -> bool:
         """Submit what is new: markets, splits of trades, an observation and resolutions."""
@@ -173,7 +173,7 @@ class ChainFeed:
         ids = list(self.engine.state.unsettled_trades)
         settlements = []
         for start in range(0, len(ids), TRADES_PER_QUERY_MAX):
-            landings = await load_landings(tx, ids[start : start + TRADES_PER_QUERY_MAX])
+            landings = await load_settlement_outcomes(tx, ids[start : start + TRADES_PER_QUERY_MAX])
             settlements += [
                 TradeSettlement(
                     each.trade_id,

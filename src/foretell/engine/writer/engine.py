@@ -10,8 +10,9 @@ full nothing is taken, and commands that were taken wait.
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from itertools import islice
-from typing import Final, NamedTuple
+from typing import Final
 
 import structlog
 
@@ -41,11 +42,10 @@ from foretell.domain.values.hexadecimal import word_bytes
 from foretell.engine.protocol.endpoint import Subscriber
 from foretell.engine.protocol.requests import CommittedCommand
 from foretell.journal.port import Capacity, Journal, Snapshot
-from foretell.runtime.garbage_collection import collection_paused
+from foretell.runtime.garbage_collection import garbage_collection_paused
 
 WAITING_MAX: Final = 50_000
 REPLAY_BATCH: Final = 2_000
-EXPIRY_INTERVAL_S: Final = 1.0
 STALLED_AFTER_S: Final = 10.0
 """How long the journal may make nothing durable before waiting callers are refused."""
 
@@ -60,11 +60,26 @@ async def _drain_nothing() -> None:
     """Do nothing: no subscriber holds much."""
 
 
-class _Waiting(NamedTuple):
-    sequence: int
-    outcome: Outcome | ForetellError
-    effects: Sequence[Effect]
-    reply: asyncio.Future[Result]
+Settle = Callable[[Outcome | ForetellError], None]
+"""Takes the outcome or the refusal of a command, once."""
+
+
+class _Waiting:
+    """A command that is applied but not durable; without `settle` its caller was refused."""
+
+    __slots__ = ("effects", "outcome", "sequence", "settle")
+
+    def __init__(
+        self,
+        sequence: int,
+        outcome: Outcome | ForetellError,
+        effects: Sequence[Effect],
+        settle: Settle | None,
+    ) -> None:
+        self.sequence = sequence
+        self.outcome = outcome
+        self.effects = effects
+        self.settle = settle
 
 
 class Engine:
@@ -76,13 +91,11 @@ class Engine:
         now_ms: Callable[[], int],
         *,
         stalled_after_s: float = STALLED_AFTER_S,
-        expiry_interval_s: float = EXPIRY_INTERVAL_S,
         replay_batch: int = REPLAY_BATCH,
     ) -> None:
         self.journal = journal
         self._now_ms = now_ms
         self._stalled_after_s = stalled_after_s
-        self._expiry_interval_s = expiry_interval_s
         self._replay_batch = replay_batch
         self._waiting: deque[_Waiting] = deque()
         self._subscribers: list[Subscriber] = []
@@ -121,7 +134,7 @@ class Engine:
         gather much can write it.
         """
         snapshot = await asyncio.to_thread(self.journal.snapshot)
-        with collection_paused():
+        with garbage_collection_paused():
             if snapshot is not None and self._may_begin_with(snapshot, tables_sequence):
                 self.state, self.sequence = decode_state(snapshot.payload), snapshot.sequence
             await self._replay(max(self.sequence, tables_sequence or 0), drain_if_large)
@@ -178,34 +191,50 @@ class Engine:
 
     async def submit(self, command: Command) -> Result:
         """Return what the command did, once that is durable; or refuse, nothing having changed."""
-        self._check_open()
-        self._check_capacity(command)
+        settled: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
+        self.begin(command, partial(_resolve, settled))
+        return await settled
+
+    def begin(self, command: Command, settle: Settle) -> None:
+        """Apply a command; `settle` gets its outcome once that is durable, or its refusal.
+
+        It is called at once when nothing has to become durable first.
+        """
+        try:
+            self._check_open()
+            self._check_capacity(command)
+        except ForetellError as refusal:
+            settle(refusal)
+            return
         if isinstance(command, PlaceOrder):
             self._expire_before(command.at_ms)
         outcome = self._apply(command)
-        is_change = isinstance(outcome, Outcome) and outcome.is_change
-        if is_change:
+        if isinstance(outcome, Outcome) and outcome.is_change:
             self._append(command)
-        elif not self._waiting:
-            return _result(outcome)
-        return await self._enqueue(outcome, is_change=is_change)
+            self._enqueue(outcome, outcome.effects, settle)
+        elif self._waiting:
+            self._enqueue(outcome, (), settle)
+        else:
+            settle(outcome)
 
     async def sync(self) -> None:
         """Return when everything that was applied until now is durable."""
         if self._waiting:
-            await self._enqueue(Outcome(None, [], is_change=False), is_change=False)
+            settled: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
+            nothing = Outcome(None, [], is_change=False)
+            self._enqueue(nothing, (), partial(_resolve, settled))
+            await settled
 
-    async def expire(self) -> None:
-        """Close orders when they expire, until cancelled."""
-        while True:
-            expiry_s = self.state.next_expiry_s()
-            is_due = expiry_s is not None and expiry_s * 1000 <= self.clock_ms()
-            if is_due and self.journal.capacity is not Capacity.NONE:
-                await self.submit(ExpireOrders(self.clock_ms()))
-            await asyncio.sleep(self._expiry_interval_s)
+    async def expire(self) -> bool:
+        """Close the orders that have expired, if the journal has room; return that none is left."""
+        expiry_s = self.state.next_expiry_s()
+        is_due = expiry_s is not None and expiry_s * 1000 <= self.clock_ms()
+        if is_due and self.journal.capacity is not Capacity.NONE:
+            await self.submit(ExpireOrders(self.clock_ms()))
+        return False
 
     async def close(self) -> None:
-        """Take no more commands, and make durable those that were taken."""
+        """Stop accepting commands, and make durable those that were taken."""
         self._is_ready = False
         await self.journal.close()
         if self._stall_watch is not None:
@@ -241,8 +270,9 @@ class Engine:
             return
         command = ExpireOrders(at_ms)
         outcome = self._apply(command)
+        assert isinstance(outcome, Outcome)
         self._append(command)
-        self._enqueue(outcome, is_change=True)
+        self._enqueue(outcome, outcome.effects, None)
 
     def _apply(self, command: Command) -> Outcome | ForetellError:
         """Return the outcome or the refusal; an exception of another kind stops the engine."""
@@ -263,14 +293,14 @@ class Engine:
             raise
 
     def _enqueue(
-        self, outcome: Outcome | ForetellError, *, is_change: bool
-    ) -> asyncio.Future[Result]:
-        reply: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
-        effects = outcome.effects if is_change and isinstance(outcome, Outcome) else ()
-        self._waiting.append(_Waiting(self.sequence, outcome, effects, reply))
+        self,
+        outcome: Outcome | ForetellError,
+        effects: Sequence[Effect],
+        settle: Settle | None,
+    ) -> None:
+        self._waiting.append(_Waiting(self.sequence, outcome, effects, settle))
         if self._stall_watch is None:
             self._watch_for_stalls()
-        return reply
 
     def _watch_for_stalls(self) -> None:
         loop = asyncio.get_running_loop()
@@ -290,9 +320,9 @@ class Engine:
 
     def _refuse_waiting(self, refusal: Callable[[], ForetellError]) -> None:
         for waiting in self._waiting:
-            if not waiting.reply.done():
-                waiting.reply.set_exception(refusal())
-                waiting.reply.exception()  # retrieved here, since its caller may be gone
+            settle, waiting.settle = waiting.settle, None
+            if settle is not None:
+                settle(refusal())
 
     def _synced(self, sequence: int) -> None:
         """Publish and resolve, in order, all commands up to the sequence that is durable now."""
@@ -301,8 +331,7 @@ class Engine:
             waiting = self._waiting.popleft()
             if waiting.effects:
                 self._publish(CommittedCommand(waiting.sequence, waiting.effects))
-            if not waiting.reply.done():
-                resolve(waiting)
+            resolve(waiting)
 
     def fail(self, failure: Exception) -> None:
         """Stop: refuse the commands that wait, and all later ones."""
@@ -323,15 +352,18 @@ def _command_id(command: Command) -> bytes | None:
     return word_bytes(command.order_id) if isinstance(command, PlaceOrder) else None
 
 
-def _result(outcome: Outcome | ForetellError) -> Result:
-    if isinstance(outcome, Exception):
-        raise outcome
-    return outcome.result
-
-
 def resolve(waiting: _Waiting) -> None:
-    """Give a caller the result of its command, or the refusal."""
-    if isinstance(waiting.outcome, Exception):
-        waiting.reply.set_exception(waiting.outcome)
+    """Give a caller the outcome of its command, or the refusal."""
+    if waiting.settle is not None:
+        waiting.settle(waiting.outcome)
+
+
+def _resolve(settled: asyncio.Future[Result], outcome: Outcome | ForetellError) -> None:
+    """Give a caller that still waits the result of its command, or the refusal."""
+    if settled.done():
+        return
+    if isinstance(outcome, ForetellError):
+        settled.set_exception(outcome)
+        settled.exception()  # retrieved here, since its caller may be gone
     else:
-        waiting.reply.set_result(waiting.outcome.result)
+        settled.set_result(outcome.result)

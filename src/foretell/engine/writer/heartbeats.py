@@ -17,6 +17,7 @@ from foretell.domain.errors.families import ForetellError
 from foretell.domain.errors.order import HeartbeatMismatch
 from foretell.domain.values.hexadecimal import Address
 from foretell.engine.protocol.requests import CancelMatchingRequest, CancelOrdersReply
+from foretell.runtime.worker import PollIntervals, run_worker
 from foretell.store.database import Database
 from foretell.store.trading.heartbeats import (
     HeartbeatRow,
@@ -26,7 +27,7 @@ from foretell.store.trading.heartbeats import (
 )
 
 BEAT_WITHIN_MS: Final = 10_000
-CHECK_INTERVAL_S: Final = 0.5
+PACE: Final = PollIntervals(busy_s=0.5, idle_s=0.5)
 
 Cancel = Callable[[CancelMatchingRequest], Awaitable[CancelOrdersReply]]
 """Cancels orders in all engines."""
@@ -82,19 +83,23 @@ class Heartbeats:
 
     async def run(self) -> None:
         """Cancel the orders of keys whose heartbeats stop, until cancelled."""
-        while True:
-            await self.run_once()
-            await asyncio.sleep(CHECK_INTERVAL_S)
+        await run_worker("heartbeats", self.run_once, PACE, expected=(ForetellError,))
 
-    async def run_once(self) -> None:
-        """Cancel the orders of keys whose next heartbeat is overdue."""
-        now_ms = self._now_ms()
+    async def run_once(self) -> bool:
+        """Cancel the orders of keys whose next heartbeat is overdue, and return that none is left.
+
+        A failure of one key's is raised after the other keys were tried.
+        """
+        now_ms, failure = self._now_ms(), None
         for key_id, pulse in list(self._pulse_by_key.items()):
             if pulse.due_at_ms < now_ms:
                 try:
                     await self._stop(key_id, pulse)
                 except ForetellError as error:
-                    log.warning("orders not canceled", key_id=key_id, cause=error.message)
+                    failure = error
+        if failure is not None:
+            raise failure
+        return False
 
     async def _begin(self, key_id: str, address: Address) -> str:
         async with self._changing:

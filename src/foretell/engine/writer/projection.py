@@ -1,68 +1,60 @@
 """The projection of the journal into tables: orders, trades, fills and quotes, exactly once.
 
-The rows of a command and the sequence that the tables are at are written in one transaction, so a
-restart resumes where it stopped and writes nothing twice. The tables may be some milliseconds
-behind the engine; no order waits for them.
+The rows of a batch of commands and the sequence that the tables are at are written in one transaction,
+which begins by advancing that sequence from the value known here. So a restart resumes where it
+stopped, and two processes that write the same commands write them once. The tables may be some
+milliseconds behind the engine; no order waits for them.
 """
 
 import asyncio
 import contextlib
-from typing import Final, NamedTuple
+from collections.abc import Callable, Collection, Sequence
+from typing import Final, cast
 
-from foretell.domain.errors.storage import JournalBehindTables
+from foretell.domain.errors.storage import StoreUnavailable, TablesSetBack
 from foretell.domain.exchange.commands import OpenMarket
-from foretell.domain.exchange.effects import (
-    AllocationMoved,
-    BookChanged,
-    CloseReason,
-    Effect,
-    MarketOpened,
-    MarketResolved,
-    MarketRestored,
-    OrderClosed,
-    OrderFilled,
-    OrderPlaced,
-    OrderRestored,
-    TickChanged,
-    TradeAdvanced,
-    TradeMatched,
-    TradeRestored,
-    TradeSplit,
-    TreasuryJoined,
-)
-from foretell.domain.exchange.trade import Trade, last_trade_of
-from foretell.domain.portfolio.price_history import MINUTE_S
-from foretell.domain.portfolio.prices import BookTop
+from foretell.domain.exchange.effects import MarketOpened, MarketRestored
 from foretell.domain.values.hexadecimal import Bytes32
 from foretell.domain.values.sharding import ALONE
 from foretell.engine.protocol.requests import CommittedCommand
-from foretell.store.database import Database, Transaction
-from foretell.store.trading.orders import OrderChange, OrderRow, record_changes, record_orders
-from foretell.store.trading.quote_points import QuoteKey, record_quote_points
-from foretell.store.trading.trades import (
-    Quote,
-    TradeChange,
-    TradeParts,
-    TradeRow,
-    load_quotes,
-    load_sequence,
-    matched_row,
-    record_quotes,
-    record_sequence,
-    record_trade_changes,
-    record_trade_parts,
-    record_trades,
-)
+from foretell.engine.writer.table_rows import TableRows
+from foretell.runtime.worker import PollIntervals, run_worker
+from foretell.store.database import Database
+from foretell.store.trading.trades import Quote, advance_sequence, load_quotes, load_sequence
 
-COMMANDS_PER_WRITE_MAX: Final = 1_000
+COMMANDS_PER_WRITE_MAX: Final = 2_500
 COMMANDS_BEHIND_MAX: Final = 100_000
 HELD_AT_START_MAX: Final = 10_000
-MINUTE_MS: Final = 1000 * MINUTE_S
-PAUSE_S: Final = 0.1
+PACE: Final = PollIntervals(busy_s=0.5, idle_s=0.1)
 """How long to gather commands between two writes: each costs milliseconds, however small it is.
 
-`flush_now` ends the pause for a request that waits for the tables.
+While there are many, more are gathered: their ids are hashes, so each changes pages of indexes, and a
+page that several change is written once. `flush_now` ends the pause for a request that waits for the tables.
 """
+BUSY_COMMANDS: Final = 50
+GAP_S: Final = 0.01
+"""Between two writes without a pause: SQLite has one writer, and others look for a gap to begin."""
+
+Opening = MarketOpened | MarketRestored
+OPENINGS: Final = frozenset({MarketOpened, MarketRestored})
+
+Written = Callable[[int, Collection[str]], None]
+"""Takes the sequence that the tables are at after a write, and the topics that it announced."""
+
+
+def _written(sequence: int, topics: Collection[str]) -> None:
+    """Do nothing: the watches of this process were woken by the commit."""
+    del sequence, topics
+
+
+def markets_of(committed: CommittedCommand) -> Sequence[OpenMarket]:
+    """Return the markets that a command opened or restored.
+
+    Each effect of each order passes here, so its class is looked up, which costs a third of `isinstance`.
+    """
+    return [
+        cast("Opening", effect).market for effect in committed.effects if type(effect) in OPENINGS
+    ]
 
 
 class Projection:
@@ -74,13 +66,18 @@ class Projection:
         name: str = ALONE.name,
         *,
         held_at_start_max: int = HELD_AT_START_MAX,
+        on_written: Written = _written,
     ) -> None:
         self._database = database
         self._name = name
         self._held_at_start_max = held_at_start_max
+        self._on_written = on_written
         self.pending: list[CommittedCommand] = []
         self._wakes = asyncio.Event()
         self._flushes = asyncio.Event()
+        self._flush_sequence = 0
+        self.set_back = asyncio.Event()
+        """Set once the tables lack commands that were written: they are not here any more."""
         self._market_by_id: dict[Bytes32, OpenMarket] = {}
         self._quote_by_id: dict[Bytes32, Quote] = {}
         self.sequence = 0
@@ -91,19 +88,19 @@ class Projection:
             self.sequence = await load_sequence(tx, self._name)
             self._quote_by_id = dict(await load_quotes(tx))
 
-    def check_journal(self, journal_sequence: int) -> None:
-        """Refuse a journal that ends before the tables' sequence: they are of another one."""
-        if journal_sequence < self.sequence:
-            raise JournalBehindTables(self.sequence, journal_sequence)
+    def add_market(self, market: OpenMarket) -> None:
+        """Take a market that was opened, whose trades may come."""
+        self._market_by_id[market.condition_id] = market
 
     def on_committed(self, committed: CommittedCommand) -> None:
         """Take the effects of a command, unless the tables have them already."""
-        for effect in committed.effects:
-            if isinstance(effect, MarketOpened | MarketRestored):
-                self._market_by_id[effect.market.condition_id] = effect.market
+        for market in markets_of(committed):
+            self.add_market(market)
         if committed.sequence > self.sequence:
             self.pending.append(committed)
             self._wakes.set()
+            if len(self.pending) == COMMANDS_PER_WRITE_MAX:
+                self._flushes.set()
 
     @property
     def is_behind(self) -> bool:
@@ -117,16 +114,23 @@ class Projection:
 
     async def run(self) -> None:
         """Write what was taken, until cancelled."""
-        while True:
-            await self._wakes.wait()
-            self._flushes.clear()
-            await self._write()
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(PAUSE_S):
-                    await self._flushes.wait()
+        await run_worker(
+            "projection", self.run_once, PACE, self.gather, expected=(StoreUnavailable,)
+        )
+
+    async def run_once(self) -> bool:
+        """Write a part of what was taken, and return whether it was much."""
+        self._flushes.clear()
+        count = await self._write()
+        if len(self.pending) >= COMMANDS_PER_WRITE_MAX or self.sequence < self._flush_sequence:
+            self._flushes.set()
+            await asyncio.sleep(GAP_S)
+        return count >= BUSY_COMMANDS
 
     def flush_now(self) -> None:
         """Write what was taken without the pause."""
+        if self.pending:
+            self._flush_sequence = self.pending[-1].sequence
         self._flushes.set()
 
     async def catch_up(self) -> None:
@@ -134,235 +138,52 @@ class Projection:
         while self.pending:
             await self._write()
 
-    async def _write(self) -> None:
+    async def close(self) -> None:
+        """Release nothing: the database is the owner's, and the journal has what is not written."""
+
+    async def gather(self, seconds: float) -> None:
+        """Return after so many seconds, or a flush, once there is something to write."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._flushes.wait()
+        await self._wakes.wait()
+
+    async def _write(self) -> int:
+        """Write a part of what was taken, and return how many commands that were."""
         part = self.pending[:COMMANDS_PER_WRITE_MAX]
-        if part:
-            batch = _Batch(self._market_by_id, self._quote_by_id)
-            for committed in part:
-                for effect in committed.effects:
-                    batch.apply(committed.sequence, effect)
-            async with self._database.writing() as tx:
-                await batch.record(tx)
-                await record_sequence(tx, self._name, part[-1].sequence)
-            self._quote_by_id.update(batch.quote_by_id())
+        if part and await self._record(part):
             self.sequence = part[-1].sequence
             del self.pending[: len(part)]
         if not self.pending:
             self._wakes.clear()
+        return len(part)
 
+    async def _record(self, part: list[CommittedCommand]) -> bool:
+        """Write the rows of commands, or return False when the tables are at another sequence."""
+        rows = TableRows(self._market_by_id, self._quote_by_id)
+        for committed in part:
+            for effect in committed.effects:
+                rows.apply(committed.sequence, effect)
+        sequence = part[-1].sequence
+        async with self._database.writing() as tx:
+            is_next = await advance_sequence(tx, self._name, self.sequence, sequence)
+            if is_next:
+                await rows.record(tx)
+        if not is_next:
+            await self._resume()
+            return False
+        self._quote_by_id.update(rows.quote_by_id())
+        self._on_written(sequence, tuple(tx.announced))
+        return True
 
-class _Placed(NamedTuple):
-    sequence: int
-    effect: OrderPlaced
-
-
-class _Batch:
-    """The rows of some commands: each order and trade as it is after the last of them."""
-
-    def __init__(
-        self, market_by_id: dict[Bytes32, OpenMarket], quote_by_id: dict[Bytes32, Quote]
-    ) -> None:
-        self._market_by_id = market_by_id
-        self._known_quotes = quote_by_id
-        self._placed: dict[Bytes32, _Placed] = {}
-        self._changed: dict[Bytes32, OrderChange] = {}
-        self._traded: dict[str, TradeRow] = {}
-        self._split: list[TradeParts] = []
-        self._advanced: dict[str, TradeChange] = {}
-        self._points: dict[QuoteKey, BookTop] = {}
-        self._quotes: dict[Bytes32, _LatestQuote] = {}
-
-    def quote_by_id(self) -> dict[Bytes32, Quote]:
-        """Return the changed quotes, as they are now."""
-        return {condition_id: latest.quote() for condition_id, latest in self._quotes.items()}
-
-    async def record(self, tx: Transaction) -> None:
-        """Write the rows."""
-        await record_orders(tx, self._new_orders())
-        await record_changes(tx, list(self._changed.values()))
-        await record_trades(tx, list(self._traded.values()))
-        for split in self._split:
-            await record_trade_parts(tx, split)
-        await record_trade_changes(tx, list(self._advanced.values()))
-        for latest in self._quotes.values():
-            self._keep_point(latest)
-        await record_quotes(tx, list(self.quote_by_id().values()))
-        await record_quote_points(tx, self._points)
-
-    def apply(self, sequence: int, effect: Effect) -> None:
-        """Change the rows that an effect concerns."""
-        match effect:
-            case OrderPlaced():
-                self._placed[effect.command.order_id] = _Placed(sequence, effect)
-            case OrderFilled() | OrderClosed():
-                self._change(effect)
-            case TradeMatched():
-                self._trade(sequence, effect.trade)
-            case TradeAdvanced():
-                self._advance(effect)
-            case TradeSplit():
-                self._split.append(_parts(effect))
-            case BookChanged() | MarketOpened() | TickChanged() | MarketResolved():
-                self._quote(effect)
-            case (
-                TreasuryJoined()
-                | AllocationMoved()
-                | MarketRestored()
-                | OrderRestored()
-                | TradeRestored()
-            ):
-                pass
-
-    def _new_orders(self) -> list[OrderRow]:
-        """Return the orders placed in this batch as they are now, their changes included."""
-        return [
-            _order_row(placed, self._changed.pop(order_id, None))
-            for order_id, placed in self._placed.items()
-        ]
-
-    def _change(self, effect: OrderFilled | OrderClosed) -> None:
-        closed = effect.reason if isinstance(effect, OrderClosed) else effect.close_reason
-        self._changed[effect.order_id] = OrderChange(
-            effect.order_id,
-            effect.size_units - effect.remaining_units,
-            effect.status,
-            _word(closed),
-            effect.at_ms,
-        )
-
-    def _trade(self, sequence: int, trade: Trade) -> None:
-        market = self._market_by_id[trade.condition_id]
-        self._traded[trade.trade_id] = matched_row(trade, sequence, market)
-        last = last_trade_of(trade)
-        latest = self._latest(trade.condition_id, trade.matched_at_ms)
-        latest.last_price_ticks = last.price_ticks
-        latest.last_side = last.side.name
-        latest.volume_units += trade.cost_units
-
-    def _advance(self, effect: TradeAdvanced) -> None:
-        """Keep the status of a trade; one that was split in this batch is advanced after that."""
-        row = self._traded.get(effect.trade_id)
-        is_split = any(split.kept.trade_id == effect.trade_id for split in self._split)
-        if row is not None and not is_split:
-            self._traded[effect.trade_id] = row._replace(
-                status=effect.status, tx_hash=effect.tx_hash, updated_at_ms=effect.at_ms
-            )
-        else:
-            self._advanced[effect.trade_id] = TradeChange(
-                effect.trade_id, effect.status, effect.tx_hash, effect.at_ms
-            )
-
-    def _quote(self, effect: BookChanged | MarketOpened | TickChanged | MarketResolved) -> None:
-        if isinstance(effect, MarketOpened):
-            condition_id = effect.market.condition_id
-            self._quotes[condition_id] = _LatestQuote(_first_quote(effect.market))
-            return
-        latest = self._latest(effect.condition_id, effect.at_ms)
-        if isinstance(effect, MarketResolved):
-            latest.best_bid_ticks = latest.best_ask_ticks = None
-        elif isinstance(effect, TickChanged):
-            latest.refine(effect)
-        else:
-            latest.best_bid_ticks = effect.best_bid_ticks
-            latest.best_ask_ticks = effect.best_ask_ticks
-
-    def _latest(self, condition_id: Bytes32, at_ms: int) -> "_LatestQuote":
-        """Return the quote to change; if its minute is over, keep it first as that minute's last."""
-        latest = self._quotes.get(condition_id)
-        if latest is None:
-            latest = self._quotes[condition_id] = _LatestQuote(self._known_quotes[condition_id])
-        elif at_ms // MINUTE_MS != latest.updated_at_ms // MINUTE_MS:
-            self._keep_point(latest)
-        latest.is_pointed = True
-        latest.updated_at_ms = at_ms
-        return latest
-
-    def _keep_point(self, latest: "_LatestQuote") -> None:
-        """Keep a quote as the last of its minute, unless all it saw was the opening of its market."""
-        if latest.is_pointed:
-            key = QuoteKey(latest.condition_id, latest.updated_at_ms // MINUTE_MS)
-            self._points[key] = BookTop(
-                latest.ticks_per_one,
-                latest.best_bid_ticks,
-                latest.best_ask_ticks,
-                latest.last_price_ticks,
-            )
-
-
-class _LatestQuote:
-    """A quote that a batch changes."""
-
-    __slots__ = (*Quote._fields, "is_pointed")
-
-    def __init__(self, quote: Quote) -> None:
-        self.condition_id = quote.condition_id
-        self.ticks_per_one = quote.ticks_per_one
-        self.best_bid_ticks = quote.best_bid_ticks
-        self.best_ask_ticks = quote.best_ask_ticks
-        self.last_price_ticks = quote.last_price_ticks
-        self.last_side = quote.last_side
-        self.volume_units = quote.volume_units
-        self.updated_at_ms = quote.updated_at_ms
-        self.is_pointed = False
-
-    def refine(self, changed: TickChanged) -> None:
-        """State the same prices in finer ticks."""
-        top = BookTop(
-            self.ticks_per_one, self.best_bid_ticks, self.best_ask_ticks, self.last_price_ticks
-        ).refined(changed.ticks_per_one)
-        self.ticks_per_one, self.best_bid_ticks, self.best_ask_ticks, self.last_price_ticks = top
-
-    def quote(self) -> Quote:
-        """Return the quote as it is now."""
-        return Quote._make(getattr(self, name) for name in Quote._fields)
-
-
-def _order_row(placed: _Placed, change: OrderChange | None) -> OrderRow:
-    effect = placed.effect
-    command = effect.command
-    if change is None:
-        change = OrderChange(
-            command.order_id,
-            effect.matched_units,
-            effect.status,
-            _word(effect.close_reason),
-            command.at_ms,
-        )
-    return OrderRow(
-        order_id=command.order_id,
-        sequence=placed.sequence,
-        condition_id=command.condition_id,
-        is_yes=command.is_yes,
-        owner=command.owner,
-        order_type=command.order_type,
-        price_ticks=command.terms.price_ticks,
-        ticks_per_one=command.terms.ticks_per_one,
-        size_units=effect.size_units,
-        matched_units=change.matched_units,
-        status=change.status,
-        close_reason=change.close_reason,
-        placed_at_ms=command.at_ms,
-        updated_at_ms=change.updated_at_ms,
-        signed=command.order,
-    )
-
-
-def _parts(split: TradeSplit) -> TradeParts:
-    return TradeParts(split.kept, split.parts, split.status, split.tx_hash, split.at_ms)
-
-
-def _word(reason: CloseReason | None) -> str | None:
-    return None if reason is None else reason.value
-
-
-def _first_quote(market: OpenMarket) -> Quote:
-    return Quote(
-        condition_id=market.condition_id,
-        ticks_per_one=market.rules.ticks_per_one,
-        best_bid_ticks=None,
-        best_ask_ticks=None,
-        last_price_ticks=None,
-        last_side=None,
-        volume_units=0,
-        updated_at_ms=market.at_ms,
-    )
+    async def _resume(self) -> None:
+        """Go on from the sequence that another process has written, such as a parent's last child."""
+        async with self._database.reading() as tx:
+            sequence = await load_sequence(tx, self._name)
+            quotes = await load_quotes(tx)
+        if sequence < self.sequence:
+            self.set_back.set()
+            raise TablesSetBack(self.sequence, sequence)
+        self.sequence, self._quote_by_id = sequence, dict(quotes)
+        self.pending = [each for each in self.pending if each.sequence > self.sequence]
+        self._on_written(self.sequence, ())

@@ -5,7 +5,6 @@ that it follows, so a replay needs no rule. At a start the last price of each ma
 so a change that a crash prevented is made then if that price is still at the edge.
 """
 
-import asyncio
 from typing import Final
 
 from foretell.domain.errors.families import Unavailable
@@ -15,18 +14,19 @@ from foretell.domain.exchange.tick_size import ticks_after_trade
 from foretell.domain.values.hexadecimal import Bytes32
 from foretell.engine.protocol.requests import CommittedCommand
 from foretell.engine.writer.engine import Engine
+from foretell.runtime.watch import Watch
+from foretell.runtime.worker import PollIntervals, run_worker
 
-RETRY_S: Final = 1.0
+PACE: Final = PollIntervals(busy_s=0.0, idle_s=15.0)
 
 
 class TickRefiner:
     """The markets of one engine whose ticks must become finer."""
 
-    def __init__(self, engine: Engine, *, retry_s: float = RETRY_S) -> None:
+    def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._retry_s = retry_s
         self.ticks_by_id: dict[Bytes32, int] = {}
-        self._wakes = asyncio.Event()
+        self._watch = Watch()
 
     def on_committed(self, committed: CommittedCommand) -> None:
         """Check the price of every trade, and the last price of a restored market."""
@@ -41,20 +41,10 @@ class TickRefiner:
 
     async def run(self) -> None:
         """Change ticks that are too coarse, until cancelled; retry while the engine refuses."""
-        while True:
-            await self._wakes.wait()
-            try:
-                await self._change()
-            except Unavailable:
-                await asyncio.sleep(self._retry_s)
+        await run_worker("ticks", self.run_once, PACE, self._watch.wait, expected=(Unavailable,))
 
-    def _check(self, condition_id: Bytes32, ticks_per_one: int, last_price_ticks: int) -> None:
-        finer = ticks_after_trade(ticks_per_one, last_price_ticks)
-        if finer != ticks_per_one:
-            self.ticks_by_id[condition_id] = finer
-            self._wakes.set()
-
-    async def _change(self) -> None:
+    async def run_once(self) -> bool:
+        """Change the ticks that are too coarse, and return that none is left."""
         while self.ticks_by_id:
             condition_id, finer = next(iter(self.ticks_by_id.items()))
             market = self._engine.state.market_by_id[condition_id]
@@ -62,4 +52,10 @@ class TickRefiner:
                 at_ms = self._engine.clock_ms()
                 await self._engine.submit(ChangeTick(at_ms, condition_id, finer))
             del self.ticks_by_id[condition_id]
-        self._wakes.clear()
+        return False
+
+    def _check(self, condition_id: Bytes32, ticks_per_one: int, last_price_ticks: int) -> None:
+        finer = ticks_after_trade(ticks_per_one, last_price_ticks)
+        if finer != ticks_per_one:
+            self.ticks_by_id[condition_id] = finer
+            self._watch.wake()

@@ -18,7 +18,12 @@ from foretell.domain.treasury.commands import (
     encode_treasury_command,
 )
 from foretell.domain.treasury.snapshot import decode_treasury
-from foretell.domain.treasury.treasury import Granting, Treasury, TreasuryOutcome, apply_to_treasury
+from foretell.domain.treasury.treasury import (
+    GrantResult,
+    Treasury,
+    TreasuryOutcome,
+    apply_to_treasury,
+)
 from foretell.journal.port import Journal
 
 REPLAY_BATCH: Final = 2_000
@@ -28,8 +33,8 @@ log = structlog.get_logger(__name__)
 
 class _Waiting(NamedTuple):
     sequence: int
-    result: Granting | None
-    reply: asyncio.Future[Granting | None]
+    result: GrantResult | None
+    reply: asyncio.Future[GrantResult | None]
 
 
 class TreasuryEngine:
@@ -65,7 +70,7 @@ class TreasuryEngine:
                 await asyncio.sleep(0)
         self.synced_sequence = self._sequence
 
-    async def submit(self, command: TreasuryCommand) -> Granting | None:
+    async def submit(self, command: TreasuryCommand) -> GrantResult | None:
         """Return the result of the command, once it and all before it are durable."""
         self._check_open()
         outcome = self._apply(command)
@@ -80,7 +85,7 @@ class TreasuryEngine:
             await self._enqueue(None)
 
     async def close(self) -> None:
-        """Take no more commands, and make durable those that were taken."""
+        """Stop accepting commands, and make durable those that were taken."""
         self._is_ready = False
         await self._journal.close()
         await asyncio.sleep(0)
@@ -102,8 +107,8 @@ class TreasuryEngine:
             raise
         return outcome
 
-    def _enqueue(self, result: Granting | None) -> asyncio.Future[Granting | None]:
-        reply: asyncio.Future[Granting | None] = asyncio.get_running_loop().create_future()
+    def _enqueue(self, result: GrantResult | None) -> asyncio.Future[GrantResult | None]:
+        reply: asyncio.Future[GrantResult | None] = asyncio.get_running_loop().create_future()
         self._waiting.append(_Waiting(self._sequence, result, reply))
         return reply
 

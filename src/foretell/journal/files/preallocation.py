@@ -92,7 +92,7 @@ class SegmentPool:
                 self._fail(error)
 
     def _wait_for_work(self) -> bool:
-        """Wait until a file is missing, and on a full disk for the next try; return whether to go on."""
+        """Wait until a file is missing, and on a full disk for the next try; return whether to continue."""
         with self._changes:
             if self.is_scarce and not self._is_closing:
                 self._changes.wait(self.full_retry_s)
@@ -150,7 +150,7 @@ def _fill(path: Path, size_bytes: int) -> None:
         os.close(handle)
 
 
-def write_at(handle: int, data: bytes | bytearray, offset: int) -> None:
+def write_at(handle: int, data: bytes | memoryview, offset: int) -> None:
     """Write all of the data, in as many calls as that takes."""
     view = memoryview(data)
     while view:

@@ -5,6 +5,7 @@ changed, and only the holder of the lock removes the oldest segments.
 """
 
 from collections.abc import Generator
+from itertools import count
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,14 +14,21 @@ from foretell.domain.exchange.state import State
 from foretell.domain.treasury.folds import ShardFold
 from foretell.journal.files.segments import check_rest, read_records, read_segment, segment_paths
 from foretell.journal.port import Entry, Snapshot
-from foretell.runtime.garbage_collection import collection_paused
+from foretell.runtime.garbage_collection import garbage_collection_paused
 
 
-class Folded(NamedTuple):
+class ReplayedState(NamedTuple):
     """A state and its sequence."""
 
     state: State
     sequence: int
+
+
+class Payloads(NamedTuple):
+    """The payloads of consecutive entries, and the sequence of the last one."""
+
+    payloads: list[bytes]
+    last_sequence: int
 
 
 def read_entries(
@@ -30,21 +38,28 @@ def read_entries(
 
     Nothing after `until` is read, since it may be half written now.
     """
+    for payloads, last_sequence in read_payloads(folder, after, until):
+        yield from map(Entry, count(last_sequence - len(payloads) + 1), payloads)
+
+
+def read_payloads(
+    folder: Path, after: int = 0, until: int | None = None
+) -> Generator[Payloads, None, None]:
+    """Yield what `read_entries` does, the payloads of a segment together."""
     paths = segment_paths(folder)
     started = [index for index, path in enumerate(paths) if int(path.stem) <= after + 1]
     if paths and not started:
-        raise JournalDamaged(paths[0].name, 0, f"the segment of sequence {after + 1} is gone")
+        raise JournalDamaged(paths[0].name, 0, f"the segment of sequence {after + 1} is missing")
     expected = None
     for index in range(started[-1] if started else 0, len(paths)):
         buffer, end = read_segment(paths[index])
         if expected is not None and (end.sequence, end.chain) != expected:
-            raise JournalDamaged(paths[index].name, 0, "it does not follow the segment before")
+            raise JournalDamaged(paths[index].name, 0, "it does not follow the previous segment")
         if until is not None and end.sequence >= until:
             return
         payloads, reached = read_records(buffer, end, until)
-        for sequence, payload in enumerate(payloads, end.sequence + 1):
-            if sequence > after:
-                yield Entry(sequence, payload)
+        del payloads[: max(0, after - end.sequence)]
+        yield Payloads(payloads, reached.sequence)
         end = reached
         if end.sequence == until:
             return
@@ -52,13 +67,14 @@ def read_entries(
         expected = (end.sequence, end.chain)
 
 
-def fold(folder: Path, base: Snapshot | None, until: int | None = None) -> Folded:
+def fold(folder: Path, base: Snapshot | None, until: int | None = None) -> ReplayedState:
     """Return the state after all entries, begun with a snapshot or empty."""
     sequence = 0 if base is None else base.sequence
-    with collection_paused():
+    with garbage_collection_paused():
         shard = ShardFold(None if base is None else base.payload)
-        for entry in read_entries(folder, sequence, until):
-            shard.take(entry.payload)
-            sequence = entry.sequence
+        for payloads, last_sequence in read_payloads(folder, sequence, until):
+            for payload in payloads:
+                shard.take(payload)
+            sequence = max(sequence, last_sequence)
     shard.state.tracks_book_changes = True
-    return Folded(shard.state, sequence)
+    return ReplayedState(shard.state, sequence)

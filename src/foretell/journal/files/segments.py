@@ -1,42 +1,61 @@
-"""The segments of a journal: their names, headers, records and checks.
+"""The segments of a journal: their names, headers, versions and checks.
 
 A segment is named after its first sequence, begins with a header that carries the chain so far, and
-holds records up to the first zeros. Only the newest may end in a record that was cut short.
+is followed by the segment that continues its sequence and its chain. Version 1 holds records,
+version 2 frames; a journal may begin with the one and continue with the other. Only the newest
+segment may end in a write that was cut short.
 """
 
 import os
 import struct
 import zlib
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from foretell.domain.errors.storage import JournalDamaged
-from foretell.journal.framing import (
-    ALIGNMENT,
-    CHAIN_START,
-    HEADER_BYTES,
-    Run,
-    decode_record,
-    read_run,
-)
+from foretell.journal.files.frames import is_frame_cut_short, read_frames, synced_by_later_frames
+from foretell.journal.files.records import is_record_cut_short, read_run, synced_by_later_records
+from foretell.journal.framing import CHAIN_START, SECTOR_BYTES, Run
+from foretell.runtime.folders import sync_folder
 
-MAGIC: Final = b"FTJOURN1"
-SECTOR_BYTES: Final = 512
+MAGIC_BY_VERSION: Final[Mapping[int, bytes]] = MappingProxyType({1: b"FTJOURN1", 2: b"FTJOURN2"})
+VERSION: Final = 2
+"""The version that is written."""
 SUFFIX: Final = ".journal"
 MARK_NAME: Final = "synced"
 
+_VERSION_BY_MAGIC: Final = {magic: version for version, magic in MAGIC_BY_VERSION.items()}
 _HEAD: Final = struct.Struct("<8sQ16sI")
 _MARK: Final = struct.Struct("<QI")
 HEAD_BYTES: Final = 40
 
 
+class _Layout(NamedTuple):
+    """The functions that read the contents of a version."""
+
+    read: Callable[[bytes, Run, int | None], Run]
+    synced_later: Callable[[bytes, int], int]
+    is_cut_short: Callable[[bytes, int], bool]
+
+
+_LAYOUTS: Final[Mapping[int, _Layout]] = MappingProxyType(
+    {
+        1: _Layout(read_run, synced_by_later_records, is_record_cut_short),
+        2: _Layout(read_frames, synced_by_later_frames, is_frame_cut_short),
+    }
+)
+
+
 class End(NamedTuple):
-    """The place of the next record, and what it follows."""
+    """The place of the next record, what it follows, and the version of the segment there."""
 
     path: Path | None
     offset: int
     sequence: int
     chain: bytes
+    version: int = VERSION
 
 
 EMPTY: Final = End(None, 0, 0, CHAIN_START)
@@ -53,30 +72,30 @@ def segment_paths(folder: Path) -> list[Path]:
     for path in paths:
         digits = path.stem
         if not (digits.isascii() and digits.isdigit()) or path.name != segment_name(int(digits)):
-            raise JournalDamaged(path.name, 0, "no segment has such a name")
+            raise JournalDamaged(path.name, 0, "the file name is not a segment's")
     return paths
 
 
-def encode_head(first_sequence: int, chain: bytes) -> bytes:
+def encode_head(first_sequence: int, chain: bytes, version: int = VERSION) -> bytes:
     """Return the first bytes of a segment."""
-    head = _HEAD.pack(MAGIC, first_sequence, chain, 0)[:-4]
+    return _head_of(MAGIC_BY_VERSION[version], first_sequence, chain)
+
+
+def _head_of(magic: bytes, first_sequence: int, chain: bytes) -> bytes:
+    head = _HEAD.pack(magic, first_sequence, chain, 0)[:-4]
     return (head + zlib.crc32(head).to_bytes(4, "little")).ljust(HEAD_BYTES, b"\x00")
 
 
 def read_segment(path: Path) -> tuple[bytes, End]:
-    """Return a segment's bytes, and the place of its first record."""
+    """Return a segment's bytes, and the place of its first record or frame."""
     buffer = path.read_bytes()
-    if len(buffer) < HEAD_BYTES or buffer[:HEAD_BYTES] != _true_head(buffer, path):
-        raise JournalDamaged(path.name, 0, "the header is not one of this segment")
-    _, first_sequence, chain, _ = _HEAD.unpack_from(buffer)
-    sequence = first_sequence - 1
-    return buffer, End(path, HEAD_BYTES, sequence, chain)
-
-
-def _true_head(buffer: bytes, path: Path) -> bytes:
-    _, first_sequence, chain, _ = _HEAD.unpack_from(buffer)
-    is_named = path.name == segment_name(first_sequence)
-    return encode_head(first_sequence, chain) if is_named else b""
+    magic, first_sequence, chain, _ = _HEAD.unpack_from(buffer.ljust(HEAD_BYTES, b"\x00"))
+    is_whole = buffer[:HEAD_BYTES] == _head_of(magic, first_sequence, chain)
+    if not is_whole or path.name != segment_name(first_sequence):
+        raise JournalDamaged(path.name, 0, "the header does not belong to this segment")
+    if magic not in _VERSION_BY_MAGIC:
+        raise JournalDamaged(path.name, 0, f"this program cannot read its format, {magic!r}")
+    return buffer, End(path, HEAD_BYTES, first_sequence - 1, chain, _VERSION_BY_MAGIC[magic])
 
 
 def read_records(buffer: bytes, begin: End, until: int | None = None) -> tuple[list[bytes], End]:
@@ -84,8 +103,10 @@ def read_records(buffer: bytes, begin: End, until: int | None = None) -> tuple[l
 
     Nothing after the sequence `until` is read.
     """
-    run = read_run(buffer, Run([], begin.sequence, begin.chain, begin.offset), until)
-    return run.payloads, End(begin.path, run.end, run.sequence, run.chain)
+    run = _LAYOUTS[begin.version].read(
+        buffer, Run([], begin.sequence, begin.chain, begin.offset), until
+    )
+    return run.payloads, End(begin.path, run.end, run.sequence, run.chain, begin.version)
 
 
 def check_rest(buffer: bytes, end: End, *, is_newest: bool) -> None:
@@ -98,34 +119,12 @@ def check_rest(buffer: bytes, end: End, *, is_newest: bool) -> None:
     if not buffer[end.offset :].rstrip(b"\x00"):
         return
     if not is_newest:
-        raise JournalDamaged(end.path.name, end.offset, "no record where one must be")
-    if _synced_later(buffer, end.offset) > end.sequence:
-        raise JournalDamaged(end.path.name, end.offset, "a record that was synced is gone")
-    if not _is_cut_short(buffer, end.offset):
+        raise JournalDamaged(end.path.name, end.offset, "a record is missing here")
+    layout = _LAYOUTS[end.version]
+    if layout.synced_later(buffer, end.offset) > end.sequence:
+        raise JournalDamaged(end.path.name, end.offset, "a synced record is missing")
+    if not layout.is_cut_short(buffer, end.offset):
         raise JournalDamaged(end.path.name, end.offset, "the record is damaged")
-
-
-def _synced_later(buffer: bytes, offset: int) -> int:
-    """Return the highest sequence that any intact later record states to be synced."""
-    synced = 0
-    for start in range(offset, len(buffer) - HEADER_BYTES, ALIGNMENT):
-        if any(buffer[start : start + 4]):
-            record = decode_record(buffer, start)
-            if record is not None:
-                synced = max(synced, record.synced)
-    return synced
-
-
-def _is_cut_short(buffer: bytes, offset: int) -> bool:
-    """Return whether a sector of the record that should begin here was never written."""
-    length = int.from_bytes(buffer[offset : offset + 4], "little")
-    if length == 0:
-        return not any(buffer[offset : offset + HEADER_BYTES])
-    first = -(-offset // SECTOR_BYTES) * SECTOR_BYTES
-    return any(
-        not any(buffer[sector : sector + SECTOR_BYTES])
-        for sector in range(first, min(offset + length, len(buffer)), SECTOR_BYTES)
-    )
 
 
 def has_entries_after(folder: Path, sequence: int) -> bool:
@@ -135,10 +134,13 @@ def has_entries_after(folder: Path, sequence: int) -> bool:
 
 
 def chain_at(folder: Path, sequence: int) -> bytes:
-    """Return the chain after a durable sequence, or refuse one that is not there."""
+    """Return the chain after a durable sequence, or refuse one that is not there.
+
+    Within a frame that is the chain of the whole frame: it was written and synced as one.
+    """
     holding = [path for path in segment_paths(folder) if int(path.stem) <= sequence + 1]
     if not holding:
-        raise JournalDamaged(str(folder), 0, f"the segment of sequence {sequence + 1} is gone")
+        raise JournalDamaged(str(folder), 0, f"the segment of sequence {sequence + 1} is missing")
     buffer, end = read_segment(holding[-1])
     _, end = read_records(buffer, end, sequence)
     if end.sequence == sequence:
@@ -157,7 +159,7 @@ def find_end(folder: Path) -> End:
     synced = Mark.read(folder)
     if synced > end.sequence:
         name = end.path.name if end.path else str(folder)
-        raise JournalDamaged(name, end.offset, f"sequence {synced} was synced and is gone")
+        raise JournalDamaged(name, end.offset, f"sequence {synced} was synced and is missing")
     return end
 
 
@@ -187,7 +189,7 @@ class Mark:
         slots = [_MARK.unpack_from(raw, at) for at in range(0, len(raw) - 11, SECTOR_BYTES)]
         sequences = [slot[0] for slot in slots if _mark(slot[0]) == _MARK.pack(*slot)]
         if raw.rstrip(b"\x00") and not sequences:
-            raise JournalDamaged(MARK_NAME, 0, "neither slot is whole")
+            raise JournalDamaged(MARK_NAME, 0, "both slots are damaged")
         return max(sequences, default=0)
 
     def write(self, sequence: int) -> None:
@@ -204,12 +206,3 @@ class Mark:
 
 def _mark(sequence: int) -> bytes:
     return _MARK.pack(sequence, zlib.crc32(sequence.to_bytes(8, "little")))
-
-
-def sync_folder(folder: Path) -> None:
-    """Make the names in a folder durable."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

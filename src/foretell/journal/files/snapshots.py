@@ -16,8 +16,9 @@ from typing import Final, NamedTuple
 import structlog
 
 from foretell.domain.errors.storage import JournalDamaged
-from foretell.journal.files.segments import chain_at, has_entries_after, segment_paths, sync_folder
+from foretell.journal.files.segments import chain_at, has_entries_after, segment_paths
 from foretell.journal.port import Snapshot
+from foretell.runtime.folders import sync_folder
 
 MAGIC: Final = b"FTSNAPS1"
 SUFFIX: Final = ".snapshot"
@@ -49,7 +50,7 @@ def snapshot_paths(folder: Path) -> list[Path]:
     for path in paths:
         digits = path.stem
         if not (digits.isascii() and digits.isdigit()) or path.name != snapshot_name(int(digits)):
-            raise JournalDamaged(path.name, 0, "no snapshot has such a name")
+            raise JournalDamaged(path.name, 0, "the file name is not a snapshot's")
     return paths
 
 
@@ -84,10 +85,10 @@ def read_snapshot(path: Path) -> ChainedSnapshot:
         head, checksum = file.read(_HEAD.size), file.read(_CHECKSUM_BYTES)
         payload = file.read()
     if len(checksum) < _CHECKSUM_BYTES or checksum != _checksum(head, payload):
-        raise JournalDamaged(path.name, 0, "the snapshot is not whole")
+        raise JournalDamaged(path.name, 0, "the snapshot is incomplete")
     magic, sequence, chain, length = _HEAD.unpack(head)
     if (magic, length, path.name) != (MAGIC, len(payload), snapshot_name(sequence)):
-        raise JournalDamaged(path.name, 0, "the header is not one of this snapshot")
+        raise JournalDamaged(path.name, 0, "the header does not belong to this snapshot")
     return ChainedSnapshot(Snapshot(sequence, payload), chain)
 
 
@@ -115,7 +116,7 @@ def check_snapshots(folder: Path, last_sequence: int) -> None:
         raise JournalDamaged(
             snapshot_name(sequence),
             0,
-            f"it is of this sequence, and the journal ends at {last_sequence}",
+            f"its sequence is later than the end of the journal, {last_sequence}",
         )
 
 
@@ -153,7 +154,7 @@ def compact(folder: Path, *, keeps_all: bool = False) -> int:
 def _matching(folder: Path, path: Path) -> Snapshot:
     snapshot, chain = read_snapshot(path)
     if chain_at(folder, snapshot.sequence) != chain:
-        raise JournalDamaged(path.name, 0, "it is of another journal")
+        raise JournalDamaged(path.name, 0, "it belongs to another journal")
     return snapshot
 
 

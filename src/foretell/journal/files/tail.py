@@ -1,10 +1,18 @@
-"""The tail of the newest segment, where records are written."""
+"""The tail of the newest segment, where frames are written."""
 
 import contextlib
 import os
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from foretell.journal.files.frames import (
+    FrameEncoder,
+    fits,
+    fitting_count,
+    frame_end,
+    frame_start,
+)
 from foretell.journal.files.preallocation import (
     FULL,
     FULL_RETRY_S,
@@ -14,30 +22,37 @@ from foretell.journal.files.preallocation import (
 )
 from foretell.journal.files.segments import (
     HEAD_BYTES,
+    VERSION,
     End,
     Mark,
     encode_head,
     segment_name,
-    sync_folder,
 )
-from foretell.journal.framing import encode_record, next_chain
+from foretell.runtime.folders import sync_folder
 
 
 class SegmentTail:
-    """The tail of the newest segment, where records are written."""
+    """The tail of the newest segment, where frames are written by one thread at a time."""
 
     def __init__(
         self, folder: Path, end: End, segment_bytes: int, *, full_retry_s: float = FULL_RETRY_S
     ) -> None:
         self._folder = folder
         self._segment_bytes = segment_bytes
+        self._encoder = FrameEncoder()
+        self._attempted_count = 0
+        self._measured: Sequence[bytes] = ()
+        self._lengths: Sequence[int] = ()
         self.handle: int | None = None
         self.segment_pool = SegmentPool(folder, segment_bytes, full_retry_s=full_retry_s)
         self.mark_file = Mark(folder)
         self.end = end
+        self.sync_s = 0.0
         if end.path is not None:
             self.handle = os.open(end.path, os.O_RDWR)
-            self._erase_rest()
+            self._settle_end()
+            if end.version != VERSION:
+                self._close_segment()
 
     @property
     def is_marked(self) -> bool:
@@ -54,36 +69,73 @@ class SegmentTail:
         """Whether the disk has no room for another segment after the next."""
         return self.segment_pool.is_scarce
 
-    def write(self, payloads: Sequence[bytes]) -> int:
-        """Write and sync as many of the payloads as the segment takes, and return how many.
+    def has_room(self, payloads: Sequence[bytes], bytes_max: int) -> bool:
+        """Return whether payloads are at most so long, and go into one frame of this segment."""
+        payload_bytes = sum(self._lengths_of(payloads))
+        return (
+            self.handle is not None
+            and payload_bytes <= bytes_max
+            and fits(len(payloads), payload_bytes, self.end.offset, self._segment_bytes)
+        )
 
-        If it takes none, the next segment begins. When this raises DiskFull, nothing has changed.
+    def write(self, payloads: Sequence[bytes]) -> int:
+        """Write and sync as many of the payloads as one frame takes, and return how many.
+
+        If the segment takes none, the next segment begins. When this raises DiskFull, nothing has
+        changed, and the same payloads must be written next, perhaps with more after them.
         """
-        batch = bytearray()
-        end = self.end
-        count = 0
-        for payload in payloads:
-            chain = next_chain(end.chain, payload)
-            record = encode_record(end.sequence + 1, self.end.sequence, chain, payload)
-            if self.handle is None or end.offset + len(record) > self._segment_bytes:
-                if batch:
-                    break
-                self.begin_segment()
-                end = self.end
-            batch += record
-            count += 1
-            end = End(end.path, end.offset + len(record), end.sequence + 1, chain)
+        lengths = self._lengths_of(payloads)
+        count = self._count_of_next(lengths)
+        if count < len(payloads):
+            payloads, lengths = payloads[:count], lengths[:count]
         assert self.handle is not None
-        with _raising_full():
-            write_at(self.handle, batch, self.end.offset)
+        end = self.end
+        frame = self._encoder.encode(end.sequence + 1, end.chain, payloads, lengths)
+        start = frame_start(end.offset, frame.length)
+        self._attempted_count = count
+        began_s = time.perf_counter()
+        try:
+            write_at(self.handle, frame.padded, start)
+        except OSError as error:
+            raise _full_or(error) from error
         os.fdatasync(self.handle)
-        self.end = end
+        self.sync_s = time.perf_counter() - began_s
+        self._attempted_count = 0
+        self._measured, self._lengths = (), ()
+        offset = frame_end(start, frame.length)
+        self.end = End(end.path, offset, end.sequence + count, frame.chain)
+        return count
+
+    def _lengths_of(self, payloads: Sequence[bytes]) -> Sequence[int]:
+        """Return the lengths of payloads, which `has_room` measured if they are written next."""
+        if payloads is not self._measured:
+            self._measured, self._lengths = payloads, list(map(len, payloads))
+        return self._lengths
+
+    def _count_of_next(self, payload_lengths: Sequence[int]) -> int:
+        """Return how many payloads the next frame has; begin a segment if this one takes none.
+
+        An attempt that met a full disk may have written a part of its frame, so exactly that frame
+        is written again: another one might leave bytes of it in between.
+        """
+        if self._attempted_count:
+            return self._attempted_count
+        count = 0
+        if self.handle is not None:
+            count = fitting_count(payload_lengths, self.end.offset, self._segment_bytes)
+        if count == 0:
+            self.begin_segment()
+            count = fitting_count(payload_lengths, self.end.offset, self._segment_bytes)
+        assert count > 0
         return count
 
     def close(self) -> None:
         """Close the files."""
         self.segment_pool.close()
         self.mark_file.close()
+        self._close_segment()
+
+    def _close_segment(self) -> None:
         if self.handle is not None:
             os.close(self.handle)
             self.handle = None
@@ -103,20 +155,23 @@ class SegmentTail:
             os.close(handle)
             raise
         sync_folder(self._folder)
-        if self.handle is not None:
-            os.close(self.handle)
+        self._close_segment()
         self.handle = handle
         self.segment_pool.taken()
         self.end = End(path, HEAD_BYTES, end.sequence, end.chain)
 
-    def _erase_rest(self) -> None:
-        """Write zeros over a record that was cut short, so that no later start reads its bytes."""
+    def _settle_end(self) -> None:
+        """Write zeros over a write that was cut short, so that no later start reads its bytes.
+
+        The sync also covers a frame that a killed process had written and not synced: from here on
+        it counts as durable, and the next frame proves that it is.
+        """
         assert self.handle is not None
         size = os.fstat(self.handle).st_size
         rest = os.pread(self.handle, size - self.end.offset, self.end.offset)
-        if any(rest):
+        if rest.rstrip(b"\x00"):
             write_at(self.handle, bytes(len(rest)), self.end.offset)
-            os.fdatasync(self.handle)
+        os.fdatasync(self.handle)
 
 
 @contextlib.contextmanager
@@ -125,6 +180,9 @@ def _raising_full() -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.errno not in FULL:
-            raise
-        raise DiskFull from error
+        raise _full_or(error) from error
+
+
+def _full_or(error: OSError) -> Exception:
+    """Return DiskFull for an error that says so, and any other error itself."""
+    return DiskFull() if error.errno in FULL else error

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from foretell.domain.errors.command import BeginningGone
+from foretell.domain.errors.command import JournalTruncated
 from foretell.domain.errors.storage import JournalBehindTables, JournalFailed, LeaseHeld
 from foretell.journal.postgres.connections import LOST, cause_of, connected
 from foretell.journal.postgres.leases import JournalPlace, find_endpoint
@@ -21,6 +21,6 @@ async def check_beginning(place: JournalPlace, sequence: int) -> None:
     except LOST as error:
         raise JournalFailed(cause_of(error)) from error
     if first not in {None, 1}:
-        raise BeginningGone(f"of shard {place.shard}", first)
+        raise JournalTruncated(f"of shard {place.shard}", first)
     if (last or 0) < sequence:
         raise JournalBehindTables(sequence, last or 0)

@@ -8,9 +8,10 @@ unknown then, and is looked up on a new connection.
 
 import asyncio
 import contextlib
+import re
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
 from typing import Any, Final, TypeVar
-from urllib.parse import parse_qsl, urlencode, urlsplit
+from urllib.parse import parse_qsl, urlencode
 
 import asyncpg
 
@@ -19,6 +20,9 @@ from foretell.runtime.backoff import pauses_s
 from foretell.runtime.event_loop_thread import LoopThread
 
 Connection = asyncpg.Connection
+
+_URL: Final = re.compile(r"([^:/]+)://([^/?#]*)([^?#]*)(?:\?([^#]*))?")
+"""Scheme, servers, path and query: newer Pythons refuse to split a URL with a list of IPv6 addresses."""
 
 CONNECT_DEADLINE_S: Final = 5.0
 STATEMENT_DEADLINE_S: Final = 10.0
@@ -92,9 +96,12 @@ def servers(url: str) -> list[str]:
     These are `?host=a,b&port=1,2`, `?host=a:1&host=b:2` and `//user@a:1,b:2/`.
     """
     url = url.replace(DRIVER, "postgresql://", 1)
-    parts = urlsplit(url)
-    query = parse_qsl(parts.query)
-    user, at, named = parts.netloc.rpartition("@")
+    parts = _URL.match(url)
+    if parts is None:
+        return [url]
+    scheme, place, path, options = parts.groups()
+    query = parse_qsl(options or "")
+    user, at, named = place.rpartition("@")
     hosts = _values(query, "host") or named.split(",")
     ports = _values(query, "port")
     if len(hosts) == 1:
@@ -104,8 +111,8 @@ def servers(url: str) -> list[str]:
     urls = []
     for index, host in enumerate(hosts):
         port = ports[index % len(ports)] if ports else ""
-        place = [("host", host), *([("port", port)] if port else [])]
-        urls.append(f"{parts.scheme}://{user}{at}{parts.path}?{urlencode([*place, *rest])}")
+        server = [("host", host), *([("port", port)] if port else [])]
+        urls.append(f"{scheme}://{user}{at}{path}?{urlencode([*server, *rest])}")
     return urls
 
 
@@ -161,6 +168,12 @@ async def disconnect(connection: asyncpg.Connection) -> None:
     try:
         await connection.close(timeout=DISCONNECT_DEADLINE_S)
     except LOST:
+        connection.terminate()
+
+
+def terminate(connection: asyncpg.Connection | None) -> None:
+    """Close a connection, if there is one, without a goodbye."""
+    if connection is not None:
         connection.terminate()
 
 

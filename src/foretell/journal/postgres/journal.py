@@ -18,7 +18,7 @@ import structlog
 
 from foretell.domain.errors.storage import JournalFailed, LeaseHeld, LeaseLost
 from foretell.journal.framing import PAYLOAD_BYTES_MAX, next_chain
-from foretell.journal.port import Capacity, Entry, InRows, Snapshot
+from foretell.journal.port import Capacity, Entry, PostgresJournalAddress, Snapshot
 from foretell.journal.postgres.connections import (
     LOST,
     cause_of,
@@ -26,6 +26,7 @@ from foretell.journal.postgres.connections import (
     disconnect,
     is_passing,
     retry_pauses_s,
+    terminate,
     with_connection,
 )
 from foretell.journal.postgres.leases import Candidate, JournalPlace, Lease
@@ -101,6 +102,11 @@ class PostgresJournal:
         """The sequence of the newest payload appended, 0 when there is none."""
         return self._last_sequence
 
+    @property
+    def address(self) -> PostgresJournalAddress:
+        """Where another process reads it."""
+        return PostgresJournalAddress(self._place.url, self._place.shard, self._lease.holder)
+
     def entries(self, after: int = 0) -> Generator[Entry, None, None]:
         """Yield what is durable after a sequence, in order; damage raises JournalDamaged.
 
@@ -112,7 +118,9 @@ class PostgresJournal:
             end = entry.sequence
             yield entry
         if end < self._first_end:
-            raise JournalFailed(f"a server answered that ends at {end}, not at {self._first_end}")
+            raise JournalFailed(
+                f"this server's journal ends at {end}, and must end at {self._first_end} or later"
+            )
 
     def start(
         self, on_synced: Callable[[int], None], on_failed: Callable[[Exception], None]
@@ -162,12 +170,12 @@ class PostgresJournal:
             with_connection, self._place.url, lambda connection: newest_sequence(connection, shard)
         )
 
-    def begin_snapshot(self) -> InRows:
+    def begin_snapshot(self) -> PostgresJournalAddress:
         """Return the address of the rows, with the lease's holder, for a process that keeps a snapshot.
 
         Parts without a head are no snapshot: the next one of that sequence overwrites them.
         """
-        return InRows(self._place.url, self._place.shard, self._lease.holder)
+        return self.address
 
     async def compact(self, *, keeps_all: bool = False) -> int:
         """Remove what the two newest snapshots do not need; return how many entries."""
@@ -308,7 +316,7 @@ class _Writer:
                     await asyncio.sleep(pause_s)
         except TimeoutError:
             self._lease.check()
-            raise JournalFailed(f"no commit within {self._lease.lease_s} s") from None
+            raise JournalFailed(f"no commit within {self._lease.lease_s:g} s") from None
 
     async def _is_durable(self, rows: Sequence[Row]) -> bool:
         """Write rows, or return False when their outcome is unknown.
@@ -353,7 +361,7 @@ class _Writer:
         and may be lost with the primary. Beginning the next epoch waits for the standby again; if
         that wait is canceled too, the lookup after it proves nothing.
         """
-        log.warning("database warns", shard=self._place.shard, message=str(message))
+        log.warning("database warning", shard=self._place.shard, message=str(message))
         self._is_in_doubt = True
 
     async def _disconnect(self) -> None:
@@ -362,5 +370,4 @@ class _Writer:
 
     def _drop_connection(self) -> None:
         connection, self._connection = self._connection, None
-        if connection is not None:
-            connection.terminate()
+        terminate(connection)

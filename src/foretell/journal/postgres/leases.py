@@ -30,6 +30,7 @@ from foretell.journal.postgres.connections import (
     connected,
     is_passing,
     retry_pauses_s,
+    terminate,
 )
 from foretell.journal.postgres.schema import prepare_schema
 from foretell.runtime.event_loop_thread import LoopThread
@@ -171,7 +172,7 @@ class Lease:
             try:
                 left_s, endpoint = await self._try_to_take()
             except LOST as error:
-                self._disconnect()
+                self._drop_connection()
                 left_s, endpoint = next(pauses), ""
                 if not is_passing(error) or time.monotonic() + left_s >= give_up_at:
                     raise JournalFailed(cause_of(error)) from error
@@ -236,7 +237,7 @@ class Lease:
                 timeout=self.lease_s / RENEWALS_PER_LEASE,
             )
         except LOST as error:
-            self._disconnect()
+            self._drop_connection()
             log.warning("lease not renewed", shard=self.place.shard, cause=cause_of(error))
             if not is_passing(error):
                 raise self._lost(cause_of(error)) from error
@@ -250,7 +251,7 @@ class Lease:
         """Release the lease on a new connection: a renewal may be under way on the present one."""
         if self._keeping is not None:
             self._keeping.cancel()
-        self._disconnect()
+        self._drop_connection()
         if self._ends_at:
             async with asyncio.timeout(self.lease_s), connected(self.place.url) as connection:
                 await connection.execute(_RELEASE, self.place.shard, self.holder, self.synced)
@@ -266,7 +267,6 @@ class Lease:
             self._connection = connection
         return self._connection
 
-    def _disconnect(self) -> None:
+    def _drop_connection(self) -> None:
         connection, self._connection = self._connection, None
-        if connection is not None:
-            connection.terminate()
+        terminate(connection)

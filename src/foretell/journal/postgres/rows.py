@@ -102,7 +102,7 @@ async def are_durable(
     if [(row["sequence"], row["chain"]) for row in found] != [
         (row.sequence, row.chain) for row in rows
     ]:
-        raise JournalFailed(f"another wrote to shard {shard} while we had its lease")
+        raise JournalFailed(f"another process wrote to shard {shard} during this lease")
     return True
 
 
@@ -112,7 +112,9 @@ async def find_tail(connection: asyncpg.Connection, shard: ShardNumber) -> Tail:
     tail = Tail(0, CHAIN_START) if found is None else Tail(found["sequence"], found["chain"])
     synced = await connection.fetchval(_SYNCED, shard)
     if synced is not None and synced > tail.sequence:
-        raise JournalRowsDamaged(shard, tail.sequence, f"sequence {synced} was synced and is gone")
+        raise JournalRowsDamaged(
+            shard, tail.sequence, f"sequence {synced} was synced and is missing"
+        )
     return tail
 
 
@@ -186,9 +188,9 @@ def _check_run(shard: ShardNumber, end: Tail, rows: Sequence[Any]) -> None:
     for seen, seen_chain, payload in rows:
         sequence += 1
         if seen != sequence:
-            raise JournalRowsDamaged(shard, sequence, f"sequence {sequence} is gone")
+            raise JournalRowsDamaged(shard, sequence, f"sequence {sequence} is missing")
         if not chain:
-            raise JournalRowsDamaged(shard, end.sequence, "the record before is gone")
+            raise JournalRowsDamaged(shard, end.sequence, "the previous record is missing")
         if next_chain(chain, payload) != seen_chain:
             raise JournalRowsDamaged(shard, seen, "the record is damaged")
         chain = seen_chain

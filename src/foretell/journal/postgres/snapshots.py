@@ -102,7 +102,7 @@ async def newest_snapshot(connection: asyncpg.Connection, shard: ShardNumber) ->
             return snapshot
         log.error("snapshot damaged", shard=shard, sequence=head["sequence"])
     if heads and first != 1:
-        raise JournalRowsDamaged(shard, heads[0]["sequence"], "no snapshot is whole")
+        raise JournalRowsDamaged(shard, heads[0]["sequence"], "no snapshot is complete")
     return None
 
 

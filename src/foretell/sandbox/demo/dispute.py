@@ -129,7 +129,7 @@ async def _trade(
 
 
 async def _answerer(session: DemoSession, stack: Stack, name: str, bonds: int) -> Answerer:
-    """Return a new account that can put so many bonds at stake."""
+    """Return a new account that can put this many bonds at stake."""
     answerer = Answerer(name, await session.new_account())
     await session.fund(answerer.address, bonds * stack.bond_units)
     approval = Approve(stack.oracle, bonds * stack.bond_units)

@@ -59,7 +59,7 @@ async def refuse_early_redemption(
     try:
         await safe.operate("redeem-position", _redemption(session, market))
     except ApiRefused as refusal:
-        session.state(f"redeeming before the resolution is refused: {refusal.details['status']}")
+        session.state(f"redeeming before the resolution is refused: {refusal.status}")
     else:
         raise DemoMismatch("an early redemption", "accepted", "refused")
 

@@ -113,7 +113,7 @@ async def wait_for_collateral(session: DemoSession, trader: TradingClient) -> No
 async def wait_for_trades(
     session: DemoSession, trader: TradingClient, market: SandboxMarket, count: int
 ) -> list[Any]:
-    """Return a market's trades, once there are so many and all are confirmed."""
+    """Return a market's trades, once there are this many and all are confirmed."""
 
     async def fetch_confirmed() -> list[Any] | None:
         page = await trader.get("/data/trades", market=market.condition_id)
@@ -191,7 +191,7 @@ async def settle_trades(
 async def place(
     session: DemoSession, trader: TradingClient, token: str, side: Side, size: int, cost: int
 ) -> Any:
-    """Place an order for so many token units at so much collateral, once its market is open."""
+    """Place an order for this many token units at this much collateral, once its market is open."""
     order = trader.sign_order(token, side, size, cost, salt=session.new_salt())
 
     async def try_to_place() -> Any:

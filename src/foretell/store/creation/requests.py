@@ -43,11 +43,6 @@ class RequestTx(NamedTuple):
     tx_hash: Bytes32
     is_verified: bool
 
-    @property
-    def plan_tx(self) -> PlanTx:
-        """The item and its hash."""
-        return PlanTx(self.item_id, self.tx_hash)
-
 
 @dataclass(frozen=True, slots=True)
 class CreationRequest:

@@ -1,4 +1,4 @@
-"""Acts of wallets on the chain (trades, splits, merges, redemptions), and the exchange's fills.
+"""Activities of wallets on the chain (trades, splits, merges, redemptions), and the exchange's fills.
 
 Written by the indexer.
 """
@@ -18,7 +18,7 @@ from foretell.store.tables import activities, exchange_fills
 
 
 class ActivityKind(enum.StrEnum):
-    """The kind of a wallet's act."""
+    """The kind of a wallet's activity."""
 
     TRADE = "TRADE"
     SPLIT = "SPLIT"
@@ -28,7 +28,7 @@ class ActivityKind(enum.StrEnum):
 
 
 class ActivityRow(NamedTuple):
-    """One act of a wallet; only a trade has a token, a side, and a part in its match."""
+    """One activity of a wallet; only a trade has a token, a side, and a part in its match."""
 
     block_number: int
     log_index: int
@@ -103,7 +103,7 @@ class TradingTotals(NamedTuple):
 
 
 async def record_activities(tx: Transaction, acts: Sequence[ActivityRow]) -> None:
-    """Store acts of wallets."""
+    """Store activities of wallets."""
     if acts:
         await tx.execute(activities.insert(), [_activity_values(act) for act in acts])
 

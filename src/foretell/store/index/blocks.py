@@ -10,6 +10,8 @@ from foretell.store.database import Transaction
 from foretell.store.tables import blocks
 
 TOPIC: Final = "chain"
+BEFORE_ALL_BLOCKS: Final = -1
+"""A height below every block: what changed since then is everything."""
 
 
 class Block(NamedTuple):

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from foretell.domain.evm.transaction import TxStatus
 from foretell.domain.exchange.settlement import Settlement
-from foretell.domain.exchange.trade import TradeStatus
+from foretell.domain.exchange.trade import PENDING
 from foretell.domain.values.hexadecimal import Address
 from foretell.store.database import Transaction
 from foretell.store.tables import (
@@ -26,10 +26,10 @@ from foretell.store.tables import (
 from foretell.store.trading.trades import OLDEST_FIRST, TradeRow
 
 TOPIC: Final = "settlements"
-UNSETTLED: Final = (TradeStatus.MATCHED.value, TradeStatus.RETRYING.value)
+UNSETTLED: Final = tuple(status.value for status in PENDING)
 
 
-class Landing(NamedTuple):
+class SettlementOutcome(NamedTuple):
     """The outcome of a trade's settlement: the block it is in, or why it is in none."""
 
     trade_id: str
@@ -70,7 +70,7 @@ async def load_due_settlements(
         .where(
             trades.c.status.in_(UNSETTLED),
             sa.or_(sa.not_(is_known), may_be_tried),
-            sa.not_(_is_to_be_split()),
+            sa.not_(_needs_split()),
             *([sa.not_(is_closed)] if closed else []),
         )
         .order_by(*OLDEST_FIRST)
@@ -79,7 +79,7 @@ async def load_due_settlements(
     return [_settlement(row) for row in rows]
 
 
-def _is_to_be_split() -> sa.Exists:
+def _needs_split() -> sa.Exists:
     """Return whether a fill that is to leave a trade is still in it."""
     leaves = sa.and_(
         fills.c.trade_id == refused_orders.c.trade_id,
@@ -142,7 +142,9 @@ def _unsettled() -> sa.Select[tuple[str]]:
     )
 
 
-async def load_landings(tx: Transaction, trade_ids: Sequence[str]) -> Sequence[Landing]:
+async def load_settlement_outcomes(
+    tx: Transaction, trade_ids: Sequence[str]
+) -> Sequence[SettlementOutcome]:
     """Return the outcome of these trades as of the last indexed block.
 
     Any attempt of a transaction may be the one that was mined; the exchange's own log shows which.
@@ -161,7 +163,7 @@ async def load_landings(tx: Transaction, trade_ids: Sequence[str]) -> Sequence[L
         .group_by(settled_trades.c.trade_id, settled_trades.c.failure, settled_trades.c.is_given_up)
     )
     return [
-        Landing(row.trade_id, row.tx_hash, row.block_number, row.failure, row.is_given_up)
+        SettlementOutcome(row.trade_id, row.tx_hash, row.block_number, row.failure, row.is_given_up)
         for row in rows
     ]
 

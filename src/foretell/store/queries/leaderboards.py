@@ -5,7 +5,7 @@ Past prices come from the history of quotes. Sums are floating point and are rou
 
 import enum
 from collections.abc import Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
@@ -13,6 +13,7 @@ from foretell.domain.values.hexadecimal import Address
 from foretell.store.database import Transaction
 from foretell.store.index.activities import ActivityKind
 from foretell.store.queries.valuation import (
+    IS_YES,
     Real,
     current_price_of_yes,
     current_price_of_yes_at,
@@ -30,10 +31,8 @@ from foretell.store.tables import (
     quotes,
 )
 
-_IS_YES: Final = positions.c.token_id == conditions.c.token_yes
 
-
-class StandingOrder(enum.Enum):
+class RankingOrder(enum.Enum):
     """Sort keys of rankings."""
 
     GAIN = enum.auto()
@@ -47,7 +46,7 @@ class RankingScope(NamedTuple):
     main_category: str | None
 
 
-class Standing(NamedTuple):
+class Ranking(NamedTuple):
     """A wallet's rank."""
 
     rank: int
@@ -68,24 +67,24 @@ class Win(NamedTuple):
     realized_units: int
 
 
-async def load_standings(
+async def load_rankings(
     tx: Transaction,
     scope: RankingScope,
-    order: StandingOrder,
+    order: RankingOrder,
     *,
     limit: int,
     offset: int,
     wallet: Address | None = None,
-) -> Sequence[Standing]:
+) -> Sequence[Ranking]:
     """Return a page of the ranking, or the standing of one wallet.
 
     A wallet without a trade, a gain or a loss in the scope is not ranked.
     """
     gains, volumes = _gains(scope).subquery(), _volumes(scope).subquery()
     volume = sa.func.coalesce(volumes.c.volume_units, 0)
-    by = {StandingOrder.GAIN: gains.c.gain, StandingOrder.VOLUME: volume}[order]
+    by = {RankingOrder.GAIN: gains.c.gain, RankingOrder.VOLUME: volume}[order]
     is_ranked = volume > 0
-    if order is StandingOrder.GAIN:
+    if order is RankingOrder.GAIN:
         is_ranked = sa.or_(is_ranked, sa.func.abs(gains.c.gain) * 2 >= 1)
     ranked = (
         sa.select(
@@ -102,7 +101,7 @@ async def load_standings(
     if wallet is not None:
         query = query.where(ranked.c.wallet == wallet)
     return [
-        Standing(row.rank, Address(row.wallet), int(row.volume_units), round(row.gain))
+        Ranking(row.rank, Address(row.wallet), int(row.volume_units), round(row.gain))
         for row in await tx.all(query)
     ]
 
@@ -155,7 +154,7 @@ def _gains(scope: RankingScope) -> sa.Select[Any]:
         .outerjoin(quotes, quotes.c.condition_id == held.condition_id)
         .outerjoin(payouts, payouts.c.condition_id == held.condition_id)
     )
-    gain = _gain(held, of_token(current_price_of_yes(), _IS_YES))
+    gain = _gain(held, of_token(current_price_of_yes(), IS_YES))
     if scope.since_s is not None:
         tables, before = _with_before(tables, scope.since_s)
         gain -= before
@@ -195,7 +194,7 @@ def _with_before(tables: sa.Join, since_s: int) -> tuple[sa.Join, Real]:
             before.c.block_number == newest,
         ),
     )
-    price = of_token(current_price_of_yes_at(since_s, held.condition_id), _IS_YES)
+    price = of_token(current_price_of_yes_at(since_s, held.condition_id), IS_YES)
     return tables, sa.case((before.c.wallet.is_(None), real(0)), else_=_gain(before.c, price))
 
 

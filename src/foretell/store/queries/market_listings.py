@@ -46,6 +46,10 @@ class Listing(NamedTuple):
         """Return the name of an outcome."""
         return self.outcome_yes if is_yes else self.outcome_no
 
+    def token(self, *, is_yes: bool) -> AssetId:
+        """Return the token of one outcome."""
+        return self.token_yes if is_yes else self.token_no
+
 
 _COLUMNS: Final = (
     markets.c.market_id,

@@ -13,6 +13,7 @@ from foretell.domain.portfolio.prices import BookTop
 from foretell.domain.values.hexadecimal import Address, Bytes32
 from foretell.store.database import Transaction
 from foretell.store.queries.valuation import (
+    IS_YES,
     QUOTED,
     REPORTED,
     book_top,
@@ -24,7 +25,6 @@ from foretell.store.queries.valuation import (
 from foretell.store.tables import conditions, events, markets, payouts, positions, quotes
 
 _opposite: Final = positions.alias("opposite")
-_IS_YES: Final = positions.c.token_id == conditions.c.token_yes
 _LIKE_ESCAPE: Final = "\\"
 
 
@@ -118,7 +118,7 @@ class HoldingPage(NamedTuple):
     is_descending: bool
 
 
-class Worth(NamedTuple):
+class HoldingsSum(NamedTuple):
     """The sum of a wallet's holdings that have the same price."""
 
     is_yes: bool
@@ -178,11 +178,11 @@ async def load_holdings(
     return [_holding(row) for row in rows]
 
 
-async def load_worths(
+async def load_holdings_sums(
     tx: Transaction, wallet: Address, condition_ids: Collection[Bytes32] = ()
-) -> Sequence[Worth]:
+) -> Sequence[HoldingsSum]:
     """Return the sums of a wallet's holdings, grouped by what the price is computed from."""
-    priced = (_IS_YES.label("is_yes"), *QUOTED, *REPORTED)
+    priced = (IS_YES.label("is_yes"), *QUOTED, *REPORTED)
     held = (
         sa.select(*priced, positions.c.size_units)
         .select_from(_valued())
@@ -197,7 +197,8 @@ async def load_worths(
     total = sa.func.sum(held.c.size_units).label("size_units")
     rows = await tx.all(sa.select(*same, total).group_by(*same))
     return [
-        Worth(bool(row.is_yes), int(row.size_units), book_top(row), payout(row)) for row in rows
+        HoldingsSum(bool(row.is_yes), int(row.size_units), book_top(row), payout(row))
+        for row in rows
     ]
 
 
@@ -280,7 +281,7 @@ def _clauses(chosen: HoldingFilter) -> list[sa.ColumnElement[bool]]:
 
 def _sort_key(order: HoldingOrder, *, is_closed: bool) -> sa.ColumnElement[Any]:
     held = positions.c
-    price = of_token(current_price_of_yes(), _IS_YES)
+    price = of_token(current_price_of_yes(), IS_YES)
     worth = real(held.size_units) * price
     gain = worth - real(held.cost_units)
     cost, size = held.cost_units, held.size_units

@@ -10,10 +10,18 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
-from foretell.domain.exchange.order import OrderStatus
 from foretell.domain.portfolio.positions import Payout
+from foretell.domain.portfolio.price_history import MINUTE_S
 from foretell.domain.portfolio.prices import LIQUIDITY_REACH, NARROW_SPREAD_MAX, BookTop
-from foretell.store.tables import orders, payouts, quote_points, quotes
+from foretell.store.tables import (
+    conditions,
+    is_live,
+    orders,
+    payouts,
+    positions,
+    quote_points,
+    quotes,
+)
 
 Real = sa.ColumnElement[Any]
 Columns = sa.ColumnCollection[str, sa.ColumnElement[Any]]
@@ -25,8 +33,6 @@ QUOTED: Final = (
     quotes.c.last_price_ticks,
 )
 REPORTED: Final = (payouts.c.payout_yes, payouts.c.payout_no)
-
-MINUTE_S: Final = 60
 
 
 def real(expression: Any) -> Real:
@@ -61,6 +67,10 @@ def listed_price_of_yes_at(at_s: int, condition_id: sa.ColumnElement[Any]) -> Re
     )
 
 
+IS_YES: Final = positions.c.token_id == conditions.c.token_yes
+"""Whether a position holds the Yes of its condition."""
+
+
 def of_token(price_of_yes: Real, is_yes: sa.ColumnElement[bool]) -> Real:
     """Return the price of a token, which is Yes or No."""
     return sa.case((is_yes, price_of_yes), else_=1 - price_of_yes)
@@ -81,7 +91,7 @@ def liquidity() -> sa.ScalarSelect[Any]:
         sa.select(sa.func.coalesce(worth, 0))
         .where(
             orders.c.condition_id == quotes.c.condition_id,
-            orders.c.status == OrderStatus.LIVE.value,
+            is_live,
             sa.func.abs(price - middle) <= reach,
         )
         .correlate(quotes, payouts)

@@ -15,7 +15,7 @@ from foretell.domain.exchange.order import (
 )
 from foretell.domain.values.hexadecimal import Address, Bytes32
 from foretell.store.database import Transaction
-from foretell.store.tables import orders
+from foretell.store.tables import is_live, orders
 
 
 class OrderRow(NamedTuple):
@@ -112,9 +112,7 @@ async def load_live_orders(
 
     Each shard has its own sequence; times never decrease along it.
     """
-    query = sa.select(orders).where(
-        orders.c.signer == signer, orders.c.status == OrderStatus.LIVE.value
-    )
+    query = sa.select(orders).where(orders.c.signer == signer, is_live)
     if wanted.order_id is not None:
         query = query.where(orders.c.order_id == wanted.order_id)
     if wanted.condition_id is not None:

@@ -98,13 +98,22 @@ async def load_sequence(tx: Transaction, name: str) -> int:
     return sequence or 0
 
 
-async def record_sequence(tx: Transaction, name: str, sequence: int) -> None:
-    """Store the last projected sequence of a reader, in the transaction of its rows."""
+async def advance_sequence(tx: Transaction, name: str, was: int, now: int) -> bool:
+    """Store the projected sequence of a reader, in the transaction of its rows.
+
+    Return False, having changed nothing, if it is not the one that the caller believes: then another
+    process has written. A second writer waits here until the first has committed.
+    """
     changed = await tx.execute(
-        projections.update().where(projections.c.name == name).values(sequence=sequence)
+        projections.update()
+        .where(projections.c.name == name, projections.c.sequence == was)
+        .values(sequence=now)
     )
-    if not changed:
-        await tx.execute(projections.insert().values(name=name, sequence=sequence))
+    if not changed and was == 0:
+        known = sa.select(projections.c.name).where(projections.c.name == name)
+        if await tx.first(known) is None:
+            changed = await tx.execute(projections.insert().values(name=name, sequence=now))
+    return changed == 1
 
 
 _CHANGE: Final = (

@@ -66,6 +66,15 @@ class OrderNonces:
         self._fetched.put((exchange, maker), _Fetched(nonce, self._now_ms()))
         return nonce
 
+    def is_known(self, exchange: Address, order: SignedOrder) -> bool:
+        """Return whether the order's nonce equals one that was fetched for its maker recently."""
+        known = self._fetched.get((exchange, order.maker))
+        return (
+            known is not None
+            and known.nonce == order.nonce
+            and self._now_ms() - known.at_ms < NONCE_KEPT_MS
+        )
+
     async def check(self, exchange: Address, order: SignedOrder) -> None:
         """Refuse an order with another nonce than its maker has."""
         expected = await self.look_up(exchange, order.maker, NONCE_KEPT_MS)

@@ -1,9 +1,12 @@
 """Recovery of an order's signer, which gives its signing profile and its id."""
 
-from collections.abc import Awaitable, Callable, Sequence
+import asyncio
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Final, NamedTuple
 
 from foretell.domain.errors.exchange import SignerMismatch
+from foretell.domain.errors.families import ForetellError
 from foretell.domain.exchange.order import SignedOrder
 from foretell.domain.exchange.profiles import Separators, SigningProfile, separators
 from foretell.domain.values.hexadecimal import Address, Bytes32, word_of
@@ -11,11 +14,15 @@ from foretell.runtime.lru import LruCache
 
 SIGNERS_KEPT_MAX: Final = 20_000
 
-Recover = Callable[[bytes, bytes], Awaitable[Address]]
-"""Returns the address that signed a digest, or raises MalformedSignature.
+SettleSigner = Callable[[Address | ForetellError], None]
+"""Takes the signer of a digest, or a refusal: MalformedSignature, or that too many wait."""
+Recover = Callable[[bytes, bytes, SettleSigner], None]
+"""Finds the address that signed a digest, and calls back with it, at once or later.
 
-It is the most expensive step of all, so it is done off the event loop.
+It is the most expensive step of all, so another process does it, unless nothing else waits.
 """
+SettleIdentity = Callable[["Identity | ForetellError | None"], None]
+"""Takes the identity of an order or a refusal; None if other profiles must be tried."""
 
 
 class Identity(NamedTuple):
@@ -50,6 +57,31 @@ class Signers:
             self._separators_by_exchange[exchange] = known
         return known
 
+    def begin_identifying(
+        self, order: SignedOrder, exchange: Address, settle: SettleIdentity
+    ) -> None:
+        """Try the profile that the order's signer used last, without a coroutine."""
+        profile = self._profile_by_signer.get(order.signer) or 0
+        digest = self.separators(exchange).digest(order, profile)
+        self._recover(
+            digest,
+            order.signature,
+            partial(self._identified, order.signer, profile, digest, settle),
+        )
+
+    def _identified(
+        self,
+        signer: Address,
+        profile: int,
+        digest: bytes,
+        settle: SettleIdentity,
+        recovered: Address | ForetellError,
+    ) -> None:
+        if recovered == signer:
+            settle(Identity(profile, word_of(digest)))
+        else:
+            settle(recovered if isinstance(recovered, ForetellError) else None)
+
     async def identify(self, order: SignedOrder, exchange: Address) -> Identity:
         """Return the profile and the id of an order, or refuse one that its signer did not sign.
 
@@ -61,8 +93,24 @@ class Signers:
         first = last or 0
         for profile in (first, *range(first), *range(first + 1, len(accepted.by_profile))):
             digest = accepted.digest(order, profile)
-            if await self._recover(digest, order.signature) == order.signer:
+            if await self._recovered(digest, order.signature) == order.signer:
                 if profile != last:
                     self._profile_by_signer.put(order.signer, profile)
                 return Identity(profile, word_of(digest))
         raise SignerMismatch(order.signer)
+
+    async def _recovered(self, digest: bytes, signature: bytes) -> Address:
+        """Return the signer of a digest, or raise the refusal."""
+        settled: asyncio.Future[Address] = asyncio.get_running_loop().create_future()
+        self._recover(digest, signature, partial(resolve_signer, settled))
+        return await settled
+
+
+def resolve_signer(settled: asyncio.Future[Address], recovered: Address | ForetellError) -> None:
+    """Give a caller that still waits the signer, or the refusal."""
+    if settled.done():
+        return
+    if isinstance(recovered, ForetellError):
+        settled.set_exception(recovered)
+    else:
+        settled.set_result(recovered)

@@ -113,7 +113,7 @@ class PublicBook:
 
     def token(self, *, is_yes: bool) -> AssetId:
         """Return the token of one outcome."""
-        return self.opened.token_yes if is_yes else self.opened.token_no
+        return self.opened.token(is_yes=is_yes)
 
     def last_side(self, *, is_yes: bool) -> Side:
         """Return the last taker's side in a token: buying one outcome is selling the other."""
@@ -272,7 +272,7 @@ class PublicBooks:
         """Return a token that trades now, or refuse."""
         token = self.find(token_id)
         if not token.market.is_open:
-            raise UnknownMarket(f"token {token_id} any more")
+            raise UnknownMarket(f"token {token_id}", has_ended=True)
         return token
 
     def _open(self, opened: OpenMarket, sequence: int) -> PublicBook:

@@ -17,8 +17,8 @@ from foretell.domain.values.credentials import (
     check_nonce_order,
     next_generation,
 )
+from foretell.domain.values.instants import iso_time
 from foretell.edge.auth import L1Caller, L2Caller
-from foretell.edge.rendering import iso_time
 from foretell.store.trading.api_keys import (
     ApiKey,
     load_key,
@@ -85,7 +85,9 @@ async def derive_key(context: TradingContext, caller: L1Caller) -> CredentialsRe
     async with context.database.reading() as tx:
         latest = _latest(await load_keys(tx, caller.chain_id, caller.address), caller.nonce)
     if latest is None or not latest.is_active:
-        raise NoSuchCredentials("no credentials of this address and nonce are in use")
+        raise NoSuchCredentials(
+            "this address and nonce have no active API key; create one with POST /auth/api-key"
+        )
     if not _is_valid(context, latest):
         raise NoSuchCredentials(
             "the credentials of this address and nonce are of a master key that the operator has"

@@ -4,9 +4,9 @@ Placing stops at the first refusal; the dry run reports a verdict on every rule.
 first: recovering the signer costs more than all others together.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -17,7 +17,7 @@ from foretell.domain.exchange.order import (
     OrderTerms,
     SignedOrder,
     check_expiration,
-    check_order,
+    order_terms,
 )
 from foretell.domain.values.hexadecimal import Bytes32, word_of
 from foretell.edge.auth import L2Caller
@@ -27,6 +27,7 @@ from foretell.engine.protocol.requests import (
     FindPlacementReply,
     FindPlacementRequest,
 )
+from foretell.trading.accounts.signers import Identity
 from foretell.trading.books.books import TokenRef
 from foretell.trading.context import TradingContext
 from foretell.trading.wire.order_body import PlacingBody, parse_placing, signed_order
@@ -107,7 +108,12 @@ class OrderCheck:
         assert self.order is not None
         assert self.token is not None
         exchange = self.token.market.opened.exchange
-        profile, self.order_id = await self.context.signers.identify(self.order, exchange)
+        self.accept(await self.context.signers.identify(self.order, exchange))
+
+    def accept(self, identity: Identity) -> None:
+        """Take the profile and the id that the order's signer gave it."""
+        assert self.order is not None
+        profile, self.order_id = identity
         if profile != self.order.profile:
             self.order = msgspec.structs.replace(self.order, profile=profile)
 
@@ -117,18 +123,19 @@ class OrderCheck:
         assert self.order is not None
         assert self.token is not None
         rules = self.token.market.rules
-        self.terms = check_order(self.order, self.body.order_type, rules, self._id_or_hash())
+        self.terms = order_terms(self.order, self.body.order_type, rules, self._id_or_hash())
 
     def check_expiration(self) -> None:
         """Refuse an order that expires too soon."""
         assert self.order is not None
         check_expiration(self.order, self.context.now_ms() // 1000)
 
-    def check_nonce(self) -> Awaitable[None]:
+    def check_nonce(self) -> Coroutine[Any, Any, None] | None:
         """Refuse an order with another nonce than its maker has at the exchange."""
         assert self.order is not None
         assert self.token is not None
-        return self.context.nonces.check(self.token.market.opened.exchange, self.order)
+        nonces, exchange = self.context.nonces, self.token.market.opened.exchange
+        return None if nonces.is_known(exchange, self.order) else nonces.check(exchange, self.order)
 
     async def check_funds_and_book(self) -> None:
         """Refuse an order that the engine would refuse."""
@@ -197,7 +204,7 @@ class OrderCheck:
         return self.order_id or self.struct_hash()
 
 
-def nothing(_check: OrderCheck) -> bool:
+def always(_check: OrderCheck) -> bool:
     """Return True: the rule can always be checked."""
     return True
 
@@ -211,34 +218,49 @@ class Rule:
     """
 
     name: str
-    check: Callable[[OrderCheck], Awaitable[None] | None]
+    check: Callable[[OrderCheck], Coroutine[Any, Any, None] | None]
     needs: Callable[[OrderCheck], bool]
     spares_repeats: bool = False
 
 
-RULES_BEFORE_ENGINE: Final = (
-    Rule("body", OrderCheck.parse_body, nothing),
+RULES_BEFORE_SIGNATURE: Final = (
+    Rule("body", OrderCheck.parse_body, always),
     Rule("owner", OrderCheck.check_owner, OrderCheck.has_body),
     Rule("fields", OrderCheck.parse_fields, OrderCheck.has_body),
     Rule("signer", OrderCheck.check_signer, OrderCheck.has_order),
     Rule("maker", OrderCheck.check_maker, OrderCheck.has_order),
     Rule("market", OrderCheck.find_market, OrderCheck.has_order),
-    Rule("signature", OrderCheck.identify, OrderCheck.has_market),
+)
+"""Rules that cost less than the signature; none of them waits."""
+
+SIGNATURE_RULE: Final = Rule("signature", OrderCheck.identify, OrderCheck.has_market)
+
+RULES_AFTER_SIGNATURE: Final = (
     Rule("terms", OrderCheck.find_terms, OrderCheck.has_market),
     Rule("expiration", OrderCheck.check_expiration, OrderCheck.has_order, spares_repeats=True),
     Rule("nonce", OrderCheck.check_nonce, OrderCheck.has_market, spares_repeats=True),
 )
-"""Rules that placing checks; the engine checks the rest when it places the order."""
+"""Rules that placing checks before the engine checks the rest."""
 
 ORDER_RULES: Final = (
-    *RULES_BEFORE_ENGINE,
+    *RULES_BEFORE_SIGNATURE,
+    SIGNATURE_RULE,
+    *RULES_AFTER_SIGNATURE,
     Rule("funds and book", OrderCheck.check_funds_and_book, OrderCheck.is_priced_and_own),
 )
 
 
 async def prepare_order(check: OrderCheck) -> PlaceOrder:
     """Return the command that places an order, or refuse it for the first rule that it breaks."""
-    for rule in RULES_BEFORE_ENGINE:
+    for rule in RULES_BEFORE_SIGNATURE:
+        rule.check(check)
+    await check.identify()
+    return await prepare_signed_order(check)
+
+
+async def prepare_signed_order(check: OrderCheck) -> PlaceOrder:
+    """Return the command that places an order with a valid signature, or refuse it."""
+    for rule in RULES_AFTER_SIGNATURE:
         try:
             pending = rule.check(check)
             if pending is not None:

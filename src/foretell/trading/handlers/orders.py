@@ -55,7 +55,7 @@ async def place_orders(
     """Place the orders in the body; return the outcome of each, in their order."""
     entries = parse_batch(raw)
     if not entries:
-        raise MalformedOrder("there is no order in the body")
+        raise MalformedOrder("the body must have the key order")
     if len(entries) > ORDERS_PER_BATCH_MAX:
         raise TooManyOrders(len(entries), ORDERS_PER_BATCH_MAX)
     commands = await asyncio.gather(*(_try_prepare(context, caller, entry) for entry in entries))
@@ -65,7 +65,9 @@ async def place_orders(
 
 
 async def _place(shards: Shards, command: PlaceOrder) -> PlacementReply:
-    return _reply(await shards.handle(command.condition_id, PlaceRequest(command), PlaceReply))
+    return placement_reply(
+        await shards.handle(command.condition_id, PlaceRequest(command), PlaceReply)
+    )
 
 
 async def _try_prepare(
@@ -86,7 +88,8 @@ async def _try_place(shards: Shards, command: PlaceOrder | ForetellError) -> Pla
         return _refused(refusal)
 
 
-def _reply(placed: PlaceReply) -> PlacementReply:
+def placement_reply(placed: PlaceReply) -> PlacementReply:
+    """Return the answer to an order that was placed."""
     placement = placed.placement
     is_matched = placement.taking_units > 0
     return PlacementReply(

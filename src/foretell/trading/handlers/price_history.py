@@ -34,7 +34,7 @@ from foretell.trading.wire.parameters import (
 
 TOKENS_PER_BATCH_MAX: Final = 20
 _BATCH_START_S: Final = seconds("start_ts", "first second")
-_BATCH_END_S: Final = seconds("end_ts", "last second, now if absent")
+_BATCH_END_S: Final = seconds("end_ts", "last second; now if absent")
 
 
 class PricePoint(msgspec.Struct, frozen=True):
@@ -121,7 +121,7 @@ def _span(
         back_s = parse_interval(interval)
         return Span(None if back_s is None else now_s - back_s, now_s, fidelity_minutes)
     if start_s is None:
-        raise MalformedQuery("startTs", "given, in seconds, when there is no interval")
+        raise MalformedQuery("startTs", "given in seconds if interval is not given")
     return Span(start_s, now_s if end_s is None else min(end_s, now_s), fidelity_minutes)
 
 

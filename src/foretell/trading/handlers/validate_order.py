@@ -1,4 +1,4 @@
-"""A dry run of an order: a verdict on every rule, the recovered signers, and how to cure a failure.
+"""A dry run of an order: the result of every rule, the recovered signers, and a remedy.
 
 Nothing is placed or stored. A rule that cannot be checked because an earlier one failed has no
 verdict. Funds are shown only to the signer that owns them, so for an order that another wallet

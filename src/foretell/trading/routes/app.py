@@ -8,7 +8,7 @@ from litestar.datastructures import State
 from foretell.domain.errors.families import ForetellError, Unauthenticated
 from foretell.edge.application import build_application
 from foretell.edge.codec import AnyRequest, json_response
-from foretell.edge.openapi import answering, taking
+from foretell.edge.openapi import json_responses, operation_with
 from foretell.edge.query import Query
 from foretell.edge.refusals import Handler, handlers
 from foretell.trading.accounts.accounts import AccountRecord, account_record
@@ -19,7 +19,7 @@ from foretell.trading.routes import placeholders, private, public
 from foretell.trading.routes.dependencies import Context, JsonResponse, authenticate
 from foretell.trading.streams.connection import Socket
 from foretell.trading.wire.order_body import STRUCT_VERSION
-from foretell.trading.wire.parameters import ADDRESS, API_KEY, METADATA
+from foretell.trading.wire.parameters import ADDRESS, API_KEY, INCLUDE_REVOKED, METADATA
 
 TITLE: Final = "Foretell trading API"
 ABOUT: Final = (
@@ -35,19 +35,19 @@ _L1_REFUSALS: Final[dict[int | type[Exception], Handler]] = {
 }
 
 
-@get(["/", "/ok"], responses=answering(str, "OK"))
+@get(["/", "/ok"], responses=json_responses(str, "OK"))
 async def get_root() -> JsonResponse:
     """Return OK."""
     return json_response("OK")
 
 
-@get("/time", responses=answering(int, "Seconds since 1970."))
+@get("/time", responses=json_responses(int, "Seconds since 1970."))
 async def get_time(context: Context) -> JsonResponse:
     """Return the server's clock."""
     return json_response(context.now_ms() // 1000)
 
 
-@get("/version", responses=answering(dict[str, int], "The version."))
+@get("/version", responses=json_responses(dict[str, int], "The version."))
 async def get_version() -> JsonResponse:
     """Return the version of the order struct to sign."""
     return json_response({"version": STRUCT_VERSION})
@@ -56,37 +56,39 @@ async def get_version() -> JsonResponse:
 @post(
     "/auth/api-key",
     status_code=200,
-    responses=answering(keys.CredentialsRecord, "The credentials, this once."),
+    responses=json_responses(
+        keys.CredentialsRecord, "The credentials; no other response has them."
+    ),
     exception_handlers=_L1_REFUSALS,
 )
 async def create_key(request: AnyRequest, context: Context) -> JsonResponse:
     """Create the credentials of a nonce, or return them again (L1)."""
-    caller = context.key_ring.check_l1(request.headers)
+    caller = context.key_ring.authenticate_l1(request.headers)
     return json_response(await keys.create_key(context, caller))
 
 
 @get(
     "/auth/derive-api-key",
-    responses=answering(keys.CredentialsRecord, "The credentials."),
+    responses=json_responses(keys.CredentialsRecord, "The credentials."),
     exception_handlers=_L1_REFUSALS,
 )
 async def derive_key(request: AnyRequest, context: Context) -> JsonResponse:
     """Return the credentials of a nonce that was created before (L1)."""
-    caller = context.key_ring.check_l1(request.headers)
+    caller = context.key_ring.authenticate_l1(request.headers)
     return json_response(await keys.derive_key(context, caller))
 
 
 @get(
     "/auth/api-keys",
-    responses=answering(list[str], "Key ids; objects with `metadata=true`."),
-    operation_class=taking(METADATA),
+    responses=json_responses(list[str], "Key ids; objects with `metadata=true`."),
+    operation_class=operation_with(METADATA, INCLUDE_REVOKED),
 )
 async def list_keys(request: AnyRequest, context: Context) -> JsonResponse:
     """List the address's keys except those that were revoked (L2)."""
     caller, _ = await authenticate(request, context)
     query = Query.of(request)
     with_metadata = query.read(METADATA)
-    query.skip("includeRevoked")
+    query.read(INCLUDE_REVOKED)
     query.check_known()
     return json_response(await keys.list_keys(context, caller, with_metadata=with_metadata))
 
@@ -94,8 +96,8 @@ async def list_keys(request: AnyRequest, context: Context) -> JsonResponse:
 @delete(
     "/auth/api-key",
     status_code=200,
-    responses=answering(dict[str, bool], "Revoked."),
-    operation_class=taking(API_KEY),
+    responses=json_responses(dict[str, bool], "Revoked."),
+    operation_class=operation_with(API_KEY),
 )
 async def revoke_key(request: AnyRequest, context: Context) -> JsonResponse:
     """Revoke a key of the address at once, and close its streams (L2)."""
@@ -106,7 +108,10 @@ async def revoke_key(request: AnyRequest, context: Context) -> JsonResponse:
     return json_response(await keys.revoke(context, caller, key_id))
 
 
-@get("/auth/ban-status/closed-only", responses=answering(dict[str, bool], "Always open."))
+@get(
+    "/auth/ban-status/closed-only",
+    responses=json_responses(dict[str, bool], "Always false: the address may open positions."),
+)
 async def get_closed_only(request: AnyRequest, context: Context) -> JsonResponse:
     """Return whether the address may only close positions: no address is restricted so (L2)."""
     await authenticate(request, context)
@@ -115,8 +120,8 @@ async def get_closed_only(request: AnyRequest, context: Context) -> JsonResponse
 
 @get(
     "/auth/account",
-    responses=answering(AccountRecord, "Wallets, domains and nonces."),
-    operation_class=taking(ADDRESS),
+    responses=json_responses(AccountRecord, "Wallets, domains and nonces."),
+    operation_class=operation_with(ADDRESS),
 )
 async def get_account(request: AnyRequest, context: Context) -> JsonResponse:
     """Return everything that a client needs to sign an order for an address."""

@@ -27,5 +27,5 @@ async def authenticate(request: AnyRequest, context: TradingContext) -> SignedRe
     """
     body = await read_body(request)
     path: str = request.scope["path"]
-    caller = await context.key_ring.check_l2(request.headers, request.method, path, body)
+    caller = await context.key_ring.authenticate_l2(request.headers, request.method, path, body)
     return SignedRequest(caller, body)

@@ -6,19 +6,23 @@ test checks that both give the same answers.
 """
 
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 import structlog
 
 from foretell.domain.errors.families import ForetellError
 from foretell.edge.auth import L2Caller
-from foretell.edge.fast_route import FastRequest, FastResponse, FastRoute, Route
+from foretell.edge.fast_route import FastRequest, FastResponse, FastRoute, Reply, Route
 from foretell.edge.refusals import InternalError
+from foretell.engine.protocol.requests import PlaceReply
 from foretell.trading.context import TradingContext
-from foretell.trading.handlers import cancels, orders, quotes
+from foretell.trading.handlers import cancels, quotes
+from foretell.trading.handlers.order_pipeline import OrderPipeline
+from foretell.trading.handlers.order_rules import OrderCheck
+from foretell.trading.handlers.orders import placement_reply
 from foretell.trading.refusals import trading_body
 
 log = structlog.get_logger(__name__)
@@ -31,14 +35,12 @@ _Handler = Callable[[TradingContext, L2Caller, bytes], Awaitable[object]]
 
 def fast_routes(context: TradingContext) -> Mapping[Route, FastRoute]:
     """Return the fast routes by method and path."""
+    place = partial(_begin_order, context, OrderPipeline(context))
+    cancel = partial(_begin_for_caller, context, cancels.cancel_order)
     return {
-        ("POST", "/order"): FastRoute(
-            _has_no_query, partial(_answer_caller, context, orders.place_order)
-        ),
-        ("DELETE", "/order"): FastRoute(
-            _has_no_query, partial(_answer_caller, context, cancels.cancel_order)
-        ),
-        ("GET", "/book"): FastRoute(_names_a_token, partial(_book, context)),
+        ("POST", "/order"): FastRoute(_has_no_query, place),
+        ("DELETE", "/order"): FastRoute(_has_no_query, cancel),
+        ("GET", "/book"): FastRoute(_names_a_token, partial(_reply_book, context)),
     }
 
 
@@ -50,32 +52,79 @@ def _names_a_token(query: bytes) -> bool:
     return _TOKEN_QUERY.match(query) is not None
 
 
-async def _answer_caller(
-    context: TradingContext, handler: _Handler, call: FastRequest
-) -> FastResponse:
+def _begin_order(
+    context: TradingContext, pipeline: OrderPipeline, request: FastRequest, reply: Reply
+) -> Coroutine[Any, Any, None] | None:
+    """Place an order; only a caller whose key is not cached needs a coroutine."""
+
+    def settle(placed: PlaceReply | ForetellError) -> None:
+        if isinstance(placed, ForetellError):
+            reply(_refused(placed))
+        else:
+            reply(FastResponse(200, _ENCODER.encode(placement_reply(placed))))
+
+    def begin(caller: L2Caller) -> None:
+        pipeline.begin(OrderCheck(context, caller, request.body), settle)
+
+    try:
+        method, path, _, headers, body = request
+        caller = context.key_ring.authenticate_l2_cached(headers, method, path, body)
+        if caller is None:
+            return _begin_authenticated(context, request, begin, reply)
+        begin(caller)
+    except ForetellError as refusal:
+        reply(_refused(refusal))
+    except Exception:
+        log.exception("unhandled error", path=request.path)
+        reply(_refused(InternalError()))
+    return None
+
+
+async def _begin_authenticated(
+    context: TradingContext,
+    request: FastRequest,
+    begin: Callable[[L2Caller], None],
+    reply: Reply,
+) -> None:
+    try:
+        method, path, _, headers, body = request
+        begin(await context.key_ring.authenticate_l2(headers, method, path, body))
+    except ForetellError as refusal:
+        reply(_refused(refusal))
+    except Exception:
+        log.exception("unhandled error", path=request.path)
+        reply(_refused(InternalError()))
+
+
+async def _begin_for_caller(
+    context: TradingContext, handler: _Handler, request: FastRequest, reply: Reply
+) -> None:
     """Answer a request that must be signed with an API key."""
     try:
-        caller = await context.key_ring.check_l2(call.headers, call.method, call.path, call.body)
-        return FastResponse(200, _ENCODER.encode(await handler(context, caller, call.body)))
+        method, path, _, headers, body = request
+        caller = await context.key_ring.authenticate_l2(headers, method, path, body)
+        answer = FastResponse(200, _ENCODER.encode(await handler(context, caller, body)))
     except ForetellError as refusal:
-        return _refused(refusal)
+        answer = _refused(refusal)
     except Exception:
-        log.exception("unhandled", path=call.path)
-        return _refused(InternalError())
+        log.exception("unhandled error", path=request.path)
+        answer = _refused(InternalError())
+    reply(answer)
 
 
-def _book(context: TradingContext, call: FastRequest) -> FastResponse:
-    token = _TOKEN_QUERY.match(call.query)
+def _reply_book(context: TradingContext, request: FastRequest, reply: Reply) -> None:
+    token = _TOKEN_QUERY.match(request.query)
     assert token is not None
     try:
-        return FastResponse(200, quotes.book(context.books, token[1].decode()))
+        answer = FastResponse(200, quotes.book(context.books, token[1].decode()))
     except ForetellError as refusal:
-        return _refused(refusal)
+        answer = _refused(refusal)
     except Exception:
-        log.exception("unhandled", path=call.path)
-        return _refused(InternalError())
+        log.exception("unhandled error", path=request.path)
+        answer = _refused(InternalError())
+    reply(answer)
 
 
 def _refused(refusal: ForetellError) -> FastResponse:
     status, body = trading_body(refusal)
-    return FastResponse(status, _ENCODER.encode(body), refusal.details.get("retry_after_s"))
+    return FastResponse(status, _ENCODER.encode(body), refusal.retry_after_s)

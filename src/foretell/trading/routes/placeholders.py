@@ -1,4 +1,4 @@
-"""Routes of programmes that do not exist here; clients call them, so they return empty answers.
+"""Placeholder routes, such as rewards: clients call them, and they return empty responses.
 
 There are no rewards, no requests for quotes, no builder fees and no notifications. The answers have
 the shape that clients read.
@@ -10,12 +10,12 @@ from litestar import delete, get, post
 from litestar.params import FromPath
 
 from foretell.edge.codec import AnyRequest, decode, json_response
-from foretell.edge.openapi import answering
+from foretell.edge.openapi import json_responses
+from foretell.trading.handlers.history import ENTRIES_PER_PAGE
 from foretell.trading.handlers.keys import BARE_DIALECT
 from foretell.trading.routes.dependencies import Context, JsonResponse, authenticate
 from foretell.trading.wire.pages import END
 
-ENTRIES_PER_PAGE: Final = 100
 EMPTY_PAGE: Final = {"limit": ENTRIES_PER_PAGE, "count": 0, "next_cursor": END, "data": []}
 EMPTY_CAMEL_PAGE: Final = {
     "data": [],
@@ -31,7 +31,7 @@ NO_BUILDER_FEES: Final = {
     "builder_taker_fee_rate_bps": 0,
 }
 
-_EMPTY = answering(dict[str, object], "Nothing, in the shape that clients read.")
+_EMPTY = json_responses(dict[str, object], "Nothing, in the shape that clients read.")
 
 
 @get(
@@ -43,7 +43,7 @@ async def get_reward_markets() -> JsonResponse:
     return json_response(EMPTY_PAGE)
 
 
-@get("/rebates/current", responses=answering(list[str], "Nothing."))
+@get("/rebates/current", responses=json_responses(list[str], "Nothing."))
 async def get_rebates() -> JsonResponse:
     """Return no rebate."""
     return json_response([])
@@ -56,7 +56,7 @@ async def get_user_rewards(request: AnyRequest, context: Context) -> JsonRespons
     return json_response(EMPTY_PAGE)
 
 
-@get("/rewards/user/total", responses=answering(list[str], "Nothing."))
+@get("/rewards/user/total", responses=json_responses(list[str], "Nothing."))
 async def get_user_reward_totals(request: AnyRequest, context: Context) -> JsonResponse:
     """Return no total of the caller's rewards."""
     await authenticate(request, context)
@@ -70,7 +70,7 @@ async def get_user_reward_percentages(request: AnyRequest, context: Context) -> 
     return json_response({})
 
 
-@get("/rfq/config", responses=answering(dict[str, bool], "Off."))
+@get("/rfq/config", responses=json_responses(dict[str, bool], "Off."))
 async def get_rfq_config() -> JsonResponse:
     """Return that requests for quotes are off."""
     return json_response({"enabled": False})
@@ -91,7 +91,7 @@ async def get_rfq_lists(request: AnyRequest, context: Context) -> JsonResponse:
     return json_response(EMPTY_CAMEL_PAGE)
 
 
-@get("/fees/builder-fees/{builder_code:str}", responses=answering(dict[str, int], "Zeros."))
+@get("/fees/builder-fees/{builder_code:str}", responses=json_responses(dict[str, int], "Zeros."))
 async def get_builder_fees(builder_code: FromPath[str]) -> JsonResponse:
     """Return builder fees of zero."""
     del builder_code
@@ -105,7 +105,7 @@ async def get_earlier_orders(request: AnyRequest, context: Context) -> JsonRespo
     return json_response(EMPTY_PAGE)
 
 
-@get("/notifications", responses=answering(list[str], "Nothing."))
+@get("/notifications", responses=json_responses(list[str], "Nothing."))
 async def get_notifications(request: AnyRequest, context: Context) -> JsonResponse:
     """Return no notifications: the user channel publishes what happens."""
     await authenticate(request, context)
@@ -119,14 +119,14 @@ async def drop_notifications(request: AnyRequest, context: Context) -> JsonRespo
     return json_response("OK" if caller.dialect == BARE_DIALECT else {"deleted": []})
 
 
-@get("/order-scoring", responses=answering(dict[str, bool], "Not scoring."))
+@get("/order-scoring", responses=json_responses(dict[str, bool], "Not scoring."))
 async def get_order_scoring(request: AnyRequest, context: Context) -> JsonResponse:
     """Return that an order does not score: there are no rewards."""
     await authenticate(request, context)
     return json_response({"scoring": False})
 
 
-@post("/orders-scoring", status_code=200, responses=answering(dict[str, bool], "Not scoring."))
+@post("/orders-scoring", status_code=200, responses=json_responses(dict[str, bool], "Not scoring."))
 async def get_orders_scoring(request: AnyRequest, context: Context) -> JsonResponse:
     """Return that none of the orders scores."""
     _, raw = await authenticate(request, context)

@@ -7,7 +7,7 @@ from litestar import delete, get, post
 from litestar.params import FromPath
 
 from foretell.edge.codec import AnyRequest, decode, json_response
-from foretell.edge.openapi import answering, taking
+from foretell.edge.openapi import json_responses, operation_with
 from foretell.edge.query import Query
 from foretell.engine.protocol.requests import HeartbeatRequest
 from foretell.trading.accounts.accounts import BalanceRecord
@@ -20,7 +20,7 @@ from foretell.trading.wire import parameters
 from foretell.trading.wire.orders import OrderRecord, TradeRecord
 from foretell.trading.wire.pages import Page
 
-CANCELED: Final = answering(
+CANCELED: Final = json_responses(
     cancels.CancelReply, "The canceled orders, and why the others were not."
 )
 
@@ -37,7 +37,7 @@ class HeartbeatRecord(msgspec.Struct, frozen=True):
     heartbeat_id: str
 
 
-@post("/order", status_code=200, responses=answering(orders.PlacementReply, "The outcome."))
+@post("/order", status_code=200, responses=json_responses(orders.PlacementReply, "The outcome."))
 async def place_order(request: AnyRequest, context: Context) -> JsonResponse:
     """Place a signed order; sent again, it is not placed again and has the same answer."""
     caller, raw = await authenticate(request, context)
@@ -47,7 +47,9 @@ async def place_order(request: AnyRequest, context: Context) -> JsonResponse:
 @post(
     "/orders",
     status_code=200,
-    responses=answering(list[orders.PlacementReply], "One outcome for each order, in their order."),
+    responses=json_responses(
+        list[orders.PlacementReply], "One outcome for each order, in their order."
+    ),
 )
 async def place_orders(request: AnyRequest, context: Context) -> JsonResponse:
     """Place at most 15 signed orders; each succeeds or fails alone."""
@@ -55,7 +57,11 @@ async def place_orders(request: AnyRequest, context: Context) -> JsonResponse:
     return json_response(await orders.place_orders(context, caller, raw))
 
 
-@post("/order/validate", status_code=200, responses=answering(Validation, "Every rule's verdict."))
+@post(
+    "/order/validate",
+    status_code=200,
+    responses=json_responses(Validation, "The result of every rule."),
+)
 async def validate(request: AnyRequest, context: Context) -> JsonResponse:
     """Return the verdict of every rule on an order, without placing it."""
     caller, raw = await authenticate(request, context)
@@ -92,8 +98,8 @@ async def cancel_market_orders(request: AnyRequest, context: Context) -> JsonRes
 
 @get(
     "/data/orders",
-    responses=answering(Page[OrderRecord], "A page, the newest first."),
-    operation_class=taking(*parameters.ORDER_FILTERS, parameters.CURSOR),
+    responses=json_responses(Page[OrderRecord], "A page, the newest first."),
+    operation_class=operation_with(*parameters.ORDER_FILTERS, parameters.CURSOR),
 )
 async def get_orders(request: AnyRequest, context: Context) -> JsonResponse:
     """Return the address's orders that are in the books."""
@@ -104,7 +110,7 @@ async def get_orders(request: AnyRequest, context: Context) -> JsonResponse:
     return json_response(answer)
 
 
-@get("/data/order/{order_id:str}", responses=answering(OrderRecord, "The order."))
+@get("/data/order/{order_id:str}", responses=json_responses(OrderRecord, "The order."))
 async def get_order(request: AnyRequest, order_id: FromPath[str], context: Context) -> JsonResponse:
     """Return any order that the address ever placed."""
     caller, _ = await authenticate(request, context)
@@ -113,8 +119,8 @@ async def get_order(request: AnyRequest, order_id: FromPath[str], context: Conte
 
 @get(
     ["/data/trades", "/trades"],
-    responses=answering(Page[TradeRecord], "A page, the newest first."),
-    operation_class=taking(*parameters.TRADE_FILTERS, parameters.CURSOR),
+    responses=json_responses(Page[TradeRecord], "A page, the newest first."),
+    operation_class=operation_with(*parameters.TRADE_FILTERS, parameters.CURSOR),
 )
 async def get_trades(request: AnyRequest, context: Context) -> JsonResponse:
     """Return the trades that the address took part in, as taker or maker."""
@@ -127,8 +133,8 @@ async def get_trades(request: AnyRequest, context: Context) -> JsonResponse:
 
 @get(
     ["/balance-allowance", "/balance-allowance/update"],
-    responses=answering(BalanceRecord, "In base units."),
-    operation_class=taking(
+    responses=json_responses(BalanceRecord, "In base units."),
+    operation_class=operation_with(
         parameters.ASSET_TYPE, parameters.BALANCE_TOKEN, parameters.SIGNATURE_TYPE
     ),
 )
@@ -146,7 +152,7 @@ async def get_balance_allowance(request: AnyRequest, context: Context) -> JsonRe
 @post(
     ["/heartbeats", "/v1/heartbeats"],
     status_code=200,
-    responses=answering(HeartbeatRecord, "The id that the next heartbeat must name."),
+    responses=json_responses(HeartbeatRecord, "The id that the next heartbeat must name."),
 )
 async def beat(request: AnyRequest, context: Context) -> JsonResponse:
     """Accept a heartbeat; after the first, the key's orders are canceled 10 s after the last one."""

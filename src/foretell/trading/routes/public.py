@@ -6,7 +6,7 @@ from litestar import Response, get, post
 from litestar.params import FromPath
 
 from foretell.edge.codec import AnyRequest, json_response, read_body
-from foretell.edge.openapi import answering, taking
+from foretell.edge.openapi import json_responses, operation_with
 from foretell.edge.query import Query
 from foretell.trading.books.books import BookRecord
 from foretell.trading.context import TradingContext
@@ -47,13 +47,21 @@ def _json(raw: bytes) -> JsonResponse:
     return Response(raw, media_type="application/json")
 
 
-@get("/book", responses=answering(BookRecord, "The book."), operation_class=taking(TOKEN))
+@get(
+    "/book",
+    responses=json_responses(BookRecord, "The book."),
+    operation_class=operation_with(TOKEN),
+)
 async def get_book(request: AnyRequest, context: Context) -> JsonResponse:
     """Return a token's book; the best price is the last of each side."""
     return _json(quotes.book(context.books, _token(request)))
 
 
-@post("/books", status_code=200, responses=answering(list[BookRecord], "Those that trade."))
+@post(
+    "/books",
+    status_code=200,
+    responses=json_responses(list[BookRecord], "The books of the tokens that trade."),
+)
 async def get_books(request: AnyRequest, context: Context) -> JsonResponse:
     """Return the books of at most 500 tokens."""
     return _json(quotes.books(context.books, quotes.parse_tokens(await read_body(request))))
@@ -61,8 +69,8 @@ async def get_books(request: AnyRequest, context: Context) -> JsonResponse:
 
 @get(
     "/price",
-    responses=answering(quotes.PriceRecord, "The price."),
-    operation_class=taking(TOKEN, SIDE),
+    responses=json_responses(quotes.PriceRecord, "The price."),
+    operation_class=operation_with(TOKEN, SIDE),
 )
 async def get_price(request: AnyRequest, context: Context) -> JsonResponse:
     """Return the best price of a side: what a taker pays to buy, or receives to sell."""
@@ -72,7 +80,7 @@ async def get_price(request: AnyRequest, context: Context) -> JsonResponse:
     return json_response(quotes.price(context.books, token_id, side, context.price_side))
 
 
-@post("/prices", status_code=200, responses=answering(dict[str, Texts], "By token and side."))
+@post("/prices", status_code=200, responses=json_responses(dict[str, Texts], "By token and side."))
 async def get_prices(request: AnyRequest, context: Context) -> JsonResponse:
     """Return the best prices of at most 500 tokens."""
     wanted = quotes.parse_tokens(await read_body(request))
@@ -81,15 +89,15 @@ async def get_prices(request: AnyRequest, context: Context) -> JsonResponse:
 
 @get(
     "/midpoint",
-    responses=answering(quotes.MidpointRecord, "The midpoint."),
-    operation_class=taking(TOKEN),
+    responses=json_responses(quotes.MidpointRecord, "The midpoint."),
+    operation_class=operation_with(TOKEN),
 )
 async def get_midpoint(request: AnyRequest, context: Context) -> JsonResponse:
     """Return the midpoint of a token's best prices."""
     return json_response(quotes.midpoint(context.books, _token(request)))
 
 
-@post("/midpoints", status_code=200, responses=answering(Texts, "By token."))
+@post("/midpoints", status_code=200, responses=json_responses(Texts, "By token."))
 async def get_midpoints(request: AnyRequest, context: Context) -> JsonResponse:
     """Return the midpoints of at most 500 tokens."""
     wanted = quotes.parse_tokens(await read_body(request))
@@ -98,15 +106,15 @@ async def get_midpoints(request: AnyRequest, context: Context) -> JsonResponse:
 
 @get(
     "/spread",
-    responses=answering(quotes.SpreadRecord, "The spread."),
-    operation_class=taking(TOKEN),
+    responses=json_responses(quotes.SpreadRecord, "The spread."),
+    operation_class=operation_with(TOKEN),
 )
 async def get_spread(request: AnyRequest, context: Context) -> JsonResponse:
     """Return the distance between a token's best prices."""
     return json_response(quotes.spread(context.books, _token(request)))
 
 
-@post("/spreads", status_code=200, responses=answering(Texts, "By token."))
+@post("/spreads", status_code=200, responses=json_responses(Texts, "By token."))
 async def get_spreads(request: AnyRequest, context: Context) -> JsonResponse:
     """Return the spreads of at most 500 tokens."""
     wanted = quotes.parse_tokens(await read_body(request))
@@ -115,8 +123,8 @@ async def get_spreads(request: AnyRequest, context: Context) -> JsonResponse:
 
 @get(
     "/last-trade-price",
-    responses=answering(quotes.LastTradeRecord, "The last price."),
-    operation_class=taking(TOKEN),
+    responses=json_responses(quotes.LastTradeRecord, "The last price."),
+    operation_class=operation_with(TOKEN),
 )
 async def get_last_trade_price(request: AnyRequest, context: Context) -> JsonResponse:
     """Return the price and the taker's side of a token's last trade; 404 before the first trade."""
@@ -126,7 +134,9 @@ async def get_last_trade_price(request: AnyRequest, context: Context) -> JsonRes
 @post(
     "/last-trades-prices",
     status_code=200,
-    responses=answering(list[quotes.TokenLastTradeRecord], "Those that were traded."),
+    responses=json_responses(
+        list[quotes.TokenLastTradeRecord], "The last prices of the tokens that were traded."
+    ),
 )
 async def get_last_trades_prices(request: AnyRequest, context: Context) -> JsonResponse:
     """Return the last prices of at most 500 tokens."""
@@ -136,15 +146,15 @@ async def get_last_trades_prices(request: AnyRequest, context: Context) -> JsonR
 
 @get(
     "/tick-size",
-    responses=answering(quotes.TickSizeRecord, "A number."),
-    operation_class=taking(TOKEN),
+    responses=json_responses(quotes.TickSizeRecord, "The tick size."),
+    operation_class=operation_with(TOKEN),
 )
 async def get_tick_size(request: AnyRequest, context: Context) -> JsonResponse:
     """Return a token's tick size."""
     return json_response(quotes.tick_size(context.books, _token(request)))
 
 
-@get("/tick-size/{token_id:str}", responses=answering(quotes.TickSizeRecord, "A number."))
+@get("/tick-size/{token_id:str}", responses=json_responses(quotes.TickSizeRecord, "The tick size."))
 async def get_tick_size_of(token_id: FromPath[str], context: Context) -> JsonResponse:
     """Return the tick size of the token in the path."""
     return json_response(quotes.tick_size(context.books, token_id))
@@ -152,15 +162,18 @@ async def get_tick_size_of(token_id: FromPath[str], context: Context) -> JsonRes
 
 @get(
     "/neg-risk",
-    responses=answering(quotes.NegRiskRecord, "True or false."),
-    operation_class=taking(TOKEN),
+    responses=json_responses(quotes.NegRiskRecord, "Whether the market is neg-risk."),
+    operation_class=operation_with(TOKEN),
 )
 async def get_neg_risk(request: AnyRequest, context: Context) -> JsonResponse:
     """Return whether exactly one market of the token's group pays."""
     return json_response(quotes.neg_risk(context.books, _token(request)))
 
 
-@get("/neg-risk/{token_id:str}", responses=answering(quotes.NegRiskRecord, "True or false."))
+@get(
+    "/neg-risk/{token_id:str}",
+    responses=json_responses(quotes.NegRiskRecord, "Whether the market is neg-risk."),
+)
 async def get_neg_risk_of(token_id: FromPath[str], context: Context) -> JsonResponse:
     """Return whether the token in the path is neg-risk."""
     return json_response(quotes.neg_risk(context.books, token_id))
@@ -168,15 +181,15 @@ async def get_neg_risk_of(token_id: FromPath[str], context: Context) -> JsonResp
 
 @get(
     "/fee-rate",
-    responses=answering(quotes.FeeRecord, "The fee that a version 1 order must state."),
-    operation_class=taking(TOKEN),
+    responses=json_responses(quotes.FeeRecord, "The fee that a version 1 order must state."),
+    operation_class=operation_with(TOKEN),
 )
 async def get_fee_rate(request: AnyRequest, context: Context) -> JsonResponse:
     """Return the fee that an order for a token must state."""
     return json_response(quotes.fee_rate(context.books, _token(request)))
 
 
-@get("/fee-rate/{token_id:str}", responses=answering(quotes.FeeRecord, "The same."))
+@get("/fee-rate/{token_id:str}", responses=json_responses(quotes.FeeRecord, "The same."))
 async def get_fee_rate_of(token_id: FromPath[str], context: Context) -> JsonResponse:
     """Return the fee that an order for the token in the path must state."""
     return json_response(quotes.fee_rate(context.books, token_id))
@@ -184,8 +197,8 @@ async def get_fee_rate_of(token_id: FromPath[str], context: Context) -> JsonResp
 
 @get(
     "/prices-history",
-    responses=answering(price_history.HistoryRecord, "The points, the oldest first."),
-    operation_class=taking(HISTORY_TOKEN, INTERVAL, START_S, END_S, FIDELITY),
+    responses=json_responses(price_history.HistoryRecord, "The points, the oldest first."),
+    operation_class=operation_with(HISTORY_TOKEN, INTERVAL, START_S, END_S, FIDELITY),
 )
 async def get_prices_history(request: AnyRequest, context: Context) -> JsonResponse:
     """Return a token's price at the end of each bucket: its midpoint, or else its last price."""
@@ -198,7 +211,7 @@ async def get_prices_history(request: AnyRequest, context: Context) -> JsonRespo
 @post(
     "/batch-prices-history",
     status_code=200,
-    responses=answering(price_history.BatchHistoryRecord, "By token."),
+    responses=json_responses(price_history.BatchHistoryRecord, "By token."),
 )
 async def get_prices_histories(request: AnyRequest, context: Context) -> JsonResponse:
     """Return the histories of at most 20 tokens."""
@@ -222,8 +235,8 @@ async def _page(
 
 @get(
     "/markets",
-    responses=answering(Page[MarketRecord], "A page, the oldest first."),
-    operation_class=taking(CURSOR),
+    responses=json_responses(Page[MarketRecord], "A page, the oldest first."),
+    operation_class=operation_with(CURSOR),
 )
 async def get_markets(request: AnyRequest, context: Context) -> JsonResponse:
     """Return every market with all fields."""
@@ -232,8 +245,8 @@ async def get_markets(request: AnyRequest, context: Context) -> JsonResponse:
 
 @get(
     "/simplified-markets",
-    responses=answering(Page[SimplifiedMarketRecord], "A page, the oldest first."),
-    operation_class=taking(CURSOR),
+    responses=json_responses(Page[SimplifiedMarketRecord], "A page, the oldest first."),
+    operation_class=operation_with(CURSOR),
 )
 async def get_simplified_markets(request: AnyRequest, context: Context) -> JsonResponse:
     """Return every market with the main fields."""
@@ -242,8 +255,8 @@ async def get_simplified_markets(request: AnyRequest, context: Context) -> JsonR
 
 @get(
     "/sampling-markets",
-    responses=answering(Page[MarketRecord], "A page, the oldest first."),
-    operation_class=taking(CURSOR),
+    responses=json_responses(Page[MarketRecord], "A page, the oldest first."),
+    operation_class=operation_with(CURSOR),
 )
 async def get_sampling_markets(request: AnyRequest, context: Context) -> JsonResponse:
     """Return the markets that take orders: none has rewards, so all of them are sampled."""
@@ -252,21 +265,24 @@ async def get_sampling_markets(request: AnyRequest, context: Context) -> JsonRes
 
 @get(
     "/sampling-simplified-markets",
-    responses=answering(Page[SimplifiedMarketRecord], "A page, the oldest first."),
-    operation_class=taking(CURSOR),
+    responses=json_responses(Page[SimplifiedMarketRecord], "A page, the oldest first."),
+    operation_class=operation_with(CURSOR),
 )
 async def get_sampling_simplified_markets(request: AnyRequest, context: Context) -> JsonResponse:
     """Return the markets that take orders with the main fields."""
     return await _page(request, context, simplified_record, is_sampling=True)
 
 
-@get("/markets/{condition_id:str}", responses=answering(MarketRecord, "The market."))
+@get("/markets/{condition_id:str}", responses=json_responses(MarketRecord, "The market."))
 async def get_market(condition_id: FromPath[str], context: Context) -> JsonResponse:
     """Return one market."""
     return json_response(await markets.market(context, condition_id))
 
 
-@get("/clob-markets/{condition_id:str}", responses=answering(CompactMarketRecord, "Compact."))
+@get(
+    "/clob-markets/{condition_id:str}",
+    responses=json_responses(CompactMarketRecord, "The market in compact form."),
+)
 async def get_compact_market(condition_id: FromPath[str], context: Context) -> JsonResponse:
     """Return the parameters that a client needs to trade one market."""
     return json_response(await markets.compact_market(context, condition_id))
@@ -274,14 +290,14 @@ async def get_compact_market(condition_id: FromPath[str], context: Context) -> J
 
 @get(
     ["/live-activity/events/{condition_id:str}", "/markets/live-activity/{condition_id:str}"],
-    responses=answering(list[TapeRecord], "The newest first."),
+    responses=json_responses(list[TapeRecord], "The newest first."),
 )
 async def get_tape(condition_id: FromPath[str], context: Context) -> JsonResponse:
     """Return the last 100 trades of one market."""
     return json_response(await markets.market_tape(context, condition_id))
 
 
-@get("/markets-by-token/{token_id:str}", responses=answering(TokenMarketRecord, "The market."))
+@get("/markets-by-token/{token_id:str}", responses=json_responses(TokenMarketRecord, "The market."))
 async def get_market_of_token(token_id: FromPath[str], context: Context) -> JsonResponse:
     """Return the market that a token belongs to."""
     return json_response(await markets.market_of_token(context, token_id))

@@ -5,17 +5,17 @@ message has the journal sequence of the command that caused it; a book has the s
 it is current.
 """
 
-import asyncio
 from collections.abc import Callable
+from functools import partial
 from typing import Final
 
-import structlog
-
 from foretell.domain.contracts.wallets import Wallets
-from foretell.domain.errors.families import ForetellError
+from foretell.domain.errors.families import Unavailable
 from foretell.domain.values.hexadecimal import Bytes32
 from foretell.edge.auth import KeyRing
 from foretell.engine.protocol.requests import CommittedCommand
+from foretell.runtime.watch import Watch
+from foretell.runtime.worker import PollIntervals, Wait, run_watching_worker, run_worker
 from foretell.store.database import Database
 from foretell.store.trading.api_keys import TOPIC, load_key
 from foretell.trading.books.books import PublicBooks
@@ -32,8 +32,7 @@ from foretell.trading.streams.user_channel import UserChannel
 
 CONNECTIONS_MAX: Final = 10_000
 REVOCATIONS_CHECK_S: Final = 5.0
-
-log = structlog.get_logger(__name__)
+ANNOUNCING_PACE: Final = PollIntervals(busy_s=0.0, idle_s=15.0)
 
 
 class Streams:
@@ -55,9 +54,9 @@ class Streams:
         self.connections_max = CONNECTIONS_MAX
         self.market = MarketChannel(books, market_names, self._stamp)
         self.user = UserChannel(
-            books, market_names.outcome, wallets, key_ring.check_set, self._stamp
+            books, market_names.outcome, wallets, key_ring.authenticate_credentials, self._stamp
         )
-        self._announced = asyncio.Event()
+        self._announced = Watch()
         self._connections: set[Connection] = set()
 
     @property
@@ -70,7 +69,7 @@ class Streams:
         self.market.on_committed(committed)
         self.user.on_committed(committed)
         if self.market.announcements:
-            self._announced.set()
+            self._announced.wake()
 
     async def serve_market(self, socket: Socket) -> None:
         """Serve a connection of the market channel."""
@@ -104,29 +103,43 @@ class Streams:
 
     async def announce(self) -> None:
         """Publish, endlessly, the markets that open and resolve."""
-        while True:
-            await self._announced.wait()
-            self._announced.clear()
-            while self.market.announcements:
-                try:
-                    await self.market.announce(self.market.announcements.popleft())
-                except ForetellError as error:
-                    log.warning("announcement lost", cause=error.message)
+        await run_worker(
+            "announcements",
+            self._announce_next,
+            ANNOUNCING_PACE,
+            self._announced.wait,
+            expected=(Unavailable,),
+        )
 
     async def follow_revocations(
         self, database: Database, check_every_s: float = REVOCATIONS_CHECK_S
     ) -> None:
         """Close, endlessly, the connections of keys that another process revoked."""
-        watch = await database.watch(TOPIC)
-        while True:
-            if await watch.wait(check_every_s):
-                self._key_ring.forget_all()
-            try:
-                await self._drop_revoked(database)
-            except ForetellError as error:
-                log.warning("revocations unread", cause=error.message)
+        await run_watching_worker(
+            "revocations",
+            partial(self._drop_revoked, database),
+            PollIntervals(check_every_s, check_every_s),
+            partial(self._watch_keys, database),
+            expected=(Unavailable,),
+        )
 
-    async def _drop_revoked(self, database: Database) -> None:
+    async def _announce_next(self) -> bool:
+        """Publish an announcement, and return whether more wait; one that fails is lost."""
+        if self.market.announcements:
+            await self.market.announce(self.market.announcements.popleft())
+        return bool(self.market.announcements)
+
+    async def _watch_keys(self, database: Database) -> Wait:
+        """Return a wait for revoked keys that empties their cache when it is woken."""
+        wait = await database.watching(TOPIC)
+
+        async def wait_and_forget(seconds: float) -> None:
+            if await wait(seconds):
+                self._key_ring.forget_all()
+
+        return wait_and_forget
+
+    async def _drop_revoked(self, database: Database) -> bool:
         key_ids = self.user.key_ids()
         if key_ids:
             async with database.reading() as tx:
@@ -134,6 +147,7 @@ class Streams:
             for key_id, key in keys:
                 if key is None or not key.is_active:
                     self.revoke(key_id)
+        return False
 
     async def _serve(self, socket: Socket, connection: Connection, handle: Handle) -> None:
         if len(self._connections) >= self.connections_max:

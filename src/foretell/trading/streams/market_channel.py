@@ -31,6 +31,7 @@ from foretell.trading.streams.messages import (
     price_change_text,
     tick_size_texts,
 )
+from foretell.trading.streams.subscription import OPERATIONS
 
 TOKENS_PER_CONNECTION_MAX: Final = 500
 ANNOUNCEMENTS_WAITING_MAX: Final = 10_000
@@ -63,7 +64,6 @@ class Announcement(NamedTuple):
 
 _DECODER: Final = msgspec.json.Decoder(MarketChannelRequest)
 _TYPES: Final = frozenset({None, "market"})
-_OPERATIONS: Final = frozenset({None, "subscribe", "unsubscribe"})
 
 
 class MarketChannel:
@@ -107,7 +107,7 @@ class MarketChannel:
             return
         kind = None if request.type is None else request.type.lower()
         tokens = self._tokens(request)
-        if kind not in _TYPES or request.operation not in _OPERATIONS or tokens is None:
+        if kind not in _TYPES or request.operation not in OPERATIONS or tokens is None:
             connection.refuse()
         elif request.operation == "unsubscribe":
             self._unsubscribe(connection, tokens)

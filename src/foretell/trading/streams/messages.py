@@ -251,7 +251,7 @@ def market_resolved_text(listing: Listing, at_ms: int) -> str:
     yes, no = listing.payout.yes, listing.payout.no
     token_id, outcome = "", ""
     if yes != no:
-        token_id = listing.token_yes if yes > no else listing.token_no
+        token_id = listing.token(is_yes=yes > no)
         outcome = listing.outcome(is_yes=yes > no)
     return tail(
         MarketResolvedMessage(

@@ -39,14 +39,12 @@ from foretell.trading.books.books import PublicBooks
 from foretell.trading.refusals import trading_body
 from foretell.trading.streams.connection import CLOSE_POLICY, CLOSE_TRY_LATER, Connection
 from foretell.trading.streams.messages import order_text, trade_text
-from foretell.trading.streams.subscription import Subscription
+from foretell.trading.streams.streamed import StreamedOrder, StreamedTrade
+from foretell.trading.streams.subscription import OPERATIONS, Subscription
 from foretell.trading.wire.orders import (
-    OrderView,
     OutcomeOf,
     order_record,
     trade_record,
-    view_of_command,
-    view_of_restored,
 )
 
 MARKETS_PER_CONNECTION_MAX: Final = 500
@@ -84,28 +82,6 @@ class UserChannelRequest(msgspec.Struct):
 
 _DECODER: Final = msgspec.json.Decoder(UserChannelRequest)
 _TYPES: Final = frozenset({None, "user"})
-_OPERATIONS: Final = frozenset({None, "subscribe", "unsubscribe"})
-
-
-class StreamedOrder(msgspec.Struct, gc=False):
-    """A live order: its fixed fields, and its fills so far."""
-
-    view: OrderView
-    matched_units: int
-    trade_ids: tuple[str, ...]
-
-
-class StreamedTrade(msgspec.Struct, gc=False):
-    """An unsettled trade, and the signers of its orders."""
-
-    row: TradeRow
-    signer_by_order: dict[Bytes32, Address]
-
-    @property
-    def addresses(self) -> tuple[Address, ...]:
-        """The signers of the trade's orders, the taker first."""
-        order_ids = trade_order_ids(self.row.trade)
-        return tuple(dict.fromkeys(self.signer_by_order[order_id] for order_id in order_ids))
 
 
 class UserChannel:
@@ -168,7 +144,7 @@ class UserChannel:
             return
         kind = None if request.type is None else request.type.lower()
         markets = [market.lower() for market in request.markets]
-        if kind not in _TYPES or request.operation not in _OPERATIONS:
+        if kind not in _TYPES or request.operation not in OPERATIONS:
             connection.refuse()
             return
         subscription = self._subscription_by_connection.get(connection)
@@ -210,7 +186,7 @@ class UserChannel:
         self._live = {
             order_id: live
             for order_id, live in self._live.items()
-            if not is_theirs(live.view.condition_id)
+            if not is_theirs(live.condition_id)
         }
         self._unsettled = {
             trade_id: unsettled
@@ -234,16 +210,19 @@ class UserChannel:
 
     def _place(self, placed: OrderPlaced, committed: CommittedCommand) -> None:
         command = placed.command
-        view = view_of_command(command, placed.size_units)
-        trade_ids = tuple(
-            effect.trade.trade_id
-            for effect in committed.effects
-            if isinstance(effect, TradeMatched)
-        )
-        live = StreamedOrder(view, placed.matched_units, trade_ids)
+        trade_ids: tuple[str, ...] = ()
+        if placed.matched_units:
+            trade_ids = tuple(
+                effect.trade.trade_id
+                for effect in committed.effects
+                if isinstance(effect, TradeMatched)
+            )
+        live = StreamedOrder(placed, placed.matched_units, trade_ids)
         if placed.status is OrderStatus.LIVE:
             self._live[command.order_id] = live
-        fresh = StreamedOrder(view, 0, ())
+        if command.order.signer not in self._connections_by_address:
+            return
+        fresh = StreamedOrder(placed, 0, ())
         self._publish_order(fresh, OrderStatus.LIVE, "PLACEMENT", command.at_ms, committed.sequence)
         if placed.status is not OrderStatus.LIVE or placed.matched_units:
             self._publish_order(
@@ -277,9 +256,8 @@ class UserChannel:
     def _restore(self, effect: Effect, sequence: int) -> None:
         """Keep an order or a trade from before this process began, without publishing it."""
         if isinstance(effect, OrderRestored):
-            view = view_of_restored(effect)
             self._live[effect.order_id] = StreamedOrder(
-                view, effect.matched_units, effect.trade_ids
+                effect, effect.matched_units, effect.trade_ids
             )
         elif isinstance(effect, TradeRestored):
             row = self._row(effect.trade, sequence)
@@ -289,7 +267,7 @@ class UserChannel:
     def _match(self, trade: Trade, committed: CommittedCommand) -> StreamedTrade:
         row = self._row(trade, committed.sequence)
         signers = {
-            fill.maker_order_id: self._live[fill.maker_order_id].view.signer for fill in trade.fills
+            fill.maker_order_id: self._live[fill.maker_order_id].signer for fill in trade.fills
         }
         signers[trade.taker_order_id] = _placer(committed.effects)
         unsettled = StreamedTrade(row, signers)
@@ -346,9 +324,9 @@ class UserChannel:
         sequence: int,
         reason: CloseReason | None = None,
     ) -> None:
-        view = live.view
-        connections = self._subscribers(view.signer, view.condition_id)
+        connections = self._subscribers(live.signer, live.condition_id)
         if connections:
+            view = live.view()
             outcome = self._outcome_of(view.condition_id, view.is_yes)
             record = order_record(view, status, live.matched_units, live.trade_ids, outcome, reason)
             self._send(connections, sequence, order_text(record, kind, at_ms))

@@ -1,1 +1,1 @@
-"""Request bodies and answers as the interfaces have them."""
+"""Request and response bodies of the trading API."""

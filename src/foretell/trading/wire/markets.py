@@ -8,7 +8,8 @@ import msgspec
 from foretell.domain.portfolio.prices import BookTop, listed_price
 from foretell.domain.values.amounts import decimal_text, ratio_text, tick_text
 from foretell.domain.values.hexadecimal import Bytes32, checksum_address
-from foretell.edge.rendering import amount, iso_time, rounded
+from foretell.domain.values.instants import iso_time
+from foretell.edge.rendering import amount, rounded
 from foretell.store.queries.market_listings import Listing
 from foretell.store.trading.trades import TradeRow
 
@@ -313,7 +314,7 @@ def _tokens(listing: Listing, top: BookTop | None) -> list[TokenRecord]:
     payout = listing.payout
     return [
         TokenRecord(
-            token_id=listing.token_yes if is_yes else listing.token_no,
+            token_id=listing.token(is_yes=is_yes),
             outcome=listing.outcome(is_yes=is_yes),
             price=rounded(listed_price(top, payout, is_yes=is_yes)),
             winner=payout is not None

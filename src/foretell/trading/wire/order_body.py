@@ -19,6 +19,7 @@ from foretell.domain.errors.order import (
 )
 from foretell.domain.exchange.order import (
     SERVED_SIGNATURE_TYPES,
+    STRUCTS,
     OrderType,
     Side,
     SignatureType,
@@ -28,7 +29,7 @@ from foretell.domain.values.amounts import parse_units
 from foretell.domain.values.eip712 import SIGNATURE_BYTES, normalize_signature
 from foretell.domain.values.hexadecimal import ZERO_ADDRESS, parse_address, parse_bytes
 
-STRUCT_VERSION: Final = 1
+STRUCT_VERSION: Final = max(STRUCTS)
 WORD_MAX: Final = 2**256 - 1
 _SIDES: Final = MappingProxyType({side.name: side for side in Side})
 
@@ -87,7 +88,7 @@ def parse_placing(raw: bytes | msgspec.Raw) -> PlacingBody:
     if body.order.timestamp is not None:
         raise OrderVersionMismatch(STRUCT_VERSION)
     if body.post_only and not body.order_type.may_rest:
-        raise MalformedOrder("postOnly goes with GTC and GTD alone")
+        raise MalformedOrder("postOnly must be false for FOK and FAK")
     return body
 
 

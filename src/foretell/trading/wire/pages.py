@@ -34,16 +34,18 @@ def parse_cursor(text: str | None) -> int:
     try:
         decoded = base64.b64decode(text, validate=True).decode("ascii")
     except (binascii.Error, UnicodeDecodeError, ValueError) as error:
-        raise MalformedBatch("next_cursor must be one that a page gave") from error
+        raise MalformedBatch(
+            "next_cursor must be the one that the previous page returned"
+        ) from error
     if decoded == "-1":
         return OFFSET_MAX
     if _OFFSET.match(decoded) is None or int(decoded) > OFFSET_MAX:
-        raise MalformedBatch("next_cursor must be one that a page gave")
+        raise MalformedBatch("next_cursor must be the one that the previous page returned")
     return int(decoded)
 
 
 def page(entries: Sequence[Entry], offset: int, limit: int) -> Page[Entry]:
-    """Return a page; one entry more than the limit was read if the list goes on."""
+    """Return a page; one entry more than the limit was read if the list continues."""
     shown = entries[:limit]
     is_last = len(entries) <= limit
     next_cursor = END if is_last else base64.b64encode(str(offset + limit).encode()).decode()

@@ -25,6 +25,7 @@ from foretell.edge.parameters import (
     Parameter,
     boolean,
     choice,
+    ignored,
     optional_choice,
     optional_integer,
     text,
@@ -47,15 +48,6 @@ class AssetType(enum.StrEnum):
 def seconds(name: str, about: str) -> Parameter[int | None]:
     """Declare a time in seconds since 1970, None when it is absent."""
     return optional_integer(name, 0, SECONDS_MAX, about)
-
-
-def _converted(declared: Parameter[Value], convert: Callable[[Value], Parsed]) -> Parameter[Parsed]:
-    """Return a parameter whose value is converted once it is parsed."""
-
-    def parse(values: Sequence[str]) -> Parsed:
-        return convert(declared.parse(values))
-
-    return Parameter(declared.names, declared.about, declared.schema, parse, declared.is_required)
 
 
 def _refusing(
@@ -92,7 +84,7 @@ def _filter(
         except (MalformedHex, MalformedAmount) as error:
             raise refusal(error.message) from error
 
-    return _converted(text(name, about), convert)
+    return text(name, about).convert(convert)
 
 
 def _parse_token(value: str, name: str) -> str:
@@ -121,13 +113,17 @@ def _parse_asset_type(value: str | None) -> AssetType:
 
 TOKEN: Final = _required(text("token_id", "token id, a decimal integer"))
 SIDE: Final = _one_of("side", "BUY or SELL, in any case", [side.name for side in Side])
-CURSOR: Final = _converted(text("next_cursor", "where to go on; LTE= is the end"), parse_cursor)
+CURSOR: Final = text("next_cursor", "where the next page begins; LTE= is the end").convert(
+    parse_cursor
+)
 
 HISTORY_TOKEN: Final = _required(text("market", "token id", "token_id"))
 INTERVAL: Final = _one_of("interval", "how far back", list(INTERVALS_S))
 START_S: Final = seconds("startTs", "first second")
-END_S: Final = seconds("endTs", "last second, now if absent")
-FIDELITY: Final = optional_integer("fidelity", 1, FIDELITY_MINUTES_MAX, "minutes a point")
+END_S: Final = seconds("endTs", "last second; now if absent")
+FIDELITY: Final = optional_integer(
+    "fidelity", 1, FIDELITY_MINUTES_MAX, "minutes between two points"
+)
 
 ORDER_ID: Final = _filter("id", "order id", parse_bytes32, InvalidOrderFilter)
 ORDER_MARKET: Final = _market(InvalidOrderFilter)
@@ -142,8 +138,8 @@ MAKER_ADDRESS: Final = _filter(
 )
 TAKER: Final = _filter("taker", "the taker's wallet", parse_address, InvalidTradeFilter)
 MAKER: Final = _filter("maker", "a maker's wallet", parse_address, InvalidTradeFilter)
-BEFORE_S: Final = _second_of_trade("before", "second before which it matched")
-AFTER_S: Final = _second_of_trade("after", "second from which on it matched")
+BEFORE_S: Final = _second_of_trade("before", "trades matched before this second")
+AFTER_S: Final = _second_of_trade("after", "trades matched at or after this second")
 TRADE_FILTERS: Final = (
     TRADE_ID,
     TRADE_MARKET,
@@ -155,27 +151,22 @@ TRADE_FILTERS: Final = (
     AFTER_S,
 )
 
-ASSET_TYPE: Final = _converted(
-    _refusing(
-        optional_choice("asset_type", "which asset", [each.value for each in AssetType]),
-        lambda _: InvalidAssetType(),
-    ),
-    _parse_asset_type,
-)
+ASSET_TYPE: Final = _refusing(
+    optional_choice("asset_type", "which asset", [each.value for each in AssetType]),
+    lambda _: InvalidAssetType(),
+).convert(_parse_asset_type)
 BALANCE_TOKEN: Final = text("token_id", "token id, for CONDITIONAL")
-SIGNATURE_TYPE: Final = _converted(
-    _refusing(
-        choice(
-            "signature_type",
-            "which wallet",
-            [str(int(each)) for each in SERVED_SIGNATURE_TYPES],
-            str(int(SignatureType.EOA)),
-        ),
-        lambda _: InvalidSignatureType(SERVED_SIGNATURE_TYPES),
+SIGNATURE_TYPE: Final = _refusing(
+    choice(
+        "signature_type",
+        "which wallet",
+        [str(int(each)) for each in SERVED_SIGNATURE_TYPES],
+        str(int(SignatureType.EOA)),
     ),
-    int,
-)
+    lambda _: InvalidSignatureType(SERVED_SIGNATURE_TYPES),
+).convert(int)
 
 ADDRESS: Final = wallet("address", "the signing address")
-API_KEY: Final = text("apiKey", "the key, the calling one if absent")
-METADATA: Final = boolean("metadata", "whether more than ids is wanted", default=False)
+API_KEY: Final = text("apiKey", "the key to revoke; the calling key if absent")
+METADATA: Final = boolean("metadata", "return objects instead of ids", default=False)
+INCLUDE_REVOKED: Final = ignored("includeRevoked")

@@ -1,0 +1,1 @@
+"""The tables of an engine, written by a child process."""

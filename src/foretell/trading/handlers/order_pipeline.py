@@ -1,0 +1,119 @@
+"""Placing of orders without a coroutine: every step calls the next one.
+
+The rules are those of `order_rules`, in the same order. A coroutine is made only for an order that must
+wait for something else than its signature and the journal: a nonce from the chain, another signing
+profile, the treasury.
+"""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from functools import partial
+from typing import Any
+
+import structlog
+
+from foretell.domain.errors.families import ForetellError
+from foretell.domain.exchange.commands import PlaceOrder
+from foretell.edge.refusals import InternalError
+from foretell.engine.protocol.requests import PlaceReply, PlaceRequest
+from foretell.trading.accounts.signers import Identity
+from foretell.trading.context import TradingContext
+from foretell.trading.handlers.order_rules import (
+    RULES_AFTER_SIGNATURE,
+    RULES_BEFORE_SIGNATURE,
+    OrderCheck,
+    prepare_order,
+    prepare_signed_order,
+)
+
+log = structlog.get_logger(__name__)
+
+SettleOrder = Callable[[PlaceReply | ForetellError], None]
+"""Takes the reply to an order, durable if it was placed, or the refusal; it is called once."""
+
+
+class OrderPipeline:
+    """Checks orders, identifies their signers and places them."""
+
+    def __init__(self, context: TradingContext) -> None:
+        self._context = context
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def begin(self, check: OrderCheck, settle: SettleOrder) -> None:
+        """Place an order; `settle` is called at once or later."""
+        try:
+            for rule in RULES_BEFORE_SIGNATURE:
+                rule.check(check)
+        except ForetellError as refusal:
+            settle(refusal)
+            return
+        assert check.order is not None
+        assert check.token is not None
+        self._context.signers.begin_identifying(
+            check.order,
+            check.token.market.opened.exchange,
+            partial(self._identified, check, settle),
+        )
+
+    def _identified(
+        self, check: OrderCheck, settle: SettleOrder, identity: Identity | ForetellError | None
+    ) -> None:
+        try:
+            if isinstance(identity, Identity):
+                check.accept(identity)
+                self._check_signed(check, settle)
+            elif identity is None:
+                self._place_later(prepare_order(check), settle)
+            else:
+                settle(identity)
+        except Exception:
+            log.exception("unhandled error")
+            settle(InternalError())
+
+    def _check_signed(self, check: OrderCheck, settle: SettleOrder) -> None:
+        for rule in RULES_AFTER_SIGNATURE:
+            try:
+                pending = rule.check(check)
+            except ForetellError as refusal:
+                if rule.spares_repeats:
+                    self._place_later(prepare_signed_order(check), settle)
+                else:
+                    settle(refusal)
+                return
+            if pending is not None:
+                pending.close()
+                self._place_later(prepare_signed_order(check), settle)
+                return
+        self._place(check.command(), settle)
+
+    def _place(self, command: PlaceOrder, settle: SettleOrder) -> None:
+        request = PlaceRequest(command)
+        shards = self._context.shards
+        if not shards.begin_placing(command.condition_id, request, settle):
+            self._start(self._handle(request, settle), settle)
+
+    async def _handle(self, request: PlaceRequest, settle: SettleOrder) -> None:
+        condition_id = request.command.condition_id
+        settle(await self._context.shards.handle(condition_id, request, PlaceReply))
+
+    def _place_later(self, preparing: Coroutine[Any, Any, PlaceOrder], settle: SettleOrder) -> None:
+        async def place() -> None:
+            self._place(await preparing, settle)
+
+        self._start(place(), settle)
+
+    def _start(self, work: Coroutine[Any, Any, None], settle: SettleOrder) -> None:
+        """Run a coroutine whose refusal answers the order."""
+
+        async def run() -> None:
+            try:
+                await work
+            except ForetellError as refusal:
+                settle(refusal)
+            except Exception:
+                log.exception("unhandled error")
+                settle(InternalError())
+
+        task = asyncio.get_running_loop().create_task(run())
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)

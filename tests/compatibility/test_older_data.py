@@ -65,7 +65,8 @@ def stopped(written: Path, tmp_path: Path) -> Iterator[Running]:
     with an_installation(tmp_path) as running:
         running.data.mkdir()
         with tarfile.open(written / "sandbox.tar.xz") as archive:
-            archive.extractall(running.data, filter="data")
+            archive.extraction_filter = getattr(tarfile, "data_filter", None)  # since Python 3.11.4
+            archive.extractall(running.data)
         yield running
 
 

@@ -242,12 +242,16 @@ def _limit_memory(pid: int, bytes_max: int) -> None:
 
 
 async def _write(process: asyncio.subprocess.Process, given: bytes, *, keeps_open: bool) -> None:
-    assert process.stdin is not None
-    with contextlib.suppress(ConnectionError):  # it ended before it read everything
-        process.stdin.write(given)
-        await process.stdin.drain()
+    stdin = process.stdin
+    assert stdin is not None
+    try:
+        stdin.write(given)
+        await stdin.drain()
+    except ConnectionError:  # it ended before it read everything
+        with contextlib.suppress(ConnectionError):  # Python 3.11.2 reports it again unless awaited
+            await stdin.wait_closed()
     if not keeps_open:
-        process.stdin.close()
+        stdin.close()
 
 
 async def _read_output(process: asyncio.subprocess.Process, bytes_max: int) -> bytes:

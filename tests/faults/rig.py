@@ -220,9 +220,9 @@ def replay(entries: Iterable[Entry]) -> Replayed:
     replayed = Replayed([], State(), [])
     for entry in entries:
         replayed.commands.append(decode_command(entry.payload))
-        effects = apply(replayed.state, replayed.commands[-1]).effects
-        if effects:
-            replayed.committed.append(CommittedCommand(entry.sequence, effects))
+        outcome = apply(replayed.state, replayed.commands[-1])
+        if outcome.has_effects:
+            replayed.committed.append(CommittedCommand(entry.sequence, outcome, entry.payload))
     return replayed
 
 

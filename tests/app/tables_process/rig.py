@@ -156,8 +156,8 @@ async def fold_rows(journal: Journal, empty_database: Path) -> dict[str, list[An
         projection = Projection(database)
         await projection.start()
         for entry in journal.entries():
-            effects = apply(state, decode_command(entry.payload)).effects
-            projection.on_committed(CommittedCommand(entry.sequence, effects))
+            outcome = apply(state, decode_command(entry.payload))
+            projection.on_committed(CommittedCommand(entry.sequence, outcome, entry.payload))
         await projection.catch_up()
         return await dump(database)
 

@@ -28,7 +28,7 @@ from foretell.domain.exchange.commands import AllowanceSeen, BalanceSeen, Resolv
 from foretell.domain.exchange.ledger import COLLATERAL
 from foretell.domain.exchange.order import SignatureType, SignedOrder
 from foretell.domain.values.amounts import AMOUNT_UNITS_MAX
-from foretell.engine.protocol.requests import CommittedCommand
+from foretell.engine.protocol.requests import committed_effects
 from foretell.engine.writer.projection import COMMANDS_BEHIND_MAX
 from foretell.store.database import Database
 
@@ -362,7 +362,7 @@ async def test_no_order_is_taken_while_the_tables_are_too_far_behind(
     async with a_rig_on(tmp_path / "journal", fresh_database, writes=False) as rig:
         alice = await rig.trader("alice")
         await rig.open("market", "alice")
-        unwritten = CommittedCommand(rig.host.projection.sequence + 1, ())
+        unwritten = committed_effects(rig.host.projection.sequence + 1, ())
         for _ in range(COMMANDS_BEHIND_MAX + 1):
             rig.host.projection.on_committed(unwritten)
         response = await alice.place(a_buy("alice"))

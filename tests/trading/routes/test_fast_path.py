@@ -32,7 +32,7 @@ from foretell.edge.codec import BODY_BYTES_MAX
 from foretell.edge.fast_route import BODY_BYTES_MAX as FAST_BYTES_MAX
 from foretell.edge.fast_route import FastRequest, FastResponse, FastRoute, Reply
 from foretell.edge.telemetry import Receive, Scope, Send, Telemetry
-from foretell.engine.protocol.requests import CommittedCommand
+from foretell.engine.protocol.requests import committed_effects
 from foretell.trading.routes.fast_path import fast_routes
 
 pytestmark = pytest.mark.anyio
@@ -239,7 +239,7 @@ async def test_an_internal_error_in_a_book_is_the_same(
     rig: TradingRig, fast: httpx.AsyncClient
 ) -> None:
     broken = MarketOpened(an_open_market("broken", rules=some_rules(ticks_per_one=0)))
-    rig.context.books.on_committed(CommittedCommand(1, [broken]))
+    rig.context.books.on_committed(committed_effects(1, [broken]))
     token_id = an_asset(is_yes=True, market="broken")
     response = await both(rig, fast, "GET", f"/book?token_id={token_id}")
     assert (response.status_code, response.json()["error"]) == (500, "Internal server error")

@@ -10,9 +10,11 @@ from typing import Final
 
 import msgspec
 
-from foretell.domain.exchange.commands import OpenMarket
+from foretell.domain.exchange.apply import Outcome
+from foretell.domain.exchange.commands import OpenMarket, decode_command
+from foretell.domain.exchange.decision import Decision, Done
 from foretell.engine.protocol.framing import framed
-from foretell.engine.protocol.requests import CommittedCommand
+from foretell.engine.protocol.requests import CommittedCommand, committed_effects
 from foretell.journal.port import FileJournalAddress, PostgresJournalAddress
 
 
@@ -33,11 +35,19 @@ class Markets(msgspec.Struct, frozen=True, array_like=True, tag="markets"):
     markets: Sequence[OpenMarket]
 
 
+class DecidedCommand(msgspec.Struct, frozen=True, array_like=True):
+    """A command as the journal has it, and what was decided: its effects are made by the receiver."""
+
+    sequence: int
+    payload: bytes
+    decision: Decision
+
+
 class Commands(msgspec.Struct, frozen=True, array_like=True, tag="commands"):
     """Commands in order; `after` is the sequence of the one before the first."""
 
     after: int
-    commands: Sequence[CommittedCommand]
+    commands: Sequence[DecidedCommand]
 
 
 class ReplayJournal(msgspec.Struct, frozen=True, array_like=True, tag="replay"):
@@ -84,7 +94,19 @@ _FROM_TABLES: Final[msgspec.msgpack.Decoder[FromTables]] = msgspec.msgpack.Decod
 
 def encode_committed(committed: CommittedCommand) -> msgspec.Raw:
     """Return a command as a frame has it."""
-    return msgspec.Raw(_ENCODER.encode(committed))
+    sequence, decision = committed.sequence, committed.decision
+    payload = b"" if isinstance(decision, Done) else committed.payload
+    return msgspec.Raw(_ENCODER.encode(DecidedCommand(sequence, payload, decision)))
+
+
+def committed_of(decided: DecidedCommand) -> CommittedCommand:
+    """Return a command of a frame as the engine published it."""
+    decision = decided.decision
+    if isinstance(decision, Done):
+        return committed_effects(decided.sequence, decision.effects)
+    command = decode_command(decided.payload)
+    outcome = Outcome(None, None, is_change=True, command=command, _decision=decision)
+    return CommittedCommand(decided.sequence, outcome, decided.payload)
 
 
 def frame_of(after: int, commands: Sequence[msgspec.Raw]) -> bytes:

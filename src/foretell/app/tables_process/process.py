@@ -27,6 +27,7 @@ from foretell.app.tables_process.messages import (
     Markets,
     Started,
     Wrote,
+    committed_of,
     decode_to_tables,
     message,
 )
@@ -128,8 +129,9 @@ class TablesWriter(FramedConnection):
         if received.after > self._taken:
             raise ValueError(f"commands after {received.after}, and {self._taken} was the last")
         self._catch_up = None
-        for committed in received.commands:
-            self._take_command(committed, projection)
+        for decided in received.commands:
+            if decided.sequence > self._taken:
+                self._take_command(committed_of(decided), projection)
         self._held.append((self._taken, size))
         self._held_bytes += size
         if self._holds_much(projection) and self._transport is not None:

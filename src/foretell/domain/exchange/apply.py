@@ -108,6 +108,11 @@ class Outcome(msgspec.Struct, eq=False, gc=False):
         return self._effects
 
     @property
+    def has_effects(self) -> bool:
+        """Whether the command had effects; none is made to answer this."""
+        return self._effects is None or bool(self._effects)
+
+    @property
     def decision(self) -> Decision:
         """The compact form of the effects, for another process that makes them."""
         return Done(self.effects) if self._decision is None else self._decision

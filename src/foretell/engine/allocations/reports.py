@@ -10,6 +10,7 @@ from typing import Final
 
 from foretell.domain.exchange.allocations import AllocationTotals
 from foretell.domain.exchange.commands import TakeAllocations
+from foretell.domain.exchange.decision import Done
 from foretell.domain.exchange.effects import AllocationMoved
 from foretell.domain.values.hexadecimal import Address
 from foretell.engine.protocol.requests import CommittedCommand, ReportReply, ReportRequest
@@ -30,7 +31,8 @@ class ChangedAllocations:
         """Note the allocations that a command moved."""
         if self._first_sequence is None:
             self._first_sequence = committed.sequence
-        for effect in committed.effects:
+        decision = committed.decision
+        for effect in decision.effects if isinstance(decision, Done) else ():
             if isinstance(effect, AllocationMoved):
                 self._sequence_by_wallet.pop(effect.wallet, None)
                 self._sequence_by_wallet[effect.wallet] = committed.sequence

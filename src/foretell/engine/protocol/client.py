@@ -39,6 +39,7 @@ from foretell.engine.protocol.requests import (
     FindPlacementRequest,
     PlaceRequest,
     TablesRequest,
+    committed_effects,
 )
 from foretell.runtime.backoff import pauses_s
 from foretell.runtime.failures import FailureLog
@@ -209,7 +210,7 @@ class RemoteShard:
         match decoded:
             case CommittedMessage():
                 assert self.subscriber is not None
-                self.subscriber.on_committed(CommittedCommand(decoded.sequence, decoded.effects))
+                self.subscriber.on_committed(committed_effects(decoded.sequence, decoded.effects))
             case ReplyMessage() | RefusalMessage():
                 self._resolve(decoded)
             case StateBegin():

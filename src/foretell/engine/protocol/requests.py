@@ -10,7 +10,9 @@ from typing import NamedTuple
 import msgspec
 
 from foretell.domain.exchange.allocations import AllocationTotal, AllocationTotals, Total
+from foretell.domain.exchange.apply import Outcome
 from foretell.domain.exchange.commands import PlaceOrder
+from foretell.domain.exchange.decision import Decision
 from foretell.domain.exchange.effects import Effect
 from foretell.domain.exchange.ledger import AssetId
 from foretell.domain.exchange.state import Placement
@@ -240,7 +242,26 @@ EngineReply = (
 
 
 class CommittedCommand(NamedTuple):
-    """The effects of one journalled command, published once it is durable."""
+    """What one journalled command did, published once it is durable; or a part of the state before it.
+
+    `payload` is the command as the journal has it, empty for a part of the state.
+    """
 
     sequence: int
-    effects: Sequence[Effect]
+    outcome: Outcome
+    payload: bytes = b""
+
+    @property
+    def effects(self) -> Sequence[Effect]:
+        """The effects of the command, made when they are first read."""
+        return self.outcome.effects
+
+    @property
+    def decision(self) -> Decision:
+        """The compact form of the effects."""
+        return self.outcome.decision
+
+
+def committed_effects(sequence: int, effects: Sequence[Effect]) -> CommittedCommand:
+    """Return effects as they are published."""
+    return CommittedCommand(sequence, Outcome(None, list(effects), is_change=True))

@@ -1,6 +1,6 @@
 """The replay of a journal for tables that are behind it, while the engine goes on.
 
-It begins with the newest snapshot, applies silently what the tables have, and gives the effects of every
+It begins with the newest snapshot, applies silently what the tables have, and gives the outcome of every
 command after that. The state stays, so that the next part of the journal costs no replay from the snapshot.
 """
 
@@ -47,12 +47,12 @@ class CatchUp:
         state, last = self._state, self._sequence
         state.tracks_book_changes = last >= self._tables_sequence
         for entry in entries_at(self._address, last, until):
-            effects = apply(state, decode_command(entry.payload)).effects
+            outcome = apply(state, decode_command(entry.payload))
             self._sequence = entry.sequence
             if entry.sequence == self._tables_sequence:
                 state.tracks_book_changes = True
             is_new = entry.sequence > self._tables_sequence
-            if is_new and (effects or entry.sequence == until):
-                yield CommittedCommand(entry.sequence, effects)
+            if is_new and (outcome.has_effects or entry.sequence == until):
+                yield CommittedCommand(entry.sequence, outcome, entry.payload)
             else:
                 yield None

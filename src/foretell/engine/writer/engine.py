@@ -9,7 +9,7 @@ full nothing is taken, and commands that were taken wait.
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from functools import partial
 from itertools import islice
 from typing import Final
@@ -34,13 +34,12 @@ from foretell.domain.exchange.commands import (
     decode_command,
     encode_command,
 )
-from foretell.domain.exchange.effects import Effect
 from foretell.domain.exchange.snapshot import decode_state
 from foretell.domain.exchange.state import State
 from foretell.domain.exchange.state_effects import restored_effects
 from foretell.domain.values.hexadecimal import word_bytes
 from foretell.engine.protocol.endpoint import Subscriber
-from foretell.engine.protocol.requests import CommittedCommand
+from foretell.engine.protocol.requests import CommittedCommand, committed_effects
 from foretell.journal.port import Capacity, Journal, Snapshot
 from foretell.runtime.garbage_collection import garbage_collection_paused
 
@@ -67,18 +66,18 @@ Settle = Callable[[Outcome | ForetellError], None]
 class _Waiting:
     """A command that is applied but not durable; without `settle` its caller was refused."""
 
-    __slots__ = ("effects", "outcome", "sequence", "settle")
+    __slots__ = ("outcome", "payload", "sequence", "settle")
 
     def __init__(
         self,
         sequence: int,
         outcome: Outcome | ForetellError,
-        effects: Sequence[Effect],
+        payload: bytes,
         settle: Settle | None,
     ) -> None:
         self.sequence = sequence
         self.outcome = outcome
-        self.effects = effects
+        self.payload = payload
         self.settle = settle
 
 
@@ -164,7 +163,7 @@ class Engine:
         for entry in entries:
             outcome = apply(self.state, decode_command(entry.payload))
             self.sequence = entry.sequence
-            self._publish(CommittedCommand(entry.sequence, outcome.effects))
+            self._publish(CommittedCommand(entry.sequence, outcome, entry.payload))
             if entry.sequence % self._replay_batch == 0:
                 await drain_if_large()
                 await asyncio.sleep(0)
@@ -182,7 +181,7 @@ class Engine:
         """Publish the state as it is now."""
         effects = restored_effects(self.state)
         while part := list(islice(effects, self._replay_batch)):
-            self._publish(CommittedCommand(self.sequence, part))
+            self._publish(committed_effects(self.sequence, part))
             await asyncio.sleep(0)
 
     def clock_ms(self) -> int:
@@ -210,10 +209,9 @@ class Engine:
             self._expire_before(command.at_ms)
         outcome = self._apply(command)
         if isinstance(outcome, Outcome) and outcome.is_change:
-            self._append(command)
-            self._enqueue(outcome, outcome.effects, settle)
+            self._enqueue(outcome, self._append(command), settle)
         elif self._waiting:
-            self._enqueue(outcome, (), settle)
+            self._enqueue(outcome, b"", settle)
         else:
             settle(outcome)
 
@@ -222,7 +220,7 @@ class Engine:
         if self._waiting:
             settled: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
             nothing = Outcome(None, [], is_change=False)
-            self._enqueue(nothing, (), partial(_resolve, settled))
+            self._enqueue(nothing, b"", partial(_resolve, settled))
             await settled
 
     async def expire(self) -> bool:
@@ -271,8 +269,7 @@ class Engine:
         command = ExpireOrders(at_ms)
         outcome = self._apply(command)
         assert isinstance(outcome, Outcome)
-        self._append(command)
-        self._enqueue(outcome, outcome.effects, None)
+        self._enqueue(outcome, self._append(command), None)
 
     def _apply(self, command: Command) -> Outcome | ForetellError:
         """Return the outcome or the refusal; an exception of another kind stops the engine."""
@@ -284,21 +281,24 @@ class Engine:
             self.fail(EngineStopped(f"{type(fault).__name__} while applying a command"))
             raise
 
-    def _append(self, command: Command) -> None:
+    def _append(self, command: Command) -> bytes:
         """Append an applied command to the journal; if that fails, the engine stops."""
+        payload = encode_command(command)
         try:
-            self.sequence = self.journal.append(encode_command(command), _command_id(command))
+            self.sequence = self.journal.append(payload, _command_id(command))
         except BaseException as fault:
             self.fail(EngineStopped(f"{type(fault).__name__} while writing a command"))
             raise
+        return payload
 
     def _enqueue(
         self,
         outcome: Outcome | ForetellError,
-        effects: Sequence[Effect],
+        payload: bytes,
         settle: Settle | None,
     ) -> None:
-        self._waiting.append(_Waiting(self.sequence, outcome, effects, settle))
+        """Keep an outcome until the journal has everything before it, and its command if any."""
+        self._waiting.append(_Waiting(self.sequence, outcome, payload, settle))
         if self._stall_watch is None:
             self._watch_for_stalls()
 
@@ -329,8 +329,9 @@ class Engine:
         self._synced_sequence = sequence
         while self._waiting and self._waiting[0].sequence <= sequence:
             waiting = self._waiting.popleft()
-            if waiting.effects:
-                self._publish(CommittedCommand(waiting.sequence, waiting.effects))
+            outcome, payload = waiting.outcome, waiting.payload
+            if payload and isinstance(outcome, Outcome) and outcome.has_effects:
+                self._publish(CommittedCommand(waiting.sequence, outcome, payload))
             resolve(waiting)
 
     def fail(self, failure: Exception) -> None:

@@ -9,7 +9,8 @@ from typing import Final
 
 from foretell.domain.errors.families import Unavailable
 from foretell.domain.exchange.commands import ChangeTick
-from foretell.domain.exchange.effects import MarketRestored, TradeMatched
+from foretell.domain.exchange.decision import Done, Placed
+from foretell.domain.exchange.effects import MarketRestored
 from foretell.domain.exchange.tick_size import ticks_after_trade
 from foretell.domain.values.hexadecimal import Bytes32
 from foretell.engine.protocol.requests import CommittedCommand
@@ -30,14 +31,16 @@ class TickRefiner:
 
     def on_committed(self, committed: CommittedCommand) -> None:
         """Check the price of every trade, and the last price of a restored market."""
-        for effect in committed.effects:
-            if isinstance(effect, TradeMatched):
-                trade = effect.trade
+        decision = committed.decision
+        if isinstance(decision, Placed):
+            for trade in decision.trades:
                 last_price = trade.fills[-1].price_ticks
                 self._check(trade.condition_id, trade.ticks_per_one, last_price)
-            elif isinstance(effect, MarketRestored) and effect.last_price_ticks is not None:
-                ticks_per_one = effect.rules.ticks_per_one
-                self._check(effect.market.condition_id, ticks_per_one, effect.last_price_ticks)
+        elif isinstance(decision, Done):
+            for effect in decision.effects:
+                if isinstance(effect, MarketRestored) and effect.last_price_ticks is not None:
+                    ticks_per_one = effect.rules.ticks_per_one
+                    self._check(effect.market.condition_id, ticks_per_one, effect.last_price_ticks)
 
     async def run(self) -> None:
         """Change ticks that are too coarse, until cancelled; retry while the engine refuses."""

@@ -24,3 +24,6 @@ async def test_loops_run_together_until_one_of_them_raises() -> None:
         await run_together([wait, fail])
     assert group.group_contains(ValueError, match="broken")
     assert canceled.is_set()
+    task = asyncio.current_task()
+    assert task is not None
+    assert task.cancelling() == 0, "asyncio.timeout of Python 3.11.2 would cancel from now on"

@@ -32,7 +32,7 @@ from foretell.domain.errors.command import ComponentStopped
 from foretell.domain.values.sharding import ShardNumber
 from foretell.runtime.child_processes import RestartBackoff, supervise
 from foretell.runtime.garbage_collection import collect_when_idle
-from foretell.runtime.loops import Loop
+from foretell.runtime.loops import Loop, run_together
 from foretell.settings import Settings
 from foretell.store.database import Database
 from foretell.store.migrations import upgrade
@@ -177,9 +177,9 @@ class Installation:
         return bind(self._settings.host, self._settings.port, "FORETELL_PORT")
 
     async def _run(self) -> None:
-        async with asyncio.TaskGroup() as group:
-            for name, loop in self._loop_by_name.items():
-                group.create_task(self._run_loop(name, loop), name=name)
+        await run_together(
+            [partial(self._run_loop, name, loop) for name, loop in self._loop_by_name.items()]
+        )
 
     async def _run_loop(self, name: str, loop: Loop) -> None:
         try:

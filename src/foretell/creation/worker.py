@@ -24,6 +24,7 @@ from foretell.domain.errors.creation import CreatorNotWhitelisted, RegistrationP
 from foretell.domain.errors.families import ForetellError, Unavailable, Upstream
 from foretell.edge.refusals import InternalError
 from foretell.runtime.backoff import pauses_s
+from foretell.runtime.loops import run_together
 from foretell.runtime.worker import PollIntervals, run_watching_worker
 from foretell.store.creation.requests import (
     TOPIC,
@@ -46,9 +47,7 @@ log = structlog.get_logger(__name__)
 
 async def run(context: CreationContext) -> None:
     """Run until cancelled: the registrar's transactions and the requests."""
-    async with asyncio.TaskGroup() as tasks:
-        tasks.create_task(context.registrar.run(), name="registrar")
-        tasks.create_task(_work(context), name="creation requests")
+    await run_together([context.registrar.run, partial(_work, context)])
 
 
 async def _work(context: CreationContext) -> None:

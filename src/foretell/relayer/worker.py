@@ -1,11 +1,11 @@
 """The relayer's worker: watches sent transactions and advances open requests."""
 
-import asyncio
 from functools import partial
 from typing import Final
 
 from foretell.relayer.context import RelayerContext
 from foretell.relayer.resume import run_once
+from foretell.runtime.loops import run_together
 from foretell.runtime.worker import PollIntervals, run_watching_worker
 from foretell.store.outbox.relays import TOPIC
 from foretell.store.outbox.transactions import RELAYED
@@ -16,10 +16,13 @@ PACE: Final = PollIntervals(busy_s=1.0, idle_s=15.0)
 
 async def run(context: RelayerContext) -> None:
     """Run until cancelled: the sender, the requests, and the revocations of keys."""
-    async with asyncio.TaskGroup() as tasks:
-        tasks.create_task(context.sender.run(), name="relayer's sender")
-        tasks.create_task(_relay(context), name="relay requests")
-        tasks.create_task(_follow_revocations(context), name="relayer's revocations")
+    await run_together(
+        [
+            context.sender.run,
+            partial(_relay, context),
+            partial(_follow_revocations, context),
+        ]
+    )
 
 
 async def _relay(context: RelayerContext) -> None:

@@ -1,11 +1,11 @@
 """Worker of settlement: watches sent transactions and settles matched trades."""
 
-import asyncio
 from functools import partial
 from typing import Final
 
 from foretell.domain.errors.chain import ExchangeClosed
 from foretell.runtime.failures import FailureLog
+from foretell.runtime.loops import run_together
 from foretell.runtime.worker import PollIntervals, run_watching_worker
 from foretell.settlement.context import SettlementContext
 from foretell.settlement.settle import run_once
@@ -17,9 +17,7 @@ PACE: Final = PollIntervals(busy_s=0.5, idle_s=15.0)
 
 async def run(context: SettlementContext) -> None:
     """Settle trades and watch the operator's transactions until cancelled."""
-    async with asyncio.TaskGroup() as tasks:
-        tasks.create_task(context.operator.run(), name="operator's sender")
-        tasks.create_task(run_settlements(context), name="settlements")
+    await run_together([context.operator.run, partial(run_settlements, context)])
 
 
 async def run_settlements(context: SettlementContext) -> None:

@@ -12,6 +12,7 @@ import socket
 import sys
 from collections import deque
 from collections.abc import Collection
+from functools import partial
 from typing import Final
 
 import structlog
@@ -42,6 +43,7 @@ from foretell.runtime.garbage_collection import (
     garbage_collection_paused,
     settle_memory,
 )
+from foretell.runtime.loops import run_together
 from foretell.runtime.worker import Wait, run_watching_worker
 from foretell.settings import Settings
 from foretell.store.database import Database
@@ -75,10 +77,7 @@ class TablesWriter(FramedConnection):
 
     async def run(self) -> None:
         """Write what comes, until cancelled."""
-        async with asyncio.TaskGroup() as group:
-            group.create_task(self._stay_alive())
-            group.create_task(self._write())
-            group.create_task(collect_when_idle())
+        await run_together([self._stay_alive, self._write, collect_when_idle])
 
     async def _write(self) -> None:
         async with asyncio.timeout(BEGIN_DEADLINE_S):
@@ -92,13 +91,16 @@ class TablesWriter(FramedConnection):
                 self.send(message(Started(self._taken)))
                 return projection.gather
 
-            writing = run_watching_worker(
-                "projection", projection.run_once, PACE, start, expected=(StoreUnavailable,)
+            writing = partial(
+                run_watching_worker,
+                "projection",
+                projection.run_once,
+                PACE,
+                start,
+                expected=(StoreUnavailable,),
             )
-            async with asyncio.TaskGroup() as group:
-                group.create_task(writing)
-                group.create_task(_refuse_when_set_back(projection))
-                group.create_task(self._replay(begin, projection))
+            refusing = partial(_refuse_when_set_back, projection)
+            await run_together([writing, refusing, partial(self._replay, begin, projection)])
 
     @override
     def connection_lost(self, exc: Exception | None) -> None:

@@ -59,6 +59,12 @@ class Settings(BaseSettings):
     )
     chain_id: int = Field(default=SANDBOX_CHAIN_ID, ge=1, description="id of the chain")
     chain_port: int = Field(default=8545, ge=1, le=65535, description="port of the dev chain")
+    chain_block_s: float = Field(
+        default=1.0,
+        ge=0.05,
+        le=60,
+        description="seconds between blocks of the dev chain while transactions wait",
+    )
     anvil: Path | None = Field(
         default=None, description="the anvil program; the one from npm if unset"
     )

@@ -19,6 +19,7 @@ from typing_extensions import override
 
 from foretell.domain.contracts.sandbox_accounts import SANDBOX_CHAIN_ID
 from foretell.domain.exchange.tick_size import TICKS_PER_ONE
+from foretell.domain.values.origins import ANY_ORIGIN, is_origin
 
 PREFIX: Final = "FORETELL_"
 TESTS_PREFIX: Final = "FORETELL_TEST_"
@@ -107,6 +108,10 @@ class Settings(BaseSettings):
         default=None,
         description="deployment.json of the chain; the one in the data folder if unset",
     )
+    allowed_origins: str | None = Field(
+        default=None,
+        description="origins whose pages may use the APIs from a browser, separated by commas, or *",
+    )
     stores_locally: bool = Field(
         default=False,
         description="keep metadata on this machine alone on a chain other than the sandbox's",
@@ -167,6 +172,15 @@ class Settings(BaseSettings):
             raise ValueError(f"must begin with {' or '.join(DATABASE_DRIVERS)}")
         return url
 
+    @field_validator("allowed_origins")
+    @classmethod
+    def _check_origins(cls, origins: str | None) -> str | None:
+        if not all(map(is_origin, _separated(origins))):
+            raise ValueError(
+                "must be * or origins such as https://app.example, separated by commas"
+            )
+        return origins
+
     @field_validator("market_ticks_per_one")
     @classmethod
     def _check_ticks(cls, ticks_per_one: int) -> int:
@@ -192,6 +206,13 @@ class Settings(BaseSettings):
     def is_sandbox(self) -> bool:
         """Whether the chain is the installation's own dev chain, with public keys."""
         return self.rpc_url is None
+
+    @property
+    def origins(self) -> frozenset[str]:
+        """The origins that may use the APIs: every one in the sandbox, else none, unless they are named."""
+        if self.allowed_origins is None:
+            return frozenset({ANY_ORIGIN} if self.is_sandbox else ())
+        return frozenset(_separated(self.allowed_origins))
 
     @property
     def devchain_url(self) -> str:
@@ -225,6 +246,11 @@ class Settings(BaseSettings):
     def blob_base_url(self) -> str:
         """The base URL of images and metadata for clients."""
         return (self.blobs_url or f"{self.base_url}/create-market").rstrip("/")
+
+
+def _separated(texts: str | None) -> list[str]:
+    """Return the parts of a list with commas, without blanks around them."""
+    return [text.strip() for text in (texts or "").split(",") if text.strip()]
 
 
 def unknown_variables(names: Iterable[str]) -> list[str]:

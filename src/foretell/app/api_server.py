@@ -6,14 +6,16 @@ of a process that replays a long journal know that it is starting.
 
 import asyncio
 import socket
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Final
 
 from foretell.app.clock_and_ids import numbered_ids
-from foretell.app.gateway import Gateway, Server, build_server
+from foretell.app.gateway import Gateway, Server, build_server, refuse_origin
 from foretell.app.http.fast_connection import RequestLine, ServedFastRoute, served_under
 from foretell.app.products import PRODUCT_BY_ROLE
 from foretell.app.roles import Role
+from foretell.domain.values.origins import ANY_ORIGIN, CrossOrigin
+from foretell.edge.cross_origin import CrossOriginApp
 from foretell.edge.fast_route import FastRoute, Route
 from foretell.edge.telemetry import AsgiApp, Telemetry
 
@@ -25,7 +27,12 @@ class ApiServer:
     """The APIs of a process, and the server that answers for them."""
 
     def __init__(
-        self, prefix_by_role: Mapping[Role, str], base_url: str, host: str, port: int
+        self,
+        prefix_by_role: Mapping[Role, str],
+        base_url: str,
+        host: str,
+        port: int,
+        origins: Collection[str] = (ANY_ORIGIN,),
     ) -> None:
         self._prefix_by_role = prefix_by_role
         self._app_by_prefix: dict[str, AsgiApp] = {
@@ -34,7 +41,9 @@ class ApiServer:
         }
         self._fast_routes: dict[RequestLine, ServedFastRoute] = {}
         gateway = Gateway(self._app_by_prefix, base_url)
-        self.server: Server = build_server(gateway, host, port, self._fast_routes)
+        cross_origin = CrossOrigin(frozenset(origins), prefix_by_role.get(Role.CREATION))
+        app = CrossOriginApp(gateway, cross_origin, refuse_origin)
+        self.server: Server = build_server(app, host, port, self._fast_routes)
         self._serving: asyncio.Task[None] | None = None
 
     async def start(self, listener: socket.socket) -> None:

@@ -26,9 +26,10 @@ _REFUSED: Final = frozenset(
         b"trailer",
         b"keep-alive",
         b"http2-settings",
+        b"origin",
     }
 )
-"""Headers that change what a body is, or what becomes of the connection."""
+"""Headers that change what a body is, what becomes of the connection, or what an answer must have."""
 _KEEP_ALIVE: Final = b"keep-alive"
 
 Names = tuple[bytes, ...]

@@ -112,6 +112,10 @@ class Settings(BaseSettings):
         default=None,
         description="origins whose pages may use the APIs from a browser, separated by commas, or *",
     )
+    storage_upload_url: str | None = Field(
+        default=None,
+        description="URL of a bundler that stores metadata and images permanently (ANS-104 by POST)",
+    )
     stores_locally: bool = Field(
         default=False,
         description="keep metadata on this machine alone on a chain other than the sandbox's",

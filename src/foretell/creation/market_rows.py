@@ -6,10 +6,12 @@ from foretell.creation.context import CreationContext
 from foretell.creation.metadata import icons_of
 from foretell.creation.prepare import ids_of, payload_of
 from foretell.creation.registration import Registered
+from foretell.domain.creation.payload import Payload
 from foretell.domain.creation.plan import MarketIds, MetadataName
 from foretell.domain.values.hexadecimal import checksum_address
 from foretell.media.blobs import blob_uri
 from foretell.store.creation.documents import StoredMetadataUpdate, StoredRegistration
+from foretell.store.creation.games import GameRow
 from foretell.store.creation.markets import EventRow, MarketRow
 from foretell.store.creation.requests import CreationRequest
 
@@ -87,4 +89,19 @@ def event_row(
         ends_at_ms=payload.ends_at_ms,
         tags=payload.tags,
         markets=tuple(markets),
+        game=_game_row(payload, request),
+    )
+
+
+def _game_row(payload: Payload, request: CreationRequest) -> GameRow | None:
+    if payload.sports is None:
+        return None
+    icons = icons_of(payload, payload.markets[0], request.image_ids)
+    return GameRow(
+        event=payload.sports,
+        logos=icons.logos,
+        markets=tuple(market.sports for market in payload.markets),
+        slug=payload.slug,
+        image=icons.event,
+        resolution_source=payload.resolution_source,
     )

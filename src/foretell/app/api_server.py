@@ -9,13 +9,16 @@ import socket
 from collections.abc import Mapping
 from typing import Final
 
-from foretell.app.clock_and_ids import numbered_ids
+from foretell.app.clock_and_ids import monotonic_ms, numbered_ids
 from foretell.app.gateway import Gateway, Server, build_server
 from foretell.app.http.fast_connection import RequestLine, ServedFastRoute, served_under
 from foretell.app.products import PRODUCT_BY_ROLE
 from foretell.app.roles import Role
 from foretell.edge.fast_route import FastRoute, Route
+from foretell.edge.rate_limits import RateLimits
 from foretell.edge.telemetry import AsgiApp, Telemetry
+from foretell.edge.throttle import RateLimiter
+from foretell.edge.throttled_application import ApiLimits, ThrottledApplication
 
 START_POLL_S: Final = 0.01
 STOP_DEADLINE_S: Final = 10.0
@@ -25,9 +28,18 @@ class ApiServer:
     """The APIs of a process, and the server that answers for them."""
 
     def __init__(
-        self, prefix_by_role: Mapping[Role, str], base_url: str, host: str, port: int
+        self,
+        prefix_by_role: Mapping[Role, str],
+        base_url: str,
+        host: str,
+        port: int,
+        limits: RateLimits,
     ) -> None:
         self._prefix_by_role = prefix_by_role
+        self._limits_by_role = {
+            role: ApiLimits(RateLimiter(role, limits, monotonic_ms), PRODUCT_BY_ROLE[role].body)
+            for role in prefix_by_role
+        }
         self._app_by_prefix: dict[str, AsgiApp] = {
             prefix: PRODUCT_BY_ROLE[role].unavailable_app()
             for role, prefix in prefix_by_role.items()
@@ -48,9 +60,15 @@ class ApiServer:
 
     def open(self, role: Role, app: AsgiApp, fast_routes: Mapping[Route, FastRoute]) -> None:
         """Let an API answer by its application, and by its fast routes past that."""
-        prefix = self._prefix_by_role[role]
-        telemetry = self._app_by_prefix[prefix] = Telemetry(app, role, numbered_ids())
-        self._fast_routes |= served_under(prefix, fast_routes, telemetry)
+        prefix, limits = self._prefix_by_role[role], self._limits_by_role[role]
+        throttled = ThrottledApplication(app, limits)
+        telemetry = self._app_by_prefix[prefix] = Telemetry(throttled, role, numbered_ids())
+        self._fast_routes |= served_under(prefix, fast_routes, telemetry, limits)
+
+    def change_limits(self, limits: RateLimits) -> None:
+        """Apply other rate limits to the requests that come from now on."""
+        for api in self._limits_by_role.values():
+            api.change(limits)
 
     async def wait(self) -> None:
         """Return when the server has ended."""

@@ -76,7 +76,13 @@ class Installation:
         self.deployment: Deployment | None = None
         self.api: ApiServer | None = None
         if prefix_by_role := prefixes_of(self._roles):
-            self.api = ApiServer(prefix_by_role, settings.base_url, settings.host, settings.port)
+            self.api = ApiServer(
+                prefix_by_role,
+                settings.base_url,
+                settings.host,
+                settings.port,
+                settings.limits,
+            )
 
     def take_folder(self) -> None:
         """Keep other processes out of the data folder, or refuse; `start` does so if need be."""

@@ -76,8 +76,13 @@ class ApiServer:
         await asyncio.shield(self._serving)
 
     async def finish(self) -> None:
-        """Stop accepting requests, and return when those that were accepted are answered."""
+        """Stop accepting requests, and return when those that were accepted are answered.
+
+        Those that wait for their turn are refused.
+        """
         if self._serving is not None:
             self.server.should_exit = True
+            for api in self._limits_by_role.values():
+                api.limiter.close()
             await asyncio.wait({self._serving}, timeout=STOP_DEADLINE_S)
             self._serving.cancel()

@@ -106,6 +106,18 @@ class Installation:
             self._lifetime.run(self._run())
             self._lifetime.closing.push_async_callback(self._finish_serving)
 
+    def reload_limits(self) -> None:
+        """Apply the rate limits that the settings have now; invalid settings change nothing."""
+        if self.api is None:
+            return
+        try:
+            limits = Settings().limits
+        except ValueError as error:
+            log.error("settings are invalid, the rate limits stay", cause=str(error))  # noqa: TRY400 - no fault
+            return
+        self.api.change_limits(limits)
+        log.warning("rate limits read again")
+
     async def wait(self) -> None:
         """Return when something that must not end has ended, raising what ended it."""
         await self._lifetime.wait()

@@ -8,7 +8,7 @@ Cancels wait apart from all other requests, with bounds of their own.
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from foretell.domain.errors.http import ClientGone, TooManyRequests
@@ -21,8 +21,6 @@ OVERHEAD_BYTES: Final = 8 * 1024
 """What a request that waits needs beside its body."""
 BUFFERED_BYTES_MAX: Final = 64 * 1024
 """The most of a body that is read while its request waits."""
-
-Sleep = Callable[[float], Awaitable[object]]
 
 
 class LimitedRoute(NamedTuple):
@@ -104,17 +102,17 @@ class RateLimiter:
         api: str,
         limits: RateLimits,
         now_ms: Callable[[], int],
-        sleep: Sleep = asyncio.sleep,
         *,
         clients_max: int = CLIENTS_MAX,
     ) -> None:
         self.api = api
         self.now_ms = now_ms
-        self.sleep = sleep
         self.limits = limits
         self.version = 0
         self.cancels = _Waiting()
         self.others = _Waiting()
+        self.delays: set[asyncio.Future[None]] = set()
+        """The waits of requests whose turn has not come."""
         self._clients_max = clients_max
         self._client_by_name: OrderedDict[str, _Client] = OrderedDict()
         self._rows = rows_of(api)
@@ -133,6 +131,12 @@ class RateLimiter:
         """Apply other limits to the requests that come from now on; what was counted stays so."""
         self.limits = limits
         self.version += 1
+
+    def close(self) -> None:
+        """Refuse what waits: the process stops."""
+        for delay in self.delays:
+            if not delay.done():
+                delay.set_exception(TooManyRequests(1))
 
     def route(self, method: str, path: str) -> LimitedRoute:
         """Return how the requests to a path count; a path may end in a slash."""
@@ -333,8 +337,21 @@ class Turn:
         return self._client.others, self.limiter.others
 
     async def _until(self, due_ms: int) -> None:
+        loop, delays = asyncio.get_running_loop(), self.limiter.delays
         while (left_ms := due_ms - self.limiter.now_ms()) > 0:
-            await self.limiter.sleep(left_ms / 1000)
+            delay = loop.create_future()
+            timer = loop.call_later(left_ms / 1000, _end, delay)
+            delays.add(delay)
+            try:
+                await delay
+            finally:
+                timer.cancel()
+                delays.discard(delay)
+
+
+def _end(delay: asyncio.Future[None]) -> None:
+    if not delay.done():
+        delay.set_result(None)
 
 
 def _refusal(wait_ms: int) -> TooManyRequests:

@@ -195,7 +195,7 @@ def test_limits_are_changed_by_the_names_of_their_rows() -> None:
 
 
 @pytest.mark.parametrize(
-    "changes", [{"trading GET /boook": "1/1s"}, {"data": "many"}, "on", "1/1s"]
+    "changes", [{"trading GET /books-all": "1/1s"}, {"data": "many"}, "on", "1/1s"]
 )
 def test_unknown_rows_and_malformed_limits_are_refused(changes: Any) -> None:
     with pytest.raises(ValueError, match=r"must|row"):

@@ -254,7 +254,9 @@ class Turn:
         self._windows = route
         now_ms = limiter.now_ms()
         for window in route.windows:
-            if window.place_ms(now_ms, requests) > now_ms:
+            if (requests > 1 or not window.has_room(now_ms)) and (
+                window.place_ms(now_ms, requests) > now_ms
+            ):
                 self._queue(known, route, now_ms, requests)
                 return False
         for window in route.windows:

@@ -83,6 +83,10 @@ class RateWindow:
         assert requests > 0
         self._requests = requests
 
+    def has_room(self, now_ms: int) -> bool:
+        """Return whether one request is surely admitted at once; if not, `place_ms` knows."""
+        return self.count < self._requests and self._last_ms <= now_ms
+
     def place_ms(self, now_ms: int, requests: int = 1) -> int:
         """Return the time from which so many requests at once are admitted; `now_ms` if at once.
 
@@ -102,8 +106,10 @@ class RateWindow:
 
     def take(self, at_ms: int, requests: int = 1) -> None:
         """Count requests at a time, which is never before that of the last ones."""
-        at_ms = max(at_ms, self._last_ms)
-        requests = min(requests, self._requests)
+        if at_ms < self._last_ms:  # noqa: PLR1730 - a call of max or min costs as much as the rest
+            at_ms = self._last_ms
+        if requests > self._requests:  # noqa: PLR1730
+            requests = self._requests
         buckets = self._buckets
         gone_ms = at_ms - self._window_ms
         while buckets and buckets[0][1] <= gone_ms:

@@ -20,6 +20,7 @@ from typing_extensions import override
 
 from foretell.domain.contracts.sandbox_accounts import SANDBOX_CHAIN_ID
 from foretell.domain.exchange.tick_size import TICKS_PER_ONE
+from foretell.domain.values.origins import ANY_ORIGIN, is_origin
 from foretell.edge.rate_limits import WAIT_S_MAX, RateLimits, WaitingBounds, windows_with
 
 PREFIX: Final = "FORETELL_"
@@ -61,6 +62,12 @@ class Settings(BaseSettings):
     )
     chain_id: int = Field(default=SANDBOX_CHAIN_ID, ge=1, description="id of the chain")
     chain_port: int = Field(default=8545, ge=1, le=65535, description="port of the dev chain")
+    chain_block_s: float = Field(
+        default=1.0,
+        ge=0.05,
+        le=60,
+        description="seconds between blocks of the dev chain while transactions wait",
+    )
     anvil: Path | None = Field(
         default=None, description="the anvil program; the one from npm if unset"
     )
@@ -102,6 +109,14 @@ class Settings(BaseSettings):
     deployment: Path | None = Field(
         default=None,
         description="deployment.json of the chain; the one in the data folder if unset",
+    )
+    allowed_origins: str | None = Field(
+        default=None,
+        description="origins whose pages may use the APIs from a browser, separated by commas, or *",
+    )
+    storage_upload_url: str | None = Field(
+        default=None,
+        description="URL of a bundler that stores metadata and images permanently (ANS-104 by POST)",
     )
     stores_locally: bool = Field(
         default=False,
@@ -175,9 +190,9 @@ class Settings(BaseSettings):
         le=100_000,
         description="requests of all clients of an API that wait at once",
     )
-    trusted_proxies: tuple[str, ...] = Field(
-        default=(),
-        description="networks of the proxies whose `X-Forwarded-For` names the client",
+    trusted_proxies: str | None = Field(
+        default=None,
+        description="networks of the proxies whose `X-Forwarded-For` names the client, with commas",
     )
     log_level: LogLevel = Field(default="warning", description="debug, info, warning or error")
     log_json: bool = Field(default=False, description="log JSON lines instead of text")
@@ -197,10 +212,19 @@ class Settings(BaseSettings):
 
     @field_validator("trusted_proxies")
     @classmethod
-    def _check_proxies(cls, networks: tuple[str, ...]) -> tuple[str, ...]:
-        for network in networks:
+    def _check_proxies(cls, networks: str | None) -> str | None:
+        for network in _separated(networks):
             ipaddress.ip_network(network)
         return networks
+
+    @field_validator("allowed_origins")
+    @classmethod
+    def _check_origins(cls, origins: str | None) -> str | None:
+        if not all(map(is_origin, _separated(origins))):
+            raise ValueError(
+                "must be * or origins such as https://app.example, separated by commas"
+            )
+        return origins
 
     @field_validator("market_ticks_per_one")
     @classmethod
@@ -231,12 +255,21 @@ class Settings(BaseSettings):
             requests=self.rate_limit_waiting_max,
             all_requests=self.rate_limit_waiting_all_max,
         )
-        return RateLimits(windows_with(self.rate_limits), bounds, self.trusted_proxies)
+        return RateLimits(
+            windows_with(self.rate_limits), bounds, tuple(_separated(self.trusted_proxies))
+        )
 
     @property
     def is_sandbox(self) -> bool:
         """Whether the chain is the installation's own dev chain, with public keys."""
         return self.rpc_url is None
+
+    @property
+    def origins(self) -> frozenset[str]:
+        """The origins that may use the APIs: every one in the sandbox, else none, unless they are named."""
+        if self.allowed_origins is None:
+            return frozenset({ANY_ORIGIN} if self.is_sandbox else ())
+        return frozenset(_separated(self.allowed_origins))
 
     @property
     def devchain_url(self) -> str:
@@ -270,6 +303,11 @@ class Settings(BaseSettings):
     def blob_base_url(self) -> str:
         """The base URL of images and metadata for clients."""
         return (self.blobs_url or f"{self.base_url}/create-market").rstrip("/")
+
+
+def _separated(texts: str | None) -> list[str]:
+    """Return the parts of a list with commas, without blanks around them."""
+    return [text.strip() for text in (texts or "").split(",") if text.strip()]
 
 
 def unknown_variables(names: Iterable[str]) -> list[str]:

@@ -6,22 +6,31 @@ of a process that replays a long journal know that it is starting.
 
 import asyncio
 import socket
-from collections.abc import Mapping
-from typing import Final
+from collections.abc import Collection, Mapping
+from typing import Final, NamedTuple
 
 from foretell.app.clock_and_ids import monotonic_ms, numbered_ids
-from foretell.app.gateway import Gateway, Server, build_server
+from foretell.app.gateway import Gateway, Server, build_server, refuse_origin
 from foretell.app.http.fast_connection import RequestLine, ServedFastRoute, served_under
 from foretell.app.products import PRODUCT_BY_ROLE
 from foretell.app.roles import Role
+from foretell.domain.values.origins import ANY_ORIGIN, CrossOrigin
+from foretell.edge.cross_origin import CrossOriginApp
 from foretell.edge.fast_route import FastRoute, Route
-from foretell.edge.rate_limits import RateLimits
+from foretell.edge.rate_limits import NO_LIMITS, RateLimits
 from foretell.edge.telemetry import AsgiApp, Telemetry
 from foretell.edge.throttle import RateLimiter
 from foretell.edge.throttled_application import ApiLimits, ThrottledApplication
 
 START_POLL_S: Final = 0.01
 STOP_DEADLINE_S: Final = 10.0
+
+
+class Access(NamedTuple):
+    """The pages that may use the APIs from a browser, and how often a client may."""
+
+    origins: Collection[str] = (ANY_ORIGIN,)
+    limits: RateLimits = NO_LIMITS
 
 
 class ApiServer:
@@ -33,8 +42,9 @@ class ApiServer:
         base_url: str,
         host: str,
         port: int,
-        limits: RateLimits,
+        access: Access | None = None,
     ) -> None:
+        origins, limits = Access() if access is None else access
         self._prefix_by_role = prefix_by_role
         self._limits_by_role = {
             role: ApiLimits(RateLimiter(role, limits, monotonic_ms), PRODUCT_BY_ROLE[role].body)
@@ -46,7 +56,9 @@ class ApiServer:
         }
         self._fast_routes: dict[RequestLine, ServedFastRoute] = {}
         gateway = Gateway(self._app_by_prefix, base_url)
-        self.server: Server = build_server(gateway, host, port, self._fast_routes)
+        cross_origin = CrossOrigin(frozenset(origins), prefix_by_role.get(Role.CREATION))
+        app = CrossOriginApp(gateway, cross_origin, refuse_origin)
+        self.server: Server = build_server(app, host, port, self._fast_routes)
         self._serving: asyncio.Task[None] | None = None
 
     async def start(self, listener: socket.socket) -> None:

@@ -14,7 +14,7 @@ from typing import Final
 
 import structlog
 
-from foretell.app.api_server import ApiServer
+from foretell.app.api_server import Access, ApiServer
 from foretell.app.builders import Resources
 from foretell.app.gateway import bind
 from foretell.app.keys import open_keys
@@ -22,7 +22,7 @@ from foretell.app.lifetime import Lifetime
 from foretell.app.products import PRODUCT_BY_ROLE
 from foretell.app.roles import ALL_ROLES, Role, keys_of, prefixes_of
 from foretell.chain.deploy import deploy, load_deployment
-from foretell.chain.devchain import PULSE_S, DevChain, DevChainOptions, find_anvil
+from foretell.chain.devchain import DevChain, DevChainOptions, find_anvil
 from foretell.chain.rpc import Rpc
 from foretell.chain.rpc_types import quantity_of
 from foretell.chain.sandbox_plan import sandbox_plan
@@ -61,14 +61,12 @@ class Installation:
         shard: int = 0,
         parent: ParentProcess | None = None,
         chain_restarts: RestartBackoff = CHAIN_RESTARTS,
-        chain_pulse_s: float = PULSE_S,
     ) -> None:
         self._settings = settings
         self._roles = frozenset(roles)
         self._shard = shard
         self._parent = parent
         self._chain_restarts = chain_restarts
-        self._chain_pulse_s = chain_pulse_s
         self._lifetime = Lifetime()
         self._loop_by_name: dict[str, Loop] = {"garbage collection": collect_when_idle}
         self._is_stopping = False
@@ -81,7 +79,7 @@ class Installation:
                 settings.base_url,
                 settings.host,
                 settings.port,
-                settings.limits,
+                Access(settings.origins, settings.limits),
             )
 
     def take_folder(self) -> None:
@@ -147,7 +145,7 @@ class Installation:
                 folder=settings.data.absolute() / "chain",
                 chain_id=settings.chain_id,
                 port=settings.chain_port,
-                pulse_s=self._chain_pulse_s,
+                pulse_s=settings.chain_block_s,
             )
         )
         await chain.start()

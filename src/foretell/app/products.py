@@ -84,9 +84,11 @@ async def relayer(resources: Resources, _closing: contextlib.AsyncExitStack) -> 
     return Product(loops, relayer_routes.build_app(context))
 
 
-async def creation(resources: Resources, _closing: contextlib.AsyncExitStack) -> Product:
+async def creation(resources: Resources, closing: contextlib.AsyncExitStack) -> Product:
     """Return market creation, its API and its worker."""
     context = build_creation(resources)
+    if context.bundler is not None:
+        await closing.enter_async_context(context.bundler)
     loops = {"creation": lambda: creation_worker.run(context)}
     return Product(loops, creation_routes.build_app(context))
 

@@ -16,7 +16,6 @@ from foretell.domain.contracts.deployment import Deployment
 from foretell.domain.values.hexadecimal import Address
 from foretell.edge.auth import KeyRing
 from foretell.edge.fast_route import FastResponse, FastRoute
-from foretell.edge.rate_limits import NO_LIMITS
 from foretell.engine.writer.engine import Engine
 from foretell.journal.files.journal import FileJournal
 from foretell.runtime.garbage_collection import collect_when_idle
@@ -70,7 +69,7 @@ async def trading_alone(
         loops = asyncio.create_task(run_together(endless))
         listener = bind("127.0.0.1", 0, "--port")
         prefixes = {Role.TRADING: PREFIX_BY_ROLE[Role.TRADING]}
-        api = ApiServer(prefixes, "", "127.0.0.1", 0, NO_LIMITS)
+        api = ApiServer(prefixes, "", "127.0.0.1", 0)
         routes = {**fast_routes(trading.context), ("GET", CONSTANT_PATH): CONSTANT_ROUTE}
         api.open(Role.TRADING, build_app(trading.context), routes)
         try:

@@ -102,6 +102,13 @@ class MethodNotAllowed(InvalidInput):
         self.allowed = allowed
 
 
+class OriginRefused(InvalidInput):
+    """A page of an origin that is not allowed may change nothing here."""
+
+    def __init__(self, origin: str) -> None:
+        super().__init__(f"pages of {origin[:100]} may not use this API from a browser")
+
+
 class UnsupportedMedia(InvalidInput):
     """A body or a file has an unsupported media type."""
 

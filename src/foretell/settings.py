@@ -4,6 +4,7 @@ Without any setting an installation is the sandbox: a chain, a database and ever
 Values are read here once; everything else gets them as arguments.
 """
 
+import ipaddress
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Final, Literal
@@ -20,6 +21,7 @@ from typing_extensions import override
 from foretell.domain.contracts.sandbox_accounts import SANDBOX_CHAIN_ID
 from foretell.domain.exchange.tick_size import TICKS_PER_ONE
 from foretell.domain.values.origins import ANY_ORIGIN, is_origin
+from foretell.edge.rate_limits import WAIT_S_MAX, RateLimits, WaitingBounds, windows_with
 
 PREFIX: Final = "FORETELL_"
 TESTS_PREFIX: Final = "FORETELL_TEST_"
@@ -166,6 +168,32 @@ class Settings(BaseSettings):
         description="address that engines listen on for processes of other machines; a Unix socket of"
         " this machine if unset",
     )
+    rate_limits: dict[str, str] | Literal["off"] = Field(
+        default_factory=dict,
+        description="rate limits by the name of their row, such as `200/10s`; `off` switches off a row, or all",
+    )
+    rate_limit_wait_s: int = Field(
+        default=WAIT_S_MAX,
+        ge=10,
+        le=60,
+        description="longest wait of a request over a limit for its turn, in seconds",
+    )
+    rate_limit_waiting_max: int = Field(
+        default=WaitingBounds().requests,
+        ge=1,
+        le=100_000,
+        description="requests of one client that wait at once",
+    )
+    rate_limit_waiting_all_max: int = Field(
+        default=WaitingBounds().all_requests,
+        ge=1,
+        le=100_000,
+        description="requests of all clients of an API that wait at once",
+    )
+    trusted_proxies: str | None = Field(
+        default=None,
+        description="networks of the proxies whose `X-Forwarded-For` names the client, with commas",
+    )
     log_level: LogLevel = Field(default="warning", description="debug, info, warning or error")
     log_json: bool = Field(default=False, description="log JSON lines instead of text")
 
@@ -175,6 +203,19 @@ class Settings(BaseSettings):
         if url is not None and not url.get_secret_value().startswith(DATABASE_DRIVERS):
             raise ValueError(f"must begin with {' or '.join(DATABASE_DRIVERS)}")
         return url
+
+    @field_validator("rate_limits")
+    @classmethod
+    def _check_rate_limits(cls, limits: dict[str, str] | str) -> dict[str, str] | str:
+        windows_with(limits)
+        return limits
+
+    @field_validator("trusted_proxies")
+    @classmethod
+    def _check_proxies(cls, networks: str | None) -> str | None:
+        for network in _separated(networks):
+            ipaddress.ip_network(network)
+        return networks
 
     @field_validator("allowed_origins")
     @classmethod
@@ -205,6 +246,18 @@ class Settings(BaseSettings):
         """Read arguments first, then the environment, then the file."""
         del dotenv_settings, file_secret_settings
         return init_settings, env_settings, TomlConfigSettingsSource(settings_cls)
+
+    @property
+    def limits(self) -> RateLimits:
+        """The rate limits, the bounds of waiting, and the proxies that name clients."""
+        bounds = WaitingBounds()._replace(
+            wait_ms=self.rate_limit_wait_s * 1000,
+            requests=self.rate_limit_waiting_max,
+            all_requests=self.rate_limit_waiting_all_max,
+        )
+        return RateLimits(
+            windows_with(self.rate_limits), bounds, tuple(_separated(self.trusted_proxies))
+        )
 
     @property
     def is_sandbox(self) -> bool:

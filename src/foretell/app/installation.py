@@ -14,7 +14,7 @@ from typing import Final
 
 import structlog
 
-from foretell.app.api_server import ApiServer
+from foretell.app.api_server import Access, ApiServer
 from foretell.app.builders import Resources
 from foretell.app.gateway import bind
 from foretell.app.keys import open_keys
@@ -79,7 +79,7 @@ class Installation:
                 settings.base_url,
                 settings.host,
                 settings.port,
-                settings.origins,
+                Access(settings.origins, settings.limits),
             )
 
     def take_folder(self) -> None:
@@ -103,6 +103,18 @@ class Installation:
                 await self._serve()
             self._lifetime.run(self._run())
             self._lifetime.closing.push_async_callback(self._finish_serving)
+
+    def reload_limits(self) -> None:
+        """Apply the rate limits that the settings have now; invalid settings change nothing."""
+        if self.api is None:
+            return
+        try:
+            limits = Settings().limits
+        except ValueError as error:
+            log.error("settings are invalid, the rate limits stay", cause=str(error))  # noqa: TRY400 - no fault
+            return
+        self.api.change_limits(limits)
+        log.warning("rate limits read again")
 
     async def wait(self) -> None:
         """Return when something that must not end has ended, raising what ended it."""

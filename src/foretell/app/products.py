@@ -157,10 +157,15 @@ class ProductKind(NamedTuple):
     body_of: BodyOf | None = None
     starting: ForetellError = Starting()
 
+    @property
+    def body(self) -> BodyOf:
+        """The bodies of the API's refusals."""
+        assert self.body_of is not None, "the role serves no API"
+        return self.body_of
+
     def unavailable_app(self) -> UnavailableApp:
         """Return the application of the API until it is open."""
-        assert self.body_of is not None, "the role serves no API"
-        return UnavailableApp(self.body_of, self.starting)
+        return UnavailableApp(self.body, self.starting)
 
 
 PRODUCT_BY_ROLE: Final[Mapping[Role, ProductKind]] = MappingProxyType(

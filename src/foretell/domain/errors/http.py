@@ -167,6 +167,23 @@ class UnknownSortField(MalformedQuery):
         super().__init__("order", f"a list of {wanted}")
 
 
+class TooManyRequests(Unavailable):
+    """A client is over a rate limit by more than may wait; nothing was done."""
+
+    def __init__(self, retry_after_s: int) -> None:
+        super().__init__(
+            f"too many requests; send this one again in {retry_after_s} s",
+            retry_after_s=retry_after_s,
+        )
+
+
+class ClientGone(Unavailable):
+    """The client closed its connection while its request waited; nothing was done."""
+
+    def __init__(self) -> None:
+        super().__init__("the connection was closed before the request's turn came")
+
+
 class Starting(Unavailable):
     """The process has not started yet; nothing was done."""
 

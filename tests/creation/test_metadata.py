@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 from tests.creation.rig import CreationRig, CreatorClient
-from tests.rigs.payloads import a_payload
+from tests.rigs.payloads import ABSENT, AWAY, HOME, a_payload, a_sports_market, a_sports_payload
 
 from foretell.creation.metadata import icons_of, store_drafts, store_images
 from foretell.domain.creation.metadata import Icons
@@ -61,9 +61,38 @@ async def test_the_same_content_stored_twice_is_stored_once(rig: CreationRig) ->
 
 
 def test_a_market_without_a_picture_of_its_own_has_the_event_s() -> None:
-    (market,) = a_payload().markets
+    payload = a_payload()
+    (market,) = payload.markets
     option = replace(market, key="a")
     ids = {"eventImage": "event", "optionImage:a": "own"}
 
-    assert icons_of(market, ids) == Icons("event", "event")
-    assert icons_of(option, ids) == Icons("event", "own")
+    assert icons_of(payload, market, ids) == Icons("event", "event")
+    assert icons_of(payload, option, ids) == Icons("event", "own")
+
+
+@pytest.mark.spec(29, 33)
+@pytest.mark.parametrize(
+    ("icon", "images", "expected"),
+    [
+        ("home", {}, HOME["logo"]),
+        ("home", {"teamLogo:home": "uploaded"}, "uploaded"),
+        ("home", {"teamLogo:home": "uploaded", "optionImage:first-goal-1": "own"}, "own"),
+        ("away", {"teamLogo:home": "uploaded"}, AWAY["logo"]),
+        ("ball", {"optionImage:ball": "a ball"}, "a ball"),
+        ("ball", {}, "event"),
+        (ABSENT, {"teamLogo:home": "uploaded"}, "event"),
+    ],
+)
+def test_a_sports_market_has_its_own_image_else_that_of_its_icon(
+    icon: object, images: dict[str, str], expected: str
+) -> None:
+    market = a_sports_market(iconAssetKey=icon)
+    payload = a_sports_payload(template=ABSENT, markets=[market])
+
+    icons = icons_of(payload, payload.markets[0], {"eventImage": "event"} | images)
+
+    assert icons.market == expected
+    assert icons.logos == {
+        "home": images.get("teamLogo:home", HOME["logo"]),
+        "away": AWAY["logo"],
+    }

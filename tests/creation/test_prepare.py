@@ -174,19 +174,6 @@ async def test_every_broken_rule_of_the_payload_is_reported_and_the_challenge_st
     assert (await creator.record(challenge["requestId"]))["status"] == "auth_pending"
 
 
-async def test_an_unserved_feature_is_refused_by_name_and_never_started(
-    creator: CreatorClient,
-) -> None:
-    raw = creator.payload(sports={"section": "games"})
-    challenge = (await creator.ask(raw)).json()
-
-    refused = await creator.send(raw, creator.sign(challenge))
-
-    assert error_of(refused) == (400, "validation_error")
-    assert "is not served by this installation yet" in dict(details_of(refused))["sports"]
-    assert (await creator.record(challenge["requestId"]))["status"] == "auth_pending"
-
-
 @pytest.mark.spec(30, 57, 70)
 @pytest.mark.parametrize(
     ("images", "refusal", "field"),

@@ -135,7 +135,7 @@ async def test_each_missing_or_malformed_field_of_a_challenge_request_is_named(
         ("creator", "0x12", "creator"),
         ("txs", "x", "txs"),
         ("txs", {}, "txs"),
-        ("txs", [{"id": "a", "hash": "0x" + "ab" * 32}] * 601, "txs"),
+        ("txs", [{"id": "a", "hash": "0x" + "ab" * 32}] * 603, "txs"),
         ("txs", [1], "txs/0/id"),
         ("txs", [{"hash": "0x" + "ab" * 32}], "txs/0/id"),
         ("txs", [{"id": "a"}], "txs/0/hash"),

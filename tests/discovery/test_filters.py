@@ -19,7 +19,13 @@ def test_without_parameters_the_filter_lets_every_event_pass() -> None:
     ends = {SortField.CREATED: (None, None), SortField.ENDS: (None, None)}
     amounts = {SortField.LIQUIDITY: (None, None), SortField.VOLUME: (None, None)}
     assert read_event_filter(a_query()) == EventFilter(
-        event_slugs=[], tag_ids=[], tag_slugs=[], excluded_tag_ids=[], ranges=ends | amounts
+        event_slugs=[],
+        tag_ids=[],
+        tag_slugs=[],
+        excluded_tag_ids=[],
+        series_ids=[],
+        series_slugs=[],
+        ranges=ends | amounts,
     )
 
 
@@ -31,8 +37,6 @@ def test_without_parameters_the_filter_lets_every_event_pass() -> None:
         {"featured": "true"},
         {"cyom": "true"},
         {"recurrence": "daily"},
-        {"series_slug": "nba"},
-        {"series_id": "3"},
         {"creator": "somebody"},
     ],
 )
@@ -45,8 +49,6 @@ def test_no_event_passes_a_filter_for_a_feature_that_is_absent(parameters: dict[
     [
         {"active": "false"},
         {"market_maker_address": an_address("amm")},
-        {"game_id": "1"},
-        {"sports_market_types": "moneyline"},
         {"rewards_min_size": "1"},
         {"uma_resolution_status": "settled"},
         {"uma_resolution_status": "disputed", "closed": "true"},
@@ -70,6 +72,8 @@ def test_no_market_passes_a_filter_for_a_feature_that_is_absent(parameters: dict
         ({"tag_slug": "world", "related_tags": "true"}, "tag_slugs", ["world"]),
         ({"tag_id": "3"}, "tag_ids", [3]),
         ({"exclude_tag_id": "3,4"}, "excluded_tag_ids", [3, 4]),
+        ({"series_id": "3,4"}, "series_ids", [3, 4]),
+        ({"series_slug": "nba"}, "series_slugs", ["nba"]),
         ({"creator": an_address("bob").upper().replace("0X", "0x")}, "creator", an_address("bob")),
     ],
 )
@@ -89,6 +93,8 @@ def test_events_are_filtered_by(parameters: dict[str, str], field: str, value: A
         ({"clob_token_ids": "12,13"}, "token_ids", ["12", "13"]),
         ({"event_id": "4"}, "event_ids", [4]),
         ({"eventSlug": "e"}, "event_slugs", ["e"]),
+        ({"game_id": "2052711"}, "game_ids", ["2052711"]),
+        ({"sports_market_types": "moneyline,totals"}, "market_types", ["moneyline", "totals"]),
         ({"rewards_min_size": "0"}, "is_closed", None),
         ({"uma_resolution_status": "resolved"}, "is_closed", True),
         ({"uma_resolution_status": "proposed"}, "is_closed", False),

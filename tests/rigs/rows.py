@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+from tests.rigs.payloads import a_sports_payload
 from tests.rigs.values import (
     EXCHANGE,
     NOW_MS,
@@ -29,6 +30,7 @@ from foretell.domain.exchange.order import OrderStatus, OrderType, Side
 from foretell.domain.exchange.trade import Trade, TradeStatus
 from foretell.domain.portfolio.prices import BookTop
 from foretell.domain.values.hexadecimal import Address
+from foretell.store.creation.games import GameRow
 from foretell.store.creation.markets import EventRow, MarketRow, record_event
 from foretell.store.database import Transaction
 from foretell.store.index.activities import ActivityKind, ActivityRow, record_activities
@@ -92,6 +94,34 @@ def an_event_row(name: str = "rain", *markets: MarketRow, **fields: Any) -> Even
         markets=markets or (a_market_row(name),),
     )
     return replace(row, **fields)
+
+
+def a_game_event_row(name: str = "game", **fields: Any) -> EventRow:
+    """Return the event of a game with all its markets; the fields are those of `sports`."""
+    payload = a_sports_payload(**fields)
+    assert payload.sports is not None
+    rows = [
+        a_market_row(
+            f"{name} {market.key}",
+            market_key=market.key,
+            slug=f"{name}-{market.key}",
+            question=f"{name}: {market.question}",
+            title=market.title,
+            outcome_yes=market.outcome_yes,
+            outcome_no=market.outcome_no,
+        )
+        for market in payload.markets
+    ]
+    logos = {str(team.host_status): team.logo or "" for team in payload.sports.details.teams}
+    game = GameRow(
+        event=payload.sports,
+        logos={side: logo for side, logo in logos.items() if logo},
+        markets=tuple(market.sports for market in payload.markets),
+        slug=f"event-{name}",
+        image=f"image-{name}",
+        resolution_source="https://example.org/results",
+    )
+    return an_event_row(name, *rows, market_mode=MarketMode.MULTI_MULTIPLE, game=game)
 
 
 class Rows:

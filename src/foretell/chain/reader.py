@@ -241,12 +241,14 @@ class Reader:
         The default adapter is the one of direct resolution outside of events.
         """
         adapter = adapter or self._deployment.address(ContractName.DIRECT_RESOLUTION_ADAPTER)
-        call = ViewCall(adapter, _QUESTION, (word_bytes(question_id),))
-        words = await call_view(self._rpc, call, at)
-        asked_at_s, is_resolved, reward_token, creator, text = (words[i] for i in (0, 5, 9, 10, 11))
-        if not asked_at_s:
-            return None
-        return Question(asked_at_s, Address(creator), text, Address(reward_token), is_resolved)
+        return (await self.questions([question_id], adapter, at))[0]
+
+    async def questions(
+        self, question_ids: Sequence[Bytes32], adapter: Address, at: str = LATEST
+    ) -> list[Question | None]:
+        """Return questions as their adapter stores them, None for each that was not asked there."""
+        calls = [ViewCall(adapter, _QUESTION, (word_bytes(each),)) for each in question_ids]
+        return [_question(words) for words in await call_views(self._rpc, calls, at)]
 
     async def event_question(
         self, operator: Address, asked_id: Bytes32, at: str = LATEST
@@ -315,3 +317,10 @@ class Reader:
 
     def _of_tokens(self, function: Any, *arguments: object) -> ViewCall:
         return ViewCall(self._deployment.conditional_tokens, function, arguments)
+
+
+def _question(words: Any) -> Question | None:
+    asked_at_s, is_resolved, reward_token, creator, text = (words[i] for i in (0, 5, 9, 10, 11))
+    if not asked_at_s:
+        return None
+    return Question(asked_at_s, Address(creator), text, Address(reward_token), is_resolved)

@@ -226,8 +226,10 @@ async def _check_questions(
     In an event each question has its place, because its id follows from the order of adding.
     """
     contracts = context.contracts(payload)
-    for each in ids:
-        if await context.reader.question(each.asked_id, contracts.adapter) is None:
+    asked = [each.asked_id for each in ids]
+    questions = await context.reader.questions(asked, contracts.adapter)
+    for each, question in zip(ids, questions, strict=True):
+        if question is None:
             raise ChainInconsistent(f"question {each.asked_id} is not on the chain")
         if contracts.event is None:
             continue

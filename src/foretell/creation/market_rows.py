@@ -6,9 +6,11 @@ from foretell.creation.context import CreationContext
 from foretell.creation.metadata import icons_of
 from foretell.creation.prepare import ids_of, payload_of
 from foretell.creation.registration import Registered
+from foretell.domain.creation.payload import Payload
 from foretell.domain.creation.plan import MarketIds, MetadataName
 from foretell.domain.values.hexadecimal import checksum_address
 from foretell.store.creation.documents import StoredMetadataUpdate, StoredRegistration
+from foretell.store.creation.games import GameRow
 from foretell.store.creation.markets import EventRow, MarketRow
 from foretell.store.creation.requests import CreationRequest
 
@@ -62,7 +64,7 @@ def event_row(
             resolution_type=payload.resolution_type,
             metadata_id=metadata_id_by_key[market.key],
             metadata_uri=context.blobs.uri(metadata_id_by_key[market.key]),
-            icon=icons_of(market, request.image_ids).market,
+            icon=icons_of(payload, market, request.image_ids).market,
             ticks_per_one=options.ticks_per_one,
             size_units_min=options.size_units_min,
             fee_rate_bps=options.fee_rate_bps,
@@ -82,8 +84,23 @@ def event_row(
         main_category_slug=payload.main_category_slug,
         rules=payload.resolution_rules,
         resolution_source=payload.resolution_source,
-        image=icons_of(payload.markets[0], request.image_ids).event,
+        image=icons_of(payload, payload.markets[0], request.image_ids).event,
         ends_at_ms=payload.ends_at_ms,
         tags=payload.tags,
         markets=tuple(markets),
+        game=_game_row(payload, request),
+    )
+
+
+def _game_row(payload: Payload, request: CreationRequest) -> GameRow | None:
+    if payload.sports is None:
+        return None
+    icons = icons_of(payload, payload.markets[0], request.image_ids)
+    return GameRow(
+        event=payload.sports,
+        logos=icons.logos,
+        markets=tuple(market.sports for market in payload.markets),
+        slug=payload.slug,
+        image=icons.event,
+        resolution_source=payload.resolution_source,
     )

@@ -5,6 +5,7 @@ from typing import Any, Final, NamedTuple
 
 from foretell.domain.creation.plan import PlanTx
 from foretell.domain.creation.request import Envelope
+from foretell.domain.creation.sports_markets import SPORTS_MARKETS_MAX
 from foretell.domain.errors.families import FieldProblem, InvalidFields
 from foretell.domain.errors.http import MalformedBody
 from foretell.domain.values.document_fields import Fields
@@ -14,7 +15,8 @@ from foretell.domain.values.strict_json import parse_json
 
 REQUEST_ID_CHARS_MAX: Final = 64
 ITEM_ID_CHARS_MAX: Final = 64
-TXS_MAX: Final = 600
+TXS_MAX: Final = 2 * SPORTS_MARKETS_MAX + 2
+"""The hashes of the longest plans: a question and a metadata update of each market, and approvals."""
 SIGNATURE_BYTES_MAX: Final = 2 * SIGNATURE_BYTES
 
 

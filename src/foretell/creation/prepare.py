@@ -11,7 +11,7 @@ from foretell.creation.context import CreationContext
 from foretell.creation.messages import parse_envelope
 from foretell.creation.metadata import store_drafts, store_images
 from foretell.creation.uploads import Upload
-from foretell.domain.creation.image_fields import assign_images
+from foretell.domain.creation.image_fields import assign_images, places_of
 from foretell.domain.creation.payload import Payload, ResolutionType, parse_payload, payload_hash
 from foretell.domain.creation.plan import (
     MarketIds,
@@ -124,8 +124,7 @@ async def _normalized(
     context: CreationContext, upload: Upload, payload: Payload
 ) -> dict[str, bytes]:
     """Return the normalized images by field."""
-    options = [market.key for market in payload.markets] if len(payload.markets) > 1 else []
-    place_by_field = assign_images([name for name, _ in upload.images], options)
+    place_by_field = assign_images([name for name, _ in upload.images], places_of(payload))
     return {
         field: await context.images.normalize(*upload.images[place])
         for field, place in place_by_field.items()
@@ -239,17 +238,14 @@ async def _facts(context: CreationContext, payload: Payload) -> PlanFacts:
     """Return the fee, the allowance, and the questions that the chain has already."""
     reader, contracts = context.reader, context.contracts(payload)
     ids = ids_of(context, payload)
+    asked = await reader.questions([each.asked_id for each in ids], contracts.adapter)
     is_direct = payload.resolution_type is ResolutionType.DIRECT
     facts = PlanFacts(
         fee_units=await reader.creation_fee_units(contracts.adapter) if is_direct else 0,
         allowance_units=await reader.allowance_units(payload.creator, contracts.adapter),
         reward_units=0 if is_direct else context.options.reward_units,
         initialized_keys=frozenset(
-            [
-                each.key
-                for each in ids
-                if await reader.question(each.asked_id, contracts.adapter) is not None
-            ]
+            each.key for each, question in zip(ids, asked, strict=True) if question is not None
         ),
     )
     return facts if contracts.event is None else await _event_facts(context, payload, facts)

@@ -227,21 +227,25 @@ async def describe_market(context: DiscoveryContext, query: Query, id_text: str)
 
 
 async def render_events(
-    tx: Transaction, context: DiscoveryContext, event_ids: Sequence[int], now_ms: int
+    tx: Transaction,
+    context: DiscoveryContext,
+    event_ids: Sequence[int],
+    now_ms: int,
+    *,
+    has_markets: bool = True,
 ) -> list[Event]:
     """Return the answers for events, in the order of the ids."""
     events = await load_events(tx, event_ids, now_ms)
-    markets = await load_markets_of_events(tx, event_ids, now_ms)
+    markets = await load_markets_of_events(tx, event_ids, now_ms) if has_markets else {}
     tags = await load_tags_of_events(tx, event_ids)
     shown: list[Event] = []
     for position, event in enumerate(events):
         if position % ROWS_PER_PART == 0:
             await asyncio.sleep(0)
         event_id = event.event_id
+        own_markets = markets.get(event_id, []) if has_markets else None
         shown.append(
-            render_event(
-                event, context.blob_base_url, tags.get(event_id, []), markets.get(event_id, [])
-            )
+            render_event(event, context.blob_base_url, tags.get(event_id, []), own_markets)
         )
     return shown
 

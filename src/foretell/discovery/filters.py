@@ -1,6 +1,6 @@
 """Filters of lists of events and markets.
 
-A filter may ask for something that this installation does not have, such as a series. Then the
+A filter may ask for something that this installation does not have, such as a market maker. Then the
 filter is None and the list is empty, which differs from a filter that lets all rows pass.
 """
 
@@ -82,11 +82,8 @@ EVENT_LIQUIDITY_MAX: Final = units("liquidity_max", "")
 EVENT_VOLUME_MIN: Final = units("volume_min", "")
 EVENT_VOLUME_MAX: Final = units("volume_max", "")
 RECURRENCE: Final = text("recurrence", "no event is recurring").hidden()
-SERIES: Final = (
-    RECURRENCE,
-    text("series_slug", "no event belongs to a series").hidden(),
-    text("series_id", "no event belongs to a series").hidden(),
-)
+SERIES_SLUGS: Final = entries("series_slug", "series slugs, any of them")
+SERIES_IDS: Final = ids("series_id", "series ids, any of them")
 EVENT_IGNORED: Final = ignored("include_chat", "include_template", "include_children")
 EVENT_PARAMETERS: Final = (
     EVENT_IDS,
@@ -96,7 +93,9 @@ EVENT_PARAMETERS: Final = (
     EVENT_LIQUIDITY_MAX,
     EVENT_VOLUME_MIN,
     EVENT_VOLUME_MAX,
-    *SERIES,
+    RECURRENCE,
+    SERIES_SLUGS,
+    SERIES_IDS,
     EVENT_IGNORED,
     *SHARED_PARAMETERS,
 )
@@ -109,14 +108,14 @@ QUESTION_IDS: Final = entries("question_ids", "question ids").convert(_parse_que
 MARKET_EVENT_IDS: Final = ids("event_id", "event ids", "eventId")
 MARKET_EVENT_SLUGS: Final = entries("event_slug", "event slugs", "eventSlug")
 STATUS: Final = text("uma_resolution_status", "proposed, disputed or resolved")
+GAME_IDS: Final = entries("game_id", "a provider's ids of games")
+MARKET_TYPES: Final = entries("sports_market_types", "types of sports markets, any of them")
 MARKET_LIQUIDITY_MIN: Final = units("liquidity_num_min", "")
 MARKET_LIQUIDITY_MAX: Final = units("liquidity_num_max", "")
 MARKET_VOLUME_MIN: Final = units("volume_num_min", "")
 MARKET_VOLUME_MAX: Final = units("volume_num_max", "")
 ABSENT_KINDS: Final[tuple[Parameter[list[str] | str | int | None], ...]] = (
     entries("market_maker_address", "no market has an automated market maker").hidden(),
-    text("game_id", "no market belongs to a game").hidden(),
-    entries("sports_market_types", "no market is a sports market").hidden(),
     units("rewards_min_size", "no market has rewards").hidden(),
 )
 MARKET_PARAMETERS: Final = (
@@ -132,6 +131,8 @@ MARKET_PARAMETERS: Final = (
     MARKET_LIQUIDITY_MAX,
     MARKET_VOLUME_MIN,
     MARKET_VOLUME_MAX,
+    GAME_IDS,
+    MARKET_TYPES,
     *ABSENT_KINDS,
     INCLUDE_TAG,
     *SHARED_PARAMETERS,
@@ -142,18 +143,24 @@ def read_event_filter(query: Query) -> EventFilter | None:
     """Return the filter of a list of events, or None when no event can pass."""
     fields = _read_shared_fields(query)
     excluded = query.read(EXCLUDED_TAG_IDS)
-    series = [query.read(parameter) for parameter in SERIES]
+    recurrence = query.read(RECURRENCE)
+    series_ids, series_slugs = query.read(SERIES_IDS), query.read(SERIES_SLUGS)
     event_ids, slugs = query.read(EVENT_IDS), query.read(EVENT_SLUGS)
     amounts = {
         SortField.LIQUIDITY: (query.read(EVENT_LIQUIDITY_MIN), query.read(EVENT_LIQUIDITY_MAX)),
         SortField.VOLUME: (query.read(EVENT_VOLUME_MIN), query.read(EVENT_VOLUME_MAX)),
     }
     query.read(EVENT_IGNORED)
-    if fields is None or any(series):
+    if fields is None or recurrence:
         return None
     fields["ranges"] |= amounts
     return EventFilter(
-        **fields, event_ids=event_ids or None, event_slugs=slugs, excluded_tag_ids=excluded
+        **fields,
+        event_ids=event_ids or None,
+        event_slugs=slugs,
+        excluded_tag_ids=excluded,
+        series_ids=series_ids,
+        series_slugs=series_slugs,
     )
 
 
@@ -168,6 +175,8 @@ def read_market_filter(query: Query) -> MarketFilter | None:
         "token_ids": query.read(TOKEN_IDS),
         "event_ids": query.read(MARKET_EVENT_IDS) or None,
         "event_slugs": query.read(MARKET_EVENT_SLUGS),
+        "game_ids": query.read(GAME_IDS),
+        "market_types": query.read(MARKET_TYPES),
     }
     amounts = {
         SortField.LIQUIDITY: (query.read(MARKET_LIQUIDITY_MIN), query.read(MARKET_LIQUIDITY_MAX)),

@@ -70,6 +70,17 @@ TAG_SORTS: Final[Mapping[str, SortField]] = MappingProxyType(
     }
 )
 
+SERIES_SORTS: Final[Mapping[str, SortField]] = MappingProxyType(
+    {
+        "id": SortField.ID,
+        "slug": SortField.SLUG,
+        "ticker": SortField.SLUG,
+        "title": SortField.TITLE,
+        "createdat": SortField.CREATED,
+        "updatedat": SortField.UPDATED,
+    }
+)
+
 
 def find_sort(name: str, sorts: Mapping[str, SortField]) -> SortField:
     """Return the sort field of a name in camel or snake case, or refuse an unknown one."""
@@ -98,6 +109,7 @@ CURSOR: Final = text("after_cursor", "next_cursor of the page before", chars_max
 EVENT_ORDER: Final = _sort_order(EVENT_SORTS)
 MARKET_ORDER: Final = _sort_order(MARKET_SORTS)
 TAG_ORDER: Final = _sort_order(TAG_SORTS)
+SERIES_ORDER: Final = _sort_order(SERIES_SORTS)
 
 
 def read_page(query: Query, order: SortOrder) -> ListPage:

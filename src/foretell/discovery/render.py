@@ -10,6 +10,7 @@ from msgspec import UNSET, UnsetType
 
 from foretell.discovery import responses
 from foretell.discovery.filters import RESOLVED
+from foretell.discovery.render_sports import game_fields, sports_fields
 from foretell.domain.creation.payload import MarketMode
 from foretell.domain.portfolio.prices import (
     ONE_HALF,
@@ -85,6 +86,7 @@ def render_event(
         published_at=created,
         created_by=checksum_address(Address(event.creator)),
         **_recent(event.volumes),
+        **game_fields(event.game, blob_base_url),
     )
 
 
@@ -120,7 +122,6 @@ def render_market(
         neg_risk=market.is_neg_risk,
         neg_risk_market_id=market.neg_risk_market_id or UNSET,
         neg_risk_request_id=market.neg_risk_request_id or UNSET,
-        group_item_title=market.title if is_grouped else "",
         creator=creator,
         submitted_by=creator,
         resolved_by=checksum_address(Address(market.oracle)),
@@ -131,6 +132,8 @@ def render_market(
         **_amounts(market),
         **_recent(market.volumes),
         **_prices(market),
+        **{"group_item_title": market.title if is_grouped else ""}
+        | sports_fields(market, event.game),
     )
 
 

@@ -46,6 +46,78 @@ class VolumesResponse(WireObject, frozen=True, kw_only=True):
     volume1yr: Decimal
 
 
+class EventTeam(WireObject, frozen=True, kw_only=True):
+    """A team of a game, and its side."""
+
+    name: str
+    abbreviation: str
+    host_status: str
+    logo: str | UnsetType = UNSET
+
+
+class EventMetadata(WireObject, frozen=True, kw_only=True):
+    """The details of a game that its creator gave."""
+
+    section: str
+    event_variant: str
+    sport_slug: str | UnsetType = UNSET
+    league_slug: str | UnsetType = UNSET
+    league_label: str | UnsetType = UNSET
+    source_provider: str | UnsetType = UNSET
+    source_event_id: str | UnsetType = UNSET
+    source_game_id: str | UnsetType = UNSET
+    source_league_id: str | UnsetType = UNSET
+    source_match_confidence: float | UnsetType = UNSET
+    livestream_url: str | UnsetType = UNSET
+
+
+class SeriesResponse(WireObject, frozen=True, kw_only=True):
+    """A series: the games of a league."""
+
+    id: str
+    ticker: str
+    slug: str
+    title: str
+    image: str
+    icon: str
+    active: bool = True
+    closed: bool | UnsetType = UNSET
+    archived: bool = False
+    new: bool = False
+    featured: bool = False
+    restricted: bool = False
+    volume: Decimal | UnsetType = UNSET
+    created_at: str
+    updated_at: str
+    comment_count: int = 0
+    events: "list[Event] | UnsetType" = UNSET
+
+
+class Sport(WireObject, frozen=True, kw_only=True):
+    """A sport; its tags and series are lists of ids, joined by commas."""
+
+    id: int
+    sport: str
+    image: str
+    resolution: str
+    ordering: str = "home"
+    tags: str
+    series: str
+    created_at: str
+
+
+class Team(WireObject, frozen=True, kw_only=True):
+    """A team of a league."""
+
+    id: int
+    name: str
+    league: str
+    logo: str
+    abbreviation: str
+    created_at: str
+    updated_at: str
+
+
 class Event(VolumesResponse, frozen=True, kw_only=True):
     """A group of markets; inside a market, without its markets."""
 
@@ -79,7 +151,13 @@ class Event(VolumesResponse, frozen=True, kw_only=True):
     neg_risk_augmented: bool = False
     comment_count: int = 0
     markets: "list[MarketResponse] | UnsetType" = UNSET
-    series: list[Any] = msgspec.field(default_factory=list)
+    series: list[SeriesResponse] = msgspec.field(default_factory=list)
+    series_slug: str | UnsetType = UNSET
+    event_date: str | UnsetType = UNSET
+    start_time: str | UnsetType = UNSET
+    game_id: int | UnsetType = UNSET
+    teams: list[EventTeam] | UnsetType = UNSET
+    event_metadata: EventMetadata | UnsetType = UNSET
     tags: list[TagResponse] | UnsetType = UNSET
     cyom: bool = False
     closed_time: str | UnsetType = UNSET
@@ -170,6 +248,11 @@ class MarketResponse(VolumesResponse, frozen=True, kw_only=True):
     neg_risk_market_id: str | UnsetType = msgspec.field(default=UNSET, name="negRiskMarketID")
     neg_risk_request_id: str | UnsetType = msgspec.field(default=UNSET, name="negRiskRequestID")
     group_item_title: str
+    group_item_threshold: str | UnsetType = UNSET
+    sports_market_type: str | UnsetType = UNSET
+    line: Decimal | UnsetType = UNSET
+    game_id: str | UnsetType = UNSET
+    game_start_time: str | UnsetType = UNSET
     clear_book_on_start: bool = False
     manual_activation: bool = False
     automatically_active: bool = True

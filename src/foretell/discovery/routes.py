@@ -1,7 +1,7 @@
 """Routes of the discovery API: events, markets, tags and a search; read only.
 
 There is no authentication and no header is read. An answer is one reading transaction on the tables;
-the engine is never asked. Routes for series, sports and comments, which this installation does not
+the engine is never asked. Routes for comments and named creators, which this installation does not
 have, return empty lists.
 """
 
@@ -11,7 +11,7 @@ from litestar import Litestar, MediaType, Response, get
 from litestar.di import NamedDependency
 from litestar.params import FromPath
 
-from foretell.discovery import catalog, responses, search, tags
+from foretell.discovery import catalog, responses, search, sports, tags
 from foretell.discovery.context import DiscoveryContext
 from foretell.discovery.refusals import discovery_body
 from foretell.domain.errors.http import UnknownRecord
@@ -23,7 +23,7 @@ from foretell.edge.query import Query
 
 TITLE: Final = "Foretell discovery API"
 ABOUT: Final = (
-    "Events, markets and tags. Read only; no authentication. Ids are decimal strings; outcomes,"
+    "Events, markets, tags, sports, teams and series. Read only; no authentication. Ids are decimal strings; outcomes,"
     " their prices and token ids are JSON lists in a string."
 )
 
@@ -230,33 +230,85 @@ async def get_search(request: AnyRequest, context: Context) -> Answer:
         "/comments/{comment_id:str}",
         "/comments/user_address/{address:str}",
         "/events/creators",
-        "/series",
-        "/sports",
-        "/teams",
     ],
     responses=json_responses(list[Any], "An empty list."),
 )
 async def get_nothing() -> Answer:
-    """Return the comments, series, sports, teams or named creators: there are none."""
+    """Return the comments or named creators: there are none."""
     return json_response([])
 
 
-@get("/sports/market-types", responses=json_responses(responses.MarketTypes, "Always empty."))
-async def get_market_types() -> Answer:
-    """Return the kinds of sports markets: there are none."""
-    return json_response(responses.MarketTypes(market_types=[]))
+@get(
+    "/sports",
+    responses=json_responses(list[responses.Sport], "The sports."),
+    operation_class=NO_PARAMETERS,
+)
+async def get_sports(request: AnyRequest, context: Context) -> Answer:
+    """Return the sports of created events."""
+    return json_response(await sports.list_sports(context, Query.of(request)))
+
+
+@get(
+    "/sports/market-types",
+    responses=json_responses(responses.MarketTypes, "The types."),
+    operation_class=NO_PARAMETERS,
+)
+async def get_market_types(request: AnyRequest, context: Context) -> Answer:
+    """Return the types of created sports markets."""
+    return json_response(await sports.list_market_types(context, Query.of(request)))
+
+
+@get(
+    "/teams",
+    responses=json_responses(list[responses.Team], "A page of teams."),
+    operation_class=operation_with(*sports.TEAMS_PARAMETERS),
+)
+async def get_teams(request: AnyRequest, context: Context) -> Answer:
+    """Return the teams of created events."""
+    return json_response(await sports.list_teams(context, Query.of(request)))
+
+
+@get(
+    "/series",
+    responses=json_responses(list[responses.SeriesResponse], "A page of series."),
+    operation_class=operation_with(*sports.SERIES_PARAMETERS),
+)
+async def get_series_list(request: AnyRequest, context: Context) -> Answer:
+    """Return series, which are the leagues of created events."""
+    return json_response(await sports.list_series(context, Query.of(request)))
+
+
+@get(
+    "/series/{series_id:str}",
+    responses=json_responses(responses.SeriesResponse, "The series."),
+    operation_class=operation_with(*sports.ONE_SERIES_PARAMETERS),
+)
+async def get_series(request: AnyRequest, context: Context, series_id: FromPath[str]) -> Answer:
+    """Return the series of an id with its newest events."""
+    return json_response(await sports.find_series(context, Query.of(request), series_id))
+
+
+@get(
+    "/series/{series_id:str}/comments/count",
+    responses=json_responses(responses.Count, "Always zero."),
+    operation_class=NO_PARAMETERS,
+)
+async def get_series_comment_count(
+    request: AnyRequest, context: Context, series_id: FromPath[str]
+) -> Answer:
+    """Return the number of a series' comments: always zero."""
+    await sports.check_series(context, Query.of(request), series_id)
+    return json_response(responses.Count(count=0))
 
 
 @get(
     [
         "/events/creators/{record_id:str}",
         "/profiles/user_address/{record_id:str}",
-        "/series/{record_id:str}",
-        "/series/{record_id:str}/comments/count",
     ]
 )
 async def get_unknown(record_id: FromPath[str]) -> Answer:
-    """Refuse the id of a named creator, a profile or a series: there is none."""
+    """Refuse the id of a named creator or a profile: there is none."""
     raise UnknownRecord("id")
 
 
@@ -288,8 +340,13 @@ ROUTES: Final = (
     get_related_tags,
     get_related_tags_by_slug,
     get_search,
-    get_nothing,
+    get_sports,
     get_market_types,
+    get_teams,
+    get_series_list,
+    get_series,
+    get_series_comment_count,
+    get_nothing,
     get_unknown,
     get_profile,
 )

@@ -7,6 +7,7 @@ from typing import Final
 from foretell.domain.values.amounts import UNITS_DECIMALS, UNITS_PER_TOKEN
 
 PERCENT_DECIMALS: Final = 4
+LINK_SCHEMES: Final = ("https://", "http://")
 
 
 def amount(units: int) -> Decimal:
@@ -31,5 +32,10 @@ def decimal_string(value: Decimal) -> str:
 
 
 def blob_url(base_url: str, blob_id: str) -> str:
-    """Return the URL of a stored image, or an empty text without an image."""
+    """Return the URL of an image, or an empty text without one.
+
+    An image is stored, or it is a link that a creator gave, such as a team's logo.
+    """
+    if blob_id.startswith(LINK_SCHEMES):
+        return blob_id
     return f"{base_url.rstrip('/')}/blobs/{blob_id}" if blob_id else ""

@@ -2,7 +2,7 @@
 
 The scheme of the addresses is `local`, because this is one disk, or `ar` if a bundler stores the items on
 a permanent network too: the bytes and the ids are the same there. Then an item has a mark from its storing
-until the bundler has it, and a note after that. Whoever was interrupted stores the item again.
+until the bundler has it, and a note after that. An interrupted storing is repeated.
 
 An item is written to a partial file, synced and renamed, so a file is always complete. The digest
 of its data is stored next to it, because the id is a hash of the signature, not of the data.

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from tests.rigs.payloads import ABSENT, RULES_TEXT, a_payload, an_option, event_fields
 
+from foretell.domain.creation.options import OPTIONS_MAX
 from foretell.domain.creation.payload import (
     ANCILLARY_BYTES_MAX,
-    OPTIONS_MAX,
     MarketDraft,
     MarketMode,
     ancillary_text,

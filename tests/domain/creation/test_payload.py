@@ -7,7 +7,7 @@ import pytest
 from eth_utils.crypto import keccak
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.rigs.payloads import ABSENT, RULES, RULES_TEXT, a_payload, a_raw_payload
+from tests.rigs.payloads import ABSENT, RULES, RULES_TEXT, a_payload, a_raw_payload, sports_fields
 from tests.rigs.values import CHAIN_ID, NOW_MS, an_address
 
 from foretell.domain.creation.payload import (
@@ -235,21 +235,12 @@ def test_other_modes_are_refused(mode: object) -> None:
     assert problems(marketMode=mode) == [("marketMode", message)]
 
 
-@pytest.mark.parametrize(
-    ("fields", "refused"),
-    [
-        ({"marketMode": "binary"}, {"sports", "mainCategorySlug", "marketMode"}),
-        ({"mainCategorySlug": "sports"}, {"sports", "marketMode"}),
-        ({"marketMode": "multi_multiple"}, {"sports", "mainCategorySlug"}),
-    ],
-)
-def test_a_sports_payload_is_recognized_and_refused(
-    fields: dict[str, Any], refused: set[str]
-) -> None:
-    found = dict(problems(sports={"section": "games"}, **fields))
+@pytest.mark.spec(20)
+@pytest.mark.parametrize("sports", [[], "game", 7, True])
+def test_sports_is_an_object(sports: object) -> None:
+    found = problems(**sports_fields(sports))
 
-    assert found.keys() == refused
-    assert found["sports"] == "a sports payload is not served by this installation yet"
+    assert found == [("sports", "must be an object")]
 
 
 def test_a_payload_without_sports_may_be_of_the_sports_category() -> None:

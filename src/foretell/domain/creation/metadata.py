@@ -4,6 +4,8 @@ A draft is stored before the market exists. The final document adds the tokens a
 same market always gives the same bytes, so the id of a document is known before it is stored.
 """
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -11,6 +13,7 @@ import msgspec
 from foretell.domain.creation.data_items import ItemTag
 from foretell.domain.creation.payload import MarketDraft, Payload
 from foretell.domain.creation.plan import MarketIds
+from foretell.domain.creation.sports_metadata import sports_document
 from foretell.domain.values.hexadecimal import Address, checksum_address
 from foretell.domain.values.instants import iso_time
 
@@ -20,12 +23,18 @@ JSON_TAG: Final = ItemTag("Content-Type", "application/json")
 WEBP_TAG: Final = ItemTag("Content-Type", "image/webp")
 APP_TAG: Final = ItemTag("App-Name", "Foretell")
 
+_ENCODER: Final = msgspec.json.Encoder(order="sorted", decimal_format="number")
+
 
 class Icons(NamedTuple):
-    """The storage ids of the event's image and the market's, which may be the event's."""
+    """The storage ids of the event's image and the market's, which may be the event's.
+
+    Logos are by the side of their team. A market's icon and a logo may be the link of a logo instead.
+    """
 
     event: str
     market: str
+    logos: Mapping[str, str] = MappingProxyType({})
 
 
 class Resolver(NamedTuple):
@@ -88,7 +97,14 @@ def _market(payload: Payload, market: MarketDraft, icons: Icons) -> dict[str, An
         "creator": checksum_address(payload.creator),
         "chain_id": payload.chain_id,
         "event": _event(payload, icons),
+        **_sports(payload, market, icons),
     }
+
+
+def _sports(payload: Payload, market: MarketDraft, icons: Icons) -> dict[str, Any]:
+    if payload.sports is None:
+        return {}
+    return {"sports": sports_document(payload.sports, payload.slug, market.sports, icons.logos)}
 
 
 def _event(payload: Payload, icons: Icons) -> dict[str, Any]:
@@ -111,8 +127,14 @@ def _event(payload: Payload, icons: Icons) -> dict[str, Any]:
             }
             for category in payload.tags
         ],
+        **_stream(payload),
     }
 
 
+def _stream(payload: Payload) -> dict[str, str]:
+    url = None if payload.sports is None else payload.sports.details.livestream_url
+    return {} if url is None else {"livestream_url": url}
+
+
 def _encoded(document: dict[str, Any]) -> bytes:
-    return msgspec.json.encode(document, order="sorted")
+    return _ENCODER.encode(document)

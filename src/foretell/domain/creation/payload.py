@@ -5,16 +5,26 @@ each market in every mode, so later steps always handle a list of markets.
 """
 
 import enum
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, Final
 
+from foretell.domain.creation.options import OPTIONS_MIN, read_options
+from foretell.domain.creation.slug_fields import checked_slug, read_slug
+from foretell.domain.creation.sports import SportsEvent, read_sports
+from foretell.domain.creation.sports_types import SportsMarket
+from foretell.domain.creation.text_limits import (
+    LABEL_CHARS_MAX,
+    OUTCOME_CHARS_MAX,
+    QUESTION_CHARS_MAX,
+    TITLE_CHARS_MAX,
+)
 from foretell.domain.errors.families import FieldProblem, InvalidFields
 from foretell.domain.errors.http import MalformedBody
 from foretell.domain.values.document_fields import Fields
 from foretell.domain.values.hexadecimal import Address, Bytes32, keccak256, word_of
-from foretell.domain.values.slugs import SLUG_CHARS_MAX, market_slug, normalize_slug
+from foretell.domain.values.slugs import SLUG_CHARS_MAX, market_slug
 from foretell.domain.values.strict_json import parse_json
 
 PAYLOAD_BYTES_MAX: Final = 256 * 1024
@@ -22,25 +32,13 @@ CATEGORIES_MIN: Final = 5
 CATEGORIES_MAX: Final = 50
 RULES_CHARS_MIN: Final = 60
 RULES_CHARS_MAX: Final = 8192
-TITLE_CHARS_MAX: Final = 300
-QUESTION_CHARS_MAX: Final = 500
-OUTCOME_CHARS_MAX: Final = 60
-LABEL_CHARS_MAX: Final = 80
-SLUG_TEXT_CHARS_MAX: Final = 300
 ANCILLARY_BYTES_MAX: Final = 8139 - len(",initializer:") - 40
 """The contract's limit of a question's text, less the creator that it appends."""
-
-OPTIONS_MIN: Final = 2
-OPTIONS_MAX: Final = 60
-"""With this many options, one upload can contain an image of each and of the event."""
-OPTION_ID_CHARS_MAX: Final = 64
 
 BINARY_KEY: Final = "binary"
 YES: Final = "Yes"
 NO: Final = "No"
 SPORTS_CATEGORY: Final = "sports"
-
-_NOT_SERVED: Final = "is not served by this installation yet"
 
 
 class ResolutionType(enum.StrEnum):
@@ -97,6 +95,7 @@ class MarketDraft:
     short_title: str
     outcome_yes: str
     outcome_no: str
+    sports: SportsMarket | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +114,7 @@ class Payload:
     resolution_source: str | None
     resolution_rules: str
     markets: tuple[MarketDraft, ...]
+    sports: SportsEvent | None = None
 
     @property
     def is_neg_risk(self) -> bool:
@@ -160,16 +160,17 @@ def parse_payload(raw: bytes, rules: PayloadRules, now_ms: int) -> Payload:
         resolution_type=_resolution_type(fields, rules),
         creator=fields.address("creator"),
         title=fields.text("title", TITLE_CHARS_MAX),
-        slug=_slug(fields, "slug"),
+        slug=read_slug(fields, "slug"),
         ends_at_ms=_ends_at_ms(fields, now_ms),
-        main_category_slug=_slug(fields, "mainCategorySlug"),
+        main_category_slug=read_slug(fields, "mainCategorySlug"),
         categories=_categories(fields),
         market_mode=_market_mode(fields),
         resolution_source=_resolution_source(fields),
         resolution_rules=_resolution_rules(fields),
         markets=(),
     )
-    _refuse_sports(fields, payload.main_category_slug)
+    sports = _sports(fields, payload)
+    payload = replace(payload, sports=sports)
     payload = replace(payload, markets=_markets(fields, payload))
     fields.check()
     return payload
@@ -205,19 +206,6 @@ def _resolution_type(fields: Fields, rules: PayloadRules) -> ResolutionType:
     return ResolutionType(kind or rules.default_resolution_type)
 
 
-def _slug(fields: Fields, name: str) -> str:
-    return _checked_slug(fields, name, fields.text(name, SLUG_TEXT_CHARS_MAX))
-
-
-def _checked_slug(fields: Fields, name: str, text: str) -> str:
-    slug = normalize_slug(text)
-    if text and not slug:
-        fields.refuse(name, "must have a letter from a to z or a digit")
-    if len(slug) > SLUG_CHARS_MAX:
-        fields.refuse(name, f"must have at most {SLUG_CHARS_MAX} characters as a slug")
-    return slug
-
-
 def _ends_at_ms(fields: Fields, now_ms: int) -> int:
     ends_at_ms = fields.instant_ms("endDateIso")
     if ends_at_ms is not None and ends_at_ms <= now_ms:
@@ -244,9 +232,9 @@ def _category(fields: Fields, index: int, entry: Any) -> Category:
     where = f"categories/{index}"
     if isinstance(entry, dict):
         inner = fields.inside(where, entry)
-        return Category(inner.text("label", LABEL_CHARS_MAX), _slug(inner, "slug"))
+        return Category(inner.text("label", LABEL_CHARS_MAX), read_slug(inner, "slug"))
     label = fields.inside("categories", {str(index): entry}).text(str(index), LABEL_CHARS_MAX)
-    return Category(label, _checked_slug(fields, where, label))
+    return Category(label, checked_slug(fields, where, label))
 
 
 def _market_mode(fields: Fields) -> MarketMode:
@@ -266,77 +254,94 @@ def _resolution_rules(fields: Fields) -> str:
     return rules
 
 
-def _refuse_sports(fields: Fields, main_category_slug: str) -> None:
+def _sports(fields: Fields, payload: Payload) -> SportsEvent | None:
+    """Return the sports event of a payload, None when it has none or is refused."""
     if not fields.has("sports"):
-        return
-    fields.refuse("sports", f"a sports payload {_NOT_SERVED}")
-    if main_category_slug != SPORTS_CATEGORY:
+        return None
+    if payload.main_category_slug != SPORTS_CATEGORY:
         fields.refuse("mainCategorySlug", f"must be {SPORTS_CATEGORY} in a sports payload")
     if fields.value("marketMode") != MarketMode.MULTI_MULTIPLE:
         fields.refuse("marketMode", f"must be {MarketMode.MULTI_MULTIPLE} in a sports payload")
+    value = fields.value("sports")
+    if not isinstance(value, dict):
+        fields.refuse("sports", "must be an object")
+        return None
+    has_options = fields.value("options") not in (None, [])
+    return read_sports(fields.inside("sports", value), payload.title, has_other_markets=has_options)
 
 
 def _markets(fields: Fields, payload: Payload) -> tuple[MarketDraft, ...]:
-    """Return the markets, or none in an unknown mode or a sports payload."""
+    """Return the markets, or none in an unknown mode or a refused sports event."""
+    if fields.has("sports"):
+        return () if payload.sports is None else _sports_markets(fields, payload, payload.sports)
     mode = fields.value("marketMode")
     if mode == MarketMode.BINARY:
         return (_binary_market(fields, payload),)
     is_multi = mode in (MarketMode.MULTI_MULTIPLE, MarketMode.MULTI_UNIQUE)
-    if is_multi and not fields.has("sports"):
-        return _option_markets(fields, payload)
-    return ()
+    return _option_markets(fields, payload) if is_multi else ()
 
 
-def _option_markets(fields: Fields, payload: Payload) -> tuple[MarketDraft, ...]:
-    """Return a market for each option, all with different keys, slugs and questions."""
-    entries = fields.entries("options", OPTIONS_MAX)
-    if entries is None:
-        return ()
-    if len(entries) < OPTIONS_MIN:
-        fields.refuse("options", f"must have at least {OPTIONS_MIN} entries")
+def _sports_markets(
+    fields: Fields, payload: Payload, event: SportsEvent
+) -> tuple[MarketDraft, ...]:
+    """Return the markets of a sports event; each keeps its own fields beside those of all."""
     markets = tuple(
-        _option_market(fields, index, entry, payload) for index, entry in enumerate(entries)
+        MarketDraft(
+            key=market.key,
+            slug=market_slug(payload.slug, market.slug),
+            question=market.question,
+            title=market.title,
+            short_title=market.short_title,
+            outcome_yes=market.outcomes[0],
+            outcome_no=market.outcomes[1],
+            sports=market,
+        )
+        for market in event.markets
     )
-    for name, texts in (
-        ("id", [market.key for market in markets]),
-        ("slug", [market.slug for market in markets]),
-        ("question", [market.question for market in markets]),
-    ):
-        for index, text in enumerate(texts):
-            first = texts.index(text)
-            if first < index:
-                fields.refuse(f"options/{index}/{name}", f"must differ from that of {first}")
+    for market, place in zip(markets, event.places, strict=True):
+        inner = fields.inside(f"sports/{place}", {})
+        _check_slug_fits(inner, market)
+        _check_fits(inner, "question", market, payload)
+    return (*markets, *_further_options(fields, payload, markets))
+
+
+def _further_options(
+    fields: Fields, payload: Payload, markets: Sequence[MarketDraft]
+) -> tuple[MarketDraft, ...]:
+    """Return the options of a sports payload that its sports markets lack, by their ids."""
+    if fields.value("options") in (None, []):
+        return ()
+    keys = {market.key for market in markets}
+    taken = {text for market in markets for text in (market.slug, market.question)}
+    options = _option_markets(fields, payload, options_min=1)
+    for index, option in enumerate(options):
+        for name, text in (("slug", option.slug), ("question", option.question)):
+            if option.key not in keys and text in taken:
+                fields.refuse(f"options/{index}/{name}", "must differ from that of a sports market")
+    return tuple(option for option in options if option.key not in keys)
+
+
+def _option_markets(
+    fields: Fields, payload: Payload, options_min: int = OPTIONS_MIN
+) -> tuple[MarketDraft, ...]:
+    """Return a Yes/No market for each option."""
+    markets = tuple(
+        MarketDraft(
+            key=option.key,
+            slug=market_slug(payload.slug, option.slug),
+            question=option.question,
+            title=option.title,
+            short_title=option.short_title,
+            outcome_yes=YES,
+            outcome_no=NO,
+        )
+        for option in read_options(fields, payload.title, options_min)
+    )
+    for index, market in enumerate(markets):
+        inner = fields.inside(f"options/{index}", {})
+        _check_slug_fits(inner, market)
+        _check_fits(inner, "question", market, payload)
     return markets
-
-
-def _option_market(fields: Fields, index: int, entry: Any, payload: Payload) -> MarketDraft:
-    where = f"options/{index}"
-    if not isinstance(entry, dict):
-        fields.refuse(where, "must be an object")
-    option = fields.inside(where, entry if isinstance(entry, dict) else {})
-    title = option.text("title", OUTCOME_CHARS_MAX)
-    has_id, has_slug = option.has("id"), option.has("slug")
-    option_slug = _slug(option, "slug") if has_slug else _checked_slug(option, "title", title)
-    market = MarketDraft(
-        key=option.text("id", OPTION_ID_CHARS_MAX) if has_id else f"option-{index + 1}",
-        slug=market_slug(payload.slug, option_slug),
-        question=_option_question(option, f"{payload.title}: {title}"),
-        title=title,
-        short_title=option.text("shortName", OUTCOME_CHARS_MAX),
-        outcome_yes=YES,
-        outcome_no=NO,
-    )
-    if len(market.slug) > SLUG_CHARS_MAX:
-        option.refuse("slug", f"must be shorter: with the event's at most {SLUG_CHARS_MAX}")
-    _check_fits(option, "question", market, payload)
-    return market
-
-
-def _option_question(option: Fields, derived: str) -> str:
-    """Return the question of an option; by default it is derived from the titles."""
-    value = option.value("question")
-    is_absent = value is None or (isinstance(value, str) and not value.strip())
-    return derived if is_absent else option.text("question", QUESTION_CHARS_MAX)
 
 
 def _binary_market(fields: Fields, payload: Payload) -> MarketDraft:
@@ -353,6 +358,11 @@ def _binary_market(fields: Fields, payload: Payload) -> MarketDraft:
         fields.refuse("binaryOutcomeNo", "must differ from binaryOutcomeYes")
     _check_fits(fields, "resolutionRules", market, payload)
     return market
+
+
+def _check_slug_fits(fields: Fields, market: MarketDraft) -> None:
+    if len(market.slug) > SLUG_CHARS_MAX:
+        fields.refuse("slug", f"must be shorter: with the event's at most {SLUG_CHARS_MAX}")
 
 
 def _check_fits(fields: Fields, name: str, market: MarketDraft, payload: Payload) -> None:

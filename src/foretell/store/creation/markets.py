@@ -12,6 +12,8 @@ import sqlalchemy as sa
 from foretell.domain.creation.payload import Category, MarketMode, ResolutionType
 from foretell.domain.values.hexadecimal import Address, Bytes32
 from foretell.domain.values.tokens import TokenPair
+from foretell.store.creation.games import GameRow, record_game
+from foretell.store.creation.ids import next_id
 from foretell.store.database import Transaction
 from foretell.store.tables import event_tags, events, markets, tags
 
@@ -65,22 +67,25 @@ class EventRow:
     ends_at_ms: int
     tags: tuple[Category, ...]
     markets: tuple[MarketRow, ...]
+    game: GameRow | None = None
 
 
 async def record_event(tx: Transaction, event: EventRow, now_ms: int) -> int:
     """Open an event's markets and return the event's id; ids continue from the last ones."""
     if tx.dialect == "postgresql":
         await tx.execute(sa.select(sa.func.pg_advisory_xact_lock(_IDS_LOCK)))
-    event_id = await _next_id(tx, events.c.event_id)
+    event_id = await next_id(tx, events.c.event_id)
     await tx.execute(events.insert().values(_event_values(event, event_id, now_ms)))
     await _record_tags(tx, event_id, event.tags, now_ms)
-    market_id = await _next_id(tx, markets.c.market_id)
+    market_id = await next_id(tx, markets.c.market_id)
     rows = [
         _market_values(market, now_ms)
         | {"market_id": market_id + index, "event_id": event_id, "request_id": event.request_id}
         for index, market in enumerate(event.markets)
     ]
     await tx.execute(markets.insert(), rows)
+    if event.game is not None:
+        await record_game(tx, event.game, event_id, [row["market_id"] for row in rows], now_ms)
     await tx.announce(TOPIC)
     return event_id
 
@@ -97,10 +102,6 @@ async def load_market(tx: Transaction, condition_id: Bytes32) -> MarketRow | Non
     return None if row is None else _market(row)
 
 
-async def _next_id(tx: Transaction, column: sa.Column[Any]) -> int:
-    return int(await tx.scalar(sa.select(sa.func.coalesce(sa.func.max(column), 0)))) + 1
-
-
 async def _record_tags(
     tx: Transaction, event_id: int, categories: Sequence[Category], now_ms: int
 ) -> None:
@@ -108,11 +109,11 @@ async def _record_tags(
     slugs = [category.slug for category in categories]
     rows = await tx.all(sa.select(tags.c.tag_id, tags.c.slug).where(tags.c.slug.in_(slugs)))
     id_by_slug = {row.slug: row.tag_id for row in rows}
-    next_id = await _next_id(tx, tags.c.tag_id)
+    first_id = await next_id(tx, tags.c.tag_id)
     new: list[dict[str, Any]] = []
     for category in categories:
         if category.slug not in id_by_slug:
-            id_by_slug[category.slug] = next_id + len(new)
+            id_by_slug[category.slug] = first_id + len(new)
             new.append(
                 {
                     "tag_id": id_by_slug[category.slug],

@@ -16,6 +16,12 @@ from foretell.domain.portfolio.prices import BookTop
 from foretell.store.database import Transaction
 from foretell.store.index.oracle_answers import load_answers
 from foretell.store.queries.catalog_filters import DAY_MS, MONTH_MS, WEEK_MS, YEAR_MS
+from foretell.store.queries.games import (
+    CatalogGame,
+    CatalogSportsMarket,
+    load_games,
+    load_sports_markets,
+)
 from foretell.store.queries.valuation import (
     QUOTED,
     REPORTED,
@@ -87,6 +93,7 @@ class CatalogEvent(NamedTuple):
     is_neg_risk: bool
     neg_risk_market_id: str | None
     evenness: float
+    game: CatalogGame | None = None
 
 
 class CatalogMarket(NamedTuple):
@@ -125,6 +132,7 @@ class CatalogMarket(NamedTuple):
     payout: Payout | None
     past_prices: tuple[float | None, ...]
     answer_steps: tuple[str, ...] = ()
+    sports: CatalogSportsMarket | None = None
 
 
 _EVENT_COLUMNS: Final = (
@@ -174,7 +182,8 @@ async def load_events(
     rows = await tx.all(
         sa.select(*_EVENT_COLUMNS, summed).join(summed, summed.c.event_id == events.c.event_id)
     )
-    event_by_id = {row.event_id: _event(row) for row in rows}
+    games = await load_games(tx, event_ids)
+    event_by_id = {row.event_id: _event(row, games.get(row.event_id)) for row in rows}
     return [event_by_id[event_id] for event_id in event_ids if event_id in event_by_id]
 
 
@@ -334,8 +343,9 @@ async def _load_markets(
     question_ids = [row.neg_risk_request_id or row.question_id for row in rows]
     for answer in await load_answers(tx, question_ids):
         steps_by_question[answer.adapter, answer.question_id].append(answer.step)
+    sports = await load_sports_markets(tx, [row.market_id for row in rows])
     return [
-        _market(row, steps_by_question[row.oracle, question_id])
+        _market(row, steps_by_question[row.oracle, question_id], sports.get(row.market_id))
         for row, question_id in zip(rows, question_ids, strict=True)
     ]
 
@@ -344,7 +354,7 @@ def _price_before(at_ms: int) -> sa.ColumnElement[Any]:
     return listed_price_of_yes_at(at_ms // 1000, markets.c.condition_id)
 
 
-def _event(row: Any) -> CatalogEvent:
+def _event(row: Any, game: CatalogGame | None) -> CatalogEvent:
     count = len(_EVENT_COLUMNS)
     totals = row[count + 1 : count + 8]
     is_closed = row.closed == row.markets
@@ -358,11 +368,14 @@ def _event(row: Any) -> CatalogEvent:
             bool(row.is_neg_risk),
             row.neg_risk_market_id,
             row.distance,
+            game,
         )
     )
 
 
-def _market(row: Any, answer_steps: Sequence[str]) -> CatalogMarket:
+def _market(
+    row: Any, answer_steps: Sequence[str], sports: CatalogSportsMarket | None
+) -> CatalogMarket:
     count = len(_MARKET_COLUMNS)
     top = None
     if row.quoted_ticks_per_one is not None:
@@ -379,5 +392,6 @@ def _market(row: Any, answer_steps: Sequence[str]) -> CatalogMarket:
             payout(row),
             tuple(row[count + 7 : count + 11]),
             tuple(answer_steps),
+            sports,
         )
     )

@@ -5,7 +5,7 @@ when rows are added before it. Rows without a value come last in both directions
 """
 
 import enum
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Final, NamedTuple
@@ -24,6 +24,9 @@ from foretell.store.tables import (
     markets,
     payouts,
     quotes,
+    series,
+    sports_events,
+    sports_markets,
     tags,
     trades,
 )
@@ -107,6 +110,8 @@ class EventFilter:
     tag_slugs: Collection[str] = ()
     excluded_tag_ids: Collection[int] = ()
     creator: Address | None = None
+    series_ids: Collection[int] = ()
+    series_slugs: Collection[str] = ()
     is_closed: bool | None = None
     ranges: Mapping[SortField, tuple[int | None, int | None]] | None = None
 
@@ -121,6 +126,8 @@ class MarketFilter(EventFilter):
     question_ids: Collection[Bytes32] = ()
     token_ids: Collection[AssetId] = ()
     answer_step: str | None = None
+    game_ids: Collection[str] = ()
+    market_types: Collection[str] = ()
 
 
 async def load_event_ids(
@@ -129,7 +136,7 @@ async def load_event_ids(
     """Return the cursors of one page of events."""
     keys = _event_keys(now_ms)
     query = sa.select(events.c.event_id).where(*_event_clauses(chosen, keys))
-    return await _load_page(tx, query, keys, page)
+    return await load_page(tx, query, keys, page)
 
 
 async def count_events(tx: Transaction, chosen: EventFilter, now_ms: int) -> int:
@@ -148,7 +155,7 @@ async def load_market_ids(
         .select_from(_quoted().join(events, events.c.event_id == markets.c.event_id))
         .where(*_market_clauses(chosen, keys))
     )
-    return await _load_page(tx, query, keys, page)
+    return await load_page(tx, query, keys, page)
 
 
 async def load_tag_ids(tx: Transaction, page: ListPage) -> Sequence[Cursor]:
@@ -160,12 +167,13 @@ async def load_tag_ids(tx: Transaction, page: ListPage) -> Sequence[Cursor]:
         SortField.CREATED: tags.c.created_at_ms,
         SortField.UPDATED: tags.c.created_at_ms,
     }
-    return await _load_page(tx, sa.select(tags.c.tag_id), keys, page)
+    return await load_page(tx, sa.select(tags.c.tag_id), keys, page)
 
 
-async def _load_page(
+async def load_page(
     tx: Transaction, query: sa.Select[Any], keys: Mapping[SortField, Key], page: ListPage
 ) -> Sequence[Cursor]:
+    """Return the cursors of one page of a query of ids."""
     row_id = keys[SortField.ID]
     chosen = [keys[field] for field in page.fields]
     if page.after is not None:
@@ -308,6 +316,12 @@ def _market_clauses(chosen: MarketFilter, keys: Mapping[SortField, Key]) -> list
     if chosen.is_closed is not None:
         is_open = payouts.c.condition_id.is_(None)
         clauses.append(~is_open if chosen.is_closed else is_open)
+    if chosen.game_ids:
+        clauses.append(_has_game(sports_events.c.game_id.in_(sorted(chosen.game_ids))))
+    if chosen.market_types:
+        typed = sports_markets.c.market_type.in_(sorted(chosen.market_types))
+        found = sa.select(sports_markets.c.market_id).where(typed)
+        clauses.append(markets.c.market_id.in_(found))
     if chosen.answer_step is not None:
         clauses.append(_newest_step() == chosen.answer_step)
     return clauses
@@ -334,10 +348,13 @@ def _shared_clauses(chosen: EventFilter, keys: Mapping[SortField, Key]) -> list[
         clauses.append(events.c.slug.in_(sorted(chosen.event_slugs)))
     if chosen.creator is not None:
         clauses.append(events.c.creator == chosen.creator)
-    if chosen.tag_ids:
-        clauses.append(_is_tagged(tags.c.tag_id.in_(sorted(chosen.tag_ids))))
-    if chosen.tag_slugs:
-        clauses.append(_is_tagged(tags.c.slug.in_(sorted(chosen.tag_slugs))))
+    named: tuple[tuple[Collection[Any], sa.Column[Any], Callable[[Clause], Clause]], ...] = (
+        (chosen.series_ids, series.c.series_id, _has_game),
+        (chosen.series_slugs, series.c.slug, _has_game),
+        (chosen.tag_ids, tags.c.tag_id, _is_tagged),
+        (chosen.tag_slugs, tags.c.slug, _is_tagged),
+    )
+    clauses += [clause(column.in_(sorted(wanted))) for wanted, column, clause in named if wanted]
     if chosen.excluded_tag_ids:
         clauses.append(~_is_tagged(tags.c.tag_id.in_(sorted(chosen.excluded_tag_ids))))
     for field, (least, most) in (chosen.ranges or {}).items():
@@ -351,4 +368,11 @@ def _is_tagged(is_wanted: Clause) -> Clause:
         sa.select(event_tags.c.event_id)
         .join(tags, tags.c.tag_id == event_tags.c.tag_id)
         .where(is_wanted)
+    )
+
+
+def _has_game(is_wanted: Clause) -> Clause:
+    games = sports_events.outerjoin(series, series.c.series_id == sports_events.c.series_id)
+    return events.c.event_id.in_(
+        sa.select(sports_events.c.event_id).select_from(games).where(is_wanted)
     )

@@ -45,6 +45,7 @@ from foretell.store.tables.sending import (
     settlement_tx_attempts,
     settlement_txs,
 )
+from foretell.store.tables.sports import series, sports, sports_events, sports_markets, teams
 from foretell.store.tables.trading import (
     api_keys,
     fills,
@@ -96,9 +97,14 @@ __all__ = [
     "request_images",
     "request_txs",
     "requests",
+    "series",
     "settled_trades",
     "settlement_tx_attempts",
     "settlement_txs",
+    "sports",
+    "sports_events",
+    "sports_markets",
     "tags",
+    "teams",
     "trades",
 ]

@@ -1,0 +1,289 @@
+"""Games of events, and the sports, series and teams that they name."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+import sqlalchemy as sa
+
+from foretell.store.database import Transaction
+from foretell.store.queries.catalog_filters import ListPage, SortField, load_page
+from foretell.store.tables import (
+    event_tags,
+    events,
+    markets,
+    payouts,
+    quotes,
+    series,
+    sports,
+    sports_events,
+    sports_markets,
+    teams,
+)
+
+MARKET_TYPES_MAX: Final = 1000
+
+
+class CatalogSeries(NamedTuple):
+    """A series: the games of a league."""
+
+    series_id: int
+    slug: str
+    title: str
+    image: str
+    created_at_ms: int
+    updated_at_ms: int
+    volume_units: int
+    is_closed: bool
+
+
+class CatalogGame(NamedTuple):
+    """The game of an event; `details` are as in the public documents of its markets."""
+
+    game_id: str | None
+    details: Mapping[str, Any]
+    series_id: int | None
+    series_slug: str | None
+    series_title: str | None
+    series_image: str | None
+    series_created_at_ms: int | None
+    series_updated_at_ms: int | None
+
+
+class CatalogSportsMarket(NamedTuple):
+    """The sports part of a market."""
+
+    market_type: str | None
+    line: str | None
+    group_item_title: str | None
+    group_item_threshold: str | None
+
+
+class CatalogSport(NamedTuple):
+    """A sport, with the ids of its events' tags and of its series."""
+
+    sport_id: int
+    slug: str
+    image: str
+    resolution_source: str | None
+    created_at_ms: int
+    tag_ids: Sequence[int]
+    series_ids: Sequence[int]
+
+
+class CatalogTeam(NamedTuple):
+    """A team of a league."""
+
+    team_id: int
+    league_slug: str
+    name: str
+    abbreviation: str
+    logo: str
+    created_at_ms: int
+    updated_at_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TeamFilter:
+    """A filter for teams; empty matches every team."""
+
+    leagues: Collection[str] = ()
+    names: Collection[str] = ()
+    abbreviations: Collection[str] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeriesFilter:
+    """A filter for series; None and empty match every series."""
+
+    series_ids: Collection[int] = ()
+    slugs: Collection[str] = ()
+    is_closed: bool | None = None
+
+
+async def load_games(tx: Transaction, event_ids: Collection[int]) -> Mapping[int, CatalogGame]:
+    """Return the game of each of these events that has one."""
+    rows = await tx.all(
+        sa.select(
+            sports_events.c.event_id,
+            sports_events.c.game_id,
+            sports_events.c.details,
+            series.c.series_id,
+            series.c.slug,
+            series.c.title,
+            series.c.image,
+            series.c.created_at_ms,
+            series.c.updated_at_ms,
+        )
+        .select_from(
+            sports_events.outerjoin(series, series.c.series_id == sports_events.c.series_id)
+        )
+        .where(sports_events.c.event_id.in_(event_ids))
+    )
+    return {row.event_id: CatalogGame._make(row[1:]) for row in rows}
+
+
+async def load_sports_markets(
+    tx: Transaction, market_ids: Collection[int]
+) -> Mapping[int, CatalogSportsMarket]:
+    """Return the sports part of each of these markets that has one."""
+    rows = await tx.all(
+        sa.select(
+            sports_markets.c.market_id,
+            sports_markets.c.market_type,
+            sports_markets.c.line,
+            sports_markets.c.group_item_title,
+            sports_markets.c.group_item_threshold,
+        ).where(sports_markets.c.market_id.in_(market_ids))
+    )
+    return {row.market_id: CatalogSportsMarket._make(row[1:]) for row in rows}
+
+
+async def load_market_types(tx: Transaction) -> Sequence[str]:
+    """Return the types of all sports markets, sorted."""
+    rows = await tx.all(
+        sa.select(sports_markets.c.market_type)
+        .where(sports_markets.c.market_type.is_not(None))
+        .distinct()
+        .order_by(sports_markets.c.market_type)
+        .limit(MARKET_TYPES_MAX)
+    )
+    return [row.market_type for row in rows]
+
+
+async def load_sports(tx: Transaction, sports_max: int) -> Sequence[CatalogSport]:
+    """Return at most `sports_max` sports, in the order of their first events."""
+    rows = await tx.all(sa.select(sports).order_by(sports.c.sport_id).limit(sports_max))
+    ids = [row.sport_id for row in rows]
+    tag_pairs = await tx.all(
+        sa.select(sports_events.c.sport_id, event_tags.c.tag_id)
+        .join(event_tags, event_tags.c.event_id == sports_events.c.event_id)
+        .where(sports_events.c.sport_id.in_(ids))
+        .distinct()
+        .order_by(event_tags.c.tag_id)
+    )
+    series_pairs = await tx.all(
+        sa.select(series.c.sport_id, series.c.series_id)
+        .where(series.c.sport_id.in_(ids))
+        .order_by(series.c.series_id)
+    )
+    return [
+        CatalogSport(
+            row.sport_id,
+            row.slug,
+            row.image,
+            row.resolution_source,
+            row.created_at_ms,
+            [pair.tag_id for pair in tag_pairs if pair.sport_id == row.sport_id],
+            [pair.series_id for pair in series_pairs if pair.sport_id == row.sport_id],
+        )
+        for row in rows
+    ]
+
+
+async def load_teams(
+    tx: Transaction, chosen: TeamFilter, limit: int, offset: int
+) -> Sequence[CatalogTeam]:
+    """Return a page of teams, in the order of their first games."""
+    named = (
+        (chosen.leagues, teams.c.league_slug),
+        (chosen.names, teams.c.name),
+        (chosen.abbreviations, teams.c.abbreviation),
+    )
+    clauses = [column.in_(sorted(wanted)) for wanted, column in named if wanted]
+    rows = await tx.all(
+        sa.select(*(teams.c[name] for name in CatalogTeam._fields))
+        .where(*clauses)
+        .order_by(teams.c.team_id)
+        .limit(limit)
+        .offset(offset)
+    )
+    return [CatalogTeam._make(row) for row in rows]
+
+
+async def load_series(
+    tx: Transaction, chosen: SeriesFilter, page: ListPage
+) -> Sequence[CatalogSeries]:
+    """Return a page of series with the collateral traded in their markets."""
+    keys = {
+        SortField.ID: series.c.series_id,
+        SortField.SLUG: series.c.slug,
+        SortField.TITLE: series.c.title,
+        SortField.CREATED: series.c.created_at_ms,
+        SortField.UPDATED: series.c.updated_at_ms,
+    }
+    clauses: list[sa.ColumnElement[bool]] = []
+    if chosen.series_ids:
+        clauses.append(series.c.series_id.in_(sorted(chosen.series_ids)))
+    if chosen.slugs:
+        clauses.append(series.c.slug.in_(sorted(chosen.slugs)))
+    if chosen.is_closed is not None:
+        clauses.append(~_is_open() if chosen.is_closed else _is_open())
+    found = await load_page(tx, sa.select(series.c.series_id).where(*clauses), keys, page)
+    ids = [cursor.row_id for cursor in found]
+    rows = await tx.all(
+        sa.select(series, _volume().label("volume_units"), _is_open().label("is_open")).where(
+            series.c.series_id.in_(ids)
+        )
+    )
+    series_by_id = {row.series_id: _series(row) for row in rows}
+    return [series_by_id[series_id] for series_id in ids]
+
+
+async def load_event_ids_of_series(
+    tx: Transaction, series_id: int, events_max: int
+) -> Sequence[int]:
+    """Return the ids of the newest events of a series, the newest first."""
+    rows = await tx.all(
+        sa.select(sports_events.c.event_id)
+        .where(sports_events.c.series_id == series_id)
+        .order_by(sports_events.c.event_id.desc())
+        .limit(events_max)
+    )
+    return [row.event_id for row in rows]
+
+
+def _series(row: Any) -> CatalogSeries:
+    return CatalogSeries(
+        series_id=row.series_id,
+        slug=row.slug,
+        title=row.title,
+        image=row.image,
+        created_at_ms=row.created_at_ms,
+        updated_at_ms=row.updated_at_ms,
+        volume_units=int(row.volume_units),
+        is_closed=not row.is_open,
+    )
+
+
+def _markets_of_series() -> sa.Join:
+    return sports_events.join(events, events.c.event_id == sports_events.c.event_id).join(
+        markets, markets.c.event_id == events.c.event_id
+    )
+
+
+def _volume() -> sa.ColumnElement[Any]:
+    return (
+        sa.select(sa.func.coalesce(sa.func.sum(quotes.c.volume_units), 0))
+        .select_from(
+            _markets_of_series().join(quotes, quotes.c.condition_id == markets.c.condition_id)
+        )
+        .where(sports_events.c.series_id == series.c.series_id)
+        .correlate(series)
+        .scalar_subquery()
+    )
+
+
+def _is_open() -> sa.ColumnElement[bool]:
+    """Return the condition that a market of the series is unresolved."""
+    return (
+        sa.select(markets.c.market_id)
+        .select_from(
+            _markets_of_series().outerjoin(
+                payouts, payouts.c.condition_id == markets.c.condition_id
+            )
+        )
+        .where(sports_events.c.series_id == series.c.series_id, payouts.c.condition_id.is_(None))
+        .correlate(series)
+        .exists()
+    )

@@ -15,6 +15,7 @@ from foretell.data.refusals import data_body
 from foretell.discovery import routes as discovery
 from foretell.discovery.refusals import discovery_body
 from foretell.domain.errors.http import TooManyRequests
+from foretell.edge.rate_limiter import RateLimiter
 from foretell.edge.rate_limits import (
     BATCHES,
     CANCELS,
@@ -25,7 +26,6 @@ from foretell.edge.rate_limits import (
     windows_with,
 )
 from foretell.edge.refusals import BodyOf
-from foretell.edge.throttle import RateLimiter
 from foretell.edge.throttled_application import ApiLimits, ThrottledApplication, orders_in
 from foretell.relayer import routes as relayer
 from foretell.relayer.refusals import relayer_body

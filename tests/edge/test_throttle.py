@@ -9,8 +9,9 @@ from tests.rigs.clock import VirtualLoop, run_virtually
 
 from foretell.domain.errors.http import ClientGone, TooManyRequests
 from foretell.domain.values.rate_windows import RateLimit
+from foretell.edge.rate_limiter import RateLimiter
 from foretell.edge.rate_limits import DEFAULTS, NO_LIMITS, RateLimits, WaitingBounds, windows_with
-from foretell.edge.throttle import OVERHEAD_BYTES, RateLimiter, Turn
+from foretell.edge.throttle import OVERHEAD_BYTES, Turn
 
 PUBLISHED = RateLimits(DEFAULTS)
 RAISED = RateLimits(

@@ -17,9 +17,10 @@ from foretell.app.roles import Role
 from foretell.domain.values.origins import ANY_ORIGIN, CrossOrigin
 from foretell.edge.cross_origin import CrossOriginApp
 from foretell.edge.fast_route import FastRoute, Route
+from foretell.edge.rate_limiter import RateLimiter
 from foretell.edge.rate_limits import NO_LIMITS, RateLimits
+from foretell.edge.shared_limits import SharedLimits
 from foretell.edge.telemetry import AsgiApp, Telemetry
-from foretell.edge.throttle import RateLimiter
 from foretell.edge.throttled_application import ApiLimits, ThrottledApplication
 
 START_POLL_S: Final = 0.01
@@ -76,6 +77,11 @@ class ApiServer:
         throttled = ThrottledApplication(app, limits)
         telemetry = self._app_by_prefix[prefix] = Telemetry(throttled, role, numbered_ids())
         self._fast_routes |= served_under(prefix, fast_routes, telemetry, limits)
+
+    def share_limits(self, shared: SharedLimits) -> None:
+        """Share the rate limits with other processes; call it before an API is open."""
+        for api in self._limits_by_role.values():
+            api.limiter.shared = shared
 
     def change_limits(self, limits: RateLimits) -> None:
         """Apply other rate limits to the requests that come from now on."""

@@ -16,6 +16,7 @@ import structlog
 
 from foretell.app.api_server import Access, ApiServer
 from foretell.app.builders import Resources
+from foretell.app.clock_and_ids import monotonic_ms, new_uuid
 from foretell.app.gateway import bind
 from foretell.app.keys import open_keys
 from foretell.app.lifetime import Lifetime
@@ -30,6 +31,7 @@ from foretell.domain.contracts.deployment import Deployment, check_usable
 from foretell.domain.errors.chain import ChainUnavailable, InvalidDeployment, WrongChain
 from foretell.domain.errors.command import ComponentStopped
 from foretell.domain.values.sharding import ShardNumber
+from foretell.edge.shared_limits import SharedLimits
 from foretell.runtime.child_processes import RestartBackoff, supervise
 from foretell.runtime.garbage_collection import collect_when_idle
 from foretell.runtime.loops import Loop, run_together
@@ -173,6 +175,10 @@ class Installation:
             for role, kind in PRODUCT_BY_ROLE.items()
             if role in self._roles
         }
+        if self.api is not None and not self._settings.is_embedded:
+            shared = SharedLimits(resources.database, new_uuid(), monotonic_ms)
+            self.api.share_limits(shared)
+            self._loop_by_name["rate leases"] = shared.run
         for role, product in products.items():
             self._loop_by_name |= product.loops
             if product.app is not None:

@@ -17,8 +17,9 @@ from foretell.app.clock_and_ids import monotonic_ms
 from foretell.bench.rigs.machine import disturbance, usage_with
 from foretell.domain.errors.http import TooManyRequests
 from foretell.domain.values.rate_windows import RateLimit
+from foretell.edge.rate_limiter import RateLimiter
 from foretell.edge.rate_limits import RateLimits, WaitingBounds
-from foretell.edge.throttle import RateLimiter, Turn
+from foretell.edge.throttle import Turn
 
 CLIENTS_MANY: Final = 1_000
 ROW: Final = "trading POST /order"

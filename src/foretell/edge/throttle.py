@@ -1,214 +1,29 @@
-"""The limiter of an API: counts the requests of each client, and lets those over a limit wait their turn.
+"""The turn of a request: it counts once, and may have to wait.
 
-A client is a verified API key, else an address. A request takes its place in the narrowest row at once, and in the
-wider rows when that place has come, so that requests of one row never wait for those of another. What waits
-is bounded for each client and for all; beyond, a request is refused with the time at which it would be admitted.
-Cancels wait apart from all other requests, with bounds of their own.
+A request takes its place in the narrowest row at once, and in the wider rows when that place has come, so that
+requests of one row never wait for those of another. What waits is bounded for each client and for all; beyond, a
+request is refused with the time at which it would be admitted. Cancels wait apart from all other requests, with bounds
+of their own.
 """
 
 import asyncio
-from collections import OrderedDict
-from collections.abc import Callable
-from typing import Final, NamedTuple
+from typing import Final
 
 from foretell.domain.errors.http import ClientGone, TooManyRequests
-from foretell.domain.values.rate_windows import RateWindow, place_in_all_ms, windows_of
-from foretell.edge.rate_limits import BATCHES, CANCELS, SIGNED, LimitRow, RateLimits, rows_of
+from foretell.domain.values.rate_windows import RateWindow, place_in_all_ms
+from foretell.edge.rate_limiter import (
+    ClientWindows,
+    LimitedRoute,
+    RateLimiter,
+    RouteWindows,
+    Waiting,
+)
+from foretell.edge.shared_limits import PendingRequest, SharedRoute
 
-CLIENTS_MAX: Final = 20_000
-"""The clients whose requests are counted; the one that was idle for longest makes way."""
 OVERHEAD_BYTES: Final = 8 * 1024
 """What a request that waits needs beside its body."""
 BUFFERED_BYTES_MAX: Final = 64 * 1024
 """The most of a body that is read while its request waits."""
-
-
-class LimitedRoute(NamedTuple):
-    """A route, as a limiter counts it: the rows that wait, and those that only count."""
-
-    key: str
-    waits_in: tuple[LimitRow, ...]
-    counts_in: tuple[LimitRow, ...]
-    is_cancel: bool
-    is_batch: bool
-    is_signed: bool
-
-
-class _Route(NamedTuple):
-    """The windows of one client that a route counts in."""
-
-    steps: tuple[tuple[RateWindow, ...], ...]
-    """The windows of each row that a request waits for, in order."""
-    windows: tuple[RateWindow, ...]
-    counted: tuple[RateWindow, ...]
-
-
-class _Waiting:
-    """The number of requests that wait, and the bytes that they hold."""
-
-    __slots__ = ("held_bytes", "requests")
-
-    def __init__(self) -> None:
-        self.requests = 0
-        self.held_bytes = 0
-
-    def has_room(self, held_bytes: int, requests_max: int, held_bytes_max: int) -> bool:
-        """Return whether one more request may wait."""
-        return self.requests < requests_max and self.held_bytes + held_bytes <= held_bytes_max
-
-    def add(self, requests: int, held_bytes: int) -> None:
-        """Count requests that begin or end to wait."""
-        self.requests += requests
-        self.held_bytes += held_bytes
-
-
-class _Client:
-    """The windows of a client, and what waits of it."""
-
-    __slots__ = (
-        "cancels",
-        "earlier_by_row",
-        "others",
-        "route_by_key",
-        "version",
-        "windows_by_row",
-    )
-
-    def __init__(self, version: int) -> None:
-        self.version = version
-        self.earlier_by_row: dict[str, tuple[RateWindow, ...]] = {}
-        """The windows of earlier limits, whose counts still hold."""
-        self.windows_by_row: dict[str, tuple[RateWindow, ...]] = {}
-        self.route_by_key: dict[str, _Route] = {}
-        self.cancels = _Waiting()
-        self.others = _Waiting()
-
-
-class WindowUse(NamedTuple):
-    """How much of a window a client has used."""
-
-    row: LimitRow
-    requests: int
-    window_ms: int
-    remaining: int
-    reset_ms: int
-
-
-class RateLimiter:
-    """Counts the requests to an API."""
-
-    def __init__(
-        self,
-        api: str,
-        limits: RateLimits,
-        now_ms: Callable[[], int],
-        *,
-        clients_max: int = CLIENTS_MAX,
-    ) -> None:
-        self.api = api
-        self.now_ms = now_ms
-        self.limits = limits
-        self.version = 0
-        self.cancels = _Waiting()
-        self.others = _Waiting()
-        self.delays: set[asyncio.Future[None]] = set()
-        """The waits of requests whose turn has not come."""
-        self._clients_max = clients_max
-        self._client_by_name: OrderedDict[str, _Client] = OrderedDict()
-        self._rows = rows_of(api)
-        self._other = self._limited("")
-        self._route_by_key: dict[str, LimitedRoute] = {
-            key: self._limited(key)
-            for row in self._rows
-            if row.routes is not None
-            for key in row.routes
-        }
-
-    def __len__(self) -> int:
-        return len(self._client_by_name)
-
-    def change(self, limits: RateLimits) -> None:
-        """Apply other limits to the requests that come from now on; what was counted stays so."""
-        self.limits = limits
-        self.version += 1
-
-    def close(self) -> None:
-        """Refuse what waits: the process stops."""
-        for delay in self.delays:
-            if not delay.done():
-                delay.set_exception(TooManyRequests(1))
-
-    def route(self, method: str, path: str) -> LimitedRoute:
-        """Return how the requests to a path count; a path may end in a slash."""
-        if method == "HEAD":
-            method = "GET"
-        return self._route_by_key.get(f"{method} {path.rstrip('/') or '/'}", self._other)
-
-    def is_signed(self, method: str, template: str) -> bool:
-        """Return whether the requests to a route count for the key that signed them."""
-        return f"{self.api} {'GET' if method == 'HEAD' else method} {template}" in SIGNED
-
-    def windows(self, name: str, route: LimitedRoute) -> tuple[_Client, _Route]:
-        """Return a client, and its windows for a route; both are made when they are needed."""
-        clients = self._client_by_name
-        client = clients.get(name)
-        if client is None:
-            client = clients[name] = _Client(self.version)
-            if len(clients) > self._clients_max:
-                clients.popitem(last=False)
-        else:
-            clients.move_to_end(name)
-        self._renew(client)
-        found = client.route_by_key.get(route.key)
-        if found is None:
-            steps = tuple(self._windows_of(client, row) for row in route.waits_in)
-            counted = tuple(self._windows_of(client, row) for row in route.counts_in)
-            found = client.route_by_key[route.key] = _Route(
-                tuple(filter(None, steps)), sum(steps, ()), sum(counted, ())
-            )
-        return client, found
-
-    def use(self, name: str) -> list[WindowUse]:
-        """Return how much of each window of the API a client has used."""
-        now_ms = self.now_ms()
-        client = self._client_by_name.get(name) or _Client(self.version)
-        self._renew(client)
-        return [
-            WindowUse(row, *window.limit, window.remaining(now_ms), window.reset_ms(now_ms))
-            for row in self._rows
-            for window in self._windows_of(client, row)
-        ]
-
-    def _renew(self, client: _Client) -> None:
-        """Let a client's windows be made again if the limits have changed."""
-        if client.version != self.version:
-            client.earlier_by_row |= client.windows_by_row
-            client.windows_by_row.clear()
-            client.route_by_key.clear()
-            client.version = self.version
-
-    def _windows_of(self, client: _Client, row: LimitRow) -> tuple[RateWindow, ...]:
-        """Return a client's windows of a row; they are made when the first request counts there."""
-        windows = client.windows_by_row.get(row.key)
-        if windows is None:
-            limits = self.limits.windows_by_row.get(row.key, ())
-            earlier = client.earlier_by_row.pop(row.key, ())
-            windows = client.windows_by_row[row.key] = windows_of(limits, earlier)
-        return windows
-
-    def _limited(self, key: str) -> LimitedRoute:
-        full = f"{self.api} {key}"
-        rows = tuple(row for row in self._rows if row.routes is None or key in row.routes)
-        is_cancel = full in CANCELS
-        wide = tuple(row for row in rows if row.routes is None) if is_cancel else ()
-        return LimitedRoute(
-            key=key,
-            waits_in=tuple(row for row in rows if row not in wide),
-            counts_in=wide,
-            is_cancel=is_cancel,
-            is_batch=full in BATCHES,
-            is_signed=full in SIGNED,
-        )
 
 
 class Turn:
@@ -218,6 +33,7 @@ class Turn:
         "_arrived_ms",
         "_client",
         "_due_ms",
+        "_pending",
         "_requests",
         "_windows",
         "address",
@@ -241,7 +57,8 @@ class Turn:
         self.is_abandoned = False
         """Whether the connection closed."""
         self.throttled_ms = 0
-        self._windows: _Route | None = None
+        self._windows: RouteWindows | None = None
+        self._pending: PendingRequest | None = None
 
     def take(self, client: str, requests: int = 1) -> bool:
         """Count the request for a client; return whether it is admitted at once.
@@ -252,6 +69,8 @@ class Turn:
         limiter = self.limiter
         known, route = limiter.windows(client, self.route)
         self._windows = route
+        if route.shared is not None:
+            return self._take_shared(known, route, route.shared, requests)
         now_ms = limiter.now_ms()
         for window in route.windows:
             if (requests > 1 or not window.has_room(now_ms)) and (
@@ -268,22 +87,57 @@ class Turn:
     async def admitted(self) -> None:
         """Return when it is the request's turn; it was not admitted at once."""
         assert self._windows is not None
-        limiter, requests = self.limiter, self._requests
+        requests = self._requests
         try:
-            await self._until(self._due_ms)
-            for windows in self._windows.steps[1:]:
-                now_ms = limiter.now_ms()
-                due_ms = place_in_all_ms(windows, now_ms, requests)
-                if due_ms - self._arrived_ms > 2 * limiter.limits.bounds.wait_ms:
-                    raise _refusal(due_ms - now_ms)
-                _take(windows, due_ms, requests)
-                await self._until(due_ms)
+            if self._pending is not None:
+                await self._wait_shared(self._pending)
+            else:
+                await self._wait_for_places(requests)
         finally:
             for waiting in self._waiting():
                 waiting.add(-1, -self._held_bytes)
-        self.throttled_ms = limiter.now_ms() - self._arrived_ms
+        self.throttled_ms = self.limiter.now_ms() - self._arrived_ms
         if self.is_abandoned:
             raise ClientGone
+
+    async def _wait_for_places(self, requests: int) -> None:
+        assert self._windows is not None
+        limiter = self.limiter
+        await self._until(self._due_ms)
+        for windows in self._windows.steps[1:]:
+            now_ms = limiter.now_ms()
+            due_ms = place_in_all_ms(windows, now_ms, requests)
+            if due_ms - self._arrived_ms > 2 * limiter.limits.bounds.wait_ms:
+                raise _refusal(due_ms - now_ms)
+            _take(windows, due_ms, requests)
+            await self._until(due_ms)
+
+    async def _wait_shared(self, pending: PendingRequest) -> None:
+        """Wait for a lease with room."""
+        delays = self.limiter.delays
+        delays.add(pending.admitted)
+        wait_ms = self.limiter.limits.bounds.wait_ms
+        try:
+            async with asyncio.timeout(wait_ms / 1000):
+                await pending.admitted
+        except TimeoutError:
+            raise _refusal(wait_ms) from None
+        finally:
+            delays.discard(pending.admitted)
+
+    def _take_shared(
+        self, client: ClientWindows, route: RouteWindows, shared: SharedRoute, requests: int
+    ) -> bool:
+        """Count the request within the leases of this process, or let it wait for a lease."""
+        leases = self.limiter.shared
+        assert leases is not None
+        if leases.try_take(shared, requests):
+            return True
+        self._check_bounds(client, route, shared.waiting + requests)
+        self._requests = requests
+        self._pending = leases.queue(shared, requests)
+        self._begin_waiting()
+        return False
 
     def header_lines(self) -> tuple[tuple[str, str], ...]:
         """Return the headers of the answer: the window with the fewest requests left."""
@@ -309,10 +163,21 @@ class Turn:
         """Return the same headers as the lines of a head."""
         return "".join([f"{name}: {value}\r\n" for name, value in self.header_lines()])
 
-    def _queue(self, client: _Client, route: _Route, now_ms: int, requests: int) -> None:
+    def _queue(
+        self, client: ClientWindows, route: RouteWindows, now_ms: int, requests: int
+    ) -> None:
         """Take the place in the first row, or refuse a request that would wait for too long."""
-        bounds = self.limiter.limits.bounds
-        self._client, self._requests, self._arrived_ms = client, requests, now_ms
+        self._requests = requests
+        self._check_bounds(client, route, requests)
+        self._due_ms = place_in_all_ms(route.steps[0], now_ms, requests)
+        _take(route.steps[0], self._due_ms, requests)
+        _take(route.counted, now_ms, requests)
+        self._begin_waiting()
+
+    def _check_bounds(self, client: ClientWindows, route: RouteWindows, requests: int) -> None:
+        """Refuse what would wait for too long, or with too much else."""
+        bounds, now_ms = self.limiter.limits.bounds, self.limiter.now_ms()
+        self._client, self._arrived_ms = client, now_ms
         wait_ms = place_in_all_ms(route.windows, now_ms, requests) - now_ms
         mine, everyone = self._waiting()
         held_bytes = self._held_bytes
@@ -322,17 +187,16 @@ class Turn:
             or not everyone.has_room(held_bytes, bounds.all_requests, bounds.all_held_bytes)
         ):
             raise _refusal(wait_ms)
-        self._due_ms = place_in_all_ms(route.steps[0], now_ms, requests)
-        _take(route.steps[0], self._due_ms, requests)
-        _take(route.counted, now_ms, requests)
-        for waiting in (mine, everyone):
-            waiting.add(1, held_bytes)
+
+    def _begin_waiting(self) -> None:
+        for waiting in self._waiting():
+            waiting.add(1, self._held_bytes)
 
     @property
     def _held_bytes(self) -> int:
         return OVERHEAD_BYTES + min(self.body_bytes, BUFFERED_BYTES_MAX)
 
-    def _waiting(self) -> tuple[_Waiting, _Waiting]:
+    def _waiting(self) -> tuple[Waiting, Waiting]:
         """Return what waits of the client, and of all clients: cancels apart from all others."""
         if self.route.is_cancel:
             return self._client.cancels, self.limiter.cancels

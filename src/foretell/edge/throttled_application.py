@@ -15,10 +15,11 @@ from foretell.domain.errors.http import ClientGone, MalformedBody, TooManyReques
 from foretell.domain.values.strict_json import check_depth
 from foretell.edge.client_addresses import ClientAddresses
 from foretell.edge.codec import AnyRequest
+from foretell.edge.rate_limiter import RateLimiter
 from foretell.edge.rate_limits import RateLimits
 from foretell.edge.refusals import BodyOf
 from foretell.edge.telemetry import AsgiApp, Message, Receive, Scope, Send
-from foretell.edge.throttle import RateLimiter, Turn
+from foretell.edge.throttle import Turn
 
 TURN: Final = "turn"
 """The key of a request's turn in its scope."""

@@ -15,9 +15,9 @@ from tests.rigs.values import a_buy, an_asset
 
 from foretell.app.clock_and_ids import monotonic_ms
 from foretell.app.http.fast_connection import served_under
+from foretell.edge.rate_limiter import RateLimiter
 from foretell.edge.rate_limits import DEFAULTS, RateLimits, WaitingBounds, windows_with
 from foretell.edge.telemetry import Telemetry
-from foretell.edge.throttle import RateLimiter
 from foretell.edge.throttled_application import ApiLimits, ThrottledApplication
 from foretell.trading.refusals import trading_body
 from foretell.trading.routes.fast_path import fast_routes

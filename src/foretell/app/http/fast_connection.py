@@ -27,8 +27,9 @@ from foretell.app.http.request_head import END, Head, HeadReader
 from foretell.domain.errors.families import ForetellError
 from foretell.domain.errors.http import TooManyRequests
 from foretell.edge.fast_route import BODY_BYTES_MAX, FastRequest, FastResponse, FastRoute, Route
+from foretell.edge.rate_limiter import LimitedRoute
 from foretell.edge.telemetry import Telemetry
-from foretell.edge.throttle import LimitedRoute, Turn
+from foretell.edge.throttle import Turn
 from foretell.edge.throttled_application import ApiLimits
 
 _STATUS_LINES: Final = {

@@ -62,7 +62,16 @@ def _parse_limit(text: str) -> RateLimit:
 class RateWindow:
     """The requests of one client that one limit counts."""
 
-    __slots__ = ("_buckets", "_grain_ms", "_last_ms", "_requests", "_window_ms", "count")
+    __slots__ = (
+        "_buckets",
+        "_grain_ms",
+        "_last_ms",
+        "_requests",
+        "_window_ms",
+        "count",
+        "elsewhere",
+        "share",
+    )
 
     def __init__(self, limit: RateLimit) -> None:
         self._requests, self._window_ms = limit
@@ -72,6 +81,10 @@ class RateWindow:
         self._last_ms = 0
         self.count = 0
         """The requests in all buckets."""
+        self.share: int | None = None
+        """The requests that this process may admit, if several share the limit."""
+        self.elsewhere = 0
+        """The requests of the limit that other processes hold."""
 
     @property
     def limit(self) -> RateLimit:
@@ -86,6 +99,22 @@ class RateWindow:
     def has_room(self, now_ms: int) -> bool:
         """Return whether one request is surely admitted at once; if not, `place_ms` knows."""
         return self.count < self._requests and self._last_ms <= now_ms
+
+    def admits(self, now_ms: int, requests: int) -> bool:
+        """Return whether the process's share has room for so many requests."""
+        share = self._requests if self.share is None else self.share
+        used = self.used(now_ms) + min(requests, self._requests)
+        return self._last_ms <= now_ms and used <= share
+
+    def used(self, now_ms: int) -> int:
+        """Return how many requests have not left the window."""
+        gone_ms = now_ms - self._window_ms
+        gone = 0
+        for bucket in self._buckets:
+            if bucket[1] > gone_ms:
+                break
+            gone += bucket[2]
+        return self.count - gone
 
     def place_ms(self, now_ms: int, requests: int = 1) -> int:
         """Return the time from which so many requests at once are admitted; `now_ms` if at once.
@@ -127,13 +156,7 @@ class RateWindow:
         """Return how many requests are admitted at once."""
         if self._last_ms > now_ms:
             return 0
-        gone_ms = now_ms - self._window_ms
-        gone = 0
-        for first in self._buckets:
-            if first[1] > gone_ms:
-                break
-            gone += first[2]
-        return max(0, self._requests - self.count + gone)
+        return max(0, self._requests - self.elsewhere - self.used(now_ms))
 
     def reset_ms(self, now_ms: int) -> int:
         """Return the milliseconds until the window is empty, if nothing more is counted."""

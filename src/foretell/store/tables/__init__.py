@@ -34,6 +34,7 @@ from foretell.store.tables.indexing import (
     positions,
     raised_nonces,
 )
+from foretell.store.tables.limits import rate_leases
 from foretell.store.tables.sending import (
     refused_orders,
     registration_tx_attempts,
@@ -88,6 +89,7 @@ __all__ = [
     "quote_points",
     "quotes",
     "raised_nonces",
+    "rate_leases",
     "refused_orders",
     "registration_tx_attempts",
     "registration_txs",

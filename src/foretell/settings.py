@@ -4,6 +4,7 @@ Without any setting an installation is the sandbox: a chain, a database and ever
 Values are read here once; everything else gets them as arguments.
 """
 
+import ipaddress
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Final, Literal
@@ -19,6 +20,8 @@ from typing_extensions import override
 
 from foretell.domain.contracts.sandbox_accounts import SANDBOX_CHAIN_ID
 from foretell.domain.exchange.tick_size import TICKS_PER_ONE
+from foretell.domain.values.origins import ANY_ORIGIN, is_origin
+from foretell.edge.rate_limits import WAIT_S_MAX, RateLimits, WaitingBounds, windows_with
 
 PREFIX: Final = "FORETELL_"
 TESTS_PREFIX: Final = "FORETELL_TEST_"
@@ -59,6 +62,12 @@ class Settings(BaseSettings):
     )
     chain_id: int = Field(default=SANDBOX_CHAIN_ID, ge=1, description="id of the chain")
     chain_port: int = Field(default=8545, ge=1, le=65535, description="port of the dev chain")
+    chain_block_s: float = Field(
+        default=1.0,
+        ge=0.05,
+        le=60,
+        description="seconds between blocks of the dev chain while transactions wait",
+    )
     anvil: Path | None = Field(
         default=None, description="the anvil program; the one from npm if unset"
     )
@@ -100,6 +109,14 @@ class Settings(BaseSettings):
     deployment: Path | None = Field(
         default=None,
         description="deployment.json of the chain; the one in the data folder if unset",
+    )
+    allowed_origins: str | None = Field(
+        default=None,
+        description="origins whose pages may use the APIs from a browser, separated by commas, or *",
+    )
+    storage_upload_url: str | None = Field(
+        default=None,
+        description="URL of a bundler that stores metadata and images permanently (ANS-104 by POST)",
     )
     stores_locally: bool = Field(
         default=False,
@@ -151,6 +168,32 @@ class Settings(BaseSettings):
         description="address that engines listen on for processes of other machines; a Unix socket of"
         " this machine if unset",
     )
+    rate_limits: dict[str, str] | Literal["off"] = Field(
+        default_factory=dict,
+        description="rate limits by the name of their row, such as `200/10s`; `off` switches off a row, or all",
+    )
+    rate_limit_wait_s: int = Field(
+        default=WAIT_S_MAX,
+        ge=10,
+        le=60,
+        description="longest wait of a request over a limit for its turn, in seconds",
+    )
+    rate_limit_waiting_max: int = Field(
+        default=WaitingBounds().requests,
+        ge=1,
+        le=100_000,
+        description="requests of one client that wait at once",
+    )
+    rate_limit_waiting_all_max: int = Field(
+        default=WaitingBounds().all_requests,
+        ge=1,
+        le=100_000,
+        description="requests of all clients of an API that wait at once",
+    )
+    trusted_proxies: str | None = Field(
+        default=None,
+        description="networks of the proxies whose `X-Forwarded-For` names the client, with commas",
+    )
     log_level: LogLevel = Field(default="warning", description="debug, info, warning or error")
     log_json: bool = Field(default=False, description="log JSON lines instead of text")
 
@@ -160,6 +203,28 @@ class Settings(BaseSettings):
         if url is not None and not url.get_secret_value().startswith(DATABASE_DRIVERS):
             raise ValueError(f"must begin with {' or '.join(DATABASE_DRIVERS)}")
         return url
+
+    @field_validator("rate_limits")
+    @classmethod
+    def _check_rate_limits(cls, limits: dict[str, str] | str) -> dict[str, str] | str:
+        windows_with(limits)
+        return limits
+
+    @field_validator("trusted_proxies")
+    @classmethod
+    def _check_proxies(cls, networks: str | None) -> str | None:
+        for network in _separated(networks):
+            ipaddress.ip_network(network)
+        return networks
+
+    @field_validator("allowed_origins")
+    @classmethod
+    def _check_origins(cls, origins: str | None) -> str | None:
+        if not all(map(is_origin, _separated(origins))):
+            raise ValueError(
+                "must be * or origins such as https://app.example, separated by commas"
+            )
+        return origins
 
     @field_validator("market_ticks_per_one")
     @classmethod
@@ -183,9 +248,28 @@ class Settings(BaseSettings):
         return init_settings, env_settings, TomlConfigSettingsSource(settings_cls)
 
     @property
+    def limits(self) -> RateLimits:
+        """The rate limits, the bounds of waiting, and the proxies that name clients."""
+        bounds = WaitingBounds()._replace(
+            wait_ms=self.rate_limit_wait_s * 1000,
+            requests=self.rate_limit_waiting_max,
+            all_requests=self.rate_limit_waiting_all_max,
+        )
+        return RateLimits(
+            windows_with(self.rate_limits), bounds, tuple(_separated(self.trusted_proxies))
+        )
+
+    @property
     def is_sandbox(self) -> bool:
         """Whether the chain is the installation's own dev chain, with public keys."""
         return self.rpc_url is None
+
+    @property
+    def origins(self) -> frozenset[str]:
+        """The origins that may use the APIs: every one in the sandbox, else none, unless they are named."""
+        if self.allowed_origins is None:
+            return frozenset({ANY_ORIGIN} if self.is_sandbox else ())
+        return frozenset(_separated(self.allowed_origins))
 
     @property
     def devchain_url(self) -> str:
@@ -219,6 +303,11 @@ class Settings(BaseSettings):
     def blob_base_url(self) -> str:
         """The base URL of images and metadata for clients."""
         return (self.blobs_url or f"{self.base_url}/create-market").rstrip("/")
+
+
+def _separated(texts: str | None) -> list[str]:
+    """Return the parts of a list with commas, without blanks around them."""
+    return [text.strip() for text in (texts or "").split(",") if text.strip()]
 
 
 def unknown_variables(names: Iterable[str]) -> list[str]:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from pydantic import SecretStr
 from structlog.testing import capture_logs
@@ -31,6 +32,8 @@ from foretell.settings import Settings
 
 pytestmark = pytest.mark.anyio
 
+PAGE = "https://page.example"
+PREFLIGHT = {"access-control-request-method": "POST"}
 HEALTH_PATHS = (
     "/clob/ok",
     "/create-market/",
@@ -74,6 +77,13 @@ async def test_every_api_answers_once_it_is_started(
     assert statuses == dict.fromkeys(HEALTH_PATHS, 200)
     assert running.deployment is not None
     assert (await get(settings, "/")).json()["clob"] == f"{settings.base_url}/clob"
+    async with httpx.AsyncClient(base_url=settings.base_url, trust_env=False) as page:
+        answers = [
+            await page.get("/clob/book", params={"token_id": "1"}, headers={"origin": PAGE}),
+            await page.options("/relayer/submit", headers={"origin": PAGE, **PREFLIGHT}),
+        ]
+    assert [answer.status_code for answer in answers] == [404, 204]
+    assert {answer.headers["access-control-allow-origin"] for answer in answers} == {"*"}
 
 
 async def test_until_it_has_started_every_api_says_that_it_is_starting(settings: Settings) -> None:

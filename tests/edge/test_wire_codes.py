@@ -29,7 +29,7 @@ from foretell.domain.errors.families import (
     MalformedAmount,
     MalformedHex,
 )
-from foretell.domain.errors.http import UnknownRecord, UnknownSortField
+from foretell.domain.errors.http import ClientGone, UnknownRecord, UnknownSortField
 from foretell.domain.errors.storage import (
     FolderInUse,
     InvalidShardMap,
@@ -82,6 +82,7 @@ STAYS_INSIDE: Final = {
     TxIdReused,
     creation_errors.RegistrationPending,
     SnapshotFailed,
+    ClientGone,
     MalformedAmount,
     MalformedHex,
     TickNotFiner,

@@ -3,8 +3,7 @@ from typing import Any
 
 import pytest
 from tests.indexer.rig import IndexerRig, check_against_chain, dump, wipe
-from tests.rigs.indexing import an_indexer, catch_up
-from tests.rigs.sandbox import Sandbox
+from tests.rigs.sandbox import Sandbox, an_indexer, catch_up
 from tests.rigs.values import an_address
 from typing_extensions import override
 

@@ -10,8 +10,7 @@ import pytest
 import sqlalchemy as sa
 from tests.indexer.rig import check_balances, dump, wipe
 from tests.rigs.events import SandboxEvent
-from tests.rigs.indexing import an_indexer, catch_up
-from tests.rigs.sandbox import Sandbox
+from tests.rigs.sandbox import Sandbox, an_indexer, catch_up
 
 from foretell.domain.contracts.calldata import (
     SAFE_TRANSFER_FROM,

@@ -5,8 +5,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.indexer.rig import Dump, IndexerRig, check_against_chain, dump, wipe
-from tests.rigs.indexing import an_indexer, catch_up
-from tests.rigs.sandbox import Sandbox
+from tests.rigs.sandbox import Sandbox, an_indexer, catch_up
 from tests.rigs.values import a_word
 
 from foretell.domain.errors.chain import ReorgTooDeep

@@ -7,8 +7,7 @@ import pytest
 from structlog.testing import capture_logs
 from tests.indexer.rig import IndexerRig, check_against_chain, dump, wipe
 from tests.indexer.test_follow import PREPARE
-from tests.rigs.indexing import an_indexer, catch_up
-from tests.rigs.sandbox import Sandbox
+from tests.rigs.sandbox import Sandbox, an_indexer, catch_up
 from tests.rigs.values import an_address
 from typing_extensions import override
 

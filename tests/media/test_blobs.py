@@ -7,7 +7,7 @@ from tests.rigs.values import a_key
 
 from foretell.domain.creation.data_items import DataItem, ItemTag, sign_item
 from foretell.domain.errors.storage import BlobDamaged, BlobNotFound, StorageUnavailable
-from foretell.media.blobs import ITEM_BYTES_MAX, BlobStore, blob_uri
+from foretell.media.blobs import ITEM_BYTES_MAX, BlobStore
 
 pytestmark = pytest.mark.anyio
 
@@ -36,7 +36,7 @@ async def test_an_item_is_found_under_its_id(blobs: BlobStore) -> None:
     await blobs.store(item)
 
     assert await blobs.load(item.item_id) == item
-    assert blob_uri(item.item_id) == f"local://{item.item_id}"
+    assert blobs.uri(item.item_id) == f"local://{item.item_id}"
 
 
 async def test_storing_again_changes_nothing(blobs: BlobStore, folder: Path) -> None:

@@ -174,6 +174,7 @@ async def test_the_routes_are_documented(rig: RelayerRig) -> None:
     assert set(document["paths"]) == {
         "/",
         "/deployed",
+        "/limits",
         "/nonce",
         "/operations/merge-position",
         "/operations/redeem-position",

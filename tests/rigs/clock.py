@@ -1,6 +1,12 @@
-"""A clock for rigs: it stands still until a test moves it."""
+"""Clocks for rigs: one stands still until a test moves it, one passes only while everything waits."""
+
+import asyncio
+import selectors
+from collections.abc import Coroutine
+from typing import Any
 
 from tests.rigs.values import NOW_MS
+from typing_extensions import override
 
 
 class Clock:
@@ -27,3 +33,41 @@ class Clock:
 
     def move_s(self, seconds: float) -> None:
         self.at_ms += int(seconds * 1000)
+
+
+class _Selector(selectors.DefaultSelector):
+    """A selector that does not wait, but moves the time of its loop."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.now_s = 0.0
+
+    @override
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        ready = super().select(0)
+        if not ready and timeout is not None and timeout > 0:
+            self.now_s += timeout
+        return ready
+
+
+class VirtualLoop(asyncio.SelectorEventLoop):
+    """An event loop with a clock of its own."""
+
+    def __init__(self) -> None:
+        self.selector = _Selector()
+        super().__init__(self.selector)
+
+    @override
+    def time(self) -> float:
+        return self.selector.now_s
+
+    def now_ms(self) -> int:
+        return round(self.time() * 1e6) // 1000
+
+
+def run_virtually(work: Coroutine[Any, Any, Any], loop: VirtualLoop) -> Any:
+    """Run a coroutine in a loop's own time."""
+    try:
+        return loop.run_until_complete(work)
+    finally:
+        loop.close()

@@ -21,6 +21,8 @@ FORETELL = str(Path(sys.executable).with_name("foretell"))
 READY_WITHIN_S = 90.0
 STOPPED_WITHIN_S = 30.0
 POLL_S = 0.05
+BLOCK_S = "0.2"
+"""Seconds between blocks of its chain, as a setting; a user's chain takes a second."""
 
 
 @dataclass(slots=True)
@@ -47,7 +49,11 @@ class Running:
         ports = ["--port", str(self.port), "--chain-port", str(self.chain_port)]
         with (self.folder / "output").open("ab") as output:
             self.process = subprocess.Popen(
-                [*command, *ports], cwd=self.folder, stdout=output, stderr=subprocess.STDOUT
+                [*command, *ports],
+                cwd=self.folder,
+                env={**os.environ, "FORETELL_CHAIN_BLOCK_S": BLOCK_S},
+                stdout=output,
+                stderr=subprocess.STDOUT,
             )
 
     async def start(self) -> Ready:

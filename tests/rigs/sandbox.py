@@ -2,9 +2,10 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from foretell.chain.deploy import deploy
+from foretell.chain.logs import LogReader
 from foretell.chain.reader import Reader
 from foretell.chain.rpc import Rpc
 from foretell.chain.rpc_types import Receipt
@@ -36,6 +37,10 @@ from foretell.domain.evm.transaction import ContractCall
 from foretell.domain.values.eip712 import sign_digest
 from foretell.domain.values.hexadecimal import Address, Bytes32, keccak256, word_of
 from foretell.domain.values.tokens import TokenPair, condition_id, token_pair
+from foretell.indexer.context import IndexerContext
+from foretell.indexer.contracts import IndexedContracts
+from foretell.indexer.follow import Step, follow
+from foretell.store.database import Database
 
 IS_APPROVED: Final = contract_function("isApprovedForAll(address,address)", "(bool)")
 
@@ -146,3 +151,27 @@ async def deploy_sandbox(rpc_url: str, rpc: Rpc, npm_folder: Path, folder: Path)
     """Deploy all contracts to the chain and return it."""
     deployment = await deploy(rpc, sandbox_plan(npm_folder), folder / "deployment.json")
     return Sandbox(rpc_url, rpc, deployment, Reader(rpc, deployment))
+
+
+def an_indexer(
+    sandbox: Sandbox, database: Database, rpc: Rpc | None = None, **fields: Any
+) -> IndexerContext:
+    """Return an indexer of the sandbox as after a start: its only memory is the tables."""
+    deployment = sandbox.deployment
+    rpc = rpc or sandbox.rpc
+    values: dict[str, Any] = {
+        "database": database,
+        "reader": Reader(rpc, deployment),
+        "logs": LogReader(rpc, deployment.kind_by_contract()),
+        "contracts": IndexedContracts.of(deployment),
+        "start_block": deployment.start_block,
+        "poll_interval_s": 0.01,
+    }
+    return IndexerContext(**(values | fields))
+
+
+async def catch_up(context: IndexerContext) -> Step:
+    """Follow the chain until nothing is left to read."""
+    while (step := await follow(context)).is_behind:
+        pass
+    return step

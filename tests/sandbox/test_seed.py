@@ -33,7 +33,7 @@ pytestmark = pytest.mark.anyio
 @pytest.fixture
 async def session(settings: Settings) -> AsyncIterator[SandboxSession]:
     """An installation without a market, on a chain that mines more often."""
-    async with installed(settings, chain_pulse_s=0.1) as running:
+    async with installed(settings.model_copy(update={"chain_block_s": 0.1})) as running:
         deployment = running.deployment
         assert deployment is not None
         ready = describe(settings.base_url, settings.devchain_url, deployment, NOT_SEEDED)

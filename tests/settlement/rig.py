@@ -15,9 +15,8 @@ import msgspec
 import sqlalchemy as sa
 from tests.rigs.clock import Clock
 from tests.rigs.events import SandboxEvent
-from tests.rigs.indexing import an_indexer, catch_up
 from tests.rigs.rows import a_market_row, an_event_row
-from tests.rigs.sandbox import Sandbox, SandboxMarket
+from tests.rigs.sandbox import Sandbox, SandboxMarket, an_indexer, catch_up
 from tests.rigs.values import NOW_MS, encode_cancel_orders
 
 from foretell.chain.rpc import Rpc

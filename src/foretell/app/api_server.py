@@ -6,35 +6,59 @@ of a process that replays a long journal know that it is starting.
 
 import asyncio
 import socket
-from collections.abc import Mapping
-from typing import Final
+from collections.abc import Collection, Mapping
+from typing import Final, NamedTuple
 
-from foretell.app.clock_and_ids import numbered_ids
-from foretell.app.gateway import Gateway, Server, build_server
+from foretell.app.clock_and_ids import monotonic_ms, numbered_ids
+from foretell.app.gateway import Gateway, Server, build_server, refuse_origin
 from foretell.app.http.fast_connection import RequestLine, ServedFastRoute, served_under
 from foretell.app.products import PRODUCT_BY_ROLE
 from foretell.app.roles import Role
+from foretell.domain.values.origins import ANY_ORIGIN, CrossOrigin
+from foretell.edge.cross_origin import CrossOriginApp
 from foretell.edge.fast_route import FastRoute, Route
+from foretell.edge.rate_limits import NO_LIMITS, RateLimits
 from foretell.edge.telemetry import AsgiApp, Telemetry
+from foretell.edge.throttle import RateLimiter
+from foretell.edge.throttled_application import ApiLimits, ThrottledApplication
 
 START_POLL_S: Final = 0.01
 STOP_DEADLINE_S: Final = 10.0
+
+
+class Access(NamedTuple):
+    """The pages that may use the APIs from a browser, and how often a client may."""
+
+    origins: Collection[str] = (ANY_ORIGIN,)
+    limits: RateLimits = NO_LIMITS
 
 
 class ApiServer:
     """The APIs of a process, and the server that answers for them."""
 
     def __init__(
-        self, prefix_by_role: Mapping[Role, str], base_url: str, host: str, port: int
+        self,
+        prefix_by_role: Mapping[Role, str],
+        base_url: str,
+        host: str,
+        port: int,
+        access: Access | None = None,
     ) -> None:
+        origins, limits = Access() if access is None else access
         self._prefix_by_role = prefix_by_role
+        self._limits_by_role = {
+            role: ApiLimits(RateLimiter(role, limits, monotonic_ms), PRODUCT_BY_ROLE[role].body)
+            for role in prefix_by_role
+        }
         self._app_by_prefix: dict[str, AsgiApp] = {
             prefix: PRODUCT_BY_ROLE[role].unavailable_app()
             for role, prefix in prefix_by_role.items()
         }
         self._fast_routes: dict[RequestLine, ServedFastRoute] = {}
         gateway = Gateway(self._app_by_prefix, base_url)
-        self.server: Server = build_server(gateway, host, port, self._fast_routes)
+        cross_origin = CrossOrigin(frozenset(origins), prefix_by_role.get(Role.CREATION))
+        app = CrossOriginApp(gateway, cross_origin, refuse_origin)
+        self.server: Server = build_server(app, host, port, self._fast_routes)
         self._serving: asyncio.Task[None] | None = None
 
     async def start(self, listener: socket.socket) -> None:
@@ -48,9 +72,15 @@ class ApiServer:
 
     def open(self, role: Role, app: AsgiApp, fast_routes: Mapping[Route, FastRoute]) -> None:
         """Let an API answer by its application, and by its fast routes past that."""
-        prefix = self._prefix_by_role[role]
-        telemetry = self._app_by_prefix[prefix] = Telemetry(app, role, numbered_ids())
-        self._fast_routes |= served_under(prefix, fast_routes, telemetry)
+        prefix, limits = self._prefix_by_role[role], self._limits_by_role[role]
+        throttled = ThrottledApplication(app, limits)
+        telemetry = self._app_by_prefix[prefix] = Telemetry(throttled, role, numbered_ids())
+        self._fast_routes |= served_under(prefix, fast_routes, telemetry, limits)
+
+    def change_limits(self, limits: RateLimits) -> None:
+        """Apply other rate limits to the requests that come from now on."""
+        for api in self._limits_by_role.values():
+            api.change(limits)
 
     async def wait(self) -> None:
         """Return when the server has ended."""
@@ -58,8 +88,13 @@ class ApiServer:
         await asyncio.shield(self._serving)
 
     async def finish(self) -> None:
-        """Stop accepting requests, and return when those that were accepted are answered."""
+        """Stop accepting requests, and return when those that were accepted are answered.
+
+        Those that wait for their turn are refused.
+        """
         if self._serving is not None:
             self.server.should_exit = True
+            for api in self._limits_by_role.values():
+                api.limiter.close()
             await asyncio.wait({self._serving}, timeout=STOP_DEADLINE_S)
             self._serving.cancel()

@@ -25,6 +25,7 @@ from foretell.indexer.context import IndexerContext
 from foretell.indexer.contracts import IndexedContracts
 from foretell.journal.files.journal import FileJournal
 from foretell.media.blobs import BlobStore
+from foretell.media.bundler import Bundler
 from foretell.media.images import ImageNormalizer, ImagePolicy
 from foretell.relayer.context import RelayerContext
 from foretell.settings import Settings
@@ -121,15 +122,18 @@ def build_embedded_engine(resources: Resources, recover: Recover) -> EmbeddedEng
 
 
 def build_creation(resources: Resources) -> CreationContext:
-    """Return the context of market creation."""
+    """Return the context of market creation; its bundler is to be closed."""
     settings = resources.settings
+    url = settings.storage_upload_url
+    bundler = None if url is None else Bundler(url)
     return CreationContext(
         database=resources.database,
         deployment=resources.deployment,
         reader=resources.reader,
         registrar=resources.sender(resources.keys.registrar, REGISTRATION),
         images=ImageNormalizer(ImagePolicy()),
-        blobs=BlobStore(settings.data / "blobs"),
+        blobs=BlobStore(settings.data / "blobs", is_sent=bundler is not None),
+        bundler=bundler,
         storage_key=resources.keys.storage,
         options=CreationOptions(
             confirmations=settings.confirmations,

@@ -14,6 +14,11 @@ def now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
+def monotonic_ms() -> int:
+    """Return milliseconds that never run backwards, for the time between two events of a process."""
+    return time.monotonic_ns() // 1_000_000
+
+
 def new_uuid() -> str:
     """Return an id that cannot be guessed."""
     return str(uuid.uuid4())

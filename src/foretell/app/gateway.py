@@ -21,7 +21,7 @@ from foretell.app.http.fast_connection import NO_FAST_ROUTES, FastConnection, Fa
 from foretell.app.http.framework_connection import CONNECTION_LIMITS, ConnectionLimits
 from foretell.creation.refusals import worker_body
 from foretell.domain.errors.command import CannotListen, PortTaken
-from foretell.domain.errors.http import UnknownRoute
+from foretell.domain.errors.http import OriginRefused, UnknownRoute
 from foretell.edge.telemetry import AsgiApp, Receive, Scope, Send
 
 METRICS: Final = "/metrics"
@@ -68,6 +68,12 @@ class Gateway:
         if path != "/":
             status, body = worker_body(UnknownRoute(f"no API has the path {path}"))
         await _respond(send, status, b"application/json", msgspec.json.encode(body))
+
+
+async def refuse_origin(send: Send, refusal: OriginRefused) -> None:
+    """Refuse a page of an origin that is not allowed."""
+    status, body = worker_body(refusal)
+    await _respond(send, status, b"application/json", msgspec.json.encode(body))
 
 
 async def _respond(send: Send, status: int, kind: bytes, content: bytes) -> None:

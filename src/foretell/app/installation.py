@@ -14,7 +14,7 @@ from typing import Final
 
 import structlog
 
-from foretell.app.api_server import ApiServer
+from foretell.app.api_server import Access, ApiServer
 from foretell.app.builders import Resources
 from foretell.app.gateway import bind
 from foretell.app.keys import open_keys
@@ -22,7 +22,7 @@ from foretell.app.lifetime import Lifetime
 from foretell.app.products import PRODUCT_BY_ROLE
 from foretell.app.roles import ALL_ROLES, Role, keys_of, prefixes_of
 from foretell.chain.deploy import deploy, load_deployment
-from foretell.chain.devchain import PULSE_S, DevChain, DevChainOptions, find_anvil
+from foretell.chain.devchain import DevChain, DevChainOptions, find_anvil
 from foretell.chain.rpc import Rpc
 from foretell.chain.rpc_types import quantity_of
 from foretell.chain.sandbox_plan import sandbox_plan
@@ -61,14 +61,12 @@ class Installation:
         shard: int = 0,
         parent: ParentProcess | None = None,
         chain_restarts: RestartBackoff = CHAIN_RESTARTS,
-        chain_pulse_s: float = PULSE_S,
     ) -> None:
         self._settings = settings
         self._roles = frozenset(roles)
         self._shard = shard
         self._parent = parent
         self._chain_restarts = chain_restarts
-        self._chain_pulse_s = chain_pulse_s
         self._lifetime = Lifetime()
         self._loop_by_name: dict[str, Loop] = {"garbage collection": collect_when_idle}
         self._is_stopping = False
@@ -76,7 +74,13 @@ class Installation:
         self.deployment: Deployment | None = None
         self.api: ApiServer | None = None
         if prefix_by_role := prefixes_of(self._roles):
-            self.api = ApiServer(prefix_by_role, settings.base_url, settings.host, settings.port)
+            self.api = ApiServer(
+                prefix_by_role,
+                settings.base_url,
+                settings.host,
+                settings.port,
+                Access(settings.origins, settings.limits),
+            )
 
     def take_folder(self) -> None:
         """Keep other processes out of the data folder, or refuse; `start` does so if need be."""
@@ -99,6 +103,18 @@ class Installation:
                 await self._serve()
             self._lifetime.run(self._run())
             self._lifetime.closing.push_async_callback(self._finish_serving)
+
+    def reload_limits(self) -> None:
+        """Apply the rate limits that the settings have now; invalid settings change nothing."""
+        if self.api is None:
+            return
+        try:
+            limits = Settings().limits
+        except ValueError as error:
+            log.error("settings are invalid, the rate limits stay", cause=str(error))  # noqa: TRY400 - no fault
+            return
+        self.api.change_limits(limits)
+        log.warning("rate limits read again")
 
     async def wait(self) -> None:
         """Return when something that must not end has ended, raising what ended it."""
@@ -129,7 +145,7 @@ class Installation:
                 folder=settings.data.absolute() / "chain",
                 chain_id=settings.chain_id,
                 port=settings.chain_port,
-                pulse_s=self._chain_pulse_s,
+                pulse_s=settings.chain_block_s,
             )
         )
         await chain.start()

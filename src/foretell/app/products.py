@@ -84,9 +84,11 @@ async def relayer(resources: Resources, _closing: contextlib.AsyncExitStack) -> 
     return Product(loops, relayer_routes.build_app(context))
 
 
-async def creation(resources: Resources, _closing: contextlib.AsyncExitStack) -> Product:
+async def creation(resources: Resources, closing: contextlib.AsyncExitStack) -> Product:
     """Return market creation, its API and its worker."""
     context = build_creation(resources)
+    if context.bundler is not None:
+        await closing.enter_async_context(context.bundler)
     loops = {"creation": lambda: creation_worker.run(context)}
     return Product(loops, creation_routes.build_app(context))
 
@@ -155,10 +157,15 @@ class ProductKind(NamedTuple):
     body_of: BodyOf | None = None
     starting: ForetellError = Starting()
 
+    @property
+    def body(self) -> BodyOf:
+        """The bodies of the API's refusals."""
+        assert self.body_of is not None, "the role serves no API"
+        return self.body_of
+
     def unavailable_app(self) -> UnavailableApp:
         """Return the application of the API until it is open."""
-        assert self.body_of is not None, "the role serves no API"
-        return UnavailableApp(self.body_of, self.starting)
+        return UnavailableApp(self.body, self.starting)
 
 
 PRODUCT_BY_ROLE: Final[Mapping[Role, ProductKind]] = MappingProxyType(

@@ -7,7 +7,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from typing import Final, Protocol
 
 import structlog
@@ -63,19 +63,25 @@ def run_until_stopped(
     when_started: Callable[[], Coroutine[None, None, None]],
     when_stopped: Callable[[], None],
     *,
+    on_hangup: Callable[[], None] | None = None,
     ends_with_parent: bool = False,
 ) -> None:
     """Start, and run until a signal comes or something that must not end has ended.
 
-    A process that ends with its parent also stops when its standard input closes.
+    The signal HUP calls `on_hangup` if there is one, else it stops too. A process that ends with its parent also
+    stops when its standard input closes.
     """
-    uvloop.run(_run(running, when_started, when_stopped, ends_with_parent=ends_with_parent))
+    signals = {} if on_hangup is None else {signal.SIGHUP: on_hangup}
+    uvloop.run(
+        _run(running, when_started, when_stopped, signals, ends_with_parent=ends_with_parent)
+    )
 
 
 async def _run(
     running: Runnable,
     when_started: Callable[[], Coroutine[None, None, None]],
     when_stopped: Callable[[], None],
+    signals: Mapping[signal.Signals, Callable[[], None]],
     *,
     ends_with_parent: bool,
 ) -> None:
@@ -84,7 +90,7 @@ async def _run(
     if ends_with_parent:
         threading.Thread(target=_await_parent, args=(loop, stopped), daemon=True).start()
     for number in STOP_SIGNALS:
-        loop.add_signal_handler(number, stopped.set)
+        loop.add_signal_handler(number, signals.get(number, stopped.set))
     starting = asyncio.create_task(running.start())
     stopping = asyncio.create_task(stopped.wait())
     try:

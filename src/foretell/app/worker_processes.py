@@ -6,6 +6,8 @@ started again wait in its queue.
 
 import asyncio
 import contextlib
+import signal
+from functools import partial
 from typing import Final
 
 import httpx
@@ -15,8 +17,8 @@ from foretell.app.gateway import BACKLOG, bind
 from foretell.app.journals import check_shard_count
 from foretell.app.lifetime import Lifetime
 from foretell.domain.errors.command import NotInTime
-from foretell.runtime.child_processes import Child
-from foretell.runtime.loops import run_together
+from foretell.runtime.child_processes import Child, ChildProcess, run_supervised
+from foretell.runtime.loops import Loop, run_together
 from foretell.settings import Settings
 
 START_DEADLINE_S: Final = 60.0
@@ -31,6 +33,7 @@ class Fleet:
         self._settings = settings
         self._workers = workers
         self._lifetime = Lifetime()
+        self._answering: list[ChildProcess] = []
 
     async def start(self) -> None:
         """Start every process, and return when the API answers."""
@@ -41,12 +44,21 @@ class Fleet:
             await check_shard_count(self._settings)
             listener.listen(BACKLOG)
             listener.set_inheritable(True)
-            children = [
-                *engine_children(self._settings, {}),
-                *self._worker_children(listener.fileno()),
+            workers = self._worker_children(listener.fileno())
+            self._answering = [ChildProcess(child) for child in workers]
+            loops: list[Loop] = [
+                *supervision_loops(engine_children(self._settings, {})).values(),
+                *(
+                    partial(run_supervised, child.name, process)
+                    for child, process in zip(workers, self._answering, strict=True)
+                ),
             ]
-            loops = supervision_loops(children).values()
             await self._until_answered(self._lifetime.run(run_together(loops)))
+
+    def reload_limits(self) -> None:
+        """Let every process that answers clients read its rate limits again."""
+        for worker in self._answering:
+            worker.send_signal(signal.SIGHUP)
 
     async def wait(self) -> None:
         """Return when the supervision has ended, raising what ended it."""

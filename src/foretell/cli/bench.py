@@ -172,6 +172,19 @@ def durable(
 
 
 @bench.command()
+def limit(
+    rounds: Rounds = 5,
+    checks: Annotated[
+        int, typer.Option(min=1_000, max=10_000_000, help="Checks in a round, of each kind.")
+    ] = 100_000,
+) -> None:
+    """Measure one check of the rate limits in memory, against a plain counter."""
+    from foretell.bench.limit import run_bench_limit
+
+    run_bench_limit(rounds, checks, _console())
+
+
+@bench.command()
 def match(
     rounds: Rounds = 5,
     commands: Annotated[

@@ -182,6 +182,21 @@ def doctor(data: Data = None) -> None:
 
 app.add_typer(bench, name="bench")
 
+storage = typer.Typer(no_args_is_help=True, help="Store metadata and images permanently.")
+app.add_typer(storage, name="storage")
+
+
+@storage.command()
+def push(data: Data = None) -> None:
+    """Post every stored item that the bundler of FORETELL_STORAGE_UPLOAD_URL does not have yet.
+
+    Those from before that setting are posted too. The exchange may run meanwhile.
+    """
+    from foretell.cli.storage import run_push
+
+    run_push(_settings(data=data), Console())
+
+
 journal = typer.Typer(
     no_args_is_help=True,
     help="Check, replay or export the journal without changing it, or rebuild the tables from it.",

@@ -56,7 +56,13 @@ def _run_roles(
 
     parent = place.parent
     installation = Installation(settings, roles, shard=place.shard, parent=parent)
-    run_until_stopped(installation, greet, lambda: None, ends_with_parent=parent is not None)
+    run_until_stopped(
+        installation,
+        greet,
+        lambda: None,
+        on_hangup=installation.reload_limits,
+        ends_with_parent=parent is not None,
+    )
 
 
 def run_fleet(settings: Settings, names: Sequence[str], workers: int, console: Console) -> None:
@@ -72,7 +78,8 @@ def run_fleet(settings: Settings, names: Sequence[str], workers: int, console: C
             f" with {settings.shards} engines"
         )
 
-    run_until_stopped(Fleet(settings, workers), greet, lambda: None)
+    fleet = Fleet(settings, workers)
+    run_until_stopped(fleet, greet, lambda: None, on_hangup=fleet.reload_limits)
 
 
 def _check_database(settings: Settings, *, is_whole: bool) -> None:

@@ -15,6 +15,7 @@ from foretell.domain.creation.plan import EventContracts, MarketIds, PlanContrac
 from foretell.domain.errors.chain import SandboxOnly
 from foretell.domain.values.hexadecimal import Address, Bytes32
 from foretell.media.blobs import BlobStore
+from foretell.media.bundler import Bundler
 from foretell.media.images import ImageNormalizer
 from foretell.store.database import Database
 
@@ -84,13 +85,16 @@ class CreationContext:
     new_uuid: Callable[[], str]
     new_word: Callable[[], Bytes32]
     uploads: UploadBudget = field(default_factory=UploadBudget)
+    bundler: Bundler | None = None
+    """Stores metadata and images permanently; without one they are on this machine only."""
 
     def __post_init__(self) -> None:
-        if not (self.deployment.is_sandbox or self.options.may_store_locally):
+        may_store = self.deployment.is_sandbox or self.options.may_store_locally
+        if not (may_store or self.bundler is not None):
             raise SandboxOnly(
                 "storing metadata on this machine only",
                 f"chain {self.deployment.chain_id}",
-                "set FORETELL_STORES_LOCALLY=true to allow it",
+                "set FORETELL_STORAGE_UPLOAD_URL to a bundler, or FORETELL_STORES_LOCALLY=true",
             )
 
     @property

@@ -183,7 +183,7 @@ async def run_finalization(context: CreationContext, request: CreationRequest) -
     registered = await _registered(context, ids, request.entered_at_ms)
     names = [await _named(context, payload, each, request.image_ids) for each in ids]
     plan = build_metadata_plan(names, context.contracts(payload))
-    updates = [update_of(name) for name in names]
+    updates = [update_of(context, name) for name in names]
     registrations = [
         registration_of(context, each, done) for each, done in zip(ids, registered, strict=True)
     ]

@@ -9,7 +9,6 @@ from foretell.creation.registration import Registered
 from foretell.domain.creation.payload import Payload
 from foretell.domain.creation.plan import MarketIds, MetadataName
 from foretell.domain.values.hexadecimal import checksum_address
-from foretell.media.blobs import blob_uri
 from foretell.store.creation.documents import StoredMetadataUpdate, StoredRegistration
 from foretell.store.creation.games import GameRow
 from foretell.store.creation.markets import EventRow, MarketRow
@@ -31,13 +30,13 @@ def registration_of(
     )
 
 
-def update_of(name: MetadataName) -> StoredMetadataUpdate:
+def update_of(context: CreationContext, name: MetadataName) -> StoredMetadataUpdate:
     """Return the metadata of a market before the chain has its id."""
     return StoredMetadataUpdate(
         key=name.market.key,
         condition_id=name.condition_id,
         metadata_tx_id=name.metadata_id,
-        metadata_uri=blob_uri(name.metadata_id),
+        metadata_uri=context.blobs.uri(name.metadata_id),
         update_tx_hash=None,
     )
 
@@ -64,7 +63,7 @@ def event_row(
             oracle=adapter,
             resolution_type=payload.resolution_type,
             metadata_id=metadata_id_by_key[market.key],
-            metadata_uri=blob_uri(metadata_id_by_key[market.key]),
+            metadata_uri=context.blobs.uri(metadata_id_by_key[market.key]),
             icon=icons_of(payload, market, request.image_ids).market,
             ticks_per_one=options.ticks_per_one,
             size_units_min=options.size_units_min,

@@ -14,6 +14,7 @@ from foretell.domain.errors.families import ForetellError, IllegalTransition, In
 from foretell.domain.errors.http import (
     BodyTooLarge,
     MethodNotAllowed,
+    OriginRefused,
     UnsupportedMedia,
     UploadTooLarge,
     UploadTooSlow,
@@ -24,6 +25,7 @@ from foretell.edge.refusals import RefusalRow, row_of
 WORKER: Final[Mapping[type[ForetellError], RefusalRow]] = {
     InvalidInput: RefusalRow(400, "validation_error"),
     MethodNotAllowed: RefusalRow(words="method_not_allowed"),
+    OriginRefused: RefusalRow(403, "origin_not_allowed"),
     BodyTooLarge: RefusalRow(413, "payload_too_large"),
     UploadTooLarge: RefusalRow(413, "payload_too_large"),
     UploadTooSlow: RefusalRow(408, "upload_too_slow"),

@@ -17,6 +17,7 @@ import structlog
 from foretell.creation.challenge import sweep_challenges
 from foretell.creation.context import CreationContext
 from foretell.creation.finalize import run_finalization
+from foretell.creation.posting import run_posting
 from foretell.creation.prepare import run_preparation
 from foretell.creation.refusals import worker_code
 from foretell.domain.creation.request import RUNNING, RequestStatus, RequestTrigger
@@ -24,7 +25,7 @@ from foretell.domain.errors.creation import CreatorNotWhitelisted, RegistrationP
 from foretell.domain.errors.families import ForetellError, Unavailable, Upstream
 from foretell.edge.refusals import InternalError
 from foretell.runtime.backoff import pauses_s
-from foretell.runtime.loops import run_together
+from foretell.runtime.loops import Loop, run_together
 from foretell.runtime.worker import PollIntervals, run_watching_worker
 from foretell.store.creation.requests import (
     TOPIC,
@@ -46,8 +47,11 @@ log = structlog.get_logger(__name__)
 
 
 async def run(context: CreationContext) -> None:
-    """Run until cancelled: the registrar's transactions and the requests."""
-    await run_together([context.registrar.run, partial(_work, context)])
+    """Run until cancelled: the registrar's transactions, the requests, and the permanent storage."""
+    loops: list[Loop] = [context.registrar.run, partial(_work, context)]
+    if context.bundler is not None:
+        loops.append(partial(run_posting, context.blobs, context.bundler))
+    await run_together(loops)
 
 
 async def _work(context: CreationContext) -> None:

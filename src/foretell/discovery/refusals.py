@@ -22,5 +22,6 @@ def discovery_body(error: ForetellError) -> tuple[int, object]:
         404: "not found error",
         405: "bad request",
         422: "validation error",
+        429: "too many requests",
     }
     return status, {"type": kinds.get(status, "server error"), "error": words or error.message}

@@ -6,10 +6,13 @@ from typing import Any
 from litestar import Litestar
 from litestar.types import ControllerRouterHandler
 
+from foretell.edge.codec import AnyRequest
 from foretell.edge.injection import context_dependency, state_with
+from foretell.edge.limits_route import show_limits
 from foretell.edge.openapi import DecimalsAreNumbers, openapi_config
 from foretell.edge.query import check_no_parameters
 from foretell.edge.refusals import BodyOf, handlers
+from foretell.edge.throttled_application import count_for_address
 
 
 def build_application(
@@ -19,6 +22,7 @@ def build_application(
     routes: Sequence[ControllerRouterHandler],
     context: object,
     body_of: BodyOf,
+    limits_route: ControllerRouterHandler = show_limits,
     **options: Any,
 ) -> Litestar:
     """Return the application of an API, its paths starting at /.
@@ -26,10 +30,10 @@ def build_application(
     Bodies are limited where they are read (`codec.read_body`), not by the framework.
     """
     return Litestar(
-        route_handlers=routes,
+        route_handlers=[*routes, limits_route],
         state=state_with(context),
         dependencies=context_dependency(),
-        before_request=check_no_parameters,
+        before_request=_begin,
         exception_handlers=handlers(body_of),
         openapi_config=openapi_config(title, about),
         plugins=[DecimalsAreNumbers()],
@@ -37,3 +41,9 @@ def build_application(
         logging_config=None,
         **options,
     )
+
+
+async def _begin(request: AnyRequest) -> None:
+    """Count a request and wait for its turn, then check its parameters if its route takes none."""
+    await count_for_address(request)
+    await check_no_parameters(request)

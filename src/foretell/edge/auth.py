@@ -173,6 +173,10 @@ class KeyRing:
             plain | {f"{dialect}address": address}, method, path, body
         )
 
+    async def check_active(self, key_id: str) -> None:
+        """Refuse a key that was revoked after its request was verified."""
+        await self._load(key_id)
+
     def builder_dialect(self, headers: Mapping[str, str]) -> str | None:
         """Return the prefix of a builder's headers, or None when there are none."""
         return next((each for each in self._prefixes if f"{each}{BUILDER}api_key" in headers), None)

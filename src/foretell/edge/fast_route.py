@@ -8,6 +8,8 @@ or a query that its route does not take.
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any, Final, NamedTuple
 
+from foretell.edge.throttle import Turn
+
 BODY_BYTES_MAX: Final = 64 * 1024
 """The largest body on the fast path; larger ones and those of unknown length take the framework."""
 
@@ -20,6 +22,8 @@ class FastRequest(NamedTuple):
     query: bytes
     headers: Mapping[str, str]
     body: bytes
+    turn: Turn | None = None
+    """Where the request counts; None where no limits apply."""
 
 
 class FastResponse(NamedTuple):

@@ -21,7 +21,7 @@ from foretell.domain.errors.families import (
     Unavailable,
     Upstream,
 )
-from foretell.domain.errors.http import MethodNotAllowed, UnknownRoute
+from foretell.domain.errors.http import MethodNotAllowed, TooManyRequests, UnknownRoute
 from foretell.edge.codec import json_response
 
 log = structlog.get_logger(__name__)
@@ -37,6 +37,7 @@ STATUS_BY_FAMILY: Final[Mapping[type[ForetellError], int]] = {
     Unauthenticated: 401,
     NotFound: 404,
     Conflict: 409,
+    TooManyRequests: 429,
     Unavailable: 503,
     Upstream: 502,
     ForetellError: 500,

@@ -1,7 +1,8 @@
 """Storage of signed data items on this machine, each under its id and checked on every read.
 
-The scheme of the addresses is `local`: this is one disk. The bytes are those that a permanent
-network accepts, so an item can be uploaded there later under the same id.
+The scheme of the addresses is `local`, because this is one disk, or `ar` if a bundler stores the items on
+a permanent network too: the bytes and the ids are the same there. Then an item has a mark from its storing
+until the bundler has it, and a note after that. An interrupted storing is repeated.
 
 An item is written to a partial file, synced and renamed, so a file is always complete. The digest
 of its data is stored next to it, because the id is a hash of the signature, not of the data.
@@ -19,26 +20,30 @@ from foretell.domain.errors.http import MalformedBody
 from foretell.domain.errors.storage import BlobDamaged, BlobNotFound, StorageUnavailable
 from foretell.runtime.folders import sync_folder
 
-SCHEME: Final = "local"
+LOCAL: Final = "local"
+PERMANENT: Final = "ar"
+UNSENT_PER_READ_MAX: Final = 100
 ITEM_BYTES_MAX: Final = 4 * 1024 * 1024
 
 _ID_CHARACTERS: Final = frozenset(
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 )
 _DIGEST_SUFFIX: Final = ".sha256"
+_SENT_SUFFIX: Final = ".sent"
 _PARTIAL_SUFFIX: Final = ".partial"
 
 
-def blob_uri(item_id: str) -> str:
-    """Return the address of an item, with the scheme of its storage."""
-    return f"{SCHEME}://{item_id}"
-
-
 class BlobStore:
-    """A folder of items."""
+    """A folder of items; `is_sent` says whether they go to a permanent network."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, is_sent: bool = False) -> None:
         self._folder = folder
+        self._unsent = folder / "unsent"
+        self.is_sent = is_sent
+
+    def uri(self, item_id: str) -> str:
+        """Return the address of an item, with the scheme of its storage."""
+        return f"{PERMANENT if self.is_sent else LOCAL}://{item_id}"
 
     async def store(self, item: DataItem) -> None:
         """Store an item permanently; storing it again changes nothing."""
@@ -62,17 +67,51 @@ class BlobStore:
         except MalformedBody as error:
             raise BlobDamaged(item_id) from error
 
+    async def unsent(self) -> list[str]:
+        """Return ids of items that the permanent network does not have yet, the oldest first."""
+        return await asyncio.to_thread(self._read_unsent)
+
+    async def never_sent(self) -> list[str]:
+        """Return the ids of all items without a note, in no order; those from before there was a bundler too."""
+        return await asyncio.to_thread(self._read_never_sent)
+
+    async def note_sent(self, item_id: str) -> None:
+        """Note that the permanent network has an item."""
+        await asyncio.to_thread(self._note_sent, item_id)
+
+    def _note_sent(self, item_id: str) -> None:
+        _write_atomically(self._path(item_id).with_suffix(_SENT_SUFFIX), b"")
+        self._mark(item_id).unlink(missing_ok=True)
+
+    def _read_unsent(self) -> list[str]:
+        if not self._unsent.is_dir():
+            return []
+        marks = sorted(self._unsent.iterdir(), key=lambda path: path.stat().st_mtime_ns)
+        complete = [path for path in marks if path.suffix != _PARTIAL_SUFFIX]
+        return [path.read_text() for path in complete[:UNSENT_PER_READ_MAX]]
+
+    def _read_never_sent(self) -> list[str]:
+        paths = [path for path in self._folder.glob("??/*") if not path.suffix]
+        unsent = [path for path in paths if not path.with_suffix(_SENT_SUFFIX).exists()]
+        return [parse_item(path.read_bytes()).item_id for path in unsent]
+
+    def _mark(self, item_id: str) -> Path:
+        return self._unsent / self._path(item_id).name
+
     def _write(self, item: DataItem) -> None:
         path = self._path(item.item_id)
         digest_path = path.with_suffix(_DIGEST_SUFFIX)
         digest = hashlib.sha256(item.data).hexdigest().encode()
-        if _has(path, item.raw) and _has(digest_path, digest):
-            return
-        path.parent.mkdir(parents=True, exist_ok=True)
-        _write_atomically(digest_path, digest)
-        _write_atomically(path, item.raw)
-        for folder in (path.parent, self._folder):
-            sync_folder(folder)
+        if not (_has(path, item.raw) and _has(digest_path, digest)):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            _write_atomically(digest_path, digest)
+            _write_atomically(path, item.raw)
+            for folder in (path.parent, self._folder):
+                sync_folder(folder)
+        if self.is_sent and not path.with_suffix(_SENT_SUFFIX).exists():
+            self._unsent.mkdir(exist_ok=True)
+            _write_atomically(self._mark(item.item_id), item.item_id.encode())
+            sync_folder(self._unsent)
 
     def _read(self, item_id: str) -> DataItem:
         path = self._path(item_id)

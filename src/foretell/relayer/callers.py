@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 from foretell.domain.values.hexadecimal import Address
 from foretell.edge.codec import AnyRequest
+from foretell.edge.throttled_application import count_for_key
 from foretell.relayer.context import RelayerContext
 
 
@@ -19,6 +20,8 @@ async def owner_of(context: RelayerContext, request: AnyRequest, raw: bytes) -> 
     path: str = request.scope["path"]
     key_ring = context.key_ring
     caller = await key_ring.authenticate_l2(request.headers, request.method, path, raw)
+    if await count_for_key(request, caller.key_id, raw):
+        await key_ring.check_active(caller.key_id)
     return RelayCaller(caller.address, is_builder=False)
 
 
@@ -30,4 +33,6 @@ async def caller_of(context: RelayerContext, request: AnyRequest, raw: bytes) ->
     path: str = request.scope["path"]
     key_ring = context.key_ring
     caller = await key_ring.authenticate_builder(request.headers, request.method, path, raw)
+    if await count_for_key(request, caller.key_id, raw):
+        await key_ring.check_active(caller.key_id)
     return RelayCaller(caller.address, is_builder=True)

@@ -149,6 +149,12 @@ class ChildProcess:
             raise ChildRefused(self._child.name, code)
         return code
 
+    def send_signal(self, number: signal.Signals) -> None:
+        """Send a signal to the child if it runs."""
+        if self.process is not None:
+            with contextlib.suppress(ProcessLookupError):
+                self.process.send_signal(number)
+
     async def stop(self) -> None:
         """End the child if it runs."""
         process, self.process = self.process, None

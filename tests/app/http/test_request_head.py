@@ -167,7 +167,13 @@ def test_random_headers_are_left_to_the_parser_or_read_alike(
             b"Expect: 100-continue",
             b"Trailer: x",
         ),
-        *(b"Connection: close", b"Connection: upgrade", b"Content-Length: 3", b"host: twice"),
+        *(
+            b"Connection: close",
+            b"Connection: upgrade",
+            b"Origin: https://app.example",
+            b"Content-Length: 3",
+            b"host: twice",
+        ),
         *(b"X: " + b"y" * HEAD_BYTES_MAX, b"Name with blanks: 1", b"X:1", b"X: 1 ", b"X: \t1"),
     ],
 )

@@ -1,7 +1,6 @@
 """The process that recovers signers, over a real socket."""
 
 import os
-import signal
 import socket
 import subprocess
 import sys
@@ -11,6 +10,7 @@ from collections.abc import Iterator
 import pytest
 from tests.rigs.values import a_key
 
+from foretell.app.running import STOP_SIGNALS
 from foretell.app.signer_recovery.client import COMMAND
 from foretell.app.signer_recovery.process import PIECE_MAX, serve
 from foretell.domain.values.eip712 import address_of_key, sign_digest
@@ -80,8 +80,8 @@ def test_the_process_ends_quietly_with_the_connection(requests: bytes) -> None:
     assert (process.returncode, errors) == (0, b"")
 
 
-def test_the_process_ignores_the_interrupt_of_a_terminal() -> None:
-    """The keyboard interrupts a whole group; the server that ends in order still needs its signers."""
+def test_the_process_ignores_the_stop_signals_of_a_group() -> None:
+    """A terminal or a service stops a whole group; the server that ends in order still needs its signers."""
     ours, theirs = socket.socketpair()
     ours.settimeout(SOON_S)
     with ours, theirs:
@@ -89,7 +89,8 @@ def test_the_process_ignores_the_interrupt_of_a_terminal() -> None:
         theirs.close()
         ours.sendall(SIGNED)
         assert receive(ours, 1) == SIGNER
-        os.kill(process.pid, signal.SIGINT)
+        for number in STOP_SIGNALS:
+            os.kill(process.pid, number)
         ours.sendall(SIGNED)
         assert receive(ours, 1) == SIGNER
     assert process.wait(SOON_S) == 0

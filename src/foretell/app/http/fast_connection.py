@@ -8,7 +8,7 @@ that costs more than checking and matching it.
 
 import asyncio
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from functools import partial
 from http import HTTPStatus
 from types import MappingProxyType
@@ -24,8 +24,12 @@ from foretell.app.http.framework_connection import (
     refuse,
 )
 from foretell.app.http.request_head import END, Head, HeadReader
+from foretell.domain.errors.families import ForetellError
+from foretell.domain.errors.http import TooManyRequests
 from foretell.edge.fast_route import BODY_BYTES_MAX, FastRequest, FastResponse, FastRoute, Route
 from foretell.edge.telemetry import Telemetry
+from foretell.edge.throttle import LimitedRoute, Turn
+from foretell.edge.throttled_application import ApiLimits
 
 _STATUS_LINES: Final = {
     status.value: f"HTTP/1.1 {status.value} {status.phrase}\r\n" for status in HTTPStatus
@@ -35,12 +39,14 @@ _READER: Final = HeadReader()
 
 
 class ServedFastRoute(NamedTuple):
-    """A fast route, its method and the path that it sees, and the telemetry of its API."""
+    """A fast route, its method and the path that it sees, the telemetry and the limits of its API."""
 
     route: FastRoute
     method: str
     path: str
     telemetry: Telemetry
+    limits: ApiLimits | None
+    limited: LimitedRoute | None
 
 
 RequestLine = bytes
@@ -51,13 +57,19 @@ NO_FAST_ROUTES: Final[FastRoutes] = MappingProxyType({})
 
 
 def served_under(
-    prefix: str, fast_routes: Mapping[Route, FastRoute], telemetry: Telemetry
+    prefix: str,
+    fast_routes: Mapping[Route, FastRoute],
+    telemetry: Telemetry,
+    limits: ApiLimits | None = None,
 ) -> dict[RequestLine, ServedFastRoute]:
     """Return the fast routes of an API by their request lines under its prefix."""
-    return {
-        f"{method} {prefix}{path}".encode(): ServedFastRoute(route, method, path, telemetry)
-        for (method, path), route in fast_routes.items()
-    }
+    served = {}
+    for (method, path), route in fast_routes.items():
+        limited = None if limits is None else limits.limiter.route(method, path)
+        served[f"{method} {prefix}{path}".encode()] = ServedFastRoute(
+            route, method, path, telemetry, limits, limited
+        )
+    return served
 
 
 class _Arrival(NamedTuple):
@@ -72,11 +84,12 @@ class _Arrival(NamedTuple):
 class _Answering:
     """A request of a fast route that is not answered yet."""
 
-    __slots__ = ("request_id", "served", "started")
+    __slots__ = ("request_id", "served", "started", "turn")
 
-    def __init__(self, served: ServedFastRoute, request_id: str | None) -> None:
+    def __init__(self, served: ServedFastRoute, request_id: str | None, turn: Turn | None) -> None:
         self.served = served
         self.request_id = request_id
+        self.turn = turn
         self.started = time.perf_counter()
 
 
@@ -104,6 +117,7 @@ class FastConnection(asyncio.Protocol):
         self._limits = limits
         self._loop = self._framework.loop
         self._transport: asyncio.Transport
+        self._peer: str | None = None
         self._held = b""
         self._arriving: _Arrival | None = None
         self._answering: _Answering | None = None
@@ -119,12 +133,16 @@ class FastConnection(asyncio.Protocol):
     @override
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         self._transport = transport
+        peer = transport.get_extra_info("peername")
+        self._peer = peer[0] if isinstance(peer, tuple) else None
         self._framework.connection_made(transport)
         self._due_at_s = self._loop.time() + self._limits.silence_deadline_s
         self._timer = self._loop.call_later(self._limits.silence_deadline_s, self._check_due)
 
     @override
     def connection_lost(self, exc: Exception | None) -> None:
+        if self._answering is not None and self._answering.turn is not None:
+            self._answering.turn.is_abandoned = True
         self._answering = None
         self._cancel_timer()
         self._framework.connection_lost(exc)
@@ -205,21 +223,76 @@ class FastConnection(asyncio.Protocol):
 
     def _begin(self, arrival: _Arrival, body: bytes) -> None:
         served, headers = arrival.served, arrival.head.headers
-        answering = self._answering = _Answering(served, headers.get("x-request-id"))
-        request = FastRequest(served.method, served.path, arrival.query, headers, body)
-        rest = served.route.begin(request, partial(self._answer, answering))
+        turn = self._turn(served, headers, len(body))
+        answering = self._answering = _Answering(served, headers.get("x-request-id"), turn)
+        request = FastRequest(served.method, served.path, arrival.query, headers, body, turn)
+        if turn is None or turn.route.is_signed:
+            self._carry_out(answering, request)
+        else:
+            self._in_turn(answering, turn, partial(self._carry_out, answering, request))
+
+    def _turn(
+        self, served: ServedFastRoute, headers: Mapping[str, str], body_bytes: int
+    ) -> Turn | None:
+        """Return the turn of a request, None where no limits apply."""
+        limits = served.limits
+        if limits is None:
+            return None
+        assert served.limited is not None
+        addresses = limits.addresses
+        forwarded = headers.get("x-forwarded-for") if addresses.reads_forwarded else None
+        address = addresses.client(self._peer, forwarded)
+        return Turn(limits.limiter, served.limited, address, body_bytes)
+
+    def _carry_out(self, answering: _Answering, request: FastRequest) -> None:
+        rest = answering.served.route.begin(request, partial(self._answer, answering))
         if rest is not None:
-            task = self._loop.create_task(rest)
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+            self._run(rest)
+
+    def _run(self, work: Coroutine[Any, Any, None]) -> None:
+        task = self._loop.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def _in_turn(self, answering: _Answering, turn: Turn, act: Callable[[], None]) -> None:
+        """Act when it is a request's turn at its address, at once if possible."""
+        try:
+            if turn.take(turn.address):
+                act()
+            else:
+                self._run(self._act_later(answering, turn, act))
+        except TooManyRequests as refusal:
+            self._refuse(answering, refusal)
+
+    async def _act_later(self, answering: _Answering, turn: Turn, act: Callable[[], None]) -> None:
+        try:
+            await turn.admitted()
+        except ForetellError as refusal:
+            self._refuse(answering, refusal)
+        else:
+            act()
+
+    def _refuse(self, answering: _Answering, refusal: ForetellError) -> None:
+        limits = answering.served.limits
+        assert limits is not None
+        self._send(answering, FastResponse(*limits.refused(refusal), refusal.retry_after_s))
 
     def _answer(self, answering: _Answering, answer: FastResponse) -> None:
+        """Send the answer; one that counts nowhere yet counts for the address, and waits for its turn."""
+        turn = answering.turn
+        if turn is not None and turn.is_open:
+            self._in_turn(answering, turn, partial(self._send, answering, answer))
+        else:
+            self._send(answering, answer)
+
+    def _send(self, answering: _Answering, answer: FastResponse) -> None:
         """Send the answer, and take what has arrived since the request."""
         served = answering.served
         request_id = served.telemetry.request_id(answering.request_id)
         if self._answering is answering:
             self._answering = None
-            self._transport.write(self._head(answer, request_id) + answer.body)
+            head = self._head(answer, request_id, answering.turn)
+            self._transport.write(head + answer.body)
             self._server_state.total_requests += 1
             self._next()
         served.telemetry.record_answer(
@@ -244,12 +317,13 @@ class FastConnection(asyncio.Protocol):
             self._transport.resume_reading()
             self._take(data)
 
-    def _head(self, answer: FastResponse, request_id: str) -> bytes:
+    def _head(self, answer: FastResponse, request_id: str, turn: Turn | None) -> bytes:
         retry = "" if answer.retry_after_s is None else f"retry-after: {answer.retry_after_s}\r\n"
+        limits = "" if turn is None else turn.header_text()
         close = "connection: close\r\n" if self._is_shutting_down else ""
         return (
             f"{_STATUS_LINES[answer.status]}{self._defaults()}content-type: application/json\r\n"
-            f"content-length: {len(answer.body)}\r\n{retry}{close}x-request-id: {request_id}\r\n\r\n"
+            f"content-length: {len(answer.body)}\r\n{retry}{limits}{close}x-request-id: {request_id}\r\n\r\n"
         ).encode("latin-1")
 
     def _defaults(self) -> str:

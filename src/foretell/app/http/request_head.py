@@ -7,7 +7,7 @@ value. Every other form, even a valid one, is left to the framework's parser.
 import re
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from typing_extensions import override
 
@@ -26,9 +26,10 @@ _REFUSED: Final = frozenset(
         b"trailer",
         b"keep-alive",
         b"http2-settings",
+        b"origin",
     }
 )
-"""Headers that change what a body is, or what becomes of the connection."""
+"""Headers that change what a body is, what becomes of the connection, or what an answer must have."""
 _KEEP_ALIVE: Final = b"keep-alive"
 
 Names = tuple[bytes, ...]
@@ -54,6 +55,12 @@ class RequestHeaders(Mapping[str, str]):
     @override
     def __getitem__(self, name: str) -> str:
         return self._values[self._index[name]].decode("latin-1")
+
+    @override
+    def get(self, name: str, default: Any = None) -> Any:
+        """Return a value, or the default; that of the base class raises and catches an exception."""
+        at = self._index.get(name)
+        return default if at is None else self._values[at].decode("latin-1")
 
     @override
     def __contains__(self, name: object) -> bool:

@@ -36,5 +36,8 @@ def _write(connection: int, answers: bytes) -> None:
 
 
 if __name__ == "__main__":
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(
+            number, signal.SIG_IGN
+        )  # sent to all processes of a service: the engine obeys
     serve(int(sys.argv[1]))

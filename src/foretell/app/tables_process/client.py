@@ -128,9 +128,12 @@ class RemoteTables:
         self._running = None
 
     async def drain_if_large(self) -> None:
-        """Return when the process works and not too much waits, or refuse if it does not advance."""
+        """Return when little waits and a process works on it, or refuse if it does not advance.
+
+        Complete tables need no process yet, whose imports take longer than the rest of a start.
+        """
         most = self.limits.held_at_start_max
-        while not self._is_started or self._taken - self.sequence > most:
+        while self._taken - self.sequence > (most if self._is_started else 0):
             try:
                 async with asyncio.timeout(self.limits.progress_deadline_s):
                     await self._progress()

@@ -66,6 +66,7 @@ def running_fleet(
             "RPC_URL": node_url,
             "DATABASE_URL": own_url,
             "MASTER_KEY": world.master_key.hex(),
+            "RATE_LIMITS": "off",
         }
         with _serving(settings, size) as process:
             pids = (process.pid, *server_pids(own_url))

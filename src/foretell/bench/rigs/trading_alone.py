@@ -68,7 +68,8 @@ async def trading_alone(
         endless = [*trading.loops().values(), recovery.run, collect_when_idle]
         loops = asyncio.create_task(run_together(endless))
         listener = bind("127.0.0.1", 0, "--port")
-        api = ApiServer({Role.TRADING: PREFIX_BY_ROLE[Role.TRADING]}, "", "127.0.0.1", 0)
+        prefixes = {Role.TRADING: PREFIX_BY_ROLE[Role.TRADING]}
+        api = ApiServer(prefixes, "", "127.0.0.1", 0)
         routes = {**fast_routes(trading.context), ("GET", CONSTANT_PATH): CONSTANT_ROUTE}
         api.open(Role.TRADING, build_app(trading.context), routes)
         try:

@@ -102,6 +102,13 @@ class MethodNotAllowed(InvalidInput):
         self.allowed = allowed
 
 
+class OriginRefused(InvalidInput):
+    """A page of an origin that is not allowed may change nothing here."""
+
+    def __init__(self, origin: str) -> None:
+        super().__init__(f"pages of {origin[:100]} may not use this API from a browser")
+
+
 class UnsupportedMedia(InvalidInput):
     """A body or a file has an unsupported media type."""
 
@@ -158,6 +165,23 @@ class UnknownSortField(MalformedQuery):
 
     def __init__(self, wanted: str) -> None:
         super().__init__("order", f"a list of {wanted}")
+
+
+class TooManyRequests(Unavailable):
+    """A client is over a rate limit by more than may wait; nothing was done."""
+
+    def __init__(self, retry_after_s: int) -> None:
+        super().__init__(
+            f"too many requests; send this one again in {retry_after_s} s",
+            retry_after_s=retry_after_s,
+        )
+
+
+class ClientGone(Unavailable):
+    """The client closed its connection while its request waited; nothing was done."""
+
+    def __init__(self) -> None:
+        super().__init__("the connection was closed before the request's turn came")
 
 
 class Starting(Unavailable):

@@ -68,6 +68,8 @@ def affordable_size_units(collateral_units: int, price_ticks: int, ticks_per_one
 
 def parse_units(text: object, field: str) -> int:
     """Return the base units in a decimal-integer string, at most 2^63 - 1, or refuse."""
+    if text == "0":  # the usual expiration, nonce and fee
+        return 0
     if not (
         isinstance(text, str) and text.isascii() and text.isdigit() and len(text) <= DIGITS_MAX
     ):

@@ -6,16 +6,18 @@ result of the last one with the tables.
 
 import asyncio
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-import alembic.command
 import sqlalchemy as sa
-from alembic.config import Config
 
 from foretell.store.database import Database
 
+if TYPE_CHECKING:
+    from alembic.config import Config
+
 FOLDER: Final = Path(__file__).parent
 _UPGRADE_LOCK: Final = 0x666F7265
+_VERSION: Final = sa.table("alembic_version", sa.column("version_num"))
 
 
 async def upgrade(database: Database) -> None:
@@ -26,11 +28,28 @@ async def upgrade(database: Database) -> None:
 def _upgrade(connection: sa.Connection) -> None:
     if connection.dialect.name == "postgresql":
         connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_UPGRADE_LOCK)))
-    alembic.command.upgrade(configuration(connection), "head")
+    if not _is_current(connection):
+        import alembic.command  # a start that upgrades nothing does not need what this loads
+
+        alembic.command.upgrade(configuration(connection), "head")
 
 
-def configuration(connection: sa.Connection, folder: Path = FOLDER) -> Config:
+def _is_current(connection: sa.Connection) -> bool:
+    """Return whether the database has today's schema."""
+    if not sa.inspect(connection).has_table(_VERSION.name):
+        return False
+    return connection.execute(sa.select(_VERSION.c.version_num)).scalars().all() == [head()]
+
+
+def head() -> str:
+    """Return the newest revision: the number in the name of the last migration's file."""
+    return max(path.name for path in FOLDER.glob("versions/v*.py"))[1:].partition("_")[0]
+
+
+def configuration(connection: sa.Connection, folder: Path = FOLDER) -> "Config":
     """Return Alembic's configuration for this connection."""
+    from alembic.config import Config
+
     config = Config()
     config.set_main_option("script_location", str(folder))
     config.attributes["connection"] = connection
@@ -41,6 +60,8 @@ def write_migration(name: str, url: str, folder: Path = FOLDER) -> None:
     """Write the migration from a database's schema to the tables; for maintainers."""
 
     def write(connection: sa.Connection) -> None:
+        import alembic.command
+
         alembic.command.revision(configuration(connection, folder), name, autogenerate=True)
 
     async def run() -> None:

@@ -8,6 +8,7 @@ from litestar.datastructures import State
 from foretell.domain.errors.families import ForetellError, Unauthenticated
 from foretell.edge.application import build_application
 from foretell.edge.codec import AnyRequest, json_response
+from foretell.edge.limits_route import LIMITS, limits_of
 from foretell.edge.openapi import json_responses, operation_with
 from foretell.edge.query import Query
 from foretell.edge.refusals import Handler, handlers
@@ -139,6 +140,14 @@ async def get_account(request: AnyRequest, context: Context) -> JsonResponse:
     )
 
 
+@get("/limits", responses=LIMITS)
+async def show_limits(request: AnyRequest, context: Context) -> JsonResponse:
+    """Return how much of each rate limit the key that signed the request has used, or else the address."""
+    is_signed = any(name.endswith("_api_key") for name in request.headers)
+    caller = (await authenticate(request, context)).caller if is_signed else None
+    return json_response(limits_of(request, caller.key_id if caller else None))
+
+
 @websocket("/ws/market")
 async def serve_market(socket: AnySocket, context: Context) -> None:
     """Publish books, prices, and the opening and resolution of markets."""
@@ -177,4 +186,5 @@ def build_app(context: TradingContext) -> Litestar:
         routes=ROUTES,
         context=context,
         body_of=trading_body,
+        limits_route=show_limits,
     )

@@ -17,6 +17,7 @@ from foretell.domain.errors.families import ForetellError
 from foretell.edge.auth import L2Caller
 from foretell.edge.fast_route import FastRequest, FastResponse, FastRoute, Reply, Route
 from foretell.edge.refusals import InternalError
+from foretell.edge.throttle import Turn
 from foretell.engine.protocol.requests import PlaceReply
 from foretell.trading.context import TradingContext
 from foretell.trading.handlers import cancels, quotes
@@ -67,10 +68,12 @@ def _begin_order(
         pipeline.begin(OrderCheck(context, caller, request.body), settle)
 
     try:
-        method, path, _, headers, body = request
+        method, path, _, headers, body, turn = request
         caller = context.key_ring.authenticate_l2_cached(headers, method, path, body)
         if caller is None:
-            return _begin_authenticated(context, request, begin, reply)
+            return _begin_later(_authenticated(context, request), begin, reply)
+        if turn is not None and not turn.take(caller.key_id):
+            return _begin_later(_in_turn(context, turn, caller), begin, reply)
         begin(caller)
     except ForetellError as refusal:
         reply(_refused(refusal))
@@ -80,20 +83,33 @@ def _begin_order(
     return None
 
 
-async def _begin_authenticated(
-    context: TradingContext,
-    request: FastRequest,
-    begin: Callable[[L2Caller], None],
-    reply: Reply,
+async def _begin_later(
+    waiting: Coroutine[Any, Any, L2Caller], begin: Callable[[L2Caller], None], reply: Reply
 ) -> None:
+    """Place an order whose caller is known later, or whose turn comes later."""
     try:
-        method, path, _, headers, body = request
-        begin(await context.key_ring.authenticate_l2(headers, method, path, body))
+        begin(await waiting)
     except ForetellError as refusal:
         reply(_refused(refusal))
     except Exception:
-        log.exception("unhandled error", path=request.path)
+        log.exception("unhandled error", path="/order")
         reply(_refused(InternalError()))
+
+
+async def _authenticated(context: TradingContext, request: FastRequest) -> L2Caller:
+    """Return the caller of a request when it is the request's turn, or refuse."""
+    method, path, _, headers, body, turn = request
+    caller = await context.key_ring.authenticate_l2(headers, method, path, body)
+    if turn is None or turn.take(caller.key_id):
+        return caller
+    return await _in_turn(context, turn, caller)
+
+
+async def _in_turn(context: TradingContext, turn: Turn, caller: L2Caller) -> L2Caller:
+    """Return the caller when it is its request's turn; its key may have been revoked since."""
+    await turn.admitted()
+    await context.key_ring.check_active(caller.key_id)
+    return caller
 
 
 async def _begin_for_caller(
@@ -101,9 +117,8 @@ async def _begin_for_caller(
 ) -> None:
     """Answer a request that must be signed with an API key."""
     try:
-        method, path, _, headers, body = request
-        caller = await context.key_ring.authenticate_l2(headers, method, path, body)
-        answer = FastResponse(200, _ENCODER.encode(await handler(context, caller, body)))
+        caller = await _authenticated(context, request)
+        answer = FastResponse(200, _ENCODER.encode(await handler(context, caller, request.body)))
     except ForetellError as refusal:
         answer = _refused(refusal)
     except Exception:

@@ -1,0 +1,49 @@
+"""`GET /limits`: how much of each rate limit the caller has used."""
+
+from typing import Final
+
+from litestar import Response, get
+
+from foretell.edge.codec import AnyRequest, WireObject, json_response
+from foretell.edge.openapi import json_responses
+from foretell.edge.throttled_application import turn_of
+
+
+class LimitUse(WireObject, frozen=True, kw_only=True):
+    """The caller's use of one window; `routes` is null where all routes of the API count."""
+
+    row: str
+    routes: tuple[str, ...] | None
+    limit: int
+    window_seconds: int
+    remaining: int
+    reset_seconds: int
+
+
+LIMITS: Final = json_responses(
+    list[LimitUse], "The windows of every row, none where no limits apply."
+)
+
+
+@get("/limits", responses=LIMITS)
+async def show_limits(request: AnyRequest) -> Response[bytes]:
+    """Return how much of each rate limit the caller's address has used."""
+    return json_response(limits_of(request))
+
+
+def limits_of(request: AnyRequest, key_id: str | None = None) -> list[LimitUse]:
+    """Return the use of a verified key, or else of the caller's address."""
+    turn = turn_of(request)
+    if turn is None:
+        return []
+    return [
+        LimitUse(
+            row=use.row.key,
+            routes=use.row.routes,
+            limit=use.requests,
+            window_seconds=use.window_ms // 1000,
+            remaining=use.remaining,
+            reset_seconds=-(-use.reset_ms // 1000),
+        )
+        for use in turn.limiter.use(key_id or turn.address)
+    ]

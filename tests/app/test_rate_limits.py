@@ -1,0 +1,110 @@
+"""Rate limits of whole installations: bursts over HTTP, and limits that change without a restart."""
+
+import asyncio
+import signal
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import httpx
+import pytest
+from structlog.testing import capture_logs
+from tests.rigs.in_process import installed, sandbox_settings
+
+from foretell.app.installation import Installation
+from foretell.app.roles import Role
+from foretell.app.running import run_until_stopped
+from foretell.settings import Settings
+
+BOUND_S = 4.0
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    """The published limits, and an operator's on market creation."""
+    return sandbox_settings(
+        tmp_path, rate_limits={"creation POST /prepare-auth": "5/5s", "relayer": "5/5s"}
+    )
+
+
+@pytest.fixture
+async def http(settings: Settings) -> AsyncIterator[httpx.AsyncClient]:
+    roles = [Role.CREATION, Role.RELAYER, Role.DATA, Role.DISCOVERY]
+    async with (
+        installed(settings, roles),
+        httpx.AsyncClient(
+            base_url=settings.base_url,
+            trust_env=False,
+            timeout=30,
+            limits=httpx.Limits(max_connections=100),
+        ) as http,
+    ):
+        yield http
+
+
+def waits_ms(answers: list[httpx.Response]) -> list[int]:
+    return sorted(int(answer.headers.get("x-throttled-ms", 0)) for answer in answers)
+
+
+async def burst(
+    http: httpx.AsyncClient, method: str, path: str, count: int
+) -> list[httpx.Response]:
+    answers = await asyncio.gather(*(http.request(method, path) for _ in range(count)))
+    assert {answer.status_code for answer in answers} & {429} == set()
+    return answers
+
+
+@pytest.mark.anyio
+@pytest.mark.spec(126, 144, 148, 149)
+async def test_a_real_burst_at_each_api(http: httpx.AsyncClient) -> None:
+    """Twice the limit is answered in full, the second half later; the data API never delays."""
+    tags = asyncio.create_task(burst(http, "GET", "/discovery/tags", 230))
+    creation = await burst(http, "POST", "/create-market/prepare-auth", 10)
+    assert [ms > 0 for ms in waits_ms(creation)] == [False] * 5 + [True] * 5
+    relayer = await burst(http, "GET", "/relayer/limits", 10)
+    assert [ms > 0 for ms in waits_ms(relayer)] == [False] * 5 + [True] * 5
+    data = await burst(http, "GET", "/data/", 500)
+    assert waits_ms(data) == [0] * 500
+    assert "ratelimit-limit" not in data[0].headers
+    waited = waits_ms(await tags)
+    assert waited.count(0) == 200
+    assert 3_000 <= waited[200] <= waited[-1] <= 10_500
+
+
+def write_limits(text: str) -> None:
+    Path("foretell.toml").write_text(f"[rate_limits]\n{text}\n")
+
+
+@pytest.mark.spec(146)
+def test_the_limits_are_read_again_on_a_signal(tmp_path: Path) -> None:
+    """An operator changes the file and sends HUP; the process answers on, by the new limits."""
+    settings = sandbox_settings(tmp_path)
+    installation = Installation(settings, [Role.DISCOVERY])
+    seen: list[str] = []
+
+    async def reload_and_stop() -> None:
+        url = f"{settings.base_url}/tags"
+        async with httpx.AsyncClient(trust_env=False) as http:
+            for text in ('"discovery GET /tags" = "7/10s"', '"discovery GET /tags" = "many"'):
+                seen.append((await http.get(url)).headers["ratelimit-limit"])
+                write_limits(text)
+                signal.raise_signal(signal.SIGHUP)
+                ends_at_s = time.monotonic() + BOUND_S
+                while not [each for each in logs if "limits" in each["event"]]:
+                    assert time.monotonic() < ends_at_s
+                    await asyncio.sleep(0.01)
+                logs.clear()
+            answer = await http.get(url)
+            seen.append(answer.headers["ratelimit-limit"])
+            assert answer.headers["ratelimit-remaining"] == "4"
+        signal.raise_signal(signal.SIGTERM)
+
+    with capture_logs() as logs:
+        run_until_stopped(
+            installation, reload_and_stop, lambda: None, on_hangup=installation.reload_limits
+        )
+    assert seen == ["200", "7", "7"]
+
+
+def test_a_process_without_an_api_ignores_the_signal(tmp_path: Path) -> None:
+    Installation(sandbox_settings(tmp_path), [Role.INDEXER]).reload_limits()

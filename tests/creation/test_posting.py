@@ -1,0 +1,145 @@
+"""Posting of metadata and images to the permanent network."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from tests.creation.rig import CreationRig
+from tests.rigs.bundlers import RecordingBundler, a_bundler
+from tests.rigs.values import a_key
+
+from foretell.creation.context import CreationContext
+from foretell.creation.metadata import store_images
+from foretell.creation.posting import FAILURES_MAX, post_items, post_unsent, run_posting
+from foretell.domain.creation.data_items import DataItem, ItemTag, sign_item
+from foretell.domain.errors.storage import StorageUnavailable
+from foretell.media.blobs import BlobStore
+from foretell.media.bundler import Bundler
+
+pytestmark = pytest.mark.anyio
+
+WITHIN_S = 20.0
+
+
+def an_item(text: str) -> DataItem:
+    return sign_item(text.encode(), [ItemTag("Content-Type", "text/plain")], a_key("storage"))
+
+
+ITEMS = [an_item(f"item {number}") for number in range(6)]
+
+
+@pytest.fixture
+async def network() -> AsyncIterator[RecordingBundler]:
+    async with a_bundler() as network:
+        yield network
+
+
+@pytest.fixture
+async def bundler(network: RecordingBundler) -> AsyncIterator[Bundler]:
+    async with Bundler(network.url) as bundler:
+        yield bundler
+
+
+@pytest.fixture
+def blobs(tmp_path: Path) -> BlobStore:
+    return BlobStore(tmp_path / "blobs", is_sent=True)
+
+
+async def store(blobs: BlobStore, *items: DataItem) -> None:
+    for item in items:
+        await blobs.store(item)
+
+
+async def test_every_stored_item_is_posted_once(
+    blobs: BlobStore, bundler: Bundler, network: RecordingBundler
+) -> None:
+    await store(blobs, *ITEMS)
+    assert await post_unsent(blobs, bundler)
+    assert network.item_by_id == {item.item_id: item for item in ITEMS}
+    await store(blobs, *ITEMS)
+    assert not await post_unsent(blobs, bundler)
+    assert len(network.posts) == len(ITEMS)
+    assert blobs.uri(ITEMS[0].item_id) == f"ar://{ITEMS[0].item_id}"
+
+
+async def test_the_oldest_item_is_posted_first(
+    blobs: BlobStore, bundler: Bundler, network: RecordingBundler
+) -> None:
+    for item in ITEMS:
+        await blobs.store(item)
+        await asyncio.sleep(0.01)
+    await post_unsent(blobs, bundler)
+    assert network.posts == [item.item_id for item in ITEMS]
+
+
+async def test_an_item_that_is_refused_keeps_no_other_back(
+    blobs: BlobStore, bundler: Bundler, network: RecordingBundler
+) -> None:
+    await store(blobs, *ITEMS)
+    network.statuses = [400]
+    with pytest.raises(StorageUnavailable, match="400"):
+        await post_unsent(blobs, bundler)
+    assert len(network.item_by_id) == len(ITEMS) - 1
+    assert await post_unsent(blobs, bundler)
+    assert network.item_by_id.keys() == {item.item_id for item in ITEMS}
+
+
+async def test_a_bundler_that_fails_is_not_asked_for_every_item(
+    blobs: BlobStore, bundler: Bundler, network: RecordingBundler
+) -> None:
+    await store(blobs, *ITEMS)
+    network.statuses = [503] * 100
+    with pytest.raises(StorageUnavailable, match="503"):
+        await post_unsent(blobs, bundler)
+    assert len(network.posts) == FAILURES_MAX
+
+
+async def test_a_new_process_posts_what_the_last_one_left(
+    blobs: BlobStore, bundler: Bundler, network: RecordingBundler, tmp_path: Path
+) -> None:
+    """One receipt was lost in a crash, and nothing else was posted."""
+    await store(blobs, *ITEMS)
+    await bundler.post(ITEMS[0])
+    again = BlobStore(tmp_path / "blobs", is_sent=True)
+    running = asyncio.create_task(run_posting(again, bundler))
+    async with asyncio.timeout(WITHIN_S):
+        while await again.unsent():  # noqa: ASYNC110 - the store has no event to wait for
+            await asyncio.sleep(0.01)
+    running.cancel()
+    assert network.item_by_id == {item.item_id: item for item in ITEMS}
+
+
+async def test_an_item_whose_mark_a_crash_prevented_gets_one_when_it_is_stored_again(
+    tmp_path: Path,
+) -> None:
+    await store(BlobStore(tmp_path / "blobs"), ITEMS[0])
+    blobs = BlobStore(tmp_path / "blobs", is_sent=True)
+    assert await blobs.unsent() == []
+    await store(blobs, ITEMS[0])
+    assert await blobs.unsent() == [ITEMS[0].item_id]
+
+
+async def test_items_from_before_there_was_a_bundler_are_found(
+    tmp_path: Path, bundler: Bundler, network: RecordingBundler
+) -> None:
+    await store(BlobStore(tmp_path / "blobs"), *ITEMS[:3])
+    blobs = BlobStore(tmp_path / "blobs", is_sent=True)
+    await store(blobs, ITEMS[3])
+    assert await post_unsent(blobs, bundler)
+    assert await post_items(blobs, bundler, await blobs.never_sent()) == 3
+    assert await blobs.never_sent() == []
+    assert network.item_by_id.keys() == {item.item_id for item in ITEMS[:4]}
+
+
+@pytest.mark.spec(71)
+async def test_what_market_creation_stores_reaches_the_permanent_network(
+    rig: CreationRig, network: RecordingBundler, bundler: Bundler, blobs: BlobStore
+) -> None:
+    rig.change(blobs=blobs, bundler=bundler)
+    context: CreationContext = rig.context
+    ids = await store_images(context, {"event": b"the bytes of a picture"})
+    await post_unsent(context.blobs, bundler)
+    [item] = network.item_by_id.values()
+    assert (item.item_id, item.data) == (ids["event"], b"the bytes of a picture")
+    assert context.blobs.uri(item.item_id).startswith("ar://")

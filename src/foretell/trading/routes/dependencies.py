@@ -6,7 +6,7 @@ from litestar import Response
 from litestar.di import NamedDependency
 
 from foretell.edge.auth import L2Caller
-from foretell.edge.codec import AnyRequest, read_body
+from foretell.edge.codec import AnyRequest, read_body, sent_path
 from foretell.trading.context import TradingContext
 
 JsonResponse = Response[bytes]
@@ -23,9 +23,9 @@ class SignedRequest(NamedTuple):
 async def authenticate(request: AnyRequest, context: TradingContext) -> SignedRequest:
     """Return the caller that signed this request with an API key, or refuse.
 
-    The signed path is the one below the prefix that the API is mounted under.
+    The signed path is the one that was sent, below the prefix that the API is mounted under.
     """
     body = await read_body(request)
-    path: str = request.scope["path"]
+    path = sent_path(request)
     caller = await context.key_ring.authenticate_l2(request.headers, request.method, path, body)
     return SignedRequest(caller, body)

@@ -86,9 +86,7 @@ async def test_a_body_has_a_size_limit(rig: RelayerRig, newcomer: OwnerClient, p
 
 @pytest.mark.spec(110)
 @pytest.mark.parametrize("kind", ["SAFE", "SAFE-CREATE", "safe"])
-async def test_a_nonce_is_a_decimal_string(
-    rig: RelayerRig, owner: OwnerClient, kind: str
-) -> None:
+async def test_a_nonce_is_a_decimal_string(rig: RelayerRig, owner: OwnerClient, kind: str) -> None:
     answer = await rig.http.get("/nonce", params={"address": owner.address, "type": kind})
     assert (answer.status_code, answer.json()) == (200, {"nonce": "0"})
 

@@ -215,6 +215,13 @@ class Trader:
         return response.json()
 
 
+def first_answer(again: Any) -> Any:
+    """Return the first answer to an order from that to the order sent again."""
+    assert again["replayed"] is True
+    assert again["present"]["id"] == again["orderID"]
+    return {name: value for name, value in again.items() if name not in {"replayed", "present"}}
+
+
 def order_json(order: SignedOrder) -> dict[str, Any]:
     """Return an order as clients send it."""
     return {

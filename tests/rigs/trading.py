@@ -166,7 +166,8 @@ class Trader:
         }
 
     async def create_key(self, nonce: int = 0) -> None:
-        caller = L1Caller(CHAIN_ID, self.address, nonce, self.prefix.lower())
+        now_s = self.rig.clock.at_ms // 1000
+        caller = L1Caller(CHAIN_ID, self.address, nonce, self.prefix.lower(), now_s)
         credentials = await create_key(self.rig.context, caller)
         self.key_id = credentials.api_key
         self.secret = credentials.secret

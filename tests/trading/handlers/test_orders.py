@@ -101,7 +101,7 @@ async def test_an_order_sent_again_is_not_placed_again(rig: TradingRig, alice: T
     assert len(rig.host.engine.state.live_orders) == 1
 
 
-async def test_an_order_sent_again_tells_its_present_state(alice: Trader, bob: Trader) -> None:
+async def test_an_order_sent_again_shows_its_present_state(alice: Trader, bob: Trader) -> None:
     order = a_buy("alice", price_ticks=40, size_units=10 * TOKEN)
     first = await alice.placed(order)
     await bob.placed(a_sell("bob", price_ticks=40, size_units=6 * TOKEN))
@@ -116,7 +116,7 @@ async def test_an_order_sent_again_tells_its_present_state(alice: Trader, bob: T
     assert first_answer(canceled) == first
 
 
-async def test_each_order_of_a_batch_sent_again_tells_its_present_state(alice: Trader) -> None:
+async def test_each_order_of_a_batch_sent_again_shows_its_present_state(alice: Trader) -> None:
     bodies = [alice.body(a_buy("alice", salt=salt)) for salt in (1, 2)]
     first = (await alice.send("POST", "/orders", bodies)).json()
     await alice.send("DELETE", "/order", {"orderID": first[0]["orderID"]})

@@ -17,10 +17,10 @@ def is_image_field(name: str) -> bool:
 
 
 def assign_images(names: Sequence[str], option_ids: Sequence[str]) -> dict[str, int]:
-    """Return the index among the names of each image that is used, by its field.
+    """Return the index among the names of each image, by its field.
 
-    An image that names its option takes precedence over one assigned by order. Refuses an image
-    that belongs to no option.
+    Images without an option's id are for the options that no other image names, in their order.
+    Refuses an image that belongs to no option.
     """
     problems = [
         FieldProblem(name, "is an image of no option")
@@ -33,15 +33,16 @@ def assign_images(names: Sequence[str], option_ids: Sequence[str]) -> dict[str, 
         if name.startswith(TEAM_LOGO)
     ]
     ordered = [index for index, name in enumerate(names) if name in OPTION_IMAGES]
-    if len(ordered) > len(option_ids):
-        problems.append(FieldProblem(names[ordered[-1]], "are more images than options"))
+    unnamed = [option_id for option_id in option_ids if OPTION_IMAGE + option_id not in names]
+    if len(ordered) > len(unnamed):
+        wanted = f"must have at most {len(unnamed)} images, one for each option that no other image names"
+        problems.append(FieldProblem(names[ordered[-1]], f"{wanted}, and has {len(ordered)}"))
     if EVENT_IMAGE not in names:
         problems.append(FieldProblem(EVENT_IMAGE, "is required"))
     if problems:
         raise InvalidFields(problems)
     by_order = {
-        OPTION_IMAGE + option_id: index
-        for option_id, index in zip(option_ids, ordered, strict=False)
+        OPTION_IMAGE + option_id: index for option_id, index in zip(unnamed, ordered, strict=False)
     }
     by_name = {name: index for index, name in enumerate(names) if name not in OPTION_IMAGES}
     return by_order | by_name

@@ -269,7 +269,7 @@ def _resolution_rules(fields: Fields) -> str:
 def _refuse_sports(fields: Fields, main_category_slug: str) -> None:
     if not fields.has("sports"):
         return
-    fields.refuse("sports", f"a sports payload {_NOT_SERVED}")
+    fields.refuse("sports", _NOT_SERVED)
     if main_category_slug != SPORTS_CATEGORY:
         fields.refuse("mainCategorySlug", f"must be {SPORTS_CATEGORY} in a sports payload")
     if fields.value("marketMode") != MarketMode.MULTI_MULTIPLE:

@@ -317,15 +317,54 @@ async def test_a_hash_that_was_verified_is_not_replaced(creator: CreatorClient, 
     assert details_of(answer) == [("txs/0/hash", f"must be {first['hash']}, which was verified")]
 
 
-@pytest.mark.parametrize("step", ["prepare", "finalized"])
-async def test_a_step_that_the_status_does_not_allow_is_refused(
-    creator: CreatorClient, step: str
-) -> None:
-    request_id = await getattr(creator, step)()
+async def test_no_hash_is_stored_before_there_is_a_plan(creator: CreatorClient) -> None:
+    request_id = await creator.prepare()
 
     confirm = await creator.confirm(request_id, [])
 
     assert error_of(confirm) == (409, "invalid_state")
+
+
+@pytest.mark.spec(76)
+async def test_tx_confirm_echoes_known_hashes_in_every_later_status(
+    creator: CreatorClient,
+) -> None:
+    request_id = await creator.prepared()
+    txs = await creator.paid(request_id)
+    await creator.confirm(request_id, txs)
+    await creator.finalize(request_id)
+    running = await creator.confirm(request_id, txs)
+    other = await creator.confirm(request_id, [txs[0] | {"hash": a_word("other")}])
+    await creator.rig.settle()
+    pending = await creator.confirm(request_id, txs)
+    updates = (await creator.record(request_id))["metadataUpdateTxPlan"]
+    hashes = await creator.execute(updates)
+    await creator.finalize(request_id, hashes)
+    finalized = await creator.confirm(request_id, [*txs, *hashes])
+
+    echoes = [(each.json()["status"], each.json()["confirmedTxs"]) for each in (running, pending)]
+    assert echoes == [("finalize_in_progress", txs), ("metadata_update_pending", txs)]
+    assert finalized.json()["status"] == "finalized"
+    assert finalized.json()["confirmedTxs"] == [*txs, *hashes]
+    assert error_of(other) == (409, "invalid_state")
+
+
+async def test_a_request_that_failed_after_its_plan_echoes_its_hashes(
+    creator: CreatorClient,
+) -> None:
+    request_id = await creator.prepared()
+    txs = await creator.paid(request_id)
+    await creator.confirm(request_id, txs)
+    database = creator.rig.database
+    async with database.writing() as tx:
+        request = await load_request(tx, request_id)
+        assert request is not None
+        assert await move_request(tx, request, RequestTrigger.FAIL, NOW_MS, error_message="why")
+
+    echoed = await creator.confirm(request_id, txs)
+
+    assert (echoed.json()["status"], echoed.json()["confirmedTxs"]) == ("failed", txs)
+    assert error_of(await creator.finalize(request_id, txs)) == (409, "invalid_state")
 
 
 @pytest.mark.spec(64)

@@ -1,5 +1,6 @@
 import asyncio
 import io
+import re
 from typing import Any
 
 import msgspec
@@ -300,6 +301,55 @@ async def test_anything_else_on_a_used_challenge_is_refused(
 
     assert error_of(other_envelope) == (409, "invalid_state")
     assert error_of(other_payload) == (409, "invalid_state")
+
+
+@pytest.mark.parametrize(
+    "images",
+    [
+        [("eventImage", a_picture("PNG", (61, 40)))],
+        [("eventImage", PICTURE), ("optionImages", PICTURE)],
+        [],
+    ],
+)
+async def test_another_image_on_a_used_challenge_is_refused(
+    creator: CreatorClient, images: list[tuple[str, bytes]]
+) -> None:
+    raw = creator.payload()
+    challenge = (await creator.ask(raw)).json()
+    envelope = creator.sign(challenge)
+    await creator.send(raw, envelope)
+    running = await creator.send(raw, envelope, images)
+    await creator.rig.settle()
+    prepared = await creator.send(raw, envelope, images)
+
+    assert error_of(running) == error_of(prepared) == (409, "invalid_state")
+    assert (await creator.send(raw, envelope)).json()["status"] == "prepared"
+
+
+SENTENCE = re.compile(r"[\w/:\[\]-]+ (must|is|are|has) [^']+\Z")
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"\xff\xfe",
+        b"{",
+        b"[]",
+        b"{}",
+        b'{"sports": {}}',
+        b'{"chainId": 5, "categories": ["a"], "endDateIso": "2001-01-01T00:00:00Z"}',
+        b'{"marketMode": "multi_unique", "options": [{"id": "a"}, {"id": "a", "slug": "!"}]}',
+    ],
+)
+async def test_every_message_reads_as_a_sentence(creator: CreatorClient, raw: bytes) -> None:
+    challenge = (await creator.ask(raw)).json()
+
+    refused = await creator.send(raw, creator.sign(challenge))
+
+    assert SENTENCE.match(refused.json()["error"]["message"])
+    assert "codec" not in refused.text
+    for field, message in details_of(refused):
+        assert SENTENCE.match(f"{field} {message}"), message
 
 
 @pytest.mark.spec(58, 44, 45)

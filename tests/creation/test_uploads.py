@@ -154,6 +154,17 @@ async def test_a_part_that_is_there_twice_is_refused(rig: CreationRig, name: str
     assert details_of(answer) == [(name, "must be given exactly once")]
 
 
+@pytest.mark.parametrize("name", ["foo", "eventImages", "optionimage:a", ""])
+async def test_an_image_that_nothing_takes_is_refused(rig: CreationRig, name: str) -> None:
+    files = [(name or "image", ("picture.png", PICTURE, "image/png"))]
+    texts = {"payload": "{}", "auth": "{}", "note": "a text that nothing reads"}
+
+    answer = await rig.http.post("/prepare", data=texts, files=files)
+
+    assert error_of(answer) == (400, "validation_error")
+    assert details_of(answer) == [(name or "image", "is no field for an image")]
+
+
 @pytest.mark.parametrize(
     ("missing", "named"),
     [

@@ -68,7 +68,7 @@ async def test_l2_headers_of_every_dialect_name_their_caller(ring: KeyRing, pref
 @pytest.mark.spec(2)
 @pytest.mark.parametrize("prefix", PREFIXES)
 async def test_l1_headers_of_every_dialect_name_their_caller(ring: KeyRing, prefix: str) -> None:
-    assert ring.authenticate_l1(l1_headers(prefix)) == L1Caller(CHAIN_ID, ALICE, 0, prefix)
+    assert ring.authenticate_l1(l1_headers(prefix)) == L1Caller(CHAIN_ID, ALICE, 0, prefix, NOW_S)
 
 
 async def test_only_configured_dialects_are_accepted(database: Database) -> None:

@@ -40,6 +40,7 @@ BUILD_APPS: dict[str, BuildApp] = {
 REFUSED = {400, 422}
 
 SAMPLES = {
+    "type": "SAFE",
     "user": an_address("alice"),
     "address": an_address("alice"),
     "market": a_word("rain"),

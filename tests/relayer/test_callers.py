@@ -107,6 +107,21 @@ async def test_a_signature_is_valid_for_its_own_request_only(
     assert (await submit(rig, raw, headers)).status_code == 401
 
 
+async def test_a_path_with_a_trailing_slash_is_verified_as_it_was_sent(
+    rig: RelayerRig, owner: OwnerClient
+) -> None:
+    async def status(headers: Headers) -> int:
+        return (await rig.http.get("/transactions/", headers=headers)).status_code
+
+    def a_builder(path: str) -> Headers:
+        return builder_headers(owner, path, b"", method="GET")
+
+    assert await status(owner.l2_headers("GET", "/transactions/")) == 200
+    assert await status(owner.l2_headers("GET", "/transactions")) == 401
+    assert await status(a_builder("/transactions/")) == 200
+    assert await status(a_builder("/transactions")) == 401
+
+
 def as_sent(raw: bytes) -> bytes:
     return raw
 

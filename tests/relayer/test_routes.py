@@ -85,12 +85,9 @@ async def test_a_body_has_a_size_limit(rig: RelayerRig, newcomer: OwnerClient, p
 
 
 @pytest.mark.spec(110)
-@pytest.mark.parametrize("kind", ["SAFE", "SAFE-CREATE", "safe", None])
-async def test_a_nonce_is_a_decimal_string(
-    rig: RelayerRig, owner: OwnerClient, kind: str | None
-) -> None:
-    params = {"address": owner.address} | ({} if kind is None else {"type": kind})
-    answer = await rig.http.get("/nonce", params=params)
+@pytest.mark.parametrize("kind", ["SAFE", "SAFE-CREATE", "safe"])
+async def test_a_nonce_is_a_decimal_string(rig: RelayerRig, owner: OwnerClient, kind: str) -> None:
+    answer = await rig.http.get("/nonce", params={"address": owner.address, "type": kind})
     assert (answer.status_code, answer.json()) == (200, {"nonce": "0"})
 
 
@@ -101,7 +98,7 @@ async def test_a_nonce_is_a_decimal_string(
         ({}, "address"),
         ({"address": "0x12"}, "address"),
         ({"address": an_address("a"), "type": "PROXY"}, "type"),
-        ({"address": an_address("a"), "strict": "true", "more": "1"}, "more"),
+        ({"address": an_address("a"), "type": "SAFE", "strict": "true", "more": "1"}, "more"),
     ],
 )
 async def test_a_malformed_query_for_a_nonce_is_a_400(
@@ -109,6 +106,12 @@ async def test_a_malformed_query_for_a_nonce_is_a_400(
 ) -> None:
     status, words = error_of(await rig.http.get("/nonce", params=params))
     assert (status, words.partition(":")[0]) == (400, f"invalid_field {field}")
+
+
+@pytest.mark.spec(110)
+async def test_a_nonce_without_type_is_a_400(rig: RelayerRig, owner: OwnerClient) -> None:
+    status, words = error_of(await rig.http.get("/nonce", params={"address": owner.address}))
+    assert (status, words.partition(":")[0]) == (400, "invalid_field type")
 
 
 async def test_a_wallet_is_deployed_or_not(
@@ -148,7 +151,7 @@ async def test_unserved_routes_are_not_found(newcomer: OwnerClient, path: str) -
     ("path", "query"),
     [
         ("/", {}),
-        ("/nonce", {"address": an_address("owner")}),
+        ("/nonce", {"address": an_address("owner"), "type": "SAFE"}),
         ("/deployed", {"address": an_address("owner")}),
         ("/transaction", {"id": "1"}),
         ("/transactions", {}),

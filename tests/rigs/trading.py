@@ -166,7 +166,8 @@ class Trader:
         }
 
     async def create_key(self, nonce: int = 0) -> None:
-        caller = L1Caller(CHAIN_ID, self.address, nonce, self.prefix.lower())
+        now_s = self.rig.clock.at_ms // 1000
+        caller = L1Caller(CHAIN_ID, self.address, nonce, self.prefix.lower(), now_s)
         credentials = await create_key(self.rig.context, caller)
         self.key_id = credentials.api_key
         self.secret = credentials.secret
@@ -213,6 +214,13 @@ class Trader:
         response = await self.place(order, order_type, **fields)
         assert response.status_code == 200, response.text
         return response.json()
+
+
+def first_answer(again: Any) -> Any:
+    """Return the first answer to an order from that to the order sent again."""
+    assert again["replayed"] is True
+    assert again["present"]["id"] == again["orderID"]
+    return {name: value for name, value in again.items() if name not in {"replayed", "present"}}
 
 
 def order_json(order: SignedOrder) -> dict[str, Any]:

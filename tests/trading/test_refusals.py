@@ -36,6 +36,7 @@ from foretell.domain.errors.http import (
     NonceNotMonotonic,
     NoSuchCredentials,
     RevokedKey,
+    SignedBeforeRevocation,
     UnknownKey,
     WrongPassphrase,
 )
@@ -74,6 +75,7 @@ TRADING_WORDS: list[tuple[ForetellError, int, str]] = [
     (MissingHeader("X"), 401, "Unauthorized/Invalid api key"),
     (L2SignatureMismatch(1, "00"), 401, "Unauthorized/Invalid api key"),
     (L1SignatureMismatch("0x"), 401, "Invalid L1 Request headers"),
+    (SignedBeforeRevocation(1, 2), 401, "Unauthorized/Invalid api key"),
     (NonceNotMonotonic(1, 2), 400, "Could not create api key"),
     (NoSuchCredentials("?"), 400, "Could not derive api key!"),
     (MalformedOrder("?"), 400, "Invalid order payload"),

@@ -53,7 +53,11 @@ _FINALIZABLE: Final = _WAITING_FOR_TXS | {RequestStatus.FINALIZE_RUNNING, Reques
 
 
 async def confirm_txs(context: CreationContext, sent: SentTxs) -> CreationRequest:
-    """Return the request with the hashes stored; they are checked when it is finalized."""
+    """Return the request with the hashes stored; they are checked when it is finalized.
+
+    In every later status the same hashes again change nothing and are no error: the client may have
+    lost the first answer.
+    """
     return await _keep(context, sent, _WAITING_FOR_TXS, RequestTrigger.TX_CONFIRM)
 
 
@@ -89,6 +93,8 @@ async def _keep(
     while True:
         request = await _load(context, sent)
         if request.status not in accepting:
+            if trigger is RequestTrigger.TX_CONFIRM and _has_all(request, sent.txs):
+                return request
             raise IllegalTransition("request", request.status, trigger)
         check_known(sent.txs, (*(request.plan or ()), *request.metadata_plan))
         verified = {tx.item_id: tx.tx_hash for tx in request.txs if tx.is_verified}
@@ -100,6 +106,13 @@ async def _keep(
             if await record_txs(tx, request, new, context.now_ms()):
                 break
     return await _load(context, sent)
+
+
+def _has_all(request: CreationRequest, txs: Sequence[PlanTx]) -> bool:
+    """Return whether a request that had a plan has stored each of these hashes already."""
+    return request.plan is not None and all(
+        request.hash_by_id.get(tx.item_id) == tx.tx_hash for tx in txs
+    )
 
 
 async def _start(context: CreationContext, request: CreationRequest) -> None:

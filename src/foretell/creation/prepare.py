@@ -56,7 +56,7 @@ async def accept(context: CreationContext, upload: Upload) -> CreationRequest:
     envelope = parse_envelope(upload.auth)
     request = await _load(context, envelope.request_id)
     if request.status is not RequestStatus.AUTH_PENDING:
-        return _same_request(request, envelope, upload.payload)
+        return _same_request(request, envelope, upload)
     now_ms = context.now_ms()
     hashed = payload_hash(upload.payload)
     check_envelope(request.challenge, envelope, hashed, now_ms)
@@ -71,12 +71,13 @@ async def accept(context: CreationContext, upload: Upload) -> CreationRequest:
             now_ms,
             payload=upload.payload,
             signature=envelope.signature.hex(),
+            images_hash=upload.images_hash,
         )
         if has_moved:
             await _claim(tx, request, payload, ids_of(context, payload), now_ms)
             await record_images(tx, request.request_id, content_by_field)
     moved = await _load(context, envelope.request_id)
-    return _same_request(moved, envelope, upload.payload)
+    return _same_request(moved, envelope, upload)
 
 
 async def _load(context: CreationContext, request_id: str) -> CreationRequest:
@@ -87,15 +88,16 @@ async def _load(context: CreationContext, request_id: str) -> CreationRequest:
     return request
 
 
-def _same_request(request: CreationRequest, envelope: Envelope, payload: bytes) -> CreationRequest:
-    """Return the request if exactly this payload and envelope started it, or refuse."""
+def _same_request(request: CreationRequest, envelope: Envelope, upload: Upload) -> CreationRequest:
+    """Return the request if exactly this upload and envelope started it, or refuse."""
     challenge = request.challenge
     given = (
         envelope.nonce,
         envelope.expires_at_ms,
         envelope.payload_hash,
         envelope.signature.hex(),
-        payload,
+        upload.payload,
+        upload.images_hash if request.images_hash else None,
     )
     used = (
         challenge.nonce,
@@ -103,6 +105,7 @@ def _same_request(request: CreationRequest, envelope: Envelope, payload: bytes) 
         challenge.payload_hash,
         request.signature,
         request.payload,
+        request.images_hash,
     )
     if given != used:
         raise ChallengeUsed(request.request_id)

@@ -21,6 +21,7 @@ from foretell.domain.errors.http import (
     UploadTooLarge,
     UploadTooSlow,
 )
+from foretell.domain.values.hexadecimal import keccak256
 from foretell.edge.codec import AnyRequest
 
 PAYLOAD_FIELD: Final = "payload"
@@ -43,6 +44,13 @@ class Upload(NamedTuple):
     payload: bytes
     auth: bytes
     images: tuple[tuple[str, bytes], ...]
+
+    @property
+    def images_hash(self) -> str:
+        """The hash of the images as they were sent, with their fields; the order of fields is free."""
+        images = sorted(self.images, key=lambda image: image[0])
+        listed = "".join(f"{name}\n{keccak256(content).hex()}\n" for name, content in images)
+        return keccak256(listed.encode()).hex()
 
 
 class UploadBudget:
@@ -128,15 +136,18 @@ class _Form:
         try:
             for parsed in self._parser.parse(chunk):
                 if isinstance(parsed, MultipartSegment):
-                    self._open(parsed.name)
+                    filename = parsed.filename  # type: ignore[attr-defined]  # the stubs lack it
+                    self._open(parsed.name, is_file=filename is not None)
                 elif parsed is not None:
                     self._append(parsed)
         except MultipartError as error:
             raise _malformed(str(error)) from error
 
-    def _open(self, name: str) -> None:
+    def _open(self, name: str, *, is_file: bool) -> None:
         if len(name) > NAME_CHARS_MAX:
-            raise _malformed("a part's name is too long")
+            raise _malformed(f"a part's name has more than {NAME_CHARS_MAX} characters")
+        if is_file and not _is_known(name):
+            raise InvalidFields([FieldProblem(name, "is no field for an image")])
         is_repeatable = name in OPTION_IMAGES or not _is_known(name)
         if not is_repeatable and name in (known for known, _ in self._parts):
             raise InvalidFields([FieldProblem(name, "must be given exactly once")])

@@ -51,6 +51,7 @@ class L1Caller(NamedTuple):
     address: Address
     nonce: int
     dialect: str
+    signed_at_s: int
 
 
 class L2Caller(NamedTuple):
@@ -116,7 +117,7 @@ class KeyRing:
                 check_l1(chain_id, address, timestamp, nonce, signature)
             except L1SignatureMismatch:
                 continue
-            return L1Caller(chain_id, address, nonce, dialect)
+            return L1Caller(chain_id, address, nonce, dialect, int(timestamp))
         raise L1SignatureMismatch(address)
 
     async def authenticate_l2(

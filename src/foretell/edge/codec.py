@@ -23,6 +23,14 @@ class WireObject(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     """An object of an answer: snake case in Python, camel case on the wire."""
 
 
+def sent_path(request: AnyRequest) -> str:
+    """Return the path as the client sent and signed it, below the prefix of the API.
+
+    The framework's own `path` lacks a slash at the end and is decoded.
+    """
+    return (request.scope["raw_path"] or b"/").decode("latin-1")
+
+
 async def read_body(request: AnyRequest, bytes_max: int = BODY_BYTES_MAX) -> bytes:
     """Return the bytes of the body as they were sent, or refuse one that is larger than the limit."""
     declared = request.headers.get("content-length", "0")

@@ -128,6 +128,12 @@ def choice(name: str, about: str, among: Sequence[str], default: str) -> Paramet
     return _defaulted(name, about, schema, default, lambda value: _parse_choice(value, name, among))
 
 
+def required_choice(name: str, about: str, among: Sequence[str]) -> Parameter[str]:
+    """Declare a required one of some words, sent in any case."""
+    schema = Schema(type=OpenAPIType.STRING, enum=list(among))
+    return _required((name,), about, schema, lambda value: _parse_choice(value, name, among))
+
+
 def optional_choice(name: str, about: str, among: Sequence[str]) -> Parameter[str | None]:
     """Declare one of some words, sent in any case, None when it is absent."""
     schema = Schema(type=OpenAPIType.STRING, enum=list(among))

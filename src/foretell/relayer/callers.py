@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from foretell.domain.values.hexadecimal import Address
-from foretell.edge.codec import AnyRequest
+from foretell.edge.codec import AnyRequest, sent_path
 from foretell.edge.throttled_application import count_for_key
 from foretell.relayer.context import RelayerContext
 
@@ -17,7 +17,7 @@ class RelayCaller(NamedTuple):
 
 async def owner_of(context: RelayerContext, request: AnyRequest, raw: bytes) -> RelayCaller:
     """Return the owner of the key that signed this request, or refuse."""
-    path: str = request.scope["path"]
+    path = sent_path(request)
     key_ring = context.key_ring
     caller = await key_ring.authenticate_l2(request.headers, request.method, path, raw)
     if await count_for_key(request, caller.key_id, raw):
@@ -30,7 +30,7 @@ async def caller_of(context: RelayerContext, request: AnyRequest, raw: bytes) ->
     dialect = context.key_ring.builder_dialect(request.headers)
     if dialect is None or f"{dialect}address" in request.headers:
         return await owner_of(context, request, raw)
-    path: str = request.scope["path"]
+    path = sent_path(request)
     key_ring = context.key_ring
     caller = await key_ring.authenticate_builder(request.headers, request.method, path, raw)
     if await count_for_key(request, caller.key_id, raw):

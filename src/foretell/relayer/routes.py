@@ -14,7 +14,7 @@ from foretell.domain.relay.request import RelayKind
 from foretell.edge.application import build_application
 from foretell.edge.codec import AnyRequest, json_response, read_body
 from foretell.edge.openapi import json_responses, operation_with
-from foretell.edge.parameters import choice, required_text, wallet
+from foretell.edge.parameters import required_choice, required_text, wallet
 from foretell.edge.query import Query
 from foretell.relayer import responses
 from foretell.relayer.body import BODY_BYTES_MAX
@@ -36,8 +36,8 @@ Context = NamedDependency[RelayerContext]
 
 ADDRESS: Final = wallet("address", "an owner, or its wallet")
 WALLET: Final = wallet("address", "a wallet")
-KIND: Final = choice("type", "the kind of wallet", list(RelayKind), RelayKind.SAFE)
-ANY_KIND: Final = replace(KIND, parse=lambda _values: RelayKind.SAFE)
+KIND: Final = required_choice("type", "the kind of wallet", list(RelayKind))
+ANY_KIND: Final = replace(KIND, parse=lambda _values: RelayKind.SAFE, is_required=False)
 """The kind of wallet where it changes nothing: any text is accepted."""
 ID: Final = required_text("id", "a transactionID")
 

@@ -50,14 +50,24 @@ def test_images_are_assigned_in_the_order_of_the_options_under_both_names() -> N
     }
 
 
-def test_an_image_by_id_beats_one_by_order() -> None:
+@pytest.mark.spec(32)
+def test_ordered_images_fill_the_options_that_have_none_by_id() -> None:
     names = ["eventImage", "optionImages", "optionImages", "optionImage:a"]
 
-    assert assign_images(names, Places(["a", "b"])) == {
+    assert assign_images(names, Places(["a", "b", "c"])) == {
         "eventImage": 0,
         "optionImage:a": 3,
-        "optionImage:b": 2,
+        "optionImage:b": 1,
+        "optionImage:c": 2,
     }
+    assert problems(names, ["a", "b"]) == [("optionImages", surplus(1, 2))]
+
+
+def surplus(most: int, count: int) -> str:
+    return (
+        f"must have at most {most} images, one for each option that no other image names, and has"
+        f" {count}"
+    )
 
 
 @pytest.mark.spec(30)
@@ -71,11 +81,11 @@ def test_the_event_s_image_is_required() -> None:
         (["optionImage:x"], ["a"], [("optionImage:x", "is an image of no option")]),
         (["optionImage:"], ["a"], [("optionImage:", "is an image of no option")]),
         (["optionImage:a"], [], [("optionImage:a", "is an image of no option")]),
-        (["optionImages[]"], [], [("optionImages[]", "are more images than options")]),
+        (["optionImages[]"], [], [("optionImages[]", surplus(0, 1))]),
         (
             ["optionImages", "optionImages"],
             ["a"],
-            [("optionImages", "are more images than options")],
+            [("optionImages", surplus(1, 2))],
         ),
         (["teamLogo:home"], ["a"], [("teamLogo:home", "is for sports payloads only")]),
     ],

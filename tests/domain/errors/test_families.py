@@ -146,7 +146,7 @@ def test_a_long_timestamp_is_shortened_in_the_message() -> None:
 def test_the_message_has_the_first_problem_and_the_details_have_all() -> None:
     problems = [FieldProblem("title", "is missing"), FieldProblem("slug", "is empty")]
     refusal = InvalidFields(problems)
-    assert refusal.message == "title is missing, and 1 more"
+    assert refusal.message == "title is missing; the details have all 2 problems"
     assert refusal.details["problems"] == [
         {"field": "title", "message": "is missing"},
         {"field": "slug", "message": "is empty"},

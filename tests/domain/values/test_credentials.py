@@ -24,6 +24,7 @@ from foretell.domain.errors.http import (
     L1SignatureMismatch,
     L2SignatureMismatch,
     NonceNotMonotonic,
+    SignedBeforeRevocation,
 )
 from foretell.domain.values.credentials import (
     L1_MESSAGE,
@@ -36,6 +37,7 @@ from foretell.domain.values.credentials import (
     L2Signer,
     check_l1,
     check_nonce_order,
+    check_signed_after,
     check_timestamp,
     derive_credentials,
     l1_digest,
@@ -415,6 +417,17 @@ def test_a_revoked_set_is_followed_by_the_next_generation(
 @pytest.mark.parametrize(("nonce", "used_max"), [(0, None), (5, None), (1, 0), (NONCE_MAX, 7)])
 def test_a_new_nonce_may_be_any_greater_one(nonce: int, used_max: int | None) -> None:
     check_nonce_order(nonce, used_max)
+
+
+@pytest.mark.parametrize("revoked_at_s", [None, 0, 99])
+def test_a_signature_after_a_revocation_makes_a_set(revoked_at_s: int | None) -> None:
+    check_signed_after(100, revoked_at_s)
+
+
+@pytest.mark.parametrize("revoked_at_s", [100, 101])
+def test_a_signature_up_to_a_revocation_makes_no_set(revoked_at_s: int) -> None:
+    with pytest.raises(SignedBeforeRevocation, match=f"revoked at {revoked_at_s} s"):
+        check_signed_after(100, revoked_at_s)
 
 
 @pytest.mark.spec(113)

@@ -35,7 +35,10 @@ def test_all_problems_are_reported_at_once() -> None:
         {"field": "a", "message": "must be a text that is not empty"},
         {"field": "b", "message": "must be an integer"},
     ]
-    assert refused.value.message == "a must be a text that is not empty, and 1 more"
+    assert (
+        refused.value.message
+        == "a must be a text that is not empty; the details have all 2 problems"
+    )
 
 
 def test_a_document_without_problems_is_accepted() -> None:

@@ -84,6 +84,7 @@ async def test_a_challenge_is_stored_and_can_be_resumed(database: Database) -> N
         error_message=None,
         payload=None,
         signature=None,
+        images_hash=None,
         image_ids={},
         plan=None,
         register_results=(),

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from structlog.testing import capture_logs
-from tests.rigs.trading import MASTER_KEY, Trader, TradingRig, a_rig
+from tests.rigs.trading import MASTER_KEY, Headers, Trader, TradingRig, a_rig
 from tests.rigs.values import a_buy, an_address
 
 from foretell.domain.values.credentials import NONCE_MAX
@@ -15,6 +15,7 @@ from foretell.trading.handlers.keys import list_keys
 pytestmark = pytest.mark.anyio
 
 UUID4 = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}\Z")
+TIME_TO_REVOKE_S = 0.15
 L1_WORDS = "Invalid L1 Request headers"
 L2_WORDS = "Unauthorized/Invalid api key"
 
@@ -127,6 +128,7 @@ async def test_a_key_of_a_former_master_key_stays_revoked_though_that_one_is_use
         new = await rig.trader("alice", nonce=3)
         assert (await old.send("GET", "/data/orders")).json()["code"] == "revoked_key"
     async with restart(MASTER_KEY) as rig:
+        rig.clock.move(1_000)
         old.rig = new.rig = rig
         newest = await rig.trader("alice", nonce=3)
         for dead in (old, new):
@@ -310,11 +312,73 @@ async def test_a_key_of_another_address_is_not_revoked(alice: Trader, bob: Trade
 async def test_after_a_revocation_the_same_nonce_gives_a_new_key(rig: TradingRig) -> None:
     first = await rig.trader("alice")
     await first.send("DELETE", "/auth/api-key")
+    rig.clock.move(1_000)
     second = await rig.trader("alice")
     old = {first.key_id, first.secret, first.passphrase}
     assert not old & {second.key_id, second.secret, second.passphrase}
     assert (await second.send("GET", "/data/orders")).status_code == 200
     assert (await derive(rig, "alice")).json()["apiKey"] == second.key_id
+
+
+def created(rig: TradingRig, headers: Headers) -> Any:
+    return rig.client.post("/auth/api-key", headers=headers)
+
+
+@pytest.mark.parametrize("nonce", [0, 1])
+@pytest.mark.parametrize("seconds", [0, 1, 290])
+async def test_a_request_older_than_a_revocation_makes_no_new_set(
+    rig: TradingRig, alice: Trader, nonce: int, seconds: int
+) -> None:
+    captured = alice.l1_headers(nonce)
+    rig.clock.move(seconds * 1_000)
+    revoked_at_s = rig.clock.at_ms // 1000
+    await alice.send("DELETE", "/auth/api-key")
+
+    refused = await created(rig, captured)
+
+    assert (refused.status_code, refused.json()["error"]) == (401, L1_WORDS)
+    assert refused.json()["code"] == "signed_before_revocation"
+    assert refused.json()["details"]["revoked_at_s"] == revoked_at_s
+    assert f"revoked at {revoked_at_s} s" in refused.json()["message"]
+    rig.clock.move(1_000)
+    assert (await created(rig, alice.l1_headers(nonce))).status_code == 200
+
+
+@pytest.mark.parametrize("path", ["/auth/api-key", "/auth/derive-api-key"])
+async def test_a_request_signed_ahead_of_the_clock_makes_no_new_set_after_a_revocation(
+    rig: TradingRig, alice: Trader, path: str
+) -> None:
+    ahead_s = rig.clock.at_ms // 1000 + 50
+    captured = alice.l1_headers(timestamp=str(ahead_s))
+    await rig.client.request("GET" if "derive" in path else "POST", path, headers=captured)
+    rig.clock.move(5_000)
+    await alice.send("DELETE", "/auth/api-key")
+    rig.clock.move(100_000)
+
+    assert (await created(rig, captured)).json()["code"] == "signed_before_revocation"
+    assert (await created(rig, alice.l1_headers())).status_code == 200
+
+
+async def test_a_request_older_than_a_revocation_still_gets_a_set_that_was_not_revoked(
+    rig: TradingRig, alice: Trader
+) -> None:
+    other = await rig.trader("alice", nonce=1)
+    headers = alice.l1_headers(nonce=1)
+    await alice.send("DELETE", "/auth/api-key")
+    assert (await created(rig, headers)).json()["apiKey"] == other.key_id
+
+
+async def test_a_revocation_is_answered_when_its_second_is_over(
+    rig: TradingRig, alice: Trader
+) -> None:
+    rig.clock.move(700)
+    answering = asyncio.create_task(alice.send("DELETE", "/auth/api-key"))
+    started = asyncio.get_running_loop().time()
+    await asyncio.sleep(TIME_TO_REVOKE_S)
+    assert (await alice.send("GET", "/data/orders")).json()["code"] == "revoked_key"
+    assert not answering.done()
+    assert (await answering).json() == {"revoked": True}
+    assert asyncio.get_running_loop().time() - started >= 0.3
 
 
 async def test_a_key_without_a_row_lists_nothing(rig: TradingRig, alice: Trader) -> None:

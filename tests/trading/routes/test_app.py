@@ -226,6 +226,19 @@ async def test_a_path_may_end_in_a_slash(rig: TradingRig) -> None:
     assert (await rig.client.get("/time/")).status_code == 200
 
 
+@pytest.mark.spec(114)
+async def test_a_path_with_a_trailing_slash_is_verified_as_it_was_sent(alice: Trader) -> None:
+    client = alice.rig.client
+    as_sent = alice.l2_headers("GET", "/auth/api-keys/")
+    without_slash = alice.l2_headers("GET", "/auth/api-keys")
+
+    accepted = await client.get("/auth/api-keys/", headers=as_sent)
+    refused = await client.get("/auth/api-keys/", headers=without_slash)
+
+    assert (accepted.status_code, accepted.json()) == (200, [alice.key_id])
+    assert (refused.status_code, refused.json()["code"]) == (401, "l2_signature_mismatch")
+
+
 async def test_the_api_describes_itself(rig: TradingRig) -> None:
     document = (await rig.client.get("/schema/openapi.json")).json()
     assert document["info"]["title"] == TITLE

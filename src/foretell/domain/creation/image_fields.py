@@ -39,10 +39,10 @@ def places_of(payload: Payload) -> Places:
 
 
 def assign_images(names: Sequence[str], places: Places) -> dict[str, int]:
-    """Return the index among the names of each image that is used, by its field.
+    """Return the index among the names of each image, by its field.
 
-    An image that names its option takes precedence over one assigned by order. Refuses an image
-    that belongs to no option and no team.
+    Images without an option's id are for the options that no other image names, in their order.
+    Refuses an image that belongs to no option and no team.
     """
     option_ids = places.option_ids
     known_ids = {*option_ids, *places.icon_ids}
@@ -53,15 +53,16 @@ def assign_images(names: Sequence[str], places: Places) -> dict[str, int]:
     ]
     problems += _logo_problems(names, places)
     ordered = [index for index, name in enumerate(names) if name in OPTION_IMAGES]
-    if len(ordered) > len(option_ids):
-        problems.append(FieldProblem(names[ordered[-1]], "are more images than options"))
+    unnamed = [option_id for option_id in option_ids if OPTION_IMAGE + option_id not in names]
+    if len(ordered) > len(unnamed):
+        wanted = f"must have at most {len(unnamed)} images, one for each option that no other image names"
+        problems.append(FieldProblem(names[ordered[-1]], f"{wanted}, and has {len(ordered)}"))
     if EVENT_IMAGE not in names:
         problems.append(FieldProblem(EVENT_IMAGE, "is required"))
     if problems:
         raise InvalidFields(problems)
     by_order = {
-        OPTION_IMAGE + option_id: index
-        for option_id, index in zip(option_ids, ordered, strict=False)
+        OPTION_IMAGE + option_id: index for option_id, index in zip(unnamed, ordered, strict=False)
     }
     by_name = {name: index for index, name in enumerate(names) if name not in OPTION_IMAGES}
     return by_order | by_name

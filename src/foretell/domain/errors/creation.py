@@ -52,12 +52,12 @@ class RequestNotFound(NotFound):
 
 
 class ChallengeUsed(Conflict):
-    """The challenge was used before, for another payload or with another envelope."""
+    """The challenge was used before, for another payload, other images, or with another envelope."""
 
     def __init__(self, request_id: str) -> None:
         super().__init__(
-            f"the challenge of {request_id} was used before with another payload or envelope; request"
-            " a new one with POST /prepare-auth"
+            f"the challenge of {request_id} was used before with another payload, envelope or image;"
+            " send exactly the same again, or request a new one with POST /prepare-auth"
         )
 
 

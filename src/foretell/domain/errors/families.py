@@ -127,7 +127,7 @@ class InvalidFields(InvalidInput):
 
     def __init__(self, problems: Sequence[FieldProblem]) -> None:
         assert problems
-        more = f", and {len(problems) - 1} more" if len(problems) > 1 else ""
+        more = f"; the details have all {len(problems)} problems" if len(problems) > 1 else ""
         super().__init__(
             f"{problems[0].field} {problems[0].message}{more}",
             problems=[problem._asdict() for problem in problems],

@@ -59,6 +59,18 @@ class WrongPassphrase(Unauthenticated):
     """The passphrase is not the key's."""
 
 
+class SignedBeforeRevocation(Unauthenticated):
+    """The wallet signature is not younger than a revocation, so it makes no new set of credentials."""
+
+    def __init__(self, signed_at_s: int, revoked_at_s: int) -> None:
+        super().__init__(
+            f"the request was signed at {signed_at_s} s, and credentials of this address were revoked"
+            f" at {revoked_at_s} s; sign a new request with a later timestamp",
+            signed_at_s=signed_at_s,
+            revoked_at_s=revoked_at_s,
+        )
+
+
 class NonceNotMonotonic(InvalidInput):
     """The nonce of a new key must be greater than every nonce used."""
 

@@ -22,6 +22,7 @@ from foretell.domain.errors.http import (
     L2SignatureMismatch,
     MalformedBody,
     NonceNotMonotonic,
+    SignedBeforeRevocation,
 )
 from foretell.domain.values.eip712 import (
     Eip712Domain,
@@ -114,6 +115,15 @@ def check_timestamp(text: str, now_s: int) -> None:
     signed_at_s = int(text)
     if not now_s - SKEW_PAST_S <= signed_at_s <= now_s + SKEW_FUTURE_S:
         raise ClockSkew(text, now_s)
+
+
+def check_signed_after(signed_at_s: int, revoked_at_s: int | None) -> None:
+    """Refuse to make a set of credentials for a signature that may be older than a revocation.
+
+    Times of signing are whole seconds, so the second of the revocation itself is too early.
+    """
+    if revoked_at_s is not None and signed_at_s <= revoked_at_s:
+        raise SignedBeforeRevocation(signed_at_s, revoked_at_s)
 
 
 class L2Signer:

@@ -29,8 +29,10 @@ def parse_json(raw: bytes) -> Any:
             parse_float=_number,
             parse_constant=_constant,
         )
-    except ValueError as error:
-        raise MalformedBody(f"not JSON in UTF-8: {error}") from error
+    except UnicodeDecodeError as error:
+        raise MalformedBody(f"byte {error.start} is not UTF-8") from error
+    except json.JSONDecodeError as error:
+        raise MalformedBody(f"line {error.lineno}, column {error.colno} is not JSON") from error
     _check_text(parsed)
     return parsed
 

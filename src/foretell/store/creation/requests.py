@@ -56,6 +56,7 @@ class CreationRequest:
     error_message: str | None
     payload: bytes | None
     signature: str | None
+    images_hash: str | None
     image_ids: Mapping[str, str]
     plan: tuple[PlanItem, ...] | None
     register_results: tuple[StoredRegistration, ...]
@@ -84,6 +85,7 @@ class RequestChanges(TypedDict, total=False):
 
     payload: bytes
     signature: str
+    images_hash: str
     error_message: str
     plan: Sequence[PlanItem]
     register_results: Sequence[StoredRegistration]
@@ -352,6 +354,7 @@ def _request(row: sa.Row[Any], txs: tuple[RequestTx, ...]) -> CreationRequest:
         error_message=row.error_message,
         payload=row.payload,
         signature=row.signature,
+        images_hash=row.images_hash,
         image_ids=row.images,
         plan=None if row.plan is None else decode_plan(row.plan),
         register_results=decode(row.register_results, StoredRegistration),

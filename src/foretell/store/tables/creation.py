@@ -22,6 +22,7 @@ requests: Final = sa.Table(
     text("error_message", nullable=True),
     sa.Column("payload", sa.LargeBinary, nullable=True),
     text("signature", nullable=True),
+    text("images_hash", nullable=True),
     document("images"),
     document("plan", nullable=True),
     document("register_results"),

@@ -32,6 +32,7 @@ api_keys: Final = sa.Table(
     text("status"),
     integer("created_at_ms"),
     integer("revoked_at_ms", nullable=True),
+    integer("signed_at_s", nullable=True),
     sa.UniqueConstraint("chain_id", "address", "nonce", "generation"),
 )
 

@@ -21,13 +21,17 @@ REVOKED = "revoked"
 
 @dataclass(frozen=True, slots=True)
 class ApiKey:
-    """A key without its secrets."""
+    """A key without its secrets.
+
+    `signed_at_s` is the latest time of signing of a request for it that was ahead of the clock.
+    """
 
     key_id: str
     index: KeyIndex
     status: str
     created_at_ms: int
     revoked_at_ms: int | None
+    signed_at_s: int | None = None
 
     @property
     def is_active(self) -> bool:
@@ -53,6 +57,16 @@ async def record_key(tx: Transaction, key_id: str, index: KeyIndex, now_ms: int)
             status=ACTIVE,
             created_at_ms=now_ms,
         )
+    )
+
+
+async def record_signing(tx: Transaction, key_id: str, signed_at_s: int) -> None:
+    """Store a time of signing that is ahead of the clock."""
+    column = api_keys.c.signed_at_s
+    await tx.execute(
+        api_keys.update()
+        .where(api_keys.c.key_id == key_id, sa.func.coalesce(column, 0) < signed_at_s)
+        .values(signed_at_s=signed_at_s)
     )
 
 
@@ -90,4 +104,5 @@ def _key(row: sa.Row[Any]) -> ApiKey:
         status=row.status,
         created_at_ms=row.created_at_ms,
         revoked_at_ms=row.revoked_at_ms,
+        signed_at_s=row.signed_at_s,
     )

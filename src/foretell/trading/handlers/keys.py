@@ -4,6 +4,7 @@ The database stores the index of each key. The credentials are derived from it w
 signature requests them, and appear only in that answer.
 """
 
+import asyncio
 from collections.abc import Sequence
 from typing import Final
 
@@ -15,16 +16,19 @@ from foretell.domain.values.credentials import (
     Credentials,
     KeyIndex,
     check_nonce_order,
+    check_signed_after,
     next_generation,
 )
 from foretell.domain.values.instants import iso_time
 from foretell.edge.auth import L1Caller, L2Caller
+from foretell.store.database import Transaction
 from foretell.store.trading.api_keys import (
     ApiKey,
     load_key,
     load_keys,
     lock_keys,
     record_key,
+    record_signing,
     revoke_key,
 )
 from foretell.trading.context import TradingContext
@@ -56,7 +60,8 @@ async def create_key(context: TradingContext, caller: L1Caller) -> CredentialsRe
 
     After a revocation the same nonce gives other credentials. So it does after a change of the
     master key: the former set, which can no longer be derived, is revoked permanently. A nonce that
-    was never used must be greater than every one that was.
+    was never used must be greater than every one that was. A request that was signed before a
+    revocation makes no set: a captured one would undo the revocation.
     """
     async with context.database.writing() as tx:
         await lock_keys(tx, caller.address)
@@ -66,8 +71,10 @@ async def create_key(context: TradingContext, caller: L1Caller) -> CredentialsRe
             used = [key.index.nonce for key in keys]
             check_nonce_order(caller.nonce, max(used, default=None))
         elif _is_valid(context, latest):
+            await _note_signing(context, tx, caller, latest.key_id)
             return _record(context.key_ring.credentials(latest.index))
-        elif latest.is_active:
+        check_signed_after(caller.signed_at_s, _revoked_at_s(keys))
+        if latest is not None and latest.is_active:
             await revoke_key(tx, latest.key_id, context.now_ms())
         generation = next_generation(
             None if latest is None else latest.index.generation, is_revoked=True
@@ -75,6 +82,7 @@ async def create_key(context: TradingContext, caller: L1Caller) -> CredentialsRe
         index = KeyIndex(caller.chain_id, caller.address, caller.nonce, generation)
         credentials = context.key_ring.credentials(index)
         await record_key(tx, credentials.key_id, index, context.now_ms())
+        await _note_signing(context, tx, caller, credentials.key_id)
     if latest is not None:
         _close(context, latest.key_id)
     return _record(credentials)
@@ -93,6 +101,9 @@ async def derive_key(context: TradingContext, caller: L1Caller) -> CredentialsRe
             "the credentials of this address and nonce are of a master key that the operator has"
             " changed; create them again"
         )
+    if caller.signed_at_s * 1000 > context.now_ms():
+        async with context.database.writing() as tx:
+            await _note_signing(context, tx, caller, latest.key_id)
     return _record(context.key_ring.credentials(latest.index))
 
 
@@ -114,7 +125,17 @@ async def revoke(context: TradingContext, caller: L2Caller, key_id: str | None) 
         if not is_own or not await revoke_key(tx, revoked_id, context.now_ms()):
             raise KeyNotOwned
     _close(context, revoked_id)
+    await asyncio.sleep(_second_left_s(context.now_ms()))
     return "OK" if caller.dialect == BARE_DIALECT else {"revoked": True}
+
+
+def _second_left_s(now_ms: int) -> float:
+    """Return how long the present second lasts.
+
+    The answer to a revocation is sent when its second is over, though it has its effect before: then
+    whatever the client signs next is younger than the revocation, also when its time has only seconds.
+    """
+    return 1 - now_ms % 1000 / 1000
 
 
 async def _load_keys(context: TradingContext, caller: L2Caller) -> Sequence[ApiKey]:
@@ -123,6 +144,27 @@ async def _load_keys(context: TradingContext, caller: L2Caller) -> Sequence[ApiK
         if calling is None:
             return ()
         return await load_keys(tx, calling.index.chain_id, caller.address)
+
+
+def _revoked_at_s(keys: Sequence[ApiKey]) -> int | None:
+    """Return the second up to which a request for a revoked key of an address may have been signed.
+
+    Usually that is the latest revocation. A client whose clock is ahead has signed for later times.
+    """
+    revoked = [
+        max(key.revoked_at_ms // 1000, key.signed_at_s or 0)
+        for key in keys
+        if key.revoked_at_ms is not None
+    ]
+    return max(revoked, default=None)
+
+
+async def _note_signing(
+    context: TradingContext, tx: Transaction, caller: L1Caller, key_id: str
+) -> None:
+    """Store the time of signing if it is ahead of the clock, and so may be after a revocation."""
+    if caller.signed_at_s * 1000 > context.now_ms():
+        await record_signing(tx, key_id, caller.signed_at_s)
 
 
 def _latest(keys: Sequence[ApiKey], nonce: int) -> ApiKey | None:

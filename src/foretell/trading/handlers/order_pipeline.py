@@ -90,7 +90,7 @@ class OrderPipeline:
         request = PlaceRequest(command)
         shards = self._context.shards
         if not shards.begin_placing(command.condition_id, request, settle):
-            self._start(self._handle(request, settle), settle)
+            self.start(self._handle(request, settle), settle)
 
     async def _handle(self, request: PlaceRequest, settle: SettleOrder) -> None:
         condition_id = request.command.condition_id
@@ -100,9 +100,9 @@ class OrderPipeline:
         async def place() -> None:
             self._place(await preparing, settle)
 
-        self._start(place(), settle)
+        self.start(place(), settle)
 
-    def _start(self, work: Coroutine[Any, Any, None], settle: SettleOrder) -> None:
+    def start(self, work: Coroutine[Any, Any, None], settle: SettleOrder) -> None:
         """Run a coroutine whose refusal answers the order."""
 
         async def run() -> None:

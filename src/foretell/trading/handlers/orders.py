@@ -2,7 +2,7 @@
 
 The rules that need no book are checked here (`order_rules`); the engine checks the rest, and replies
 when the outcome is durable. An order's id is its hash: an order that is sent again is not placed
-again, and the first answer is repeated.
+again. Its first answer is repeated, with the order as it is now beside it.
 """
 
 import asyncio
@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Final
 
 import msgspec
+import structlog
 
 from foretell.domain.errors.exchange import MalformedOrder
 from foretell.domain.errors.families import ForetellError
@@ -18,17 +19,25 @@ from foretell.domain.exchange.commands import PlaceOrder
 from foretell.domain.values.amounts import decimal_text
 from foretell.edge.auth import L2Caller
 from foretell.engine.protocol.requests import PlaceReply, PlaceRequest
-from foretell.engine.protocol.router import Shards
 from foretell.trading.context import TradingContext
+from foretell.trading.handlers import history
 from foretell.trading.handlers.order_rules import OrderCheck, prepare_order
 from foretell.trading.refusals import trading_body
 from foretell.trading.wire.order_body import parse_batch
+from foretell.trading.wire.orders import OrderRecord
 
 ORDERS_PER_BATCH_MAX: Final = 15
+PRESENT_WAIT_S: Final = 2.0
+"""How long the answer to a repeated order waits for the tables, which have its present state."""
+
+log = structlog.get_logger(__name__)
 
 
 class PlacementReply(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The immediate outcome of an order; amounts are those matched, empty when nothing was."""
+    """The immediate outcome of an order; amounts are those matched, empty when nothing was.
+
+    An order that was sent again has `replayed` and `present`, the order as it is now.
+    """
 
     success: bool
     error_msg: str = msgspec.field(name="errorMsg")
@@ -41,12 +50,13 @@ class PlacementReply(msgspec.Struct, frozen=True, omit_defaults=True):
     trade_ids: Sequence[str] = msgspec.field(name="tradeIDs")
     replayed: bool = False
     code: str = ""
+    present: OrderRecord | None = None
 
 
 async def place_order(context: TradingContext, caller: L2Caller, raw: bytes) -> PlacementReply:
     """Place the order in the body; return its outcome once that is durable."""
     command = await prepare_order(OrderCheck(context, caller, raw))
-    return await _place(context.shards, command)
+    return await _place(context, caller, command)
 
 
 async def place_orders(
@@ -60,14 +70,36 @@ async def place_orders(
         raise TooManyOrders(len(entries), ORDERS_PER_BATCH_MAX)
     commands = await asyncio.gather(*(_try_prepare(context, caller, entry) for entry in entries))
     return list(
-        await asyncio.gather(*(_try_place(context.shards, command) for command in commands))
+        await asyncio.gather(*(_try_place(context, caller, command) for command in commands))
     )
 
 
-async def _place(shards: Shards, command: PlaceOrder) -> PlacementReply:
-    return placement_reply(
-        await shards.handle(command.condition_id, PlaceRequest(command), PlaceReply)
+async def _place(context: TradingContext, caller: L2Caller, command: PlaceOrder) -> PlacementReply:
+    request = PlaceRequest(command)
+    placed = await context.shards.handle(command.condition_id, request, PlaceReply)
+    return (
+        await repeated_reply(context, caller, placed)
+        if placed.is_known
+        else placement_reply(placed)
     )
+
+
+async def repeated_reply(
+    context: TradingContext, caller: L2Caller, placed: PlaceReply
+) -> PlacementReply:
+    """Return the first answer to an order, with the order as it is now.
+
+    The order is placed and the caller must learn that, so tables that cannot be read in time cost
+    the answer its `present`, and nothing else.
+    """
+    first = placement_reply(placed)
+    try:
+        async with asyncio.timeout(PRESENT_WAIT_S):
+            present = await history.order(context, caller.address, first.order_id)
+    except (ForetellError, TimeoutError) as cause:
+        log.warning("present state not read", order_id=first.order_id, cause=str(cause))
+        return first
+    return msgspec.structs.replace(first, present=present)
 
 
 async def _try_prepare(
@@ -79,11 +111,13 @@ async def _try_prepare(
         return refusal
 
 
-async def _try_place(shards: Shards, command: PlaceOrder | ForetellError) -> PlacementReply:
+async def _try_place(
+    context: TradingContext, caller: L2Caller, command: PlaceOrder | ForetellError
+) -> PlacementReply:
     if isinstance(command, ForetellError):
         return _refused(command)
     try:
-        return await _place(shards, command)
+        return await _place(context, caller, command)
     except ForetellError as refusal:
         return _refused(refusal)
 

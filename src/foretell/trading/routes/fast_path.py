@@ -23,7 +23,7 @@ from foretell.trading.context import TradingContext
 from foretell.trading.handlers import cancels, quotes
 from foretell.trading.handlers.order_pipeline import OrderPipeline
 from foretell.trading.handlers.order_rules import OrderCheck
-from foretell.trading.handlers.orders import placement_reply
+from foretell.trading.handlers.orders import placement_reply, repeated_reply
 from foretell.trading.refusals import trading_body
 
 log = structlog.get_logger(__name__)
@@ -56,16 +56,11 @@ def _names_a_token(query: bytes) -> bool:
 def _begin_order(
     context: TradingContext, pipeline: OrderPipeline, request: FastRequest, reply: Reply
 ) -> Coroutine[Any, Any, None] | None:
-    """Place an order; only a caller whose key is not cached needs a coroutine."""
-
-    def settle(placed: PlaceReply | ForetellError) -> None:
-        if isinstance(placed, ForetellError):
-            reply(_refused(placed))
-        else:
-            reply(FastResponse(200, _ENCODER.encode(placement_reply(placed))))
+    """Place an order; a caller whose key is not cached, and an order sent again, need a coroutine."""
 
     def begin(caller: L2Caller) -> None:
-        pipeline.begin(OrderCheck(context, caller, request.body), settle)
+        check = OrderCheck(context, caller, request.body)
+        pipeline.begin(check, partial(_reply_order, context, pipeline, reply, caller))
 
     try:
         method, path, _, headers, body, turn = request
@@ -81,6 +76,30 @@ def _begin_order(
         log.exception("unhandled error", path=request.path)
         reply(_refused(InternalError()))
     return None
+
+
+def _reply_order(
+    context: TradingContext,
+    pipeline: OrderPipeline,
+    reply: Reply,
+    caller: L2Caller,
+    placed: PlaceReply | ForetellError,
+) -> None:
+    """Answer an order; one that was sent again needs its present state too."""
+    if isinstance(placed, ForetellError):
+        reply(_refused(placed))
+    elif placed.is_known:
+        rest = _repeat(context, caller, placed, reply)
+        pipeline.start(rest, partial(_reply_order, context, pipeline, reply, caller))
+    else:
+        reply(FastResponse(200, _ENCODER.encode(placement_reply(placed))))
+
+
+async def _repeat(
+    context: TradingContext, caller: L2Caller, placed: PlaceReply, reply: Reply
+) -> None:
+    """Answer an order that was sent again."""
+    reply(FastResponse(200, _ENCODER.encode(await repeated_reply(context, caller, placed))))
 
 
 async def _begin_later(

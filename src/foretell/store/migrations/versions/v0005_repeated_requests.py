@@ -1,0 +1,15 @@
+"""Keep what tells a repeated request from another one."""
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0005"
+down_revision = "0004"
+
+
+def upgrade() -> None:
+    """Add the latest time of signing of each set of credentials, and the hash of uploaded images."""
+    with op.batch_alter_table("api_keys", schema=None) as batch_op:
+        batch_op.add_column(sa.Column("signed_at_s", sa.BigInteger(), nullable=True))
+    with op.batch_alter_table("requests", schema=None) as batch_op:
+        batch_op.add_column(sa.Column("images_hash", sa.Text(), nullable=True))

@@ -229,6 +229,7 @@ async def test_the_interface_is_described(rig: CreationRig) -> None:
     assert described["info"]["title"] == "Foretell market creation"
     assert set(described["paths"]) == {
         "/",
+        "/limits",
         "/market-config",
         "/prepare-auth",
         "/prepare",

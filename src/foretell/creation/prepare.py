@@ -19,6 +19,7 @@ from foretell.domain.creation.plan import (
     build_plan,
     event_market_id,
     market_ids,
+    plan_cost_units,
 )
 from foretell.domain.creation.request import (
     VERIFIED,
@@ -38,9 +39,12 @@ from foretell.domain.errors.creation import (
     RequestNotFound,
 )
 from foretell.domain.errors.families import FieldProblem, InvalidFields
+from foretell.domain.values.amounts import decimal_text
+from foretell.domain.values.hexadecimal import checksum_address
 from foretell.store.creation.claims import load_claims, record_claims
 from foretell.store.creation.requests import (
     CreationRequest,
+    StoredWait,
     drop_images,
     load_images,
     load_request,
@@ -210,6 +214,7 @@ async def run_preparation(context: CreationContext, request: CreationRequest) ->
     if await context.reader.proposer_whitelist(request.creator) is None:
         raise CreatorNotWhitelisted(request.creator)
     plan = build_plan(payload, context.contracts(payload), facts)
+    held_units = await context.reader.collateral_units(request.creator)
     async with context.database.writing() as tx:
         await move_request(
             tx,
@@ -217,8 +222,25 @@ async def run_preparation(context: CreationContext, request: CreationRequest) ->
             RequestTrigger.PLAN_BUILT,
             context.now_ms(),
             plan=plan,
+            wait=_funding(request, plan_cost_units(payload, facts), held_units),
         )
         await drop_images(tx, request.request_id)
+
+
+def _funding(request: CreationRequest, cost_units: int, held_units: int) -> StoredWait | None:
+    """Return that the creator holds less collateral than the plan costs, or None if it does not."""
+    if held_units >= cost_units:
+        return None
+    creator, cost, held = (
+        checksum_address(request.creator),
+        decimal_text(cost_units),
+        decimal_text(held_units),
+    )
+    return StoredWait(
+        "funding",
+        f"the plan costs {cost} collateral, and {creator} held {held} when it was built; transfer the"
+        " rest to it before you send the plan",
+    )
 
 
 def payload_of(context: CreationContext, request: CreationRequest) -> Payload:

@@ -148,6 +148,19 @@ class MetadataUpdate(WireObject, frozen=True, kw_only=True):
     update_tx_hash: str | None
 
 
+class Step(WireObject, frozen=True, kw_only=True):
+    """A step of a request: its state (done, running, waiting, open, failed) and what to do.
+
+    `until` is when the request gives up waiting, in milliseconds since 1970; null for no such time.
+    """
+
+    step: str
+    state: str
+    message: str
+    until: int | None = None
+    waits_for: list[str] | UnsetType = UNSET
+
+
 class CreationRecord(WireObject, frozen=True, kw_only=True):
     """The public record of a request."""
 
@@ -163,6 +176,7 @@ class CreationRecord(WireObject, frozen=True, kw_only=True):
     register_results: list[RegisterResult]
     metadata_updates: list[MetadataUpdate]
     metadata_update_tx_plan: list[PlanItemResponse]
+    steps: list[Step]
     prepared: Prepared | UnsetType = UNSET
 
 

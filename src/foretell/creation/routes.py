@@ -26,6 +26,7 @@ from foretell.creation.render import (
     render_prepare,
     render_request,
 )
+from foretell.creation.steps import list_steps
 from foretell.creation.uploads import read_upload
 from foretell.edge.application import build_application
 from foretell.edge.codec import AnyRequest, json_response, read_body
@@ -109,7 +110,7 @@ async def prepare(request: AnyRequest, context: Context) -> Response[bytes]:
 async def show_pending(request: AnyRequest, context: Context) -> Response[bytes]:
     """Return the request of an id, or a creator's latest that can continue."""
     found = await find_request(context, Query.of(request))
-    shown = None if found is None else render_request(found)
+    shown = None if found is None else render_request(found, list_steps(context, found))
     return json_response(responses.Pending(request=shown))
 
 

@@ -230,6 +230,7 @@ async def test_the_interface_is_described(rig: CreationRig) -> None:
     assert set(described["paths"]) == {
         "/",
         "/market-config",
+        "/validate",
         "/prepare-auth",
         "/prepare",
         "/pending",

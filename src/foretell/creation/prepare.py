@@ -145,6 +145,11 @@ def ids_of(context: CreationContext, payload: Payload) -> list[MarketIds]:
     return [market_ids(market, payload, contracts) for market in payload.markets]
 
 
+def claimed_names(payload: Payload, ids: Sequence[MarketIds]) -> list[str]:
+    """Return what a request claims: every slug and condition of its payload."""
+    return [*payload.slugs, *(condition_claim(each.condition_id) for each in ids)]
+
+
 async def _claim(
     tx: Transaction,
     request: CreationRequest,
@@ -156,7 +161,7 @@ async def _claim(
 
     An earlier request that loses a claim ends here.
     """
-    names = [*payload.slugs, *(condition_claim(each.condition_id) for each in ids)]
+    names = claimed_names(payload, ids)
     held = await load_claims(tx, names)
     taken = [claim for claim in held if may_take(claim, request.creator, now_ms)]
     has_all = len(taken) == len(held) and await record_claims(
@@ -166,7 +171,7 @@ async def _claim(
         lost = [claim for claim in held if claim not in taken] or held
         why = "a market with this slug or question exists already, or another request creates it"
         names_lost = {claim.name for claim in lost}
-        raise AlreadyInitialized(_duplicates(payload, ids, names_lost), why)
+        raise AlreadyInitialized(duplicates_of(payload, ids, names_lost), why)
 
 
 async def _end_holders(
@@ -185,7 +190,7 @@ async def _end_holders(
     return True
 
 
-def _duplicates(
+def duplicates_of(
     payload: Payload, ids: Sequence[MarketIds], names: Collection[str]
 ) -> list[Mapping[str, str]]:
     """Return the payload's markets with taken names, or all of them if the event's slug is taken."""
@@ -294,7 +299,7 @@ async def _event_facts(context: CreationContext, payload: Payload, facts: PlanFa
     if others:
         claims = {condition_claim(each.condition_id) for each in others}
         why = "a question belongs to another event of this creator"
-        raise AlreadyInitialized(_duplicates(payload, ids, claims), why)
+        raise AlreadyInitialized(duplicates_of(payload, ids, claims), why)
     creator = await context.reader.event_creator(event.operator, event_market_id(payload, event))
     prepared = [each.key for each, id_ in zip(ids, known, strict=True) if id_ is not None]
     return replace(facts, has_event=creator is not None, prepared_keys=frozenset(prepared))

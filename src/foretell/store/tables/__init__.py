@@ -54,6 +54,7 @@ from foretell.store.tables.trading import (
     projections,
     quote_points,
     quotes,
+    signed_requests,
     trades,
 )
 
@@ -99,6 +100,7 @@ __all__ = [
     "settled_trades",
     "settlement_tx_attempts",
     "settlement_txs",
+    "signed_requests",
     "tags",
     "trades",
 ]

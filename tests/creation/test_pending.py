@@ -16,7 +16,7 @@ SCALARS = {
     "updatedAt": int,
     "errorMessage": str | None,
 }
-LISTS = {"txs", "registerResults", "metadataUpdates", "metadataUpdateTxPlan"}
+LISTS = {"txs", "registerResults", "metadataUpdates", "metadataUpdateTxPlan", "steps"}
 
 
 async def pending(rig: CreationRig, **query: object) -> httpx.Response:

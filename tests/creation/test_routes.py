@@ -231,6 +231,7 @@ async def test_the_interface_is_described(rig: CreationRig) -> None:
         "/",
         "/limits",
         "/market-config",
+        "/validate",
         "/prepare-auth",
         "/prepare",
         "/pending",

@@ -19,6 +19,7 @@ from foretell.domain.creation.plan import (
     build_plan,
     event_market_id,
     market_ids,
+    plan_cost_units,
 )
 from foretell.domain.creation.request import (
     VERIFIED,
@@ -38,9 +39,12 @@ from foretell.domain.errors.creation import (
     RequestNotFound,
 )
 from foretell.domain.errors.families import FieldProblem, InvalidFields
+from foretell.domain.values.amounts import decimal_text
+from foretell.domain.values.hexadecimal import checksum_address
 from foretell.store.creation.claims import load_claims, record_claims
 from foretell.store.creation.requests import (
     CreationRequest,
+    StoredWait,
     drop_images,
     load_images,
     load_request,
@@ -140,6 +144,11 @@ def ids_of(context: CreationContext, payload: Payload) -> list[MarketIds]:
     return [market_ids(market, payload, contracts) for market in payload.markets]
 
 
+def claimed_names(payload: Payload, ids: Sequence[MarketIds]) -> list[str]:
+    """Return what a request claims: every slug and condition of its payload."""
+    return [*payload.slugs, *(condition_claim(each.condition_id) for each in ids)]
+
+
 async def _claim(
     tx: Transaction,
     request: CreationRequest,
@@ -151,7 +160,7 @@ async def _claim(
 
     An earlier request that loses a claim ends here.
     """
-    names = [*payload.slugs, *(condition_claim(each.condition_id) for each in ids)]
+    names = claimed_names(payload, ids)
     held = await load_claims(tx, names)
     taken = [claim for claim in held if may_take(claim, request.creator, now_ms)]
     has_all = len(taken) == len(held) and await record_claims(
@@ -161,7 +170,7 @@ async def _claim(
         lost = [claim for claim in held if claim not in taken] or held
         why = "a market with this slug or question exists already, or another request creates it"
         names_lost = {claim.name for claim in lost}
-        raise AlreadyInitialized(_duplicates(payload, ids, names_lost), why)
+        raise AlreadyInitialized(duplicates_of(payload, ids, names_lost), why)
 
 
 async def _end_holders(
@@ -180,7 +189,7 @@ async def _end_holders(
     return True
 
 
-def _duplicates(
+def duplicates_of(
     payload: Payload, ids: Sequence[MarketIds], names: Collection[str]
 ) -> list[Mapping[str, str]]:
     """Return the payload's markets with taken names, or all of them if the event's slug is taken."""
@@ -209,6 +218,7 @@ async def run_preparation(context: CreationContext, request: CreationRequest) ->
     if await context.reader.proposer_whitelist(request.creator) is None:
         raise CreatorNotWhitelisted(request.creator)
     plan = build_plan(payload, context.contracts(payload), facts)
+    held_units = await context.reader.collateral_units(request.creator)
     async with context.database.writing() as tx:
         await move_request(
             tx,
@@ -216,8 +226,25 @@ async def run_preparation(context: CreationContext, request: CreationRequest) ->
             RequestTrigger.PLAN_BUILT,
             context.now_ms(),
             plan=plan,
+            wait=_funding(request, plan_cost_units(payload, facts), held_units),
         )
         await drop_images(tx, request.request_id)
+
+
+def _funding(request: CreationRequest, cost_units: int, held_units: int) -> StoredWait | None:
+    """Return that the creator holds less collateral than the plan costs, or None if it does not."""
+    if held_units >= cost_units:
+        return None
+    creator, cost, held = (
+        checksum_address(request.creator),
+        decimal_text(cost_units),
+        decimal_text(held_units),
+    )
+    return StoredWait(
+        "funding",
+        f"the plan costs {cost} collateral, and {creator} held {held} when it was built; transfer the"
+        " rest to it before you send the plan",
+    )
 
 
 def payload_of(context: CreationContext, request: CreationRequest) -> Payload:
@@ -268,7 +295,7 @@ async def _event_facts(context: CreationContext, payload: Payload, facts: PlanFa
     if others:
         claims = {condition_claim(each.condition_id) for each in others}
         why = "a question belongs to another event of this creator"
-        raise AlreadyInitialized(_duplicates(payload, ids, claims), why)
+        raise AlreadyInitialized(duplicates_of(payload, ids, claims), why)
     creator = await context.reader.event_creator(event.operator, event_market_id(payload, event))
     prepared = [each.key for each, id_ in zip(ids, known, strict=True) if id_ is not None]
     return replace(facts, has_event=creator is not None, prepared_keys=frozenset(prepared))

@@ -56,7 +56,9 @@ def render_prepare(request: CreationRequest) -> responses.OpenedResponse:
     )
 
 
-def render_request(request: CreationRequest) -> responses.CreationRecord:
+def render_request(
+    request: CreationRequest, steps: list[responses.Step]
+) -> responses.CreationRecord:
     """Return the record of a request, with its plan once it is prepared."""
     challenge = request.challenge
     return responses.CreationRecord(
@@ -72,6 +74,7 @@ def render_request(request: CreationRequest) -> responses.CreationRecord:
         register_results=_render_registrations(request.register_results),
         metadata_updates=_render_updates(request.metadata_updates),
         metadata_update_tx_plan=_render_plan(request.metadata_plan),
+        steps=steps,
         prepared=UNSET if request.plan is None else _render_prepared(request, request.plan),
     )
 

@@ -1,5 +1,7 @@
 """Responses of market creation, each with its keys in the order of the wire."""
 
+from collections.abc import Mapping
+
 from msgspec import UNSET, UnsetType
 
 from foretell.edge.codec import WireObject
@@ -90,6 +92,52 @@ class ChallengeResponse(WireObject, frozen=True, kw_only=True):
     types: dict[str, list[TypeField]]
 
 
+class Problem(WireObject, frozen=True, kw_only=True):
+    """A rule that a payload breaks; the JSON pointer of a problem of the whole payload is empty."""
+
+    pointer: str
+    field: str
+    message: str
+
+
+class PlannedMarket(WireObject, frozen=True, kw_only=True):
+    """A market that a payload would create, with its ids on the chain."""
+
+    market_key: str
+    slug: str
+    question: str
+    title: str
+    outcomes: list[str]
+    question_id: str
+    condition_id: str
+    exchange: str
+    token_a: str
+    token_b: str
+
+
+class Fees(WireObject, frozen=True, kw_only=True):
+    """What the creator would pay, in collateral; gas comes on top."""
+
+    fee_per_market: str
+    reward_per_market: str
+    total: str
+    creator_holds: str
+
+
+class ValidationResponse(WireObject, frozen=True, kw_only=True):
+    """The verdict on a payload, and what it would create; the rest is absent if it breaks a rule."""
+
+    valid: bool
+    payload_hash: str
+    problems: list[Problem]
+    duplicates: list[Mapping[str, str]]
+    slug: str | UnsetType = UNSET
+    chain_id: int | UnsetType = UNSET
+    markets: list[PlannedMarket] | UnsetType = UNSET
+    fees: Fees | UnsetType = UNSET
+    creator_is_whitelisted: bool | UnsetType = UNSET
+
+
 class OpenedResponse(WireObject, frozen=True, kw_only=True):
     """The status of an accepted request."""
 
@@ -148,6 +196,19 @@ class MetadataUpdate(WireObject, frozen=True, kw_only=True):
     update_tx_hash: str | None
 
 
+class Step(WireObject, frozen=True, kw_only=True):
+    """A step of a request: its state (done, running, waiting, open, failed) and what to do.
+
+    `until` is when the request gives up waiting, in milliseconds since 1970; null for no such time.
+    """
+
+    step: str
+    state: str
+    message: str
+    until: int | None = None
+    waits_for: list[str] | UnsetType = UNSET
+
+
 class CreationRecord(WireObject, frozen=True, kw_only=True):
     """The public record of a request."""
 
@@ -163,6 +224,7 @@ class CreationRecord(WireObject, frozen=True, kw_only=True):
     register_results: list[RegisterResult]
     metadata_updates: list[MetadataUpdate]
     metadata_update_tx_plan: list[PlanItemResponse]
+    steps: list[Step]
     prepared: Prepared | UnsetType = UNSET
 
 

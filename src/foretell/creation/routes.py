@@ -26,7 +26,10 @@ from foretell.creation.render import (
     render_prepare,
     render_request,
 )
+from foretell.creation.steps import list_steps
 from foretell.creation.uploads import read_upload
+from foretell.creation.validate import validate_payload
+from foretell.domain.creation.payload import PAYLOAD_BYTES_MAX
 from foretell.edge.application import build_application
 from foretell.edge.codec import AnyRequest, json_response, read_body
 from foretell.edge.openapi import json_responses, media_responses, operation_with
@@ -52,6 +55,7 @@ def build_app(context: CreationContext) -> Litestar:
         routes=[
             show_root,
             show_config,
+            validate,
             prepare_auth,
             prepare,
             show_pending,
@@ -75,6 +79,20 @@ async def show_root() -> Response[bytes]:
 async def show_config(context: Context) -> Response[bytes]:
     """Return chains, contracts, fees and limits."""
     return json_response(await market_config(context))
+
+
+@post(
+    "/validate",
+    status_code=200,
+    responses=json_responses(
+        responses.ValidationResponse, "All problems, or the fees and the markets."
+    ),
+)
+async def validate(request: AnyRequest, context: Context) -> Response[bytes]:
+    """Check a payload before anything is signed; nothing is stored."""
+    return json_response(
+        await validate_payload(context, await read_body(request, PAYLOAD_BYTES_MAX))
+    )
 
 
 @post(
@@ -109,7 +127,7 @@ async def prepare(request: AnyRequest, context: Context) -> Response[bytes]:
 async def show_pending(request: AnyRequest, context: Context) -> Response[bytes]:
     """Return the request of an id, or a creator's latest that can continue."""
     found = await find_request(context, Query.of(request))
-    shown = None if found is None else render_request(found)
+    shown = None if found is None else render_request(found, list_steps(context, found))
     return json_response(responses.Pending(request=shown))
 
 

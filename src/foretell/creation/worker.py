@@ -30,10 +30,12 @@ from foretell.runtime.worker import PollIntervals, run_watching_worker
 from foretell.store.creation.requests import (
     TOPIC,
     CreationRequest,
+    StoredWait,
     drop_images,
     load_request,
     load_running,
     move_request,
+    record_wait,
 )
 from foretell.store.outbox.transactions import REGISTRATION
 
@@ -149,6 +151,11 @@ class RequestRunner:
             cause=cause.message,
             ms=waited_ms,
         )
+        until_ms = self._context.now_ms() - waited_ms + deadline_ms
+        wait = StoredWait(worker_code(cause), cause.message, until_ms)
+        if wait != request.wait:
+            async with self._context.database.writing() as tx:
+                await record_wait(tx, request, wait)
         if waited_ms > deadline_ms:
             gave_up = f"gave up after {waited_ms // 1000} s"
             await self._fail(request, f"{worker_code(cause)}: {cause.message} ({gave_up})")

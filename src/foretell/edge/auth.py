@@ -26,6 +26,7 @@ from foretell.domain.values.credentials import (
     check_timestamp,
     derive_credentials,
     parse_nonce,
+    signature_bytes,
 )
 from foretell.domain.values.eip712 import SIGNATURE_BYTES, normalize_signature
 from foretell.domain.values.hexadecimal import Address, parse_address
@@ -156,6 +157,10 @@ class KeyRing:
         signature = _header(headers, dialect, "signature")
         cached.signer.check(signature, timestamp, *request)
         return L2Caller(cached.key.index.address, cached.key.key_id, dialect)
+
+    def signature_of(self, headers: Mapping[str, str]) -> str:
+        """Return the signature of an L2 request in hex, however the header spells it; unverified."""
+        return signature_bytes(_header(headers, self._dialect(headers), "signature")).hex()
 
     async def authenticate_builder(
         self, headers: Mapping[str, str], method: str, path: str, body: bytes

@@ -13,6 +13,7 @@ from foretell.engine.protocol.router import Shards
 from foretell.runtime.loops import Loop
 from foretell.store.database import Database
 from foretell.trading.accounts.accounts import ChainView, FetchHasCode, OrderNonces
+from foretell.trading.accounts.signed_requests import SignedRequests
 from foretell.trading.accounts.signers import Recover, Signers
 from foretell.trading.books.books import PriceSide, PublicBooks
 from foretell.trading.books.market_names import MarketNames
@@ -34,6 +35,7 @@ class TradingContext:
     wallets: Wallets
     nonces: OrderNonces
     fetch_has_code: FetchHasCode
+    signed_requests: SignedRequests
     price_side: PriceSide
     blob_base_url: str
     now_ms: Callable[[], int]
@@ -98,6 +100,7 @@ def build_context(  # noqa: PLR0913 - the composition root calls it, once, by ke
         wallets=wallets,
         nonces=OrderNonces(chain.fetch_nonce, now_ms),
         fetch_has_code=chain.fetch_has_code,
+        signed_requests=SignedRequests(database, now_ms),
         price_side=price_side,
         blob_base_url=blob_base_url,
         now_ms=now_ms,

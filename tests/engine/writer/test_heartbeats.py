@@ -43,6 +43,7 @@ async def test_a_beat_that_does_not_follow_is_refused_with_the_one_to_name(
     alice: Trader, wrong: str | None
 ) -> None:
     last = await beaten(alice, None)
+    alice.rig.clock.move(1_000)
     response = await beat(alice, wrong)
     assert (response.status_code, response.json()["error"]) == (400, "Invalid Heartbeat ID")
     assert response.json()["heartbeat_id"] == last

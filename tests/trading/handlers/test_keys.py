@@ -282,6 +282,7 @@ async def test_a_revoked_key_is_refused_everywhere(
 ) -> None:
     alice = await rig.trader("alice", prefix=prefix)
     assert (await alice.send("DELETE", "/auth/api-key")).json() == answer
+    rig.clock.move(1_000)
     for method, path in [("GET", "/data/orders"), ("DELETE", "/auth/api-key")]:
         response = await alice.send(method, path)
         assert (response.status_code, response.json()["error"]) == (401, L2_WORDS)

@@ -145,7 +145,7 @@ def build_plan(
         if market.key not in facts.initialized_keys
     )
     event = () if contracts.event is None else tuple(_event_items(payload, contracts.event, facts))
-    total_units = (facts.fee_units + facts.reward_units) * len(questions)
+    total_units = plan_cost_units(payload, facts)
     if total_units <= facts.allowance_units:
         return (*questions, *event)
     is_fee = facts.fee_units > 0
@@ -157,6 +157,12 @@ def build_plan(
         description=f"Approve the resolution {word} of {decimal_text(total_units)} collateral",
     )
     return (approval, *questions, *event)
+
+
+def plan_cost_units(payload: Payload, facts: PlanFacts) -> int:
+    """Return the collateral that the creator pays: for each question that the chain does not have."""
+    missing = [market for market in payload.markets if market.key not in facts.initialized_keys]
+    return (facts.fee_units + facts.reward_units) * len(missing)
 
 
 def _event_items(

@@ -219,6 +219,16 @@ class HeartbeatMismatch(Conflict):
         )
 
 
+class RequestTaken(Conflict):
+    """The same signed request was sent before, and its answer is not known."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "this signed request was taken before, and its answer is not known; look at its effect, and"
+            " sign a new request if needed"
+        )
+
+
 class KeyNotOwned(NotFound):
     """The key to revoke is no active key of the caller's address."""
 

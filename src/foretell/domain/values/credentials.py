@@ -161,7 +161,7 @@ class L2Signer:
         usual = self.sign(timestamp, method, path, body)
         if hmac.compare_digest(usual.encode(), signature.encode()):
             return
-        given = _decode_signature(signature)
+        given = signature_bytes(signature)
         for signed in _spellings(body):
             message = l2_message(timestamp, method, path, signed)
             if hmac.compare_digest(self.digest(message), given):
@@ -185,7 +185,8 @@ def _spellings(body: bytes) -> Iterator[bytes]:
             yield str(parse_json(body)).replace("'", '"').encode()
 
 
-def _decode_signature(signature: str) -> bytes:
+def signature_bytes(signature: str) -> bytes:
+    """Return the bytes of a signature header, in any base64 alphabet and padding; empty if malformed."""
     spelled = signature.replace("+", "-").replace("/", "_").rstrip("=")
     try:
         return base64.urlsafe_b64decode(spelled + "=" * (-len(spelled) % 4))

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple, TypedDict, Unpack
 
+import msgspec
 import sqlalchemy as sa
 
 from foretell.domain.creation.plan import PlanItem, PlanTx
@@ -44,6 +45,14 @@ class RequestTx(NamedTuple):
     is_verified: bool
 
 
+class StoredWait(msgspec.Struct, frozen=True):
+    """What a request waits for: a refusal's code and message, and until when."""
+
+    code: str
+    message: str
+    until_ms: int | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class CreationRequest:
     """A stored request."""
@@ -63,6 +72,7 @@ class CreationRequest:
     metadata_updates: tuple[StoredMetadataUpdate, ...]
     metadata_plan: tuple[PlanItem, ...]
     txs: tuple[RequestTx, ...]
+    wait: StoredWait | None = None
 
     @property
     def request_id(self) -> str:
@@ -91,14 +101,16 @@ class RequestChanges(TypedDict, total=False):
     register_results: Sequence[StoredRegistration]
     metadata_updates: Sequence[StoredMetadataUpdate]
     metadata_plan: Sequence[PlanItem]
+    wait: StoredWait | None
 
 
-_DOCUMENTS: Final[Mapping[str, Callable[[Any], list[dict[str, Any]]]]] = MappingProxyType(
+_DOCUMENTS: Final[Mapping[str, Callable[[Any], Any]]] = MappingProxyType(
     {
         "plan": encode_plan,
         "register_results": encode,
         "metadata_updates": encode,
         "metadata_plan": encode_plan,
+        "wait": msgspec.to_builtins,
     }
 )
 
@@ -170,6 +182,15 @@ async def load_running(tx: Transaction) -> Sequence[str]:
     return [row.request_id for row in rows]
 
 
+async def record_wait(tx: Transaction, request: CreationRequest, wait: StoredWait) -> None:
+    """Store what a request waits for, unless it has moved."""
+    await tx.execute(
+        requests.update()
+        .where(requests.c.request_id == request.request_id, requests.c.status == request.status)
+        .values(wait=msgspec.to_builtins(wait))
+    )
+
+
 async def move_request(
     tx: Transaction,
     request: CreationRequest,
@@ -179,7 +200,7 @@ async def move_request(
 ) -> bool:
     """Apply a trigger and its changes to a request; return False when it was moved in between."""
     next_status = advance_request(request.status, trigger)
-    columns = {
+    columns: dict[str, Any] = {"wait": None} | {
         name: _DOCUMENTS[name](value) if name in _DOCUMENTS else value
         for name, value in changes.items()
     }
@@ -361,4 +382,5 @@ def _request(row: sa.Row[Any], txs: tuple[RequestTx, ...]) -> CreationRequest:
         metadata_updates=decode(row.metadata_updates, StoredMetadataUpdate),
         metadata_plan=decode_plan(row.metadata_plan),
         txs=txs,
+        wait=None if row.wait is None else msgspec.convert(row.wait, StoredWait),
     )

@@ -56,6 +56,7 @@ from foretell.store.tables.trading import (
     projections,
     quote_points,
     quotes,
+    signed_requests,
     trades,
 )
 
@@ -103,6 +104,7 @@ __all__ = [
     "settled_trades",
     "settlement_tx_attempts",
     "settlement_txs",
+    "signed_requests",
     "sports",
     "sports_events",
     "sports_markets",

@@ -28,6 +28,7 @@ requests: Final = sa.Table(
     document("register_results"),
     document("metadata_updates"),
     document("metadata_plan"),
+    document("wait", nullable=True),
     sa.Index(None, "creator", "created_at_ms"),
     sa.Index(None, "status"),
 )

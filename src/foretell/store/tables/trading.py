@@ -1,6 +1,6 @@
 """Keys, and the projection of the journal.
 
-`api_keys` is written by trading, all other tables by the engine.
+`api_keys` and `signed_requests` are written by trading, all other tables by the engine.
 """
 
 from typing import Final
@@ -34,6 +34,16 @@ api_keys: Final = sa.Table(
     integer("revoked_at_ms", nullable=True),
     integer("signed_at_s", nullable=True),
     sa.UniqueConstraint("chain_id", "address", "nonce", "generation"),
+)
+
+signed_requests: Final = sa.Table(
+    "signed_requests",
+    metadata,
+    key("signature"),
+    integer("expires_at_ms"),
+    integer("status", nullable=True),
+    text("answer", nullable=True),
+    sa.Index(None, "expires_at_ms"),
 )
 
 orders: Final = sa.Table(

@@ -1,11 +1,13 @@
 """The trading API's HTTP and WebSocket surface."""
 
+from functools import partial
 from typing import Any, Final
 
 from litestar import Litestar, WebSocket, delete, get, post, websocket
 from litestar.datastructures import State
 
 from foretell.domain.errors.families import ForetellError, Unauthenticated
+from foretell.domain.errors.http import RevokedKey
 from foretell.edge.application import build_application
 from foretell.edge.codec import AnyRequest, json_response
 from foretell.edge.limits_route import LIMITS, limits_of
@@ -17,7 +19,13 @@ from foretell.trading.context import TradingContext
 from foretell.trading.handlers import keys
 from foretell.trading.refusals import trading_body, trading_l1_body
 from foretell.trading.routes import placeholders, private, public
-from foretell.trading.routes.dependencies import Context, JsonResponse, authenticate
+from foretell.trading.routes.dependencies import (
+    Context,
+    JsonResponse,
+    answer_once,
+    authenticate,
+    find_first_answer,
+)
 from foretell.trading.streams.connection import Socket
 from foretell.trading.wire.order_body import STRUCT_VERSION
 from foretell.trading.wire.parameters import ADDRESS, API_KEY, INCLUDE_REVOKED, METADATA
@@ -102,11 +110,17 @@ async def list_keys(request: AnyRequest, context: Context) -> JsonResponse:
 )
 async def revoke_key(request: AnyRequest, context: Context) -> JsonResponse:
     """Revoke a key of the address at once, and close its streams (L2)."""
-    caller, _ = await authenticate(request, context)
+    try:
+        caller, _ = await authenticate(request, context)
+    except RevokedKey:
+        first = await find_first_answer(request, context)
+        if first is None:
+            raise
+        return first
     query = Query.of(request)
     key_id = query.read(API_KEY)
     query.check_known()
-    return json_response(await keys.revoke(context, caller, key_id))
+    return await answer_once(request, context, partial(keys.revoke, context, caller, key_id))
 
 
 @get(

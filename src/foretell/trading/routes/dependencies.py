@@ -8,6 +8,8 @@ from litestar.di import NamedDependency
 from foretell.edge.auth import L2Caller
 from foretell.edge.codec import AnyRequest, read_body, sent_path
 from foretell.edge.throttled_application import count_for_key
+from foretell.store.trading.signed_requests import StoredAnswer
+from foretell.trading.accounts.signed_requests import Act
 from foretell.trading.context import TradingContext
 
 JsonResponse = Response[bytes]
@@ -33,3 +35,25 @@ async def authenticate(request: AnyRequest, context: TradingContext) -> SignedRe
     if await count_for_key(request, caller.key_id, body):
         await context.key_ring.check_active(caller.key_id)
     return SignedRequest(caller, body)
+
+
+async def answer_once(request: AnyRequest, context: TradingContext, act: Act) -> JsonResponse:
+    """Return the answer to an authenticated request, carried out unless it was sent before."""
+    answer = await context.signed_requests.answer(_identity(request, context), act)
+    return _response(answer)
+
+
+async def find_first_answer(request: AnyRequest, context: TradingContext) -> JsonResponse | None:
+    """Return the answer that a request got before, or None; the key that signed it may be revoked."""
+    answer = await context.signed_requests.find(_identity(request, context))
+    return None if answer is None else _response(answer)
+
+
+def _identity(request: AnyRequest, context: TradingContext) -> str:
+    """Return the signature of a request with its route, so that no other route finds its answer."""
+    signature = context.key_ring.signature_of(request.headers)
+    return f"{request.method} {sent_path(request)} {signature}"
+
+
+def _response(answer: StoredAnswer) -> JsonResponse:
+    return Response(answer.body.encode(), status_code=answer.status, media_type="application/json")

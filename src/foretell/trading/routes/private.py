@@ -1,5 +1,6 @@
 """Private routes: orders, cancels, trades, balances and heartbeats of the caller's address."""
 
+from functools import partial
 from typing import Final
 
 import msgspec
@@ -15,7 +16,12 @@ from foretell.trading.books.books import TokenRef
 from foretell.trading.context import TradingContext
 from foretell.trading.handlers import cancels, history, orders
 from foretell.trading.handlers.validate_order import Validation, validate_order
-from foretell.trading.routes.dependencies import Context, JsonResponse, authenticate
+from foretell.trading.routes.dependencies import (
+    Context,
+    JsonResponse,
+    answer_once,
+    authenticate,
+)
 from foretell.trading.wire import parameters
 from foretell.trading.wire.orders import OrderRecord, TradeRecord
 from foretell.trading.wire.pages import Page
@@ -86,14 +92,15 @@ async def cancel_orders(request: AnyRequest, context: Context) -> JsonResponse:
 async def cancel_all(request: AnyRequest, context: Context) -> JsonResponse:
     """Cancel every order of the address."""
     caller, _ = await authenticate(request, context)
-    return json_response(await cancels.cancel_all(context, caller))
+    return await answer_once(request, context, partial(cancels.cancel_all, context, caller))
 
 
 @delete("/cancel-market-orders", status_code=200, responses=CANCELED)
 async def cancel_market_orders(request: AnyRequest, context: Context) -> JsonResponse:
     """Cancel the address's orders in a market, or in one of its tokens."""
     caller, raw = await authenticate(request, context)
-    return json_response(await cancels.cancel_market_orders(context, caller, raw))
+    cancel = partial(cancels.cancel_market_orders, context, caller, raw)
+    return await answer_once(request, context, cancel)
 
 
 @get(
@@ -157,11 +164,13 @@ async def get_balance_allowance(request: AnyRequest, context: Context) -> JsonRe
 async def beat(request: AnyRequest, context: Context) -> JsonResponse:
     """Accept a heartbeat; after the first, the key's orders are canceled 10 s after the last one."""
     caller, raw = await authenticate(request, context)
-    body = decode(raw, HeartbeatBody)
-    heartbeat_id = await context.shards.beat(
-        HeartbeatRequest(caller.key_id, caller.address, body.heartbeat_id)
-    )
-    return json_response(HeartbeatRecord(heartbeat_id))
+    named = decode(raw, HeartbeatBody).heartbeat_id
+    heartbeat = HeartbeatRequest(caller.key_id, caller.address, named)
+
+    async def take() -> HeartbeatRecord:
+        return HeartbeatRecord(await context.shards.beat(heartbeat))
+
+    return await answer_once(request, context, take)
 
 
 def _token(context: TradingContext, query: Query) -> TokenRef | None:

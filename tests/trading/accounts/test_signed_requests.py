@@ -1,0 +1,177 @@
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.rigs.clock import Clock
+from tests.rigs.trading import Headers, Trader, TradingRig
+from tests.rigs.values import a_buy, a_sell, a_word
+
+from foretell.domain.errors.exchange import EngineBusy
+from foretell.domain.errors.families import ForetellError, Unavailable
+from foretell.domain.errors.order import NothingNamed, RequestTaken
+from foretell.store.database import Database
+from foretell.store.trading.signed_requests import StoredAnswer, drop_expired_requests, take_request
+from foretell.trading.accounts.signed_requests import ANSWER_BYTES_MAX, KEPT_MS, SignedRequests
+
+pytestmark = pytest.mark.anyio
+
+MARKET = str(a_word("market"))
+
+
+class Lost(Unavailable):
+    """The outcome is unknown."""
+
+    definite = False
+
+
+class Deed:
+    """Counts how often a request is carried out."""
+
+    def __init__(self, *outcomes: object, pause_s: float = 0.0) -> None:
+        self.count = 0
+        self._outcomes = outcomes or ({"done": True},)
+        self._pause_s = pause_s
+
+    async def __call__(self) -> object:
+        self.count += 1
+        await asyncio.sleep(self._pause_s)
+        outcome = self._outcomes[min(self.count, len(self._outcomes)) - 1]
+        if isinstance(outcome, ForetellError):
+            raise outcome
+        return outcome
+
+
+def processes(database: Database, clock: Clock, **options: Any) -> list[SignedRequests]:
+    """Return what two processes on one database have."""
+    return [SignedRequests(database, clock.now_ms, **options) for _ in range(2)]
+
+
+async def test_a_request_is_carried_out_once_in_all_processes(fresh_database: Database) -> None:
+    here, there = processes(fresh_database, Clock())
+    deed = Deed()
+    answers = [await each.answer("s", deed) for each in (here, here, there)]
+    assert answers == [StoredAnswer(200, '{"done":true}')] * 3
+    assert deed.count == 1
+    assert (await here.answer("another", deed)).status == 200
+    assert deed.count == 2
+
+
+async def test_requests_sent_at_once_are_carried_out_once(fresh_database: Database) -> None:
+    here, there = processes(fresh_database, Clock())
+    deed = Deed(pause_s=0.2)
+    each = [process.answer("s", deed) for process in (here, there, here, there)]
+    assert len(set(await asyncio.gather(*each))) == 1
+    assert deed.count == 1
+
+
+async def test_a_refusal_is_a_first_answer_too(fresh_database: Database) -> None:
+    here, there = processes(fresh_database, Clock())
+    deed = Deed(NothingNamed())
+    answers = [await each.answer("s", deed) for each in (here, there)]
+    assert (answers[0].status, answers[0]) == (400, answers[1])
+    assert deed.count == 1
+
+
+async def test_a_request_that_had_no_effect_may_be_sent_again(fresh_database: Database) -> None:
+    here, there = processes(fresh_database, Clock())
+    deed = Deed(EngineBusy(), {"done": True})
+    with pytest.raises(EngineBusy):
+        await here.answer("s", deed)
+    assert (await there.answer("s", deed)).status == 200
+
+
+@pytest.mark.parametrize("outcome", [Lost("?"), "x" * ANSWER_BYTES_MAX])
+async def test_a_request_whose_answer_is_not_known_is_not_carried_out_again(
+    fresh_database: Database, outcome: object
+) -> None:
+    here, there = processes(fresh_database, Clock(), answer_wait_s=0.1)
+    deed = Deed(outcome)
+    await asyncio.gather(here.answer("s", deed), return_exceptions=True)
+    for process in (here, there):
+        with pytest.raises(RequestTaken):
+            await process.answer("s", deed)
+    assert deed.count == 1
+
+
+async def test_a_caller_that_goes_away_does_not_end_the_work(fresh_database: Database) -> None:
+    here, there = processes(fresh_database, Clock())
+    deed = Deed(pause_s=0.2)
+    caller = asyncio.create_task(here.answer("s", deed))
+    await asyncio.sleep(0.1)
+    caller.cancel()
+    assert (await there.answer("s", deed)).status == 200
+    assert deed.count == 1
+
+
+async def test_without_the_database_a_process_remembers_its_own_requests(tmp_path: Path) -> None:
+    async with Database(f"sqlite+aiosqlite:///{tmp_path / 'none' / 'foretell.db'}") as gone:
+        here, _ = processes(gone, Clock())
+        deed = Deed()
+        assert await here.answer("s", deed) == await here.answer("s", deed)
+    assert deed.count == 1
+
+
+async def test_stored_requests_are_bounded_and_forgotten_when_their_signatures_expire(
+    fresh_database: Database,
+) -> None:
+    clock = Clock()
+    async with fresh_database.writing() as tx:
+        for number in range(3):
+            await take_request(tx, f"old {number}", clock.at_ms + KEPT_MS)
+    here, there = processes(fresh_database, clock, stored_max=3)
+    deed = Deed()
+    assert await here.answer("s", deed) == await here.answer("s", deed)
+    assert deed.count == 1
+    async with fresh_database.writing() as tx:
+        assert await drop_expired_requests(tx, clock.at_ms) == 3
+    clock.move(KEPT_MS + 1)
+    await there.answer("t", deed)
+    async with fresh_database.writing() as tx:
+        assert await drop_expired_requests(tx, clock.at_ms) == 1
+
+
+async def send(trader: Trader, method: str, path: str, body: bytes, headers: Headers) -> Any:
+    response = await trader.rig.client.request(method, path, content=body, headers=headers)
+    return response.status_code, response.json()
+
+
+@pytest.mark.spec(115)
+@pytest.mark.parametrize("path", ["/cancel-all", "/cancel-market-orders"])
+async def test_a_cancel_by_filter_sent_again_has_no_second_effect(
+    rig: TradingRig, alice: Trader, path: str
+) -> None:
+    first = (await alice.placed(a_buy("alice", price_ticks=40)))["orderID"]
+    body = b"" if path == "/cancel-all" else b'{"market":"' + MARKET.encode() + b'"}'
+    headers = alice.l2_headers("DELETE", path, body)
+    canceled = await send(alice, "DELETE", path, body, headers)
+    later = (await alice.placed(a_sell("alice", price_ticks=60)))["orderID"]
+    rig.clock.move(299_000)
+    spelled = {name: value.rstrip("=") for name, value in headers.items()}
+
+    assert canceled == (200, {"canceled": [first], "not_canceled": {}})
+    for again in (headers, spelled):
+        assert await send(alice, "DELETE", path, body, again) == canceled
+    assert set(rig.host.engine.state.live_orders) == {later}
+
+
+async def test_a_revocation_sent_again_gets_the_first_answer(
+    rig: TradingRig, alice: Trader
+) -> None:
+    other = await rig.trader("alice", nonce=1)
+    headers = alice.l2_headers("DELETE", "/auth/api-key")
+    first = await send(alice, "DELETE", f"/auth/api-key?apiKey={alice.key_id}", b"", headers)
+    again = await send(alice, "DELETE", f"/auth/api-key?apiKey={other.key_id}", b"", headers)
+    elsewhere = await send(alice, "DELETE", "/cancel-all", b"", headers)
+
+    assert first == again == (200, {"revoked": True})
+    assert elsewhere[0] == 401
+    assert await other.get("/auth/api-keys") == [other.key_id]
+
+
+async def test_a_heartbeat_sent_again_gets_the_first_answer(alice: Trader) -> None:
+    headers = alice.l2_headers("POST", "/heartbeats", b"{}")
+    first = await send(alice, "POST", "/heartbeats", b"{}", headers)
+    alice.rig.clock.move(5_000)
+    assert await send(alice, "POST", "/heartbeats", b"{}", headers) == first
+    assert first[0] == 200

@@ -65,6 +65,8 @@ PARTNERS: dict[str, dict[str, str]] = {
 CLAMPED = {
     "/events",
     "/events/keyset",
+    "/series",
+    "/teams",
     "/events/pagination",
     "/markets",
     "/markets/keyset",

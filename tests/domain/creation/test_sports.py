@@ -1,3 +1,5 @@
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -7,6 +9,7 @@ from tests.rigs.payloads import (
     ABSENT,
     AWAY,
     SOURCE,
+    a_payload,
     a_prop,
     a_sports_event,
     a_sports_market,
@@ -14,11 +17,13 @@ from tests.rigs.payloads import (
     a_team,
     a_template,
     an_option,
+    sports_fields,
     sports_problems,
 )
 
 from foretell.domain.creation.sports_markets import SPORTS_MARKETS_MAX
 
+PAGE = Path(__file__).parents[3] / "docs" / "reference" / "market-creation.md"
 BARE = dict.fromkeys(
     [
         "section",
@@ -196,6 +201,27 @@ def test_every_market_of_an_event_has_a_key_a_slug_and_a_question_of_its_own(
     ):
         assert len(set(texts)) == len(payload.markets)
     assert all(market.outcome_yes != market.outcome_no for market in payload.markets)
+
+
+@pytest.mark.spec(22, 28)
+def test_the_example_of_the_reference_page_makes_eight_markets() -> None:
+    section = PAGE.read_text().split("## Sports")[1]
+    example = json.loads(section.split("```json")[1].split("```")[0])
+
+    payload = a_payload(**sports_fields(example["sports"]) | example)
+
+    assert [market.key for market in payload.markets] == [
+        "moneyline-home",
+        "moneyline-draw",
+        "moneyline-away",
+        "btts",
+        "spread-minus-1-5",
+        "spread-1-5",
+        "total-2-5",
+        "first-goal-9",
+    ]
+    assert payload.sports is not None
+    assert payload.sports.sides_without_logo == {"away"}
 
 
 @pytest.mark.parametrize(("count", "is_fine"), [(300, True), (301, False)])

@@ -131,3 +131,37 @@ async def test_a_child_that_refuses_to_run_ends_the_fleet(
     assert group.group_contains(ChildRefused)
     assert members(settings) == {}
     assert "deployment.json does not exist; run foretell deploy" in capfd.readouterr().err
+
+
+async def limits_seen(settings: Settings, requests: int) -> list[str]:
+    """Return the limits in the answers to requests, each on a connection of its own."""
+    seen = []
+    for _ in range(requests):
+        async with httpx.AsyncClient(timeout=WITHIN_S, trust_env=False) as client:
+            answer = await client.get(f"http://127.0.0.1:{settings.port}/ok")
+        assert answer.status_code == 200
+        seen.append(answer.headers["ratelimit-limit"])
+    return seen
+
+
+@pytest.mark.spec(146)
+async def test_a_fleet_lets_each_process_read_its_rate_limits_again(
+    fleet: Fleet, settings: Settings, tmp_path: Path
+) -> None:
+    assert set(await limits_seen(settings, 10)) == {"50"}
+    (tmp_path / "foretell.toml").write_text('[rate_limits]\n"trading GET /" = "999/10s"\n')
+    fleet.reload_limits()
+    async with asyncio.timeout(WITHIN_S):
+        while set(await limits_seen(settings, 20)) != {"999"}:  # noqa: ASYNC110 - other processes
+            await asyncio.sleep(0.05)
+
+
+async def test_the_processes_of_a_fleet_share_a_limit(fleet: Fleet, settings: Settings) -> None:
+    """A burst at both admits the limit once, but for one request that each admits without a lease."""
+    del fleet
+    url = f"http://127.0.0.1:{settings.port}/ok"
+    async with httpx.AsyncClient(timeout=WITHIN_S, trust_env=False) as client:
+        answers = await asyncio.gather(*(client.get(url) for _ in range(80)))
+    assert {answer.status_code for answer in answers} == {200}
+    waited_ms = [int(answer.headers.get("x-throttled-ms", 0)) for answer in answers]
+    assert 47 <= sum(ms < 5_000 for ms in waited_ms) <= 50 + WORKERS

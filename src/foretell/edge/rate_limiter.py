@@ -165,7 +165,8 @@ class RateLimiter:
                 clients.popitem(last=False)
         else:
             clients.move_to_end(name)
-        self._renew(client)
+            if client.version != self.version:
+                self._renew(client)
         found = client.route_by_key.get(route.key)
         if found is None:
             found = client.route_by_key[route.key] = self._make_route(client, name, route)
@@ -175,7 +176,8 @@ class RateLimiter:
         """Return how much of each window of the API a client has used."""
         now_ms = self.now_ms()
         client = self._client_by_name.get(name) or ClientWindows(self.version)
-        self._renew(client)
+        if client.version != self.version:
+            self._renew(client)
         return [
             WindowUse(row, *window.limit, window.remaining(now_ms), window.reset_ms(now_ms))
             for row in self._rows
@@ -183,12 +185,11 @@ class RateLimiter:
         ]
 
     def _renew(self, client: ClientWindows) -> None:
-        """Let a client's windows be made again if the limits have changed."""
-        if client.version != self.version:
-            client.earlier_by_row |= client.windows_by_row
-            client.windows_by_row.clear()
-            client.route_by_key.clear()
-            client.version = self.version
+        """Let a client's windows be made again, because the limits have changed."""
+        client.earlier_by_row |= client.windows_by_row
+        client.windows_by_row.clear()
+        client.route_by_key.clear()
+        client.version = self.version
 
     def _make_route(self, client: ClientWindows, name: str, route: LimitedRoute) -> RouteWindows:
         steps = tuple(self._windows_of(client, row) for row in route.waits_in)

@@ -176,3 +176,22 @@ def test_limits_are_read_and_written_as_text(text: str, limits: list[RateLimit])
 def test_other_texts_are_refused(text: str) -> None:
     with pytest.raises(ValueError, match="must"):
         parse_limits(text)
+
+
+def test_a_window_has_room_below_its_limit_and_not_before_the_last_request() -> None:
+    window = RateWindow(RateLimit(2, TEN_S))
+    window.take(500)
+    assert [window.has_room(now_ms) for now_ms in (499, 500)] == [False, True]
+    window.take(500)
+    assert not window.has_room(500)
+
+
+def test_a_process_admits_its_share_of_a_window() -> None:
+    window = RateWindow(RateLimit(10, TEN_S))
+    assert window.admits(0, 10)
+    window.share, window.elsewhere = 4, 6
+    window.take(0, 3)
+    assert [window.admits(0, requests) for requests in (1, 2)] == [True, False]
+    assert window.remaining(0) == 1
+    assert window.admits(TEN_S, 4)
+    assert not window.admits(-1, 1)

@@ -126,12 +126,10 @@ class RateWindow:
         excess = self.count + min(requests, self._requests) - self._requests
         if excess <= 0:
             return earliest_ms
-        for bucket in self._buckets:
-            excess -= bucket[2]
-            if excess <= 0:
-                free_ms = bucket[1] + self._window_ms
-                return max(earliest_ms, free_ms)
-        raise AssertionError("the buckets hold fewer requests than were counted")
+        at = 0
+        while (excess := excess - self._buckets[at][2]) > 0:
+            at += 1
+        return max(earliest_ms, self._buckets[at][1] + self._window_ms)
 
     def take(self, at_ms: int, requests: int = 1) -> None:
         """Count requests at a time, which is never before that of the last ones."""

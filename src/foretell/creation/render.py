@@ -57,7 +57,7 @@ def render_prepare(request: CreationRequest) -> responses.OpenedResponse:
 
 
 def render_request(
-    request: CreationRequest, steps: list[responses.Step]
+    request: CreationRequest, steps: list[responses.RequestStep]
 ) -> responses.CreationRecord:
     """Return the record of a request, with its plan once it is prepared."""
     challenge = request.challenge

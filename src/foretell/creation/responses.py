@@ -115,7 +115,7 @@ class PlannedMarket(WireObject, frozen=True, kw_only=True):
     token_b: str
 
 
-class Fees(WireObject, frozen=True, kw_only=True):
+class CreationFees(WireObject, frozen=True, kw_only=True):
     """What the creator would pay, in collateral; gas comes on top."""
 
     fee_per_market: str
@@ -134,7 +134,7 @@ class ValidationResponse(WireObject, frozen=True, kw_only=True):
     slug: str | UnsetType = UNSET
     chain_id: int | UnsetType = UNSET
     markets: list[PlannedMarket] | UnsetType = UNSET
-    fees: Fees | UnsetType = UNSET
+    fees: CreationFees | UnsetType = UNSET
     creator_is_whitelisted: bool | UnsetType = UNSET
 
 
@@ -196,7 +196,7 @@ class MetadataUpdate(WireObject, frozen=True, kw_only=True):
     update_tx_hash: str | None
 
 
-class Step(WireObject, frozen=True, kw_only=True):
+class RequestStep(WireObject, frozen=True, kw_only=True):
     """A step of a request: its state (done, running, waiting, open, failed) and what to do.
 
     `until` is when the request gives up waiting, in milliseconds since 1970; null for no such time.
@@ -224,7 +224,7 @@ class CreationRecord(WireObject, frozen=True, kw_only=True):
     register_results: list[RegisterResult]
     metadata_updates: list[MetadataUpdate]
     metadata_update_tx_plan: list[PlanItemResponse]
-    steps: list[Step]
+    steps: list[RequestStep]
     prepared: Prepared | UnsetType = UNSET
 
 

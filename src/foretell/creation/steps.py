@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from foretell.creation.context import CreationContext
-from foretell.creation.responses import Step
+from foretell.creation.responses import RequestStep
 from foretell.domain.contracts.deployment import ContractName
 from foretell.domain.creation.plan import PlanItem
 from foretell.domain.creation.request import RequestStatus
@@ -81,16 +81,16 @@ class _Present(NamedTuple):
     waits_for: Sequence[str] = ()
 
 
-def list_steps(context: CreationContext, request: CreationRequest) -> list[Step]:
+def list_steps(context: CreationContext, request: CreationRequest) -> list[RequestStep]:
     """Return every step: those before the present one are done, those after it are open."""
     return list(_steps(_present(context, request), request))
 
 
-def _steps(present: _Present | None, request: CreationRequest) -> Iterator[Step]:
+def _steps(present: _Present | None, request: CreationRequest) -> Iterator[RequestStep]:
     at = len(_NAMES) if present is None else _NAMES.index(present.name)
     for place, name in enumerate(_NAMES):
         if present is not None and place == at:
-            yield Step(
+            yield RequestStep(
                 step=name,
                 state=present.state,
                 message=present.message,
@@ -99,10 +99,10 @@ def _steps(present: _Present | None, request: CreationRequest) -> Iterator[Step]
             )
         elif _is_underfunded(request, name):
             assert request.wait is not None
-            yield Step(step=name, state=WAITING, message=request.wait.message)
+            yield RequestStep(step=name, state=WAITING, message=request.wait.message)
         else:
             words = _DONE_WORDS if place < at else _OPEN_WORDS
-            yield Step(step=name, state=DONE if place < at else OPEN, message=words[name])
+            yield RequestStep(step=name, state=DONE if place < at else OPEN, message=words[name])
 
 
 def _is_underfunded(request: CreationRequest, name: StepName) -> bool:

@@ -8,7 +8,7 @@ from typing import Final
 
 from foretell.creation.context import CreationContext
 from foretell.creation.prepare import claimed_names, duplicates_of, ids_of
-from foretell.creation.responses import Fees, PlannedMarket, Problem, ValidationResponse
+from foretell.creation.responses import CreationFees, PlannedMarket, Problem, ValidationResponse
 from foretell.domain.creation.payload import (
     MarketDraft,
     Payload,
@@ -82,14 +82,14 @@ def _market(context: CreationContext, market: MarketDraft, ids: MarketIds) -> Pl
     )
 
 
-async def _fees(context: CreationContext, payload: Payload) -> Fees:
+async def _fees(context: CreationContext, payload: Payload) -> CreationFees:
     """Return the fees if the chain has none of the questions; a plan leaves out those that it has."""
     is_direct = payload.resolution_type is ResolutionType.DIRECT
     adapter = context.contracts(payload).adapter
     fee_units = await context.reader.creation_fee_units(adapter) if is_direct else 0
     reward_units = 0 if is_direct else context.options.reward_units
     held_units = await context.reader.collateral_units(payload.creator)
-    return Fees(
+    return CreationFees(
         fee_per_market=decimal_text(fee_units),
         reward_per_market=decimal_text(reward_units),
         total=decimal_text((fee_units + reward_units) * len(payload.markets)),

@@ -1,6 +1,6 @@
 """Signed requests that are carried out once, however often they are sent.
 
-Whoever sees a signed request could send it again while its time of signing is accepted: a cancel of all orders
+One who sees a signed request could send it again while its time of signing is accepted: a cancel of all orders
 would then cancel later ones too. The signature is the identity of a request. The database keeps it with the
 answer, for all processes. Without the database, or beyond `STORED_MAX`, each process remembers its own newest
 requests only, because a cancel is never refused for want of room.

@@ -161,6 +161,14 @@ def demo(
         bool,
         typer.Option("--all", help="Also run an event of three outcomes and a disputed answer."),
     ] = False,
+    worker_url: Annotated[
+        str | None,
+        typer.Option(
+            envvar="CREATE_MARKET_URL",
+            help="URL of another market-creation worker.",
+            show_default="the sandbox's",
+        ),
+    ] = None,
 ) -> None:
     """Run a market from creation to redemption on a running `foretell up`.
 
@@ -169,7 +177,7 @@ def demo(
     """
     from foretell.cli.demo import run_demo
 
-    run_demo(_settings(data=data), Console(), is_all=everything)
+    run_demo(_settings(data=data), Console(), is_all=everything, worker_url=worker_url)
 
 
 @app.command()

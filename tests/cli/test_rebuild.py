@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from tests.rigs.clock import Clock
 from tests.rigs.in_process import Call
 from tests.rigs.journals import query
-from tests.rigs.postgres import migrate
+from tests.rigs.postgres import PostgresServer, migrate
 from tests.rigs.values import NOW_MS, TOKEN, a_buy, a_placing, a_sell, an_open_market, some_funds
 
 from foretell.domain.exchange.commands import Command
@@ -161,9 +161,10 @@ async def run_shards(url: str) -> Rows:
 
 
 @pytest.fixture
-def shared(journal_url: str, monkeypatch: pytest.MonkeyPatch) -> str:
-    """A database with the tables and the journals of two shards."""
+def shared(postgres: PostgresServer, journal_url: str, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A database with empty tables, for the journals of two shards."""
     asyncio.run(migrate(journal_url))
+    postgres.empty_database()
     monkeypatch.setenv("FORETELL_DATABASE_URL", journal_url)
     monkeypatch.setenv("FORETELL_JOURNAL", "postgres")
     monkeypatch.setenv("FORETELL_SHARDS", str(SHARDS))

@@ -85,6 +85,20 @@ async def test_an_item_that_is_refused_keeps_no_other_back(
     assert network.item_by_id.keys() == {item.item_id for item in ITEMS}
 
 
+async def test_items_that_are_refused_forever_keep_no_other_back(
+    blobs: BlobStore, bundler: Bundler, network: RecordingBundler
+) -> None:
+    """As many as make the bundler count as unavailable, and all of them older than the others."""
+    for item in ITEMS:
+        await blobs.store(item)
+        await asyncio.sleep(0.01)
+    network.refused = {item.item_id for item in ITEMS[:FAILURES_MAX]}
+    for _ in range(2):
+        with pytest.raises(StorageUnavailable, match="400"):
+            await post_unsent(blobs, bundler)
+    assert network.item_by_id.keys() == {item.item_id for item in ITEMS[FAILURES_MAX:]}
+
+
 async def test_a_bundler_that_fails_is_not_asked_for_every_item(
     blobs: BlobStore, bundler: Bundler, network: RecordingBundler
 ) -> None:

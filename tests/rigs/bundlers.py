@@ -20,6 +20,7 @@ class RecordingBundler:
     posts: list[str] = field(default_factory=list)
     statuses: list[int] = field(default_factory=list)
     receipts: list[bytes] = field(default_factory=list)
+    refused: set[str] = field(default_factory=set)
     url: str = ""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -38,6 +39,7 @@ class RecordingBundler:
             status, receipt = 400, refusal.message.encode()
         else:
             self.posts.append(item.item_id)
+            status = 400 if item.item_id in self.refused else status
             receipt = msgspec.json.encode({"id": item.item_id, "owner": "somebody"})
             if status == 200:
                 self.item_by_id[item.item_id] = item

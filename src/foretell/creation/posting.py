@@ -32,7 +32,7 @@ async def post_unsent(blobs: BlobStore, bundler: Bundler) -> bool:
 async def post_items(blobs: BlobStore, bundler: Bundler, item_ids: Iterable[str]) -> int:
     """Post items and return their number; raise the last failure after trying the others too.
 
-    One that the bundler refuses keeps no other back.
+    One that the bundler refuses keeps no other back: the next time it is behind them.
     """
     posted, failures = 0, []
     for item_id in item_ids:
@@ -41,6 +41,7 @@ async def post_items(blobs: BlobStore, bundler: Bundler, item_ids: Iterable[str]
         except (StorageUnavailable, BlobDamaged) as failure:
             log.warning("an item is not posted", item_id=item_id, cause=failure.message)
             failures.append(failure)
+            await blobs.postpone(item_id)
             if len(failures) >= FAILURES_MAX:
                 break
         else:

@@ -9,6 +9,7 @@ of its data is stored next to it, because the id is a hash of the signature, not
 """
 
 import asyncio
+import contextlib
 import hashlib
 import os
 import tempfile
@@ -79,6 +80,14 @@ class BlobStore:
         """Note that the permanent network has an item."""
         await asyncio.to_thread(self._note_sent, item_id)
 
+    async def postpone(self, item_id: str) -> None:
+        """Let an item that cannot be sent wait behind all others."""
+        await asyncio.to_thread(self._postpone, item_id)
+
+    def _postpone(self, item_id: str) -> None:
+        with contextlib.suppress(FileNotFoundError):
+            os.utime(self._mark(item_id))
+
     def _note_sent(self, item_id: str) -> None:
         _write_atomically(self._path(item_id).with_suffix(_SENT_SUFFIX), b"")
         self._mark(item_id).unlink(missing_ok=True)
@@ -86,9 +95,12 @@ class BlobStore:
     def _read_unsent(self) -> list[str]:
         if not self._unsent.is_dir():
             return []
-        marks = sorted(self._unsent.iterdir(), key=lambda path: path.stat().st_mtime_ns)
-        complete = [path for path in marks if path.suffix != _PARTIAL_SUFFIX]
-        return [path.read_text() for path in complete[:UNSENT_PER_READ_MAX]]
+        marks: list[tuple[int, str]] = []
+        for path in self._unsent.iterdir():
+            if path.suffix != _PARTIAL_SUFFIX:
+                with contextlib.suppress(FileNotFoundError):  # another process has sent it
+                    marks.append((path.stat().st_mtime_ns, path.read_text()))
+        return [item_id for _, item_id in sorted(marks)[:UNSENT_PER_READ_MAX]]
 
     def _read_never_sent(self) -> list[str]:
         paths = [path for path in self._folder.glob("??/*") if not path.suffix]

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import time
 from collections.abc import AsyncIterator
+from typing import Any
 
 import asyncpg
 import pytest
@@ -164,6 +165,29 @@ async def test_a_topic_listened_to_while_the_server_was_away_is_received_once_it
     await keys.wait(0)
     await notify(postgres, "fills")
     assert await fills.wait(SOON_S)
+
+
+async def test_a_call_that_finds_the_connection_closed_opens_another(
+    monkeypatch: pytest.MonkeyPatch, postgres: PostgresServer, listener: Listener, topics: Topics
+) -> None:
+    """The driver tells of a lost connection one turn of the event loop after it is closed."""
+    opened: list[asyncpg.Connection] = []
+    connect = asyncpg.connect
+
+    async def connect_and_keep(*arguments: Any, **named: Any) -> asyncpg.Connection:
+        opened.append(await connect(*arguments, **named))
+        return opened[-1]
+
+    monkeypatch.setattr(asyncpg, "connect", connect_and_keep)
+    fills, keys = topics.watch(["fills"]), topics.watch(["keys"])
+    await listener.listen(["fills"])
+    opened[0].terminate()
+    await listener.listen(["keys"])
+    assert await fills.wait(SOON_S), "announcements may have been missed"
+    await keys.wait(0)
+    for topic, watch in (("keys", keys), ("fills", fills)):
+        await notify(postgres, topic)
+        assert await watch.wait(SOON_S)
 
 
 class CuttingProxy:

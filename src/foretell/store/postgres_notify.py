@@ -54,6 +54,8 @@ class Listener:
     async def listen(self, topics: Sequence[str]) -> None:
         """Subscribe to these topics too."""
         async with self._lock:
+            if self._connection is not None and self._connection.is_closed():
+                self._on_lost(self._connection)
             if self._connection is None:
                 self._connection = await self._connect()
             connection = self._connection
@@ -63,6 +65,8 @@ class Listener:
                         await connection.add_listener(topic, self._on_notified)
                         self._listened[topic] = None
             except _LOST as error:
+                connection.terminate()
+                self._on_lost(connection)
                 raise StoreUnavailable(type(error).__name__) from error
 
     async def close(self) -> None:
@@ -84,8 +88,9 @@ class Listener:
     def _on_notified(self, _connection: object, _pid: int, topic: str, _payload: object) -> None:
         self._topics.announce([topic])
 
-    def _on_lost(self, _connection: object) -> None:
-        if self._connection is None:
+    def _on_lost(self, connection: object) -> None:
+        # Called by the driver, later than a call may notice it, and by that call.
+        if self._connection is None or connection is not self._connection:
             return
         self._connection = None
         if self._reconnecting is None or self._reconnecting.done():

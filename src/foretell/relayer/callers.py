@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from foretell.domain.values.hexadecimal import Address
-from foretell.edge.codec import AnyRequest, sent_path
+from foretell.edge.codec import AnyRequest, sent_method, sent_path
 from foretell.edge.throttled_application import count_for_key
 from foretell.relayer.context import RelayerContext
 
@@ -19,7 +19,7 @@ async def owner_of(context: RelayerContext, request: AnyRequest, raw: bytes) -> 
     """Return the owner of the key that signed this request, or refuse."""
     path = sent_path(request)
     key_ring = context.key_ring
-    caller = await key_ring.authenticate_l2(request.headers, request.method, path, raw)
+    caller = await key_ring.authenticate_l2(request.headers, sent_method(request), path, raw)
     if await count_for_key(request, caller.key_id, raw):
         await key_ring.check_active(caller.key_id)
     return RelayCaller(caller.address, is_builder=False)
@@ -32,7 +32,7 @@ async def caller_of(context: RelayerContext, request: AnyRequest, raw: bytes) ->
         return await owner_of(context, request, raw)
     path = sent_path(request)
     key_ring = context.key_ring
-    caller = await key_ring.authenticate_builder(request.headers, request.method, path, raw)
+    caller = await key_ring.authenticate_builder(request.headers, sent_method(request), path, raw)
     if await count_for_key(request, caller.key_id, raw):
         await key_ring.check_active(caller.key_id)
     return RelayCaller(caller.address, is_builder=True)

@@ -1,4 +1,4 @@
-"""Services that store items permanently: each takes an item by POST, and answers with a short receipt."""
+"""Permanent storage of items: a provider takes an item by POST, and answers with a short receipt."""
 
 from abc import ABC, abstractmethod
 from typing import Any, Final, Self

@@ -1,4 +1,4 @@
-"""The clients of the services that store items permanently."""
+"""Clients of the kinds of permanent storage."""
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
@@ -15,5 +15,5 @@ _CLIENTS: Final[Mapping[Storage, Callable[[str, str | None], PermanentStorage]]]
 
 
 def open_storage(storage: Storage, url: str, token: str | None) -> PermanentStorage:
-    """Return a client of a permanent storage, which is to be closed."""
+    """Return the client of a permanent storage, which is to be closed."""
     return _CLIENTS[storage](url, token)

@@ -202,6 +202,8 @@ class FrameworkConnection(HttpToolsProtocol):
         headers = dict(self.headers)
         if self.parser.get_method() != b"GET":
             raise _Refused(MalformedRequest("a WebSocket is opened by GET"))
+        if self._has_body():
+            raise _Refused(MalformedRequest("a request for a WebSocket has no body"))
         if headers.get(b"sec-websocket-version") != _WEBSOCKET_VERSION:
             raise _Refused(MalformedRequest("Sec-WebSocket-Version must be 13"))
         if b"sec-websocket-key" not in headers:
@@ -238,6 +240,13 @@ class FrameworkConnection(HttpToolsProtocol):
     def shutdown(self) -> None:
         if not self._owner.closes_after_answer():
             super().shutdown()
+
+    def _has_body(self) -> bool:
+        """Return whether the headers announce a body, which a request for a WebSocket has not."""
+        return any(
+            name == b"transfer-encoding" or (name == b"content-length" and value.strip() != b"0")
+            for name, value in self.scope["headers"]
+        )
 
     def _report_if_idle(self) -> None:
         """Report that every request that has arrived is answered, if that is so."""

@@ -1,6 +1,8 @@
 """Bodies in and out: bounded, typed, encoded without surprises."""
 
 import contextlib
+import importlib
+import pkgutil
 from collections.abc import AsyncIterator
 from decimal import Decimal
 from typing import Any
@@ -13,6 +15,7 @@ from hypothesis import strategies as st
 from litestar import Litestar, Request, Response, post
 from litestar.datastructures import State
 
+from foretell import creation, data, discovery, relayer, trading
 from foretell.creation.refusals import worker_body
 from foretell.domain.errors.exchange import MalformedOrder
 from foretell.domain.errors.families import InvalidInput
@@ -21,11 +24,14 @@ from foretell.edge.codec import (
     BODY_BUDGET,
     BODY_BYTES_MAX,
     BodyBudget,
+    SecretObject,
     decode,
     json_response,
     read_body,
 )
 from foretell.edge.refusals import handlers
+from foretell.trading.handlers.keys import CredentialsRecord
+from foretell.trading.streams.user_channel import StreamAuth
 
 BYTES_MAX = 8
 
@@ -235,3 +241,27 @@ async def test_a_body_counts_until_it_is_read_whole() -> None:
     assert (await send(arriving())).status_code == 200
     assert held[0] == 0
     assert BODY_BUDGET.bytes_held == 0
+
+
+def test_every_shape_of_an_answer_with_a_secret_is_marked_as_such() -> None:
+    for product in (trading, relayer, creation, data, discovery):
+        for module in pkgutil.walk_packages(product.__path__, product.__name__ + "."):
+            importlib.import_module(module.name)
+    shapes, found = [msgspec.Struct], set()
+    while shapes:
+        new = shapes.pop().__subclasses__()
+        shapes += new
+        found |= {
+            each
+            for each in new
+            if each.__module__.startswith("foretell.")
+            and {"secret", "passphrase"} & set(each.__struct_fields__)
+        }
+    assert {each for each in found if not issubclass(each, SecretObject)} <= {StreamAuth}
+    assert CredentialsRecord in found
+
+
+def test_an_answer_with_a_secret_is_kept_by_no_cache() -> None:
+    secret = json_response(CredentialsRecord("key", "secret", "passphrase"))
+    assert dict(secret.headers) == {"cache-control": "no-store"}
+    assert dict(json_response({"secret": "none"}).headers) == {}

@@ -250,9 +250,11 @@ async def test_an_unknown_method_is_refused_with_the_body_of_its_api(
     style: str,
 ) -> None:
     answer = await ask(style, "/refused", "DELETE")
-    assert (answer.status_code, answer.headers["allow"]) == (405, "GET, OPTIONS")
+    assert (answer.status_code, answer.headers["allow"]) == (405, "GET, HEAD, OPTIONS")
     assert set(answer.json()) >= SHAPES[style]
-    assert "the method is DELETE, and this route supports GET, OPTIONS" in json.dumps(answer.json())
+    assert "the method is DELETE, and this route supports GET, HEAD, OPTIONS" in json.dumps(
+        answer.json()
+    )
 
 
 @pytest.mark.anyio

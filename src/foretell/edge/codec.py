@@ -1,5 +1,6 @@
 """Request bodies of bounded size, decoding into typed values, and JSON answers."""
 
+from types import MappingProxyType
 from typing import Any, Final, TypeVar
 
 import msgspec
@@ -15,6 +16,10 @@ BODY_BYTES_MAX: Final = 64 * 1024
 BODY_BYTES_BY_ALL_MAX: Final = 128 * 1024 * 1024
 """Of bodies that have begun and not ended, over all connections of a process."""
 LENGTH_DIGITS_MAX: Final = 18
+SENT_METHOD: Final = "sent_method"
+"""The key of the method that was sent in the scope of a request that is carried out by another one."""
+
+NOT_STORED: Final = MappingProxyType({"cache-control": "no-store"})
 
 _ENCODER: Final = msgspec.json.Encoder(decimal_format="number")
 
@@ -24,6 +29,15 @@ AnyRequest = Request[Any, Any, State]
 
 class WireObject(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     """An object of an answer: snake case in Python, camel case on the wire."""
+
+
+class SecretObject(msgspec.Struct, frozen=True):
+    """An answer with a secret, which no cache between here and the client may keep."""
+
+
+def sent_method(request: AnyRequest) -> str:
+    """Return the method that the client sent and signed; the framework sees GET for HEAD."""
+    return str(request.scope.get(SENT_METHOD, request.method))
 
 
 def sent_path(request: AnyRequest) -> str:
@@ -92,5 +106,8 @@ def decode(
 
 
 def json_response(value: object, status: int = 200) -> Response[bytes]:
-    """Return the value as a JSON answer, decimals as exact numbers."""
-    return Response(_ENCODER.encode(value), status_code=status, media_type="application/json")
+    """Return the value as a JSON answer, decimals as exact numbers; a secret is to be kept nowhere."""
+    headers = NOT_STORED if isinstance(value, SecretObject) else None
+    return Response(
+        _ENCODER.encode(value), status_code=status, media_type="application/json", headers=headers
+    )

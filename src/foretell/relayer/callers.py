@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from foretell.domain.values.hexadecimal import Address
 from foretell.domain.values.origins import READING_METHODS
-from foretell.edge.codec import AnyRequest, read_body, sent_path
+from foretell.edge.codec import AnyRequest, read_body, sent_method, sent_path
 from foretell.edge.throttled_application import count_for_key
 from foretell.relayer.body import BODY_BYTES_MAX
 from foretell.relayer.context import RelayerContext
@@ -30,7 +30,7 @@ async def owner_of(context: RelayerContext, request: AnyRequest) -> SignedSubmis
     await key_ring.check_key(request.headers)
     body = await _body(request)
     path = sent_path(request)
-    caller = await key_ring.authenticate_l2(request.headers, request.method, path, body)
+    caller = await key_ring.authenticate_l2(request.headers, sent_method(request), path, body)
     if await count_for_key(request, caller.key_id, body):
         await key_ring.check_active(caller.key_id)
     return SignedSubmission(RelayCaller(caller.address, is_builder=False), body)
@@ -45,7 +45,7 @@ async def caller_of(context: RelayerContext, request: AnyRequest) -> SignedSubmi
     await key_ring.check_builder_key(request.headers)
     body = await _body(request)
     path = sent_path(request)
-    caller = await key_ring.authenticate_builder(request.headers, request.method, path, body)
+    caller = await key_ring.authenticate_builder(request.headers, sent_method(request), path, body)
     if await count_for_key(request, caller.key_id, body):
         await key_ring.check_active(caller.key_id)
     return SignedSubmission(RelayCaller(caller.address, is_builder=True), body)

@@ -204,7 +204,7 @@ async def malformed() -> None:
 
 def an_app(body_of: Callable[[ForetellError], tuple[int, object]]) -> Litestar:
     routes = [refused, restarting, broken, broken_inside, malformed]
-    return Litestar(routes, exception_handlers=handlers(body_of))
+    return Litestar(routes, exception_handlers=handlers(body_of), logging_config=None)
 
 
 async def ask(style: str, path: str, method: str = "GET") -> httpx.Response:

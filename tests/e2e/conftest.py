@@ -58,11 +58,14 @@ async def running(stopped: Running) -> Running:
     return stopped
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 async def shared(
     seeded_folder: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[Running]:
-    """A running installation for all tests that neither stop it nor trade on its first market."""
+    """A running installation for a module's tests that neither stop it nor trade on its first market.
+
+    It ends with the module: it uses a processor even when nobody calls it.
+    """
     with an_installation(tmp_path_factory.mktemp("shared")) as shared:
         shutil.copytree(seeded_folder, shared.data)
         await shared.start()

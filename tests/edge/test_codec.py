@@ -51,7 +51,7 @@ async def large(request: Request[Any, Any, State]) -> Response[str]:
     return Response(str(len(await read_body(request))))
 
 
-APP = Litestar([small, large], exception_handlers=handlers(worker_body))
+APP = Litestar([small, large], exception_handlers=handlers(worker_body), logging_config=None)
 
 
 async def send(

@@ -203,6 +203,12 @@ class Settings(BaseSettings):
         default=None,
         description="networks of the proxies whose `X-Forwarded-For` names the client, with commas",
     )
+    connections_per_address_max: int = Field(
+        default=1_000,
+        ge=1,
+        le=1_000_000,
+        description="connections of one address to a process; proxies that are trusted count in total",
+    )
     log_level: LogLevel = Field(default="warning", description="debug, info, warning or error")
     log_json: bool = Field(default=False, description="log JSON lines instead of text")
 

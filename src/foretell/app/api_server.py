@@ -10,12 +10,14 @@ from collections.abc import Collection, Mapping
 from typing import Final, NamedTuple
 
 from foretell.app.clock_and_ids import monotonic_ms, numbered_ids
-from foretell.app.gateway import Gateway, Server, build_server, refuse_origin
+from foretell.app.gateway import Gateway, Server, build_server, connections_max, refuse_origin
+from foretell.app.http.connection_places import PER_ADDRESS_MAX, ConnectionPlaces
 from foretell.app.http.connection_refusals import ConnectionRefusals
 from foretell.app.http.fast_connection import RequestLine, ServedFastRoute, served_under
 from foretell.app.products import PRODUCT_BY_ROLE
 from foretell.app.roles import Role
 from foretell.domain.values.origins import ANY_ORIGIN, CrossOrigin
+from foretell.edge.client_addresses import ClientAddresses
 from foretell.edge.cross_origin import CrossOriginApp
 from foretell.edge.fast_route import FastRoute, Route
 from foretell.edge.rate_limiter import RateLimiter
@@ -29,10 +31,11 @@ STOP_DEADLINE_S: Final = 10.0
 
 
 class Access(NamedTuple):
-    """The pages that may use the APIs from a browser, and how often a client may."""
+    """The pages that may use the APIs from a browser, and how often and by how many connections a client may."""
 
     origins: Collection[str] = (ANY_ORIGIN,)
     limits: RateLimits = NO_LIMITS
+    connections_per_address_max: int = PER_ADDRESS_MAX
 
 
 class ApiServer:
@@ -46,7 +49,7 @@ class ApiServer:
         port: int,
         access: Access | None = None,
     ) -> None:
-        origins, limits = Access() if access is None else access
+        origins, limits, per_address_max = Access() if access is None else access
         self._prefix_by_role = prefix_by_role
         self._limits_by_role = {
             role: ApiLimits(RateLimiter(role, limits, monotonic_ms), PRODUCT_BY_ROLE[role].body)
@@ -62,8 +65,16 @@ class ApiServer:
         app = CrossOriginApp(gateway, cross_origin, refuse_origin)
         bodies = {prefix: PRODUCT_BY_ROLE[role].body for role, prefix in prefix_by_role.items()}
         refusals = ConnectionRefusals(numbered_ids(), bodies)
-        self.server: Server = build_server(app, host, port, self._fast_routes, refusals=refusals)
+        places = ConnectionPlaces(connections_max(), per_address_max, self._addresses)
+        self.server: Server = build_server(
+            app, host, port, self._fast_routes, refusals=refusals, places=places
+        )
         self._serving: asyncio.Task[None] | None = None
+
+    def _addresses(self) -> ClientAddresses:
+        """Return what tells clients from proxies; it is the same for every API."""
+        limited = next(iter(self._limits_by_role.values()), None)
+        return ClientAddresses() if limited is None else limited.addresses
 
     async def start(self, listener: socket.socket) -> None:
         """Answer at a socket, and return once that is so."""

@@ -18,6 +18,7 @@ from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from typing_extensions import override
 
 from foretell.app.clock_and_ids import numbered_ids
+from foretell.app.http.connection_places import ConnectionPlaces
 from foretell.app.http.connection_refusals import ConnectionRefusals
 from foretell.app.http.fast_connection import NO_FAST_ROUTES, FastConnection, FastRoutes
 from foretell.app.http.framework_connection import CONNECTION_LIMITS, ConnectionLimits
@@ -99,23 +100,28 @@ class Server(uvicorn.Server):
         yield
 
 
-def build_server(
+def build_server(  # noqa: PLR0913, PLR0917 - everything after the port has a default
     app: AsgiApp,
     host: str,
     port: int,
     fast_routes: FastRoutes = NO_FAST_ROUTES,
     limits: ConnectionLimits = CONNECTION_LIMITS,
     refusals: ConnectionRefusals | None = None,
+    places: ConnectionPlaces | None = None,
 ) -> Server:
     """Return a server of an application, with the fast routes that bypass it."""
-    refusals = refusals or ConnectionRefusals(numbered_ids())
-    connection = partial(FastConnection, fast_routes, limits=limits, refusals=refusals)
+    connection = partial(
+        FastConnection,
+        fast_routes,
+        limits=limits,
+        refusals=refusals or ConnectionRefusals(numbered_ids()),
+        places=places or ConnectionPlaces(connections_max()),
+    )
     config = uvicorn.Config(
         app,
         host=host,
         port=port,
         http=cast("type[asyncio.Protocol]", connection),
-        limit_concurrency=_connections_max(),
         ws=StreamConnection,
         loop="none",
         lifespan="off",
@@ -131,7 +137,7 @@ def build_server(
     return Server(config)
 
 
-def _connections_max() -> int:
+def connections_max() -> int:
     """Return the most connections served at once, having raised the limit of descriptors for them."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     files = FILES_WANTED if hard == resource.RLIM_INFINITY else min(hard, FILES_WANTED)

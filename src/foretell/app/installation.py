@@ -81,7 +81,7 @@ class Installation:
                 settings.base_url,
                 settings.host,
                 settings.port,
-                Access(settings.origins, settings.limits),
+                Access(settings.origins, settings.limits, settings.connections_per_address_max),
             )
 
     def take_folder(self) -> None:

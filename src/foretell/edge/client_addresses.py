@@ -33,6 +33,11 @@ class ClientAddresses:
         """Whether a header may name the client."""
         return bool(self._proxies)
 
+    def is_proxy(self, peer: str) -> bool:
+        """Return whether a connection comes from a trusted proxy, so from many clients."""
+        address = parse_ip(peer) if self._proxies else None
+        return address is not None and self._is_trusted(address)
+
     def client(self, peer: str | None, forwarded: str | None = None) -> str:
         """Return the client at the other end of a connection, or behind the proxy there."""
         if peer is None:

@@ -345,17 +345,6 @@ async def test_a_request_that_was_answered_early_is_not_answered_again() -> None
         assert await peer.rest() == b""
 
 
-async def test_a_connection_beyond_the_most_is_refused_in_json(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr("foretell.app.gateway._connections_max", lambda: 1)
-    async with a_peer() as peer:
-        await peer.send(a_request(GET))
-        answer = await peer.answer()
-    assert (answer.status, answer.headers["retry-after"]) == (503, "1")
-    check_form(answer, "too_many_connections")
-
-
 async def test_refusals_are_counted(peer: Peer) -> None:
     labels = ("none", "other", "other", 505)
     before = METRICS.count_by_labels.get(labels, 0)

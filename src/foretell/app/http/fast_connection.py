@@ -110,8 +110,6 @@ class FastConnection(asyncio.Protocol):
         """`named` has the refusals of the connection, and what the framework's connection takes."""
         self._framework = FrameworkConnection(self, *arguments, limits=limits, **named)
         self._server_state = self._framework.server_state
-        self._connections = self._framework.connections
-        self._connections_max = self._framework.limit_concurrency
         self._tasks = self._framework.tasks
         self._fast_routes = fast_routes
         self._limits = limits
@@ -136,6 +134,7 @@ class FastConnection(asyncio.Protocol):
         peer = transport.get_extra_info("peername")
         self._peer = peer[0] if isinstance(peer, tuple) else None
         self._framework.connection_made(transport)
+        self._is_with_framework = self._framework.is_refused
         self._due_at_s = self._loop.time() + self._limits.silence_deadline_s
         self._timer = self._loop.call_later(self._limits.silence_deadline_s, self._check_due)
 
@@ -199,11 +198,8 @@ class FastConnection(asyncio.Protocol):
         return _Arrival(served, query, head, head_end + len(END))
 
     def _is_free(self) -> bool:
-        """Return whether the server may take one more request, and its answer can be written."""
-        if self._is_write_paused or self._is_shutting_down:
-            return False
-        busy = max(len(self._connections), len(self._tasks))
-        return self._connections_max is None or busy < self._connections_max
+        """Return whether an answer can be written."""
+        return not (self._is_write_paused or self._is_shutting_down)
 
     def _take_body(self, arrival: _Arrival) -> None:
         """Begin to answer when the body is complete; wait for the rest of it."""

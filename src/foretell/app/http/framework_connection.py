@@ -7,6 +7,7 @@ or half a request, holds a place that another client needs.
 
 import asyncio
 import re
+from functools import partial
 from http import HTTPMethod
 from typing import Any, Final, NamedTuple, Protocol
 
@@ -14,8 +15,10 @@ import httptools
 from typing_extensions import override
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from foretell.app.http.connection_places import ConnectionPlaces
 from foretell.app.http.connection_refusals import ConnectionRefusals
 from foretell.app.http.request_head import HEADERS_MAX
+from foretell.app.http.stream_connection import StreamConnection
 from foretell.domain.errors.families import ForetellError
 from foretell.domain.errors.http import (
     HeadersTooLarge,
@@ -94,9 +97,12 @@ class FrameworkConnection(HttpToolsProtocol):
         *arguments: Any,
         limits: ConnectionLimits,
         refusals: ConnectionRefusals,
+        places: ConnectionPlaces,
         **named: Any,
     ) -> None:
         super().__init__(*arguments, **named)
+        self._places = places
+        self._place: str | None = None
         self._owner = owner
         self._limits = limits
         self._refusals = refusals
@@ -113,10 +119,24 @@ class FrameworkConnection(HttpToolsProtocol):
         self._head_bytes = 0
         self._deadline: asyncio.TimerHandle | None = None
 
+    @property
+    def is_refused(self) -> bool:
+        """Whether nothing more is read from the connection."""
+        return self._is_refused
+
+    @override
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._place = self._places.take(None if self.client is None else self.client[0])
+        if self._place is None:
+            self._turn_away()
+
     @override
     def connection_lost(self, exc: Exception | None) -> None:
         self._cancel_deadline()
         self._is_refused = True
+        if self._place is not None:
+            self._places.give_back(self._place)
         super().connection_lost(exc)
 
     @override
@@ -183,19 +203,12 @@ class FrameworkConnection(HttpToolsProtocol):
         if self.parser.get_http_version() not in _VERSIONS:
             raise _Refused(UnsupportedVersion())
         if not (self.parser.should_upgrade() and self._should_upgrade()):
-            self._check_room()
             super().on_headers_complete()
             self._has_cycle = True
             self._unanswered += 1
             return
         self._check_handshake()
         super().on_headers_complete()
-
-    def _check_room(self) -> None:
-        """Refuse a request when as many are served as the process has descriptors for."""
-        busy = max(len(self.connections), len(self.tasks))
-        if self.limit_concurrency is not None and busy >= self.limit_concurrency:
-            raise _Refused(TooManyConnections())
 
     def _check_handshake(self) -> None:
         """Refuse a handshake that the protocol of WebSockets would refuse in its own form."""
@@ -230,6 +243,10 @@ class FrameworkConnection(HttpToolsProtocol):
         self._cancel_deadline()
         self._owner.framework_upgrades()
         super().handle_websocket_upgrade()
+        stream = self.transport.get_protocol()
+        assert isinstance(stream, StreamConnection)
+        assert self._place is not None
+        stream.at_end(partial(self._places.give_back, self._place))
 
     @override
     def timeout_keep_alive_handler(self) -> None:
@@ -283,6 +300,13 @@ class FrameworkConnection(HttpToolsProtocol):
             self._last_answer = answer
         else:
             self._close_with(answer)
+
+    def _turn_away(self) -> None:
+        """Close a connection that has no place, at once: waiting for its end would take a place."""
+        self._is_refused = True
+        refusal, headers = TooManyConnections(), self.server_state.default_headers
+        self.transport.write(self._refusals.answer(refusal, b"", headers))
+        self.transport.close()
 
     def _close_with(self, answer: bytes) -> None:
         """Send the last answer of the connection, and close it when the client has, or soon.

@@ -8,6 +8,7 @@ last messages wait to be handled. TCP then slows the client down.
 
 import asyncio
 import socket
+from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 from typing_extensions import override
@@ -72,6 +73,7 @@ class StreamConnection(WebSocketsSansIOProtocol):
         self._ready_at_s = now_s
         self._turn: asyncio.TimerHandle | None = None
         self._end: asyncio.TimerHandle | None = None
+        self._at_end: Callable[[], None] | None = None
         self.read_paused = True
         self.close_timeout = limits.closing_s
 
@@ -92,6 +94,12 @@ class StreamConnection(WebSocketsSansIOProtocol):
         self._turn = self._end = None
         self._unread.clear()
         super().connection_lost(exc)
+        if self._at_end is not None:
+            self._at_end()
+
+    def at_end(self, act: Callable[[], None]) -> None:
+        """Have something done once the connection is lost."""
+        self._at_end = act
 
     @override
     def data_received(self, data: bytes) -> None:

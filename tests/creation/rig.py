@@ -144,10 +144,14 @@ class CreationRig:
         account = SandboxAccount(AccountRole.CREATOR, a_key(name))
         await self.sandbox.rpc.send("anvil_setBalance", account.address, hex(10**20))
         if units:
-            faucet = self.sandbox.account(AccountRole.FAUCET)
-            gift = Transfer(account.address, units).encode()
-            await self.sandbox.call(faucet, self.sandbox.deployment.collateral, gift)
+            await self.give(account.address, units)
         return account
+
+    async def give(self, address: Address, units: int) -> None:
+        """Transfer collateral to an account."""
+        faucet = self.sandbox.account(AccountRole.FAUCET)
+        gift = Transfer(address, units).encode()
+        await self.sandbox.call(faucet, self.sandbox.deployment.collateral, gift)
 
 
 @dataclass

@@ -18,7 +18,8 @@ from foretell.domain.creation.payload import payload_hash
 from foretell.domain.creation.request import CHALLENGE_LIFETIME_MS, Challenge
 from foretell.domain.values.hexadecimal import keccak256
 from foretell.media.headers import read_header
-from foretell.store.creation.requests import load_images, record_challenge
+from foretell.store.creation.challenges import record_challenge
+from foretell.store.creation.requests import load_images
 
 pytestmark = pytest.mark.anyio
 
@@ -116,7 +117,7 @@ async def test_a_payload_for_another_chain_than_was_signed_for_is_refused(
         chain_id=137,
     )
     async with rig.database.writing() as tx:
-        await record_challenge(tx, challenge, NOW_MS)
+        await record_challenge(tx, challenge, "client", NOW_MS)
 
     refused = await creator.send(
         raw, creator.sign(msgspec.to_builtins(render_challenge(challenge)))
@@ -459,12 +460,20 @@ async def test_the_images_of_a_request_are_dropped_once_they_are_stored_or_it_en
     rig = creator.rig
     stored = await creator.prepared()
     ended = await creator.prepare(creator.payload(slug="other", binaryQuestion="Other?"))
-    again = await creator.prepare(creator.payload(slug="other", binaryQuestion="Other?"))
+    rig.clock.move(1)
+    await creator.prepare(creator.payload(slug="other", binaryQuestion="Other?"))
+    before = await images_of(rig, stored, ended)
+    await rig.settle()
 
+    assert (await creator.record(ended))["status"] == "failed"
+    assert before == [set(), {"eventImage"}]
+    assert await images_of(rig, stored, ended) == [set(), set()]
+
+
+async def images_of(rig: CreationRig, *request_ids: str) -> list[set[str]]:
+    """Return the fields of the images that wait to be stored, for each request."""
     async with rig.database.reading() as tx:
-        left = [set(await load_images(tx, each)) for each in (stored, ended, again)]
-
-    assert left == [set(), set(), {"eventImage"}]
+        return [set(await load_images(tx, each)) for each in request_ids]
 
 
 @pytest.mark.spec(69)

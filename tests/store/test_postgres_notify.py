@@ -170,7 +170,7 @@ async def test_a_topic_listened_to_while_the_server_was_away_is_received_once_it
 async def test_a_call_that_finds_the_connection_closed_opens_another(
     monkeypatch: pytest.MonkeyPatch, postgres: PostgresServer, listener: Listener, topics: Topics
 ) -> None:
-    """The driver tells of a lost connection one turn of the event loop after it is closed."""
+    """The driver announces a lost connection one turn of the event loop after it is closed."""
     opened: list[asyncpg.Connection] = []
     connect = asyncpg.connect
 

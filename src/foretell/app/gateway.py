@@ -19,6 +19,7 @@ from typing_extensions import override
 
 from foretell.app.http.fast_connection import NO_FAST_ROUTES, FastConnection, FastRoutes
 from foretell.app.http.framework_connection import CONNECTION_LIMITS, ConnectionLimits
+from foretell.app.http.stream_connection import StreamConnection
 from foretell.creation.refusals import worker_body
 from foretell.domain.errors.command import CannotListen, PortTaken
 from foretell.domain.errors.http import OriginRefused, UnknownRoute
@@ -107,7 +108,7 @@ def build_server(
         port=port,
         http=cast("type[asyncio.Protocol]", connection),
         limit_concurrency=_connections_max(),
-        ws="websockets-sansio",
+        ws=StreamConnection,
         loop="none",
         lifespan="off",
         log_config=None,

@@ -1,21 +1,27 @@
-"""Challenges for creators. Anyone may request one for any creator: it has no effect until signed."""
+"""Challenges for creators. Anyone may request one for any creator: it has no effect until signed.
+
+Unsigned challenges are limited for each source, for each creator and in total. At a limit the source that
+holds most of them gives up its oldest, so no client is refused for what others asked for, and a few sources
+cannot take away the challenges of another.
+"""
 
 from typing import Final
 
 from foretell.creation.context import CreationContext
 from foretell.creation.messages import AuthRequest
 from foretell.domain.creation.request import CHALLENGE_LIFETIME_MS, Challenge
-from foretell.domain.errors.creation import TooManyChallenges
 from foretell.domain.errors.families import FieldProblem, InvalidFields
-from foretell.domain.values.hexadecimal import Address, checksum_address
-from foretell.store.creation.requests import (
+from foretell.store.creation.challenges import (
+    EVERYWHERE,
+    Unsigned,
     count_unsigned,
     drop_expired,
     drop_surplus,
+    make_room,
     record_challenge,
 )
-from foretell.store.database import Transaction
 
+UNSIGNED_PER_SOURCE_MAX: Final = 200
 UNSIGNED_PER_CREATOR_MAX: Final = 50
 KEPT_PER_WAITING_MAX: Final = 2
 """Stored challenges, with expired ones, for each that may wait for a signature."""
@@ -23,12 +29,10 @@ EXPIRED_KEPT_MS: Final = 24 * 60 * 60 * 1000
 """The time for which an expired challenge is refused as expired rather than as unknown."""
 
 
-async def issue_challenge(context: CreationContext, wanted: AuthRequest) -> Challenge:
+async def issue_challenge(context: CreationContext, wanted: AuthRequest, source: str) -> Challenge:
     """Return a new challenge, stored so that it can be resumed.
 
-    The number of unsigned challenges is limited for each creator and in total. A request beyond the
-    limit is refused and no valid challenge is dropped, so requests in a creator's name cannot take
-    away the challenges that it has.
+    `source` is the client's address, as for the rate limits.
     """
     chain_id = context.deployment.chain_id
     if wanted.chain_id != chain_id:
@@ -42,26 +46,17 @@ async def issue_challenge(context: CreationContext, wanted: AuthRequest) -> Chal
         expires_at_ms=now_ms + CHALLENGE_LIFETIME_MS,
         chain_id=chain_id,
     )
-    async with context.database.writing() as tx:
-        await _make_room(tx, context, challenge.creator, now_ms)
-        await record_challenge(tx, challenge, now_ms)
-        await drop_surplus(tx, UNSIGNED_PER_CREATOR_MAX, now_ms, wanted.creator)
-    return challenge
-
-
-async def _make_room(
-    tx: Transaction, context: CreationContext, creator: Address, now_ms: int
-) -> None:
-    """Refuse beyond the limits, and drop expired challenges when too many rows are stored."""
-    of_creator = await count_unsigned(tx, now_ms, creator)
-    if of_creator.unexpired >= UNSIGNED_PER_CREATOR_MAX:
-        raise TooManyChallenges(checksum_address(creator), UNSIGNED_PER_CREATOR_MAX)
+    of_creator = Unsigned(creator=challenge.creator)
     unsigned_max = context.options.unsigned_max
-    of_all = await count_unsigned(tx, now_ms)
-    if of_all.unexpired >= unsigned_max:
-        raise TooManyChallenges("all creators", unsigned_max)
-    if of_all.kept >= KEPT_PER_WAITING_MAX * unsigned_max:
-        await drop_surplus(tx, unsigned_max, now_ms)
+    async with context.database.writing() as tx:
+        await make_room(tx, Unsigned(source=source), UNSIGNED_PER_SOURCE_MAX, now_ms)
+        await make_room(tx, of_creator, UNSIGNED_PER_CREATOR_MAX, now_ms)
+        await make_room(tx, EVERYWHERE, unsigned_max, now_ms)
+        if (await count_unsigned(tx, EVERYWHERE)) >= KEPT_PER_WAITING_MAX * unsigned_max:
+            await drop_surplus(tx, EVERYWHERE, unsigned_max, now_ms)
+        await record_challenge(tx, challenge, source, now_ms)
+        await drop_surplus(tx, of_creator, UNSIGNED_PER_CREATOR_MAX, now_ms)
+    return challenge
 
 
 async def sweep_challenges(context: CreationContext) -> None:
@@ -69,4 +64,4 @@ async def sweep_challenges(context: CreationContext) -> None:
     now_ms = context.now_ms()
     async with context.database.writing() as tx:
         await drop_expired(tx, now_ms - EXPIRED_KEPT_MS)
-        await drop_surplus(tx, context.options.unsigned_max, now_ms)
+        await drop_surplus(tx, EVERYWHERE, context.options.unsigned_max, now_ms)

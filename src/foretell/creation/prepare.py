@@ -6,6 +6,7 @@ unchanged. Work that needs storage or the chain runs in the background, in steps
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from typing import Final
 
 from foretell.creation.context import CreationContext
 from foretell.creation.messages import parse_envelope
@@ -36,6 +37,7 @@ from foretell.domain.errors.creation import (
     AuthInvalid,
     ChallengeUsed,
     CreatorNotWhitelisted,
+    CreatorUnderfunded,
     RequestNotFound,
 )
 from foretell.domain.errors.families import FieldProblem, InvalidFields
@@ -44,7 +46,6 @@ from foretell.domain.values.hexadecimal import checksum_address
 from foretell.store.creation.claims import load_claims, record_claims
 from foretell.store.creation.requests import (
     CreationRequest,
-    StoredWait,
     drop_images,
     load_images,
     load_request,
@@ -53,6 +54,10 @@ from foretell.store.creation.requests import (
     record_images,
 )
 from foretell.store.database import Transaction
+
+NAME_HELD: Final = (
+    "a market with this slug or question exists already, or another request creates it"
+)
 
 
 async def accept(context: CreationContext, upload: Upload) -> CreationRequest:
@@ -67,7 +72,9 @@ async def accept(context: CreationContext, upload: Upload) -> CreationRequest:
     payload = parse_payload(upload.payload, context.rules, now_ms)
     _check_signed(payload, request)
     content_by_field = await _normalized(context, upload, payload)
+    ids = ids_of(context, payload)
     async with context.database.writing() as tx:
+        await _takeable(tx, request, payload, ids, now_ms)
         has_moved = await move_request(
             tx,
             request,
@@ -75,10 +82,10 @@ async def accept(context: CreationContext, upload: Upload) -> CreationRequest:
             now_ms,
             payload=upload.payload,
             signature=envelope.signature.hex(),
+            source="",
             images_hash=upload.images_hash,
         )
         if has_moved:
-            await _claim(tx, request, payload, ids_of(context, payload), now_ms)
             await record_images(tx, request.request_id, content_by_field)
     moved = await _load(context, envelope.request_id)
     return _same_request(moved, envelope, upload)
@@ -149,6 +156,25 @@ def claimed_names(payload: Payload, ids: Sequence[MarketIds]) -> list[str]:
     return [*payload.slugs, *(condition_claim(each.condition_id) for each in ids)]
 
 
+async def _takeable(
+    tx: Transaction,
+    request: CreationRequest,
+    payload: Payload,
+    ids: Sequence[MarketIds],
+    now_ms: int,
+) -> list[Claim]:
+    """Return the claims of others that the request may take; refuse when others keep their names."""
+    held = await load_claims(tx, claimed_names(payload, ids))
+    kept = {
+        claim.name
+        for claim in held
+        if not may_take(claim, request.creator, request.created_at_ms, now_ms)
+    }
+    if kept:
+        raise AlreadyInitialized(duplicates_of(payload, ids, kept), NAME_HELD)
+    return held
+
+
 async def _claim(
     tx: Transaction,
     request: CreationRequest,
@@ -160,17 +186,14 @@ async def _claim(
 
     An earlier request that loses a claim ends here.
     """
+    taken = await _takeable(tx, request, payload, ids, now_ms)
     names = claimed_names(payload, ids)
-    held = await load_claims(tx, names)
-    taken = [claim for claim in held if may_take(claim, request.creator, now_ms)]
-    has_all = len(taken) == len(held) and await record_claims(
-        tx, request.request_id, names, taken, now_ms
-    )
-    if not (has_all and await _end_holders(tx, taken, request.request_id, now_ms)):
-        lost = [claim for claim in held if claim not in taken] or held
-        why = "a market with this slug or question exists already, or another request creates it"
-        names_lost = {claim.name for claim in lost}
-        raise AlreadyInitialized(duplicates_of(payload, ids, names_lost), why)
+    if not (
+        await record_claims(tx, request.request_id, names, taken, now_ms)
+        and await _end_holders(tx, taken, request.request_id, now_ms)
+    ):
+        lost = {claim.name for claim in taken} or set(names)
+        raise AlreadyInitialized(duplicates_of(payload, ids, lost), NAME_HELD)
 
 
 async def _end_holders(
@@ -206,45 +229,41 @@ def duplicates_of(
 
 
 async def run_preparation(context: CreationContext, request: CreationRequest) -> None:
-    """Store images and drafts, read the chain, and build the plan.
+    """Store images and drafts, read the chain, build the plan, and claim the names.
 
-    Raises CreatorNotWhitelisted while the creator has no whitelist. This check comes last, so that a
-    creator who registers one in the meantime waits for nothing else.
+    Raises CreatorNotWhitelisted while the creator has no whitelist, and CreatorUnderfunded while it
+    lacks the collateral of the plan. Until both are there, the request keeps no name from others.
     """
     payload = payload_of(context, request)
+    if request.wait is not None:
+        await _check_whitelist(context, request)
     image_ids = await _stored_images(context, request)
     await store_drafts(context, payload, image_ids)
     facts = await _facts(context, payload)
-    if await context.reader.proposer_whitelist(request.creator) is None:
-        raise CreatorNotWhitelisted(request.creator)
+    await _check_whitelist(context, request)
+    await _check_funding(context, request, plan_cost_units(payload, facts))
     plan = build_plan(payload, context.contracts(payload), facts)
-    held_units = await context.reader.collateral_units(request.creator)
+    ids, now_ms = ids_of(context, payload), context.now_ms()
     async with context.database.writing() as tx:
-        await move_request(
-            tx,
-            request,
-            RequestTrigger.PLAN_BUILT,
-            context.now_ms(),
-            plan=plan,
-            wait=_funding(request, plan_cost_units(payload, facts), held_units),
-        )
+        if await move_request(tx, request, RequestTrigger.PLAN_BUILT, now_ms, plan=plan):
+            await _claim(tx, request, payload, ids, now_ms)
         await drop_images(tx, request.request_id)
 
 
-def _funding(request: CreationRequest, cost_units: int, held_units: int) -> StoredWait | None:
-    """Return that the creator holds less collateral than the plan costs, or None if it does not."""
-    if held_units >= cost_units:
-        return None
-    creator, cost, held = (
-        checksum_address(request.creator),
-        decimal_text(cost_units),
-        decimal_text(held_units),
-    )
-    return StoredWait(
-        "funding",
-        f"the plan costs {cost} collateral, and {creator} held {held} when it was built; transfer the"
-        " rest to it before you send the plan",
-    )
+async def _check_whitelist(context: CreationContext, request: CreationRequest) -> None:
+    """Refuse a creator without a whitelist: before the work that waits for one, and after it."""
+    if await context.reader.proposer_whitelist(request.creator) is None:
+        raise CreatorNotWhitelisted(request.creator)
+
+
+async def _check_funding(
+    context: CreationContext, request: CreationRequest, cost_units: int
+) -> None:
+    held_units = await context.reader.collateral_units(request.creator)
+    if held_units < cost_units:
+        raise CreatorUnderfunded(
+            checksum_address(request.creator), decimal_text(cost_units), decimal_text(held_units)
+        )
 
 
 def payload_of(context: CreationContext, request: CreationRequest) -> Payload:

@@ -9,6 +9,7 @@ from foretell.domain.errors.chain import ChainInconsistent, ChainUnavailable, Rp
 from foretell.domain.errors.creation import (
     ChallengeUsed,
     CreatorNotWhitelisted,
+    CreatorUnderfunded,
     TxInvalid,
     TxPending,
 )
@@ -34,6 +35,7 @@ WORKER: Final[Mapping[type[ForetellError], RefusalRow]] = {
     UploadTooSlow: RefusalRow(408, "upload_too_slow"),
     UnsupportedMedia: RefusalRow(415, "unsupported_media_type"),
     CreatorNotWhitelisted: RefusalRow(403),
+    CreatorUnderfunded: RefusalRow(403),
     IllegalTransition: RefusalRow(409, "invalid_state"),
     ChallengeUsed: RefusalRow(409, "invalid_state"),
     TxInvalid: RefusalRow(422),

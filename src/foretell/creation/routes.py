@@ -42,10 +42,12 @@ from foretell.domain.errors.creation import RequestNotFound, TooManyChallenges
 from foretell.domain.errors.families import IllegalTransition, InvalidFields
 from foretell.domain.errors.http import MissingParameter
 from foretell.edge.application import build_application
+from foretell.edge.client_addresses import UNKNOWN
 from foretell.edge.codec import AnyRequest, json_response, read_body
 from foretell.edge.documents.description import Success, describe
 from foretell.edge.documents.openapi import Api
 from foretell.edge.query import Query
+from foretell.edge.throttled_application import turn_of
 
 TITLE: Final = "Foretell market creation"
 ABOUT: Final = (
@@ -129,7 +131,9 @@ async def validate(request: AnyRequest, context: Context) -> Response[bytes]:
 async def prepare_auth(request: AnyRequest, context: Context) -> Response[bytes]:
     """Issue a challenge for the hash of a payload."""
     wanted = parse_auth_request(await read_body(request, BODY_BYTES_MAX))
-    return json_response(render_challenge(await issue_challenge(context, wanted)))
+    turn = turn_of(request)
+    source = UNKNOWN if turn is None else turn.address
+    return json_response(render_challenge(await issue_challenge(context, wanted, source)))
 
 
 @post(

@@ -54,7 +54,7 @@ _OPEN_WORDS: Final[Mapping[StepName, str]] = MappingProxyType(
         StepName.CHALLENGE: "the challenge is to be signed",
         StepName.PREPARATION: "images, drafts and the plan are prepared after the signature",
         StepName.WHITELIST: "the creator's proposer whitelist is checked at the end of the preparation",
-        StepName.FUNDING: "the creator's collateral is compared with the cost of the plan",
+        StepName.FUNDING: "the plan is ready once the creator holds the collateral that it costs",
         StepName.TRANSACTIONS: "the creator sends the transactions of the plan",
         StepName.CONFIRMATIONS: "the transactions wait for their confirmations",
         StepName.REGISTRATION: "the tokens are registered at the exchange",
@@ -64,6 +64,7 @@ _OPEN_WORDS: Final[Mapping[StepName, str]] = MappingProxyType(
 _STEP_BY_WAIT: Final[Mapping[str, StepName]] = MappingProxyType(
     {
         "creator_not_whitelisted": StepName.WHITELIST,
+        "creator_underfunded": StepName.FUNDING,
         "tx_pending": StepName.CONFIRMATIONS,
         "registration_pending": StepName.REGISTRATION,
     }
@@ -83,10 +84,10 @@ class _Present(NamedTuple):
 
 def list_steps(context: CreationContext, request: CreationRequest) -> list[RequestStep]:
     """Return every step: those before the present one are done, those after it are open."""
-    return list(_steps(_present(context, request), request))
+    return list(_steps(_present(context, request)))
 
 
-def _steps(present: _Present | None, request: CreationRequest) -> Iterator[RequestStep]:
+def _steps(present: _Present | None) -> Iterator[RequestStep]:
     at = len(_NAMES) if present is None else _NAMES.index(present.name)
     for place, name in enumerate(_NAMES):
         if present is not None and place == at:
@@ -97,17 +98,9 @@ def _steps(present: _Present | None, request: CreationRequest) -> Iterator[Reque
                 until=present.until_ms,
                 **({"waits_for": list(present.waits_for)} if present.waits_for else {}),
             )
-        elif _is_underfunded(request, name):
-            assert request.wait is not None
-            yield RequestStep(step=name, state=WAITING, message=request.wait.message)
         else:
             words = _DONE_WORDS if place < at else _OPEN_WORDS
             yield RequestStep(step=name, state=DONE if place < at else OPEN, message=words[name])
-
-
-def _is_underfunded(request: CreationRequest, name: StepName) -> bool:
-    wait = request.wait
-    return name is StepName.FUNDING and wait is not None and wait.code == StepName.FUNDING
 
 
 def _present(context: CreationContext, request: CreationRequest) -> _Present | None:
@@ -182,18 +175,18 @@ def _running(
 ) -> _Present:
     """Return the step at which background work is; the cause of a wait says which one that is.
 
-    A wait that is the usual one of its step has `usual_words`; every other has its own message.
+    A wait that is the usual one of its step has `usual_words`; others have messages of their own.
     """
     wait = request.wait
     if wait is None:
         return _Present(first, RUNNING, "this is being done; poll again", deadline_ms)
     name = _STEP_BY_WAIT.get(wait.code, first)
-    is_usual = name in {StepName.WHITELIST, StepName.CONFIRMATIONS} and wait.code in _STEP_BY_WAIT
-    message = (
-        usual_words
-        if is_usual
-        else f"{wait.message}; it is tried again, and there is nothing to do"
-    )
+    if name is StepName.FUNDING:
+        message = wait.message
+    elif name in {StepName.WHITELIST, StepName.CONFIRMATIONS} and wait.code in _STEP_BY_WAIT:
+        message = usual_words
+    else:
+        message = f"{wait.message}; it is tried again, and there is nothing to do"
     return _Present(name, WAITING, message, wait.until_ms)
 
 

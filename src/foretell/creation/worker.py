@@ -21,7 +21,12 @@ from foretell.creation.posting import run_posting
 from foretell.creation.prepare import run_preparation
 from foretell.creation.refusals import worker_code
 from foretell.domain.creation.request import RUNNING, RequestStatus, RequestTrigger
-from foretell.domain.errors.creation import CreatorNotWhitelisted, RegistrationPending, TxPending
+from foretell.domain.errors.creation import (
+    CreatorNotWhitelisted,
+    CreatorUnderfunded,
+    RegistrationPending,
+    TxPending,
+)
 from foretell.domain.errors.families import ForetellError, Unavailable, Upstream
 from foretell.edge.refusals import InternalError
 from foretell.runtime.backoff import pauses_s
@@ -44,6 +49,9 @@ SWEEP_INTERVAL_S: Final = 300.0
 BACKOFF_S: Final = 1.0
 BACKOFF_S_MAX: Final = 30.0
 AT_ONCE_MAX: Final = 4
+
+_WAITED_FOR: Final = (CreatorNotWhitelisted, CreatorUnderfunded, RegistrationPending, TxPending)
+"""What others do, without which a request cannot go on."""
 
 log = structlog.get_logger(__name__)
 
@@ -119,7 +127,7 @@ class RequestRunner:
         step = run_preparation if is_preparing else run_finalization
         try:
             await step(self._context, request)
-        except (CreatorNotWhitelisted, RegistrationPending, TxPending) as cause:
+        except _WAITED_FOR as cause:
             await self._wait(request, cause)
         except (Unavailable, Upstream) as cause:
             self._back_off(request)

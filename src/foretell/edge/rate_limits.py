@@ -58,6 +58,7 @@ TABLE: Final = (
     LimitRow("discovery", "", "4000/10s"),
     LimitRow("creation", "POST /prepare-auth", "off", ("POST /prepare-auth",)),
     LimitRow("creation", "POST /prepare", "off", ("POST /prepare",)),
+    LimitRow("creation", "POST /validate", "off", ("POST /validate",)),
     LimitRow("creation", "", "off"),
     LimitRow("relayer", "", "off"),
     LimitRow("data", "", "off"),

@@ -1,22 +1,30 @@
 import re
 import uuid
 
+import httpx
 import pytest
+import sqlalchemy as sa
 from tests.creation.rig import CreationRig, CreatorClient, details_of, error_of
 from tests.rigs.values import NOW_MS, a_word, an_address
 
+from foretell.app.clock_and_ids import monotonic_ms
 from foretell.creation.challenge import (
     EXPIRED_KEPT_MS,
     UNSIGNED_PER_CREATOR_MAX,
+    UNSIGNED_PER_SOURCE_MAX,
     issue_challenge,
     sweep_challenges,
 )
 from foretell.creation.context import CreationOptions
 from foretell.creation.messages import AuthRequest
+from foretell.creation.refusals import worker_body
 from foretell.domain.creation.request import CHALLENGE_LIFETIME_MS, Challenge, RequestStatus
-from foretell.domain.errors.creation import TooManyChallenges
-from foretell.domain.values.hexadecimal import keccak256
+from foretell.domain.values.hexadecimal import Address, keccak256
+from foretell.edge.rate_limiter import RateLimiter
+from foretell.edge.rate_limits import DEFAULTS, RateLimits
+from foretell.edge.throttled_application import ApiLimits, ThrottledApplication
 from foretell.store.creation.requests import load_request
+from foretell.store.tables import requests
 
 pytestmark = pytest.mark.anyio
 
@@ -64,38 +72,77 @@ async def kept(rig: CreationRig, challenges: list[Challenge]) -> list[bool]:
         return [await load_request(tx, each.request_id) is not None for each in challenges]
 
 
-async def issued(rig: CreationRig, *names: str) -> list[Challenge]:
+async def issued(rig: CreationRig, *names: str, source: str = "client") -> list[Challenge]:
     challenges = []
     for name in names:
         rig.clock.at_ms += 1
-        challenges.append(await issue_challenge(rig.context, a_draft(name)))
+        challenges.append(await issue_challenge(rig.context, a_draft(name), source))
     return challenges
 
 
-async def test_requests_of_others_in_a_creator_s_name_drop_none_of_its_challenges(
+async def test_requests_of_others_in_a_creator_s_name_cost_it_no_challenge(
     creator: CreatorClient,
 ) -> None:
-    raw = creator.payload()
+    rig, raw = creator.rig, creator.payload()
     challenge = (await creator.ask(raw)).json()
-    answers = [await creator.ask(b"{}") for _ in range(UNSIGNED_PER_CREATOR_MAX)]
+    stranger = AuthRequest(Address(creator.address.lower()), 80002, a_word("payload"))
+    for _ in range(2 * UNSIGNED_PER_CREATOR_MAX):
+        rig.clock.at_ms += 1
+        await issue_challenge(rig.context, stranger, "a stranger")
 
+    second = await creator.ask(raw)
     sent = await creator.send(raw, creator.sign(challenge))
 
-    assert {answer.status_code for answer in answers[:-1]} == {200}
-    assert error_of(answers[-1]) == (503, "too_many_challenges")
+    assert second.status_code == 200
     assert sent.status_code == 200
 
 
-async def test_a_creator_with_too_many_challenges_is_refused_and_others_are_not(
+async def test_the_oldest_challenge_of_a_creator_makes_way_for_its_newest(rig: CreationRig) -> None:
+    challenges = await issued(rig, *["creator"] * UNSIGNED_PER_CREATOR_MAX)
+    others = await issued(rig, "other")
+
+    challenges += await issued(rig, "creator")
+
+    assert await kept(rig, challenges) == [False] + [True] * UNSIGNED_PER_CREATOR_MAX
+    assert await kept(rig, others) == [True]
+
+
+async def test_a_source_has_few_challenges_however_many_creators_it_names(
     rig: CreationRig,
 ) -> None:
-    challenges = await issued(rig, *["creator"] * UNSIGNED_PER_CREATOR_MAX)
+    others = await issued(rig, "victim", source="another")
+    names = [f"creator {number}" for number in range(UNSIGNED_PER_SOURCE_MAX + 2)]
 
-    with pytest.raises(TooManyChallenges, match="50 challenges of 0x"):
-        await issue_challenge(rig.context, a_draft())
+    challenges = await issued(rig, *names, source="a stranger")
 
-    challenges += await issued(rig, "other")
-    assert all(await kept(rig, challenges))
+    assert await kept(rig, challenges) == [False] * 2 + [True] * UNSIGNED_PER_SOURCE_MAX
+    assert await kept(rig, others) == [True]
+
+
+async def test_the_source_of_a_challenge_is_stored_until_it_is_signed(
+    creator: CreatorClient,
+) -> None:
+    """A proxy that the limits trust names the client, as for the limits themselves."""
+    rig, raw = creator.rig, creator.payload()
+    limits = RateLimits(DEFAULTS, trusted_proxies=("127.0.0.1",))
+    limiter = RateLimiter("creation", limits, monotonic_ms)
+    app = ThrottledApplication(rig.app, ApiLimits(limiter, worker_body))
+    rig.http = httpx.AsyncClient(
+        transport=httpx.ASGITransport(app),
+        base_url="http://worker",
+        headers={"X-Forwarded-For": "203.0.113.9"},
+    )
+    challenge = (await creator.ask(raw)).json()
+    of_unsigned = await sources(rig)
+    await creator.send(raw, creator.sign(challenge))
+
+    assert of_unsigned == ["203.0.113.9"]
+    assert await sources(rig) == [""]
+
+
+async def sources(rig: CreationRig) -> list[str]:
+    async with rig.database.reading() as tx:
+        return [row.source for row in await tx.all(sa.select(requests.c.source))]
 
 
 async def test_a_creator_has_few_expired_challenges_and_new_ones_replace_them(
@@ -142,17 +189,16 @@ async def test_an_expired_challenge_is_kept_for_a_day_and_refused_as_expired(
     assert error_of(too_late) == (404, "request_not_found")
 
 
-async def test_unsigned_challenges_of_all_creators_are_limited_and_none_is_dropped(
+async def test_unsigned_challenges_of_all_creators_are_limited_and_the_largest_source_gives_way(
     rig: CreationRig,
 ) -> None:
     rig.change(options=CreationOptions(unsigned_max=4))
-    challenges = await issued(rig, "a", "b", "c", "d")
+    first = await issued(rig, "a", source="single")
+    many = await issued(rig, "b", "c", "d", source="many")
 
-    with pytest.raises(TooManyChallenges, match="4 challenges of all creators"):
-        await issue_challenge(rig.context, a_draft("e"))
-    await sweep_challenges(rig.context)
+    last = await issued(rig, "e", source="last")
 
-    assert await kept(rig, challenges) == [True] * 4
+    assert await kept(rig, first + many + last) == [True, False, True, True, True]
 
 
 async def test_the_oldest_expired_challenges_of_all_creators_are_swept_beyond_the_limit(

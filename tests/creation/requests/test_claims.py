@@ -8,6 +8,8 @@ from tests.creation.rig import CreationRig, CreatorClient, error_of
 
 from foretell.domain.creation.request import CLAIM_LIFETIME_MS
 
+FEE_UNITS = 5_000_000
+
 pytestmark = pytest.mark.anyio
 
 
@@ -34,6 +36,7 @@ async def test_a_trading_market_is_not_created_again(creator: CreatorClient) -> 
 
 
 async def test_the_second_of_two_creators_with_one_slug_is_refused(creator: CreatorClient) -> None:
+    """Its claim lasts to the millisecond, and its challenge expires before."""
     rig = creator.rig
     other = rig.creator(await rig.newcomer("other"))
     await creator.prepared()
@@ -49,7 +52,7 @@ async def test_the_second_of_two_creators_with_one_slug_is_refused(creator: Crea
     assert error_of(still_refused) == (401, "auth_expired")
 
 
-async def test_a_slug_of_an_unverified_request_is_free_after_a_day(
+async def test_a_slug_of_an_unverified_request_is_free_after_an_hour(
     creator: CreatorClient,
 ) -> None:
     rig = creator.rig
@@ -82,15 +85,50 @@ async def test_a_slug_of_a_verified_request_is_kept_permanently(
 
 
 async def test_concurrent_creators_with_one_name_create_one_market(rig: CreationRig) -> None:
-    creators = [rig.creator(await rig.newcomer(f"creator {n}")) for n in range(5)]
+    creators = [rig.creator(await rig.newcomer(f"creator {n}", FEE_UNITS)) for n in range(5)]
     signed = []
     for each in creators:
+        await rig.whitelist(each.account)
         raw = each.payload()
         signed.append((each, raw, each.sign((await each.ask(raw)).json())))
 
     answers = await asyncio.gather(*(each.send(raw, envelope) for each, raw, envelope in signed))
+    await rig.settle()
 
-    assert sorted(answer.status_code for answer in answers) == [200, 409, 409, 409, 409]
+    records = [
+        await each.record(answer.json()["requestId"])
+        for each, answer in zip(creators, answers, strict=True)
+    ]
+    failed = [record for record in records if record["status"] == "failed"]
+    assert [record["status"] for record in records].count("prepared") == 1
+    assert len(failed) == 4
+    assert {record["errorMessage"].split(":")[0] for record in failed} == {"already_initialized"}
+
+
+@pytest.mark.parametrize("has_whitelist", [False, True])
+async def test_a_creator_without_a_whitelist_or_the_collateral_keeps_no_name_from_others(
+    rig: CreationRig, *, has_whitelist: bool
+) -> None:
+    stranger = await rig.newcomer("stranger", 0 if has_whitelist else FEE_UNITS)
+    if has_whitelist:
+        await rig.whitelist(stranger)
+    waiting = await rig.creator(stranger).prepare()
+    await rig.run_once()
+    account = await rig.newcomer("other", FEE_UNITS)
+    await rig.whitelist(account)
+    other = rig.creator(account)
+
+    prepared = await other.prepare()
+    await rig.run_once()
+    await rig.give(stranger.address, FEE_UNITS)
+    if not has_whitelist:
+        await rig.whitelist(stranger)
+    await rig.settle()
+
+    record = await rig.creator(stranger).record(waiting)
+    assert (await other.record(prepared))["status"] == "prepared"
+    assert record["status"] == "failed"
+    assert record["errorMessage"].startswith("already_initialized: ")
 
 
 async def test_a_second_request_of_a_creator_adopts_its_questions_and_pays_nothing_twice(

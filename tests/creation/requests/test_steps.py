@@ -75,17 +75,39 @@ async def test_a_preparation_waits_for_the_whitelist_in_words_to_act_on(rig: Cre
     assert states(prepared) == ["done"] * 4 + ["waiting"] + ["open"] * 3
 
 
-async def test_a_plan_says_which_collateral_is_missing(rig: CreationRig) -> None:
+async def test_a_preparation_waits_for_the_collateral_in_words_to_act_on(rig: CreationRig) -> None:
     account = await rig.newcomer("without collateral", FEE_UNITS - 1)
     await rig.whitelist(account)
     creator = rig.creator(account)
-    request_id = await creator.prepared(creator.payload(slug="poor"))
+    request_id = await creator.prepare(creator.payload(slug="poor"))
+    await rig.run_once()
 
-    steps = await steps_of(creator, request_id)
+    waiting = await steps_of(creator, request_id)
+    await rig.give(account.address, 1)
+    await rig.settle()
+    prepared = await steps_of(creator, request_id)
 
-    assert (steps["funding"]["state"], steps["transactions"]["state"]) == ("waiting", "waiting")
-    assert "costs 5 collateral" in steps["funding"]["message"]
-    assert f"{creator.address} held 4.999999" in steps["funding"]["message"]
+    assert states(waiting) == ["done"] * 3 + ["waiting"] + ["open"] * 4
+    assert "costs 5 collateral" in waiting["funding"]["message"]
+    assert f"{creator.address} holds 4.999999" in waiting["funding"]["message"]
+    deadline_ms = rig.options.prepare_deadline_ms
+    assert waiting["funding"]["until"] == rig.clock.at_ms + deadline_ms
+    assert states(prepared) == ["done"] * 4 + ["waiting"] + ["open"] * 3
+
+
+async def test_a_creator_without_the_collateral_fails_after_the_deadline(rig: CreationRig) -> None:
+    account = await rig.newcomer("poor", FEE_UNITS - 1)
+    await rig.whitelist(account)
+    creator = rig.creator(account)
+    request_id = await creator.prepare(creator.payload(slug="poor"))
+    await rig.run_once()
+    rig.clock.move(rig.options.prepare_deadline_ms + 1)
+    await rig.settle()
+
+    record = await creator.record(request_id)
+
+    assert record["status"] == "failed"
+    assert record["errorMessage"].startswith("creator_underfunded: the plan costs 5 collateral")
 
 
 async def test_a_prepared_request_waits_for_the_transactions_without_a_hash(

@@ -203,17 +203,20 @@ VERIFIED = {"finalize_running", "metadata_update_pending", "finalized"}
 
 @pytest.mark.parametrize("status", list(RequestStatus))
 @pytest.mark.parametrize("is_own", [True, False])
+@pytest.mark.parametrize("is_newer", [True, False])
 @pytest.mark.parametrize("is_lapsed", [True, False])
-def test_a_name_is_taken_from_a_failed_a_lapsed_or_an_own_request(
-    status: RequestStatus, *, is_own: bool, is_lapsed: bool
+def test_a_name_is_taken_from_a_failed_a_lapsed_or_an_own_earlier_request(
+    status: RequestStatus, *, is_own: bool, is_newer: bool, is_lapsed: bool
 ) -> None:
     holder = an_address("creator" if is_own else "other")
-    held = Claim("rain", "request", holder, status, NOW_MS)
+    held = Claim("rain", "request", holder, status, NOW_MS, begun_at_ms=NOW_MS)
     now_ms = NOW_MS + CLAIM_LIFETIME_MS + (1 if is_lapsed else 0)
+    begun_at_ms = NOW_MS if is_newer else NOW_MS - 1
 
-    is_taken = status == "failed" or (status not in VERIFIED and (is_own or is_lapsed))
+    is_replaced = is_own and is_newer
+    is_taken = status == "failed" or (status not in VERIFIED and (is_replaced or is_lapsed))
 
-    assert may_take(held, an_address("creator"), now_ms) is is_taken
+    assert may_take(held, an_address("creator"), begun_at_ms, now_ms) is is_taken
 
 
 def test_a_condition_is_claimed_by_no_slug() -> None:

@@ -29,8 +29,8 @@ async def test_a_claim_has_its_holder_and_the_status_of_that_request(database: D
 
     creator, status = an_address("creator"), RequestStatus.PREPARE_RUNNING
     assert await held(database, "rain", "snow", "hail") == [
-        Claim("rain", "one", creator, status, NOW_MS),
-        Claim("snow", "one", creator, status, NOW_MS),
+        Claim("rain", "one", creator, status, NOW_MS, NOW_MS),
+        Claim("snow", "one", creator, status, NOW_MS, NOW_MS),
     ]
 
 

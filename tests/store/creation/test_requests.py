@@ -12,18 +12,15 @@ from foretell.domain.creation.request import (
     RequestTrigger,
 )
 from foretell.domain.errors.families import IllegalTransition
+from foretell.store.creation.challenges import record_challenge
 from foretell.store.creation.requests import (
     CreationRequest,
-    count_unsigned,
-    drop_expired,
     drop_images,
-    drop_surplus,
     load_images,
     load_latest,
     load_request,
     load_running,
     move_request,
-    record_challenge,
     record_image_ids,
     record_images,
     record_txs,
@@ -52,7 +49,7 @@ def a_challenge(request_id: str = "request", **fields: Any) -> Challenge:
 async def given(database: Database, *challenges: Challenge, now_ms: int = NOW_MS) -> None:
     async with database.writing() as tx:
         for challenge in challenges:
-            await record_challenge(tx, challenge, now_ms)
+            await record_challenge(tx, challenge, "client", now_ms)
 
 
 async def loaded(database: Database, request_id: str = "request") -> CreationRequest:
@@ -270,56 +267,3 @@ async def test_the_latest_request_is_that_of_the_chain_and_the_creator(database:
     assert await latest(database, chain_id=CHAIN_ID) == "here"
     assert await latest(database, chain_id=137) == "there"
     assert await latest(database, chain_id=1) is None
-
-
-async def test_only_unsigned_requests_are_deleted_and_only_after_they_expired(
-    database: Database,
-) -> None:
-    await given(database, a_challenge("unsigned"), a_challenge("signed"))
-    await move(database, "prepare", "signed")
-
-    async with database.writing() as tx:
-        assert await drop_expired(tx, EXPIRES_AT_MS) == 0
-        assert await drop_expired(tx, EXPIRES_AT_MS + 1) == 1
-
-    assert (await loaded(database, "signed")).status is RequestStatus.PREPARE_RUNNING
-
-
-async def test_the_oldest_expired_requests_beyond_a_number_are_deleted(
-    database: Database,
-) -> None:
-    for index in range(5):
-        await given(
-            database,
-            a_challenge(f"own-{index}"),
-            a_challenge(f"other-{index}", creator=an_address("other")),
-            now_ms=NOW_MS + index,
-        )
-    await move(database, "prepare", "own-0")
-
-    async with database.writing() as tx:
-        assert await drop_surplus(tx, 2, EXPIRES_AT_MS, an_address("creator")) == 0
-        assert await drop_surplus(tx, 2, EXPIRES_AT_MS + 1, an_address("creator")) == 2
-    async with database.writing() as tx:
-        assert await drop_surplus(tx, 3, EXPIRES_AT_MS + 1) == 4
-
-    async with database.reading() as tx:
-        kept = [
-            name
-            for name in [f"{who}-{index}" for who in ("own", "other") for index in range(5)]
-            if await load_request(tx, name) is not None
-        ]
-    assert kept == ["own-0", "own-3", "own-4", "other-4"]
-
-
-async def test_unsigned_requests_are_counted_until_they_expire_of_one_creator_or_of_all(
-    database: Database,
-) -> None:
-    await given(database, a_challenge("own"), a_challenge("signed"))
-    await given(database, a_challenge("other", creator=an_address("other")))
-    await move(database, "prepare", "signed")
-
-    async with database.reading() as tx:
-        assert await count_unsigned(tx, EXPIRES_AT_MS) == (2, 2)
-        assert await count_unsigned(tx, EXPIRES_AT_MS, an_address("creator")) == (1, 1)
-        assert await count_unsigned(tx, EXPIRES_AT_MS + 1) == (2, 0)

@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple, Protocol
 from typing_extensions import override
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
+_NO_UPGRADE: Final = b"400 Bad Request"
 _TOO_LARGE: Final = b"431 Request Header Fields Too Large"
 TOO_SLOW: Final = b"408 Request Timeout"
 
@@ -113,7 +114,10 @@ class FrameworkConnection(HttpToolsProtocol):
         self._is_arriving = False
         self._cancel_deadline()
         self._owner.framework_upgrades()
-        super().handle_websocket_upgrade()
+        if self.scope["method"] == "GET" and not self._has_body():
+            super().handle_websocket_upgrade()
+        else:
+            self._refuse(_NO_UPGRADE)
 
     @override
     def timeout_keep_alive_handler(self) -> None:
@@ -124,6 +128,13 @@ class FrameworkConnection(HttpToolsProtocol):
     def shutdown(self) -> None:
         if not self._owner.closes_after_answer():
             super().shutdown()
+
+    def _has_body(self) -> bool:
+        """Return whether the headers announce a body, which a request for a WebSocket has not."""
+        return any(
+            name == b"transfer-encoding" or (name == b"content-length" and value.strip() != b"0")
+            for name, value in self.scope["headers"]
+        )
 
     def _report_if_idle(self) -> None:
         """Report that every request that has arrived is answered, if that is so."""

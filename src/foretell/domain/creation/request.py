@@ -57,8 +57,8 @@ CHALLENGE_TYPE_HASH: Final = text_word(
     f"{CHALLENGE_TYPE}({','.join(f'{kind} {name}' for name, kind in CHALLENGE_FIELDS)})"
 )
 
-CLAIM_LIFETIME_MS: Final = 24 * 60 * 60 * 1000
-"""How long an unverified request keeps a name from other creators."""
+CLAIM_LIFETIME_MS: Final = 60 * 60 * 1000
+"""How long a request whose transactions are not verified keeps a name from other creators."""
 
 
 class RequestStatus(enum.StrEnum):
@@ -209,6 +209,7 @@ class Claim:
     creator: Address
     status: RequestStatus
     claimed_at_ms: int
+    begun_at_ms: int
 
 
 def condition_claim(condition_id: Bytes32) -> str:
@@ -216,14 +217,15 @@ def condition_claim(condition_id: Bytes32) -> str:
     return f"condition:{condition_id}"
 
 
-def may_take(held: Claim, creator: Address, now_ms: int) -> bool:
-    """Return whether a new request of the creator may take a claimed name.
+def may_take(held: Claim, creator: Address, begun_at_ms: int, now_ms: int) -> bool:
+    """Return whether a request of the creator that began at a time may take a claimed name.
 
-    A request with verified transactions keeps its names. Before that a claim lapses after a day, so
+    A request with verified transactions keeps its names. Before that a claim lapses after an hour, so
     that a request alone cannot block a name, and a creator who starts again takes the names of its
     own earlier request, together with the questions asked for it.
     """
     if held.status is RequestStatus.FAILED:
         return True
     is_lapsed = now_ms - held.claimed_at_ms > CLAIM_LIFETIME_MS
-    return held.status not in VERIFIED and (is_lapsed or held.creator == creator)
+    is_replaced = held.creator == creator and held.begun_at_ms <= begun_at_ms
+    return held.status not in VERIFIED and (is_lapsed or is_replaced)

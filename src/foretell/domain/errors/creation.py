@@ -23,16 +23,6 @@ class AuthExpired(Unauthenticated):
         )
 
 
-class TooManyChallenges(Unavailable):
-    """The limit of unsigned challenges is reached."""
-
-    def __init__(self, owner: str, most: int) -> None:
-        super().__init__(
-            f"{most} challenges of {owner} wait for a signature, the most allowed; sign one, or wait"
-            " until one expires"
-        )
-
-
 class CreatorNotWhitelisted(Conflict):
     """The creator has not registered a proposer whitelist on the chain."""
 
@@ -41,6 +31,18 @@ class CreatorNotWhitelisted(Conflict):
             f"{creator} has registered no proposer whitelist; register one with the"
             " ProposerWhitelistRegistry",
             creator=creator,
+        )
+
+
+class CreatorUnderfunded(Conflict):
+    """The creator holds less collateral than its plan costs."""
+
+    def __init__(self, creator: str, cost: str, held: str) -> None:
+        super().__init__(
+            f"the plan costs {cost} collateral, and {creator} holds {held}; transfer the rest to it",
+            creator=creator,
+            cost=cost,
+            held=held,
         )
 
 

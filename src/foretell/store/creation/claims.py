@@ -18,7 +18,7 @@ from foretell.store.tables import claims, requests
 async def load_claims(tx: Transaction, names: Sequence[str]) -> list[Claim]:
     """Return the claims on these names; a free name has none."""
     rows = await tx.all(
-        sa.select(claims, requests.c.creator, requests.c.status)
+        sa.select(claims, requests.c.creator, requests.c.status, requests.c.created_at_ms)
         .join(requests, requests.c.request_id == claims.c.request_id)
         .where(claims.c.name.in_(names))
         .order_by(claims.c.name)
@@ -30,6 +30,7 @@ async def load_claims(tx: Transaction, names: Sequence[str]) -> list[Claim]:
             creator=Address(row.creator),
             status=RequestStatus(row.status),
             claimed_at_ms=row.claimed_at_ms,
+            begun_at_ms=row.created_at_ms,
         )
         for row in rows
     ]

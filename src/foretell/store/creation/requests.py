@@ -95,6 +95,7 @@ class RequestChanges(TypedDict, total=False):
 
     payload: bytes
     signature: str
+    source: str
     images_hash: str
     error_message: str
     plan: Sequence[PlanItem]
@@ -113,28 +114,6 @@ _DOCUMENTS: Final[Mapping[str, Callable[[Any], Any]]] = MappingProxyType(
         "wait": msgspec.to_builtins,
     }
 )
-
-
-async def record_challenge(tx: Transaction, challenge: Challenge, now_ms: int) -> None:
-    """Store a new request that waits for its creator's signature."""
-    await tx.execute(
-        requests.insert().values(
-            request_id=challenge.request_id,
-            creator=challenge.creator,
-            chain_id=challenge.chain_id,
-            payload_hash=challenge.payload_hash,
-            nonce=challenge.nonce,
-            expires_at_ms=challenge.expires_at_ms,
-            created_at_ms=now_ms,
-            updated_at_ms=now_ms,
-            entered_at_ms=now_ms,
-            status=RequestStatus.AUTH_PENDING,
-            images={},
-            register_results=[],
-            metadata_updates=[],
-            metadata_plan=[],
-        )
-    )
 
 
 async def load_request(tx: Transaction, request_id: str) -> CreationRequest | None:
@@ -290,63 +269,6 @@ async def load_images(tx: Transaction, request_id: str) -> dict[str, bytes]:
 async def drop_images(tx: Transaction, request_id: str) -> None:
     """Delete the stored images of a request."""
     await tx.execute(request_images.delete().where(request_images.c.request_id == request_id))
-
-
-async def drop_expired(tx: Transaction, before_ms: int) -> int:
-    """Delete unsigned challenges that expired before a time; return how many."""
-    return await tx.execute(
-        requests.delete().where(
-            requests.c.status == RequestStatus.AUTH_PENDING, requests.c.expires_at_ms < before_ms
-        )
-    )
-
-
-class UnsignedCount(NamedTuple):
-    """The number of stored unsigned challenges, and of those among them that have not expired."""
-
-    kept: int
-    unexpired: int
-
-
-async def count_unsigned(
-    tx: Transaction, now_ms: int, creator: Address | None = None
-) -> UnsignedCount:
-    """Return how many unsigned challenges there are, of one creator or of all."""
-    is_unexpired = requests.c.expires_at_ms >= now_ms
-    row = await tx.first(
-        sa.select(sa.func.count(), sa.func.count().filter(is_unexpired))
-        .select_from(requests)
-        .where(*_unsigned(creator))
-    )
-    assert row is not None
-    return UnsignedCount._make(row)
-
-
-async def drop_surplus(
-    tx: Transaction, most: int, now_ms: int, creator: Address | None = None
-) -> int:
-    """Delete expired challenges, the oldest first, while there are more than `most` unsigned ones.
-
-    Of one creator or of all. Challenges that can still be signed stay, however many there are.
-    """
-    surplus = (
-        sa.select(requests.c.request_id)
-        .where(*_unsigned(creator))
-        .order_by(requests.c.created_at_ms.desc(), requests.c.request_id.desc())
-        .offset(most)
-    )
-    return await tx.execute(
-        requests.delete().where(
-            requests.c.status == RequestStatus.AUTH_PENDING,
-            requests.c.expires_at_ms < now_ms,
-            requests.c.request_id.in_(surplus),
-        )
-    )
-
-
-def _unsigned(creator: Address | None) -> list[sa.ColumnElement[bool]]:
-    is_unsigned = requests.c.status == RequestStatus.AUTH_PENDING
-    return [is_unsigned] if creator is None else [is_unsigned, requests.c.creator == creator]
 
 
 async def _load_txs(tx: Transaction, request_id: str) -> tuple[RequestTx, ...]:

@@ -14,6 +14,7 @@ requests: Final = sa.Table(
     integer("chain_id"),
     text("payload_hash"),
     text("nonce"),
+    text("source"),
     integer("expires_at_ms"),
     integer("created_at_ms"),
     integer("updated_at_ms"),
@@ -30,7 +31,7 @@ requests: Final = sa.Table(
     document("metadata_plan"),
     document("wait", nullable=True),
     sa.Index(None, "creator", "created_at_ms"),
-    sa.Index(None, "status"),
+    sa.Index(None, "status", "source"),
 )
 
 request_txs: Final = sa.Table(

@@ -38,7 +38,7 @@ from foretell.creation.steps import list_steps
 from foretell.creation.uploads import read_upload
 from foretell.creation.validate import validate_payload
 from foretell.domain.creation.payload import PAYLOAD_BYTES_MAX
-from foretell.domain.errors.creation import RequestNotFound, TooManyChallenges
+from foretell.domain.errors.creation import RequestNotFound
 from foretell.domain.errors.families import IllegalTransition, InvalidFields
 from foretell.domain.errors.http import MissingParameter
 from foretell.edge.application import build_application
@@ -125,7 +125,7 @@ async def validate(request: AnyRequest, context: Context) -> Response[bytes]:
         Success(responses.ChallengeResponse, "The challenge to sign."),
         tag="Creation",
         body=ChallengeBody,
-        refusals=(InvalidFields, TooManyChallenges),
+        refusals=(InvalidFields,),
     ),
 )
 async def prepare_auth(request: AnyRequest, context: Context) -> Response[bytes]:

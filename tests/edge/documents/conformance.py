@@ -25,6 +25,8 @@ from foretell.trading.streams.document import EXAMPLES as STREAMS
 
 EXAMPLE_BYTES_MAX: Final = 3_000
 EXAMPLES: Final = os.environ.get("FORETELL_TEST_EXAMPLES")
+JUDGING: Final = frozenset({"/orders", "/order/validate", "/validate"})
+"""Paths whose answer is a verdict on what was sent, so that a wrong body succeeds too."""
 FINDINGS: list[str] = []
 """What answers of the present test have that their documents lack."""
 RECORDED: dict[str, dict[str, dict[str, Any]]] = {}
@@ -68,6 +70,12 @@ class Conformance:
             yield f"{where}: {exchange.media_type}"
         elif exchange.media_type == "application/json" and "*/*" not in described["content"]:
             yield from self._check_body(exchange, where, described)
+        sent = operation.get("requestBody", {}).get("content", {}).get("application/json")
+        if sent is not None and exchange.status == 200 and exchange.path not in JUDGING:
+            for error in self._validator(json.dumps(sent["schema"]), is_closed=False).iter_errors(
+                json.loads(exchange.request)
+            ):
+                yield f"{where} accepts: {error.instance_path} {error.message[:300]}"
 
     def _check_body(
         self, exchange: Exchange, where: str, described: Mapping[str, Any]
@@ -81,8 +89,10 @@ class Conformance:
             yield f"{where}: the code {code_in(body)}"
 
     @functools.cache  # noqa: B019 - one for each product
-    def _validator(self, schema: str) -> Any:
-        components = closed(self.document["components"])
+    def _validator(self, schema: str, *, is_closed: bool = True) -> Any:
+        components = self.document["components"]
+        if is_closed:
+            components = closed(components)
         return jsonschema_rs.Draft202012Validator({**json.loads(schema), "components": components})
 
     def record(self, exchange: Exchange) -> None:

@@ -1,3 +1,5 @@
+import base64
+import hashlib
 import re
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -45,6 +47,17 @@ async def test_the_page_names_no_other_host_and_forbids_it(http: httpx.AsyncClie
     assert "default-src 'none'" in policy
     assert "connect-src 'self'" in policy
     assert "http" not in policy
+
+
+async def test_the_page_permits_only_the_scripts_within_it_and_ours(
+    http: httpx.AsyncClient,
+) -> None:
+    page = await http.get("/docs")
+    within = re.findall(r"<script(?![^>]*src=)[^>]*>(.*?)</script>", page.text, re.DOTALL)
+    digests = [hashlib.sha256(script.encode()).digest() for script in within]
+    (scripts,) = re.findall(r"script-src ([^;]*);", page.headers["content-security-policy"])
+    permitted = {f"'sha256-{base64.b64encode(digest).decode()}'" for digest in digests}
+    assert set(scripts.split()) == {"'self'", *permitted}
 
 
 async def test_the_script_is_that_of_the_package_and_kept_by_the_browser(

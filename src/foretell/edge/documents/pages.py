@@ -5,6 +5,7 @@ The page and its script come from this server alone: a header forbids the browse
 
 import base64
 import hashlib
+import re
 from pathlib import Path
 from typing import Any, Final
 
@@ -34,6 +35,7 @@ OPTIONS: Final = {
     "agent": {"disabled": True},
     "mcp": {"disabled": True},
 }
+_INLINE: Final = re.compile(rb"<script(?![^>]*\bsrc=)[^>]*>(.*?)</script>", re.DOTALL)
 _CONFIGURE: Final = (
     "document.getElementById('api-reference').dataset.configuration ="
     f" '{msgspec.json.encode(OPTIONS).decode()}'"
@@ -55,17 +57,20 @@ class DocumentPage(ScalarRenderPlugin):
 
     @override
     def render_options(self) -> str:
-        """Return the one script within the page, which the header names by its hash."""
+        """Return the one script within the page."""
         return f"<script>{_CONFIGURE}</script>"
 
 
-def _policy() -> str:
-    """Return the header that forbids the browser every other host, and every other script."""
-    digest = base64.b64encode(hashlib.sha256(_CONFIGURE.encode()).digest()).decode()
+def _policy(html: bytes) -> str:
+    """Return the header that forbids every other host, and every script but ours and those within the page."""
+    hashes = {
+        f"'sha256-{base64.b64encode(hashlib.sha256(script).digest()).decode()}'"
+        for script in _INLINE.findall(html)
+    }
     return (
-        f"default-src 'none'; script-src 'self' 'sha256-{digest}'; style-src 'unsafe-inline' data:;"
-        " img-src 'self' data: blob:; font-src 'self' data:; connect-src 'self';"
-        " base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+        f"default-src 'none'; script-src 'self' {' '.join(sorted(hashes))};"
+        " style-src 'unsafe-inline' data:; img-src 'self' data: blob:; font-src 'self' data:;"
+        " connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
     )
 
 
@@ -79,7 +84,7 @@ def document_routes(npm_folder: Path | None) -> list[HTTPRouteHandler]:
         if script is None or not script.is_file():
             return Response(MISSING.encode(), media_type=MediaType.TEXT)
         html = page.render(request, document_of(request.app))
-        headers = {"content-security-policy": _policy(), "x-content-type-options": "nosniff"}
+        headers = {"content-security-policy": _policy(html), "x-content-type-options": "nosniff"}
         return Response(html, media_type=MediaType.HTML, headers=headers)
 
     @get("/docs/script.js", sync_to_thread=True)

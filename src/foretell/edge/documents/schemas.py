@@ -5,7 +5,7 @@ A field of an answer is required unless it can be left out, and has no default: 
 
 from collections.abc import Iterable
 from decimal import Decimal
-from typing import Any, Final, get_args
+from typing import Any, Final, get_args, get_origin
 
 import msgspec
 from msgspec import UnsetType
@@ -89,7 +89,8 @@ def _component_name(struct: Any) -> str:
 
 def _is_always_sent(struct: Any, field: msgspec.structs.FieldInfo) -> bool:
     can_be_unset = UnsetType in get_args(field.type)
-    return not can_be_unset and (field.required or not struct.__struct_config__.omit_defaults)
+    config = (get_origin(struct) or struct).__struct_config__
+    return not can_be_unset and (field.required or not config.omit_defaults)
 
 
 def _adapted(schema: Any) -> Any:

@@ -1,7 +1,6 @@
 """The OpenAPI document of an API, made from the descriptions beside its routes."""
 
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
 from importlib.metadata import version
 from inspect import cleandoc
 from typing import Any, Final, NamedTuple
@@ -22,8 +21,8 @@ RETRY_AFTER: Final = {
     "retry-after": {"description": "Seconds to wait.", "schema": {"type": "integer"}}
 }
 BINARY: Final = {"type": "string", "format": "binary"}
-DOCUMENTS_KEPT_MAX: Final = 16
 _API: Final = "api"
+_DOCUMENT: Final = "document"
 WAITING: Final = frozenset({425, 429, 503})
 
 
@@ -77,10 +76,12 @@ def _operation_id(handler: HTTPRouteHandler, path: str) -> str:
     return f"{handler.handler_name}{words.rstrip('_')}"
 
 
-@lru_cache(maxsize=DOCUMENTS_KEPT_MAX)
 def document_of(app: Litestar) -> dict[str, Any]:
-    """Return the document of an application that `described_by` was passed to."""
-    return _Document(app, app.opt[_API]).content()
+    """Return the document of an application that `described_by` was passed to; it is made once."""
+    document: dict[str, Any] | None = app.opt.get(_DOCUMENT)
+    if document is None:
+        document = app.opt[_DOCUMENT] = _Document(app, app.opt[_API]).content()
+    return document
 
 
 def described_by(api: Api) -> dict[str, Any]:

@@ -97,7 +97,7 @@ def document_routes(npm_folder: Path | None) -> list[HTTPRouteHandler]:
     return [get_document, get_page, get_script]
 
 
-@get("/schema/openapi.json", sync_to_thread=False)
+@get("/schema/openapi.json", sync_to_thread=True)
 def get_document(request: AnyRequest) -> Response[bytes]:
     """Return the OpenAPI document."""
     return Response(msgspec.json.encode(document_of(request.app)), media_type=OPENAPI_JSON)

@@ -215,7 +215,7 @@ async def serve_user(socket: AnySocket, context: Context) -> None:
     await context.streams.serve_user(Socket(socket.receive, socket.send))
 
 
-@get("/schema/asyncapi.json", sync_to_thread=False)
+@get("/schema/asyncapi.json", sync_to_thread=True)
 def get_asyncapi() -> JsonResponse:
     """Return the AsyncAPI document of the streams."""
     return Response(msgspec.json.encode(asyncapi_document()), media_type=ASYNCAPI_JSON)

@@ -17,6 +17,7 @@ import jsonschema_rs
 import pytest
 from litestar import Litestar
 
+from foretell.edge.documents.errors import code_in
 from foretell.edge.documents.openapi import document_of, operations_of
 from foretell.edge.telemetry import AsgiApp, Message, Receive, Scope, Send
 from foretell.trading.streams.connection import INVALID, PONG
@@ -128,14 +129,6 @@ def _rank(exchange: Exchange) -> tuple[bool, int]:
 def _parameters(exchange: Exchange) -> dict[str, Any]:
     query = dict(parse_qsl(exchange.query.decode("latin-1")))
     return {str(name): str(value) for name, value in exchange.parameters.items()} | query
-
-
-def code_in(body: Any) -> Any:
-    """Return the word that distinguishes a refusal from others of its status."""
-    error = body["error"]
-    if isinstance(error, dict):
-        return error["code"]
-    return body.get("code") or body.get("type") or error.partition(":")[0]
 
 
 def closed(schema: Any) -> Any:

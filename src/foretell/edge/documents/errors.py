@@ -72,3 +72,10 @@ class Refusals(NamedTuple):
             for level in described.security.levels:
                 found.update(BY_LEVEL[level])
         return found
+
+
+def code_in(body: Any) -> str:
+    """Return the code in the body of a refusal, wherever its API puts it."""
+    error = body["error"]
+    found = error["code"] if isinstance(error, dict) else body.get("code") or body.get("type")
+    return str(found or error.partition(":")[0])

@@ -3,11 +3,13 @@
 `make examples` writes the files; a test checks that they fit the documents.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from typing import Any
 
 import msgspec
+
+from foretell.edge.documents.errors import code_in
 
 
 class Examples:
@@ -34,6 +36,12 @@ class Examples:
     def answer(self, handler: str, status: int) -> Any:
         """Return an answer of a status, or None."""
         return self._of(handler).get(str(status))
+
+    def refusal(self, handler: str, status: int, codes: Sequence[str]) -> Any:
+        """Return a refusal of a status: of the operation, or one with its codes of another, or None."""
+        others = (recorded.get(str(status)) for recorded in self._recorded.values())
+        shared = (body for body in others if body is not None and code_in(body) in codes)
+        return self.answer(handler, status) or next(shared, None)
 
     def _of(self, handler: str) -> Mapping[str, Any]:
         return self._recorded.get(handler, {})

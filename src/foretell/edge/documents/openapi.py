@@ -172,7 +172,7 @@ class _Document:
             yield "200", self._answer(operation, described.answer)
         refusals = self._api.refusals
         for status, codes in refusals.codes_by_status(operation.method, described).items():
-            example = self._examples.answer(operation.name, status)
+            example = self._examples.refusal(operation.name, status, codes)
             schema = self._schemas.of_answer(refusals.body)
             shown: dict[str, Any] = {
                 "description": ", ".join(f"`{code}`" for code in codes),

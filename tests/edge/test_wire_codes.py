@@ -13,6 +13,7 @@ from foretell.domain.errors import command as command_errors
 from foretell.domain.errors import creation as creation_errors
 from foretell.domain.errors.chain import (
     CallFailed,
+    ChainStateDamaged,
     DevChainFailed,
     ExchangeClosed,
     ExecutionReverted,
@@ -55,6 +56,7 @@ REFERENCE: Final = Path(__file__).parents[2] / "docs" / "reference"
 FAMILIES: Final = {*STATUS_BY_FAMILY, NotEnoughFunds}
 ENDS_A_COMMAND: Final = {
     InvalidDeployment,
+    ChainStateDamaged,
     DevChainFailed,
     ProgramMissing,
     SandboxOnly,

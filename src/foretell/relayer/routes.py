@@ -13,14 +13,13 @@ from litestar.di import NamedDependency
 
 from foretell.domain.relay.request import RelayKind
 from foretell.edge.application import build_application
-from foretell.edge.codec import AnyRequest, json_response, read_body
+from foretell.edge.codec import AnyRequest, json_response
 from foretell.edge.documents.description import TEXT, Body, Success, describe
 from foretell.edge.documents.openapi import Api
 from foretell.edge.documents.security import L2, L2_OR_BUILDER
 from foretell.edge.parameters import required_choice, required_text, wallet
 from foretell.edge.query import Query
 from foretell.relayer import refused, responses
-from foretell.relayer.body import BODY_BYTES_MAX
 from foretell.relayer.callers import caller_of, owner_of
 from foretell.relayer.context import RelayerContext
 from foretell.relayer.health import check_health
@@ -106,8 +105,7 @@ async def show_deployed(request: AnyRequest, context: Context) -> Reply:
 )
 async def submit_transaction(request: AnyRequest, context: Context) -> Reply:
     """Accept a wallet's transaction, or its deployment (L2 or builder)."""
-    raw = await read_body(request, BODY_BYTES_MAX)
-    submitted = await submit(context, await caller_of(context, request, raw), raw)
+    submitted = await submit(context, *await caller_of(context, request))
     return json_response(await responses.render_submitted(context, submitted))
 
 
@@ -137,8 +135,8 @@ async def show_transaction(request: AnyRequest, context: Context) -> Reply:
 )
 async def show_transactions(request: AnyRequest, context: Context) -> Reply:
     """Return the requests that the caller signed or submitted (L2 or builder)."""
-    caller = await caller_of(context, request, b"")
-    return json_response(await responses.list_transactions(context, caller.address))
+    signed = await caller_of(context, request)
+    return json_response(await responses.list_transactions(context, signed.caller.address))
 
 
 @post(
@@ -174,9 +172,8 @@ async def merge_position(request: AnyRequest, context: Context) -> Reply:
 
 
 async def _operate(request: AnyRequest, context: RelayerContext, operation: Operation) -> Reply:
-    raw = await read_body(request, BODY_BYTES_MAX)
-    caller = await owner_of(context, request, raw)
-    execution = await operate(context, caller, operation, raw)
+    signed = await owner_of(context, request)
+    execution = await operate(context, signed.caller, operation, signed.body)
     return json_response(responses.render_execution(execution))
 
 

@@ -89,6 +89,22 @@ class BodyTooLarge(InvalidInput):
         super().__init__(f"the body is larger than {bytes_max} bytes", bytes_max=bytes_max)
 
 
+class BodyCutOff(InvalidInput):
+    """The client closed its connection before its body was complete; nothing was done."""
+
+    def __init__(self) -> None:
+        super().__init__("the connection was closed before the body was complete")
+
+
+class BodiesBusy(Unavailable):
+    """Other bodies that are arriving use all the memory for bodies."""
+
+    def __init__(self, bytes_max: int) -> None:
+        super().__init__(
+            f"all {bytes_max} bytes of memory for bodies are in use; send the request again later"
+        )
+
+
 class MalformedBody(InvalidInput):
     """The body is not the JSON that the route expects."""
 

@@ -5,6 +5,8 @@ from typing import Any, Final, NamedTuple
 
 from foretell.domain.errors.families import ForetellError
 from foretell.domain.errors.http import (
+    BodiesBusy,
+    BodyCutOff,
     BodyTooLarge,
     ClientGone,
     ClockSkew,
@@ -35,7 +37,8 @@ ALWAYS: Final[tuple[Refusal, ...]] = (
     InternalError,
 )
 QUERY: Final[tuple[Refusal, ...]] = (UnknownParameter, MalformedQuery)
-BODY: Final[tuple[Refusal, ...]] = (MalformedBody, BodyTooLarge)
+BODY: Final[tuple[Refusal, ...]] = (BodyTooLarge, BodyCutOff, BodiesBusy)
+"""Of every route that reads a body, as each signed one does."""
 SIGNED: Final[tuple[Refusal, ...]] = (MissingHeader, ClockSkew)
 BY_LEVEL: Final[Mapping[str, tuple[Refusal, ...]]] = {
     "L1": (*SIGNED, L1SignatureMismatch),
@@ -67,10 +70,11 @@ class Refusals(NamedTuple):
         if any(parameter.is_required for parameter in described.parameters):
             found.add(MissingParameter)
         if described.body is not None:
-            found.update(BODY)
+            found.update((MalformedBody, *BODY))
         if described.security is not None:
             for level in described.security.levels:
                 found.update(BY_LEVEL[level])
+            found.update(BODY)
         return found
 
 

@@ -27,8 +27,10 @@ async def authenticate(request: AnyRequest, context: TradingContext) -> SignedRe
     """Return the caller that signed this request with an API key when it is its turn, or refuse.
 
     The signed path is the one that was sent, below the prefix that the API is mounted under. The time of
-    the signature is checked on arrival; a key may be revoked while its request waits.
+    the signature is checked on arrival; a key may be revoked while its request waits. A body is read only
+    for a caller that names a key and its passphrase.
     """
+    await context.key_ring.check_key(request.headers)
     body = await read_body(request)
     path = sent_path(request)
     caller = await context.key_ring.authenticate_l2(request.headers, request.method, path, body)

@@ -38,12 +38,12 @@ ALWAYS: Final[tuple[Refusal, ...]] = (
 )
 QUERY: Final[tuple[Refusal, ...]] = (UnknownParameter, MalformedQuery)
 BODY: Final[tuple[Refusal, ...]] = (BodyTooLarge, BodyCutOff, BodiesBusy)
-"""Of every route that reads a body, as each signed one does."""
+"""Of every route that reads a body, as each does that a key signs."""
 SIGNED: Final[tuple[Refusal, ...]] = (MissingHeader, ClockSkew)
 BY_LEVEL: Final[Mapping[str, tuple[Refusal, ...]]] = {
     "L1": (*SIGNED, L1SignatureMismatch),
-    "L2": (*SIGNED, UnknownKey, RevokedKey, WrongPassphrase, L2SignatureMismatch),
-    "Builder": (*SIGNED, UnknownKey, RevokedKey, WrongPassphrase, L2SignatureMismatch),
+    "L2": (*SIGNED, *BODY, UnknownKey, RevokedKey, WrongPassphrase, L2SignatureMismatch),
+    "Builder": (*SIGNED, *BODY, UnknownKey, RevokedKey, WrongPassphrase, L2SignatureMismatch),
 }
 
 
@@ -74,7 +74,6 @@ class Refusals(NamedTuple):
         if described.security is not None:
             for level in described.security.levels:
                 found.update(BY_LEVEL[level])
-            found.update(BODY)
         return found
 
 

@@ -6,10 +6,11 @@ INSTALL := @PYTHON="$(PYTHON)" sh requirements/install.sh
 WORKERS ?= 4
 CYCLES ?= 200
 DAMAGES ?= 10000
+CASES ?= 50000
 PATRONI ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help rooms up run dev bare test check faults spec bench figures peers mutants lock artifacts gas invariants clean
+.PHONY: help rooms up run dev bare test check faults spec bench figures peers mutants lock artifacts examples gas invariants clean
 
 help:  ## show this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -35,10 +36,12 @@ check: dev  ## run all checks: format, lint, spelling, types, import contracts, 
 	$(BIN)/coverage report
 	$(BIN)/coverage report --include='*/foretell/domain/*' --fail-under=100
 
-faults: dev  ## kill processes and damage files: CYCLES=200 DAMAGES=10000; PATRONI= skips the cluster
+faults: dev  ## kill processes and damage files: CYCLES=200 DAMAGES=10000 CASES=50000; PATRONI= skips the cluster
 	$(if $(PATRONI),sh tests/faults/install_patroni.sh)
 	FORETELL_TEST_CYCLES=$(CYCLES) FORETELL_TEST_DAMAGES=$(DAMAGES) FORETELL_TEST_PATRONI=$(PATRONI) \
 	  $(BIN)/pytest -n 2 --dist loadgroup --durations=20 tests/faults
+	FORETELL_TEST_SCHEMA_CASES=$(CASES) \
+	  $(BIN)/pytest -n 2 --dist loadgroup tests/edge/documents/test_random_requests.py
 
 spec: dev  ## list the tests of each interface statement
 	$(BIN)/python tests/run.py spec
@@ -67,11 +70,15 @@ rooms: dev  ## print the modules, imports and floors of each package
 invariants: dev  ## run STEPS random steps on the contracts, from a printed SEED
 	$(BIN)/python tests/run.py contracts.scenarios.invariants $(if $(STEPS),--steps $(STEPS)) $(if $(SEED),--seed $(SEED))
 
+examples: dev  ## record the examples of the API documents while the tests of the APIs run
+	FORETELL_TEST_EXAMPLES=$(CURDIR)/src/foretell/edge/documents/recorded \
+	  $(BIN)/pytest -q tests/trading tests/creation tests/relayer tests/data tests/discovery tests/edge
+
 lock: dev  ## resolve the dependencies and write the lock files
 	$(BIN)/python requirements/lock.py
 
 clean:  ## remove the installed packages (.venv, node_modules)
-	rm -rf .venv contracts/node_modules
+	rm -rf .venv contracts/node_modules tests/edge/generated/node_modules
 
 run:
 	$(INSTALL) run

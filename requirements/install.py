@@ -23,6 +23,8 @@ ROOT: Final = Path(__file__).resolve().parents[1]
 LOCKS: Final = ROOT / "requirements"
 CLIENTS: Final = sorted((LOCKS / "clients").glob("*.txt"))
 CONTRACTS: Final = ROOT / "contracts"
+GENERATED: Final = ROOT / "tests" / "edge" / "generated"
+GENERATOR: Final = "generator"
 VENV: Final = ROOT / ".venv"
 PYTHON: Final = VENV / "bin" / "python"
 STEP_DEADLINE_S: Final = 1_800
@@ -71,15 +73,9 @@ def install(purpose: str) -> None:
                 packages(LOCKS / "run.txt")
             with step("foretell itself"):
                 uv("--no-deps", "--no-build-isolation", "--editable", str(ROOT))
-    npm_files = [
-        (CONTRACTS / name).read_bytes() for name in ("package.json", "package-lock.json", ".npmrc")
-    ]
-    with stamped("npm", npm_files, CONTRACTS / "node_modules") as is_new:
-        if is_new:
-            with step("the chain and its contracts, from npm"):
-                npm_packages()
+    install_npm(CONTRACTS, "the chain, its contracts and the script of /docs, from npm")
     if purpose == "dev":
-        files = [LOCKS / "dev.txt", LOCKS / "peers.txt", *CLIENTS]
+        files = [LOCKS / "dev.txt", LOCKS / "peers.txt", LOCKS / f"{GENERATOR}.txt", *CLIENTS]
         with stamped("dev", [path.read_bytes() for path in files]) as is_new:
             if is_new:
                 with step("tools and packages of the tests"):
@@ -87,6 +83,20 @@ def install(purpose: str) -> None:
                     packages(LOCKS / "peers.txt")
                 with step("clients that the tests run"):
                     client_packages()
+                with step("the generator of clients in Python"):
+                    generator_packages()
+        install_npm(GENERATED, "the generator of clients in TypeScript, from npm")
+
+
+def install_npm(folder: Path, part: str) -> None:
+    """Install the packages of a folder with a lock of npm."""
+    files = [
+        (folder / name).read_bytes() for name in ("package.json", "package-lock.json", ".npmrc")
+    ]
+    with stamped("npm", files, folder / "node_modules") as is_new:
+        if is_new:
+            with step(part):
+                npm_packages(folder)
 
 
 def make_environment(purpose: str) -> None:
@@ -181,12 +191,23 @@ def client_packages() -> None:
             pip(*options, "--requirement", str(lock))
 
 
-def npm_packages() -> None:
-    """Install the chain's packages by the npm of this machine, or by one from the Python index."""
+def generator_packages() -> None:
+    """Install the generator into a folder of its own, because it needs another typer."""
+    target = VENV / GENERATOR
+    shutil.rmtree(target, ignore_errors=True)
+    lock = str(LOCKS / f"{GENERATOR}.txt")
+    try:
+        uv("--require-hashes", "--target", str(target), "--requirement", lock)
+    except InstallationFailed:
+        pip("--require-hashes", "--target", str(target), "--requirement", lock)
+
+
+def npm_packages(folder: Path) -> None:
+    """Install a folder's packages by the npm of this machine, or by one from the Python index."""
     arguments = ("ci", "--silent")
     if shutil.which("npm") and shutil.which("node"):
         try:
-            run(["npm", *arguments], CONTRACTS)
+            run(["npm", *arguments], folder)
         except InstallationFailed:
             sys.stdout.write("not by the npm of this machine, ")
             sys.stdout.flush()
@@ -197,7 +218,7 @@ def npm_packages() -> None:
     node = Path(run([str(PYTHON), "-c", found]).strip())
     # The wheel's bin/npm is a copied link, and does not find its files; npm-cli.js does.
     cli = node / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
-    run([str(node / "bin" / "node"), str(cli), *arguments], CONTRACTS, node / "bin")
+    run([str(node / "bin" / "node"), str(cli), *arguments], folder, node / "bin")
 
 
 def pip(*arguments: str) -> None:

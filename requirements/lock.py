@@ -17,6 +17,7 @@ SETS = {
         *(f"--no-emit-package=kuest-py-{name}" for name in KUEST),
     ),
     "peers.txt": ("--group", "peers"),
+    "generator.txt": ("--group", "generator"),
     "node.txt": ("--group", "node"),
     "uv.txt": ("--group", "installer"),
 }

@@ -19,7 +19,7 @@ from foretell.chain.rpc import Rpc
 from foretell.store.database import Database
 from foretell.store.migrations import upgrade
 
-pytest_plugins = ["tests.rigs.postgres"]
+pytest_plugins = ["tests.edge.documents.conformance", "tests.rigs.postgres"]
 
 NPM_FOLDER = Path(__file__).parents[1] / "contracts" / "node_modules"
 SANDBOX_CHAIN_ID = 80002

@@ -74,7 +74,7 @@ class Settings(BaseSettings):
     )
     npm_folder: Path = Field(
         default=CHECKOUT / "contracts" / "node_modules",
-        description="where npm installed Conditional Tokens, Safe and anvil",
+        description="where npm installed Conditional Tokens, Safe, anvil and the script of /docs",
     )
     master_key: SecretStr | None = Field(
         default=None,

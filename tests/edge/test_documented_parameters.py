@@ -23,7 +23,7 @@ from foretell.discovery import routes as discovery
 from foretell.discovery.context import DiscoveryContext
 from foretell.domain.errors.storage import StoreUnavailable
 from foretell.domain.values.amounts import UNITS_PER_TOKEN
-from foretell.edge.openapi import STRICT
+from foretell.edge.documents.description import STRICT
 from foretell.edge.parameters import Parameter
 from foretell.edge.query import Query
 from foretell.relayer import routes as relayer

@@ -7,6 +7,7 @@ import httpx
 import pytest
 from litestar import Litestar
 from litestar.routes import HTTPRoute
+from tests.rigs.applications import an_app
 
 from foretell.creation import routes as creation
 from foretell.creation.refusals import worker_body
@@ -48,7 +49,7 @@ BODY_BY_API: Final[Mapping[str, BodyOf]] = {
     "relayer": relayer_body,
     "data": data_body,
 }
-APPS: Final = {api: build(object()) for api, build in BUILD_BY_API.items()}
+APPS: Final = {api: an_app(build, object()) for api, build in BUILD_BY_API.items()}
 
 
 VERIFIES_KEYS: Final = frozenset({"authenticate", "owner_of", "caller_of", "_operate"})
@@ -60,7 +61,7 @@ def handlers_of(app: Litestar) -> Mapping[str, Any]:
     return {
         f"{method} {route.path}": handler.fn
         for route in app.routes
-        if isinstance(route, HTTPRoute) and not route.path.startswith("/schema")
+        if isinstance(route, HTTPRoute) and not route.path.startswith(("/schema", "/docs"))
         for handler in route.route_handlers
         for method in sorted(handler.http_methods)
         if method != "OPTIONS"

@@ -8,12 +8,14 @@ from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 from litestar import Litestar
+from tests.edge.documents.conformance import conforming
 
 from foretell.app.gateway import bind, build_server
 from foretell.app.http.connection_places import ConnectionPlaces
 from foretell.app.http.connection_refusals import ConnectionRefusals
 from foretell.app.http.fast_connection import NO_FAST_ROUTES, FastRoutes
 from foretell.app.http.framework_connection import CONNECTION_LIMITS, ConnectionLimits
+from foretell.edge.documents.openapi import document_of
 from foretell.edge.injection import state_with
 from foretell.edge.telemetry import AsgiApp
 
@@ -24,14 +26,17 @@ BuildApp = Callable[[Any], Litestar]
 
 def an_app(build_app: BuildApp, context: object) -> Litestar:
     """Return the product's application with this context; other applications keep theirs."""
-    app = copy.copy(_routed(build_app))
+    routed = _routed(build_app)
+    app = copy.copy(routed)
     app.state = state_with(context)
+    if "api" in app.opt:
+        app.asgi_handler = conforming(routed, routed.asgi_handler)
     return app
 
 
 def openapi_document(build_app: BuildApp) -> dict[str, Any]:
     """Return the OpenAPI document of a product."""
-    return _routed(build_app).openapi_schema.to_schema()
+    return document_of(_routed(build_app))
 
 
 @functools.cache

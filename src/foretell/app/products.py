@@ -81,7 +81,7 @@ async def relayer(resources: Resources, _closing: contextlib.AsyncExitStack) -> 
     """Return the relayer, its API and its worker."""
     context = build_relayer(resources)
     loops = {"relayer": lambda: relayer_worker.run(context)}
-    return Product(loops, relayer_routes.build_app(context))
+    return Product(loops, relayer_routes.build_app(context, resources.settings.npm_folder))
 
 
 async def creation(resources: Resources, closing: contextlib.AsyncExitStack) -> Product:
@@ -90,17 +90,19 @@ async def creation(resources: Resources, closing: contextlib.AsyncExitStack) -> 
     if context.bundler is not None:
         await closing.enter_async_context(context.bundler)
     loops = {"creation": lambda: creation_worker.run(context)}
-    return Product(loops, creation_routes.build_app(context))
+    return Product(loops, creation_routes.build_app(context, resources.settings.npm_folder))
 
 
 async def data(resources: Resources, _closing: contextlib.AsyncExitStack) -> Product:
     """Return the data API."""
-    return Product(app=data_routes.build_app(build_data(resources)))
+    return Product(app=data_routes.build_app(build_data(resources), resources.settings.npm_folder))
 
 
 async def discovery(resources: Resources, _closing: contextlib.AsyncExitStack) -> Product:
     """Return the discovery API."""
-    return Product(app=discovery_routes.build_app(build_discovery(resources)))
+    return Product(
+        app=discovery_routes.build_app(build_discovery(resources), resources.settings.npm_folder)
+    )
 
 
 async def engine(resources: Resources, closing: contextlib.AsyncExitStack) -> Product:
@@ -126,7 +128,11 @@ async def trading(resources: Resources, closing: contextlib.AsyncExitStack) -> P
     build = _with_remote_engines if resources.settings.shards else _with_embedded_engine
     context, loops = await build(resources, recovery.submit, closing)
     loops = {"signer recovery": recovery.run, **loops}
-    return Product(loops, trading_routes.build_app(context), fast_routes(context))
+    return Product(
+        loops,
+        trading_routes.build_app(context, resources.settings.npm_folder),
+        fast_routes(context),
+    )
 
 
 async def _with_embedded_engine(

@@ -1,7 +1,9 @@
 """Refusals of market creation: status and code for each class."""
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
+
+import msgspec
 
 from foretell.domain.errors.chain import ChainInconsistent, ChainUnavailable, RpcRefused
 from foretell.domain.errors.creation import (
@@ -11,7 +13,7 @@ from foretell.domain.errors.creation import (
     TxInvalid,
     TxPending,
 )
-from foretell.domain.errors.families import ForetellError, IllegalTransition, InvalidInput
+from foretell.domain.errors.families import ForetellError, IllegalTransition, InvalidInput, code_of
 from foretell.domain.errors.http import (
     BodyTooLarge,
     MethodNotAllowed,
@@ -21,7 +23,8 @@ from foretell.domain.errors.http import (
     UploadTooSlow,
 )
 from foretell.domain.errors.storage import BlobDamaged, ItemTooLarge, StorageUnavailable
-from foretell.edge.refusals import RefusalRow, row_of
+from foretell.edge.documents.errors import Refusals
+from foretell.edge.refusals import RefusalRow, row_of, words_of
 
 WORKER: Final[Mapping[type[ForetellError], RefusalRow]] = {
     InvalidInput: RefusalRow(400, "validation_error"),
@@ -74,3 +77,25 @@ def _worker_details(error: ForetellError) -> object:
     if isinstance(error, TxInvalid | TxPending):
         return details["txs"]
     return details or None
+
+
+def _code_of(kind: type[ForetellError]) -> str:
+    words = words_of(WORKER, kind)
+    return words if isinstance(words, str) else code_of(kind)
+
+
+class WorkerError(msgspec.Struct):
+    """A refusal: its code, its message, and its problems or values."""
+
+    code: str
+    message: str
+    details: list[Any] | dict[str, Any] | None
+
+
+class WorkerRefusal(msgspec.Struct):
+    """The body of a refusal."""
+
+    error: WorkerError
+
+
+DOCUMENTED: Final = Refusals(WORKER, WorkerRefusal, _code_of)

@@ -4,13 +4,14 @@
 the error are public.
 """
 
+from pathlib import Path
 from typing import Final
 
 from litestar import Litestar, Response, get, post
 from litestar.di import NamedDependency
 from litestar.params import FromPath
 
-from foretell.creation import responses
+from foretell.creation import refused, responses
 from foretell.creation.challenge import issue_challenge
 from foretell.creation.config import market_config
 from foretell.creation.context import CreationContext
@@ -18,7 +19,7 @@ from foretell.creation.finalize import confirm_txs, finalize
 from foretell.creation.messages import parse_auth_request, parse_sent_txs
 from foretell.creation.pending import PARAMETERS, find_request
 from foretell.creation.prepare import accept
-from foretell.creation.refusals import worker_body
+from foretell.creation.refusals import DOCUMENTED, worker_body
 from foretell.creation.render import (
     render_challenge,
     render_confirm,
@@ -26,14 +27,25 @@ from foretell.creation.render import (
     render_prepare,
     render_request,
 )
+from foretell.creation.request_bodies import (
+    UPLOAD,
+    ChallengeBody,
+    FinalizeBody,
+    PayloadBody,
+    SentTxsBody,
+)
 from foretell.creation.steps import list_steps
 from foretell.creation.uploads import read_upload
 from foretell.creation.validate import validate_payload
 from foretell.domain.creation.payload import PAYLOAD_BYTES_MAX
+from foretell.domain.errors.creation import RequestNotFound
+from foretell.domain.errors.families import IllegalTransition, InvalidFields
+from foretell.domain.errors.http import MissingParameter
 from foretell.edge.application import build_application
 from foretell.edge.client_addresses import UNKNOWN
 from foretell.edge.codec import AnyRequest, json_response, read_body
-from foretell.edge.openapi import json_responses, media_responses, operation_with
+from foretell.edge.documents.description import Success, describe
+from foretell.edge.documents.openapi import Api
 from foretell.edge.query import Query
 from foretell.edge.throttled_application import turn_of
 
@@ -45,15 +57,15 @@ ABOUT: Final = (
 BODY_BYTES_MAX: Final = 256 * 1024
 RAW: Final = "application/octet-stream"
 UNCHANGING: Final = "public, max-age=31536000, immutable"
+CACHED: Final = {"cache-control": "Always: it never changes.", "etag": "The id, quoted."}
 
 Context = NamedDependency[CreationContext]
 
 
-def build_app(context: CreationContext) -> Litestar:
+def build_app(context: CreationContext, npm_folder: Path | None = None) -> Litestar:
     """Return the application of market creation."""
     return build_application(
-        title=TITLE,
-        about=ABOUT,
+        api=Api("creation", TITLE, ABOUT, DOCUMENTED),
         routes=[
             show_root,
             show_config,
@@ -68,16 +80,22 @@ def build_app(context: CreationContext) -> Litestar:
         ],
         context=context,
         body_of=worker_body,
+        npm_folder=npm_folder,
     )
 
 
-@get("/", responses=json_responses(str, "OK"))
+@get("/", opt=describe(Success(str, "OK"), tag="Status"))
 async def show_root() -> Response[bytes]:
     """Answer `OK` when the API is reachable."""
     return json_response("OK")
 
 
-@get("/market-config", responses=json_responses(responses.Config, "The configuration."))
+@get(
+    "/market-config",
+    opt=describe(
+        Success(responses.Config, "The configuration."), tag="Creation", refusals=refused.CHAIN
+    ),
+)
 async def show_config(context: Context) -> Response[bytes]:
     """Return chains, contracts, fees and limits."""
     return json_response(await market_config(context))
@@ -86,8 +104,11 @@ async def show_config(context: Context) -> Response[bytes]:
 @post(
     "/validate",
     status_code=200,
-    responses=json_responses(
-        responses.ValidationResponse, "All problems, or the fees and the markets."
+    opt=describe(
+        Success(responses.ValidationResponse, "All problems, or the fees and the markets."),
+        tag="Creation",
+        body=PayloadBody,
+        refusals=(InvalidFields, *refused.CHAIN),
     ),
 )
 async def validate(request: AnyRequest, context: Context) -> Response[bytes]:
@@ -100,7 +121,12 @@ async def validate(request: AnyRequest, context: Context) -> Response[bytes]:
 @post(
     "/prepare-auth",
     status_code=200,
-    responses=json_responses(responses.ChallengeResponse, "The challenge to sign."),
+    opt=describe(
+        Success(responses.ChallengeResponse, "The challenge to sign."),
+        tag="Creation",
+        body=ChallengeBody,
+        refusals=(InvalidFields,),
+    ),
 )
 async def prepare_auth(request: AnyRequest, context: Context) -> Response[bytes]:
     """Issue a challenge for the hash of a payload."""
@@ -113,7 +139,12 @@ async def prepare_auth(request: AnyRequest, context: Context) -> Response[bytes]
 @post(
     "/prepare",
     status_code=200,
-    responses=json_responses(responses.OpenedResponse, "The status of the request."),
+    opt=describe(
+        Success(responses.OpenedResponse, "The status of the request."),
+        tag="Creation",
+        body=UPLOAD,
+        refusals=refused.PREPARE,
+    ),
 )
 async def prepare(request: AnyRequest, context: Context) -> Response[bytes]:
     """Accept a payload, its signed challenge and its images, and start preparing."""
@@ -125,8 +156,12 @@ async def prepare(request: AnyRequest, context: Context) -> Response[bytes]:
 
 @get(
     "/pending",
-    responses=json_responses(responses.Pending, "The request, or null."),
-    operation_class=operation_with(*PARAMETERS),
+    opt=describe(
+        Success(responses.Pending, "The request, or null."),
+        *PARAMETERS,
+        tag="Creation",
+        refusals=(RequestNotFound, MissingParameter),
+    ),
 )
 async def show_pending(request: AnyRequest, context: Context) -> Response[bytes]:
     """Return the request of an id, or a creator's latest that can continue."""
@@ -138,7 +173,12 @@ async def show_pending(request: AnyRequest, context: Context) -> Response[bytes]
 @post(
     "/tx-confirm",
     status_code=200,
-    responses=json_responses(responses.Confirmed, "All stored hashes."),
+    opt=describe(
+        Success(responses.Confirmed, "All stored hashes."),
+        tag="Creation",
+        body=SentTxsBody,
+        refusals=(InvalidFields, RequestNotFound, IllegalTransition),
+    ),
 )
 async def confirm(request: AnyRequest, context: Context) -> Response[bytes]:
     """Store the hashes of the creator's transactions."""
@@ -149,7 +189,12 @@ async def confirm(request: AnyRequest, context: Context) -> Response[bytes]:
 @post(
     "/finalize",
     status_code=200,
-    responses=json_responses(responses.Finalized, "The status of the request, and its results."),
+    opt=describe(
+        Success(responses.Finalized, "The status of the request, and its results."),
+        tag="Creation",
+        body=FinalizeBody,
+        refusals=refused.FINALIZE,
+    ),
 )
 async def finalize_request(request: AnyRequest, context: Context) -> Response[bytes]:
     """Check the creator's transactions against the plan, and continue the request."""
@@ -157,14 +202,26 @@ async def finalize_request(request: AnyRequest, context: Context) -> Response[by
     return json_response(render_finalize(await finalize(context, sent)))
 
 
-@get("/blobs/{blob_id:str}", responses=media_responses("*/*", "What it holds."))
+@get(
+    "/blobs/{blob_id:str}",
+    opt=describe(
+        Success(bytes, "What it holds.", "*/*", CACHED), tag="Stored items", refusals=refused.BLOB
+    ),
+)
 async def show_blob(blob_id: FromPath[str], context: Context) -> Response[bytes]:
     """Return the content of an item: an image or a document."""
     item = await context.blobs.load(blob_id)
     return _unchanging(item.data, item.content_type, blob_id)
 
 
-@get("/blobs/{blob_id:str}/item", responses=media_responses(RAW, "The item, as it was signed."))
+@get(
+    "/blobs/{blob_id:str}/item",
+    opt=describe(
+        Success(bytes, "The item, as it was signed.", RAW, CACHED),
+        tag="Stored items",
+        refusals=refused.BLOB,
+    ),
+)
 async def show_item(blob_id: FromPath[str], context: Context) -> Response[bytes]:
     """Return an item as it was signed, ready to be posted to a permanent network."""
     item = await context.blobs.load(blob_id)

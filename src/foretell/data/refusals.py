@@ -3,9 +3,12 @@
 from collections.abc import Mapping
 from typing import Final
 
-from foretell.domain.errors.families import ForetellError, NotFound
+import msgspec
+
+from foretell.domain.errors.families import ForetellError, NotFound, code_of
 from foretell.domain.errors.http import MalformedQuery, MissingParameter, UnknownParameter
-from foretell.edge.refusals import RefusalRow, row_of
+from foretell.edge.documents.errors import Refusals
+from foretell.edge.refusals import RefusalRow, row_of, words_of
 
 DATA: Final[Mapping[type[ForetellError], RefusalRow]] = {
     MalformedQuery: RefusalRow(400, "invalid_field"),
@@ -19,3 +22,17 @@ def data_body(error: ForetellError) -> tuple[int, object]:
     """Return the status and the body `{"error": "code: message"}`."""
     status, words = row_of(DATA, error)
     return status, {"error": f"{words or error.code}: {error.message}"}
+
+
+def _code_of(kind: type[ForetellError]) -> str:
+    words = words_of(DATA, kind)
+    return words if isinstance(words, str) else code_of(kind)
+
+
+class DataError(msgspec.Struct):
+    """A refusal: its code and its message in one text."""
+
+    error: str
+
+
+DOCUMENTED: Final = Refusals(DATA, DataError, _code_of)

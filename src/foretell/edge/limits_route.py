@@ -5,7 +5,7 @@ from typing import Final
 from litestar import Response, get
 
 from foretell.edge.codec import AnyRequest, WireObject, json_response
-from foretell.edge.openapi import json_responses
+from foretell.edge.documents.description import Success, describe
 from foretell.edge.throttled_application import turn_of
 
 
@@ -20,12 +20,10 @@ class LimitUse(WireObject, frozen=True, kw_only=True):
     reset_seconds: int
 
 
-LIMITS: Final = json_responses(
-    list[LimitUse], "The windows of every row, none where no limits apply."
-)
+LIMITS: Final = Success(list[LimitUse], "The windows of every row, none where no limits apply.")
 
 
-@get("/limits", responses=LIMITS)
+@get("/limits", opt=describe(LIMITS, tag="Status"))
 async def show_limits(request: AnyRequest) -> Response[bytes]:
     """Return how much of each rate limit the caller's address has used."""
     return json_response(limits_of(request))

@@ -1,6 +1,6 @@
 """Query parameters, each declared once: its spellings, bounds, default and meaning.
 
-`Query.read` parses a parameter and `openapi.operation_with` documents it, both from the same declaration. An
+`Query.read` parses a parameter and `documents.openapi` describes it, both from the same declaration. An
 empty value counts as absent, and of several values the first one counts, except in lists. Refusals
 name the first spelling.
 """
@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from decimal import ROUND_CEILING, Decimal
-from typing import Final, Generic, Self, TypeVar
+from typing import Any, Final, Generic, Self, TypeVar
 
 from litestar.openapi.spec import OpenAPIType, Schema
 from litestar.openapi.spec import Parameter as ParameterObject
@@ -58,7 +58,7 @@ class Parameter(Generic[Value_co]):
         """Return the parameter as one that the OpenAPI document leaves out."""
         return replace(self, is_documented=False)
 
-    def document(self) -> ParameterObject:
+    def document(self) -> dict[str, Any]:
         """Return the parameter's entry in the OpenAPI document."""
         is_list = self.schema.type is OpenAPIType.ARRAY
         return ParameterObject(
@@ -69,7 +69,7 @@ class Parameter(Generic[Value_co]):
             schema=self.schema,
             style="form" if is_list else None,
             explode=False if is_list else None,
-        )
+        ).to_schema()
 
 
 def text(

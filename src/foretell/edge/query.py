@@ -12,7 +12,7 @@ from litestar.handlers import HTTPRouteHandler
 
 from foretell.domain.errors.http import MalformedQuery, UnknownParameter
 from foretell.edge.codec import AnyRequest
-from foretell.edge.openapi import STRICT, takes_parameters
+from foretell.edge.documents.description import STRICT, takes_parameters
 from foretell.edge.parameters import TEXT_CHARS_MAX, Parameter
 
 PARAMETERS_MAX: Final = 1000

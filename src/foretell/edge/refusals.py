@@ -82,16 +82,26 @@ def row_of(
     table: Mapping[type[ForetellError], RefusalRow], error: ForetellError
 ) -> tuple[int, str | None]:
     """Return the status and the words of a refusal, from its own row or its nearest family's."""
-    status, words = None, None
-    for family in type(error).__mro__:
-        if family in table:
-            row = table[family]
-            status = row.status if status is None else status
-            words = row.words if words is None else words
-        if status is None:
-            status = STATUS_BY_FAMILY.get(family)
-    assert status is not None
-    return status, words(error) if callable(words) else words
+    words = words_of(table, type(error))
+    return status_of(table, type(error)), words(error) if callable(words) else words
+
+
+def status_of(table: Mapping[type[ForetellError], RefusalRow], kind: type[ForetellError]) -> int:
+    """Return the status of a class of refusals."""
+    for family in kind.__mro__:
+        if family in table and (status := table[family].status) is not None:
+            return status
+        if family in STATUS_BY_FAMILY:
+            return STATUS_BY_FAMILY[family]
+    raise AssertionError(f"{kind.__name__} is in no family")
+
+
+def words_of(
+    table: Mapping[type[ForetellError], RefusalRow], kind: type[ForetellError]
+) -> Words | str | None:
+    """Return the words of a class of refusals."""
+    rows = (table[family] for family in kind.__mro__ if family in table)
+    return next((row.words for row in rows if row.words is not None), None)
 
 
 def handlers(body_of: BodyOf) -> dict[int | type[Exception], Handler]:

@@ -1,11 +1,15 @@
 """Refusals of the relayer: status and words for each class."""
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
+
+import msgspec
+from msgspec import UNSET, UnsetType
 
 from foretell.domain.errors.chain import RpcRefused
-from foretell.domain.errors.families import ForetellError, InvalidInput, Unauthenticated
+from foretell.domain.errors.families import ForetellError, InvalidInput, Unauthenticated, code_of
 from foretell.domain.errors.relayer import ExecutionFailed
+from foretell.edge.documents.errors import Refusals
 from foretell.edge.refusals import RefusalRow, row_of
 
 
@@ -29,3 +33,14 @@ def relayer_body(error: ForetellError) -> tuple[int, object]:
         "code": error.code,
     }
     return status, body | ({"details": error.details} if error.details else {})
+
+
+class RelayerError(msgspec.Struct):
+    """A refusal: its words and its message in one text, its code, and its values."""
+
+    error: str
+    code: str
+    details: dict[str, Any] | UnsetType = UNSET
+
+
+DOCUMENTED: Final = Refusals(RELAYER, RelayerError, code_of)

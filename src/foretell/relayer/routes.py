@@ -5,6 +5,7 @@ nonces are public. A submission needs an API key and the signature of the wallet
 """
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Final
 
 from litestar import Litestar, MediaType, Response, get, post
@@ -13,16 +14,19 @@ from litestar.di import NamedDependency
 from foretell.domain.relay.request import RelayKind
 from foretell.edge.application import build_application
 from foretell.edge.codec import AnyRequest, json_response
-from foretell.edge.openapi import json_responses, operation_with
+from foretell.edge.documents.description import TEXT, Body, Success, describe
+from foretell.edge.documents.openapi import Api
+from foretell.edge.documents.security import L2, L2_OR_BUILDER
 from foretell.edge.parameters import required_choice, required_text, wallet
 from foretell.edge.query import Query
-from foretell.relayer import responses
+from foretell.relayer import refused, responses
 from foretell.relayer.callers import caller_of, owner_of
 from foretell.relayer.context import RelayerContext
 from foretell.relayer.health import check_health
 from foretell.relayer.nonces import find_next_nonce
 from foretell.relayer.operations import Operation, operate, submit
-from foretell.relayer.refusals import relayer_body
+from foretell.relayer.refusals import DOCUMENTED, relayer_body
+from foretell.relayer.request_bodies import SafeBody, SubmissionBody
 
 TITLE: Final = "Foretell relayer"
 ABOUT: Final = (
@@ -30,7 +34,7 @@ ABOUT: Final = (
     " prefix SERVICE_."
 )
 
-Answer = Response[bytes]
+Reply = Response[bytes]
 Context = NamedDependency[RelayerContext]
 
 ADDRESS: Final = wallet("address", "an owner, or its wallet")
@@ -41,7 +45,11 @@ ANY_KIND: Final = replace(KIND, parse=lambda _values: RelayKind.SAFE, is_require
 ID: Final = required_text("id", "a transactionID")
 
 
-@get("/", media_type=MediaType.TEXT)
+@get(
+    "/",
+    media_type=MediaType.TEXT,
+    opt=describe(Success(str, "OK", TEXT), tag="Status", refusals=refused.HEALTH),
+)
 async def show_root(context: Context) -> str:
     """Answer when transactions can be sent."""
     await check_health(context)
@@ -50,10 +58,15 @@ async def show_root(context: Context) -> str:
 
 @get(
     "/nonce",
-    responses=json_responses(responses.NonceResponse, "The nonce to sign."),
-    operation_class=operation_with(ADDRESS, KIND),
+    opt=describe(
+        Success(responses.NonceResponse, "The nonce to sign."),
+        ADDRESS,
+        KIND,
+        tag="Wallets",
+        refusals=refused.CHAIN,
+    ),
 )
-async def show_nonce(request: AnyRequest, context: Context) -> Answer:
+async def show_nonce(request: AnyRequest, context: Context) -> Reply:
     """Return the nonce of a wallet's next transaction, after those in progress."""
     query = Query.of(request)
     address = query.read(ADDRESS)
@@ -63,10 +76,15 @@ async def show_nonce(request: AnyRequest, context: Context) -> Answer:
 
 @get(
     "/deployed",
-    responses=json_responses(responses.DeployedResponse, "Whether the wallet exists."),
-    operation_class=operation_with(WALLET, ANY_KIND),
+    opt=describe(
+        Success(responses.DeployedResponse, "Whether the wallet exists."),
+        WALLET,
+        ANY_KIND,
+        tag="Wallets",
+        refusals=refused.CHAIN,
+    ),
 )
-async def show_deployed(request: AnyRequest, context: Context) -> Answer:
+async def show_deployed(request: AnyRequest, context: Context) -> Reply:
     """Return whether a wallet is on the chain."""
     query = Query.of(request)
     address = query.read(WALLET)
@@ -77,9 +95,15 @@ async def show_deployed(request: AnyRequest, context: Context) -> Answer:
 @post(
     "/submit",
     status_code=200,
-    responses=json_responses(responses.SubmittedResponse, "The state of the transaction."),
+    opt=describe(
+        Success(responses.SubmittedResponse, "The state of the transaction."),
+        tag="Transactions",
+        body=Body(SubmissionBody),
+        security=L2_OR_BUILDER,
+        refusals=refused.SUBMIT,
+    ),
 )
-async def submit_transaction(request: AnyRequest, context: Context) -> Answer:
+async def submit_transaction(request: AnyRequest, context: Context) -> Reply:
     """Accept a wallet's transaction, or its deployment (L2 or builder)."""
     submitted = await submit(context, *await caller_of(context, request))
     return json_response(await responses.render_submitted(context, submitted))
@@ -87,10 +111,13 @@ async def submit_transaction(request: AnyRequest, context: Context) -> Answer:
 
 @get(
     "/transaction",
-    responses=json_responses(list[responses.TransactionResponse], "The one transaction, or none."),
-    operation_class=operation_with(ID),
+    opt=describe(
+        Success(list[responses.TransactionResponse], "The one transaction, or none."),
+        ID,
+        tag="Transactions",
+    ),
 )
-async def show_transaction(request: AnyRequest, context: Context) -> Answer:
+async def show_transaction(request: AnyRequest, context: Context) -> Reply:
     """Return the state of a submission."""
     query = Query.of(request)
     transaction_id = query.read(ID)
@@ -100,9 +127,13 @@ async def show_transaction(request: AnyRequest, context: Context) -> Answer:
 
 @get(
     "/transactions",
-    responses=json_responses(list[responses.TransactionResponse], "At most 100, the newest first."),
+    opt=describe(
+        Success(list[responses.TransactionResponse], "At most 100, the newest first."),
+        tag="Transactions",
+        security=L2_OR_BUILDER,
+    ),
 )
-async def show_transactions(request: AnyRequest, context: Context) -> Answer:
+async def show_transactions(request: AnyRequest, context: Context) -> Reply:
     """Return the requests that the caller signed or submitted (L2 or builder)."""
     signed = await caller_of(context, request)
     return json_response(await responses.list_transactions(context, signed.caller.address))
@@ -111,11 +142,15 @@ async def show_transactions(request: AnyRequest, context: Context) -> Answer:
 @post(
     "/operations/redeem-position",
     status_code=200,
-    responses=json_responses(
-        responses.ExecutionResponse, "The transaction, in a block if in time."
+    opt=describe(
+        Success(responses.ExecutionResponse, "The transaction, in a block if in time."),
+        tag="Positions",
+        body=SafeBody,
+        security=L2,
+        refusals=refused.REDEEM,
     ),
 )
-async def redeem_position(request: AnyRequest, context: Context) -> Answer:
+async def redeem_position(request: AnyRequest, context: Context) -> Reply:
     """Redeem a wallet's tokens of a resolved condition (L2)."""
     return await _operate(request, context, Operation.REDEEM)
 
@@ -123,26 +158,29 @@ async def redeem_position(request: AnyRequest, context: Context) -> Answer:
 @post(
     "/operations/merge-position",
     status_code=200,
-    responses=json_responses(
-        responses.ExecutionResponse, "The transaction, in a block if in time."
+    opt=describe(
+        Success(responses.ExecutionResponse, "The transaction, in a block if in time."),
+        tag="Positions",
+        body=SafeBody,
+        security=L2,
+        refusals=refused.MERGE,
     ),
 )
-async def merge_position(request: AnyRequest, context: Context) -> Answer:
+async def merge_position(request: AnyRequest, context: Context) -> Reply:
     """Merge a wallet's complete sets into collateral (L2)."""
     return await _operate(request, context, Operation.MERGE)
 
 
-async def _operate(request: AnyRequest, context: RelayerContext, operation: Operation) -> Answer:
+async def _operate(request: AnyRequest, context: RelayerContext, operation: Operation) -> Reply:
     signed = await owner_of(context, request)
     execution = await operate(context, signed.caller, operation, signed.body)
     return json_response(responses.render_execution(execution))
 
 
-def build_app(context: RelayerContext) -> Litestar:
+def build_app(context: RelayerContext, npm_folder: Path | None = None) -> Litestar:
     """Return the relayer's application."""
     return build_application(
-        title=TITLE,
-        about=ABOUT,
+        api=Api("relayer", TITLE, ABOUT, DOCUMENTED),
         routes=[
             show_root,
             show_nonce,
@@ -155,4 +193,5 @@ def build_app(context: RelayerContext) -> Litestar:
         ],
         context=context,
         body_of=relayer_body,
+        npm_folder=npm_folder,
     )

@@ -1,7 +1,10 @@
 """Refusals of the trading API: the status and the words that its clients know, for each class."""
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
+
+import msgspec
+from msgspec import UNSET, UnsetType
 
 from foretell.domain.errors.exchange import (
     EngineRestarting,
@@ -21,7 +24,12 @@ from foretell.domain.errors.exchange import (
     SizeBelowMinimum,
     UnknownMarket,
 )
-from foretell.domain.errors.families import ForetellError, MalformedSignature, Unauthenticated
+from foretell.domain.errors.families import (
+    ForetellError,
+    MalformedSignature,
+    Unauthenticated,
+    code_of,
+)
 from foretell.domain.errors.http import (
     BodyTooLarge,
     L1SignatureMismatch,
@@ -57,6 +65,7 @@ from foretell.domain.errors.order import (
     WrongWallet,
 )
 from foretell.domain.values.amounts import decimal_text, ratio_text, tick_text
+from foretell.edge.documents.errors import Refusals
 from foretell.edge.refusals import InternalError, RefusalRow, row_of
 
 
@@ -172,3 +181,17 @@ def trading_l1_body(error: ForetellError) -> tuple[int, object]:
     status, body = trading_body(error)
     assert isinstance(body, dict)
     return status, body | {"error": TRADING_L1_WORDS}
+
+
+class TradingError(msgspec.Struct):
+    """A refusal: words that clients match, a code and a message for programs, and its values."""
+
+    error: str
+    code: str
+    message: str
+    details: dict[str, Any] | UnsetType = UNSET
+    retry_after_seconds: int | UnsetType = UNSET
+    heartbeat_id: str | UnsetType | None = UNSET
+
+
+DOCUMENTED: Final = Refusals(TRADING, TradingError, code_of, (EngineRestarting,))

@@ -84,9 +84,10 @@ UNTESTED = [
     ("GET", "/fee-rate/{token_id:str}"),
     ("GET", "/last-trade-price"),
     ("GET", "/neg-risk/{token_id:str}"),
+    ("GET", "/schema/asyncapi.json"),
     ("GET", "/tick-size/{token_id:str}"),
 ]
-"""Public too: other paths of the same, and one that has no answer before the first trade."""
+"""Public too: other paths of the same, a document, and one that has no answer before the first trade."""
 BODIES: dict[str, Any] = {
     "/batch-prices-history": {"markets": [an_asset(is_yes=True)], "interval": "1h"},
 }

@@ -58,7 +58,12 @@ class ForetellError(Exception):
     @property
     def code(self) -> str:
         """The code on the wire: the class name in snake case."""
-        return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", type(self).__name__).lower()
+        return code_of(type(self))
+
+
+def code_of(kind: type[ForetellError]) -> str:
+    """Return the code of a class of refusals: its name in snake case."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", kind.__name__).lower()
 
 
 class InvalidInput(ForetellError):

@@ -29,12 +29,16 @@ class CancelReply(msgspec.Struct, frozen=True):
     not_canceled: Mapping[Bytes32, str]
 
 
-class _CancelBody(msgspec.Struct):
+class CancelBody(msgspec.Struct):
+    """The order to cancel, named in one of two spellings."""
+
     order_id: str | None = msgspec.field(name="orderID", default=None)
     order_id_camel: str | None = msgspec.field(name="orderId", default=None)
 
 
-class _CancelMarketBody(msgspec.Struct):
+class CancelMarketBody(msgspec.Struct):
+    """The market or the token whose orders are canceled."""
+
     market: str | None = None
     asset_id: str | None = None
     asset_id_camel: str | None = msgspec.field(name="assetId", default=None)
@@ -42,7 +46,7 @@ class _CancelMarketBody(msgspec.Struct):
 
 async def cancel_order(context: TradingContext, caller: L2Caller, raw: bytes) -> CancelReply:
     """Cancel the order that the body names."""
-    body = decode(raw, _CancelBody, MalformedOrder)
+    body = decode(raw, CancelBody, MalformedOrder)
     order_id = _order_id(body.order_id or body.order_id_camel)
     return await _cancel(context, CancelOrdersRequest(caller.address, [order_id]))
 
@@ -66,7 +70,7 @@ async def cancel_market_orders(
     context: TradingContext, caller: L2Caller, raw: bytes
 ) -> CancelReply:
     """Cancel the caller's orders in a market, or in one of its tokens."""
-    body = decode(raw, _CancelMarketBody, MalformedOrder)
+    body = decode(raw, CancelMarketBody, MalformedOrder)
     token_id = body.asset_id or body.asset_id_camel
     if not (body.market or token_id):
         raise NothingNamed

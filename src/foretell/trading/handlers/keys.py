@@ -56,6 +56,18 @@ class KeyRecord(msgspec.Struct, frozen=True):
     revoked_at: str | None = msgspec.field(name="revokedAt")
 
 
+class KeyList(msgspec.Struct, frozen=True):
+    """The ids of keys, as clients of the other dialect expect them."""
+
+    api_keys: Sequence[str] = msgspec.field(name="apiKeys")
+
+
+class Revocation(msgspec.Struct, frozen=True):
+    """The answer to a revocation."""
+
+    revoked: bool
+
+
 async def create_key(context: TradingContext, caller: L1Caller) -> CredentialsRecord:
     """Return the credentials of a nonce, creating them if there are none.
 
@@ -114,7 +126,7 @@ async def list_keys(context: TradingContext, caller: L2Caller, *, with_metadata:
     if with_metadata:
         return [_key_record(key) for key in keys]
     ids = [key.key_id for key in keys]
-    return {"apiKeys": ids} if caller.dialect == BARE_DIALECT else ids
+    return KeyList(ids) if caller.dialect == BARE_DIALECT else ids
 
 
 async def revoke(context: TradingContext, caller: L2Caller, key_id: str | None) -> object:
@@ -127,7 +139,7 @@ async def revoke(context: TradingContext, caller: L2Caller, key_id: str | None) 
             raise KeyNotOwned
     _close(context, revoked_id)
     await asyncio.sleep(_second_left_s(context.now_ms()))
-    return "OK" if caller.dialect == BARE_DIALECT else {"revoked": True}
+    return "OK" if caller.dialect == BARE_DIALECT else Revocation(revoked=True)
 
 
 def _second_left_s(now_ms: int) -> float:

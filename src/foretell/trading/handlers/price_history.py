@@ -64,7 +64,9 @@ class Span(msgspec.Struct, frozen=True):
     fidelity_minutes: int | None
 
 
-class _BatchBody(msgspec.Struct):
+class BatchBody(msgspec.Struct):
+    """The tokens of a batch, and a span: an interval, or a start and an end in one of two spellings."""
+
     markets: list[str]
     interval: str | None = None
     fidelity: int | None = None
@@ -89,7 +91,7 @@ async def price_history(context: TradingContext, query: Query) -> HistoryRecord:
 
 async def price_histories(context: TradingContext, raw: bytes) -> BatchHistoryRecord:
     """Return the histories that the body of a batch requests."""
-    body = decode(raw, _BatchBody, MalformedBatch)
+    body = decode(raw, BatchBody, MalformedBatch)
     if not body.markets:
         raise MalformedBatch("markets must name at least one token")
     if len(body.markets) > TOKENS_PER_BATCH_MAX:

@@ -1,24 +1,34 @@
 """The trading API's HTTP and WebSocket surface."""
 
 from functools import partial
-from typing import Any, Final
+from pathlib import Path
+from typing import Any, Final, Literal
 
-from litestar import Litestar, WebSocket, delete, get, post, websocket
+import msgspec
+from litestar import Litestar, Response, WebSocket, delete, get, post, websocket
 from litestar.datastructures import State
 
 from foretell.domain.errors.families import ForetellError, Unauthenticated
-from foretell.domain.errors.http import RevokedKey
+from foretell.domain.errors.http import (
+    NonceNotMonotonic,
+    NoSuchCredentials,
+    RevokedKey,
+    SignedBeforeRevocation,
+)
+from foretell.domain.errors.order import KeyNotOwned, RequestTaken
 from foretell.edge.application import build_application
 from foretell.edge.codec import AnyRequest, json_response
+from foretell.edge.documents.description import Success, describe
+from foretell.edge.documents.openapi import Api
+from foretell.edge.documents.security import L1, L2, L2_IF_SIGNED
 from foretell.edge.limits_route import LIMITS, limits_of
-from foretell.edge.openapi import json_responses, operation_with
 from foretell.edge.query import Query
 from foretell.edge.refusals import Handler, handlers
 from foretell.trading.accounts.accounts import AccountRecord, account_record
 from foretell.trading.context import TradingContext
 from foretell.trading.handlers import keys
-from foretell.trading.refusals import trading_body, trading_l1_body
-from foretell.trading.routes import placeholders, private, public
+from foretell.trading.refusals import DOCUMENTED, trading_body, trading_l1_body
+from foretell.trading.routes import listings, placeholders, private, public, refused
 from foretell.trading.routes.dependencies import (
     Context,
     JsonResponse,
@@ -27,6 +37,7 @@ from foretell.trading.routes.dependencies import (
     find_first_answer,
 )
 from foretell.trading.streams.connection import Socket
+from foretell.trading.streams.document import asyncapi_document
 from foretell.trading.wire.order_body import STRUCT_VERSION
 from foretell.trading.wire.parameters import ADDRESS, API_KEY, INCLUDE_REVOKED, METADATA
 
@@ -37,6 +48,8 @@ ABOUT: Final = (
     " Header names have the prefix SERVICE_."
 )
 
+ASYNCAPI_JSON: Final = "application/vnd.aai.asyncapi+json"
+
 AnySocket = WebSocket[Any, Any, State]
 
 _L1_REFUSALS: Final[dict[int | type[Exception], Handler]] = {
@@ -44,19 +57,19 @@ _L1_REFUSALS: Final[dict[int | type[Exception], Handler]] = {
 }
 
 
-@get(["/", "/ok"], responses=json_responses(str, "OK"))
+@get(["/", "/ok"], opt=describe(Success(str, "OK"), tag=refused.STATUS))
 async def get_root() -> JsonResponse:
     """Return OK."""
     return json_response("OK")
 
 
-@get("/time", responses=json_responses(int, "Seconds since 1970."))
+@get("/time", opt=describe(Success(int, "Seconds since 1970."), tag=refused.STATUS))
 async def get_time(context: Context) -> JsonResponse:
     """Return the server's clock."""
     return json_response(context.now_ms() // 1000)
 
 
-@get("/version", responses=json_responses(dict[str, int], "The version."))
+@get("/version", opt=describe(Success(dict[str, int], "The version."), tag=refused.STATUS))
 async def get_version() -> JsonResponse:
     """Return the version of the order struct to sign."""
     return json_response({"version": STRUCT_VERSION})
@@ -65,10 +78,13 @@ async def get_version() -> JsonResponse:
 @post(
     "/auth/api-key",
     status_code=200,
-    responses=json_responses(
-        keys.CredentialsRecord, "The credentials; no other response has them."
-    ),
     exception_handlers=_L1_REFUSALS,
+    opt=describe(
+        Success(keys.CredentialsRecord, "The credentials; no other response has them."),
+        tag=refused.KEYS,
+        security=L1,
+        refusals=(NonceNotMonotonic, SignedBeforeRevocation),
+    ),
 )
 async def create_key(request: AnyRequest, context: Context) -> JsonResponse:
     """Create the credentials of a nonce, or return them again (L1)."""
@@ -78,8 +94,13 @@ async def create_key(request: AnyRequest, context: Context) -> JsonResponse:
 
 @get(
     "/auth/derive-api-key",
-    responses=json_responses(keys.CredentialsRecord, "The credentials."),
     exception_handlers=_L1_REFUSALS,
+    opt=describe(
+        Success(keys.CredentialsRecord, "The credentials."),
+        tag=refused.KEYS,
+        security=L1,
+        refusals=(NoSuchCredentials,),
+    ),
 )
 async def derive_key(request: AnyRequest, context: Context) -> JsonResponse:
     """Return the credentials of a nonce that was created before (L1)."""
@@ -89,8 +110,15 @@ async def derive_key(request: AnyRequest, context: Context) -> JsonResponse:
 
 @get(
     "/auth/api-keys",
-    responses=json_responses(list[str], "Key ids; objects with `metadata=true`."),
-    operation_class=operation_with(METADATA, INCLUDE_REVOKED),
+    opt=describe(
+        Success(
+            list[str | keys.KeyRecord] | keys.KeyList, "Key ids; objects with `metadata=true`."
+        ),
+        METADATA,
+        INCLUDE_REVOKED,
+        tag=refused.KEYS,
+        security=L2,
+    ),
 )
 async def list_keys(request: AnyRequest, context: Context) -> JsonResponse:
     """List the address's keys except those that were revoked (L2)."""
@@ -105,8 +133,13 @@ async def list_keys(request: AnyRequest, context: Context) -> JsonResponse:
 @delete(
     "/auth/api-key",
     status_code=200,
-    responses=json_responses(dict[str, bool], "Revoked."),
-    operation_class=operation_with(API_KEY),
+    opt=describe(
+        Success(keys.Revocation | Literal["OK"], "Revoked."),
+        API_KEY,
+        tag=refused.KEYS,
+        security=L2,
+        refusals=(KeyNotOwned, RequestTaken),
+    ),
 )
 async def revoke_key(request: AnyRequest, context: Context) -> JsonResponse:
     """Revoke a key of the address at once, and close its streams (L2)."""
@@ -125,7 +158,11 @@ async def revoke_key(request: AnyRequest, context: Context) -> JsonResponse:
 
 @get(
     "/auth/ban-status/closed-only",
-    responses=json_responses(dict[str, bool], "Always false: the address may open positions."),
+    opt=describe(
+        Success(dict[str, bool], "Always false: the address may open positions."),
+        tag=refused.KEYS,
+        security=L2,
+    ),
 )
 async def get_closed_only(request: AnyRequest, context: Context) -> JsonResponse:
     """Return whether the address may only close positions: no address is restricted so (L2)."""
@@ -135,8 +172,12 @@ async def get_closed_only(request: AnyRequest, context: Context) -> JsonResponse
 
 @get(
     "/auth/account",
-    responses=json_responses(AccountRecord, "Wallets, domains and nonces."),
-    operation_class=operation_with(ADDRESS),
+    opt=describe(
+        Success(AccountRecord, "Wallets, domains and nonces."),
+        ADDRESS,
+        tag=refused.KEYS,
+        refusals=refused.CHAIN,
+    ),
 )
 async def get_account(request: AnyRequest, context: Context) -> JsonResponse:
     """Return everything that a client needs to sign an order for an address."""
@@ -154,7 +195,7 @@ async def get_account(request: AnyRequest, context: Context) -> JsonResponse:
     )
 
 
-@get("/limits", responses=LIMITS)
+@get("/limits", opt=describe(LIMITS, tag=refused.STATUS, security=L2_IF_SIGNED))
 async def show_limits(request: AnyRequest, context: Context) -> JsonResponse:
     """Return how much of each rate limit the key that signed the request has used, or else the address."""
     is_signed = any(name.endswith("_api_key") for name in request.headers)
@@ -174,7 +215,14 @@ async def serve_user(socket: AnySocket, context: Context) -> None:
     await context.streams.serve_user(Socket(socket.receive, socket.send))
 
 
+@get("/schema/asyncapi.json", sync_to_thread=True)
+def get_asyncapi() -> JsonResponse:
+    """Return the AsyncAPI document of the streams."""
+    return Response(msgspec.json.encode(asyncapi_document()), media_type=ASYNCAPI_JSON)
+
+
 ROUTES: Final = (
+    get_asyncapi,
     get_root,
     get_time,
     get_version,
@@ -187,18 +235,19 @@ ROUTES: Final = (
     serve_market,
     serve_user,
     *public.ROUTES,
+    *listings.ROUTES,
     *private.ROUTES,
     *placeholders.ROUTES,
 )
 
 
-def build_app(context: TradingContext) -> Litestar:
+def build_app(context: TradingContext, npm_folder: Path | None = None) -> Litestar:
     """Return the API as an application of its own, its paths starting at /."""
     return build_application(
-        title=TITLE,
-        about=ABOUT,
+        api=Api("trading", TITLE, ABOUT, DOCUMENTED),
         routes=ROUTES,
         context=context,
         body_of=trading_body,
+        npm_folder=npm_folder,
         limits_route=show_limits,
     )

@@ -4,17 +4,20 @@ There are no rewards, no requests for quotes, no builder fees and no notificatio
 the shape that clients read.
 """
 
-from typing import Final
+from typing import Any, Final, Literal
 
+import msgspec
 from litestar import delete, get, post
 from litestar.params import FromPath
 
-from foretell.edge.codec import AnyRequest, decode, json_response
-from foretell.edge.openapi import json_responses
+from foretell.edge.codec import AnyRequest, WireObject, decode, json_response
+from foretell.edge.documents.description import Success, describe
+from foretell.edge.documents.security import L2
 from foretell.trading.handlers.history import ENTRIES_PER_PAGE
 from foretell.trading.handlers.keys import BARE_DIALECT
+from foretell.trading.routes import refused
 from foretell.trading.routes.dependencies import Context, JsonResponse, authenticate
-from foretell.trading.wire.pages import END
+from foretell.trading.wire.pages import END, Page
 
 EMPTY_PAGE: Final = {"limit": ENTRIES_PER_PAGE, "count": 0, "next_cursor": END, "data": []}
 EMPTY_CAMEL_PAGE: Final = {
@@ -31,46 +34,71 @@ NO_BUILDER_FEES: Final = {
     "builder_taker_fee_rate_bps": 0,
 }
 
-_EMPTY = json_responses(dict[str, object], "Nothing, in the shape that clients read.")
+_EMPTY: Final = Success(Page[Any], "An empty page.")
+
+
+class CamelPage(WireObject, frozen=True, kw_only=True):
+    """A page of requests or quotes."""
+
+    data: list[Any]
+    next_cursor: str
+    limit: int
+    count: int
+    total_count: int
+
+
+class DroppedNotifications(msgspec.Struct, frozen=True):
+    """The ids of the notifications that were dropped."""
+
+    deleted: list[str]
 
 
 @get(
     ["/rewards/markets/current", "/rewards/markets/multi", "/rewards/markets/{condition_id:str}"],
-    responses=_EMPTY,
+    opt=describe(_EMPTY, tag=refused.PLACEHOLDERS),
 )
 async def get_reward_markets() -> JsonResponse:
     """Return no rewarded market."""
     return json_response(EMPTY_PAGE)
 
 
-@get("/rebates/current", responses=json_responses(list[str], "Nothing."))
+@get("/rebates/current", opt=describe(Success(list[str], "Nothing."), tag=refused.PLACEHOLDERS))
 async def get_rebates() -> JsonResponse:
     """Return no rebate."""
     return json_response([])
 
 
-@get(["/rewards/user", "/rewards/user/markets"], responses=_EMPTY)
+@get(
+    ["/rewards/user", "/rewards/user/markets"],
+    opt=describe(_EMPTY, tag=refused.PLACEHOLDERS, security=L2),
+)
 async def get_user_rewards(request: AnyRequest, context: Context) -> JsonResponse:
     """Return no rewards of the caller."""
     await authenticate(request, context)
     return json_response(EMPTY_PAGE)
 
 
-@get("/rewards/user/total", responses=json_responses(list[str], "Nothing."))
+@get(
+    "/rewards/user/total",
+    opt=describe(Success(list[str], "Nothing."), tag=refused.PLACEHOLDERS, security=L2),
+)
 async def get_user_reward_totals(request: AnyRequest, context: Context) -> JsonResponse:
     """Return no total of the caller's rewards."""
     await authenticate(request, context)
     return json_response([])
 
 
-@get("/rewards/user/percentages", responses=_EMPTY)
+@get(
+    "/rewards/user/percentages",
+    opt=describe(Success(dict[str, str], "Nothing."), tag=refused.PLACEHOLDERS, security=L2),
+)
 async def get_user_reward_percentages(request: AnyRequest, context: Context) -> JsonResponse:
     """Return no share of any reward."""
     await authenticate(request, context)
     return json_response({})
 
 
-@get("/rfq/config", responses=json_responses(dict[str, bool], "Off."))
+@get("/rfq/config", opt=describe(Success(dict[str, bool], "Off."), tag=refused.PLACEHOLDERS))
 async def get_rfq_config() -> JsonResponse:
     """Return that requests for quotes are off."""
     return json_response({"enabled": False})
@@ -83,7 +111,7 @@ async def get_rfq_config() -> JsonResponse:
         "/rfq/data/requester/quotes",
         "/rfq/data/quoter/quotes",
     ],
-    responses=_EMPTY,
+    opt=describe(Success(CamelPage, "An empty page."), tag=refused.PLACEHOLDERS, security=L2),
 )
 async def get_rfq_lists(request: AnyRequest, context: Context) -> JsonResponse:
     """Return no request and no quote."""
@@ -91,42 +119,68 @@ async def get_rfq_lists(request: AnyRequest, context: Context) -> JsonResponse:
     return json_response(EMPTY_CAMEL_PAGE)
 
 
-@get("/fees/builder-fees/{builder_code:str}", responses=json_responses(dict[str, int], "Zeros."))
+@get(
+    "/fees/builder-fees/{builder_code:str}",
+    opt=describe(Success(dict[str, int], "Zeros."), tag=refused.PLACEHOLDERS),
+)
 async def get_builder_fees(builder_code: FromPath[str]) -> JsonResponse:
     """Return builder fees of zero."""
     del builder_code
     return json_response(NO_BUILDER_FEES)
 
 
-@get("/data/pre-migration-orders", responses=_EMPTY)
+@get("/data/pre-migration-orders", opt=describe(_EMPTY, tag=refused.PLACEHOLDERS, security=L2))
 async def get_earlier_orders(request: AnyRequest, context: Context) -> JsonResponse:
     """Return no orders of an earlier system."""
     await authenticate(request, context)
     return json_response(EMPTY_PAGE)
 
 
-@get("/notifications", responses=json_responses(list[str], "Nothing."))
+@get(
+    "/notifications",
+    opt=describe(Success(list[str], "Nothing."), tag=refused.PLACEHOLDERS, security=L2),
+)
 async def get_notifications(request: AnyRequest, context: Context) -> JsonResponse:
     """Return no notifications: the user channel publishes what happens."""
     await authenticate(request, context)
     return json_response([])
 
 
-@delete("/notifications", status_code=200, responses=_EMPTY)
+@delete(
+    "/notifications",
+    status_code=200,
+    opt=describe(
+        Success(DroppedNotifications | Literal["OK"], "None."),
+        tag=refused.PLACEHOLDERS,
+        security=L2,
+    ),
+)
 async def drop_notifications(request: AnyRequest, context: Context) -> JsonResponse:
     """Drop notifications, of which there are none."""
     caller, _ = await authenticate(request, context)
-    return json_response("OK" if caller.dialect == BARE_DIALECT else {"deleted": []})
+    return json_response("OK" if caller.dialect == BARE_DIALECT else DroppedNotifications([]))
 
 
-@get("/order-scoring", responses=json_responses(dict[str, bool], "Not scoring."))
+@get(
+    "/order-scoring",
+    opt=describe(Success(dict[str, bool], "Not scoring."), tag=refused.PLACEHOLDERS, security=L2),
+)
 async def get_order_scoring(request: AnyRequest, context: Context) -> JsonResponse:
     """Return that an order does not score: there are no rewards."""
     await authenticate(request, context)
     return json_response({"scoring": False})
 
 
-@post("/orders-scoring", status_code=200, responses=json_responses(dict[str, bool], "Not scoring."))
+@post(
+    "/orders-scoring",
+    status_code=200,
+    opt=describe(
+        Success(dict[str, bool], "Not scoring."),
+        tag=refused.PLACEHOLDERS,
+        security=L2,
+        body=list[str],
+    ),
+)
 async def get_orders_scoring(request: AnyRequest, context: Context) -> JsonResponse:
     """Return that none of the orders scores."""
     _, raw = await authenticate(request, context)

@@ -7,8 +7,25 @@ import msgspec
 from litestar import delete, get, post
 from litestar.params import FromPath
 
+from foretell.domain.errors.exchange import MalformedOrder
+from foretell.domain.errors.order import (
+    HeartbeatMismatch,
+    InvalidAssetType,
+    InvalidMarketId,
+    InvalidOrderFilter,
+    InvalidOrderId,
+    InvalidSignatureType,
+    InvalidTradeFilter,
+    MalformedBatch,
+    NothingNamed,
+    OrderNotFound,
+    RequestTaken,
+    TooManyCancels,
+    TooManyOrders,
+)
 from foretell.edge.codec import AnyRequest, decode, json_response
-from foretell.edge.openapi import json_responses, operation_with
+from foretell.edge.documents.description import Success, describe
+from foretell.edge.documents.security import L2
 from foretell.edge.query import Query
 from foretell.engine.protocol.requests import HeartbeatRequest
 from foretell.trading.accounts.accounts import BalanceRecord
@@ -16,6 +33,7 @@ from foretell.trading.books.books import TokenRef
 from foretell.trading.context import TradingContext
 from foretell.trading.handlers import cancels, history, orders
 from foretell.trading.handlers.validate_order import Validation, validate_order
+from foretell.trading.routes import refused
 from foretell.trading.routes.dependencies import (
     Context,
     JsonResponse,
@@ -23,12 +41,11 @@ from foretell.trading.routes.dependencies import (
     authenticate,
 )
 from foretell.trading.wire import parameters
+from foretell.trading.wire.order_body import PlacingBody
 from foretell.trading.wire.orders import OrderRecord, TradeRecord
 from foretell.trading.wire.pages import Page
 
-CANCELED: Final = json_responses(
-    cancels.CancelReply, "The canceled orders, and why the others were not."
-)
+CANCELED: Final = Success(cancels.CancelReply, "The canceled orders, and why the others were not.")
 
 
 class HeartbeatBody(msgspec.Struct):
@@ -43,7 +60,17 @@ class HeartbeatRecord(msgspec.Struct, frozen=True):
     heartbeat_id: str
 
 
-@post("/order", status_code=200, responses=json_responses(orders.PlacementReply, "The outcome."))
+@post(
+    "/order",
+    status_code=200,
+    opt=describe(
+        Success(orders.PlacementReply, "The outcome."),
+        tag=refused.ORDERS,
+        security=L2,
+        body=PlacingBody,
+        refusals=refused.ORDER,
+    ),
+)
 async def place_order(request: AnyRequest, context: Context) -> JsonResponse:
     """Place a signed order; sent again, it is not placed again and has the same answer."""
     caller, raw = await authenticate(request, context)
@@ -53,8 +80,12 @@ async def place_order(request: AnyRequest, context: Context) -> JsonResponse:
 @post(
     "/orders",
     status_code=200,
-    responses=json_responses(
-        list[orders.PlacementReply], "One outcome for each order, in their order."
+    opt=describe(
+        Success(list[orders.PlacementReply], "One outcome for each order, in their order."),
+        tag=refused.ORDERS,
+        security=L2,
+        body=list[PlacingBody],
+        refusals=(*refused.ENGINE, MalformedOrder, TooManyOrders),
     ),
 )
 async def place_orders(request: AnyRequest, context: Context) -> JsonResponse:
@@ -66,7 +97,13 @@ async def place_orders(request: AnyRequest, context: Context) -> JsonResponse:
 @post(
     "/order/validate",
     status_code=200,
-    responses=json_responses(Validation, "The result of every rule."),
+    opt=describe(
+        Success(Validation, "The result of every rule."),
+        tag=refused.ORDERS,
+        security=L2,
+        body=PlacingBody,
+        refusals=refused.ORDER,
+    ),
 )
 async def validate(request: AnyRequest, context: Context) -> JsonResponse:
     """Return the verdict of every rule on an order, without placing it."""
@@ -74,28 +111,64 @@ async def validate(request: AnyRequest, context: Context) -> JsonResponse:
     return json_response(await validate_order(context, caller, raw))
 
 
-@delete("/order", status_code=200, responses=CANCELED)
+@delete(
+    "/order",
+    status_code=200,
+    opt=describe(
+        CANCELED,
+        tag=refused.ORDERS,
+        security=L2,
+        body=cancels.CancelBody,
+        refusals=(*refused.CANCEL, InvalidOrderId),
+    ),
+)
 async def cancel_order(request: AnyRequest, context: Context) -> JsonResponse:
     """Cancel an order."""
     caller, raw = await authenticate(request, context)
     return json_response(await cancels.cancel_order(context, caller, raw))
 
 
-@delete("/orders", status_code=200, responses=CANCELED)
+@delete(
+    "/orders",
+    status_code=200,
+    opt=describe(
+        CANCELED,
+        tag=refused.ORDERS,
+        security=L2,
+        body=list[str],
+        refusals=(*refused.CANCEL, InvalidOrderId, TooManyCancels),
+    ),
+)
 async def cancel_orders(request: AnyRequest, context: Context) -> JsonResponse:
     """Cancel at most 3000 orders."""
     caller, raw = await authenticate(request, context)
     return json_response(await cancels.cancel_orders(context, caller, raw))
 
 
-@delete("/cancel-all", status_code=200, responses=CANCELED)
+@delete(
+    "/cancel-all",
+    status_code=200,
+    opt=describe(
+        CANCELED, tag=refused.ORDERS, security=L2, refusals=(*refused.CANCEL, RequestTaken)
+    ),
+)
 async def cancel_all(request: AnyRequest, context: Context) -> JsonResponse:
     """Cancel every order of the address."""
     caller, _ = await authenticate(request, context)
     return await answer_once(request, context, partial(cancels.cancel_all, context, caller))
 
 
-@delete("/cancel-market-orders", status_code=200, responses=CANCELED)
+@delete(
+    "/cancel-market-orders",
+    status_code=200,
+    opt=describe(
+        CANCELED,
+        tag=refused.ORDERS,
+        security=L2,
+        body=cancels.CancelMarketBody,
+        refusals=(*refused.CANCEL, NothingNamed, InvalidMarketId, RequestTaken),
+    ),
+)
 async def cancel_market_orders(request: AnyRequest, context: Context) -> JsonResponse:
     """Cancel the address's orders in a market, or in one of its tokens."""
     caller, raw = await authenticate(request, context)
@@ -105,8 +178,14 @@ async def cancel_market_orders(request: AnyRequest, context: Context) -> JsonRes
 
 @get(
     "/data/orders",
-    responses=json_responses(Page[OrderRecord], "A page, the newest first."),
-    operation_class=operation_with(*parameters.ORDER_FILTERS, parameters.CURSOR),
+    opt=describe(
+        Success(Page[OrderRecord], "A page, the newest first."),
+        *parameters.ORDER_FILTERS,
+        parameters.CURSOR,
+        tag=refused.ORDERS,
+        security=L2,
+        refusals=(*refused.TABLES, InvalidOrderFilter, MalformedBatch),
+    ),
 )
 async def get_orders(request: AnyRequest, context: Context) -> JsonResponse:
     """Return the address's orders that are in the books."""
@@ -117,7 +196,15 @@ async def get_orders(request: AnyRequest, context: Context) -> JsonResponse:
     return json_response(answer)
 
 
-@get("/data/order/{order_id:str}", responses=json_responses(OrderRecord, "The order."))
+@get(
+    "/data/order/{order_id:str}",
+    opt=describe(
+        Success(OrderRecord, "The order."),
+        tag=refused.ORDERS,
+        security=L2,
+        refusals=(*refused.TABLES, OrderNotFound),
+    ),
+)
 async def get_order(request: AnyRequest, order_id: FromPath[str], context: Context) -> JsonResponse:
     """Return any order that the address ever placed."""
     caller, _ = await authenticate(request, context)
@@ -126,8 +213,14 @@ async def get_order(request: AnyRequest, order_id: FromPath[str], context: Conte
 
 @get(
     ["/data/trades", "/trades"],
-    responses=json_responses(Page[TradeRecord], "A page, the newest first."),
-    operation_class=operation_with(*parameters.TRADE_FILTERS, parameters.CURSOR),
+    opt=describe(
+        Success(Page[TradeRecord], "A page, the newest first."),
+        *parameters.TRADE_FILTERS,
+        parameters.CURSOR,
+        tag=refused.ACCOUNT,
+        security=L2,
+        refusals=(*refused.TABLES, InvalidTradeFilter, MalformedBatch),
+    ),
 )
 async def get_trades(request: AnyRequest, context: Context) -> JsonResponse:
     """Return the trades that the address took part in, as taker or maker."""
@@ -140,9 +233,14 @@ async def get_trades(request: AnyRequest, context: Context) -> JsonResponse:
 
 @get(
     ["/balance-allowance", "/balance-allowance/update"],
-    responses=json_responses(BalanceRecord, "In base units."),
-    operation_class=operation_with(
-        parameters.ASSET_TYPE, parameters.BALANCE_TOKEN, parameters.SIGNATURE_TYPE
+    opt=describe(
+        Success(BalanceRecord, "In base units."),
+        parameters.ASSET_TYPE,
+        parameters.BALANCE_TOKEN,
+        parameters.SIGNATURE_TYPE,
+        tag=refused.ACCOUNT,
+        security=L2,
+        refusals=(*refused.ENGINE, *refused.TOKEN, InvalidAssetType, InvalidSignatureType),
     ),
 )
 async def get_balance_allowance(request: AnyRequest, context: Context) -> JsonResponse:
@@ -159,7 +257,13 @@ async def get_balance_allowance(request: AnyRequest, context: Context) -> JsonRe
 @post(
     ["/heartbeats", "/v1/heartbeats"],
     status_code=200,
-    responses=json_responses(HeartbeatRecord, "The id that the next heartbeat must name."),
+    opt=describe(
+        Success(HeartbeatRecord, "The id that the next heartbeat must name."),
+        tag=refused.ORDERS,
+        security=L2,
+        body=HeartbeatBody,
+        refusals=(*refused.ENGINE, HeartbeatMismatch, RequestTaken),
+    ),
 )
 async def beat(request: AnyRequest, context: Context) -> JsonResponse:
     """Accept a heartbeat; after the first, the key's orders are canceled 10 s after the last one."""

@@ -5,25 +5,16 @@ from typing import Final
 from litestar import Response, get, post
 from litestar.params import FromPath
 
+from foretell.domain.errors.http import MalformedQuery
+from foretell.domain.errors.order import InvalidSide, NeverTraded, NoPrice
 from foretell.edge.codec import AnyRequest, json_response, read_body
-from foretell.edge.openapi import json_responses, operation_with
+from foretell.edge.documents.description import Success, describe
 from foretell.edge.query import Query
 from foretell.trading.books.books import BookRecord
-from foretell.trading.context import TradingContext
-from foretell.trading.handlers import markets, price_history, quotes
+from foretell.trading.handlers import price_history, quotes
+from foretell.trading.routes import refused
 from foretell.trading.routes.dependencies import Context, JsonResponse
-from foretell.trading.wire.markets import (
-    CompactMarketRecord,
-    MarketRecord,
-    SimplifiedMarketRecord,
-    TapeRecord,
-    TokenMarketRecord,
-    market_record,
-    simplified_record,
-)
-from foretell.trading.wire.pages import Page
 from foretell.trading.wire.parameters import (
-    CURSOR,
     END_S,
     FIDELITY,
     HISTORY_TOKEN,
@@ -49,8 +40,9 @@ def _json(raw: bytes) -> JsonResponse:
 
 @get(
     "/book",
-    responses=json_responses(BookRecord, "The book."),
-    operation_class=operation_with(TOKEN),
+    opt=describe(
+        Success(BookRecord, "The book."), TOKEN, tag=refused.MARKET_DATA, refusals=refused.TOKEN
+    ),
 )
 async def get_book(request: AnyRequest, context: Context) -> JsonResponse:
     """Return a token's book; the best price is the last of each side."""
@@ -60,7 +52,12 @@ async def get_book(request: AnyRequest, context: Context) -> JsonResponse:
 @post(
     "/books",
     status_code=200,
-    responses=json_responses(list[BookRecord], "The books of the tokens that trade."),
+    opt=describe(
+        Success(list[BookRecord], "The books of the tokens that trade."),
+        tag=refused.MARKET_DATA,
+        body=list[quotes.TokenQuery],
+        refusals=refused.BATCH,
+    ),
 )
 async def get_books(request: AnyRequest, context: Context) -> JsonResponse:
     """Return the books of at most 500 tokens."""
@@ -69,8 +66,13 @@ async def get_books(request: AnyRequest, context: Context) -> JsonResponse:
 
 @get(
     "/price",
-    responses=json_responses(quotes.PriceRecord, "The price."),
-    operation_class=operation_with(TOKEN, SIDE),
+    opt=describe(
+        Success(quotes.PriceRecord, "The price."),
+        TOKEN,
+        SIDE,
+        tag=refused.MARKET_DATA,
+        refusals=(*refused.TOKEN, InvalidSide, NoPrice),
+    ),
 )
 async def get_price(request: AnyRequest, context: Context) -> JsonResponse:
     """Return the best price of a side: what a taker pays to buy, or receives to sell."""
@@ -80,7 +82,16 @@ async def get_price(request: AnyRequest, context: Context) -> JsonResponse:
     return json_response(quotes.price(context.books, token_id, side, context.price_side))
 
 
-@post("/prices", status_code=200, responses=json_responses(dict[str, Texts], "By token and side."))
+@post(
+    "/prices",
+    status_code=200,
+    opt=describe(
+        Success(dict[str, Texts], "By token and side."),
+        tag=refused.MARKET_DATA,
+        body=list[quotes.TokenQuery],
+        refusals=(*refused.BATCH, InvalidSide),
+    ),
+)
 async def get_prices(request: AnyRequest, context: Context) -> JsonResponse:
     """Return the best prices of at most 500 tokens."""
     wanted = quotes.parse_tokens(await read_body(request))
@@ -89,15 +100,28 @@ async def get_prices(request: AnyRequest, context: Context) -> JsonResponse:
 
 @get(
     "/midpoint",
-    responses=json_responses(quotes.MidpointRecord, "The midpoint."),
-    operation_class=operation_with(TOKEN),
+    opt=describe(
+        Success(quotes.MidpointRecord, "The midpoint."),
+        TOKEN,
+        tag=refused.MARKET_DATA,
+        refusals=refused.TOKEN,
+    ),
 )
 async def get_midpoint(request: AnyRequest, context: Context) -> JsonResponse:
     """Return the midpoint of a token's best prices."""
     return json_response(quotes.midpoint(context.books, _token(request)))
 
 
-@post("/midpoints", status_code=200, responses=json_responses(Texts, "By token."))
+@post(
+    "/midpoints",
+    status_code=200,
+    opt=describe(
+        Success(Texts, "By token."),
+        tag=refused.MARKET_DATA,
+        body=list[quotes.TokenQuery],
+        refusals=refused.BATCH,
+    ),
+)
 async def get_midpoints(request: AnyRequest, context: Context) -> JsonResponse:
     """Return the midpoints of at most 500 tokens."""
     wanted = quotes.parse_tokens(await read_body(request))
@@ -106,15 +130,28 @@ async def get_midpoints(request: AnyRequest, context: Context) -> JsonResponse:
 
 @get(
     "/spread",
-    responses=json_responses(quotes.SpreadRecord, "The spread."),
-    operation_class=operation_with(TOKEN),
+    opt=describe(
+        Success(quotes.SpreadRecord, "The spread."),
+        TOKEN,
+        tag=refused.MARKET_DATA,
+        refusals=refused.TOKEN,
+    ),
 )
 async def get_spread(request: AnyRequest, context: Context) -> JsonResponse:
     """Return the distance between a token's best prices."""
     return json_response(quotes.spread(context.books, _token(request)))
 
 
-@post("/spreads", status_code=200, responses=json_responses(Texts, "By token."))
+@post(
+    "/spreads",
+    status_code=200,
+    opt=describe(
+        Success(Texts, "By token."),
+        tag=refused.MARKET_DATA,
+        body=list[quotes.TokenQuery],
+        refusals=refused.BATCH,
+    ),
+)
 async def get_spreads(request: AnyRequest, context: Context) -> JsonResponse:
     """Return the spreads of at most 500 tokens."""
     wanted = quotes.parse_tokens(await read_body(request))
@@ -123,8 +160,12 @@ async def get_spreads(request: AnyRequest, context: Context) -> JsonResponse:
 
 @get(
     "/last-trade-price",
-    responses=json_responses(quotes.LastTradeRecord, "The last price."),
-    operation_class=operation_with(TOKEN),
+    opt=describe(
+        Success(quotes.LastTradeRecord, "The last price."),
+        TOKEN,
+        tag=refused.MARKET_DATA,
+        refusals=(*refused.TOKEN, NeverTraded),
+    ),
 )
 async def get_last_trade_price(request: AnyRequest, context: Context) -> JsonResponse:
     """Return the price and the taker's side of a token's last trade; 404 before the first trade."""
@@ -134,8 +175,13 @@ async def get_last_trade_price(request: AnyRequest, context: Context) -> JsonRes
 @post(
     "/last-trades-prices",
     status_code=200,
-    responses=json_responses(
-        list[quotes.TokenLastTradeRecord], "The last prices of the tokens that were traded."
+    opt=describe(
+        Success(
+            list[quotes.TokenLastTradeRecord], "The last prices of the tokens that were traded."
+        ),
+        tag=refused.MARKET_DATA,
+        body=list[quotes.TokenQuery],
+        refusals=refused.BATCH,
     ),
 )
 async def get_last_trades_prices(request: AnyRequest, context: Context) -> JsonResponse:
@@ -146,15 +192,26 @@ async def get_last_trades_prices(request: AnyRequest, context: Context) -> JsonR
 
 @get(
     "/tick-size",
-    responses=json_responses(quotes.TickSizeRecord, "The tick size."),
-    operation_class=operation_with(TOKEN),
+    opt=describe(
+        Success(quotes.TickSizeRecord, "The tick size."),
+        TOKEN,
+        tag=refused.MARKET_DATA,
+        refusals=refused.TOKEN,
+    ),
 )
 async def get_tick_size(request: AnyRequest, context: Context) -> JsonResponse:
     """Return a token's tick size."""
     return json_response(quotes.tick_size(context.books, _token(request)))
 
 
-@get("/tick-size/{token_id:str}", responses=json_responses(quotes.TickSizeRecord, "The tick size."))
+@get(
+    "/tick-size/{token_id:str}",
+    opt=describe(
+        Success(quotes.TickSizeRecord, "The tick size."),
+        tag=refused.MARKET_DATA,
+        refusals=refused.TOKEN,
+    ),
+)
 async def get_tick_size_of(token_id: FromPath[str], context: Context) -> JsonResponse:
     """Return the tick size of the token in the path."""
     return json_response(quotes.tick_size(context.books, token_id))
@@ -162,8 +219,12 @@ async def get_tick_size_of(token_id: FromPath[str], context: Context) -> JsonRes
 
 @get(
     "/neg-risk",
-    responses=json_responses(quotes.NegRiskRecord, "Whether the market is neg-risk."),
-    operation_class=operation_with(TOKEN),
+    opt=describe(
+        Success(quotes.NegRiskRecord, "Whether the market is neg-risk."),
+        TOKEN,
+        tag=refused.MARKET_DATA,
+        refusals=refused.TOKEN,
+    ),
 )
 async def get_neg_risk(request: AnyRequest, context: Context) -> JsonResponse:
     """Return whether exactly one market of the token's group pays."""
@@ -172,7 +233,11 @@ async def get_neg_risk(request: AnyRequest, context: Context) -> JsonResponse:
 
 @get(
     "/neg-risk/{token_id:str}",
-    responses=json_responses(quotes.NegRiskRecord, "Whether the market is neg-risk."),
+    opt=describe(
+        Success(quotes.NegRiskRecord, "Whether the market is neg-risk."),
+        tag=refused.MARKET_DATA,
+        refusals=refused.TOKEN,
+    ),
 )
 async def get_neg_risk_of(token_id: FromPath[str], context: Context) -> JsonResponse:
     """Return whether the token in the path is neg-risk."""
@@ -181,15 +246,24 @@ async def get_neg_risk_of(token_id: FromPath[str], context: Context) -> JsonResp
 
 @get(
     "/fee-rate",
-    responses=json_responses(quotes.FeeRecord, "The fee that a version 1 order must state."),
-    operation_class=operation_with(TOKEN),
+    opt=describe(
+        Success(quotes.FeeRecord, "The fee that a version 1 order must state."),
+        TOKEN,
+        tag=refused.MARKET_DATA,
+        refusals=refused.TOKEN,
+    ),
 )
 async def get_fee_rate(request: AnyRequest, context: Context) -> JsonResponse:
     """Return the fee that an order for a token must state."""
     return json_response(quotes.fee_rate(context.books, _token(request)))
 
 
-@get("/fee-rate/{token_id:str}", responses=json_responses(quotes.FeeRecord, "The same."))
+@get(
+    "/fee-rate/{token_id:str}",
+    opt=describe(
+        Success(quotes.FeeRecord, "The same."), tag=refused.MARKET_DATA, refusals=refused.TOKEN
+    ),
+)
 async def get_fee_rate_of(token_id: FromPath[str], context: Context) -> JsonResponse:
     """Return the fee that an order for the token in the path must state."""
     return json_response(quotes.fee_rate(context.books, token_id))
@@ -197,8 +271,16 @@ async def get_fee_rate_of(token_id: FromPath[str], context: Context) -> JsonResp
 
 @get(
     "/prices-history",
-    responses=json_responses(price_history.HistoryRecord, "The points, the oldest first."),
-    operation_class=operation_with(HISTORY_TOKEN, INTERVAL, START_S, END_S, FIDELITY),
+    opt=describe(
+        Success(price_history.HistoryRecord, "The points, the oldest first."),
+        HISTORY_TOKEN,
+        INTERVAL,
+        START_S,
+        END_S,
+        FIDELITY,
+        tag=refused.MARKET_DATA,
+        refusals=refused.TOKEN,
+    ),
 )
 async def get_prices_history(request: AnyRequest, context: Context) -> JsonResponse:
     """Return a token's price at the end of each bucket: its midpoint, or else its last price."""
@@ -211,96 +293,16 @@ async def get_prices_history(request: AnyRequest, context: Context) -> JsonRespo
 @post(
     "/batch-prices-history",
     status_code=200,
-    responses=json_responses(price_history.BatchHistoryRecord, "By token."),
+    opt=describe(
+        Success(price_history.BatchHistoryRecord, "By token."),
+        tag=refused.MARKET_DATA,
+        body=price_history.BatchBody,
+        refusals=(*refused.BATCH, *refused.TOKEN, MalformedQuery),
+    ),
 )
 async def get_prices_histories(request: AnyRequest, context: Context) -> JsonResponse:
     """Return the histories of at most 20 tokens."""
     return json_response(await price_history.price_histories(context, await read_body(request)))
-
-
-async def _page(
-    request: AnyRequest,
-    context: TradingContext,
-    record_of: markets.RecordOf[object],
-    *,
-    is_sampling: bool,
-) -> JsonResponse:
-    query = Query.of(request)
-    offset = query.read(CURSOR)
-    query.check_known()
-    return json_response(
-        await markets.market_page(context, offset, record_of, is_sampling=is_sampling)
-    )
-
-
-@get(
-    "/markets",
-    responses=json_responses(Page[MarketRecord], "A page, the oldest first."),
-    operation_class=operation_with(CURSOR),
-)
-async def get_markets(request: AnyRequest, context: Context) -> JsonResponse:
-    """Return every market with all fields."""
-    return await _page(request, context, market_record, is_sampling=False)
-
-
-@get(
-    "/simplified-markets",
-    responses=json_responses(Page[SimplifiedMarketRecord], "A page, the oldest first."),
-    operation_class=operation_with(CURSOR),
-)
-async def get_simplified_markets(request: AnyRequest, context: Context) -> JsonResponse:
-    """Return every market with the main fields."""
-    return await _page(request, context, simplified_record, is_sampling=False)
-
-
-@get(
-    "/sampling-markets",
-    responses=json_responses(Page[MarketRecord], "A page, the oldest first."),
-    operation_class=operation_with(CURSOR),
-)
-async def get_sampling_markets(request: AnyRequest, context: Context) -> JsonResponse:
-    """Return the markets that take orders: none has rewards, so all of them are sampled."""
-    return await _page(request, context, market_record, is_sampling=True)
-
-
-@get(
-    "/sampling-simplified-markets",
-    responses=json_responses(Page[SimplifiedMarketRecord], "A page, the oldest first."),
-    operation_class=operation_with(CURSOR),
-)
-async def get_sampling_simplified_markets(request: AnyRequest, context: Context) -> JsonResponse:
-    """Return the markets that take orders with the main fields."""
-    return await _page(request, context, simplified_record, is_sampling=True)
-
-
-@get("/markets/{condition_id:str}", responses=json_responses(MarketRecord, "The market."))
-async def get_market(condition_id: FromPath[str], context: Context) -> JsonResponse:
-    """Return one market."""
-    return json_response(await markets.market(context, condition_id))
-
-
-@get(
-    "/clob-markets/{condition_id:str}",
-    responses=json_responses(CompactMarketRecord, "The market in compact form."),
-)
-async def get_compact_market(condition_id: FromPath[str], context: Context) -> JsonResponse:
-    """Return the parameters that a client needs to trade one market."""
-    return json_response(await markets.compact_market(context, condition_id))
-
-
-@get(
-    ["/live-activity/events/{condition_id:str}", "/markets/live-activity/{condition_id:str}"],
-    responses=json_responses(list[TapeRecord], "The newest first."),
-)
-async def get_tape(condition_id: FromPath[str], context: Context) -> JsonResponse:
-    """Return the last 100 trades of one market."""
-    return json_response(await markets.market_tape(context, condition_id))
-
-
-@get("/markets-by-token/{token_id:str}", responses=json_responses(TokenMarketRecord, "The market."))
-async def get_market_of_token(token_id: FromPath[str], context: Context) -> JsonResponse:
-    """Return the market that a token belongs to."""
-    return json_response(await markets.market_of_token(context, token_id))
 
 
 ROUTES: Final = (
@@ -322,12 +324,4 @@ ROUTES: Final = (
     get_fee_rate_of,
     get_prices_history,
     get_prices_histories,
-    get_markets,
-    get_simplified_markets,
-    get_sampling_markets,
-    get_sampling_simplified_markets,
-    get_market,
-    get_compact_market,
-    get_tape,
-    get_market_of_token,
 )

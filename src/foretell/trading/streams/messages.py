@@ -117,13 +117,17 @@ class MarketResolvedMessage(
     event_message: EventRecord
 
 
-class _OrderTail(msgspec.Struct, frozen=True, tag="order", tag_field="event_type"):
+class OrderHead(msgspec.Struct, frozen=True, tag="order", tag_field="event_type"):
+    """An order was placed, filled or canceled; its fields follow."""
+
     type: str
     timestamp: str
     order_owner: str
 
 
-class _TradeTail(msgspec.Struct, frozen=True, tag="trade", tag_field="event_type"):
+class TradeHead(msgspec.Struct, frozen=True, tag="trade", tag_field="event_type"):
+    """A trade was matched, or its settlement advanced; its fields follow."""
+
     timestamp: str
     matchtime: str
     trade_owner: str
@@ -283,11 +287,11 @@ def _event_record(listing: Listing) -> EventRecord:
 
 def order_text(record: OrderRecord, kind: str, at_ms: int) -> str:
     """Return what happened to an order: PLACEMENT, UPDATE or CANCELLATION."""
-    head = _OrderTail(kind, str(at_ms // 1000), record.owner)
+    head = OrderHead(kind, str(at_ms // 1000), record.owner)
     return f"{tail(head)[:-1]},{tail(record)}"
 
 
 def trade_text(record: TradeRecord, at_ms: int) -> str:
     """Return the present state of a trade."""
-    head = _TradeTail(str(at_ms // 1000), record.match_time, record.owner)
+    head = TradeHead(str(at_ms // 1000), record.match_time, record.owner)
     return f"{tail(head)[:-1]},{tail(record)}"

@@ -1,0 +1,88 @@
+"""Descriptions of operations, each declared once beside its route.
+
+Handlers read their query and their body themselves, so that refusals have each API's own words. A route
+passes what its handler reads, answers and refuses to `describe`, in the `opt` of its decorator.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+from litestar.handlers import BaseRouteHandler
+
+from foretell.domain.errors.families import ForetellError
+from foretell.edge.documents.security import Security
+from foretell.edge.parameters import Parameter, boolean
+
+JSON: Final = "application/json"
+TEXT: Final = "text/plain"
+STRICT: Final = boolean("strict", "whether unknown parameters are refused", default=False)
+"""Taken by every route that takes parameters."""
+
+_KEY: Final = "description"
+
+
+class Success(NamedTuple):
+    """A successful answer: its type, and its meaning. A type of None is one that never comes."""
+
+    kind: Any
+    about: str
+    media_type: str = JSON
+    headers: Mapping[str, str] = {}
+    """The meaning of each header that matters to clients."""
+
+
+class Body(NamedTuple):
+    """A request body: its type, or its schema where no type says it."""
+
+    kind: Any = None
+    schema: Mapping[str, Any] | None = None
+    media_type: str = JSON
+    is_required: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """An operation: all that its document says beyond its path and its docstring."""
+
+    answer: Success
+    parameters: Sequence[Parameter[Any]] = ()
+    tag: str = ""
+    body: Body | None = None
+    security: Security | None = None
+    refusals: frozenset[type[ForetellError]] = frozenset()
+    is_shown: bool = True
+
+
+HIDDEN: Final = Described(Success(None, ""), is_shown=False)
+"""That of a route of which the document says nothing."""
+
+
+def describe(
+    answer: Success,
+    *parameters: Parameter[Any],
+    tag: str = "",
+    body: Body | type | None = None,
+    security: Security | None = None,
+    refusals: Sequence[type[ForetellError]] = (),
+) -> dict[str, Any]:
+    """Return the `opt` of a route with this description.
+
+    A route that takes parameters takes `strict` too. A route that has no other parameter, and yet checks
+    them itself, names `STRICT`.
+    """
+    named = (*parameters, STRICT) if parameters and STRICT not in parameters else parameters
+    sent = body if body is None or isinstance(body, Body) else Body(body)
+    return {_KEY: Described(answer, named, tag, sent, security, frozenset(refusals))}
+
+
+def description_of(handler: BaseRouteHandler) -> Described:
+    """Return the description of a route."""
+    found = handler.opt.get(_KEY, HIDDEN)
+    assert isinstance(found, Described)
+    return found
+
+
+def takes_parameters(handler: BaseRouteHandler) -> bool:
+    """Return whether a route declares query parameters."""
+    return bool(description_of(handler).parameters)

@@ -1,0 +1,103 @@
+"""Routes of the documents: `/schema/openapi.json`, and `/docs`, a page that shows it.
+
+The page and its script come from this server alone: a header forbids the browser every other host.
+"""
+
+import base64
+import hashlib
+import re
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+from litestar import MediaType, Request, Response, get
+from litestar.handlers import HTTPRouteHandler
+from litestar.openapi.plugins import ScalarRenderPlugin
+from typing_extensions import override
+
+from foretell.domain.errors.http import UnknownRoute
+from foretell.edge.codec import AnyRequest
+from foretell.edge.documents.openapi import document_of
+
+SCRIPT: Final = Path("@scalar") / "api-reference" / "dist" / "browser" / "standalone.js"
+"""The script of the page, in the folder where npm installs packages."""
+OPENAPI_JSON: Final = "application/vnd.oai.openapi+json"
+LASTING: Final = "public, max-age=604800"
+MISSING: Final = (
+    "The script of this page is not installed: run make run, or set FORETELL_NPM_FOLDER. The document"
+    " itself is at schema/openapi.json.\n"
+)
+OPTIONS: Final = {
+    "withDefaultFonts": False,
+    "telemetry": False,
+    "hideClientButton": True,
+    "showDeveloperTools": "never",
+    "agent": {"disabled": True},
+    "mcp": {"disabled": True},
+}
+_INLINE: Final = re.compile(rb"<script(?![^>]*\bsrc=)[^>]*>(.*?)</script>", re.DOTALL)
+_CONFIGURE: Final = (
+    "document.getElementById('api-reference').dataset.configuration ="
+    f" '{msgspec.json.encode(OPTIONS).decode()}'"
+)
+
+
+class DocumentPage(ScalarRenderPlugin):
+    """The page of one API; its addresses are relative, so they are right under a prefix too."""
+
+    def __init__(self) -> None:
+        favicon = '<link rel="icon" href="data:,">'
+        super().__init__(js_url="docs/script.js", css_url="data:text/css,", favicon=favicon)
+
+    @staticmethod
+    @override
+    def get_openapi_json_route(request: Request[Any, Any, Any]) -> str:
+        """Return where the document is, seen from the page."""
+        return "schema/openapi.json"
+
+    @override
+    def render_options(self) -> str:
+        """Return the one script within the page."""
+        return f"<script>{_CONFIGURE}</script>"
+
+
+def _policy(html: bytes) -> str:
+    """Return the header that forbids every other host, and every script but ours and those within the page."""
+    hashes = {
+        f"'sha256-{base64.b64encode(hashlib.sha256(script).digest()).decode()}'"
+        for script in _INLINE.findall(html)
+    }
+    return (
+        f"default-src 'none'; script-src 'self' {' '.join(sorted(hashes))};"
+        " style-src 'unsafe-inline' data:; img-src 'self' data: blob:; font-src 'self' data:;"
+        " connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    )
+
+
+def document_routes(npm_folder: Path | None) -> list[HTTPRouteHandler]:
+    """Return the routes of an API's document and of its page."""
+    script = None if npm_folder is None else npm_folder / SCRIPT
+    page = DocumentPage()
+
+    @get("/docs", sync_to_thread=True)
+    def get_page(request: AnyRequest) -> Response[bytes]:
+        if script is None or not script.is_file():
+            return Response(MISSING.encode(), media_type=MediaType.TEXT)
+        html = page.render(request, document_of(request.app))
+        headers = {"content-security-policy": _policy(html), "x-content-type-options": "nosniff"}
+        return Response(html, media_type=MediaType.HTML, headers=headers)
+
+    @get("/docs/script.js", sync_to_thread=True)
+    def get_script() -> Response[bytes]:
+        if script is None or not script.is_file():
+            raise UnknownRoute("the script of /docs is not installed")
+        headers = {"cache-control": LASTING, "x-content-type-options": "nosniff"}
+        return Response(script.read_bytes(), media_type="text/javascript", headers=headers)
+
+    return [get_document, get_page, get_script]
+
+
+@get("/schema/openapi.json", sync_to_thread=True)
+def get_document(request: AnyRequest) -> Response[bytes]:
+    """Return the OpenAPI document."""
+    return Response(msgspec.json.encode(document_of(request.app)), media_type=OPENAPI_JSON)

@@ -1,0 +1,76 @@
+"""The headers that authenticate a request, as security schemes: L1, L2 and builder."""
+
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+PREFIX: Final = "SERVICE_"
+
+
+class Security(NamedTuple):
+    """The levels of which one must sign a request; without `is_required` it may also be unsigned."""
+
+    levels: tuple[str, ...]
+    is_required: bool = True
+
+    def requirements(self) -> list[dict[str, list[str]]]:
+        """Return the alternatives of an operation's document."""
+        signed: list[dict[str, list[str]]] = [
+            {scheme_name(level, header): [] for header in HEADERS[level]} for level in self.levels
+        ]
+        return signed if self.is_required else [{}, *signed]
+
+
+HEADERS: Final[Mapping[str, Mapping[str, str]]] = {
+    "L1": {
+        "ADDRESS": "The wallet that signs.",
+        "SIGNATURE": (
+            "EIP-712 signature of `ClobAuth(address address,string timestamp,uint256 nonce,string"
+            " message)` in the domain `ClobAuthDomain`, version `1`, with the chain id. The message is"
+            " `This message attests that I control the given wallet`."
+        ),
+        "TIMESTAMP": "Seconds since 1970 when it was signed.",
+        "NONCE": "Number of the credential set, 0 or more.",
+    },
+    "L2": {
+        "ADDRESS": "The wallet that created the key.",
+        "SIGNATURE": (
+            "HMAC-SHA256 of timestamp + method + path + body, with the decoded secret as its key, in"
+            " base64url. The path has no prefix of the API and no query."
+        ),
+        "TIMESTAMP": "Seconds since 1970 when it was signed.",
+        "API_KEY": "The key, a UUID.",
+        "PASSPHRASE": "The passphrase, 64 hex digits.",
+    },
+    "Builder": {
+        "BUILDER_API_KEY": "The builder's key, a UUID.",
+        "BUILDER_SIGNATURE": "HMAC-SHA256 as in L2, with the builder's secret.",
+        "BUILDER_TIMESTAMP": "Seconds since 1970 when it was signed.",
+        "BUILDER_PASSPHRASE": "The builder's passphrase, 64 hex digits.",
+    },
+}
+"""The headers of each level, without their prefix, and what they hold."""
+
+L1: Final = Security(("L1",))
+L2: Final = Security(("L2",))
+L2_OR_BUILDER: Final = Security(("L2", "Builder"))
+L2_IF_SIGNED: Final = Security(("L2",), is_required=False)
+
+
+def scheme_name(level: str, header: str) -> str:
+    """Return the name of the security scheme of a header."""
+    return f"{level}_{header}"
+
+
+def security_schemes(levels: frozenset[str]) -> dict[str, Any]:
+    """Return the schemes of these levels."""
+    return {
+        scheme_name(level, header): {
+            "type": "apiKey",
+            "in": "header",
+            "name": PREFIX + header,
+            "description": about,
+        }
+        for level in HEADERS
+        if level in levels
+        for header, about in HEADERS[level].items()
+    }

@@ -1,0 +1,48 @@
+"""Groups of refusals, for the document of the relayer."""
+
+from typing import Final
+
+from foretell.domain.errors.chain import (
+    CallFailed,
+    ChainInconsistent,
+    ChainUnavailable,
+    MalformedCalldata,
+    RpcRefused,
+)
+from foretell.domain.errors.families import ForetellError, IllegalTransition, MalformedSignature
+from foretell.domain.errors.relayer import (
+    CallReverts,
+    ExecutionFailed,
+    InvalidField,
+    MergeImpossible,
+    NonceMismatch,
+    NotEnoughToMerge,
+    NothingToRedeem,
+    NotSentYet,
+    OwnerAddressMismatch,
+    TooManyQueued,
+    WalletExists,
+    WalletServiceDisabled,
+)
+
+Refused = tuple[type[ForetellError], ...]
+
+HEALTH: Final[Refused] = (WalletServiceDisabled,)
+CHAIN: Final[Refused] = (ChainUnavailable, ChainInconsistent, RpcRefused)
+SUBMIT: Final[Refused] = (
+    InvalidField,
+    MalformedSignature,
+    WalletExists,
+    NonceMismatch,
+    TooManyQueued,
+    IllegalTransition,
+    CallReverts,
+    ExecutionFailed,
+    CallFailed,
+    OwnerAddressMismatch,
+    MalformedCalldata,
+    *CHAIN,
+)
+OPERATION: Final[Refused] = (*SUBMIT, NotSentYet)
+REDEEM: Final[Refused] = (*OPERATION, NothingToRedeem)
+MERGE: Final[Refused] = (*OPERATION, NotEnoughToMerge, MergeImpossible)

@@ -1,0 +1,115 @@
+"""Groups of refusals, and the tags of operations, for the trading API's document."""
+
+from typing import Final
+
+from foretell.domain.errors.chain import (
+    CallFailed,
+    ChainInconsistent,
+    ChainUnavailable,
+    RpcRefused,
+)
+from foretell.domain.errors.exchange import (
+    AnswerLost,
+    EngineBusy,
+    EngineCancelOnly,
+    EngineReadOnly,
+    EngineRestarting,
+    EngineStalled,
+    EngineStopped,
+    FillAndKillUnmatched,
+    FillOrKillUnfilled,
+    ForeignProfile,
+    InsufficientAllowance,
+    InsufficientBalance,
+    InvalidExpiration,
+    InvalidFeeRate,
+    MalformedOrder,
+    MarketClosed,
+    NotEnoughFunds,
+    OrderCanceledOnChain,
+    OrderDuplicated,
+    OrderPlacedBefore,
+    PostOnlyWouldCross,
+    PriceOffTick,
+    ReservedByOpenOrders,
+    SignerMismatch,
+    SizeBelowMinimum,
+    TreasuryUnavailable,
+    UnknownMarket,
+)
+from foretell.domain.errors.families import ForetellError, MalformedSignature
+from foretell.domain.errors.order import (
+    BatchTooLong,
+    InvalidMarketId,
+    InvalidOrderNonce,
+    InvalidTokenId,
+    MalformedBatch,
+    MarketNotFound,
+    OrderVersionMismatch,
+    OwnerMismatch,
+    PrivateOrder,
+    SignerNotCaller,
+    UnsupportedSignatureType,
+    WrongWallet,
+)
+from foretell.domain.errors.storage import JournalFailed, LeaseLost
+
+Refused = tuple[type[ForetellError], ...]
+
+STATUS: Final = "Status"
+KEYS: Final = "Keys"
+MARKET_DATA: Final = "Market data"
+ORDERS: Final = "Orders"
+ACCOUNT: Final = "Account"
+PLACEHOLDERS: Final = "Placeholders"
+
+TOKEN: Final[Refused] = (InvalidTokenId, UnknownMarket, MarketClosed)
+BATCH: Final[Refused] = (MalformedBatch, BatchTooLong, InvalidTokenId)
+MARKET: Final[Refused] = (InvalidMarketId, MarketNotFound)
+CHAIN: Final[Refused] = (ChainUnavailable, ChainInconsistent, RpcRefused, CallFailed)
+ENGINE: Final[Refused] = (
+    EngineRestarting,
+    EngineBusy,
+    EngineCancelOnly,
+    EngineReadOnly,
+    EngineStalled,
+    EngineStopped,
+    TreasuryUnavailable,
+    AnswerLost,
+    JournalFailed,
+    LeaseLost,
+)
+TABLES: Final[Refused] = ENGINE
+"""What may be refused while a reader waits for the engine's tables."""
+CANCEL: Final[Refused] = (*ENGINE, MalformedOrder)
+ORDER: Final[Refused] = (
+    *ENGINE,
+    *CHAIN,
+    FillAndKillUnmatched,
+    FillOrKillUnfilled,
+    ForeignProfile,
+    InsufficientAllowance,
+    InsufficientBalance,
+    InvalidExpiration,
+    InvalidFeeRate,
+    InvalidOrderNonce,
+    MalformedOrder,
+    MalformedSignature,
+    MarketClosed,
+    NotEnoughFunds,
+    OrderCanceledOnChain,
+    OrderDuplicated,
+    OrderPlacedBefore,
+    OrderVersionMismatch,
+    OwnerMismatch,
+    PostOnlyWouldCross,
+    PriceOffTick,
+    PrivateOrder,
+    ReservedByOpenOrders,
+    SignerMismatch,
+    SignerNotCaller,
+    SizeBelowMinimum,
+    UnknownMarket,
+    UnsupportedSignatureType,
+    WrongWallet,
+)

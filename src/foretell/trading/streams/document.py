@@ -1,0 +1,165 @@
+"""The AsyncAPI document of the streams, made from the structs of their messages."""
+
+from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib.metadata import version
+from inspect import cleandoc
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from foretell.edge.documents.examples import Examples
+from foretell.edge.documents.schemas import Schemas
+from foretell.trading.books.books import BookRecord
+from foretell.trading.refusals import TradingError
+from foretell.trading.streams.connection import INVALID, PING, PONG
+from foretell.trading.streams.market_channel import MarketChannelRequest
+from foretell.trading.streams.messages import (
+    BestPricesMessage,
+    LastTradeMessage,
+    MarketResolvedMessage,
+    NewMarketMessage,
+    OrderHead,
+    PriceChangeMessage,
+    TickSizeMessage,
+    TradeHead,
+)
+from foretell.trading.streams.user_channel import UserChannelRequest
+from foretell.trading.wire.orders import OrderRecord, TradeRecord
+
+ASYNCAPI: Final = "3.0.0"
+EXAMPLES: Final = "streams"
+TITLE: Final = "Foretell streams"
+ABOUT: Final = (
+    "Books, prices, orders and trades as they change, over WebSocket. A frame holds one JSON object;"
+    " the books after a subscription come in one frame that is an array."
+)
+
+
+class Numbered(msgspec.Struct):
+    """The fields that every message begins with."""
+
+    sequence: int
+    stream_id: str
+    server_ts_ms: int
+    journal_sequence: int
+
+
+class BookHead(msgspec.Struct, tag="book", tag_field="event_type"):
+    """A token's book, after a subscription and after each trade."""
+
+
+class Channel(NamedTuple):
+    """A channel: its address, its meaning, and the structs of each message in both directions."""
+
+    address: str
+    about: str
+    sent: Mapping[str, tuple[type, ...]]
+    received: type
+
+
+CHANNELS: Final[Mapping[str, Channel]] = {
+    "market": Channel(
+        "/ws/market",
+        "Books, prices, and the opening and resolution of markets; no authentication.",
+        {
+            "book": (BookHead, BookRecord),
+            "price_change": (PriceChangeMessage,),
+            "last_trade_price": (LastTradeMessage,),
+            "tick_size_change": (TickSizeMessage,),
+            "best_bid_ask": (BestPricesMessage,),
+            "new_market": (NewMarketMessage,),
+            "market_resolved": (MarketResolvedMessage,),
+        },
+        MarketChannelRequest,
+    ),
+    "user": Channel(
+        "/ws/user",
+        "An account's orders and trades; the first message authenticates with a set of credentials.",
+        {"order": (OrderHead, OrderRecord), "trade": (TradeHead, TradeRecord)},
+        UserChannelRequest,
+    ),
+}
+
+
+class _Message(NamedTuple):
+    name: str
+    about: str
+    schema: Any
+
+
+@cache
+def asyncapi_document() -> dict[str, Any]:
+    """Return the document."""
+    schemas, examples = Schemas(), Examples.of(EXAMPLES)
+    channels, operations, messages = {}, {}, {}
+    for name, channel in CHANNELS.items():
+        sent = [*_sent(schemas, name, channel), *_replies(schemas, name)]
+        received = [*_received(schemas, name, channel)]
+        for each in (*sent, *received):
+            messages[each.name] = _shown(each, examples)
+        channels[name] = {
+            "address": channel.address,
+            "description": channel.about,
+            "messages": {
+                each.name: {"$ref": f"#/components/messages/{each.name}"}
+                for each in (*sent, *received)
+            },
+        }
+        operations[f"{name}.publish"] = _operation("send", name, sent)
+        operations[f"{name}.subscribe"] = _operation("receive", name, received)
+    return {
+        "asyncapi": ASYNCAPI,
+        "info": {"title": TITLE, "version": version("foretell"), "description": ABOUT},
+        "defaultContentType": "application/json",
+        "channels": channels,
+        "operations": operations,
+        "components": {
+            "messages": messages,
+            "schemas": dict(sorted(schemas.components.items())),
+        },
+    }
+
+
+def _sent(schemas: Schemas, name: str, channel: Channel) -> Iterator[_Message]:
+    """Yield the messages of the server."""
+    for event_type, structs in channel.sent.items():
+        parts = [schemas.of_answer(struct) for struct in (Numbered, *structs)]
+        yield _Message(f"{name}.{event_type}", cleandoc(structs[0].__doc__ or ""), {"allOf": parts})
+
+
+def _replies(schemas: Schemas, name: str) -> Iterator[_Message]:
+    """Yield the frames of the server that have no number."""
+    yield _Message(f"{name}.pong", f"The answer to {PING}.", {"const": PONG})
+    invalid = "The answer to a frame that is malformed or binary."
+    yield _Message(f"{name}.invalid", invalid, {"const": INVALID})
+    if name == "user":
+        refused = schemas.of_answer(TradingError)
+        yield _Message(f"{name}.refused", "A refused login; the connection is closed.", refused)
+
+
+def _received(schemas: Schemas, name: str, channel: Channel) -> Iterator[_Message]:
+    """Yield the messages of clients."""
+    about = cleandoc(channel.received.__doc__ or "")
+    yield _Message(f"{name}.request", about, schemas.of_body(channel.received))
+    yield _Message(f"{name}.ping", "In any case, with spaces around it.", {"const": PING})
+
+
+def _shown(message: _Message, examples: Examples) -> dict[str, Any]:
+    is_text = "const" in message.schema
+    example = message.schema["const"] if is_text else examples.request(message.name)
+    shown: dict[str, Any] = {
+        "name": message.name,
+        "summary": message.about,
+        "contentType": "text/plain" if is_text else "application/json",
+        "payload": message.schema,
+    }
+    return shown | ({} if example is None else {"examples": [{"payload": example}]})
+
+
+def _operation(action: str, channel: str, messages: list[_Message]) -> dict[str, Any]:
+    return {
+        "action": action,
+        "channel": {"$ref": f"#/channels/{channel}"},
+        "messages": [{"$ref": f"#/channels/{channel}/messages/{each.name}"} for each in messages],
+    }

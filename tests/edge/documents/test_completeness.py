@@ -1,0 +1,165 @@
+"""Completeness of the documents: each operation of each API says all that a client needs."""
+
+import functools
+import re
+from dataclasses import replace
+from typing import Any
+
+import httpx
+import jsonschema_rs
+import pytest
+from tests.edge.documents.apis import (
+    APIS,
+    BUILD_APPS,
+    OPERATIONS,
+    DocumentedOperation,
+    operations_of,
+)
+from tests.edge.test_documented_parameters import CONTEXTS, GONE
+from tests.rigs.applications import an_app, openapi_document
+from tests.rigs.trading import MASTER_KEY, TradingRig
+from tests.rigs.values import CHAIN_ID, NOW_MS
+
+from foretell.edge.auth import KeyRing
+
+pytestmark = pytest.mark.anyio
+
+NEVER_SUCCEED = {
+    "get_unknown_events_creators_record_id",
+    "get_unknown_profiles_user_address_record_id",
+    "get_profile",
+}
+"""Operations whose records do not exist here: they refuse every request."""
+WITHOUT_BODY = {"create_key", "revoke_key", "cancel_all", "drop_notifications"}
+"""Operations that change something and read no body."""
+OF_BYTES = {"show_blob", "show_item"}
+"""Operations that answer with a file."""
+UNREACHABLE: dict[str, Any] = CONTEXTS | {
+    "relayer": replace(
+        CONTEXTS["relayer"],  # type: ignore[type-var]  # a context of a product is a dataclass
+        key_ring=KeyRing(GONE, MASTER_KEY, [CHAIN_ID], lambda: NOW_MS),
+    )
+}
+"""The contexts of all APIs but trading, of which nothing but the keys can be reached."""
+SUCCEEDING = [each for each in OPERATIONS if each.operation_id not in NEVER_SUCCEED]
+WITH_EXAMPLE = [each for each in SUCCEEDING if each.operation_id not in OF_BYTES]
+CHANGING = [each for each in OPERATIONS if each.method != "GET"]
+
+
+@functools.cache
+def validator(api: str, kind: str, operation_id: str) -> Any:
+    """Return the validator of an answer's status, or of the request's body."""
+    (operation,) = [each for each in operations_of(api) if each.operation_id == operation_id]
+    holder = operation.content["requestBody"] if kind == "request" else operation.responses[kind]
+    ((_, media),) = holder["content"].items()
+    components = openapi_document(BUILD_APPS[api])["components"]
+    return jsonschema_rs.Draft202012Validator({**media["schema"], "components": components})
+
+
+def examples_of(operation: DocumentedOperation) -> dict[str, Any]:
+    """Return the examples of an operation: of its body, and of each status."""
+    holders = {**operation.responses, "request": operation.content.get("requestBody", {})}
+    return {
+        kind: media["example"]
+        for kind, holder in holders.items()
+        for media in holder.get("content", {}).values()
+        if "example" in media
+    }
+
+
+EXAMPLES = [
+    pytest.param(operation, kind, example, id=f"{operation} {kind}")
+    for operation in OPERATIONS
+    for kind, example in examples_of(operation).items()
+    if not operation.content.get("requestBody", {}).get("content", {}).get("multipart/form-data")
+]
+
+
+@pytest.mark.parametrize("api", APIS)
+def test_operations_have_different_names(api: str) -> None:
+    names = [operation.operation_id for operation in operations_of(api)]
+    assert len(names) == len(set(names))
+
+
+@pytest.mark.parametrize("operation", OPERATIONS, ids=str)
+def test_an_operation_says_what_it_does(operation: DocumentedOperation) -> None:
+    assert {"operationId", "summary", "description", "tags"} <= set(operation.content)
+    assert operation.content["tags"] != [""]
+    assert operation.content["description"].endswith(".")
+
+
+@pytest.mark.parametrize("operation", SUCCEEDING, ids=str)
+def test_an_operation_has_a_successful_answer_with_a_schema(operation: DocumentedOperation) -> None:
+    (media,) = operation.responses["200"]["content"].values()
+    assert media["schema"]
+
+
+@pytest.mark.parametrize("operation", WITH_EXAMPLE, ids=str)
+def test_a_successful_answer_has_an_example(operation: DocumentedOperation) -> None:
+    assert "200" in examples_of(operation)
+
+
+@pytest.mark.parametrize("operation", OPERATIONS, ids=str)
+def test_an_operation_has_the_refusals_that_every_route_has(operation: DocumentedOperation) -> None:
+    assert {"429", "500", "503"} <= set(operation.responses)
+    reads = operation.method == "GET" or "requestBody" in operation.content
+    assert not reads or "400" in operation.responses
+
+
+@pytest.mark.parametrize("operation", OPERATIONS, ids=str)
+def test_a_refusal_has_a_schema_and_its_codes(operation: DocumentedOperation) -> None:
+    refusals = {status: each for status, each in operation.responses.items() if status != "200"}
+    assert all(each["x-codes"] for each in refusals.values())
+    assert all(each["content"]["application/json"]["schema"] for each in refusals.values())
+
+
+@pytest.mark.parametrize("operation", CHANGING, ids=str)
+def test_an_operation_that_reads_a_body_describes_it(operation: DocumentedOperation) -> None:
+    assert ("requestBody" in operation.content) == (operation.operation_id not in WITHOUT_BODY)
+
+
+@pytest.mark.parametrize(
+    "operation", [each for each in OPERATIONS if each.api != "creation"], ids=str
+)
+def test_an_operation_that_needs_a_signature_may_refuse_it(operation: DocumentedOperation) -> None:
+    assert ("401" in operation.responses) == ("security" in operation.content)
+
+
+@pytest.mark.parametrize(("operation", "kind", "example"), EXAMPLES)
+def test_an_example_fits_its_schema(
+    operation: DocumentedOperation, kind: str, example: Any
+) -> None:
+    errors = validator(operation.api, kind, operation.operation_id).iter_errors(example)
+    assert [error.message for error in errors] == []
+
+
+def signed(api: str) -> set[str]:
+    """Return the operations that the document shows as signed."""
+    return {
+        each.operation_id
+        for each in operations_of(api)
+        if "security" in each.content and {} not in each.content["security"]
+    }
+
+
+async def refused_unsigned(api: str, http: httpx.AsyncClient) -> set[str]:
+    """Return the operations that refuse an unsigned request as such."""
+    answers = {
+        each.operation_id: await http.request(each.method, re.sub(r"\{\w+\}", "1", each.path))
+        for each in operations_of(api)
+    }
+    return {name for name, answer in answers.items() if answer.status_code == 401}
+
+
+async def test_exactly_the_signed_operations_of_trading_refuse_unsigned_requests(
+    rig: TradingRig,
+) -> None:
+    assert await refused_unsigned("trading", rig.client) == signed("trading")
+
+
+@pytest.mark.parametrize("api", sorted(UNREACHABLE))
+async def test_exactly_the_signed_operations_refuse_unsigned_requests(api: str) -> None:
+    app = an_app(BUILD_APPS[api], UNREACHABLE[api])
+    transport = httpx.ASGITransport(app, raise_app_exceptions=False)  # type: ignore[arg-type]
+    async with httpx.AsyncClient(transport=transport, base_url=f"http://{api}") as http:
+        assert await refused_unsigned(api, http) == signed(api)

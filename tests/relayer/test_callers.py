@@ -6,8 +6,8 @@ from typing import Any
 import httpx
 import pytest
 from structlog.testing import capture_logs
+from tests.edge.secret_forms import forms_in
 from tests.relayer.rig import Body, OwnerClient, RelayerRig, an_approval, error_of
-from tests.rigs.secrets import forms_in
 
 from foretell.domain.values.credentials import L2Signer
 from foretell.domain.values.hexadecimal import checksum_address

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from structlog.testing import capture_logs
-from tests.rigs.secrets import forms_in
+from tests.edge.secret_forms import forms_in
 from tests.rigs.trading import MASTER_KEY, Headers, Trader, TradingRig, a_rig
 from tests.rigs.values import a_buy, an_address
 

@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
-from tests.rigs.secrets import forms_in
+from tests.edge.secret_forms import forms_in
 from tests.rigs.trading import Trader, TradingRig
 from tests.rigs.values import a_buy, a_word
 from tests.trading.rig import Listener, listening

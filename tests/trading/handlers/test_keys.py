@@ -183,7 +183,7 @@ async def test_parallel_creations_of_one_nonce_give_one_key(rig: TradingRig) -> 
     assert len({response.json()["apiKey"] for response in responses}) == 1
 
 
-@pytest.mark.spec(112, 113)
+@pytest.mark.spec(97, 112, 113)
 @pytest.mark.parametrize(
     "changed",
     [

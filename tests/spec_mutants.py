@@ -34,6 +34,8 @@ from rich.table import Table
 ROOT: Final = Path(__file__).parents[1]
 FOLDER: Final = ROOT / "tests" / "mutants"
 PARALLEL: Final = 2
+UNMUTATED_GROUPS: Final = 4
+"""The test files without a patch are run in so many processes."""
 UNMUTATED_DEADLINE_S: Final = 400.0
 MUTANT_DEADLINE_S: Final = 120.0
 OUTPUT_BYTES_MAX: Final = 64 * 1024
@@ -183,14 +185,14 @@ async def run_in(tree: Path, claims: Iterable[Claim], deadline_s: float, *more: 
 async def unmutated_problems(claims: Sequence[Claim]) -> list[str]:
     """Return the claims that do not hold in a copy without a patch."""
     files = sorted({claim.test_file for claim in claims})
+    places = asyncio.Semaphore(PARALLEL)
     problems = []
 
     async def run(group: Sequence[str]) -> None:
         wanted = [claim for claim in claims if claim.test_file in group]
-        if not wanted:
-            return
-        with a_copy() as tree:
-            done = await run_in(tree, wanted, UNMUTATED_DEADLINE_S)
+        async with places:
+            with a_copy() as tree:
+                done = await run_in(tree, wanted, UNMUTATED_DEADLINE_S)
         if done.ended is not None:
             problems.append(f"{done.ended}\n{done.output}")
             return
@@ -200,7 +202,8 @@ async def unmutated_problems(claims: Sequence[Claim]) -> list[str]:
             if set(own.values()) != {"passed"}:
                 problems.append(f"row {row} in {file}: {own or 'no test'}\n{done.output}")
 
-    await asyncio.gather(*(run(files[at::PARALLEL]) for at in range(PARALLEL)))
+    groups = min(UNMUTATED_GROUPS, len(files))
+    await asyncio.gather(*(run(files[at::groups]) for at in range(groups)))
     return problems
 
 
@@ -305,7 +308,8 @@ def prove(report: Path, claims: Sequence[Claim], mutated: str | None) -> int:
     """Run the tests of claims in this copy, and write their outcomes; none after a failed import."""
     marked = MarkedTests(claims, mutated)
     files = sorted({claim.test_file for claim in claims})
-    options = ["-q", "-p", "no:cacheprovider", "--tb=short", "--show-capture=no"]
+    unused = ["-p", "no:cacheprovider", "-p", "no:faker", "-p", "no:xdist"]
+    options = ["-q", *unused, "--tb=short", "--show-capture=no"]
     code = pytest.main([*options, *files], [marked])
     if code in {pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.INTERRUPTED}:
         report.write_text(json.dumps(marked.outcomes))

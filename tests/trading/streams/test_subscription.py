@@ -54,6 +54,7 @@ async def test_no_message_of_a_stream_repeats_a_secret(host: str, alice: Trader)
     frames = []
     async with listening(host, "/ws/user") as listener:
         await listener.send({"type": "user", "auth": auth, "initial_dump": True})
+        await listener.silence()
         await alice.placed(a_buy("alice"))
         frames.append(await listener.text())
     for changed in ({"secret": "x"}, {"passphrase": "x"}, {"apiKey": "x"}):

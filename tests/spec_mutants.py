@@ -41,6 +41,11 @@ MUTANT_DEADLINE_S: Final = 120.0
 OUTPUT_BYTES_MAX: Final = 64 * 1024
 OUTPUT_LINES_SHOWN: Final = 15
 
+_ENDS: Final = {
+    pytest.ExitCode.OK,
+    pytest.ExitCode.TESTS_FAILED,
+    pytest.ExitCode.INTERRUPTED,
+}
 _NAME: Final = re.compile(r"(\d{3})-[a-z0-9-]+\.patch\Z")
 _TEST: Final = re.compile(r"test: (tests/\S+\.py)\n")
 _TARGET: Final = re.compile(r"^\+\+\+ b/(src/foretell/\S+\.py)$", flags=re.MULTILINE)
@@ -267,7 +272,8 @@ async def judge(mutants: Sequence[Mutant], console: Console) -> int:
 class MarkedTests:
     """Runs the tests of the claims alone, and notes how each of them ends."""
 
-    def __init__(self, claims: Sequence[Claim], mutated: str | None) -> None:
+    def __init__(self, claims: Sequence[Claim], mutated: str | None, report: Path) -> None:
+        self._report = report
         self._claims = claims
         self._mutated = mutated
         self._rows_by_test: dict[str, set[int]] = {}
@@ -303,17 +309,19 @@ class MarkedTests:
         if outcome == "failed" and self._mutated and self._session is not None:
             self._session.shouldstop = "a test has failed"
 
+    def pytest_sessionfinish(self, exitstatus: int) -> None:
+        """Write the outcomes, none after a failed import."""
+        if exitstatus in _ENDS:
+            self._report.write_text(json.dumps(self.outcomes))
+
 
 def prove(report: Path, claims: Sequence[Claim], mutated: str | None) -> int:
-    """Run the tests of claims in this copy, and write their outcomes; none after a failed import."""
-    marked = MarkedTests(claims, mutated)
+    """Run the tests of claims in this copy, and have their outcomes written."""
+    marked = MarkedTests(claims, mutated, report)
     files = sorted({claim.test_file for claim in claims})
     unused = ["-p", "no:cacheprovider", "-p", "no:faker", "-p", "no:xdist"]
     options = ["-q", *unused, "--tb=short", "--show-capture=no"]
-    code = pytest.main([*options, *files], [marked])
-    if code in {pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.INTERRUPTED}:
-        report.write_text(json.dumps(marked.outcomes))
-    return int(code)
+    return int(pytest.main([*options, *files], [marked]))
 
 
 def main() -> int:

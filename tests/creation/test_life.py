@@ -104,9 +104,11 @@ async def test_a_client_that_is_killed_at_each_note_resumes_from_id_payload_and_
     async with serving(rig.app) as worker:
         working = asyncio.create_task(work(rig))
         program = KilledCreator(creator, worker, raw)
-        status = await program.run()
-        working.cancel()
-        await asyncio.gather(working, return_exceptions=True)
+        try:
+            status = await program.run()
+        finally:
+            working.cancel()
+            await asyncio.gather(working, return_exceptions=True)
 
     notes = json.loads(program.notes.read_text())
     record = await creator.record(notes["requestId"])

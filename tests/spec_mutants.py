@@ -41,11 +41,11 @@ MUTANT_DEADLINE_S: Final = 120.0
 OUTPUT_BYTES_MAX: Final = 64 * 1024
 OUTPUT_LINES_SHOWN: Final = 15
 
-_ENDS: Final = {
-    pytest.ExitCode.OK,
-    pytest.ExitCode.TESTS_FAILED,
-    pytest.ExitCode.INTERRUPTED,
-}
+_ENDS: Final = frozenset(
+    {pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.INTERRUPTED}
+)
+"""The ends of pytest after which the outcomes count."""
+
 _NAME: Final = re.compile(r"(\d{3})-[a-z0-9-]+\.patch\Z")
 _TEST: Final = re.compile(r"test: (tests/\S+\.py)\n")
 _TARGET: Final = re.compile(r"^\+\+\+ b/(src/foretell/\S+\.py)$", flags=re.MULTILINE)

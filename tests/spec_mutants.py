@@ -37,7 +37,7 @@ PARALLEL: Final = 2
 UNMUTATED_GROUPS: Final = 4
 """The test files without a patch are run in so many processes."""
 UNMUTATED_DEADLINE_S: Final = 400.0
-MUTANT_DEADLINE_S: Final = 120.0
+MUTANT_DEADLINE_S: Final = 180.0
 OUTPUT_BYTES_MAX: Final = 64 * 1024
 OUTPUT_LINES_SHOWN: Final = 15
 

@@ -3,7 +3,7 @@
 PYTHON ?=
 BIN    := .venv/bin
 INSTALL := @PYTHON="$(PYTHON)" sh requirements/install.sh
-WORKERS ?= 3
+WORKERS ?= 4
 CYCLES ?= 200
 DAMAGES ?= 10000
 PATRONI ?= 1

@@ -1,6 +1,9 @@
 """Fixtures for all tests: a real chain, a database, and the backend of the event loop."""
 
 import asyncio
+import gc
+import os
+import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -27,11 +30,26 @@ settings.register_profile("thorough", max_examples=5_000, deadline=None)
 settings.load_profile("quick")
 
 
+# Processes that tests start would compile seconds of modules each time, in an environment that keeps none.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+# Collection makes a million objects that all stay; `pytest_collection_finish` switches it on again.
+gc.disable()
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Add the statements of the checklist that a test proves to its report; see tests/spec.py."""
     for item in items:
         for mark in item.iter_markers("spec"):
             item.user_properties += [("spec", row) for row in mark.args]
+
+
+def pytest_collection_finish() -> None:
+    """Exclude modules and tests from the searches for garbage, which begin now."""
+    gc.collect()
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture(scope="session")

@@ -5,6 +5,7 @@ from pydantic import SecretStr, ValidationError
 from tests.rigs.in_process import forget_environment
 
 from foretell.domain.contracts.sandbox_accounts import SANDBOX_CHAIN_ID
+from foretell.domain.creation.storages import Storage
 from foretell.settings import Settings, unknown_variables
 
 
@@ -99,3 +100,27 @@ def test_images_are_served_by_the_same_process_unless_an_address_is_set() -> Non
 def test_unknown_variables_are_found_and_those_of_the_tests_are_not() -> None:
     names = ["FORETELL_PORT", "FORETELL_PROT", "foretell_host", "FORETELL_TEST_POSTGRES", "HOME"]
     assert unknown_variables(names) == ["FORETELL_PROT"]
+
+
+@pytest.mark.parametrize(
+    ("url", "kind", "storage"),
+    [
+        (None, "bundler", Storage.LOCAL),
+        (None, "ipfs", Storage.LOCAL),
+        ("https://bundler.example/tx", "bundler", Storage.ARWEAVE),
+        ("https://ipfs.example", "ipfs", Storage.IPFS),
+    ],
+)
+def test_metadata_is_stored_where_the_settings_say(
+    monkeypatch: pytest.MonkeyPatch, url: str | None, kind: str, storage: Storage
+) -> None:
+    if url is not None:
+        monkeypatch.setenv("FORETELL_STORAGE_UPLOAD_URL", url)
+    monkeypatch.setenv("FORETELL_STORAGE_KIND", kind)
+    assert Settings().storage is storage
+
+
+def test_the_storage_token_is_not_shown() -> None:
+    settings = Settings(storage_token=SecretStr("a-secret-token"))
+    assert settings.storage_bearer == "a-secret-token"
+    assert "a-secret-token" not in repr(settings)

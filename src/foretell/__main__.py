@@ -1,6 +1,15 @@
-"""python -m foretell."""
+"""The command: `foretell`, or `python -m foretell`."""
 
-from foretell.cli.main import run
+from foretell.runtime.garbage_collection import search_rarely
+
+
+def run() -> None:
+    """Run the command line. Searches for garbage are a fifth of the time that its imports take."""
+    search_rarely()
+    from foretell.cli.main import run as run_command  # noqa: PLC0415 - after the line above
+
+    run_command()
+
 
 if __name__ == "__main__":
     run()

@@ -19,6 +19,7 @@ from pydantic_settings import (
 from typing_extensions import override
 
 from foretell.domain.contracts.sandbox_accounts import SANDBOX_CHAIN_ID
+from foretell.domain.creation.storages import Storage
 from foretell.domain.exchange.tick_size import TICKS_PER_ONE
 from foretell.domain.values.origins import ANY_ORIGIN, is_origin
 from foretell.edge.rate_limits import WAIT_S_MAX, RateLimits, WaitingBounds, windows_with
@@ -116,7 +117,15 @@ class Settings(BaseSettings):
     )
     storage_upload_url: str | None = Field(
         default=None,
-        description="URL of a bundler that stores metadata and images permanently (ANS-104 by POST)",
+        description="URL of the service that stores metadata and images permanently, of the kind storage_kind",
+    )
+    storage_kind: Literal["bundler", "ipfs"] = Field(
+        default="bundler",
+        description="`bundler`: storage_upload_url takes data items (ANS-104) by POST; `ipfs`: it is the"
+        " address of an IPFS node's API",
+    )
+    storage_token: SecretStr | None = Field(
+        default=None, description="token that storage_upload_url wants, sent as a bearer token"
     )
     stores_locally: bool = Field(
         default=False,
@@ -270,6 +279,18 @@ class Settings(BaseSettings):
         if self.allowed_origins is None:
             return frozenset({ANY_ORIGIN} if self.is_sandbox else ())
         return frozenset(_separated(self.allowed_origins))
+
+    @property
+    def storage(self) -> Storage:
+        """Where metadata and images are stored."""
+        if self.storage_upload_url is None:
+            return Storage.LOCAL
+        return Storage.IPFS if self.storage_kind == "ipfs" else Storage.ARWEAVE
+
+    @property
+    def storage_bearer(self) -> str | None:
+        """The token for the permanent storage."""
+        return None if self.storage_token is None else self.storage_token.get_secret_value()
 
     @property
     def devchain_url(self) -> str:

@@ -1,18 +1,34 @@
 import asyncio
+import gzip
 import os
+import signal
 import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.conftest import NPM_FOLDER
 from tests.rigs.ports import free_port
 
-from foretell.chain.devchain import CONFIRMING_BLOCKS, DevChain, DevChainOptions, find_anvil
+from foretell.chain.devchain import (
+    CONFIRMING_BLOCKS,
+    DUMP_PAUSE_S,
+    DevChain,
+    DevChainOptions,
+    find_anvil,
+)
 from foretell.chain.rpc import Rpc
+from foretell.chain.saved_state import AT_END, BEFORE, DAMAGED, IN_PLACE, NEWEST, SavedState
 from foretell.domain.contracts.sandbox_accounts import SANDBOX_ACCOUNTS
-from foretell.domain.errors.chain import ChainUnavailable, DevChainFailed, ProgramMissing
+from foretell.domain.errors.chain import (
+    ChainStateDamaged,
+    ChainUnavailable,
+    DevChainFailed,
+    ProgramMissing,
+)
 
 pytestmark = pytest.mark.anyio
 
@@ -42,7 +58,7 @@ async def wait_until(rpc: Rpc, wanted: int) -> None:
             await asyncio.sleep(0.05)
 
 
-async def test_a_chain_mines_pending_transactions_and_tsuccessor_confirmations_and_then_pauses(
+async def test_a_chain_mines_pending_transactions_and_their_confirmations_and_then_pauses(
     make_options: MakeOptions,
 ) -> None:
     chain = DevChain(make_options(is_instant=False))
@@ -92,6 +108,51 @@ async def test_a_kept_chain_continues_from_its_saved_state(make_options: MakeOpt
     try:
         async with Rpc(chain.rpc_url) as rpc:
             assert await rpc.call("eth_getBalance", PAYEE, "latest") == "0x5"
+    finally:
+        await chain.stop()
+
+
+async def test_attack_h3_a_killed_chain_goes_on_from_a_dump_even_if_the_last_one_is_damaged(
+    make_options: MakeOptions,
+) -> None:
+    options = make_options(is_kept=True)
+    chain = DevChain(options)
+    await chain.start()
+    async with Rpc(chain.rpc_url) as rpc:
+        await pay(rpc)
+        await wait_until(rpc, 1)
+    newest, before = options.folder / NEWEST, options.folder / BEFORE
+    for file in (newest, before):
+        async with asyncio.timeout(20):
+            while not file.exists():  # noqa: ASYNC110 - a file notifies no one
+                await asyncio.sleep(0.05)
+        async with Rpc(chain.rpc_url) as rpc:
+            await rpc.send("evm_mine")
+    os.kill(int((options.folder / "anvil.pid").read_text()), signal.SIGKILL)
+    await chain.stop()
+    newest.write_bytes(newest.read_bytes()[:-100])
+
+    await chain.start()
+    try:
+        async with Rpc(chain.rpc_url) as rpc:
+            assert await rpc.call("eth_getBalance", PAYEE, "latest") == "0x5"
+    finally:
+        await chain.stop()
+    assert (options.folder / f"{NEWEST}.damaged").exists()
+
+
+async def test_a_chain_that_mines_nothing_writes_nothing(make_options: MakeOptions) -> None:
+    options = make_options(is_kept=True)
+    chain = DevChain(options)
+    await chain.start()
+    newest = options.folder / NEWEST
+    try:
+        async with asyncio.timeout(20):
+            while not newest.exists():  # noqa: ASYNC110 - a file notifies no one
+                await asyncio.sleep(0.05)
+        written = newest.stat()
+        await asyncio.sleep(2 * DUMP_PAUSE_S + 0.5)
+        assert newest.stat() == written
     finally:
         await chain.stop()
 
@@ -170,3 +231,97 @@ def test_anvil_is_the_one_named_or_the_one_of_npm(anvil: Path, tmp_path: Path) -
     assert find_anvil(None, NPM_FOLDER) == anvil
     with pytest.raises(ProgramMissing, match="anvil"):
         find_anvil(tmp_path / "nothing", tmp_path)
+
+
+STATE = b'{"block":{"number":"0x%x"},"accounts":{}}'
+
+
+def a_state(number: int) -> bytes:
+    return STATE % number
+
+
+def aged(file: Path, seconds: int) -> None:
+    """Make a file look as if it was written some seconds earlier."""
+    at_s = file.stat().st_mtime - seconds
+    os.utime(file, (at_s, at_s))
+
+
+def loaded(folder: Path) -> bytes | None:
+    file = SavedState(folder).prepare()
+    return None if file is None else file.read_bytes()
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Return a folder with a state of each kind; the smaller the number, the older."""
+    (tmp_path / IN_PLACE).write_bytes(a_state(1))
+    aged(tmp_path / IN_PLACE, 30)
+    saved = SavedState(tmp_path)
+    for number in (2, 3):
+        saved.keep(gzip.compress(a_state(number)))
+        aged(tmp_path / NEWEST, 20 - 5 * number)
+    saved.at_end.write_bytes(a_state(4))
+    return tmp_path
+
+
+def test_before_there_is_any_state_none_is_loaded(tmp_path: Path) -> None:
+    assert loaded(tmp_path) is None
+
+
+def test_two_dumps_are_kept_and_the_file_in_place_is_replaced_by_them(folder: Path) -> None:
+    assert gzip.decompress((folder / NEWEST).read_bytes()) == a_state(3)
+    assert gzip.decompress((folder / BEFORE).read_bytes()) == a_state(2)
+    assert not (folder / IN_PLACE).exists()
+
+
+def cut(content: bytes) -> bytes:
+    return content[: len(content) // 2]
+
+
+def flipped(content: bytes) -> bytes:
+    middle = len(content) // 2
+    return content[:middle] + bytes([content[middle] ^ 0xFF]) + content[middle + 1 :]
+
+
+@pytest.mark.parametrize("damage", [cut, lambda _: b""])
+def test_attack_h3_a_damaged_state_is_named_and_the_one_before_is_used(
+    folder: Path, damage: Callable[[bytes], bytes]
+) -> None:
+    """A kill of the chain once left a state that was cut off, and no other."""
+    expected = [a_state(4), a_state(3), a_state(2)]
+    for name, state in zip((AT_END, NEWEST, BEFORE), expected, strict=True):
+        assert loaded(folder) == state
+        (folder / name).write_bytes(damage((folder / name).read_bytes()))
+        os.utime(folder / name)
+
+    with pytest.raises(ChainStateDamaged, match="move the data folder away"):
+        loaded(folder)
+    assert {each.name for each in folder.glob(f"*{DAMAGED}")} == {
+        name + DAMAGED for name in (AT_END, NEWEST, BEFORE)
+    }
+
+
+def test_a_dump_with_a_changed_byte_is_never_loaded(folder: Path) -> None:
+    (folder / AT_END).unlink()
+    (folder / NEWEST).write_bytes(flipped((folder / NEWEST).read_bytes()))
+    assert loaded(folder) == a_state(2)
+
+
+def test_a_dump_that_was_not_finished_changes_nothing(folder: Path) -> None:
+    (folder / "partial").write_bytes(b"cut")
+    assert loaded(folder) == a_state(4)
+
+
+def test_the_file_of_an_earlier_version_is_loaded(tmp_path: Path) -> None:
+    (tmp_path / IN_PLACE).write_bytes(a_state(9))
+    assert loaded(tmp_path) == a_state(9)
+
+
+@given(at=st.integers(min_value=0, max_value=len(a_state(7)) - 1))
+def test_a_state_cut_anywhere_is_never_loaded(
+    tmp_path_factory: pytest.TempPathFactory, at: int
+) -> None:
+    folder = tmp_path_factory.mktemp("cut")
+    (folder / AT_END).write_bytes(a_state(7)[:at])
+    with pytest.raises(ChainStateDamaged):
+        loaded(folder)

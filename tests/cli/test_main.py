@@ -1,3 +1,4 @@
+import gc
 import subprocess
 import sys
 from collections.abc import Callable
@@ -7,9 +8,11 @@ from pathlib import Path
 import pytest
 from tests.rigs.in_process import Call
 
+from foretell.__main__ import run
 from foretell.cli import main
 from foretell.domain.errors.command import ApiRefused, NotRunning
 from foretell.domain.errors.families import ForetellError
+from foretell.runtime.garbage_collection import STARTING_OBJECTS_MAX
 
 COMMANDS = {
     (): "A complete prediction-market exchange",
@@ -55,6 +58,16 @@ def test_every_command_is_listed(call: Call) -> None:
         ]
         + [str(group.name) for group in main.app.registered_groups]
     )
+
+
+def test_a_command_imports_with_few_searches_for_garbage(monkeypatch: pytest.MonkeyPatch) -> None:
+    thresholds = gc.get_threshold()
+    monkeypatch.setattr(sys, "argv", ["foretell", "--version"])
+    with pytest.raises(SystemExit):
+        run()
+    searched_after = gc.get_threshold()[0]
+    gc.set_threshold(*thresholds)
+    assert searched_after == STARTING_OBJECTS_MAX
 
 
 def test_the_version_is_the_one_that_is_installed(call: Call) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from tests.creation.rig import CreationRig
+from tests.media.ipfs_nodes import RecordingNode, an_ipfs_node, computed_id
 from tests.rigs.bundlers import RecordingBundler, a_bundler
 from tests.rigs.values import a_key
 
@@ -13,9 +14,11 @@ from foretell.creation.context import CreationContext
 from foretell.creation.metadata import store_images
 from foretell.creation.posting import FAILURES_MAX, post_items, post_unsent, run_posting
 from foretell.domain.creation.data_items import DataItem, ItemTag, sign_item
+from foretell.domain.creation.storages import Storage
 from foretell.domain.errors.storage import StorageUnavailable
 from foretell.media.blobs import BlobStore
 from foretell.media.bundler import Bundler
+from foretell.media.ipfs import IpfsNode
 
 pytestmark = pytest.mark.anyio
 
@@ -43,7 +46,7 @@ async def bundler(network: RecordingBundler) -> AsyncIterator[Bundler]:
 
 @pytest.fixture
 def blobs(tmp_path: Path) -> BlobStore:
-    return BlobStore(tmp_path / "blobs", is_sent=True)
+    return BlobStore(tmp_path / "blobs", Storage.ARWEAVE)
 
 
 async def store(blobs: BlobStore, *items: DataItem) -> None:
@@ -115,7 +118,7 @@ async def test_a_new_process_posts_what_the_last_one_left(
     """One receipt was lost in a crash, and nothing else was posted."""
     await store(blobs, *ITEMS)
     await bundler.post(ITEMS[0])
-    again = BlobStore(tmp_path / "blobs", is_sent=True)
+    again = BlobStore(tmp_path / "blobs", Storage.ARWEAVE)
     running = asyncio.create_task(run_posting(again, bundler))
     async with asyncio.timeout(WITHIN_S):
         while await again.unsent():  # noqa: ASYNC110 - the store has no event to wait for
@@ -128,7 +131,7 @@ async def test_an_item_whose_mark_a_crash_prevented_gets_one_when_it_is_stored_a
     tmp_path: Path,
 ) -> None:
     await store(BlobStore(tmp_path / "blobs"), ITEMS[0])
-    blobs = BlobStore(tmp_path / "blobs", is_sent=True)
+    blobs = BlobStore(tmp_path / "blobs", Storage.ARWEAVE)
     assert await blobs.unsent() == []
     await store(blobs, ITEMS[0])
     assert await blobs.unsent() == [ITEMS[0].item_id]
@@ -138,12 +141,60 @@ async def test_items_from_before_there_was_a_bundler_are_found(
     tmp_path: Path, bundler: Bundler, network: RecordingBundler
 ) -> None:
     await store(BlobStore(tmp_path / "blobs"), *ITEMS[:3])
-    blobs = BlobStore(tmp_path / "blobs", is_sent=True)
+    blobs = BlobStore(tmp_path / "blobs", Storage.ARWEAVE)
     await store(blobs, ITEMS[3])
     assert await post_unsent(blobs, bundler)
     assert await post_items(blobs, bundler, await blobs.never_sent()) == 3
     assert await blobs.never_sent() == []
     assert network.item_by_id.keys() == {item.item_id for item in ITEMS[:4]}
+
+
+@pytest.fixture
+async def node() -> AsyncIterator[RecordingNode]:
+    async with an_ipfs_node() as node:
+        yield node
+
+
+@pytest.fixture
+async def ipfs(node: RecordingNode) -> AsyncIterator[IpfsNode]:
+    async with IpfsNode(node.url) as ipfs:
+        yield ipfs
+
+
+async def test_a_new_process_adds_to_ipfs_what_the_last_one_left(
+    node: RecordingNode, ipfs: IpfsNode, tmp_path: Path
+) -> None:
+    """One receipt was lost in a crash, the node refused the next post, and nothing else was posted."""
+    await store(BlobStore(tmp_path / "blobs", Storage.IPFS), *ITEMS)
+    await ipfs.post(ITEMS[0])
+    node.statuses = [503]
+    again = BlobStore(tmp_path / "blobs", Storage.IPFS)
+    running = asyncio.create_task(run_posting(again, ipfs))
+    async with asyncio.timeout(WITHIN_S):
+        while await again.unsent():  # noqa: ASYNC110 - the store has no event to wait for
+            await asyncio.sleep(0.01)
+    running.cancel()
+    assert node.content_by_id == {computed_id(item.data): item.data for item in ITEMS}
+    assert len(node.posts) == len(ITEMS) + 2
+
+
+@pytest.mark.spec(71)
+async def test_what_market_creation_stores_reaches_ipfs(
+    rig: CreationRig, node: RecordingNode, ipfs: IpfsNode, tmp_path: Path
+) -> None:
+    rig.change(blobs=BlobStore(tmp_path / "blobs", Storage.IPFS), bundler=ipfs)
+    context: CreationContext = rig.context
+    ids = await store_images(context, {"event": b"the bytes of a picture"})
+    await post_unsent(context.blobs, ipfs)
+    assert ids == {"event": computed_id(b"the bytes of a picture")}
+    assert node.content_by_id == {ids["event"]: b"the bytes of a picture"}
+    assert context.blobs.uri(ids["event"]) == f"ipfs://{ids['event']}"
+    shown = await rig.http.get(f"/blobs/{ids['event']}")
+    assert (shown.content, shown.headers["content-type"]) == (
+        b"the bytes of a picture",
+        "image/webp",
+    )
+    assert shown.headers["etag"] == f'"{ids["event"]}"'
 
 
 @pytest.mark.spec(71)

@@ -19,12 +19,12 @@ def refused(error: ForetellError) -> tuple[int, Any]:
 
 
 @pytest.mark.spec(125)
-@pytest.mark.parametrize("kind", every_refusal(), ids=lambda kind: kind.__name__)
-def test_a_creation_body_always_has_its_three_keys(kind: type[ForetellError]) -> None:
-    _, error = refused(a_refusal(kind))
-    assert set(error) == {"code", "message", "details"}
-    assert isinstance(error["code"], str)
-    assert isinstance(error["message"], str)
+def test_a_creation_body_always_has_its_three_keys() -> None:
+    errors = {kind.__name__: refused(a_refusal(kind))[1] for kind in every_refusal()}
+    keys = {"code", "message", "details"}
+    assert [kind for kind, error in errors.items() if set(error) != keys] == []
+    assert [kind for kind, error in errors.items() if not isinstance(error["code"], str)] == []
+    assert [kind for kind, error in errors.items() if not isinstance(error["message"], str)] == []
 
 
 @pytest.mark.spec(125)

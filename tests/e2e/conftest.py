@@ -2,11 +2,18 @@
 
 import contextlib
 import shutil
+import time
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
+from tests.e2e.walker import Walker
 from tests.rigs.installation import Running
+
+from foretell.domain.contracts.deployment import parse_deployment
+from foretell.domain.contracts.sandbox_accounts import AccountRole
+from foretell.sdk.http import HttpClient
+from foretell.sdk.trading import TradingClient, Wallet
 
 
 @contextlib.contextmanager
@@ -51,13 +58,28 @@ async def running(stopped: Running) -> Running:
     return stopped
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 async def shared(
     seeded_folder: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[Running]:
-    """A running installation for all tests that neither stop it nor trade on its first market."""
+    """A running installation for a module's tests that neither stop it nor trade on its first market.
+
+    It ends with the module: it uses a processor even when nobody calls it.
+    """
     with an_installation(tmp_path_factory.mktemp("shared")) as shared:
         shutil.copytree(seeded_folder, shared.data)
         await shared.start()
         yield shared
         assert shared.stop() == 0, shared.output
+
+
+@pytest.fixture
+async def walker(shared: Running) -> AsyncIterator[Walker]:
+    ready = await shared.ready()
+    deployment = parse_deployment((shared.data / "deployment.json").read_bytes())
+    wallet = Wallet(ready.account(AccountRole.TRADER).key)
+    separators = deployment.separators()
+    async with HttpClient(ready.clob) as http:
+        trader = TradingClient(http, wallet, ready.chain_id, separators, lambda: int(time.time()))
+        await trader.create_key()
+        yield Walker(trader, ready, f"http://127.0.0.1:{shared.port}")

@@ -351,7 +351,7 @@ def an_app(ring: KeyRing) -> Litestar:
         )
         return Response(caller.address)
 
-    return Litestar([place], exception_handlers=handlers(trading_body))
+    return Litestar([place], exception_handlers=handlers(trading_body), logging_config=None)
 
 
 @pytest.mark.spec(114)

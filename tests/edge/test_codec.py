@@ -1,6 +1,8 @@
 """Bodies in and out: bounded, typed, encoded without surprises."""
 
 import contextlib
+import importlib
+import pkgutil
 from collections.abc import AsyncIterator
 from decimal import Decimal
 from typing import Any
@@ -13,12 +15,23 @@ from hypothesis import strategies as st
 from litestar import Litestar, Request, Response, post
 from litestar.datastructures import State
 
+from foretell import creation, data, discovery, relayer, trading
 from foretell.creation.refusals import worker_body
 from foretell.domain.errors.exchange import MalformedOrder
 from foretell.domain.errors.families import InvalidInput
-from foretell.domain.errors.http import MalformedBody
-from foretell.edge.codec import BODY_BYTES_MAX, decode, json_response, read_body
+from foretell.domain.errors.http import BodiesBusy, MalformedBody
+from foretell.edge.codec import (
+    BODY_BUDGET,
+    BODY_BYTES_MAX,
+    BodyBudget,
+    SecretObject,
+    decode,
+    json_response,
+    read_body,
+)
 from foretell.edge.refusals import handlers
+from foretell.trading.handlers.keys import CredentialsRecord
+from foretell.trading.streams.user_channel import StreamAuth
 
 BYTES_MAX = 8
 
@@ -38,7 +51,7 @@ async def large(request: Request[Any, Any, State]) -> Response[str]:
     return Response(str(len(await read_body(request))))
 
 
-APP = Litestar([small, large], exception_handlers=handlers(worker_body))
+APP = Litestar([small, large], exception_handlers=handlers(worker_body), logging_config=None)
 
 
 async def send(
@@ -173,3 +186,82 @@ def test_an_answer_is_json() -> None:
 @pytest.mark.parametrize("text", ["0.000001", "0.1", "1234567890.123456", "3"])
 def test_a_decimal_is_an_exact_number_in_an_answer(text: str) -> None:
     assert json_response([Decimal(text)]).content == f"[{text}]".encode()
+
+
+@pytest.mark.anyio
+async def test_attack_m3_a_body_that_its_client_cuts_off_is_no_bug_of_the_server() -> None:
+    """It once wrote a trace of 26 lines, and counted as an answer of 500."""
+    arriving = [
+        {"type": "http.request", "body": b"abc", "more_body": True},
+        {"type": "http.disconnect"},
+    ]
+    sent: list[Any] = []
+    scope = {
+        "type": "http",
+        "method": "POST",
+        "path": "/large",
+        "raw_path": b"/large",
+        "query_string": b"",
+        "headers": [(b"content-length", b"9")],
+    }
+
+    async def receive() -> Any:
+        return arriving.pop(0)
+
+    async def send_on(message: Any) -> None:
+        sent.append(message)
+
+    await APP(scope, receive, send_on)  # type: ignore[arg-type]  # scopes typed closer
+
+    assert sent[0]["status"] == 400
+    assert BODY_BUDGET.bytes_held == 0
+
+
+def test_attack_h5_bodies_that_arrive_have_one_budget() -> None:
+    """2,000 connections with a body of a megabyte each once took two gigabytes."""
+    budget = BodyBudget(bytes_max=10)
+    budget.take(6)
+    with pytest.raises(BodiesBusy, match="all 10 bytes"):
+        budget.take(5)
+    budget.take(4)
+    budget.give_back(6)
+    budget.take(6)
+    assert budget.bytes_held == 10
+
+
+@pytest.mark.anyio
+async def test_a_body_counts_until_it_is_read_whole() -> None:
+    held = []
+
+    async def arriving() -> AsyncIterator[bytes]:
+        for _ in range(3):
+            held.append(BODY_BUDGET.bytes_held)
+            yield b"ab"
+
+    assert (await send(arriving())).status_code == 200
+    assert held[0] == 0
+    assert BODY_BUDGET.bytes_held == 0
+
+
+def test_every_shape_of_an_answer_with_a_secret_is_marked_as_such() -> None:
+    for product in (trading, relayer, creation, data, discovery):
+        for module in pkgutil.walk_packages(product.__path__, product.__name__ + "."):
+            importlib.import_module(module.name)
+    shapes, found = [msgspec.Struct], set()
+    while shapes:
+        new = shapes.pop().__subclasses__()
+        shapes += new
+        found |= {
+            each
+            for each in new
+            if each.__module__.startswith("foretell.")
+            and {"secret", "passphrase"} & set(each.__struct_fields__)
+        }
+    assert {each for each in found if not issubclass(each, SecretObject)} <= {StreamAuth}
+    assert CredentialsRecord in found
+
+
+def test_an_answer_with_a_secret_is_kept_by_no_cache() -> None:
+    secret = json_response(CredentialsRecord("key", "secret", "passphrase"))
+    assert dict(secret.headers) == {"cache-control": "no-store"}
+    assert dict(json_response({"secret": "none"}).headers) == {}

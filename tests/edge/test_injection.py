@@ -17,7 +17,12 @@ async def get_first(context: Context) -> str:
 
 
 def build_app(context: list[str]) -> Litestar:
-    return Litestar([get_first], state=state_with(context), dependencies=context_dependency())
+    return Litestar(
+        [get_first],
+        state=state_with(context),
+        dependencies=context_dependency(),
+        logging_config=None,
+    )
 
 
 async def first_of(app: Litestar) -> str:

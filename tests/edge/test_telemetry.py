@@ -26,7 +26,12 @@ async def get_parts(thing_id: FromPath[str]) -> str:
 
 def a_client(api: str) -> httpx.AsyncClient:
     """Return a client of an API with one route and its own counters."""
-    app = Litestar([get_parts], exception_handlers=handlers(data_body), openapi_config=None)
+    app = Litestar(
+        [get_parts],
+        exception_handlers=handlers(data_body),
+        openapi_config=None,
+        logging_config=None,
+    )
     telemetry = Telemetry(app, api, lambda: "a new id")
     transport = httpx.ASGITransport(telemetry)
     return httpx.AsyncClient(transport=transport, base_url="http://test")

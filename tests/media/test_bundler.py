@@ -9,7 +9,8 @@ from tests.rigs.values import a_key
 
 from foretell.domain.creation.data_items import DataItem, ItemTag, sign_item
 from foretell.domain.errors.storage import StorageUnavailable
-from foretell.media.bundler import RECEIPT_BYTES_MAX, Bundler
+from foretell.media.bundler import Bundler
+from foretell.media.permanent_storage import RECEIPT_BYTES_MAX
 
 pytestmark = pytest.mark.anyio
 

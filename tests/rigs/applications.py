@@ -10,6 +10,7 @@ from typing import Any
 from litestar import Litestar
 
 from foretell.app.gateway import bind, build_server
+from foretell.app.http.connection_refusals import ConnectionRefusals
 from foretell.app.http.fast_connection import NO_FAST_ROUTES, FastRoutes
 from foretell.app.http.framework_connection import CONNECTION_LIMITS, ConnectionLimits
 from foretell.edge.injection import state_with
@@ -42,10 +43,11 @@ async def serving(
     app: AsgiApp,
     fast_routes: FastRoutes = NO_FAST_ROUTES,
     limits: ConnectionLimits = CONNECTION_LIMITS,
+    refusals: ConnectionRefusals | None = None,
 ) -> AsyncIterator[str]:
     """Serve an application by the real server on a free port, and give its host and port."""
     listener = bind("127.0.0.1", 0, "FORETELL_PORT")
-    server = build_server(app, "127.0.0.1", 0, fast_routes, limits)
+    server = build_server(app, "127.0.0.1", 0, fast_routes, limits, refusals)
     running = asyncio.create_task(server.serve([listener]))
     while not server.started:  # noqa: ASYNC110 - the server has no event to wait for
         await asyncio.sleep(POLL_S)

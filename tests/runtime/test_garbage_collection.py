@@ -8,10 +8,12 @@ from collections.abc import AsyncIterator, Callable, Iterator
 import pytest
 
 from foretell.runtime.garbage_collection import (
+    STARTING_OBJECTS_MAX,
     YOUNG_OBJECTS_MAX,
     CollectionLimits,
     collect_when_idle,
     garbage_collection_paused,
+    search_rarely,
     settle_memory,
 )
 
@@ -25,16 +27,24 @@ DEADLINE_S = 10.0
 
 @pytest.fixture(autouse=True)
 def as_before() -> Iterator[None]:
-    """Restore the settings of garbage collection afterwards."""
+    """Restore the settings of garbage collection afterwards; what is excluded stays excluded."""
     thresholds = gc.get_threshold()
     yield
-    gc.unfreeze()
     gc.set_threshold(*thresholds)
 
 
-def test_existing_objects_are_excluded_from_collection() -> None:
+def test_a_start_searches_rarely_and_ends_with_the_settings_of_a_server() -> None:
+    search_rarely()
+    assert gc.get_threshold()[0] == STARTING_OBJECTS_MAX
     settle_memory()
-    assert gc.get_freeze_count() > 0
+    assert gc.get_threshold()[0] == YOUNG_OBJECTS_MAX
+
+
+def test_existing_objects_are_excluded_from_collection() -> None:
+    excluded_before = gc.get_freeze_count()
+    kept = [[number] for number in range(1_000)]
+    settle_memory()
+    assert gc.get_freeze_count() >= excluded_before + len(kept)
     assert gc.get_threshold()[0] == YOUNG_OBJECTS_MAX
     assert gc.isenabled()
 

@@ -1,6 +1,7 @@
 import json
 from collections.abc import AsyncIterator
 from functools import cache
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -10,6 +11,7 @@ from tests.rigs.values import NOW_S, a_key, an_address
 
 from foretell.bench.rigs.world import make_world
 from foretell.domain.contracts.sandbox_accounts import SANDBOX_CHAIN_ID
+from foretell.domain.errors.command import KeyFileDamaged
 from foretell.domain.exchange.order import OrderType, Side, SignatureType
 from foretell.domain.values.credentials import Credentials, L2Signer, l1_digest
 from foretell.domain.values.eip712 import address_of_key, recover_signer
@@ -106,6 +108,31 @@ async def test_credentials_are_created_by_a_signature_of_the_wallet(
     digest = l1_digest(SANDBOX_CHAIN_ID, ADDRESS, headers["service_timestamp"], 3)
     assert (headers["service_nonce"], headers["service_timestamp"]) == ("3", str(NOW_S))
     assert recover_signer(digest, bytes.fromhex(headers["service_signature"][2:])) == ADDRESS
+
+
+@pytest.mark.anyio
+@pytest.mark.spec(116)
+async def test_a_client_that_starts_again_signs_with_the_key_of_its_file(
+    api: ScriptedApi, trader: TradingClient, tmp_path: Path
+) -> None:
+    trader.write_key(tmp_path / "key.json")
+    again = a_trader(trader.http, Wallet(KEY))
+    assert again.read_key(tmp_path / "key.json", CREDENTIALS.passphrase) == CREDENTIALS
+    api.prepare("GET /data/orders", {"data": []})
+    await again.get("/data/orders")
+    signature = L2Signer(CREDENTIALS.secret).sign(str(NOW_S), "GET", "/data/orders", b"")
+    assert api.received[0].headers["service_signature"] == signature
+
+
+@pytest.mark.anyio
+async def test_the_key_file_of_another_wallet_is_refused(
+    trader: TradingClient, tmp_path: Path
+) -> None:
+    trader.write_key(tmp_path / "key.json")
+    other = a_trader(trader.http, Wallet(a_key("other")))
+    with pytest.raises(KeyFileDamaged, match="is of the address"):
+        other.read_key(tmp_path / "key.json", CREDENTIALS.passphrase)
+    assert other.credentials is None
 
 
 @pytest.mark.anyio

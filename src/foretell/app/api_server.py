@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 
 from foretell.app.clock_and_ids import monotonic_ms, numbered_ids
 from foretell.app.gateway import Gateway, Server, build_server, refuse_origin
+from foretell.app.http.connection_refusals import ConnectionRefusals
 from foretell.app.http.fast_connection import RequestLine, ServedFastRoute, served_under
 from foretell.app.products import PRODUCT_BY_ROLE
 from foretell.app.roles import Role
@@ -59,7 +60,9 @@ class ApiServer:
         gateway = Gateway(self._app_by_prefix, base_url)
         cross_origin = CrossOrigin(frozenset(origins), prefix_by_role.get(Role.CREATION))
         app = CrossOriginApp(gateway, cross_origin, refuse_origin)
-        self.server: Server = build_server(app, host, port, self._fast_routes)
+        bodies = {prefix: PRODUCT_BY_ROLE[role].body for role, prefix in prefix_by_role.items()}
+        refusals = ConnectionRefusals(numbered_ids(), bodies)
+        self.server: Server = build_server(app, host, port, self._fast_routes, refusals=refusals)
         self._serving: asyncio.Task[None] | None = None
 
     async def start(self, listener: socket.socket) -> None:

@@ -25,8 +25,8 @@ from foretell.indexer.context import IndexerContext
 from foretell.indexer.contracts import IndexedContracts
 from foretell.journal.files.journal import FileJournal
 from foretell.media.blobs import BlobStore
-from foretell.media.bundler import Bundler
 from foretell.media.images import ImageNormalizer, ImagePolicy
+from foretell.media.storages import open_storage
 from foretell.relayer.context import RelayerContext
 from foretell.settings import Settings
 from foretell.settlement.context import SettlementContext
@@ -124,15 +124,15 @@ def build_embedded_engine(resources: Resources, recover: Recover) -> EmbeddedEng
 def build_creation(resources: Resources) -> CreationContext:
     """Return the context of market creation; its bundler is to be closed."""
     settings = resources.settings
-    url = settings.storage_upload_url
-    bundler = None if url is None else Bundler(url)
+    url, storage = settings.storage_upload_url, settings.storage
+    bundler = None if url is None else open_storage(storage, url, settings.storage_bearer)
     return CreationContext(
         database=resources.database,
         deployment=resources.deployment,
         reader=resources.reader,
         registrar=resources.sender(resources.keys.registrar, REGISTRATION),
         images=ImageNormalizer(ImagePolicy()),
-        blobs=BlobStore(settings.data / "blobs", is_sent=bundler is not None),
+        blobs=BlobStore(settings.data / "blobs", storage),
         bundler=bundler,
         storage_key=resources.keys.storage,
         options=CreationOptions(

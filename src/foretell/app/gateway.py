@@ -17,11 +17,15 @@ import uvicorn
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from typing_extensions import override
 
+from foretell.app.clock_and_ids import numbered_ids
+from foretell.app.http.connection_refusals import ConnectionRefusals
 from foretell.app.http.fast_connection import NO_FAST_ROUTES, FastConnection, FastRoutes
 from foretell.app.http.framework_connection import CONNECTION_LIMITS, ConnectionLimits
+from foretell.app.http.stream_connection import StreamConnection
 from foretell.creation.refusals import worker_body
 from foretell.domain.errors.command import CannotListen, PortTaken
 from foretell.domain.errors.http import OriginRefused, UnknownRoute
+from foretell.edge.codec import SENT_METHOD
 from foretell.edge.telemetry import AsgiApp, Receive, Scope, Send
 
 METRICS: Final = "/metrics"
@@ -42,6 +46,9 @@ class Gateway:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request to the API of its prefix."""
+        if scope["type"] == "http" and scope["method"] == "HEAD":
+            # The answer to GET: the server sends its head, and leaves out its body.
+            scope = {**scope, "method": "GET", SENT_METHOD: "HEAD"}
         path = scope["path"]
         if path == METRICS and scope["type"] == "http":
             await _respond(send, 200, CONTENT_TYPE_LATEST.encode(), generate_latest())
@@ -98,16 +105,18 @@ def build_server(
     port: int,
     fast_routes: FastRoutes = NO_FAST_ROUTES,
     limits: ConnectionLimits = CONNECTION_LIMITS,
+    refusals: ConnectionRefusals | None = None,
 ) -> Server:
     """Return a server of an application, with the fast routes that bypass it."""
-    connection = partial(FastConnection, fast_routes, limits=limits)
+    refusals = refusals or ConnectionRefusals(numbered_ids())
+    connection = partial(FastConnection, fast_routes, limits=limits, refusals=refusals)
     config = uvicorn.Config(
         app,
         host=host,
         port=port,
         http=cast("type[asyncio.Protocol]", connection),
         limit_concurrency=_connections_max(),
-        ws="websockets-sansio",
+        ws=StreamConnection,
         loop="none",
         lifespan="off",
         log_config=None,

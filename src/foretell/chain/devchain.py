@@ -4,6 +4,8 @@ A pulse once a second mines pending transactions and the blocks that confirm the
 mines an empty block every `HEARTBEAT_S` seconds only: with a fixed block time the saved state would
 grow by 2 kB an empty block, 185 MB a day.
 
+While it runs its state is dumped whenever it mined, in pauses that grow with the time that a dump takes.
+
 A keeper shell is the parent of the chain: it limits its memory, and stops it gracefully, with its
 state saved, when this process ends in any way, kill -9 included.
 """
@@ -13,17 +15,20 @@ import contextlib
 import os
 import shutil
 import signal
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from foretell.chain.rpc import Rpc
+from foretell.chain.saved_state import SavedState
 from foretell.domain.errors.chain import (
     ChainUnavailable,
     DevChainFailed,
     ProgramMissing,
     RpcRefused,
 )
+from foretell.runtime.failures import FailureLog
 
 START_DEADLINE_S: Final = 20.0
 STOP_DEADLINE_S: Final = 10.0
@@ -31,7 +36,11 @@ POLL_S: Final = 0.02
 PULSE_S: Final = 1.0
 HEARTBEAT_S: Final = 30.0
 CONFIRMING_BLOCKS: Final = 2
-STATE_INTERVAL_S: Final = 2
+DUMP_PAUSE_S: Final = 2.0
+DUMP_SHARE_MAX: Final = 0.05
+"""Of the time; a larger state is dumped less often."""
+DUMP_DEADLINE_S: Final = 120.0
+DUMP_BYTES_MAX: Final = 1024**3
 MEMORY_BYTES_MAX: Final = 2 * 1024**3
 BLOCK_GAS_MAX: Final = 100_000_000
 STATES_KEPT: Final = 4
@@ -74,7 +83,8 @@ class DevChain:
     def __init__(self, options: DevChainOptions) -> None:
         self._options = options
         self._process: asyncio.subprocess.Process | None = None
-        self._pulse: asyncio.Task[None] | None = None
+        self._saved = SavedState(options.folder)
+        self._tasks: list[asyncio.Task[None]] = []
         self.rpc_url = f"http://127.0.0.1:{options.port}"
 
     async def start(self) -> None:
@@ -82,9 +92,10 @@ class DevChain:
         folder = self._options.folder
         folder.mkdir(parents=True, exist_ok=True)
         await self._stop_earlier()
+        loaded = await asyncio.to_thread(self._saved.prepare) if self._options.is_kept else None
         with (folder / "anvil.log").open("ab") as log:
             self._process = await asyncio.create_subprocess_exec(
-                *self._command(),
+                *self._command(loaded),
                 stdin=asyncio.subprocess.PIPE,
                 stdout=log,
                 stderr=log,
@@ -97,15 +108,16 @@ class DevChain:
             await self.stop()
             raise
         if not self._options.is_instant:
-            self._pulse = asyncio.create_task(self._mine_pending(), name="chain pulse")
+            self._tasks.append(asyncio.create_task(self._mine_pending(), name="chain pulse"))
+        if self._options.is_kept:
+            self._tasks.append(asyncio.create_task(self._save_changes(), name="chain dumps"))
 
     async def stop(self) -> None:
         """Stop the chain and save its state."""
-        if self._pulse is not None:
-            self._pulse.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._pulse
-            self._pulse = None
+        tasks, self._tasks = self._tasks, []
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
         process, self._process = self._process, None
         if process is None:
             return
@@ -122,15 +134,16 @@ class DevChain:
         assert self._process is not None
         return await self._process.wait()
 
-    def _command(self) -> list[str]:
+    def _command(self, loaded: Path | None) -> list[str]:
         options = self._options
         anvil = [str(options.anvil), "--quiet", "--host", "127.0.0.1", "--port", str(options.port)]
         anvil += ["--chain-id", str(options.chain_id), "--accounts", str(options.accounts)]
         anvil += ["--gas-limit", str(BLOCK_GAS_MAX), "--prune-history", str(STATES_KEPT)]
         anvil += [] if options.is_instant else ["--no-mining"]
         if options.is_kept:
-            state = options.folder / "state.json"
-            anvil += ["--state", str(state), "--state-interval", str(STATE_INTERVAL_S)]
+            anvil += ["--dump-state", str(self._saved.at_end)]
+        if loaded is not None:
+            anvil += ["--load-state", str(loaded)]
         return [
             "/bin/sh",
             "-c",
@@ -170,6 +183,37 @@ class DevChain:
                 return
             await asyncio.sleep(POLL_S)
         raise DevChainFailed(pid, self._options.folder)
+
+    async def _save_changes(self) -> None:
+        """Dump the state after every change, in pauses that grow with it."""
+        failures, saved, pause_s = FailureLog("chain dumps"), None, DUMP_PAUSE_S
+        async with Rpc(
+            self.rpc_url, timeout_s=DUMP_DEADLINE_S, answer_bytes_max=DUMP_BYTES_MAX
+        ) as rpc:
+            while True:
+                await asyncio.sleep(pause_s)
+                try:
+                    block = await rpc.send("eth_blockNumber")
+                    if block != saved:
+                        started_s = time.monotonic()
+                        dump: str = await rpc.send("anvil_dumpState")
+                        await self._keep(dump)
+                        saved = block
+                        taken_s = time.monotonic() - started_s
+                        pause_s = max(DUMP_PAUSE_S, taken_s / DUMP_SHARE_MAX)
+                    failures.passed()
+                except (ChainUnavailable, RpcRefused, OSError) as error:
+                    failures.failed(error, is_expected=True)
+
+    async def _keep(self, dump: str) -> None:
+        """Store a dump; when cancelled, end first: the chain's own dump at its end must be newer."""
+        packed = bytes.fromhex(dump.removeprefix("0x"))
+        keeping = asyncio.create_task(asyncio.to_thread(self._saved.keep, packed))
+        try:
+            await asyncio.shield(keeping)
+        except asyncio.CancelledError:
+            await asyncio.wait({keeping})
+            raise
 
     async def _mine_pending(self) -> None:
         """Mine pending transactions, then the blocks that confirm them, then the heartbeat."""

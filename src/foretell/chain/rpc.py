@@ -47,7 +47,10 @@ class _Answer(msgspec.Struct):
 class Rpc:
     """A connection to one node."""
 
-    def __init__(self, url: str, *, timeout_s: float = 10.0) -> None:
+    def __init__(
+        self, url: str, *, timeout_s: float = 10.0, answer_bytes_max: int = ANSWER_BYTES_MAX
+    ) -> None:
+        self._answer_bytes_max = answer_bytes_max
         self._url = url
         self._ids = itertools.count(1)
         self._one = msgspec.json.Decoder(_Answer)
@@ -118,8 +121,8 @@ class Rpc:
             raise ChainUnavailable(method, type(error).__name__) from error
         if response.status_code >= httpx.codes.INTERNAL_SERVER_ERROR:
             raise ChainUnavailable(method, f"HTTP {response.status_code}")
-        if len(response.content) > ANSWER_BYTES_MAX:
-            raise ChainUnavailable(method, f"more than {ANSWER_BYTES_MAX} bytes")
+        if len(response.content) > self._answer_bytes_max:
+            raise ChainUnavailable(method, f"more than {self._answer_bytes_max} bytes")
         return response.content
 
     def _decode_one(self, method: str, raw: bytes) -> _Answer:

@@ -196,7 +196,7 @@ app.add_typer(storage, name="storage")
 
 @storage.command()
 def push(data: Data = None) -> None:
-    """Post every stored item that the bundler of FORETELL_STORAGE_UPLOAD_URL does not have yet.
+    """Post every stored item that the service at FORETELL_STORAGE_UPLOAD_URL does not have yet.
 
     Those from before that setting are posted too. The exchange may run meanwhile.
     """

@@ -15,8 +15,8 @@ from foretell.domain.creation.plan import EventContracts, MarketIds, PlanContrac
 from foretell.domain.errors.chain import SandboxOnly
 from foretell.domain.values.hexadecimal import Address, Bytes32
 from foretell.media.blobs import BlobStore
-from foretell.media.bundler import Bundler
 from foretell.media.images import ImageNormalizer
+from foretell.media.permanent_storage import PermanentStorage
 from foretell.store.database import Database
 
 
@@ -85,7 +85,7 @@ class CreationContext:
     new_uuid: Callable[[], str]
     new_word: Callable[[], Bytes32]
     uploads: UploadBudget = field(default_factory=UploadBudget)
-    bundler: Bundler | None = None
+    bundler: PermanentStorage | None = None
     """Stores metadata and images permanently; without one they are on this machine only."""
 
     def __post_init__(self) -> None:
@@ -94,7 +94,7 @@ class CreationContext:
             raise SandboxOnly(
                 "storing metadata on this machine only",
                 f"chain {self.deployment.chain_id}",
-                "set FORETELL_STORAGE_UPLOAD_URL to a bundler, or FORETELL_STORES_LOCALLY=true",
+                "set FORETELL_STORAGE_UPLOAD_URL to a bundler or an IPFS node, or FORETELL_STORES_LOCALLY=true",
             )
 
     @property

@@ -86,5 +86,4 @@ def logos_of(payload: Payload, image_ids: Mapping[str, str]) -> dict[str, str]:
 
 async def _store(context: CreationContext, data: bytes, kind: ItemTag) -> str:
     item = sign_item(data, (kind, APP_TAG), context.storage_key)
-    await context.blobs.store(item)
-    return item.item_id
+    return await context.blobs.store(item)

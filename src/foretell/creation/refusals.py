@@ -20,7 +20,7 @@ from foretell.domain.errors.http import (
     UploadTooLarge,
     UploadTooSlow,
 )
-from foretell.domain.errors.storage import BlobDamaged, StorageUnavailable
+from foretell.domain.errors.storage import BlobDamaged, ItemTooLarge, StorageUnavailable
 from foretell.edge.refusals import RefusalRow, row_of
 
 WORKER: Final[Mapping[type[ForetellError], RefusalRow]] = {
@@ -41,6 +41,7 @@ WORKER: Final[Mapping[type[ForetellError], RefusalRow]] = {
     ChainInconsistent: RefusalRow(502, "chain_unavailable"),
     RpcRefused: RefusalRow(502, "chain_unavailable"),
     StorageUnavailable: RefusalRow(502, "storage_unavailable"),
+    ItemTooLarge: RefusalRow(502, "storage_unavailable"),
     BlobDamaged: RefusalRow(502, "storage_unavailable"),
 }
 

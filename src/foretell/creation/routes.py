@@ -104,7 +104,7 @@ async def validate(request: AnyRequest, context: Context) -> Response[bytes]:
 )
 async def prepare_auth(request: AnyRequest, context: Context) -> Response[bytes]:
     """Issue a challenge for the hash of a payload."""
-    wanted = parse_auth_request(await read_body(request, BODY_BYTES_MAX))
+    wanted = parse_auth_request(await read_body(request))
     turn = turn_of(request)
     source = UNKNOWN if turn is None else turn.address
     return json_response(render_challenge(await issue_challenge(context, wanted, source)))

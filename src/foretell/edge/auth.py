@@ -139,6 +139,20 @@ class KeyRing:
             return None
         return self._check(cached, dialect, headers, (method, path, body))
 
+    async def check_key(self, headers: Mapping[str, str]) -> None:
+        """Refuse headers without a known key, its address and passphrase, and a present time.
+
+        What they claim is not proven before the whole request is there. Strangers are refused by this
+        before the body of their request is read.
+        """
+        dialect = self._dialect(headers)
+        cached = await self._load(_header(headers, dialect, "api_key"))
+        self._check_claims(cached, dialect, headers)
+
+    async def check_builder_key(self, headers: Mapping[str, str]) -> None:
+        """Refuse a builder's headers without a known key, as `check_key` does."""
+        await self.check_key(await self._plain_of_builder(headers))
+
     def _check(
         self,
         cached: _CachedKey,
@@ -147,6 +161,13 @@ class KeyRing:
         request: tuple[str, str, bytes],
     ) -> L2Caller:
         """Return the key's holder when the headers are signed by it for this request."""
+        timestamp = self._check_claims(cached, dialect, headers)
+        signature = _header(headers, dialect, "signature")
+        cached.signer.check(signature, timestamp, *request)
+        return L2Caller(cached.key.index.address, cached.key.key_id, dialect)
+
+    def _check_claims(self, cached: _CachedKey, dialect: str, headers: Mapping[str, str]) -> str:
+        """Return the time of signing when everything but the signature is right, or refuse."""
         if cached.key.index.address != _address(headers, dialect):
             raise UnknownKey("the API key does not belong to this address")
         timestamp = _header(headers, dialect, "timestamp")
@@ -154,9 +175,7 @@ class KeyRing:
         passphrase = _header(headers, dialect, "passphrase")
         if not hmac.compare_digest(passphrase.encode(), cached.passphrase.encode()):
             raise WrongPassphrase("the passphrase does not belong to the API key")
-        signature = _header(headers, dialect, "signature")
-        cached.signer.check(signature, timestamp, *request)
-        return L2Caller(cached.key.index.address, cached.key.key_id, dialect)
+        return timestamp
 
     def signature_of(self, headers: Mapping[str, str]) -> str:
         """Return the signature of an L2 request in hex, however the header spells it; unverified."""
@@ -166,6 +185,10 @@ class KeyRing:
         self, headers: Mapping[str, str], method: str, path: str, body: bytes
     ) -> L2Caller:
         """Return the holder of the key that signed a builder's headers, which carry no address."""
+        return await self.authenticate_l2(await self._plain_of_builder(headers), method, path, body)
+
+    async def _plain_of_builder(self, headers: Mapping[str, str]) -> dict[str, str]:
+        """Return a builder's headers as those of an owner, with the address of its key."""
         dialect = self.builder_dialect(headers)
         if dialect is None:
             raise MissingHeader(f"{OWN_PREFIX}{BUILDER.upper()}API_KEY")
@@ -174,10 +197,7 @@ class KeyRing:
             dialect + name: _header(headers, dialect, BUILDER + name)
             for name in ("api_key", "timestamp", "passphrase", "signature")
         }
-        address = cached.key.index.address
-        return await self.authenticate_l2(
-            plain | {f"{dialect}address": address}, method, path, body
-        )
+        return plain | {f"{dialect}address": cached.key.index.address}
 
     async def check_active(self, key_id: str) -> None:
         """Refuse a key that was revoked after its request was verified."""

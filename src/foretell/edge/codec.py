@@ -1,17 +1,25 @@
 """Request bodies of bounded size, decoding into typed values, and JSON answers."""
 
+from types import MappingProxyType
 from typing import Any, Final, TypeVar
 
 import msgspec
 from litestar import Request, Response
 from litestar.datastructures import State
+from litestar.exceptions import InternalServerException
 
 from foretell.domain.errors.families import InvalidInput
-from foretell.domain.errors.http import BodyTooLarge, MalformedBody
+from foretell.domain.errors.http import BodiesBusy, BodyCutOff, BodyTooLarge, MalformedBody
 from foretell.domain.values.strict_json import check_depth
 
-BODY_BYTES_MAX: Final = 1024 * 1024
+BODY_BYTES_MAX: Final = 64 * 1024
+BODY_BYTES_BY_ALL_MAX: Final = 128 * 1024 * 1024
+"""Of bodies that have begun and not ended, over all connections of a process."""
 LENGTH_DIGITS_MAX: Final = 18
+SENT_METHOD: Final = "sent_method"
+"""The key of the method that was sent in the scope of a request that is carried out by another one."""
+
+NOT_STORED: Final = MappingProxyType({"cache-control": "no-store"})
 
 _ENCODER: Final = msgspec.json.Encoder(decimal_format="number")
 
@@ -23,6 +31,15 @@ class WireObject(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     """An object of an answer: snake case in Python, camel case on the wire."""
 
 
+class SecretObject(msgspec.Struct, frozen=True):
+    """An answer with a secret, which no cache between here and the client may keep."""
+
+
+def sent_method(request: AnyRequest) -> str:
+    """Return the method that the client sent and signed; the framework sees GET for HEAD."""
+    return str(request.scope.get(SENT_METHOD, request.method))
+
+
 def sent_path(request: AnyRequest) -> str:
     """Return the path as the client sent and signed it, below the prefix of the API.
 
@@ -31,18 +48,45 @@ def sent_path(request: AnyRequest) -> str:
     return (request.scope["raw_path"] or b"/").decode("latin-1")
 
 
+class BodyBudget:
+    """The bytes of all bodies that are arriving, bounded."""
+
+    def __init__(self, bytes_max: int = BODY_BYTES_BY_ALL_MAX) -> None:
+        self._bytes_max = bytes_max
+        self.bytes_held = 0
+
+    def take(self, size: int) -> None:
+        """Count bytes that arrived, or refuse: other bodies have all the memory."""
+        if self.bytes_held + size > self._bytes_max:
+            raise BodiesBusy(self._bytes_max)
+        self.bytes_held += size
+
+    def give_back(self, size: int) -> None:
+        """Count the bytes of a body that is complete or refused no longer."""
+        self.bytes_held -= size
+
+
+BODY_BUDGET: Final = BodyBudget()
+
+
 async def read_body(request: AnyRequest, bytes_max: int = BODY_BYTES_MAX) -> bytes:
     """Return the bytes of the body as they were sent, or refuse one that is larger than the limit."""
     declared = request.headers.get("content-length", "0")
     is_number = declared.isascii() and declared.isdigit()
     if is_number and (len(declared) > LENGTH_DIGITS_MAX or int(declared) > bytes_max):
         raise BodyTooLarge(bytes_max)
-    chunks, size = [], 0
-    async for chunk in request.stream():
-        size += len(chunk)
-        if size > bytes_max:
-            raise BodyTooLarge(bytes_max)
-        chunks.append(chunk)
+    chunks, held = [], 0
+    try:
+        async for chunk in request.stream():
+            if held + len(chunk) > bytes_max:
+                raise BodyTooLarge(bytes_max)
+            BODY_BUDGET.take(len(chunk))
+            held += len(chunk)
+            chunks.append(chunk)
+    except InternalServerException as error:  # the framework's for a client that goes away
+        raise BodyCutOff from error
+    finally:
+        BODY_BUDGET.give_back(held)
     return b"".join(chunks)
 
 
@@ -62,5 +106,8 @@ def decode(
 
 
 def json_response(value: object, status: int = 200) -> Response[bytes]:
-    """Return the value as a JSON answer, decimals as exact numbers."""
-    return Response(_ENCODER.encode(value), status_code=status, media_type="application/json")
+    """Return the value as a JSON answer, decimals as exact numbers; a secret is to be kept nowhere."""
+    headers = NOT_STORED if isinstance(value, SecretObject) else None
+    return Response(
+        _ENCODER.encode(value), status_code=status, media_type="application/json", headers=headers
+    )

@@ -21,8 +21,18 @@ from foretell.domain.errors.families import (
     Unavailable,
     Upstream,
 )
-from foretell.domain.errors.http import MethodNotAllowed, TooManyRequests, UnknownRoute
-from foretell.edge.codec import json_response
+from foretell.domain.errors.http import (
+    HeadersTooLarge,
+    MalformedRequest,
+    MethodNotAllowed,
+    RequestTooSlow,
+    TooManyRequests,
+    UnknownMethod,
+    UnknownRoute,
+    UnsupportedVersion,
+    UrlTooLong,
+)
+from foretell.edge.codec import json_response, sent_method
 
 log = structlog.get_logger(__name__)
 
@@ -32,7 +42,13 @@ BodyOf = Callable[[ForetellError], tuple[int, object]]
 Handler = Callable[[Request[Any, Any, State], Any], Response[bytes]]
 
 STATUS_BY_FAMILY: Final[Mapping[type[ForetellError], int]] = {
+    MalformedRequest: 400,
     MethodNotAllowed: 405,
+    RequestTooSlow: 408,
+    UrlTooLong: 414,
+    HeadersTooLarge: 431,
+    UnknownMethod: 501,
+    UnsupportedVersion: 505,
     InvalidInput: 400,
     Unauthenticated: 401,
     NotFound: 404,
@@ -109,7 +125,8 @@ def _http_refusal(request: Request[Any, Any, State], error: HTTPException) -> Fo
     """Return the refusal for an exception of the framework."""
     if isinstance(error, MethodNotAllowedException):
         allowed = (error.headers or {}).get("allow", "").split(", ")
-        return MethodNotAllowed(request.method, sorted(allowed))
+        allowed += ["HEAD"] if "GET" in allowed else []
+        return MethodNotAllowed(sent_method(request), sorted(allowed))
     if isinstance(error, NotFoundException):
         return UnknownRoute(error.detail)
     return HttpRefusal(error.detail)

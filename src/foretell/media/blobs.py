@@ -1,8 +1,9 @@
 """Storage of signed data items on this machine, each under its id and checked on every read.
 
-The scheme of the addresses is `local`, because this is one disk, or `ar` if a bundler stores the items on
-a permanent network too: the bytes and the ids are the same there. Then an item has a mark from its storing
-until the bundler has it, and a note after that. An interrupted storing is repeated.
+The scheme of the addresses is `local`, because this is one disk, or that of a permanent storage which has the
+items too: `ar`, where a bundler keeps them under the same ids, or `ipfs`, where an id is the hash of the content.
+Then an item has a mark from its storing until that storage has it, and a note after that. An interrupted storing
+is repeated. A folder may have items of several kinds; all of them can be read.
 
 An item is written to a partial file, synced and renamed, so a file is always complete. The digest
 of its data is stored next to it, because the id is a hash of the signature, not of the data.
@@ -16,48 +17,52 @@ import tempfile
 from pathlib import Path
 from typing import Final
 
-from foretell.domain.creation.data_items import ID_CHARS, DataItem, parse_item
+from foretell.domain.creation.content_ids import BLOCK_BYTES_MAX
+from foretell.domain.creation.data_items import DataItem, parse_item
+from foretell.domain.creation.storages import Storage
 from foretell.domain.errors.http import MalformedBody
-from foretell.domain.errors.storage import BlobDamaged, BlobNotFound, StorageUnavailable
+from foretell.domain.errors.storage import (
+    BlobDamaged,
+    BlobNotFound,
+    ItemTooLarge,
+    StorageUnavailable,
+)
 from foretell.runtime.folders import sync_folder
 
-LOCAL: Final = "local"
-PERMANENT: Final = "ar"
 UNSENT_PER_READ_MAX: Final = 100
 ITEM_BYTES_MAX: Final = 4 * 1024 * 1024
 
-_ID_CHARACTERS: Final = frozenset(
-    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
-)
 _DIGEST_SUFFIX: Final = ".sha256"
 _SENT_SUFFIX: Final = ".sent"
 _PARTIAL_SUFFIX: Final = ".partial"
 
 
 class BlobStore:
-    """A folder of items; `is_sent` says whether they go to a permanent network."""
+    """A folder of items, which may go to a permanent storage too."""
 
-    def __init__(self, folder: Path, *, is_sent: bool = False) -> None:
+    def __init__(self, folder: Path, storage: Storage = Storage.LOCAL) -> None:
         self._folder = folder
         self._unsent = folder / "unsent"
-        self.is_sent = is_sent
+        self.storage = storage
 
     def uri(self, item_id: str) -> str:
         """Return the address of an item, with the scheme of its storage."""
-        return f"{PERMANENT if self.is_sent else LOCAL}://{item_id}"
+        return f"{self.storage}://{item_id}"
 
-    async def store(self, item: DataItem) -> None:
-        """Store an item permanently; storing it again changes nothing."""
-        if len(item.raw) > ITEM_BYTES_MAX:
-            raise StorageUnavailable(f"an item has at most {ITEM_BYTES_MAX} bytes")
+    async def store(self, item: DataItem) -> str:
+        """Store an item permanently, and return its id; storing it again changes nothing."""
+        if len(item.raw) > ITEM_BYTES_MAX or len(item.data) > self._data_bytes_max:
+            raise ItemTooLarge(min(ITEM_BYTES_MAX, self._data_bytes_max))
+        item_id = self.storage.id_of(item)
         try:
-            await asyncio.to_thread(self._write, item)
+            await asyncio.to_thread(self._write, item, item_id)
         except OSError as error:
             raise StorageUnavailable(error.strerror or type(error).__name__) from error
+        return item_id
 
     async def load(self, item_id: str) -> DataItem:
         """Return an item, checked against its id and the stored digest of its data."""
-        if len(item_id) != ID_CHARS or not _ID_CHARACTERS.issuperset(item_id):
+        if not any(storage.has_form(item_id) for storage in Storage):
             raise BlobNotFound(item_id)
         try:
             return await asyncio.to_thread(self._read, item_id)
@@ -69,15 +74,15 @@ class BlobStore:
             raise BlobDamaged(item_id) from error
 
     async def unsent(self) -> list[str]:
-        """Return ids of items that the permanent network does not have yet, the oldest first."""
+        """Return ids of items that the permanent storage does not have yet, the oldest first."""
         return await asyncio.to_thread(self._read_unsent)
 
     async def never_sent(self) -> list[str]:
-        """Return the ids of all items without a note, in no order; those from before there was a bundler too."""
+        """Return the ids of all items without a note, in no order; those from before there was a permanent storage too."""
         return await asyncio.to_thread(self._read_never_sent)
 
     async def note_sent(self, item_id: str) -> None:
-        """Note that the permanent network has an item."""
+        """Note that the permanent storage has an item."""
         await asyncio.to_thread(self._note_sent, item_id)
 
     async def postpone(self, item_id: str) -> None:
@@ -100,18 +105,30 @@ class BlobStore:
             if path.suffix != _PARTIAL_SUFFIX:
                 with contextlib.suppress(FileNotFoundError):  # another process has sent it
                     marks.append((path.stat().st_mtime_ns, path.read_text()))
-        return [item_id for _, item_id in sorted(marks)[:UNSENT_PER_READ_MAX]]
+        waiting = [item_id for _, item_id in sorted(marks) if self.storage.has_form(item_id)]
+        return waiting[:UNSENT_PER_READ_MAX]
 
     def _read_never_sent(self) -> list[str]:
         paths = [path for path in self._folder.glob("??/*") if not path.suffix]
         unsent = [path for path in paths if not path.with_suffix(_SENT_SUFFIX).exists()]
-        return [parse_item(path.read_bytes()).item_id for path in unsent]
+        items = {path: parse_item(path.read_bytes()) for path in unsent}
+        # An item of another storage has another id there, under which it is stored.
+        return [
+            self.storage.id_of(item)
+            for path, item in items.items()
+            if len(item.data) <= self._data_bytes_max
+            and self._path(self.storage.id_of(item)) == path
+        ]
+
+    @property
+    def _data_bytes_max(self) -> int:
+        return BLOCK_BYTES_MAX if self.storage is Storage.IPFS else ITEM_BYTES_MAX
 
     def _mark(self, item_id: str) -> Path:
         return self._unsent / self._path(item_id).name
 
-    def _write(self, item: DataItem) -> None:
-        path = self._path(item.item_id)
+    def _write(self, item: DataItem, item_id: str) -> None:
+        path = self._path(item_id)
         digest_path = path.with_suffix(_DIGEST_SUFFIX)
         digest = hashlib.sha256(item.data).hexdigest().encode()
         if not (_has(path, item.raw) and _has(digest_path, digest)):
@@ -120,16 +137,16 @@ class BlobStore:
             _write_atomically(path, item.raw)
             for folder in (path.parent, self._folder):
                 sync_folder(folder)
-        if self.is_sent and not path.with_suffix(_SENT_SUFFIX).exists():
+        if self.storage.is_permanent and not path.with_suffix(_SENT_SUFFIX).exists():
             self._unsent.mkdir(exist_ok=True)
-            _write_atomically(self._mark(item.item_id), item.item_id.encode())
+            _write_atomically(self._mark(item_id), item_id.encode())
             sync_folder(self._unsent)
 
     def _read(self, item_id: str) -> DataItem:
         path = self._path(item_id)
         item = parse_item(path.read_bytes())
         digest = path.with_suffix(_DIGEST_SUFFIX).read_bytes().decode(errors="replace")
-        if item.item_id != item_id or hashlib.sha256(item.data).hexdigest() != digest:
+        if hashlib.sha256(item.data).hexdigest() != digest or not _is_of(item, item_id):
             raise BlobDamaged(item_id)
         return item
 
@@ -137,6 +154,12 @@ class BlobStore:
         """Return the path of an item: a hash of its id, since file systems may ignore case."""
         digest = hashlib.sha256(item_id.encode()).hexdigest()
         return self._folder / digest[:2] / digest
+
+
+def _is_of(item: DataItem, item_id: str) -> bool:
+    """Return whether an item has an id, of whichever storage."""
+    is_small = len(item.data) <= BLOCK_BYTES_MAX
+    return item.item_id == item_id or (is_small and Storage.IPFS.id_of(item) == item_id)
 
 
 def _has(path: Path, content: bytes) -> bool:

@@ -3,8 +3,10 @@
 from typing import NamedTuple
 
 from foretell.domain.values.hexadecimal import Address
-from foretell.edge.codec import AnyRequest, sent_path
+from foretell.domain.values.origins import READING_METHODS
+from foretell.edge.codec import AnyRequest, read_body, sent_method, sent_path
 from foretell.edge.throttled_application import count_for_key
+from foretell.relayer.body import BODY_BYTES_MAX
 from foretell.relayer.context import RelayerContext
 
 
@@ -15,24 +17,40 @@ class RelayCaller(NamedTuple):
     is_builder: bool
 
 
-async def owner_of(context: RelayerContext, request: AnyRequest, raw: bytes) -> RelayCaller:
-    """Return the owner of the key that signed this request, or refuse."""
-    path = sent_path(request)
+class SignedSubmission(NamedTuple):
+    """The caller of a route, and the body that it signed."""
+
+    caller: RelayCaller
+    body: bytes
+
+
+async def owner_of(context: RelayerContext, request: AnyRequest) -> SignedSubmission:
+    """Return the owner of the key that signed this request, or refuse; strangers before the body is read."""
     key_ring = context.key_ring
-    caller = await key_ring.authenticate_l2(request.headers, request.method, path, raw)
-    if await count_for_key(request, caller.key_id, raw):
+    await key_ring.check_key(request.headers)
+    body = await _body(request)
+    path = sent_path(request)
+    caller = await key_ring.authenticate_l2(request.headers, sent_method(request), path, body)
+    if await count_for_key(request, caller.key_id, body):
         await key_ring.check_active(caller.key_id)
-    return RelayCaller(caller.address, is_builder=False)
+    return SignedSubmission(RelayCaller(caller.address, is_builder=False), body)
 
 
-async def caller_of(context: RelayerContext, request: AnyRequest, raw: bytes) -> RelayCaller:
+async def caller_of(context: RelayerContext, request: AnyRequest) -> SignedSubmission:
     """Return the owner or the builder with the key that signed this request, or refuse."""
-    dialect = context.key_ring.builder_dialect(request.headers)
-    if dialect is None or f"{dialect}address" in request.headers:
-        return await owner_of(context, request, raw)
-    path = sent_path(request)
     key_ring = context.key_ring
-    caller = await key_ring.authenticate_builder(request.headers, request.method, path, raw)
-    if await count_for_key(request, caller.key_id, raw):
+    dialect = key_ring.builder_dialect(request.headers)
+    if dialect is None or f"{dialect}address" in request.headers:
+        return await owner_of(context, request)
+    await key_ring.check_builder_key(request.headers)
+    body = await _body(request)
+    path = sent_path(request)
+    caller = await key_ring.authenticate_builder(request.headers, sent_method(request), path, body)
+    if await count_for_key(request, caller.key_id, body):
         await key_ring.check_active(caller.key_id)
-    return RelayCaller(caller.address, is_builder=True)
+    return SignedSubmission(RelayCaller(caller.address, is_builder=True), body)
+
+
+async def _body(request: AnyRequest) -> bytes:
+    """Return the signed body: none of a request that reads."""
+    return b"" if request.method in READING_METHODS else await read_body(request, BODY_BYTES_MAX)

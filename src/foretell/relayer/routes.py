@@ -12,12 +12,11 @@ from litestar.di import NamedDependency
 
 from foretell.domain.relay.request import RelayKind
 from foretell.edge.application import build_application
-from foretell.edge.codec import AnyRequest, json_response, read_body
+from foretell.edge.codec import AnyRequest, json_response
 from foretell.edge.openapi import json_responses, operation_with
 from foretell.edge.parameters import required_choice, required_text, wallet
 from foretell.edge.query import Query
 from foretell.relayer import responses
-from foretell.relayer.body import BODY_BYTES_MAX
 from foretell.relayer.callers import caller_of, owner_of
 from foretell.relayer.context import RelayerContext
 from foretell.relayer.health import check_health
@@ -82,8 +81,7 @@ async def show_deployed(request: AnyRequest, context: Context) -> Answer:
 )
 async def submit_transaction(request: AnyRequest, context: Context) -> Answer:
     """Accept a wallet's transaction, or its deployment (L2 or builder)."""
-    raw = await read_body(request, BODY_BYTES_MAX)
-    submitted = await submit(context, await caller_of(context, request, raw), raw)
+    submitted = await submit(context, *await caller_of(context, request))
     return json_response(await responses.render_submitted(context, submitted))
 
 
@@ -106,8 +104,8 @@ async def show_transaction(request: AnyRequest, context: Context) -> Answer:
 )
 async def show_transactions(request: AnyRequest, context: Context) -> Answer:
     """Return the requests that the caller signed or submitted (L2 or builder)."""
-    caller = await caller_of(context, request, b"")
-    return json_response(await responses.list_transactions(context, caller.address))
+    signed = await caller_of(context, request)
+    return json_response(await responses.list_transactions(context, signed.caller.address))
 
 
 @post(
@@ -135,9 +133,8 @@ async def merge_position(request: AnyRequest, context: Context) -> Answer:
 
 
 async def _operate(request: AnyRequest, context: RelayerContext, operation: Operation) -> Answer:
-    raw = await read_body(request, BODY_BYTES_MAX)
-    caller = await owner_of(context, request, raw)
-    execution = await operate(context, caller, operation, raw)
+    signed = await owner_of(context, request)
+    execution = await operate(context, signed.caller, operation, signed.body)
     return json_response(responses.render_execution(execution))
 
 

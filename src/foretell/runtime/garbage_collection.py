@@ -18,6 +18,8 @@ YOUNG_OBJECTS_MAX: Final = 50_000
 
 A search costs 15 to 45 ms with orders in the queue, and nothing is cheaper by more of them at once.
 """
+STARTING_OBJECTS_MAX: Final = 200_000
+"""The same while a process starts: nearly all that it makes until then are modules, which stay."""
 NEVER: Final = 1_000_000
 """Searches of a generation before the interpreter searches the next older one: the loop does that."""
 MIDDLE_GENERATION: Final = 1
@@ -42,6 +44,11 @@ class CollectionLimits(NamedTuple):
 
 
 COLLECTION_LIMITS: Final = CollectionLimits()
+
+
+def search_rarely() -> None:
+    """Start with few searches of objects that imports make; `settle_memory` ends it in a server."""
+    gc.set_threshold(STARTING_OBJECTS_MAX)
 
 
 def settle_memory() -> None:

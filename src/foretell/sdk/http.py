@@ -1,6 +1,7 @@
 """JSON over HTTP with a deadline, and waiting by polling."""
 
 import asyncio
+import ssl
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final, Self, TypeVar
 
@@ -21,9 +22,11 @@ Value = TypeVar("Value")
 class HttpClient:
     """A client of one API."""
 
-    def __init__(self, base_url: str) -> None:
+    def __init__(self, base_url: str, tls: ssl.SSLContext | None = None) -> None:
+        """`tls` has the authorities of the API's certificate, if they are not the usual ones."""
         self.base_url = base_url
-        self._client = httpx.AsyncClient(timeout=DEADLINE_S, trust_env=False)
+        verify = True if tls is None else tls
+        self._client = httpx.AsyncClient(timeout=DEADLINE_S, trust_env=False, verify=verify)
 
     async def __aenter__(self) -> Self:
         return self

@@ -2,16 +2,19 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 
+from foretell.domain.errors.command import KeyFileDamaged
 from foretell.domain.exchange.order import OrderType, Side, SignatureType, SignedOrder
 from foretell.domain.exchange.profiles import Separators
 from foretell.domain.values.credentials import Credentials, L2Signer, l1_digest
 from foretell.domain.values.eip712 import address_of_key, sign_digest
 from foretell.domain.values.hexadecimal import ZERO_ADDRESS, Address, checksum_address
 from foretell.sdk.http import HttpClient
+from foretell.sdk.key_file import read_key_file, wrap, write_key_file
 
 PREFIX: Final = "SERVICE_"
 
@@ -75,6 +78,19 @@ class TradingClient:
         }
         answer = await self.http.send("POST", "/auth/api-key", b"", headers)
         self.credentials = Credentials(answer["apiKey"], answer["secret"], answer["passphrase"])
+        return self.credentials
+
+    def write_key(self, file: Path) -> None:
+        """Write the credentials to a key file, which has no passphrase; keep that elsewhere."""
+        assert self.credentials is not None
+        write_key_file(file, wrap(self.wallet.address, self.credentials))
+
+    def read_key(self, file: Path, passphrase: str) -> Credentials:
+        """Take the credentials of a key file, or refuse another wallet's file or a wrong passphrase."""
+        contents = read_key_file(file)
+        if contents.address != self.wallet.address:
+            raise KeyFileDamaged(str(file), f"it is of the address {contents.address}")
+        self.credentials = contents.unwrap(passphrase)
         return self.credentials
 
     def l2_headers(self, method: str, path: str, body: bytes = b"") -> Mapping[str, str]:

@@ -265,3 +265,27 @@ async def test_a_reorg_lowers_a_raised_nonce_but_restores_no_order(rig: TradingR
     await feed.run_once()
     await rig.submit(later)
     assert list(rig.host.engine.state.live_orders) == [later.order_id]
+
+
+async def test_attack_m1_tables_behind_the_observed_block_cancel_no_covered_order(
+    rig: TradingRig,
+) -> None:
+    """A restored database is indexed again block by block; what it lacks meanwhile is not gone."""
+    feed = a_feed(rig)
+    await index(rig, 2, 100 * TOKEN)
+    await feed.run_once()
+    covered = a_placing(a_buy(NAMES[0]))
+    await rig.submit(covered)
+    async with rig.context.database.writing() as tx:
+        await unwind(tx, 0)
+        await record_blocks(tx, [Block(1, block_hash(1), block_hash(0), 0)])
+
+    await feed.run_once()
+
+    assert known(rig) == at_block(2, 100 * TOKEN)
+    assert list(rig.host.engine.state.live_orders) == [covered.order_id]
+    await index(rig, 2, 100 * TOKEN)
+    await index(rig, 3, 90 * TOKEN)
+    await feed.run_once()
+    assert known(rig) == at_block(3, 90 * TOKEN)
+    assert list(rig.host.engine.state.live_orders) == [covered.order_id]

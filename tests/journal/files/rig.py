@@ -31,6 +31,13 @@ def read(folder: Path) -> list[bytes]:
     return [entry.payload for entry in read_entries(folder)]
 
 
+def overwrite(path: Path, contents: bytes) -> None:
+    """Give a file other contents where it is: the disk gets a file that was emptied when it closes."""
+    with path.open("r+b") as file:
+        file.write(contents)
+        file.truncate()
+
+
 def batches(payloads: list[bytes]) -> Iterator[list[bytes]]:
     """Yield payloads in batches that give both small and large frames."""
     rng, start = random.Random(len(payloads)), 0

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from tests.journal.files.rig import PAYLOADS, WRITERS, open_journal, read
+from tests.journal.files.rig import PAYLOADS, WRITERS, open_journal, overwrite, read
 from tests.journal.files.version_1 import encode_record, write_version_1
 from tests.rigs.disks import KINDS, SECTOR_BYTES, Damage
 from tests.rigs.journals import writing, written
@@ -51,10 +51,10 @@ def test_a_flip_of_any_byte_is_found_or_loses_nothing(original: Path, copy: Path
     for path in (segment_paths(copy)[0], newest, copy / MARK_NAME):
         raw = path.read_bytes()
         for at in range(0, len(raw), FLIPPED_EVERY):
-            path.write_bytes(raw[:at] + bytes([raw[at] ^ 1 << at % 8]) + raw[at + 1 :])
+            overwrite(path, raw[:at] + bytes([raw[at] ^ 1 << at % 8]) + raw[at + 1 :])
             found += check_damage(copy)
             tried += 1
-        path.write_bytes(raw)
+        overwrite(path, raw)
     assert found > tried // 2
     assert read(copy) == read(original)
 
@@ -67,9 +67,9 @@ def test_random_damage_anywhere_is_found_or_loses_nothing(copy: Path, kind: Dama
     for _ in range(DAMAGES // len(KINDS)):
         path = rng.choice(paths)
         raw = path.read_bytes()
-        path.write_bytes(kind(rng, raw))
+        overwrite(path, kind(rng, raw))
         found += check_damage(copy)
-        path.write_bytes(raw)
+        overwrite(path, raw)
     assert found > 10
 
 
@@ -85,11 +85,11 @@ def test_segments_that_changed_places_are_found(copy: Path) -> None:
     paths = segment_paths(copy)
     contents = [path.read_bytes() for path in paths]
     for one, other in zip(range(len(paths)), range(1, len(paths)), strict=False):
-        paths[one].write_bytes(contents[other])
-        paths[other].write_bytes(contents[one])
+        overwrite(paths[one], contents[other])
+        overwrite(paths[other], contents[one])
         assert check_damage(copy)
-        paths[one].write_bytes(contents[one])
-        paths[other].write_bytes(contents[other])
+        overwrite(paths[one], contents[one])
+        overwrite(paths[other], contents[other])
 
 
 @pytest.mark.parametrize("writer", WRITERS)
@@ -102,9 +102,9 @@ def test_a_segment_of_another_journal_is_found(
     WRITERS[writer](other)
     for path, foreign in zip(segment_paths(copy), segment_paths(other), strict=True):
         raw = path.read_bytes()
-        path.write_bytes(foreign.read_bytes())
+        overwrite(path, foreign.read_bytes())
         assert check_damage(copy)
-        path.write_bytes(raw)
+        overwrite(path, raw)
 
 
 @pytest.mark.parametrize("uncovered", [[b"\x55" * 700, b"\x66" * 900], [b"\x55" * 700] * 30])
@@ -119,9 +119,9 @@ def test_only_a_batch_that_nothing_states_to_be_synced_may_be_dropped(
     outcomes: set[tuple[bytes, ...] | None] = set()
     for _ in range(600):
         kind = rng.choice(KINDS)
-        path.write_bytes(kind(rng, raw))
+        overwrite(path, kind(rng, raw))
         kept = damage_of(copy)
-        path.write_bytes(raw)
+        overwrite(path, raw)
         outcomes.add(tuple(kept) if isinstance(kept, list) else None)
     everything = (*PAYLOADS, *uncovered)
     assert outcomes == {None, everything, tuple(PAYLOADS)}
@@ -168,7 +168,7 @@ class Short(NamedTuple):
         """Make the next write one that was cut short."""
         raw, start = self.write(payloads)
         after = self.untorn[start + kept_bytes :]
-        self.path.write_bytes(self.untorn[:start] + raw[:kept_bytes] + after)
+        overwrite(self.path, self.untorn[:start] + raw[:kept_bytes] + after)
 
 
 @pytest.fixture(params=[1, 2])
@@ -239,7 +239,7 @@ async def test_sectors_may_be_missing_anywhere_in_a_write_that_was_cut_short(
     assert len(sectors) > 2
     for sector in sectors:
         missing = bytes_of(sector)
-        short.path.write_bytes(torn[: missing.start] + bytes(SECTOR_BYTES) + torn[missing.stop :])
+        overwrite(short.path, torn[: missing.start] + bytes(SECTOR_BYTES) + torn[missing.stop :])
         kept = read(short.folder)
         assert kept == [FIRST, *payloads[: len(kept) - 1]]
         assert len(kept) <= len(payloads)

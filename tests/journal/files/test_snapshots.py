@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from tests.journal.files.rig import overwrite
 from tests.rigs.journals import written
 
 from foretell.domain.errors.storage import JournalDamaged
@@ -91,7 +92,7 @@ def test_any_damage_to_a_snapshot_is_found(folder: Path) -> None:
     raw = path.read_bytes()
     for _ in range(DAMAGES):
         at, bit = rng.randrange(len(raw)), 1 << rng.randrange(8)
-        path.write_bytes(raw[:at] + bytes([raw[at] ^ bit]) + raw[at + 1 :])
+        overwrite(path, raw[:at] + bytes([raw[at] ^ bit]) + raw[at + 1 :])
         with pytest.raises(JournalDamaged):
             read_snapshot(path)
 

@@ -48,6 +48,13 @@ async def test_a_wallet_creates_a_key_with_its_signature(rig: TradingRig) -> Non
     assert re.fullmatch(r"[0-9a-f]{64}", credentials["passphrase"])
 
 
+async def test_no_cache_may_keep_the_answers_with_a_secret(rig: TradingRig) -> None:
+    created, derived = await create(rig, "alice"), await derive(rig, "alice")
+    assert "secret" in created.json()
+    assert created.headers["cache-control"] == derived.headers["cache-control"] == "no-store"
+    assert "cache-control" not in (await rig.client.get("/time")).headers
+
+
 @pytest.mark.spec(97, 120)
 async def test_the_same_nonce_gives_the_same_key_again(rig: TradingRig) -> None:
     first = (await create(rig, "alice")).json()

@@ -8,6 +8,7 @@ from tests.rigs.trading import Trader, TradingRig, a_rig
 from tests.rigs.values import NOW_MS, TOKEN, a_buy, a_sell, a_word, an_asset, some_rules
 
 from foretell.domain.exchange.commands import ResolveMarket
+from foretell.edge.codec import BODY_BYTES_MAX
 
 pytestmark = pytest.mark.anyio
 
@@ -326,7 +327,7 @@ async def test_a_batch_names_tokens_as_decimals(rig: TradingRig) -> None:
 
 
 async def test_a_body_that_is_too_large_is_refused(rig: TradingRig) -> None:
-    response = await rig.client.post("/books", content=b" " * (1024 * 1024 + 1))
+    response = await rig.client.post("/books", content=b" " * (BODY_BYTES_MAX + 1))
     assert (response.status_code, response.json()["error"]) == (400, "Payload exceeds the limit")
 
 

@@ -9,10 +9,12 @@ from tests.rigs.applications import serving
 from tests.trading.rig import listening
 
 from foretell.trading.streams.connection import (
+    BYTES_QUEUED_MAX,
     CLOSE_NORMAL,
     CLOSE_TRY_LATER,
     FRAMES_QUEUED_MAX,
     Connection,
+    SendBudget,
     Socket,
     run_connection,
 )
@@ -139,7 +141,7 @@ async def test_a_client_that_reads_nothing_is_disconnected() -> None:
                 sent += 1
                 await asyncio.sleep(0)
         assert connection.close_code == 1013
-        assert sent > FRAMES_QUEUED_MAX
+        assert sent * 64 * 1024 > BYTES_QUEUED_MAX
         assert await app.over.get() is None
         writer.transport.abort()
 
@@ -164,3 +166,30 @@ def test_a_queue_never_holds_more_than_its_bound(sizes: list[int], frames_max: i
     assert connection.sequence == sum(sizes)
     frames = sum(size > 0 for size in sizes)
     assert (connection.close_code == CLOSE_TRY_LATER) == (frames > frames_max)
+
+
+def test_a_queue_has_few_bytes_unless_they_are_one_frame() -> None:
+    large = "x" * (BYTES_QUEUED_MAX + 1)
+    connection = Connection("stream")
+    connection.send_frame(large)
+    assert (connection.close_code, connection.bytes_queued) == (None, len(large))
+    connection.send_frame("x")
+    assert (connection.close_code, connection.bytes_queued) == (CLOSE_TRY_LATER, 0)
+
+
+def test_attack_m2_slow_readers_together_are_bounded_and_the_slowest_is_closed() -> None:
+    """300 of them once took 290 MB, and more with more markets."""
+    budget = SendBudget(bytes_max=100)
+    slow, quick, third = (Connection(name, budget) for name in ("slow", "quick", "third"))
+    slow.send_frame("x" * 60)
+    quick.send_frame("x" * 40)
+    before = [slow.close_code, quick.close_code]
+
+    third.send_frame("x")
+
+    assert before == [None, None]
+    assert [each.close_code for each in (slow, quick, third)] == [CLOSE_TRY_LATER, None, None]
+    assert budget.bytes_queued == 41
+    quick.drop()
+    third.drop()
+    assert budget.bytes_queued == 0

@@ -18,14 +18,12 @@ from typing_extensions import override
 
 from foretell.app.http.framework_connection import (
     CONNECTION_LIMITS,
-    TOO_SLOW,
     ConnectionLimits,
     FrameworkConnection,
-    refuse,
 )
 from foretell.app.http.request_head import END, Head, HeadReader
 from foretell.domain.errors.families import ForetellError
-from foretell.domain.errors.http import TooManyRequests
+from foretell.domain.errors.http import RequestTooSlow, TooManyRequests
 from foretell.edge.fast_route import BODY_BYTES_MAX, FastRequest, FastResponse, FastRoute, Route
 from foretell.edge.rate_limiter import LimitedRoute
 from foretell.edge.telemetry import Telemetry
@@ -109,6 +107,7 @@ class FastConnection(asyncio.Protocol):
         limits: ConnectionLimits = CONNECTION_LIMITS,
         **named: Any,
     ) -> None:
+        """`named` has the refusals of the connection, and what the framework's connection takes."""
         self._framework = FrameworkConnection(self, *arguments, limits=limits, **named)
         self._server_state = self._framework.server_state
         self._connections = self._framework.connections
@@ -384,6 +383,9 @@ class FastConnection(asyncio.Protocol):
         if left_s > 0:
             self._set_timer(left_s)
         elif self._arriving is not None or self._is_new:
-            refuse(self._transport, TOO_SLOW)
+            limits, url = self._limits, self._held.partition(b" ")[2].partition(b" ")[0]
+            wait_s = limits.silence_deadline_s if self._is_new else limits.request_deadline_s
+            self._is_with_framework = True
+            self._framework.refuse(RequestTooSlow(wait_s), url)
         else:
             self._transport.close()

@@ -6,26 +6,49 @@ or half a request, holds a place that another client needs.
 """
 
 import asyncio
+import re
+from http import HTTPMethod
 from typing import Any, Final, NamedTuple, Protocol
 
+import httptools
 from typing_extensions import override
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-_TOO_LARGE: Final = b"431 Request Header Fields Too Large"
-TOO_SLOW: Final = b"408 Request Timeout"
+from foretell.app.http.connection_refusals import ConnectionRefusals
+from foretell.app.http.request_head import HEADERS_MAX
+from foretell.domain.errors.families import ForetellError
+from foretell.domain.errors.http import (
+    HeadersTooLarge,
+    MalformedRequest,
+    RequestTooSlow,
+    TooManyConnections,
+    UnknownMethod,
+    UnsupportedVersion,
+    UrlTooLong,
+)
+
+_METHOD: Final = re.compile(rb"[A-Za-z][A-Za-z-]{0,39}(?= )")
+_KNOWN_METHODS: Final = frozenset(HTTPMethod)
+_VERSIONS: Final = frozenset({"1.0", "1.1"})
+_OTHER_VERSION: Final = "Invalid HTTP version"
+"""The parser's words for a version that does not exist."""
+_WEBSOCKET_VERSION: Final = b"13"
 
 
 class ConnectionLimits(NamedTuple):
     """Bounds of one connection, in bytes and seconds."""
 
     head_bytes_max: int = 64 * 1024
-    """Of a request line with its headers, when they do not arrive in one piece."""
+    """Of a path with its query, and of them with all headers."""
+    headers_max: int = HEADERS_MAX
     silence_deadline_s: float = 20.0
     """Until the first byte of a new connection."""
     request_deadline_s: float = 60.0
     """From the first byte of a request to its last."""
     keep_alive_s: float = 75.0
     """From an answer to the first byte of the next request."""
+    linger_s: float = 2.0
+    """From a refusal that ends the connection to its end, unless the client closes it before."""
 
 
 CONNECTION_LIMITS: Final = ConnectionLimits()
@@ -44,6 +67,14 @@ class ConnectionOwner(Protocol):
         """Return whether a fast request is being answered; the connection closes after it."""
 
 
+class _Refused(Exception):
+    """Ends the parsing of a request from within one of the parser's callbacks."""
+
+    def __init__(self, refusal: ForetellError) -> None:
+        super().__init__(refusal.message)
+        self.refusal = refusal
+
+
 class FrameworkConnection(HttpToolsProtocol):
     """uvicorn's connection with a deadline for the request that arrives, and a limit for its head.
 
@@ -52,50 +83,131 @@ class FrameworkConnection(HttpToolsProtocol):
     uvicorn, so this overrides the parser's callbacks, calls the original in each, and keeps its own state next
     to uvicorn's: `_is_arriving` from the first byte of a request to its last, `_is_in_head` until its headers
     are complete. `pyproject.toml` pins uvicorn below its next minor version.
+
+    A request that is refused here may follow others that are not answered yet. Then its refusal is sent
+    after their answers, or the client would take it for one of them.
     """
 
     def __init__(
-        self, owner: ConnectionOwner, *arguments: Any, limits: ConnectionLimits, **named: Any
+        self,
+        owner: ConnectionOwner,
+        *arguments: Any,
+        limits: ConnectionLimits,
+        refusals: ConnectionRefusals,
+        **named: Any,
     ) -> None:
         super().__init__(*arguments, **named)
         self._owner = owner
         self._limits = limits
+        self._refusals = refusals
         self._is_arriving = False
         self._is_in_head = False
+        self._has_cycle = False
+        """Whether the request that arrives has been given to the application."""
+        self._unanswered = 0
+        self._is_refused = False
+        """Whether nothing more is read: what arrives is dropped until the connection closes."""
+        self._last_answer = b""
+        """A refusal that waits for the answers to earlier requests."""
+        self._received_bytes = 0
         self._head_bytes = 0
         self._deadline: asyncio.TimerHandle | None = None
 
     @override
     def connection_lost(self, exc: Exception | None) -> None:
         self._cancel_deadline()
+        self._is_refused = True
         super().connection_lost(exc)
 
     @override
     def data_received(self, data: bytes) -> None:
+        if self._is_refused:
+            return
         was_arriving = self._is_arriving
-        super().data_received(data)
+        try:
+            self.parser.feed_data(data)
+        except httptools.HttpParserError as error:
+            self.refuse(_refusal_of(error, b"" if was_arriving else data))
+            return
+        except httptools.HttpParserUpgrade:
+            if self._should_upgrade():
+                self.handle_websocket_upgrade()
         if not self._is_arriving:
             self._report_if_idle()
-            return
-        if self.transport.is_closing():
-            return
+        elif not self.transport.is_closing():
+            self._limit(len(data) if was_arriving else 0)
+
+    def _limit(self, more_bytes: int) -> None:
+        """Limit the time and the size of the request that arrives; it has that many bytes more."""
         if self._deadline is None:
             self._begin_deadline(self._limits.request_deadline_s)
         if self._is_in_head:
-            self._head_bytes += len(data) if was_arriving else 0
-            if self._head_bytes > self._limits.head_bytes_max:
-                self._refuse(_TOO_LARGE)
+            self._received_bytes += more_bytes
+            if self._received_bytes > self._limits.head_bytes_max:
+                self.refuse(self._too_large())
 
     @override
     def on_message_begin(self) -> None:
         self._is_arriving = self._is_in_head = True
-        self._head_bytes = 0
+        self._has_cycle = False
+        self._received_bytes = self._head_bytes = 0
         super().on_message_begin()
+
+    @override
+    def on_url(self, url: bytes) -> None:
+        super().on_url(url)
+        self._count(url)
+
+    @override
+    def on_header(self, name: bytes, value: bytes) -> None:
+        super().on_header(name, value)
+        self._count(name, value)
+
+    def _count(self, *parts: bytes) -> None:
+        """Count a part of the head that is complete; what is not yet is counted as it is received."""
+        self._head_bytes += sum(map(len, parts))
+        limits = self._limits
+        if self._head_bytes > limits.head_bytes_max or len(self.headers) > limits.headers_max:
+            raise _Refused(self._too_large())
+
+    def _too_large(self) -> ForetellError:
+        """Return the refusal of the larger part of the head."""
+        limits = self._limits
+        if 2 * len(self.url) > max(self._received_bytes, self._head_bytes):
+            return UrlTooLong(limits.head_bytes_max)
+        return HeadersTooLarge(limits.head_bytes_max, limits.headers_max)
 
     @override
     def on_headers_complete(self) -> None:
         self._is_in_head = False
+        if self.parser.get_http_version() not in _VERSIONS:
+            raise _Refused(UnsupportedVersion())
+        if not (self.parser.should_upgrade() and self._should_upgrade()):
+            self._check_room()
+            super().on_headers_complete()
+            self._has_cycle = True
+            self._unanswered += 1
+            return
+        self._check_handshake()
         super().on_headers_complete()
+
+    def _check_room(self) -> None:
+        """Refuse a request when as many are served as the process has descriptors for."""
+        busy = max(len(self.connections), len(self.tasks))
+        if self.limit_concurrency is not None and busy >= self.limit_concurrency:
+            raise _Refused(TooManyConnections())
+
+    def _check_handshake(self) -> None:
+        """Refuse a handshake that the protocol of WebSockets would refuse in its own form."""
+        headers = dict(self.headers)
+        if self.parser.get_method() != b"GET":
+            raise _Refused(MalformedRequest("a WebSocket is opened by GET"))
+        if self._has_body():
+            raise _Refused(MalformedRequest("a request for a WebSocket has no body"))
+        if headers.get(b"sec-websocket-version") != _WEBSOCKET_VERSION:
+            raise _Refused(MalformedRequest("Sec-WebSocket-Version must be 13"))
+        if b"sec-websocket-key" not in headers:
+            raise _Refused(MalformedRequest("Sec-WebSocket-Key is missing"))
 
     @override
     def on_message_complete(self) -> None:
@@ -106,7 +218,11 @@ class FrameworkConnection(HttpToolsProtocol):
     @override
     def on_response_complete(self) -> None:
         super().on_response_complete()
-        self._report_if_idle()
+        self._unanswered -= 1
+        if not self._is_refused:
+            self._report_if_idle()
+        elif self._unanswered == 0:
+            self._close_with(self._last_answer)
 
     @override
     def handle_websocket_upgrade(self) -> None:
@@ -125,28 +241,73 @@ class FrameworkConnection(HttpToolsProtocol):
         if not self._owner.closes_after_answer():
             super().shutdown()
 
+    def _has_body(self) -> bool:
+        """Return whether the headers announce a body, which a request for a WebSocket has not."""
+        return any(
+            name == b"transfer-encoding" or (name == b"content-length" and value.strip() != b"0")
+            for name, value in self.scope["headers"]
+        )
+
     def _report_if_idle(self) -> None:
         """Report that every request that has arrived is answered, if that is so."""
-        cycle: RequestResponseCycle | None = self.cycle
-        is_answered = cycle is None or cycle.response_complete
-        if is_answered and not self._is_arriving and not self.pipeline:
+        if self._unanswered == 0 and not self._is_arriving:
             self._owner.framework_is_idle()
 
     def _begin_deadline(self, seconds: float) -> None:
-        self._deadline = self.loop.call_later(seconds, self._refuse, TOO_SLOW)
+        self._deadline = self.loop.call_later(seconds, self.refuse, RequestTooSlow(seconds))
 
     def _cancel_deadline(self) -> None:
         if self._deadline is not None:
             self._deadline.cancel()
             self._deadline = None
 
-    def _refuse(self, status: bytes) -> None:
-        refuse(self.transport, status)
+    def refuse(self, refusal: ForetellError, url: bytes | None = None) -> None:
+        """Answer the request that arrives with a refusal, after those before it, and close the connection."""
+        self._cancel_deadline()
+        if self.transport.is_closing():
+            return
+        self._is_refused = True
+        if self._has_cycle and self.cycle.response_started:
+            self.transport.close()  # it has its answer, or a part of it
+            return
+        if self._has_cycle and self.pipeline:
+            self.pipeline.popleft()
+            self._unanswered -= 1
+        elif self._has_cycle:
+            self._unanswered = 0
+            self.cycle.disconnected = True  # for the application, which may wait for the body
+            self.cycle.message_event.set()
+        known = self.url if self._is_arriving and url is None else url or b""
+        answer = self._refusals.answer(refusal, known, self.server_state.default_headers)
+        if self._unanswered:
+            self._last_answer = answer
+        else:
+            self._close_with(answer)
+
+    def _close_with(self, answer: bytes) -> None:
+        """Send the last answer of the connection, and close it when the client has, or soon.
+
+        If it were closed at once with data that is not read yet, the kernel would reset it, and the
+        client might lose the answer.
+        """
+        if not self.transport.is_closing():
+            self.transport.write(answer)
+            self.transport.write_eof()
+            self.flow.resume_reading()
+            self._deadline = self.loop.call_later(self._limits.linger_s, self.transport.close)
 
 
-def refuse(transport: asyncio.Transport, status: bytes) -> None:
-    """Answer with an error status, and close the connection."""
-    if not transport.is_closing():
-        head = b"HTTP/1.1 " + status
-        transport.write(head + b"\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")
-        transport.close()
+def _refusal_of(error: httptools.HttpParserError, data: bytes) -> ForetellError:
+    """Return the refusal of a request that the parser refuses; `data` begins with it, or is empty."""
+    if isinstance(error.__context__, _Refused):
+        return error.__context__.refusal
+    method = _METHOD.match(data)
+    if isinstance(error, httptools.HttpParserInvalidMethodError) and method is not None:
+        name = method[0].decode()
+        if name not in _KNOWN_METHODS:
+            return UnknownMethod(name)
+    if str(error) == _OTHER_VERSION:
+        return UnsupportedVersion()
+    if isinstance(error, httptools.HttpParserCallbackError):
+        return MalformedRequest("its path is malformed")
+    return MalformedRequest(str(error))

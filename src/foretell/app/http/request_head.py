@@ -13,6 +13,7 @@ from typing_extensions import override
 
 SHAPES_KEPT_MAX: Final = 1_000
 HEAD_BYTES_MAX: Final = 16 * 1024
+HEADERS_MAX: Final = 128
 LENGTH_DIGITS_MAX: Final = 5
 
 END: Final = b"\r\n\r\n"
@@ -119,7 +120,8 @@ class HeadReader:
         """Return the shape of these names; keep it, unless the framework's parser must read them."""
         lower = [name.lower() for name in names]
         is_plain = (
-            all(map(_NAME.match, names))
+            len(names) <= HEADERS_MAX
+            and all(map(_NAME.match, names))
             and len(set(lower)) == len(lower)
             and _REFUSED.isdisjoint(lower)
         )

@@ -40,6 +40,16 @@ class DevChainFailed(Unavailable):
         )
 
 
+class ChainStateDamaged(Unavailable):
+    """No saved state of the sandbox's chain can be read."""
+
+    def __init__(self, folder: object) -> None:
+        super().__init__(
+            f"every saved state of the chain in {folder} is damaged: move the data folder away, and start"
+            " again with a new chain"
+        )
+
+
 class ProgramMissing(Unavailable):
     """A program that this process starts is not installed."""
 

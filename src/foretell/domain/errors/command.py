@@ -10,6 +10,7 @@ from foretell.domain.errors.families import (
     ForetellError,
     InvalidInput,
     NotFound,
+    Unauthenticated,
     Unavailable,
     Upstream,
 )
@@ -75,6 +76,24 @@ class ApiUnreachable(Upstream):
 
     def __init__(self, url: str, cause: str) -> None:
         super().__init__(f"{url} does not answer ({cause}); is it running? try: foretell up")
+
+
+class KeyFileDamaged(Conflict):
+    """A key file is no key file, or its contents changed."""
+
+    def __init__(self, file: str, what: str) -> None:
+        super().__init__(
+            f"the key file {file} cannot be used: {what}; restore a copy of it, or create or derive the key"
+            " again",
+            file=file,
+        )
+
+
+class WrongKeyFilePassphrase(Unauthenticated):
+    """The passphrase does not open a key file."""
+
+    def __init__(self, key_id: str) -> None:
+        super().__init__(f"the passphrase does not open the key file of API key {key_id}")
 
 
 class NotInTime(Upstream):

@@ -5,7 +5,13 @@ Their place in the tree of refusals: see `families`.
 
 from collections.abc import Sequence
 
-from foretell.domain.errors.families import InvalidInput, NotFound, Unauthenticated, Unavailable
+from foretell.domain.errors.families import (
+    ForetellError,
+    InvalidInput,
+    NotFound,
+    Unauthenticated,
+    Unavailable,
+)
 
 
 class L1SignatureMismatch(Unauthenticated):
@@ -87,6 +93,22 @@ class BodyTooLarge(InvalidInput):
 
     def __init__(self, bytes_max: int) -> None:
         super().__init__(f"the body is larger than {bytes_max} bytes", bytes_max=bytes_max)
+
+
+class BodyCutOff(InvalidInput):
+    """The client closed its connection before its body was complete; nothing was done."""
+
+    def __init__(self) -> None:
+        super().__init__("the connection was closed before the body was complete")
+
+
+class BodiesBusy(Unavailable):
+    """Other bodies that are arriving use all the memory for bodies."""
+
+    def __init__(self, bytes_max: int) -> None:
+        super().__init__(
+            f"all {bytes_max} bytes of memory for bodies are in use; send the request again later"
+        )
 
 
 class MalformedBody(InvalidInput):
@@ -201,3 +223,52 @@ class Starting(Unavailable):
 
     def __init__(self) -> None:
         super().__init__("the process is still starting; try again later", retry_after_s=1)
+
+
+class MalformedRequest(ForetellError):
+    """What arrived on a connection is no HTTP request."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(f"the request cannot be read: {what}")
+
+
+class RequestTooSlow(ForetellError):
+    """A request did not arrive in time."""
+
+    def __init__(self, deadline_s: float) -> None:
+        super().__init__(f"the request did not arrive within {deadline_s:g} s")
+
+
+class UrlTooLong(ForetellError):
+    """The path with its query is too long."""
+
+    def __init__(self, bytes_max: int) -> None:
+        super().__init__(f"the path and the query are longer than {bytes_max} bytes")
+
+
+class HeadersTooLarge(ForetellError):
+    """The headers of a request are too large or too many."""
+
+    def __init__(self, bytes_max: int, count_max: int) -> None:
+        super().__init__(f"the headers have more than {bytes_max} bytes or {count_max} lines")
+
+
+class UnknownMethod(ForetellError):
+    """No route of any API has such a method."""
+
+    def __init__(self, method: str) -> None:
+        super().__init__(f"the method {method[:20]} is unknown")
+
+
+class UnsupportedVersion(ForetellError):
+    """The request is of another version of HTTP."""
+
+    def __init__(self) -> None:
+        super().__init__("the version of HTTP must be 1.1 or 1.0")
+
+
+class TooManyConnections(Unavailable):
+    """The process serves as many connections as it can."""
+
+    def __init__(self, retry_after_s: int = 1) -> None:
+        super().__init__("too many connections are open", retry_after_s=retry_after_s)

@@ -164,6 +164,13 @@ class StorageUnavailable(Upstream):
         super().__init__(f"the storage is unavailable: {cause}")
 
 
+class ItemTooLarge(StorageUnavailable):
+    """An item is larger than the storage takes."""
+
+    def __init__(self, bytes_max: int) -> None:
+        super().__init__(f"an item has at most {bytes_max} bytes")
+
+
 class BlobNotFound(NotFound):
     """Nothing is stored under this id."""
 

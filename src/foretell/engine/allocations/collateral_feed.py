@@ -95,10 +95,15 @@ class CollateralFeed:
             await self.coordinator.call_back(forced=forced)
 
     async def _load_changes(self, tx: Transaction) -> CollateralChanges | None:
-        """Return the changes since the treasury's last observation, if there is a new block."""
+        """Return the changes since the treasury's last observation, if there is a new block.
+
+        Tables that end below the observed block are behind, and show nothing yet.
+        """
         treasury = self.engine.state
         last = await load_last_block(tx)
-        if last is None or last.block_hash == treasury.observed_hash:
+        if last is None or last.block_number < treasury.observed_block:
+            return None
+        if last.block_hash == treasury.observed_hash:
             return None
         known_hash = await load_block_hash(tx, treasury.observed_block)
         is_linear = known_hash == treasury.observed_hash

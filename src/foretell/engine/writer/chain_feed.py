@@ -140,13 +140,15 @@ class ChainFeed:
             await self.engine.submit(ResolveMarket(self.engine.clock_ms(), payout.condition_id))
 
     async def _load_reading(self, tx: Transaction) -> ChainReading | None:
-        """Return the rows that changed since the last observed block, None before the first block.
+        """Return the rows that changed since the last observed block, None before there are any.
 
-        All rows are returned when that block is no longer on the chain.
+        All rows are returned when that block is no longer on the chain. Tables that end below it are
+        behind, because they are new or restored or because a reorg has been unwound: what they lack is
+        not gone, so nothing is returned until they have reached it.
         """
         state = self.engine.state
         last = await load_last_block(tx)
-        if last is None:
+        if last is None or last.block_number < state.observed_block:
             return None
         is_linear = await load_block_hash(tx, state.observed_block) == state.observed_hash
         since = state.observed_block if is_linear else BEFORE_ALL_BLOCKS

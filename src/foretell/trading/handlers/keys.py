@@ -21,6 +21,7 @@ from foretell.domain.values.credentials import (
 )
 from foretell.domain.values.instants import iso_time
 from foretell.edge.auth import L1Caller, L2Caller
+from foretell.edge.codec import SecretObject
 from foretell.store.database import Transaction
 from foretell.store.trading.api_keys import (
     ApiKey,
@@ -37,7 +38,7 @@ BARE_DIALECT: Final = "poly_"
 """Clients of this dialect expect answers of another shape."""
 
 
-class CredentialsRecord(msgspec.Struct, frozen=True):
+class CredentialsRecord(SecretObject, frozen=True):
     """A set of credentials; no other answer contains its secrets."""
 
     api_key: str = msgspec.field(name="apiKey")

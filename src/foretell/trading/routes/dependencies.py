@@ -6,7 +6,7 @@ from litestar import Response
 from litestar.di import NamedDependency
 
 from foretell.edge.auth import L2Caller
-from foretell.edge.codec import AnyRequest, read_body, sent_path
+from foretell.edge.codec import AnyRequest, read_body, sent_method, sent_path
 from foretell.edge.throttled_application import count_for_key
 from foretell.store.trading.signed_requests import StoredAnswer
 from foretell.trading.accounts.signed_requests import Act
@@ -27,11 +27,15 @@ async def authenticate(request: AnyRequest, context: TradingContext) -> SignedRe
     """Return the caller that signed this request with an API key when it is its turn, or refuse.
 
     The signed path is the one that was sent, below the prefix that the API is mounted under. The time of
-    the signature is checked on arrival; a key may be revoked while its request waits.
+    the signature is checked on arrival; a key may be revoked while its request waits. A body is read only
+    for a caller that names a key and its passphrase.
     """
+    await context.key_ring.check_key(request.headers)
     body = await read_body(request)
     path = sent_path(request)
-    caller = await context.key_ring.authenticate_l2(request.headers, request.method, path, body)
+    caller = await context.key_ring.authenticate_l2(
+        request.headers, sent_method(request), path, body
+    )
     if await count_for_key(request, caller.key_id, body):
         await context.key_ring.check_active(caller.key_id)
     return SignedRequest(caller, body)
@@ -52,7 +56,7 @@ async def find_first_answer(request: AnyRequest, context: TradingContext) -> Jso
 def _identity(request: AnyRequest, context: TradingContext) -> str:
     """Return the signature of a request with its route, so that no other route finds its answer."""
     signature = context.key_ring.signature_of(request.headers)
-    return f"{request.method} {sent_path(request)} {signature}"
+    return f"{sent_method(request)} {sent_path(request)} {signature}"
 
 
 def _response(answer: StoredAnswer) -> JsonResponse:

@@ -1,7 +1,8 @@
 """One WebSocket connection: its queue of frames, and its end.
 
 Messages are numbered in the connection's own sequence, without a gap. A client that reads too slowly
-is disconnected with a close code; no message is ever dropped silently.
+is disconnected with a close code; no message is ever dropped silently. What waits to be sent is bounded in
+frames and bytes for a connection, and in bytes over all connections.
 """
 
 import asyncio
@@ -10,6 +11,9 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 FRAMES_QUEUED_MAX: Final = 1_000
+BYTES_QUEUED_MAX: Final = 4 * 1024 * 1024
+"""A frame of any size is queued when no other waits: a dump of many books may be larger."""
+BYTES_QUEUED_BY_ALL_MAX: Final = 256 * 1024 * 1024
 BAD_MESSAGES_MAX: Final = 10
 CLOSE_WITHIN_S: Final = 5.0
 SUBSCRIBE_WITHIN_S: Final = 120.0
@@ -34,23 +38,60 @@ Handle = Callable[["Connection", str], Awaitable[None]]
 """Handles a text that a client sent."""
 
 
+class SendBudget:
+    """The bytes that wait to be sent on all connections, by connection.
+
+    Beyond the limit the connection with the most is closed, so slow readers pay for themselves.
+    """
+
+    def __init__(self, bytes_max: int = BYTES_QUEUED_BY_ALL_MAX) -> None:
+        self._bytes_max = bytes_max
+        self._bytes_by_connection: dict[Connection, int] = {}
+        self.bytes_queued = 0
+
+    def add(self, connection: "Connection", size: int) -> None:
+        """Count bytes that a connection queues, or that it has sent if they are negative."""
+        held = self._bytes_by_connection.get(connection, 0) + size
+        assert held >= 0
+        self.bytes_queued += size
+        if held:
+            self._bytes_by_connection[connection] = held
+        else:
+            self._bytes_by_connection.pop(connection, None)
+        if size > 0 and self.bytes_queued > self._bytes_max:
+            by_connection = self._bytes_by_connection
+            max(by_connection, key=by_connection.__getitem__).overflow()
+
+
 class Connection:
     """The frames to be sent on a socket, in order."""
 
     __slots__ = (
         "_bad_messages",
+        "_budget",
         "_frames",
         "_frames_queued_max",
         "_woken",
+        "bytes_queued",
         "close_code",
         "ended",
         "is_subscribed",
+        "rest_s",
         "sequence",
         "stream_id",
     )
 
-    def __init__(self, stream_id: str, *, frames_queued_max: int = FRAMES_QUEUED_MAX) -> None:
+    def __init__(
+        self,
+        stream_id: str,
+        budget: SendBudget | None = None,
+        *,
+        frames_queued_max: int = FRAMES_QUEUED_MAX,
+    ) -> None:
         self.stream_id = stream_id
+        self.bytes_queued = 0
+        self.rest_s = 0.0
+        self._budget = SendBudget() if budget is None else budget
         self.sequence = 0
         self.close_code: int | None = None
         self.ended = asyncio.Event()
@@ -78,11 +119,27 @@ class Connection:
         """Queue a frame as it is; a queue that is full closes the connection."""
         if self.close_code is not None:
             return
+        is_full = bool(self._frames) and self.bytes_queued + len(frame) > BYTES_QUEUED_MAX
+        if is_full or len(self._frames) >= self._frames_queued_max:
+            self.overflow()
+            return
         self._frames.append(frame)
-        if len(self._frames) > self._frames_queued_max:
-            self._frames.clear()
-            self.close(CLOSE_TRY_LATER)
         self._woken.set()
+        self._count(len(frame))
+
+    def overflow(self) -> None:
+        """Drop what waits, and close: the client reads too slowly."""
+        self.drop()
+        self.close(CLOSE_TRY_LATER)
+
+    def drop(self) -> None:
+        """Drop what waits to be sent."""
+        self._frames.clear()
+        self._count(-self.bytes_queued)
+
+    def rest(self, seconds: float) -> None:
+        """Read no message of the client for a time, which its last one has cost."""
+        self.rest_s = seconds
 
     def refuse(self) -> None:
         """Answer a message that is not understood; too many of them close the connection."""
@@ -107,12 +164,19 @@ class Connection:
         """Send the queued frames until the connection is closed."""
         while True:
             while self._frames:
-                await socket.send({"type": "websocket.send", "text": self._frames.popleft()})
+                frame = self._frames.popleft()
+                await socket.send({"type": "websocket.send", "text": frame})
+                self._count(-min(len(frame), self.bytes_queued))
             if self.close_code is not None:
                 await socket.send({"type": "websocket.close", "code": self.close_code})
                 return
             self._woken.clear()
             await self._woken.wait()
+
+    def _count(self, size: int) -> None:
+        """Count characters as bytes: nearly all frames are ASCII."""
+        self.bytes_queued += size
+        self._budget.add(self, size)
 
     def _numbered(self, stamp: str, text: str) -> str:
         self.sequence += 1
@@ -147,6 +211,7 @@ async def run_connection(
         for task in tasks:
             task.cancel()
         outcomes = await asyncio.gather(*tasks, return_exceptions=True)
+        connection.drop()
     for outcome in outcomes:
         if isinstance(outcome, Exception) and not isinstance(outcome, OSError):
             raise outcome
@@ -169,3 +234,5 @@ async def _read(socket: Socket, connection: Connection, handle: Handle) -> None:
             connection.send_frame(PONG)
         else:
             await handle(connection, text)
+        await asyncio.sleep(connection.rest_s)  # the loop turns between two messages
+        connection.rest_s = 0.0

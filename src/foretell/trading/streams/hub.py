@@ -24,6 +24,7 @@ from foretell.trading.streams.connection import (
     CLOSE_TRY_LATER,
     Connection,
     Handle,
+    SendBudget,
     Socket,
     run_connection,
 )
@@ -58,6 +59,7 @@ class Streams:
         )
         self._announced = Watch()
         self._connections: set[Connection] = set()
+        self._budget = SendBudget()
 
     @property
     def connection_count(self) -> int:
@@ -73,7 +75,7 @@ class Streams:
 
     async def serve_market(self, socket: Socket) -> None:
         """Serve a connection of the market channel."""
-        connection = Connection(self._new_uuid())
+        connection = Connection(self._new_uuid(), self._budget)
         self.market.join(connection)
         try:
             await self._serve(socket, connection, self.market.handle)
@@ -82,7 +84,7 @@ class Streams:
 
     async def serve_user(self, socket: Socket) -> None:
         """Serve a connection of the user channel."""
-        connection = Connection(self._new_uuid())
+        connection = Connection(self._new_uuid(), self._budget)
         try:
             await self._serve(socket, connection, self.user.handle)
         finally:

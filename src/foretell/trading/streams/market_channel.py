@@ -34,6 +34,8 @@ from foretell.trading.streams.messages import (
 from foretell.trading.streams.subscription import OPERATIONS
 
 TOKENS_PER_CONNECTION_MAX: Final = 500
+DUMPED_BOOK_S: Final = 0.002
+"""How long a client is not read for each book that it asked for."""
 ANNOUNCEMENTS_WAITING_MAX: Final = 10_000
 
 
@@ -183,6 +185,7 @@ class MarketChannel:
             self._connections_by_token.setdefault(token_id, {})[connection] = None
         if request.initial_dump:
             connection.send_together(self._stamp(self._books.sequence), self._book_texts(new))
+            connection.rest(len(new) * DUMPED_BOOK_S)
 
     def _unsubscribe(self, connection: Connection, tokens: Iterable[str]) -> None:
         held = self._tokens_by_connection[connection]

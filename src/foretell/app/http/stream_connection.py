@@ -1,0 +1,184 @@
+"""WebSocket connections that read no faster than their allowance, and that always end.
+
+Every frame of a client costs time of the event loop, which may also run the engine, and a client can send
+many more frames than are worth reading. So a connection has an allowance of frames and of bytes, is fed to
+the parser in small pieces, one in a turn of the loop, and is not read while its allowance is used up or its
+last messages wait to be handled. TCP then slows the client down.
+"""
+
+import asyncio
+import socket
+from typing import Any, Final, NamedTuple
+
+from typing_extensions import override
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+
+_INVALID_TEXT: Final = 1007
+
+
+class StreamLimits(NamedTuple):
+    """Bounds of a WebSocket connection, in frames, bytes and seconds.
+
+    The allowances suit a client that subscribes to all that one connection may have, in one burst, and
+    sends a heartbeat each second after that.
+    """
+
+    frames_burst: int = 200
+    frames_per_s: float = 20.0
+    bytes_burst: int = 512 * 1024
+    bytes_per_s: float = 64.0 * 1024
+    piece_bytes: int = 1024
+    """Parsed in one turn of the event loop."""
+    receive_buffer_bytes: int = 32 * 1024
+    """Of the socket."""
+    handshake_s: float = 30.0
+    """From the request to its answer, which may wait its turn."""
+    closing_s: float = 2.0
+    """From the close frame, or the end of the application, to the end of the connection."""
+
+
+STREAM_LIMITS: Final = StreamLimits()
+
+
+class ReadingAllowance:
+    """An amount that grows with time up to a burst; what is taken beyond it is a debt."""
+
+    def __init__(self, burst: float, per_s: float, now_s: float) -> None:
+        self._burst, self._per_s = burst, per_s
+        self._left, self._at_s = burst, now_s
+
+    def take(self, amount: float, now_s: float) -> float:
+        """Take an amount, and return the seconds until the debt is paid; zero if there is none."""
+        grown = self._left + (now_s - self._at_s) * self._per_s
+        self._left, self._at_s = min(self._burst, grown) - amount, now_s
+        return max(0.0, -self._left / self._per_s)
+
+
+class StreamConnection(WebSocketsSansIOProtocol):
+    """uvicorn's WebSocket connection, with its reading paced and its end bounded in time.
+
+    uvicorn stops reading while a message waits; here that is decided in one place, so its own switch
+    `read_paused` stays set, which makes it neither stop nor go on by itself. `pyproject.toml` pins uvicorn
+    below its next minor version.
+    """
+
+    def __init__(self, *arguments: Any, limits: StreamLimits = STREAM_LIMITS, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        now_s = self.loop.time()
+        self._limits = limits
+        self._bytes = ReadingAllowance(limits.bytes_burst, limits.bytes_per_s, now_s)
+        self._frames = ReadingAllowance(limits.frames_burst, limits.frames_per_s, now_s)
+        self._unread = bytearray()
+        self._ready_at_s = now_s
+        self._turn: asyncio.TimerHandle | None = None
+        self._end: asyncio.TimerHandle | None = None
+        self.read_paused = True
+        self.close_timeout = limits.closing_s
+
+    @override
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        super().connection_made(transport)
+        end = transport.get_extra_info("socket")
+        if end is not None:
+            size = self._limits.receive_buffer_bytes
+            end.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, size)
+        self._end_within(self._limits.handshake_s)
+
+    @override
+    def connection_lost(self, exc: Exception | None) -> None:
+        for timer in (self._turn, self._end):
+            if timer is not None:
+                timer.cancel()
+        self._turn = self._end = None
+        self._unread.clear()
+        super().connection_lost(exc)
+
+    @override
+    def data_received(self, data: bytes) -> None:
+        if not self.handshake_initiated:
+            super().data_received(data)
+            self._check_handshake()
+            return
+        self._unread += data
+        self.transport.pause_reading()
+        self._read_on()
+
+    @override
+    def handle_events(self) -> None:
+        frames = len(self.conn.events)
+        super().handle_events()
+        self._wait_for(self._frames.take(frames, self.loop.time()))
+
+    @override
+    def send_receive_event_to_app(self) -> None:
+        if self.curr_msg_data_type == "text":
+            try:
+                b"".join(self.frames).decode()
+            except UnicodeDecodeError:
+                self.frames = []
+                self.conn.fail(_INVALID_TEXT)
+                self.handle_parser_exception()
+                return
+        super().send_receive_event_to_app()
+
+    @override
+    async def receive(self) -> Any:
+        """Return the next message; the connection reads on when none is left."""
+        message = await self.queue.get()
+        if self.queue.empty():
+            self._read_on()
+        return message
+
+    @override
+    async def send(self, message: Any) -> None:
+        """Send a message, and return once the client has taken most of what was sent."""
+        await super().send(message)
+        if message["type"] == "websocket.accept":
+            self._cancel_end()
+        elif message["type"] == "websocket.close":
+            self._end_within(2 * self._limits.closing_s)
+        elif message["type"] == "websocket.send":
+            await self.writable.wait()
+
+    @override
+    def on_task_complete(self, task: "asyncio.Task[None]") -> None:
+        super().on_task_complete(task)
+        if not self.disconnected:
+            self._end_within(2 * self._limits.closing_s)
+
+    def _check_handshake(self) -> None:
+        """End a connection whose request is none for a WebSocket: it came in one piece."""
+        if not self.handshake_initiated and not self.transport.is_closing():
+            self.transport.abort()
+
+    def _read_on(self) -> None:
+        """Parse the next piece in a turn of its own when it is due, or read more."""
+        if self._turn is not None or not self.queue.empty() or self.transport.is_closing():
+            return
+        wait_s = self._ready_at_s - self.loop.time()
+        if self._unread or wait_s > 0:
+            self._turn = self.loop.call_later(max(wait_s, 0.0), self._take_turn)
+        else:
+            self.transport.resume_reading()
+
+    def _take_turn(self) -> None:
+        self._turn = None
+        if self.queue.empty() and self._unread and not self.transport.is_closing():
+            piece = bytes(self._unread[: self._limits.piece_bytes])
+            del self._unread[: len(piece)]
+            self._wait_for(self._bytes.take(len(piece), self.loop.time()))
+            super().data_received(piece)
+        self._read_on()
+
+    def _wait_for(self, seconds: float) -> None:
+        self._ready_at_s = max(self._ready_at_s, self.loop.time() + seconds)
+
+    def _end_within(self, seconds: float) -> None:
+        """Cut the connection off after this time, whatever the client has not taken until then."""
+        self._cancel_end()
+        self._end = self.loop.call_later(seconds, self.transport.abort)
+
+    def _cancel_end(self) -> None:
+        if self._end is not None:
+            self._end.cancel()
+            self._end = None

@@ -1,0 +1,83 @@
+"""The saved states of the sandbox's chain: two dumps made while it runs, and one made at its end.
+
+A dump is written to a file of its own and renamed when it is complete, so a kill at any time leaves the one
+before. The file at the end is written in place by the chain itself. At a start the newest undamaged file is
+used; a damaged one is renamed and logged.
+"""
+
+import gzip
+import os
+import zlib
+from pathlib import Path
+from typing import Final
+
+import msgspec
+import structlog
+
+from foretell.domain.errors.chain import ChainStateDamaged
+
+NEWEST: Final = "state.json.gz"
+BEFORE: Final = "state.before.json.gz"
+AT_END: Final = "end.json"
+IN_PLACE: Final = "state.json"
+"""Written in place by versions before this one."""
+LOADED: Final = "loaded.json"
+DAMAGED: Final = ".damaged"
+_PARTIAL: Final = "partial"
+
+log = structlog.get_logger(__name__)
+
+
+class SavedState:
+    """The files of the chain's state in its folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self.at_end = folder / AT_END
+
+    def keep(self, packed: bytes) -> None:
+        """Store a dump, which is compressed by gzip, as the newest; keep the one before."""
+        partial = self._folder / _PARTIAL
+        with partial.open("wb") as file:
+            file.write(packed)
+            file.flush()
+            os.fsync(file.fileno())
+        newest = self._folder / NEWEST
+        if newest.exists():
+            newest.replace(self._folder / BEFORE)
+        partial.replace(newest)
+        (self._folder / IN_PLACE).unlink(missing_ok=True)
+
+    def prepare(self) -> Path | None:
+        """Return a file with the newest undamaged state, or None before there is any.
+
+        Raises ChainStateDamaged when there are files, and all are damaged.
+        """
+        found = sorted(self._files(), key=lambda file: file.stat().st_mtime_ns, reverse=True)
+        for file in found:
+            content = _undamaged(file)
+            if content is not None:
+                loaded = self._folder / LOADED
+                loaded.write_bytes(content)
+                return loaded
+            file.replace(file.with_name(file.name + DAMAGED))
+            log.error("chain state damaged", file=str(file), renamed=file.name + DAMAGED)
+        if found:
+            raise ChainStateDamaged(self._folder)
+        return None
+
+    def _files(self) -> list[Path]:
+        names = (NEWEST, BEFORE, AT_END, IN_PLACE)
+        return [file for name in names if (file := self._folder / name).exists()]
+
+
+def _undamaged(file: Path) -> bytes | None:
+    """Return the JSON of a file, or None when it is cut off or changed."""
+    try:
+        content = file.read_bytes()
+        if file.suffix == ".gz":
+            content = gzip.decompress(content)
+        msgspec.json.decode(content, type=dict[str, msgspec.Raw])
+    except (EOFError, gzip.BadGzipFile, zlib.error, msgspec.MsgspecError, UnicodeError):
+        return None
+    return content

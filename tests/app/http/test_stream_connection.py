@@ -1,0 +1,267 @@
+"""WebSocket connections read no faster than their allowance, end in time, and leave others alone."""
+
+import asyncio
+import contextlib
+import struct
+import time
+from collections.abc import AsyncIterator
+from typing import cast
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.rigs.applications import serving
+
+from foretell.app.http.stream_connection import STREAM_LIMITS, ReadingAllowance
+from foretell.edge.telemetry import Receive, Scope, Send
+
+pytestmark = pytest.mark.anyio
+
+WITHIN_S = 10.0
+HANDSHAKE = (
+    b"GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+    b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+)
+MASK = b"\x00\x00\x00\x00"
+TEXT, PING = 0x81, 0x89
+
+
+def a_frame(payload: bytes, kind: int = TEXT) -> bytes:
+    """Return a client's frame, masked with zeros."""
+    assert len(payload) < 2**16
+    if len(payload) < 126:
+        return bytes([kind, 0x80 | len(payload)]) + MASK + payload
+    return bytes([kind, 0x80 | 126]) + struct.pack("!H", len(payload)) + MASK + payload
+
+
+class Application:
+    """Counts the messages of its streams, and answers HTTP requests."""
+
+    def __init__(self) -> None:
+        self.messages = 0
+        self.sends = b""
+        self.sent = 0
+        self.task: asyncio.Task[object]
+        self.closes_after: int | None = None
+        self._handled = asyncio.Condition()
+
+    async def reached(self, messages: int) -> None:
+        """Return once this many messages were handled."""
+        async with self._handled:
+            await self._handled.wait_for(lambda: self.messages >= messages)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            headers = [(b"content-length", b"2")]
+            await send({"type": "http.response.start", "status": 200, "headers": headers})
+            await send({"type": "http.response.body", "body": b"OK"})
+            return
+        assert (await receive())["type"] == "websocket.connect"
+        await send({"type": "websocket.accept"})
+        self.task = cast("asyncio.Task[object]", asyncio.current_task())
+        while self.sends:
+            await send({"type": "websocket.send", "text": self.sends.decode()})
+            self.sent += 1
+        while (await receive())["type"] == "websocket.receive":
+            async with self._handled:
+                self.messages += 1
+                self._handled.notify_all()
+            if self.messages == self.closes_after:
+                await send({"type": "websocket.close", "code": 1008})
+                return
+
+
+@pytest.fixture
+def app() -> Application:
+    return Application()
+
+
+@pytest.fixture
+async def host(app: Application) -> AsyncIterator[str]:
+    async with serving(app) as place:
+        yield place
+
+
+@contextlib.asynccontextmanager
+async def a_stream(
+    place: str, head: bytes = HANDSHAKE
+) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+    address, port = place.split(":")
+    reader, writer = await asyncio.open_connection(address, int(port))
+    writer.write(head)
+    try:
+        yield reader, writer
+    finally:
+        writer.transport.abort()
+
+
+async def flood(writer: asyncio.StreamWriter, frame: bytes) -> None:
+    """Send frames as fast as the server reads them."""
+    batch = frame * (64 * 1024 // len(frame))
+    with contextlib.suppress(ConnectionError):
+        while True:
+            writer.write(batch)
+            await writer.drain()
+
+
+async def is_ended(reader: asyncio.StreamReader) -> bool:
+    """Read to the end of a connection; a reset is an end."""
+    async with asyncio.timeout(WITHIN_S):
+        with contextlib.suppress(ConnectionError):
+            await reader.read()
+        return True
+
+
+async def answered(place: str) -> bytes:
+    async with a_stream(place, b"GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n") as (r, _):
+        async with asyncio.timeout(WITHIN_S):
+            return await r.read()
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        pytest.param(a_frame(b"PING"), id="text"),
+        pytest.param(a_frame(b""), id="empty"),
+        pytest.param(a_frame(b"", PING), id="ping"),
+        pytest.param(a_frame(b"x" * 60_000), id="large"),
+    ],
+)
+async def test_attack_h1_a_flood_of_frames_is_read_at_the_allowance(
+    host: str, app: Application, frame: bytes
+) -> None:
+    """One connection that floods once stopped the exchange for ten seconds."""
+    limits = STREAM_LIMITS
+    started_s = time.monotonic()
+    async with a_stream(host) as (reader, writer):
+        await reader.readuntil(b"\r\n\r\n")
+        flooding = asyncio.create_task(flood(writer, frame))
+        answers = [await answered(host) for _ in range(20)]
+        flooding.cancel()
+        passed_s = time.monotonic() - started_s
+    in_piece = limits.piece_bytes // len(frame) + 1
+    assert all(answer.startswith(b"HTTP/1.1 200") for answer in answers)
+    assert app.messages <= limits.frames_burst + limits.frames_per_s * passed_s + in_piece
+    size_max = limits.bytes_burst + limits.bytes_per_s * passed_s + limits.piece_bytes
+    assert app.messages * len(frame) <= size_max
+
+
+async def test_a_burst_within_the_allowance_is_handled_at_once(host: str, app: Application) -> None:
+    async with a_stream(host) as (reader, writer):
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(a_frame(b"x" * 2_000) * 150)
+        async with asyncio.timeout(WITHIN_S):
+            await app.reached(150)
+
+
+async def test_frames_beyond_the_burst_are_handled_later_and_in_order(
+    host: str, app: Application
+) -> None:
+    count = STREAM_LIMITS.frames_burst + 10
+    async with a_stream(host) as (reader, writer):
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(a_frame(b"x") * count)
+        async with asyncio.timeout(WITHIN_S):
+            await app.reached(count)
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        pytest.param(
+            HANDSHAKE.replace(b"\r\n\r\n", b"\r\nContent-Length: 100\r\n\r\nabc"), id="get"
+        ),
+        pytest.param(
+            HANDSHAKE.replace(b"GET", b"POST").replace(
+                b"\r\n\r\n", b"\r\nContent-Length: 100\r\n\r\nabc"
+            ),
+            id="post",
+        ),
+        pytest.param(
+            HANDSHAKE.replace(b"GET", b"DELETE").replace(
+                b"\r\n\r\n", b"\r\nTransfer-Encoding: chunked\r\n\r\n"
+            ),
+            id="delete",
+        ),
+        pytest.param(HANDSHAKE.replace(b"GET", b"POST"), id="post without a body"),
+    ],
+)
+async def test_attack_h2_an_upgrade_with_a_body_is_refused_and_closed(
+    host: str, head: bytes
+) -> None:
+    async with a_stream(host, head) as (reader, _), asyncio.timeout(WITHIN_S):
+        assert (await reader.read()).startswith(b"HTTP/1.1 400")
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        HANDSHAKE.replace(b"Version: 13", b"Version: 12"),
+        HANDSHAKE.replace(b"dGhlIHNhbXBsZSBub25jZQ==", b"short"),
+        HANDSHAKE.replace(b"Sec-WebSocket-Key: ", b"X-Key: "),
+    ],
+)
+async def test_a_broken_handshake_is_answered_and_closed(host: str, head: bytes) -> None:
+    async with a_stream(host, head) as (reader, _), asyncio.timeout(WITHIN_S):
+        assert (await reader.read()).startswith(b"HTTP/1.1 4")
+
+
+async def test_a_policy_close_ends_the_connection_of_a_client_that_goes_on_sending(
+    host: str, app: Application
+) -> None:
+    app.closes_after = 3
+    async with a_stream(host) as (reader, writer):
+        await reader.readuntil(b"\r\n\r\n")
+        flooding = asyncio.create_task(flood(writer, a_frame(b"x")))
+        assert await is_ended(reader)
+        flooding.cancel()
+    assert app.messages == 3
+
+
+async def test_sending_waits_for_a_client_that_takes_nothing_and_then_cuts_it_off(
+    host: str, app: Application
+) -> None:
+    """What waits stays with the application, which counts it; the end needs no reader."""
+    app.sends = b"x" * 1_000_000
+    async with a_stream(host) as (reader, _):
+        await reader.readuntil(b"\r\n\r\n")
+        transport: asyncio.Transport = reader._transport  # type: ignore[attr-defined]  # not public
+        transport.pause_reading()
+        await asyncio.sleep(0.5)
+        waiting = app.sent
+        await asyncio.sleep(0.5)
+        assert app.sent == waiting
+        app.task.cancel()
+        await asyncio.sleep(2 * STREAM_LIMITS.closing_s + 0.5)
+        transport.resume_reading()
+        assert await is_ended(reader)
+
+
+async def test_text_that_is_no_utf_8_closes_the_connection_without_a_trace(
+    host: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with a_stream(host) as (reader, writer):
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(a_frame(b"\xff\xfe"))
+        async with asyncio.timeout(WITHIN_S):
+            closing = await reader.read()
+    assert closing[2:4] == struct.pack("!H", 1007)
+    assert not [record for record in caplog.records if record.exc_info]
+
+
+@given(
+    st.lists(st.tuples(st.floats(0, 10), st.integers(0, 50)), max_size=30),
+    st.integers(1, 100),
+    st.floats(0.5, 50),
+)
+def test_an_allowance_lets_no_more_pass_than_its_burst_and_rate(
+    steps: list[tuple[float, int]], burst: int, per_s: float
+) -> None:
+    """A client that waits as long as it must takes at most the burst, the growth, and one step."""
+    allowance, now_s, taken = ReadingAllowance(burst, per_s, 0.0), 0.0, 0
+    for pause_s, amount in steps:
+        now_s += pause_s
+        assert taken <= burst + per_s * now_s + 1e-6 * (1 + now_s)
+        now_s += allowance.take(amount, now_s)
+        taken += amount
+    assert taken <= burst + per_s * now_s + 1e-6 * (1 + now_s)

@@ -1,0 +1,160 @@
+"""The reference configuration of nginx in front of an application that answers what it was sent."""
+
+import json
+import re
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from tests.deploy.rig import CONFIGURATION, Proxy, proxy_of
+from tests.rigs.applications import serving
+from websockets.asyncio.client import connect
+
+from foretell.app.http.framework_connection import CONNECTION_LIMITS
+from foretell.creation.uploads import UPLOAD_BYTES_MAX
+from foretell.edge.client_addresses import ClientAddresses
+from foretell.edge.telemetry import Receive, Scope, Send
+
+pytestmark = pytest.mark.anyio
+
+CLIENT = "127.0.0.7"
+HEADERS = {
+    "POLY_ADDRESS": "0x01",
+    "SERVICE_API_KEY": "key",
+    "POLY_BUILDER_SIGNATURE": "sig=",
+    "X-Forwarded-For": "203.0.113.9",
+}
+
+
+async def echo(scope: Scope, receive: Receive, send: Send) -> None:
+    """Answer with the path, the headers and the client that this application sees."""
+    headers = {name.decode(): value.decode() for name, value in scope["headers"]}
+    size = 0
+    if scope["type"] == "http":
+        more = True
+        while more:
+            message = await receive()
+            size += len(message.get("body", b""))
+            more = message.get("more_body", False)
+    seen = json.dumps(
+        {
+            "path": scope["raw_path"].decode(),
+            "query": scope["query_string"].decode(),
+            "headers": headers,
+            "body_bytes": size,
+            "client": ClientAddresses(["127.0.0.1"]).client(
+                scope["client"][0], headers.get("x-forwarded-for")
+            ),
+        }
+    )
+    if scope["type"] == "http":
+        answer_headers = [(b"content-length", str(len(seen)).encode())]
+        await send({"type": "http.response.start", "status": 200, "headers": answer_headers})
+        await send({"type": "http.response.body", "body": seen.encode()})
+        return
+    await send({"type": "websocket.accept"})
+    await send({"type": "websocket.send", "text": seen})
+    while (await receive())["type"] != "websocket.disconnect":
+        pass
+
+
+@pytest.fixture(scope="module")
+async def proxy(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Proxy]:
+    async with serving(echo) as host:
+        with proxy_of(host, tmp_path_factory.mktemp("nginx")) as proxy:
+            yield proxy
+
+
+@pytest.fixture
+async def https(proxy: Proxy) -> AsyncIterator[httpx.AsyncClient]:
+    transport = httpx.AsyncHTTPTransport(verify=proxy.trust, local_address=CLIENT)
+    async with httpx.AsyncClient(transport=transport, base_url=proxy.url) as client:
+        yield client
+
+
+async def test_headers_with_underscores_arrive(https: httpx.AsyncClient) -> None:
+    seen = (await https.get("/clob/auth/api-keys", headers=HEADERS)).json()["headers"]
+    assert (seen["poly_address"], seen["service_api_key"]) == ("0x01", "key")
+    assert seen["poly_builder_signature"] == "sig="
+
+
+async def test_the_client_is_the_address_that_the_proxy_sees(https: httpx.AsyncClient) -> None:
+    seen = (await https.get("/clob/book", headers=HEADERS)).json()
+    assert seen["headers"]["x-forwarded-for"] == CLIENT
+    assert seen["client"] == CLIENT
+    assert seen["headers"]["x-forwarded-proto"] == "https"
+    assert seen["headers"]["host"] == "127.0.0.1"
+
+
+@pytest.mark.parametrize(
+    "path", ["/clob/order/a%2Fb", "/clob//book", "/clob/a%20b/", "/clob/%C3%A9"]
+)
+async def test_the_path_arrives_as_it_was_signed(proxy: Proxy, path: str) -> None:
+    url = httpx.URL(proxy.url).copy_with(raw_path=path.encode() + b"?x=%20&y")
+    async with httpx.AsyncClient(verify=proxy.trust) as client:
+        seen = (await client.get(url)).json()
+    assert (seen["path"], seen["query"]) == (path, "x=%20&y")
+
+
+@pytest.mark.parametrize("path", ["/metrics", "//metrics", "/%6Detrics", "/clob/../metrics"])
+async def test_the_metrics_are_not_public(proxy: Proxy, path: str) -> None:
+    url = httpx.URL(proxy.url).copy_with(raw_path=path.encode())
+    async with httpx.AsyncClient(verify=proxy.trust) as client:
+        answer = await client.get(url)
+    assert answer.status_code == 404
+    assert answer.json()["error"]["code"] == "unknown_route"
+
+
+async def test_a_stream_passes(proxy: Proxy) -> None:
+    headers = {"POLY_ADDRESS": "0x01"}
+    url = proxy.stream_url + "/clob/ws/market"
+    async with connect(url, ssl=proxy.trust, additional_headers=headers, proxy=None) as stream:
+        seen: dict[str, Any] = json.loads(await stream.recv())
+        assert seen["path"] == "/clob/ws/market"
+        assert seen["headers"]["poly_address"] == "0x01"
+        await stream.ping()
+
+
+async def test_the_largest_upload_passes_and_a_larger_one_is_refused_in_json(
+    https: httpx.AsyncClient,
+) -> None:
+    passed = await https.post("/create-market/prepare", content=bytes(UPLOAD_BYTES_MAX))
+    assert passed.json()["body_bytes"] == UPLOAD_BYTES_MAX
+    refused = await https.post("/create-market/prepare", content=bytes(18 * 1024 * 1024))
+    assert (refused.status_code, refused.json()["error"]["code"]) == (413, "payload_too_large")
+    assert refused.headers["content-type"] == "application/json"
+
+
+async def test_a_head_that_is_too_long_is_refused_in_json(https: httpx.AsyncClient) -> None:
+    refused = await https.get("/clob/book", headers={"X": "y" * CONNECTION_LIMITS.head_bytes_max})
+    assert (refused.status_code, refused.json()["error"]["code"]) == (400, "malformed_request")
+
+
+async def test_an_exchange_that_does_not_run_is_a_502_in_json(tmp_path: Path) -> None:
+    with proxy_of("127.0.0.1:1", tmp_path) as proxy:
+        async with httpx.AsyncClient(verify=proxy.trust) as client:
+            answer = await client.get(proxy.url + "/clob/book")
+    assert (answer.status_code, answer.json()["error"]["code"]) == (502, "upstream_unavailable")
+
+
+async def test_plain_http_is_refused_and_not_redirected(proxy: Proxy) -> None:
+    async with httpx.AsyncClient() as client:
+        plain = await client.get(f"http://127.0.0.1:{proxy.plain_port}/clob/book")
+        on_the_port_of_tls = await client.get(f"http://127.0.0.1:{proxy.port}/clob/book")
+    assert (plain.status_code, on_the_port_of_tls.status_code) == (403, 403)
+    assert plain.json() == on_the_port_of_tls.json()
+    assert plain.json()["error"]["code"] == "https_required"
+
+
+async def test_answers_name_the_next_visits_protocol(https: httpx.AsyncClient) -> None:
+    answer = await https.get("/clob/book")
+    assert answer.headers["strict-transport-security"] == "max-age=31536000"
+
+
+async def test_an_idle_connection_ends_at_the_proxy_first() -> None:
+    (kept_s,) = re.findall(
+        r"^ {4}keepalive_timeout (\d+)s;  #", CONFIGURATION.read_text(), re.MULTILINE
+    )
+    assert int(kept_s) < CONNECTION_LIMITS.keep_alive_s

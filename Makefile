@@ -10,10 +10,10 @@ CASES ?= 50000
 PATRONI ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help rooms up run dev bare test check faults spec bench figures peers mutants lock artifacts examples gas invariants clean
+.PHONY: help rooms up run dev bare test check faults spec spec-mutants bench figures peers mutants lock artifacts examples gas invariants clean
 
 help:  ## show this list
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 15
 
 up: run  ## start the sandbox: chain, contracts, every API, a first market
 	@$(BIN)/foretell up
@@ -45,6 +45,9 @@ faults: dev  ## kill processes and damage files: CYCLES=200 DAMAGES=10000 CASES=
 
 spec: dev  ## list the tests of each interface statement
 	$(BIN)/python tests/run.py spec
+
+spec-mutants: dev  ## break interface statements one by one; their tests must fail: ROWS=41,42
+	$(BIN)/python tests/run.py spec_mutants $(if $(ROWS),--rows $(ROWS))
 
 bench: run  ## measure orders a second over HTTP, next to the ceiling of the same run
 	$(BIN)/foretell bench order

@@ -108,6 +108,7 @@ async def test_older_clients_find_the_default_chain_at_the_top(rig: CreationRig)
     assert {name: body[name] for name in mirrored} == {name: chain[name] for name in mirrored}
 
 
+@pytest.mark.spec(36)
 async def test_the_fee_is_the_one_that_the_plan_approves_also_after_a_change(
     creator: CreatorClient,
 ) -> None:

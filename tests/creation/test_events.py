@@ -1,9 +1,11 @@
 """Requests of several markets, and of both resolution stacks, from payload to markets that trade."""
 
+import io
 from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from PIL import Image
 from tests.creation.rig import CreationRig, CreatorClient, error_of
 from tests.rigs.payloads import an_option, event_fields
 from tests.rigs.pictures import a_picture
@@ -167,18 +169,51 @@ async def test_a_question_of_another_event_of_the_creator_is_not_asked_again(
     assert record["errorMessage"].startswith("already_initialized")
 
 
+COLOUR_BY_NAME = {"red": (255, 0, 0), "green": (0, 255, 0), "blue": (0, 0, 255), "black": (0, 0, 0)}
+
+
+def painted(colour: str) -> bytes:
+    """Return a picture of one colour."""
+    encoded = io.BytesIO()
+    Image.new("RGB", (50, 50), COLOUR_BY_NAME[colour]).save(encoded, "PNG")
+    return encoded.getvalue()
+
+
+async def colour_of(rig: CreationRig, icon: str) -> str:
+    """Return the name of the colour that a stored picture shows."""
+    stored = Image.open(io.BytesIO((await rig.http.get(f"/blobs/{icon}")).content))
+    width, height = stored.size
+    shown = stored.convert("RGB").getpixel((width // 2, height // 2))
+    assert isinstance(shown, tuple)
+    return min(
+        COLOUR_BY_NAME,
+        key=lambda name: sum(
+            abs(one - other) for one, other in zip(COLOUR_BY_NAME[name], shown, strict=True)
+        ),
+    )
+
+
 @pytest.mark.spec(31, 32, 48)
+@pytest.mark.parametrize(
+    ("fields", "colours"),
+    [
+        ({"optionImage:town-2": ["red"], "optionImage:town-1": ["green"]}, ["green", "red"]),
+        ({"optionImages": ["red", "green"]}, ["red", "green"]),
+        ({"optionImages[]": ["red", "green"]}, ["red", "green"]),
+        ({"optionImages[]": ["red"], "optionImage:town-1": ["green"]}, ["green", "red"]),
+        ({"optionImages": ["red"], "optionImage:town-2": ["green"]}, ["red", "green"]),
+        ({"optionImages": ["red"]}, ["red", "black"]),
+    ],
+    ids=["ids", "order", "order in brackets", "id first", "id second", "the event's"],
+)
 async def test_each_option_has_its_picture_by_its_id_or_by_its_place(
-    creator: CreatorClient,
+    creator: CreatorClient, fields: dict[str, list[str]], colours: list[str]
 ) -> None:
     rig = creator.rig
     raw = creator.payload(**event_fields(count=2))
     challenge = (await creator.ask(raw)).json()
-    images = [
-        ("eventImage", a_picture("PNG", (60, 40))),
-        ("optionImages[]", a_picture("PNG", (50, 50))),
-        ("optionImage:town-2", a_picture("JPEG", (40, 60))),
-    ]
+    sent = [(name, painted(colour)) for name, each in fields.items() for colour in each]
+    images = [("eventImage", painted("black")), *sent]
 
     await creator.send(raw, creator.sign(challenge), images)
     await rig.settle()
@@ -188,8 +223,9 @@ async def test_each_option_has_its_picture_by_its_id_or_by_its_place(
     updates = (await creator.record(request_id))["metadataUpdateTxPlan"]
     await creator.finalize(request_id, await creator.execute(updates))
 
-    icons = [market.icon for market in await markets_of(rig)]
-    assert len(set(icons)) == 2
+    markets = await markets_of(rig)
+    assert [market.market_key for market in markets] == ["town-1", "town-2"]
+    assert [await colour_of(rig, market.icon) for market in markets] == colours
     assert [item["marketKey"] for item in updates] == ["town-1", "town-2"]
 
 

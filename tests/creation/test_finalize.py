@@ -5,6 +5,7 @@ from typing import Any
 import httpx
 import pytest
 from tests.creation.rig import CreationRig, CreatorClient, details_of, error_of, status_of
+from tests.rigs.payloads import event_fields
 from tests.rigs.values import NOW_MS, a_word
 from typing_extensions import override
 
@@ -123,7 +124,7 @@ async def test_a_transaction_that_breaks_one_of_five_checks_leaves_the_request_p
         "sender": await send_as(rig, other, approve),
         "target": await send_as(rig, creator.account, approve, to=creator.address),
         "calldata": await send_as(rig, creator.account, approve, data=other_data),
-        "value": await send_as(rig, creator.account, approve, to=creator.address, value=1),
+        "value": await reverted(rig, creator.account, approve, value=1),
         "the transaction reverted": await reverted(rig, creator.account, initialize),
     }
 
@@ -139,16 +140,18 @@ async def test_a_transaction_that_breaks_one_of_five_checks_leaves_the_request_p
     assert reason_by_case["sender"].startswith("sender is ")
     assert reason_by_case["target"].startswith("target is ")
     assert reason_by_case["calldata"] == "calldata differs from the plan's"
-    assert reason_by_case["value"].startswith("target is ")
+    assert reason_by_case["value"] == "value is 1, and the plan's is 0"
     assert reason_by_case["the transaction reverted"] == "the transaction reverted"
 
 
-async def reverted(rig: CreationRig, account: SandboxAccount, item: Mapping[str, Any]) -> str:
-    """Send an item with so little gas that it fails, and return its hash."""
+async def reverted(
+    rig: CreationRig, account: SandboxAccount, item: Mapping[str, Any], value: int = 0
+) -> str:
+    """Send an item with little gas, or with a value that no contract takes, and return its hash."""
     rpc = rig.sandbox.rpc
     await rpc.send("anvil_impersonateAccount", account.address)
     call = {"from": account.address, "to": item["to"], "data": item["data"], "gas": hex(100_000)}
-    tx_hash = await rpc.send("eth_sendTransaction", call)
+    tx_hash = await rpc.send("eth_sendTransaction", call | {"value": hex(value)})
     await rpc.send("anvil_stopImpersonatingAccount", account.address)
     await rig.sandbox.mine()
     (receipt,) = await rig.sandbox.reader.receipts([tx_hash])
@@ -288,6 +291,28 @@ async def test_without_the_new_hashes_the_pending_answer_is_repeated(
 
     assert known.json() == pending.json()
     assert known.json()["status"] == "metadata_update_pending"
+
+
+@pytest.mark.spec(62)
+async def test_with_one_hash_of_several_missing_the_request_stays_pending(
+    creator: CreatorClient,
+) -> None:
+    request_id = await creator.pending_update(
+        creator.payload(**event_fields("multi_multiple", count=2))
+    )
+    pending = await creator.finalize(request_id)
+    first, second = await creator.execute(pending.json()["metadataUpdateTxPlan"])
+
+    with_first = await creator.finalize(request_id, [first])
+    updates = (await creator.record(request_id))["metadataUpdates"]
+    with_both = await creator.finalize(request_id, [second])
+
+    assert with_first.json() == pending.json()
+    assert [update["updateTxHash"] for update in updates] == [None, None]
+    final = with_both.json()
+    assert (final["status"], final["creatorTxCount"]) == ("finalized", 5)
+    hashes = [update["updateTxHash"] for update in final["metadataUpdates"]]
+    assert hashes == [first["hash"], second["hash"]]
 
 
 @pytest.mark.spec(62)

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import json
 import shutil
+import sys
 import tempfile
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from tests.creation.rig import DATABASE_FILE, CreationRig, CreatorClient
+from tests.rigs.applications import serving
 from tests.rigs.chain_snapshots import take_back
 from tests.rigs.sandbox import Sandbox
 from tests.rigs.values import a_word
@@ -20,6 +22,7 @@ from tests.rigs.values import a_word
 from foretell.domain.contracts.sandbox_accounts import AccountRole
 from foretell.domain.creation.payload import payload_hash
 from foretell.domain.creation.request import REQUEST_TRANSITIONS, RequestStatus
+from foretell.domain.values.hexadecimal import Address
 from foretell.store.creation.markets import load_markets
 
 pytestmark = pytest.mark.anyio
@@ -27,11 +30,16 @@ pytestmark = pytest.mark.anyio
 EDGES: Final = {(str(was), str(now)) for (was, _), now in REQUEST_TRANSITIONS.items()}
 WALKS_MAX: Final = 12
 STEPS_MAX: Final = 14
+PROGRAM: Final = Path(__file__).parent / "persisting_creator.py"
+CREATOR_DEADLINE_S: Final = 60.0
+
+
+async def sent_by(rig: CreationRig, address: Address) -> int:
+    return int(await rig.sandbox.rpc.call("eth_getTransactionCount", address, "latest"), 16)
 
 
 async def sent_by_registrar(rig: CreationRig) -> int:
-    address = rig.sandbox.account(AccountRole.REGISTRAR).address
-    return int(await rig.sandbox.rpc.call("eth_getTransactionCount", address, "latest"), 16)
+    return await sent_by(rig, rig.sandbox.account(AccountRole.REGISTRAR).address)
 
 
 async def markets_count(rig: CreationRig) -> int:
@@ -39,42 +47,94 @@ async def markets_count(rig: CreationRig) -> int:
         return len(await load_markets(tx))
 
 
+class KilledCreator:
+    """A creator's program that is killed with SIGKILL once at each of its notes, and started again."""
+
+    def __init__(self, creator: CreatorClient, worker: str, payload: bytes) -> None:
+        folder = creator.rig.folder
+        self.notes = folder / "notes.json"
+        (folder / "payload.json").write_bytes(payload)
+        self._command = [
+            sys.executable,
+            str(PROGRAM),
+            f"http://{worker}",
+            creator.rig.sandbox.rpc_url,
+            creator.account.private_key.hex(),
+            str(folder / "payload.json"),
+            str(self.notes),
+        ]
+        self.killed_at: list[str] = []
+
+    async def run(self) -> str:
+        """Return the status that the program reports at its end."""
+        while True:
+            process = await asyncio.create_subprocess_exec(
+                *self._command, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
+            )
+            try:
+                async with asyncio.timeout(CREATOR_DEADLINE_S):
+                    if (status := await self._status(process)) is not None:
+                        return status
+            finally:
+                with contextlib.suppress(ProcessLookupError):
+                    process.kill()
+                await process.wait()
+
+    async def _status(self, process: asyncio.subprocess.Process) -> str | None:
+        """Return the status at the end of the program, or None at a note that it was not killed at."""
+        assert process.stdin is not None
+        assert process.stdout is not None
+        while step := (await process.stdout.readline()).decode().strip():
+            if step == "finalized":
+                return step
+            if step not in self.killed_at:
+                self.killed_at.append(step)
+                return None
+            process.stdin.write(b"\n")
+        raise AssertionError(f"the program failed after {self.killed_at}")
+
+
 @pytest.mark.spec(79)
-async def test_a_client_that_kept_id_payload_and_hashes_resumes_after_any_stop(
+async def test_a_client_that_is_killed_at_each_note_resumes_from_id_payload_and_hashes(
     creator: CreatorClient,
 ) -> None:
     rig = creator.rig
-    notebook = rig.folder / "notebook.json"
-
-    def resumed() -> tuple[CreatorClient, dict[str, Any]]:
-        """Return a client that has only its key and its notes."""
-        return rig.creator(), json.loads(notebook.read_text())
-
+    sent_before = await sent_by(rig, creator.account.address)
     raw = creator.payload()
-    challenge = (await creator.ask(raw)).json()
-    await creator.send(raw, creator.sign(challenge))
-    notes = {"requestId": challenge["requestId"], "payload": raw.decode(), "txs": []}
-    notebook.write_text(json.dumps(notes))
-    await rig.settle()
+    async with serving(rig.app) as worker:
+        working = asyncio.create_task(work(rig))
+        program = KilledCreator(creator, worker, raw)
+        try:
+            status = await program.run()
+        finally:
+            working.cancel()
+            await asyncio.gather(working, return_exceptions=True)
 
-    async def send_plan(name: str) -> str:
-        client, notes = resumed()
-        record = await client.record(notes["requestId"])
-        for item in record["prepared"]["txPlan"] if name == "txPlan" else record[name]:
-            client, notes = resumed()
-            notes["txs"] += await client.execute([item])
-            notebook.write_text(json.dumps(notes))
-        client, notes = resumed()
-        await client.confirm(notes["requestId"], notes["txs"])
-        client, notes = resumed()
-        answer = await client.finalize(notes["requestId"], notes["txs"])
-        await rig.settle()
-        return str(answer.json()["status"])
+    notes = json.loads(program.notes.read_text())
+    record = await creator.record(notes["requestId"])
+    assert program.killed_at == [
+        "begun",
+        "opened",
+        "prepared",
+        "approve-direct-resolution-fee",
+        "initialize-market-1",
+        "confirmed 2",
+        "finalizing",
+        "update-metadata-1",
+        "confirmed 3",
+    ]
+    assert (status, record["status"]) == ("finalized", "finalized")
+    assert record["payloadHash"] == payload_hash(raw) == payload_hash(notes["payload"].encode())
+    assert record["txs"] == notes["txs"]
+    assert await sent_by(rig, creator.account.address) - sent_before == len(notes["txs"]) == 3
+    assert await markets_count(rig) == 1
 
-    statuses = [await send_plan("txPlan"), await send_plan("metadataUpdateTxPlan")]
 
-    assert statuses == ["finalize_in_progress", "finalized"]
-    assert payload_hash(notes["payload"].encode()) == challenge["payloadHash"]
+async def work(rig: CreationRig) -> None:
+    """Run the worker's background work until it is cancelled."""
+    while True:
+        await rig.run_once()
+        await asyncio.sleep(0.02)
 
 
 async def test_a_request_whose_process_stops_before_every_step_ends_as_any_other(

@@ -17,7 +17,7 @@ async def markets_of(rig: CreationRig) -> list[MarketRow]:
         return await load_markets(tx)
 
 
-@pytest.mark.spec(3, 4, 49, 50)
+@pytest.mark.spec(3, 4, 48, 49, 50)
 async def test_results_and_updates_are_what_the_chain_has(creator: CreatorClient) -> None:
     sandbox = creator.rig.sandbox
     record = await creator.record(await creator.finalized())
@@ -35,6 +35,7 @@ async def test_results_and_updates_are_what_the_chain_has(creator: CreatorClient
     }
     assert update.keys() == {"key", "conditionId", "metadataTxId", "metadataUri", "updateTxHash"}
     assert result["key"] == update["key"] == "binary"
+    assert update["metadataUri"] == f"local://{update['metadataTxId']}"
     assert [item["marketKey"] for item in record["metadataUpdateTxPlan"]] == ["binary"]
     assert result["exchange"] == checksum_address(sandbox.deployment.exchange)
     tokens = token_pair(sandbox.deployment.collateral, result["conditionId"])

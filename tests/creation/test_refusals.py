@@ -27,7 +27,7 @@ def test_a_creation_body_always_has_its_three_keys() -> None:
     assert [kind for kind, error in errors.items() if not isinstance(error["message"], str)] == []
 
 
-@pytest.mark.spec(94, 125)
+@pytest.mark.spec(125)
 def test_malformed_input_of_a_creator_is_a_validation_error() -> None:
     status, error = refused(MalformedHex("creator", "an address"))
     assert (status, error["code"]) == (400, "validation_error")

@@ -8,13 +8,16 @@ from eth_account import Account
 from eth_account.messages import encode_typed_data
 from tests.rigs.values import CHAIN_ID, NOW_MS, a_key, a_word, an_address
 
+from foretell.creation import render
 from foretell.creation.render import render_challenge
+from foretell.domain.creation import request
 from foretell.domain.creation.request import (
     CHALLENGE_LIFETIME_MS,
     Challenge,
     Envelope,
     check_envelope,
 )
+from foretell.domain.errors.creation import AuthInvalid
 from foretell.edge.codec import json_response
 
 CHALLENGE = Challenge(
@@ -32,7 +35,7 @@ def document() -> Any:
     return json.loads(json_response(render_challenge(CHALLENGE)).content)
 
 
-@pytest.mark.spec(38, 39, 40, 41, 150)
+@pytest.mark.spec(38, 40, 41)
 def test_a_challenge_has_all_that_a_wallet_needs(document: Any) -> None:
     assert document["domain"] == {
         "name": "Create Market",
@@ -61,24 +64,46 @@ def test_a_challenge_has_all_that_a_wallet_needs(document: Any) -> None:
         "primaryType",
         "types",
     }
+    assert document["requestId"] == CHALLENGE.request_id
+    assert document["nonce"] == CHALLENGE.nonce
+    assert document["creator"].lower() == CHALLENGE.creator
+    assert document["chainId"] == CHAIN_ID
+    assert document["payloadHash"] == CHALLENGE.payload_hash
 
 
-@pytest.mark.spec(41, 69)
-def test_a_third_party_wallet_signs_the_challenge_as_it_is(document: Any) -> None:
+def signed(document: Any, **domain: str) -> Envelope:
+    """Return the envelope of a challenge, signed by a third-party library as it stands."""
     names = [field["name"] for field in document["types"]["CreateMarketAuth"]]
     message = encode_typed_data(
-        domain_data=document["domain"] | {"chainId": document["chainId"]},
+        domain_data=document["domain"] | {"chainId": document["chainId"]} | domain,
         message_types=document["types"],
         message_data={name: document[name] for name in names},
     )
-    signature = bytes(Account.sign_message(message, a_key("creator")).signature)
-
-    envelope = Envelope(
+    return Envelope(
         request_id=CHALLENGE.request_id,
         nonce=CHALLENGE.nonce,
         expires_at_ms=CHALLENGE.expires_at_ms,
         payload_hash=CHALLENGE.payload_hash,
-        signature=signature,
+        signature=bytes(Account.sign_message(message, a_key("creator")).signature),
     )
 
-    check_envelope(CHALLENGE, envelope, CHALLENGE.payload_hash, NOW_MS)
+
+@pytest.mark.spec(41, 69)
+def test_a_third_party_wallet_signs_the_challenge_as_it_is(document: Any) -> None:
+    check_envelope(CHALLENGE, signed(document), CHALLENGE.payload_hash, NOW_MS)
+
+
+@pytest.mark.spec(40, 150)
+@pytest.mark.parametrize("version", ["1", "2"])
+def test_the_version_is_a_string_in_the_domain_and_is_signed_also_after_a_bump(
+    version: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(request, "CHALLENGE_VERSION", version)
+    monkeypatch.setattr(render, "CHALLENGE_VERSION", version)
+
+    document = json.loads(json_response(render_challenge(CHALLENGE)).content)
+
+    assert document["domain"]["version"] == version
+    check_envelope(CHALLENGE, signed(document), CHALLENGE.payload_hash, NOW_MS)
+    with pytest.raises(AuthInvalid, match="the signature was not made by"):
+        check_envelope(CHALLENGE, signed(document, version="3"), CHALLENGE.payload_hash, NOW_MS)

@@ -3,7 +3,8 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.rigs.read_apis import BLOBS, Reader, fields, misfits
+from tests.data.shapes import ACTIVITY, TRADE
+from tests.rigs.read_apis import BLOBS, Reader, misfits
 from tests.rigs.rows import Rows
 from tests.rigs.values import NOW_S, TOKEN, a_word, an_address, an_asset
 
@@ -16,23 +17,6 @@ from foretell.store.index.activities import ActivityKind, ActivityRow
 pytestmark = pytest.mark.anyio
 
 ALICE = an_address("alice")
-
-TRADE = fields(
-    ("str", "proxyWallet side asset conditionId title slug icon eventSlug outcome name pseudonym"),
-    ("str", "bio profileImage transactionHash"),
-    ("str?", "profileImageOptimized"),
-    ("number", "size price usdcSize"),
-    ("int", "timestamp outcomeIndex"),
-)
-ACTIVITY = fields(
-    ("str", "proxyWallet conditionId type transactionHash title slug icon eventSlug outcome"),
-    ("str", "name pseudonym bio profileImage"),
-    ("str?", "profileImageOptimized asset side"),
-    ("number", "size usdcSize"),
-    ("number?", "price"),
-    ("int", "timestamp"),
-    ("int?", "outcomeIndex"),
-)
 
 
 @pytest.fixture

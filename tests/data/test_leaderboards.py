@@ -1,26 +1,17 @@
 import pytest
-from tests.rigs.read_apis import BLOBS, Reader, fields, misfits
+from tests.data.shapes import TRADER, WIN
+from tests.rigs.read_apis import BLOBS, Reader, misfits
 from tests.rigs.rows import Rows, an_event_row
-from tests.rigs.values import NOW_S, TOKEN, an_address
+from tests.rigs.values import NOW_S, TOKEN, a_word, an_address
 
+from foretell.domain.relay.request import RelayKind, RelayRequest, RelayState
 from foretell.domain.values.hexadecimal import checksum_address
 from foretell.store.database import Database
+from foretell.store.outbox.relays import record_relay
 
 pytestmark = pytest.mark.anyio
 
 DAY_S = 86_400
-
-TRADER = fields(
-    ("str", "rank proxyWallet"),
-    ("str?", "userName profileImage xUsername"),
-    ("bool?", "verifiedBadge"),
-    ("number", "vol pnl"),
-)
-WIN = fields(
-    ("str", "winRank proxyWallet"),
-    ("str?", "userName eventTitle slug icon eventSlug profileImage"),
-    ("number", "initialValue finalValue pnl"),
-)
 
 
 @pytest.fixture
@@ -114,8 +105,33 @@ async def test_a_win_in_an_unknown_market_names_no_market(
     assert [win[name] for name in ("eventTitle", "slug", "icon", "eventSlug")] == [None] * 4
 
 
+@pytest.fixture
+async def attributed(database: Database) -> None:
+    """A builder has submitted a transaction of alice, who traded, so that attribution exists."""
+    async with database.writing() as tx:
+        request = RelayRequest(
+            transaction_id="5f1c1c1e-6d0e-4a57-9f0c-0d1f7d2f8f02",
+            kind=RelayKind.SAFE,
+            owner=an_address("owner of alice"),
+            submitter=an_address("a builder"),
+            wallet=an_address("alice"),
+            target=an_address("tokens"),
+            calldata=b"",
+            operation=0,
+            safe_nonce=0,
+            signature=bytes(65),
+            digest=a_word("signed"),
+            gas=1,
+            metadata=None,
+            created_at_ms=NOW_S * 1000,
+            updated_at_ms=NOW_S * 1000,
+            state=RelayState.CONFIRMED,
+        )
+        assert await record_relay(tx, request)
+
+
 @pytest.mark.spec(108)
-@pytest.mark.usefixtures("traders")
+@pytest.mark.usefixtures("traders", "attributed")
 @pytest.mark.parametrize("path", ["/v1/builders/leaderboard", "/v1/builders/volume"])
 @pytest.mark.parametrize("period", ["DAY", "WEEK", "MONTH", "ALL"])
 async def test_builder_lists_are_empty(reader: Reader, path: str, period: str) -> None:

@@ -1,5 +1,6 @@
 import pytest
-from tests.rigs.read_apis import Reader, fields, misfits
+from tests.data.shapes import HOLDER
+from tests.rigs.read_apis import Reader, misfits
 from tests.rigs.rows import Rows, a_market_row, an_event_row
 from tests.rigs.values import TOKEN, a_word, an_address, an_asset
 
@@ -10,14 +11,6 @@ from foretell.store.database import Database
 pytestmark = pytest.mark.anyio
 
 RAIN, SNOW = a_word("rain"), a_word("snow")
-
-HOLDER = fields(
-    ("str", "proxyWallet bio asset pseudonym name profileImage"),
-    ("str?", "profileImageOptimized"),
-    ("number", "amount"),
-    ("int", "outcomeIndex"),
-    ("bool", "displayUsernamePublic"),
-)
 
 
 @pytest.fixture

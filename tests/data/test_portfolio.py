@@ -3,7 +3,8 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.rigs.read_apis import BLOBS, Reader, fields, misfits
+from tests.data.shapes import POSITION
+from tests.rigs.read_apis import BLOBS, Reader, misfits
 from tests.rigs.rows import Rows, a_market_row, an_event_row
 from tests.rigs.values import NOW_S, TOKEN, a_word, an_address, an_asset
 
@@ -15,15 +16,6 @@ from foretell.store.index.activities import ActivityKind
 pytestmark = pytest.mark.anyio
 
 ALICE = an_address("alice")
-
-POSITION = fields(
-    ("str", "proxyWallet asset conditionId title slug icon eventSlug eventId outcome"),
-    ("str", "oppositeOutcome oppositeAsset endDate"),
-    ("number", "size avgPrice initialValue currentValue cashPnl percentPnl totalBought"),
-    ("number", "totalBoughtUsdc realizedPnl percentRealizedPnl curPrice"),
-    ("bool", "redeemable mergeable negativeRisk"),
-    ("int", "outcomeIndex timestamp"),
-)
 
 
 async def hold_rain(

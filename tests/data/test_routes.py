@@ -7,7 +7,19 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.rigs.read_apis import Reader
+from tests.data.shapes import (
+    ACTIVITY,
+    HOLDER,
+    MARKET_VALUE,
+    POSITION,
+    TRADE,
+    TRADED,
+    TRADER,
+    VALUE,
+    VOLUME,
+    WIN,
+)
+from tests.rigs.read_apis import Reader, fields, misfits
 from tests.rigs.rows import Rows
 from tests.rigs.values import TOKEN, a_word, an_address
 
@@ -55,11 +67,54 @@ async def history(database: Database) -> None:
         await rows.act("alice", "snow", ActivityKind.REDEEM, TOKEN)
 
 
+def test_the_interface_has_seventeen_routes() -> None:
+    assert len(SEVENTEEN) == len(LISTS) + len(OBJECTS) == 17
+
+
+LISTS: dict[str, tuple[int, dict[str, str]]] = {
+    "/positions": (1, POSITION),
+    "/closed-positions": (1, POSITION),
+    "/value": (1, VALUE),
+    "/oi": (2, MARKET_VALUE),
+    "/trades": (1, TRADE),
+    "/activity": (2, ACTIVITY),
+    "/holders": (2, fields(("str", "token"), ("list", "holders"))),
+    "/live-volume": (1, fields(("number", "total"), ("list", "markets"))),
+    "/v1/leaderboard": (1, TRADER),
+    "/v1/leaderboard/biggest-wins": (1, WIN),
+    "/referrers": (0, {}),
+    "/affiliates": (0, {}),
+    "/v1/builders/leaderboard": (0, {}),
+    "/v1/builders/volume": (0, {}),
+}
+"""The routes that return lists: the number of records of the history, and their fields."""
+OBJECTS = {"/": fields(("str", "data")), "/traded": TRADED, "/volume": VOLUME}
+
+
 @pytest.mark.spec(104)
 @pytest.mark.usefixtures("history")
-@pytest.mark.parametrize("path", SEVENTEEN)
-async def test_every_route_of_the_interface_answers(reader: Reader, path: str) -> None:
-    await reader.get(path, **SEVENTEEN[path])
+@pytest.mark.parametrize("path", LISTS)
+async def test_every_list_of_the_interface_has_its_records(reader: Reader, path: str) -> None:
+    count, kinds = LISTS[path]
+    records = await reader.get(path, **SEVENTEEN[path])
+    assert len(records) == count
+    assert [misfits(record, kinds) for record in records] == [{}] * count
+
+
+@pytest.mark.spec(104)
+@pytest.mark.usefixtures("history")
+@pytest.mark.parametrize("path", OBJECTS)
+async def test_every_object_of_the_interface_has_its_fields(reader: Reader, path: str) -> None:
+    assert misfits(await reader.get(path, **SEVENTEEN[path]), OBJECTS[path]) == {}
+
+
+@pytest.mark.spec(104)
+@pytest.mark.usefixtures("history")
+async def test_the_records_inside_of_others_have_their_fields(reader: Reader) -> None:
+    holders, _ = await reader.get("/holders", **SEVENTEEN["/holders"])
+    [volumes] = await reader.get("/live-volume", **SEVENTEEN["/live-volume"])
+    assert [misfits(each, HOLDER) for each in holders["holders"]] == [{}]
+    assert [misfits(each, MARKET_VALUE) for each in volumes["markets"]] == [{}]
 
 
 async def test_the_root_answers(reader: Reader) -> None:

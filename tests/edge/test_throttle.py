@@ -223,6 +223,23 @@ def test_windows_slide_so_that_no_edge_admits_two_bursts(published: Published) -
     assert traffic.most_in(window_s * 1000) == requests
 
 
+@pytest.mark.spec(143)
+@pytest.mark.parametrize("last", ["/events", "/markets"])
+def test_events_and_markets_share_the_limit_of_listings(last: str) -> None:
+    traffic = Traffic("discovery", RAISED)
+
+    async def play() -> None:
+        for number in range(900):
+            traffic.send("GET", ("/events", "/markets")[number % 2])
+        assert len(traffic.admitted_ms) == 900
+        traffic.send("GET", last)
+        await traffic.finish()
+
+    traffic.run(play())
+    assert traffic.most_in(10_000) == 900
+    assert len(traffic.admitted_ms) == 901
+
+
 @pytest.mark.spec(138, 139)
 @pytest.mark.parametrize(("method", "path"), [("POST", "/orders"), ("DELETE", "/orders")])
 def test_a_batch_counts_its_orders(traffic: Traffic, method: str, path: str) -> None:

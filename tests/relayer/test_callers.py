@@ -1,9 +1,12 @@
+import asyncio
 import json
 from collections.abc import Callable
 from typing import Any
 
 import httpx
 import pytest
+from structlog.testing import capture_logs
+from tests.edge.secret_forms import forms_in
 from tests.relayer.rig import Body, OwnerClient, RelayerRig, an_approval, error_of
 
 from foretell.domain.values.credentials import L2Signer
@@ -13,6 +16,7 @@ from foretell.store.trading.api_keys import revoke_key
 pytestmark = pytest.mark.anyio
 
 Headers = dict[str, str]
+TIME_TO_FORGET_S = 0.1
 
 
 async def approval_body(owner: OwnerClient) -> Body:
@@ -80,19 +84,41 @@ async def test_a_caller_without_a_valid_key_is_refused(
 
 
 @pytest.mark.spec(53, 82)
-async def test_a_revoked_key_is_refused_at_once(rig: RelayerRig, newcomer: OwnerClient) -> None:
-    assert (await newcomer.get("/transactions")).status_code == 200
-    key_id = newcomer.credentials.key_id
-    async with rig.database.writing() as tx:
-        await revoke_key(tx, key_id, rig.clock.at_ms)
-    rig.context.key_ring.forget(key_id)
-    answers = [
-        await newcomer.get("/transactions"),
-        await newcomer.submit(newcomer.create_body()),
-        await newcomer.redeem({}),
-        await newcomer.merge({}),
-    ]
+async def test_a_key_that_trading_revoked_is_refused_at_once_on_every_route(
+    rig: RelayerRig, newcomer: OwnerClient
+) -> None:
+    async with rig.working():
+        assert (await newcomer.get("/transactions")).status_code == 200
+        async with rig.database.writing() as tx:
+            await revoke_key(tx, newcomer.credentials.key_id, rig.clock.at_ms)
+        await asyncio.sleep(TIME_TO_FORGET_S)
+        answers = [
+            await newcomer.get("/transactions"),
+            await newcomer.submit(newcomer.create_body()),
+            await newcomer.redeem({}),
+            await newcomer.merge({}),
+        ]
     assert [answer.status_code for answer in answers] == [401] * 4
+    assert {answer.json()["code"] for answer in answers} == {"revoked_key"}
+
+
+@pytest.mark.spec(52, 119)
+async def test_nothing_that_the_relayer_keeps_logs_or_answers_has_a_secret(
+    rig: RelayerRig, newcomer: OwnerClient
+) -> None:
+    key_id, secret, passphrase = newcomer.credentials
+    with capture_logs() as logs:
+        answers = [
+            await newcomer.submit(newcomer.create_body()),
+            await newcomer.get("/transactions"),
+            await newcomer.merge({}),
+            await submit(rig, b"{}", newcomer.l2_headers("POST", "/submit", b"another body")),
+        ]
+        await rig.settle()
+    files = [path.read_bytes() for path in rig.folder.rglob("*") if path.is_file()]
+    assert any(key_id.encode() in content for content in files)
+    shown = [*files, repr(logs).encode(), *(answer.content for answer in answers)]
+    assert not forms_in(shown, secret, passphrase)
 
 
 @pytest.mark.spec(82)

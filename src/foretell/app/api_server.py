@@ -72,7 +72,7 @@ class ApiServer:
         self._serving: asyncio.Task[None] | None = None
 
     def _addresses(self) -> ClientAddresses:
-        """Return what tells clients from proxies; it is the same for every API."""
+        """Return what distinguishes clients from proxies; it is the same for every API."""
         limited = next(iter(self._limits_by_role.values()), None)
         return ClientAddresses() if limited is None else limited.addresses
 

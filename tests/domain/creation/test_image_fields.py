@@ -50,7 +50,7 @@ def test_images_are_assigned_in_the_order_of_the_options_under_both_names() -> N
     }
 
 
-@pytest.mark.spec(32)
+@pytest.mark.spec(31, 32)
 def test_ordered_images_fill_the_options_that_have_none_by_id() -> None:
     names = ["eventImage", "optionImages", "optionImages", "optionImage:a"]
 

@@ -48,7 +48,6 @@ REFUSED = sorted(
 )
 
 
-@pytest.mark.spec(54)
 def test_there_are_seven_statuses() -> None:
     assert {str(status) for status in RequestStatus} == {
         "auth_pending",

@@ -6,7 +6,7 @@ import pytest
 import sqlalchemy as sa
 from tests.rigs.values import CHAIN_ID, NOW_MS, an_address
 
-from foretell.domain.values.credentials import NONCE_MAX, KeyIndex, derive_credentials
+from foretell.domain.values.credentials import NONCE_MAX, KeyIndex
 from foretell.store.database import Database
 from foretell.store.trading.api_keys import (
     ACTIVE,
@@ -128,16 +128,21 @@ async def test_keys_of_an_address_are_listed_the_oldest_first(database: Database
     assert [(key.key_id, key.is_active) for key in keys] == [("early", False), ("late", True)]
 
 
-@pytest.mark.spec(119)
-async def test_of_the_credentials_only_the_id_is_stored(database: Database) -> None:
-    index = KeyIndex(CHAIN_ID, ALICE, 0)
-    credentials = derive_credentials(bytes(32), index)
-    await record(database, credentials.key_id, index)
+async def test_a_row_has_the_id_and_the_index_of_a_key_and_its_times(database: Database) -> None:
+    await record(database, "a", KeyIndex(CHAIN_ID, ALICE, 7, 2))
     async with database.reading() as tx:
-        rows = await tx.all(sa.text("SELECT * FROM api_keys"))
-    stored = {str(value) for value in rows[0]}
-    assert credentials.key_id in stored
-    assert not {credentials.secret, credentials.passphrase} & stored
+        (row,) = await tx.all(sa.text("SELECT * FROM api_keys"))
+    assert row._asdict() == {
+        "key_id": "a",
+        "chain_id": CHAIN_ID,
+        "address": ALICE,
+        "nonce": "7",
+        "generation": 2,
+        "status": ACTIVE,
+        "created_at_ms": NOW_MS,
+        "revoked_at_ms": None,
+        "signed_at_s": None,
+    }
 
 
 async def create_next(database: Database, name: str) -> None:

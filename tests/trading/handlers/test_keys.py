@@ -1,11 +1,14 @@
 import asyncio
+import contextlib
 import re
+import sqlite3
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any
 
 import pytest
 from structlog.testing import capture_logs
+from tests.edge.secret_forms import forms_in
 from tests.rigs.trading import MASTER_KEY, Headers, Trader, TradingRig, a_rig
 from tests.rigs.values import a_buy, an_address
 
@@ -187,7 +190,7 @@ async def test_parallel_creations_of_one_nonce_give_one_key(rig: TradingRig) -> 
     assert len({response.json()["apiKey"] for response in responses}) == 1
 
 
-@pytest.mark.spec(112, 113)
+@pytest.mark.spec(97, 112, 113)
 @pytest.mark.parametrize(
     "changed",
     [
@@ -398,28 +401,62 @@ async def test_a_key_without_a_row_lists_nothing(rig: TradingRig, alice: Trader)
 
 
 @pytest.mark.spec(52, 119)
-async def test_no_file_of_the_installation_holds_a_secret_or_passphrase(
-    rig: TradingRig, tmp_path: Path
+async def test_no_file_backup_or_log_of_the_installation_holds_a_secret_or_passphrase(
+    tmp_path: Path, database_file: Path
 ) -> None:
     with capture_logs() as logs:
-        alice = await rig.trader("alice")
-        await alice.placed(a_buy("alice"))
-        await alice.get("/auth/api-keys", metadata="true")
-        await rig.settle_tables()
-        await rig.client.get("/auth/api-keys", headers={"service_passphrase": alice.passphrase})
-    secrets = [alice.secret.encode(), alice.passphrase.encode(), bytes.fromhex(alice.passphrase)]
-    contents = [*every_file_of(tmp_path), repr(logs).encode()]
-    assert any(alice.key_id.encode() in content for content in contents)
-    assert not [1 for content in contents for secret in secrets if secret in content]
+        async with a_rig(tmp_path / "journal", database_file) as rig:
+            await rig.open("market", "alice")
+            created = (await create(rig, "alice")).json()
+            alice = await rig.trader("alice")
+            await alice.placed(a_buy("alice"))
+            await alice.get("/auth/api-keys", metadata="true")
+            await rig.settle_tables()
+            await rig.client.get("/auth/api-keys", headers={"service_passphrase": alice.passphrase})
+            await alice.send("DELETE", "/auth/api-key")
+            kept = every_file_of(tmp_path)
+            backup = dump_of(database_file)
+    contents = [*kept, *every_file_of(tmp_path), backup, repr(logs).encode()]
+    assert created["secret"] == alice.secret
+    assert alice.key_id.encode() in backup
+    assert any(alice.key_id.encode() in content for content in kept)
+    assert not forms_in(contents, alice.secret, alice.passphrase)
+
+
+def dump_of(database_file: Path) -> bytes:
+    """Return a backup of a database as text."""
+    with contextlib.closing(sqlite3.connect(database_file)) as connection:
+        return "\n".join(connection.iterdump()).encode()
 
 
 @pytest.mark.spec(52)
-async def test_no_answer_but_the_one_to_a_fresh_signature_has_a_secret(alice: Trader) -> None:
-    await alice.placed(a_buy("alice"))
-    for path in ("/auth/api-keys", "/data/orders", "/data/trades", "/notifications"):
-        text = (await alice.send("GET", path, query={"metadata": "true"})).text
-        assert alice.secret not in text
-        assert alice.passphrase not in text
+async def test_no_answer_but_the_one_to_a_fresh_signature_has_a_secret(
+    rig: TradingRig, alice: Trader, bob: Trader
+) -> None:
+    body = alice.body(a_buy("alice"))
+    wrong = {"SERVICE_SIGNATURE": "AAAA"}, {"SERVICE_PASSPHRASE": "0" * 64}, {"SERVICE_ADDRESS": ""}
+    headers = alice.l2_headers("GET", "/data/orders")
+    answers = [
+        await alice.send("POST", "/order", body),
+        await alice.send("POST", "/order", body),
+        await alice.send("POST", "/orders", [body]),
+        await bob.send("POST", "/order", body),
+        *[await alice.send("GET", path) for path in L2_GETS],
+        await alice.send("GET", "/auth/api-keys", query={"metadata": "true"}),
+        *[await rig.client.get("/data/orders", headers=headers | each) for each in wrong],
+        await rig.client.get("/auth/api-keys", headers=headers),
+        await alice.send("DELETE", "/cancel-all"),
+        await alice.send("DELETE", "/auth/api-key"),
+        await alice.send("GET", "/auth/api-keys"),
+        await derive(rig, "alice"),
+    ]
+    statuses = {answer.status_code for answer in answers}
+    assert statuses == {200, 400, 401}
+    shown = [answer.content + repr(answer.headers).encode() for answer in answers]
+    assert not forms_in(shown, alice.secret, alice.passphrase)
+
+
+L2_GETS = ("/auth/api-keys", "/data/orders", "/data/trades", "/trades", "/notifications", "/limits")
 
 
 async def test_no_address_is_restricted_to_closing(alice: Trader) -> None:

@@ -88,9 +88,23 @@ UNTESTED = [
     ("GET", "/tick-size/{token_id:str}"),
 ]
 """Public too: other paths of the same, a document, and one that has no answer before the first trade."""
+YES, NO = an_asset(is_yes=True), an_asset(is_yes=False)
+TOKENS = [{"token_id": YES, "side": "BUY"}]
 BODIES: dict[str, Any] = {
-    "/batch-prices-history": {"markets": [an_asset(is_yes=True)], "interval": "1h"},
+    "/books": TOKENS,
+    "/prices": TOKENS,
+    "/midpoints": TOKENS,
+    "/spreads": TOKENS,
+    "/last-trades-prices": TOKENS,
+    "/batch-prices-history": {"markets": [YES], "interval": "1h"},
 }
+ANSWERS: dict[str, Any] = {
+    "/prices": {YES: {"BUY": "0.6"}},
+    "/midpoints": {YES: "0.3"},
+    "/spreads": {YES: "0.6"},
+    "/last-trades-prices": [{"token_id": YES, "price": "0.5", "side": "BUY"}],
+}
+"""What batches return of a book with one ask at 0.6, after a trade at 0.5."""
 NO_HEADERS: dict[str, str] = {}
 BAD_HEADERS = {
     "SERVICE_ADDRESS": an_address("alice"),
@@ -120,10 +134,14 @@ async def test_the_clock_and_the_version_are_returned(rig: TradingRig) -> None:
 async def test_market_data_is_open_to_all(
     rig: TradingRig, method: str, path: str, headers: dict[str, str]
 ) -> None:
-    await rig.rest(a_buy("bob", price_ticks=40, is_yes=False))
-    body = BODIES.get(path, [])
-    response = await rig.client.request(method, path, json=body, headers=headers)
+    await rig.rest(a_buy("bob", price_ticks=50, is_yes=False))
+    await rig.rest(a_buy("alice", price_ticks=50))
+    await rig.rest(a_buy("bob", price_ticks=40, is_yes=False, salt="2"))
+    await rig.settle_tables()
+    response = await rig.client.request(method, path, json=BODIES.get(path), headers=headers)
     assert response.status_code == 200, response.text
+    assert method == "GET" or YES in response.text
+    assert response.json() == ANSWERS.get(path, response.json())
 
 
 @pytest.mark.spec(117)
@@ -249,11 +267,107 @@ async def test_the_api_describes_itself(rig: TradingRig) -> None:
     assert any("minimum_tick_size" in schema.get("properties", {}) for schema in tick.values())
 
 
+@pytest.mark.spec(5)
+async def test_the_fourteen_named_routes_do_their_work(rig: TradingRig, bob: Trader) -> None:
+    async def post(path: str, body: object) -> Any:
+        return (await rig.client.post(path, json=body)).json()
+
+    async def get(path: str, **query: str) -> Any:
+        return (await rig.client.get(path, params=query)).json()
+
+    assert await get("/") == "OK"
+    alice = Trader(rig, "alice")
+    created = (await rig.client.post("/auth/api-key", headers=alice.l1_headers())).json()
+    alice.key_id, alice.secret = created["apiKey"], created["secret"]
+    alice.passphrase = created["passphrase"]
+    await alice.placed(a_buy("alice", price_ticks=40))
+    await bob.placed(a_buy("bob", price_ticks=60, is_yes=False))
+    rested = (await alice.placed(a_buy("alice", price_ticks=30, salt="2")))["orderID"]
+    await bob.placed(a_buy("bob", price_ticks=40, is_yes=False, salt="2"))
+    await rig.settle_tables()
+
+    book = await get("/book", token_id=YES)
+    assert ([each["price"] for each in book["bids"]], book["asset_id"]) == (["0.3"], YES)
+    assert await post("/books", TOKENS) == [book]
+    assert await get("/price", token_id=YES, side="BUY") == {"price": "0.6"}
+    assert await post("/prices", TOKENS) == {YES: {"BUY": "0.6"}}
+    assert await get("/midpoint", token_id=YES) == {"mid": "0.45"}
+    history = (await get("/prices-history", market=YES, interval="1h"))["history"]
+    batch = await post("/batch-prices-history", {"markets": [YES], "interval": "1h"})
+    assert batch == {"history": {YES: history}}
+    (trade,) = (await alice.get("/trades"))["data"]
+    assert (trade["asset_id"], trade["price"]) == (NO, "0.6")
+    canceled = await alice.send("DELETE", "/order", {"orderID": rested})
+    assert canceled.json()["canceled"] == [rested]
+    assert (await get("/book", token_id=YES))["bids"] == []
+    assert await alice.get("/auth/api-keys") == [alice.key_id]
+    assert (await alice.send("DELETE", "/auth/api-key")).json() == {"revoked": True}
+    assert (await alice.send("GET", "/auth/api-keys")).status_code == 401
+
+
+HEX_FIELDS = {
+    "id": 64,
+    "order_id": 64,
+    "orderID": 64,
+    "taker_order_id": 64,
+    "orderHash": 64,
+    "canceled": 64,
+    "market": 64,
+    "condition_id": 64,
+    "c": 64,
+    "question_id": 64,
+    "address": 40,
+    "creator": 40,
+    "exchange": 40,
+    "verifyingContract": 40,
+    "maker": 40,
+    "maker_address": 40,
+    "signer": 40,
+}
+"""Fields of answers that are a hash or an address, and the number of their digits.
+
+The hash of a book is that of other clients, which is not of the chain and has no 0x.
+"""
+PUBLIC_ANSWERS = [
+    f"/book?token_id={YES}",
+    "/markets",
+    f"/markets/{a_word('market')}",
+    "/simplified-markets",
+    f"/clob-markets/{a_word('market')}",
+    f"/markets-by-token/{YES}",
+    f"/auth/account?address={an_address('alice')}",
+]
+
+
+def leaves(value: Any, name: str = "") -> list[tuple[str, Any]]:
+    """Return every leaf of a JSON value with the name of its field."""
+    if isinstance(value, dict):
+        return [leaf for key, each in value.items() for leaf in leaves(each, key)]
+    if isinstance(value, list):
+        return [leaf for each in value for leaf in leaves(each, name)]
+    return [(name, value)]
+
+
 @pytest.mark.spec(3)
-async def test_hashes_addresses_and_signatures_are_hex(alice: Trader) -> None:
-    order_id = (await alice.placed(a_buy("alice")))["orderID"]
-    order = await alice.get(f"/data/order/{order_id}")
-    assert re.fullmatch(r"0x[0-9a-f]{64}", order["id"])
-    assert re.fullmatch(r"0x[0-9a-f]{64}", order["market"])
-    assert re.fullmatch(r"0x[0-9a-fA-F]{40}", order["maker_address"])
-    assert re.fullmatch(r"\d+", order["asset_id"])
+async def test_every_hash_and_address_of_every_answer_is_hex_of_its_length(
+    rig: TradingRig, alice: Trader, bob: Trader
+) -> None:
+    placed = [
+        await alice.placed(a_buy("alice", price_ticks=40)),
+        await bob.placed(a_buy("bob", price_ticks=60, is_yes=False)),
+        await alice.placed(a_buy("alice", price_ticks=30, salt="2")),
+    ]
+    await rig.settle_tables()
+    private = ["/data/orders", f"/data/order/{placed[2]['orderID']}", "/data/trades", "/trades"]
+    answers = [
+        *placed,
+        *[await alice.get(path) for path in private],
+        *[(await rig.client.get(path)).json() for path in PUBLIC_ANSWERS],
+        (await alice.send("DELETE", "/cancel-all")).json(),
+    ]
+    found = [(name, each) for name, each in leaves(answers) if isinstance(each, str)]
+    hexes = [(name, each) for name, each in found if each.startswith("0x")]
+    assert {name: len(each) - 2 for name, each in hexes} == HEX_FIELDS
+    assert all(re.fullmatch("0x[0-9a-fA-F]+", each) for _, each in hexes)
+    bare = {name for name, each in found if re.fullmatch("[0-9a-f]{40,}", each)}
+    assert bare == {"hash"} | {name for name, each in found if each in (YES, NO)}

@@ -16,7 +16,13 @@ from tests.rigs.values import a_buy, an_asset
 from foretell.app.clock_and_ids import monotonic_ms
 from foretell.app.http.fast_connection import served_under
 from foretell.edge.rate_limiter import RateLimiter
-from foretell.edge.rate_limits import DEFAULTS, RateLimits, WaitingBounds, windows_with
+from foretell.edge.rate_limits import (
+    DEFAULTS,
+    WAIT_S_MAX,
+    RateLimits,
+    WaitingBounds,
+    windows_with,
+)
 from foretell.edge.telemetry import Telemetry
 from foretell.edge.throttled_application import ApiLimits, ThrottledApplication
 from foretell.trading.refusals import trading_body
@@ -28,6 +34,8 @@ BOOK = f"/book?token_id={an_asset(is_yes=True)}"
 ORDER = json.dumps({"orderID": "0x" + 64 * "0"}).encode()
 FAST_AND_SLOW = ["/order", "/order?x"]
 """A path that the fast path takes, and one that it passes to the framework."""
+WINDOW_S = 10
+CLOCK_STEP_S = 0.01
 LIMIT, REMAINING = "ratelimit-limit", "ratelimit-remaining"
 
 
@@ -263,13 +271,19 @@ async def test_behind_a_trusted_proxy_each_forwarded_address_is_a_client(
 @pytest.mark.spec(126, 129)
 async def test_a_real_burst_of_twice_the_row_is_answered_in_full(published: Limited) -> None:
     started_s = time.monotonic()
-    answers = await asyncio.gather(*(published.http.get("/") for _ in range(100)))
-    took_s = time.monotonic() - started_s
-    assert [answer.status_code for answer in answers] == [200] * 100
-    waited = [int(answer.headers.get("x-throttled-ms", 0)) for answer in answers]
-    assert waited.count(0) == 50
-    assert all(9_000 <= ms <= 10_500 for ms in waited if ms)
-    assert 10 <= took_s < 14
+
+    async def get() -> tuple[httpx.Response, float]:
+        answer = await published.http.get("/")
+        return answer, time.monotonic() - started_s
+
+    answers = await asyncio.gather(*(get() for _ in range(100)))
+    waited = [(int(answer.headers.get("x-throttled-ms", 0)), at_s) for answer, at_s in answers]
+    assert [answer.status_code for answer, _ in answers] == [200] * 100
+    assert sum(ms == 0 for ms, _ in waited) == 50
+    # A busy machine delays answers, but admits none of the others in the window of the first.
+    late_s = [at_s for ms, at_s in waited if ms > 0]
+    assert min(late_s) >= WINDOW_S - CLOCK_STEP_S
+    assert max(ms for ms, _ in waited) < WAIT_S_MAX * 1000
 
 
 async def test_an_opened_stream_counts_for_its_address(published: Limited) -> None:

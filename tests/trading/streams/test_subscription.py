@@ -1,7 +1,9 @@
+import json
 from typing import Any
 
 import pytest
 import sqlalchemy as sa
+from tests.edge.secret_forms import forms_in
 from tests.rigs.trading import Trader, TradingRig
 from tests.rigs.values import a_buy, a_word
 from tests.trading.rig import Listener, listening
@@ -11,6 +13,7 @@ from foretell.trading.streams.user_channel import MARKETS_PER_CONNECTION_MAX
 pytestmark = pytest.mark.anyio
 
 MARKET = a_word("market")
+REFUSED = "Unauthorized/Invalid api key"
 
 
 @pytest.mark.parametrize("name", ["apiKey", "apikey", "api_key", "key"])
@@ -43,6 +46,24 @@ async def test_unknown_credentials_are_refused_and_the_connection_closed(
         await listener.send(message)
         assert (await listener.message())["error"] == "Unauthorized/Invalid api key"
         assert await listener.close_code() == 1008
+
+
+@pytest.mark.spec(52)
+async def test_no_message_of_a_stream_repeats_a_secret(host: str, alice: Trader) -> None:
+    auth = {"apiKey": alice.key_id, "secret": alice.secret, "passphrase": alice.passphrase}
+    frames = []
+    async with listening(host, "/ws/user") as listener:
+        await listener.send({"type": "user", "auth": auth, "initial_dump": True})
+        await listener.silence()
+        await alice.placed(a_buy("alice"))
+        frames.append(await listener.text())
+    for changed in ({"secret": "x"}, {"passphrase": "x"}, {"apiKey": "x"}):
+        async with listening(host, "/ws/user") as listener:
+            await listener.send({"type": "user", "auth": auth | changed})
+            frames.append(await listener.text())
+    assert [json.loads(frame).get("error") for frame in frames[1:]] == [REFUSED] * 3
+    assert alice.key_id in frames[0]
+    assert not forms_in([frame.encode() for frame in frames], alice.secret, alice.passphrase)
 
 
 async def test_a_login_without_the_database_is_refused_and_the_connection_closed(

@@ -258,7 +258,7 @@ def folder(tmp_path: Path) -> Path:
     aged(tmp_path / IN_PLACE, 30)
     saved = SavedState(tmp_path)
     for number in (2, 3):
-        saved.keep(gzip.compress(a_state(number)))
+        saved.keep("0x" + gzip.compress(a_state(number)).hex())
         aged(tmp_path / NEWEST, 20 - 5 * number)
     saved.at_end.write_bytes(a_state(4))
     return tmp_path

@@ -120,11 +120,12 @@ class CreationRig:
         await self.context.registrar.run_once()
         return running
 
-    async def settle(self) -> None:
-        """Run background work until no request is running."""
+    async def settle(self, pause_ms: int = 0) -> None:
+        """Run background work until no request is running, with a pause between two passes."""
         for _ in range(PASSES_MAX):
             if not await self.run_once():
                 return
+            self.clock.move(pause_ms)
         raise AssertionError("the background work does not end")
 
     def creator(self, account: SandboxAccount | None = None) -> "CreatorClient":

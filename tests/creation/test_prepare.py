@@ -409,7 +409,7 @@ async def test_a_whitelist_registered_while_preparation_runs_lets_it_complete(
     waiting = await newcomer.record(request_id)
 
     await rig.whitelist(account)
-    await rig.settle()
+    await rig.settle(pause_ms=1_000)
 
     assert (waiting["status"], waiting["errorMessage"]) == ("prepare_running", None)
     assert (await newcomer.record(request_id))["status"] == "prepared"

@@ -2,6 +2,7 @@ import asyncio
 import json
 import time
 from collections.abc import AsyncIterator, Sequence
+from typing import Any
 
 import httpx
 import pytest
@@ -284,3 +285,32 @@ async def test_a_payload_may_come_as_a_file(creator: CreatorClient) -> None:
     )
 
     assert answer.status_code == 200
+
+
+async def test_attack_m3_an_upload_that_its_client_cuts_off_is_no_bug_of_the_server(
+    rig: CreationRig,
+) -> None:
+    arriving = [
+        {"type": "http.request", "body": b"--boundary", "more_body": True},
+        {"type": "http.disconnect"},
+    ]
+    statuses: list[int] = []
+
+    async def receive() -> Any:
+        return arriving.pop(0)
+
+    async def send(message: Any) -> None:
+        if message["type"] == "http.response.start":
+            statuses.append(message["status"])
+
+    scope = {
+        "type": "http",
+        "method": "POST",
+        "path": "/prepare",
+        "raw_path": b"/prepare",
+        "query_string": b"",
+        "headers": [(b"content-type", KIND.encode())],
+    }
+    await rig.app(scope, receive, send)  # type: ignore[arg-type]  # scopes typed closer
+
+    assert statuses == [400]

@@ -19,6 +19,7 @@ from foretell.runtime.child_processes import (
     RunLimits,
     run_once,
     run_supervised,
+    start_process,
 )
 
 pytestmark = pytest.mark.anyio
@@ -191,3 +192,29 @@ async def test_a_command_gets_no_more_memory_than_its_limit() -> None:
 async def test_a_program_that_is_missing_is_reported() -> None:
     with pytest.raises(FileNotFoundError):
         await run_once(["/nowhere/program"], b"", GENEROUS)
+
+
+@pytest.mark.parametrize("turns", range(1, 12))
+async def test_a_start_that_is_canceled_at_any_turn_ends_and_leaves_no_process(turns: int) -> None:
+    """asyncio waits for ever when it is canceled between the start and the opening of the pipes."""
+    started: list[asyncio.subprocess.Process] = []
+
+    async def start() -> asyncio.subprocess.Process:
+        process = await asyncio.create_subprocess_exec(
+            "/bin/sleep", "60", stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
+        )
+        started.append(process)
+        return process
+
+    starting = asyncio.create_task(start_process(start()))
+    for _ in range(turns):
+        await asyncio.sleep(0)
+    starting.cancel()
+    async with asyncio.timeout(SOON_S):
+        ended = (await asyncio.gather(starting, return_exceptions=True))[0]
+    if isinstance(ended, asyncio.subprocess.Process):
+        ended.kill()
+        await ended.wait()
+    else:
+        assert isinstance(ended, asyncio.CancelledError)
+    assert [process.returncode for process in started] == [-9] * len(started)

@@ -133,6 +133,7 @@ def build_server(  # noqa: PLR0913, PLR0917 - everything after the port has a de
         timeout_keep_alive=limits.keep_alive_s,  # type: ignore[arg-type] # passed to call_later as it is
         timeout_graceful_shutdown=SHUTDOWN_S,
         ws_max_size=FRAME_BYTES_MAX,
+        ws_per_message_deflate=False,  # a small frame could cost as much as a large one
     )
     return Server(config)
 

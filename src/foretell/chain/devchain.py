@@ -28,6 +28,7 @@ from foretell.domain.errors.chain import (
     ProgramMissing,
     RpcRefused,
 )
+from foretell.runtime.child_processes import start_process
 from foretell.runtime.failures import FailureLog
 
 START_DEADLINE_S: Final = 20.0
@@ -94,7 +95,7 @@ class DevChain:
         await self._stop_earlier()
         loaded = await asyncio.to_thread(self._saved.prepare) if self._options.is_kept else None
         with (folder / "anvil.log").open("ab") as log:
-            self._process = await asyncio.create_subprocess_exec(
+            starting = asyncio.create_subprocess_exec(
                 *self._command(loaded),
                 stdin=asyncio.subprocess.PIPE,
                 stdout=log,
@@ -102,8 +103,10 @@ class DevChain:
                 env={"HOME": str(folder), "TMPDIR": str(folder), "PATH": os.defpath},
                 start_new_session=True,
             )
+            self._process = await start_process(starting, _end)
         try:
-            await asyncio.wait_for(self._wait_for_answer(), START_DEADLINE_S)
+            async with asyncio.timeout(START_DEADLINE_S):  # wait_for may swallow a cancellation
+                await self._wait_for_answer()
         except BaseException:
             await self.stop()
             raise
@@ -119,15 +122,8 @@ class DevChain:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         process, self._process = self._process, None
-        if process is None:
-            return
-        assert process.stdin is not None
-        process.stdin.close()
-        try:
-            await asyncio.wait_for(process.wait(), STOP_DEADLINE_S)
-        except TimeoutError:
-            os.killpg(process.pid, signal.SIGKILL)
-            await process.wait()
+        if process is not None:
+            await _end(process)
 
     async def wait(self) -> int:
         """Return the exit code once the chain has ended."""
@@ -202,13 +198,12 @@ class DevChain:
                         taken_s = time.monotonic() - started_s
                         pause_s = max(DUMP_PAUSE_S, taken_s / DUMP_SHARE_MAX)
                     failures.passed()
-                except (ChainUnavailable, RpcRefused, OSError) as error:
+                except (ChainUnavailable, RpcRefused, OSError, ValueError) as error:
                     failures.failed(error, is_expected=True)
 
     async def _keep(self, dump: str) -> None:
         """Store a dump; when cancelled, end first: the chain's own dump at its end must be newer."""
-        packed = bytes.fromhex(dump.removeprefix("0x"))
-        keeping = asyncio.create_task(asyncio.to_thread(self._saved.keep, packed))
+        keeping = asyncio.create_task(asyncio.to_thread(self._saved.keep, dump))
         try:
             await asyncio.shield(keeping)
         except asyncio.CancelledError:
@@ -228,6 +223,18 @@ class DevChain:
                     if confirming or idle_s >= HEARTBEAT_S:
                         await rpc.send("evm_mine")
                         idle_s, confirming = 0.0, max(0, confirming - 1)
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    """Have the keeper stop the chain, and kill both after the deadline."""
+    assert process.stdin is not None
+    process.stdin.close()
+    try:
+        async with asyncio.timeout(STOP_DEADLINE_S):
+            await process.wait()
+    except TimeoutError:
+        os.killpg(process.pid, signal.SIGKILL)
+        await process.wait()
 
 
 def find_anvil(named: Path | None, npm_folder: Path) -> Path:

@@ -35,8 +35,9 @@ class SavedState:
         self._folder = folder
         self.at_end = folder / AT_END
 
-    def keep(self, packed: bytes) -> None:
-        """Store a dump, which is compressed by gzip, as the newest; keep the one before."""
+    def keep(self, dump: str) -> None:
+        """Store a dump, which is gzip in hex, as the newest; keep the one before."""
+        packed = bytes.fromhex(dump.removeprefix("0x"))
         partial = self._folder / _PARTIAL
         with partial.open("wb") as file:
             file.write(packed)

@@ -31,6 +31,7 @@ from foretell.domain.creation.request import (
     check_envelope,
     condition_claim,
     may_take,
+    renewed_at_ms,
 )
 from foretell.domain.errors.creation import (
     AlreadyInitialized,
@@ -163,12 +164,13 @@ async def _takeable(
     ids: Sequence[MarketIds],
     now_ms: int,
 ) -> list[Claim]:
-    """Return the claims of others that the request may take; refuse when others keep their names."""
+    """Return the claims on the payload's names, all of which the request may take, or refuse."""
     held = await load_claims(tx, claimed_names(payload, ids))
     kept = {
         claim.name
         for claim in held
-        if not may_take(claim, request.creator, request.created_at_ms, now_ms)
+        if claim.request_id != request.request_id
+        and not may_take(claim, request.creator, request.created_at_ms, now_ms)
     }
     if kept:
         raise AlreadyInitialized(duplicates_of(payload, ids, kept), NAME_HELD)
@@ -184,12 +186,18 @@ async def _claim(
 ) -> None:
     """Claim every slug and condition of the payload for this request, or refuse.
 
-    An earlier request that loses a claim ends here.
+    An earlier request that loses a claim ends here. Claims of the same creator keep their time, so that
+    new requests do not hold a name for longer. Requests of earlier versions have their claims already.
     """
-    taken = await _takeable(tx, request, payload, ids, now_ms)
-    names = claimed_names(payload, ids)
+    held = await _takeable(tx, request, payload, ids, now_ms)
+    own = {claim.name for claim in held if claim.request_id == request.request_id}
+    taken = [claim for claim in held if claim.name not in own]
+    names = [name for name in claimed_names(payload, ids) if name not in own]
+    claimed_at_ms = min(
+        (renewed_at_ms(claim, request.creator, now_ms) for claim in taken), default=now_ms
+    )
     if not (
-        await record_claims(tx, request.request_id, names, taken, now_ms)
+        await record_claims(tx, request.request_id, names, taken, claimed_at_ms)
         and await _end_holders(tx, taken, request.request_id, now_ms)
     ):
         lost = {claim.name for claim in taken} or set(names)
@@ -236,7 +244,7 @@ async def run_preparation(context: CreationContext, request: CreationRequest) ->
     """
     payload = payload_of(context, request)
     if request.wait is not None:
-        await _check_whitelist(context, request)
+        await _check_whitelist(context, request)  # before work that is in vain
     image_ids = await _stored_images(context, request)
     await store_drafts(context, payload, image_ids)
     facts = await _facts(context, payload)

@@ -22,7 +22,7 @@ from foretell.domain.errors.http import (
     UploadTooSlow,
 )
 from foretell.domain.values.hexadecimal import keccak256
-from foretell.edge.codec import AnyRequest
+from foretell.edge.codec import AnyRequest, body_chunks
 
 PAYLOAD_FIELD: Final = "payload"
 AUTH_FIELD: Final = "auth"
@@ -101,7 +101,7 @@ async def read_upload(
     form = _Form(_boundary(request.headers.get("content-type", "")), image_bytes_max)
     try:
         async with asyncio.timeout(deadline_s):
-            async for chunk in request.stream():
+            async for chunk in body_chunks(request):
                 share.grow(len(chunk))
                 form.feed(chunk)
     except TimeoutError as error:

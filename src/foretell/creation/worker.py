@@ -48,10 +48,9 @@ PACE: Final = PollIntervals(busy_s=1.0, idle_s=15.0)
 SWEEP_INTERVAL_S: Final = 300.0
 BACKOFF_S: Final = 1.0
 BACKOFF_S_MAX: Final = 30.0
+CREATOR_PAUSE_S_MAX: Final = 10.0
+"""While a creator has no whitelist or too little collateral, which it may change at any time."""
 AT_ONCE_MAX: Final = 4
-
-_WAITED_FOR: Final = (CreatorNotWhitelisted, CreatorUnderfunded, RegistrationPending, TxPending)
-"""What others do, without which a request cannot go on."""
 
 log = structlog.get_logger(__name__)
 
@@ -127,7 +126,10 @@ class RequestRunner:
         step = run_preparation if is_preparing else run_finalization
         try:
             await step(self._context, request)
-        except _WAITED_FOR as cause:
+        except (RegistrationPending, TxPending) as cause:
+            await self._wait(request, cause)
+        except (CreatorNotWhitelisted, CreatorUnderfunded) as cause:
+            self._back_off(request, most_s=CREATOR_PAUSE_S_MAX)
             await self._wait(request, cause)
         except (Unavailable, Upstream) as cause:
             self._back_off(request)
@@ -141,9 +143,9 @@ class RequestRunner:
         else:
             self._backoff_by_id.pop(request.request_id, None)
 
-    def _back_off(self, request: CreationRequest) -> None:
+    def _back_off(self, request: CreationRequest, most_s: float = BACKOFF_S_MAX) -> None:
         backoff = self._backoff_by_id.setdefault(
-            request.request_id, _Backoff(pauses_s(BACKOFF_S, BACKOFF_S_MAX))
+            request.request_id, _Backoff(pauses_s(BACKOFF_S, most_s))
         )
         backoff.until_s = self._monotonic_s() + next(backoff.pauses)
 

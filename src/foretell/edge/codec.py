@@ -1,5 +1,6 @@
 """Request bodies of bounded size, decoding into typed values, and JSON answers."""
 
+from collections.abc import AsyncIterator
 from types import MappingProxyType
 from typing import Any, Final, TypeVar
 
@@ -62,11 +63,20 @@ class BodyBudget:
         self.bytes_held += size
 
     def give_back(self, size: int) -> None:
-        """Count the bytes of a body that is complete or refused no longer."""
+        """Stop counting the bytes of a body, which is complete or refused."""
         self.bytes_held -= size
 
 
 BODY_BUDGET: Final = BodyBudget()
+
+
+async def body_chunks(request: AnyRequest) -> AsyncIterator[bytes]:
+    """Yield the body as it arrives; refuse one that its client cuts off."""
+    try:
+        async for chunk in request.stream():
+            yield chunk
+    except InternalServerException as error:  # the framework's for a client that goes away
+        raise BodyCutOff from error
 
 
 async def read_body(request: AnyRequest, bytes_max: int = BODY_BYTES_MAX) -> bytes:
@@ -77,14 +87,12 @@ async def read_body(request: AnyRequest, bytes_max: int = BODY_BYTES_MAX) -> byt
         raise BodyTooLarge(bytes_max)
     chunks, held = [], 0
     try:
-        async for chunk in request.stream():
+        async for chunk in body_chunks(request):
             if held + len(chunk) > bytes_max:
                 raise BodyTooLarge(bytes_max)
             BODY_BUDGET.take(len(chunk))
             held += len(chunk)
             chunks.append(chunk)
-    except InternalServerException as error:  # the framework's for a client that goes away
-        raise BodyCutOff from error
     finally:
         BODY_BUDGET.give_back(held)
     return b"".join(chunks)

@@ -12,7 +12,7 @@ import os
 import resource
 import signal
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple, Protocol
 
@@ -132,7 +132,7 @@ class ChildProcess:
 
     async def start(self) -> None:
         """Start the child."""
-        self.process = await asyncio.create_subprocess_exec(
+        starting = asyncio.create_subprocess_exec(
             *self._program,
             *self._child.arguments,
             stdin=asyncio.subprocess.PIPE,
@@ -140,6 +140,7 @@ class ChildProcess:
             env={**os.environ, **self._child.environment},
             start_new_session=True,
         )
+        self.process = await start_process(starting)
 
     async def wait(self) -> int:
         """Return the exit code when the child has ended, or raise if it refused to run."""
@@ -202,6 +203,29 @@ class CommandResult(NamedTuple):
     errors: str
 
 
+async def start_process(
+    starting: Awaitable[asyncio.subprocess.Process],
+    end: Callable[[asyncio.subprocess.Process], Awaitable[None]] | None = None,
+) -> asyncio.subprocess.Process:
+    """Return a process that is being started; when cancelled, wait for its start, and end it.
+
+    asyncio would wait for ever for one whose start is cancelled before its pipes are open.
+    """
+    start = asyncio.ensure_future(starting)
+    try:
+        return await asyncio.shield(start)
+    except asyncio.CancelledError:
+        await asyncio.wait({start})
+        if start.exception() is None:
+            await (_kill if end is None else end)(start.result())
+        raise
+
+
+async def _kill(process: asyncio.subprocess.Process) -> None:
+    kill_process(process)
+    await process.wait()
+
+
 async def run_once(
     command: Sequence[str],
     given: bytes,
@@ -216,13 +240,14 @@ async def run_once(
     with too much output is killed, and its output is left out. A command that ends with its parent needs its
     input kept open.
     """
-    process = await asyncio.create_subprocess_exec(
+    starting = asyncio.create_subprocess_exec(
         *command,
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
         env=environment,
     )
+    process = await start_process(starting)
     try:
         if limits.memory_bytes_max is not None:
             _limit_memory(process.pid, limits.memory_bytes_max)

@@ -146,6 +146,15 @@ async def test_attack_h1_a_flood_of_frames_is_read_at_the_allowance(
     assert app.messages * len(frame) <= size_max
 
 
+async def test_messages_are_not_compressed(host: str) -> None:
+    """A frame of a kilobyte could hold a message of 256 kB, for the price of a small one."""
+    offer = b"Sec-WebSocket-Extensions: permessage-deflate\r\nSec-WebSocket-Key"
+    async with a_stream(host, HANDSHAKE.replace(b"Sec-WebSocket-Key", offer)) as (reader, _):
+        answer = await reader.readuntil(b"\r\n\r\n")
+    assert answer.startswith(b"HTTP/1.1 101")
+    assert b"extensions" not in answer.lower()
+
+
 async def test_a_burst_within_the_allowance_is_handled_at_once(host: str, app: Application) -> None:
     async with a_stream(host) as (reader, writer):
         await reader.readuntil(b"\r\n\r\n")

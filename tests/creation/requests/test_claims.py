@@ -7,6 +7,7 @@ import pytest
 from tests.creation.rig import CreationRig, CreatorClient, error_of
 
 from foretell.domain.creation.request import CLAIM_LIFETIME_MS
+from foretell.store.creation.claims import record_claims
 
 FEE_UNITS = 5_000_000
 
@@ -123,7 +124,7 @@ async def test_a_creator_without_a_whitelist_or_the_collateral_keeps_no_name_fro
     await rig.give(stranger.address, FEE_UNITS)
     if not has_whitelist:
         await rig.whitelist(stranger)
-    await rig.settle()
+    await rig.settle(pause_ms=1_000)
 
     record = await rig.creator(stranger).record(waiting)
     assert (await other.record(prepared))["status"] == "prepared"
@@ -152,3 +153,32 @@ async def test_a_second_request_of_a_creator_adopts_its_questions_and_pays_nothi
     assert answer.json()["status"] == "finalize_in_progress"
     assert (final["status"], final["creatorTxCount"]) == ("finalized", 1)
     assert await reader.collateral_units(creator.account.address) == paid
+
+
+async def test_a_request_that_claimed_when_it_began_goes_on(rig: CreationRig) -> None:
+    """Earlier versions claimed names with the signature."""
+    account = await rig.newcomer("before the update", FEE_UNITS)
+    await rig.whitelist(account)
+    creator = rig.creator(account)
+    request_id = await creator.prepare()
+    slug = json.loads(creator.payload())["slug"]
+    async with rig.database.writing() as tx:
+        assert await record_claims(tx, request_id, [slug], (), rig.clock.at_ms)
+
+    await rig.settle()
+
+    assert (await creator.record(request_id))["status"] == "prepared"
+
+
+async def test_a_creator_does_not_renew_a_claim_by_another_request(creator: CreatorClient) -> None:
+    rig = creator.rig
+    for _ in range(3):
+        await creator.prepared()
+        rig.clock.move(CLAIM_LIFETIME_MS // 2)
+    account = await rig.newcomer("other", FEE_UNITS)
+    await rig.whitelist(account)
+    other = rig.creator(account)
+
+    prepared = await other.prepared()
+
+    assert (await other.record(prepared))["status"] == "prepared"

@@ -63,15 +63,15 @@ async def test_a_preparation_waits_for_the_whitelist_in_words_to_act_on(rig: Cre
     await rig.run_once()
 
     waiting = await steps_of(creator, request_id)
+    until_ms = rig.clock.at_ms - 60_000 + rig.options.prepare_deadline_ms
     await rig.whitelist(account)
-    await rig.settle()
+    await rig.settle(pause_ms=1_000)
     prepared = await steps_of(creator, request_id)
 
     assert states(waiting) == ["done", "done", "waiting"] + ["open"] * 5
     assert "registerWhitelist" in waiting["whitelist"]["message"]
     assert creator.address in waiting["whitelist"]["message"]
-    deadline_ms = rig.options.prepare_deadline_ms
-    assert waiting["whitelist"]["until"] == rig.clock.at_ms - 60_000 + deadline_ms
+    assert waiting["whitelist"]["until"] == until_ms
     assert states(prepared) == ["done"] * 4 + ["waiting"] + ["open"] * 3
 
 
@@ -83,15 +83,15 @@ async def test_a_preparation_waits_for_the_collateral_in_words_to_act_on(rig: Cr
     await rig.run_once()
 
     waiting = await steps_of(creator, request_id)
+    until_ms = rig.clock.at_ms + rig.options.prepare_deadline_ms
     await rig.give(account.address, 1)
-    await rig.settle()
+    await rig.settle(pause_ms=1_000)
     prepared = await steps_of(creator, request_id)
 
     assert states(waiting) == ["done"] * 3 + ["waiting"] + ["open"] * 4
     assert "costs 5 collateral" in waiting["funding"]["message"]
     assert f"{creator.address} holds 4.999999" in waiting["funding"]["message"]
-    deadline_ms = rig.options.prepare_deadline_ms
-    assert waiting["funding"]["until"] == rig.clock.at_ms + deadline_ms
+    assert waiting["funding"]["until"] == until_ms
     assert states(prepared) == ["done"] * 4 + ["waiting"] + ["open"] * 3
 
 

@@ -149,6 +149,12 @@ class StreamConnection(WebSocketsSansIOProtocol):
             await self.writable.wait()
 
     @override
+    def keepalive_timeout(self) -> None:
+        """End the connection of a client that answers no ping; it may not take the close frame either."""
+        super().keepalive_timeout()
+        self._end_within(2 * self._limits.closing_s)
+
+    @override
     def on_task_complete(self, task: "asyncio.Task[None]") -> None:
         super().on_task_complete(task)
         if not self.disconnected:

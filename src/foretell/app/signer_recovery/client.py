@@ -28,7 +28,7 @@ from foretell.app.signer_recovery.waiting_requests import (
 from foretell.domain.errors.families import ForetellError
 from foretell.domain.values.hexadecimal import Address
 from foretell.domain.values.signer_recovery import ANSWER_BYTES, LATE, signer_of
-from foretell.runtime.child_processes import end_process, kill_process, supervise
+from foretell.runtime.child_processes import end_process, kill_process, start_process, supervise
 from foretell.runtime.loops import run_together
 from foretell.trading.accounts.signers import SettleSigner, resolve_signer
 
@@ -130,12 +130,13 @@ class SignerRecovery:
         ours, theirs = socket.socketpair()
         try:
             with theirs:
-                process = await self._spawn(
+                starting = self._spawn(
                     *COMMAND,
                     str(theirs.fileno()),
                     stdin=asyncio.subprocess.DEVNULL,
                     pass_fds=[theirs.fileno()],
                 )
+                process = await start_process(starting)
             return process, RecoveryConnection(ours, self._waiting.on_answers)
         except BaseException:
             ours.close()

@@ -16,6 +16,7 @@ from foretell.runtime.child_processes import (
     STOP_DEADLINE_S,
     end_process,
     kill_process,
+    start_process,
 )
 
 NAME: Final = "tables"
@@ -56,12 +57,13 @@ class TablesChild:
         ours, theirs = socket.socketpair()
         try:
             with theirs:
-                self.process = await asyncio.create_subprocess_exec(
+                starting = asyncio.create_subprocess_exec(
                     *COMMAND,
                     str(theirs.fileno()),
                     stdin=asyncio.subprocess.DEVNULL,
                     pass_fds=[theirs.fileno()],
                 )
+                self.process = await start_process(starting)
             _, self._connection = await loop.create_connection(self._connect, sock=ours)
         except BaseException:
             ours.close()

@@ -217,6 +217,16 @@ def condition_claim(condition_id: Bytes32) -> str:
     return f"condition:{condition_id}"
 
 
+def renewed_at_ms(held: Claim, creator: Address, now_ms: int) -> int:
+    """Return the time from which a name counts as claimed when a request takes it.
+
+    A claim that the creator's earlier request has, and has had for less than its lifetime, keeps its time.
+    """
+    is_own = held.creator == creator and held.status is not RequestStatus.FAILED
+    is_lapsed = now_ms - held.claimed_at_ms > CLAIM_LIFETIME_MS
+    return held.claimed_at_ms if is_own and not is_lapsed else now_ms
+
+
 def may_take(held: Claim, creator: Address, begun_at_ms: int, now_ms: int) -> bool:
     """Return whether a request of the creator that began at a time may take a claimed name.
 

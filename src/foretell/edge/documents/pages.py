@@ -4,6 +4,7 @@ The page and its script come from this server alone: a header forbids the browse
 """
 
 import base64
+import functools
 import hashlib
 import re
 from pathlib import Path
@@ -92,9 +93,15 @@ def document_routes(npm_folder: Path | None) -> list[HTTPRouteHandler]:
         if script is None or not script.is_file():
             raise UnknownRoute("the script of /docs is not installed")
         headers = {"cache-control": LASTING, "x-content-type-options": "nosniff"}
-        return Response(script.read_bytes(), media_type="text/javascript", headers=headers)
+        return Response(_content(script), media_type="text/javascript", headers=headers)
 
     return [get_document, get_page, get_script]
+
+
+@functools.cache
+def _content(script: Path) -> bytes:
+    """Return the script: it is read once, and all requests for it share the bytes."""
+    return script.read_bytes()
 
 
 @get("/schema/openapi.json", sync_to_thread=True)

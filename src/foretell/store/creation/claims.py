@@ -37,7 +37,11 @@ async def load_claims(tx: Transaction, names: Sequence[str]) -> list[Claim]:
 
 
 async def record_claims(
-    tx: Transaction, request_id: str, names: Sequence[str], taken: Sequence[Claim], now_ms: int
+    tx: Transaction,
+    request_id: str,
+    names: Sequence[str],
+    taken: Sequence[Claim],
+    claimed_at_ms: int,
 ) -> bool:
     """Claim names for a request, replacing the `taken` claims; return whether it holds all of them."""
     for held in taken:
@@ -50,7 +54,7 @@ async def record_claims(
     claimed = 0
     for name in names:
         statement = dialect.insert(claims).values(
-            name=name, request_id=request_id, claimed_at_ms=now_ms
+            name=name, request_id=request_id, claimed_at_ms=claimed_at_ms
         )
         claimed += await tx.execute(statement.on_conflict_do_nothing())
     return claimed == len(names)

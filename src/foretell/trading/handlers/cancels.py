@@ -20,6 +20,8 @@ from foretell.engine.protocol.requests import CancelMatchingRequest, CancelOrder
 from foretell.trading.context import TradingContext
 
 CANCELS_PER_REQUEST_MAX: Final = 3_000
+CANCELS_BYTES_MAX: Final = 256 * 1024
+"""Of a request with so many ids."""
 
 
 class CancelReply(msgspec.Struct, frozen=True):

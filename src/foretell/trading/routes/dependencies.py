@@ -6,7 +6,7 @@ from litestar import Response
 from litestar.di import NamedDependency
 
 from foretell.edge.auth import L2Caller
-from foretell.edge.codec import AnyRequest, read_body, sent_method, sent_path
+from foretell.edge.codec import BODY_BYTES_MAX, AnyRequest, read_body, sent_method, sent_path
 from foretell.edge.throttled_application import count_for_key
 from foretell.store.trading.signed_requests import StoredAnswer
 from foretell.trading.accounts.signed_requests import Act
@@ -23,7 +23,9 @@ class SignedRequest(NamedTuple):
     body: bytes
 
 
-async def authenticate(request: AnyRequest, context: TradingContext) -> SignedRequest:
+async def authenticate(
+    request: AnyRequest, context: TradingContext, bytes_max: int = BODY_BYTES_MAX
+) -> SignedRequest:
     """Return the caller that signed this request with an API key when it is its turn, or refuse.
 
     The signed path is the one that was sent, below the prefix that the API is mounted under. The time of
@@ -31,7 +33,7 @@ async def authenticate(request: AnyRequest, context: TradingContext) -> SignedRe
     for a caller that names a key and its passphrase.
     """
     await context.key_ring.check_key(request.headers)
-    body = await read_body(request)
+    body = await read_body(request, bytes_max)
     path = sent_path(request)
     caller = await context.key_ring.authenticate_l2(
         request.headers, sent_method(request), path, body

@@ -141,7 +141,7 @@ async def cancel_order(request: AnyRequest, context: Context) -> JsonResponse:
 )
 async def cancel_orders(request: AnyRequest, context: Context) -> JsonResponse:
     """Cancel at most 3000 orders."""
-    caller, raw = await authenticate(request, context)
+    caller, raw = await authenticate(request, context, cancels.CANCELS_BYTES_MAX)
     return json_response(await cancels.cancel_orders(context, caller, raw))
 
 

@@ -217,16 +217,18 @@ async def test_attack_m3_a_body_that_its_client_cuts_off_is_no_bug_of_the_server
     assert BODY_BUDGET.bytes_held == 0
 
 
-def test_attack_h5_bodies_that_arrive_have_one_budget() -> None:
+def test_attack_h5_bodies_that_arrive_have_one_budget_and_a_client_a_part_of_it() -> None:
     """2,000 connections with a body of a megabyte each once took two gigabytes."""
-    budget = BodyBudget(bytes_max=10)
-    budget.take(6)
+    budget = BodyBudget(bytes_max=10, client_bytes_max=6)
+    budget.take("one", 6)
+    with pytest.raises(BodiesBusy, match="all 6 bytes"):
+        budget.take("one", 1)
     with pytest.raises(BodiesBusy, match="all 10 bytes"):
-        budget.take(5)
-    budget.take(4)
-    budget.give_back(6)
-    budget.take(6)
-    assert budget.bytes_held == 10
+        budget.take("two", 5)
+    budget.take("two", 4)
+    budget.give_back("one", 6)
+    budget.take("two", 2)
+    assert budget.bytes_held == 6
 
 
 @pytest.mark.anyio

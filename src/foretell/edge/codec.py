@@ -1,5 +1,6 @@
 """Request bodies of bounded size, decoding into typed values, and JSON answers."""
 
+from collections import Counter
 from collections.abc import AsyncIterator
 from types import MappingProxyType
 from typing import Any, Final, TypeVar
@@ -16,6 +17,9 @@ from foretell.domain.values.strict_json import check_depth
 BODY_BYTES_MAX: Final = 64 * 1024
 BODY_BYTES_BY_ALL_MAX: Final = 128 * 1024 * 1024
 """Of bodies that have begun and not ended, over all connections of a process."""
+BODY_BYTES_BY_CLIENT_MAX: Final = 16 * 1024 * 1024
+TURN: Final = "turn"
+"""The key of a request's turn in its scope: its place under the rate limits, and its client."""
 LENGTH_DIGITS_MAX: Final = 18
 SENT_METHOD: Final = "sent_method"
 """The key of the method that was sent in the scope of a request that is carried out by another one."""
@@ -50,21 +54,33 @@ def sent_path(request: AnyRequest) -> str:
 
 
 class BodyBudget:
-    """The bytes of all bodies that are arriving, bounded."""
+    """The bytes of all bodies that are arriving, bounded, and those of one client."""
 
-    def __init__(self, bytes_max: int = BODY_BYTES_BY_ALL_MAX) -> None:
+    def __init__(
+        self,
+        bytes_max: int = BODY_BYTES_BY_ALL_MAX,
+        client_bytes_max: int = BODY_BYTES_BY_CLIENT_MAX,
+    ) -> None:
         self._bytes_max = bytes_max
+        self._client_bytes_max = client_bytes_max
+        self._bytes_by_client: Counter[str] = Counter()
         self.bytes_held = 0
 
-    def take(self, size: int) -> None:
-        """Count bytes that arrived, or refuse: other bodies have all the memory."""
+    def take(self, client: str, size: int) -> None:
+        """Count bytes that arrived, or refuse: bodies of this client, or of all, have all the memory."""
+        if self._bytes_by_client[client] + size > self._client_bytes_max:
+            raise BodiesBusy(self._client_bytes_max)
         if self.bytes_held + size > self._bytes_max:
             raise BodiesBusy(self._bytes_max)
+        self._bytes_by_client[client] += size
         self.bytes_held += size
 
-    def give_back(self, size: int) -> None:
+    def give_back(self, client: str, size: int) -> None:
         """Stop counting the bytes of a body, which is complete or refused."""
+        self._bytes_by_client[client] -= size
         self.bytes_held -= size
+        if not self._bytes_by_client[client]:
+            del self._bytes_by_client[client]
 
 
 BODY_BUDGET: Final = BodyBudget()
@@ -85,16 +101,18 @@ async def read_body(request: AnyRequest, bytes_max: int = BODY_BYTES_MAX) -> byt
     is_number = declared.isascii() and declared.isdigit()
     if is_number and (len(declared) > LENGTH_DIGITS_MAX or int(declared) > bytes_max):
         raise BodyTooLarge(bytes_max)
+    turn: Any = request.scope.get(TURN)
+    client: str = "" if turn is None else turn.address
     chunks, held = [], 0
     try:
         async for chunk in body_chunks(request):
             if held + len(chunk) > bytes_max:
                 raise BodyTooLarge(bytes_max)
-            BODY_BUDGET.take(len(chunk))
+            BODY_BUDGET.take(client, len(chunk))
             held += len(chunk)
             chunks.append(chunk)
     finally:
-        BODY_BUDGET.give_back(held)
+        BODY_BUDGET.give_back(client, held)
     return b"".join(chunks)
 
 

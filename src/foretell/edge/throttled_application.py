@@ -14,15 +14,13 @@ from foretell.domain.errors.families import ForetellError
 from foretell.domain.errors.http import ClientGone, MalformedBody, TooManyRequests
 from foretell.domain.values.strict_json import check_depth
 from foretell.edge.client_addresses import ClientAddresses
-from foretell.edge.codec import AnyRequest
+from foretell.edge.codec import TURN, AnyRequest
 from foretell.edge.rate_limiter import RateLimiter
 from foretell.edge.rate_limits import RateLimits
 from foretell.edge.refusals import BodyOf
 from foretell.edge.telemetry import AsgiApp, Message, Receive, Scope, Send
 from foretell.edge.throttle import Turn
 
-TURN: Final = "turn"
-"""The key of a request's turn in its scope."""
 GONE_WITHIN_S: Final = 0.001
 """How long a closed connection may take to be noticed."""
 _BATCH: Final = msgspec.json.Decoder(list[msgspec.Raw])

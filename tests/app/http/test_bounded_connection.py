@@ -123,3 +123,27 @@ async def test_a_kept_connection_is_not_cut_off_between_requests(hurried_client:
         await hurried_client.send(b"GET / HTTP/1.1\r\n\r\n")
         assert (await hurried_client.answer()).startswith(b"HTTP/1.1 200 ")
         await asyncio.sleep(2 * DEADLINE_S)
+
+
+async def test_an_answer_that_is_not_taken_is_held_no_longer_than_a_pause() -> None:
+    """Unread answers of a stranger once kept their memory, and the places of their connections."""
+    size = 64 * 1024 * 1024
+
+    async def answer(_scope: Scope, _receive: Receive, send: Send) -> None:
+        headers = [(b"content-length", str(size).encode())]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await send({"type": "http.response.body", "body": bytes(size)})
+
+    async with serving(answer, limits=ConnectionLimits(keep_alive_s=0.2)) as place:
+        host, port = place.split(":")
+        reader, writer = await asyncio.open_connection(host, int(port))
+        writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+        await reader.readuntil(b"\r\n\r\n")
+        await asyncio.sleep(1.0)  # the buffer of the reader is full long before
+        taken = 0
+        async with asyncio.timeout(ANSWER_WITHIN_S):
+            with contextlib.suppress(ConnectionError):
+                while part := await reader.read(1024 * 1024):
+                    taken += len(part)
+        writer.transport.abort()
+    assert taken < size

@@ -384,4 +384,4 @@ class FastConnection(asyncio.Protocol):
             self._is_with_framework = True
             self._framework.refuse(RequestTooSlow(wait_s), url)
         else:
-            self._transport.close()
+            self._transport.abort()  # closing would wait for a client that takes no answer

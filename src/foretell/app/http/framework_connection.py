@@ -318,7 +318,7 @@ class FrameworkConnection(HttpToolsProtocol):
             self.transport.write(answer)
             self.transport.write_eof()
             self.flow.resume_reading()
-            self._deadline = self.loop.call_later(self._limits.linger_s, self.transport.close)
+            self._deadline = self.loop.call_later(self._limits.linger_s, self.transport.abort)
 
 
 def _refusal_of(error: httptools.HttpParserError, data: bytes) -> ForetellError:

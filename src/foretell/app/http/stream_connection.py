@@ -32,8 +32,8 @@ class StreamLimits(NamedTuple):
     """Parsed in one turn of the event loop."""
     receive_buffer_bytes: int = 32 * 1024
     """Of the socket."""
-    handshake_s: float = 30.0
-    """From the request to its answer, which may wait its turn."""
+    handshake_s: float = 75.0
+    """From the request to its answer, which may wait its turn for a minute."""
     closing_s: float = 2.0
     """From the close frame, or the end of the application, to the end of the connection."""
 

@@ -22,7 +22,7 @@ from foretell.store.creation.challenges import (
 )
 
 UNSIGNED_PER_SOURCE_MAX: Final = 200
-UNSIGNED_PER_CREATOR_MAX: Final = 50
+UNSIGNED_PER_CREATOR_MAX: Final = 250
 KEPT_PER_WAITING_MAX: Final = 2
 """Stored challenges, with expired ones, for each that may wait for a signature."""
 EXPIRED_KEPT_MS: Final = 24 * 60 * 60 * 1000

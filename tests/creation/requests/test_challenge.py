@@ -98,10 +98,12 @@ async def test_requests_of_others_in_a_creator_s_name_cost_it_no_challenge(
 
 
 async def test_the_oldest_challenge_of_a_creator_makes_way_for_its_newest(rig: CreationRig) -> None:
-    challenges = await issued(rig, *["creator"] * UNSIGNED_PER_CREATOR_MAX)
+    half = UNSIGNED_PER_CREATOR_MAX // 2
+    challenges = await issued(rig, *["creator"] * half, source="one")
+    challenges += await issued(rig, *["creator"] * half, source="two")
     others = await issued(rig, "other")
 
-    challenges += await issued(rig, "creator")
+    challenges += await issued(rig, "creator", source="two")
 
     assert await kept(rig, challenges) == [False] + [True] * UNSIGNED_PER_CREATOR_MAX
     assert await kept(rig, others) == [True]
@@ -148,7 +150,9 @@ async def sources(rig: CreationRig) -> list[str]:
 async def test_a_creator_has_few_expired_challenges_and_new_ones_replace_them(
     rig: CreationRig,
 ) -> None:
-    expired = await issued(rig, *["creator"] * UNSIGNED_PER_CREATOR_MAX)
+    half = UNSIGNED_PER_CREATOR_MAX // 2
+    expired = await issued(rig, *["creator"] * half, source="one")
+    expired += await issued(rig, *["creator"] * half, source="two")
     others = await issued(rig, "other")
     rig.clock.at_ms += CHALLENGE_LIFETIME_MS
 

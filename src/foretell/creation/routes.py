@@ -40,7 +40,7 @@ from foretell.creation.validate import validate_payload
 from foretell.domain.creation.payload import PAYLOAD_BYTES_MAX
 from foretell.domain.errors.creation import RequestNotFound
 from foretell.domain.errors.families import IllegalTransition, InvalidFields
-from foretell.domain.errors.http import MissingParameter
+from foretell.domain.errors.http import MissingParameter, OriginRefused
 from foretell.edge.application import build_application
 from foretell.edge.client_addresses import UNKNOWN
 from foretell.edge.codec import AnyRequest, json_response, read_body
@@ -108,7 +108,7 @@ async def show_config(context: Context) -> Response[bytes]:
         Success(responses.ValidationResponse, "All problems, or the fees and the markets."),
         tag="Creation",
         body=PayloadBody,
-        refusals=(InvalidFields, *refused.CHAIN),
+        refusals=(InvalidFields, OriginRefused, *refused.CHAIN),
     ),
 )
 async def validate(request: AnyRequest, context: Context) -> Response[bytes]:
@@ -125,7 +125,7 @@ async def validate(request: AnyRequest, context: Context) -> Response[bytes]:
         Success(responses.ChallengeResponse, "The challenge to sign."),
         tag="Creation",
         body=ChallengeBody,
-        refusals=(InvalidFields,),
+        refusals=(InvalidFields, OriginRefused),
     ),
 )
 async def prepare_auth(request: AnyRequest, context: Context) -> Response[bytes]:
@@ -177,7 +177,7 @@ async def show_pending(request: AnyRequest, context: Context) -> Response[bytes]
         Success(responses.Confirmed, "All stored hashes."),
         tag="Creation",
         body=SentTxsBody,
-        refusals=(InvalidFields, RequestNotFound, IllegalTransition),
+        refusals=(InvalidFields, RequestNotFound, IllegalTransition, OriginRefused),
     ),
 )
 async def confirm(request: AnyRequest, context: Context) -> Response[bytes]:

@@ -22,6 +22,7 @@ from foretell.domain.creation.request import (
     check_envelope,
     condition_claim,
     may_take,
+    renewed_at_ms,
 )
 from foretell.domain.errors.creation import AuthExpired, AuthInvalid
 from foretell.domain.errors.families import IllegalTransition
@@ -216,6 +217,26 @@ def test_a_name_is_taken_from_a_failed_a_lapsed_or_an_own_earlier_request(
     is_taken = status == "failed" or (status not in VERIFIED and (is_replaced or is_lapsed))
 
     assert may_take(held, an_address("creator"), begun_at_ms, now_ms) is is_taken
+
+
+@pytest.mark.parametrize(
+    ("holder", "status", "age_ms", "is_kept"),
+    [
+        ("creator", "prepared", CLAIM_LIFETIME_MS, True),
+        ("creator", "prepared", CLAIM_LIFETIME_MS + 1, False),
+        ("creator", "failed", 0, False),
+        ("other", "prepared", 0, False),
+    ],
+)
+def test_a_new_request_keeps_the_time_of_the_creators_own_live_claim(
+    holder: str, status: str, age_ms: int, *, is_kept: bool
+) -> None:
+    held = Claim("rain", "request", an_address(holder), RequestStatus(status), NOW_MS, NOW_MS)
+    now_ms = NOW_MS + age_ms
+
+    since_ms = renewed_at_ms(held, an_address("creator"), now_ms)
+
+    assert since_ms == (NOW_MS if is_kept else now_ms)
 
 
 def test_a_condition_is_claimed_by_no_slug() -> None:

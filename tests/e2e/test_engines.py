@@ -14,7 +14,7 @@ pytestmark = [pytest.mark.anyio, pytest.mark.xdist_group("e2e engines")]
 
 SHARDS = 2
 WITHIN_S = 180.0
-KILLED_EVERY_S = 5.0
+KILLED_EVERY_S = 3.0
 
 
 @pytest.fixture

@@ -86,3 +86,61 @@ async def test_a_proxy_of_the_environment_is_not_used(
     monkeypatch.setenv("http_proxy", f"http://127.0.0.1:{free_port()}")
     async with publishing('{"number": 1}') as (url, _), subscribed(url, {}) as stream:
         await stream.wait_for("a number", numbered(1), WITHIN_S)
+
+
+async def test_a_closed_stream_is_opened_again_and_what_it_missed_is_read() -> None:
+    subscriptions: list[Any] = []
+    second = asyncio.Event()
+
+    async def publish(connection: ServerConnection) -> None:
+        subscriptions.append(json.loads(await connection.recv()))
+        await connection.send(json.dumps({"number": len(subscriptions)}))
+        if len(subscriptions) == 1:
+            await connection.close(1013)
+        else:
+            second.set()
+            await connection.wait_closed()
+
+    reads = []
+
+    async def read_missed() -> list[Frame]:
+        reads.append(len(subscriptions))
+        return [{"number": 7}] if len(reads) > 1 else []
+
+    async with serve(publish, "127.0.0.1", 0) as server:
+        port = next(iter(server.sockets)).getsockname()[1]
+        async with subscribed(f"ws://127.0.0.1:{port}", {"type": "user"}, read_missed) as stream:
+            await stream.wait_for("the first one", numbered(1), WITHIN_S)
+            await asyncio.wait_for(second.wait(), WITHIN_S)
+            assert (await stream.wait_for("the next one", numbered(2), WITHIN_S)) == {"number": 2}
+            assert (await stream.wait_for("the missed one", numbered(7), WITHIN_S)) == {"number": 7}
+    assert subscriptions == [{"type": "user"}] * 2
+
+
+async def test_a_stream_that_was_never_closed_reads_nothing_else() -> None:
+    async def read_missed() -> list[Frame]:
+        raise AssertionError("nothing was missed")
+
+    async with publishing('{"number": 1}') as (url, _), subscribed(url, {}, read_missed) as stream:
+        await stream.wait_for("a number", numbered(1), WITHIN_S)
+
+
+async def test_a_server_that_is_away_for_a_while_is_found_again() -> None:
+    starts: list[int] = []
+
+    async def publish(connection: ServerConnection) -> None:
+        await connection.recv()
+        await connection.send(json.dumps({"number": len(starts)}))
+        await connection.wait_closed()
+
+    port = free_port()
+    starts.append(port)
+    server = await serve(publish, "127.0.0.1", port)
+    async with subscribed(f"ws://127.0.0.1:{port}", {}) as stream:
+        await stream.wait_for("the first one", numbered(1), WITHIN_S)
+        server.close()
+        await server.wait_closed()
+        await asyncio.sleep(0.3)
+        starts.append(port)
+        async with serve(publish, "127.0.0.1", port):
+            await stream.wait_for("the second one", numbered(2), WITHIN_S)

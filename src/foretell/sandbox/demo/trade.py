@@ -1,12 +1,15 @@
 """Chapter 2: two traders trade with each other, one of them through a Safe."""
 
+from contextlib import AbstractAsyncContextManager
 from typing import Any, Final
+
+import msgspec
 
 from foretell.domain.errors.command import ApiRefused, DemoMismatch
 from foretell.domain.exchange.order import Side
 from foretell.domain.values.amounts import UNITS_PER_TOKEN, decimal_text
 from foretell.sandbox.demo.session import DemoSession
-from foretell.sandbox.demo.streams import MessageStream, subscribed
+from foretell.sandbox.demo.streams import Frame, MessageStream, subscribed
 from foretell.sandbox.market_creation import SandboxMarket
 from foretell.sandbox.session import approval_calls, approvals
 from foretell.sdk.http import wait_for
@@ -20,6 +23,8 @@ MINT_YES_CENTS: Final = 60
 SALE_UNITS: Final = 40 * UNITS_PER_TOKEN
 SALE_CENTS: Final = 65
 SETTLED_S: Final = 90.0
+TAPE: Final = "last_trade_price"
+"""The type of the market stream's messages about trades."""
 
 
 class Traders:
@@ -69,15 +74,42 @@ async def trade(session: DemoSession, market: SandboxMarket, traders: Traders) -
     """Play a mint match and a complementary match, and wait until both are settled."""
     await wait_for_funds(session, traders)
     async with (
-        subscribed(
-            f"{session.ready.ws}/market",
-            {"type": "market", "assets_ids": [market.token_yes, market.token_no]},
-        ) as tape,
-        subscribed(f"{session.ready.ws}/user", _user_subscription(traders.alice)) as alices,
+        _subscribed_to_tape(session, market) as tape,
+        _subscribed_to_account(session, traders.alice) as alices,
     ):
         await _mint(session, market, traders, tape)
         await _sell(session, market, traders, tape)
         await settle_trades(session, market, traders, alices)
+
+
+def _subscribed_to_tape(
+    session: DemoSession, market: SandboxMarket
+) -> AbstractAsyncContextManager[MessageStream]:
+    """Subscribe to a market's trades; one that was missed is found as a token's last trade."""
+    tokens = [market.token_yes, market.token_no]
+    body = msgspec.json.encode([{"token_id": token} for token in tokens])
+
+    async def fetch_last_trades() -> list[Frame]:
+        trades = await session.trading.send("POST", "/last-trades-prices", body)
+        return [
+            {"event_type": TAPE, "asset_id": trade["token_id"], "price": trade["price"]}
+            for trade in trades
+        ]
+
+    subscription = {"type": "market", "assets_ids": tokens}
+    return subscribed(f"{session.ready.ws}/market", subscription, fetch_last_trades)
+
+
+def _subscribed_to_account(
+    session: DemoSession, trader: TradingClient
+) -> AbstractAsyncContextManager[MessageStream]:
+    """Subscribe to a trader's orders and trades; missed trades are found in the list."""
+
+    async def fetch_trades() -> list[Frame]:
+        return list((await trader.get("/data/trades"))["data"])
+
+    subscription = _user_subscription(trader)
+    return subscribed(f"{session.ready.ws}/user", subscription, fetch_trades)
 
 
 def _user_subscription(trader: TradingClient) -> dict[str, Any]:
@@ -212,7 +244,7 @@ async def await_on_tape(
     tape: MessageStream, token_id: str, price: str, deadline_s: float = SETTLED_S
 ) -> None:
     """Wait until the market stream has published a trade in the taker's token."""
-    wanted = {"event_type": "last_trade_price", "asset_id": token_id, "price": price}
+    wanted = {"event_type": TAPE, "asset_id": token_id, "price": price}
     await tape.wait_for(
         "a trade on the tape", lambda frame: wanted.items() <= frame.items(), deadline_s
     )

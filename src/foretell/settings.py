@@ -23,6 +23,7 @@ from foretell.domain.creation.storages import Storage
 from foretell.domain.exchange.tick_size import TICKS_PER_ONE
 from foretell.domain.values.origins import ANY_ORIGIN, is_origin
 from foretell.edge.rate_limits import WAIT_S_MAX, RateLimits, WaitingBounds, windows_with
+from foretell.store.read_places import PublicReadLimits
 
 PREFIX: Final = "FORETELL_"
 TESTS_PREFIX: Final = "FORETELL_TEST_"
@@ -203,6 +204,36 @@ class Settings(BaseSettings):
         default=None,
         description="networks of the proxies whose `X-Forwarded-For` names the client, with commas",
     )
+    public_reads_max: int = Field(
+        default=PublicReadLimits().places,
+        ge=1,
+        le=100,
+        description="reads of public routes of a process that run at once, each on a connection",
+    )
+    public_reads_per_client_max: int = Field(
+        default=PublicReadLimits().places_per_client,
+        ge=1,
+        le=100,
+        description="those of one client; the others wait for up to 10 s",
+    )
+    public_read_s: float = Field(
+        default=PublicReadLimits().read_s,
+        ge=0.1,
+        le=300,
+        description="seconds after which a read of a public route is stopped",
+    )
+    public_rankings_max: int = Field(
+        default=PublicReadLimits().rankings,
+        ge=1,
+        le=100,
+        description="leaderboards of a process that are computed at once, apart from other reads",
+    )
+    public_ranking_s: float = Field(
+        default=PublicReadLimits().ranking_s,
+        ge=0.1,
+        le=300,
+        description="seconds after which the computation of a leaderboard is stopped",
+    )
     connections_per_address_max: int = Field(
         default=1_000,
         ge=1,
@@ -272,6 +303,17 @@ class Settings(BaseSettings):
         )
         return RateLimits(
             windows_with(self.rate_limits), bounds, tuple(_separated(self.trusted_proxies))
+        )
+
+    @property
+    def public_reads(self) -> PublicReadLimits:
+        """The bounds of the reads of public routes."""
+        return PublicReadLimits(
+            self.public_reads_max,
+            self.public_reads_per_client_max,
+            self.public_read_s,
+            self.public_rankings_max,
+            self.public_ranking_s,
         )
 
     @property

@@ -131,7 +131,9 @@ class Installation:
         keys = open_keys(settings, keys_of(self._roles))
         rpc = await closing.enter_async_context(Rpc(await self._rpc_url()))
         self.deployment = await self._deployment(rpc)
-        database = await closing.enter_async_context(Database(settings.database))
+        database = await closing.enter_async_context(
+            Database(settings.database, settings.public_reads)
+        )
         await upgrade(database)
         return Resources(settings, keys, self.deployment, database, rpc, ShardNumber(self._shard))
 

@@ -47,7 +47,7 @@ async def _page(
         Success(Page[MarketRecord], "A page, the oldest first."),
         CURSOR,
         tag=refused.MARKET_DATA,
-        refusals=(MalformedBatch,),
+        refusals=(MalformedBatch, *refused.PUBLIC_READ),
     ),
 )
 async def get_markets(request: AnyRequest, context: Context) -> JsonResponse:
@@ -61,7 +61,7 @@ async def get_markets(request: AnyRequest, context: Context) -> JsonResponse:
         Success(Page[SimplifiedMarketRecord], "A page, the oldest first."),
         CURSOR,
         tag=refused.MARKET_DATA,
-        refusals=(MalformedBatch,),
+        refusals=(MalformedBatch, *refused.PUBLIC_READ),
     ),
 )
 async def get_simplified_markets(request: AnyRequest, context: Context) -> JsonResponse:
@@ -75,7 +75,7 @@ async def get_simplified_markets(request: AnyRequest, context: Context) -> JsonR
         Success(Page[MarketRecord], "A page, the oldest first."),
         CURSOR,
         tag=refused.MARKET_DATA,
-        refusals=(MalformedBatch,),
+        refusals=(MalformedBatch, *refused.PUBLIC_READ),
     ),
 )
 async def get_sampling_markets(request: AnyRequest, context: Context) -> JsonResponse:
@@ -89,7 +89,7 @@ async def get_sampling_markets(request: AnyRequest, context: Context) -> JsonRes
         Success(Page[SimplifiedMarketRecord], "A page, the oldest first."),
         CURSOR,
         tag=refused.MARKET_DATA,
-        refusals=(MalformedBatch,),
+        refusals=(MalformedBatch, *refused.PUBLIC_READ),
     ),
 )
 async def get_sampling_simplified_markets(request: AnyRequest, context: Context) -> JsonResponse:
@@ -100,7 +100,9 @@ async def get_sampling_simplified_markets(request: AnyRequest, context: Context)
 @get(
     "/markets/{condition_id:str}",
     opt=describe(
-        Success(MarketRecord, "The market."), tag=refused.MARKET_DATA, refusals=refused.MARKET
+        Success(MarketRecord, "The market."),
+        tag=refused.MARKET_DATA,
+        refusals=(*refused.MARKET, *refused.PUBLIC_READ),
     ),
 )
 async def get_market(condition_id: FromPath[str], context: Context) -> JsonResponse:
@@ -113,7 +115,7 @@ async def get_market(condition_id: FromPath[str], context: Context) -> JsonRespo
     opt=describe(
         Success(CompactMarketRecord, "The market in compact form."),
         tag=refused.MARKET_DATA,
-        refusals=refused.MARKET,
+        refusals=(*refused.MARKET, *refused.PUBLIC_READ),
     ),
 )
 async def get_compact_market(condition_id: FromPath[str], context: Context) -> JsonResponse:
@@ -126,7 +128,7 @@ async def get_compact_market(condition_id: FromPath[str], context: Context) -> J
     opt=describe(
         Success(list[TapeRecord], "The newest first."),
         tag=refused.MARKET_DATA,
-        refusals=(*refused.MARKET, *refused.TABLES),
+        refusals=(*refused.MARKET, *refused.TABLES, *refused.PUBLIC_READ),
     ),
 )
 async def get_tape(condition_id: FromPath[str], context: Context) -> JsonResponse:
@@ -139,7 +141,7 @@ async def get_tape(condition_id: FromPath[str], context: Context) -> JsonRespons
     opt=describe(
         Success(TokenMarketRecord, "The market."),
         tag=refused.MARKET_DATA,
-        refusals=(*refused.MARKET, *refused.TOKEN),
+        refusals=(*refused.MARKET, *refused.TOKEN, *refused.PUBLIC_READ),
     ),
 )
 async def get_market_of_token(token_id: FromPath[str], context: Context) -> JsonResponse:

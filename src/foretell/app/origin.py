@@ -27,7 +27,8 @@ from foretell.store.identity import CHAIN, load_fact, record_fact
 from foretell.store.trading.projected import load_sequences
 
 FILE: Final = "origin.json"
-FIRST_BLOCK: Final = "0x0"
+FIRST_BLOCK: Final = "0x1"
+"""A dev chain that loads a state has block 0 twice, its own and the loaded one; block 1 it has once."""
 FINGERPRINT_CHARS: Final = 32
 _CONSEQUENCE: Final[Mapping[str, str]] = {
     "chain": "nothing was traded yet, so the start goes on",

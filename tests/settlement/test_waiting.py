@@ -150,6 +150,15 @@ async def test_a_transaction_pending_when_a_pause_begins_costs_one_try_and_its_t
     await rig.check_ledger()
 
 
+async def give_away(
+    rig: SettlementRig, market: SandboxMarket, giver: Trader, taker: Trader
+) -> None:
+    """Have a wallet give all its Yes tokens to another one."""
+    units = await rig.chain_units(giver.wallet, AssetId(str(market.tokens.yes)))
+    gift = SAFE_TRANSFER_FROM.encode(giver.wallet, taker.wallet, market.tokens.yes, units, b"")
+    await giver.execute(rig.sandbox.deployment.conditional_tokens, gift)
+
+
 DOOMED: Final = 60
 TOGETHER_MS: Final = 40_000
 """Of this time; one after the other, with two tries each, they would take at least 60 s."""
@@ -166,10 +175,7 @@ async def test_s1_a_trade_of_strangers_settles_at_once_beside_many_that_never_ca
     for _ in range(DOOMED):
         await alice.sell(market, 40, UNIT)
         await poor.buy(market, 40, UNIT)
-    units = await rig.chain_units(alice.wallet, AssetId(str(market.tokens.yes)))
-    conditional_tokens = rig.sandbox.deployment.conditional_tokens
-    gift = SAFE_TRANSFER_FROM.encode(alice.wallet, dora.wallet, market.tokens.yes, units, b"")
-    await alice.execute(conditional_tokens, gift)
+    await give_away(rig, market, alice, dora)
     for _ in range(3):
         await rig.act()
         rig.clock.move(1_000)

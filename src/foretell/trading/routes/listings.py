@@ -6,13 +6,13 @@ from litestar import get
 from litestar.params import FromPath
 
 from foretell.domain.errors.order import MalformedBatch
-from foretell.edge.codec import AnyRequest, json_response
+from foretell.edge.codec import AnyRequest, JsonResponse, json_response
 from foretell.edge.documents.description import Success, describe
 from foretell.edge.query import Query
 from foretell.trading.context import TradingContext
 from foretell.trading.handlers import markets
 from foretell.trading.routes import refused
-from foretell.trading.routes.dependencies import Context, JsonResponse
+from foretell.trading.routes.dependencies import Context
 from foretell.trading.wire.markets import (
     CompactMarketRecord,
     MarketRecord,

@@ -182,7 +182,7 @@ async def test_a_new_process_adds_to_ipfs_what_the_last_one_left(
 async def test_what_market_creation_stores_reaches_ipfs(
     rig: CreationRig, node: RecordingNode, ipfs: IpfsNode, tmp_path: Path
 ) -> None:
-    rig.change(blobs=BlobStore(tmp_path / "blobs", Storage.IPFS), bundler=ipfs)
+    rig.change(blobs=BlobStore(tmp_path / "blobs", Storage.IPFS), permanent_storage=ipfs)
     context: CreationContext = rig.context
     ids = await store_images(context, {"event": b"the bytes of a picture"})
     await post_unsent(context.blobs, ipfs)
@@ -201,7 +201,7 @@ async def test_what_market_creation_stores_reaches_ipfs(
 async def test_what_market_creation_stores_reaches_the_permanent_network(
     rig: CreationRig, network: RecordingBundler, bundler: Bundler, blobs: BlobStore
 ) -> None:
-    rig.change(blobs=blobs, bundler=bundler)
+    rig.change(blobs=blobs, permanent_storage=bundler)
     context: CreationContext = rig.context
     ids = await store_images(context, {"event": b"the bytes of a picture"})
     await post_unsent(context.blobs, bundler)

@@ -198,7 +198,8 @@ app.add_typer(storage, name="storage")
 def push(data: Data = None) -> None:
     """Post every stored item that the service at FORETELL_STORAGE_UPLOAD_URL does not have yet.
 
-    Those from before that setting are posted too. The exchange may run meanwhile.
+    Those from before that setting are posted too. The exchange may run meanwhile. If an item is
+    damaged or refused, prints its file's name, continues with the others, and exits with 1.
     """
     from foretell.cli.storage import run_push
 

@@ -12,8 +12,10 @@ of its data is stored next to it, because the id is a hash of the signature, not
 import asyncio
 import contextlib
 import hashlib
+import itertools
 import os
 import tempfile
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Final
 
@@ -77,9 +79,27 @@ class BlobStore:
         """Return ids of items that the permanent storage does not have yet, the oldest first."""
         return await asyncio.to_thread(self._read_unsent)
 
-    async def never_sent(self) -> list[str]:
-        """Return the ids of all items without a note, in no order; those from before there was a permanent storage too."""
-        return await asyncio.to_thread(self._read_never_sent)
+    async def never_sent(self) -> AsyncIterator[str]:
+        """Yield the file names of all items without a note, in no order, a bounded batch per read.
+
+        Those from before there was a permanent storage, and of another storage, are among them.
+        """
+        names = self._names_never_sent()
+        while batch := await asyncio.to_thread(_take, names):
+            for name in batch:
+                yield name
+
+    async def id_in_file(self, name: str) -> str | None:
+        """Return the id of the item in a file; None if the item is not one of this storage.
+
+        Raises BlobDamaged with the file's name, and StorageUnavailable.
+        """
+        try:
+            return await asyncio.to_thread(self._read_id, name)
+        except OSError as error:
+            raise StorageUnavailable(f"{name}: {error.strerror or type(error).__name__}") from error
+        except MalformedBody as error:
+            raise BlobDamaged(name) from error
 
     async def note_sent(self, item_id: str) -> None:
         """Note that the permanent storage has an item."""
@@ -108,17 +128,19 @@ class BlobStore:
         waiting = [item_id for _, item_id in sorted(marks) if self.storage.has_form(item_id)]
         return waiting[:UNSENT_PER_READ_MAX]
 
-    def _read_never_sent(self) -> list[str]:
-        paths = [path for path in self._folder.glob("??/*") if not path.suffix]
-        unsent = [path for path in paths if not path.with_suffix(_SENT_SUFFIX).exists()]
-        items = {path: parse_item(path.read_bytes()) for path in unsent}
+    def _names_never_sent(self) -> Iterator[str]:
+        for path in self._folder.glob("??/*"):
+            if not path.suffix and not path.with_suffix(_SENT_SUFFIX).exists():
+                yield path.name
+
+    def _read_id(self, name: str) -> str | None:
+        path = self._folder / name[:2] / name
+        item = parse_item(path.read_bytes())
+        if len(item.data) > self._data_bytes_max:
+            return None
         # An item of another storage has another id there, under which it is stored.
-        return [
-            self.storage.id_of(item)
-            for path, item in items.items()
-            if len(item.data) <= self._data_bytes_max
-            and self._path(self.storage.id_of(item)) == path
-        ]
+        item_id = self.storage.id_of(item)
+        return item_id if self._path(item_id) == path else None
 
     @property
     def _data_bytes_max(self) -> int:
@@ -154,6 +176,10 @@ class BlobStore:
         """Return the path of an item: a hash of its id, since file systems may ignore case."""
         digest = hashlib.sha256(item_id.encode()).hexdigest()
         return self._folder / digest[:2] / digest
+
+
+def _take(names: Iterator[str]) -> list[str]:
+    return list(itertools.islice(names, UNSENT_PER_READ_MAX))
 
 
 def _is_of(item: DataItem, item_id: str) -> bool:

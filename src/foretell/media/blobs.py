@@ -14,7 +14,6 @@ import contextlib
 import hashlib
 import itertools
 import os
-import tempfile
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Final
@@ -29,6 +28,7 @@ from foretell.domain.errors.storage import (
     ItemTooLarge,
     StorageUnavailable,
 )
+from foretell.runtime.files import PARTIAL_SUFFIX, write_atomically
 from foretell.runtime.folders import sync_folder
 
 UNSENT_PER_READ_MAX: Final = 100
@@ -36,7 +36,6 @@ ITEM_BYTES_MAX: Final = 4 * 1024 * 1024
 
 _DIGEST_SUFFIX: Final = ".sha256"
 _SENT_SUFFIX: Final = ".sent"
-_PARTIAL_SUFFIX: Final = ".partial"
 
 
 class BlobStore:
@@ -114,7 +113,7 @@ class BlobStore:
             os.utime(self._mark(item_id))
 
     def _note_sent(self, item_id: str) -> None:
-        _write_atomically(self._path(item_id).with_suffix(_SENT_SUFFIX), b"")
+        write_atomically(self._path(item_id).with_suffix(_SENT_SUFFIX), b"")
         self._mark(item_id).unlink(missing_ok=True)
 
     def _read_unsent(self) -> list[str]:
@@ -122,7 +121,7 @@ class BlobStore:
             return []
         marks: list[tuple[int, str]] = []
         for path in self._unsent.iterdir():
-            if path.suffix != _PARTIAL_SUFFIX:
+            if path.suffix != PARTIAL_SUFFIX:
                 with contextlib.suppress(FileNotFoundError):  # another process has sent it
                     marks.append((path.stat().st_mtime_ns, path.read_text()))
         waiting = [item_id for _, item_id in sorted(marks) if self.storage.has_form(item_id)]
@@ -155,14 +154,12 @@ class BlobStore:
         digest = hashlib.sha256(item.data).hexdigest().encode()
         if not (_has(path, item.raw) and _has(digest_path, digest)):
             path.parent.mkdir(parents=True, exist_ok=True)
-            _write_atomically(digest_path, digest)
-            _write_atomically(path, item.raw)
-            for folder in (path.parent, self._folder):
-                sync_folder(folder)
+            write_atomically(digest_path, digest)
+            write_atomically(path, item.raw)
+            sync_folder(self._folder)
         if self.storage.is_permanent and not path.with_suffix(_SENT_SUFFIX).exists():
             self._unsent.mkdir(exist_ok=True)
-            _write_atomically(self._mark(item_id), item_id.encode())
-            sync_folder(self._unsent)
+            write_atomically(self._mark(item_id), item_id.encode())
 
     def _read(self, item_id: str) -> DataItem:
         path = self._path(item_id)
@@ -193,18 +190,3 @@ def _has(path: Path, content: bytes) -> bool:
         return path.read_bytes() == content
     except FileNotFoundError:
         return False
-
-
-def _write_atomically(path: Path, content: bytes) -> None:
-    """Replace a file in one step, after its content is on the disk."""
-    handle, name = tempfile.mkstemp(suffix=_PARTIAL_SUFFIX, dir=path.parent)
-    partial = Path(name)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        partial.replace(path)
-    except BaseException:
-        partial.unlink(missing_ok=True)
-        raise

@@ -6,7 +6,6 @@ another of them says so; it refuses another chain under orders that exist.
 
 import contextlib
 import hmac
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
@@ -21,7 +20,7 @@ from foretell.domain.errors.chain import ChainUnavailable
 from foretell.domain.errors.command import ForeignChain
 from foretell.domain.errors.storage import JournalDamaged
 from foretell.journal.files.reader import read_entries
-from foretell.runtime.folders import sync_folder
+from foretell.runtime.files import write_atomically
 from foretell.store.database import Database
 from foretell.store.identity import CHAIN, load_fact, record_fact
 from foretell.store.trading.projected import load_sequences
@@ -71,7 +70,7 @@ async def check_origin(resources: Resources, *, has_master_key: bool) -> None:
                 consequence=_CONSEQUENCE[name],
             )
     now = {name: value for name, value in msgspec.structs.asdict(seen).items() if value is not None}
-    _note(folder, msgspec.structs.replace(noted, **now))
+    write_atomically(folder / FILE, msgspec.json.encode(msgspec.structs.replace(noted, **now)))
 
 
 async def _chain(reader: Reader, deployment: Deployment) -> str | None:
@@ -118,13 +117,3 @@ def _noted(folder: Path) -> Origin:
     except msgspec.MsgspecError:
         log.warning("the note of the installation's origin cannot be read", file=FILE)
         return Origin()
-
-
-def _note(folder: Path, origin: Origin) -> None:
-    draft = folder / f"{FILE}.{os.getpid()}"
-    with draft.open("wb") as file:
-        file.write(msgspec.json.encode(origin))
-        file.flush()
-        os.fsync(file.fileno())
-    draft.rename(folder / FILE)
-    sync_folder(folder)

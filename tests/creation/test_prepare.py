@@ -470,6 +470,25 @@ async def test_the_images_of_a_request_are_dropped_once_they_are_stored_or_it_en
     assert await images_of(rig, stored, ended) == [set(), set()]
 
 
+@pytest.mark.deviation(24)
+@pytest.mark.parametrize("has_whitelist", [False, True])
+async def test_nothing_is_stored_permanently_for_a_creator_that_cannot_pay(
+    rig: CreationRig, *, has_whitelist: bool
+) -> None:
+    stranger = await rig.newcomer("stranger", 0 if has_whitelist else 5_000_000)
+    if has_whitelist:
+        await rig.whitelist(stranger)
+    request_id = await rig.creator(stranger).prepare()
+    for _ in range(3):
+        await rig.run_once()
+    rig.clock.move(rig.options.prepare_deadline_ms)
+    await rig.settle(pause_ms=1_000)
+
+    assert (await rig.creator(stranger).record(request_id))["status"] == "failed"
+    assert await images_of(rig, request_id) == [set()]
+    assert list((rig.folder / "blobs").rglob("*")) == []
+
+
 async def images_of(rig: CreationRig, *request_ids: str) -> list[set[str]]:
     """Return the fields of the images that wait to be stored, for each request."""
     async with rig.database.reading() as tx:

@@ -350,6 +350,7 @@ async def test_no_hash_is_stored_before_there_is_a_plan(creator: CreatorClient) 
     assert error_of(confirm) == (409, "invalid_state")
 
 
+@pytest.mark.deviation(11)
 @pytest.mark.spec(76)
 async def test_tx_confirm_echoes_known_hashes_in_every_later_status(
     creator: CreatorClient,

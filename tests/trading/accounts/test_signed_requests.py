@@ -136,6 +136,7 @@ async def send(trader: Trader, method: str, path: str, body: bytes, headers: Hea
     return response.status_code, response.json()
 
 
+@pytest.mark.deviation(4)
 @pytest.mark.spec(115)
 @pytest.mark.parametrize("path", ["/cancel-all", "/cancel-market-orders"])
 async def test_a_cancel_by_filter_sent_again_has_no_second_effect(

@@ -3,6 +3,7 @@ import io
 import re
 from typing import Any
 
+import httpx
 import msgspec
 import pytest
 from PIL import Image
@@ -353,6 +354,42 @@ async def test_every_message_reads_as_a_sentence(creator: CreatorClient, raw: by
     assert "codec" not in refused.text
     for field, message in details_of(refused):
         assert SENTENCE.match(f"{field} {message}"), message
+
+
+async def send_picture(creator: CreatorClient, picture: bytes) -> httpx.Response:
+    """Send a payload with this picture of its event."""
+    raw = creator.payload()
+    challenge = (await creator.ask(raw)).json()
+    return await creator.send(raw, creator.sign(challenge), [("eventImage", picture)])
+
+
+@pytest.mark.deviation(25)
+async def test_the_message_of_a_field_does_not_name_it_twice(creator: CreatorClient) -> None:
+    """A finding: the details of a wrong query or file began with the name that stands beside them."""
+    http = creator.rig.http
+    refused = [
+        await http.get("/pending"),
+        await http.get("/pending?luck=1&strict=true"),
+        await http.post("/prepare", content=b""),
+        await send_picture(creator, a_picture("GIF", mode="P")),
+    ]
+
+    for answer in refused:
+        ((field, message),) = details_of(answer)
+        assert answer.json()["error"]["message"] == f"{field} {message}"
+
+
+@pytest.mark.deviation(25)
+async def test_a_decoder_s_own_words_are_not_sent(creator: CreatorClient) -> None:
+    """A finding: `image file is truncated` is no word of this API."""
+    answer = await send_picture(creator, a_picture("PNG")[:-30])
+
+    assert details_of(answer) == [
+        (
+            "eventImage",
+            "must be a picture that can be decoded: its bytes are damaged or incomplete",
+        )
+    ]
 
 
 @pytest.mark.spec(58, 44, 45)

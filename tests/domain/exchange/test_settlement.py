@@ -248,3 +248,9 @@ def test_the_smallest_fill_costs_whole_units_at_the_same_price(
     assert cost * 100 == size * price_ticks
     assert 0 < size <= 100
     assert (smallest.maker_order_id, smallest.price_ticks) == (A, price_ticks)
+
+
+def test_while_earlier_trades_fail_only_orders_that_are_over_are_blamed() -> None:
+    short = RefusedOrder("trade", B, 2, "InsufficientAllowance", is_blamed=True)
+    report = FailureReport((REFUSED, short), "InvalidNonce").without_blame()
+    assert report == FailureReport((REFUSED, short._replace(is_blamed=False)), "InvalidNonce")

@@ -3,6 +3,7 @@
 Settlement loads a trade, simulates its call at a node, and records exactly what is decided here.
 """
 
+import enum
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
@@ -73,6 +74,17 @@ class RefusedOrder(NamedTuple):
     is_blamed: bool
 
 
+class EarlierTrades(enum.Enum):
+    """What is known of the earlier trades of a trade's wallets that are in no block yet."""
+
+    NONE = enum.auto()
+    """There are none."""
+    MAY_PASS = enum.auto()
+    """One of them is on its way, or no try of it has failed: it may bring what this trade gives."""
+    FAIL = enum.auto()
+    """Every one of them has failed a try, and is tried again."""
+
+
 class FailingFill(NamedTuple):
     """A fill that reverts when the taker is tried with its maker alone.
 
@@ -95,6 +107,17 @@ class FailureReport:
 
     refused: tuple[RefusedOrder, ...] = ()
     final_cause: str | None = None
+
+    def without_blame(self) -> "FailureReport":
+        """Return the report with blame only for orders that are over.
+
+        While earlier trades fail, a wallet may lack what these would have brought it.
+        """
+        refused = tuple(
+            each._replace(is_blamed=each.is_blamed and each.cause in ENDED_REASONS)
+            for each in self.refused
+        )
+        return FailureReport(refused, self.final_cause)
 
     @property
     def releases_fills(self) -> bool:

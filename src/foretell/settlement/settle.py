@@ -27,6 +27,7 @@ from foretell.domain.exchange.settlement import (
     failed_settlement,
     named_settlement,
     refused_settlement,
+    settlement_after_mined_revert,
     settlement_after_revert,
     waiting_settlement,
 )
@@ -35,6 +36,7 @@ from foretell.settlement.context import SettlementContext
 from foretell.settlement.exchange_status import CLOSED_REASONS, check_exchange
 from foretell.settlement.failing_orders import find_failing_orders
 from foretell.settlement.match_call import Matched, match_call
+from foretell.settlement.mined_reverts import judge_mined_revert
 from foretell.store.creation.markets import load_market
 from foretell.store.outbox.refused_orders import record_refused_orders
 from foretell.store.outbox.settlements import (
@@ -83,7 +85,9 @@ async def _follow(context: SettlementContext, closed: _Closed) -> int:
         carrying_tx = carrying_tx_by_id.get(settlement.tx_id or "")
         if carrying_tx is None:
             under_way += await _send(context, settlement, closed)
-        elif carrying_tx.status in {TxStatus.FAILED, TxStatus.CANCELED}:
+        elif carrying_tx.status is TxStatus.FAILED:
+            await _revert(context, settlement, carrying_tx.failure or carrying_tx.status)
+        elif carrying_tx.status is TxStatus.CANCELED:
             await _fail(context, settlement, carrying_tx.failure or carrying_tx.status)
         else:
             under_way += 1
@@ -183,6 +187,14 @@ async def _release_fills(
     for each in refused:
         log.warning("fill removed from its trade", **each._asdict())
     await _record(context, settlement, refused)
+
+
+async def _revert(context: SettlementContext, settlement: Settlement, cause: str) -> None:
+    """Count a try that was mined in vain; a trade whose simulation passes is taken apart."""
+    report = await judge_mined_revert(context, settlement, await _load(context, settlement), cause)
+    now_ms, options = context.now_ms(), context.options
+    after = settlement_after_mined_revert(settlement, cause, report, now_ms, options)
+    await _record_failure(context, after, report.refused)
 
 
 async def _fail(context: SettlementContext, settlement: Settlement, cause: str) -> None:

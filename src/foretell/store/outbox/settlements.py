@@ -9,9 +9,9 @@ from typing import Any, Final, NamedTuple
 import sqlalchemy as sa
 
 from foretell.domain.evm.transaction import TxStatus
-from foretell.domain.exchange.settlement import EarlierTrades, Settlement
+from foretell.domain.exchange.settlement import EarlierTrades, Settlement, tx_id_of
 from foretell.domain.exchange.trade import PENDING
-from foretell.domain.values.hexadecimal import Address
+from foretell.domain.values.hexadecimal import Address, Bytes32
 from foretell.store.database import Transaction
 from foretell.store.tables import (
     exchange_fills,
@@ -194,6 +194,33 @@ def _unsettled() -> sa.Select[tuple[str]]:
             sa.func.coalesce(settled_trades.c.is_given_up, sa.false()).is_(sa.false()),
         )
     )
+
+
+async def count_mined_reverts(tx: Transaction, settlement: Settlement) -> int:
+    """Return how many transactions of a trade were mined and reverted."""
+    tries = range(1, settlement.attempts + 2)
+    ids = [tx_id_of(settlement.trade_id, number) for number in tries]
+    has_reverted = settlement_txs.c.status == TxStatus.FAILED.value
+    is_mined = settlement_txs.c.block_number.is_not(None)
+    return int(
+        await tx.scalar(
+            sa.select(sa.func.count()).where(
+                settlement_txs.c.tx_id.in_(ids), has_reverted, is_mined
+            )
+        )
+    )
+
+
+async def has_mined_trade(tx: Transaction, taker_order_id: Bytes32) -> bool:
+    """Return whether a trade of this taker's order is in a block, as far as its sender knows."""
+    mined = (TxStatus.MINED.value, TxStatus.CONFIRMED.value)
+    query = (
+        sa.select(trades.c.trade_id)
+        .join(settled_trades, settled_trades.c.trade_id == trades.c.trade_id)
+        .join(settlement_txs, settlement_txs.c.tx_id == settled_trades.c.tx_id)
+        .where(trades.c.taker_order_id == taker_order_id, settlement_txs.c.status.in_(mined))
+    )
+    return await tx.first(query.limit(1)) is not None
 
 
 async def load_settlement_outcomes(

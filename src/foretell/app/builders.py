@@ -27,7 +27,7 @@ from foretell.journal.files.journal import FileJournal
 from foretell.media.blobs import BlobStore
 from foretell.media.images import ImageNormalizer, ImagePolicy
 from foretell.media.storages import open_storage
-from foretell.relayer.context import RelayerContext
+from foretell.relayer.context import RelayerContext, RelayerOptions
 from foretell.settings import Settings
 from foretell.settlement.context import SettlementContext
 from foretell.store.database import Database
@@ -51,7 +51,8 @@ class Resources:
     @cached_property
     def key_ring(self) -> KeyRing:
         """The check of API keys; all products of a process share its cache."""
-        return KeyRing(self.database, self.keys.master, [self.settings.chain_id], now_ms)
+        chain_ids, rules = [self.settings.chain_id], self.settings.header_rules
+        return KeyRing(self.database, self.keys.master, chain_ids, now_ms, rules)
 
     @property
     def reader(self) -> Reader:
@@ -139,6 +140,7 @@ def build_creation(resources: Resources) -> CreationContext:
             confirmations=settings.confirmations,
             ticks_per_one=settings.market_ticks_per_one,
             size_units_min=settings.market_size_units_min,
+            has_optimistic_alias=settings.accepts_uma_moov2,
             may_store_locally=settings.stores_locally,
         ),
         now_ms=now_ms,
@@ -157,6 +159,7 @@ def build_relayer(resources: Resources) -> RelayerContext:
         key_ring=resources.key_ring,
         now_ms=now_ms,
         new_uuid=new_uuid,
+        options=RelayerOptions(day_per_owner_max=resources.settings.relays_per_owner_max),
     )
 
 

@@ -10,6 +10,7 @@ from foretell.media.bundler import Bundler
 pytestmark = pytest.mark.anyio
 
 
+@pytest.mark.deviation(8)
 @pytest.mark.spec(71)
 async def test_local_storage_is_for_the_sandbox_unless_the_operator_allows_it(
     rig: CreationRig,

@@ -231,6 +231,7 @@ async def test_what_market_creation_stores_reaches_ipfs(
     assert shown.headers["etag"] == f'"{ids["event"]}"'
 
 
+@pytest.mark.deviation(8)
 @pytest.mark.spec(71)
 async def test_what_market_creation_stores_reaches_the_permanent_network(
     rig: CreationRig, network: RecordingBundler, bundler: Bundler, blobs: BlobStore

@@ -29,7 +29,7 @@ from foretell.journal.files.revocations import RevocationLog
 from foretell.media.blobs import BlobStore
 from foretell.media.images import ImageNormalizer, ImagePolicy
 from foretell.media.storages import open_storage
-from foretell.relayer.context import RelayerContext
+from foretell.relayer.context import RelayerContext, RelayerOptions
 from foretell.settings import Settings
 from foretell.settlement.context import SettlementContext
 from foretell.store.database import Database
@@ -58,7 +58,8 @@ class Resources:
     def key_ring(self) -> KeyRing:
         """The check of API keys; all products of a process share its cache."""
         master_key = master_key_of(self.keys.master, self.key_epoch)
-        return KeyRing(self.database, master_key, [self.settings.chain_id], now_ms)
+        chain_ids, rules = [self.settings.chain_id], self.settings.header_rules
+        return KeyRing(self.database, master_key, chain_ids, now_ms, rules)
 
     @property
     def revocations(self) -> Revocations:
@@ -152,6 +153,7 @@ def build_creation(resources: Resources) -> CreationContext:
             confirmations=settings.confirmations,
             ticks_per_one=settings.market_ticks_per_one,
             size_units_min=settings.market_size_units_min,
+            has_optimistic_alias=settings.accepts_uma_moov2,
             may_store_locally=settings.stores_locally,
         ),
         now_ms=now_ms,
@@ -170,6 +172,7 @@ def build_relayer(resources: Resources) -> RelayerContext:
         key_ring=resources.key_ring,
         now_ms=now_ms,
         new_uuid=new_uuid,
+        options=RelayerOptions(day_per_owner_max=resources.settings.relays_per_owner_max),
     )
 
 

@@ -6,7 +6,7 @@ from tests.rigs.in_process import forget_environment
 
 from foretell.domain.contracts.sandbox_accounts import SANDBOX_CHAIN_ID
 from foretell.domain.creation.storages import Storage
-from foretell.settings import Settings, unknown_variables
+from foretell.settings import Settings
 
 
 @pytest.fixture(autouse=True)
@@ -95,11 +95,6 @@ def test_the_databases_password_is_not_shown() -> None:
 def test_images_are_served_by_the_same_process_unless_an_address_is_set() -> None:
     assert Settings().blob_base_url == "http://127.0.0.1:8000/create-market"
     assert Settings(blobs_url="https://make.example/").blob_base_url == "https://make.example"
-
-
-def test_unknown_variables_are_found_and_those_of_the_tests_are_not() -> None:
-    names = ["FORETELL_PORT", "FORETELL_PROT", "foretell_host", "FORETELL_TEST_POSTGRES", "HOME"]
-    assert unknown_variables(names) == ["FORETELL_PROT"]
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,6 @@ Values are read here once; everything else gets them as arguments.
 
 import ipaddress
 import re
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Final, Literal
 
@@ -25,15 +24,18 @@ from foretell.domain.exchange.tick_size import TICKS_PER_ONE
 from foretell.domain.values.origins import ANY_ORIGIN, is_origin
 from foretell.edge.header_rules import DEFAULT_RULES, OWN_PREFIX, HeaderRules
 from foretell.edge.rate_limits import WAIT_S_MAX, RateLimits, WaitingBounds, windows_with
+from foretell.store.read_places import PublicReadLimits
 
 PREFIX: Final = "FORETELL_"
-TESTS_PREFIX: Final = "FORETELL_TEST_"
 CHECKOUT: Final = Path(__file__).parents[2]
 SQLITE: Final = "sqlite+aiosqlite://"
 DATABASE_DRIVERS: Final = ("postgresql+asyncpg://", SQLITE)
 SHARDS_MAX: Final = 1024
 HEADER_PREFIX: Final = re.compile(r"[A-Z][A-Z0-9]{0,30}_")
 
+READS: Final = PublicReadLimits()
+Count = Annotated[int, Field(ge=1, le=100)]
+Seconds = Annotated[float, Field(ge=0.1, le=300)]
 LogLevel = Annotated[
     Literal["debug", "info", "warning", "error"], BeforeValidator(lambda text: str(text).lower())
 ]
@@ -219,6 +221,21 @@ class Settings(BaseSettings):
         default=None,
         description="networks of the proxies whose `X-Forwarded-For` names the client, with commas",
     )
+    public_reads_max: Count = Field(
+        default=READS.places, description="reads of public routes of a process that run at once"
+    )
+    public_reads_per_client_max: Count = Field(
+        default=READS.places_per_client, description="those of one client; others wait for 10 s"
+    )
+    public_read_s: Seconds = Field(
+        default=READS.read_s, description="seconds after which such a read is stopped"
+    )
+    public_rankings_max: Count = Field(
+        default=READS.rankings, description="leaderboards of a process that are computed at once"
+    )
+    public_ranking_s: Seconds = Field(
+        default=READS.ranking_s, description="seconds after which such a computation is stopped"
+    )
     relays_per_owner_max: int = Field(
         default=1_000,
         ge=0,
@@ -304,6 +321,17 @@ class Settings(BaseSettings):
         )
 
     @property
+    def public_reads(self) -> PublicReadLimits:
+        """The bounds of the reads of public routes."""
+        return PublicReadLimits(
+            self.public_reads_max,
+            self.public_reads_per_client_max,
+            self.public_read_s,
+            self.public_rankings_max,
+            self.public_ranking_s,
+        )
+
+    @property
     def header_rules(self) -> HeaderRules:
         """The headers that sign requests, and the domain of the signatures of wallets."""
         more = [prefix for prefix in _separated(self.header_prefixes) if prefix != OWN_PREFIX]
@@ -370,15 +398,3 @@ class Settings(BaseSettings):
 def _separated(texts: str | None) -> list[str]:
     """Return the parts of a list with commas, without blanks around them."""
     return [text.strip() for text in (texts or "").split(",") if text.strip()]
-
-
-def unknown_variables(names: Iterable[str]) -> list[str]:
-    """Return the names that look like settings and are not: misspelled ones."""
-    known = {PREFIX + name.upper() for name in Settings.model_fields}
-    return sorted(
-        name
-        for name in names
-        if name.upper().startswith(PREFIX)
-        and not name.upper().startswith(TESTS_PREFIX)
-        and name.upper() not in known
-    )

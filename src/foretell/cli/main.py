@@ -11,11 +11,12 @@ from pydantic import ValidationError
 from rich.console import Console
 
 from foretell.cli.bench import bench
+from foretell.cli.environment import unknown_variables
 from foretell.cli.failure import fail
 from foretell.domain.contracts.networks import NetworkName
 from foretell.domain.errors.command import UnknownSetting
 from foretell.domain.errors.families import ForetellError
-from foretell.settings import Settings, unknown_variables
+from foretell.settings import Settings
 
 PRIVATE_UMASK: Final = 0o077
 """Files and folders that a command creates are for its own user alone."""

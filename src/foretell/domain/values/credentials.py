@@ -68,6 +68,14 @@ class Credentials(NamedTuple):
     passphrase: str
 
 
+def master_key_of(master_key: bytes, epoch: str) -> bytes:
+    """Return the key that the sets of an epoch are derived from.
+
+    Before databases had epochs, sets were derived from the master key itself: theirs is empty.
+    """
+    return _expand(master_key, f"epoch|{epoch}") if epoch else master_key
+
+
 def derive_credentials(master_key: bytes, index: KeyIndex) -> Credentials:
     """Return the set of credentials of an index (HKDF-Expand of RFC 5869 with SHA-256)."""
     assert len(master_key) == MASTER_KEY_BYTES

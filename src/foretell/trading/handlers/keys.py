@@ -88,7 +88,7 @@ async def create_key(context: TradingContext, caller: L1Caller) -> CredentialsRe
             return _record(context.key_ring.credentials(latest.index))
         check_signed_after(caller.signed_at_s, _revoked_at_s(keys))
         if latest is not None and latest.is_active:
-            await revoke_key(tx, latest.key_id, context.now_ms())
+            await _revoke(context, tx, latest)
         generation = next_generation(
             None if latest is None else latest.index.generation, is_revoked=True
         )
@@ -133,12 +133,22 @@ async def revoke(context: TradingContext, caller: L2Caller, key_id: str) -> obje
     """Revoke a key of the caller's address, and close its streams."""
     async with context.database.writing() as tx:
         key = await load_key(tx, key_id)
-        is_own = key is not None and key.index.address == caller.address
-        if not is_own or not await revoke_key(tx, key_id, context.now_ms()):
+        if key is None or key.index.address != caller.address:
+            raise KeyNotOwned
+        if not await _revoke(context, tx, key):
             raise KeyNotOwned
     _close(context, key_id)
     await asyncio.sleep(_second_left_s(context.now_ms()))
     return "OK" if caller.dialect == BARE_DIALECT else Revocation(revoked=True)
+
+
+async def _revoke(context: TradingContext, tx: Transaction, key: ApiKey) -> bool:
+    """Revoke a key, in the log before the database; return whether it was active."""
+    now_ms = context.now_ms()
+    is_revoked = await revoke_key(tx, key.key_id, now_ms)
+    if is_revoked and context.revocations is not None:
+        await context.revocations.record(key, now_ms)
+    return is_revoked
 
 
 async def check_revoked(context: TradingContext, key_id: str) -> None:

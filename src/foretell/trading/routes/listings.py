@@ -47,7 +47,7 @@ def _describe_page(kind: Any) -> dict[str, Any]:
         Success(kind, "A page, the oldest first."),
         CURSOR,
         tag=refused.MARKET_DATA,
-        refusals=(MalformedBatch,),
+        refusals=(MalformedBatch, *refused.PUBLIC_READ),
     )
 
 
@@ -90,7 +90,9 @@ async def get_sampling_simplified_markets(request: AnyRequest, context: Context)
 @get(
     "/markets/{condition_id:str}",
     opt=describe(
-        Success(MarketRecord, "The market."), tag=refused.MARKET_DATA, refusals=refused.MARKET
+        Success(MarketRecord, "The market."),
+        tag=refused.MARKET_DATA,
+        refusals=(*refused.MARKET, *refused.PUBLIC_READ),
     ),
 )
 async def get_market(condition_id: FromPath[str], context: Context) -> JsonResponse:
@@ -103,7 +105,7 @@ async def get_market(condition_id: FromPath[str], context: Context) -> JsonRespo
     opt=describe(
         Success(CompactMarketRecord, "The market in compact form."),
         tag=refused.MARKET_DATA,
-        refusals=refused.MARKET,
+        refusals=(*refused.MARKET, *refused.PUBLIC_READ),
     ),
 )
 async def get_compact_market(condition_id: FromPath[str], context: Context) -> JsonResponse:
@@ -116,7 +118,7 @@ async def get_compact_market(condition_id: FromPath[str], context: Context) -> J
     opt=describe(
         Success(list[TapeRecord], "The newest first."),
         tag=refused.MARKET_DATA,
-        refusals=(*refused.MARKET, *refused.TABLES),
+        refusals=(*refused.MARKET, *refused.TABLES, *refused.PUBLIC_READ),
     ),
 )
 async def get_tape(condition_id: FromPath[str], context: Context) -> JsonResponse:
@@ -129,7 +131,7 @@ async def get_tape(condition_id: FromPath[str], context: Context) -> JsonRespons
     opt=describe(
         Success(TokenMarketRecord, "The market."),
         tag=refused.MARKET_DATA,
-        refusals=(*refused.MARKET, *refused.TOKEN),
+        refusals=(*refused.MARKET, *refused.TOKEN, *refused.PUBLIC_READ),
     ),
 )
 async def get_market_of_token(token_id: FromPath[str], context: Context) -> JsonResponse:

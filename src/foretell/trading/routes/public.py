@@ -279,7 +279,7 @@ async def get_fee_rate_of(token_id: FromPath[str], context: Context) -> JsonResp
         END_S,
         FIDELITY,
         tag=refused.MARKET_DATA,
-        refusals=refused.TOKEN,
+        refusals=(*refused.TOKEN, *refused.PUBLIC_READ),
     ),
 )
 async def get_prices_history(request: AnyRequest, context: Context) -> JsonResponse:
@@ -297,7 +297,7 @@ async def get_prices_history(request: AnyRequest, context: Context) -> JsonRespo
         Success(price_history.BatchHistoryRecord, "By token."),
         tag=refused.MARKET_DATA,
         body=price_history.BatchBody,
-        refusals=(*refused.BATCH, *refused.TOKEN, MalformedQuery),
+        refusals=(*refused.BATCH, *refused.TOKEN, *refused.PUBLIC_READ, MalformedQuery),
     ),
 )
 async def get_prices_histories(request: AnyRequest, context: Context) -> JsonResponse:

@@ -152,6 +152,7 @@ class FrameworkConnection(HttpToolsProtocol):
         except httptools.HttpParserUpgrade:
             if self._should_upgrade():
                 self.handle_websocket_upgrade()
+                return
         if not self._is_arriving:
             self._report_if_idle()
         elif not self.transport.is_closing():

@@ -16,7 +16,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import InvalidStatus
 from websockets.http11 import Response
 
-from foretell.app.http.connection_places import ConnectionPlaces
+from foretell.app.http.connection_places import ConnectionPlaces, PlaceLimits
 from foretell.app.http.framework_connection import CONNECTION_LIMITS
 from foretell.creation.uploads import UPLOAD_BYTES_MAX
 from foretell.edge.client_addresses import ClientAddresses
@@ -169,7 +169,7 @@ async def test_attack_h2_a_client_behind_nginx_takes_no_others_places(
     """Foretell counts connections of a trusted proxy in total only, so nginx bounds each client."""
     (text,) = re.findall(r"limit_conn foretell_clients (\d+);", CONFIGURATION.read_text())
     most, addresses = int(text), itertools.cycle(seen)
-    places = ConnectionPlaces(most + 10, 5, lambda: ClientAddresses(["127.0.0.1"]))
+    places = ConnectionPlaces(PlaceLimits(most + 10, 5), lambda: ClientAddresses(["127.0.0.1"]))
     async with serving(echo, places=places) as host, contextlib.AsyncExitStack() as open_streams:
         with proxy_of(host, tmp_path) as proxy:
 

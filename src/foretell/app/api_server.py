@@ -11,9 +11,9 @@ from typing import Final, NamedTuple
 
 from foretell.app.clock_and_ids import monotonic_ms, numbered_ids
 from foretell.app.gateway import Gateway, Server, build_server, connections_max, refuse_origin
-from foretell.app.http.connection_places import PER_ADDRESS_MAX, ConnectionPlaces
+from foretell.app.http.connection_places import PER_ADDRESS_MAX, ConnectionPlaces, PlaceLimits
 from foretell.app.http.connection_refusals import ConnectionRefusals
-from foretell.app.http.fast_connection import RequestLine, ServedFastRoute, served_under
+from foretell.app.http.fast_routes import RequestLine, ServedFastRoute, served_under
 from foretell.app.products import PRODUCT_BY_ROLE
 from foretell.app.roles import Role
 from foretell.domain.values.origins import ANY_ORIGIN, CrossOrigin
@@ -65,7 +65,8 @@ class ApiServer:
         app = CrossOriginApp(gateway, cross_origin, refuse_origin)
         bodies = {prefix: PRODUCT_BY_ROLE[role].body for role, prefix in prefix_by_role.items()}
         refusals = ConnectionRefusals(numbered_ids(), bodies)
-        places = ConnectionPlaces(connections_max(), per_address_max, self._addresses)
+        place_limits = PlaceLimits.of(connections_max(), per_address_max)
+        places = ConnectionPlaces(place_limits, self._addresses)
         self.server: Server = build_server(
             app, host, port, self._fast_routes, refusals=refusals, places=places
         )

@@ -18,9 +18,10 @@ from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from typing_extensions import override
 
 from foretell.app.clock_and_ids import numbered_ids
-from foretell.app.http.connection_places import ConnectionPlaces
+from foretell.app.http.connection_places import ConnectionPlaces, PlaceLimits
 from foretell.app.http.connection_refusals import ConnectionRefusals
-from foretell.app.http.fast_connection import NO_FAST_ROUTES, FastConnection, FastRoutes
+from foretell.app.http.fast_connection import FastConnection
+from foretell.app.http.fast_routes import NO_FAST_ROUTES, FastRoutes
 from foretell.app.http.framework_connection import CONNECTION_LIMITS, ConnectionLimits
 from foretell.app.http.stream_connection import StreamConnection
 from foretell.creation.refusals import worker_body
@@ -115,7 +116,7 @@ def build_server(  # noqa: PLR0913, PLR0917 - everything after the port has a de
         fast_routes,
         limits=limits,
         refusals=refusals or ConnectionRefusals(numbered_ids()),
-        places=places or ConnectionPlaces(connections_max()),
+        places=places or ConnectionPlaces(PlaceLimits.of(connections_max())),
     )
     config = uvicorn.Config(
         app,

@@ -20,6 +20,8 @@ BODY_BYTES_BY_ALL_MAX: Final = 128 * 1024 * 1024
 BODY_BYTES_BY_CLIENT_MAX: Final = 16 * 1024 * 1024
 TURN: Final = "turn"
 """The key of a request's turn in its scope: its place under the rate limits, and its client."""
+PLACE: Final = "place"
+"""The key of the place of a request's connection in its scope."""
 LENGTH_DIGITS_MAX: Final = 18
 SENT_METHOD: Final = "sent_method"
 """The key of the method that was sent in the scope of a request that is carried out by another one."""

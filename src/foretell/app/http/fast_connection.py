@@ -11,11 +11,12 @@ import time
 from collections.abc import Callable, Coroutine, Mapping
 from functools import partial
 from http import HTTPStatus
-from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from typing_extensions import override
 
+from foretell.app.http.connection_places import Place
+from foretell.app.http.fast_routes import FastRoutes, ServedFastRoute
 from foretell.app.http.framework_connection import (
     CONNECTION_LIMITS,
     ConnectionLimits,
@@ -24,51 +25,14 @@ from foretell.app.http.framework_connection import (
 from foretell.app.http.request_head import END, Head, HeadReader
 from foretell.domain.errors.families import ForetellError
 from foretell.domain.errors.http import RequestTooSlow, TooManyRequests
-from foretell.edge.fast_route import BODY_BYTES_MAX, FastRequest, FastResponse, FastRoute, Route
-from foretell.edge.rate_limiter import LimitedRoute
-from foretell.edge.telemetry import Telemetry
+from foretell.edge.fast_route import BODY_BYTES_MAX, FastRequest, FastResponse
 from foretell.edge.throttle import Turn
-from foretell.edge.throttled_application import ApiLimits
 
 _STATUS_LINES: Final = {
     status.value: f"HTTP/1.1 {status.value} {status.phrase}\r\n" for status in HTTPStatus
 }
 _VERSION: Final = b" HTTP/1.1"
 _READER: Final = HeadReader()
-
-
-class ServedFastRoute(NamedTuple):
-    """A fast route, its method and the path that it sees, the telemetry and the limits of its API."""
-
-    route: FastRoute
-    method: str
-    path: str
-    telemetry: Telemetry
-    limits: ApiLimits | None
-    limited: LimitedRoute | None
-
-
-RequestLine = bytes
-"""The method and the path of a request, as its first line has them, with a space between."""
-FastRoutes = Mapping[RequestLine, ServedFastRoute]
-
-NO_FAST_ROUTES: Final[FastRoutes] = MappingProxyType({})
-
-
-def served_under(
-    prefix: str,
-    fast_routes: Mapping[Route, FastRoute],
-    telemetry: Telemetry,
-    limits: ApiLimits | None = None,
-) -> dict[RequestLine, ServedFastRoute]:
-    """Return the fast routes of an API by their request lines under its prefix."""
-    served = {}
-    for (method, path), route in fast_routes.items():
-        limited = None if limits is None else limits.limiter.route(method, path)
-        served[f"{method} {prefix}{path}".encode()] = ServedFastRoute(
-            route, method, path, telemetry, limits, limited
-        )
-    return served
 
 
 class _Arrival(NamedTuple):
@@ -116,6 +80,7 @@ class FastConnection(asyncio.Protocol):
         self._loop = self._framework.loop
         self._transport: asyncio.Transport
         self._peer: str | None = None
+        self._place: Place | None = None
         self._held = b""
         self._arriving: _Arrival | None = None
         self._answering: _Answering | None = None
@@ -134,6 +99,7 @@ class FastConnection(asyncio.Protocol):
         peer = transport.get_extra_info("peername")
         self._peer = peer[0] if isinstance(peer, tuple) else None
         self._framework.connection_made(transport)
+        self._place = self._framework.place
         self._is_with_framework = self._framework.is_refused
         self._due_at_s = self._loop.time() + self._limits.silence_deadline_s
         self._timer = self._loop.call_later(self._limits.silence_deadline_s, self._check_due)
@@ -238,7 +204,7 @@ class FastConnection(asyncio.Protocol):
         addresses = limits.addresses
         forwarded = headers.get("x-forwarded-for") if addresses.reads_forwarded else None
         address = addresses.client(self._peer, forwarded)
-        return Turn(limits.limiter, served.limited, address, body_bytes)
+        return Turn(limits.limiter, served.limited, address, body_bytes, self._place)
 
     def _carry_out(self, answering: _Answering, request: FastRequest) -> None:
         rest = answering.served.route.begin(request, partial(self._answer, answering))
@@ -287,6 +253,8 @@ class FastConnection(asyncio.Protocol):
         request_id = served.telemetry.request_id(answering.request_id)
         if self._answering is answering:
             self._answering = None
+            if self._place is not None and self._place.is_provisional:
+                self._is_shutting_down = True  # it has shown no key
             head = self._head(answer, request_id, answering.turn)
             self._transport.write(head + answer.body)
             self._server_state.total_requests += 1
@@ -337,6 +305,11 @@ class FastConnection(asyncio.Protocol):
         self._is_with_framework = True
         self._end_deadline()
         self._framework.data_received(data)
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no request has begun that is not answered."""
+        return not self._is_with_framework and self._answering is None and self._arriving is None
 
     def framework_is_idle(self) -> None:
         """Take the next request: every one that was passed on is answered."""

@@ -17,7 +17,7 @@ from foretell.domain.errors.http import (
 )
 from foretell.domain.errors.order import KeyNotOwned, RequestTaken
 from foretell.edge.application import build_application
-from foretell.edge.codec import AnyRequest, json_response
+from foretell.edge.codec import PLACE, AnyRequest, json_response
 from foretell.edge.documents.description import Success, describe
 from foretell.edge.documents.openapi import Api
 from foretell.edge.documents.security import L1, L2, L2_IF_SIGNED
@@ -212,7 +212,8 @@ async def serve_market(socket: AnySocket, context: Context) -> None:
 @websocket("/ws/user")
 async def serve_user(socket: AnySocket, context: Context) -> None:
     """Publish an account's orders and trades."""
-    await context.streams.serve_user(Socket(socket.receive, socket.send))
+    place: Any = socket.scope.get(PLACE)
+    await context.streams.serve_user(Socket(socket.receive, socket.send), place)
 
 
 @get("/schema/asyncapi.json", sync_to_thread=True)

@@ -13,6 +13,7 @@ from foretell.domain.contracts.wallets import Wallets
 from foretell.domain.errors.families import Unavailable
 from foretell.domain.values.hexadecimal import Bytes32
 from foretell.edge.auth import KeyRing
+from foretell.edge.throttle import ShownKeys
 from foretell.engine.protocol.requests import CommittedCommand
 from foretell.runtime.watch import Watch
 from foretell.runtime.worker import PollIntervals, Wait, run_watching_worker, run_worker
@@ -82,11 +83,18 @@ class Streams:
         finally:
             self.market.leave(connection)
 
-    async def serve_user(self, socket: Socket) -> None:
-        """Serve a connection of the user channel."""
+    async def serve_user(self, socket: Socket, place: ShownKeys | None = None) -> None:
+        """Serve a connection of the user channel; its place learns the key that it logs in with."""
         connection = Connection(self._new_uuid(), self._budget)
+
+        async def handle(connection: Connection, text: str) -> None:
+            await self.user.handle(connection, text)
+            key_id = self.user.key_of(connection)
+            if place is not None and key_id is not None:
+                place.show_key(key_id)
+
         try:
-            await self._serve(socket, connection, self.user.handle)
+            await self._serve(socket, connection, handle)
         finally:
             self.user.leave(connection)
 

@@ -1,0 +1,44 @@
+"""The fast routes that a connection serves, by the request lines that name them."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final, NamedTuple
+
+from foretell.edge.fast_route import FastRoute, Route
+from foretell.edge.rate_limiter import LimitedRoute
+from foretell.edge.telemetry import Telemetry
+from foretell.edge.throttled_application import ApiLimits
+
+
+class ServedFastRoute(NamedTuple):
+    """A fast route, its method and the path that it sees, the telemetry and the limits of its API."""
+
+    route: FastRoute
+    method: str
+    path: str
+    telemetry: Telemetry
+    limits: ApiLimits | None
+    limited: LimitedRoute | None
+
+
+RequestLine = bytes
+"""The method and the path of a request, as its first line has them, with a space between."""
+FastRoutes = Mapping[RequestLine, ServedFastRoute]
+
+NO_FAST_ROUTES: Final[FastRoutes] = MappingProxyType({})
+
+
+def served_under(
+    prefix: str,
+    fast_routes: Mapping[Route, FastRoute],
+    telemetry: Telemetry,
+    limits: ApiLimits | None = None,
+) -> dict[RequestLine, ServedFastRoute]:
+    """Return the fast routes of an API by their request lines under its prefix."""
+    served = {}
+    for (method, path), route in fast_routes.items():
+        limited = None if limits is None else limits.limiter.route(method, path)
+        served[f"{method} {prefix}{path}".encode()] = ServedFastRoute(
+            route, method, path, telemetry, limits, limited
+        )
+    return served

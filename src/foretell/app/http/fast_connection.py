@@ -7,24 +7,24 @@ that costs more than checking and matching it.
 """
 
 import asyncio
-import time
 from collections.abc import Callable, Coroutine, Mapping
 from functools import partial
 from http import HTTPStatus
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from typing_extensions import override
 
 from foretell.app.http.connection_places import Place
-from foretell.app.http.fast_routes import FastRoutes, ServedFastRoute
+from foretell.app.http.fast_routes import Answering, Arrival, FastRoutes, ServedFastRoute
 from foretell.app.http.framework_connection import (
     CONNECTION_LIMITS,
     ConnectionLimits,
     FrameworkConnection,
 )
-from foretell.app.http.request_head import END, Head, HeadReader
+from foretell.app.http.request_head import END, HeadReader
 from foretell.domain.errors.families import ForetellError
-from foretell.domain.errors.http import RequestTooSlow, TooManyRequests
+from foretell.domain.errors.http import BodiesBusy, RequestTooSlow, TooManyRequests
+from foretell.edge.codec import HeldBytes
 from foretell.edge.fast_route import BODY_BYTES_MAX, FastRequest, FastResponse
 from foretell.edge.throttle import Turn
 
@@ -33,27 +33,6 @@ _STATUS_LINES: Final = {
 }
 _VERSION: Final = b" HTTP/1.1"
 _READER: Final = HeadReader()
-
-
-class _Arrival(NamedTuple):
-    """A request for a fast route with a usual head; its body begins at `body_at` of the data."""
-
-    served: ServedFastRoute
-    query: bytes
-    head: Head
-    body_at: int
-
-
-class _Answering:
-    """A request of a fast route that is not answered yet."""
-
-    __slots__ = ("request_id", "served", "started", "turn")
-
-    def __init__(self, served: ServedFastRoute, request_id: str | None, turn: Turn | None) -> None:
-        self.served = served
-        self.request_id = request_id
-        self.turn = turn
-        self.started = time.perf_counter()
 
 
 class FastConnection(asyncio.Protocol):
@@ -82,8 +61,10 @@ class FastConnection(asyncio.Protocol):
         self._peer: str | None = None
         self._place: Place | None = None
         self._held = b""
-        self._arriving: _Arrival | None = None
-        self._answering: _Answering | None = None
+        self._budget = HeldBytes()
+        """The bytes of `_held` that count: those of a body that arrives, or of an early request."""
+        self._arriving: Arrival | None = None
+        self._answering: Answering | None = None
         self._is_new = True
         self._is_with_framework = False
         self._is_write_paused = False
@@ -109,6 +90,7 @@ class FastConnection(asyncio.Protocol):
         if self._answering is not None and self._answering.turn is not None:
             self._answering.turn.is_abandoned = True
         self._answering = None
+        self._budget.end()
         self._cancel_timer()
         self._framework.connection_lost(exc)
 
@@ -132,11 +114,9 @@ class FastConnection(asyncio.Protocol):
         if self._is_with_framework:
             self._framework.data_received(data)
         elif self._answering is not None:
-            self._held += data
-            self._transport.pause_reading()
+            self._hold_early(data)
         elif self._arriving is not None:
-            self._held += data
-            self._take_body(self._arriving)
+            self._hold_more(data, self._arriving)
         else:
             self._take(data)
 
@@ -149,7 +129,7 @@ class FastConnection(asyncio.Protocol):
             self._held = data
             self._take_body(arrival)
 
-    def _read(self, data: bytes) -> _Arrival | None:
+    def _read(self, data: bytes) -> Arrival | None:
         """Return the request that the data begins with, or None if it is the framework's."""
         line_end = data.find(b"\r\n")
         line = data[:line_end]
@@ -161,13 +141,13 @@ class FastConnection(asyncio.Protocol):
         head = _READER.read(data[line_end + 2 : head_end]) if head_end > line_end else None
         if head is None or head.body_bytes > BODY_BYTES_MAX or not served.route.takes(query):
             return None
-        return _Arrival(served, query, head, head_end + len(END))
+        return Arrival(served, query, head, head_end + len(END))
 
     def _is_free(self) -> bool:
         """Return whether an answer can be written."""
         return not (self._is_write_paused or self._is_shutting_down)
 
-    def _take_body(self, arrival: _Arrival) -> None:
+    def _take_body(self, arrival: Arrival) -> None:
         """Begin to answer when the body is complete; wait for the rest of it."""
         end = arrival.body_at + arrival.head.body_bytes
         data = self._held
@@ -179,14 +159,57 @@ class FastConnection(asyncio.Protocol):
             self._held = b""
             self._pass_on(data)
         elif self._arriving is None:
-            self._arriving = arrival
-            self._due_at_s = self._loop.time() + self._limits.request_deadline_s
-            self._set_timer(self._limits.request_deadline_s)
+            self._wait_for_body(arrival)
 
-    def _begin(self, arrival: _Arrival, body: bytes) -> None:
+    def _wait_for_body(self, arrival: Arrival) -> None:
+        """Wait for the rest of a body; the framework gets the request of a client that may send none.
+
+        It refuses the request, or finds the key in the database, before it reads the body.
+        """
+        data = self._held
+        if not arrival.served.route.may_send(arrival.head.headers):
+            self._held = b""
+            self._pass_on(data)
+            return
+        self._arriving = arrival
+        self._due_at_s = self._loop.time() + self._limits.request_deadline_s
+        self._set_timer(self._limits.request_deadline_s)
+        self._held = b""
+        self._hold_more(data, arrival)
+
+    def _hold_more(self, data: bytes, arrival: Arrival) -> None:
+        """Keep a part of a body that arrives, or refuse it when bodies have all the memory."""
+        try:
+            self._budget.add(self._address(arrival.served, arrival.head.headers), len(data))
+        except BodiesBusy as refusal:
+            self._refuse_arriving(refusal)
+            return
+        self._held += data
+        if len(self._held) >= arrival.body_at + arrival.head.body_bytes:
+            self._take_body(arrival)
+
+    def _hold_early(self, data: bytes) -> None:
+        """Keep what arrives before the answer is sent; the connection closes if memory is short."""
+        self._transport.pause_reading()
+        try:
+            self._budget.add(self._peer or "", len(data))
+        except BodiesBusy:
+            self._is_shutting_down = True
+        else:
+            self._held += data
+
+    def _refuse_arriving(self, refusal: ForetellError) -> None:
+        """Refuse the request that arrives, and close the connection."""
+        url = self._held.partition(b" ")[2].partition(b" ")[0]
+        self._held = b""
+        self._end_deadline()
+        self._is_with_framework = True
+        self._framework.refuse(refusal, url)
+
+    def _begin(self, arrival: Arrival, body: bytes) -> None:
         served, headers = arrival.served, arrival.head.headers
         turn = self._turn(served, headers, len(body))
-        answering = self._answering = _Answering(served, headers.get("x-request-id"), turn)
+        answering = self._answering = Answering(served, headers.get("x-request-id"), turn)
         request = FastRequest(served.method, served.path, arrival.query, headers, body, turn)
         if turn is None or turn.route.is_signed:
             self._carry_out(answering, request)
@@ -201,12 +224,18 @@ class FastConnection(asyncio.Protocol):
         if limits is None:
             return None
         assert served.limited is not None
-        addresses = limits.addresses
-        forwarded = headers.get("x-forwarded-for") if addresses.reads_forwarded else None
-        address = addresses.client(self._peer, forwarded)
+        address = self._address(served, headers)
         return Turn(limits.limiter, served.limited, address, body_bytes, self._place)
 
-    def _carry_out(self, answering: _Answering, request: FastRequest) -> None:
+    def _address(self, served: ServedFastRoute, headers: Mapping[str, str]) -> str:
+        """Return the address that a request counts for."""
+        if served.limits is None:
+            return self._peer or ""
+        addresses = served.limits.addresses
+        forwarded = headers.get("x-forwarded-for") if addresses.reads_forwarded else None
+        return addresses.client(self._peer, forwarded)
+
+    def _carry_out(self, answering: Answering, request: FastRequest) -> None:
         rest = answering.served.route.begin(request, partial(self._answer, answering))
         if rest is not None:
             self._run(rest)
@@ -216,7 +245,7 @@ class FastConnection(asyncio.Protocol):
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    def _in_turn(self, answering: _Answering, turn: Turn, act: Callable[[], None]) -> None:
+    def _in_turn(self, answering: Answering, turn: Turn, act: Callable[[], None]) -> None:
         """Act when it is a request's turn at its address, at once if possible."""
         try:
             if turn.take(turn.address):
@@ -226,7 +255,7 @@ class FastConnection(asyncio.Protocol):
         except TooManyRequests as refusal:
             self._refuse(answering, refusal)
 
-    async def _act_later(self, answering: _Answering, turn: Turn, act: Callable[[], None]) -> None:
+    async def _act_later(self, answering: Answering, turn: Turn, act: Callable[[], None]) -> None:
         try:
             await turn.admitted()
         except ForetellError as refusal:
@@ -234,12 +263,12 @@ class FastConnection(asyncio.Protocol):
         else:
             act()
 
-    def _refuse(self, answering: _Answering, refusal: ForetellError) -> None:
+    def _refuse(self, answering: Answering, refusal: ForetellError) -> None:
         limits = answering.served.limits
         assert limits is not None
         self._send(answering, FastResponse(*limits.refused(refusal), refusal.retry_after_s))
 
-    def _answer(self, answering: _Answering, answer: FastResponse) -> None:
+    def _answer(self, answering: Answering, answer: FastResponse) -> None:
         """Send the answer; one that counts nowhere yet counts for the address, and waits for its turn."""
         turn = answering.turn
         if turn is not None and turn.is_open:
@@ -247,7 +276,7 @@ class FastConnection(asyncio.Protocol):
         else:
             self._send(answering, answer)
 
-    def _send(self, answering: _Answering, answer: FastResponse) -> None:
+    def _send(self, answering: Answering, answer: FastResponse) -> None:
         """Send the answer, and take what has arrived since the request."""
         served = answering.served
         request_id = served.telemetry.request_id(answering.request_id)
@@ -278,6 +307,7 @@ class FastConnection(asyncio.Protocol):
         """Take what arrived during an answer, and read on."""
         if not self._transport.is_closing():
             data, self._held = self._held, b""
+            self._budget.end()
             self._transport.resume_reading()
             self._take(data)
 
@@ -328,6 +358,8 @@ class FastConnection(asyncio.Protocol):
 
     def _end_deadline(self) -> None:
         """End the deadline of a new connection, or of a body; the timer of pauses goes on."""
+        if self._arriving is not None:
+            self._budget.end()
         if self._is_new or self._arriving is not None:
             self._is_new, self._arriving = False, None
             self._cancel_timer()
@@ -352,9 +384,8 @@ class FastConnection(asyncio.Protocol):
         if left_s > 0:
             self._set_timer(left_s)
         elif self._arriving is not None or self._is_new:
-            limits, url = self._limits, self._held.partition(b" ")[2].partition(b" ")[0]
+            limits = self._limits
             wait_s = limits.silence_deadline_s if self._is_new else limits.request_deadline_s
-            self._is_with_framework = True
-            self._framework.refuse(RequestTooSlow(wait_s), url)
+            self._refuse_arriving(RequestTooSlow(wait_s))
         else:
             self._transport.abort()  # closing would wait for a client that takes no answer

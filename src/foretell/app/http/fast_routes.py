@@ -1,12 +1,15 @@
-"""The fast routes that a connection serves, by the request lines that name them."""
+"""The fast routes that a connection serves, by the request lines that name them, and requests for them."""
 
+import time
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
+from foretell.app.http.request_head import Head
 from foretell.edge.fast_route import FastRoute, Route
 from foretell.edge.rate_limiter import LimitedRoute
 from foretell.edge.telemetry import Telemetry
+from foretell.edge.throttle import Turn
 from foretell.edge.throttled_application import ApiLimits
 
 
@@ -42,3 +45,24 @@ def served_under(
             route, method, path, telemetry, limits, limited
         )
     return served
+
+
+class Arrival(NamedTuple):
+    """A request for a fast route with a usual head; its body begins at `body_at` of the data."""
+
+    served: ServedFastRoute
+    query: bytes
+    head: Head
+    body_at: int
+
+
+class Answering:
+    """A request of a fast route that is not answered yet."""
+
+    __slots__ = ("request_id", "served", "started", "turn")
+
+    def __init__(self, served: ServedFastRoute, request_id: str | None, turn: Turn | None) -> None:
+        self.served = served
+        self.request_id = request_id
+        self.turn = turn
+        self.started = time.perf_counter()

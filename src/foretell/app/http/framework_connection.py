@@ -115,7 +115,7 @@ class FrameworkConnection(HttpToolsProtocol):
         self._is_arriving = False
         self._is_in_head = False
         self._has_cycle = False
-        """Whether the request that arrives has been given to the application."""
+        """Whether a request that arrives has been given to the application."""
         self._last_cycle: RequestResponseCycle | None = None
         """The request after which a connection closes that is admitted provisionally."""
         self._unanswered = 0
@@ -262,7 +262,7 @@ class FrameworkConnection(HttpToolsProtocol):
 
     @override
     def on_message_complete(self) -> None:
-        self._is_arriving = False
+        self._is_arriving = self._has_cycle = False
         self._cancel_deadline()
         super().on_message_complete()
 

@@ -1,4 +1,5 @@
 import io
+import subprocess
 import sys
 from pathlib import Path
 
@@ -6,6 +7,7 @@ import pytest
 from pydantic import SecretStr
 from rich.console import Console
 from tests.rigs.in_process import sandbox_settings
+from tests.rigs.ports import free_port
 from tests.rigs.values import a_key
 
 from foretell.app.installation import Installation
@@ -80,3 +82,29 @@ def test_a_second_start_on_a_folder_keeps_the_file_of_the_first(
     with pytest.raises(FolderInUse):
         run_up(settings, Console(quiet=True))
     assert read_ready(settings.data) == a_ready(settings)
+
+
+@pytest.mark.parametrize("has_key", [False, True])
+def test_attack_l2_a_start_without_room_on_the_disk_is_one_line(
+    tmp_path: Path,
+    has_key: bool,  # noqa: FBT001 - pytest passes it by position
+) -> None:
+    """It once wrote seven tracebacks. No file of the process may grow here."""
+    if has_key:
+        (tmp_path / "master.key").write_bytes(bytes(range(32)))
+    command = (sys.executable, "-m", "foretell", "up", "--data", str(tmp_path), "--port")
+    limited = (
+        "import os, resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0)); "
+        "os.execv(sys.argv[1], sys.argv[1:])"
+    )
+    chain = ("--chain-port", str(free_port()))
+    ended = subprocess.run(
+        (sys.executable, "-c", limited, *command, str(free_port()), *chain),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    lines = ended.stderr.splitlines()
+    assert (ended.returncode, len(lines)) == (1, 1), ended.stderr
+    assert "make room on the disk of the data folder" in lines[0]

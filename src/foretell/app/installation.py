@@ -30,6 +30,7 @@ from foretell.chain.sandbox_plan import sandbox_plan
 from foretell.domain.contracts.deployment import Deployment, check_usable
 from foretell.domain.errors.chain import ChainUnavailable, InvalidDeployment, WrongChain
 from foretell.domain.errors.command import ComponentStopped
+from foretell.domain.errors.families import ForetellError
 from foretell.domain.values.sharding import ShardNumber
 from foretell.edge.shared_limits import SharedLimits
 from foretell.runtime.child_processes import RestartBackoff, supervise
@@ -207,6 +208,9 @@ class Installation:
         try:
             await loop()
         except asyncio.CancelledError:
+            raise
+        except (ForetellError, OSError) as error:
+            log.error("component failed", part=name, cause=str(error))  # noqa: TRY400 - no fault of ours
             raise
         except Exception:
             log.exception("component failed", part=name)

@@ -23,7 +23,7 @@ from foretell.app.lifetime import Lifetime
 from foretell.app.products import PRODUCT_BY_ROLE
 from foretell.app.roles import ALL_ROLES, Role, keys_of, prefixes_of
 from foretell.chain.deploy import deploy, load_deployment
-from foretell.chain.devchain import DevChain, DevChainOptions, find_anvil
+from foretell.chain.devchain import DevChain, DevChainOptions, find_anvil, is_dev_chain
 from foretell.chain.rpc import Rpc
 from foretell.chain.rpc_types import quantity_of
 from foretell.chain.sandbox_plan import sandbox_plan
@@ -166,7 +166,7 @@ class Installation:
                 f"{settings.deployment_file} does not exist; run foretell deploy"
             )
         check_usable(deployment, settings.chain_id)
-        await _check_node(rpc, settings.chain_id)
+        await _check_node(rpc, deployment)
         return deployment
 
     async def _build(self, resources: Resources) -> None:
@@ -225,9 +225,17 @@ class Installation:
             await self.api.finish()
 
 
-async def _check_node(rpc: Rpc, chain_id: int) -> None:
-    """Refuse a node of another chain; a node that does not answer now may do so later."""
+async def _check_node(rpc: Rpc, deployment: Deployment) -> None:
+    """Refuse a node of another chain, and a sandbox's contracts elsewhere than on a dev chain.
+
+    The keys of a sandbox are public, and its collateral is free. A node that does not answer now may do so later.
+    """
     with contextlib.suppress(ChainUnavailable):
         seen = quantity_of(await rpc.call("eth_chainId"), "eth_chainId")
-        if seen != chain_id:
-            raise WrongChain(seen, chain_id)
+        if seen != deployment.chain_id:
+            raise WrongChain(seen, deployment.chain_id)
+        if deployment.is_sandbox and not await is_dev_chain(rpc):
+            raise InvalidDeployment(
+                "it is a sandbox's, whose keys are public, and FORETELL_RPC_URL is no dev chain (anvil);"
+                " deploy contracts of your own: foretell deploy"
+            )

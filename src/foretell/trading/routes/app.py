@@ -10,6 +10,7 @@ from litestar.datastructures import State
 
 from foretell.domain.errors.families import ForetellError, Unauthenticated
 from foretell.domain.errors.http import (
+    MalformedBody,
     NonceNotMonotonic,
     NoSuchCredentials,
     RevokedKey,
@@ -138,13 +139,13 @@ async def list_keys(request: AnyRequest, context: Context) -> JsonResponse:
         API_KEY,
         tag=refused.KEYS,
         security=L2,
-        refusals=(KeyNotOwned, RequestTaken),
+        refusals=(KeyNotOwned, MalformedBody, RequestTaken),
     ),
 )
 async def revoke_key(request: AnyRequest, context: Context) -> JsonResponse:
     """Revoke a key of the address at once, and close its streams (L2)."""
     try:
-        caller, _ = await authenticate(request, context)
+        caller, body = await authenticate(request, context)
     except RevokedKey:
         first = await find_first_answer(request, context)
         if first is None:
@@ -153,6 +154,7 @@ async def revoke_key(request: AnyRequest, context: Context) -> JsonResponse:
     query = Query.of(request)
     key_id = query.read(API_KEY)
     query.check_known()
+    keys.check_named(body, key_id or caller.key_id)
     return await answer_once(request, context, partial(keys.revoke, context, caller, key_id))
 
 

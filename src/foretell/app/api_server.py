@@ -22,6 +22,7 @@ from foretell.edge.cross_origin import CrossOriginApp
 from foretell.edge.fast_route import FastRoute, Route
 from foretell.edge.rate_limiter import RateLimiter
 from foretell.edge.rate_limits import NO_LIMITS, RateLimits
+from foretell.edge.security_headers import SecureApplication
 from foretell.edge.shared_limits import SharedLimits
 from foretell.edge.telemetry import AsgiApp, Telemetry
 from foretell.edge.throttled_application import ApiLimits, ThrottledApplication
@@ -62,7 +63,7 @@ class ApiServer:
         self._fast_routes: dict[RequestLine, ServedFastRoute] = {}
         gateway = Gateway(self._app_by_prefix, base_url)
         cross_origin = CrossOrigin(frozenset(origins), prefix_by_role.get(Role.CREATION))
-        app = CrossOriginApp(gateway, cross_origin, refuse_origin)
+        app = SecureApplication(CrossOriginApp(gateway, cross_origin, refuse_origin))
         bodies = {prefix: PRODUCT_BY_ROLE[role].body for role, prefix in prefix_by_role.items()}
         refusals = ConnectionRefusals(numbered_ids(), bodies)
         place_limits = PlaceLimits.of(connections_max(), per_address_max)

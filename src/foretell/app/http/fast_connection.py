@@ -26,6 +26,7 @@ from foretell.domain.errors.families import ForetellError
 from foretell.domain.errors.http import BodiesBusy, RequestTooSlow, TooManyRequests
 from foretell.edge.codec import HeldBytes
 from foretell.edge.fast_route import BODY_BYTES_MAX, FastRequest, FastResponse
+from foretell.edge.security_headers import SECURITY_LINES
 from foretell.edge.throttle import Turn
 
 _STATUS_LINES: Final = {
@@ -325,9 +326,8 @@ class FastConnection(asyncio.Protocol):
         headers = self._server_state.default_headers
         if headers is not self._default_headers:
             self._default_headers = headers
-            self._default_head = "".join(
-                f"{name.decode()}: {value.decode()}\r\n" for name, value in headers
-            )
+            lines = (f"{name.decode()}: {value.decode()}\r\n" for name, value in headers)
+            self._default_head = "".join(lines) + SECURITY_LINES
         return self._default_head
 
     def _pass_on(self, data: bytes) -> None:

@@ -209,6 +209,12 @@ class Settings(BaseSettings):
         le=1_000_000,
         description="connections of one address to a process; proxies that are trusted count in total",
     )
+    metrics_port: int | None = Field(
+        default=None,
+        ge=1,
+        le=65535,
+        description="port of `/metrics` at 127.0.0.1; the port of the APIs if unset",
+    )
     log_level: LogLevel = Field(default="warning", description="debug, info, warning or error")
     log_json: bool = Field(default=False, description="log JSON lines instead of text")
 

@@ -32,11 +32,13 @@ STOP_DEADLINE_S: Final = 10.0
 
 
 class Access(NamedTuple):
-    """The pages that may use the APIs from a browser, and how often and by how many connections a client may."""
+    """What may use the APIs: pages in a browser, clients how often and by how many connections, and metrics."""
 
     origins: Collection[str] = (ANY_ORIGIN,)
     limits: RateLimits = NO_LIMITS
     connections_per_address_max: int = PER_ADDRESS_MAX
+    has_metrics: bool = True
+    """Whether the metrics of the process are at the same port."""
 
 
 class ApiServer:
@@ -50,7 +52,7 @@ class ApiServer:
         port: int,
         access: Access | None = None,
     ) -> None:
-        origins, limits, per_address_max = Access() if access is None else access
+        origins, limits, per_address_max, has_metrics = Access() if access is None else access
         self._prefix_by_role = prefix_by_role
         self._limits_by_role = {
             role: ApiLimits(RateLimiter(role, limits, monotonic_ms), PRODUCT_BY_ROLE[role].body)
@@ -61,7 +63,7 @@ class ApiServer:
             for role, prefix in prefix_by_role.items()
         }
         self._fast_routes: dict[RequestLine, ServedFastRoute] = {}
-        gateway = Gateway(self._app_by_prefix, base_url)
+        gateway = Gateway(self._app_by_prefix, base_url, has_metrics=has_metrics)
         cross_origin = CrossOrigin(frozenset(origins), prefix_by_role.get(Role.CREATION))
         app = SecureApplication(CrossOriginApp(gateway, cross_origin, refuse_origin))
         bodies = {prefix: PRODUCT_BY_ROLE[role].body for role, prefix in prefix_by_role.items()}

@@ -20,6 +20,7 @@ from foretell.app.clock_and_ids import monotonic_ms, new_uuid
 from foretell.app.gateway import bind
 from foretell.app.keys import open_keys
 from foretell.app.lifetime import Lifetime
+from foretell.app.metrics_server import MetricsServer
 from foretell.app.products import PRODUCT_BY_ROLE
 from foretell.app.roles import ALL_ROLES, Role, keys_of, prefixes_of
 from foretell.chain.deploy import deploy, load_deployment
@@ -82,7 +83,12 @@ class Installation:
                 settings.base_url,
                 settings.host,
                 settings.port,
-                Access(settings.origins, settings.limits, settings.connections_per_address_max),
+                Access(
+                    settings.origins,
+                    settings.limits,
+                    settings.connections_per_address_max,
+                    has_metrics=settings.metrics_port is None,
+                ),
             )
 
     def take_folder(self) -> None:
@@ -193,6 +199,11 @@ class Installation:
         self._lifetime.closing.push_async_callback(self._finish_serving)
         self._loop_by_name["server"] = self.api.wait
         await self.api.start(self._listener())
+        if self._settings.metrics_port is not None:
+            is_worker = self._parent is not None
+            metrics = MetricsServer(self._settings.metrics_port, is_shared=is_worker)
+            self._lifetime.closing.push_async_callback(metrics.finish)
+            await metrics.start()
 
     def _listener(self) -> socket.socket:
         if self._parent is not None and self._parent.listener is not None:

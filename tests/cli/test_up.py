@@ -84,14 +84,8 @@ def test_a_second_start_on_a_folder_keeps_the_file_of_the_first(
     assert read_ready(settings.data) == a_ready(settings)
 
 
-@pytest.mark.parametrize("has_key", [False, True])
-def test_attack_l2_a_start_without_room_on_the_disk_is_one_line(
-    tmp_path: Path,
-    has_key: bool,  # noqa: FBT001 - pytest passes it by position
-) -> None:
+def test_attack_l2_a_start_without_room_on_the_disk_is_one_line(tmp_path: Path) -> None:
     """It once wrote seven tracebacks. No file of the process may grow here."""
-    if has_key:
-        (tmp_path / "master.key").write_bytes(bytes(range(32)))
     command = (sys.executable, "-m", "foretell", "up", "--data", str(tmp_path), "--port")
     limited = (
         "import os, resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0)); "

@@ -1,4 +1,4 @@
-"""The socket of an engine: other processes send it requests, and subscribe to its effects.
+"""The socket of an engine: other processes send it requests, and subscribe to its commands.
 
 A subscriber gets the state first, once all of it is durable, and then every command in order. One
 that does not read is disconnected: it connects again, and gets the state again.
@@ -15,7 +15,9 @@ from typing_extensions import override
 
 from foretell.domain.errors.exchange import EngineBusy
 from foretell.domain.errors.families import ForetellError, Unavailable
+from foretell.domain.exchange.decision import Done
 from foretell.domain.exchange.state_effects import restored_effects
+from foretell.engine.protocol.decided import DecidedCommand, decided_of
 from foretell.engine.protocol.endpoint import EngineEndpoint
 from foretell.engine.protocol.framing import FramedConnection
 from foretell.engine.protocol.messages import (
@@ -69,7 +71,7 @@ class EngineServer:
         return _Peer(self)
 
     def subscribe(self, peer: "_Peer") -> None:
-        """Publish effects to a client from now on."""
+        """Publish commands to a client from now on."""
         self.subscribers[peer] = None
 
     def unsubscribe(self, peer: "_Peer") -> None:
@@ -78,7 +80,7 @@ class EngineServer:
 
     def _publish(self, committed: CommittedCommand) -> None:
         if self.subscribers:
-            raw = frame(CommittedMessage(committed.sequence, committed.effects))
+            raw = frame(CommittedMessage(decided_of(committed)))
             for peer in list(self.subscribers):
                 peer.publish(committed.sequence, raw)
 
@@ -117,7 +119,7 @@ class _Peer(FramedConnection):
             self._start(self._reply(self._endpoint, decoded))
 
     def publish(self, sequence: int, raw: bytes) -> None:
-        """Send the effects of a command, behind the state that they follow."""
+        """Send a command, behind the state that it follows."""
         if sequence <= self._state_sequence:
             return
         if self._behind_state is not None:
@@ -136,7 +138,7 @@ class _Peer(FramedConnection):
         if not hello.subscribes:
             self.send(frame(StateEnd()))
         elif self._server.engine is None:
-            raise ValueError("a treasury has no effects to subscribe to")
+            raise ValueError("a treasury has no commands to subscribe to")
         else:
             self._start(self._send_state(self._server.engine))
 
@@ -145,7 +147,7 @@ class _Peer(FramedConnection):
 
         With many orders the messages take a while to build, and the engine continues between two of
         them. `restored_effects` has copied all that may change, so they stay the state of one
-        sequence; later effects wait behind it. If the state does not become durable, the client
+        sequence; later commands wait behind it. If the state does not become durable, the client
         connects again.
         """
         self._state_sequence = engine.sequence
@@ -161,7 +163,9 @@ class _Peer(FramedConnection):
         self.send(frame(StateBegin(self._state_sequence)))
         size = self._server.effects_per_message
         while self._is_open and (part := list(islice(effects, size))):
-            self.send(frame(CommittedMessage(self._state_sequence, part)))
+            self.send(
+                frame(CommittedMessage(DecidedCommand(self._state_sequence, b"", Done(part))))
+            )
             await asyncio.sleep(0)
         self.send(frame(StateEnd()))
         for raw in behind_state:

@@ -45,7 +45,7 @@ class TradingContext:
         self.streams.begin(is_theirs)
 
     def on_committed(self, committed: CommittedCommand) -> None:
-        """Apply the effects of a command."""
+        """Apply a command."""
         self.books.on_committed(committed)
         self.streams.on_committed(committed)
 

@@ -10,7 +10,7 @@ from foretell.app.api_server import ApiServer
 from foretell.app.gateway import bind
 from foretell.app.http.fast_routes import served_under
 from foretell.app.roles import Role
-from foretell.edge.fast_route import FastRequest, FastResponse, FastRoute, Reply
+from foretell.edge.fast_route import FastRequest, FastResponse, FastRoute, SendReply
 from foretell.edge.security_headers import SECURITY_HEADERS, SecureApplication
 from foretell.edge.telemetry import Receive, Scope, Send, Telemetry
 
@@ -28,7 +28,7 @@ async def application(scope: Scope, receive: Receive, send: Send) -> None:
     await send({"type": "http.response.body", "body": b"OK"})
 
 
-def reply_at_once(request: FastRequest, reply: Reply) -> None:
+def reply_at_once(request: FastRequest, reply: SendReply) -> None:
     reply(FastResponse(200, request.body))
 
 

@@ -10,7 +10,7 @@ from tests.rigs.applications import serving
 from foretell.app.http.fast_routes import served_under
 from foretell.app.http.framework_connection import CONNECTION_LIMITS, ConnectionLimits
 from foretell.edge.codec import BODY_BUDGET, BODY_BYTES_BY_CLIENT_MAX
-from foretell.edge.fast_route import FastRequest, FastResponse, FastRoute, Reply
+from foretell.edge.fast_route import FastRequest, FastResponse, FastRoute, SendReply
 from foretell.edge.telemetry import Receive, Scope, Send, Telemetry
 
 pytestmark = pytest.mark.anyio
@@ -29,7 +29,7 @@ async def application(scope: Scope, receive: Receive, send: Send) -> None:
     await send({"type": "http.response.body", "body": b"OK"})
 
 
-def answer_later(request: FastRequest, reply: Reply) -> Coroutine[None, None, None]:
+def answer_later(request: FastRequest, reply: SendReply) -> Coroutine[None, None, None]:
     async def answer() -> None:
         await asyncio.sleep(0.05)
         reply(FastResponse(200, request.body))

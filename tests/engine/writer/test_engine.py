@@ -420,14 +420,14 @@ async def test_after_a_restart_from_a_snapshot_the_api_and_the_streams_continue(
         user = rig.context.streams.user
         streamed = (
             published(user),
-            {key: each.row for key, each in user.unsettled_trades.items()},
+            dict(user.unsettled_trades),
         )
         await snapshot_now(rig.host.engine)
     async with a_rig(tmp_path / "journal", database_file) as rig:
         assert (await rig.client.get("/book", params=query)).json() == book
         user = rig.context.streams.user
         unsettled = {
-            key: each.row._replace(sequence=rig.host.engine.sequence)
+            key: msgspec.structs.replace(each, sequence=rig.host.engine.sequence)
             for key, each in user.unsettled_trades.items()
         }
         assert (published(user), unsettled) == streamed

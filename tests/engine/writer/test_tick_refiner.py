@@ -386,7 +386,7 @@ async def test_a_restart_shows_old_and_new_trades_at_their_prices(
         assert (await alice.get("/data/trades"))["data"] == trades
         assert trades[0]["maker_orders"][0]["price"] == trades[0]["price"] == "0.97"
         (unsettled,) = rig.context.streams.user.unsettled_trades.values()
-        assert unsettled.row.trade.ticks_per_one == 100
+        assert unsettled.trade.ticks_per_one == 100
         assert await get(rig, "/tick-size", token_id=YES) == {"minimum_tick_size": 0.001}
 
 

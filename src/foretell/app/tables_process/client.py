@@ -23,12 +23,12 @@ from foretell.app.tables_process.messages import (
     ReplayJournal,
     Started,
     Wrote,
-    encode_committed,
     frame_of,
     message,
 )
 from foretell.domain.errors.storage import StoreUnavailable
 from foretell.domain.exchange.commands import OpenMarket
+from foretell.engine.protocol.decided import encode_committed
 from foretell.engine.protocol.requests import CommittedCommand
 from foretell.engine.writer.projection import COMMANDS_BEHIND_MAX, HELD_AT_START_MAX, markets_of
 from foretell.journal.port import JournalAddress

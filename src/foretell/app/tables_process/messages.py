@@ -1,8 +1,7 @@
 """Messages between an engine and the process that writes its tables.
 
 The engine begins, waits for `Started`, and then sends commands in frames. Each frame names the sequence of
-the command before its first, so that no command can be missed. How a command is encoded is
-decided here alone.
+the command before its first, so that no command can be missed.
 """
 
 from collections.abc import Collection, Sequence
@@ -10,11 +9,9 @@ from typing import Final
 
 import msgspec
 
-from foretell.domain.exchange.apply import Outcome
-from foretell.domain.exchange.commands import OpenMarket, decode_command
-from foretell.domain.exchange.decision import Decision, Done
+from foretell.domain.exchange.commands import OpenMarket
+from foretell.engine.protocol.decided import DecidedCommand
 from foretell.engine.protocol.framing import framed
-from foretell.engine.protocol.requests import CommittedCommand, committed_effects
 from foretell.journal.port import FileJournalAddress, PostgresJournalAddress
 
 
@@ -33,14 +30,6 @@ class Markets(msgspec.Struct, frozen=True, array_like=True, tag="markets"):
     """Markets whose trades may come."""
 
     markets: Sequence[OpenMarket]
-
-
-class DecidedCommand(msgspec.Struct, frozen=True, array_like=True):
-    """A command as the journal has it, and what was decided: its effects are made by the receiver."""
-
-    sequence: int
-    payload: bytes
-    decision: Decision
 
 
 class Commands(msgspec.Struct, frozen=True, array_like=True, tag="commands"):
@@ -90,23 +79,6 @@ FromTables = Started | Wrote | Alive
 _ENCODER: Final = msgspec.msgpack.Encoder()
 _TO_TABLES: Final[msgspec.msgpack.Decoder[ToTables]] = msgspec.msgpack.Decoder(ToTables)
 _FROM_TABLES: Final[msgspec.msgpack.Decoder[FromTables]] = msgspec.msgpack.Decoder(FromTables)
-
-
-def encode_committed(committed: CommittedCommand) -> msgspec.Raw:
-    """Return a command as a frame has it."""
-    sequence, decision = committed.sequence, committed.decision
-    payload = b"" if isinstance(decision, Done) else committed.payload
-    return msgspec.Raw(_ENCODER.encode(DecidedCommand(sequence, payload, decision)))
-
-
-def committed_of(decided: DecidedCommand) -> CommittedCommand:
-    """Return a command of a frame as the engine published it."""
-    decision = decided.decision
-    if isinstance(decision, Done):
-        return committed_effects(decided.sequence, decision.effects)
-    command = decode_command(decided.payload)
-    outcome = Outcome(None, None, is_change=True, command=command, _decision=decision)
-    return CommittedCommand(decided.sequence, outcome, decided.payload)
 
 
 def frame_of(after: int, commands: Sequence[msgspec.Raw]) -> bytes:

@@ -28,11 +28,11 @@ from foretell.app.tables_process.messages import (
     Markets,
     Started,
     Wrote,
-    committed_of,
     decode_to_tables,
     message,
 )
 from foretell.domain.errors.storage import StoreUnavailable, TablesBehindSnapshot
+from foretell.engine.protocol.decided import committed_of
 from foretell.engine.protocol.framing import FramedConnection
 from foretell.engine.protocol.requests import CommittedCommand
 from foretell.engine.writer.catch_up import CatchUp

@@ -1,14 +1,14 @@
 """Decisions: what a command did, in a compact form of which its effects are made.
 
-The engine keeps and publishes a decision for every command. The effects in it are made only when
-someone reads them: `effects_of` needs the command and the decision alone, so another process that
+The engine keeps and publishes a decision for every command; books and streams read it as it is. The
+effects in it are made only when someone reads them: `effects_of` needs the command and the decision alone, so another process that
 has both can make them too. All of a decision is encodable with MessagePack; none is ever stored.
 
 A level is given by its rank, see `book.py`: on the bid side the price of yes, on the ask side that
 of no.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, assert_never
 
 import msgspec
@@ -50,6 +50,25 @@ class ChangedLevels(msgspec.Struct, frozen=True, array_like=True, gc=False):
     best_bid_rank: int
     best_ask_rank: int
     levels: tuple[tuple[bool, int, int], ...]
+
+    @property
+    def best_bid_ticks(self) -> int | None:
+        """The best bid as a price of yes."""
+        return self.best_bid_rank or None
+
+    @property
+    def best_ask_ticks(self) -> int | None:
+        """The best ask as a price of yes."""
+        return self.ticks_per_one - self.best_ask_rank if self.best_ask_rank else None
+
+    @property
+    def level_prices(self) -> list[tuple[bool, int, int]]:
+        """Each level: whether it is of the bids, its price of yes in ticks, and its new size."""
+        ticks_per_one = self.ticks_per_one
+        return [
+            (is_bid, rank if is_bid else ticks_per_one - rank, size_units)
+            for is_bid, rank, size_units in self.levels
+        ]
 
 
 class ClosedOrder(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -102,6 +121,8 @@ class Done(msgspec.Struct, frozen=True, array_like=True, gc=False, tag="done"):
 
 
 Decision = Placed | Canceled | Done
+BookChange = ChangedLevels | BookChanged
+"""Both name the same levels: in a decision, and among the effects of a `Done`."""
 
 
 def effects_of(command: Command, decision: Decision) -> list[Effect]:
@@ -129,27 +150,34 @@ def _effects_of_placing(command: PlaceOrder, placed: Placed) -> list[Effect]:
         ),
         *[order_closed(own, CloseReason.SELF_TRADE, at_ms) for own in placed.own_orders],
     ]
+    for trade, filled in trades_of(placed, at_ms):
+        effects += (TradeMatched(trade), *filled)
+    effects += [order_closed(dusty, CloseReason.DUST, at_ms) for dusty in placed.dust_orders]
+    if placed.changed is not None:
+        effects.append(book_changed(placed.changed, at_ms))
+    return effects
+
+
+def trades_of(placed: Placed, at_ms: int) -> Iterator[tuple[Trade, list[OrderFilled]]]:
+    """Yield the trades of an order, each with the effects on its maker orders."""
     makers = iter(placed.makers)
     for trade in placed.trades:
-        effects.append(TradeMatched(trade))
-        for fill, (size_units, remaining_units) in zip(trade.fills, makers, strict=False):
-            status = _FILLED_PART if remaining_units else _FILLED_ALL
-            effects.append(
+        yield (
+            trade,
+            [
                 OrderFilled(
                     fill.maker_order_id,
                     trade.condition_id,
                     fill.owner,
                     size_units,
                     remaining_units,
-                    status,
+                    _FILLED_PART if remaining_units else _FILLED_ALL,
                     at_ms,
                     trade.trade_id,
                 )
-            )
-    effects += [order_closed(dusty, CloseReason.DUST, at_ms) for dusty in placed.dust_orders]
-    if placed.changed is not None:
-        effects.append(book_changed(placed.changed, at_ms))
-    return effects
+                for fill, (size_units, remaining_units) in zip(trade.fills, makers, strict=False)
+            ],
+        )
 
 
 def order_closed(order: ClosedOrder, reason: CloseReason, at_ms: int) -> OrderClosed:
@@ -169,18 +197,16 @@ def order_closed(order: ClosedOrder, reason: CloseReason, at_ms: int) -> OrderCl
 
 def book_changed(changed: ChangedLevels, at_ms: int) -> BookChanged:
     """Return the effect of changed levels, in prices of yes."""
-    ticks_per_one = changed.ticks_per_one
     levels = [
-        LevelChange(is_bid, LevelSize(rank if is_bid else ticks_per_one - rank, size_units))
-        for is_bid, rank, size_units in changed.levels
+        LevelChange(is_bid, LevelSize(price_ticks, size_units))
+        for is_bid, price_ticks, size_units in changed.level_prices
     ]
-    ask_rank = changed.best_ask_rank
     return BookChanged(
         condition_id=changed.condition_id,
         changes=tuple(levels),
-        best_bid_ticks=changed.best_bid_rank or None,
-        best_ask_ticks=ticks_per_one - ask_rank if ask_rank else None,
-        ticks_per_one=ticks_per_one,
+        best_bid_ticks=changed.best_bid_ticks,
+        best_ask_ticks=changed.best_ask_ticks,
+        ticks_per_one=changed.ticks_per_one,
         at_ms=at_ms,
     )
 

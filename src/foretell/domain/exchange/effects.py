@@ -147,6 +147,14 @@ class BookChanged(msgspec.Struct, frozen=True, array_like=True, gc=False, tag="b
     ticks_per_one: int
     at_ms: int
 
+    @property
+    def level_prices(self) -> list[tuple[bool, int, int]]:
+        """Each level: whether it is of the bids, its price of yes in ticks, and its new size."""
+        return [
+            (change.is_bid, change.level.price_ticks, change.level.size_units)
+            for change in self.changes
+        ]
+
 
 class TreasuryJoined(msgspec.Struct, frozen=True, array_like=True, gc=False, tag="joined"):
     """The shard takes its collateral from a treasury from now on."""

@@ -15,6 +15,7 @@ import structlog
 from typing_extensions import override
 
 from foretell.domain.errors.exchange import AnswerLost, EngineRestarting
+from foretell.engine.protocol.decided import committed_of
 from foretell.engine.protocol.endpoint import SettlePlacing
 from foretell.engine.protocol.framing import FramedConnection
 from foretell.engine.protocol.messages import (
@@ -39,7 +40,6 @@ from foretell.engine.protocol.requests import (
     FindPlacementRequest,
     PlaceRequest,
     TablesRequest,
-    committed_effects,
 )
 from foretell.runtime.backoff import pauses_s
 from foretell.runtime.failures import FailureLog
@@ -76,13 +76,13 @@ LIMITS: Final = ClientLimits()
 
 
 class EngineSubscriber(Protocol):
-    """A subscriber to an engine's effects."""
+    """A subscriber to an engine's commands."""
 
     def begin(self) -> None:
         """Forget this engine's state: its whole state follows."""
 
     def on_committed(self, committed: CommittedCommand) -> None:
-        """Take the effects of a command."""
+        """Take a command and what was decided."""
 
 
 class _Pending(NamedTuple):
@@ -210,7 +210,7 @@ class RemoteShard:
         match decoded:
             case CommittedMessage():
                 assert self.subscriber is not None
-                self.subscriber.on_committed(committed_effects(decoded.sequence, decoded.effects))
+                self.subscriber.on_committed(committed_of(decoded.command))
             case ReplyMessage() | RefusalMessage():
                 self._resolve(decoded)
             case StateBegin():

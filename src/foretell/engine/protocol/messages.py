@@ -1,27 +1,26 @@
 """Messages between an engine and its clients in other processes.
 
 A client greets first: it proves that it belongs to the installation, and states whether it
-subscribes to the engine's effects. Replies come in any order, each with the number of its request.
-Effects come in the engine's order, after the state that they follow. A ping is answered at once,
+subscribes to the engine's commands. Replies come in any order, each with the number of its request.
+Commands come in the engine's order, after the state that they follow. A ping is answered at once,
 whatever else is owed, which distinguishes a slow engine from one that is stopped.
 """
 
-from collections.abc import Sequence
 from typing import Final
 
 import msgspec
 
 from foretell.domain.errors.families import ForetellError
-from foretell.domain.exchange.effects import Effect
+from foretell.engine.protocol.decided import DecidedCommand
 from foretell.engine.protocol.framing import framed
 from foretell.engine.protocol.refusal_codec import EncodedRefusal, encode_refusal
 from foretell.engine.protocol.requests import EngineReply, EngineRequest
 
-VERSION: Final = 3
+VERSION: Final = 4
 
 
 class Hello(msgspec.Struct, frozen=True, array_like=True, tag="hello"):
-    """The first message: the installation's token, and whether effects are wanted."""
+    """The first message: the installation's token, and whether commands are wanted."""
 
     version: int
     token: bytes
@@ -64,14 +63,13 @@ class StateBegin(msgspec.Struct, frozen=True, array_like=True, tag="state_begin"
 
 
 class StateEnd(msgspec.Struct, frozen=True, array_like=True, tag="state_end"):
-    """Requests are taken; a subscriber has the whole state, and later effects follow it."""
+    """Requests are taken; a subscriber has the whole state, and later commands follow it."""
 
 
 class CommittedMessage(msgspec.Struct, frozen=True, array_like=True, tag="committed"):
-    """The effects of one command, or a part of the state that they follow."""
+    """One command and what was decided, or a part of the state that it follows."""
 
-    sequence: int
-    effects: Sequence[Effect]
+    command: DecidedCommand
 
 
 FromClient = Hello | RequestMessage | Ping

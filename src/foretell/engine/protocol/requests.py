@@ -261,6 +261,19 @@ class CommittedCommand(NamedTuple):
         """The compact form of the effects."""
         return self.outcome.decision
 
+    @property
+    def placing(self) -> PlaceOrder:
+        """The order of a command whose decision is `Placed`."""
+        command = self.outcome.command
+        assert isinstance(command, PlaceOrder)
+        return command
+
+    @property
+    def at_ms(self) -> int:
+        """The time of a command whose decision is not `Done`."""
+        assert self.outcome.command is not None
+        return self.outcome.command.at_ms
+
 
 def committed_effects(sequence: int, effects: Sequence[Effect]) -> CommittedCommand:
     """Return effects as they are published."""

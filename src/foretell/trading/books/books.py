@@ -1,6 +1,6 @@
 """Public books: the durable levels, last prices and rules of the markets.
 
-The engine's own books may hold orders that are not on disk yet. These are built from the effects
+The engine's own books may hold orders that are not on disk yet. These are built from the commands
 that the engine publishes once they are durable, so no reader sees an order that a crash could undo.
 A requested book is encoded once and kept as bytes until it changes.
 """
@@ -15,13 +15,14 @@ import msgspec
 from foretell.domain.errors.exchange import UnknownMarket
 from foretell.domain.exchange.book import price_in_yes
 from foretell.domain.exchange.commands import OpenMarket
+from foretell.domain.exchange.decision import BookChange, Canceled, Done, Placed
 from foretell.domain.exchange.effects import (
     BookChanged,
+    Effect,
     MarketOpened,
     MarketResolved,
     MarketRestored,
     TickChanged,
-    TradeMatched,
 )
 from foretell.domain.exchange.ledger import AssetId
 from foretell.domain.exchange.order import Side
@@ -143,19 +144,19 @@ class PublicBook:
         self.is_open = restored.is_open
         self.changed_at_ms = restored.changed_at_ms
 
-    def change(self, changed: BookChanged, sequence: int) -> None:
+    def change(self, changed: BookChange, at_ms: int, sequence: int) -> None:
         """Apply the levels that a command changed."""
-        for change in changed.changes:
-            levels = self._bids if change.is_bid else self._asks
-            if change.level.size_units:
-                levels[change.level.price_ticks] = change.level.size_units
+        for is_bid, price_ticks, size_units in changed.level_prices:
+            levels = self._bids if is_bid else self._asks
+            if size_units:
+                levels[price_ticks] = size_units
             else:
-                levels.pop(change.level.price_ticks, None)
+                levels.pop(price_ticks, None)
         ticks_per_one, _, _, last_price_ticks = self.top
         self.top = BookTop(
             ticks_per_one, changed.best_bid_ticks, changed.best_ask_ticks, last_price_ticks
         )
-        self._mark_changed(changed.at_ms, sequence)
+        self._mark_changed(at_ms, sequence)
 
     def trade(self, trade: Trade, sequence: int) -> None:
         """Apply the last price and side of a trade."""
@@ -238,28 +239,20 @@ class PublicBooks:
         self.sequence = 0
 
     def on_committed(self, committed: CommittedCommand) -> None:
-        """Apply the effects of a command."""
-        self.sequence = committed.sequence
-        for effect in committed.effects:
-            match effect:
-                case BookChanged():
-                    market = self.market_by_id[effect.condition_id]
-                    market.change(effect, committed.sequence)
-                case TradeMatched():
-                    market = self.market_by_id[effect.trade.condition_id]
-                    market.trade(effect.trade, committed.sequence)
-                case MarketOpened():
-                    self._open(effect.market, committed.sequence)
-                case MarketRestored():
-                    self._open(effect.market, committed.sequence).restore(effect)
-                case TickChanged():
-                    market = self.market_by_id[effect.condition_id]
-                    market.change_tick(effect, committed.sequence)
-                case MarketResolved():
-                    market = self.market_by_id[effect.condition_id]
-                    market.resolve(effect.at_ms, committed.sequence)
-                case _:
-                    pass
+        """Apply a command."""
+        self.sequence = sequence = committed.sequence
+        match committed.decision:
+            case Placed() as placed:
+                for trade in placed.trades:
+                    self.market_by_id[trade.condition_id].trade(trade, sequence)
+                if placed.changed is not None:
+                    self._change(placed.changed, committed.at_ms, sequence)
+            case Canceled() as canceled:
+                for changed in canceled.changed:
+                    self._change(changed, committed.at_ms, sequence)
+            case Done() as done:
+                for effect in done.effects:
+                    self._apply(effect, sequence)
 
     def find(self, token_id: str) -> TokenRef:
         """Return a token of a market that was ever opened, or refuse."""
@@ -274,6 +267,25 @@ class PublicBooks:
         if not token.market.is_open:
             raise UnknownMarket(f"token {token_id}", has_ended=True)
         return token
+
+    def _change(self, changed: BookChange, at_ms: int, sequence: int) -> None:
+        self.market_by_id[changed.condition_id].change(changed, at_ms, sequence)
+
+    def _apply(self, effect: Effect, sequence: int) -> None:
+        """Apply an effect of a command that is not about one order."""
+        match effect:
+            case BookChanged():
+                self._change(effect, effect.at_ms, sequence)
+            case MarketOpened():
+                self._open(effect.market, sequence)
+            case MarketRestored():
+                self._open(effect.market, sequence).restore(effect)
+            case TickChanged():
+                self.market_by_id[effect.condition_id].change_tick(effect, sequence)
+            case MarketResolved():
+                self.market_by_id[effect.condition_id].resolve(effect.at_ms, sequence)
+            case _:
+                pass
 
     def _open(self, opened: OpenMarket, sequence: int) -> PublicBook:
         is_neg_risk = opened.exchange != self._standard_exchange

@@ -1,6 +1,6 @@
-"""The WebSocket channels and their connections; the engine's effects are published to all at once.
+"""The WebSocket channels and their connections; the engine's commands are published to all at once.
 
-Messages are made from effects that are durable, so a stream never shows what a crash could undo. A
+Messages are made from commands that are durable, so a stream never shows what a crash could undo. A
 message has the journal sequence of the command that caused it; a book has the sequence up to which
 it is current.
 """
@@ -68,7 +68,7 @@ class Streams:
         return len(self._connections)
 
     def on_committed(self, committed: CommittedCommand) -> None:
-        """Publish the effects of a command to the subscribers."""
+        """Publish a command to the subscribers."""
         self.market.on_committed(committed)
         self.user.on_committed(committed)
         if self.market.announcements:
@@ -101,7 +101,7 @@ class Streams:
     def begin(self, is_theirs: Callable[[Bytes32], bool]) -> None:
         """Forget the orders and trades of some markets, whose engine publishes them again.
 
-        Effects of the time in between are not known, so every client has to connect again.
+        Commands of the time in between are not known, so every client has to connect again.
         """
         self.user.forget(is_theirs)
         for connection in self._connections:

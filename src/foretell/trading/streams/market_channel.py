@@ -7,14 +7,16 @@ from typing import Final, NamedTuple
 import msgspec
 
 from foretell.domain.errors.families import ForetellError
+from foretell.domain.exchange.decision import BookChange, Canceled, Done, Placed
 from foretell.domain.exchange.effects import (
     BookChanged,
+    Effect,
     MarketOpened,
     MarketResolved,
     MarketRestored,
     TickChanged,
-    TradeMatched,
 )
+from foretell.domain.exchange.trade import Trade
 from foretell.domain.portfolio.prices import BookTop
 from foretell.domain.values.hexadecimal import Bytes32
 from foretell.domain.values.tokens import is_token_id
@@ -117,34 +119,23 @@ class MarketChannel:
             self._subscribe(connection, tokens, request)
 
     def on_committed(self, committed: CommittedCommand) -> None:
-        """Publish the effects of a command to the subscribers."""
-        traded: set[Bytes32] = set()
-        for effect in committed.effects:
-            match effect:
-                case TradeMatched():
-                    traded.add(effect.trade.condition_id)
-                    self._publish_trade(effect, committed.sequence)
-                case BookChanged():
+        """Publish a command to the subscribers."""
+        sequence = committed.sequence
+        match committed.decision:
+            case Placed() as placed:
+                for trade in placed.trades:
+                    self._publish_trade(trade, sequence)
+                if placed.changed is not None:
+                    is_traded = bool(placed.trades)
                     self._publish_book(
-                        effect, committed.sequence, is_traded=effect.condition_id in traded
+                        placed.changed, committed.at_ms, sequence, is_traded=is_traded
                     )
-                case TickChanged():
-                    self._publish_tick(effect, committed.sequence)
-                case MarketRestored():
-                    condition_id = effect.market.condition_id
-                    top = self._books.market_by_id[condition_id].top
-                    self.top_by_market[condition_id] = top._replace(last_price_ticks=None)
-                case MarketOpened():
-                    opened = effect.market
-                    self._announce(
-                        opened.condition_id, opened.at_ms, committed.sequence, is_resolved=False
-                    )
-                case MarketResolved():
-                    self._announce(
-                        effect.condition_id, effect.at_ms, committed.sequence, is_resolved=True
-                    )
-                case _:
-                    pass
+            case Canceled() as canceled:
+                for changed in canceled.changed:
+                    self._publish_book(changed, committed.at_ms, sequence)
+            case Done() as done:
+                for effect in done.effects:
+                    self._publish_effect(effect, sequence)
 
     async def announce(self, announcement: Announcement) -> None:
         """Read the names of a market, and publish it to those that asked for announcements."""
@@ -210,14 +201,33 @@ class MarketChannel:
             texts.append(book_text(market.book(is_yes=is_yes)))
         return texts
 
-    def _publish_trade(self, matched: TradeMatched, sequence: int) -> None:
-        trade = matched.trade
+    def _publish_effect(self, effect: Effect, sequence: int) -> None:
+        """Publish an effect of a command that is not about one order."""
+        match effect:
+            case BookChanged():
+                self._publish_book(effect, effect.at_ms, sequence)
+            case TickChanged():
+                self._publish_tick(effect, sequence)
+            case MarketRestored():
+                condition_id = effect.market.condition_id
+                top = self._books.market_by_id[condition_id].top
+                self.top_by_market[condition_id] = top._replace(last_price_ticks=None)
+            case MarketOpened(market=opened):
+                self._announce(opened.condition_id, opened.at_ms, sequence, is_resolved=False)
+            case MarketResolved():
+                self._announce(effect.condition_id, effect.at_ms, sequence, is_resolved=True)
+            case _:
+                pass
+
+    def _publish_trade(self, trade: Trade, sequence: int) -> None:
         market = self._books.market_by_id[trade.condition_id]
         connections = self._subscribers(market.token(is_yes=trade.is_yes))
         for fill in trade.fills if connections else ():
             self._send(connections, sequence, last_trade_text(market, trade, fill))
 
-    def _publish_book(self, changed: BookChanged, sequence: int, *, is_traded: bool) -> None:
+    def _publish_book(
+        self, changed: BookChange, at_ms: int, sequence: int, *, is_traded: bool = False
+    ) -> None:
         top = BookTop(changed.ticks_per_one, changed.best_bid_ticks, changed.best_ask_ticks)
         is_top_new = self.top_by_market.get(changed.condition_id) != top
         self.top_by_market[changed.condition_id] = top
@@ -233,11 +243,11 @@ class MarketChannel:
         }
         if not subscribers:
             return
-        self._send(subscribers, sequence, price_change_text(market, changed))
+        self._send(subscribers, sequence, price_change_text(market, changed, at_ms))
         if is_traded:
             self._publish_whole_books(market, sequence)
         if is_top_new:
-            for token_id, text in best_prices_texts(market, changed.at_ms):
+            for token_id, text in best_prices_texts(market, at_ms):
                 extended = [one for one in by_token[token_id] if one in self._extended]
                 self._send(extended, sequence, text)
 

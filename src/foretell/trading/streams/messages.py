@@ -11,7 +11,8 @@ from typing import NamedTuple
 import msgspec
 
 from foretell.domain.exchange.book import price_in_yes
-from foretell.domain.exchange.effects import BookChanged, TickChanged
+from foretell.domain.exchange.decision import BookChange
+from foretell.domain.exchange.effects import TickChanged
 from foretell.domain.exchange.ledger import AssetId
 from foretell.domain.exchange.matching import Fill
 from foretell.domain.exchange.trade import Trade
@@ -150,24 +151,24 @@ def book_text(book: EncodedBook) -> str:
     return f'"event_type":"book",{book.raw[1:].decode()}'
 
 
-def price_change_text(market: PublicBook, changed: BookChanged) -> str:
+def price_change_text(market: PublicBook, changed: BookChange, at_ms: int) -> str:
     """Return the levels that changed, each in the prices of both tokens."""
     scale = market.ticks_per_one
     prices = price_texts(scale)
     changes = [
         PriceChange(
             asset_id=market.token(is_yes=is_yes),
-            price=prices[price_in_yes(change.level.price_ticks, scale, is_yes=is_yes)],
-            size=decimal_text(change.level.size_units),
-            side="BUY" if change.is_bid == is_yes else "SELL",
+            price=prices[price_in_yes(price_ticks, scale, is_yes=is_yes)],
+            size=decimal_text(size_units),
+            side="BUY" if is_bid == is_yes else "SELL",
             hash=market.book(is_yes=is_yes).hash,
             best_bid=best_bid,
             best_ask=best_ask,
         )
         for is_yes, (best_bid, best_ask) in _both_bests(market.top)
-        for change in changed.changes
+        for is_bid, price_ticks, size_units in changed.level_prices
     ]
-    return tail(PriceChangeMessage(market.condition_id, str(changed.at_ms), changes))
+    return tail(PriceChangeMessage(market.condition_id, str(at_ms), changes))
 
 
 def last_trade_text(market: PublicBook, trade: Trade, fill: Fill) -> str:

@@ -2,25 +2,25 @@
 
 An account is the address that signs: all its connections receive an order's changes, with whichever
 of its keys the order was placed. The channel keeps the live orders and the unsettled trades itself,
-because the engine's own state may already be ahead of the effects that are published.
+because the engine's own state may already be ahead of the commands that are published.
 """
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Final
 
 import msgspec
 
 from foretell.domain.contracts.wallets import Wallets
 from foretell.domain.errors.families import ForetellError, Unauthenticated
+from foretell.domain.exchange.commands import PlaceOrder
+from foretell.domain.exchange.decision import Canceled, Done, Placed, order_closed, trades_of
 from foretell.domain.exchange.effects import (
     CloseReason,
     Effect,
     OrderClosed,
     OrderFilled,
-    OrderPlaced,
     OrderRestored,
     TradeAdvanced,
-    TradeMatched,
     TradeRestored,
     TradeSplit,
 )
@@ -29,12 +29,10 @@ from foretell.domain.exchange.trade import Trade, TradeStatus
 from foretell.domain.exchange.trade_references import (
     trade_ids_after_split,
     trade_order_ids,
-    trade_tokens,
 )
 from foretell.domain.values.hexadecimal import Address, Bytes32
 from foretell.edge.auth import L2Caller
 from foretell.engine.protocol.requests import CommittedCommand
-from foretell.store.trading.trades import TradeRow, matched_row
 from foretell.trading.books.books import PublicBooks
 from foretell.trading.refusals import trading_body
 from foretell.trading.streams.connection import CLOSE_POLICY, CLOSE_TRY_LATER, Connection
@@ -165,26 +163,22 @@ class UserChannel:
             subscription.add(markets)
 
     def on_committed(self, committed: CommittedCommand) -> None:
-        """Publish the effects of a command to the accounts: orders first, trades afterwards."""
-        changed: list[tuple[StreamedTrade, int]] = []
-        for effect in committed.effects:
-            match effect:
-                case OrderPlaced():
-                    self._place(effect, committed)
-                case OrderFilled():
-                    self._fill(effect, committed.sequence)
-                case OrderClosed():
-                    self._close(effect, committed.sequence)
-                case TradeMatched():
-                    changed.append(
-                        (self._match(effect.trade, committed), effect.trade.matched_at_ms)
-                    )
-                case TradeAdvanced() | TradeSplit():
-                    changed += self._move(effect)
-                case _:
-                    self._restore(effect, committed.sequence)
-        for unsettled, at_ms in changed:
-            self._publish_trade(unsettled, at_ms, committed.sequence)
+        """Publish a command to the accounts: orders first, trades afterwards."""
+        sequence = committed.sequence
+        changed: list[StreamedTrade] = []
+        match committed.decision:
+            case Placed() as placed:
+                changed = self._take_placed(committed.placing, placed, sequence)
+            case Canceled() as canceled:
+                for order in canceled.orders:
+                    closed = order_closed(order, CloseReason.CANCELED, committed.at_ms)
+                    self._close(closed, sequence)
+            case Done() as done:
+                changed = [
+                    each for effect in done.effects for each in self._take_effect(effect, sequence)
+                ]
+        for unsettled in changed:
+            self._publish_trade(unsettled, sequence)
 
     def forget(self, is_theirs: Callable[[Bytes32], bool]) -> None:
         """Forget the orders and trades of some markets: they are published again."""
@@ -196,7 +190,7 @@ class UserChannel:
         self._unsettled = {
             trade_id: unsettled
             for trade_id, unsettled in self._unsettled.items()
-            if not is_theirs(unsettled.row.trade.condition_id)
+            if not is_theirs(unsettled.trade.condition_id)
         }
 
     async def _log_in(self, connection: Connection, auth: StreamAuth) -> Subscription | None:
@@ -213,30 +207,65 @@ class UserChannel:
         connection.is_subscribed = True
         return subscription
 
-    def _place(self, placed: OrderPlaced, committed: CommittedCommand) -> None:
-        command = placed.command
-        trade_ids: tuple[str, ...] = ()
-        if placed.matched_units:
-            trade_ids = tuple(
-                effect.trade.trade_id
-                for effect in committed.effects
-                if isinstance(effect, TradeMatched)
-            )
-        live = StreamedOrder(placed, placed.matched_units, trade_ids)
-        if placed.status is OrderStatus.LIVE:
+    def _take_placed(
+        self, command: PlaceOrder, placed: Placed, sequence: int
+    ) -> list[StreamedTrade]:
+        """Publish an order and the orders that it changed; return its trades."""
+        at_ms = command.at_ms
+        self._place(command, placed, sequence)
+        for own in placed.own_orders:
+            self._close(order_closed(own, CloseReason.SELF_TRADE, at_ms), sequence)
+        matched = []
+        for trade, fills in trades_of(placed, at_ms):
+            matched.append(self._match(trade, command.order.signer, sequence))
+            for filled in fills:
+                self._fill(filled, sequence)
+        for dusty in placed.dust_orders:
+            self._close(order_closed(dusty, CloseReason.DUST, at_ms), sequence)
+        return matched
+
+    def _take_effect(self, effect: Effect, sequence: int) -> list[StreamedTrade]:
+        """Publish or keep an effect that is not about a new order; return the trades that changed.
+
+        Orders and trades from before this process began are kept without publishing them.
+        """
+        match effect:
+            case OrderClosed():
+                self._close(effect, sequence)
+            case TradeAdvanced():
+                return [self._advance(effect)]
+            case TradeSplit():
+                return self._divide(effect)
+            case OrderRestored():
+                self._live[effect.order_id] = StreamedOrder(
+                    effect, effect.size_units, effect.matched_units, effect.trade_ids
+                )
+            case TradeRestored():
+                self._unsettled[effect.trade.trade_id] = StreamedTrade(
+                    effect.trade,
+                    sequence,
+                    effect.status,
+                    effect.tx_hash,
+                    effect.trade.matched_at_ms,
+                    effect.signer_by_order,
+                )
+            case _:
+                pass
+        return []
+
+    def _place(self, command: PlaceOrder, placed: Placed, sequence: int) -> None:
+        trade_ids = tuple([trade.trade_id for trade in placed.trades])
+        live = StreamedOrder(command, placed.size_units, placed.matched_units, trade_ids)
+        status = placed.status
+        if status is OrderStatus.LIVE:
             self._live[command.order_id] = live
         if command.order.signer not in self._connections_by_address:
             return
-        fresh = StreamedOrder(placed, 0, ())
-        self._publish_order(fresh, OrderStatus.LIVE, "PLACEMENT", command.at_ms, committed.sequence)
-        if placed.status is not OrderStatus.LIVE or placed.matched_units:
+        fresh = StreamedOrder(command, placed.size_units, 0, ())
+        self._publish_order(fresh, OrderStatus.LIVE, "PLACEMENT", command.at_ms, sequence)
+        if status is not OrderStatus.LIVE or placed.matched_units:
             self._publish_order(
-                live,
-                placed.status,
-                "UPDATE",
-                command.at_ms,
-                committed.sequence,
-                placed.close_reason,
+                live, status, "UPDATE", command.at_ms, sequence, placed.close_reason
             )
 
     def _fill(self, filled: OrderFilled, sequence: int) -> None:
@@ -253,62 +282,39 @@ class UserChannel:
         kind = "UPDATE" if closed.reason is CloseReason.DUST else "CANCELLATION"
         self._publish_order(live, closed.status, kind, closed.at_ms, sequence, closed.reason)
 
-    def _row(self, trade: Trade, sequence: int) -> TradeRow:
-        """Return a trade as it is at its match."""
-        market = self._books.market_by_id[trade.condition_id]
-        return matched_row(trade, sequence, market.opened)
-
-    def _restore(self, effect: Effect, sequence: int) -> None:
-        """Keep an order or a trade from before this process began, without publishing it."""
-        if isinstance(effect, OrderRestored):
-            self._live[effect.order_id] = StreamedOrder(
-                effect, effect.matched_units, effect.trade_ids
-            )
-        elif isinstance(effect, TradeRestored):
-            row = self._row(effect.trade, sequence)
-            row = row._replace(status=effect.status, tx_hash=effect.tx_hash)
-            self._unsettled[effect.trade.trade_id] = StreamedTrade(row, effect.signer_by_order)
-
-    def _match(self, trade: Trade, committed: CommittedCommand) -> StreamedTrade:
-        row = self._row(trade, committed.sequence)
+    def _match(self, trade: Trade, taker: Address, sequence: int) -> StreamedTrade:
+        """Keep a new trade, while the orders that it filled are still live."""
         signers = {
             fill.maker_order_id: self._live[fill.maker_order_id].signer for fill in trade.fills
         }
-        signers[trade.taker_order_id] = _placer(committed.effects)
-        unsettled = StreamedTrade(row, signers)
+        signers[trade.taker_order_id] = taker
+        at_ms = trade.matched_at_ms
+        unsettled = StreamedTrade(trade, sequence, TradeStatus.MATCHED, "", at_ms, signers)
         self._unsettled[trade.trade_id] = unsettled
         return unsettled
 
-    def _move(self, moved: TradeAdvanced | TradeSplit) -> list[tuple[StreamedTrade, int]]:
-        return self._advance(moved) if isinstance(moved, TradeAdvanced) else self._divide(moved)
-
-    def _advance(self, advanced: TradeAdvanced) -> list[tuple[StreamedTrade, int]]:
+    def _advance(self, advanced: TradeAdvanced) -> StreamedTrade:
         """Return the trade after this step; a command may take several steps."""
-        known = self._unsettled[advanced.trade_id]
-        row = known.row._replace(
-            status=advanced.status, tx_hash=advanced.tx_hash, updated_at_ms=advanced.at_ms
+        known = msgspec.structs.replace(
+            self._unsettled[advanced.trade_id],
+            status=advanced.status,
+            tx_hash=advanced.tx_hash,
+            updated_at_ms=advanced.at_ms,
         )
-        known = StreamedTrade(row, known.signer_by_order)
         if advanced.status in _FINAL:
             del self._unsettled[advanced.trade_id]
         else:
             self._unsettled[advanced.trade_id] = known
-        return [(known, advanced.at_ms)]
+        return known
 
-    def _divide(self, split: TradeSplit) -> list[tuple[StreamedTrade, int]]:
+    def _divide(self, split: TradeSplit) -> list[StreamedTrade]:
         """Return a trade without the fills that left it, and the trades of those fills."""
-        known = self._unsettled[split.kept.trade_id]
-        whole = known.row
-        market = self._books.market_by_id[whole.trade.condition_id].opened
-        divided = []
-        for trade in (split.kept, *split.parts):
-            row = whole._replace(
-                trade=trade,
-                fill_tokens=trade_tokens(market, trade).fills,
-                updated_at_ms=split.at_ms,
-            )
-            self._unsettled[trade.trade_id] = StreamedTrade(row, known.signer_by_order)
-            divided.append((self._unsettled[trade.trade_id], split.at_ms))
+        whole = self._unsettled[split.kept.trade_id]
+        divided = [
+            msgspec.structs.replace(whole, trade=trade, updated_at_ms=split.at_ms)
+            for trade in (split.kept, *split.parts)
+        ]
+        self._unsettled.update({part.trade.trade_id: part for part in divided})
         for part in split.parts:
             self._name_part(whole.trade.trade_id, part)
         return divided
@@ -336,19 +342,18 @@ class UserChannel:
             record = order_record(view, status, live.matched_units, live.trade_ids, outcome, reason)
             self._send(connections, sequence, order_text(record, kind, at_ms))
 
-    def _publish_trade(self, unsettled: StreamedTrade, at_ms: int, sequence: int) -> None:
-        row = unsettled.row
-        market = self._books.market_by_id[row.trade.condition_id]
-        for address in unsettled.addresses:
+    def _publish_trade(self, unsettled: StreamedTrade, sequence: int) -> None:
+        market = self._books.market_by_id[unsettled.trade.condition_id]
+        for address in unsettled.addresses if self._connections_by_address else ():
             connections = self._subscribers(address, market.condition_id)
             if connections:
                 record = trade_record(
-                    row,
+                    unsettled.row(market.opened),
                     self._wallets.of(address),
                     self._outcome_of,
                     market.rules.fee_rate_bps,
                 )
-                self._send(connections, sequence, trade_text(record, at_ms))
+                self._send(connections, sequence, trade_text(record, unsettled.updated_at_ms))
 
     def _subscribers(self, address: Address, condition_id: Bytes32) -> list[Connection]:
         return [
@@ -361,10 +366,3 @@ class UserChannel:
         stamp = self._stamp(sequence)
         for connection in connections:
             connection.send(stamp, text)
-
-
-def _placer(effects: Sequence[Effect]) -> Address:
-    """Return the signer of the order that a command placed; placing is its first effect."""
-    placed = effects[0]
-    assert isinstance(placed, OrderPlaced)
-    return placed.command.order.signer

@@ -32,7 +32,8 @@ from foretell.trading.streams.connection import (
 from foretell.trading.streams.market_channel import MarketChannel
 from foretell.trading.streams.user_channel import UserChannel
 
-CONNECTIONS_MAX: Final = 10_000
+CONNECTIONS_MAX: Final = 16_384
+"""Not fewer than the places of a process, which keeps a part of them for traders: strangers cannot have all."""
 REVOCATIONS_CHECK_S: Final = 5.0
 ANNOUNCING_PACE: Final = PollIntervals(busy_s=0.0, idle_s=15.0)
 

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.rigs.applications import serving
 
+from foretell.app.http.framework_connection import ConnectionLimits
 from foretell.app.http.stream_connection import STREAM_LIMITS, ReadingAllowance
 from foretell.edge.telemetry import Receive, Scope, Send
 
@@ -244,6 +245,19 @@ async def test_sending_waits_for_a_client_that_takes_nothing_and_then_cuts_it_of
         await asyncio.sleep(2 * STREAM_LIMITS.closing_s + 0.5)
         transport.resume_reading()
         assert await is_ended(reader)
+
+
+async def test_a_stream_outlives_the_pause_between_requests(app: Application) -> None:
+    """A connection that becomes a stream is not idle: its timer once cut it off 75 s later."""
+    async with (
+        serving(app, limits=ConnectionLimits(keep_alive_s=0.2)) as place,
+        a_stream(place) as (reader, writer),
+    ):
+        await reader.readuntil(b"\r\n\r\n")
+        await asyncio.sleep(0.6)
+        writer.write(a_frame(b"PING"))
+        async with asyncio.timeout(WITHIN_S):
+            await app.reached(1)
 
 
 async def test_text_that_is_no_utf_8_closes_the_connection_without_a_trace(

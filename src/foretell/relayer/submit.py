@@ -101,7 +101,7 @@ async def _check_place(context: RelayerContext, submission: Submission, used: in
 
 async def _check_day(context: RelayerContext, owner: Address) -> None:
     """Refuse an owner who had as many transactions in the last 24 hours as one may have."""
-    most, now_ms = context.options.day_per_owner_max, context.now_ms()
+    most, now_ms = context.options.relays_per_owner_max, context.now_ms()
     if not most:
         return
     async with context.database.reading() as tx:

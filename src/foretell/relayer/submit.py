@@ -60,8 +60,8 @@ async def accept(
         if same is not None and (same.state in OPEN or _place(submission) < used):
             return same
         await _check_place(context, submission, used)
-        await check_chain(context, checked)
         await _check_day(context, submission.owner)
+        await check_chain(context, checked)
         request = checked.request(context.new_uuid(), submitter, context.now_ms())
         async with context.database.writing() as tx:
             is_new = await record_relay(tx, request)

@@ -12,6 +12,7 @@ from PIL import Image
 from tests.creation.rig import PICTURE, CreationRig, CreatorClient, details_of, error_of
 from tests.rigs.pictures import a_moving_picture, a_picture
 from tests.rigs.values import NOW_MS, a_word
+from typing_extensions import override
 
 from foretell.creation.render import render_challenge
 from foretell.domain.contracts.calldata import ALLOWANCE_UNITS_MAX, Approve
@@ -447,6 +448,7 @@ class _StoreAfterACall(BlobStore):
         super().__init__(folder)
         self._calls = [call]
 
+    @override
     async def store(self, item: DataItem) -> str:
         while self._calls:
             await self._calls.pop()()

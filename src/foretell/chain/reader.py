@@ -19,6 +19,7 @@ from foretell.chain.rpc_types import (
 )
 from foretell.chain.views import LATEST, ViewCall, call_view, call_views
 from foretell.domain.contracts.deployment import ContractName, Deployment
+from foretell.domain.creation.asked_terms import AskedTerms
 from foretell.domain.errors.chain import ChainInconsistent, ExecutionReverted
 from foretell.domain.evm.abi import contract_function
 from foretell.domain.values.hexadecimal import (
@@ -95,6 +96,7 @@ class Question(NamedTuple):
     ancillary_data: bytes
     reward_token: Address
     is_resolved: bool
+    terms: AskedTerms
 
 
 class ProposalTerms(NamedTuple):
@@ -323,4 +325,5 @@ def _question(words: Any) -> Question | None:
     asked_at_s, is_resolved, reward_token, creator, text = (words[i] for i in (0, 5, 9, 10, 11))
     if not asked_at_s:
         return None
-    return Question(asked_at_s, Address(creator), text, Address(reward_token), is_resolved)
+    terms = AskedTerms(*words[1:4])
+    return Question(asked_at_s, Address(creator), text, Address(reward_token), is_resolved, terms)

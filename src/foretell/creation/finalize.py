@@ -16,6 +16,7 @@ from foretell.creation.messages import SentTxs
 from foretell.creation.metadata import store_final
 from foretell.creation.prepare import ids_of, payload_of
 from foretell.creation.registration import Registered, register
+from foretell.creation.terms import check_terms
 from foretell.domain.creation.payload import Payload
 from foretell.domain.creation.plan import (
     MarketIds,
@@ -192,7 +193,7 @@ async def run_finalization(context: CreationContext, request: CreationRequest) -
     payload = payload_of(context, request)
     await _check_confirmed(context, request)
     ids = ids_of(context, payload)
-    await _check_questions(context, payload, ids)
+    await _check_questions(context, request, payload, ids)
     registered = await _registered(context, ids, request.entered_at_ms)
     names = [await _named(context, payload, each, request.image_ids) for each in ids]
     plan = build_metadata_plan(names, context.contracts(payload))
@@ -232,15 +233,19 @@ async def _check_confirmed(context: CreationContext, request: CreationRequest) -
 
 
 async def _check_questions(
-    context: CreationContext, payload: Payload, ids: Sequence[MarketIds]
+    context: CreationContext, request: CreationRequest, payload: Payload, ids: Sequence[MarketIds]
 ) -> None:
-    """Refuse while the chain lacks a question: a reorg may have removed an adopted one.
+    """Refuse while the chain lacks a question: a reorg may have removed or changed an adopted one.
 
     In an event each question has its place, because its id follows from the order of adding.
     """
     contracts = context.contracts(payload)
     asked = [each.asked_id for each in ids]
     questions = await context.reader.questions(asked, contracts.adapter)
+    planned_keys = {
+        item.market_key or "" for item in request.plan or () if item.target == contracts.adapter
+    }
+    await check_terms(context, payload, ids, questions, planned_keys)
     for each, question in zip(ids, questions, strict=True):
         if question is None:
             raise ChainInconsistent(f"question {each.asked_id} is not on the chain")

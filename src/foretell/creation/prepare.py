@@ -11,6 +11,7 @@ from typing import Final
 from foretell.creation.context import CreationContext
 from foretell.creation.messages import parse_envelope
 from foretell.creation.metadata import store_drafts, store_images
+from foretell.creation.terms import check_asked, check_terms
 from foretell.creation.uploads import Upload
 from foretell.domain.creation.image_fields import assign_images, places_of
 from foretell.domain.creation.payload import Payload, ResolutionType, parse_payload, payload_hash
@@ -72,8 +73,9 @@ async def accept(context: CreationContext, upload: Upload) -> CreationRequest:
     check_envelope(request.challenge, envelope, hashed, now_ms)
     payload = parse_payload(upload.payload, context.rules, now_ms)
     _check_signed(payload, request)
-    content_by_field = await _normalized(context, upload, payload)
     ids = ids_of(context, payload)
+    await check_asked(context, payload, ids)
+    content_by_field = await _normalized(context, upload, payload)
     async with context.database.writing() as tx:
         await _takeable(tx, request, payload, ids, now_ms)
         has_moved = await move_request(
@@ -292,10 +294,14 @@ async def _stored_images(context: CreationContext, request: CreationRequest) -> 
 
 
 async def _facts(context: CreationContext, payload: Payload) -> PlanFacts:
-    """Return the fee, the allowance, and the questions that the chain has already."""
+    """Return the fee, the allowance, and the questions that the chain has already.
+
+    Refuses a question that its creator asked with other terms than the plan's.
+    """
     reader, contracts = context.reader, context.contracts(payload)
     ids = ids_of(context, payload)
     asked = await reader.questions([each.asked_id for each in ids], contracts.adapter)
+    await check_terms(context, payload, ids, asked)
     is_direct = payload.resolution_type is ResolutionType.DIRECT
     facts = PlanFacts(
         fee_units=await reader.creation_fee_units(contracts.adapter) if is_direct else 0,

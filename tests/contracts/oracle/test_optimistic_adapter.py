@@ -88,13 +88,16 @@ def test_a_question_is_asked_once(asked: Optimistic) -> None:
 
 
 def test_a_question_may_require_more_than_the_defaults(optimistic: Optimistic) -> None:
-    optimistic.ask(reward=0, bond=2 * BOND, liveness=60)
+    optimistic.ask(reward=0, bond=2 * BOND, liveness=LIVENESS_S + 1)
     request = optimistic.oracle.call("getRequest", *optimistic.request())
-    assert request[3:6] == (0, 2 * BOND, 60)
+    assert request[3:6] == (0, 2 * BOND, LIVENESS_S + 1)
 
 
-@pytest.mark.parametrize(("bond", "liveness"), [(BOND - 1, 0), (0, 59), (0, LIVENESS_MAX_S + 1)])
-def test_a_question_cannot_require_less_than_the_defaults(
+@pytest.mark.parametrize(
+    ("bond", "liveness"),
+    [(BOND - 1, 0), (0, 60), (0, LIVENESS_S - 1), (0, LIVENESS_MAX_S + 1)],
+)
+def test_h_02_a_question_cannot_require_less_than_the_defaults(
     optimistic: Optimistic, bond: int, liveness: int
 ) -> None:
     with reverts("TermsNotSupported"):

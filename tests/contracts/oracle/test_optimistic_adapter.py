@@ -295,15 +295,39 @@ def test_resolve_manually_returns_the_reward_after_a_too_early_answer(
     assert optimistic.owed(optimistic.creator) == (REWARD,)
 
 
-def test_a_flag_can_be_withdrawn_within_the_safety_period(asked: Optimistic) -> None:
+@pytest.mark.parametrize("waited_s", [0, SAFETY_S + 1])
+def test_m_04_a_flag_can_be_withdrawn_at_any_time(asked: Optimistic, waited_s: int) -> None:
     with reverts("NotFlagged"):
         act(asked, "unflag")
     act(asked, "flag")
     with reverts("Flagged"):
         act(asked, "flag")
-    asked.wait(SAFETY_S + 1)
-    with reverts("SafetyPeriodPassed"):
-        act(asked, "unflag")
+    asked.wait(waited_s)
+    act(asked, "unflag")
+    assert not asked.adapter.call("isFlagged", asked.question)
+    with reverts("NotFlagged"):
+        act(asked, "resolveManually", [1, 0])
+
+
+def test_m_04_unpause_withdraws_the_announcement(answered: Optimistic) -> None:
+    """No admin answers a question that goes on without a new announcement."""
+    act(answered, "flag")
+    answered.wait(SAFETY_S + 1)
+    receipt = answered.adapter.send("unpause", answered.question, sender=answered.admin)
+    assert answered.adapter.logs(receipt, "QuestionUnflagged(bytes32)") == [
+        {"questionID": answered.question}
+    ]
+    assert not answered.adapter.call("isFlagged", answered.question)
+    with reverts("NotFlagged"):
+        act(answered, "resolveManually", [0, 1])
+    answered.resolve()
+    assert answered.payouts == (1, 0, 1)
+
+
+def test_unpause_of_a_question_that_is_not_flagged_withdraws_nothing(asked: Optimistic) -> None:
+    act(asked, "pause")
+    receipt = asked.adapter.send("unpause", asked.question, sender=asked.admin)
+    assert asked.adapter.logs(receipt, "QuestionUnflagged(bytes32)") == []
 
 
 @pytest.mark.parametrize("name", ["flag", "unflag", "pause", "unpause", "resolveManually"])

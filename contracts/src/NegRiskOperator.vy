@@ -29,21 +29,29 @@ event OracleSet:
     oracle: indexed(address)
 
 
+# The events of a question's life have the layouts that indexers of the field decode.
 event MarketPrepared:
     marketId: indexed(bytes32)
-    creator: indexed(address)
     feeBips: uint256
+    data: Bytes[ancillary.ANCILLARY_BYTES_MAX]
+
+
+event MarketCreated:
+    marketId: indexed(bytes32)
+    creator: indexed(address)
 
 
 event QuestionPrepared:
     marketId: indexed(bytes32)
     questionId: indexed(bytes32)
     requestId: indexed(bytes32)
+    questionIndex: uint256
+    data: Bytes[ancillary.ANCILLARY_BYTES_MAX]
 
 
 event QuestionReported:
     questionId: indexed(bytes32)
-    requestId: indexed(bytes32)
+    requestId: bytes32
     result: bool
 
 
@@ -132,7 +140,8 @@ def prepareMarket(feeBips: uint256, data: Bytes[ancillary.ANCILLARY_BYTES_MAX]) 
         feeBips, ancillary._signed(data, msg.sender)
     )
     self.creatorOf[market_id] = msg.sender
-    log MarketPrepared(marketId=market_id, creator=msg.sender, feeBips=feeBips)
+    log MarketPrepared(marketId=market_id, feeBips=feeBips, data=data)
+    log MarketCreated(marketId=market_id, creator=msg.sender)
     return market_id
 
 
@@ -154,7 +163,13 @@ def prepareQuestion(
     self.requestIds[question_id] = requestId
     condition_id: bytes32 = staticcall INegRiskAdapter(nrAdapter).getConditionId(question_id)
     extcall IMarketRegistry(marketRegistry).recordCreator(condition_id, msg.sender)
-    log QuestionPrepared(marketId=marketId, questionId=question_id, requestId=requestId)
+    log QuestionPrepared(
+        marketId=marketId,
+        questionId=question_id,
+        requestId=requestId,
+        questionIndex=convert(question_id, uint256) & INDEX_MASK,
+        data=data,
+    )
     return question_id
 
 

@@ -1,5 +1,6 @@
 import pytest
-from tests.contracts.evm import own_artifact, reverts
+from eth_abi.abi import decode
+from tests.contracts.evm import Receipt, own_artifact, reverts
 from tests.contracts.neg_risk.rig import EVENT, NegRisk
 from tests.contracts.resolution import PRICE_NO, PRICE_UNKNOWN, PRICE_YES, YES_OR_NO_QUERY
 from tests.contracts.signing import UNIT, ZERO
@@ -28,9 +29,9 @@ def outsider(neg_risk: NegRisk) -> str:
     return neg_risk.world.evm.actor("outsider").address
 
 
-def report(event: NegRisk, index: int, payouts: list[int]) -> None:
+def report(event: NegRisk, index: int, payouts: list[int]) -> Receipt:
     """Report as the oracle."""
-    event.operator.send(
+    return event.operator.send(
         "reportPayouts", event.request(index), payouts, sender=event.requests.address
     )
 
@@ -51,9 +52,45 @@ def wait(event: NegRisk, seconds: int) -> None:
 def test_prepare_market_prepares_one_of_the_caller(neg_risk: NegRisk) -> None:
     receipt = neg_risk.open_market(100)
     assert neg_risk.operator.call("creatorOf", neg_risk.market(100)) == neg_risk.creator
-    assert neg_risk.operator.logs(receipt, "MarketPrepared(bytes32,address,uint256)") == [
-        {"marketId": neg_risk.market(100), "creator": neg_risk.creator, "feeBips": 100}
+    assert neg_risk.operator.logs(receipt, "MarketCreated(bytes32,address)") == [
+        {"marketId": neg_risk.market(100), "creator": neg_risk.creator}
     ]
+
+
+def words_of(event: NegRisk, receipt: Receipt, topic: str) -> tuple[tuple[bytes, ...], bytes]:
+    """Return the indexed values and the data of the operator's log with this topic."""
+    (found,) = (
+        log
+        for log in receipt.logs
+        if log.topics[0].hex().startswith(topic)
+        and log.address.lower() == event.operator.address.lower()
+    )
+    return found.topics[1:], found.data
+
+
+def test_l_01_market_prepared_has_the_layout_that_indexers_of_the_field_decode(
+    neg_risk: NegRisk,
+) -> None:
+    """The topics here and below are those of the public operator."""
+    indexed, data = words_of(neg_risk, neg_risk.open_market(100), "8138c066")
+    assert indexed == (neg_risk.market(100),)
+    assert decode(["uint256", "bytes"], data) == (100, EVENT)
+
+
+def test_l_01_question_prepared_has_the_layout_that_indexers_of_the_field_decode(
+    event: NegRisk,
+) -> None:
+    indexed, data = words_of(event, event.add_question(3), "cdc45423")
+    assert indexed == (event.market(), event.question(3), event.request(3))
+    assert decode(["uint256", "bytes"], data) == (3, b"option")
+
+
+def test_l_01_question_reported_has_the_layout_that_indexers_of_the_field_decode(
+    event: NegRisk,
+) -> None:
+    indexed, data = words_of(event, report(event, 1, [1, 0]), "504306b4")
+    assert indexed == (event.question(1),)
+    assert decode(["bytes32", "bool"], data) == (event.request(1), True)
 
 
 def test_no_other_account_can_take_a_creators_market_id(neg_risk: NegRisk, outsider: str) -> None:
@@ -64,13 +101,10 @@ def test_no_other_account_can_take_a_creators_market_id(neg_risk: NegRisk, outsi
 
 def test_prepare_question_joins_a_request_with_a_question(neg_risk: NegRisk) -> None:
     neg_risk.open_market()
-    receipt = neg_risk.add_question(0)
+    neg_risk.add_question(0)
     question, request = neg_risk.question(0), neg_risk.request(0)
     assert neg_risk.operator.call("questionIds", request) == question
     assert neg_risk.operator.call("requestIds", question) == request
-    assert neg_risk.operator.logs(receipt, "QuestionPrepared(bytes32,bytes32,bytes32)") == [
-        {"marketId": neg_risk.market(), "questionId": question, "requestId": request}
-    ]
 
 
 def test_a_questions_condition_has_the_creator_of_its_market(event: NegRisk) -> None:

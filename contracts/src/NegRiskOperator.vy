@@ -176,7 +176,8 @@ def prepareQuestion(
 @external
 def reportPayouts(requestId: bytes32, payouts: DynArray[uint256, 2]):
     """
-    @notice Take the answer to a request, from the oracle: Yes or No and nothing between.
+    @notice Take the answer to a request, from the oracle: Yes or No and nothing between. A Yes in
+            a market that has its Yes already is taken as No, so that its request ends too.
     """
     if msg.sender != self.oracle:
         raw_revert(method_id("OnlyOracle()"))
@@ -187,9 +188,7 @@ def reportPayouts(requestId: bytes32, payouts: DynArray[uint256, 2]):
         raw_revert(method_id("QuestionAlreadyReported()"))
     if len(payouts) != OUTCOMES or payouts[0] + payouts[1] != 1:
         raw_revert(method_id("InvalidPayouts()"))
-    result: bool = payouts[0] == 1
-    if result and self._is_determined(question_id):
-        raw_revert(method_id("MarketAlreadyDetermined()"))
+    result: bool = payouts[0] == 1 and not self._is_determined(question_id)
     self.results[question_id] = result
     self.reportedAt[question_id] = block.timestamp
     log QuestionReported(questionId=question_id, requestId=requestId, result=result)

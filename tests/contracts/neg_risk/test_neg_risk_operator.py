@@ -207,7 +207,16 @@ def test_a_second_yes_is_no_even_if_it_was_reported_first(event: NegRisk, outsid
     assert payout_of_yes(event, 0) == (0, 1)
 
 
-def test_a_second_yes_is_not_reported(event: NegRisk) -> None:
+def test_l_02_a_second_yes_is_taken_as_no(event: NegRisk, outsider: str) -> None:
+    """Refused, its request would be ready for ever, and revert for ever."""
+    event.answer(1, PRICE_YES)
+    report(event, 0, [1, 0])
+    assert event.operator.call("results", event.question(0)) is NO
+    resolve(event, 0, outsider)
+    assert payout_of_yes(event, 0) == (0, 1)
+
+
+def test_the_direct_oracle_refuses_a_second_yes(event: NegRisk) -> None:
     event.answer(1, PRICE_YES)
     with reverts("MarketAlreadyDetermined"):
         event.answer(0, PRICE_YES)

@@ -462,6 +462,28 @@ def test_without_an_answer_of_the_arbiter_an_events_question_is_no(
     assert neg_risk.world.ctf.call("payoutNumerators", condition, 1) == 1
 
 
+def test_l_02_a_second_yes_ends_its_request(
+    event: tuple[Optimistic, Contract, bytes],
+) -> None:
+    first, operator, question = event
+    second = replace(first, text=b"q: title: does the other one win?")
+    second.ask()
+    market = bytes([*question[:-1], 0])
+    operator.send("prepareQuestion", market, b"other", second.question, sender=first.creator)
+    for each in (first, second):
+        each.propose(PRICE_YES)
+    first.wait(LIVENESS_S)
+    first.resolve()
+    operator.send("resolveQuestion", question, sender=first.creator)
+    assert second.adapter.call("ready", second.question)
+    second.resolve()
+    assert not second.adapter.call("ready", second.question)
+    assert second.owed(second.proposer) == (2 * BOND + 2 * REWARD,)
+    other = operator.call("questionIds", second.question)
+    assert operator.call("results", other) is False
+    operator.send("resolveQuestion", other, sender=first.creator)
+
+
 def test_an_events_question_cannot_be_answered_manually_with_a_half(
     event: tuple[Optimistic, Contract, bytes],
 ) -> None:

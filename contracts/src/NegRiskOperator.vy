@@ -92,7 +92,11 @@ oracle: public(address)
 creatorOf: public(HashMap[bytes32, address])
 questionIds: public(HashMap[bytes32, bytes32])
 requestIds: public(HashMap[bytes32, bytes32])
+# What was reported, and after the question is answered: what it pays.
 results: public(HashMap[bytes32, bool])
+# The Yes that was reported last in a market, and the one before each.
+last_yes: HashMap[bytes32, bytes32]
+earlierYes: public(HashMap[bytes32, bytes32])
 reportedAt: public(HashMap[bytes32, uint256])
 flaggedAt: public(HashMap[bytes32, uint256])
 
@@ -189,6 +193,10 @@ def reportPayouts(requestId: bytes32, payouts: DynArray[uint256, 2]):
     if len(payouts) != OUTCOMES or payouts[0] + payouts[1] != 1:
         raw_revert(method_id("InvalidPayouts()"))
     result: bool = payouts[0] == 1 and not self._is_determined(question_id)
+    if result:
+        market_id: bytes32 = self._market_of(question_id)
+        self.earlierYes[question_id] = self.last_yes[market_id]
+        self.last_yes[market_id] = question_id
     self.results[question_id] = result
     self.reportedAt[question_id] = block.timestamp
     log QuestionReported(questionId=question_id, requestId=requestId, result=result)
@@ -198,7 +206,8 @@ def reportPayouts(requestId: bytes32, payouts: DynArray[uint256, 2]):
 def resolveQuestion(questionId: bytes32):
     """
     @notice Pass a reported answer on, unless it is flagged: a flag holds it up for a week at most.
-            In a market that has its Yes, a question that has no answer yet is No.
+            In a market that has its Yes, a question that has no answer yet is No. Of two that were
+            reported as Yes the first is passed on first, so that nobody chooses between them.
     """
     self._check_question(questionId)
     result: bool = False
@@ -209,6 +218,9 @@ def resolveQuestion(questionId: bytes32):
         if self.flaggedAt[questionId] != 0 and block.timestamp < reported_at + HOLD_PERIOD:
             raw_revert(method_id("Flagged()"))
         result = self.results[questionId]
+        if result:
+            self._check_first(questionId)
+    self.results[questionId] = result
     extcall INegRiskAdapter(nrAdapter).reportOutcome(questionId, result)
     log QuestionResolved(questionId=questionId, result=result)
 
@@ -300,6 +312,23 @@ def _check_question(question_id: bytes32):
 
 @internal
 @view
+def _check_first(question_id: bytes32):
+    """
+    @dev Anybody may pass the earlier Yes on, or after its flag the admin answers it: it never waits
+         for ever.
+    """
+    earlier: bytes32 = self.earlierYes[question_id]
+    if earlier != empty(bytes32) and not staticcall INegRiskAdapter(nrAdapter).isAnswered(earlier):
+        raw_revert(method_id("EarlierYes()"))
+
+
+@internal
+@view
 def _is_determined(question_id: bytes32) -> bool:
-    market_id: bytes32 = convert(convert(question_id, uint256) & ~INDEX_MASK, bytes32)
-    return staticcall INegRiskAdapter(nrAdapter).getDetermined(market_id)
+    return staticcall INegRiskAdapter(nrAdapter).getDetermined(self._market_of(question_id))
+
+
+@internal
+@pure
+def _market_of(question_id: bytes32) -> bytes32:
+    return convert(convert(question_id, uint256) & ~INDEX_MASK, bytes32)

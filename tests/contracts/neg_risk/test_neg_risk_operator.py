@@ -200,11 +200,44 @@ def test_once_a_question_is_yes_any_account_closes_the_others_as_no(
     assert payout_of_yes(event, 0) == (0, 1)
 
 
-def test_a_second_yes_is_no_even_if_it_was_reported_first(event: NegRisk, outsider: str) -> None:
-    report(event, 0, [1, 0])
-    event.answer(1, PRICE_YES)
-    resolve(event, 0, outsider)
-    assert payout_of_yes(event, 0) == (0, 1)
+def test_l_03_the_first_reported_yes_wins(event: NegRisk, outsider: str) -> None:
+    """Otherwise the first caller of `resolveQuestion` would choose the winner."""
+    for index in (2, 0, 1):
+        report(event, index, [1, 0])
+    for index in (0, 1):
+        with reverts("EarlierYes"):
+            resolve(event, index, outsider)
+    resolve(event, 2, outsider)
+    for index in (0, 1):
+        resolve(event, index, outsider)
+    assert [payout_of_yes(event, index)[0] for index in range(3)] == [0, 0, 1]
+    assert [event.operator.call("results", event.question(i)) for i in range(3)] == [NO, NO, YES]
+
+
+def test_l_03_the_next_yes_wins_if_the_admin_answers_the_first_no(
+    event: NegRisk, admin: str, outsider: str
+) -> None:
+    for index in range(2):
+        report(event, index, [1, 0])
+    event.operator.send("flagQuestion", event.question(0), sender=admin)
+    wait(event, DELAY_S)
+    with reverts("EarlierYes"):
+        resolve(event, 1, outsider)
+    event.operator.send("emergencyResolveQuestion", event.question(0), NO, sender=admin)
+    resolve(event, 1, outsider)
+    assert [payout_of_yes(event, index)[0] for index in range(2)] == [0, 1]
+
+
+def test_l_03_a_flag_on_the_first_yes_holds_the_next_for_a_week_at_most(
+    event: NegRisk, admin: str, outsider: str
+) -> None:
+    for index in range(2):
+        report(event, index, [1, 0])
+    event.operator.send("flagQuestion", event.question(0), sender=admin)
+    wait(event, HOLD_S)
+    for index in range(2):
+        resolve(event, index, outsider)
+    assert [payout_of_yes(event, index)[0] for index in range(2)] == [1, 0]
 
 
 def test_l_02_a_second_yes_is_taken_as_no(event: NegRisk, outsider: str) -> None:

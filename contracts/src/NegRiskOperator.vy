@@ -180,8 +180,9 @@ def prepareQuestion(
 @external
 def reportPayouts(requestId: bytes32, payouts: DynArray[uint256, 2]):
     """
-    @notice Take the answer to a request, from the oracle: Yes or No and nothing between. A Yes in
-            a market that has its Yes already is taken as No, so that its request ends too.
+    @notice Take the answer to a request, from the oracle: Yes or No and nothing between. Of a question
+            that was answered before, what it pays is taken, and of any other in a market that has
+            its Yes already, No. So its request ends too, and no log contradicts what is paid.
     """
     if msg.sender != self.oracle:
         raw_revert(method_id("OnlyOracle()"))
@@ -193,7 +194,9 @@ def reportPayouts(requestId: bytes32, payouts: DynArray[uint256, 2]):
     if len(payouts) != OUTCOMES or payouts[0] + payouts[1] != 1:
         raw_revert(method_id("InvalidPayouts()"))
     result: bool = payouts[0] == 1 and not self._is_determined(question_id)
-    if result:
+    if staticcall INegRiskAdapter(nrAdapter).isAnswered(question_id):
+        result = self.results[question_id]
+    elif result:
         market_id: bytes32 = self._market_of(question_id)
         self.earlierYes[question_id] = self.last_yes[market_id]
         self.last_yes[market_id] = question_id
@@ -261,6 +264,7 @@ def emergencyResolveQuestion(questionId: bytes32, result: bool):
         raw_revert(method_id("NotFlagged()"))
     if block.timestamp < flagged_at + DELAY_PERIOD:
         raw_revert(method_id("DelayPeriodNotOver()"))
+    self.results[questionId] = result
     extcall INegRiskAdapter(nrAdapter).reportOutcome(questionId, result)
     log QuestionEmergencyResolved(questionId=questionId, result=result)
 

@@ -321,6 +321,32 @@ def test_emergency_resolve_question_answers_after_the_delay(
     assert payout_of_yes(event, 0) == (int(result), 1)
 
 
+@pytest.mark.parametrize("result", [YES, NO])
+@pytest.mark.parametrize("payouts", [[1, 0], [0, 1]])
+def test_l_04_a_report_after_an_emergency_says_what_is_paid(
+    event: NegRisk,
+    admin: str,
+    result: bool,  # noqa: FBT001 - the column of a table
+    payouts: list[int],
+) -> None:
+    question = event.question(0)
+    event.operator.send("flagQuestion", question, sender=admin)
+    wait(event, DELAY_S)
+    event.operator.send("emergencyResolveQuestion", question, result, sender=admin)
+    receipt = report(event, 0, payouts)
+    (logged,) = event.operator.logs(receipt, "QuestionReported(bytes32,bytes32,bool)")
+    assert logged["result"] is result
+    assert event.operator.call("results", question) is result
+
+
+def test_l_04_an_emergency_replaces_a_report(event: NegRisk, admin: str) -> None:
+    report(event, 0, [1, 0])
+    event.operator.send("flagQuestion", event.question(0), sender=admin)
+    wait(event, DELAY_S)
+    event.operator.send("emergencyResolveQuestion", event.question(0), NO, sender=admin)
+    assert event.operator.call("results", event.question(0)) is NO
+
+
 def test_an_emergency_needs_a_flag(event: NegRisk, admin: str) -> None:
     with reverts("NotFlagged"):
         event.operator.send("emergencyResolveQuestion", event.question(0), YES, sender=admin)

@@ -77,7 +77,8 @@ def __init__(
 @external
 @nonreentrant
 def __default__():
-    if len(msg.data) != SHORT_CALL_BYTES:
+    # Data after the arguments is no error, as in any function: clients append referral codes.
+    if len(msg.data) < SHORT_CALL_BYTES:
         raw_revert(method_id("UnknownCall()"))
     condition_id: bytes32 = empty(bytes32)
     amount: uint256 = 0

@@ -145,7 +145,7 @@ def initialize(
         raw_revert(method_id("TermsNotSupported()"))
     text: Bytes[ancillary.SIGNED_BYTES_MAX] = ancillary._signed(ancillaryData, msg.sender)
     question_id: bytes32 = keccak256(text)
-    questions._add(question_id, text, reward, bond, seconds)
+    questions._add(question_id, text, currency, reward, bond, seconds)
     condition_id: bytes32 = questions._condition_id(question_id)
     if staticcall IConditionalTokens(ctf).getOutcomeSlotCount(condition_id) == 0:
         extcall IConditionalTokens(ctf).prepareCondition(self, question_id, questions.OUTCOMES)

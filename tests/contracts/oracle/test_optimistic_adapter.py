@@ -74,11 +74,12 @@ def test_initialize_asks_a_question_and_prepares_its_condition(optimistic: Optim
     assert markets.call("creatorOf", optimistic.condition) == optimistic.creator
 
 
-def test_get_question_has_the_layout_that_clients_read(asked: Optimistic) -> None:
+def test_l_10_get_question_has_the_layout_that_clients_read(asked: Optimistic) -> None:
+    """The reward token is the one of the log, and not zero."""
     assert asked.adapter.call("getQuestion", asked.question) == (
         *(asked.asked_at, REWARD, BOND, LIVENESS_S, 0),
         *(False, False, False, False),
-        *(ZERO, asked.creator, asked.signed_text),
+        *(asked.world.collateral.address, asked.creator, asked.signed_text),
     )
 
 

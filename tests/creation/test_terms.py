@@ -1,6 +1,7 @@
 """Optimistic questions that their creator asked itself, with the plan's terms or with others."""
 
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -101,6 +102,18 @@ async def test_a_question_with_the_plans_terms_is_adopted(
     await creator.rig.settle()
 
     assert (await creator.record(second))["status"] == "metadata_update_pending"
+
+
+async def test_m_03_a_question_of_the_direct_stack_states_the_payloads_end(
+    creator: CreatorClient,
+) -> None:
+    rig = creator.rig
+    ends_at_s = rig.clock.now_ms() // 1000 + 9 * 24 * 3_600
+    ends_at = datetime.fromtimestamp(ends_at_s, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    request_id = await creator.pending_update(creator.payload(endDateIso=ends_at))
+    initialized = (await creator.record(request_id))["prepared"]["txPlan"][-1]
+    *_, stated_s = decode(KINDS, bytes.fromhex(initialized["data"][2:])[4:])
+    assert 0 <= rig.clock.now_ms() // 1000 + stated_s - ends_at_s <= 60
 
 
 @pytest.mark.parametrize(

@@ -53,6 +53,7 @@ _QUESTION: Final = contract_function(
     "getQuestion(bytes32)",
     "((uint256,uint256,uint256,uint256,uint256,bool,bool,bool,bool,address,address,bytes))",
 )
+_FALLBACK_PERIOD: Final = contract_function("fallbackPeriod()", "(uint256)")
 _CREATION_FEE: Final = contract_function("creationFee()", "(uint256)")
 _QUESTION_IDS: Final = contract_function("questionIds(bytes32)", "(bytes32)")
 _DEFAULT_BOND: Final = contract_function("defaultBond()", "(uint256)")
@@ -274,6 +275,14 @@ class Reader:
         calls = [ViewCall(adapter, _DEFAULT_BOND), ViewCall(adapter, _DEFAULT_LIVENESS)]
         bond_units, liveness_s = await call_views(self._rpc, calls, at)
         return ProposalTerms(bond_units, liveness_s)
+
+    async def states_end(self, adapter: Address, at: str = LATEST) -> bool:
+        """Return whether a question of a direct adapter states its end; before, it could not."""
+        try:
+            await call_view(self._rpc, ViewCall(adapter, _FALLBACK_PERIOD), at)
+        except (ExecutionReverted, ChainInconsistent):
+            return False
+        return True
 
     async def creation_fee_units(self, adapter: Address | None = None, at: str = LATEST) -> int:
         """Return the current fee of a question of direct resolution, at one of its adapters."""

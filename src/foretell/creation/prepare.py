@@ -22,6 +22,7 @@ from foretell.domain.creation.plan import (
     event_market_id,
     market_ids,
     plan_cost_units,
+    stated_end_s,
 )
 from foretell.domain.creation.request import (
     VERIFIED,
@@ -44,7 +45,7 @@ from foretell.domain.errors.creation import (
 )
 from foretell.domain.errors.families import FieldProblem, InvalidFields
 from foretell.domain.values.amounts import decimal_text
-from foretell.domain.values.hexadecimal import checksum_address
+from foretell.domain.values.hexadecimal import Address, checksum_address
 from foretell.store.creation.claims import load_claims, record_claims
 from foretell.store.creation.requests import (
     CreationRequest,
@@ -307,11 +308,22 @@ async def _facts(context: CreationContext, payload: Payload) -> PlanFacts:
         fee_units=await reader.creation_fee_units(contracts.adapter) if is_direct else 0,
         allowance_units=await reader.allowance_units(payload.creator, contracts.adapter),
         reward_units=0 if is_direct else context.options.reward_units,
+        end_s=await _end_s(context, payload, contracts.adapter) if is_direct else 0,
         initialized_keys=frozenset(
             each.key for each, question in zip(ids, asked, strict=True) if question is not None
         ),
     )
     return facts if contracts.event is None else await _event_facts(context, payload, facts)
+
+
+async def _end_s(context: CreationContext, payload: Payload, adapter: Address) -> int:
+    """Return the seconds until the end that the direct questions of a plan state.
+
+    An adapter of an earlier version accepts zero only, and so have its questions no stated end.
+    """
+    if not await context.reader.states_end(adapter):
+        return 0
+    return stated_end_s(payload.ends_at_ms, context.now_ms())
 
 
 async def _event_facts(context: CreationContext, payload: Payload, facts: PlanFacts) -> PlanFacts:

@@ -27,6 +27,8 @@ APPROVE_FEE_ITEM: Final = "approve-direct-resolution-fee"
 APPROVE_REWARD_ITEM: Final = "approve-resolution-reward"
 PREPARE_EVENT_ITEM: Final = "prepare-neg-risk-market"
 CONVERSION_FEE_BIPS: Final = 0
+END_S_MAX: Final = 10 * 365 * 24 * 3600
+"""The direct adapter's latest end of a question, after it was asked."""
 
 
 class EventContracts(NamedTuple):
@@ -121,6 +123,8 @@ class PlanFacts:
     fee_units: int
     allowance_units: int
     reward_units: int = 0
+    end_s: int = 0
+    """The seconds until the payload's end, which a question of the direct stack states."""
     initialized_keys: frozenset[str] = frozenset()
     has_event: bool = False
     prepared_keys: frozenset[str] = frozenset()
@@ -136,7 +140,10 @@ def build_plan(
             item_id=f"initialize-market-{number}",
             target=contracts.adapter,
             calldata=QuestionTerms(
-                _asked_data(market, payload), contracts.collateral, facts.reward_units
+                _asked_data(market, payload),
+                contracts.collateral,
+                facts.reward_units,
+                liveness_s=facts.end_s,
             ).encode(),
             description=f"Initialize market {market.slug}",
             market_key=market.key,
@@ -157,6 +164,14 @@ def build_plan(
         description=f"Approve the resolution {word} of {decimal_text(total_units)} collateral",
     )
     return (approval, *questions, *event)
+
+
+def stated_end_s(ends_at_ms: int, now_ms: int) -> int:
+    """Return the seconds until an end, rounded up, within what the direct adapter accepts.
+
+    Zero would mean no stated end, so an end that passed while the request waited is a second away.
+    """
+    return min(max(-(-(ends_at_ms - now_ms) // 1000), 1), END_S_MAX)
 
 
 def plan_cost_units(payload: Payload, facts: PlanFacts) -> int:

@@ -178,6 +178,17 @@ def prepareQuestion(
 
 
 @external
+def sealMarket(marketId: bytes32):
+    """
+    @notice Say that a market of the caller's has all its questions, once and for good. Only then are
+            its positions converted.
+    """
+    if msg.sender != self.creatorOf[marketId]:
+        raw_revert(method_id("NotCreator()"))
+    extcall INegRiskAdapter(nrAdapter).sealMarket(marketId)
+
+
+@external
 def reportPayouts(requestId: bytes32, payouts: DynArray[uint256, 2]):
     """
     @notice Take the answer to a request, from the oracle: Yes or No and nothing between. Of a question

@@ -53,6 +53,8 @@ _QUESTION: Final = contract_function(
     "getQuestion(bytes32)",
     "((uint256,uint256,uint256,uint256,uint256,bool,bool,bool,bool,address,address,bytes))",
 )
+_QUESTION_COUNT: Final = contract_function("getQuestionCount(bytes32)", "(uint256)")
+_IS_SEALED: Final = contract_function("isSealed(bytes32)", "(bool)")
 _FALLBACK_PERIOD: Final = contract_function("fallbackPeriod()", "(uint256)")
 _CREATION_FEE: Final = contract_function("creationFee()", "(uint256)")
 _QUESTION_IDS: Final = contract_function("questionIds(bytes32)", "(bytes32)")
@@ -112,6 +114,13 @@ class MarketEntry(NamedTuple):
 
     creator: Address
     metadata_id: str
+
+
+class EventState(NamedTuple):
+    """The questions of an event; `is_sealed` is None when its adapter is of a version that seals none."""
+
+    question_count: int
+    is_sealed: bool | None
 
 
 class Reader:
@@ -269,6 +278,20 @@ class Reader:
             self._rpc, ViewCall(operator, _CREATOR_OF, (word_bytes(market_id),)), at
         )
         return None if creator == ZERO_ADDRESS else Address(creator)
+
+    async def event_state(
+        self, neg_risk_adapter: Address, market_id: Bytes32, at: str = LATEST
+    ) -> EventState:
+        """Return how many questions an event has, and whether that is all of them."""
+        word = word_bytes(market_id)
+        count = await call_view(self._rpc, ViewCall(neg_risk_adapter, _QUESTION_COUNT, (word,)), at)
+        try:
+            is_sealed = await call_view(
+                self._rpc, ViewCall(neg_risk_adapter, _IS_SEALED, (word,)), at
+            )
+        except (ExecutionReverted, ChainInconsistent):
+            is_sealed = None
+        return EventState(count, is_sealed)
 
     async def proposal_terms(self, adapter: Address, at: str = LATEST) -> ProposalTerms:
         """Return the optimistic stack's terms of a proposal when its question names none."""

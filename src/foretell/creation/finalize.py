@@ -19,6 +19,7 @@ from foretell.creation.registration import Registered, register
 from foretell.creation.terms import check_terms
 from foretell.domain.creation.payload import Payload
 from foretell.domain.creation.plan import (
+    EventContracts,
     MarketIds,
     MetadataName,
     PlanItem,
@@ -28,6 +29,7 @@ from foretell.domain.creation.plan import (
     check_known,
     check_txs,
     check_unchanged,
+    event_market_id,
 )
 from foretell.domain.creation.request import RequestStatus, RequestTrigger
 from foretell.domain.errors.chain import ChainInconsistent
@@ -257,6 +259,26 @@ async def _check_questions(
         if found != each.question_id:
             why = f"its question is {found}, because questions were added in another order"
             raise RegistrationRefused(each.condition_id, why)
+    if contracts.event is not None:
+        await _check_sealed(context, payload, contracts.event, ids)
+
+
+async def _check_sealed(
+    context: CreationContext, payload: Payload, event: EventContracts, ids: Sequence[MarketIds]
+) -> None:
+    """Refuse an event that may get more questions, or has more than the payload.
+
+    One of them could be true, and none of the event's markets would pay.
+    """
+    event_id = event_market_id(payload, event)
+    state = await context.reader.event_state(event.neg_risk_adapter, event_id)
+    if state.is_sealed is None:
+        return
+    if state.question_count != len(ids):
+        why = f"its event has {state.question_count} questions, and the payload {len(ids)}"
+        raise RegistrationRefused(ids[0].condition_id, why)
+    if not state.is_sealed:
+        raise ChainInconsistent(f"event {event_id} is not sealed on the chain")
 
 
 async def _registered(

@@ -327,7 +327,10 @@ async def _end_s(context: CreationContext, payload: Payload, adapter: Address) -
 
 
 async def _event_facts(context: CreationContext, payload: Payload, facts: PlanFacts) -> PlanFacts:
-    """Return the facts with the event's state on the chain; refuse questions of another event."""
+    """Return the facts with the event's state on the chain.
+
+    Refuses questions of another event, and an event that its creator sealed without all of them.
+    """
     event = context.contracts(payload).event
     assert event is not None
     ids = ids_of(context, payload)
@@ -341,6 +344,17 @@ async def _event_facts(context: CreationContext, payload: Payload, facts: PlanFa
         claims = {condition_claim(each.condition_id) for each in others}
         why = "a question belongs to another event of this creator"
         raise AlreadyInitialized(duplicates_of(payload, ids, claims), why)
-    creator = await context.reader.event_creator(event.operator, event_market_id(payload, event))
-    prepared = [each.key for each, id_ in zip(ids, known, strict=True) if id_ is not None]
-    return replace(facts, has_event=creator is not None, prepared_keys=frozenset(prepared))
+    event_id = event_market_id(payload, event)
+    creator = await context.reader.event_creator(event.operator, event_id)
+    state = await context.reader.event_state(event.neg_risk_adapter, event_id)
+    missing = [each for each, id_ in zip(ids, known, strict=True) if id_ is None]
+    if state.is_sealed and missing:
+        claims = {condition_claim(each.condition_id) for each in missing}
+        why = "its event is sealed without it"
+        raise AlreadyInitialized(duplicates_of(payload, ids, claims), why)
+    return replace(
+        facts,
+        has_event=creator is not None,
+        prepared_keys=frozenset({each.key for each in ids} - {each.key for each in missing}),
+        is_sealed=state.is_sealed is not False,
+    )

@@ -89,6 +89,24 @@ def test_only_the_oracle_adds_and_answers_questions(neg_risk: NegRisk, market: b
         neg_risk.adapter.send("prepareQuestion", market, b"third", sender=outsider)
     with reverts("OnlyOracle"):
         neg_risk.adapter.send("reportOutcome", market, True, sender=outsider)  # noqa: FBT003
+    with reverts("OnlyOracle"):
+        neg_risk.adapter.send("sealMarket", market, sender=outsider)
+
+
+def test_m_05_a_seal_changes_nothing_else_of_a_market(
+    neg_risk: NegRisk, host: str, market: bytes
+) -> None:
+    adapter = neg_risk.adapter
+    names = ("getQuestionCount", "getDetermined", "getResult", "getFeeBips", "getOracle")
+    before = [adapter.call(name, market) for name in names]
+    word: bytes = adapter.call("getMarketData", market)
+    adapter.send("sealMarket", market, sender=host)
+    assert [adapter.call(name, market) for name in names] == before
+    assert adapter.call("getMarketData", market) == word[:5] + b"\1" + word[6:]
+    adapter.send("reportOutcome", neg_risk.question(1, market), True, sender=host)  # noqa: FBT003
+    assert (adapter.call("getDetermined", market), adapter.call("getResult", market)) == (True, 1)
+    with reverts("MarketNotPrepared"):
+        adapter.send("sealMarket", keccak256(b"other"), sender=host)
 
 
 def test_an_unknown_market_has_no_questions(neg_risk: NegRisk, host: str, market: bytes) -> None:

@@ -125,6 +125,19 @@ def test_only_the_creator_adds_questions(event: NegRisk, outsider: str) -> None:
         event.operator.send("prepareQuestion", event.market(), b"", b"\1" * 32, sender=outsider)
 
 
+def test_m_05_the_creator_alone_seals_its_market_once(event: NegRisk, outsider: str) -> None:
+    with reverts("NotCreator"):
+        event.operator.send("sealMarket", event.market(), sender=outsider)
+    assert not event.adapter.call("isSealed", event.market())
+    receipt = event.seal()
+    assert event.adapter.logs(receipt, "MarketSealed(bytes32,uint256)") == [
+        {"marketId": event.market(), "questionCount": 3}
+    ]
+    assert event.adapter.call("isSealed", event.market())
+    with reverts("MarketAlreadySealed"):
+        event.seal()
+
+
 def test_a_request_is_used_once(event: NegRisk) -> None:
     with reverts("RequestIdAlreadyUsed"):
         event.operator.send(
@@ -366,6 +379,7 @@ def test_no_flag_stops_a_split_a_merge_a_conversion_or_a_redemption(
     event: NegRisk, admin: str
 ) -> None:
     holder = event.holder("holder", 100)
+    event.seal()
     event.answer(1, PRICE_NO)
     for index in range(3):
         event.operator.send("flagQuestion", event.question(index), sender=admin)

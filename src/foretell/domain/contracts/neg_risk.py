@@ -24,6 +24,7 @@ NO_TOKEN_BURN: Final = Address("0xa5ef39c3d3e10d0b270233af41cac69796b12966")
 
 PREPARE_MARKET: Final = contract_function("prepareMarket(uint256,bytes)", "(bytes32)")
 PREPARE_QUESTION: Final = contract_function("prepareQuestion(bytes32,bytes,bytes32)", "(bytes32)")
+SEAL_MARKET: Final = contract_function("sealMarket(bytes32)")
 SET_ORACLE: Final = contract_function("setOracle(address)")
 RESOLVE_QUESTION: Final = contract_function("resolveQuestion(bytes32)")
 PROPOSE_AND_RESOLVE_NEG_RISK: Final = contract_function(

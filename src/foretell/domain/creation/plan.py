@@ -26,6 +26,7 @@ from foretell.domain.values.tokens import TokenPair, condition_id, token_pair
 APPROVE_FEE_ITEM: Final = "approve-direct-resolution-fee"
 APPROVE_REWARD_ITEM: Final = "approve-resolution-reward"
 PREPARE_EVENT_ITEM: Final = "prepare-neg-risk-market"
+SEAL_EVENT_ITEM: Final = "seal-neg-risk-market"
 CONVERSION_FEE_BIPS: Final = 0
 END_S_MAX: Final = 10 * 365 * 24 * 3600
 """The direct adapter's latest end of a question, after it was asked."""
@@ -129,6 +130,8 @@ class PlanFacts:
     has_event: bool = False
     prepared_keys: frozenset[str] = frozenset()
     """The keys of markets with a question in the event already."""
+    is_sealed: bool = False
+    """Whether the event is sealed, or its contracts are of a version that seals none."""
 
 
 def build_plan(
@@ -183,7 +186,10 @@ def plan_cost_units(payload: Payload, facts: PlanFacts) -> int:
 def _event_items(
     payload: Payload, contracts: EventContracts, facts: PlanFacts
 ) -> Iterator[PlanItem]:
-    """Yield the calls that prepare a neg-risk event: its market, then each question in order."""
+    """Yield the calls that prepare a neg-risk event: its market, each question in order, and the seal.
+
+    Positions of a sealed event can be converted, because nobody can add a question to it.
+    """
     if not facts.has_event:
         yield PlanItem(
             item_id=PREPARE_EVENT_ITEM,
@@ -203,6 +209,13 @@ def _event_items(
                 description=f"Add {market.slug} to its event",
                 market_key=market.key,
             )
+    if not facts.is_sealed:
+        yield PlanItem(
+            item_id=SEAL_EVENT_ITEM,
+            target=contracts.operator,
+            calldata=neg_risk.SEAL_MARKET.encode(event_id),
+            description=f"Seal event {payload.slug}: no more questions",
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 """
 @title Neg-risk markets
 @license Apache-2.0
-@notice A market is up to 255 questions of which at most one is answered Yes. A question's id is its
+@notice A market is up to 100 questions of which at most one is answered Yes. A question's id is its
         market's with the question's index in the last byte. The oracle that prepared the market
         alone adds questions and answers them.
 """
@@ -38,7 +38,9 @@ event OutcomeReported:
 
 
 METADATA_BYTES_MAX: constant(uint256) = 8192
-QUESTIONS_MAX: constant(uint256) = 255
+# A conversion moves and splits positions of every question, and costs about 138,000 gas for each. With
+# more questions it would not fit the 16,777,216 gas that a transaction may use (EIP-7825).
+QUESTIONS_MAX: constant(uint256) = 100
 FEE_DENOMINATOR: public(constant(uint256)) = 10_000
 
 INDEX_MASK: constant(uint256) = 255

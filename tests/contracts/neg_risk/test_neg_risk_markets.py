@@ -177,16 +177,21 @@ def test_market_data_has_the_layout_that_clients_read(
     assert word[12:] == bytes.fromhex(host[2:])
 
 
-def test_a_market_has_255_questions_at_most(neg_risk: NegRisk, host: str, market: bytes) -> None:
+def test_l_11_a_market_has_100_questions_at_most(
+    neg_risk: NegRisk, host: str, market: bytes
+) -> None:
     """The market's storage word, with its count raised to one below the limit."""
     evm, adapter = neg_risk.world.evm, neg_risk.adapter
     slot = keccak256(market_slot(neg_risk, market))
     word = adapter.call("getMarketData", market)
     evm.rpc(
-        "anvil_setStorageAt", adapter.address, "0x" + slot.hex(), "0x" + (b"\xfe" + word[1:]).hex()
+        "anvil_setStorageAt",
+        adapter.address,
+        "0x" + slot.hex(),
+        "0x" + (bytes([99]) + word[1:]).hex(),
     )
     adapter.send("prepareQuestion", market, b"the last", sender=host)
-    assert adapter.call("getQuestionCount", market) == 255
+    assert adapter.call("getQuestionCount", market) == 100
     with reverts("TooManyQuestions"):
         adapter.send("prepareQuestion", market, b"one more", sender=host)
 

@@ -19,6 +19,7 @@ from foretell.domain.values.hexadecimal import (
 )
 
 QUESTIONS_MAX: Final = 255
+"""The most questions of an event on any adapter; an adapter of today takes 100."""
 NO_TOKEN_BURN: Final = Address("0xa5ef39c3d3e10d0b270233af41cac69796b12966")
 """Receives the No positions of a conversion; no key exists to redeem them."""
 

@@ -10,7 +10,7 @@ CASES ?= 50000
 PATRONI ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help rooms up run dev bare test check faults spec spec-mutants bench figures peers mutants lock artifacts examples gas invariants clean
+.PHONY: help rooms up run dev bare test check faults spec spec-mutants bench attacks figures peers mutants lock artifacts examples gas invariants clean
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 15
@@ -40,8 +40,12 @@ faults: dev  ## kill processes and damage files: CYCLES=200 DAMAGES=10000 CASES=
 	$(if $(PATRONI),sh tests/faults/install_patroni.sh)
 	FORETELL_TEST_CYCLES=$(CYCLES) FORETELL_TEST_DAMAGES=$(DAMAGES) FORETELL_TEST_PATRONI=$(PATRONI) \
 	  $(BIN)/pytest -n 2 --dist loadgroup --durations=20 tests/faults
+	FORETELL_TEST_ATTACKS=1 $(BIN)/pytest tests/faults/test_attacks.py
 	FORETELL_TEST_SCHEMA_CASES=$(CASES) \
 	  $(BIN)/pytest -n 2 --dist loadgroup tests/edge/documents/test_random_requests.py
+
+attacks: dev  ## print what another client notices of connection, frame and body floods: SCALE=1
+	$(BIN)/python tests/run.py faults.attacks --scale $(or $(SCALE),1)
 
 spec: dev  ## list the tests of each interface statement
 	$(BIN)/python tests/run.py spec

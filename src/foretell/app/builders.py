@@ -122,10 +122,10 @@ def build_embedded_engine(resources: Resources, recover: Recover) -> EmbeddedEng
 
 
 def build_creation(resources: Resources) -> CreationContext:
-    """Return the context of market creation; its bundler is to be closed."""
+    """Return the context of market creation; its permanent storage is to be closed."""
     settings = resources.settings
     url, storage = settings.storage_upload_url, settings.storage
-    bundler = None if url is None else open_storage(storage, url, settings.storage_bearer)
+    permanent_storage = None if url is None else open_storage(storage, url, settings.storage_bearer)
     return CreationContext(
         database=resources.database,
         deployment=resources.deployment,
@@ -133,7 +133,7 @@ def build_creation(resources: Resources) -> CreationContext:
         registrar=resources.sender(resources.keys.registrar, REGISTRATION),
         images=ImageNormalizer(ImagePolicy()),
         blobs=BlobStore(settings.data / "blobs", storage),
-        bundler=bundler,
+        permanent_storage=permanent_storage,
         storage_key=resources.keys.storage,
         options=CreationOptions(
             confirmations=settings.confirmations,

@@ -17,7 +17,7 @@ from foretell.domain.errors.http import (
 )
 from foretell.domain.errors.order import KeyNotOwned, RequestTaken
 from foretell.edge.application import build_application
-from foretell.edge.codec import AnyRequest, json_response
+from foretell.edge.codec import AnyRequest, JsonResponse, json_response
 from foretell.edge.documents.description import Success, describe
 from foretell.edge.documents.openapi import Api
 from foretell.edge.documents.security import L1, L2, L2_IF_SIGNED
@@ -31,7 +31,6 @@ from foretell.trading.refusals import DOCUMENTED, trading_body, trading_l1_body
 from foretell.trading.routes import listings, placeholders, private, public, refused
 from foretell.trading.routes.dependencies import (
     Context,
-    JsonResponse,
     answer_once,
     authenticate,
     find_first_answer,

@@ -10,13 +10,13 @@ import msgspec
 from litestar import delete, get, post
 from litestar.params import FromPath
 
-from foretell.edge.codec import AnyRequest, WireObject, decode, json_response
+from foretell.edge.codec import AnyRequest, JsonResponse, WireObject, decode, json_response
 from foretell.edge.documents.description import Success, describe
 from foretell.edge.documents.security import L2
 from foretell.trading.handlers.history import ENTRIES_PER_PAGE
 from foretell.trading.handlers.keys import BARE_DIALECT
 from foretell.trading.routes import refused
-from foretell.trading.routes.dependencies import Context, JsonResponse, authenticate
+from foretell.trading.routes.dependencies import Context, authenticate
 from foretell.trading.wire.pages import END, Page
 
 EMPTY_PAGE: Final = {"limit": ENTRIES_PER_PAGE, "count": 0, "next_cursor": END, "data": []}

@@ -69,6 +69,8 @@ async def test_h_02_a_question_of_other_terms_is_not_adopted(
         "livenessSeconds": str(liveness_s or LIVENESS_S),
     }
     assert duplicate["plannedTerms"] == PLANNED
+    verdict = (await creator.rig.http.post("/validate", content=optimistic(creator))).json()
+    assert (verdict["valid"], verdict["duplicates"]) == (False, [duplicate])
 
 
 async def test_h_02_a_question_asked_while_a_request_prepares_is_not_adopted(

@@ -171,3 +171,12 @@ async def test_an_installation_continues_where_it_stopped(stopped: Running, expe
     assert stopped.stop() == 0, stopped.output
     verified = run_foretell("journal", "verify", "--data", str(stopped.data), cwd=stopped.folder)
     assert verified.returncode == 0, verified.stderr
+
+
+@pytest.mark.xdist_group("e2e")
+async def test_markets_are_made_on_the_contracts_of_an_older_sandbox(stopped: Running) -> None:
+    """Its contracts stay: their questions state no end, and their events convert without a seal."""
+    await stopped.start()
+    played = run_foretell("demo", "--all", "--data", str(stopped.data), cwd=stopped.folder)
+    assert played.returncode == 0, played.stdout + played.stderr
+    assert stopped.stop() == 0, stopped.output

@@ -10,7 +10,7 @@ CASES ?= 50000
 PATRONI ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help rooms up run dev bare test check faults spec spec-mutants bench figures peers mutants lock artifacts examples gas invariants clean
+.PHONY: help rooms up run dev bare test check faults spec spec-mutants bench figures peers mutants audit sbom lock artifacts examples gas invariants clean
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 15
@@ -60,6 +60,14 @@ peers: run  ## install the peer libraries that foretell bench match compares wit
 
 mutants: dev  ## run the mutation tests of the domain
 	$(BIN)/mutmut run && $(BIN)/mutmut results
+
+audit:  ## look the locked packages up among known vulnerabilities; needs the network
+	$(INSTALL) audit
+	$(BIN)/python requirements/audit.py vulnerabilities
+
+sbom:  ## list the locked packages in build/sbom, as CycloneDX JSON
+	$(INSTALL) audit
+	$(BIN)/python requirements/audit.py sbom build/sbom
 
 artifacts: dev  ## compile the contracts
 	$(BIN)/python contracts/build.py

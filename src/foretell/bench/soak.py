@@ -105,6 +105,9 @@ def _soak(plan: SoakPlan, folder: Path, console: Console) -> SoakResult:
                 break
             samples.append(sample(pid, folder / "data", line))
             console.print(_row_of(samples[-1]), highlight=False, soft_wrap=True)
+            for each in line.examples:
+                console.print(f"fault: {each}", markup=False, highlight=False, soft_wrap=True)
+            console.file.flush()
         others_cores = before.others_cores(usage_with(pid, load.pid))
     assert outcome is not None, "the last line of a load is its outcome"
     return SoakResult(samples, outcome, judge_all(samples), others_cores)

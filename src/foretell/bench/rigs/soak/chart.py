@@ -28,6 +28,7 @@ PLOT_WIDTH: Final = 490
 PLOT_HEIGHT: Final = 110
 PANEL_HEIGHT: Final = 160
 TITLE_HEIGHT: Final = 28
+HEIGHT_OF_CHART: Final = PANEL_HEIGHT * len(PANELS)
 FONT: Final = 'font-family="sans-serif" font-size="12"'
 
 Samples = Sequence[Mapping[str, float]]
@@ -35,10 +36,9 @@ Samples = Sequence[Mapping[str, float]]
 
 def chart_of_soak(samples: Samples) -> str:
     """Return the chart as SVG."""
-    height = PANEL_HEIGHT * len(PANELS)
     rows = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" {FONT}>',
-        f'<rect width="{WIDTH}" height="{height}" fill="#ffffff"/>',
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT_OF_CHART}" {FONT}>',
+        f'<rect width="{WIDTH}" height="{HEIGHT_OF_CHART}" fill="#ffffff"/>',
     ]
     for number, (title, names) in enumerate(PANELS.items()):
         rows += _panel(samples, title, names, PANEL_HEIGHT * number)

@@ -61,6 +61,8 @@ class Seen:
     reads_s: deque[float] = field(default_factory=lambda: deque(maxlen=WINDOW_TIMES_MAX))
     faults: int = 0
     examples: list[str] = field(default_factory=list)
+    shown: int = 0
+    """The examples that a window had."""
     reads: int = 0
     stream_messages: int = 0
     matched_at_s: dict[str, float] = field(default_factory=dict)
@@ -73,6 +75,12 @@ class Seen:
         self.faults += 1
         if len(self.examples) < FAULTS_SHOWN_MAX:
             self.examples.append(what[:200])
+
+    def new_examples(self) -> list[str]:
+        """Return the examples since the last call."""
+        new = self.examples[self.shown :]
+        self.shown = len(self.examples)
+        return new
 
     def matched(self, trade_id: str) -> None:
         """Await the settlement of a trade."""

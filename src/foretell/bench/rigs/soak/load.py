@@ -193,6 +193,7 @@ class Load:
             index_blocks=index_blocks,
             unsettled_s=seen.unsettled_s(),
             faults=seen.faults,
+            examples=tuple(seen.new_examples()),
         )
 
     async def _tables_ms(self) -> float:

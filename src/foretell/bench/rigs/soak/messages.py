@@ -38,6 +38,8 @@ class Window(msgspec.Struct, frozen=True, tag=True):
     """The age of the oldest trade that is not settled."""
     faults: int
     """Faults since the load began."""
+    examples: tuple[str, ...] = ()
+    """Descriptions of those since the window before."""
 
 
 class Outcome(msgspec.Struct, frozen=True, tag=True):

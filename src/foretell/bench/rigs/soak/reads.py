@@ -17,7 +17,7 @@ def reads_of(clients: SoakClients) -> list[Read]:
     trading, data, discovery = clients.trading, clients.data, clients.discovery
     return [
         partial(trading.get, "/book", token_id=token),
-        partial(trading.get, "/last-trade-price", token_id=token),
+        partial(trading.get, "/book", token_id=market.token_no),
         partial(trading.get, "/tick-size", token_id=token),
         partial(trading.get, "/prices-history", market=token, interval="1h"),
         partial(trader.get, "/data/orders"),

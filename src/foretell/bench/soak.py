@@ -16,13 +16,13 @@ from rich.table import Table
 from foretell.app.clock_and_ids import now_ms
 from foretell.bench.rigs.machine import machine_words, usage_with
 from foretell.bench.rigs.soak.chart import chart_of_soak
-from foretell.bench.rigs.soak.messages import Outcome, SoakPlan
+from foretell.bench.rigs.soak.messages import SoakOutcome, SoakPlan
 from foretell.bench.rigs.soak.samples import sample
 from foretell.bench.rigs.soak.sandbox_process import running_load, running_sandbox
 from foretell.bench.rigs.soak.trends import (
     SLOPES_SHOWN,
-    Judged,
-    Verdict,
+    JudgedTrend,
+    TrendVerdict,
     growth_words,
     judge_all,
 )
@@ -62,8 +62,8 @@ class SoakResult(NamedTuple):
     """The samples of a soak, what became of its load, the verdicts, and the cores of other programs."""
 
     samples: Sequence[Mapping[str, float]]
-    outcome: Outcome
-    judged: Sequence[Judged]
+    outcome: SoakOutcome
+    judged: Sequence[JudgedTrend]
     others_cores: float
 
     @property
@@ -71,7 +71,7 @@ class SoakResult(NamedTuple):
         """The code of the command: a fault weighs more than a missed bar."""
         if not self.outcome.is_clean:
             return FAULT_CODE
-        return MISSED_CODE if Verdict.MISSED in {each.verdict for each in self.judged} else 0
+        return MISSED_CODE if TrendVerdict.MISSED in {each.verdict for each in self.judged} else 0
 
 
 def run_bench_soak(plan: SoakPlan, page: Path | None, console: Console) -> int:
@@ -100,7 +100,7 @@ def _soak(plan: SoakPlan, folder: Path, console: Console) -> SoakResult:
         before = usage_with(pid, load.pid)
         console.print("  ".join(COLUMNS), highlight=False, soft_wrap=True)
         for line in load.lines():
-            if isinstance(line, Outcome):
+            if isinstance(line, SoakOutcome):
                 outcome = line
                 break
             samples.append(sample(pid, folder / "data", line))
@@ -122,7 +122,7 @@ def _row_of(values: Mapping[str, float]) -> str:
     return "  ".join(cells)
 
 
-def outcome_words(outcome: Outcome) -> str:
+def outcome_words(outcome: SoakOutcome) -> str:
     """Return what became of the load, in words."""
     settled = "none settled"
     if outcome.settled_p50_s is not None:
@@ -154,7 +154,7 @@ def _head(plan: SoakPlan, result: SoakResult) -> str:
     )
 
 
-def _table_of(judged: Sequence[Judged]) -> Table:
+def _table_of(judged: Sequence[JudgedTrend]) -> Table:
     table = Table("value", "bar", "seen", "verdict")
     for each in judged:
         table.add_row(*each[:-1])

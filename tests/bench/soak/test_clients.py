@@ -1,4 +1,4 @@
-"""What the load of a soak counts as a fault: statuses, streams that end, orders that are not found again."""
+"""Faults that the load of a soak counts: statuses, streams that end, orders that are not found again."""
 
 import asyncio
 import contextlib
@@ -11,7 +11,7 @@ from tests.rigs.values import a_key
 from websockets.asyncio.server import ServerConnection, serve
 
 from foretell.bench.rigs.soak import audit
-from foretell.bench.rigs.soak.audit import Accepted, lost_orders, unsettled_trades
+from foretell.bench.rigs.soak.audit import AcceptedOrder, lost_orders, unsettled_trades
 from foretell.bench.rigs.soak.clients import (
     SandboxAddresses,
     Seen,
@@ -76,7 +76,7 @@ async def test_an_order_that_is_not_found_or_in_another_status_is_lost(
     api.prepare("GET /data/order/open", {"status": "LIVE"})
     api.prepare("GET /data/order/gone", {"error": "order_not_found"}, status=404)
     async with a_trader(api, seen) as trader:
-        accepted = {name: Accepted(trader, "CANCELED") for name in ("kept", "open", "gone")}
+        accepted = {name: AcceptedOrder(trader, "CANCELED") for name in ("kept", "open", "gone")}
         assert await lost_orders(accepted, seen) == 2
     assert "order open is LIVE, and must be CANCELED" in seen.examples
 

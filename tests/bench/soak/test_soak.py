@@ -13,15 +13,15 @@ import pytest
 from rich.console import Console
 from tests.rigs.installation import command_lines, run_foretell
 
-from foretell.bench.rigs.soak.messages import Line, Outcome, SoakPlan, Window
+from foretell.bench.rigs.soak.messages import Line, SoakOutcome, SoakPlan, SoakWindow
 from foretell.bench.rigs.soak.samples import PROCESSES
 from foretell.bench.rigs.soak.sandbox_process import LoadProcess, running_sandbox
-from foretell.bench.rigs.soak.trends import GROWTH_BARS, LEVEL_BARS, Judged, Verdict
+from foretell.bench.rigs.soak.trends import GROWTH_BARS, LEVEL_BARS, JudgedTrend, TrendVerdict
 from foretell.bench.soak import SoakResult, outcome_words, run_bench_soak
 from foretell.domain.errors.command import BenchFailed
 
-CLEAN = Outcome(10, 8, 1, 20, 30, 2.0, 3.0, 0, 0, 0)
-WINDOW = Window(3.0, 1.0, 2.0, None, None, 3.0, 0.0, 0.5, 0)
+CLEAN = SoakOutcome(10, 8, 1, 20, 30, 2.0, 3.0, 0, 0, 0)
+WINDOW = SoakWindow(3.0, 1.0, 2.0, None, None, 3.0, 0.0, 0.5, 0)
 
 
 def test_a_short_soak_loses_nothing_and_writes_its_page_and_chart(
@@ -51,22 +51,24 @@ def test_a_short_soak_loses_nothing_and_writes_its_page_and_chart(
     assert [line for line in command_lines() if str(tmp_path) in line] == []
 
 
-def result(outcome: Outcome, *verdicts: Verdict) -> SoakResult:
-    return SoakResult([], outcome, [Judged("memory", "", "", each, "") for each in verdicts], 0.0)
+def result(outcome: SoakOutcome, *verdicts: TrendVerdict) -> SoakResult:
+    return SoakResult(
+        [], outcome, [JudgedTrend("memory", "", "", each, "") for each in verdicts], 0.0
+    )
 
 
 @pytest.mark.parametrize(
     ("outcome", "verdicts", "code"),
     [
-        (CLEAN, (Verdict.MET, Verdict.SHORT, Verdict.NOISY), 0),
-        (CLEAN, (Verdict.MET, Verdict.MISSED), 3),
-        (msgspec.structs.replace(CLEAN, lost=1), (Verdict.MISSED,), 1),
+        (CLEAN, (TrendVerdict.MET, TrendVerdict.SHORT, TrendVerdict.NOISY), 0),
+        (CLEAN, (TrendVerdict.MET, TrendVerdict.MISSED), 3),
+        (msgspec.structs.replace(CLEAN, lost=1), (TrendVerdict.MISSED,), 1),
         (msgspec.structs.replace(CLEAN, unsettled=1), (), 1),
         (msgspec.structs.replace(CLEAN, faults=1), (), 1),
     ],
 )
 def test_a_fault_weighs_more_than_a_missed_bar(
-    outcome: Outcome, verdicts: tuple[Verdict, ...], code: int
+    outcome: SoakOutcome, verdicts: tuple[TrendVerdict, ...], code: int
 ) -> None:
     assert result(outcome, *verdicts).exit_code == code
 

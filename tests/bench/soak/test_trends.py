@@ -12,7 +12,7 @@ from foretell.bench.rigs.soak.trends import (
     LEVEL_BARS,
     GrowthBar,
     LevelBar,
-    Verdict,
+    TrendVerdict,
     growth_words,
     judge_all,
     judge_growth,
@@ -59,47 +59,49 @@ def test_the_samples_of_the_warm_up_do_not_count() -> None:
 @pytest.mark.parametrize(
     ("per_hour", "noise", "verdict"),
     [
-        (0.0, 0.0, Verdict.MET),
-        (1.0, 0.5, Verdict.MET),
-        (-50.0, 0.0, Verdict.MET),
-        (5.0, 0.5, Verdict.MISSED),
-        (1.9, 20.0, Verdict.NOISY),
-        (3.0, 20.0, Verdict.NOISY),
+        (0.0, 0.0, TrendVerdict.MET),
+        (1.0, 0.5, TrendVerdict.MET),
+        (-50.0, 0.0, TrendVerdict.MET),
+        (5.0, 0.5, TrendVerdict.MISSED),
+        (1.9, 20.0, TrendVerdict.NOISY),
+        (3.0, 20.0, TrendVerdict.NOISY),
     ],
 )
 def test_a_growth_is_judged_beyond_its_noise(
-    per_hour: float, noise: float, verdict: Verdict
+    per_hour: float, noise: float, verdict: TrendVerdict
 ) -> None:
     assert judge_growth(grown(per_hour, noise), BAR).verdict is verdict
 
 
 def test_a_short_run_is_not_judged_however_steep_it_is() -> None:
     judged = judge_growth(grown(1_000.0)[:6], BAR)
-    assert judged.verdict is Verdict.SHORT
+    assert judged.verdict is TrendVerdict.SHORT
     assert judged.seen == "109.7, +911.4%/h ± 0.0%"
 
 
 def test_a_value_that_was_never_sampled_is_not_judged() -> None:
-    assert judge_growth(HOUR, BAR) == ("memory", "≤ 2%/h", "-", Verdict.SHORT, "a reason")
-    assert judge_level(HOUR, LevelBar("memory", 3, "a reason")).verdict is Verdict.SHORT
+    assert judge_growth(HOUR, BAR) == ("memory", "≤ 2%/h", "-", TrendVerdict.SHORT, "a reason")
+    assert judge_level(HOUR, LevelBar("memory", 3, "a reason")).verdict is TrendVerdict.SHORT
     assert growth_words(HOUR, "memory") == "memory: -"
     assert growth_words([], "memory") == "memory: -"
 
 
 def test_a_growth_in_its_own_unit_is_no_share_of_the_mean() -> None:
     bar = BAR._replace(most=2.0, is_share=False)
-    assert judge_growth(grown(1.5), bar).verdict is Verdict.MET
+    assert judge_growth(grown(1.5), bar).verdict is TrendVerdict.MET
     judged = judge_growth(grown(2.5), bar)
     assert (judged.bar, judged.seen, judged.verdict) == (
         "≤ 2/h",
         "101.4, +2.5/h ± 0.0",
-        Verdict.MISSED,
+        TrendVerdict.MISSED,
     )
 
 
-@pytest.mark.parametrize(("most", "verdict"), [(101, Verdict.MET), (100.5, Verdict.MISSED)])
+@pytest.mark.parametrize(
+    ("most", "verdict"), [(101, TrendVerdict.MET), (100.5, TrendVerdict.MISSED)]
+)
 def test_a_level_is_judged_by_its_largest_value_after_the_warm_up(
-    most: float, verdict: Verdict
+    most: float, verdict: TrendVerdict
 ) -> None:
     samples = grown(1.0)
     samples[0]["memory"] = 1_000.0

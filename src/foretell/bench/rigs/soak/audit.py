@@ -16,14 +16,14 @@ LOOK_S: Final = 1.0
 LAST_PAGE: Final = "LTE="
 
 
-class Accepted(NamedTuple):
+class AcceptedOrder(NamedTuple):
     """An order that was accepted: who placed it, and the status that it must have."""
 
     trader: TradingClient
     status: str
 
 
-async def lost_orders(accepted: Mapping[str, Accepted], seen: Seen) -> int:
+async def lost_orders(accepted: Mapping[str, AcceptedOrder], seen: Seen) -> int:
     """Return the number of accepted orders that are not found, or not in the status that they must have."""
     orders = iter(accepted.items())
     counts = await asyncio.gather(*(_lost_among(orders, seen) for _ in range(LOOKUPS_AT_ONCE)))

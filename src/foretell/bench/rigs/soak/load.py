@@ -19,9 +19,9 @@ import msgspec
 import uvloop
 
 from foretell.app.clock_and_ids import now_ms
-from foretell.bench.rigs.soak.audit import Accepted, lost_orders, unsettled_trades
+from foretell.bench.rigs.soak.audit import AcceptedOrder, lost_orders, unsettled_trades
 from foretell.bench.rigs.soak.clients import Seen, SoakClients, cancel_all, follow_stream
-from foretell.bench.rigs.soak.messages import Line, Outcome, SoakPlan, Window
+from foretell.bench.rigs.soak.messages import Line, SoakOutcome, SoakPlan, SoakWindow
 from foretell.bench.rigs.soak.reads import reads_of
 from foretell.chain.rpc import Rpc
 from foretell.domain.errors.command import ApiRefused, ApiUnreachable
@@ -52,10 +52,10 @@ class Load:
         self._trading = asyncio.Lock()
         self._reads = reads_of(clients)
         self._resting_s = min(RESTING_S, plan.seconds / 10)
-        self.accepted: dict[str, Accepted] = {}
+        self.accepted: dict[str, AcceptedOrder] = {}
         self.cancels = 0
 
-    async def run(self, window_s: float, report: Callable[[Line], None]) -> Outcome:
+    async def run(self, window_s: float, report: Callable[[Line], None]) -> SoakOutcome:
         """Load the sandbox for as long as planned, then look for everything that was accepted."""
         streams = [
             asyncio.create_task(follow_stream(url, subscription, self._seen))
@@ -117,7 +117,7 @@ class Load:
             self._seen.fault(f"order {order_id} is not canceled: {answer}")
             return
         self.cancels += 1
-        self.accepted[order_id] = Accepted(trader, "CANCELED")
+        self.accepted[order_id] = AcceptedOrder(trader, "CANCELED")
 
     async def _trade(self, number: int, due_at_s: float) -> None:
         """Let two traders trade, so that four trades of a pair leave both with what they had.
@@ -145,7 +145,7 @@ class Load:
             return
         for order_id in (maker["orderID"], taker["orderID"]):
             client = self.accepted[order_id].trader
-            self.accepted[order_id] = Accepted(client, "MATCHED")
+            self.accepted[order_id] = AcceptedOrder(client, "MATCHED")
         for trade_id in taker["tradeIDs"]:
             self._seen.matched(trade_id)
 
@@ -156,7 +156,7 @@ class Load:
         order = trader.sign_order(token, side, SIZE_UNITS, cost_units, next(self._salts))
         answer = await trader.place(order)
         self._seen.orders_s.append(time.monotonic() - due_at_s)
-        self.accepted[answer["orderID"]] = Accepted(trader, "LIVE")
+        self.accepted[answer["orderID"]] = AcceptedOrder(trader, "LIVE")
         return answer
 
     async def _read(self, number: int, due_at_s: float) -> None:
@@ -171,7 +171,7 @@ class Load:
             await asyncio.sleep(max(began_s + number * window_s - time.monotonic(), 0))
             report(await self._window(time.monotonic() - began_s))
 
-    async def _window(self, at_s: float) -> Window:
+    async def _window(self, at_s: float) -> SoakWindow:
         seen, trader = self._seen, self._clients.traders[0]
         orders_p50_ms, orders_p99_ms = _percentiles_ms(seen.orders_s)
         reads_p50_ms, reads_p99_ms = _percentiles_ms(seen.reads_s)
@@ -183,7 +183,7 @@ class Load:
             index_blocks = float(max(head - int(balance["as_of_block"]), 0))
         except (ApiRefused, ApiUnreachable) as failure:
             seen.fault(failure.message)
-        return Window(
+        return SoakWindow(
             at_s=at_s,
             orders_p50_ms=orders_p50_ms,
             orders_p99_ms=orders_p99_ms,
@@ -205,9 +205,9 @@ class Load:
         await self.accepted[order_id].trader.get(f"/data/order/{order_id}")
         return (time.monotonic() - began_s) * 1e3
 
-    def _outcome(self, lost: int, unsettled: int) -> Outcome:
+    def _outcome(self, lost: int, unsettled: int) -> SoakOutcome:
         seen, settled_s = self._seen, sorted(self._seen.settled_s)
-        return Outcome(
+        return SoakOutcome(
             orders=len(self.accepted),
             cancels=self.cancels,
             trades=len(seen.trades),

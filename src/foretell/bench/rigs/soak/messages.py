@@ -22,7 +22,7 @@ class SoakPlan(msgspec.Struct, frozen=True):
         return self.minutes * 60
 
 
-class Window(msgspec.Struct, frozen=True, tag=True):
+class SoakWindow(msgspec.Struct, frozen=True, tag=True):
     """What clients saw since the window before; times in milliseconds, None if nothing was measured."""
 
     at_s: float
@@ -42,7 +42,7 @@ class Window(msgspec.Struct, frozen=True, tag=True):
     """Descriptions of those since the window before."""
 
 
-class Outcome(msgspec.Struct, frozen=True, tag=True):
+class SoakOutcome(msgspec.Struct, frozen=True, tag=True):
     """The end of a load: what was accepted, and what became of it."""
 
     orders: int
@@ -53,7 +53,7 @@ class Outcome(msgspec.Struct, frozen=True, tag=True):
     settled_p50_s: float | None
     settled_max_s: float | None
     lost: int
-    """Accepted orders that are not found at the end, or not as they must be."""
+    """AcceptedOrder orders that are not found at the end, or not as they must be."""
     unsettled: int
     """Trades that are not confirmed when the time to settle is over."""
     faults: int
@@ -66,4 +66,4 @@ class Outcome(msgspec.Struct, frozen=True, tag=True):
         return not (self.lost or self.unsettled or self.faults)
 
 
-Line = Window | Outcome
+Line = SoakWindow | SoakOutcome

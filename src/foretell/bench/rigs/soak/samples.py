@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from foretell.bench.rigs.machine import family
-from foretell.bench.rigs.soak.messages import Window
+from foretell.bench.rigs.soak.messages import SoakWindow
 from foretell.bench.rigs.startup import resident_bytes
 
 PROCESSES: Final = {
@@ -22,7 +22,7 @@ FILES: Final = {"database": "foretell.db*", "journal": "journal/*", "chain": "ch
 MB: Final = 1e6
 
 
-def sample(pid: int, data: Path, window: Window) -> dict[str, float]:
+def sample(pid: int, data: Path, window: SoakWindow) -> dict[str, float]:
     """Return all values of a moment by name; those that clients did not measure are left out."""
     values = {"at_s": window.at_s}
     files = 0

@@ -15,7 +15,7 @@ from typing import IO, Final
 
 import msgspec
 
-from foretell.bench.rigs.soak.messages import Line, Outcome, SoakPlan, Window
+from foretell.bench.rigs.soak.messages import Line, SoakOutcome, SoakPlan, SoakWindow
 from foretell.domain.errors.command import BenchFailed
 from foretell.settings import PREFIX
 
@@ -70,7 +70,7 @@ class LoadProcess:
         while True:
             line = self._next(deadline_s)
             yield line
-            if isinstance(line, Outcome):
+            if isinstance(line, SoakOutcome):
                 return
             if line.at_s + 2 * self._window_s > self._plan.seconds:
                 deadline_s = 2 * self._window_s + self._audit_s()
@@ -88,7 +88,7 @@ class LoadProcess:
             raise BenchFailed(f"the load printed nothing for {deadline_s:g} s") from None
         if not raw:
             raise BenchFailed("the load ended before its time")
-        line: Line = msgspec.json.decode(raw, type=Window | Outcome)
+        line: Line = msgspec.json.decode(raw, type=SoakWindow | SoakOutcome)
         return line
 
     def _read(self, printed: IO[bytes]) -> None:

@@ -18,7 +18,7 @@ JUDGED_S: Final = 280.0
 JUDGED_SAMPLES: Final = 10
 
 
-class Verdict(StrEnum):
+class TrendVerdict(StrEnum):
     """The judgement of a value against its bar."""
 
     MET = "met"
@@ -52,13 +52,13 @@ class LevelBar(NamedTuple):
     why: str
 
 
-class Judged(NamedTuple):
+class JudgedTrend(NamedTuple):
     """A line of the verdict."""
 
     name: str
     bar: str
     seen: str
-    verdict: Verdict
+    verdict: TrendVerdict
     why: str
 
 
@@ -107,36 +107,36 @@ def counted(samples: Sequence[Mapping[str, float]]) -> Sequence[Mapping[str, flo
     return [each for each in samples if each["at_s"] > after_s]
 
 
-def judge_growth(samples: Sequence[Mapping[str, float]], bar: GrowthBar) -> Judged:
+def judge_growth(samples: Sequence[Mapping[str, float]], bar: GrowthBar) -> JudgedTrend:
     """Return the verdict on a growth."""
     slope = slope_of(samples, bar.name)
     words = f"≤ {bar.most:.0%}/h" if bar.is_share else f"≤ {bar.most:g}/h"
     if slope is None:
-        return Judged(bar.name, words, "-", Verdict.SHORT, bar.why)
+        return JudgedTrend(bar.name, words, "-", TrendVerdict.SHORT, bar.why)
     unit = slope.mean if bar.is_share and slope.mean else 1.0
     growth, noise = slope.per_hour / unit, ERRORS * slope.error_per_hour / unit
     seen = f"{growth:+.1%}/h ± {noise:.1%}" if bar.is_share else f"{growth:+.1f}/h ± {noise:.1f}"
     used = counted(samples)
     if len(used) < JUDGED_SAMPLES or used[-1]["at_s"] - used[0]["at_s"] < JUDGED_S:
-        verdict = Verdict.SHORT
+        verdict = TrendVerdict.SHORT
     elif growth - noise > bar.most:
-        verdict = Verdict.MISSED
+        verdict = TrendVerdict.MISSED
     else:
-        verdict = Verdict.MET if growth + noise <= bar.most else Verdict.NOISY
-    return Judged(bar.name, words, f"{slope.mean:,.1f}, {seen}", verdict, bar.why)
+        verdict = TrendVerdict.MET if growth + noise <= bar.most else TrendVerdict.NOISY
+    return JudgedTrend(bar.name, words, f"{slope.mean:,.1f}, {seen}", verdict, bar.why)
 
 
-def judge_level(samples: Sequence[Mapping[str, float]], bar: LevelBar) -> Judged:
+def judge_level(samples: Sequence[Mapping[str, float]], bar: LevelBar) -> JudgedTrend:
     """Return the verdict on the largest value."""
     values = [each[bar.name] for each in counted(samples) if bar.name in each]
     if not values:
-        return Judged(bar.name, f"≤ {bar.most:,g}", "-", Verdict.SHORT, bar.why)
+        return JudgedTrend(bar.name, f"≤ {bar.most:,g}", "-", TrendVerdict.SHORT, bar.why)
     most = max(values)
-    verdict = Verdict.MET if most <= bar.most else Verdict.MISSED
-    return Judged(bar.name, f"≤ {bar.most:,g}", f"{most:,.1f} at most", verdict, bar.why)
+    verdict = TrendVerdict.MET if most <= bar.most else TrendVerdict.MISSED
+    return JudgedTrend(bar.name, f"≤ {bar.most:,g}", f"{most:,.1f} at most", verdict, bar.why)
 
 
-def judge_all(samples: Sequence[Mapping[str, float]]) -> list[Judged]:
+def judge_all(samples: Sequence[Mapping[str, float]]) -> list[JudgedTrend]:
     """Return the verdict on every bar."""
     growth = [judge_growth(samples, bar) for bar in GROWTH_BARS]
     return growth + [judge_level(samples, bar) for bar in LEVEL_BARS]

@@ -14,11 +14,11 @@ from rich.console import Console
 from rich.table import Table
 
 from foretell.app.clock_and_ids import now_ms
-from foretell.bench.rigs.machine import machine_words, usage_with
+from foretell.bench.rigs.machine import DISTURBED_CORES, machine_words, usage_with
 from foretell.bench.rigs.soak.chart import chart_of_soak
 from foretell.bench.rigs.soak.messages import SoakOutcome, SoakPlan
 from foretell.bench.rigs.soak.samples import sample
-from foretell.bench.rigs.soak.sandbox_process import running_load, running_sandbox
+from foretell.bench.rigs.soak.sandbox_process import ended_by_sigterm, running_load, running_sandbox
 from foretell.bench.rigs.soak.trends import (
     SLOPES_SHOWN,
     JudgedTrend,
@@ -78,7 +78,7 @@ def run_bench_soak(plan: SoakPlan, page: Path | None, console: Console) -> int:
     """Load a sandbox, print a line for each window and the verdicts; return the exit code."""
     if page is not None and not page.parent.is_dir():
         raise BenchFailed(f"{page.parent} is no folder: name a file in one")
-    with tempfile.TemporaryDirectory(prefix="foretell-soak-") as name:
+    with ended_by_sigterm(), tempfile.TemporaryDirectory(prefix="foretell-soak-") as name:
         result = _soak(plan, Path(name), console)
     head = _head(plan, result)
     console.print(head, highlight=False)
@@ -110,7 +110,8 @@ def _soak(plan: SoakPlan, folder: Path, console: Console) -> SoakResult:
             console.file.flush()
         others_cores = before.others_cores(usage_with(pid, load.pid))
     assert outcome is not None, "the last line of a load is its outcome"
-    return SoakResult(samples, outcome, judge_all(samples), others_cores)
+    judged = judge_all(samples, is_disturbed=others_cores > DISTURBED_CORES)
+    return SoakResult(samples, outcome, judged, others_cores)
 
 
 def _row_of(values: Mapping[str, float]) -> str:

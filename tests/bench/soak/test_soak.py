@@ -2,8 +2,11 @@
 
 import contextlib
 import io
+import os
 import re
+import signal
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from xml.etree import ElementTree as ET
@@ -11,7 +14,7 @@ from xml.etree import ElementTree as ET
 import msgspec
 import pytest
 from rich.console import Console
-from tests.rigs.installation import command_lines, run_foretell
+from tests.rigs.installation import FORETELL, command_lines, run_foretell
 
 from foretell.bench.rigs.soak.messages import Line, SoakOutcome, SoakPlan, SoakWindow
 from foretell.bench.rigs.soak.samples import PROCESSES
@@ -20,6 +23,7 @@ from foretell.bench.rigs.soak.trends import GROWTH_BARS, LEVEL_BARS, JudgedTrend
 from foretell.bench.soak import SoakResult, outcome_words, run_bench_soak
 from foretell.domain.errors.command import BenchFailed
 
+STARTED_WITHIN_S = 120.0
 CLEAN = SoakOutcome(10, 8, 1, 20, 30, 2.0, 3.0, 0, 0, 0)
 WINDOW = SoakWindow(3.0, 1.0, 2.0, None, None, 3.0, 0.0, 0.5, 0)
 
@@ -48,7 +52,29 @@ def test_a_short_soak_loses_nothing_and_writes_its_page_and_chart(
     ET.fromstring(chart)
     assert all(f"memory {name} MB" in chart for name in PROCESSES)
     assert len(re.findall(r"^ *0\.[0-3]  ", ran.stdout, re.MULTILINE)) == 6
-    assert [line for line in command_lines() if str(tmp_path) in line] == []
+    assert lines_of(tmp_path) == []
+
+
+def test_a_soak_that_is_terminated_leaves_no_process(tmp_path: Path) -> None:
+    with subprocess.Popen(
+        [FORETELL, "bench", "soak", "--minutes", "5"],
+        cwd=tmp_path,
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+        stdout=subprocess.DEVNULL,
+    ) as process:
+        give_up_at_s = time.monotonic() + STARTED_WITHIN_S
+        while not any("soak.load" in line for line in lines_of(tmp_path)):
+            assert time.monotonic() < give_up_at_s
+            time.sleep(0.2)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(STARTED_WITHIN_S) == 128 + signal.SIGTERM
+    assert lines_of(tmp_path) == []
+    assert list(tmp_path.iterdir()) == []
+
+
+def lines_of(folder: Path) -> list[str]:
+    """Return the command lines of the processes that work in a folder."""
+    return [line for line in command_lines() if str(folder) in line]
 
 
 def result(outcome: SoakOutcome, *verdicts: TrendVerdict) -> SoakResult:

@@ -79,6 +79,17 @@ def test_a_short_run_is_not_judged_however_steep_it_is() -> None:
     assert judged.seen == "109.7, +911.4%/h ± 0.0%"
 
 
+@pytest.mark.parametrize(
+    ("is_timing", "verdict"), [(True, TrendVerdict.DISTURBED), (False, TrendVerdict.MISSED)]
+)
+def test_times_are_not_judged_on_a_disturbed_machine(
+    verdict: TrendVerdict, *, is_timing: bool
+) -> None:
+    bar = BAR._replace(is_timing=is_timing)
+    assert judge_growth(grown(5.0), bar, is_disturbed=True).verdict is verdict
+    assert judge_growth(grown(5.0), bar, is_disturbed=False).verdict is TrendVerdict.MISSED
+
+
 def test_a_value_that_was_never_sampled_is_not_judged() -> None:
     assert judge_growth(HOUR, BAR) == ("memory", "≤ 2%/h", "-", TrendVerdict.SHORT, "a reason")
     assert judge_level(HOUR, LevelBar("memory", 3, "a reason")).verdict is TrendVerdict.SHORT

@@ -29,6 +29,20 @@ POLL_S: Final = 0.1
 
 
 @contextlib.contextmanager
+def ended_by_sigterm() -> Iterator[None]:
+    """Let SIGTERM end the block as Ctrl-C does, so that what it has started ends too."""
+
+    def end(number: int, _: object) -> None:
+        sys.exit(128 + number)
+
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+@contextlib.contextmanager
 def running_sandbox(folder: Path) -> Iterator[int]:
     """Give the process id of a sandbox that answers; it ends with the block. It inherits none of our settings."""
     others = {name: value for name, value in os.environ.items() if not name.startswith(PREFIX)}

@@ -18,6 +18,9 @@ JUDGED_S: Final = 280.0
 JUDGED_SAMPLES: Final = 10
 
 
+Samples = Sequence[Mapping[str, float]]
+
+
 class TrendVerdict(StrEnum):
     """The judgement of a value against its bar."""
 
@@ -25,6 +28,7 @@ class TrendVerdict(StrEnum):
     MISSED = "missed"
     NOISY = "not decided: the noise is larger than the bar"
     SHORT = "not judged: the run is too short"
+    DISTURBED = "not judged: other programs disturbed it"
 
 
 class Slope(NamedTuple):
@@ -42,6 +46,8 @@ class GrowthBar(NamedTuple):
     most: float
     why: str
     is_share: bool = True
+    is_timing: bool = False
+    """Whether it is a time, which other programs change."""
 
 
 class LevelBar(NamedTuple):
@@ -70,8 +76,8 @@ GROWTH_BARS: Final = (
     GrowthBar("memory tables MB", 0.02, _HALF_AGAIN),
     GrowthBar("memory recovery MB", 0.02, _HALF_AGAIN),
     GrowthBar("files open", 2.0, "a leak of files ends at the system's limit", is_share=False),
-    GrowthBar("orders p50 ms", 0.10, _NO_END),
-    GrowthBar("reads p50 ms", 0.10, _NO_END),
+    GrowthBar("orders p50 ms", 0.10, _NO_END, is_timing=True),
+    GrowthBar("reads p50 ms", 0.10, _NO_END, is_timing=True),
 )
 LEVEL_BARS: Final = (
     LevelBar("lag tables ms", 5_000, "account routes wait so long, then they are refused"),
@@ -87,7 +93,7 @@ SLOPES_SHOWN: Final = (
 """Values that grow with the load by design; their slopes are printed without a bar."""
 
 
-def slope_of(samples: Sequence[Mapping[str, float]], name: str) -> Slope | None:
+def slope_of(samples: Samples, name: str) -> Slope | None:
     """Return the slope of a value, by least squares after the warm-up; None for less than three samples."""
     points = [(each["at_s"], each[name]) for each in counted(samples) if name in each]
     if len(points) < 3:  # noqa: PLR2004 - two points have no noise
@@ -101,14 +107,14 @@ def slope_of(samples: Sequence[Mapping[str, float]], name: str) -> Slope | None:
     return Slope(mean, per_s * HOUR_S, error_per_s * HOUR_S)
 
 
-def counted(samples: Sequence[Mapping[str, float]]) -> Sequence[Mapping[str, float]]:
+def counted(samples: Samples) -> Samples:
     """Return the samples after the warm-up."""
     after_s = WARM_UP * samples[-1]["at_s"] if samples else 0.0
     return [each for each in samples if each["at_s"] > after_s]
 
 
-def judge_growth(samples: Sequence[Mapping[str, float]], bar: GrowthBar) -> JudgedTrend:
-    """Return the verdict on a growth."""
+def judge_growth(samples: Samples, bar: GrowthBar, *, is_disturbed: bool = False) -> JudgedTrend:
+    """Return the verdict on a growth; other programs disturbed the machine or not."""
     slope = slope_of(samples, bar.name)
     words = f"≤ {bar.most:.0%}/h" if bar.is_share else f"≤ {bar.most:g}/h"
     if slope is None:
@@ -116,17 +122,27 @@ def judge_growth(samples: Sequence[Mapping[str, float]], bar: GrowthBar) -> Judg
     unit = slope.mean if bar.is_share and slope.mean else 1.0
     growth, noise = slope.per_hour / unit, ERRORS * slope.error_per_hour / unit
     seen = f"{growth:+.1%}/h ± {noise:.1%}" if bar.is_share else f"{growth:+.1f}/h ± {noise:.1f}"
-    used = counted(samples)
-    if len(used) < JUDGED_SAMPLES or used[-1]["at_s"] - used[0]["at_s"] < JUDGED_S:
+    if is_disturbed and bar.is_timing:
+        verdict = TrendVerdict.DISTURBED
+    elif _is_short(counted(samples)):
         verdict = TrendVerdict.SHORT
-    elif growth - noise > bar.most:
-        verdict = TrendVerdict.MISSED
     else:
-        verdict = TrendVerdict.MET if growth + noise <= bar.most else TrendVerdict.NOISY
+        verdict = _verdict(growth - noise, growth + noise, bar.most)
     return JudgedTrend(bar.name, words, f"{slope.mean:,.1f}, {seen}", verdict, bar.why)
 
 
-def judge_level(samples: Sequence[Mapping[str, float]], bar: LevelBar) -> JudgedTrend:
+def _is_short(used: Samples) -> bool:
+    return len(used) < JUDGED_SAMPLES or used[-1]["at_s"] - used[0]["at_s"] < JUDGED_S
+
+
+def _verdict(least: float, most: float, bar: float) -> TrendVerdict:
+    """Return the verdict on a growth between two bounds."""
+    if least > bar:
+        return TrendVerdict.MISSED
+    return TrendVerdict.MET if most <= bar else TrendVerdict.NOISY
+
+
+def judge_level(samples: Samples, bar: LevelBar) -> JudgedTrend:
     """Return the verdict on the largest value."""
     values = [each[bar.name] for each in counted(samples) if bar.name in each]
     if not values:
@@ -136,13 +152,13 @@ def judge_level(samples: Sequence[Mapping[str, float]], bar: LevelBar) -> Judged
     return JudgedTrend(bar.name, f"≤ {bar.most:,g}", f"{most:,.1f} at most", verdict, bar.why)
 
 
-def judge_all(samples: Sequence[Mapping[str, float]]) -> list[JudgedTrend]:
+def judge_all(samples: Samples, *, is_disturbed: bool = False) -> list[JudgedTrend]:
     """Return the verdict on every bar."""
-    growth = [judge_growth(samples, bar) for bar in GROWTH_BARS]
+    growth = [judge_growth(samples, bar, is_disturbed=is_disturbed) for bar in GROWTH_BARS]
     return growth + [judge_level(samples, bar) for bar in LEVEL_BARS]
 
 
-def growth_words(samples: Sequence[Mapping[str, float]], name: str) -> str:
+def growth_words(samples: Samples, name: str) -> str:
     """Return the growth of a value without a bar, in words."""
     slope = slope_of(samples, name)
     if slope is None:

@@ -6,7 +6,7 @@ from tests.rigs.in_process import forget_environment
 
 from foretell.domain.contracts.sandbox_accounts import SANDBOX_CHAIN_ID
 from foretell.domain.creation.storages import Storage
-from foretell.settings import Settings, unknown_variables
+from foretell.settings import Settings
 
 
 @pytest.fixture(autouse=True)
@@ -97,11 +97,6 @@ def test_images_are_served_by_the_same_process_unless_an_address_is_set() -> Non
     assert Settings(blobs_url="https://make.example/").blob_base_url == "https://make.example"
 
 
-def test_unknown_variables_are_found_and_those_of_the_tests_are_not() -> None:
-    names = ["FORETELL_PORT", "FORETELL_PROT", "foretell_host", "FORETELL_TEST_POSTGRES", "HOME"]
-    assert unknown_variables(names) == ["FORETELL_PROT"]
-
-
 @pytest.mark.parametrize(
     ("url", "kind", "storage"),
     [
@@ -124,3 +119,16 @@ def test_the_storage_token_is_not_shown() -> None:
     settings = Settings(storage_token=SecretStr("a-secret-token"))
     assert settings.storage_bearer == "a-secret-token"
     assert "a-secret-token" not in repr(settings)
+
+
+def test_the_own_prefix_of_headers_is_always_accepted_and_others_are_set() -> None:
+    assert Settings().header_rules.prefixes == ("SERVICE_", "POLY_", "KUEST_")
+    assert Settings(header_prefixes="").header_rules.prefixes == ("SERVICE_",)
+    rules = Settings(header_prefixes="EXAMPLE_, SERVICE_", l1_domain="Example").header_rules
+    assert rules == (("SERVICE_", "EXAMPLE_"), "Example")
+
+
+@pytest.mark.parametrize("prefixes", ["EXAMPLE", "example_", "_", "A B_", "1_"])
+def test_a_prefix_that_no_header_has_is_refused(prefixes: str) -> None:
+    with pytest.raises(ValidationError, match="header_prefixes"):
+        Settings(header_prefixes=prefixes)

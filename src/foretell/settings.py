@@ -5,7 +5,7 @@ Values are read here once; everything else gets them as arguments.
 """
 
 import ipaddress
-from collections.abc import Iterable
+import re
 from pathlib import Path
 from typing import Annotated, Final, Literal
 
@@ -22,15 +22,20 @@ from foretell.domain.contracts.sandbox_accounts import SANDBOX_CHAIN_ID
 from foretell.domain.creation.storages import Storage
 from foretell.domain.exchange.tick_size import TICKS_PER_ONE
 from foretell.domain.values.origins import ANY_ORIGIN, is_origin
+from foretell.edge.header_rules import DEFAULT_RULES, OWN_PREFIX, HeaderRules
 from foretell.edge.rate_limits import WAIT_S_MAX, RateLimits, WaitingBounds, windows_with
+from foretell.store.read_places import PublicReadLimits
 
 PREFIX: Final = "FORETELL_"
-TESTS_PREFIX: Final = "FORETELL_TEST_"
 CHECKOUT: Final = Path(__file__).parents[2]
 SQLITE: Final = "sqlite+aiosqlite://"
 DATABASE_DRIVERS: Final = ("postgresql+asyncpg://", SQLITE)
 SHARDS_MAX: Final = 1024
+HEADER_PREFIX: Final = re.compile(r"[A-Z][A-Z0-9]{0,30}_")
 
+READS: Final = PublicReadLimits()
+Count = Annotated[int, Field(ge=1, le=100)]
+Seconds = Annotated[float, Field(ge=0.1, le=300)]
 LogLevel = Annotated[
     Literal["debug", "info", "warning", "error"], BeforeValidator(lambda text: str(text).lower())
 ]
@@ -97,6 +102,19 @@ class Settings(BaseSettings):
     admin_key: SecretStr | None = Field(
         default=None,
         description="private key that deploys the contracts and grants their roles; for deploy",
+    )
+    header_prefixes: str = Field(
+        default=",".join(DEFAULT_RULES.prefixes[1:]),
+        description="prefixes of the headers that sign a request, beside SERVICE_, separated by commas",
+    )
+    l1_domain: str = Field(
+        default=DEFAULT_RULES.l1_domain,
+        min_length=1,
+        max_length=64,
+        description="name of the typed-data domain in which wallets sign for an API key",
+    )
+    accepts_uma_moov2: bool = Field(
+        default=False, description="accept `uma_moov2` as another word for `alt_moov2` in payloads"
     )
     collateral: str | None = Field(
         default=None, description="address of the collateral token, on a chain that has one"
@@ -203,6 +221,27 @@ class Settings(BaseSettings):
         default=None,
         description="networks of the proxies whose `X-Forwarded-For` names the client, with commas",
     )
+    public_reads_max: Count = Field(
+        default=READS.places, description="reads of public routes of a process that run at once"
+    )
+    public_reads_per_client_max: Count = Field(
+        default=READS.places_per_client, description="those of one client; others wait for 10 s"
+    )
+    public_read_s: Seconds = Field(
+        default=READS.read_s, description="seconds after which such a read is stopped"
+    )
+    public_rankings_max: Count = Field(
+        default=READS.rankings, description="leaderboards of a process that are computed at once"
+    )
+    public_ranking_s: Seconds = Field(
+        default=READS.ranking_s, description="seconds after which such a computation is stopped"
+    )
+    relays_per_owner_max: int = Field(
+        default=1_000,
+        ge=0,
+        le=1_000_000,
+        description="transactions of one owner that the relayer sends in 24 hours; 0: any number",
+    )
     connections_per_address_max: int = Field(
         default=1_000,
         ge=1,
@@ -231,6 +270,13 @@ class Settings(BaseSettings):
         for network in _separated(networks):
             ipaddress.ip_network(network)
         return networks
+
+    @field_validator("header_prefixes")
+    @classmethod
+    def _check_prefixes(cls, prefixes: str) -> str:
+        if not all(map(HEADER_PREFIX.fullmatch, _separated(prefixes))):
+            raise ValueError("must be prefixes such as EXAMPLE_, separated by commas")
+        return prefixes
 
     @field_validator("allowed_origins")
     @classmethod
@@ -273,6 +319,23 @@ class Settings(BaseSettings):
         return RateLimits(
             windows_with(self.rate_limits), bounds, tuple(_separated(self.trusted_proxies))
         )
+
+    @property
+    def public_reads(self) -> PublicReadLimits:
+        """The bounds of the reads of public routes."""
+        return PublicReadLimits(
+            self.public_reads_max,
+            self.public_reads_per_client_max,
+            self.public_read_s,
+            self.public_rankings_max,
+            self.public_ranking_s,
+        )
+
+    @property
+    def header_rules(self) -> HeaderRules:
+        """The headers that sign requests, and the domain of the signatures of wallets."""
+        more = [prefix for prefix in _separated(self.header_prefixes) if prefix != OWN_PREFIX]
+        return HeaderRules((OWN_PREFIX, *more), self.l1_domain)
 
     @property
     def is_sandbox(self) -> bool:
@@ -335,15 +398,3 @@ class Settings(BaseSettings):
 def _separated(texts: str | None) -> list[str]:
     """Return the parts of a list with commas, without blanks around them."""
     return [text.strip() for text in (texts or "").split(",") if text.strip()]
-
-
-def unknown_variables(names: Iterable[str]) -> list[str]:
-    """Return the names that look like settings and are not: misspelled ones."""
-    known = {PREFIX + name.upper() for name in Settings.model_fields}
-    return sorted(
-        name
-        for name in names
-        if name.upper().startswith(PREFIX)
-        and not name.upper().startswith(TESTS_PREFIX)
-        and name.upper() not in known
-    )

@@ -17,6 +17,7 @@ from foretell.creation.context import CreationContext, CreationOptions
 from foretell.data.context import DataContext
 from foretell.discovery.context import DiscoveryContext
 from foretell.domain.contracts.deployment import Deployment
+from foretell.domain.values.credentials import master_key_of
 from foretell.domain.values.hexadecimal import Address
 from foretell.domain.values.sharding import ShardNumber
 from foretell.edge.auth import KeyRing
@@ -24,15 +25,18 @@ from foretell.engine.writer.chain_feed import ChainFeed
 from foretell.indexer.context import IndexerContext
 from foretell.indexer.contracts import IndexedContracts
 from foretell.journal.files.journal import FileJournal
+from foretell.journal.files.revocations import RevocationLog
 from foretell.media.blobs import BlobStore
 from foretell.media.images import ImageNormalizer, ImagePolicy
 from foretell.media.storages import open_storage
-from foretell.relayer.context import RelayerContext
+from foretell.relayer.context import RelayerContext, RelayerOptions
 from foretell.settings import Settings
 from foretell.settlement.context import SettlementContext
 from foretell.store.database import Database
+from foretell.store.identity import FIRST_EPOCH
 from foretell.store.outbox.transactions import REGISTRATION, RELAYED, SETTLEMENT, TxOutbox, TxTables
 from foretell.trading.accounts.accounts import ChainView
+from foretell.trading.accounts.revocations import Revocations
 from foretell.trading.accounts.signers import Recover
 
 
@@ -47,11 +51,20 @@ class Resources:
     rpc: Rpc
     shard: ShardNumber
     """The shard that this process leads, if it is an engine."""
+    key_epoch: str = FIRST_EPOCH
+    """The epoch of the database's API keys."""
 
     @cached_property
     def key_ring(self) -> KeyRing:
         """The check of API keys; all products of a process share its cache."""
-        return KeyRing(self.database, self.keys.master, [self.settings.chain_id], now_ms)
+        master_key = master_key_of(self.keys.master, self.key_epoch)
+        chain_ids, rules = [self.settings.chain_id], self.settings.header_rules
+        return KeyRing(self.database, master_key, chain_ids, now_ms, rules)
+
+    @property
+    def revocations(self) -> Revocations:
+        """The revocations of API keys that the data folder remembers."""
+        return Revocations(RevocationLog(self.settings.data), self.key_epoch)
 
     @property
     def reader(self) -> Reader:
@@ -85,6 +98,7 @@ class Resources:
             now_ms=now_ms,
             new_uuid=new_uuid,
             make_tables=tables_in_child,
+            revocations=self.revocations,
         )
 
 
@@ -122,10 +136,10 @@ def build_embedded_engine(resources: Resources, recover: Recover) -> EmbeddedEng
 
 
 def build_creation(resources: Resources) -> CreationContext:
-    """Return the context of market creation; its bundler is to be closed."""
+    """Return the context of market creation; its permanent storage is to be closed."""
     settings = resources.settings
     url, storage = settings.storage_upload_url, settings.storage
-    bundler = None if url is None else open_storage(storage, url, settings.storage_bearer)
+    permanent_storage = None if url is None else open_storage(storage, url, settings.storage_bearer)
     return CreationContext(
         database=resources.database,
         deployment=resources.deployment,
@@ -133,12 +147,13 @@ def build_creation(resources: Resources) -> CreationContext:
         registrar=resources.sender(resources.keys.registrar, REGISTRATION),
         images=ImageNormalizer(ImagePolicy()),
         blobs=BlobStore(settings.data / "blobs", storage),
-        bundler=bundler,
+        permanent_storage=permanent_storage,
         storage_key=resources.keys.storage,
         options=CreationOptions(
             confirmations=settings.confirmations,
             ticks_per_one=settings.market_ticks_per_one,
             size_units_min=settings.market_size_units_min,
+            has_optimistic_alias=settings.accepts_uma_moov2,
             may_store_locally=settings.stores_locally,
         ),
         now_ms=now_ms,
@@ -157,6 +172,7 @@ def build_relayer(resources: Resources) -> RelayerContext:
         key_ring=resources.key_ring,
         now_ms=now_ms,
         new_uuid=new_uuid,
+        options=RelayerOptions(day_per_owner_max=resources.settings.relays_per_owner_max),
     )
 
 

@@ -25,6 +25,7 @@ from foretell.journal.port import Journal
 from foretell.runtime.loops import Loop
 from foretell.store.database import Database
 from foretell.trading.accounts.accounts import ChainView
+from foretell.trading.accounts.revocations import Revocations
 from foretell.trading.accounts.signers import Recover
 from foretell.trading.books.books import PriceSide
 from foretell.trading.context import TradingContext, build_context
@@ -107,6 +108,7 @@ class TradingParts(EngineParts):
     recover: Recover
     blob_base_url: str
     price_side: PriceSide = "taker"
+    revocations: Revocations | None = None
 
     def context(self, shards: Shards) -> TradingContext:
         """Return the context of handlers that send requests to these engines."""
@@ -121,6 +123,7 @@ class TradingParts(EngineParts):
             now_ms=self.now_ms,
             new_uuid=self.new_uuid,
             price_side=self.price_side,
+            revocations=self.revocations,
         )
 
     def embedded(self, journal: Journal) -> EmbeddedTrading:

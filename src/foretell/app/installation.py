@@ -18,8 +18,9 @@ from foretell.app.api_server import Access, ApiServer
 from foretell.app.builders import Resources
 from foretell.app.clock_and_ids import monotonic_ms, new_uuid
 from foretell.app.gateway import bind
-from foretell.app.keys import open_keys
+from foretell.app.keys import KeyName, open_keys
 from foretell.app.lifetime import Lifetime
+from foretell.app.origin import check_origin
 from foretell.app.products import PRODUCT_BY_ROLE
 from foretell.app.roles import ALL_ROLES, Role, keys_of, prefixes_of
 from foretell.chain.deploy import deploy, load_deployment
@@ -37,6 +38,7 @@ from foretell.runtime.garbage_collection import collect_when_idle
 from foretell.runtime.loops import Loop, run_together
 from foretell.settings import Settings
 from foretell.store.database import Database
+from foretell.store.identity import load_key_epoch
 from foretell.store.migrations import upgrade
 
 CHAIN_RESTARTS: Final = RestartBackoff(first_s=1.0)
@@ -131,9 +133,14 @@ class Installation:
         keys = open_keys(settings, keys_of(self._roles))
         rpc = await closing.enter_async_context(Rpc(await self._rpc_url()))
         self.deployment = await self._deployment(rpc)
-        database = await closing.enter_async_context(Database(settings.database))
+        database = await closing.enter_async_context(
+            Database(settings.database, settings.public_reads)
+        )
         await upgrade(database)
-        return Resources(settings, keys, self.deployment, database, rpc, ShardNumber(self._shard))
+        shard, epoch = ShardNumber(self._shard), await load_key_epoch(database, new_uuid())
+        resources = Resources(settings, keys, self.deployment, database, rpc, shard, epoch)
+        await check_origin(resources, has_master_key=KeyName.MASTER in keys_of(self._roles))
+        return resources
 
     async def _rpc_url(self) -> str:
         """Return the address of the node; the sandbox starts a chain of its own."""

@@ -87,8 +87,8 @@ async def relayer(resources: Resources, _closing: contextlib.AsyncExitStack) -> 
 async def creation(resources: Resources, closing: contextlib.AsyncExitStack) -> Product:
     """Return market creation, its API and its worker."""
     context = build_creation(resources)
-    if context.bundler is not None:
-        await closing.enter_async_context(context.bundler)
+    if context.permanent_storage is not None:
+        await closing.enter_async_context(context.permanent_storage)
     loops = {"creation": lambda: creation_worker.run(context)}
     return Product(loops, creation_routes.build_app(context, resources.settings.npm_folder))
 
@@ -122,6 +122,7 @@ def _running(engine: RunningEngine, closing: contextlib.AsyncExitStack) -> Produ
 
 async def trading(resources: Resources, closing: contextlib.AsyncExitStack) -> Product:
     """Return trading: with its engine, or with engines in other processes if there are shards."""
+    await resources.revocations.restore(resources.database)
     recovery = SignerRecovery()
     await recovery.start()
     closing.push_async_callback(recovery.close)

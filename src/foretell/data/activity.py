@@ -121,7 +121,7 @@ async def list_trades(context: DataContext, query: Query) -> list[responses.Trad
     page = ActivityPage(query.read(TRADES_LIMIT), query.read(OFFSET))
     query.check_known()
     trades: list[responses.TradeResponse] = []
-    async with context.database.reading() as tx:
+    async with context.database.public_reading() as tx:
         chosen = chosen._replace(condition_ids=await _conditions(tx, condition_ids, event_ids))
         for part in _parts(page):
             acts = await load_activities(tx, chosen, part)
@@ -151,7 +151,7 @@ async def list_activities(context: DataContext, query: Query) -> list[responses.
         query.read(SORT_DIRECTION) == DESCENDING,
     )
     query.check_known()
-    async with context.database.reading() as tx:
+    async with context.database.public_reading() as tx:
         chosen = chosen._replace(condition_ids=await _conditions(tx, condition_ids, event_ids))
         acts = await load_activities(tx, chosen, page)
         listings = await load_market_captions(tx, {act.condition_id for act in acts})

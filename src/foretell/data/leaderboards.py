@@ -15,6 +15,7 @@ from foretell.domain.values.hexadecimal import checksum_address
 from foretell.edge.parameters import choice, integer, text
 from foretell.edge.query import Query
 from foretell.edge.rendering import amount, blob_url
+from foretell.store.database import ReadKind
 from foretell.store.queries.leaderboards import (
     RankingOrder,
     RankingScope,
@@ -70,7 +71,7 @@ async def list_traders(context: DataContext, query: Query) -> list[TraderRow]:
     query.check_known()
     if name is not None:
         return []
-    async with context.database.reading() as tx:
+    async with context.database.public_reading(ReadKind.RANKING) as tx:
         standings = await load_rankings(tx, scope, order, limit=limit, offset=offset, wallet=wallet)
     return [
         TraderRow(
@@ -92,7 +93,7 @@ async def list_wins(context: DataContext, query: Query) -> list[WinRow]:
     scope = _read_scope(context, query)
     limit, offset = query.read(WINS_LIMIT), query.read(OFFSET)
     query.check_known()
-    async with context.database.reading() as tx:
+    async with context.database.public_reading() as tx:
         wins = await load_wins(tx, scope, limit=limit, offset=offset)
     return [
         WinRow(

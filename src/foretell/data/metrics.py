@@ -44,7 +44,7 @@ async def list_holders(context: DataContext, query: Query) -> list[TokenHolders]
     query.check_known()
     limit = min(limit, HOLDERS_PER_ANSWER_MAX // (2 * len(condition_ids)))
     answer: list[TokenHolders] = []
-    async with context.database.reading() as tx:
+    async with context.database.public_reading() as tx:
         known = {row.condition_id: row for row in await load_conditions(tx, condition_ids)}
         for condition in (known[wanted] for wanted in condition_ids if wanted in known):
             for index, token_id in enumerate((condition.token_yes, condition.token_no)):
@@ -57,7 +57,7 @@ async def list_open_interests(context: DataContext, query: Query) -> list[Market
     """Return the collateral locked in some conditions, or in those with the most of it."""
     condition_ids = list(dict.fromkeys(query.read(MARKET)))
     query.check_known()
-    async with context.database.reading() as tx:
+    async with context.database.public_reading() as tx:
         if not condition_ids:
             most = await load_most_locked(tx, OPEN_INTERESTS_MAX)
             return [_market_value(locked.condition_id, locked.units) for locked in most]
@@ -79,7 +79,7 @@ async def list_live_volumes(context: DataContext, query: Query) -> list[LiveVolu
     query.check_known()
     if event_id is None and not condition_ids:
         raise MissingParameter("market")
-    async with context.database.reading() as tx:
+    async with context.database.public_reading() as tx:
         if event_id is not None:
             condition_ids = await load_conditions_of_events(tx, [event_id])
         units_by_condition = await load_volumes(tx, condition_ids)

@@ -145,7 +145,7 @@ async def list_values(context: DataContext, query: Query) -> list[Value]:
     """Return the value of a wallet's open positions, as the one entry of a list."""
     wallet, condition_ids = query.read(USER), query.read(MARKET)
     query.check_known()
-    async with context.database.reading() as tx:
+    async with context.database.public_reading() as tx:
         worths = await load_holdings_sums(tx, wallet, condition_ids)
     total = sum(
         (
@@ -161,7 +161,7 @@ async def count_traded(context: DataContext, query: Query) -> Traded:
     """Return the number of markets in which a wallet has traded."""
     wallet = query.read(USER)
     query.check_known()
-    async with context.database.reading() as tx:
+    async with context.database.public_reading() as tx:
         totals = await load_trading_totals(tx, wallet)
     return Traded(user=checksum_address(wallet), traded=totals.conditions)
 
@@ -170,7 +170,7 @@ async def sum_volume(context: DataContext, query: Query) -> Volume:
     """Return the collateral that a wallet has traded, as maker and as taker."""
     wallet = query.read(USER)
     query.check_known()
-    async with context.database.reading() as tx:
+    async with context.database.public_reading() as tx:
         totals = await load_trading_totals(tx, wallet)
     return Volume(user=checksum_address(wallet), volume=decimal_string(amount(totals.volume_units)))
 
@@ -178,7 +178,7 @@ async def sum_volume(context: DataContext, query: Query) -> Volume:
 async def _load(
     context: DataContext, chosen: HoldingFilter, page: HoldingPage
 ) -> list[PositionResponse]:
-    async with context.database.reading() as tx:
+    async with context.database.public_reading() as tx:
         holdings = await load_holdings(tx, chosen, page)
     wallet = checksum_address(chosen.wallet)
     return [_position(holding, wallet, context.blob_base_url) for holding in holdings]

@@ -7,7 +7,7 @@ import msgspec
 
 from foretell.domain.errors.families import ForetellError, NotFound, code_of
 from foretell.domain.errors.http import MalformedQuery, MissingParameter, UnknownParameter
-from foretell.edge.documents.errors import Refusals
+from foretell.edge.documents.errors import PUBLIC_READ, Refusals
 from foretell.edge.refusals import RefusalRow, row_of, words_of
 
 DATA: Final[Mapping[type[ForetellError], RefusalRow]] = {
@@ -35,4 +35,4 @@ class DataError(msgspec.Struct):
     error: str
 
 
-DOCUMENTED: Final = Refusals(DATA, DataError, _code_of)
+DOCUMENTED: Final = Refusals(DATA, DataError, _code_of, PUBLIC_READ)

@@ -97,7 +97,7 @@ async def list_events(context: DiscoveryContext, query: Query) -> list[Event]:
     if chosen is None:
         return []
     now_ms = context.now_ms()
-    async with context.database.reading() as tx:
+    async with context.database.public_reading() as tx:
         found = await load_event_ids(tx, chosen, page, now_ms)
         return await render_events(tx, context, [cursor.row_id for cursor in found], now_ms)
 
@@ -109,7 +109,7 @@ async def list_events_after(context: DiscoveryContext, query: Query) -> EventKey
     if chosen is None:
         return EventKeyset(events=[])
     now_ms = context.now_ms()
-    async with context.database.reading() as tx:
+    async with context.database.public_reading() as tx:
         found, cursor = _cut(await load_event_ids(tx, chosen, page, now_ms), page)
         shown = await render_events(tx, context, [row.row_id for row in found], now_ms)
     if cursor is None:
@@ -124,7 +124,7 @@ async def list_event_page(context: DiscoveryContext, query: Query) -> EventPage:
     if chosen is None:
         return EventPage(data=[], pagination=Pagination(has_more=False, total_results=0))
     now_ms = context.now_ms()
-    async with context.database.reading() as tx:
+    async with context.database.public_reading() as tx:
         found = await load_event_ids(tx, chosen, page, now_ms)
         total = await count_events(tx, chosen, now_ms)
         shown = await render_events(tx, context, [row.row_id for row in found], now_ms)
@@ -150,7 +150,7 @@ async def list_event_tags(
     """Return the tags of an event."""
     query.check_known()
     event_id = parse_id(id_text)
-    async with context.database.reading() as tx:
+    async with context.database.public_reading() as tx:
         await _check_event(tx, context, event_id)
         tags = (await load_tags_of_events(tx, [event_id])).get(event_id, [])
     return [render_tag(tag) for tag in tags]
@@ -159,7 +159,7 @@ async def list_event_tags(
 async def check_event(context: DiscoveryContext, query: Query, id_text: str) -> None:
     """Refuse an id that belongs to no event."""
     query.check_known()
-    async with context.database.reading() as tx:
+    async with context.database.public_reading() as tx:
         await _check_event(tx, context, parse_id(id_text))
 
 
@@ -171,7 +171,7 @@ async def list_markets(context: DiscoveryContext, query: Query) -> list[MarketRe
     if chosen is None:
         return []
     now_ms = context.now_ms()
-    async with context.database.reading() as tx:
+    async with context.database.public_reading() as tx:
         found = await load_market_ids(tx, chosen, page, now_ms)
         ids = [row.row_id for row in found]
         return await _render_markets(tx, context, ids, now_ms, has_tags=has_tags)
@@ -185,7 +185,7 @@ async def list_markets_after(context: DiscoveryContext, query: Query) -> MarketK
     if chosen is None:
         return MarketKeyset(markets=[])
     now_ms = context.now_ms()
-    async with context.database.reading() as tx:
+    async with context.database.public_reading() as tx:
         found, cursor = _cut(await load_market_ids(tx, chosen, page, now_ms), page)
         ids = [row.row_id for row in found]
         shown = await _render_markets(tx, context, ids, now_ms, has_tags=has_tags)
@@ -210,7 +210,7 @@ async def list_market_tags(
     """Return the tags of a market's event."""
     query.check_known()
     now_ms = context.now_ms()
-    async with context.database.reading() as tx:
+    async with context.database.public_reading() as tx:
         found = await load_market_ids(tx, _market_of(id_text), ONE_ROW, now_ms)
         markets = await load_catalog_markets(tx, [row.row_id for row in found], now_ms)
         if not markets:
@@ -280,7 +280,7 @@ async def _render_markets(
 
 async def _find_event(context: DiscoveryContext, chosen: EventFilter, field: str) -> Event:
     now_ms = context.now_ms()
-    async with context.database.reading() as tx:
+    async with context.database.public_reading() as tx:
         found = await load_event_ids(tx, chosen, ONE_ROW, now_ms)
         shown = await render_events(tx, context, [row.row_id for row in found], now_ms)
     if not shown:
@@ -295,7 +295,7 @@ async def _find_market(
     query.read(ONE_MARKET_IGNORED)
     query.check_known()
     now_ms = context.now_ms()
-    async with context.database.reading() as tx:
+    async with context.database.public_reading() as tx:
         found = await load_market_ids(tx, chosen, ONE_ROW, now_ms)
         ids = [row.row_id for row in found]
         shown = await _render_markets(tx, context, ids, now_ms, has_tags=has_tags)

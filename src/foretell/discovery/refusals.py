@@ -7,7 +7,7 @@ import msgspec
 
 from foretell.domain.errors.families import ForetellError
 from foretell.domain.errors.http import MalformedQuery, UnknownSortField
-from foretell.edge.documents.errors import Refusals
+from foretell.edge.documents.errors import PUBLIC_READ, Refusals
 from foretell.edge.refusals import HttpRefusal, RefusalRow, row_of, status_of
 
 DISCOVERY: Final[Mapping[type[ForetellError], RefusalRow]] = {
@@ -45,4 +45,4 @@ class DiscoveryError(msgspec.Struct):
     error: str
 
 
-DOCUMENTED: Final = Refusals(DISCOVERY, DiscoveryError, _code_of)
+DOCUMENTED: Final = Refusals(DISCOVERY, DiscoveryError, _code_of, PUBLIC_READ)

@@ -81,7 +81,7 @@ async def public_search(context: DiscoveryContext, query: Query) -> SearchResult
     query.read(IGNORED)
     query.check_known()
     now_ms = context.now_ms()
-    async with context.database.reading() as tx:
+    async with context.database.public_reading() as tx:
         events, total = await _find_events(tx, context, (words, chosen, page), now_ms)
         tags = await _find_tags(tx, words, page.limit) if has_tags else []
     if not has_closed_markets:

@@ -53,7 +53,7 @@ ONE_SERIES_PARAMETERS: Final = (ignored("include_chat", "locale"),)
 async def list_sports(context: DiscoveryContext, query: Query) -> list[Sport]:
     """Return the sports of created events."""
     query.check_known()
-    async with context.database.reading() as tx:
+    async with context.database.public_reading() as tx:
         found = await load_sports(tx, SPORTS_MAX)
     return [render_sport(sport, context.blob_base_url) for sport in found]
 
@@ -61,7 +61,7 @@ async def list_sports(context: DiscoveryContext, query: Query) -> list[Sport]:
 async def list_market_types(context: DiscoveryContext, query: Query) -> MarketTypes:
     """Return the types of created markets."""
     query.check_known()
-    async with context.database.reading() as tx:
+    async with context.database.public_reading() as tx:
         return MarketTypes(market_types=list(await load_market_types(tx)))
 
 
@@ -74,7 +74,7 @@ async def list_teams(context: DiscoveryContext, query: Query) -> list[Team]:
     )
     limit, offset = query.read(LIMIT), query.read(OFFSET)
     query.check_known()
-    async with context.database.reading() as tx:
+    async with context.database.public_reading() as tx:
         found = await load_teams(tx, chosen, limit, offset)
     return [render_team(team, context.blob_base_url) for team in found]
 
@@ -92,7 +92,7 @@ async def list_series(context: DiscoveryContext, query: Query) -> list[SeriesRes
     query.check_known()
     if recurrence:
         return []
-    async with context.database.reading() as tx:
+    async with context.database.public_reading() as tx:
         found = await load_series(tx, chosen, page)
     return [render_series(each, context.blob_base_url) for each in found]
 
@@ -102,7 +102,7 @@ async def find_series(context: DiscoveryContext, query: Query, id_text: str) -> 
     query.check(ONE_SERIES_PARAMETERS)
     found = await _find_series(context, id_text)
     now_ms = context.now_ms()
-    async with context.database.reading() as tx:
+    async with context.database.public_reading() as tx:
         event_ids = await load_event_ids_of_series(tx, found.series_id, EVENTS_OF_SERIES_MAX)
         events = await render_events(tx, context, event_ids, now_ms, has_markets=False)
     return render_series(found, context.blob_base_url, events)
@@ -116,7 +116,7 @@ async def check_series(context: DiscoveryContext, query: Query, id_text: str) ->
 
 async def _find_series(context: DiscoveryContext, id_text: str) -> CatalogSeries:
     chosen = SeriesFilter(series_ids=[parse_id(id_text)])
-    async with context.database.reading() as tx:
+    async with context.database.public_reading() as tx:
         found = await load_series(tx, chosen, ListPage(limit=1))
     if not found:
         raise UnknownRecord("id")

@@ -28,7 +28,7 @@ async def list_tags(context: DiscoveryContext, query: Query) -> list[TagResponse
     query.check_known()
     if has_carousel:
         return []
-    async with context.database.reading() as tx:
+    async with context.database.public_reading() as tx:
         found = await load_tag_ids(tx, page)
         return [render_tag(tag) for tag in await load_tags(tx, [row.row_id for row in found])]
 
@@ -58,7 +58,7 @@ async def check_tag_by_slug(context: DiscoveryContext, query: Query, slug: str) 
 
 
 async def _find_tag(context: DiscoveryContext, id_text: str) -> CatalogTag:
-    async with context.database.reading() as tx:
+    async with context.database.public_reading() as tx:
         tags = await load_tags(tx, [parse_id(id_text)])
     if not tags:
         raise UnknownRecord("id")
@@ -66,7 +66,7 @@ async def _find_tag(context: DiscoveryContext, id_text: str) -> CatalogTag:
 
 
 async def _find_tag_by_slug(context: DiscoveryContext, slug: str) -> CatalogTag:
-    async with context.database.reading() as tx:
+    async with context.database.public_reading() as tx:
         tag = await load_tag_by_slug(tx, parse_slug(slug))
     if tag is None:
         raise UnknownRecord("slug")

@@ -13,7 +13,8 @@ from foretell.edge.injection import context_dependency, state_with
 from foretell.edge.limits_route import show_limits
 from foretell.edge.query import check_no_parameters
 from foretell.edge.refusals import BodyOf, handlers
-from foretell.edge.throttled_application import count_for_address
+from foretell.edge.throttled_application import address_of, count_for_address
+from foretell.store.read_places import client_name
 
 
 def build_application(
@@ -44,5 +45,6 @@ def build_application(
 
 async def _begin(request: AnyRequest) -> None:
     """Count a request and wait for its turn, then check its parameters if its route takes none."""
+    client_name.set(address_of(request))
     await count_for_address(request)
     await check_no_parameters(request)

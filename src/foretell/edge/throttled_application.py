@@ -13,7 +13,7 @@ import msgspec
 from foretell.domain.errors.families import ForetellError
 from foretell.domain.errors.http import ClientGone, MalformedBody, TooManyRequests
 from foretell.domain.values.strict_json import check_depth
-from foretell.edge.client_addresses import ClientAddresses
+from foretell.edge.client_addresses import UNKNOWN, ClientAddresses
 from foretell.edge.codec import TURN, AnyRequest
 from foretell.edge.rate_limiter import RateLimiter
 from foretell.edge.rate_limits import RateLimits
@@ -116,6 +116,14 @@ def turn_of(request: AnyRequest) -> Turn | None:
     turn = request.scope.get(TURN)
     assert turn is None or isinstance(turn, Turn)
     return turn
+
+
+def address_of(request: AnyRequest) -> str:
+    """Return the address of a request's client, as the rate limits count it."""
+    turn = turn_of(request)
+    if turn is not None:
+        return turn.address
+    return UNKNOWN if request.client is None else request.client.host
 
 
 async def take_turn(turn: Turn, client: str, requests: int = 1) -> bool:

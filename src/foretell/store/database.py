@@ -3,13 +3,15 @@
 SQLite serves one process and the child that writes its tables: one connection of each writes, some
 read, and every commit is synced. PostgreSQL serves several. A reader sees one instant of the whole
 database; a writer announces a topic, and the watches on it wake after the commit, with SQLite those of
-its own process.
+its own process. Reads of public routes have connections of their own, places for each client, and deadlines.
 """
 
+import asyncio
 import contextlib
+import enum
 from collections.abc import AsyncIterator, Sequence
 from functools import lru_cache
-from typing import Any, Final, Self, overload
+from typing import Any, Final, NamedTuple, Self, overload
 
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
@@ -17,10 +19,11 @@ from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 from sqlalchemy.pool import ConnectionPoolEntry
 
-from foretell.domain.errors.storage import StoreUnavailable
+from foretell.domain.errors.storage import ReadTooSlow, StoreUnavailable
 from foretell.runtime.watch import Watch
 from foretell.runtime.worker import Wait
 from foretell.store.postgres_notify import Listener
+from foretell.store.read_places import PublicReadLimits, ReadPlaces, client_name
 from foretell.store.topics import Topics
 
 READERS_MAX: Final = 4
@@ -29,6 +32,10 @@ BUSY_TIMEOUT_MS: Final = 10_000
 ROWS_PER_STATEMENT_MAX: Final = 500
 STATEMENTS_KEPT_MAX: Final = 64
 
+DEADLINE_GRACE_S: Final = 5.0
+"""The time after the deadline of a public read after which a database that does not answer is given up."""
+INTERRUPT_AGAIN_S: Final = 0.05
+"""SQLite forgets an interrupt between two statements, so it is repeated until the read has ended."""
 # PostgreSQL: no connection, no access, no such database, rolled back, out of resources, shut down.
 _UNAVAILABLE_STATES: Final = ("08", "28", "3D", "40", "53", "57", "58")
 
@@ -45,11 +52,31 @@ _SQLITE_PRAGMAS: Final = (
 )
 
 
+class Deadline:
+    """The time by which a public read ends."""
+
+    def __init__(self, duration_s: float) -> None:
+        self.duration_s = duration_s
+        self._now_s = asyncio.get_running_loop().time
+        self.at_s = self._now_s() + duration_s
+
+    def check(self) -> None:
+        """Refuse to go on after the deadline."""
+        if self.is_over:
+            raise ReadTooSlow(self.duration_s)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the time has come."""
+        return self._now_s() >= self.at_s
+
+
 class Transaction:
     """One database transaction; the store's modules take it as their first argument."""
 
-    def __init__(self, connection: AsyncConnection) -> None:
+    def __init__(self, connection: AsyncConnection, deadline: Deadline | None = None) -> None:
         self._connection = connection
+        self._deadline = deadline
         self.announced: dict[str, None] = {}
 
     @property
@@ -98,15 +125,20 @@ class Transaction:
 
     async def all(self, statement: sa.Executable) -> Sequence[sa.Row[Any]]:
         """Return every row of a query."""
-        return (await self._connection.execute(statement)).all()
+        return (await self._query(statement)).all()
 
     async def first(self, statement: sa.Executable) -> sa.Row[Any] | None:
         """Return the first row of a query, if there is one."""
-        return (await self._connection.execute(statement)).first()
+        return (await self._query(statement)).first()
 
     async def scalar(self, statement: sa.Executable) -> Any:
         """Return the first column of the first row of a query, or None."""
-        return (await self._connection.execute(statement)).scalar()
+        return (await self._query(statement)).scalar()
+
+    async def _query(self, statement: sa.Executable) -> sa.CursorResult[Any]:
+        if self._deadline is not None:
+            self._deadline.check()
+        return await self._connection.execute(statement)
 
     async def announce(self, topic: str) -> None:
         """Wake the watches on the topic once this transaction has committed."""
@@ -137,16 +169,40 @@ def _upsert_statement(table: sa.Table, *, is_sqlite: bool) -> sa.Insert:
     return new.on_conflict_do_update(index_elements=list(key), set_=changed)
 
 
+class ReadKind(enum.Enum):
+    """Kinds of public reads: what an index finds soon, and what is computed over all wallets."""
+
+    LISTING = enum.auto()
+    RANKING = enum.auto()
+
+
+class _PublicReads(NamedTuple):
+    places: ReadPlaces
+    deadline_s: float
+
+
 class Database:
     """An open database."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, public: PublicReadLimits | None = None) -> None:
         self._url = sa.make_url(url)
         self.is_sqlite = self._url.get_backend_name() == "sqlite"
         self._writers = _open_engine(self._url, is_writer=True)
         self._readers = (
             _open_engine(self._url, is_writer=False) if self.is_sqlite else self._writers
         )
+        limits = PublicReadLimits() if public is None else public
+        self._public_readers = _open_engine(
+            self._url, is_writer=False, connections_max=limits.places + limits.rankings
+        )
+        self._public = {
+            ReadKind.LISTING: _PublicReads(
+                ReadPlaces(limits.places, limits.places_per_client, limits.bounds), limits.read_s
+            ),
+            ReadKind.RANKING: _PublicReads(
+                ReadPlaces(limits.rankings, 1, limits.bounds), limits.ranking_s
+            ),
+        }
         self.topics = Topics()
         self._listener = None if self.is_sqlite else Listener(self._url, self.topics)
 
@@ -167,6 +223,7 @@ class Database:
             await self._listener.close()
         await self._writers.dispose()
         await self._readers.dispose()
+        await self._public_readers.dispose()
 
     @contextlib.asynccontextmanager
     async def writing(self) -> AsyncIterator[Transaction]:
@@ -180,11 +237,29 @@ class Database:
     @contextlib.asynccontextmanager
     async def reading(self) -> AsyncIterator[Transaction]:
         """Open a transaction that sees one instant of the database and changes nothing."""
-        async with _reported(), self._readers.connect() as connection:
-            if not self.is_sqlite:
-                await connection.execution_options(isolation_level="REPEATABLE READ")
-            async with connection.begin():
-                yield Transaction(connection)
+        async with _reading(self._readers) as connection:
+            yield Transaction(connection)
+
+    @contextlib.asynccontextmanager
+    async def public_reading(self, kind: ReadKind = ReadKind.LISTING) -> AsyncIterator[Transaction]:
+        """Open such a transaction for a route that anyone may call.
+
+        It waits for a place of the client (`client_name`), and is ended at its deadline. It has a
+        connection apart, so that no number of such reads delays what uses `reading` and `writing`.
+        """
+        places, duration_s = self._public[kind]
+        client = client_name.get()
+        await places.take(client)
+        deadline = Deadline(duration_s)
+        try:
+            async with (
+                _within(deadline),
+                _reading(self._public_readers) as connection,
+                _ended_at(deadline, connection),
+            ):
+                yield Transaction(connection, deadline)
+        finally:
+            places.release(client)
 
     async def watch(self, *topics: str) -> Watch:
         """Return a watch on topics; it wakes after commits that announced one of them."""
@@ -204,6 +279,52 @@ class Database:
 
 
 @contextlib.asynccontextmanager
+async def _reading(engine: AsyncEngine) -> AsyncIterator[AsyncConnection]:
+    async with _reported(), engine.connect() as connection:
+        if connection.dialect.name == "postgresql":
+            await connection.execution_options(isolation_level="REPEATABLE READ")
+        async with connection.begin():
+            yield connection
+
+
+@contextlib.asynccontextmanager
+async def _within(deadline: Deadline) -> AsyncIterator[None]:
+    """Refuse what has not ended by the deadline, also when the database ended it."""
+    try:
+        async with asyncio.timeout_at(deadline.at_s + DEADLINE_GRACE_S):
+            yield
+    except TimeoutError:
+        raise ReadTooSlow(deadline.duration_s) from None
+    except StoreUnavailable as error:
+        if not deadline.is_over:
+            raise
+        raise ReadTooSlow(deadline.duration_s) from error
+
+
+@contextlib.asynccontextmanager
+async def _ended_at(deadline: Deadline, connection: AsyncConnection) -> AsyncIterator[None]:
+    """Let the database end the statement that runs at the deadline."""
+    if connection.dialect.name == "postgresql":
+        milliseconds = max(1, round(deadline.duration_s * 1000))
+        await connection.exec_driver_sql(f"SET LOCAL statement_timeout = {milliseconds}")
+        yield
+        return
+    raw = await connection.get_raw_connection()
+    interrupting = asyncio.create_task(_interrupt_at(deadline.at_s, raw.driver_connection))
+    try:
+        yield
+    finally:
+        interrupting.cancel()
+
+
+async def _interrupt_at(at_s: float, connection: Any) -> None:
+    await asyncio.sleep(at_s - asyncio.get_running_loop().time())
+    while True:
+        await connection.interrupt()
+        await asyncio.sleep(INTERRUPT_AGAIN_S)
+
+
+@contextlib.asynccontextmanager
 async def _reported() -> AsyncIterator[None]:
     try:
         yield
@@ -219,12 +340,19 @@ async def _reported() -> AsyncIterator[None]:
         raise StoreUnavailable(f"SQLSTATE {state}") from error
 
 
-def _open_engine(url: sa.URL, *, is_writer: bool) -> AsyncEngine:
+def _open_engine(
+    url: sa.URL, *, is_writer: bool, connections_max: int | None = None
+) -> AsyncEngine:
+    """Return an engine whose pool opens connections when they are needed."""
     if url.get_backend_name() != "sqlite":
-        return create_async_engine(url, pool_size=POSTGRES_CONNECTIONS_MAX, pool_pre_ping=True)
+        if connections_max is None:
+            return create_async_engine(url, pool_size=POSTGRES_CONNECTIONS_MAX, pool_pre_ping=True)
+        return create_async_engine(
+            url, pool_size=connections_max, max_overflow=0, pool_pre_ping=True
+        )
     engine = create_async_engine(
         url,
-        pool_size=1 if is_writer else READERS_MAX,
+        pool_size=1 if is_writer else connections_max or READERS_MAX,
         max_overflow=0,
         pool_timeout=BUSY_TIMEOUT_MS / 1000,
     )

@@ -13,6 +13,7 @@ from foretell.engine.protocol.router import Shards
 from foretell.runtime.loops import Loop
 from foretell.store.database import Database
 from foretell.trading.accounts.accounts import ChainView, FetchHasCode, OrderNonces
+from foretell.trading.accounts.revocations import Revocations
 from foretell.trading.accounts.signed_requests import SignedRequests
 from foretell.trading.accounts.signers import Recover, Signers
 from foretell.trading.books.books import PriceSide, PublicBooks
@@ -39,6 +40,8 @@ class TradingContext:
     price_side: PriceSide
     blob_base_url: str
     now_ms: Callable[[], int]
+    revocations: Revocations | None = None
+    """The log of revoked keys beside the database; a rig may have none."""
 
     def begin(self, is_theirs: Callable[[Bytes32], bool]) -> None:
         """Drop the state of some markets: their engine publishes the whole of it next."""
@@ -75,6 +78,7 @@ def build_context(  # noqa: PLR0913 - the composition root calls it, once, by ke
     now_ms: Callable[[], int],
     new_uuid: Callable[[], str],
     price_side: PriceSide = "taker",
+    revocations: Revocations | None = None,
 ) -> TradingContext:
     """Return the context; `on_committed` must be called with every command of the engines."""
     books = PublicBooks(deployment.exchange)
@@ -104,4 +108,5 @@ def build_context(  # noqa: PLR0913 - the composition root calls it, once, by ke
         price_side=price_side,
         blob_base_url=blob_base_url,
         now_ms=now_ms,
+        revocations=revocations,
     )

@@ -23,6 +23,18 @@ class MissingKey(Unavailable):
         super().__init__(f"FORETELL_{name.upper()} {why}", setting=name)
 
 
+class ForeignChain(Conflict):
+    """The orders of the journal or the tables are of another chain than the node serves."""
+
+    def __init__(self, folder: str, kept: str, seen: str) -> None:
+        super().__init__(
+            f"the orders in {folder} are of {kept}, and the node serves {seen}: they cannot be settled"
+            " there; use the node or the data folder that belong together, or another folder with --data",
+            kept=kept,
+            seen=seen,
+        )
+
+
 class PortTaken(Unavailable):
     """Another program listens on a port that this one needs."""
 

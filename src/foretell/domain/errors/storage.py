@@ -15,6 +15,26 @@ class StoreUnavailable(Unavailable):
         super().__init__(f"the database is unavailable: {cause}")
 
 
+class ReadTooSlow(Unavailable):
+    """A read of a public route did not end by its deadline, and was stopped."""
+
+    def __init__(self, deadline_s: float) -> None:
+        super().__init__(
+            f"the read took longer than {deadline_s:g} s; ask for less, or send it again later",
+            retry_after_s=max(1, round(deadline_s)),
+        )
+
+
+class ReadsBusy(Unavailable):
+    """Reads of other clients use all places for reads of public routes."""
+
+    def __init__(self, retry_after_s: int) -> None:
+        super().__init__(
+            f"too many reads are running; send this one again in {retry_after_s} s",
+            retry_after_s=retry_after_s,
+        )
+
+
 class JournalDamaged(ForetellError):
     """A journal file holds bytes that no crash of a writer can leave."""
 

@@ -23,7 +23,7 @@ from foretell.domain.errors.http import (
     UnknownParameter,
     WrongPassphrase,
 )
-from foretell.domain.errors.storage import StoreUnavailable
+from foretell.domain.errors.storage import ReadsBusy, ReadTooSlow, StoreUnavailable
 from foretell.edge.documents.description import Described
 from foretell.edge.refusals import InternalError, RefusalRow, status_of
 
@@ -36,6 +36,8 @@ ALWAYS: Final[tuple[Refusal, ...]] = (
     StoreUnavailable,
     InternalError,
 )
+PUBLIC_READ: Final[tuple[Refusal, ...]] = (ReadTooSlow, ReadsBusy)
+"""Of every route that anyone may call and that reads the tables at length."""
 QUERY: Final[tuple[Refusal, ...]] = (UnknownParameter, MalformedQuery)
 BODY: Final[tuple[Refusal, ...]] = (BodyTooLarge, BodyCutOff, BodiesBusy)
 """Of every route that reads a body, as each does that a key signs."""

@@ -243,7 +243,11 @@ async def load_market_captions(
 
 
 def _valued() -> sa.FromClause:
-    """Return positions joined with all that is known about their conditions."""
+    """Return positions joined with all that is known about their conditions.
+
+    The opposite position is named by its whole key: by its condition, the database would search all
+    holders of that.
+    """
     return (
         positions.join(conditions, conditions.c.condition_id == positions.c.condition_id)
         .outerjoin(markets, markets.c.condition_id == positions.c.condition_id)
@@ -254,8 +258,8 @@ def _valued() -> sa.FromClause:
             _opposite,
             sa.and_(
                 _opposite.c.wallet == positions.c.wallet,
-                _opposite.c.condition_id == positions.c.condition_id,
-                _opposite.c.token_id != positions.c.token_id,
+                _opposite.c.token_id
+                == sa.case((IS_YES, conditions.c.token_no), else_=conditions.c.token_yes),
             ),
         )
     )

@@ -16,6 +16,7 @@ from foretell.store.tables.creation import (
     requests,
     tags,
 )
+from foretell.store.tables.identity import identity
 from foretell.store.tables.indexing import (
     activities,
     allowance_changes,
@@ -77,6 +78,7 @@ __all__ = [
     "exchange_fills",
     "fills",
     "heartbeats",
+    "identity",
     "is_live",
     "locked_collateral",
     "locked_collateral_changes",

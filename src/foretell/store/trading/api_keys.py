@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql, sqlite
 
 from foretell.domain.values.credentials import KeyIndex
 from foretell.domain.values.hexadecimal import Address
@@ -79,6 +80,42 @@ async def revoke_key(tx: Transaction, key_id: str, now_ms: int) -> bool:
     )
     await tx.announce(TOPIC)
     return changed == 1
+
+
+async def record_revoked_key(
+    tx: Transaction, key_id: str, index: KeyIndex, times: tuple[int, int, int | None]
+) -> None:
+    """Store a key that was revoked before this database knew it, unless it knows its index.
+
+    `times` are those of its creation and of its revocation in ms, and the latest of a signing in s.
+    """
+    created_at_ms, revoked_at_ms, signed_at_s = times
+    insert = sqlite.insert if tx.dialect == "sqlite" else postgresql.insert
+    await tx.execute(
+        insert(api_keys)
+        .values(
+            key_id=key_id,
+            chain_id=index.chain_id,
+            address=index.address,
+            nonce=str(index.nonce),
+            generation=index.generation,
+            status=REVOKED,
+            created_at_ms=created_at_ms,
+            revoked_at_ms=revoked_at_ms,
+            signed_at_s=signed_at_s,
+        )
+        .on_conflict_do_nothing()
+    )
+
+
+async def load_revoked_ids(tx: Transaction, key_ids: Sequence[str]) -> set[str]:
+    """Return which of these keys are known and revoked."""
+    rows = await tx.all(
+        sa.select(api_keys.c.key_id).where(
+            api_keys.c.key_id.in_(key_ids), api_keys.c.status == REVOKED
+        )
+    )
+    return {row.key_id for row in rows}
 
 
 async def load_key(tx: Transaction, key_id: str) -> ApiKey | None:

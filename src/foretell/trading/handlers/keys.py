@@ -11,7 +11,7 @@ from typing import Final
 import msgspec
 
 from foretell.domain.errors.http import NoSuchCredentials
-from foretell.domain.errors.order import KeyNotOwned
+from foretell.domain.errors.order import KeyNotOwned, RequestTaken
 from foretell.domain.values.credentials import (
     Credentials,
     KeyIndex,
@@ -88,7 +88,7 @@ async def create_key(context: TradingContext, caller: L1Caller) -> CredentialsRe
             return _record(context.key_ring.credentials(latest.index))
         check_signed_after(caller.signed_at_s, _revoked_at_s(keys))
         if latest is not None and latest.is_active:
-            await revoke_key(tx, latest.key_id, context.now_ms())
+            await _revoke(context, tx, latest)
         generation = next_generation(
             None if latest is None else latest.index.generation, is_revoked=True
         )
@@ -129,17 +129,34 @@ async def list_keys(context: TradingContext, caller: L2Caller, *, with_metadata:
     return KeyList(ids) if caller.dialect == BARE_DIALECT else ids
 
 
-async def revoke(context: TradingContext, caller: L2Caller, key_id: str | None) -> object:
-    """Revoke a key of the caller's address, by default the calling one, and close its streams."""
-    revoked_id = key_id or caller.key_id
+async def revoke(context: TradingContext, caller: L2Caller, key_id: str) -> object:
+    """Revoke a key of the caller's address, and close its streams."""
     async with context.database.writing() as tx:
-        key = await load_key(tx, revoked_id)
-        is_own = key is not None and key.index.address == caller.address
-        if not is_own or not await revoke_key(tx, revoked_id, context.now_ms()):
+        key = await load_key(tx, key_id)
+        if key is None or key.index.address != caller.address:
             raise KeyNotOwned
-    _close(context, revoked_id)
+        if not await _revoke(context, tx, key):
+            raise KeyNotOwned
+    _close(context, key_id)
     await asyncio.sleep(_second_left_s(context.now_ms()))
     return "OK" if caller.dialect == BARE_DIALECT else Revocation(revoked=True)
+
+
+async def _revoke(context: TradingContext, tx: Transaction, key: ApiKey) -> bool:
+    """Revoke a key, in the log before the database; return whether it was active."""
+    now_ms = context.now_ms()
+    is_revoked = await revoke_key(tx, key.key_id, now_ms)
+    if is_revoked and context.revocations is not None:
+        await context.revocations.record(key, now_ms)
+    return is_revoked
+
+
+async def check_revoked(context: TradingContext, key_id: str) -> None:
+    """Refuse to call a key revoked that is not: the first request with this signature named another."""
+    async with context.database.reading() as tx:
+        key = await load_key(tx, key_id)
+    if key is not None and key.is_active:
+        raise RequestTaken
 
 
 def _second_left_s(now_ms: int) -> float:

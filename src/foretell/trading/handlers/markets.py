@@ -43,7 +43,7 @@ async def market_page(
     is_sampling: bool,
 ) -> Page[Record]:
     """Return a page of markets, the oldest first; a sampling has only those that take orders."""
-    async with context.database.reading() as tx:
+    async with context.database.public_reading() as tx:
         listings = await load_market_listings(
             tx, offset, MARKETS_PER_PAGE + 1, is_unresolved_only=is_sampling
         )
@@ -67,7 +67,7 @@ async def market_tape(context: TradingContext, condition_id: str) -> list[TapeRe
     """Return the last trades of one market, the newest first, or refuse."""
     listing = await _listing(context, condition_id)
     await context.shards.wait_for_tables()
-    async with context.database.reading() as tx:
+    async with context.database.public_reading() as tx:
         rows = await load_market_trades(tx, listing.condition_id, TAPE_TRADES)
     return [tape_record(row, listing) for row in rows]
 
@@ -83,7 +83,7 @@ async def _listing(context: TradingContext, condition_id: str) -> Listing:
         wanted = parse_bytes32(condition_id)
     except MalformedHex as error:
         raise InvalidMarketId from error
-    async with context.database.reading() as tx:
+    async with context.database.public_reading() as tx:
         listing = (await load_market_listings_by_id(tx, [wanted])).get(wanted)
     if listing is None:
         raise MarketNotFound(wanted)

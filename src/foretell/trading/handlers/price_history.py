@@ -128,7 +128,7 @@ def _span(
 
 
 async def _points(context: TradingContext, token: TokenRef, span: Span) -> Sequence[PricePoint]:
-    async with context.database.reading() as tx:
+    async with context.database.public_reading() as tx:
         first = await load_first_minute(tx, token.market.condition_id)
         if first is None:
             return ()

@@ -7,13 +7,13 @@ from litestar.params import FromPath
 
 from foretell.domain.errors.http import MalformedQuery
 from foretell.domain.errors.order import InvalidSide, NeverTraded, NoPrice
-from foretell.edge.codec import AnyRequest, json_response, read_body
+from foretell.edge.codec import AnyRequest, JsonResponse, json_response, read_body
 from foretell.edge.documents.description import Success, describe
 from foretell.edge.query import Query
 from foretell.trading.books.books import BookRecord
 from foretell.trading.handlers import price_history, quotes
 from foretell.trading.routes import refused
-from foretell.trading.routes.dependencies import Context, JsonResponse
+from foretell.trading.routes.dependencies import Context
 from foretell.trading.wire.parameters import (
     END_S,
     FIDELITY,
@@ -279,7 +279,7 @@ async def get_fee_rate_of(token_id: FromPath[str], context: Context) -> JsonResp
         END_S,
         FIDELITY,
         tag=refused.MARKET_DATA,
-        refusals=refused.TOKEN,
+        refusals=(*refused.TOKEN, *refused.PUBLIC_READ),
     ),
 )
 async def get_prices_history(request: AnyRequest, context: Context) -> JsonResponse:
@@ -297,7 +297,7 @@ async def get_prices_history(request: AnyRequest, context: Context) -> JsonRespo
         Success(price_history.BatchHistoryRecord, "By token."),
         tag=refused.MARKET_DATA,
         body=price_history.BatchBody,
-        refusals=(*refused.BATCH, *refused.TOKEN, MalformedQuery),
+        refusals=(*refused.BATCH, *refused.TOKEN, *refused.PUBLIC_READ, MalformedQuery),
     ),
 )
 async def get_prices_histories(request: AnyRequest, context: Context) -> JsonResponse:

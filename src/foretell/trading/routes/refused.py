@@ -53,6 +53,7 @@ from foretell.domain.errors.order import (
     WrongWallet,
 )
 from foretell.domain.errors.storage import JournalFailed, LeaseLost
+from foretell.edge.documents import errors
 
 Refused = tuple[type[ForetellError], ...]
 
@@ -81,6 +82,7 @@ ENGINE: Final[Refused] = (
 )
 TABLES: Final[Refused] = ENGINE
 """What may be refused while a reader waits for the engine's tables."""
+PUBLIC_READ: Final[Refused] = errors.PUBLIC_READ
 CANCEL: Final[Refused] = (*ENGINE, MalformedOrder)
 ORDER: Final[Refused] = (
     *ENGINE,

@@ -1,0 +1,119 @@
+"""The origin of what an installation is made of: its chain, its database, its journal and its master key.
+
+A start notes the three in the data folder, and the chain in the database too. A later start that finds
+another of them says so; it refuses another chain under orders that exist.
+"""
+
+import contextlib
+import hmac
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+import msgspec
+import structlog
+
+from foretell.app.builders import Resources
+from foretell.chain.reader import Reader
+from foretell.domain.contracts.deployment import Deployment
+from foretell.domain.errors.chain import ChainUnavailable
+from foretell.domain.errors.command import ForeignChain
+from foretell.domain.errors.storage import JournalDamaged
+from foretell.journal.files.reader import read_entries
+from foretell.runtime.files import write_atomically
+from foretell.store.database import Database
+from foretell.store.identity import CHAIN, load_fact, record_fact
+from foretell.store.trading.projected import load_sequences
+
+FILE: Final = "origin.json"
+FIRST_BLOCK: Final = "0x1"
+"""A dev chain that loads a state has block 0 twice, its own and the loaded one; block 1 it has once."""
+FINGERPRINT_CHARS: Final = 32
+_CONSEQUENCE: Final[Mapping[str, str]] = {
+    "chain": "nothing was traded yet, so the start goes on",
+    "database": "it does not know the API keys created before, so clients create new ones",
+    "master_key": "no API key created before is valid, so clients create new ones",
+}
+
+log = structlog.get_logger(__name__)
+
+
+class Origin(msgspec.Struct, frozen=True, kw_only=True):
+    """What a start has seen; None where it could not."""
+
+    chain: str | None = None
+    database: str | None = None
+    master_key: str | None = None
+    """A fingerprint, which reveals nothing of the key."""
+
+
+async def check_origin(resources: Resources, *, has_master_key: bool) -> None:
+    """Note the origin of what this process uses; say what is another than at its last start.
+
+    Refuses orders of another chain. A node that does not answer now is not compared.
+    """
+    folder = resources.settings.data
+    seen = Origin(
+        chain=await _chain(resources.reader, resources.deployment),
+        database=resources.key_epoch,
+        master_key=_fingerprint(resources.keys.master) if has_master_key else None,
+    )
+    noted = _noted(folder)
+    if seen.chain is not None:
+        await _check_chain(resources.database, folder, {noted.chain}, seen.chain)
+    for name in Origin.__struct_fields__:
+        before, now = getattr(noted, name), getattr(seen, name)
+        if None not in {before, now} and before != now:
+            log.warning(
+                "a part of the installation is another than at the last start",
+                part=name,
+                consequence=_CONSEQUENCE[name],
+            )
+    now = {name: value for name, value in msgspec.structs.asdict(seen).items() if value is not None}
+    write_atomically(folder / FILE, msgspec.json.encode(msgspec.structs.replace(noted, **now)))
+
+
+async def _chain(reader: Reader, deployment: Deployment) -> str | None:
+    """Return the name of a chain: its id, its first block and the exchange, or None if no node answers."""
+    with contextlib.suppress(ChainUnavailable):
+        if (first := await reader.header(FIRST_BLOCK)) is not None:
+            exchange = deployment.exchanges[0]
+            return f"chain {deployment.chain_id} with first block {first.block_hash} and exchange {exchange}"
+    return None
+
+
+async def _check_chain(database: Database, folder: Path, noted: set[str | None], seen: str) -> None:
+    """Refuse orders of another chain, and note the present one in the database."""
+    async with database.reading() as tx:
+        kept = await load_fact(tx, CHAIN)
+        has_orders = bool(await load_sequences(tx))
+    others = {kept, *noted} - {None, seen}
+    if others and (has_orders or _has_commands(folder)):
+        raise ForeignChain(str(folder), str(min(map(str, others))), seen)
+    if kept != seen:
+        async with database.writing() as tx:
+            await record_fact(tx, CHAIN, seen)
+
+
+def _has_commands(folder: Path) -> bool:
+    """Return whether a journal of a data folder has a command; a damaged one has."""
+    try:
+        return any(
+            next(read_entries(journal), None) is not None for journal in folder.glob("journal*")
+        )
+    except JournalDamaged:
+        return True
+
+
+def _fingerprint(master_key: bytes) -> str:
+    return hmac.digest(master_key, b"foretell fingerprint", "sha256").hex()[:FINGERPRINT_CHARS]
+
+
+def _noted(folder: Path) -> Origin:
+    try:
+        return msgspec.json.decode((folder / FILE).read_bytes(), type=Origin)
+    except FileNotFoundError:
+        return Origin()
+    except msgspec.MsgspecError:
+        log.warning("the note of the installation's origin cannot be read", file=FILE)
+        return Origin()

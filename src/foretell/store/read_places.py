@@ -1,0 +1,138 @@
+"""Places for the reads of public routes: so many at once in all, and fewer of one client.
+
+A read waits while its client, or all clients together, have no place left. A free place goes to the clients
+in turn, so one with many reads does not delay another's. What waits is bounded in number and in time.
+"""
+
+import asyncio
+from collections import OrderedDict, deque
+from contextvars import ContextVar
+from typing import Final, NamedTuple
+
+from foretell.domain.errors.http import TooManyRequests
+from foretell.domain.errors.storage import ReadsBusy
+
+WAIT_S: Final = 10.0
+WAITING_PER_CLIENT_MAX: Final = 500
+WAITING_MAX: Final = 2_000
+
+client_name: Final[ContextVar[str]] = ContextVar("client_name", default="")
+"""The client whose request is answered: every surface sets it before it reads."""
+
+
+class WaitBounds(NamedTuple):
+    """How long a read waits for a place, and how many reads of one client and of all wait at once."""
+
+    wait_s: float = WAIT_S
+    per_client: int = WAITING_PER_CLIENT_MAX
+    total: int = WAITING_MAX
+
+
+class PublicReadLimits(NamedTuple):
+    """How many reads of public routes run at once, and for how long each.
+
+    A ranking computes over all wallets. It has places and a deadline of its own, so that rankings never
+    use those of other reads.
+    """
+
+    places: int = 4
+    places_per_client: int = 2
+    read_s: float = 5.0
+    rankings: int = 1
+    ranking_s: float = 30.0
+    bounds: WaitBounds = WaitBounds()
+
+
+class ReadPlaces:
+    """A number of places, given to clients in turn."""
+
+    def __init__(self, places: int, per_client: int, bounds: WaitBounds | None = None) -> None:
+        assert per_client >= 1
+        assert places >= 1
+        self._free = places
+        self._per_client = per_client
+        self._bounds = bounds or WaitBounds()
+        self._running_by_client: dict[str, int] = {}
+        self._queue_by_client: OrderedDict[str, deque[asyncio.Future[None]]] = OrderedDict()
+        self.waiting = 0
+
+    async def take(self, client: str) -> None:
+        """Return once the client has one more place, or refuse; `release` gives it back."""
+        if self._free and self._may_run(client):
+            self._start(client)
+            return
+        self._check_bounds(client)
+        place: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._queue_by_client.setdefault(client, deque()).append(place)
+        self.waiting += 1
+        try:
+            async with asyncio.timeout(self._bounds.wait_s):
+                await place
+        except TimeoutError:
+            self._leave(client, place)
+            raise self._refusal(client) from None
+        except asyncio.CancelledError:
+            self._leave(client, place)
+            raise
+
+    def release(self, client: str) -> None:
+        """Give a place back, to the next client in turn."""
+        self._free += 1
+        running = self._running_by_client.pop(client) - 1
+        if running:
+            self._running_by_client[client] = running
+        while self._free and (next_client := self._next()) is not None:
+            place = self._dequeue(next_client)
+            if not place.done():
+                self._start(next_client)
+                place.set_result(None)
+
+    def _may_run(self, client: str) -> bool:
+        return self._running_by_client.get(client, 0) < self._per_client
+
+    def _start(self, client: str) -> None:
+        self._free -= 1
+        self._running_by_client[client] = self._running_by_client.get(client, 0) + 1
+
+    def _next(self) -> str | None:
+        """Return the client that has waited the longest for its turn and may run one more read."""
+        return next(filter(self._may_run, self._queue_by_client), None)
+
+    def _dequeue(self, client: str) -> asyncio.Future[None]:
+        """Return the first waiting read of a client, whose next turn is after all others'."""
+        queue = self._queue_by_client[client]
+        place = queue.popleft()
+        self.waiting -= 1
+        if queue:
+            self._queue_by_client.move_to_end(client)
+        else:
+            del self._queue_by_client[client]
+        return place
+
+    def _leave(self, client: str, place: asyncio.Future[None]) -> None:
+        """Stop waiting; a place that was given in the same moment goes to the next."""
+        if not place.cancelled():
+            self.release(client)
+            return
+        queue = self._queue_by_client.get(client, deque())
+        if place in queue:
+            queue.remove(place)
+            self.waiting -= 1
+            if not queue:
+                del self._queue_by_client[client]
+
+    def _check_bounds(self, client: str) -> None:
+        queue = self._queue_by_client.get(client, ())
+        if len(queue) >= self._bounds.per_client:
+            raise TooManyRequests(self._retry_after_s)
+        if self.waiting >= self._bounds.total:
+            raise ReadsBusy(self._retry_after_s)
+
+    def _refusal(self, client: str) -> TooManyRequests | ReadsBusy:
+        """Return the refusal of a read that got no place in time: for its client's reads, or for all."""
+        kind = ReadsBusy if self._may_run(client) else TooManyRequests
+        return kind(self._retry_after_s)
+
+    @property
+    def _retry_after_s(self) -> int:
+        return max(1, round(self._bounds.wait_s))

@@ -1,0 +1,142 @@
+"""P1: slow reads of one stranger, and what everybody else does meanwhile; on SQLite and on PostgreSQL.
+
+The table of activities is a view of two billion rows here, so a read of all of it never ends in time.
+"""
+
+import asyncio
+import itertools
+import shutil
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import NamedTuple
+
+import httpx
+import pytest
+import sqlalchemy as sa
+from tests.rigs.applications import an_app
+from tests.rigs.postgres import PostgresServer
+from tests.rigs.trading import BLOBS, TradingRig, a_rig_on
+from tests.rigs.values import NOW_S, a_buy, an_address, an_open_market
+
+from foretell.data.context import DataContext
+from foretell.data.routes import build_app
+from foretell.store.database import Database
+from foretell.store.read_places import PublicReadLimits, WaitBounds
+from foretell.store.tables import activities, positions
+
+pytestmark = pytest.mark.anyio
+
+SLOW_READS = 50
+STRANGER, CLIENT = "10.0.0.1", "10.0.0.2"
+WALLET = an_address("alice")
+LIMITS = PublicReadLimits(read_s=1.0, ranking_s=1.0, bounds=WaitBounds(wait_s=3.0))
+SLOW: tuple[tuple[str, dict[str, str]], ...] = (
+    ("/traded", {"user": WALLET}),
+    ("/trades", {"user": WALLET}),
+    ("/activity", {"user": WALLET}),
+    ("/v1/leaderboard", {}),
+    ("/v1/leaderboard", {"timePeriod": "ALL", "user": WALLET}),
+)
+RUN_INTO_DEADLINE, EXCESS = (503, "read_too_slow"), (429, "too_many_requests")
+VALUE_BY_TYPE = {sa.Text: "'text ' || n", sa.BigInteger: "n", sa.Boolean: "n > 0"}
+
+
+class Exchange(NamedTuple):
+    """Trading, and the data API of the same database for two addresses."""
+
+    rig: TradingRig
+    stranger: httpx.AsyncClient
+    client: httpx.AsyncClient
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    if request.param == "sqlite":
+        template: Path = request.getfixturevalue("empty_database")
+        return f"sqlite+aiosqlite:///{shutil.copy(template, tmp_path / 'foretell.db')}"
+    server: PostgresServer = request.getfixturevalue("postgres")
+    server.empty_database()
+    return server.database_url
+
+
+@pytest.fixture
+async def exchange(database_url: str, tmp_path: Path) -> AsyncIterator[Exchange]:
+    async with (
+        Database(database_url, LIMITS) as database,
+        a_rig_on(tmp_path / "journal", database) as rig,
+    ):
+        await rig.open("market", "alice")
+        await hold_both_tokens(database)
+        await run(database, "ALTER TABLE activities RENAME TO few_activities", endless_view())
+        app = an_app(build_app, DataContext(database, BLOBS, rig.clock.now_ms))
+        try:
+            async with client_at(app, STRANGER) as stranger, client_at(app, CLIENT) as client:
+                yield Exchange(rig, stranger, client)
+        finally:
+            await run(
+                database,
+                "DROP VIEW activities",
+                "ALTER TABLE few_activities RENAME TO activities",
+            )
+
+
+def client_at(app: object, address: str) -> httpx.AsyncClient:
+    transport = httpx.ASGITransport(app, client=(address, 1))  # type: ignore[arg-type]  # Litestar's own ASGI types
+    return httpx.AsyncClient(transport=transport, base_url="http://data.test", timeout=60)
+
+
+def endless_view() -> str:
+    columns = ", ".join(
+        f"{VALUE_BY_TYPE[type(column.type)]} AS {column.name}" for column in activities.columns
+    )
+    return f"""CREATE VIEW activities AS
+        WITH RECURSIVE numbers(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 2000000000)
+        SELECT {columns} FROM numbers"""
+
+
+async def run(database: Database, *statements: str) -> None:
+    async with database.writing() as tx:
+        for statement in statements:
+            await tx.execute(sa.text(statement))
+
+
+async def hold_both_tokens(database: Database) -> None:
+    market = an_open_market("market")
+    held = [
+        (WALLET, token, market.condition_id, 10**7, 4, 5, 4, 0, NOW_S, 1)
+        for token in (market.token_yes, market.token_no)
+    ]
+    async with database.writing() as tx:
+        await tx.insert_rows(positions, held)
+
+
+async def test_p1_slow_reads_of_one_address_stop_nobody_else(exchange: Exchange) -> None:
+    """Fifty reads of a stranger that never end: some run into the deadline, the others get no place."""
+    rig, stranger, client = exchange
+    alice, market = await rig.trader("alice"), an_open_market("market")
+    answers: list[httpx.Response] = []
+    is_over = asyncio.Event()
+
+    async def read_on(path: str, query: dict[str, str]) -> None:
+        while not is_over.is_set():
+            answers.append(await stranger.get(path, params=query))
+
+    slow = [
+        asyncio.create_task(read_on(*each))
+        for each in itertools.islice(itertools.cycle(SLOW), SLOW_READS)
+    ]
+    await asyncio.sleep(LIMITS.read_s / 2)
+    for salt in ("1", "2", "3"):
+        shown = await client.get("/positions", params={"user": WALLET})
+        assert (shown.status_code, len(shown.json())) == (200, 2)
+        placed = await alice.placed(a_buy("alice", salt=salt))
+        book = await rig.client.get("/book", params={"token_id": market.token_yes})
+        assert (book.status_code, len(book.json()["bids"])) == (200, 1)
+        canceled = await alice.send("DELETE", "/order", {"orderID": placed["orderID"]})
+        assert canceled.json()["canceled"] == [placed["orderID"]]
+    is_over.set()
+    await asyncio.gather(*slow)
+    refused = [answer for answer in answers if answer.status_code != 200]
+    seen = {(answer.status_code, answer.json()["error"].partition(":")[0]) for answer in refused}
+    assert seen == {RUN_INTO_DEADLINE, EXCESS}
+    assert all(int(answer.headers["retry-after"]) >= 1 for answer in refused)

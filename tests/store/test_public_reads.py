@@ -1,0 +1,96 @@
+"""Reads of public routes, on SQLite and on PostgreSQL: apart from all others, and ended at a deadline."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+
+from foretell.domain.errors.storage import ReadTooSlow
+from foretell.store.database import READERS_MAX, Database, ReadKind
+from foretell.store.read_places import PublicReadLimits, client_name
+from foretell.store.tables import projections
+
+pytestmark = pytest.mark.anyio
+
+DEADLINE_S = 0.3
+LONG_S = 3.0
+ENDED_WITHIN_S = 10.0
+COUNT_FOR_LONG = """
+WITH RECURSIVE numbers(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 2000000000)
+SELECT count(*) FROM numbers
+"""
+
+
+@pytest.fixture
+async def database(database_url: str) -> AsyncIterator[Database]:
+    limits = PublicReadLimits(read_s=DEADLINE_S, ranking_s=2 * DEADLINE_S)
+    async with Database(database_url, limits) as database:
+        yield database
+
+
+async def read_for_long(database: Database, kind: ReadKind = ReadKind.LISTING) -> float:
+    """Return how long a read took that would take minutes; it must be refused."""
+    started_s = time.monotonic()
+    with pytest.raises(ReadTooSlow):
+        async with database.public_reading(kind) as tx:
+            await tx.scalar(sa.text(COUNT_FOR_LONG))
+    return time.monotonic() - started_s
+
+
+async def read_often(database: Database) -> None:
+    async with database.public_reading() as tx:
+        while True:
+            await tx.scalar(sa.select(sa.func.count()).select_from(projections))
+
+
+async def read_of(database: Database, client: str) -> float:
+    client_name.set(client)
+    return await read_for_long(database)
+
+
+async def test_p1_a_slow_read_is_ended_at_its_deadline(database: Database) -> None:
+    assert DEADLINE_S <= await read_for_long(database) < ENDED_WITHIN_S
+    assert 2 * DEADLINE_S <= await read_for_long(database, ReadKind.RANKING) < ENDED_WITHIN_S
+
+
+async def test_p1_many_quick_statements_are_ended_at_the_deadline(database: Database) -> None:
+    with pytest.raises(ReadTooSlow):
+        await asyncio.wait_for(read_often(database), ENDED_WITHIN_S)
+    async with database.public_reading() as tx:
+        assert await tx.scalar(sa.select(1)) == 1
+
+
+async def test_a_connection_serves_on_after_a_slow_read(database: Database) -> None:
+    for _ in range(3):
+        await read_for_long(database)
+        async with database.public_reading() as tx:
+            assert await tx.scalar(sa.select(1)) == 1
+
+
+async def test_p1_slow_reads_delay_no_other_transaction(database_url: str) -> None:
+    """Two clients with slow reads take all places; what trading needs is done meanwhile."""
+    async with Database(database_url, PublicReadLimits(read_s=LONG_S)) as database:
+        slow = [asyncio.create_task(read_of(database, name)) for name in "aabb"]
+        await asyncio.sleep(LONG_S / 10)
+        async with database.writing() as tx:
+            await tx.execute(projections.insert().values(name="a", sequence=1))
+        for _ in range(2 * READERS_MAX):
+            async with database.reading() as tx:
+                assert await tx.scalar(sa.select(projections.c["sequence"])) == 1
+        are_done = [task.done() for task in slow]
+        await asyncio.gather(*slow)
+        assert are_done == [False] * 4
+
+
+async def test_a_failure_before_the_deadline_keeps_its_name(database: Database) -> None:
+    with pytest.raises(ZeroDivisionError):
+        await fail(database)
+
+
+async def fail(database: Database) -> Any:
+    async with database.public_reading() as tx:
+        await tx.scalar(sa.select(1))
+        raise ZeroDivisionError

@@ -1,0 +1,102 @@
+"""Places of public reads: fair, bounded, and never lost."""
+
+import asyncio
+
+import pytest
+
+from foretell.domain.errors.http import TooManyRequests
+from foretell.domain.errors.storage import ReadsBusy
+from foretell.store.read_places import ReadPlaces, WaitBounds
+
+pytestmark = pytest.mark.anyio
+
+SOON_S = 0.05
+
+
+async def queued(places: ReadPlaces, *clients: str) -> list["asyncio.Task[None]"]:
+    """Return the takes of clients, begun in this order."""
+    takes = [asyncio.create_task(places.take(client)) for client in clients]
+    await asyncio.sleep(0)
+    return takes
+
+
+async def drain(takes: list["asyncio.Task[None]"]) -> None:
+    for take in takes:
+        take.cancel()
+    await asyncio.gather(*takes, return_exceptions=True)
+
+
+async def test_a_client_has_only_its_part_of_the_places() -> None:
+    places = ReadPlaces(3, 2)
+    takes = await queued(places, "a", "a", "a", "b")
+    assert [take.done() for take in takes] == [True, True, False, True]
+    await drain(takes)
+
+
+async def test_free_places_go_to_the_clients_in_turn() -> None:
+    places = ReadPlaces(1, 1)
+    order: list[str] = []
+
+    async def read(client: str) -> None:
+        await places.take(client)
+        order.append(client)
+        await asyncio.sleep(0)
+        places.release(client)
+
+    await asyncio.gather(*map(read, "aaabbc"))
+    assert "".join(order) == "aabcab"
+    assert places.waiting == 0
+
+
+async def test_a_client_at_its_part_does_not_block_the_next() -> None:
+    places = ReadPlaces(2, 1)
+    takes = await queued(places, "a", "b", "a", "c")
+    places.release("b")
+    await asyncio.sleep(0)
+    assert [take.done() for take in takes] == [True, True, False, True]
+    await drain(takes)
+
+
+async def test_more_than_may_wait_is_refused_at_once() -> None:
+    places = ReadPlaces(1, 1, WaitBounds(wait_s=3, per_client=1, total=2))
+    takes = await queued(places, "a", "a", "b")
+    with pytest.raises(TooManyRequests) as own:
+        await places.take("a")
+    with pytest.raises(ReadsBusy) as full:
+        await places.take("c")
+    assert (own.value.retry_after_s, full.value.retry_after_s) == (3, 3)
+    await drain(takes)
+
+
+async def test_a_wait_that_is_too_long_ends_with_its_cause() -> None:
+    places = ReadPlaces(1, 1, WaitBounds(wait_s=SOON_S))
+    await places.take("a")
+    with pytest.raises(TooManyRequests):
+        await places.take("a")
+    with pytest.raises(ReadsBusy):
+        await places.take("b")
+    assert places.waiting == 0
+
+
+async def test_a_cancelled_wait_gives_its_place_to_the_next() -> None:
+    places = ReadPlaces(1, 1)
+    _, leaves, gets, later = await queued(places, "a", "b", "c", "d")
+    places.release("a")
+    leaves.cancel()
+    await asyncio.wait_for(gets, 1)
+    later.cancel()
+    await asyncio.gather(leaves, later, return_exceptions=True)
+    assert places.waiting == 0
+    places.release("c")
+    await places.take("a")
+
+
+async def test_a_place_is_not_given_to_a_wait_that_was_just_cancelled() -> None:
+    places = ReadPlaces(1, 1)
+    _, leaves, also_leaves, gets = await queued(places, "a", "b", "b", "c")
+    leaves.cancel()
+    also_leaves.cancel()
+    places.release("a")
+    await asyncio.wait_for(gets, 1)
+    await asyncio.gather(leaves, also_leaves, return_exceptions=True)
+    assert places.waiting == 0

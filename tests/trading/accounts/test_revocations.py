@@ -1,0 +1,90 @@
+"""M4: what the log of revocations gives back to an older database, on SQLite and on PostgreSQL."""
+
+import shutil
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from tests.rigs.postgres import PostgresServer
+from tests.rigs.values import an_address
+
+from foretell.domain.errors.storage import StoreUnavailable
+from foretell.domain.values.credentials import KeyIndex
+from foretell.journal.files.revocations import RevocationLog
+from foretell.store.database import Database
+from foretell.store.trading.api_keys import ApiKey, load_keys, record_key, revoke_key
+from foretell.trading.accounts.revocations import Revocations
+
+pytestmark = pytest.mark.anyio
+
+ALICE = an_address("alice")
+EPOCH = "epoch"
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    if request.param == "sqlite":
+        template: Path = request.getfixturevalue("empty_database")
+        return f"sqlite+aiosqlite:///{shutil.copy(template, tmp_path / 'foretell.db')}"
+    server: PostgresServer = request.getfixturevalue("postgres")
+    server.empty_database()
+    return server.database_url
+
+
+@pytest.fixture
+async def database(database_url: str) -> AsyncIterator[Database]:
+    async with Database(database_url) as database:
+        yield database
+
+
+@pytest.fixture
+def revocations(tmp_path: Path) -> Revocations:
+    return Revocations(RevocationLog(tmp_path), EPOCH)
+
+
+def a_key_of(generation: int) -> ApiKey:
+    index = KeyIndex(1, ALICE, 7, generation)
+    return ApiKey(f"key {generation}", index, "active", 10, None, 30)
+
+
+async def known(database: Database) -> list[tuple[str, str, int | None, int | None]]:
+    async with database.reading() as tx:
+        keys = await load_keys(tx, 1, ALICE)
+    return [(key.key_id, key.status, key.revoked_at_ms, key.signed_at_s) for key in keys]
+
+
+async def test_m4_an_older_database_learns_later_revocations(
+    database: Database, revocations: Revocations
+) -> None:
+    """One key is active in it, one it never saw; the next generation follows both."""
+    async with database.writing() as tx:
+        await record_key(tx, "key 0", a_key_of(0).index, 10)
+    await revocations.record(a_key_of(0), 20)
+    await revocations.record(a_key_of(1), 40)
+    assert await revocations.restore(database) == 2
+    assert await known(database) == [("key 0", "revoked", 20, None), ("key 1", "revoked", 40, 30)]
+    assert await revocations.restore(database) == 0
+
+
+async def test_a_revocation_that_the_database_knows_stays_as_it_is(
+    database: Database, revocations: Revocations
+) -> None:
+    async with database.writing() as tx:
+        await record_key(tx, "key 0", a_key_of(0).index, 10)
+        await revoke_key(tx, "key 0", 20)
+    await revocations.record(a_key_of(0), 99)
+    assert await revocations.restore(database) == 0
+    assert await known(database) == [("key 0", "revoked", 20, None)]
+
+
+async def test_revocations_of_a_lost_database_are_nothing_to_another(
+    database: Database, revocations: Revocations, tmp_path: Path
+) -> None:
+    await revocations.record(a_key_of(0), 20)
+    assert await Revocations(RevocationLog(tmp_path), "other epoch").restore(database) == 0
+    assert await known(database) == []
+
+
+async def test_a_log_that_cannot_be_written_refuses_the_revocation(tmp_path: Path) -> None:
+    with pytest.raises(StoreUnavailable, match="the log of revocations: No such file"):
+        await Revocations(RevocationLog(tmp_path / "none"), EPOCH).record(a_key_of(0), 20)

@@ -67,6 +67,7 @@ DOCUMENTED: Final = frozenset(
         "litestar.openapi.spec",
         "litestar.params",
         "litestar.routes",
+        "litestar.status_codes",
         "litestar.types",
         "msgspec",
         "multipart",

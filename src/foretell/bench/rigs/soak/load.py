@@ -192,6 +192,7 @@ class Load:
             tables_ms=tables_ms,
             index_blocks=index_blocks,
             unsettled_s=seen.unsettled_s(),
+            orders=len(self.accepted),
             faults=seen.faults,
             examples=tuple(seen.new_examples()),
         )

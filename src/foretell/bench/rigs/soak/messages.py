@@ -36,6 +36,8 @@ class SoakWindow(msgspec.Struct, frozen=True, tag=True):
     """Blocks that the engine is behind the chain."""
     unsettled_s: float
     """The age of the oldest trade that is not settled."""
+    orders: int
+    """Orders accepted since the load began."""
     faults: int
     """Faults since the load began."""
     examples: tuple[str, ...] = ()

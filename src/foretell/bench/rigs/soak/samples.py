@@ -9,6 +9,7 @@ from typing import Final
 from foretell.bench.rigs.machine import family
 from foretell.bench.rigs.soak.messages import SoakWindow
 from foretell.bench.rigs.startup import resident_bytes
+from foretell.domain.exchange.state import PLACEMENTS_KEPT_MAX
 
 PROCESSES: Final = {
     "server": "foretell up",
@@ -20,6 +21,11 @@ PROCESSES: Final = {
 FILES: Final = {"database": "foretell.db*", "journal": "journal/*", "chain": "chain/*"}
 """The files of a data folder, by what they hold."""
 MB: Final = 1e6
+SERVER: Final = "memory server MB"
+SERVER_LESS_ORDERS: Final = "memory server less orders MB"
+"""The memory of the server without that of the orders that it keeps whole, which has a bound of its own."""
+ORDER_BYTES: Final = 600
+"""What a server keeps of an order until newer ones have taken its place, with its ids."""
 
 
 def sample(pid: int, data: Path, window: SoakWindow) -> dict[str, float]:
@@ -30,6 +36,9 @@ def sample(pid: int, data: Path, window: SoakWindow) -> dict[str, float]:
         with contextlib.suppress(OSError):  # it has ended
             values[f"memory {name} MB"] = resident_bytes(one) / MB
             files += len(os.listdir(f"/proc/{one}/fd"))  # noqa: PTH208 - names of a process's files
+    if SERVER in values:
+        kept = min(window.orders, PLACEMENTS_KEPT_MAX)
+        values[SERVER_LESS_ORDERS] = values[SERVER] - kept * ORDER_BYTES / MB
     values["files open"] = files
     for name, pattern in FILES.items():
         values[f"files {name} MB"] = size_bytes(data, pattern) / MB

@@ -72,7 +72,7 @@ _HALF_AGAIN: Final = "at this growth a day adds half; what a server keeps has a 
 _NO_END: Final = "the time of a request must not depend on the history"
 
 GROWTH_BARS: Final = (
-    GrowthBar("memory server MB", 0.02, _HALF_AGAIN),
+    GrowthBar("memory server less orders MB", 0.02, _HALF_AGAIN),
     GrowthBar("memory tables MB", 0.02, _HALF_AGAIN),
     GrowthBar("memory recovery MB", 0.02, _HALF_AGAIN),
     GrowthBar("files open", 2.0, "a leak of files ends at the system's limit", is_share=False),
@@ -85,6 +85,7 @@ LEVEL_BARS: Final = (
     LevelBar("lag settlement s", 30, "a trade is mined within a few blocks of a second each"),
 )
 SLOPES_SHOWN: Final = (
+    "memory server MB",
     "memory chain MB",
     "files database MB",
     "files journal MB",

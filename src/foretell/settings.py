@@ -4,7 +4,6 @@ Without any setting an installation is the sandbox: a chain, a database and ever
 Values are read here once; everything else gets them as arguments.
 """
 
-import ipaddress
 import re
 from pathlib import Path
 from typing import Annotated, Final, Literal
@@ -18,13 +17,12 @@ from pydantic_settings import (
 )
 from typing_extensions import override
 
+from foretell.client_settings import ClientSettings, separated
 from foretell.domain.contracts.sandbox_accounts import SANDBOX_CHAIN_ID
 from foretell.domain.creation.storages import Storage
 from foretell.domain.exchange.tick_size import TICKS_PER_ONE
 from foretell.domain.values.origins import ANY_ORIGIN, is_origin
 from foretell.edge.header_rules import DEFAULT_RULES, OWN_PREFIX, HeaderRules
-from foretell.edge.rate_limits import WAIT_S_MAX, RateLimits, WaitingBounds, windows_with
-from foretell.store.read_places import PublicReadLimits
 
 PREFIX: Final = "FORETELL_"
 CHECKOUT: Final = Path(__file__).parents[2]
@@ -33,15 +31,12 @@ DATABASE_DRIVERS: Final = ("postgresql+asyncpg://", SQLITE)
 SHARDS_MAX: Final = 1024
 HEADER_PREFIX: Final = re.compile(r"[A-Z][A-Z0-9]{0,30}_")
 
-READS: Final = PublicReadLimits()
-Count = Annotated[int, Field(ge=1, le=100)]
-Seconds = Annotated[float, Field(ge=0.1, le=300)]
 LogLevel = Annotated[
     Literal["debug", "info", "warning", "error"], BeforeValidator(lambda text: str(text).lower())
 ]
 
 
-class Settings(BaseSettings):
+class Settings(ClientSettings):
     """The installation's settings; every field is documented in docs/reference/settings.md."""
 
     model_config = SettingsConfigDict(
@@ -195,58 +190,11 @@ class Settings(BaseSettings):
         description="address that engines listen on for processes of other machines; a Unix socket of"
         " this machine if unset",
     )
-    rate_limits: dict[str, str] | Literal["off"] = Field(
-        default_factory=dict,
-        description="rate limits by the name of their row, such as `200/10s`; `off` switches off a row, or all",
-    )
-    rate_limit_wait_s: int = Field(
-        default=WAIT_S_MAX,
-        ge=10,
-        le=60,
-        description="longest wait of a request over a limit for its turn, in seconds",
-    )
-    rate_limit_waiting_max: int = Field(
-        default=WaitingBounds().requests,
-        ge=1,
-        le=100_000,
-        description="requests of one client that wait at once",
-    )
-    rate_limit_waiting_all_max: int = Field(
-        default=WaitingBounds().all_requests,
-        ge=1,
-        le=100_000,
-        description="requests of all clients of an API that wait at once",
-    )
-    trusted_proxies: str | None = Field(
+    metrics_port: int | None = Field(
         default=None,
-        description="networks of the proxies whose `X-Forwarded-For` names the client, with commas",
-    )
-    public_reads_max: Count = Field(
-        default=READS.places, description="reads of public routes of a process that run at once"
-    )
-    public_reads_per_client_max: Count = Field(
-        default=READS.places_per_client, description="those of one client; others wait for 10 s"
-    )
-    public_read_s: Seconds = Field(
-        default=READS.read_s, description="seconds after which such a read is stopped"
-    )
-    public_rankings_max: Count = Field(
-        default=READS.rankings, description="leaderboards of a process that are computed at once"
-    )
-    public_ranking_s: Seconds = Field(
-        default=READS.ranking_s, description="seconds after which such a computation is stopped"
-    )
-    relays_per_owner_max: int = Field(
-        default=1_000,
-        ge=0,
-        le=1_000_000,
-        description="transactions of one owner that the relayer sends in 24 hours; 0: any number",
-    )
-    connections_per_address_max: int = Field(
-        default=1_000,
         ge=1,
-        le=1_000_000,
-        description="connections of one address to a process; proxies that are trusted count in total",
+        le=65535,
+        description="port of `/metrics` at 127.0.0.1; the port of the APIs if unset",
     )
     log_level: LogLevel = Field(default="warning", description="debug, info, warning or error")
     log_json: bool = Field(default=False, description="log JSON lines instead of text")
@@ -258,30 +206,17 @@ class Settings(BaseSettings):
             raise ValueError(f"must begin with {' or '.join(DATABASE_DRIVERS)}")
         return url
 
-    @field_validator("rate_limits")
-    @classmethod
-    def _check_rate_limits(cls, limits: dict[str, str] | str) -> dict[str, str] | str:
-        windows_with(limits)
-        return limits
-
-    @field_validator("trusted_proxies")
-    @classmethod
-    def _check_proxies(cls, networks: str | None) -> str | None:
-        for network in _separated(networks):
-            ipaddress.ip_network(network)
-        return networks
-
     @field_validator("header_prefixes")
     @classmethod
     def _check_prefixes(cls, prefixes: str) -> str:
-        if not all(map(HEADER_PREFIX.fullmatch, _separated(prefixes))):
+        if not all(map(HEADER_PREFIX.fullmatch, separated(prefixes))):
             raise ValueError("must be prefixes such as EXAMPLE_, separated by commas")
         return prefixes
 
     @field_validator("allowed_origins")
     @classmethod
     def _check_origins(cls, origins: str | None) -> str | None:
-        if not all(map(is_origin, _separated(origins))):
+        if not all(map(is_origin, separated(origins))):
             raise ValueError(
                 "must be * or origins such as https://app.example, separated by commas"
             )
@@ -309,32 +244,9 @@ class Settings(BaseSettings):
         return init_settings, env_settings, TomlConfigSettingsSource(settings_cls)
 
     @property
-    def limits(self) -> RateLimits:
-        """The rate limits, the bounds of waiting, and the proxies that name clients."""
-        bounds = WaitingBounds()._replace(
-            wait_ms=self.rate_limit_wait_s * 1000,
-            requests=self.rate_limit_waiting_max,
-            all_requests=self.rate_limit_waiting_all_max,
-        )
-        return RateLimits(
-            windows_with(self.rate_limits), bounds, tuple(_separated(self.trusted_proxies))
-        )
-
-    @property
-    def public_reads(self) -> PublicReadLimits:
-        """The bounds of the reads of public routes."""
-        return PublicReadLimits(
-            self.public_reads_max,
-            self.public_reads_per_client_max,
-            self.public_read_s,
-            self.public_rankings_max,
-            self.public_ranking_s,
-        )
-
-    @property
     def header_rules(self) -> HeaderRules:
         """The headers that sign requests, and the domain of the signatures of wallets."""
-        more = [prefix for prefix in _separated(self.header_prefixes) if prefix != OWN_PREFIX]
+        more = [prefix for prefix in separated(self.header_prefixes) if prefix != OWN_PREFIX]
         return HeaderRules((OWN_PREFIX, *more), self.l1_domain)
 
     @property
@@ -347,7 +259,7 @@ class Settings(BaseSettings):
         """The origins that may use the APIs: every one in the sandbox, else none, unless they are named."""
         if self.allowed_origins is None:
             return frozenset({ANY_ORIGIN} if self.is_sandbox else ())
-        return frozenset(_separated(self.allowed_origins))
+        return frozenset(separated(self.allowed_origins))
 
     @property
     def storage(self) -> Storage:
@@ -393,8 +305,3 @@ class Settings(BaseSettings):
     def blob_base_url(self) -> str:
         """The base URL of images and metadata for clients."""
         return (self.blobs_url or f"{self.base_url}/create-market").rstrip("/")
-
-
-def _separated(texts: str | None) -> list[str]:
-    """Return the parts of a list with commas, without blanks around them."""
-    return [text.strip() for text in (texts or "").split(",") if text.strip()]

@@ -1,4 +1,5 @@
 import asyncio
+import json
 import os
 import signal
 import socket
@@ -12,6 +13,7 @@ import pytest
 from pydantic import SecretStr
 from structlog.testing import capture_logs
 from tests.app.rig import anvil_pid, get, processes_left, processes_on
+from tests.rigs.applications import serving
 from tests.rigs.in_process import installed, sandbox_settings
 from tests.rigs.ports import is_free
 from tests.rigs.sandbox import Sandbox
@@ -25,6 +27,7 @@ from foretell.domain.errors.chain import ChainUnavailable, InvalidDeployment, Wr
 from foretell.domain.errors.command import ComponentStopped, MissingKey, PortTaken
 from foretell.domain.errors.exchange import EngineStopped
 from foretell.domain.errors.storage import FolderInUse
+from foretell.edge.telemetry import Receive, Scope, Send
 from foretell.journal.files.folder_lock import lock_folder, unlock_folder
 from foretell.runtime.child_processes import RestartBackoff
 from foretell.sdk.http import wait_for
@@ -309,6 +312,27 @@ async def test_a_node_of_another_chain_is_refused(sandbox: Sandbox, tmp_path: Pa
     store_deployment(settings.deployment_file, replace(sandbox.deployment, chain_id=137))
     with pytest.raises(WrongChain, match="serves chain 80002, and chain 137 is required"):
         await Installation(settings).start()
+
+
+async def test_attack_l1_a_sandboxs_contracts_are_used_on_a_dev_chain_only(
+    sandbox: Sandbox, tmp_path: Path
+) -> None:
+    """Their keys are public; chain 80002 is also that of a public network."""
+
+    async def node(scope: Scope, receive: Receive, send: Send) -> None:
+        del scope
+        request = json.loads((await receive())["body"])
+        result = {"eth_chainId": "0x13882", "web3_clientVersion": "Geth/v1.15.0"}[request["method"]]
+        body = json.dumps({"jsonrpc": "2.0", "id": request["id"], "result": result}).encode()
+        headers = [(b"content-length", str(len(body)).encode())]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await send({"type": "http.response.body", "body": body})
+
+    async with serving(node) as host:
+        settings = production(tmp_path, f"http://{host}")
+        store_deployment(settings.deployment_file, sandbox.deployment)
+        with pytest.raises(InvalidDeployment, match="whose keys are public"):
+            await Installation(settings).start()
 
 
 async def test_a_missing_key_is_refused_before_the_node_is_asked(

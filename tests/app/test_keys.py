@@ -1,3 +1,4 @@
+import itertools
 import stat
 import subprocess
 import sys
@@ -8,7 +9,7 @@ from pydantic import SecretStr
 from tests.rigs.in_process import sandbox_settings
 from tests.rigs.values import a_key
 
-from foretell.app.keys import MASTER_KEY_FILE, SENDERS, KeyName, open_keys
+from foretell.app.keys import MASTER_KEY_FILE, KeyName, open_keys
 from foretell.domain.contracts.sandbox_accounts import (
     SANDBOX_ACCOUNTS,
     SANDBOX_CHAIN_ID,
@@ -150,13 +151,23 @@ def test_a_public_key_is_refused(tmp_path: Path, name: KeyName, account: Sandbox
         open_keys(production(tmp_path, **{name: public}), frozenset({name}))
 
 
-@pytest.mark.parametrize(("first", "second"), [(SENDERS[0], SENDERS[1]), (SENDERS[1], SENDERS[2])])
-def test_two_queues_of_transactions_never_share_an_account(
-    tmp_path: Path, first: KeyName, second: KeyName
+@pytest.mark.parametrize(("first", "second"), list(itertools.pairwise((*KeyName, KeyName.MASTER))))
+def test_attack_l1_no_key_has_two_purposes(tmp_path: Path, first: KeyName, second: KeyName) -> None:
+    """Two queues of transactions never share an account, and API credentials come from no account's key."""
+    shared = SecretStr(a_key("shared").hex())
+    given = {first: shared, second: shared}
+    names = "|".join(name.upper() for name in given)
+    with pytest.raises(MissingKey, match=f"FORETELL_({names}) is that of FORETELL_({names})"):
+        open_keys(production(tmp_path, **given), NO_KEYS)
+
+
+@pytest.mark.parametrize("name", KeyName)
+@pytest.mark.parametrize("text", ["00" * 32, "ff" * 32, "0123456789ab" + "00" * 26])
+def test_attack_l1_a_key_that_was_not_made_at_random_is_refused(
+    tmp_path: Path, name: KeyName, text: str
 ) -> None:
-    shared = {second: own_keys()[first]}
-    with pytest.raises(MissingKey, match=f"FORETELL_{second.upper()} is that of .*{first.upper()}"):
-        open_keys(production(tmp_path, **shared), NO_KEYS)
+    with pytest.raises(MissingKey, match=f"FORETELL_{name.upper()} repeats itself"):
+        open_keys(production(tmp_path, **{name: SecretStr(text)}), NO_KEYS)
 
 
 def test_no_key_is_shown_by_the_keys_or_the_settings(tmp_path: Path) -> None:

@@ -1,4 +1,5 @@
 import io
+import subprocess
 import sys
 from pathlib import Path
 
@@ -6,6 +7,7 @@ import pytest
 from pydantic import SecretStr
 from rich.console import Console
 from tests.rigs.in_process import sandbox_settings
+from tests.rigs.ports import free_port
 from tests.rigs.values import a_key
 
 from foretell.app.installation import Installation
@@ -80,3 +82,23 @@ def test_a_second_start_on_a_folder_keeps_the_file_of_the_first(
     with pytest.raises(FolderInUse):
         run_up(settings, Console(quiet=True))
     assert read_ready(settings.data) == a_ready(settings)
+
+
+def test_attack_l2_a_start_without_room_on_the_disk_is_one_line(tmp_path: Path) -> None:
+    """It once wrote seven tracebacks. No file of the process may grow here."""
+    command = (sys.executable, "-m", "foretell", "up", "--data", str(tmp_path), "--port")
+    limited = (
+        "import os, resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0)); "
+        "os.execv(sys.argv[1], sys.argv[1:])"
+    )
+    chain = ("--chain-port", str(free_port()))
+    ended = subprocess.run(
+        (sys.executable, "-c", limited, *command, str(free_port()), *chain),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    lines = ended.stderr.splitlines()
+    assert (ended.returncode, len(lines)) == (1, 1), ended.stderr
+    assert "make room on the disk of the data folder" in lines[0]

@@ -32,20 +32,22 @@ pid {folder}/nginx.pid;
 error_log {folder}/error.log;
 master_process off;
 daemon off;
-events {{ worker_connections 256; }}
+events {{ worker_connections 1024; }}
 http {{
     client_body_temp_path {folder}/bodies;
     proxy_temp_path {folder}/answers;
     fastcgi_temp_path {folder}/unused-fastcgi;
     uwsgi_temp_path {folder}/unused-uwsgi;
     scgi_temp_path {folder}/unused-scgi;
+    set_real_ip_from 127.0.0.9;
+    real_ip_header X-Seen;
     include {folder}/foretell.conf;
 }}
 """
 
 
 class Proxy(NamedTuple):
-    """A running nginx."""
+    """A running nginx; connections from 127.0.0.9 name the address that it sees in `X-Seen`."""
 
     port: int
     plain_port: int

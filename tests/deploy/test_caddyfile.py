@@ -29,13 +29,15 @@ def test_both_serve_the_same_name_from_the_same_place() -> None:
 
 
 def test_both_refuse_with_the_same_bodies() -> None:
-    assert set(REFUSALS.findall(CADDY)) == set(REFUSALS.findall(NGINX))
+    """Caddy cannot bound the connections of a client."""
+    of_nginx = {each for each in REFUSALS.findall(NGINX) if "too_many_connections" not in each}
+    assert set(REFUSALS.findall(CADDY)) == of_nginx
     assert "location = /metrics {" in NGINX
     assert "handle /metrics {" in CADDY
 
 
 def test_both_answer_with_the_same_header() -> None:
-    (nginx,) = re.findall(r'add_header Strict-Transport-Security "(.*?)"', NGINX)
+    (nginx,) = set(re.findall(r'add_header Strict-Transport-Security "(.*?)"', NGINX))
     assert re.findall(r'header Strict-Transport-Security "(.*?)"', CADDY) == [nginx]
 
 

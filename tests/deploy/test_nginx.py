@@ -1,9 +1,11 @@
 """The reference configuration of nginx in front of an application that answers what it was sent."""
 
 import asyncio
+import contextlib
+import itertools
 import json
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Coroutine
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +13,11 @@ import httpx
 import pytest
 from tests.deploy.rig import CONFIGURATION, Proxy, proxy_of
 from tests.rigs.applications import serving
-from websockets.asyncio.client import connect
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import InvalidStatus
+from websockets.http11 import Response
 
+from foretell.app.http.connection_places import ConnectionPlaces, PlaceLimits
 from foretell.app.http.framework_connection import CONNECTION_LIMITS
 from foretell.creation.uploads import UPLOAD_BYTES_MAX
 from foretell.edge.client_addresses import ClientAddresses
@@ -182,6 +187,51 @@ async def test_plain_http_is_refused_and_not_redirected(proxy: Proxy) -> None:
 async def test_answers_name_the_next_visits_protocol(https: httpx.AsyncClient) -> None:
     answer = await https.get("/clob/book")
     assert answer.headers["strict-transport-security"] == "max-age=31536000"
+
+
+@pytest.mark.parametrize(
+    ("source", "seen"),
+    [(CLIENT, ["-"]), ("127.0.0.9", [f"2001:db8:a:b::{host:x}" for host in range(256)])],
+    ids=["address", "network"],
+)
+async def test_attack_h2_a_client_behind_nginx_takes_no_others_places(
+    tmp_path: Path, source: str, seen: list[str]
+) -> None:
+    """Foretell counts connections of a trusted proxy in total only, so nginx bounds each client."""
+    (text,) = re.findall(r"limit_conn foretell_clients (\d+);", CONFIGURATION.read_text())
+    most, addresses = int(text), itertools.cycle(seen)
+    places = ConnectionPlaces(PlaceLimits(most + 10, 5), lambda: ClientAddresses(["127.0.0.1"]))
+    async with serving(echo, places=places) as host, contextlib.AsyncExitStack() as open_streams:
+        with proxy_of(host, tmp_path) as proxy:
+
+            async def opened(source: str) -> ClientConnection:
+                stream = connect(
+                    f"{proxy.stream_url}/clob/ws/market",
+                    ssl=proxy.trust,
+                    additional_headers={"X-Seen": next(addresses)},
+                    local_addr=(source, 0),
+                    proxy=None,
+                )
+                return await open_streams.enter_async_context(stream)
+
+            held = [await opened(source) for _ in range(most)]
+            beyond = [await refused_stream(opened(source)) for _ in range(5)]
+            assert await (await opened("127.0.0.8")).recv()
+            transport = httpx.AsyncHTTPTransport(verify=proxy.trust, local_address="127.0.0.8")
+            async with httpx.AsyncClient(transport=transport, base_url=proxy.url) as other:
+                assert (await other.get("/clob/book")).status_code == 200
+            await held[0].close()
+            assert await (await opened(source)).recv()
+    for answer in beyond:
+        assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
+        assert json.loads(answer.body or b"")["error"]["code"] == "too_many_connections"
+        assert answer.headers["strict-transport-security"] == "max-age=31536000"
+
+
+async def refused_stream(opening: Coroutine[Any, Any, ClientConnection]) -> Response:
+    with pytest.raises(InvalidStatus) as refused:
+        await opening
+    return refused.value.response
 
 
 async def test_an_idle_connection_ends_at_the_proxy_first() -> None:

@@ -12,7 +12,7 @@ from tests.rigs.trading import TradingRig, a_rig_on
 from typing_extensions import override
 
 from foretell.app.clock_and_ids import numbered_ids
-from foretell.app.http.fast_connection import served_under
+from foretell.app.http.fast_routes import served_under
 from foretell.edge.telemetry import Telemetry
 from foretell.store.database import Database
 from foretell.trading.routes.fast_path import fast_routes

@@ -16,9 +16,9 @@ from tests.edge.rig import (
 )
 from tests.rigs.values import CHAIN_ID, NOW_MS, an_address
 
-from foretell.domain.errors.http import RevokedKey
+from foretell.domain.errors.http import RevokedKey, UnknownKey
 from foretell.domain.values.credentials import KeyIndex
-from foretell.edge.auth import KEY_AGE_MS_MAX, KeyRing
+from foretell.edge.auth import KEY_AGE_MS_MAX, UNKNOWN_AGE_MS_MAX, KeyRing
 from foretell.store.database import Database
 from foretell.store.trading.api_keys import record_key, revoke_key
 
@@ -121,3 +121,41 @@ async def test_the_least_recently_used_key_leaves_a_full_cache(database: RacingD
     assert (await ring.authenticate_credentials(*carols)).key_id == carols.key_id
     with pytest.raises(RevokedKey):
         await ring.authenticate_credentials(*BOBS)
+
+
+async def reads(database: RacingDatabase, ring: KeyRing, key_id: str) -> bool:
+    """Return whether a request with an unknown key reads the database."""
+    have_read = []
+
+    async def note() -> None:
+        have_read.append(key_id)
+
+    database.after_reading = note
+    with pytest.raises(UnknownKey):
+        await check(ring, l2_headers(api_key=key_id))
+    return bool(have_read)
+
+
+async def test_attack_l10_an_unknown_key_is_looked_up_once(database: RacingDatabase) -> None:
+    """Each guess once cost a read of the database."""
+    times_ms = [NOW_MS]
+    ring = KeyRing(database, MASTER_KEY, [CHAIN_ID], lambda: times_ms[-1])
+    assert [await reads(database, ring, UNKNOWN_KEY) for _ in range(3)] == [True, False, False]
+    assert not await reads(database, ring, "no id at all")
+    times_ms.append(NOW_MS + UNKNOWN_AGE_MS_MAX)
+    assert await reads(database, ring, UNKNOWN_KEY)
+
+
+async def test_attack_l10_a_key_is_known_as_soon_as_it_is_created(database: RacingDatabase) -> None:
+    index = KeyIndex(CHAIN_ID, ALICE, 7)
+    created = credentials_of("alice", 7)
+    ring = KeyRing(database, MASTER_KEY, [CHAIN_ID], lambda: NOW_MS)
+    headers = l2_headers(
+        api_key=created.key_id, passphrase=created.passphrase, secret=created.secret
+    )
+    with pytest.raises(UnknownKey):
+        await check(ring, headers)
+    assert ring.credentials(index) == created
+    async with database.writing() as tx:
+        await record_key(tx, created.key_id, index, NOW_MS)
+    assert (await check(ring, headers)).key_id == created.key_id

@@ -1,5 +1,6 @@
 import asyncio
 import contextlib
+import ctypes
 import gc
 import time
 import tracemalloc
@@ -7,11 +8,13 @@ from collections.abc import AsyncIterator, Callable, Iterator
 
 import pytest
 
+from foretell.runtime import garbage_collection
 from foretell.runtime.garbage_collection import (
     STARTING_OBJECTS_MAX,
     YOUNG_OBJECTS_MAX,
     CollectionLimits,
     collect_when_idle,
+    find_trim,
     garbage_collection_paused,
     search_rarely,
     settle_memory,
@@ -195,3 +198,26 @@ def test_nested_pauses_end_with_the_outer_one() -> None:
             pass
         assert not gc.isenabled()
     assert gc.isenabled()
+
+
+def test_free_memory_is_given_back_once_in_a_pause_by_an_idle_loop(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    trims: list[int] = []
+    monkeypatch.setattr(garbage_collection, "find_trim", lambda: lambda: trims.append(1))
+
+    async def idle(seconds: float) -> None:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await collect_when_idle(LIMITS._replace(trim_every_s=0.2, trim_share_max=1.0))
+
+    asyncio.run(idle(0.5))
+    assert 1 <= len(trims) <= 2
+
+
+def test_a_library_without_the_function_gives_nothing_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    trim = find_trim()
+    assert trim is not None
+    trim()
+    monkeypatch.setattr(ctypes, "CDLL", lambda _: object())
+    assert find_trim() is None

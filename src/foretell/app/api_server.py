@@ -11,9 +11,9 @@ from typing import Final, NamedTuple
 
 from foretell.app.clock_and_ids import monotonic_ms, numbered_ids
 from foretell.app.gateway import Gateway, Server, build_server, connections_max, refuse_origin
-from foretell.app.http.connection_places import PER_ADDRESS_MAX, ConnectionPlaces
+from foretell.app.http.connection_places import PER_ADDRESS_MAX, ConnectionPlaces, PlaceLimits
 from foretell.app.http.connection_refusals import ConnectionRefusals
-from foretell.app.http.fast_connection import RequestLine, ServedFastRoute, served_under
+from foretell.app.http.fast_routes import RequestLine, ServedFastRoute, served_under
 from foretell.app.products import PRODUCT_BY_ROLE
 from foretell.app.roles import Role
 from foretell.domain.values.origins import ANY_ORIGIN, CrossOrigin
@@ -22,6 +22,7 @@ from foretell.edge.cross_origin import CrossOriginApp
 from foretell.edge.fast_route import FastRoute, Route
 from foretell.edge.rate_limiter import RateLimiter
 from foretell.edge.rate_limits import NO_LIMITS, RateLimits
+from foretell.edge.security_headers import SecureApplication
 from foretell.edge.shared_limits import SharedLimits
 from foretell.edge.telemetry import AsgiApp, Telemetry
 from foretell.edge.throttled_application import ApiLimits, ThrottledApplication
@@ -31,11 +32,13 @@ STOP_DEADLINE_S: Final = 10.0
 
 
 class Access(NamedTuple):
-    """The pages that may use the APIs from a browser, and how often and by how many connections a client may."""
+    """What may use the APIs: pages in a browser, clients how often and by how many connections, and metrics."""
 
     origins: Collection[str] = (ANY_ORIGIN,)
     limits: RateLimits = NO_LIMITS
     connections_per_address_max: int = PER_ADDRESS_MAX
+    has_metrics: bool = True
+    """Whether the metrics of the process are at the same port."""
 
 
 class ApiServer:
@@ -49,7 +52,7 @@ class ApiServer:
         port: int,
         access: Access | None = None,
     ) -> None:
-        origins, limits, per_address_max = Access() if access is None else access
+        origins, limits, per_address_max, has_metrics = Access() if access is None else access
         self._prefix_by_role = prefix_by_role
         self._limits_by_role = {
             role: ApiLimits(RateLimiter(role, limits, monotonic_ms), PRODUCT_BY_ROLE[role].body)
@@ -60,12 +63,13 @@ class ApiServer:
             for role, prefix in prefix_by_role.items()
         }
         self._fast_routes: dict[RequestLine, ServedFastRoute] = {}
-        gateway = Gateway(self._app_by_prefix, base_url)
+        gateway = Gateway(self._app_by_prefix, base_url, has_metrics=has_metrics)
         cross_origin = CrossOrigin(frozenset(origins), prefix_by_role.get(Role.CREATION))
-        app = CrossOriginApp(gateway, cross_origin, refuse_origin)
+        app = SecureApplication(CrossOriginApp(gateway, cross_origin, refuse_origin))
         bodies = {prefix: PRODUCT_BY_ROLE[role].body for role, prefix in prefix_by_role.items()}
         refusals = ConnectionRefusals(numbered_ids(), bodies)
-        places = ConnectionPlaces(connections_max(), per_address_max, self._addresses)
+        place_limits = PlaceLimits.of(connections_max(), per_address_max)
+        places = ConnectionPlaces(place_limits, self._addresses)
         self.server: Server = build_server(
             app, host, port, self._fast_routes, refusals=refusals, places=places
         )

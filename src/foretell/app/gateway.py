@@ -18,9 +18,10 @@ from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from typing_extensions import override
 
 from foretell.app.clock_and_ids import numbered_ids
-from foretell.app.http.connection_places import ConnectionPlaces
+from foretell.app.http.connection_places import ConnectionPlaces, PlaceLimits
 from foretell.app.http.connection_refusals import ConnectionRefusals
-from foretell.app.http.fast_connection import NO_FAST_ROUTES, FastConnection, FastRoutes
+from foretell.app.http.fast_connection import FastConnection
+from foretell.app.http.fast_routes import NO_FAST_ROUTES, FastRoutes
 from foretell.app.http.framework_connection import CONNECTION_LIMITS, ConnectionLimits
 from foretell.app.http.stream_connection import StreamConnection
 from foretell.creation.refusals import worker_body
@@ -41,8 +42,11 @@ FRAME_BYTES_MAX: Final = 256 * 1024
 class Gateway:
     """The applications by their prefixes; an empty prefix takes every other path."""
 
-    def __init__(self, app_by_prefix: Mapping[str, AsgiApp], base_url: str) -> None:
+    def __init__(
+        self, app_by_prefix: Mapping[str, AsgiApp], base_url: str, *, has_metrics: bool = True
+    ) -> None:
         self._app_by_prefix = app_by_prefix
+        self._has_metrics = has_metrics
         self._index: Any = {name.strip("/"): base_url + name for name in app_by_prefix}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -52,7 +56,7 @@ class Gateway:
             scope = {**scope, "method": "GET", SENT_METHOD: "HEAD"}
         path = scope["path"]
         if path == METRICS and scope["type"] == "http":
-            await _respond(send, 200, CONTENT_TYPE_LATEST.encode(), generate_latest())
+            await (send_metrics(send) if self._has_metrics else send_unknown_route(send, path))
             return
         prefix = "/" + path[1:].partition("/")[0]
         app = self._app_by_prefix.get(prefix)
@@ -72,10 +76,21 @@ class Gateway:
             await send({"type": "websocket.close", "code": 1008})
 
     async def _answer(self, path: str, send: Send) -> None:
-        status, body = 200, self._index
         if path != "/":
-            status, body = worker_body(UnknownRoute(f"no API has the path {path}"))
-        await _respond(send, status, b"application/json", msgspec.json.encode(body))
+            await send_unknown_route(send, path)
+            return
+        await _respond(send, 200, b"application/json", msgspec.json.encode(self._index))
+
+
+async def send_metrics(send: Send) -> None:
+    """Answer with the metrics of this process."""
+    await _respond(send, 200, CONTENT_TYPE_LATEST.encode(), generate_latest())
+
+
+async def send_unknown_route(send: Send, path: str) -> None:
+    """Refuse a path that no API has."""
+    status, body = worker_body(UnknownRoute(f"no API has the path {path}"))
+    await _respond(send, status, b"application/json", msgspec.json.encode(body))
 
 
 async def refuse_origin(send: Send, refusal: OriginRefused) -> None:
@@ -115,7 +130,7 @@ def build_server(  # noqa: PLR0913, PLR0917 - everything after the port has a de
         fast_routes,
         limits=limits,
         refusals=refusals or ConnectionRefusals(numbered_ids()),
-        places=places or ConnectionPlaces(connections_max()),
+        places=places or ConnectionPlaces(PlaceLimits.of(connections_max())),
     )
     config = uvicorn.Config(
         app,
@@ -147,8 +162,11 @@ def connections_max() -> int:
     return max(soft, files) - FILES_KEPT_BACK
 
 
-def bind(host: str, port: int, setting: str) -> socket.socket:
-    """Return a socket bound to the port, or refuse a port that another program uses."""
+def bind(host: str, port: int, setting: str, *, is_shared: bool = False) -> socket.socket:
+    """Return a socket bound to the port, or refuse a port that another program uses.
+
+    A shared one may be bound by several processes of this user.
+    """
     with contextlib.ExitStack() as undo:
         try:
             family = socket.AF_INET6 if ":" in host else socket.AF_INET
@@ -156,6 +174,7 @@ def bind(host: str, port: int, setting: str) -> socket.socket:
             kind = socket.SOCK_STREAM, socket.IPPROTO_TCP
             listener = undo.enter_context(socket.socket(family, *kind))
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, is_shared)
             listener.bind((host, port))
         except OSError as error:
             if error.errno == errno.EADDRINUSE:

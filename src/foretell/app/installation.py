@@ -20,17 +20,19 @@ from foretell.app.clock_and_ids import monotonic_ms, new_uuid
 from foretell.app.gateway import bind
 from foretell.app.keys import KeyName, open_keys
 from foretell.app.lifetime import Lifetime
+from foretell.app.metrics_server import MetricsServer
 from foretell.app.origin import check_origin
 from foretell.app.products import PRODUCT_BY_ROLE
 from foretell.app.roles import ALL_ROLES, Role, keys_of, prefixes_of
 from foretell.chain.deploy import deploy, load_deployment
-from foretell.chain.devchain import DevChain, DevChainOptions, find_anvil
+from foretell.chain.devchain import DevChain, DevChainOptions, find_anvil, is_dev_chain
 from foretell.chain.rpc import Rpc
 from foretell.chain.rpc_types import quantity_of
 from foretell.chain.sandbox_plan import sandbox_plan
 from foretell.domain.contracts.deployment import Deployment, check_usable
 from foretell.domain.errors.chain import ChainUnavailable, InvalidDeployment, WrongChain
 from foretell.domain.errors.command import ComponentStopped
+from foretell.domain.errors.families import ForetellError
 from foretell.domain.values.sharding import ShardNumber
 from foretell.edge.shared_limits import SharedLimits
 from foretell.runtime.child_processes import RestartBackoff, supervise
@@ -83,7 +85,12 @@ class Installation:
                 settings.base_url,
                 settings.host,
                 settings.port,
-                Access(settings.origins, settings.limits, settings.connections_per_address_max),
+                Access(
+                    settings.origins,
+                    settings.limits,
+                    settings.connections_per_address_max,
+                    has_metrics=settings.metrics_port is None,
+                ),
             )
 
     def take_folder(self) -> None:
@@ -172,7 +179,7 @@ class Installation:
                 f"{settings.deployment_file} does not exist; run foretell deploy"
             )
         check_usable(deployment, settings.chain_id)
-        await _check_node(rpc, settings.chain_id)
+        await _check_node(rpc, deployment)
         return deployment
 
     async def _build(self, resources: Resources) -> None:
@@ -199,6 +206,11 @@ class Installation:
         self._lifetime.closing.push_async_callback(self._finish_serving)
         self._loop_by_name["server"] = self.api.wait
         await self.api.start(self._listener())
+        if self._settings.metrics_port is not None:
+            is_worker = self._parent is not None
+            metrics = MetricsServer(self._settings.metrics_port, is_shared=is_worker)
+            self._lifetime.closing.push_async_callback(metrics.finish)
+            await metrics.start()
 
     def _listener(self) -> socket.socket:
         if self._parent is not None and self._parent.listener is not None:
@@ -215,6 +227,9 @@ class Installation:
             await loop()
         except asyncio.CancelledError:
             raise
+        except (ForetellError, OSError) as error:
+            log.error("component failed", part=name, cause=str(error))  # noqa: TRY400 - no fault of ours
+            raise
         except Exception:
             log.exception("component failed", part=name)
             raise
@@ -228,9 +243,17 @@ class Installation:
             await self.api.finish()
 
 
-async def _check_node(rpc: Rpc, chain_id: int) -> None:
-    """Refuse a node of another chain; a node that does not answer now may do so later."""
+async def _check_node(rpc: Rpc, deployment: Deployment) -> None:
+    """Refuse a node of another chain, and a sandbox's contracts elsewhere than on a dev chain.
+
+    The keys of a sandbox are public, and its collateral is free. A node that does not answer now may do so later.
+    """
     with contextlib.suppress(ChainUnavailable):
         seen = quantity_of(await rpc.call("eth_chainId"), "eth_chainId")
-        if seen != chain_id:
-            raise WrongChain(seen, chain_id)
+        if seen != deployment.chain_id:
+            raise WrongChain(seen, deployment.chain_id)
+        if deployment.is_sandbox and not await is_dev_chain(rpc):
+            raise InvalidDeployment(
+                "it is a sandbox's, whose keys are public, and FORETELL_RPC_URL is no dev chain (anvil);"
+                " deploy contracts of your own: foretell deploy"
+            )

@@ -39,8 +39,8 @@ class KeyName(enum.StrEnum):
     ADMIN = "admin_key"
 
 
-SENDERS: Final = (KeyName.OPERATOR, KeyName.REGISTRAR, KeyName.RELAYER)
-"""Keys of accounts that send transactions, each from a queue of its own."""
+DISTINCT_BYTES_MIN: Final = 8
+"""Of 32 random bytes, fewer are distinct once in 10^37 keys."""
 
 _SANDBOX_ROLES: Final[Mapping[KeyName, AccountRole]] = MappingProxyType(
     {
@@ -106,10 +106,11 @@ class InstallationKeys:
 def open_keys(settings: Settings, needed: frozenset[KeyName]) -> InstallationKeys:
     """Return the keys of the settings, or the sandbox's own; refuse if a needed one cannot be used.
 
-    Refuses too one account for two queues of transactions: they would use each other's nonces.
+    Outside of the sandbox, refuse too a key that was not made at random, and one for two purposes: two queues of
+    transactions would use each other's nonces, and the holder of one key must not hold another.
     """
     if not settings.is_sandbox:
-        _check_senders(settings)
+        _check_given(settings)
     keys = InstallationKeys(settings)
     keys.require(needed)
     return keys
@@ -127,11 +128,15 @@ def required_key(settings: Settings, name: KeyName) -> bytes:
     return key
 
 
-def _check_senders(settings: Settings) -> None:
+def _check_given(settings: Settings) -> None:
     name_by_key: dict[bytes, KeyName] = {}
-    for name in SENDERS:
+    for name in KeyName:
         key = _given(settings, name)
-        other = name if key is None else name_by_key.setdefault(key, name)
+        if key is None:
+            continue
+        if len(set(key)) < DISTINCT_BYTES_MIN:
+            raise MissingKey(name, "repeats itself; make one at random: openssl rand -hex 32")
+        other = name_by_key.setdefault(key, name)
         if other is not name:
             raise MissingKey(name, f"is that of FORETELL_{other.upper()}: each needs its own")
 

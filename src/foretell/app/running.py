@@ -15,6 +15,7 @@ import uvloop
 from structlog.dev import plain_traceback
 from structlog.typing import Processor
 
+from foretell.runtime.repeated_lines import RepeatedEvents, RepeatedLines, RepeatedRecords
 from foretell.settings import Settings
 
 STOP_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -23,8 +24,10 @@ STOP_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 def set_up_logs(settings: Settings) -> None:
     """Log to standard error from the level of the settings on.
 
-    Tracebacks never show the values of variables: among them may be secrets.
+    Tracebacks never show the values of variables: among them may be secrets. What repeats is written a few times
+    a minute: a stranger must not fill a disk with lines.
     """
+    lines = RepeatedLines()
     level = logging.getLevelNamesMapping()[settings.log_level.upper()]
     renderers: list[Processor] = (
         [structlog.processors.format_exc_info, structlog.processors.JSONRenderer()]
@@ -35,6 +38,7 @@ def set_up_logs(settings: Settings) -> None:
         processors=[
             structlog.contextvars.merge_contextvars,
             structlog.processors.add_log_level,
+            RepeatedEvents(lines),
             structlog.processors.TimeStamper(fmt="iso", utc=True),
             *renderers,
         ],
@@ -43,6 +47,8 @@ def set_up_logs(settings: Settings) -> None:
         cache_logger_on_first_use=True,
     )
     logging.basicConfig(level=max(level, logging.WARNING))
+    for handler in logging.getLogger().handlers:
+        handler.addFilter(RepeatedRecords(lines))
 
 
 class Runnable(Protocol):

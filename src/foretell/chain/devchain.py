@@ -259,3 +259,8 @@ def _process_running(pid_file: Path, mark: str) -> int | None:
     except (OSError, ValueError):
         return None
     return pid if mark.encode() in command else None
+
+
+async def is_dev_chain(rpc: Rpc) -> bool:
+    """Return whether a node is an anvil, which runs for its developers alone."""
+    return str(await rpc.call("web3_clientVersion")).startswith("anvil")

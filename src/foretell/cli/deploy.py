@@ -8,6 +8,7 @@ from foretell.app.keys import KeyName, open_keys, required_key
 from foretell.chain.deploy import deploy, load_deployment
 from foretell.chain.deploy_plan import DeployPlan
 from foretell.chain.deployed_code import CodeMatch, compare_code
+from foretell.chain.devchain import is_dev_chain
 from foretell.chain.rpc import Rpc
 from foretell.chain.sandbox_plan import sandbox_plan
 from foretell.domain.contracts.deployment import ContractName, Deployment, check_usable
@@ -70,9 +71,8 @@ async def _deploy(
     settings: Settings, rpc_url: str, console: Console, network: NetworkName | None
 ) -> None:
     async with Rpc(rpc_url) as rpc:
-        client = await rpc.call("web3_clientVersion")
         is_bare = settings.admin_key is None and network is None
-        is_sandbox = is_bare and str(client).startswith("anvil")
+        is_sandbox = is_bare and await is_dev_chain(rpc)
         plan = sandbox_plan(settings.npm_folder) if is_sandbox else _plan(settings, network)
         deployment = await deploy(rpc, plan, settings.deployment_file)
     _print(console, deployment, settings)

@@ -1,5 +1,6 @@
 """The `foretell` command. Each subcommand imports its module when it is called."""
 
+import errno
 import os
 import tomllib
 from importlib.metadata import version
@@ -18,6 +19,7 @@ from foretell.domain.errors.command import UnknownSetting
 from foretell.domain.errors.families import ForetellError
 from foretell.settings import Settings
 
+_NO_ROOM: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 PRIVATE_UMASK: Final = 0o077
 """Files and folders that a command creates are for its own user alone."""
 
@@ -299,10 +301,10 @@ def run() -> None:
     except ForetellError as error:
         fail(error.message)
     except ExceptionGroup as group:
-        known = [error for error in _leaf_errors(group) if isinstance(error, ForetellError)]
-        if not known:
+        causes = [cause for error in _leaf_errors(group) if (cause := _cause_of(error))]
+        if not causes:
             raise
-        fail(known[0].message)
+        fail(causes[0])
     except ValidationError as error:
         problems = "; ".join(
             f"FORETELL_{'_'.join(map(str, problem['loc'])).upper()}: {problem['msg']}"
@@ -312,9 +314,22 @@ def run() -> None:
     except tomllib.TOMLDecodeError as error:
         fail(f"foretell.toml cannot be read: {error}")
     except OSError as error:
-        if error.filename is None:
+        cause = _cause_of(error)
+        if cause is None:
             raise
-        fail(f"{error.filename}: {error.strerror}")
+        fail(cause)
+
+
+def _cause_of(error: BaseException) -> str | None:
+    """Return a failure in words, None for one that only its traceback explains."""
+    if isinstance(error, ForetellError):
+        return error.message
+    if isinstance(error, OSError) and error.errno in _NO_ROOM:
+        place = "" if error.filename is None else f"{error.filename}: "
+        return f"{place}{error.strerror}; make room on the disk of the data folder, and start again"
+    if isinstance(error, OSError) and error.filename is not None:
+        return f"{error.filename}: {error.strerror}"
+    return None
 
 
 def _leaf_errors(group: BaseExceptionGroup[BaseException]) -> list[BaseException]:

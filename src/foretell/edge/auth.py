@@ -12,7 +12,12 @@ from typing import Final, NamedTuple
 
 from litestar.datastructures import Headers
 
-from foretell.domain.errors.families import MalformedAmount, MalformedHex, MalformedSignature
+from foretell.domain.errors.families import (
+    ForetellError,
+    MalformedAmount,
+    MalformedHex,
+    MalformedSignature,
+)
 from foretell.domain.errors.http import (
     L1SignatureMismatch,
     MissingHeader,
@@ -42,6 +47,8 @@ BUILDER: Final = "builder_"
 KEYS_CACHED_MAX: Final = 10_000
 KEY_AGE_MS_MAX: Final = 30_000
 """How long a cached key is valid: the notice of its revocation may be lost."""
+UNKNOWN_AGE_MS_MAX: Final = 5_000
+"""How long an id is known to be none: another process may create a key of that id."""
 
 _KEY_ID: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z")
 
@@ -91,11 +98,14 @@ class KeyRing:
         self._prefixes = [prefix.lower() for prefix in rules.prefixes]
         self._l1_domain = rules.l1_domain
         self._cached_by_id: LruCache[str, _CachedKey] = LruCache(keys_cached_max)
+        self._unknown_at_ms: LruCache[str, int] = LruCache(keys_cached_max)
         self._revocations = 0
 
     def credentials(self, index: KeyIndex) -> Credentials:
         """Return the credentials of an index; call it only for an owner that has just signed for it."""
-        return derive_credentials(self._master_key, index)
+        credentials = derive_credentials(self._master_key, index)
+        self._unknown_at_ms.discard(credentials.key_id)
+        return credentials
 
     def forget(self, key_id: str) -> None:
         """Drop a revoked key from the cache."""
@@ -150,6 +160,17 @@ class KeyRing:
         dialect = self._dialect(headers)
         cached = await self._load(_header(headers, dialect, "api_key"))
         self._check_claims(cached, dialect, headers)
+
+    def names_cached_key(self, headers: Mapping[str, str]) -> bool:
+        """Return whether `check_key` lets the headers pass without a look into the database."""
+        try:
+            dialect = self._dialect(headers)
+            cached = self._fresh(_header(headers, dialect, "api_key"))
+            if cached is not None:
+                self._check_claims(cached, dialect, headers)
+        except ForetellError:
+            return False
+        return cached is not None
 
     async def check_builder_key(self, headers: Mapping[str, str]) -> None:
         """Refuse a builder's headers without a known key, as `check_key` does."""
@@ -236,12 +257,13 @@ class KeyRing:
             return cached
         self._cached_by_id.discard(key_id)
         now_ms = self._now_ms()
-        if _KEY_ID.match(key_id) is None:
+        if _KEY_ID.match(key_id) is None or self._is_unknown(key_id, now_ms):
             raise UnknownKey("the API key does not exist")
         revocations = self._revocations
         async with self._database.reading() as tx:
             key = await load_key(tx, key_id)
         if key is None:
+            self._unknown_at_ms.put(key_id, now_ms)
             raise UnknownKey("the API key does not exist")
         if not key.is_active:
             raise RevokedKey("the API key was revoked")
@@ -250,6 +272,11 @@ class KeyRing:
         if revocations == self._revocations:
             self._cached_by_id.put(key_id, cached)
         return cached
+
+    def _is_unknown(self, key_id: str, now_ms: int) -> bool:
+        """Return whether the database had no such key a short time ago: guesses cost no read each."""
+        read_at_ms = self._unknown_at_ms.get(key_id)
+        return read_at_ms is not None and 0 <= now_ms - read_at_ms < UNKNOWN_AGE_MS_MAX
 
     def _dialect(self, headers: Mapping[str, str]) -> str:
         for prefix in self._prefixes:

@@ -20,6 +20,8 @@ BODY_BYTES_BY_ALL_MAX: Final = 128 * 1024 * 1024
 BODY_BYTES_BY_CLIENT_MAX: Final = 16 * 1024 * 1024
 TURN: Final = "turn"
 """The key of a request's turn in its scope: its place under the rate limits, and its client."""
+PLACE: Final = "place"
+"""The key of the place of a request's connection in its scope."""
 LENGTH_DIGITS_MAX: Final = 18
 SENT_METHOD: Final = "sent_method"
 """The key of the method that was sent in the scope of a request that is carried out by another one."""
@@ -86,6 +88,30 @@ class BodyBudget:
 
 
 BODY_BUDGET: Final = BodyBudget()
+
+
+class HeldBytes:
+    """The bytes that one connection holds of the budget, for one client at a time."""
+
+    __slots__ = ("_budget", "_client", "_size")
+
+    def __init__(self, budget: BodyBudget = BODY_BUDGET) -> None:
+        self._budget = budget
+        self._client = ""
+        self._size = 0
+
+    def add(self, client: str, size: int) -> None:
+        """Count more bytes for the client, or refuse them."""
+        assert self._size == 0 or client == self._client
+        self._budget.take(client, size)
+        self._client = client
+        self._size += size
+
+    def end(self) -> None:
+        """Give all bytes back."""
+        if self._size:
+            self._budget.give_back(self._client, self._size)
+            self._size = 0
 
 
 async def body_chunks(request: AnyRequest) -> AsyncIterator[bytes]:

@@ -38,15 +38,23 @@ SendReply = Callable[[FastResponse], None]
 """Sends the answer to a request; it is called once."""
 
 
+def anyone(headers: Mapping[str, str]) -> bool:
+    """Return that these headers allow a body."""
+    del headers
+    return True
+
+
 class FastRoute(NamedTuple):
     """A query filter and a handler, which replies at once or later.
 
     `takes` returns whether the fast path can answer a query. The coroutine that `begin` may return
-    is run as a task of the connection.
+    is run as a task of the connection. `may_send` returns whether the fast path waits for a body that has not
+    arrived with its headers.
     """
 
     takes: Callable[[bytes], bool]
     begin: Callable[[FastRequest, SendReply], Coroutine[Any, Any, None] | None]
+    may_send: Callable[[Mapping[str, str]], bool] = anyone
 
 
 Route = tuple[str, str]

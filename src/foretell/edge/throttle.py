@@ -7,7 +7,7 @@ of their own.
 """
 
 import asyncio
-from typing import Final
+from typing import Final, Protocol
 
 from foretell.domain.errors.http import ClientGone, TooManyRequests
 from foretell.domain.values.rate_windows import RateWindow, place_in_all_ms
@@ -26,6 +26,13 @@ BUFFERED_BYTES_MAX: Final = 64 * 1024
 """The most of a body that is read while its request waits."""
 
 
+class ShownKeys(Protocol):
+    """The place of a connection, which learns that the connection has shown a key."""
+
+    def show_key(self, key_id: str) -> None:
+        """Note that a request on the connection was verified with this key."""
+
+
 class Turn:
     """One request at a limiter: it takes its places once, and may have to wait for them."""
 
@@ -34,6 +41,7 @@ class Turn:
         "_client",
         "_due_ms",
         "_pending",
+        "_place",
         "_requests",
         "_windows",
         "address",
@@ -46,7 +54,12 @@ class Turn:
     )
 
     def __init__(
-        self, limiter: RateLimiter, route: LimitedRoute, address: str, body_bytes: int
+        self,
+        limiter: RateLimiter,
+        route: LimitedRoute,
+        address: str,
+        body_bytes: int,
+        place: ShownKeys | None = None,
     ) -> None:
         self.limiter = limiter
         self.route = route
@@ -59,13 +72,16 @@ class Turn:
         self.throttled_ms = 0
         self._windows: RouteWindows | None = None
         self._pending: PendingRequest | None = None
+        self._place = place
 
     def take(self, client: str, requests: int = 1) -> bool:
-        """Count the request for a client; return whether it is admitted at once.
+        """Count the request for its address or a verified key; return whether it is admitted at once.
 
         If not, await `admitted` before it is carried out. A request over the bounds is refused.
         """
         self.is_open = False
+        if self._place is not None and client != self.address:
+            self._place.show_key(client)
         limiter = self.limiter
         known, route = limiter.windows(client, self.route)
         self._windows = route

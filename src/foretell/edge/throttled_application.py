@@ -14,7 +14,7 @@ from foretell.domain.errors.families import ForetellError
 from foretell.domain.errors.http import ClientGone, MalformedBody, TooManyRequests
 from foretell.domain.values.strict_json import check_depth
 from foretell.edge.client_addresses import UNKNOWN, ClientAddresses
-from foretell.edge.codec import TURN, AnyRequest
+from foretell.edge.codec import PLACE, TURN, AnyRequest
 from foretell.edge.rate_limiter import RateLimiter
 from foretell.edge.rate_limits import RateLimits
 from foretell.edge.refusals import BodyOf
@@ -56,7 +56,7 @@ class ApiLimits:
         peer = scope.get("client")
         address = self.addresses.client(peer[0] if peer else None, forwarded)
         route = self.limiter.route(scope.get("method", "GET"), scope["path"])
-        return Turn(self.limiter, route, address, body_bytes)
+        return Turn(self.limiter, route, address, body_bytes, scope.get(PLACE))
 
 
 class ThrottledApplication:

@@ -4,13 +4,17 @@ The objects of an exchange (orders, accounts, code) form no reference cycles to 
 them again and again is wasted work that grows with their number. Reference counting frees them. Cycles come
 from the parts around it, such as the tracebacks of refusals and the tasks of connections. So the interpreter
 searches young objects only, and the older ones are searched when the event loop has nothing to do.
+
+Then memory that is free is given back to the system, too: the allocator keeps what a burst of large requests used,
+because smaller objects lie behind it.
 """
 
 import asyncio
 import contextlib
+import ctypes
 import gc
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
 YOUNG_OBJECTS_MAX: Final = 50_000
@@ -41,9 +45,27 @@ class CollectionLimits(NamedTuple):
     """The part of time that full searches may take in an idle loop."""
     pause_s_max: float = 0.25
     """A full search that took longer excludes what it kept, so that the next one is short again."""
+    trim_every_s: float = 60.0
+    """From one time that free memory is given back to the next, when the loop is idle."""
+    trim_share_max: float = 0.001
+    """The part of time that this may take in an idle loop."""
 
 
 COLLECTION_LIMITS: Final = CollectionLimits()
+
+
+def find_trim() -> Callable[[], object] | None:
+    """Return what gives free memory back to the system: a function of glibc, None with another library."""
+    try:
+        malloc_trim = ctypes.CDLL(None).malloc_trim
+    except (OSError, AttributeError):
+        return None
+    malloc_trim.argtypes, malloc_trim.restype = [ctypes.c_size_t], ctypes.c_int
+
+    def trim() -> object:
+        return malloc_trim(0)
+
+    return trim
 
 
 def search_rarely() -> None:
@@ -74,11 +96,16 @@ class _Collector:
         self._checked_at_s = self._young_at_s = self._full_at_s = time.monotonic()
         self._used_s = time.thread_time()
         self._full_took_s = 0.0
+        self._trim = find_trim()
+        self._trimmed_at_s = self._checked_at_s
+        self._trim_took_s = 0.0
 
     def check(self) -> None:
         """Search what is due, unless collection is paused."""
         limits, now_s = self._limits, time.monotonic()
         is_idle = self._is_idle(now_s)
+        if is_idle:
+            self._give_back(now_s)
         if not gc.isenabled():
             return
         idle_pause_s = max(limits.full_every_s, self._full_took_s / limits.full_share_max)
@@ -94,6 +121,14 @@ class _Collector:
         self._used_s += used_s
         self._checked_at_s = now_s
         return used_s <= elapsed_s * self._limits.idle_share_max
+
+    def _give_back(self, now_s: float) -> None:
+        """Give free memory back, unless that was done a short time ago."""
+        pause_s = max(self._limits.trim_every_s, self._trim_took_s / self._limits.trim_share_max)
+        if self._trim is not None and now_s - self._trimmed_at_s >= pause_s:
+            self._trim()
+            self._trimmed_at_s = time.monotonic()
+            self._trim_took_s = self._trimmed_at_s - now_s
 
     def _search_all(self) -> None:
         began_s = time.monotonic()

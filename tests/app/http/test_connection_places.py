@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import json
+from collections import Counter
 from collections.abc import AsyncIterator
 
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.rigs.applications import serving
 
-from foretell.app.http.connection_places import ConnectionPlaces
+from foretell.app.http.connection_places import ConnectionPlaces, Place, PlaceLimits, Standing
 from foretell.edge.client_addresses import ClientAddresses
 from foretell.edge.telemetry import Receive, Scope, Send
 
@@ -72,7 +73,7 @@ async def a_server(places: ConnectionPlaces) -> AsyncIterator[str]:
 
 
 @pytest.mark.parametrize(
-    "places", [ConnectionPlaces(places_max=2), ConnectionPlaces(per_address_max=2)]
+    "places", [ConnectionPlaces(PlaceLimits(total=2)), ConnectionPlaces(PlaceLimits(of_address=2))]
 )
 async def test_attack_h2_new_connections_beyond_the_places_are_refused_and_kept_ones_go_on(
     places: ConnectionPlaces,
@@ -98,7 +99,7 @@ async def test_attack_h2_new_connections_beyond_the_places_are_refused_and_kept_
 
 
 async def test_a_stream_has_a_place_until_it_ends() -> None:
-    places = ConnectionPlaces(places_max=2)
+    places = ConnectionPlaces(PlaceLimits(total=2))
     async with a_server(places) as host:
         streams = [await connect(host) for _ in range(2)]
         assert [await status_of(each, UPGRADE) for each in streams] == [101, 101]
@@ -107,29 +108,99 @@ async def test_a_stream_has_a_place_until_it_ends() -> None:
         assert places.taken == 0
 
 
+class Held:
+    """A connection that is idle or not, and may have made way."""
+
+    def __init__(self, *, is_idle: bool = False) -> None:
+        self.is_idle = is_idle
+        self.has_made_way = False
+        self.place: Place | None = None
+
+    def make_way(self) -> None:
+        self.has_made_way = True
+
+    def stay(self) -> None:
+        pass
+
+
+def clients_of(places: ConnectionPlaces, *peers: str) -> list[str | None]:
+    """Return the clients that connections of these addresses count for, None for those refused."""
+    taken = [places.take(peer, Held()) for peer in peers]
+    return [None if each is None else each.client for each in taken]
+
+
 def test_clients_behind_a_trusted_proxy_count_in_total_only() -> None:
-    places = ConnectionPlaces(4, 1, lambda: ClientAddresses([PROXY]))
-    assert [places.take(PROXY) for _ in range(3)] == [""] * 3
-    assert places.take("10.0.0.2") == "10.0.0.2"
-    assert places.take(PROXY) is None
+    places = ConnectionPlaces(PlaceLimits(4, 1), lambda: ClientAddresses([PROXY]))
+    assert clients_of(places, PROXY, PROXY, PROXY) == [""] * 3
+    assert clients_of(places, "10.0.0.2", PROXY) == ["10.0.0.2", None]
 
 
 def test_an_ipv6_network_is_one_client() -> None:
-    places = ConnectionPlaces(per_address_max=1)
-    assert places.take("2001:db8::1") == "2001:db8::/64"
-    assert places.take("2001:db8::2") is None
-    assert places.take("2001:db8:0:1::1") == "2001:db8:0:1::/64"
+    places = ConnectionPlaces(PlaceLimits(of_address=1))
+    assert clients_of(places, "2001:db8::1", "2001:db8::2") == ["2001:db8::/64", None]
+    assert clients_of(places, "2001:db8:0:1::1") == ["2001:db8:0:1::/64"]
 
 
 @given(st.lists(st.sampled_from(["1.1.1.1", "2.2.2.2", "3.3.3.3", "end"]), max_size=60))
 def test_no_more_places_are_taken_than_there_are(steps: list[str]) -> None:
-    places, open_clients = ConnectionPlaces(5, 2), list[str]()
+    places, taken = ConnectionPlaces(PlaceLimits(5, 2)), list[Place]()
     for step in steps:
         if step != "end":
-            client = places.take(step)
-            full = len(open_clients) == 5 or open_clients.count(step) == 2
-            assert (client is None) == full
-            open_clients += [] if client is None else [client]
-        elif open_clients:
-            places.give_back(open_clients.pop(0))
-        assert places.taken == len(open_clients)
+            place = places.take(step, Held())
+            full = len(taken) == 5 or [each.client for each in taken].count(step) == 2
+            assert (place is None) == full
+            taken += [] if place is None else [place]
+        elif taken:
+            taken.pop(0).end()
+        assert places.taken == len(taken)
+
+
+@given(st.lists(st.tuples(st.sampled_from("csep"), st.integers(0, 30)), max_size=80))
+def test_attack_h2_no_stranger_takes_a_traders_place(steps: list[tuple[str, int]]) -> None:
+    """Connect, show one of three keys, end, and open a proxy's stream, in any order."""
+    limits = PlaceLimits(total=8, of_address=100, of_key=3, reserved=4, provisional=2)
+    places, held = ConnectionPlaces(limits, lambda: ClientAddresses([PROXY])), list[Held]()
+    for act, number in steps:
+        if act == "c":
+            each = Held(is_idle=number % 2 == 0)
+            each.place = places.take(PROXY if number % 3 == 0 else "1.1.1.1", each)
+            assert each.place is not None, "the oldest provisional one makes way"
+            held.append(each)
+        elif held:
+            place = held[number % len(held)].place
+            assert place is not None
+            match act:
+                case "s":
+                    place.show_key(f"key {number % 3}")
+                case "e":
+                    place.end()
+                case _:
+                    place.begin_stream()
+        check(places, limits, held)
+
+
+def check(places: ConnectionPlaces, limits: PlaceLimits, held: list[Held]) -> None:
+    here = [each.place for each in held if each.place is not None and each.place.is_taken]
+    counts = Counter(place.standing for place in here)
+    assert places.taken == len(here) <= limits.total
+    assert counts[Standing.STRANGER] <= limits.total - limits.reserved
+    assert counts[Standing.PROVISIONAL] <= limits.provisional
+    assert counts[Standing.TRADER] == places.traders
+    keys = Counter(place.key for place in here if place.standing is Standing.TRADER)
+    assert all(count <= limits.of_key for count in keys.values())
+
+
+def test_attack_h2_a_trader_makes_way_for_nobody() -> None:
+    limits = PlaceLimits(total=4, reserved=2, provisional=1)
+    places, traders = ConnectionPlaces(limits), [Held() for _ in range(3)]
+    for number, each in enumerate(traders):
+        place = places.take("1.1.1.1", each)
+        assert place is not None
+        place.show_key(f"key {number}")
+    later = [Held(), Held()]
+    for each in later:
+        each.place = places.take("1.1.1.1", each)
+    assert later[1].place is not None
+    later[1].place.show_key("another")
+    assert [each.has_made_way for each in (*traders, *later)] == [False, False, False, True, False]
+    assert (places.traders, later[1].place.is_provisional) == (3, True)

@@ -12,7 +12,7 @@ from tests.rigs.applications import serving
 from foretell.app.clock_and_ids import numbered_ids
 from foretell.app.gateway import Gateway
 from foretell.app.http.connection_refusals import ConnectionRefusals
-from foretell.app.http.fast_connection import served_under
+from foretell.app.http.fast_routes import served_under
 from foretell.app.http.framework_connection import CONNECTION_LIMITS, ConnectionLimits
 from foretell.creation.refusals import worker_body
 from foretell.data.refusals import data_body

@@ -247,6 +247,19 @@ async def test_sending_waits_for_a_client_that_takes_nothing_and_then_cuts_it_of
         assert await is_ended(reader)
 
 
+async def test_a_stream_outlives_the_pause_between_requests(app: Application) -> None:
+    """A connection that becomes a stream is not idle: its timer once cut it off 75 s later."""
+    async with (
+        serving(app, limits=ConnectionLimits(keep_alive_s=0.2)) as place,
+        a_stream(place) as (reader, writer),
+    ):
+        await reader.readuntil(b"\r\n\r\n")
+        await asyncio.sleep(0.6)
+        writer.write(a_frame(b"PING"))
+        async with asyncio.timeout(WITHIN_S):
+            await app.reached(1)
+
+
 async def test_text_that_is_no_utf_8_closes_the_connection_without_a_trace(
     host: str, caplog: pytest.LogCaptureFixture
 ) -> None:

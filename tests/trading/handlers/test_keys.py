@@ -311,6 +311,20 @@ async def test_a_key_revokes_another_one_of_its_address(rig: TradingRig, alice: 
     assert (await alice.send("GET", "/data/orders")).status_code == 200
 
 
+@pytest.mark.parametrize("body", [{"apiKey": "own"}, {"a": 1}, [], None], ids=str)
+async def test_attack_l4_a_body_that_names_another_key_revokes_none(
+    rig: TradingRig, alice: Trader, body: object
+) -> None:
+    """The body was ignored, and the key revoked that signed the request."""
+    other = await rig.trader("alice", nonce=2)
+    refused = await alice.send("DELETE", "/auth/api-key", {"apiKey": other.key_id})
+    assert (refused.status_code, refused.json()["code"]) == (400, "malformed_body")
+    assert len(await alice.get("/auth/api-keys")) == 2
+    harmless = {"apiKey": alice.key_id} if body == {"apiKey": "own"} else body
+    assert (await alice.send("DELETE", "/auth/api-key", harmless)).status_code == 200
+    assert await other.get("/auth/api-keys") == [other.key_id]
+
+
 @pytest.mark.spec(98)
 async def test_a_key_of_another_address_is_not_revoked(alice: Trader, bob: Trader) -> None:
     response = await bob.send("DELETE", "/auth/api-key", query={"apiKey": alice.key_id})

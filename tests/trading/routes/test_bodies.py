@@ -1,14 +1,19 @@
 """Bodies of callers that name no key are not read."""
 
+import asyncio
 from typing import Any
 
 import pytest
+from tests.rigs.applications import serving
 from tests.rigs.trading import Trader, TradingRig
 
-from foretell.edge.telemetry import AsgiApp
+from foretell.app.http.fast_routes import served_under
+from foretell.edge.telemetry import AsgiApp, Telemetry
+from foretell.trading.routes.fast_path import fast_routes
 
 pytestmark = pytest.mark.anyio
 
+WITHIN_S = 5.0
 ROUTES = [
     ("POST", "/order"),
     ("POST", "/orders"),
@@ -54,3 +59,26 @@ async def test_attack_h5_nothing_of_a_strangers_body_is_read(
     ]
     for headers in strangers:
         assert await status_without_body(rig.app, method, path, headers) == 401
+
+
+@pytest.mark.parametrize(("method", "path"), [("POST", "/order"), ("DELETE", "/order")])
+async def test_attack_h5_the_fast_path_waits_for_no_strangers_body(
+    rig: TradingRig, alice: Trader, method: str, path: str
+) -> None:
+    """It once collected 64 KiB of a body before it looked at the key."""
+    telemetry = Telemetry(rig.app, "bodies", lambda: "an id")
+    stranger = alice.l2_headers(method, path) | {f"{alice.prefix}PASSPHRASE": "0" * 64}
+    async with serving(rig.app, served_under("", fast_routes(rig.context), telemetry)) as host:
+        name, port = host.split(":")
+        for headers, wanted in ((stranger, 401), (alice.l2_headers(method, path, b"{}"), 400)):
+            reader, writer = await asyncio.open_connection(name, int(port))
+            lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+            head = f"{method} {path} HTTP/1.1\r\nHost: x\r\n{lines}Content-Length: 2\r\n\r\n"
+            writer.write(head.encode() + b"{")
+            async with asyncio.timeout(WITHIN_S):
+                if wanted == 400:
+                    await asyncio.sleep(0.05)
+                    writer.write(b"}")
+                status = (await reader.readline()).split()[1]
+            writer.close()
+            assert int(status) == wanted

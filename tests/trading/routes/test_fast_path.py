@@ -22,7 +22,7 @@ from tests.rigs.values import (
     some_rules,
 )
 
-from foretell.app.http.fast_connection import FastRoutes, served_under
+from foretell.app.http.fast_routes import FastRoutes, served_under
 from foretell.app.http.framework_connection import ConnectionLimits
 from foretell.domain.exchange.effects import MarketOpened
 from foretell.domain.exchange.order import SignedOrder

@@ -14,7 +14,7 @@ from tests.rigs.trading import Trader, TradingRig
 from tests.rigs.values import a_buy, an_asset
 
 from foretell.app.clock_and_ids import monotonic_ms
-from foretell.app.http.fast_connection import served_under
+from foretell.app.http.fast_routes import served_under
 from foretell.edge.rate_limiter import RateLimiter
 from foretell.edge.rate_limits import (
     DEFAULTS,

@@ -7,7 +7,9 @@ from tests.rigs.trading import Trader, TradingRig
 from tests.rigs.values import a_buy, an_open_market
 from tests.trading.rig import listening
 
+from foretell.app.gateway import FILES_KEPT_BACK, FILES_WANTED
 from foretell.store.trading.api_keys import revoke_key
+from foretell.trading.streams.hub import CONNECTIONS_MAX
 
 pytestmark = pytest.mark.anyio
 
@@ -18,6 +20,11 @@ async def test_a_full_process_closes_new_connections(rig: TradingRig) -> None:
         async with listening(host, "/ws/market") as second:
             assert await second.close_code() == 1013
         await first.silence()
+
+
+def test_attack_h2_streams_are_bounded_by_the_places_of_the_process() -> None:
+    """A lower number here would let strangers' streams keep out those of traders."""
+    assert CONNECTIONS_MAX >= FILES_WANTED - FILES_KEPT_BACK
 
 
 async def test_clients_are_disconnected_when_an_engine_starts_again(rig: TradingRig) -> None:

@@ -1,52 +1,222 @@
-"""The places for connections of a process: a number in total, and a part of them for one address.
+"""The places for connections of a process: a number in total, with a part of it for traders.
 
-A connection that has its place keeps it, whatever others do: those that come later are refused.
+A trader is here a connection that has carried a request with a verified API key. It keeps its place, whatever
+others do. All others are strangers: they never take the part that is reserved for traders, and make way when a
+trader needs one of their places.
+
+Since a key is known only after a connection has its place, a new one that finds the places of strangers taken is
+admitted provisionally, for a short time, in which it has to show a key. The places for that are few, and apart; when
+they are taken, the connection that has waited for the longest time makes way.
 """
 
-from collections import Counter
+import enum
+from collections import Counter, OrderedDict
 from collections.abc import Callable
-from typing import Final
+from typing import Final, NamedTuple, Protocol
 
 from foretell.edge.client_addresses import ClientAddresses
 
 PER_ADDRESS_MAX: Final = 1_000
+PER_KEY_MAX: Final = 1_000
+"""Connections of one key that count as those of a trader: keys cost nothing."""
 UNLIMITED: Final = 2**31
+_RESERVED_PART: Final = 4
+_PROVISIONAL_PART: Final = 32
+_PROVISIONAL_MAX: Final = 256
+_LOOKS_MAX: Final = 64
+"""Strangers that are looked at for an idle one, at one time."""
+
+
+class PlaceLimits(NamedTuple):
+    """Numbers of connections: in total, of one address or key, and the parts of the total."""
+
+    total: int = UNLIMITED
+    of_address: int = PER_ADDRESS_MAX
+    of_key: int = PER_KEY_MAX
+    reserved: int = 0
+    """Which strangers cannot take, the provisional ones included."""
+    provisional: int = 0
+
+    @classmethod
+    def of(cls, total: int, of_address: int = PER_ADDRESS_MAX) -> "PlaceLimits":
+        """Return the limits with a quarter of the total reserved."""
+        provisional = min(total // _PROVISIONAL_PART, _PROVISIONAL_MAX)
+        return cls(total, of_address, PER_KEY_MAX, total // _RESERVED_PART, provisional)
+
+
+NO_LIMITS: Final = PlaceLimits()
+
+
+class Holder(Protocol):
+    """A connection, as far as its place is concerned."""
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no request has begun that is not answered."""
+
+    def make_way(self) -> None:
+        """End at once."""
+
+    def stay(self) -> None:
+        """Go on after the present request: it is no longer provisional."""
+
+
+class Standing(enum.Enum):
+    """The part of the places that a connection takes one of."""
+
+    STRANGER = "stranger"
+    PROVISIONAL = "provisional"
+    TRADER = "trader"
+
+
+class Place:
+    """The place of one connection."""
+
+    __slots__ = ("_places", "client", "holder", "is_taken", "key", "standing")
+
+    def __init__(self, places: "ConnectionPlaces", client: str, holder: Holder) -> None:
+        self._places = places
+        self.client = client
+        """The address that the connection counts for; empty for a trusted proxy."""
+        self.holder = holder
+        self.standing = Standing.STRANGER
+        self.key = ""
+        self.is_taken = True
+
+    @property
+    def is_provisional(self) -> bool:
+        """Whether the connection has to show a key soon."""
+        return self.standing is Standing.PROVISIONAL
+
+    def show_key(self, key_id: str) -> None:
+        """Have the connection count as a trader's, because a request on it was verified with a key."""
+        if self.standing is not Standing.TRADER and self.is_taken:
+            self._places.admit_trader(self, key_id)
+
+    def begin_stream(self) -> None:
+        """Have a proxy's connection show a key again: it belongs to one client from now on."""
+        if self.standing is Standing.TRADER and not self.client and self.is_taken:
+            self._places.admit_stranger(self)
+
+    def end(self) -> None:
+        """Free the place; this may be repeated."""
+        if self.is_taken:
+            self._places.free(self)
 
 
 class ConnectionPlaces:
-    """Counts open connections, by the address of their client.
+    """Counts open connections, by their standing, and by the address of their client.
 
     Connections of trusted proxies, and those without an address, count in total only.
     """
 
     def __init__(
         self,
-        places_max: int = UNLIMITED,
-        per_address_max: int = PER_ADDRESS_MAX,
+        limits: PlaceLimits = NO_LIMITS,
         addresses: Callable[[], ClientAddresses] = ClientAddresses,
     ) -> None:
-        self._places_max = places_max
-        self._per_address_max = per_address_max
+        assert limits.provisional <= limits.reserved <= limits.total
+        self._limits = limits
         self._addresses = addresses
         self._count_by_client: Counter[str] = Counter()
-        self.taken = 0
+        self._traders_by_key: Counter[str] = Counter()
+        self._strangers: OrderedDict[Place, None] = OrderedDict()
+        self._provisional: OrderedDict[Place, None] = OrderedDict()
+        self._traders = 0
 
-    def take(self, peer: str | None) -> str | None:
-        """Return the client that a new connection counts for, or None when it has no place."""
+    @property
+    def taken(self) -> int:
+        """The number of open connections."""
+        return len(self._strangers) + len(self._provisional) + self._traders
+
+    @property
+    def traders(self) -> int:
+        """The number of connections that have shown a key."""
+        return self._traders
+
+    def take(self, peer: str | None, holder: Holder) -> Place | None:
+        """Return the place of a new connection, or None when it has none."""
         addresses = self._addresses()
         client = "" if peer is None or addresses.is_proxy(peer) else addresses.client(peer)
-        if self.taken >= self._places_max:
+        if client and self._count_by_client[client] >= self._limits.of_address:
             return None
-        if client and self._count_by_client[client] >= self._per_address_max:
+        if not (self._has_room_for_stranger() or self._limits.provisional):
             return None
-        self.taken += 1
+        place = Place(self, client, holder)
         self._count_by_client[client] += 1
-        return client
+        self._add_stranger(place)
+        return place
 
-    def give_back(self, client: str) -> None:
-        """Free the place of a connection that has ended."""
-        assert self._count_by_client[client] > 0
-        self.taken -= 1
-        self._count_by_client[client] -= 1
-        if not self._count_by_client[client]:
-            del self._count_by_client[client]
+    def admit_trader(self, place: Place, key_id: str) -> None:
+        """Move a place among those of traders, unless all places are theirs, or the key has too many.
+
+        A stranger makes way for a provisional connection when there is no other place.
+        """
+        if self._traders_by_key[key_id] >= self._limits.of_key:
+            return
+        if place.is_provisional and not self._has_room():
+            stranger = self._dispensable_stranger()
+            if stranger is None:
+                return
+            self._cut_off(stranger)
+        self._remove(place)
+        if place.is_provisional:
+            place.holder.stay()
+        place.standing, place.key = Standing.TRADER, key_id
+        self._traders += 1
+        self._traders_by_key[key_id] += 1
+
+    def admit_stranger(self, place: Place) -> None:
+        """Move a trader's place among those of strangers, or provisionally admit its connection."""
+        self._remove(place)
+        self._add_stranger(place)
+
+    def free(self, place: Place) -> None:
+        """Free a place that is taken."""
+        self._remove(place)
+        place.is_taken = False
+        self._count_by_client[place.client] -= 1
+        if not self._count_by_client[place.client]:
+            del self._count_by_client[place.client]
+
+    def _has_room(self) -> bool:
+        """Return whether a place is free that is not one of the provisional ones."""
+        return len(self._strangers) + self._traders < self._limits.total - self._limits.provisional
+
+    def _has_room_for_stranger(self) -> bool:
+        strangers_max = self._limits.total - self._limits.reserved
+        return len(self._strangers) < strangers_max and self._has_room()
+
+    def _add_stranger(self, place: Place) -> None:
+        if self._has_room_for_stranger() or not self._limits.provisional:
+            place.standing = Standing.STRANGER
+            self._strangers[place] = None
+            return
+        if len(self._provisional) >= self._limits.provisional:
+            self._cut_off(next(iter(self._provisional)))
+        place.standing = Standing.PROVISIONAL
+        self._provisional[place] = None
+
+    def _remove(self, place: Place) -> None:
+        """Take a place out of the part that it belongs to."""
+        if place.standing is Standing.TRADER:
+            self._traders -= 1
+            self._traders_by_key[place.key] -= 1
+            if not self._traders_by_key[place.key]:
+                del self._traders_by_key[place.key]
+        else:
+            part = self._provisional if place.is_provisional else self._strangers
+            del part[place]
+
+    def _dispensable_stranger(self) -> Place | None:
+        """Return an idle stranger's place if one is soon found, else the oldest one's."""
+        for _ in range(min(_LOOKS_MAX, len(self._strangers))):
+            place = next(iter(self._strangers))
+            if place.holder.is_idle:
+                return place
+            self._strangers.move_to_end(place)
+        return next(iter(self._strangers), None)
+
+    def _cut_off(self, place: Place) -> None:
+        self.free(place)
+        place.holder.make_way()

@@ -14,6 +14,7 @@ import msgspec
 from foretell.creation.refusals import worker_body
 from foretell.domain.errors.families import ForetellError
 from foretell.edge.refusals import BodyOf
+from foretell.edge.security_headers import SECURITY_LINES
 from foretell.edge.telemetry import METRICS, OTHER
 
 API: Final = "none"
@@ -47,7 +48,8 @@ class ConnectionRefusals:
             "connection: close",
             f"x-request-id: {self._new_id()}",
         )
-        return "\r\n".join((*lines, "", "")).encode("latin-1") + content
+        head = "\r\n".join((*lines, "")) + SECURITY_LINES
+        return f"{head}\r\n".encode("latin-1") + content
 
     def _body_of(self, url: bytes) -> BodyOf:
         """Return the form of the API that has the path."""

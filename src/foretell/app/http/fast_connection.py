@@ -7,89 +7,33 @@ that costs more than checking and matching it.
 """
 
 import asyncio
-import time
 from collections.abc import Callable, Coroutine, Mapping
 from functools import partial
 from http import HTTPStatus
-from types import MappingProxyType
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from typing_extensions import override
 
+from foretell.app.http.connection_places import Place
+from foretell.app.http.fast_routes import Answering, Arrival, FastRoutes, ServedFastRoute
 from foretell.app.http.framework_connection import (
     CONNECTION_LIMITS,
     ConnectionLimits,
     FrameworkConnection,
 )
-from foretell.app.http.request_head import END, Head, HeadReader
+from foretell.app.http.request_head import END, HeadReader
 from foretell.domain.errors.families import ForetellError
-from foretell.domain.errors.http import RequestTooSlow, TooManyRequests
-from foretell.edge.fast_route import BODY_BYTES_MAX, FastRequest, FastResponse, FastRoute, Route
-from foretell.edge.rate_limiter import LimitedRoute
-from foretell.edge.telemetry import Telemetry
+from foretell.domain.errors.http import BodiesBusy, RequestTooSlow, TooManyRequests
+from foretell.edge.codec import HeldBytes
+from foretell.edge.fast_route import BODY_BYTES_MAX, FastRequest, FastResponse
+from foretell.edge.security_headers import SECURITY_LINES
 from foretell.edge.throttle import Turn
-from foretell.edge.throttled_application import ApiLimits
 
 _STATUS_LINES: Final = {
     status.value: f"HTTP/1.1 {status.value} {status.phrase}\r\n" for status in HTTPStatus
 }
 _VERSION: Final = b" HTTP/1.1"
 _READER: Final = HeadReader()
-
-
-class ServedFastRoute(NamedTuple):
-    """A fast route, its method and the path that it sees, the telemetry and the limits of its API."""
-
-    route: FastRoute
-    method: str
-    path: str
-    telemetry: Telemetry
-    limits: ApiLimits | None
-    limited: LimitedRoute | None
-
-
-RequestLine = bytes
-"""The method and the path of a request, as its first line has them, with a space between."""
-FastRoutes = Mapping[RequestLine, ServedFastRoute]
-
-NO_FAST_ROUTES: Final[FastRoutes] = MappingProxyType({})
-
-
-def served_under(
-    prefix: str,
-    fast_routes: Mapping[Route, FastRoute],
-    telemetry: Telemetry,
-    limits: ApiLimits | None = None,
-) -> dict[RequestLine, ServedFastRoute]:
-    """Return the fast routes of an API by their request lines under its prefix."""
-    served = {}
-    for (method, path), route in fast_routes.items():
-        limited = None if limits is None else limits.limiter.route(method, path)
-        served[f"{method} {prefix}{path}".encode()] = ServedFastRoute(
-            route, method, path, telemetry, limits, limited
-        )
-    return served
-
-
-class _Arrival(NamedTuple):
-    """A request for a fast route with a usual head; its body begins at `body_at` of the data."""
-
-    served: ServedFastRoute
-    query: bytes
-    head: Head
-    body_at: int
-
-
-class _Answering:
-    """A request of a fast route that is not answered yet."""
-
-    __slots__ = ("request_id", "served", "started", "turn")
-
-    def __init__(self, served: ServedFastRoute, request_id: str | None, turn: Turn | None) -> None:
-        self.served = served
-        self.request_id = request_id
-        self.turn = turn
-        self.started = time.perf_counter()
 
 
 class FastConnection(asyncio.Protocol):
@@ -116,9 +60,12 @@ class FastConnection(asyncio.Protocol):
         self._loop = self._framework.loop
         self._transport: asyncio.Transport
         self._peer: str | None = None
+        self._place: Place | None = None
         self._held = b""
-        self._arriving: _Arrival | None = None
-        self._answering: _Answering | None = None
+        self._budget = HeldBytes()
+        """The bytes of `_held` that count: those of a body that arrives, or of an early request."""
+        self._arriving: Arrival | None = None
+        self._answering: Answering | None = None
         self._is_new = True
         self._is_with_framework = False
         self._is_write_paused = False
@@ -134,6 +81,7 @@ class FastConnection(asyncio.Protocol):
         peer = transport.get_extra_info("peername")
         self._peer = peer[0] if isinstance(peer, tuple) else None
         self._framework.connection_made(transport)
+        self._place = self._framework.place
         self._is_with_framework = self._framework.is_refused
         self._due_at_s = self._loop.time() + self._limits.silence_deadline_s
         self._timer = self._loop.call_later(self._limits.silence_deadline_s, self._check_due)
@@ -143,6 +91,7 @@ class FastConnection(asyncio.Protocol):
         if self._answering is not None and self._answering.turn is not None:
             self._answering.turn.is_abandoned = True
         self._answering = None
+        self._budget.end()
         self._cancel_timer()
         self._framework.connection_lost(exc)
 
@@ -166,11 +115,9 @@ class FastConnection(asyncio.Protocol):
         if self._is_with_framework:
             self._framework.data_received(data)
         elif self._answering is not None:
-            self._held += data
-            self._transport.pause_reading()
+            self._hold_early(data)
         elif self._arriving is not None:
-            self._held += data
-            self._take_body(self._arriving)
+            self._hold_more(data, self._arriving)
         else:
             self._take(data)
 
@@ -183,7 +130,7 @@ class FastConnection(asyncio.Protocol):
             self._held = data
             self._take_body(arrival)
 
-    def _read(self, data: bytes) -> _Arrival | None:
+    def _read(self, data: bytes) -> Arrival | None:
         """Return the request that the data begins with, or None if it is the framework's."""
         line_end = data.find(b"\r\n")
         line = data[:line_end]
@@ -195,13 +142,13 @@ class FastConnection(asyncio.Protocol):
         head = _READER.read(data[line_end + 2 : head_end]) if head_end > line_end else None
         if head is None or head.body_bytes > BODY_BYTES_MAX or not served.route.takes(query):
             return None
-        return _Arrival(served, query, head, head_end + len(END))
+        return Arrival(served, query, head, head_end + len(END))
 
     def _is_free(self) -> bool:
         """Return whether an answer can be written."""
         return not (self._is_write_paused or self._is_shutting_down)
 
-    def _take_body(self, arrival: _Arrival) -> None:
+    def _take_body(self, arrival: Arrival) -> None:
         """Begin to answer when the body is complete; wait for the rest of it."""
         end = arrival.body_at + arrival.head.body_bytes
         data = self._held
@@ -213,14 +160,57 @@ class FastConnection(asyncio.Protocol):
             self._held = b""
             self._pass_on(data)
         elif self._arriving is None:
-            self._arriving = arrival
-            self._due_at_s = self._loop.time() + self._limits.request_deadline_s
-            self._set_timer(self._limits.request_deadline_s)
+            self._wait_for_body(arrival)
 
-    def _begin(self, arrival: _Arrival, body: bytes) -> None:
+    def _wait_for_body(self, arrival: Arrival) -> None:
+        """Wait for the rest of a body; the framework gets the request of a client that may send none.
+
+        It refuses the request, or finds the key in the database, before it reads the body.
+        """
+        data = self._held
+        if not arrival.served.route.may_send(arrival.head.headers):
+            self._held = b""
+            self._pass_on(data)
+            return
+        self._arriving = arrival
+        self._due_at_s = self._loop.time() + self._limits.request_deadline_s
+        self._set_timer(self._limits.request_deadline_s)
+        self._held = b""
+        self._hold_more(data, arrival)
+
+    def _hold_more(self, data: bytes, arrival: Arrival) -> None:
+        """Keep a part of a body that arrives, or refuse it when bodies have all the memory."""
+        try:
+            self._budget.add(self._address(arrival.served, arrival.head.headers), len(data))
+        except BodiesBusy as refusal:
+            self._refuse_arriving(refusal)
+            return
+        self._held += data
+        if len(self._held) >= arrival.body_at + arrival.head.body_bytes:
+            self._take_body(arrival)
+
+    def _hold_early(self, data: bytes) -> None:
+        """Keep what arrives before the answer is sent; the connection closes if memory is short."""
+        self._transport.pause_reading()
+        try:
+            self._budget.add(self._peer or "", len(data))
+        except BodiesBusy:
+            self._is_shutting_down = True
+        else:
+            self._held += data
+
+    def _refuse_arriving(self, refusal: ForetellError) -> None:
+        """Refuse the request that arrives, and close the connection."""
+        url = self._held.partition(b" ")[2].partition(b" ")[0]
+        self._held = b""
+        self._end_deadline()
+        self._is_with_framework = True
+        self._framework.refuse(refusal, url)
+
+    def _begin(self, arrival: Arrival, body: bytes) -> None:
         served, headers = arrival.served, arrival.head.headers
         turn = self._turn(served, headers, len(body))
-        answering = self._answering = _Answering(served, headers.get("x-request-id"), turn)
+        answering = self._answering = Answering(served, headers.get("x-request-id"), turn)
         request = FastRequest(served.method, served.path, arrival.query, headers, body, turn)
         if turn is None or turn.route.is_signed:
             self._carry_out(answering, request)
@@ -235,12 +225,18 @@ class FastConnection(asyncio.Protocol):
         if limits is None:
             return None
         assert served.limited is not None
-        addresses = limits.addresses
-        forwarded = headers.get("x-forwarded-for") if addresses.reads_forwarded else None
-        address = addresses.client(self._peer, forwarded)
-        return Turn(limits.limiter, served.limited, address, body_bytes)
+        address = self._address(served, headers)
+        return Turn(limits.limiter, served.limited, address, body_bytes, self._place)
 
-    def _carry_out(self, answering: _Answering, request: FastRequest) -> None:
+    def _address(self, served: ServedFastRoute, headers: Mapping[str, str]) -> str:
+        """Return the address that a request counts for."""
+        if served.limits is None:
+            return self._peer or ""
+        addresses = served.limits.addresses
+        forwarded = headers.get("x-forwarded-for") if addresses.reads_forwarded else None
+        return addresses.client(self._peer, forwarded)
+
+    def _carry_out(self, answering: Answering, request: FastRequest) -> None:
         rest = answering.served.route.begin(request, partial(self._answer, answering))
         if rest is not None:
             self._run(rest)
@@ -250,7 +246,7 @@ class FastConnection(asyncio.Protocol):
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    def _in_turn(self, answering: _Answering, turn: Turn, act: Callable[[], None]) -> None:
+    def _in_turn(self, answering: Answering, turn: Turn, act: Callable[[], None]) -> None:
         """Act when it is a request's turn at its address, at once if possible."""
         try:
             if turn.take(turn.address):
@@ -260,7 +256,7 @@ class FastConnection(asyncio.Protocol):
         except TooManyRequests as refusal:
             self._refuse(answering, refusal)
 
-    async def _act_later(self, answering: _Answering, turn: Turn, act: Callable[[], None]) -> None:
+    async def _act_later(self, answering: Answering, turn: Turn, act: Callable[[], None]) -> None:
         try:
             await turn.admitted()
         except ForetellError as refusal:
@@ -268,12 +264,12 @@ class FastConnection(asyncio.Protocol):
         else:
             act()
 
-    def _refuse(self, answering: _Answering, refusal: ForetellError) -> None:
+    def _refuse(self, answering: Answering, refusal: ForetellError) -> None:
         limits = answering.served.limits
         assert limits is not None
         self._send(answering, FastResponse(*limits.refused(refusal), refusal.retry_after_s))
 
-    def _answer(self, answering: _Answering, answer: FastResponse) -> None:
+    def _answer(self, answering: Answering, answer: FastResponse) -> None:
         """Send the answer; one that counts nowhere yet counts for the address, and waits for its turn."""
         turn = answering.turn
         if turn is not None and turn.is_open:
@@ -281,12 +277,14 @@ class FastConnection(asyncio.Protocol):
         else:
             self._send(answering, answer)
 
-    def _send(self, answering: _Answering, answer: FastResponse) -> None:
+    def _send(self, answering: Answering, answer: FastResponse) -> None:
         """Send the answer, and take what has arrived since the request."""
         served = answering.served
         request_id = served.telemetry.request_id(answering.request_id)
         if self._answering is answering:
             self._answering = None
+            if self._place is not None and self._place.is_provisional:
+                self._is_shutting_down = True  # it has shown no key
             head = self._head(answer, request_id, answering.turn)
             self._transport.write(head + answer.body)
             self._server_state.total_requests += 1
@@ -310,6 +308,7 @@ class FastConnection(asyncio.Protocol):
         """Take what arrived during an answer, and read on."""
         if not self._transport.is_closing():
             data, self._held = self._held, b""
+            self._budget.end()
             self._transport.resume_reading()
             self._take(data)
 
@@ -327,9 +326,8 @@ class FastConnection(asyncio.Protocol):
         headers = self._server_state.default_headers
         if headers is not self._default_headers:
             self._default_headers = headers
-            self._default_head = "".join(
-                f"{name.decode()}: {value.decode()}\r\n" for name, value in headers
-            )
+            lines = (f"{name.decode()}: {value.decode()}\r\n" for name, value in headers)
+            self._default_head = "".join(lines) + SECURITY_LINES
         return self._default_head
 
     def _pass_on(self, data: bytes) -> None:
@@ -337,6 +335,11 @@ class FastConnection(asyncio.Protocol):
         self._is_with_framework = True
         self._end_deadline()
         self._framework.data_received(data)
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no request has begun that is not answered."""
+        return not self._is_with_framework and self._answering is None and self._arriving is None
 
     def framework_is_idle(self) -> None:
         """Take the next request: every one that was passed on is answered.
@@ -358,6 +361,8 @@ class FastConnection(asyncio.Protocol):
 
     def _end_deadline(self) -> None:
         """End the deadline of a new connection, or of a body; the timer of pauses goes on."""
+        if self._arriving is not None:
+            self._budget.end()
         if self._is_new or self._arriving is not None:
             self._is_new, self._arriving = False, None
             self._cancel_timer()
@@ -382,9 +387,8 @@ class FastConnection(asyncio.Protocol):
         if left_s > 0:
             self._set_timer(left_s)
         elif self._arriving is not None or self._is_new:
-            limits, url = self._limits, self._held.partition(b" ")[2].partition(b" ")[0]
+            limits = self._limits
             wait_s = limits.silence_deadline_s if self._is_new else limits.request_deadline_s
-            self._is_with_framework = True
-            self._framework.refuse(RequestTooSlow(wait_s), url)
+            self._refuse_arriving(RequestTooSlow(wait_s))
         else:
             self._transport.abort()  # closing would wait for a client that takes no answer

@@ -7,15 +7,14 @@ or half a request, holds a place that another client needs.
 
 import asyncio
 import re
-from functools import partial
 from http import HTTPMethod
 from typing import Any, Final, NamedTuple, Protocol
 
 import httptools
 from typing_extensions import override
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
-from foretell.app.http.connection_places import ConnectionPlaces
+from foretell.app.http.connection_places import ConnectionPlaces, Place
 from foretell.app.http.connection_refusals import ConnectionRefusals
 from foretell.app.http.request_head import HEADERS_MAX
 from foretell.app.http.stream_connection import StreamConnection
@@ -29,6 +28,7 @@ from foretell.domain.errors.http import (
     UnsupportedVersion,
     UrlTooLong,
 )
+from foretell.edge.codec import PLACE
 
 _METHOD: Final = re.compile(rb"[A-Za-z][A-Za-z-]{0,39}(?= )")
 _KNOWN_METHODS: Final = frozenset(HTTPMethod)
@@ -52,6 +52,8 @@ class ConnectionLimits(NamedTuple):
     """From an answer to the first byte of the next request."""
     linger_s: float = 2.0
     """From a refusal that ends the connection to its end, unless the client closes it before."""
+    provisional_s: float = 5.0
+    """Until a connection that is admitted provisionally has shown a key."""
 
 
 CONNECTION_LIMITS: Final = ConnectionLimits()
@@ -59,6 +61,10 @@ CONNECTION_LIMITS: Final = ConnectionLimits()
 
 class ConnectionOwner(Protocol):
     """The connection in front of the framework's."""
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no request has begun that is not answered."""
 
     def framework_is_idle(self) -> None:
         """Every request that was passed on is answered."""
@@ -102,14 +108,16 @@ class FrameworkConnection(HttpToolsProtocol):
     ) -> None:
         super().__init__(*arguments, **named)
         self._places = places
-        self._place: str | None = None
+        self.place: Place | None = None
         self._owner = owner
         self._limits = limits
         self._refusals = refusals
         self._is_arriving = False
         self._is_in_head = False
         self._has_cycle = False
-        """Whether the request that arrives has been given to the application."""
+        """Whether a request that arrives has been given to the application."""
+        self._last_cycle: RequestResponseCycle | None = None
+        """The request after which a connection closes that is admitted provisionally."""
         self._unanswered = 0
         self._is_refused = False
         """Whether nothing more is read: what arrives is dropped until the connection closes."""
@@ -127,17 +135,42 @@ class FrameworkConnection(HttpToolsProtocol):
     @override
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self._place = self._places.take(None if self.client is None else self.client[0])
-        if self._place is None:
+        self.place = self._places.take(None if self.client is None else self.client[0], self)
+        if self.place is None:
             self._turn_away()
+        else:
+            self._limit_provisional(self.place)
 
     @override
     def connection_lost(self, exc: Exception | None) -> None:
         self._cancel_deadline()
         self._is_refused = True
-        if self._place is not None:
-            self._places.give_back(self._place)
+        if self.place is not None:
+            self.place.end()
         super().connection_lost(exc)
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no request has begun that is not answered."""
+        return self._owner.is_idle
+
+    def make_way(self) -> None:
+        """End the connection at once, whatever it does."""
+        self.transport.abort()
+
+    def stay(self) -> None:
+        """Keep the connection open after the present request."""
+        if self._last_cycle is not None:
+            self._last_cycle.keep_alive = True
+
+    def _limit_provisional(self, place: Place) -> None:
+        """End a connection that is admitted provisionally, unless it shows a key in time."""
+        if place.is_provisional:
+            self.loop.call_later(self._limits.provisional_s, self._end_provisional, place)
+
+    def _end_provisional(self, place: Place) -> None:
+        if place.is_provisional and place.is_taken:
+            self.transport.abort()
 
     @override
     def data_received(self, data: bytes) -> None:
@@ -152,6 +185,7 @@ class FrameworkConnection(HttpToolsProtocol):
         except httptools.HttpParserUpgrade:
             if self._should_upgrade():
                 self.handle_websocket_upgrade()
+                return
         if not self._is_arriving:
             self._report_if_idle()
         elif not self.transport.is_closing():
@@ -172,6 +206,7 @@ class FrameworkConnection(HttpToolsProtocol):
         self._has_cycle = False
         self._received_bytes = self._head_bytes = 0
         super().on_message_begin()
+        self.scope[PLACE] = self.place  # type: ignore[typeddict-unknown-key]
 
     @override
     def on_url(self, url: bytes) -> None:
@@ -206,6 +241,9 @@ class FrameworkConnection(HttpToolsProtocol):
             super().on_headers_complete()
             self._has_cycle = True
             self._unanswered += 1
+            if self.place is not None and self.place.is_provisional and self.cycle.keep_alive:
+                self._last_cycle = self.cycle
+                self.cycle.keep_alive = False
             return
         self._check_handshake()
         super().on_headers_complete()
@@ -224,7 +262,7 @@ class FrameworkConnection(HttpToolsProtocol):
 
     @override
     def on_message_complete(self) -> None:
-        self._is_arriving = False
+        self._is_arriving = self._has_cycle = False
         self._cancel_deadline()
         super().on_message_complete()
 
@@ -245,8 +283,10 @@ class FrameworkConnection(HttpToolsProtocol):
         super().handle_websocket_upgrade()
         stream = self.transport.get_protocol()
         assert isinstance(stream, StreamConnection)
-        assert self._place is not None
-        stream.at_end(partial(self._places.give_back, self._place))
+        assert self.place is not None
+        self.place.begin_stream()
+        self._limit_provisional(self.place)
+        stream.hold(self.place)
 
     @override
     def timeout_keep_alive_handler(self) -> None:

@@ -8,11 +8,13 @@ last messages wait to be handled. TCP then slows the client down.
 
 import asyncio
 import socket
-from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 from typing_extensions import override
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+
+from foretell.app.http.connection_places import Place
+from foretell.edge.codec import PLACE
 
 _INVALID_TEXT: Final = 1007
 
@@ -73,7 +75,7 @@ class StreamConnection(WebSocketsSansIOProtocol):
         self._ready_at_s = now_s
         self._turn: asyncio.TimerHandle | None = None
         self._end: asyncio.TimerHandle | None = None
-        self._at_end: Callable[[], None] | None = None
+        self._place: Place | None = None
         self.read_paused = True
         self.close_timeout = limits.closing_s
 
@@ -94,12 +96,18 @@ class StreamConnection(WebSocketsSansIOProtocol):
         self._turn = self._end = None
         self._unread.clear()
         super().connection_lost(exc)
-        if self._at_end is not None:
-            self._at_end()
+        if self._place is not None:
+            self._place.end()
 
-    def at_end(self, act: Callable[[], None]) -> None:
-        """Have something done once the connection is lost."""
-        self._at_end = act
+    def hold(self, place: Place) -> None:
+        """Keep the place of the connection until the connection is lost."""
+        self._place = place
+
+    @override
+    async def run_asgi(self) -> None:
+        """Run the application, which finds the place in its scope."""
+        self.scope[PLACE] = self._place  # type: ignore[typeddict-unknown-key]
+        await super().run_asgi()
 
     @override
     def data_received(self, data: bytes) -> None:

@@ -10,7 +10,7 @@ from typing import Final
 
 import msgspec
 
-from foretell.domain.errors.http import NoSuchCredentials
+from foretell.domain.errors.http import MalformedBody, NoSuchCredentials
 from foretell.domain.errors.order import KeyNotOwned, RequestTaken
 from foretell.domain.values.credentials import (
     Credentials,
@@ -20,6 +20,7 @@ from foretell.domain.values.credentials import (
     next_generation,
 )
 from foretell.domain.values.instants import iso_time
+from foretell.domain.values.strict_json import check_depth
 from foretell.edge.auth import L1Caller, L2Caller
 from foretell.edge.codec import SecretObject
 from foretell.store.database import Transaction
@@ -66,6 +67,13 @@ class Revocation(msgspec.Struct, frozen=True):
     """The answer to a revocation."""
 
     revoked: bool
+
+
+class _NamedKey(msgspec.Struct):
+    api_key: object = msgspec.field(name="apiKey", default=msgspec.UNSET)
+
+
+_NAMED_KEY: Final = msgspec.json.Decoder(_NamedKey)
 
 
 async def create_key(context: TradingContext, caller: L1Caller) -> CredentialsRecord:
@@ -127,6 +135,20 @@ async def list_keys(context: TradingContext, caller: L2Caller, *, with_metadata:
         return [_key_record(key) for key in keys]
     ids = [key.key_id for key in keys]
     return KeyList(ids) if caller.dialect == BARE_DIALECT else ids
+
+
+def check_named(body: bytes, key_id: str) -> None:
+    """Refuse a body that names another key than the one to be revoked, which the query names.
+
+    Nothing else of the body counts: the route takes none.
+    """
+    try:
+        check_depth(body)
+        named = _NAMED_KEY.decode(body).api_key
+    except (msgspec.MsgspecError, MalformedBody, UnicodeError):
+        return
+    if named is not msgspec.UNSET and named != key_id:
+        raise MalformedBody("it names another apiKey than the query, which names the one to revoke")
 
 
 async def revoke(context: TradingContext, caller: L2Caller, key_id: str) -> object:

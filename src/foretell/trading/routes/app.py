@@ -11,6 +11,7 @@ from litestar.status_codes import HTTP_200_OK
 
 from foretell.domain.errors.families import ForetellError, Unauthenticated
 from foretell.domain.errors.http import (
+    MalformedBody,
     NonceNotMonotonic,
     NoSuchCredentials,
     RevokedKey,
@@ -18,7 +19,7 @@ from foretell.domain.errors.http import (
 )
 from foretell.domain.errors.order import KeyNotOwned, RequestTaken
 from foretell.edge.application import build_application
-from foretell.edge.codec import AnyRequest, JsonResponse, json_response
+from foretell.edge.codec import PLACE, AnyRequest, JsonResponse, json_response
 from foretell.edge.documents.description import Success, describe
 from foretell.edge.documents.openapi import Api
 from foretell.edge.documents.security import L1, L2, L2_IF_SIGNED
@@ -138,14 +139,14 @@ async def list_keys(request: AnyRequest, context: Context) -> JsonResponse:
         API_KEY,
         tag=refused.KEYS,
         security=L2,
-        refusals=(KeyNotOwned, RequestTaken),
+        refusals=(KeyNotOwned, MalformedBody, RequestTaken),
     ),
 )
 async def revoke_key(request: AnyRequest, context: Context) -> JsonResponse:
     """Revoke a key of the address at once, and close its streams (L2)."""
     query = Query.of(request)
     try:
-        caller, _ = await authenticate(request, context)
+        caller, body = await authenticate(request, context)
     except RevokedKey:
         first = await find_first_answer(request, context)
         if first is None:
@@ -154,6 +155,7 @@ async def revoke_key(request: AnyRequest, context: Context) -> JsonResponse:
     else:
         key_id = query.read(API_KEY) or caller.key_id
         query.check_known()
+        keys.check_named(body, key_id)
         first = await answer_once(request, context, partial(keys.revoke, context, caller, key_id))
     if key_id is not None and first.status_code == HTTP_200_OK:
         await keys.check_revoked(context, key_id)  # the query, which names it, is not signed
@@ -216,7 +218,8 @@ async def serve_market(socket: AnySocket, context: Context) -> None:
 @websocket("/ws/user")
 async def serve_user(socket: AnySocket, context: Context) -> None:
     """Publish an account's orders and trades."""
-    await context.streams.serve_user(Socket(socket.receive, socket.send))
+    place: Any = socket.scope.get(PLACE)
+    await context.streams.serve_user(Socket(socket.receive, socket.send), place)
 
 
 @get("/schema/asyncapi.json", sync_to_thread=True)

@@ -38,9 +38,10 @@ def fast_routes(context: TradingContext) -> Mapping[Route, FastRoute]:
     """Return the fast routes by method and path."""
     place = partial(_begin_order, context, OrderPipeline(context))
     cancel = partial(_begin_for_caller, context, cancels.cancel_order)
+    may_send = context.key_ring.names_cached_key
     return {
-        ("POST", "/order"): FastRoute(_has_no_query, place),
-        ("DELETE", "/order"): FastRoute(_has_no_query, cancel),
+        ("POST", "/order"): FastRoute(_has_no_query, place, may_send),
+        ("DELETE", "/order"): FastRoute(_has_no_query, cancel, may_send),
         ("GET", "/book"): FastRoute(_names_a_token, partial(_reply_book, context)),
     }
 

@@ -13,6 +13,7 @@ from foretell.domain.contracts.wallets import Wallets
 from foretell.domain.errors.families import Unavailable
 from foretell.domain.values.hexadecimal import Bytes32
 from foretell.edge.auth import KeyRing
+from foretell.edge.throttle import ShownKeys
 from foretell.engine.protocol.requests import CommittedCommand
 from foretell.runtime.watch import Watch
 from foretell.runtime.worker import PollIntervals, Wait, run_watching_worker, run_worker
@@ -31,7 +32,8 @@ from foretell.trading.streams.connection import (
 from foretell.trading.streams.market_channel import MarketChannel
 from foretell.trading.streams.user_channel import UserChannel
 
-CONNECTIONS_MAX: Final = 10_000
+CONNECTIONS_MAX: Final = 16_384
+"""Not fewer than the places of a process, which keeps a part of them for traders: strangers cannot have all."""
 REVOCATIONS_CHECK_S: Final = 5.0
 ANNOUNCING_PACE: Final = PollIntervals(busy_s=0.0, idle_s=15.0)
 
@@ -82,11 +84,18 @@ class Streams:
         finally:
             self.market.leave(connection)
 
-    async def serve_user(self, socket: Socket) -> None:
-        """Serve a connection of the user channel."""
+    async def serve_user(self, socket: Socket, place: ShownKeys | None = None) -> None:
+        """Serve a connection of the user channel; its place learns the key that it logs in with."""
         connection = Connection(self._new_uuid(), self._budget)
+
+        async def handle(connection: Connection, text: str) -> None:
+            await self.user.handle(connection, text)
+            key_id = self.user.key_of(connection)
+            if place is not None and key_id is not None:
+                place.show_key(key_id)
+
         try:
-            await self._serve(socket, connection, self.user.handle)
+            await self._serve(socket, connection, handle)
         finally:
             self.user.leave(connection)
 

@@ -122,6 +122,11 @@ class UserChannel:
             if not self._connections_by_address[address]:
                 del self._connections_by_address[address]
 
+    def key_of(self, connection: Connection) -> str | None:
+        """Return the key that a connection was opened with, None before that."""
+        subscription = self._subscription_by_connection.get(connection)
+        return None if subscription is None else subscription.caller.key_id
+
     def key_ids(self) -> set[str]:
         """Return the keys that connections were opened with."""
         return {each.caller.key_id for each in self._subscription_by_connection.values()}

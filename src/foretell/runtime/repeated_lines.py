@@ -1,0 +1,115 @@
+"""A bound for the lines of a log that one cause can write, such as a client that does the same thing for ever.
+
+Of one cause, a few lines a minute are written. The next one after that says how many were left out.
+"""
+
+import logging
+import sys
+import time
+from collections.abc import Callable, MutableMapping
+from typing import Any, Final
+
+import structlog
+from typing_extensions import override
+
+from foretell.runtime.lru import LruCache
+
+PERIOD_S: Final = 60.0
+CAUSES_KEPT_MAX: Final = 1_000
+LINES_MAX: Final = 10
+TRACES_MAX: Final = 1
+"""A trace is many lines, and says the same as the one before."""
+
+_LIMITED: Final = frozenset({"warning", "error", "critical", "exception"})
+
+
+class _Period:
+    """The lines of one cause since the beginning of a period."""
+
+    __slots__ = ("began_s", "left_out", "lines")
+
+    def __init__(self, began_s: float) -> None:
+        self.began_s = began_s
+        self.lines = 0
+        self.left_out = 0
+
+
+class RepeatedLines:
+    """Counts the lines of each cause."""
+
+    def __init__(
+        self,
+        monotonic_s: Callable[[], float] = time.monotonic,
+        causes_kept_max: int = CAUSES_KEPT_MAX,
+    ) -> None:
+        self._monotonic_s = monotonic_s
+        self._period_by_cause: LruCache[str, _Period] = LruCache(causes_kept_max)
+
+    def admit(self, cause: str, lines_max: int) -> int | None:
+        """Return how many lines were left out before this one, None if it is left out, too."""
+        now_s = self._monotonic_s()
+        period = self._period_by_cause.get(cause)
+        left_out = 0
+        if period is None or now_s - period.began_s >= PERIOD_S:
+            left_out = 0 if period is None else period.left_out
+            period = _Period(now_s)
+            self._period_by_cause.put(cause, period)
+        if period.lines >= lines_max:
+            period.left_out += 1
+            return None
+        period.lines += 1
+        return left_out
+
+
+class RepeatedEvents:
+    """A processor of structlog that leaves out what repeats; the events of a kind are one cause."""
+
+    def __init__(self, lines: RepeatedLines) -> None:
+        self._lines = lines
+
+    def __call__(
+        self, _logger: object, method: str, event: MutableMapping[str, Any]
+    ) -> MutableMapping[str, Any]:
+        """Return the event, or drop it."""
+        if method not in _LIMITED:
+            return event
+        place = _place_of(event.get("exc_info"))
+        cause = f"{event.get('event')} {place}"
+        left_out = self._lines.admit(cause, TRACES_MAX if place else LINES_MAX)
+        if left_out is None:
+            raise structlog.DropEvent
+        if left_out:
+            event["left_out"] = left_out
+        return event
+
+
+class RepeatedRecords(logging.Filter):
+    """A filter of Python's logging that leaves out what repeats; one text before formatting is one cause."""
+
+    def __init__(self, lines: RepeatedLines) -> None:
+        super().__init__()
+        self._lines = lines
+
+    @override
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Return whether a record is written; one after others that were not has their number."""
+        place = _place_of(record.exc_info)
+        left_out = self._lines.admit(f"{record.name} {record.msg} {place}", TRACES_MAX)
+        if left_out:
+            record.msg = f"{record.getMessage()} ({left_out} more were left out)"
+            record.args = None
+        return left_out is not None
+
+
+def _place_of(given: object) -> str:
+    """Return the type of an exception and the place that raised it; empty if there is none."""
+    error = given[1] if isinstance(given, tuple) else given
+    if error is True:
+        error = sys.exception()
+    if not isinstance(error, BaseException):
+        return ""
+    place = error.__traceback__
+    while place is not None and place.tb_next is not None:
+        place = place.tb_next
+    where = "" if place is None else f"{place.tb_frame.f_code.co_filename}:{place.tb_lineno}"
+    return f"{type(error).__name__} {where}"

@@ -1,0 +1,57 @@
+"""The metrics at a port of their own."""
+
+import httpx
+import pytest
+from tests.app.rig import get
+from tests.rigs.in_process import installed
+from tests.rigs.ports import free_port, is_free
+
+from foretell.app.gateway import bind
+from foretell.app.metrics_server import MetricsServer
+from foretell.app.roles import Role
+from foretell.domain.errors.command import PortTaken
+from foretell.settings import Settings
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def port() -> int:
+    return free_port()
+
+
+async def at(port: int, path: str) -> httpx.Response:
+    async with httpx.AsyncClient(trust_env=False) as http:
+        return await http.get(f"http://127.0.0.1:{port}{path}")
+
+
+async def test_attack_l7_metrics_with_a_port_are_not_next_to_the_apis(
+    settings: Settings, port: int
+) -> None:
+    own = settings.model_copy(update={"metrics_port": port})
+    async with installed(own, [Role.DATA]):
+        assert (await get(own, "/")).status_code == 200
+        refused = await get(own, "/metrics")
+        metrics = await at(port, "/metrics")
+        elsewhere = await at(port, "/status")
+    assert (refused.status_code, elsewhere.status_code) == (404, 404)
+    assert refused.headers["content-type"] == "application/json"
+    assert metrics.headers["content-type"].startswith("text/plain")
+    assert "foretell_requests_total{" in metrics.text
+    assert is_free(port)
+
+
+async def test_a_port_of_another_program_is_refused_with_its_setting(port: int) -> None:
+    with bind("127.0.0.1", port, "FORETELL_PORT") as taken:
+        taken.listen()
+        with pytest.raises(PortTaken, match="FORETELL_METRICS_PORT"):
+            await MetricsServer(port).start()
+
+
+async def test_workers_share_the_port(port: int) -> None:
+    workers = [MetricsServer(port, is_shared=True) for _ in range(2)]
+    for each in workers:
+        await each.start()
+    await workers[0].finish()
+    assert (await at(port, "/metrics")).status_code == 200
+    await workers[1].finish()

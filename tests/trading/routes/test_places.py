@@ -1,0 +1,221 @@
+"""The places for connections that are kept for traders, over real sockets."""
+
+import asyncio
+import contextlib
+import json
+from collections.abc import AsyncIterator
+from typing import NamedTuple
+
+import httpx
+import pytest
+from tests.rigs.applications import serving
+from tests.rigs.trading import Trader, TradingRig
+from tests.rigs.values import a_buy
+from tests.trading.rig import listening
+from websockets.asyncio.client import connect
+from websockets.exceptions import ConnectionClosed
+
+from foretell.app.clock_and_ids import monotonic_ms
+from foretell.app.http.connection_places import ConnectionPlaces, PlaceLimits
+from foretell.app.http.fast_routes import served_under
+from foretell.app.http.framework_connection import ConnectionLimits
+from foretell.edge.client_addresses import ClientAddresses
+from foretell.edge.rate_limiter import RateLimiter
+from foretell.edge.rate_limits import NO_LIMITS
+from foretell.edge.telemetry import Telemetry
+from foretell.edge.throttled_application import ApiLimits, ThrottledApplication
+from foretell.trading.refusals import trading_body
+from foretell.trading.routes.fast_path import fast_routes
+
+pytestmark = pytest.mark.anyio
+
+LIMITS = PlaceLimits(total=8, reserved=4, provisional=2)
+STRANGERS = LIMITS.total - LIMITS.reserved
+WITHIN_S = 5.0
+GET = b"GET /time HTTP/1.1\r\nHost: x\r\n\r\n"
+Stream = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+
+
+class Served(NamedTuple):
+    """A served trading API, and its places."""
+
+    host: str
+    places: ConnectionPlaces
+
+
+@contextlib.asynccontextmanager
+async def served(
+    rig: TradingRig,
+    limits: PlaceLimits = LIMITS,
+    proxies: tuple[str, ...] = (),
+    provisional_s: float = WITHIN_S,
+) -> AsyncIterator[Served]:
+    places = ConnectionPlaces(limits, lambda: ClientAddresses(proxies))
+    api = ApiLimits(RateLimiter("trading", NO_LIMITS, monotonic_ms), trading_body)
+    app = Telemetry(ThrottledApplication(rig.app, api), "places", lambda: "an id")
+    routes = served_under("", fast_routes(rig.context), app, api)
+    connection = ConnectionLimits(provisional_s=provisional_s)
+    async with serving(app, routes, connection, places=places) as host:
+        yield Served(host, places)
+
+
+async def opened(host: str) -> Stream:
+    name, port = host.split(":")
+    return await asyncio.open_connection(name, int(port))
+
+
+async def answer(stream: Stream, request: bytes = GET) -> bytes:
+    """Return the head of an answer, empty if the connection ends."""
+    reader, writer = stream
+    try:
+        async with asyncio.timeout(WITHIN_S):
+            writer.write(request)
+            head = await reader.readuntil(b"\r\n\r\n")
+            length = next(line for line in head.lower().split(b"\r\n") if b"content-length" in line)
+            await reader.readexactly(int(length.split(b":")[1]))
+    except (asyncio.IncompleteReadError, ConnectionError):
+        return b""
+    return head
+
+
+async def ends(stream: Stream) -> bool:
+    with contextlib.suppress(ConnectionError):
+        async with asyncio.timeout(WITHIN_S):
+            await stream[0].read()
+    stream[1].close()
+    return True
+
+
+@contextlib.asynccontextmanager
+async def a_client(host: str) -> AsyncIterator[httpx.AsyncClient]:
+    async with httpx.AsyncClient(
+        base_url=f"http://{host}", trust_env=False, limits=httpx.Limits(max_connections=1)
+    ) as client:
+        yield client
+
+
+async def trade(trader: Trader, client: httpx.AsyncClient, salt: int) -> None:
+    """Place an order and cancel it."""
+    placed = await trader.send(
+        "POST", "/order", trader.body(a_buy(trader.name, salt=salt)), client=client
+    )
+    assert placed.status_code == 200, placed.text
+    order = {"orderID": placed.json()["orderID"]}
+    canceled = await trader.send("DELETE", "/order", order, client=client)
+    assert canceled.json()["canceled"] == [order["orderID"]]
+
+
+async def test_attack_h2_strangers_that_hold_all_they_can_keep_no_trader_out(
+    rig: TradingRig, alice: Trader, bob: Trader
+) -> None:
+    """Idle connections of strangers once took every place, and orders and cancels were refused."""
+    async with served(rig) as (host, places), a_client(host) as kept, a_client(host) as new:
+        await trade(alice, kept, 1)
+        strangers = [await opened(host) for _ in range(STRANGERS)]
+        for each in strangers:
+            assert b" 200 " in await answer(each)
+        waiting = [await opened(host) for _ in range(3 * LIMITS.total)]
+        await asyncio.sleep(0.1)
+        assert places.taken <= LIMITS.total
+
+        await trade(alice, kept, 2)
+        await trade(bob, new, 3)
+        await trade(bob, new, 4)
+        assert (places.traders, places.taken <= LIMITS.total) == (2, True)
+        for _, writer in (*strangers, *waiting):
+            writer.close()
+
+
+@pytest.mark.parametrize("path", ["/order", "/order?x"], ids=["fast", "framework"])
+async def test_attack_h2_a_first_request_with_a_key_makes_a_place_last(
+    rig: TradingRig, alice: Trader, path: str
+) -> None:
+    async with served(rig, provisional_s=0.3) as (host, places), a_client(host) as client:
+        strangers = [await opened(host) for _ in range(STRANGERS)]
+        body = json.dumps({"orderID": "0x" + 64 * "0"}).encode()
+        headers = alice.l2_headers("DELETE", "/order", body)
+        first = await client.request("DELETE", path, content=body, headers=headers)
+        assert (first.status_code, "connection" in first.headers) == (200, False)
+        await asyncio.sleep(0.5)
+        assert (places.traders, places.taken) == (1, STRANGERS + 1)
+        for _, writer in strangers:
+            writer.close()
+
+
+async def test_attack_h2_a_provisional_connection_without_a_key_has_one_answer(
+    rig: TradingRig,
+) -> None:
+    async with served(rig, provisional_s=0.3) as (host, places):
+        strangers = [await opened(host) for _ in range(STRANGERS)]
+        provisional, silent = await opened(host), await opened(host)
+        head = await answer(provisional)
+        assert head.startswith(b"HTTP/1.1 200")
+        assert b"connection: close" in head
+        assert await ends(provisional)
+        assert await ends(silent)
+        assert places.taken == STRANGERS
+        for each in strangers:
+            assert b" 200 " in await answer(each)
+            each[1].close()
+
+
+async def test_attack_h2_idle_strangers_make_way_for_traders_first(rig: TradingRig) -> None:
+    """The stream of a stranger stays as long as an idle connection can make way."""
+    async with served(rig) as (host, places), contextlib.AsyncExitStack() as clients:
+        stream = await clients.enter_async_context(connect(f"ws://{host}/ws/market", proxy=None))
+        idle = [await opened(host) for _ in range(STRANGERS - 1)]
+        for each in idle:
+            assert b" 200 " in await answer(each)
+        room = LIMITS.total - LIMITS.provisional
+
+        async def another(number: int) -> None:
+            trader = await rig.trader(f"trader {number}")
+            client = await clients.enter_async_context(a_client(host))
+            assert (await trader.send("GET", "/data/orders", client=client)).status_code == 200
+
+        for number in range(room - 1):
+            await another(number)
+        for each in idle:
+            assert await ends(each)
+        await stream.ping()
+        await another(room)
+        with pytest.raises(ConnectionClosed):
+            async with asyncio.timeout(WITHIN_S):
+                await stream.recv()
+        assert places.traders == room
+
+
+async def test_attack_h2_a_stream_keeps_its_place_by_logging_in(
+    rig: TradingRig, alice: Trader
+) -> None:
+    async with served(rig, provisional_s=0.3) as (host, places):
+        strangers = [await opened(host) for _ in range(STRANGERS)]
+        async with listening(host, "/ws/user") as listener:
+            await listener.log_in(alice)
+            await asyncio.sleep(0.5)
+            await listener.silence()
+            assert places.traders == 1
+        for _, writer in strangers:
+            writer.close()
+
+
+async def test_attack_h2_a_proxys_stream_is_not_that_of_the_trader_before(
+    rig: TradingRig, alice: Trader
+) -> None:
+    """A proxy sends the requests of many clients on one connection."""
+    async with served(rig, proxies=("127.0.0.1",)) as (host, places):
+        stream = await opened(host)
+        signed = alice.l2_headers("GET", "/data/orders")
+        lines = "".join(f"{name}: {value}\r\n" for name, value in signed.items())
+        request = f"GET /data/orders HTTP/1.1\r\nHost: x\r\n{lines}\r\n".encode()
+        assert b" 200 " in await answer(stream, request)
+        assert places.traders == 1
+        upgrade = (
+            b"GET /ws/market HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+            b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+        )
+        stream[1].write(upgrade)
+        async with asyncio.timeout(WITHIN_S):
+            assert (await stream[0].readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 101")
+        assert (places.traders, places.taken) == (0, 1)
+        stream[1].close()

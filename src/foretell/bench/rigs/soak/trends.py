@@ -13,8 +13,8 @@ WARM_UP: Final = 0.1
 HOUR_S: Final = 3_600
 ERRORS: Final = 3.0
 """Standard errors on either side of a slope. Samples of memory depend on those before, so two would be too few."""
-JUDGED_S: Final = 280.0
-"""The shortest span whose slope is judged: a shorter one would be multiplied by more than twelve."""
+JUDGED_S: Final = 250.0
+"""The shortest span whose slope is judged: a shorter one would be multiplied by more than fourteen."""
 JUDGED_SAMPLES: Final = 10
 
 

@@ -8,9 +8,10 @@ CYCLES ?= 200
 DAMAGES ?= 10000
 CASES ?= 50000
 PATRONI ?= 1
+MINUTES ?= 60
 
 .DEFAULT_GOAL := help
-.PHONY: help rooms up run dev bare test check faults spec spec-mutants bench attacks figures peers mutants lock artifacts examples gas invariants clean
+.PHONY: help rooms up run dev bare test check faults spec spec-mutants bench attacks figures soak peers mutants audit sbom lock artifacts examples gas invariants clean
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 15
@@ -59,11 +60,22 @@ bench: run  ## measure orders a second over HTTP, next to the ceiling of the sam
 figures: dev  ## measure every figure while nothing else runs, and write the table of the documentation
 	$(BIN)/foretell bench all --write docs/reference/performance.md $(if $(POSTGRES),--postgres $(POSTGRES))
 
+soak: run  ## load a whole sandbox for MINUTES=60, and judge what grows; WRITE=FILE.md
+	$(BIN)/foretell bench soak --minutes $(MINUTES) $(if $(WRITE),--write $(WRITE))
+
 peers: run  ## install the peer libraries that foretell bench match compares with
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes --requirement requirements/peers.txt
 
 mutants: dev  ## run the mutation tests of the domain
 	$(BIN)/mutmut run && $(BIN)/mutmut results
+
+audit:  ## look the locked packages up among known vulnerabilities; needs the network
+	$(INSTALL) audit
+	$(BIN)/python requirements/audit.py vulnerabilities
+
+sbom:  ## list the locked packages in build/sbom, as CycloneDX JSON
+	$(INSTALL) audit
+	$(BIN)/python requirements/audit.py sbom build/sbom
 
 artifacts: dev  ## compile the contracts
 	$(BIN)/python contracts/build.py

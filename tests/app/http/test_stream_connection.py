@@ -288,3 +288,24 @@ def test_an_allowance_lets_no_more_pass_than_its_burst_and_rate(
         now_s += allowance.take(amount, now_s)
         taken += amount
     assert taken <= burst + per_s * now_s + 1e-6 * (1 + now_s)
+
+
+@pytest.mark.parametrize("request_before", [b"", b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"])
+async def test_the_silence_of_a_stream_is_no_pause_between_requests(
+    app: Application, request_before: bytes
+) -> None:
+    """Every stream once ended after the longest pause that is allowed between two requests."""
+    pause_s = 0.2
+    async with (
+        serving(app, limits=ConnectionLimits(keep_alive_s=pause_s)) as place,
+        a_stream(place, request_before) as (reader, writer),
+        asyncio.timeout(WITHIN_S),
+    ):
+        if request_before:
+            await reader.readuntil(b"OK")
+        writer.write(HANDSHAKE)
+        await reader.readuntil(b"\r\n\r\n")
+        await asyncio.sleep(4 * pause_s)
+        writer.write(a_frame(b"a"))
+        await app.reached(1)
+    assert app.messages == 1

@@ -10,7 +10,7 @@ CASES ?= 50000
 PATRONI ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help rooms up run dev bare test check faults spec spec-mutants bench figures peers mutants lock artifacts examples gas invariants clean
+.PHONY: help rooms up run dev bare test check faults cases spec spec-mutants bench figures peers mutants lock artifacts examples gas invariants clean
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 15
@@ -42,6 +42,9 @@ faults: dev  ## kill processes and damage files: CYCLES=200 DAMAGES=10000 CASES=
 	  $(BIN)/pytest -n 2 --dist loadgroup --durations=20 tests/faults
 	FORETELL_TEST_SCHEMA_CASES=$(CASES) \
 	  $(BIN)/pytest -n 2 --dist loadgroup tests/edge/documents/test_random_requests.py
+
+cases: dev  ## list the tests of each fault case
+	$(BIN)/python tests/run.py cases
 
 spec: dev  ## list the tests of each interface statement
 	$(BIN)/python tests/run.py spec

@@ -142,6 +142,7 @@ def test_a_malformed_key_is_refused_and_not_repeated(
     assert refused.value.message == f"FORETELL_{name.upper()} is not 64 hex digits"
 
 
+@pytest.mark.case("J-03")
 @pytest.mark.parametrize("name", KeyName)
 @pytest.mark.parametrize("account", SANDBOX_ACCOUNTS, ids=lambda account: account.address)
 def test_a_public_key_is_refused(tmp_path: Path, name: KeyName, account: SandboxAccount) -> None:
@@ -150,6 +151,7 @@ def test_a_public_key_is_refused(tmp_path: Path, name: KeyName, account: Sandbox
         open_keys(production(tmp_path, **{name: public}), frozenset({name}))
 
 
+@pytest.mark.case("J-03")
 @pytest.mark.parametrize(("first", "second"), [(SENDERS[0], SENDERS[1]), (SENDERS[1], SENDERS[2])])
 def test_two_queues_of_transactions_never_share_an_account(
     tmp_path: Path, first: KeyName, second: KeyName

@@ -54,6 +54,7 @@ async def burst(
     return answers
 
 
+@pytest.mark.case("G-05")
 @pytest.mark.anyio
 @pytest.mark.spec(126, 144, 148, 149)
 async def test_a_real_burst_at_each_api(http: httpx.AsyncClient) -> None:

@@ -42,6 +42,7 @@ async def test_a_transaction_of_a_process_that_died_before_its_broadcast_is_broa
     assert await allowed(fresh_sandbox) == 7
 
 
+@pytest.mark.case("D-02")
 async def test_a_transaction_of_a_process_that_died_after_its_broadcast_is_found(
     make_sender: MakeSender, approving: Approving, outbox: TxOutbox, proxy: FaultProxy
 ) -> None:
@@ -71,6 +72,7 @@ async def test_a_call_that_fails_in_its_block_is_reverted_and_then_failed(
     assert (await stored(outbox)).status is TxStatus.FAILED
 
 
+@pytest.mark.case("D-06")
 async def test_a_stuck_attempt_is_replaced_by_one_with_higher_fees_and_the_same_nonce(
     sender: Sender,
     approving: Approving,
@@ -137,6 +139,7 @@ async def test_a_dropped_transaction_is_broadcast_again(
     assert (mined.status, mined.attempts) == (TxStatus.MINED, sent.attempts)
 
 
+@pytest.mark.case("D-08")
 async def test_after_a_reorg_the_same_bytes_are_mined_again(
     sender: Sender, approving: Approving, fresh_sandbox: Sandbox, outbox: TxOutbox, clock: Clock
 ) -> None:
@@ -174,6 +177,7 @@ async def test_a_receipt_that_vanishes_for_a_moment_changes_nothing_in_the_end(
     assert (confirmed.status, len(confirmed.attempts)) == (TxStatus.CONFIRMED, 1)
 
 
+@pytest.mark.case("D-05")
 async def test_a_nonce_used_elsewhere_cancels_its_transaction_and_the_next_nonce_follows_it(
     sender: Sender,
     approving: Approving,

@@ -145,6 +145,7 @@ async def test_a_body_that_is_no_multipart_form_is_refused(rig: CreationRig, bod
     assert details_of(answer)[0][0] == "body"
 
 
+@pytest.mark.case("F-02")
 @pytest.mark.parametrize(
     "name", ["payload", "auth", "eventImage", "optionImage:a", "teamLogo:home"]
 )
@@ -187,6 +188,7 @@ async def test_a_missing_part_is_named(
     assert [field for field, _ in details_of(empty)] == named
 
 
+@pytest.mark.case("F-02")
 @pytest.mark.parametrize(
     ("name", "bytes_max"),
     [
@@ -208,6 +210,7 @@ async def test_each_part_has_a_size_limit(rig: CreationRig, name: str, bytes_max
     assert details_of(beyond)[0][0] == name
 
 
+@pytest.mark.case("F-02")
 async def test_the_whole_body_has_a_size_limit(rig: CreationRig) -> None:
     images = [(f"optionImage:{n}", b"x" * IMAGE_MAX) for n in range(UPLOAD_BYTES_MAX // IMAGE_MAX)]
 
@@ -231,6 +234,7 @@ async def test_all_uploads_share_a_memory_limit_and_release_what_they_took(
     assert {error_of(answer) for answer in free} == {(400, "validation_error")}
 
 
+@pytest.mark.case("F-02")
 async def test_a_body_that_arrives_too_slowly_is_refused() -> None:
     body = a_body(BASIC)
 
@@ -248,6 +252,7 @@ async def test_a_large_form_is_read_fast() -> None:
     assert time.monotonic() - started_at_s < 2.0
 
 
+@pytest.mark.case("F-02")
 @pytest.mark.anyio
 @given(
     st.lists(st.sampled_from([b"--boundary", b"\r\n", b"--", b"x", b'name="payload"']), max_size=60)

@@ -104,6 +104,7 @@ async def test_requests_in_progress_count_for_the_next_nonce_and_are_sent_in_ord
     assert (await owner.safe_nonce(), await allowance(owner)) == (3, 3)
 
 
+@pytest.mark.case("D-01")
 @pytest.mark.spec(93)
 @pytest.mark.parametrize("nonce", ["0", "2", "9223372036854775807"])
 async def test_a_wrong_nonce_is_refused_with_the_expected_one(
@@ -117,6 +118,7 @@ async def test_a_wrong_nonce_is_refused_with_the_expected_one(
     assert answer.json()["details"] == {"expected": 1, "got": int(nonce)}
 
 
+@pytest.mark.case("D-01")
 @pytest.mark.spec(93)
 async def test_one_of_several_concurrent_submissions_with_one_nonce_is_accepted(
     rig: RelayerRig, owner: OwnerClient
@@ -132,6 +134,7 @@ async def test_one_of_several_concurrent_submissions_with_one_nonce_is_accepted(
     assert await owner.safe_nonce() == 1
 
 
+@pytest.mark.case("C-10")
 async def test_the_same_submission_at_once_and_later_is_one_transaction(
     rig: RelayerRig, owner: OwnerClient
 ) -> None:
@@ -151,6 +154,7 @@ async def barred(context: RelayerContext, judged: CheckedSubmission) -> None:
     await asyncio.sleep(0.2)
 
 
+@pytest.mark.case("D-01")
 async def test_one_of_two_concurrent_processes_stores_a_request(
     rig: RelayerRig, owner: OwnerClient, twin: RelayerRig
 ) -> None:

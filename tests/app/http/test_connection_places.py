@@ -71,6 +71,7 @@ async def a_server(places: ConnectionPlaces) -> AsyncIterator[str]:
     assert places.taken == 0
 
 
+@pytest.mark.case("G-02")
 @pytest.mark.parametrize(
     "places", [ConnectionPlaces(places_max=2), ConnectionPlaces(per_address_max=2)]
 )

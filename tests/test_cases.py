@@ -9,9 +9,7 @@ from tests.cases import cases
 from tests.claims import MARKERS, Outcomes, report
 
 GROUPS: Final = {"A": 11, "B": 14, "C": 16, "D": 15, "E": 6, "F": 11, "G": 9, "H": 5, "J": 7}
-CLAIM: Final = re.compile(
-    r"^(?:@pytest\.mark|pytestmark = pytest\.mark)\.case\((.+)\)$", re.MULTILINE
-)
+CLAIM: Final = re.compile(r"\bpytest\.mark\.case\(([^)]+)\)")
 
 
 def claimed() -> set[str]:

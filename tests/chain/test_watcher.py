@@ -1,7 +1,17 @@
+from typing import Any
+
 import pytest
 from tests.chain.sending import SPENDER, Approving, MakeSender, allowed, stored, used_nonces
 from tests.rigs.clock import Clock
-from tests.rigs.fault_proxy import BROADCAST, FaultProxy, change, lose_answer, lose_request, refuse
+from tests.rigs.fault_proxy import (
+    BROADCAST,
+    FaultProxy,
+    Forward,
+    change,
+    lose_answer,
+    lose_request,
+    refuse,
+)
 from tests.rigs.sandbox import Sandbox
 
 from foretell.chain.sender import Sender
@@ -203,6 +213,42 @@ async def test_a_nonce_used_elsewhere_cancels_its_transaction_and_the_next_nonce
     assert (await sender.send(approving("approve-2"))).account_nonce == lost.account_nonce + 1
 
 
+async def forget_states(request: dict[str, Any], forward: Forward) -> dict[str, Any] | None:
+    """The node has no state but that of its last block."""
+    if request["params"][1] in {"latest", "pending"}:
+        return await forward()
+    return await refuse("missing trie node")(request, forward)
+
+
+@pytest.mark.parametrize("has_states", [True, False])
+async def test_a_used_nonce_cancels_only_once_its_transaction_is_found_in_a_block(
+    sender: Sender,
+    approving: Approving,
+    fresh_sandbox: Sandbox,
+    outbox: TxOutbox,
+    proxy: FaultProxy,
+    *,
+    has_states: bool,
+) -> None:
+    proxy.fail(BROADCAST, *[lose_request] * 9)
+    proxy.fail_always("eth_getBlockByNumber", change(lambda _: None))
+    await sender.send(approving())
+    elsewhere = Approve(SPENDER, 1).encode()
+    trader = fresh_sandbox.trader()
+    await fresh_sandbox.call(trader, fresh_sandbox.deployment.collateral, elsewhere)
+    await fresh_sandbox.mine(3)
+    for _ in range(3):
+        await sender.run_once()
+        assert (await stored(outbox)).status is TxStatus.PENDING
+        await fresh_sandbox.mine(2)
+    proxy.heal()
+    if not has_states:
+        proxy.fail_always("eth_getTransactionCount", forget_states)
+    await fresh_sandbox.mine(8)
+    await sender.run_once()
+    assert (await stored(outbox)).status is TxStatus.CANCELED
+
+
 async def test_hidden_receipts_cancel_nothing(
     sender: Sender,
     approving: Approving,
@@ -215,6 +261,27 @@ async def test_hidden_receipts_cancel_nothing(
     await sender.run_once()
     await fresh_sandbox.mine(5)
     await sender.run_once()
+    assert (await stored(outbox)).status is TxStatus.SENT
+    proxy.heal()
+    assert await sender.run_once() == 0
+    assert (await stored(outbox)).status is TxStatus.CONFIRMED
+
+
+@pytest.mark.case("D-07")
+async def test_a_node_that_hides_mined_transactions_cancels_none_of_them(
+    sender: Sender,
+    approving: Approving,
+    fresh_sandbox: Sandbox,
+    outbox: TxOutbox,
+    proxy: FaultProxy,
+) -> None:
+    """A replica that has the blocks and lacks an index of transactions knows none by its hash."""
+    for method in ("eth_getTransactionReceipt", "eth_getTransactionByHash"):
+        proxy.fail_always(method, change(lambda _: None))
+    await sender.send(approving())
+    for _ in range(3):
+        await sender.run_once()
+        await fresh_sandbox.mine(3)
     assert (await stored(outbox)).status is TxStatus.SENT
     proxy.heal()
     assert await sender.run_once() == 0

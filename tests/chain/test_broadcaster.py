@@ -154,6 +154,30 @@ async def test_fees_that_the_node_finds_too_low_are_raised_at_once(
     assert (await stored(outbox)).mined_hash == second.tx_hash
 
 
+@pytest.mark.case("D-07")
+async def test_a_node_that_finds_every_fee_too_low_raises_it_a_limited_number_of_times(
+    sender: Sender,
+    approving: Approving,
+    outbox: TxOutbox,
+    proxy: FaultProxy,
+    clock: Clock,
+) -> None:
+    """Otherwise it would raise the fee to its cap, and be paid that once it takes the transaction."""
+    proxy.fail_always(BROADCAST, refuse("replacement transaction underpriced"))
+    first = await sender.send(approving())
+    for _ in range(60):
+        clock.move_s(1)
+        await sender.run_once()
+    dear = await stored(outbox)
+    assert len(dear.attempts) == 20
+    assert dear.newest.fees.priority_fee_wei < 11 * first.attempts[0].fees.priority_fee_wei
+    proxy.heal()
+    clock.move_s(1)
+    await sender.run_once()
+    await sender.run_once()
+    assert (await stored(outbox)).status is TxStatus.MINED
+
+
 @pytest.mark.case("D-06")
 async def test_a_transaction_at_the_fee_cap_waits_for_lower_fees(
     make_sender: MakeSender,

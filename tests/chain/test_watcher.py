@@ -16,6 +16,7 @@ from tests.rigs.sandbox import Sandbox
 
 from foretell.chain.sender import Sender
 from foretell.domain.contracts.calldata import Approve
+from foretell.domain.errors.chain import ChainInconsistent
 from foretell.domain.evm.transaction import OutgoingTx, TxStatus
 from foretell.domain.values.hexadecimal import Address
 from foretell.store.outbox.transactions import TxOutbox
@@ -185,6 +186,20 @@ async def test_a_receipt_that_vanishes_for_a_moment_changes_nothing_in_the_end(
     assert await sender.run_once() == 0
     confirmed = await stored(outbox)
     assert (confirmed.status, len(confirmed.attempts)) == (TxStatus.CONFIRMED, 1)
+
+
+@pytest.mark.case("D-07")
+async def test_a_receipt_of_another_transaction_counts_as_no_answer(
+    sender: Sender, approving: Approving, outbox: TxOutbox, proxy: FaultProxy
+) -> None:
+    await sender.send(approving())
+    other = "0x" + "0e" * 32
+    proxy.fail("eth_getTransactionReceipt", change(lambda real: real | {"transactionHash": other}))
+    with pytest.raises(ChainInconsistent, match="another transaction"):
+        await sender.run_once()
+    assert (await stored(outbox)).status is TxStatus.SENT
+    await sender.run_once()
+    assert (await stored(outbox)).status is TxStatus.MINED
 
 
 @pytest.mark.case("D-05")

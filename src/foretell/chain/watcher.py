@@ -13,6 +13,7 @@ from foretell.chain.broadcaster import Broadcaster
 from foretell.chain.nonce_use import find_nonce_use
 from foretell.chain.rpc_types import quantity_of, receipt_of
 from foretell.chain.sending_account import SendingAccount
+from foretell.domain.errors.chain import ChainInconsistent
 from foretell.domain.evm.transaction import (
     WAITING,
     MinedAttempt,
@@ -91,11 +92,12 @@ class Watcher:
         )
         tx_ids = [row.tx_id for row in rows for _ in row.attempts]
         sightings = {}
-        for tx_id, answer in zip(tx_ids, receipts, strict=True):
-            if (receipt := receipt_of(answer)) is not None:
-                sightings[tx_id] = MinedAttempt(
-                    receipt.tx_hash, receipt.block_number, receipt.is_success
-                )
+        for tx_id, tx_hash, answer in zip(tx_ids, hashes, receipts, strict=True):
+            if (receipt := receipt_of(answer)) is None:
+                continue
+            if receipt.tx_hash != tx_hash:
+                raise ChainInconsistent(f"a receipt of another transaction than {tx_hash}")
+            sightings[tx_id] = MinedAttempt(tx_hash, receipt.block_number, receipt.is_success)
         return _ChainView(
             quantity_of(head, "eth_blockNumber"),
             quantity_of(used, "eth_getTransactionCount"),
@@ -141,7 +143,9 @@ class Watcher:
         block: a node may hide transactions that it has mined, for a moment or for long.
         """
         account, depth = self._account, self._account.options.confirmations
-        displaced = self._displaced_by_id.setdefault(tx.tx_id, _Displaced(head + depth, max(depth, 1)))
+        displaced = self._displaced_by_id.setdefault(
+            tx.tx_id, _Displaced(head + depth, max(depth, 1))
+        )
         if head < displaced.look_at:
             return
         user = await find_nonce_use(account.rpc, account.address, tx.account_nonce, head - depth)

@@ -44,6 +44,8 @@ DRAINED_WITHIN_S: Final = 60
 ROUNDS: Final = (4, 12)
 STEPS_MS: Final = (250, 1_000, 5_000, 21_000)
 REQUESTS: Final = 4
+FAILED_ONCE: Final = (20,)
+"""Seeds of creation that found a fault."""
 
 
 @contextlib.asynccontextmanager
@@ -218,7 +220,7 @@ async def drain_requests(rig: RelayerRig) -> None:
 
 
 @pytest.mark.case("D-04", "D-07")
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("seed", sorted({*SEEDS, *FAILED_ONCE}))
 async def test_a_market_is_registered_once_behind_a_lying_node(
     manual: Sandbox, folder: Path, seed: int
 ) -> None:

@@ -180,14 +180,19 @@ async def relay_through_lies(rig: RelayerRig, node: LyingNode) -> None:
     collateral = rig.sandbox.deployment.collateral
     calls = [an_approval(rig, 1 + number).encode() for number in range(REQUESTS)]
     bodies = [owner.body(collateral, call, str(number)) for number, call in enumerate(calls)]
+    accepted: set[str] = set()
     node.is_lying = True
     for _ in range(rng.randint(*ROUNDS)):
-        await owner.submit(rng.choice(bodies))
+        answer = await owner.submit(rng.choice(bodies))
+        if answer.status_code == 200:
+            accepted.add(answer.json()["transactionID"])
         await attempt(rig.context.sender.run_once(), rig.run_once())
         await rig.sandbox.mine(rng.randint(0, 2))
         rig.clock.move(rng.choice(STEPS_MS))
     node.heal()
     await drain_requests(rig)
+    for each in accepted:
+        assert (await rig.relay(each)).state is RelayState.CONFIRMED
     for body in bodies:
         await submit_until_accepted(owner, body)
     await drain_requests(rig)

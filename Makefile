@@ -11,7 +11,7 @@ LIES ?= 2000
 PATRONI ?= 1
 
 .DEFAULT_GOAL := help
-.PHONY: help rooms up run dev bare test check faults cases spec spec-mutants bench figures peers mutants lock artifacts examples gas invariants clean
+.PHONY: help rooms up run dev bare test check faults cases spec spec-mutants bench attacks figures peers mutants lock artifacts examples gas invariants clean
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 15
@@ -41,8 +41,12 @@ faults: dev  ## kill processes, damage files, lie: CYCLES=200 DAMAGES=10000 LIES
 	$(if $(PATRONI),sh tests/faults/install_patroni.sh)
 	FORETELL_TEST_CYCLES=$(CYCLES) FORETELL_TEST_DAMAGES=$(DAMAGES) FORETELL_TEST_LIES=$(LIES) \
 	  FORETELL_TEST_PATRONI=$(PATRONI) $(BIN)/pytest -n 2 --dist loadgroup --durations=20 tests/faults
+	FORETELL_TEST_ATTACKS=1 $(BIN)/pytest tests/faults/test_attacks.py
 	FORETELL_TEST_SCHEMA_CASES=$(CASES) \
 	  $(BIN)/pytest -n 2 --dist loadgroup tests/edge/documents/test_random_requests.py
+
+attacks: dev  ## print what another client notices of connection, frame and body floods: SCALE=1
+	$(BIN)/python tests/run.py faults.attacks --scale $(or $(SCALE),1)
 
 cases: dev  ## list the tests of each fault case
 	$(BIN)/python tests/run.py cases
@@ -79,7 +83,9 @@ invariants: dev  ## run STEPS random steps on the contracts, from a printed SEED
 
 examples: dev  ## record the examples of the API documents while the tests of the APIs run
 	FORETELL_TEST_EXAMPLES=$(CURDIR)/src/foretell/edge/documents/recorded \
-	  $(BIN)/pytest -q tests/trading tests/creation tests/relayer tests/data tests/discovery tests/edge
+	  $(BIN)/pytest -q tests/trading tests/creation tests/relayer tests/data tests/discovery tests/edge \
+	  --ignore=tests/edge/documents/test_random_requests.py --ignore=tests/edge/documents/test_generated_clients.py \
+	  --ignore=tests/edge/documents/test_completeness.py
 
 lock: dev  ## resolve the dependencies and write the lock files
 	$(BIN)/python requirements/lock.py

@@ -17,4 +17,4 @@ def cases() -> dict[str, str]:
 
 
 if __name__ == "__main__":
-    sys.exit(main("case", cases(), ("case", "what must hold")))
+    sys.exit(main("case", cases(), ("case", "what must hold"), may_be_open=True))

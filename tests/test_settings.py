@@ -124,3 +124,16 @@ def test_the_storage_token_is_not_shown() -> None:
     settings = Settings(storage_token=SecretStr("a-secret-token"))
     assert settings.storage_bearer == "a-secret-token"
     assert "a-secret-token" not in repr(settings)
+
+
+def test_the_own_prefix_of_headers_is_always_accepted_and_others_are_set() -> None:
+    assert Settings().header_rules.prefixes == ("SERVICE_", "POLY_", "KUEST_")
+    assert Settings(header_prefixes="").header_rules.prefixes == ("SERVICE_",)
+    rules = Settings(header_prefixes="EXAMPLE_, SERVICE_", l1_domain="Example").header_rules
+    assert rules == (("SERVICE_", "EXAMPLE_"), "Example")
+
+
+@pytest.mark.parametrize("prefixes", ["EXAMPLE", "example_", "_", "A B_", "1_"])
+def test_a_prefix_that_no_header_has_is_refused(prefixes: str) -> None:
+    with pytest.raises(ValidationError, match="header_prefixes"):
+        Settings(header_prefixes=prefixes)

@@ -5,6 +5,7 @@ Values are read here once; everything else gets them as arguments.
 """
 
 import ipaddress
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Final, Literal
@@ -22,6 +23,7 @@ from foretell.domain.contracts.sandbox_accounts import SANDBOX_CHAIN_ID
 from foretell.domain.creation.storages import Storage
 from foretell.domain.exchange.tick_size import TICKS_PER_ONE
 from foretell.domain.values.origins import ANY_ORIGIN, is_origin
+from foretell.edge.header_rules import DEFAULT_RULES, OWN_PREFIX, HeaderRules
 from foretell.edge.rate_limits import WAIT_S_MAX, RateLimits, WaitingBounds, windows_with
 
 PREFIX: Final = "FORETELL_"
@@ -30,6 +32,7 @@ CHECKOUT: Final = Path(__file__).parents[2]
 SQLITE: Final = "sqlite+aiosqlite://"
 DATABASE_DRIVERS: Final = ("postgresql+asyncpg://", SQLITE)
 SHARDS_MAX: Final = 1024
+HEADER_PREFIX: Final = re.compile(r"[A-Z][A-Z0-9]{0,30}_")
 
 LogLevel = Annotated[
     Literal["debug", "info", "warning", "error"], BeforeValidator(lambda text: str(text).lower())
@@ -97,6 +100,19 @@ class Settings(BaseSettings):
     admin_key: SecretStr | None = Field(
         default=None,
         description="private key that deploys the contracts and grants their roles; for deploy",
+    )
+    header_prefixes: str = Field(
+        default=",".join(DEFAULT_RULES.prefixes[1:]),
+        description="prefixes of the headers that sign a request, beside SERVICE_, separated by commas",
+    )
+    l1_domain: str = Field(
+        default=DEFAULT_RULES.l1_domain,
+        min_length=1,
+        max_length=64,
+        description="name of the typed-data domain in which wallets sign for an API key",
+    )
+    accepts_uma_moov2: bool = Field(
+        default=False, description="accept `uma_moov2` as another word for `alt_moov2` in payloads"
     )
     collateral: str | None = Field(
         default=None, description="address of the collateral token, on a chain that has one"
@@ -203,6 +219,12 @@ class Settings(BaseSettings):
         default=None,
         description="networks of the proxies whose `X-Forwarded-For` names the client, with commas",
     )
+    relays_per_owner_max: int = Field(
+        default=1_000,
+        ge=0,
+        le=1_000_000,
+        description="transactions of one owner that the relayer sends in 24 hours; 0: any number",
+    )
     connections_per_address_max: int = Field(
         default=1_000,
         ge=1,
@@ -231,6 +253,13 @@ class Settings(BaseSettings):
         for network in _separated(networks):
             ipaddress.ip_network(network)
         return networks
+
+    @field_validator("header_prefixes")
+    @classmethod
+    def _check_prefixes(cls, prefixes: str) -> str:
+        if not all(map(HEADER_PREFIX.fullmatch, _separated(prefixes))):
+            raise ValueError("must be prefixes such as EXAMPLE_, separated by commas")
+        return prefixes
 
     @field_validator("allowed_origins")
     @classmethod
@@ -273,6 +302,12 @@ class Settings(BaseSettings):
         return RateLimits(
             windows_with(self.rate_limits), bounds, tuple(_separated(self.trusted_proxies))
         )
+
+    @property
+    def header_rules(self) -> HeaderRules:
+        """The headers that sign requests, and the domain of the signatures of wallets."""
+        more = [prefix for prefix in _separated(self.header_prefixes) if prefix != OWN_PREFIX]
+        return HeaderRules((OWN_PREFIX, *more), self.l1_domain)
 
     @property
     def is_sandbox(self) -> bool:

@@ -54,6 +54,7 @@ async def burst(
     return answers
 
 
+@pytest.mark.deviation(1)
 @pytest.mark.case("G-05")
 @pytest.mark.anyio
 @pytest.mark.spec(126, 144, 148, 149)

@@ -21,7 +21,7 @@ from foretell.chain.devchain import (
     find_anvil,
 )
 from foretell.chain.rpc import Rpc
-from foretell.chain.saved_state import AT_END, BEFORE, DAMAGED, IN_PLACE, NEWEST, SavedState
+from foretell.chain.saved_state import AT_END, BEFORE, DAMAGED, IN_PLACE, LOADED, NEWEST, SavedState
 from foretell.domain.contracts.sandbox_accounts import SANDBOX_ACCOUNTS
 from foretell.domain.errors.chain import (
     ChainStateDamaged,
@@ -108,6 +108,8 @@ async def test_a_kept_chain_continues_from_its_saved_state(make_options: MakeOpt
     try:
         async with Rpc(chain.rpc_url) as rpc:
             assert await rpc.call("eth_getBalance", PAYEE, "latest") == "0x5"
+        names = {file.name for file in options.folder.iterdir()}
+        assert (AT_END in names, LOADED in names) == (True, False)
     finally:
         await chain.stop()
 

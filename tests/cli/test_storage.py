@@ -20,6 +20,7 @@ from foretell.settings import Settings
 
 WITHIN_S = 20.0
 ITEM = sign_item(b"a document", [ItemTag("Content-Type", "text/plain")], a_key("storage"))
+OTHER = sign_item(b"another document", [ItemTag("Content-Type", "text/plain")], a_key("storage"))
 
 
 @contextlib.contextmanager
@@ -56,6 +57,24 @@ def test_every_item_that_was_never_posted_is_posted(settings: Settings) -> None:
         assert push(named) == "1 items posted"
         assert push(named) == "0 items posted"
     assert bundler.item_by_id == {ITEM.item_id: ITEM}
+
+
+def test_a_damaged_item_is_named_and_the_command_fails(
+    settings: Settings, capsys: pytest.CaptureFixture[str]
+) -> None:
+    blobs = BlobStore(settings.data / "blobs")
+    asyncio.run(blobs.store(ITEM))
+    asyncio.run(blobs.store(OTHER))
+    blobs._path(OTHER.item_id).write_bytes(OTHER.raw[:-1])
+    console = Console(file=io.StringIO(), width=100)
+    with serving_in_a_thread() as bundler, pytest.raises(SystemExit, match="1"):
+        run_push(settings.model_copy(update={"storage_upload_url": bundler.url}), console)
+    assert bundler.item_by_id == {ITEM.item_id: ITEM}
+    assert isinstance(console.file, io.StringIO)
+    [named, posted] = console.file.getvalue().splitlines()
+    assert named.startswith(f"{blobs._path(OTHER.item_id).name}: ")
+    assert posted == "1 items posted"
+    assert "1 items could not be posted" in capsys.readouterr().err
 
 
 def test_a_push_needs_a_bundler(settings: Settings) -> None:

@@ -10,6 +10,7 @@ from foretell.media.bundler import Bundler
 pytestmark = pytest.mark.anyio
 
 
+@pytest.mark.deviation(8)
 @pytest.mark.spec(71)
 async def test_local_storage_is_for_the_sandbox_unless_the_operator_allows_it(
     rig: CreationRig,
@@ -26,5 +27,5 @@ async def test_local_storage_is_for_the_sandbox_unless_the_operator_allows_it(
     )
     assert allowed.rules.default_chain_id == 137
     async with Bundler("http://127.0.0.1:1/tx") as bundler:
-        permanent = replace(rig.context, deployment=elsewhere, bundler=bundler)
+        permanent = replace(rig.context, deployment=elsewhere, permanent_storage=bundler)
     assert permanent.rules.default_chain_id == 137

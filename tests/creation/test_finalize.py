@@ -350,6 +350,7 @@ async def test_no_hash_is_stored_before_there_is_a_plan(creator: CreatorClient) 
     assert error_of(confirm) == (409, "invalid_state")
 
 
+@pytest.mark.deviation(11)
 @pytest.mark.spec(76)
 async def test_tx_confirm_echoes_known_hashes_in_every_later_status(
     creator: CreatorClient,
@@ -445,6 +446,28 @@ async def test_hashes_that_others_send_during_the_check_do_not_replace_checked_o
 
     assert started.json()["status"] == "finalize_in_progress"
     assert record["txs"] == txs
+    assert await status_of(creator, request_id) == "metadata_update_pending"
+
+
+@pytest.mark.deviation(14)
+async def test_hashes_that_a_stranger_confirmed_give_way_to_those_of_the_creator(
+    creator: CreatorClient,
+) -> None:
+    rig = creator.rig
+    request_id = await creator.prepared()
+    txs = await creator.paid(request_id)
+    await creator.confirm(request_id, txs)
+    nonsense = [{"id": tx["id"], "hash": a_word(f"nonsense {tx['id']}")} for tx in txs]
+
+    await creator.confirm(request_id, nonsense)
+    bare = await creator.finalize(request_id)
+    with_hashes = await creator.finalize(request_id, txs)
+    late = await creator.confirm(request_id, nonsense)
+    await rig.settle()
+
+    assert error_of(bare) == (425, "tx_pending")
+    assert with_hashes.json()["status"] == "finalize_in_progress"
+    assert error_of(late) == (409, "invalid_state")
     assert await status_of(creator, request_id) == "metadata_update_pending"
 
 

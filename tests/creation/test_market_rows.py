@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import pytest
 from tests.creation.rig import CreationRig, CreatorClient
 from tests.rigs.values import NOW_MS
@@ -5,8 +7,10 @@ from tests.rigs.values import NOW_MS
 from foretell.creation.context import CreationOptions
 from foretell.domain.contracts.deployment import ContractName
 from foretell.domain.creation.payload import ResolutionType
+from foretell.domain.creation.storages import Storage
 from foretell.domain.values.hexadecimal import checksum_address
 from foretell.domain.values.tokens import condition_id, token_pair
+from foretell.media.blobs import BlobStore
 from foretell.store.creation.markets import MarketRow, load_markets
 
 pytestmark = pytest.mark.anyio
@@ -83,6 +87,20 @@ async def test_a_market_trades_from_the_moment_its_request_is_finalized(
         0,
     )
     assert not market.is_neg_risk
+
+
+async def test_a_market_keeps_the_address_of_its_metadata_when_the_storage_changes(
+    creator: CreatorClient, tmp_path: Path
+) -> None:
+    """The item was stored, and its address published, under the storage before."""
+    rig = creator.rig
+    request_id = await creator.pending_update()
+    record = await creator.record(request_id)
+    rig.change(blobs=BlobStore(tmp_path / "blobs", Storage.ARWEAVE))
+    await creator.finalize(request_id, await creator.execute(record["metadataUpdateTxPlan"]))
+    (market,) = await markets_of(rig)
+    (update,) = record["metadataUpdates"]
+    assert market.metadata_uri == update["metadataUri"] == f"local://{market.metadata_id}"
 
 
 async def test_the_operator_sets_the_terms_of_orders(creator: CreatorClient) -> None:

@@ -12,7 +12,13 @@ from tests.rigs.values import a_key
 
 from foretell.creation.context import CreationContext
 from foretell.creation.metadata import store_images
-from foretell.creation.posting import FAILURES_MAX, post_items, post_unsent, run_posting
+from foretell.creation.posting import (
+    FAILURES_MAX,
+    PushCounts,
+    post_unsent,
+    push_items,
+    run_posting,
+)
 from foretell.domain.creation.data_items import DataItem, ItemTag, sign_item
 from foretell.domain.creation.storages import Storage
 from foretell.domain.errors.storage import StorageUnavailable
@@ -144,9 +150,37 @@ async def test_items_from_before_there_was_a_bundler_are_found(
     blobs = BlobStore(tmp_path / "blobs", Storage.ARWEAVE)
     await store(blobs, ITEMS[3])
     assert await post_unsent(blobs, bundler)
-    assert await post_items(blobs, bundler, await blobs.never_sent()) == 3
-    assert await blobs.never_sent() == []
+    assert await push_items(blobs, bundler, pytest.fail) == PushCounts(posted=3, failed=0)
+    assert [name async for name in blobs.never_sent()] == []
     assert network.item_by_id.keys() == {item.item_id for item in ITEMS[:4]}
+
+
+async def test_a_push_passes_over_damaged_items_and_names_them(
+    blobs: BlobStore, bundler: Bundler, network: RecordingBundler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As many damaged items as failed posts would end the push; they are read in several batches."""
+    monkeypatch.setattr("foretell.media.blobs.UNSENT_PER_READ_MAX", 2)
+    await store(blobs, *ITEMS)
+    damaged = [blobs._path(item.item_id) for item in ITEMS[:FAILURES_MAX]]
+    damaged[0].write_bytes(b"no item")
+    damaged[1].with_suffix(".sha256").write_bytes(b"another digest")
+    damaged[2].with_suffix(".sha256").unlink()
+    lines: list[str] = []
+    counts = await push_items(blobs, bundler, lines.append)
+    assert counts == PushCounts(posted=len(ITEMS) - FAILURES_MAX, failed=FAILURES_MAX)
+    assert sorted(line.split(": ")[0] for line in lines) == sorted(path.name for path in damaged)
+    assert network.item_by_id.keys() == {item.item_id for item in ITEMS[FAILURES_MAX:]}
+
+
+async def test_a_push_passes_over_one_refusal_and_ends_when_the_service_is_unavailable(
+    blobs: BlobStore, bundler: Bundler, network: RecordingBundler
+) -> None:
+    await store(blobs, *ITEMS)
+    network.statuses = [400, 200, *[503] * 100]
+    lines: list[str] = []
+    assert await push_items(blobs, bundler, lines.append) == PushCounts(1, 1 + FAILURES_MAX)
+    assert ["400" in line for line in lines] == [True, False, False, False]
+    assert len(network.posts) == 2 + FAILURES_MAX
 
 
 @pytest.fixture
@@ -182,7 +216,7 @@ async def test_a_new_process_adds_to_ipfs_what_the_last_one_left(
 async def test_what_market_creation_stores_reaches_ipfs(
     rig: CreationRig, node: RecordingNode, ipfs: IpfsNode, tmp_path: Path
 ) -> None:
-    rig.change(blobs=BlobStore(tmp_path / "blobs", Storage.IPFS), bundler=ipfs)
+    rig.change(blobs=BlobStore(tmp_path / "blobs", Storage.IPFS), permanent_storage=ipfs)
     context: CreationContext = rig.context
     ids = await store_images(context, {"event": b"the bytes of a picture"})
     await post_unsent(context.blobs, ipfs)
@@ -197,11 +231,12 @@ async def test_what_market_creation_stores_reaches_ipfs(
     assert shown.headers["etag"] == f'"{ids["event"]}"'
 
 
+@pytest.mark.deviation(8)
 @pytest.mark.spec(71)
 async def test_what_market_creation_stores_reaches_the_permanent_network(
     rig: CreationRig, network: RecordingBundler, bundler: Bundler, blobs: BlobStore
 ) -> None:
-    rig.change(blobs=blobs, bundler=bundler)
+    rig.change(blobs=blobs, permanent_storage=bundler)
     context: CreationContext = rig.context
     ids = await store_images(context, {"event": b"the bytes of a picture"})
     await post_unsent(context.blobs, bundler)

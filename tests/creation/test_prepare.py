@@ -3,6 +3,7 @@ import io
 import re
 from typing import Any
 
+import httpx
 import msgspec
 import pytest
 from PIL import Image
@@ -309,6 +310,7 @@ async def test_anything_else_on_a_used_challenge_is_refused(
     assert error_of(other_payload) == (409, "invalid_state")
 
 
+@pytest.mark.deviation(13)
 @pytest.mark.parametrize(
     "images",
     [
@@ -335,6 +337,7 @@ async def test_another_image_on_a_used_challenge_is_refused(
 SENTENCE = re.compile(r"[\w/:\[\]-]+ (must|is|are|has) [^']+\Z")
 
 
+@pytest.mark.deviation(25)
 @pytest.mark.parametrize(
     "raw",
     [
@@ -356,6 +359,42 @@ async def test_every_message_reads_as_a_sentence(creator: CreatorClient, raw: by
     assert "codec" not in refused.text
     for field, message in details_of(refused):
         assert SENTENCE.match(f"{field} {message}"), message
+
+
+async def send_picture(creator: CreatorClient, picture: bytes) -> httpx.Response:
+    """Send a payload with this picture of its event."""
+    raw = creator.payload()
+    challenge = (await creator.ask(raw)).json()
+    return await creator.send(raw, creator.sign(challenge), [("eventImage", picture)])
+
+
+@pytest.mark.deviation(25)
+async def test_the_message_of_a_field_does_not_name_it_twice(creator: CreatorClient) -> None:
+    """A finding: the details of a wrong query or file began with the name that stands beside them."""
+    http = creator.rig.http
+    refused = [
+        await http.get("/pending"),
+        await http.get("/pending?luck=1&strict=true"),
+        await http.post("/prepare", content=b""),
+        await send_picture(creator, a_picture("GIF", mode="P")),
+    ]
+
+    for answer in refused:
+        ((field, message),) = details_of(answer)
+        assert answer.json()["error"]["message"] == f"{field} {message}"
+
+
+@pytest.mark.deviation(25)
+async def test_a_decoder_s_own_words_are_not_sent(creator: CreatorClient) -> None:
+    """A finding: `image file is truncated` is no word of this API."""
+    answer = await send_picture(creator, a_picture("PNG")[:-30])
+
+    assert details_of(answer) == [
+        (
+            "eventImage",
+            "must be a picture that can be decoded: its bytes are damaged or incomplete",
+        )
+    ]
 
 
 @pytest.mark.spec(58, 44, 45)
@@ -473,6 +512,25 @@ async def test_the_images_of_a_request_are_dropped_once_they_are_stored_or_it_en
     assert (await creator.record(ended))["status"] == "failed"
     assert before == [set(), {"eventImage"}]
     assert await images_of(rig, stored, ended) == [set(), set()]
+
+
+@pytest.mark.deviation(24)
+@pytest.mark.parametrize("has_whitelist", [False, True])
+async def test_nothing_is_stored_permanently_for_a_creator_that_cannot_pay(
+    rig: CreationRig, *, has_whitelist: bool
+) -> None:
+    stranger = await rig.newcomer("stranger", 0 if has_whitelist else 5_000_000)
+    if has_whitelist:
+        await rig.whitelist(stranger)
+    request_id = await rig.creator(stranger).prepare()
+    for _ in range(3):
+        await rig.run_once()
+    rig.clock.move(rig.options.prepare_deadline_ms)
+    await rig.settle(pause_ms=1_000)
+
+    assert (await rig.creator(stranger).record(request_id))["status"] == "failed"
+    assert await images_of(rig, request_id) == [set()]
+    assert list((rig.folder / "blobs").rglob("*")) == []
 
 
 async def images_of(rig: CreationRig, *request_ids: str) -> list[set[str]]:

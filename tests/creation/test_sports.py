@@ -58,6 +58,7 @@ async def send(
     return str(challenge["requestId"]), (answer.status_code, answer)
 
 
+@pytest.mark.deviation(6)
 @pytest.mark.spec(20, 28, 29, 48)
 async def test_a_game_becomes_markets_that_trade_under_their_own_keys(
     creator: CreatorClient,
@@ -112,6 +113,7 @@ async def test_the_stored_document_of_a_market_has_the_game_and_the_icon(
     ]
 
 
+@pytest.mark.deviation(6)
 @pytest.mark.spec(21)
 async def test_a_provider_and_an_id_prepare_with_nothing_but_a_market(
     creator: CreatorClient,

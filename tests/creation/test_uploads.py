@@ -145,6 +145,26 @@ async def test_a_body_that_is_no_multipart_form_is_refused(rig: CreationRig, bod
     assert details_of(answer)[0][0] == "body"
 
 
+@pytest.mark.deviation(25)
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (a_body([("other", b"")] * (PARTS_MAX + 1)), f"it has more than {PARTS_MAX} parts"),
+        (
+            a_body(BASIC).replace(b"Content-Disposition", b"X"),
+            "a boundary or the headers of a part are malformed",
+        ),
+    ],
+)
+async def test_a_parser_s_own_words_are_not_sent(
+    rig: CreationRig, body: bytes, message: str
+) -> None:
+    """A finding: `Maximum segment count exceeded` is no word of this API."""
+    answer = await post(rig, body)
+
+    assert details_of(answer) == [("body", f"must be multipart/form-data: {message}")]
+
+
 @pytest.mark.case("F-02")
 @pytest.mark.parametrize(
     "name", ["payload", "auth", "eventImage", "optionImage:a", "teamLogo:home"]
@@ -156,6 +176,7 @@ async def test_a_part_that_is_there_twice_is_refused(rig: CreationRig, name: str
     assert details_of(answer) == [(name, "must be given exactly once")]
 
 
+@pytest.mark.deviation(13)
 @pytest.mark.parametrize("name", ["foo", "eventImages", "optionimage:a", ""])
 async def test_an_image_that_nothing_takes_is_refused(rig: CreationRig, name: str) -> None:
     files = [(name or "image", ("picture.png", PICTURE, "image/png"))]

@@ -8,8 +8,9 @@ import shutil
 import ssl
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 import pytest
@@ -60,13 +61,18 @@ class Proxy(NamedTuple):
 
 
 @contextlib.contextmanager
-def proxy_of(upstream: str, folder: Path) -> Iterator[Proxy]:
-    """Run nginx in front of a host and port until the end of the block."""
+def proxy_of(
+    upstream: str, folder: Path, changes: Mapping[str, str] = MappingProxyType({})
+) -> Iterator[Proxy]:
+    """Run nginx in front of a host and port until the end of the block.
+
+    `changes` replaces parts of the reference configuration, such as long timeouts.
+    """
     program = shutil.which("nginx", path=SYSTEM_PATH)
     if program is None:
         pytest.skip("nginx is not installed; on Debian: apt-get install nginx-light")
     proxy = Proxy(free_port(), free_port(), _certify(folder))
-    (folder / "foretell.conf").write_text(_placed(upstream, proxy, folder))
+    (folder / "foretell.conf").write_text(_placed(upstream, proxy, folder, changes))
     (folder / "nginx.conf").write_text(MAIN.format(folder=folder))
     errors = folder / "error.log"
     with errors.open("wb") as output:
@@ -84,8 +90,8 @@ def proxy_of(upstream: str, folder: Path) -> Iterator[Proxy]:
         process.wait()
 
 
-def _placed(upstream: str, proxy: Proxy, folder: Path) -> str:
-    """Return the reference configuration with the addresses and files of this run."""
+def _placed(upstream: str, proxy: Proxy, folder: Path, changes: Mapping[str, str]) -> str:
+    """Return the reference configuration with the addresses, the files and the changes of this run."""
     text = CONFIGURATION.read_text()
     for reference, here in (
         ("server 127.0.0.1:8000;", f"server {upstream};"),
@@ -95,6 +101,7 @@ def _placed(upstream: str, proxy: Proxy, folder: Path) -> str:
         ("listen [::]:80;", ""),
         ("/etc/ssl/exchange.example", str(folder)),
         ("/var/log/nginx/foretell.log", str(folder / "access.log")),
+        *changes.items(),
     ):
         assert reference in text, f"{CONFIGURATION.name} has no longer {reference!r}"
         text = text.replace(reference, here)

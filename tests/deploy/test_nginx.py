@@ -1,5 +1,6 @@
 """The reference configuration of nginx in front of an application that answers what it was sent."""
 
+import asyncio
 import json
 import re
 from collections.abc import AsyncIterator
@@ -26,6 +27,11 @@ HEADERS = {
     "POLY_BUILDER_SIGNATURE": "sig=",
     "X-Forwarded-For": "203.0.113.9",
 }
+SHORT_TIMEOUTS = {
+    "client_header_timeout 20s;": "client_header_timeout 1s;",
+    "client_body_timeout 30s;": "client_body_timeout 1s;",
+}
+WITHIN_S = 20.0
 
 
 async def echo(scope: Scope, receive: Receive, send: Send) -> None:
@@ -98,6 +104,7 @@ async def test_the_path_arrives_as_it_was_signed(proxy: Proxy, path: str) -> Non
     assert (seen["path"], seen["query"]) == (path, "x=%20&y")
 
 
+@pytest.mark.deviation(19)
 @pytest.mark.parametrize("path", ["/metrics", "//metrics", "/%6Detrics", "/clob/../metrics"])
 async def test_the_metrics_are_not_public(proxy: Proxy, path: str) -> None:
     url = httpx.URL(proxy.url).copy_with(raw_path=path.encode())
@@ -137,6 +144,30 @@ async def test_an_exchange_that_does_not_run_is_a_502_in_json(tmp_path: Path) ->
         async with httpx.AsyncClient(verify=proxy.trust) as client:
             answer = await client.get(proxy.url + "/clob/book")
     assert (answer.status_code, answer.json()["error"]["code"]) == (502, "upstream_unavailable")
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"GET /clob/book HTT",
+        b"GET /clob/book HTTP/1.1\r\nHost: a\r\nX: ",
+        b"POST /clob/order HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\n{",
+        b"POST /clob/order HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n{\r\n",
+    ],
+)
+async def test_a_client_that_is_too_slow_is_disconnected_without_an_answer(
+    tmp_path: Path, sent: bytes
+) -> None:
+    """nginx notes 408 in its log and sends nothing, so no `error_page` can give it a body."""
+    async with serving(echo) as host:
+        with proxy_of(host, tmp_path, SHORT_TIMEOUTS) as proxy:
+            reader, writer = await asyncio.open_connection("127.0.0.1", proxy.port, ssl=proxy.trust)
+            writer.write(sent)
+            async with asyncio.timeout(WITHIN_S):
+                assert await reader.read() == b""
+            writer.close()
+            await writer.wait_closed()
+        assert " 408 0 " in (tmp_path / "access.log").read_text()
 
 
 async def test_plain_http_is_refused_and_not_redirected(proxy: Proxy) -> None:

@@ -16,6 +16,7 @@ def kept(answer: httpx.Response) -> dict[str, str]:
     return {name: value for name, value in answer.headers.items() if name not in VARYING}
 
 
+@pytest.mark.deviation(18)
 @pytest.mark.parametrize("prefix", BUILD_BY_PREFIX)
 async def test_head_is_answered_as_get_without_the_body(walker: Walker, prefix: str) -> None:
     paths = get_paths(prefix)

@@ -1,6 +1,8 @@
 """`foretell up` and `foretell demo`, as the README describes them."""
 
+import contextlib
 import signal
+import stat
 from pathlib import Path
 
 import httpx
@@ -56,6 +58,18 @@ async def test_a_signal_stops_everything_and_leaves_no_process(
     assert (before > 1, code, running.processes()) == (True, 0, [])
     assert not (running.data / "ready.json").exists()
     assert "stopped; everything is kept" in running.output
+
+
+async def test_only_its_owner_may_read_what_an_installation_stores(shared: Running) -> None:
+    """L8: the database, the journal, the blobs, the chain's state and the deployment are private."""
+    mode_by_name: dict[str, str] = {}
+    for path in (shared.data, *shared.data.rglob("*")):
+        with contextlib.suppress(FileNotFoundError):  # a draft, which has its last name now
+            mode_by_name[str(path.relative_to(shared.data))] = stat.filemode(path.lstat().st_mode)
+    private = {"-rw-------", "drwx------"}
+    assert {name: mode for name, mode in mode_by_name.items() if mode not in private} == {}
+    expected = {"foretell.db", "foretell.db-wal", "deployment.json", "chain/end.json", "blobs"}
+    assert mode_by_name.keys() >= expected
 
 
 async def test_a_second_installation_on_the_same_folder_or_ports_is_refused(

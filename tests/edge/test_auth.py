@@ -45,6 +45,7 @@ from foretell.domain.values.eip712 import CURVE_ORDER, sign_digest
 from foretell.domain.values.hexadecimal import checksum_address
 from foretell.edge.auth import KeyRing, L1Caller, L2Caller
 from foretell.edge.codec import read_body
+from foretell.edge.header_rules import HeaderRules
 from foretell.edge.refusals import handlers
 from foretell.store.database import Database
 from foretell.trading.refusals import trading_body
@@ -71,11 +72,24 @@ async def test_l1_headers_of_every_dialect_name_their_caller(ring: KeyRing, pref
     assert ring.authenticate_l1(l1_headers(prefix)) == L1Caller(CHAIN_ID, ALICE, 0, prefix, NOW_S)
 
 
+@pytest.mark.deviation(23)
 async def test_only_configured_dialects_are_accepted(database: Database) -> None:
-    ring = KeyRing(database, MASTER_KEY, [CHAIN_ID], lambda: NOW_MS, prefixes=["MINE_"])
+    rules = HeaderRules(prefixes=("MINE_",))
+    ring = KeyRing(database, MASTER_KEY, [CHAIN_ID], lambda: NOW_MS, rules)
     assert ring.authenticate_l1(l1_headers("mine_")).dialect == "mine_"
     with pytest.raises(MissingHeader, match="SERVICE_ADDRESS"):
         ring.authenticate_l1(l1_headers("service_"))
+
+
+@pytest.mark.deviation(23)
+async def test_a_signature_for_another_domain_is_refused(database: Database) -> None:
+    rules = HeaderRules(l1_domain="Example Exchange")
+    ring = KeyRing(database, MASTER_KEY, [CHAIN_ID], lambda: NOW_MS, rules)
+    with pytest.raises(L1SignatureMismatch):
+        ring.authenticate_l1(l1_headers())
+    digest = l1_digest(CHAIN_ID, ALICE, str(NOW_S), 0, "Example Exchange")
+    signature = "0x" + sign_digest(digest, a_key("alice")).hex()
+    assert ring.authenticate_l1(l1_headers(signature=signature)).address == ALICE
 
 
 async def test_headers_of_two_dialects_are_not_mixed(ring: KeyRing) -> None:
@@ -374,3 +388,13 @@ async def test_headers_reach_the_check_through_http_in_any_case(
     async with httpx.AsyncClient(transport=transport, base_url="http://test") as client:
         answer = await client.post("/order?strict=true", content=BODY, headers=headers)
     assert answer.status_code == status
+
+
+@pytest.mark.deviation(22)
+@pytest.mark.parametrize("name", sorted(l2_headers()))
+async def test_a_header_that_is_sent_twice_is_refused(ring: KeyRing, name: str) -> None:
+    headers = [*l2_headers().items(), (name, l2_headers()[name])]
+    transport = httpx.ASGITransport(an_app(ring))  # type: ignore[arg-type]
+    async with httpx.AsyncClient(transport=transport, base_url="http://test") as client:
+        answer = await client.post("/order", content=BODY, headers=headers)
+    assert (answer.status_code, answer.json()["details"]) == (401, {"header": name.upper()})

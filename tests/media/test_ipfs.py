@@ -140,6 +140,11 @@ async def test_a_content_of_several_blocks_is_refused(blobs: BlobStore) -> None:
     assert ImagePolicy().bytes_max < BLOCK_BYTES_MAX, "every image fits"
 
 
+async def ids_never_sent(blobs: BlobStore) -> list[str]:
+    found = [await blobs.id_in_file(name) async for name in blobs.never_sent()]
+    return [item_id for item_id in found if item_id is not None]
+
+
 async def test_items_of_another_storage_can_be_read_and_are_not_posted(
     tmp_path: Path, blobs: BlobStore
 ) -> None:
@@ -151,6 +156,6 @@ async def test_items_of_another_storage_can_be_read_and_are_not_posted(
     await blobs.store(ITEM)
     assert await blobs.load(earlier.item_id) == earlier
     assert await bundled.load(ID) == ITEM
-    assert await blobs.unsent() == await blobs.never_sent() == [ID]
+    assert await blobs.unsent() == await ids_never_sent(blobs) == [ID]
     assert await bundled.unsent() == [earlier.item_id, large.item_id]
-    assert sorted(await bundled.never_sent()) == sorted([earlier.item_id, large.item_id])
+    assert sorted(await ids_never_sent(bundled)) == sorted([earlier.item_id, large.item_id])

@@ -135,6 +135,7 @@ async def test_a_signature_is_valid_for_its_own_request_only(
     assert (await submit(rig, raw, headers)).status_code == 401
 
 
+@pytest.mark.deviation(12)
 async def test_a_path_with_a_trailing_slash_is_verified_as_it_was_sent(
     rig: RelayerRig, owner: OwnerClient
 ) -> None:

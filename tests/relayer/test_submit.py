@@ -197,6 +197,35 @@ async def test_the_number_of_waiting_requests_of_a_wallet_is_limited(
     assert answer.headers["retry-after"] == "1"
 
 
+@pytest.mark.deviation(16)
+async def test_an_owner_spends_the_relayer_s_gas_for_so_many_transactions_a_day(
+    rig: RelayerRig, owner: OwnerClient
+) -> None:
+    """The wallet's deployment is the first; those of other owners, and those never sent, do not count."""
+    rig.change(day_per_owner_max=2)
+    other = await rig.owner("another owner")
+    await other.deploy()
+    reverting = await owner.call_body(
+        rig.sandbox.deployment.collateral, Transfer(an_address("bob"), 10**30)
+    )
+    assert (await owner.submit(reverting)).status_code == 502
+    first = await approval_body(owner, 1)
+    transaction_id = await owner.submitted(first)
+    await rig.settle()
+    rig.clock.move(60_000)
+
+    refused = await owner.submit(await approval_body(owner, 2))
+    again = await owner.submitted(first)
+    wait_s = int(refused.headers["retry-after"])
+    rig.clock.move((wait_s - 1) * 1000)
+    still = await owner.submit(await approval_body(owner, 2))
+    rig.clock.move(1000)
+
+    assert (refused.status_code, refused.json()["code"]) == (429, "owner_limit_reached")
+    assert (still.status_code, again) == (429, transaction_id)
+    assert (await owner.submit(await approval_body(owner, 2))).status_code == 200
+
+
 async def test_wallets_do_not_wait_for_each_other(rig: RelayerRig, owner: OwnerClient) -> None:
     other = await rig.owner("another owner")
     await other.deploy()

@@ -79,8 +79,12 @@ def call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) ->
 
     def call(*arguments: str) -> Called:
         monkeypatch.setattr(sys, "argv", ["foretell", *arguments])
-        with pytest.raises(SystemExit) as ended:
-            run()
+        umask = os.umask(0o022)
+        try:
+            with pytest.raises(SystemExit) as ended:
+                run()
+        finally:
+            os.umask(umask)
         return Called(ended.value.code, *capsys.readouterr())
 
     return call

@@ -1,4 +1,4 @@
-"""Settlement while the exchange is closed: no try of any trade is counted."""
+"""Trades that wait: for an exchange that is closed, and for nobody else's failures."""
 
 import asyncio
 from collections.abc import Callable
@@ -10,10 +10,11 @@ from tests.rigs.fault_proxy import FaultProxy, honest, lose_request
 from tests.rigs.sandbox import Sandbox, SandboxMarket
 from tests.settlement.rig import UNIT, SettlementRig, Trader, reverting
 
-from foretell.domain.contracts.calldata import ADD_OPERATOR
+from foretell.domain.contracts.calldata import ADD_OPERATOR, SAFE_TRANSFER_FROM
 from foretell.domain.contracts.sandbox_accounts import AccountRole
 from foretell.domain.errors.chain import ChainUnavailable, ExchangeClosed
 from foretell.domain.evm.abi import ContractFunction, contract_function
+from foretell.domain.exchange.ledger import AssetId
 from foretell.domain.exchange.trade import TradeStatus
 from foretell.domain.values.hexadecimal import Address
 from foretell.settlement import worker
@@ -146,6 +147,57 @@ async def test_a_transaction_pending_when_a_pause_begins_costs_one_try_and_its_t
     await administrate(rig, UNPAUSE, PAUSING)
     await rig.settle()
     assert await rig.statuses([trade_id]) == [CONFIRMED]
+    await rig.check_ledger()
+
+
+async def give_away(
+    rig: SettlementRig, market: SandboxMarket, giver: Trader, taker: Trader
+) -> None:
+    """Have a wallet give all its Yes tokens to another one."""
+    units = await rig.chain_units(giver.wallet, AssetId(str(market.tokens.yes)))
+    gift = SAFE_TRANSFER_FROM.encode(giver.wallet, taker.wallet, market.tokens.yes, units, b"")
+    await giver.execute(rig.sandbox.deployment.conditional_tokens, gift)
+
+
+DOOMED: Final = 60
+TOGETHER_MS: Final = 40_000
+"""Of this time; one after the other, with two tries each, they would take at least 60 s."""
+
+
+async def test_s1_a_trade_of_strangers_settles_at_once_beside_many_that_never_can(
+    rig: SettlementRig, market: SandboxMarket, traders: list[Trader]
+) -> None:
+    rig.change(attempts_max=2, in_flight_max=10)
+    alice, bob, carol = traders
+    dora = await rig.trader(6)
+    poor = await rig.trader(7)
+    await rig.see()
+    for _ in range(DOOMED):
+        await alice.sell(market, 40, UNIT)
+        await poor.buy(market, 40, UNIT)
+    await give_away(rig, market, alice, dora)
+    for _ in range(3):
+        await rig.act()
+        rig.clock.move(1_000)
+
+    fair = await a_trade(market, [bob, carol])
+    await rig.projection.catch_up()
+    passes = 0
+    while await rig.statuses([fair]) == [TradeStatus.MATCHED]:
+        await rig.act()
+        await rig.sandbox.mine()
+        rig.clock.move(1_000)
+        await rig.see()
+        passes += 1
+    assert passes <= 3
+
+    began_ms = rig.clock.at_ms
+    while rig.engine.state.unsettled_trades:
+        await rig.act()
+        rig.clock.move(1_000)
+        await rig.see()
+    assert rig.clock.at_ms - began_ms <= TOGETHER_MS
+    assert await rig.statuses([fair]) == [CONFIRMED]
     await rig.check_ledger()
 
 

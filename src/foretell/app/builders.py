@@ -27,7 +27,7 @@ from foretell.journal.files.journal import FileJournal
 from foretell.media.blobs import BlobStore
 from foretell.media.images import ImageNormalizer, ImagePolicy
 from foretell.media.storages import open_storage
-from foretell.relayer.context import RelayerContext
+from foretell.relayer.context import RelayerContext, RelayerOptions
 from foretell.settings import Settings
 from foretell.settlement.context import SettlementContext
 from foretell.store.database import Database
@@ -51,7 +51,8 @@ class Resources:
     @cached_property
     def key_ring(self) -> KeyRing:
         """The check of API keys; all products of a process share its cache."""
-        return KeyRing(self.database, self.keys.master, [self.settings.chain_id], now_ms)
+        chain_ids, rules = [self.settings.chain_id], self.settings.header_rules
+        return KeyRing(self.database, self.keys.master, chain_ids, now_ms, rules)
 
     @property
     def reader(self) -> Reader:
@@ -122,10 +123,10 @@ def build_embedded_engine(resources: Resources, recover: Recover) -> EmbeddedEng
 
 
 def build_creation(resources: Resources) -> CreationContext:
-    """Return the context of market creation; its bundler is to be closed."""
+    """Return the context of market creation; its permanent storage is to be closed."""
     settings = resources.settings
     url, storage = settings.storage_upload_url, settings.storage
-    bundler = None if url is None else open_storage(storage, url, settings.storage_bearer)
+    permanent_storage = None if url is None else open_storage(storage, url, settings.storage_bearer)
     return CreationContext(
         database=resources.database,
         deployment=resources.deployment,
@@ -133,12 +134,13 @@ def build_creation(resources: Resources) -> CreationContext:
         registrar=resources.sender(resources.keys.registrar, REGISTRATION),
         images=ImageNormalizer(ImagePolicy()),
         blobs=BlobStore(settings.data / "blobs", storage),
-        bundler=bundler,
+        permanent_storage=permanent_storage,
         storage_key=resources.keys.storage,
         options=CreationOptions(
             confirmations=settings.confirmations,
             ticks_per_one=settings.market_ticks_per_one,
             size_units_min=settings.market_size_units_min,
+            has_optimistic_alias=settings.accepts_uma_moov2,
             may_store_locally=settings.stores_locally,
         ),
         now_ms=now_ms,
@@ -157,6 +159,7 @@ def build_relayer(resources: Resources) -> RelayerContext:
         key_ring=resources.key_ring,
         now_ms=now_ms,
         new_uuid=new_uuid,
+        options=RelayerOptions(day_per_owner_max=resources.settings.relays_per_owner_max),
     )
 
 

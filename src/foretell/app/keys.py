@@ -5,7 +5,6 @@ its owner can read. On any other chain the operator sets every key, and a public
 """
 
 import enum
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +21,7 @@ from foretell.domain.contracts.sandbox_accounts import (
 )
 from foretell.domain.errors.command import MissingKey
 from foretell.domain.values.credentials import MASTER_KEY_BYTES
-from foretell.runtime.folders import sync_folder
+from foretell.runtime.files import write_atomically
 from foretell.settings import Settings
 
 MASTER_KEY_FILE: Final = "master.key"
@@ -167,14 +166,7 @@ def _kept_master_key(folder: Path) -> bytes:
     """Return the sandbox's master key, made and kept in its folder if there is none."""
     path = folder / MASTER_KEY_FILE
     if not path.exists():
-        draft = path.with_suffix(".draft")
-        handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(handle, "wb") as file:
-            file.write(new_key())
-            file.flush()
-            os.fsync(file.fileno())
-        draft.rename(path)
-        sync_folder(folder)
+        write_atomically(path, new_key(), draft=path.with_suffix(".draft"))
     key = path.read_bytes()
     if len(key) != MASTER_KEY_BYTES:
         raise MissingKey(

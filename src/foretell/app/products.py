@@ -87,8 +87,8 @@ async def relayer(resources: Resources, _closing: contextlib.AsyncExitStack) -> 
 async def creation(resources: Resources, closing: contextlib.AsyncExitStack) -> Product:
     """Return market creation, its API and its worker."""
     context = build_creation(resources)
-    if context.bundler is not None:
-        await closing.enter_async_context(context.bundler)
+    if context.permanent_storage is not None:
+        await closing.enter_async_context(context.permanent_storage)
     loops = {"creation": lambda: creation_worker.run(context)}
     return Product(loops, creation_routes.build_app(context, resources.settings.npm_folder))
 

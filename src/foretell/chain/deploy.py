@@ -4,7 +4,6 @@ Every step checks whether it is done already, so an interrupted deployment is si
 chain that holds everything is only checked.
 """
 
-import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -40,7 +39,7 @@ from foretell.domain.errors.chain import InvalidDeployment, WrongChain
 from foretell.domain.evm.abi import contract_function
 from foretell.domain.evm.transaction import ContractCall
 from foretell.domain.values.hexadecimal import keccak256, word_of
-from foretell.runtime.folders import sync_folder
+from foretell.runtime.files import write_atomically
 
 _BALANCE_OF: Final = contract_function("balanceOf(address)", "(uint256)")
 
@@ -113,13 +112,7 @@ def load_deployment(path: Path) -> Deployment | None:
 def store_deployment(path: Path, deployment: Deployment) -> None:
     """Replace the file atomically, and return when it is on the disk."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_suffix(".draft")
-    with draft.open("wb") as file:
-        file.write(encode_deployment(deployment))
-        file.flush()
-        os.fsync(file.fileno())
-    draft.replace(path)
-    sync_folder(path.parent)
+    write_atomically(path, encode_deployment(deployment), draft=path.with_suffix(".draft"))
 
 
 class _Deployer:

@@ -110,6 +110,7 @@ class DevChain:
         except BaseException:
             await self.stop()
             raise
+        self._saved.remove_loaded()
         if not self._options.is_instant:
             self._tasks.append(asyncio.create_task(self._mine_pending(), name="chain pulse"))
         if self._options.is_kept:

@@ -6,7 +6,6 @@ used; a damaged one is renamed and logged.
 """
 
 import gzip
-import os
 import zlib
 from pathlib import Path
 from typing import Final
@@ -15,6 +14,8 @@ import msgspec
 import structlog
 
 from foretell.domain.errors.chain import ChainStateDamaged
+from foretell.runtime.files import write_synced
+from foretell.runtime.folders import sync_folder
 
 NEWEST: Final = "state.json.gz"
 BEFORE: Final = "state.before.json.gz"
@@ -39,14 +40,12 @@ class SavedState:
         """Store a dump, which is gzip in hex, as the newest; keep the one before."""
         packed = bytes.fromhex(dump.removeprefix("0x"))
         partial = self._folder / _PARTIAL
-        with partial.open("wb") as file:
-            file.write(packed)
-            file.flush()
-            os.fsync(file.fileno())
+        write_synced(partial, packed)
         newest = self._folder / NEWEST
         if newest.exists():
             newest.replace(self._folder / BEFORE)
         partial.replace(newest)
+        sync_folder(self._folder)
         (self._folder / IN_PLACE).unlink(missing_ok=True)
 
     def prepare(self) -> Path | None:
@@ -66,6 +65,10 @@ class SavedState:
         if found:
             raise ChainStateDamaged(self._folder)
         return None
+
+    def remove_loaded(self) -> None:
+        """Remove the file that `prepare` returned; the chain has read it."""
+        (self._folder / LOADED).unlink(missing_ok=True)
 
     def _files(self) -> list[Path]:
         names = (NEWEST, BEFORE, AT_END, IN_PLACE)

@@ -9,7 +9,7 @@ Only one process may send for an account. A second one by mistake does no harm: 
 nonce that is taken.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from foretell.chain.broadcaster import Broadcaster
@@ -28,6 +28,7 @@ from foretell.domain.errors.chain import ExecutionReverted
 from foretell.domain.errors.families import Upstream
 from foretell.domain.evm.transaction import OutgoingTx, SentTx
 from foretell.domain.values.eip712 import address_of_key
+from foretell.domain.values.hexadecimal import Address
 from foretell.runtime.watch import Watch
 from foretell.runtime.worker import PollIntervals, run_worker
 
@@ -88,6 +89,12 @@ class Sender:
         except ExecutionReverted as reverted:
             return reverted
         return None
+
+    async def wallets_with_code(self, wallets: Sequence[Address]) -> set[Address]:
+        """Return those of the addresses that have code, also by delegation (EIP-7702)."""
+        calls = [("eth_getCode", [wallet, SIMULATED_AT]) for wallet in wallets]
+        codes = await self._rpc.batch(calls)
+        return {wallet for wallet, code in zip(wallets, codes, strict=True) if code != "0x"}
 
     async def run(self) -> None:
         """Watch transactions, of this process and earlier ones, until cancelled."""

@@ -4,7 +4,7 @@ import os
 import tomllib
 from importlib.metadata import version
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 from pydantic import ValidationError
@@ -16,6 +16,9 @@ from foretell.domain.contracts.networks import NetworkName
 from foretell.domain.errors.command import UnknownSetting
 from foretell.domain.errors.families import ForetellError
 from foretell.settings import Settings, unknown_variables
+
+PRIVATE_UMASK: Final = 0o077
+"""Files and folders that a command creates are for its own user alone."""
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -198,7 +201,8 @@ app.add_typer(storage, name="storage")
 def push(data: Data = None) -> None:
     """Post every stored item that the service at FORETELL_STORAGE_UPLOAD_URL does not have yet.
 
-    Those from before that setting are posted too. The exchange may run meanwhile.
+    Those from before that setting are posted too. The exchange may run meanwhile. If an item is
+    damaged or refused, prints its file's name, continues with the others, and exits with 1.
     """
     from foretell.cli.storage import run_push
 
@@ -284,7 +288,11 @@ def _settings(**given: Any) -> Settings:
 
 
 def run() -> None:
-    """Run the command line; a refusal is printed in one line, without a traceback."""
+    """Run the command line; a refusal is printed in one line, without a traceback.
+
+    What it and its children create is private: files have mode 0600 and folders 0700.
+    """
+    os.umask(PRIVATE_UMASK)
     try:
         app()
     except ForetellError as error:

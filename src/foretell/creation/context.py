@@ -85,12 +85,12 @@ class CreationContext:
     new_uuid: Callable[[], str]
     new_word: Callable[[], Bytes32]
     uploads: UploadBudget = field(default_factory=UploadBudget)
-    bundler: PermanentStorage | None = None
+    permanent_storage: PermanentStorage | None = None
     """Stores metadata and images permanently; without one they are on this machine only."""
 
     def __post_init__(self) -> None:
         may_store = self.deployment.is_sandbox or self.options.may_store_locally
-        if not (may_store or self.bundler is not None):
+        if not (may_store or self.permanent_storage is not None):
             raise SandboxOnly(
                 "storing metadata on this machine only",
                 f"chain {self.deployment.chain_id}",

@@ -47,7 +47,7 @@ def event_row(
     """Return the rows of an event and its markets, which open them to trading."""
     payload = payload_of(context, request)
     options, adapter = context.options, context.contracts(payload).adapter
-    metadata_id_by_key = {update.key: update.metadata_tx_id for update in updates}
+    update_by_key = {update.key: update for update in updates}
     markets = [
         MarketRow(
             condition_id=ids.condition_id,
@@ -62,8 +62,8 @@ def event_row(
             exchange=context.exchange(ids),
             oracle=adapter,
             resolution_type=payload.resolution_type,
-            metadata_id=metadata_id_by_key[market.key],
-            metadata_uri=context.blobs.uri(metadata_id_by_key[market.key]),
+            metadata_id=update_by_key[market.key].metadata_tx_id,
+            metadata_uri=update_by_key[market.key].metadata_uri,
             icon=icons_of(payload, market, request.image_ids).market,
             ticks_per_one=options.ticks_per_one,
             size_units_min=options.size_units_min,

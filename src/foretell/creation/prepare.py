@@ -237,19 +237,19 @@ def duplicates_of(
 
 
 async def run_preparation(context: CreationContext, request: CreationRequest) -> None:
-    """Store images and drafts, read the chain, build the plan, and claim the names.
+    """Read the chain, store images and drafts, build the plan, and claim the names.
 
     Raises CreatorNotWhitelisted while the creator has no whitelist, and CreatorUnderfunded while it
-    lacks the collateral of the plan. Until both are there, the request keeps no name from others.
+    lacks the collateral of the plan. Until both are there, nothing is stored permanently, and the request
+    keeps no name from others.
     """
     payload = payload_of(context, request)
-    if request.wait is not None:
-        await _check_whitelist(context, request)  # before work that is in vain
+    await _check_whitelist(context, request)
+    facts = await _facts(context, payload)
+    await _check_funding(context, request, plan_cost_units(payload, facts))
     image_ids = await _stored_images(context, request)
     await store_drafts(context, payload, image_ids)
-    facts = await _facts(context, payload)
     await _check_whitelist(context, request)
-    await _check_funding(context, request, plan_cost_units(payload, facts))
     plan = build_plan(payload, context.contracts(payload), facts)
     ids, now_ms = ids_of(context, payload), context.now_ms()
     async with context.database.writing() as tx:

@@ -70,13 +70,18 @@ def _worker_details(error: ForetellError) -> object:
     """Return a list of problems if there can be several, else the values, or null."""
     details = error.details
     if isinstance(error, InvalidInput):
-        one = (
-            [{"field": details["field"], "message": error.message}] if "field" in details else None
-        )
-        return details.get("problems", one)
+        return details.get("problems", _problem(error))
     if isinstance(error, TxInvalid | TxPending):
         return details["txs"]
     return details or None
+
+
+def _problem(error: ForetellError) -> list[dict[str, object]] | None:
+    """Return the problem of one field, which its message does not name again; None if no field is named."""
+    field = error.details.get("field")
+    if field is None:
+        return None
+    return [{"field": field, "message": error.message.removeprefix(f"{field} ")}]
 
 
 def _code_of(kind: type[ForetellError]) -> str:

@@ -43,7 +43,7 @@ from foretell.domain.errors.families import IllegalTransition, InvalidFields
 from foretell.domain.errors.http import MissingParameter, OriginRefused
 from foretell.edge.application import build_application
 from foretell.edge.client_addresses import UNKNOWN
-from foretell.edge.codec import AnyRequest, json_response, read_body
+from foretell.edge.codec import AnyRequest, JsonResponse, json_response, read_body
 from foretell.edge.documents.description import Success, describe
 from foretell.edge.documents.openapi import Api
 from foretell.edge.query import Query
@@ -85,7 +85,7 @@ def build_app(context: CreationContext, npm_folder: Path | None = None) -> Lites
 
 
 @get("/", opt=describe(Success(str, "OK"), tag="Status"))
-async def show_root() -> Response[bytes]:
+async def show_root() -> JsonResponse:
     """Answer `OK` when the API is reachable."""
     return json_response("OK")
 
@@ -96,7 +96,7 @@ async def show_root() -> Response[bytes]:
         Success(responses.Config, "The configuration."), tag="Creation", refusals=refused.CHAIN
     ),
 )
-async def show_config(context: Context) -> Response[bytes]:
+async def show_config(context: Context) -> JsonResponse:
     """Return chains, contracts, fees and limits."""
     return json_response(await market_config(context))
 
@@ -111,7 +111,7 @@ async def show_config(context: Context) -> Response[bytes]:
         refusals=(InvalidFields, OriginRefused, *refused.CHAIN),
     ),
 )
-async def validate(request: AnyRequest, context: Context) -> Response[bytes]:
+async def validate(request: AnyRequest, context: Context) -> JsonResponse:
     """Check a payload before anything is signed; nothing is stored."""
     return json_response(
         await validate_payload(context, await read_body(request, PAYLOAD_BYTES_MAX))
@@ -128,7 +128,7 @@ async def validate(request: AnyRequest, context: Context) -> Response[bytes]:
         refusals=(InvalidFields, OriginRefused),
     ),
 )
-async def prepare_auth(request: AnyRequest, context: Context) -> Response[bytes]:
+async def prepare_auth(request: AnyRequest, context: Context) -> JsonResponse:
     """Issue a challenge for the hash of a payload."""
     wanted = parse_auth_request(await read_body(request))
     turn = turn_of(request)
@@ -146,7 +146,7 @@ async def prepare_auth(request: AnyRequest, context: Context) -> Response[bytes]
         refusals=refused.PREPARE,
     ),
 )
-async def prepare(request: AnyRequest, context: Context) -> Response[bytes]:
+async def prepare(request: AnyRequest, context: Context) -> JsonResponse:
     """Accept a payload, its signed challenge and its images, and start preparing."""
     with context.uploads.share() as share:
         upload = await read_upload(request, context.images.policy.upload_bytes_max, share)
@@ -163,7 +163,7 @@ async def prepare(request: AnyRequest, context: Context) -> Response[bytes]:
         refusals=(RequestNotFound, MissingParameter),
     ),
 )
-async def show_pending(request: AnyRequest, context: Context) -> Response[bytes]:
+async def show_pending(request: AnyRequest, context: Context) -> JsonResponse:
     """Return the request of an id, or a creator's latest that can continue."""
     found = await find_request(context, Query.of(request))
     shown = None if found is None else render_request(found, list_steps(context, found))
@@ -180,7 +180,7 @@ async def show_pending(request: AnyRequest, context: Context) -> Response[bytes]
         refusals=(InvalidFields, RequestNotFound, IllegalTransition, OriginRefused),
     ),
 )
-async def confirm(request: AnyRequest, context: Context) -> Response[bytes]:
+async def confirm(request: AnyRequest, context: Context) -> JsonResponse:
     """Store the hashes of the creator's transactions."""
     sent = parse_sent_txs(await read_body(request, BODY_BYTES_MAX), may_omit_txs=False)
     return json_response(render_confirm(await confirm_txs(context, sent)))
@@ -196,7 +196,7 @@ async def confirm(request: AnyRequest, context: Context) -> Response[bytes]:
         refusals=refused.FINALIZE,
     ),
 )
-async def finalize_request(request: AnyRequest, context: Context) -> Response[bytes]:
+async def finalize_request(request: AnyRequest, context: Context) -> JsonResponse:
     """Check the creator's transactions against the plan, and continue the request."""
     sent = parse_sent_txs(await read_body(request, BODY_BYTES_MAX), may_omit_txs=True)
     return json_response(render_finalize(await finalize(context, sent)))

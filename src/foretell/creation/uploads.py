@@ -112,7 +112,7 @@ async def read_upload(
 def _boundary(content_type: str) -> str:
     kind, options = parse_options_header(content_type)
     if kind != "multipart/form-data" or not options.get("boundary"):
-        raise UnsupportedMedia("the body", "multipart/form-data with a boundary")
+        raise UnsupportedMedia("body", "multipart/form-data with a boundary")
     return options["boundary"]
 
 
@@ -126,7 +126,7 @@ class _Form:
             boundary,
             max_header_size=PART_HEADER_BYTES_MAX,
             max_header_count=PART_HEADERS_MAX,
-            max_segment_count=PARTS_MAX,
+            max_segment_count=PARTS_MAX + 1,
         )
 
     def feed(self, chunk: bytes) -> None:
@@ -141,9 +141,11 @@ class _Form:
                 elif parsed is not None:
                     self._append(parsed)
         except MultipartError as error:
-            raise _malformed(str(error)) from error
+            raise _malformed("a boundary or the headers of a part are malformed") from error
 
     def _open(self, name: str, *, is_file: bool) -> None:
+        if len(self._parts) >= PARTS_MAX:
+            raise _malformed(f"it has more than {PARTS_MAX} parts")
         if len(name) > NAME_CHARS_MAX:
             raise _malformed(f"a part's name has more than {NAME_CHARS_MAX} characters")
         if is_file and not _is_known(name):

@@ -58,8 +58,8 @@ log = structlog.get_logger(__name__)
 async def run(context: CreationContext) -> None:
     """Run until cancelled: the registrar's transactions, the requests, and the permanent storage."""
     loops: list[Loop] = [context.registrar.run, partial(_work, context)]
-    if context.bundler is not None:
-        loops.append(partial(run_posting, context.blobs, context.bundler))
+    if context.permanent_storage is not None:
+        loops.append(partial(run_posting, context.blobs, context.permanent_storage))
     await run_together(loops)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, Final
 
-from litestar import Litestar, Response, get
+from litestar import Litestar, get
 from litestar.di import NamedDependency
 
 from foretell.data import activity, leaderboards, metrics, portfolio, referrals, responses
@@ -17,7 +17,7 @@ from foretell.data.parameters import MARKET, USER
 from foretell.data.refusals import DOCUMENTED, data_body
 from foretell.domain.errors.http import MissingParameter
 from foretell.edge.application import build_application
-from foretell.edge.codec import AnyRequest, json_response
+from foretell.edge.codec import AnyRequest, JsonResponse, json_response
 from foretell.edge.documents.description import Success, describe
 from foretell.edge.documents.openapi import Api
 from foretell.edge.query import Query
@@ -29,17 +29,16 @@ ABOUT: Final = (
     " are decimal strings."
 )
 
-Reply = Response[bytes]
 Context = NamedDependency[DataContext]
 UseCase = Callable[[DataContext, Query], Awaitable[Any]]
 
 
-async def _answer(use_case: UseCase, request: AnyRequest, context: DataContext) -> Reply:
+async def _answer(use_case: UseCase, request: AnyRequest, context: DataContext) -> JsonResponse:
     return json_response(await use_case(context, Query.of(request)))
 
 
 @get("/", opt=describe(Success(dict[str, str], "It is there."), tag="Status"))
-async def get_root() -> Reply:
+async def get_root() -> JsonResponse:
     """Answer when the API is reachable."""
     return json_response({"data": "OK"})
 
@@ -52,7 +51,7 @@ async def get_root() -> Reply:
         tag="Portfolio",
     ),
 )
-async def get_positions(request: AnyRequest, context: Context) -> Reply:
+async def get_positions(request: AnyRequest, context: Context) -> JsonResponse:
     """Return a wallet's open positions."""
     return await _answer(portfolio.list_positions, request, context)
 
@@ -65,7 +64,7 @@ async def get_positions(request: AnyRequest, context: Context) -> Reply:
         tag="Portfolio",
     ),
 )
-async def get_closed_positions(request: AnyRequest, context: Context) -> Reply:
+async def get_closed_positions(request: AnyRequest, context: Context) -> JsonResponse:
     """Return a wallet's closed positions."""
     return await _answer(portfolio.list_closed_positions, request, context)
 
@@ -79,7 +78,7 @@ async def get_closed_positions(request: AnyRequest, context: Context) -> Reply:
         tag="Portfolio",
     ),
 )
-async def get_value(request: AnyRequest, context: Context) -> Reply:
+async def get_value(request: AnyRequest, context: Context) -> JsonResponse:
     """Return the value of a wallet's open positions."""
     return await _answer(portfolio.list_values, request, context)
 
@@ -90,7 +89,7 @@ async def get_value(request: AnyRequest, context: Context) -> Reply:
         Success(responses.Traded, "The number of markets traded in."), USER, tag="Portfolio"
     ),
 )
-async def get_traded(request: AnyRequest, context: Context) -> Reply:
+async def get_traded(request: AnyRequest, context: Context) -> JsonResponse:
     """Return the number of markets in which a wallet traded."""
     return await _answer(portfolio.count_traded, request, context)
 
@@ -103,7 +102,7 @@ async def get_traded(request: AnyRequest, context: Context) -> Reply:
         tag="Portfolio",
     ),
 )
-async def get_volume(request: AnyRequest, context: Context) -> Reply:
+async def get_volume(request: AnyRequest, context: Context) -> JsonResponse:
     """Return the collateral that a wallet traded."""
     return await _answer(portfolio.sum_volume, request, context)
 
@@ -116,7 +115,7 @@ async def get_volume(request: AnyRequest, context: Context) -> Reply:
         tag="Markets",
     ),
 )
-async def get_holders(request: AnyRequest, context: Context) -> Reply:
+async def get_holders(request: AnyRequest, context: Context) -> JsonResponse:
     """Return the holders of the outcome tokens of markets."""
     return await _answer(metrics.list_holders, request, context)
 
@@ -129,7 +128,7 @@ async def get_holders(request: AnyRequest, context: Context) -> Reply:
         tag="Markets",
     ),
 )
-async def get_open_interest(request: AnyRequest, context: Context) -> Reply:
+async def get_open_interest(request: AnyRequest, context: Context) -> JsonResponse:
     """Return open interests: of some markets, or the largest 500."""
     return await _answer(metrics.list_open_interests, request, context)
 
@@ -143,7 +142,7 @@ async def get_open_interest(request: AnyRequest, context: Context) -> Reply:
         tag="Markets",
     ),
 )
-async def get_live_volume(request: AnyRequest, context: Context) -> Reply:
+async def get_live_volume(request: AnyRequest, context: Context) -> JsonResponse:
     """Return the volume of markets since they opened."""
     return await _answer(metrics.list_live_volumes, request, context)
 
@@ -157,7 +156,7 @@ async def get_live_volume(request: AnyRequest, context: Context) -> Reply:
         tag="Activity",
     ),
 )
-async def get_trades(request: AnyRequest, context: Context) -> Reply:
+async def get_trades(request: AnyRequest, context: Context) -> JsonResponse:
     """Return trades that the chain settled."""
     return await _answer(activity.list_trades, request, context)
 
@@ -170,7 +169,7 @@ async def get_trades(request: AnyRequest, context: Context) -> Reply:
         tag="Activity",
     ),
 )
-async def get_activity(request: AnyRequest, context: Context) -> Reply:
+async def get_activity(request: AnyRequest, context: Context) -> JsonResponse:
     """Return trades, splits, merges and redemptions of a wallet."""
     return await _answer(activity.list_activities, request, context)
 
@@ -183,7 +182,7 @@ async def get_activity(request: AnyRequest, context: Context) -> Reply:
         tag="Referrals",
     ),
 )
-async def get_fee_shares(request: AnyRequest) -> Reply:
+async def get_fee_shares(request: AnyRequest) -> JsonResponse:
     """Return fees that were shared with referrers or affiliates."""
     return json_response(referrals.list_fee_shares(Query.of(request)))
 
@@ -196,7 +195,7 @@ async def get_fee_shares(request: AnyRequest) -> Reply:
         tag="Leaderboards",
     ),
 )
-async def get_leaderboard(request: AnyRequest, context: Context) -> Reply:
+async def get_leaderboard(request: AnyRequest, context: Context) -> JsonResponse:
     """Return the wallets with the largest gain or volume."""
     return await _answer(leaderboards.list_traders, request, context)
 
@@ -209,7 +208,7 @@ async def get_leaderboard(request: AnyRequest, context: Context) -> Reply:
         tag="Leaderboards",
     ),
 )
-async def get_biggest_wins(request: AnyRequest, context: Context) -> Reply:
+async def get_biggest_wins(request: AnyRequest, context: Context) -> JsonResponse:
     """Return the positions that were closed with the largest gains."""
     return await _answer(leaderboards.list_wins, request, context)
 
@@ -222,7 +221,7 @@ async def get_biggest_wins(request: AnyRequest, context: Context) -> Reply:
         tag="Builders",
     ),
 )
-async def get_builders(request: AnyRequest) -> Reply:
+async def get_builders(request: AnyRequest) -> JsonResponse:
     """Return the leaderboard of builders: a placeholder, always empty."""
     return json_response(leaderboards.list_builders(Query.of(request)))
 
@@ -235,7 +234,7 @@ async def get_builders(request: AnyRequest) -> Reply:
         tag="Builders",
     ),
 )
-async def get_builder_volumes(request: AnyRequest) -> Reply:
+async def get_builder_volumes(request: AnyRequest) -> JsonResponse:
     """Return the volumes of builders: a placeholder, always empty."""
     return json_response(leaderboards.list_builder_volumes(Query.of(request)))
 

@@ -8,7 +8,7 @@ have, return empty lists.
 from pathlib import Path
 from typing import Any, Final
 
-from litestar import Litestar, MediaType, Response, get
+from litestar import Litestar, MediaType, get
 from litestar.di import NamedDependency
 from litestar.params import FromPath
 
@@ -17,7 +17,7 @@ from foretell.discovery.context import DiscoveryContext
 from foretell.discovery.refusals import DOCUMENTED, discovery_body
 from foretell.domain.errors.http import MissingParameter, UnknownRecord, UnknownSortField
 from foretell.edge.application import build_application
-from foretell.edge.codec import AnyRequest, json_response
+from foretell.edge.codec import AnyRequest, JsonResponse, json_response
 from foretell.edge.documents.description import STRICT, TEXT, Success, describe
 from foretell.edge.documents.openapi import Api
 from foretell.edge.parameters import wallet
@@ -29,7 +29,6 @@ ABOUT: Final = (
     " their prices and token ids are JSON lists in a string."
 )
 
-Reply = Response[bytes]
 Context = NamedDependency[DiscoveryContext]
 
 PROFILE_ADDRESS: Final = wallet("address", "a wallet")
@@ -61,7 +60,7 @@ async def get_status() -> str:
         refusals=(UnknownSortField,),
     ),
 )
-async def get_events(request: AnyRequest, context: Context) -> Reply:
+async def get_events(request: AnyRequest, context: Context) -> JsonResponse:
     """Return events with their markets and tags."""
     return json_response(await catalog.list_events(context, Query.of(request)))
 
@@ -75,7 +74,7 @@ async def get_events(request: AnyRequest, context: Context) -> Reply:
         refusals=(UnknownSortField,),
     ),
 )
-async def get_events_after(request: AnyRequest, context: Context) -> Reply:
+async def get_events_after(request: AnyRequest, context: Context) -> JsonResponse:
     """Return events after a cursor, and the cursor of the next page."""
     return json_response(await catalog.list_events_after(context, Query.of(request)))
 
@@ -89,7 +88,7 @@ async def get_events_after(request: AnyRequest, context: Context) -> Reply:
         refusals=(UnknownSortField,),
     ),
 )
-async def get_event_page(request: AnyRequest, context: Context) -> Reply:
+async def get_event_page(request: AnyRequest, context: Context) -> JsonResponse:
     """Return events, and the number of all that match."""
     return json_response(await catalog.list_event_page(context, Query.of(request)))
 
@@ -98,7 +97,7 @@ async def get_event_page(request: AnyRequest, context: Context) -> Reply:
     "/events/{event_id:str}",
     opt=describe(EVENT, *ONE_EVENT, tag="Events", refusals=(UnknownRecord,)),
 )
-async def get_event(request: AnyRequest, context: Context, event_id: FromPath[str]) -> Reply:
+async def get_event(request: AnyRequest, context: Context, event_id: FromPath[str]) -> JsonResponse:
     """Return the event of an id."""
     return json_response(await catalog.find_event(context, Query.of(request), event_id))
 
@@ -107,7 +106,9 @@ async def get_event(request: AnyRequest, context: Context, event_id: FromPath[st
     "/events/slug/{slug:str}",
     opt=describe(EVENT, *ONE_EVENT, tag="Events", refusals=(UnknownRecord,)),
 )
-async def get_event_by_slug(request: AnyRequest, context: Context, slug: FromPath[str]) -> Reply:
+async def get_event_by_slug(
+    request: AnyRequest, context: Context, slug: FromPath[str]
+) -> JsonResponse:
     """Return the event of a slug."""
     return json_response(await catalog.find_event_by_slug(context, Query.of(request), slug))
 
@@ -121,7 +122,9 @@ async def get_event_by_slug(request: AnyRequest, context: Context, slug: FromPat
         refusals=(UnknownRecord,),
     ),
 )
-async def get_event_tags(request: AnyRequest, context: Context, event_id: FromPath[str]) -> Reply:
+async def get_event_tags(
+    request: AnyRequest, context: Context, event_id: FromPath[str]
+) -> JsonResponse:
     """Return the tags of an event."""
     return json_response(await catalog.list_event_tags(context, Query.of(request), event_id))
 
@@ -134,7 +137,7 @@ async def get_event_tags(request: AnyRequest, context: Context, event_id: FromPa
 )
 async def get_comment_count(
     request: AnyRequest, context: Context, event_id: FromPath[str]
-) -> Reply:
+) -> JsonResponse:
     """Return the number of an event's comments: always zero."""
     await catalog.check_event(context, Query.of(request), event_id)
     return json_response(responses.Count(count=0))
@@ -149,7 +152,7 @@ async def get_comment_count(
         refusals=(UnknownSortField,),
     ),
 )
-async def get_markets(request: AnyRequest, context: Context) -> Reply:
+async def get_markets(request: AnyRequest, context: Context) -> JsonResponse:
     """Return markets with their events."""
     return json_response(await catalog.list_markets(context, Query.of(request)))
 
@@ -163,7 +166,7 @@ async def get_markets(request: AnyRequest, context: Context) -> Reply:
         refusals=(UnknownSortField,),
     ),
 )
-async def get_markets_after(request: AnyRequest, context: Context) -> Reply:
+async def get_markets_after(request: AnyRequest, context: Context) -> JsonResponse:
     """Return markets after a cursor, and the cursor of the next page."""
     return json_response(await catalog.list_markets_after(context, Query.of(request)))
 
@@ -172,7 +175,9 @@ async def get_markets_after(request: AnyRequest, context: Context) -> Reply:
     "/markets/{market_id:str}",
     opt=describe(MARKET, *ONE_MARKET, tag="Markets", refusals=(UnknownRecord,)),
 )
-async def get_market(request: AnyRequest, context: Context, market_id: FromPath[str]) -> Reply:
+async def get_market(
+    request: AnyRequest, context: Context, market_id: FromPath[str]
+) -> JsonResponse:
     """Return the market of an id or a condition id."""
     return json_response(await catalog.find_market(context, Query.of(request), market_id))
 
@@ -181,7 +186,9 @@ async def get_market(request: AnyRequest, context: Context, market_id: FromPath[
     "/markets/slug/{slug:str}",
     opt=describe(MARKET, *ONE_MARKET, tag="Markets", refusals=(UnknownRecord,)),
 )
-async def get_market_by_slug(request: AnyRequest, context: Context, slug: FromPath[str]) -> Reply:
+async def get_market_by_slug(
+    request: AnyRequest, context: Context, slug: FromPath[str]
+) -> JsonResponse:
     """Return the market of a slug."""
     return json_response(await catalog.find_market_by_slug(context, Query.of(request), slug))
 
@@ -195,7 +202,9 @@ async def get_market_by_slug(request: AnyRequest, context: Context, slug: FromPa
         refusals=(UnknownRecord,),
     ),
 )
-async def get_market_tags(request: AnyRequest, context: Context, market_id: FromPath[str]) -> Reply:
+async def get_market_tags(
+    request: AnyRequest, context: Context, market_id: FromPath[str]
+) -> JsonResponse:
     """Return the tags of a market's event."""
     return json_response(await catalog.list_market_tags(context, Query.of(request), market_id))
 
@@ -211,7 +220,7 @@ async def get_market_tags(request: AnyRequest, context: Context, market_id: From
 )
 async def get_market_description(
     request: AnyRequest, context: Context, market_id: FromPath[str]
-) -> Reply:
+) -> JsonResponse:
     """Return the rules of a market."""
     return json_response(await catalog.describe_market(context, Query.of(request), market_id))
 
@@ -225,19 +234,21 @@ async def get_market_description(
         refusals=(UnknownSortField,),
     ),
 )
-async def get_tags(request: AnyRequest, context: Context) -> Reply:
+async def get_tags(request: AnyRequest, context: Context) -> JsonResponse:
     """Return tags."""
     return json_response(await tags.list_tags(context, Query.of(request)))
 
 
 @get("/tags/{tag_id:str}", opt=describe(TAG, *ONE_TAG, tag="Tags", refusals=(UnknownRecord,)))
-async def get_tag(request: AnyRequest, context: Context, tag_id: FromPath[str]) -> Reply:
+async def get_tag(request: AnyRequest, context: Context, tag_id: FromPath[str]) -> JsonResponse:
     """Return the tag of an id."""
     return json_response(await tags.find_tag(context, Query.of(request), tag_id))
 
 
 @get("/tags/slug/{slug:str}", opt=describe(TAG, *ONE_TAG, tag="Tags", refusals=(UnknownRecord,)))
-async def get_tag_by_slug(request: AnyRequest, context: Context, slug: FromPath[str]) -> Reply:
+async def get_tag_by_slug(
+    request: AnyRequest, context: Context, slug: FromPath[str]
+) -> JsonResponse:
     """Return the tag of a slug."""
     return json_response(await tags.find_tag_by_slug(context, Query.of(request), slug))
 
@@ -248,7 +259,9 @@ async def get_tag_by_slug(request: AnyRequest, context: Context, slug: FromPath[
         Success(list[Any], "Always empty."), *RELATED_TAGS, tag="Tags", refusals=(UnknownRecord,)
     ),
 )
-async def get_related_tags(request: AnyRequest, context: Context, tag_id: FromPath[str]) -> Reply:
+async def get_related_tags(
+    request: AnyRequest, context: Context, tag_id: FromPath[str]
+) -> JsonResponse:
     """Return the tags related to a tag: always none."""
     await tags.check_tag(context, Query.of(request), tag_id)
     return json_response([])
@@ -262,7 +275,7 @@ async def get_related_tags(request: AnyRequest, context: Context, tag_id: FromPa
 )
 async def get_related_tags_by_slug(
     request: AnyRequest, context: Context, slug: FromPath[str]
-) -> Reply:
+) -> JsonResponse:
     """Return the tags related to a tag: always none."""
     await tags.check_tag_by_slug(context, Query.of(request), slug)
     return json_response([])
@@ -277,7 +290,7 @@ async def get_related_tags_by_slug(
         refusals=(UnknownSortField, MissingParameter),
     ),
 )
-async def get_search(request: AnyRequest, context: Context) -> Reply:
+async def get_search(request: AnyRequest, context: Context) -> JsonResponse:
     """Return the events and tags that match a query."""
     return json_response(await search.public_search(context, Query.of(request)))
 
@@ -291,7 +304,7 @@ async def get_search(request: AnyRequest, context: Context) -> Reply:
     ],
     opt=describe(Success(list[Any], "An empty list."), tag="Placeholders"),
 )
-async def get_nothing() -> Reply:
+async def get_nothing() -> JsonResponse:
     """Return the comments or named creators: there are none."""
     return json_response([])
 
@@ -303,7 +316,7 @@ async def get_nothing() -> Reply:
     ],
     opt=describe(Success(None, ""), tag="Placeholders", refusals=(UnknownRecord,)),
 )
-async def get_unknown(record_id: FromPath[str]) -> Reply:
+async def get_unknown(record_id: FromPath[str]) -> JsonResponse:
     """Refuse the id of a named creator or a profile: there is none."""
     raise UnknownRecord("id")
 
@@ -312,7 +325,7 @@ async def get_unknown(record_id: FromPath[str]) -> Reply:
     "/public-profile",
     opt=describe(Success(None, ""), PROFILE_ADDRESS, tag="Placeholders", refusals=(UnknownRecord,)),
 )
-async def get_profile(request: AnyRequest) -> Reply:
+async def get_profile(request: AnyRequest) -> JsonResponse:
     """Refuse the address of a profile: there are no profiles."""
     Query.of(request).check([PROFILE_ADDRESS])
     raise UnknownRecord("address")

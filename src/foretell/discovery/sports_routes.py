@@ -2,23 +2,22 @@
 
 from typing import Final
 
-from litestar import Response, get
+from litestar import get
 from litestar.di import NamedDependency
 from litestar.params import FromPath
 
 from foretell.discovery import responses, sports
 from foretell.discovery.context import DiscoveryContext
 from foretell.domain.errors.http import UnknownRecord, UnknownSortField
-from foretell.edge.codec import AnyRequest, json_response
+from foretell.edge.codec import AnyRequest, JsonResponse, json_response
 from foretell.edge.documents.description import STRICT, Success, describe
 from foretell.edge.query import Query
 
-Reply = Response[bytes]
 Context = NamedDependency[DiscoveryContext]
 
 
 @get("/sports", opt=describe(Success(list[responses.Sport], "The sports."), STRICT, tag="Sports"))
-async def get_sports(request: AnyRequest, context: Context) -> Reply:
+async def get_sports(request: AnyRequest, context: Context) -> JsonResponse:
     """Return the sports of created events."""
     return json_response(await sports.list_sports(context, Query.of(request)))
 
@@ -27,7 +26,7 @@ async def get_sports(request: AnyRequest, context: Context) -> Reply:
     "/sports/market-types",
     opt=describe(Success(responses.MarketTypes, "The types."), STRICT, tag="Sports"),
 )
-async def get_market_types(request: AnyRequest, context: Context) -> Reply:
+async def get_market_types(request: AnyRequest, context: Context) -> JsonResponse:
     """Return the types of created sports markets."""
     return json_response(await sports.list_market_types(context, Query.of(request)))
 
@@ -41,7 +40,7 @@ async def get_market_types(request: AnyRequest, context: Context) -> Reply:
         refusals=(UnknownSortField,),
     ),
 )
-async def get_teams(request: AnyRequest, context: Context) -> Reply:
+async def get_teams(request: AnyRequest, context: Context) -> JsonResponse:
     """Return the teams of created events."""
     return json_response(await sports.list_teams(context, Query.of(request)))
 
@@ -55,7 +54,7 @@ async def get_teams(request: AnyRequest, context: Context) -> Reply:
         refusals=(UnknownSortField,),
     ),
 )
-async def get_series_list(request: AnyRequest, context: Context) -> Reply:
+async def get_series_list(request: AnyRequest, context: Context) -> JsonResponse:
     """Return series, which are the leagues of created events."""
     return json_response(await sports.list_series(context, Query.of(request)))
 
@@ -69,7 +68,9 @@ async def get_series_list(request: AnyRequest, context: Context) -> Reply:
         refusals=(UnknownRecord,),
     ),
 )
-async def get_series(request: AnyRequest, context: Context, series_id: FromPath[str]) -> Reply:
+async def get_series(
+    request: AnyRequest, context: Context, series_id: FromPath[str]
+) -> JsonResponse:
     """Return the series of an id with its newest events."""
     return json_response(await sports.find_series(context, Query.of(request), series_id))
 
@@ -82,7 +83,7 @@ async def get_series(request: AnyRequest, context: Context, series_id: FromPath[
 )
 async def get_series_comment_count(
     request: AnyRequest, context: Context, series_id: FromPath[str]
-) -> Reply:
+) -> JsonResponse:
     """Return the number of a series' comments: always zero."""
     await sports.check_series(context, Query.of(request), series_id)
     return json_response(responses.Count(count=0))

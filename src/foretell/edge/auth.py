@@ -10,6 +10,8 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple
 
+from litestar.datastructures import Headers
+
 from foretell.domain.errors.families import MalformedAmount, MalformedHex, MalformedSignature
 from foretell.domain.errors.http import (
     L1SignatureMismatch,
@@ -30,12 +32,11 @@ from foretell.domain.values.credentials import (
 )
 from foretell.domain.values.eip712 import SIGNATURE_BYTES, normalize_signature
 from foretell.domain.values.hexadecimal import Address, parse_address
+from foretell.edge.header_rules import DEFAULT_RULES, OWN_PREFIX, HeaderRules
 from foretell.runtime.lru import LruCache
 from foretell.store.database import Database
 from foretell.store.trading.api_keys import ApiKey, load_key
 
-OWN_PREFIX: Final = "SERVICE_"
-CLIENT_PREFIXES: Final = ("SERVICE_", "POLY_", "KUEST_")
 BUILDER: Final = "builder_"
 """Follows the prefix in the header names of a builder, which submits for other wallets."""
 KEYS_CACHED_MAX: Final = 10_000
@@ -79,7 +80,7 @@ class KeyRing:
         master_key: bytes,
         chain_ids: Sequence[int],
         now_ms: Callable[[], int],
-        prefixes: Sequence[str] = CLIENT_PREFIXES,
+        rules: HeaderRules = DEFAULT_RULES,
         *,
         keys_cached_max: int = KEYS_CACHED_MAX,
     ) -> None:
@@ -87,7 +88,8 @@ class KeyRing:
         self._master_key = master_key
         self._chain_ids = chain_ids
         self._now_ms = now_ms
-        self._prefixes = [prefix.lower() for prefix in prefixes]
+        self._prefixes = [prefix.lower() for prefix in rules.prefixes]
+        self._l1_domain = rules.l1_domain
         self._cached_by_id: LruCache[str, _CachedKey] = LruCache(keys_cached_max)
         self._revocations = 0
 
@@ -115,7 +117,7 @@ class KeyRing:
         signature = _l1_signature(headers, dialect)
         for chain_id in self._chain_ids:
             try:
-                check_l1(chain_id, address, timestamp, nonce, signature)
+                check_l1(chain_id, address, timestamp, nonce, signature, self._l1_domain)
             except L1SignatureMismatch:
                 continue
             return L1Caller(chain_id, address, nonce, dialect, int(timestamp))
@@ -257,8 +259,10 @@ class KeyRing:
 
 
 def _header(headers: Mapping[str, str], dialect: str, name: str) -> str:
+    """Return the value of a header that was sent once: of two values, each reader might take another."""
     value = headers.get(dialect + name)
-    if not value:
+    is_repeated = isinstance(headers, Headers) and len(headers.getall(dialect + name, ())) > 1
+    if not value or is_repeated:
         raise _malformed(dialect, name)
     return value
 

@@ -30,6 +30,8 @@ _ENCODER: Final = msgspec.json.Encoder(decimal_format="number")
 
 Value = TypeVar("Value")
 AnyRequest = Request[Any, Any, State]
+JsonResponse = Response[bytes]
+"""A response whose body is JSON already."""
 
 
 class WireObject(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
@@ -131,7 +133,7 @@ def decode(
         raise refusal(str(error)) from error
 
 
-def json_response(value: object, status: int = 200) -> Response[bytes]:
+def json_response(value: object, status: int = 200) -> JsonResponse:
     """Return the value as a JSON answer, decimals as exact numbers; a secret is to be kept nowhere."""
     headers = NOT_STORED if isinstance(value, SecretObject) else None
     return Response(

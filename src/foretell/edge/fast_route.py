@@ -34,7 +34,7 @@ class FastResponse(NamedTuple):
     retry_after_s: int | None = None
 
 
-Reply = Callable[[FastResponse], None]
+SendReply = Callable[[FastResponse], None]
 """Sends the answer to a request; it is called once."""
 
 
@@ -46,7 +46,7 @@ class FastRoute(NamedTuple):
     """
 
     takes: Callable[[bytes], bool]
-    begin: Callable[[FastRequest, Reply], Coroutine[Any, Any, None] | None]
+    begin: Callable[[FastRequest, SendReply], Coroutine[Any, Any, None] | None]
 
 
 Route = tuple[str, str]

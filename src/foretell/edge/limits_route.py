@@ -2,9 +2,9 @@
 
 from typing import Final
 
-from litestar import Response, get
+from litestar import get
 
-from foretell.edge.codec import AnyRequest, WireObject, json_response
+from foretell.edge.codec import AnyRequest, JsonResponse, WireObject, json_response
 from foretell.edge.documents.description import Success, describe
 from foretell.edge.throttled_application import turn_of
 
@@ -24,7 +24,7 @@ LIMITS: Final = Success(list[LimitUse], "The windows of every row, none where no
 
 
 @get("/limits", opt=describe(LIMITS, tag="Status"))
-async def show_limits(request: AnyRequest) -> Response[bytes]:
+async def show_limits(request: AnyRequest) -> JsonResponse:
     """Return how much of each rate limit the caller's address has used."""
     return json_response(limits_of(request))
 

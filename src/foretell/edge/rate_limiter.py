@@ -5,6 +5,7 @@ many. If several processes share the limits, each window has a quota (`shared_li
 """
 
 import asyncio
+import re
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import Final, NamedTuple
@@ -16,6 +17,8 @@ from foretell.edge.shared_limits import Quota, SharedLimits, SharedRoute
 
 CLIENTS_MAX: Final = 20_000
 """The clients whose requests are counted; the one that was idle for longest makes way."""
+
+_SLASHES: Final = re.compile("/{2,}")
 
 
 class LimitedRoute(NamedTuple):
@@ -146,9 +149,14 @@ class RateLimiter:
                 delay.set_exception(TooManyRequests(1))
 
     def route(self, method: str, path: str) -> LimitedRoute:
-        """Return how the requests to a path count; a path may end in a slash."""
+        """Return how the requests to a path count.
+
+        As in the framework, several slashes are one, and those at the end are none.
+        """
         if method == "HEAD":
             method = "GET"
+        if "//" in path:
+            path = _SLASHES.sub("/", path)
         return self._route_by_key.get(f"{method} {path.rstrip('/') or '/'}", self._other)
 
     def is_signed(self, method: str, template: str) -> bool:

@@ -89,6 +89,8 @@ SIGNED: Final = frozenset(
         "trading GET /auth/api-keys",
         "trading DELETE /auth/api-key",
         "trading GET /auth/ban-status/closed-only",
+        "trading GET /auth/readonly-api-keys",
+        "trading GET /auth/builder-api-key",
         "trading GET /rewards/user",
         "trading GET /rewards/user/markets",
         "trading GET /rewards/user/total",

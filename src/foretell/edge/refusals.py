@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
 import structlog
-from litestar import Request, Response
+from litestar import Request
 from litestar.datastructures import State
 from litestar.exceptions import HTTPException, MethodNotAllowedException, NotFoundException
 
@@ -32,14 +32,14 @@ from foretell.domain.errors.http import (
     UnsupportedVersion,
     UrlTooLong,
 )
-from foretell.edge.codec import json_response, sent_method
+from foretell.edge.codec import JsonResponse, json_response, sent_method
 
 log = structlog.get_logger(__name__)
 
 Words = Callable[[ForetellError], str]
 BodyOf = Callable[[ForetellError], tuple[int, object]]
 """Returns the status and the body with which a product refuses."""
-Handler = Callable[[Request[Any, Any, State], Any], Response[bytes]]
+Handler = Callable[[Request[Any, Any, State], Any], JsonResponse]
 
 STATUS_BY_FAMILY: Final[Mapping[type[ForetellError], int]] = {
     MalformedRequest: 400,
@@ -107,19 +107,19 @@ def words_of(
 def handlers(body_of: BodyOf) -> dict[int | type[Exception], Handler]:
     """Return Litestar's exception handlers for an API's bodies."""
 
-    def refuse(_: Request[Any, Any, State], error: ForetellError) -> Response[bytes]:
+    def refuse(_: Request[Any, Any, State], error: ForetellError) -> JsonResponse:
         status, body = body_of(error)
         response = json_response(body, status)
         if error.retry_after_s is not None:
             response.headers["retry-after"] = str(error.retry_after_s)
         return response
 
-    def fail(request: Request[Any, Any, State], error: Exception) -> Response[bytes]:
+    def fail(request: Request[Any, Any, State], error: Exception) -> JsonResponse:
         log.error("unhandled error", path=request.url.path, exc_info=error)
         status, body = body_of(InternalError())
         return json_response(body, status)
 
-    def refuse_http(request: Request[Any, Any, State], error: HTTPException) -> Response[bytes]:
+    def refuse_http(request: Request[Any, Any, State], error: HTTPException) -> JsonResponse:
         if error.status_code >= 500:  # noqa: PLR2004 - HTTP's own number
             return fail(request, error)
         refusal = _http_refusal(request, error)

@@ -12,8 +12,9 @@ of its data is stored next to it, because the id is a hash of the signature, not
 import asyncio
 import contextlib
 import hashlib
+import itertools
 import os
-import tempfile
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Final
 
@@ -27,6 +28,7 @@ from foretell.domain.errors.storage import (
     ItemTooLarge,
     StorageUnavailable,
 )
+from foretell.runtime.files import PARTIAL_SUFFIX, write_atomically
 from foretell.runtime.folders import sync_folder
 
 UNSENT_PER_READ_MAX: Final = 100
@@ -34,7 +36,6 @@ ITEM_BYTES_MAX: Final = 4 * 1024 * 1024
 
 _DIGEST_SUFFIX: Final = ".sha256"
 _SENT_SUFFIX: Final = ".sent"
-_PARTIAL_SUFFIX: Final = ".partial"
 
 
 class BlobStore:
@@ -77,9 +78,27 @@ class BlobStore:
         """Return ids of items that the permanent storage does not have yet, the oldest first."""
         return await asyncio.to_thread(self._read_unsent)
 
-    async def never_sent(self) -> list[str]:
-        """Return the ids of all items without a note, in no order; those from before there was a permanent storage too."""
-        return await asyncio.to_thread(self._read_never_sent)
+    async def never_sent(self) -> AsyncIterator[str]:
+        """Yield the file names of all items without a note, in no order, a bounded batch per read.
+
+        Those from before there was a permanent storage, and of another storage, are among them.
+        """
+        names = self._names_never_sent()
+        while batch := await asyncio.to_thread(_take, names):
+            for name in batch:
+                yield name
+
+    async def id_in_file(self, name: str) -> str | None:
+        """Return the id of the item in a file; None if the item is not one of this storage.
+
+        Raises BlobDamaged with the file's name, and StorageUnavailable.
+        """
+        try:
+            return await asyncio.to_thread(self._read_id, name)
+        except OSError as error:
+            raise StorageUnavailable(f"{name}: {error.strerror or type(error).__name__}") from error
+        except MalformedBody as error:
+            raise BlobDamaged(name) from error
 
     async def note_sent(self, item_id: str) -> None:
         """Note that the permanent storage has an item."""
@@ -94,7 +113,7 @@ class BlobStore:
             os.utime(self._mark(item_id))
 
     def _note_sent(self, item_id: str) -> None:
-        _write_atomically(self._path(item_id).with_suffix(_SENT_SUFFIX), b"")
+        write_atomically(self._path(item_id).with_suffix(_SENT_SUFFIX), b"")
         self._mark(item_id).unlink(missing_ok=True)
 
     def _read_unsent(self) -> list[str]:
@@ -102,23 +121,25 @@ class BlobStore:
             return []
         marks: list[tuple[int, str]] = []
         for path in self._unsent.iterdir():
-            if path.suffix != _PARTIAL_SUFFIX:
+            if path.suffix != PARTIAL_SUFFIX:
                 with contextlib.suppress(FileNotFoundError):  # another process has sent it
                     marks.append((path.stat().st_mtime_ns, path.read_text()))
         waiting = [item_id for _, item_id in sorted(marks) if self.storage.has_form(item_id)]
         return waiting[:UNSENT_PER_READ_MAX]
 
-    def _read_never_sent(self) -> list[str]:
-        paths = [path for path in self._folder.glob("??/*") if not path.suffix]
-        unsent = [path for path in paths if not path.with_suffix(_SENT_SUFFIX).exists()]
-        items = {path: parse_item(path.read_bytes()) for path in unsent}
+    def _names_never_sent(self) -> Iterator[str]:
+        for path in self._folder.glob("??/*"):
+            if not path.suffix and not path.with_suffix(_SENT_SUFFIX).exists():
+                yield path.name
+
+    def _read_id(self, name: str) -> str | None:
+        path = self._folder / name[:2] / name
+        item = parse_item(path.read_bytes())
+        if len(item.data) > self._data_bytes_max:
+            return None
         # An item of another storage has another id there, under which it is stored.
-        return [
-            self.storage.id_of(item)
-            for path, item in items.items()
-            if len(item.data) <= self._data_bytes_max
-            and self._path(self.storage.id_of(item)) == path
-        ]
+        item_id = self.storage.id_of(item)
+        return item_id if self._path(item_id) == path else None
 
     @property
     def _data_bytes_max(self) -> int:
@@ -133,14 +154,12 @@ class BlobStore:
         digest = hashlib.sha256(item.data).hexdigest().encode()
         if not (_has(path, item.raw) and _has(digest_path, digest)):
             path.parent.mkdir(parents=True, exist_ok=True)
-            _write_atomically(digest_path, digest)
-            _write_atomically(path, item.raw)
-            for folder in (path.parent, self._folder):
-                sync_folder(folder)
+            write_atomically(digest_path, digest)
+            write_atomically(path, item.raw)
+            sync_folder(self._folder)
         if self.storage.is_permanent and not path.with_suffix(_SENT_SUFFIX).exists():
             self._unsent.mkdir(exist_ok=True)
-            _write_atomically(self._mark(item_id), item_id.encode())
-            sync_folder(self._unsent)
+            write_atomically(self._mark(item_id), item_id.encode())
 
     def _read(self, item_id: str) -> DataItem:
         path = self._path(item_id)
@@ -156,6 +175,10 @@ class BlobStore:
         return self._folder / digest[:2] / digest
 
 
+def _take(names: Iterator[str]) -> list[str]:
+    return list(itertools.islice(names, UNSENT_PER_READ_MAX))
+
+
 def _is_of(item: DataItem, item_id: str) -> bool:
     """Return whether an item has an id, of whichever storage."""
     is_small = len(item.data) <= BLOCK_BYTES_MAX
@@ -167,18 +190,3 @@ def _has(path: Path, content: bytes) -> bool:
         return path.read_bytes() == content
     except FileNotFoundError:
         return False
-
-
-def _write_atomically(path: Path, content: bytes) -> None:
-    """Replace a file in one step, after its content is on the disk."""
-    handle, name = tempfile.mkstemp(suffix=_PARTIAL_SUFFIX, dir=path.parent)
-    partial = Path(name)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        partial.replace(path)
-    except BaseException:
-        partial.unlink(missing_ok=True)
-        raise

@@ -47,7 +47,7 @@ def normalize(raw: bytes, kind: str, side_px: int, bytes_max: int) -> bytes:
             ImageOps.exif_transpose(image, in_place=True)
             square = ImageOps.fit(_plain(image), (side_px, side_px), Image.Resampling.LANCZOS)
     except (OSError, SyntaxError, ValueError, EOFError, Image.DecompressionBombError) as error:
-        raise UndecodableImage(str(error)) from error
+        raise UndecodableImage("its bytes are damaged or incomplete") from error
     for quality in QUALITIES:
         encoded = io.BytesIO()
         square.save(encoded, "WEBP", quality=quality, method=4)

@@ -8,7 +8,7 @@ from msgspec import UNSET, UnsetType
 
 from foretell.domain.errors.chain import RpcRefused
 from foretell.domain.errors.families import ForetellError, InvalidInput, Unauthenticated, code_of
-from foretell.domain.errors.relayer import ExecutionFailed
+from foretell.domain.errors.relayer import ExecutionFailed, OwnerLimitReached
 from foretell.edge.documents.errors import Refusals
 from foretell.edge.refusals import RefusalRow, row_of
 
@@ -22,6 +22,7 @@ RELAYER: Final[Mapping[type[ForetellError], RefusalRow]] = {
     InvalidInput: RefusalRow(400, _field),
     RpcRefused: RefusalRow(502, "execution_failed"),
     ExecutionFailed: RefusalRow(502, "execution_failed"),
+    OwnerLimitReached: RefusalRow(429),
 }
 
 

@@ -8,12 +8,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from litestar import Litestar, MediaType, Response, get, post
+from litestar import Litestar, MediaType, get, post
 from litestar.di import NamedDependency
 
 from foretell.domain.relay.request import RelayKind
 from foretell.edge.application import build_application
-from foretell.edge.codec import AnyRequest, json_response
+from foretell.edge.codec import AnyRequest, JsonResponse, json_response
 from foretell.edge.documents.description import TEXT, Body, Success, describe
 from foretell.edge.documents.openapi import Api
 from foretell.edge.documents.security import L2, L2_OR_BUILDER
@@ -34,7 +34,6 @@ ABOUT: Final = (
     " prefix SERVICE_."
 )
 
-Reply = Response[bytes]
 Context = NamedDependency[RelayerContext]
 
 ADDRESS: Final = wallet("address", "an owner, or its wallet")
@@ -66,7 +65,7 @@ async def show_root(context: Context) -> str:
         refusals=refused.CHAIN,
     ),
 )
-async def show_nonce(request: AnyRequest, context: Context) -> Reply:
+async def show_nonce(request: AnyRequest, context: Context) -> JsonResponse:
     """Return the nonce of a wallet's next transaction, after those in progress."""
     query = Query.of(request)
     address = query.read(ADDRESS)
@@ -84,7 +83,7 @@ async def show_nonce(request: AnyRequest, context: Context) -> Reply:
         refusals=refused.CHAIN,
     ),
 )
-async def show_deployed(request: AnyRequest, context: Context) -> Reply:
+async def show_deployed(request: AnyRequest, context: Context) -> JsonResponse:
     """Return whether a wallet is on the chain."""
     query = Query.of(request)
     address = query.read(WALLET)
@@ -103,7 +102,7 @@ async def show_deployed(request: AnyRequest, context: Context) -> Reply:
         refusals=refused.SUBMIT,
     ),
 )
-async def submit_transaction(request: AnyRequest, context: Context) -> Reply:
+async def submit_transaction(request: AnyRequest, context: Context) -> JsonResponse:
     """Accept a wallet's transaction, or its deployment (L2 or builder)."""
     submitted = await submit(context, *await caller_of(context, request))
     return json_response(await responses.render_submitted(context, submitted))
@@ -117,7 +116,7 @@ async def submit_transaction(request: AnyRequest, context: Context) -> Reply:
         tag="Transactions",
     ),
 )
-async def show_transaction(request: AnyRequest, context: Context) -> Reply:
+async def show_transaction(request: AnyRequest, context: Context) -> JsonResponse:
     """Return the state of a submission."""
     query = Query.of(request)
     transaction_id = query.read(ID)
@@ -133,7 +132,7 @@ async def show_transaction(request: AnyRequest, context: Context) -> Reply:
         security=L2_OR_BUILDER,
     ),
 )
-async def show_transactions(request: AnyRequest, context: Context) -> Reply:
+async def show_transactions(request: AnyRequest, context: Context) -> JsonResponse:
     """Return the requests that the caller signed or submitted (L2 or builder)."""
     signed = await caller_of(context, request)
     return json_response(await responses.list_transactions(context, signed.caller.address))
@@ -150,7 +149,7 @@ async def show_transactions(request: AnyRequest, context: Context) -> Reply:
         refusals=refused.REDEEM,
     ),
 )
-async def redeem_position(request: AnyRequest, context: Context) -> Reply:
+async def redeem_position(request: AnyRequest, context: Context) -> JsonResponse:
     """Redeem a wallet's tokens of a resolved condition (L2)."""
     return await _operate(request, context, Operation.REDEEM)
 
@@ -166,12 +165,14 @@ async def redeem_position(request: AnyRequest, context: Context) -> Reply:
         refusals=refused.MERGE,
     ),
 )
-async def merge_position(request: AnyRequest, context: Context) -> Reply:
+async def merge_position(request: AnyRequest, context: Context) -> JsonResponse:
     """Merge a wallet's complete sets into collateral (L2)."""
     return await _operate(request, context, Operation.MERGE)
 
 
-async def _operate(request: AnyRequest, context: RelayerContext, operation: Operation) -> Reply:
+async def _operate(
+    request: AnyRequest, context: RelayerContext, operation: Operation
+) -> JsonResponse:
     signed = await owner_of(context, request)
     execution = await operate(context, signed.caller, operation, signed.body)
     return json_response(responses.render_execution(execution))

@@ -6,6 +6,7 @@ send it again. The transactions of a wallet are sent in order, each once the cha
 """
 
 from collections.abc import Awaitable, Callable
+from typing import Final
 
 import structlog
 
@@ -15,6 +16,7 @@ from foretell.domain.errors.relayer import (
     CallReverts,
     ExecutionFailed,
     NonceMismatch,
+    OwnerLimitReached,
     TooManyQueued,
     WalletExists,
 )
@@ -27,10 +29,12 @@ from foretell.relayer.context import RelayerContext
 from foretell.relayer.nonces import load_next_nonce
 from foretell.relayer.progress import follow, move
 from foretell.relayer.revert_reasons import find_revert_reason, reason_text
-from foretell.store.outbox.relays import load_same_relay, record_relay
+from foretell.store.outbox.relays import load_relay_time, load_same_relay, record_relay
 from foretell.store.outbox.transactions import RELAYED, load_tx
 
 Check = Callable[[RelayerContext, CheckedSubmission], Awaitable[None]]
+
+DAY_MS: Final = 24 * 60 * 60 * 1000
 
 log = structlog.get_logger(__name__)
 
@@ -57,6 +61,7 @@ async def accept(
             return same
         await _check_place(context, submission, used)
         await check_chain(context, checked)
+        await _check_day(context, submission.owner)
         request = checked.request(context.new_uuid(), submitter, context.now_ms())
         async with context.database.writing() as tx:
             is_new = await record_relay(tx, request)
@@ -92,6 +97,18 @@ async def _check_place(context: RelayerContext, submission: Submission, used: in
         raise NonceMismatch(expected, submission.safe_nonce)
     if expected - used >= context.options.open_per_wallet_max:
         raise TooManyQueued(context.options.open_per_wallet_max)
+
+
+async def _check_day(context: RelayerContext, owner: Address) -> None:
+    """Refuse an owner who had as many transactions in the last 24 hours as one may have."""
+    most, now_ms = context.options.day_per_owner_max, context.now_ms()
+    if not most:
+        return
+    async with context.database.reading() as tx:
+        at_ms = await load_relay_time(tx, owner, most)
+    left_ms = 0 if at_ms is None else at_ms + DAY_MS - now_ms
+    if left_ms > 0:
+        raise OwnerLimitReached(most, -(-left_ms // 1000))
 
 
 async def _load_concurrent(context: RelayerContext, checked: CheckedSubmission) -> RelayRequest:

@@ -1,6 +1,5 @@
 """`ready.json`: the addresses, contracts and public keys of a sandbox that answers."""
 
-import os
 from pathlib import Path
 from typing import Final
 
@@ -10,6 +9,7 @@ from foretell.domain.contracts.deployment import Deployment
 from foretell.domain.contracts.sandbox_accounts import SANDBOX_ACCOUNTS, AccountRole
 from foretell.domain.errors.command import NotRunning
 from foretell.domain.values.hexadecimal import Address, checksum_address, parse_address
+from foretell.runtime.files import write_atomically
 
 FILE: Final = "ready.json"
 
@@ -92,11 +92,8 @@ def describe(base_url: str, rpc_url: str, deployment: Deployment, market: Seeded
 
 def write_ready(folder: Path, ready: Ready) -> None:
     """Write the file atomically; only its owner can read it."""
-    draft = folder / "ready.draft"
-    handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(handle, "wb") as file:
-        file.write(msgspec.json.format(msgspec.json.encode(ready), indent=2))
-    draft.replace(folder / FILE)
+    content = msgspec.json.format(msgspec.json.encode(ready), indent=2)
+    write_atomically(folder / FILE, content, draft=folder / "ready.draft")
 
 
 def remove_ready(folder: Path) -> None:

@@ -10,7 +10,7 @@ import msgspec
 from foretell.domain.errors.command import KeyFileDamaged
 from foretell.domain.exchange.order import OrderType, Side, SignatureType, SignedOrder
 from foretell.domain.exchange.profiles import Separators
-from foretell.domain.values.credentials import Credentials, L2Signer, l1_digest
+from foretell.domain.values.credentials import L1_DOMAIN_NAME, Credentials, L2Signer, l1_digest
 from foretell.domain.values.eip712 import address_of_key, sign_digest
 from foretell.domain.values.hexadecimal import ZERO_ADDRESS, Address, checksum_address
 from foretell.sdk.http import HttpClient
@@ -52,24 +52,28 @@ class TradingClient:
         chain_id: int,
         separators: Separators,
         now_s: Callable[[], int],
+        l1_domain: str = L1_DOMAIN_NAME,
     ) -> None:
         self.http = http
         self.wallet = wallet
         self._chain_id = chain_id
         self._separators = separators
         self._now_s = now_s
+        self._l1_domain = l1_domain
         self.credentials: Credentials | None = None
 
     def for_exchange(self, separators: Separators) -> "TradingClient":
         """Return a client with the same wallet and credentials for the orders of another exchange."""
-        client = TradingClient(self.http, self.wallet, self._chain_id, separators, self._now_s)
+        client = TradingClient(
+            self.http, self.wallet, self._chain_id, separators, self._now_s, self._l1_domain
+        )
         client.credentials = self.credentials
         return client
 
     async def create_key(self, nonce: int = 0) -> Credentials:
         """Create credentials by a signature of the wallet (L1)."""
         timestamp = str(self._now_s())
-        digest = l1_digest(self._chain_id, self.wallet.address, timestamp, nonce)
+        digest = l1_digest(self._chain_id, self.wallet.address, timestamp, nonce, self._l1_domain)
         headers = {
             f"{PREFIX}ADDRESS": checksum_address(self.wallet.address),
             f"{PREFIX}SIGNATURE": "0x" + sign_digest(digest, self.wallet.private_key).hex(),

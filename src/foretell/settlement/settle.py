@@ -1,4 +1,4 @@
-"""Send matched trades to the chain: oldest first, several at once, each exactly once.
+"""Send matched trades to the chain: several at once, each exactly once.
 
 A trade's row names the transaction that carries it, and is stored before that is sent. After a
 crash the same transaction is found or sent, never a second one; the next one is named only when the
@@ -6,8 +6,11 @@ outcome of the last is final and settled nothing.
 
 Trades may need each other: tokens bought in one are sold in the next. They get account nonces in
 their order, so the chain has them in that order. A node that ignores pending transactions reports
-that the later one reverts; no try is counted while an earlier trade of its wallets is open. Nor is
+that the later one reverts; no try is counted while an earlier trade of its wallets may pass. Nor is
 one counted while the exchange is closed to the operator: the pass ends, and the trades stay named.
+
+No wallet's failures hold up the trades of others: trades that were never tried take half of the
+places or more.
 """
 
 from collections.abc import Sequence
@@ -18,11 +21,13 @@ from foretell.chain.artifacts import reason_of
 from foretell.domain.errors.chain import ExchangeClosed, ExecutionReverted, RpcRefused
 from foretell.domain.evm.transaction import OutgoingTx, TxStatus
 from foretell.domain.exchange.settlement import (
+    EarlierTrades,
     RefusedOrder,
     Settlement,
     failed_settlement,
     named_settlement,
     refused_settlement,
+    settlement_after_mined_revert,
     settlement_after_revert,
     waiting_settlement,
 )
@@ -31,12 +36,13 @@ from foretell.settlement.context import SettlementContext
 from foretell.settlement.exchange_status import CLOSED_REASONS, check_exchange
 from foretell.settlement.failing_orders import find_failing_orders
 from foretell.settlement.match_call import Matched, match_call
+from foretell.settlement.mined_reverts import judge_mined_revert
 from foretell.store.creation.markets import load_market
 from foretell.store.outbox.refused_orders import record_refused_orders
 from foretell.store.outbox.settlements import (
     has_unsettled,
-    has_unsettled_before,
     load_due_settlements,
+    load_earlier,
     load_open_settlements,
     record_settlement,
 )
@@ -79,7 +85,9 @@ async def _follow(context: SettlementContext, closed: _Closed) -> int:
         carrying_tx = carrying_tx_by_id.get(settlement.tx_id or "")
         if carrying_tx is None:
             under_way += await _send(context, settlement, closed)
-        elif carrying_tx.status in {TxStatus.FAILED, TxStatus.CANCELED}:
+        elif carrying_tx.status is TxStatus.FAILED:
+            await _revert(context, settlement, carrying_tx.failure or carrying_tx.status)
+        elif carrying_tx.status is TxStatus.CANCELED:
             await _fail(context, settlement, carrying_tx.failure or carrying_tx.status)
         else:
             under_way += 1
@@ -152,13 +160,19 @@ async def _requeue(context: SettlementContext, settlement: Settlement, refusal: 
 async def _defer(
     context: SettlementContext, settlement: Settlement, matched: Matched, cause: str
 ) -> None:
-    """Record what follows a revert: it is the trade's own fault only when no earlier one is open."""
+    """Record what follows a revert: nothing, while an earlier trade may bring what is missing.
+
+    Where the earlier trades fail as well, this one fails beside them and not after them, so a wallet
+    that can't pay ends all its trades together.
+    """
     async with context.database.reading() as tx:
-        has_earlier = await has_unsettled_before(tx, matched.row)
-    if has_earlier:
+        earlier = await load_earlier(tx, matched.row)
+    if earlier is EarlierTrades.MAY_PASS:
         await _record(context, waiting_settlement(settlement, context.now_ms(), context.options))
         return
     report = await find_failing_orders(context.operator, matched)
+    if earlier is EarlierTrades.FAIL:
+        report = report.without_blame()
     after = settlement_after_revert(settlement, cause, report, context.now_ms(), context.options)
     if report.releases_fills:
         await _release_fills(context, after, report.refused)
@@ -173,6 +187,14 @@ async def _release_fills(
     for each in refused:
         log.warning("fill removed from its trade", **each._asdict())
     await _record(context, settlement, refused)
+
+
+async def _revert(context: SettlementContext, settlement: Settlement, cause: str) -> None:
+    """Count a try that was mined in vain; a trade whose simulation passes is taken apart."""
+    report = await judge_mined_revert(context, settlement, await _load(context, settlement), cause)
+    now_ms, options = context.now_ms(), context.options
+    after = settlement_after_mined_revert(settlement, cause, report, now_ms, options)
+    await _record_failure(context, after, report.refused)
 
 
 async def _fail(context: SettlementContext, settlement: Settlement, cause: str) -> None:

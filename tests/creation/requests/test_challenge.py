@@ -80,6 +80,7 @@ async def issued(rig: CreationRig, *names: str, source: str = "client") -> list[
     return challenges
 
 
+@pytest.mark.deviation(2)
 async def test_requests_of_others_in_a_creator_s_name_cost_it_no_challenge(
     creator: CreatorClient,
 ) -> None:

@@ -107,6 +107,7 @@ async def test_concurrent_creators_with_one_name_create_one_market(rig: Creation
     assert {record["errorMessage"].split(":")[0] for record in failed} == {"already_initialized"}
 
 
+@pytest.mark.deviation(3)
 @pytest.mark.parametrize("has_whitelist", [False, True])
 async def test_a_creator_without_a_whitelist_or_the_collateral_keeps_no_name_from_others(
     rig: CreationRig, *, has_whitelist: bool

@@ -1,6 +1,7 @@
 """`POST /validate`: a dry run of a payload, before anything is signed."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -118,3 +119,13 @@ async def test_nothing_is_stored_and_a_taken_name_is_reported(creator: CreatorCl
     assert [each["key"] for each in taken["duplicates"]] == ["binary"]
     assert taken["creatorIsWhitelisted"] is False
     assert taken["fees"]["creatorHolds"] == "7"
+
+
+@pytest.mark.deviation(23)
+@pytest.mark.parametrize("is_accepted", [True, False])
+async def test_another_word_for_the_optimistic_stack_is_the_operator_s_choice(
+    rig: CreationRig, *, is_accepted: bool
+) -> None:
+    rig.change(options=replace(rig.context.options, has_optimistic_alias=is_accepted))
+    raw = rig.creator().payload(resolutionType="uma_moov2")
+    assert (await verdict(rig, raw))["valid"] is is_accepted

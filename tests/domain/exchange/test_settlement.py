@@ -2,6 +2,7 @@
 
 import dataclasses
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -23,11 +24,16 @@ from foretell.domain.exchange.settlement import (
     refused_settlement,
     report_of_failing,
     report_of_sequential,
+    report_of_two_faced,
+    settlement_after_mined_revert,
     settlement_after_revert,
     smallest_fill,
+    taken_apart,
     taker_ended,
+    two_faced_order,
     waiting_settlement,
 )
+from foretell.domain.exchange.trade import Trade
 from foretell.domain.values.hexadecimal import Bytes32
 
 OPTIONS = SettlementOptions()
@@ -248,3 +254,75 @@ def test_the_smallest_fill_costs_whole_units_at_the_same_price(
     assert cost * 100 == size * price_ticks
     assert 0 < size <= 100
     assert (smallest.maker_order_id, smallest.price_ticks) == (A, price_ticks)
+
+
+def test_while_earlier_trades_fail_only_orders_that_are_over_are_blamed() -> None:
+    short = RefusedOrder("trade", B, 2, "InsufficientAllowance", is_blamed=True)
+    report = FailureReport((REFUSED, short), "InvalidNonce").without_blame()
+    assert report == FailureReport((REFUSED, short._replace(is_blamed=False)), "InvalidNonce")
+
+
+def test_a_trade_is_taken_apart_into_its_fills_and_nobody_is_blamed() -> None:
+    report = taken_apart("trade", [a_fill(A), a_fill(B), a_fill(C)], "reverted in block 7")
+    leaving = [(each.order_id, each.part, each.is_blamed) for each in report.refused]
+    assert leaving == [(B, 1, False), (C, 2, False)]
+    assert report.releases_fills
+
+
+WALLETS = {"taker": an_address("taker"), "maker": an_address("maker")}
+
+
+@pytest.mark.parametrize(
+    ("with_code", "is_acquitted", "blamed"),
+    [
+        ((), False, None),
+        (("taker",), False, "taker"),
+        (("maker",), False, "maker"),
+        (("taker", "maker"), False, None),
+        (("taker", "maker"), True, "maker"),
+        (("taker",), True, None),
+    ],
+)
+def test_the_only_wallet_that_can_lie_in_a_simulation_is_blamed(
+    with_code: tuple[str, ...],
+    is_acquitted: bool,  # noqa: FBT001 - a parameter of the test
+    blamed: str | None,
+) -> None:
+    fill = msgspec.structs.replace(a_fill(A), maker=WALLETS["maker"])
+    trade = Trade(
+        trade_id="trade",
+        condition_id=a_word("market"),
+        taker_order_id=B,
+        taker=WALLETS["taker"],
+        taker_owner="owner",
+        side=Side.BUY,
+        is_yes=True,
+        size_units=1_000,
+        cost_units=400,
+        taker_fill_units=400,
+        matched_at_ms=NOW_MS,
+        fills=(fill,),
+        ticks_per_one=100,
+    )
+    order_id = two_faced_order(
+        trade, {WALLETS[name] for name in with_code}, is_taker_acquitted=is_acquitted
+    )
+    assert order_id == {None: None, "taker": trade.taker_order_id, "maker": A}[blamed]
+
+
+def test_a_trade_that_is_mined_in_vain_counts_a_try_and_goes_on_without_the_fills_that_left() -> (
+    None
+):
+    settlement = Settlement("trade", "settle:trade:8", OPTIONS.attempts_max - 1)
+    apart = taken_apart("trade", [a_fill(A), a_fill(B)], "reverted")
+    after = settlement_after_mined_revert(settlement, "reverted", apart, NOW_MS, OPTIONS)
+    assert (after.attempts, after.is_given_up) == (OPTIONS.attempts_max, False)
+    assert (after.tx_id, after.retry_at_ms) == (None, NOW_MS)
+    ended = report_of_two_faced("trade", A, "two-faced")
+    first = Settlement("trade", "settle:trade:1")
+    after = settlement_after_mined_revert(first, "reverted", ended, NOW_MS, OPTIONS)
+    assert (after.attempts, after.is_given_up, after.failure) == (1, True, "two-faced")
+    assert ended.refused[0] == RefusedOrder("trade", A, 0, "two-faced", is_blamed=True)
+    again = settlement_after_mined_revert(first, "reverted", FailureReport(), NOW_MS, OPTIONS)
+    assert again == failed_settlement(first, "reverted", NOW_MS, OPTIONS)
+    assert report_of_two_faced("trade", None, "two-faced") == FailureReport((), "two-faced")

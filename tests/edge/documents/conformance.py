@@ -275,6 +275,11 @@ def conformance_to_the_documents() -> Iterator[None]:
     assert not FINDINGS
 
 
+def _sorted(examples: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the examples of a handler by status, so that their order is not that of the tests."""
+    return {name: examples[name] for name in sorted(examples)}
+
+
 def pytest_sessionfinish() -> None:
     """Write the recorded examples."""
     if EXAMPLES is None:
@@ -282,5 +287,10 @@ def pytest_sessionfinish() -> None:
     for name, recorded in RECORDED.items():
         path = Path(EXAMPLES) / f"{name}.json"
         path.write_text(
-            json.dumps(dict(sorted(recorded.items())), indent=1, ensure_ascii=False) + "\n"
+            json.dumps(
+                {each: _sorted(recorded[each]) for each in sorted(recorded)},
+                indent=1,
+                ensure_ascii=False,
+            )
+            + "\n"
         )

@@ -157,6 +157,7 @@ async def test_exactly_the_signed_operations_of_trading_refuse_unsigned_requests
     assert await refused_unsigned("trading", rig.client) == signed("trading")
 
 
+@pytest.mark.deviation(21)
 @pytest.mark.parametrize("api", sorted(UNREACHABLE))
 async def test_exactly_the_signed_operations_refuse_unsigned_requests(api: str) -> None:
     app = an_app(BUILD_APPS[api], UNREACHABLE[api])

@@ -6,9 +6,14 @@ from tests.rigs.values import NOW_MS, NOW_S, TOKEN, a_word, an_address, an_asset
 
 from foretell.domain.exchange.matching import Fill, MatchType
 from foretell.domain.exchange.order import Side
+from foretell.domain.exchange.settlement import EarlierTrades, Settlement
 from foretell.domain.exchange.trade import Trade, TradeStatus
 from foretell.store.database import Database
-from foretell.store.outbox.settlements import has_unsettled_before, load_due_settlements
+from foretell.store.outbox.settlements import (
+    load_due_settlements,
+    load_earlier,
+    record_settlement,
+)
 from foretell.store.trading.trades import (
     TOPIC,
     Quote,
@@ -160,8 +165,61 @@ async def test_a_trade_comes_before_those_that_matched_later_in_any_shard(
     rows = of_two_shards()
     await record(database, *rows)
     async with database.reading() as tx:
-        has_before = [await has_unsettled_before(tx, row) for row in rows]
-    assert has_before == [False, True, True, True, True, True]
+        earlier = [await load_earlier(tx, row) for row in rows]
+    assert earlier == [EarlierTrades.NONE, *[EarlierTrades.MAY_PASS] * 5]
+
+
+def a_settlement(number: int, **fields: Any) -> Settlement:
+    return Settlement(f"trade-{number}", retry_at_ms=NOW_MS)._replace(**fields)
+
+
+async def test_earlier_trades_fail_when_each_has_failed_a_try_and_none_is_on_its_way(
+    database: Database,
+) -> None:
+    rows = [a_row(number, "alice", "bob") for number in range(1, 4)]
+    await record(database, *rows)
+    steps = [
+        (a_settlement(1, attempts=1), EarlierTrades.MAY_PASS),
+        (a_settlement(2), EarlierTrades.MAY_PASS),
+        (a_settlement(2, attempts=3), EarlierTrades.FAIL),
+        (a_settlement(1, attempts=1, tx_id="settle:trade-1:2"), EarlierTrades.MAY_PASS),
+        (a_settlement(1, attempts=2), EarlierTrades.FAIL),
+        (a_settlement(1, attempts=8, is_given_up=True), EarlierTrades.FAIL),
+        (a_settlement(2, attempts=8, is_given_up=True), EarlierTrades.NONE),
+    ]
+    for settlement, wanted in steps:
+        async with database.writing() as tx:
+            await record_settlement(tx, settlement)
+        async with database.reading() as tx:
+            assert await load_earlier(tx, rows[2]) is wanted
+
+
+async def test_new_trades_have_half_of_the_places_however_many_failed_ones_are_due(
+    database: Database,
+) -> None:
+    doomed = [a_row(number, "alice", "bob") for number in range(1, 13)]
+    await record(database, *doomed, *[a_row(number, "carol", "dora") for number in range(13, 21)])
+    async with database.writing() as tx:
+        for number in range(1, 13):
+            retry_at_ms = NOW_MS - number
+            await record_settlement(tx, a_settlement(number, attempts=1, retry_at_ms=retry_at_ms))
+
+    async def due(limit: int, now_ms: int = NOW_MS) -> list[int]:
+        async with database.reading() as tx:
+            found = await load_due_settlements(tx, now_ms, limit)
+        return [int(each.trade_id.removeprefix("trade-")) for each in found]
+
+    assert await due(0) == []
+    assert await due(1) == [13]
+    assert await due(6) == [10, 11, 12, 13, 14, 15]
+    assert await due(18) == [*range(3, 13), *range(13, 21)]
+    assert await due(20) == list(range(1, 21))
+    assert await due(6, NOW_MS - 12) == [12, 13, 14, 15, 16, 17]
+    for number, taker, maker in ((21, "bob", "erin"), (22, "erin", "alice"), (23, "erin", "frank")):
+        await record(database, a_row(number, taker, maker)._replace(sequence=number))
+    assert await due(20, NOW_MS - 20) == [13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23]
+    assert await due(10, NOW_MS - 20) == [13, 14, 15, 16, 17, 18, 19, 20, 21, 22]
+    assert await due(3, NOW_MS - 20) == [13, 14, 21]
 
 
 async def test_a_wallets_trades_are_those_it_took_or_made(database: Database) -> None:

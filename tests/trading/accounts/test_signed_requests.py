@@ -137,6 +137,7 @@ async def send(trader: Trader, method: str, path: str, body: bytes, headers: Hea
     return response.status_code, response.json()
 
 
+@pytest.mark.deviation(4)
 @pytest.mark.case("C-10")
 @pytest.mark.spec(115)
 @pytest.mark.parametrize("path", ["/cancel-all", "/cancel-market-orders"])
@@ -164,12 +165,28 @@ async def test_a_revocation_sent_again_gets_the_first_answer(
     other = await rig.trader("alice", nonce=1)
     headers = alice.l2_headers("DELETE", "/auth/api-key")
     first = await send(alice, "DELETE", f"/auth/api-key?apiKey={alice.key_id}", b"", headers)
-    again = await send(alice, "DELETE", f"/auth/api-key?apiKey={other.key_id}", b"", headers)
+    again = await send(alice, "DELETE", f"/auth/api-key?apiKey={alice.key_id}", b"", headers)
     elsewhere = await send(alice, "DELETE", "/cancel-all", b"", headers)
 
     assert first == again == (200, {"revoked": True})
     assert elsewhere[0] == 401
     assert await other.get("/auth/api-keys") == [other.key_id]
+
+
+@pytest.mark.parametrize("is_own_first", [True, False])
+async def test_a_revocation_sent_again_for_another_key_is_not_called_done(
+    rig: TradingRig, alice: Trader, *, is_own_first: bool
+) -> None:
+    """A finding: two revocations in one second got `revoked`, and the second had revoked nothing."""
+    one, two = await rig.trader("alice", nonce=1), await rig.trader("alice", nonce=2)
+    named = alice if is_own_first else one
+    headers = alice.l2_headers("DELETE", "/auth/api-key")
+    first = await send(alice, "DELETE", f"/auth/api-key?apiKey={named.key_id}", b"", headers)
+    status, body = await send(alice, "DELETE", f"/auth/api-key?apiKey={two.key_id}", b"", headers)
+
+    assert first == (200, {"revoked": True})
+    assert (status, body["code"]) == (409, "request_taken")
+    assert two.key_id in await two.get("/auth/api-keys")
 
 
 @pytest.mark.case("C-10")

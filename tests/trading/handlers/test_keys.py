@@ -48,6 +48,7 @@ async def test_a_wallet_creates_a_key_with_its_signature(rig: TradingRig) -> Non
     assert re.fullmatch(r"[0-9a-f]{64}", credentials["passphrase"])
 
 
+@pytest.mark.deviation(20)
 async def test_no_cache_may_keep_the_answers_with_a_secret(rig: TradingRig) -> None:
     created, derived = await create(rig, "alice"), await derive(rig, "alice")
     assert "secret" in created.json()
@@ -338,6 +339,7 @@ def created(rig: TradingRig, headers: Headers) -> Any:
     return rig.client.post("/auth/api-key", headers=headers)
 
 
+@pytest.mark.deviation(5)
 @pytest.mark.case("C-11")
 @pytest.mark.parametrize("nonce", [0, 1])
 @pytest.mark.parametrize("seconds", [0, 1, 290])

@@ -34,6 +34,8 @@ L2 = [
     ("GET", "/order-scoring"),
     ("POST", "/orders-scoring"),
     ("GET", "/data/pre-migration-orders"),
+    ("GET", "/auth/readonly-api-keys"),
+    ("GET", "/auth/builder-api-key"),
     ("GET", "/rewards/user"),
     ("GET", "/rewards/user/total"),
     ("GET", "/rewards/user/percentages"),
@@ -49,6 +51,8 @@ OPEN = [
     ("GET", "/ok"),
     ("GET", "/time"),
     ("GET", "/version"),
+    ("GET", "/builder/trades"),
+    ("GET", "/auth/validate-readonly-api-key"),
     ("GET", f"/auth/account?address={an_address('alice')}"),
     ("GET", f"/book{TOKEN_QUERY}"),
     ("POST", "/books"),
@@ -245,6 +249,7 @@ async def test_a_path_may_end_in_a_slash(rig: TradingRig) -> None:
     assert (await rig.client.get("/time/")).status_code == 200
 
 
+@pytest.mark.deviation(12)
 @pytest.mark.spec(114)
 async def test_a_path_with_a_trailing_slash_is_verified_as_it_was_sent(alice: Trader) -> None:
     client = alice.rig.client

@@ -29,7 +29,7 @@ from foretell.domain.exchange.order import SignedOrder
 from foretell.domain.exchange.snapshot import encode_state
 from foretell.domain.values.hexadecimal import checksum_address
 from foretell.edge.fast_route import BODY_BYTES_MAX as FAST_BYTES_MAX
-from foretell.edge.fast_route import FastRequest, FastResponse, FastRoute, Reply
+from foretell.edge.fast_route import FastRequest, FastResponse, FastRoute, SendReply
 from foretell.edge.telemetry import Receive, Scope, Send, Telemetry
 from foretell.engine.protocol.requests import committed_effects
 from foretell.trading.routes.fast_path import fast_routes
@@ -325,7 +325,7 @@ class Slow:
         self.goes = asyncio.Event()
         self.begun = asyncio.Event()
 
-    async def answer(self, request: FastRequest, reply: Reply) -> None:
+    async def answer(self, request: FastRequest, reply: SendReply) -> None:
         self.begun.set()
         await self.goes.wait()
         reply(FastResponse(200, request.body))

@@ -10,6 +10,7 @@ PAGE = {"limit": 100, "count": 0, "next_cursor": "LTE=", "data": []}
 CAMEL_PAGE = {"data": [], "nextCursor": "LTE=", "limit": 100, "count": 0, "totalCount": 0}
 
 
+@pytest.mark.deviation(15)
 @pytest.mark.parametrize(
     ("path", "answer"),
     [
@@ -17,6 +18,8 @@ CAMEL_PAGE = {"data": [], "nextCursor": "LTE=", "limit": 100, "count": 0, "total
         ("/rewards/markets/multi", PAGE),
         (f"/rewards/markets/{a_word('market')}", PAGE),
         ("/rebates/current", []),
+        ("/builder/trades", PAGE),
+        ("/auth/validate-readonly-api-key", {"valid": False}),
         ("/rfq/config", {"enabled": False}),
         (
             f"/fees/builder-fees/{a_word('builder')}",
@@ -36,12 +39,15 @@ async def test_a_programme_that_does_not_exist_is_empty(
     assert (response.status_code, response.json()) == (200, answer)
 
 
+@pytest.mark.deviation(15)
 @pytest.mark.parametrize(
     ("path", "answer"),
     [
         ("/rewards/user", PAGE),
         ("/rewards/user/markets", PAGE),
         ("/rewards/user/total", []),
+        ("/auth/readonly-api-keys", []),
+        ("/auth/builder-api-key", []),
         ("/rewards/user/percentages", {}),
         ("/rfq/data/requests", CAMEL_PAGE),
         ("/rfq/data/quoter/quotes", CAMEL_PAGE),
@@ -66,3 +72,32 @@ async def test_there_are_no_notifications_to_drop(
 async def test_no_order_scores(alice: Trader) -> None:
     response = await alice.send("POST", "/orders-scoring", ["a", "b"])
     assert response.json() == {"a": False, "b": False}
+
+
+@pytest.mark.deviation(15)
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("POST", "/auth/readonly-api-key"),
+        ("DELETE", "/auth/readonly-api-key"),
+        ("POST", "/rfq/request"),
+        ("DELETE", "/rfq/request"),
+        ("POST", "/rfq/quote"),
+        ("DELETE", "/rfq/quote"),
+        ("POST", "/rfq/request/accept"),
+        ("POST", "/rfq/quote/approve"),
+    ],
+)
+async def test_nothing_is_written_to_a_programme_that_does_not_exist(
+    alice: Trader, method: str, path: str
+) -> None:
+    """No write is answered as if it had succeeded."""
+    response = await alice.send(method, path, {})
+    assert (response.status_code, response.json()["code"]) == (404, "unknown_route")
+
+
+@pytest.mark.deviation(15)
+@pytest.mark.parametrize("method", ["POST", "DELETE"])
+async def test_a_builder_s_key_is_neither_made_nor_deleted(alice: Trader, method: str) -> None:
+    response = await alice.send(method, "/auth/builder-api-key", {})
+    assert (response.status_code, response.json()["code"]) == (405, "method_not_allowed")

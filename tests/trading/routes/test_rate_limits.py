@@ -122,6 +122,21 @@ async def test_a_public_route_counts_in_its_row(
 
 
 @pytest.mark.parametrize(
+    "path", ["//book", "/book//", "///book/", "/%2Fbook", "/%62ook", "/./book", "/book/"]
+)
+async def test_no_spelling_of_a_path_evades_its_row(published: Limited, path: str) -> None:
+    """A finding: `//book` was answered as the book, and counted in the general row only."""
+    query = f"?token_id={an_asset(is_yes=True)}"
+    await published.http.get(f"/book{query}")
+    answer = await published.http.get(f"http://{published.host}{path}{query}")
+    assert (answer.status_code, answer.headers[LIMIT], answer.headers[REMAINING]) == (
+        200,
+        "200",
+        "198",
+    )
+
+
+@pytest.mark.parametrize(
     ("route", "body", "limit", "count"),
     [
         pytest.param("GET /trades", b"", 150, 1, marks=pytest.mark.spec(137)),
@@ -173,6 +188,7 @@ async def test_a_signature_that_does_not_verify_counts_for_the_address(
     assert published.limiter.use("127.0.0.1")[-1].remaining == 4_999
 
 
+@pytest.mark.deviation(1)
 @pytest.mark.case("C-15")
 @pytest.mark.parametrize(
     ("row", "method", "path"),
@@ -271,6 +287,7 @@ async def test_behind_a_trusted_proxy_each_forwarded_address_is_a_client(
         ]
 
 
+@pytest.mark.deviation(1)
 @pytest.mark.spec(126, 129)
 async def test_a_real_burst_of_twice_the_row_is_answered_in_full(published: Limited) -> None:
     started_s = time.monotonic()

@@ -22,6 +22,7 @@ from foretell.domain.contracts.log_words import (
 )
 from foretell.domain.contracts.logs import ChainLog, ContractKind
 from foretell.domain.exchange.order import Side
+from foretell.domain.values.hexadecimal import Address, Bytes32
 
 
 def decode_log(kind: ContractKind, topics: Sequence[str], data: str) -> ChainLog | None:
@@ -106,24 +107,19 @@ def _condition_resolved(words: LogWords) -> ChainLog:
 
 
 def _position_split(words: LogWords) -> ChainLog:
-    _, holder, parent, condition = words.topics
-    partition = words.integers(1, 3)
-    words.check_size((4 + len(partition)) * WORD)
-    return logs.PositionSplit(
-        address_in(holder),
-        address_in(words.word(0)),
-        bytes32_in(parent),
-        bytes32_in(condition),
-        partition,
-        words.integer(2),
-    )
+    return logs.PositionSplit(*_partition(words))
 
 
 def _positions_merged(words: LogWords) -> ChainLog:
+    return logs.PositionsMerged(*_partition(words))
+
+
+def _partition(words: LogWords) -> tuple[Address, Address, Bytes32, Bytes32, tuple[int, ...], int]:
+    """Return the fields of a log of a partition: those of a split are those of a merge."""
     _, holder, parent, condition = words.topics
     partition = words.integers(1, 3)
     words.check_size((4 + len(partition)) * WORD)
-    return logs.PositionsMerged(
+    return (
         address_in(holder),
         address_in(words.word(0)),
         bytes32_in(parent),

@@ -47,10 +47,10 @@ class ClockSkew(Unauthenticated):
 
 
 class MissingHeader(Unauthenticated):
-    """An authentication header is missing or malformed."""
+    """An authentication header is missing, malformed, or sent more than once."""
 
     def __init__(self, header: str) -> None:
-        super().__init__(f"the header {header} is missing or malformed", header=header)
+        super().__init__(f"the header {header} is missing, malformed or repeated", header=header)
 
 
 class UnknownKey(Unauthenticated):

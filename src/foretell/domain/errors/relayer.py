@@ -86,6 +86,18 @@ class TooManyQueued(Unavailable):
         )
 
 
+class OwnerLimitReached(Unavailable):
+    """An owner's wallet had its transactions of a day; nothing was done."""
+
+    def __init__(self, most: int, retry_after_s: int) -> None:
+        super().__init__(
+            f"{most} transactions of this owner were sent in the last 24 hours, the most allowed; try again"
+            f" in {retry_after_s} s",
+            most=most,
+            retry_after_s=retry_after_s,
+        )
+
+
 class NotSentYet(Unavailable):
     """A wallet's transaction still waits for an earlier one; repeating the request resumes the wait."""
 

@@ -3,7 +3,8 @@
 Settlement loads a trade, simulates its call at a node, and records exactly what is decided here.
 """
 
-from collections.abc import Sequence
+import enum
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -11,8 +12,9 @@ import msgspec
 
 from foretell.domain.exchange.matching import Fill
 from foretell.domain.exchange.order import Side
+from foretell.domain.exchange.trade import Trade
 from foretell.domain.values.amounts import exact_cost_units, lot_units
-from foretell.domain.values.hexadecimal import Bytes32
+from foretell.domain.values.hexadecimal import Address, Bytes32
 
 FAILURE_CHARS_MAX: Final = 500
 
@@ -42,6 +44,11 @@ class SettlementOptions:
     refusal_delay_ms: int = 500
     """Delay after a node's first refusal of a trade; it doubles with each further refusal."""
     refusal_delay_ms_max: int = 30_000
+    mined_reverts_max: int = 2
+    """How often a trade of one fill may revert when it is mined although every simulation passes.
+
+    Each time costs the operator up to the whole gas limit of the call.
+    """
 
 
 class Settlement(NamedTuple):
@@ -73,6 +80,17 @@ class RefusedOrder(NamedTuple):
     is_blamed: bool
 
 
+class EarlierTrades(enum.Enum):
+    """What is known of the earlier trades of a trade's wallets that are in no block yet."""
+
+    NONE = enum.auto()
+    """There are none."""
+    MAY_PASS = enum.auto()
+    """One of them is on its way, or no try of it has failed: it may bring what this trade gives."""
+    FAIL = enum.auto()
+    """Every one of them has failed a try, and is tried again."""
+
+
 class FailingFill(NamedTuple):
     """A fill that reverts when the taker is tried with its maker alone.
 
@@ -96,6 +114,17 @@ class FailureReport:
     refused: tuple[RefusedOrder, ...] = ()
     final_cause: str | None = None
 
+    def without_blame(self) -> "FailureReport":
+        """Return the report with blame only for orders that are over.
+
+        While earlier trades fail, a wallet may lack what these would have brought it.
+        """
+        refused = tuple(
+            each._replace(is_blamed=each.is_blamed and each.cause in ENDED_REASONS)
+            for each in self.refused
+        )
+        return FailureReport(refused, self.final_cause)
+
     @property
     def releases_fills(self) -> bool:
         """Whether fills leave the trade, which is then tried again without them."""
@@ -108,7 +137,12 @@ def named_settlement(settlement: Settlement) -> Settlement:
     The id is made of the trade and the number of the try, so after a crash the same transaction is
     found or sent, never a second one.
     """
-    return settlement._replace(tx_id=f"settle:{settlement.trade_id}:{settlement.attempts + 1}")
+    return settlement._replace(tx_id=tx_id_of(settlement.trade_id, settlement.attempts + 1))
+
+
+def tx_id_of(trade_id: str, number: int) -> str:
+    """Return the id of the transaction of a trade's try, counted from 1."""
+    return f"settle:{trade_id}:{number}"
 
 
 def failed_settlement(
@@ -171,6 +205,23 @@ def settlement_after_revert(
     return failed_settlement(settlement, cause, now_ms, options)
 
 
+def settlement_after_mined_revert(
+    settlement: Settlement,
+    cause: str,
+    report: FailureReport,
+    now_ms: int,
+    options: SettlementOptions,
+) -> Settlement:
+    """Return the settlement after a transaction that was mined in vain: a try has failed.
+
+    A trade that fills leave is due at once, and one with a final cause is given up.
+    """
+    failed = failed_settlement(settlement, report.final_cause or cause, now_ms, options)
+    if report.releases_fills:
+        return failed._replace(retry_at_ms=now_ms, is_given_up=False)
+    return failed._replace(is_given_up=failed.is_given_up or report.final_cause is not None)
+
+
 def doubled_ms(delay_ms: int, times: int, delay_ms_max: int) -> int:
     """Return a delay after it doubled a number of times, at most the bound."""
     assert 0 < delay_ms <= delay_ms_max
@@ -187,6 +238,43 @@ def taker_ended(trade_id: str, taker_order_id: Bytes32, cause: str) -> FailureRe
     """Return the report of a trade whose taker's order is over: nothing of it can settle."""
     taker = RefusedOrder(trade_id, taker_order_id, PART_STAYING, cause, is_blamed=True)
     return FailureReport((taker,), cause)
+
+
+def taken_apart(trade_id: str, fills: Sequence[Fill], cause: str) -> FailureReport:
+    """Return the report that makes a trade of each fill, so that each is mined by itself.
+
+    A wallet that passes when it is simulated and reverts when it is mined is found no other way.
+    """
+    leaving = tuple(
+        RefusedOrder(trade_id, fill.maker_order_id, part, cause, is_blamed=False)
+        for part, fill in enumerate(fills[1:], PART_FIRST)
+    )
+    return FailureReport(leaving)
+
+
+def two_faced_order(
+    trade: Trade, wallets_with_code: Collection[Address], *, is_taker_acquitted: bool
+) -> Bytes32 | None:
+    """Return the order whose wallet reverts only when it is mined, or None when that is uncertain.
+
+    The trade has one fill, passed every simulation and was mined in vain. Only a wallet with code
+    can behave so. With code on both sides, a taker is acquitted by another fill of its order that
+    was mined.
+    """
+    (fill,) = trade.fills
+    may_be_taker = trade.taker in wallets_with_code and not is_taker_acquitted
+    may_be_maker = fill.maker in wallets_with_code
+    if may_be_taker == may_be_maker:
+        return None
+    return trade.taker_order_id if may_be_taker else fill.maker_order_id
+
+
+def report_of_two_faced(trade_id: str, order_id: Bytes32 | None, cause: str) -> FailureReport:
+    """Return the report that ends a trade which only simulations like, and blames one order."""
+    if order_id is None:
+        return FailureReport((), cause)
+    blamed = RefusedOrder(trade_id, order_id, PART_STAYING, cause, is_blamed=True)
+    return FailureReport((blamed,), cause)
 
 
 def report_of_failing(

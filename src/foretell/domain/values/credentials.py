@@ -83,16 +83,25 @@ def _expand(master_key: bytes, purpose: str) -> bytes:
     return hmac.digest(master_key, f"foretell credentials|{purpose}".encode() + b"\x01", "sha256")
 
 
-def l1_digest(chain_id: int, address: Address, timestamp: str, nonce: int) -> bytes:
+def l1_digest(
+    chain_id: int, address: Address, timestamp: str, nonce: int, domain_name: str = L1_DOMAIN_NAME
+) -> bytes:
     """Return the digest that a wallet signs to request credentials."""
-    separator = Eip712Domain(L1_DOMAIN_NAME, L1_DOMAIN_VERSION, chain_id).separator()
+    separator = Eip712Domain(domain_name, L1_DOMAIN_VERSION, chain_id).separator()
     words = address_word(address) + text_word(timestamp) + uint_word(nonce) + text_word(L1_MESSAGE)
     return typed_digest(separator, keccak256(L1_TYPE_HASH + words))
 
 
-def check_l1(chain_id: int, address: Address, timestamp: str, nonce: int, signature: bytes) -> None:
+def check_l1(
+    chain_id: int,
+    address: Address,
+    timestamp: str,
+    nonce: int,
+    signature: bytes,
+    domain_name: str = L1_DOMAIN_NAME,
+) -> None:
     """Refuse a signature that the address did not make over these values."""
-    digest = l1_digest(chain_id, address, timestamp, nonce)
+    digest = l1_digest(chain_id, address, timestamp, nonce, domain_name)
     try:
         is_own = recover_signer(digest, signature) == address
     except MalformedSignature:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from foretell.domain.errors.storage import FolderInUse
+from foretell.runtime.files import OWNER_ONLY
 
 PROCESS_ID_DIGITS_MAX: Final = 10
 
@@ -17,7 +18,7 @@ def lock_folder(folder: Path) -> int:
     The lock ends with the handle or with the process, whichever is first. The file holds the id of the
     process, for the refusal alone.
     """
-    handle = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+    handle = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, OWNER_ONLY)
     with contextlib.suppress(BlockingIOError):
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         _note_process(handle)

@@ -13,6 +13,8 @@ from typing import Final
 
 import structlog
 
+from foretell.runtime.files import OWNER_ONLY
+
 FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
 FULL_RETRY_S: Final = 1.0
 SPARE_NAME: Final = "spare"
@@ -139,7 +141,7 @@ def _fill(path: Path, size_bytes: int) -> None:
 
     Room is allocated before anything is written, so that a disk that is nearly full is not filled.
     """
-    handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+    handle = os.open(path, os.O_RDWR | os.O_CREAT, OWNER_ONLY)
     try:
         os.ftruncate(handle, min(os.fstat(handle).st_size, size_bytes))
         os.posix_fallocate(handle, 0, size_bytes)

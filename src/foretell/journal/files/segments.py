@@ -18,6 +18,7 @@ from foretell.domain.errors.storage import JournalDamaged
 from foretell.journal.files.frames import is_frame_cut_short, read_frames, synced_by_later_frames
 from foretell.journal.files.records import is_record_cut_short, read_run, synced_by_later_records
 from foretell.journal.framing import CHAIN_START, SECTOR_BYTES, Run
+from foretell.runtime.files import OWNER_ONLY
 from foretell.runtime.folders import sync_folder
 
 MAGIC_BY_VERSION: Final[Mapping[int, bytes]] = MappingProxyType({1: b"FTJOURN1", 2: b"FTJOURN2"})
@@ -174,7 +175,7 @@ class Mark:
         path = folder / MARK_NAME
         self.sequence = Mark.read(folder)
         self._slot = 0
-        self.handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        self.handle = os.open(path, os.O_RDWR | os.O_CREAT, OWNER_ONLY)
         if os.fstat(self.handle).st_size == 0:
             os.pwrite(self.handle, bytes(2 * SECTOR_BYTES), 0)
             self.write(0)

@@ -18,6 +18,7 @@ import structlog
 from foretell.domain.errors.storage import JournalDamaged
 from foretell.journal.files.segments import chain_at, has_entries_after, segment_paths
 from foretell.journal.port import Snapshot
+from foretell.runtime.files import write_atomically
 from foretell.runtime.folders import sync_folder
 
 MAGIC: Final = b"FTSNAPS1"
@@ -65,17 +66,8 @@ def write_snapshot(folder: Path, chained: ChainedSnapshot) -> Path:
     head = _HEAD.pack(MAGIC, snapshot.sequence, chained.chain, len(snapshot.payload))
     path = folder / snapshot_name(snapshot.sequence)
     part = path.with_suffix(f".{os.getpid()}{PART_SUFFIX}")
-    try:
-        with part.open("wb") as file:
-            file.write(head + _checksum(head, snapshot.payload))
-            file.write(snapshot.payload)
-            file.flush()
-            os.fsync(file.fileno())
-        part.rename(path)
-    except BaseException:
-        part.unlink(missing_ok=True)
-        raise
-    sync_folder(folder)
+    checksum = _checksum(head, snapshot.payload)
+    write_atomically(path, head, checksum, snapshot.payload, draft=part)
     return path
 
 

@@ -90,6 +90,15 @@ async def load_claimed_nonces(
     return frozenset(row.safe_nonce for row in rows)
 
 
+async def load_relay_time(tx: Transaction, owner: Address, place: int) -> int | None:
+    """Return when the `place`-th newest request of an owner came, without those that were never sent."""
+    columns = relay_requests.c
+    counts = (columns.owner == owner) & (columns.state != RelayState.INVALID.value)
+    times = sa.select(columns.created_at_ms).where(counts).order_by(columns.created_at_ms.desc())
+    row = await tx.first(times.offset(place - 1).limit(1))
+    return None if row is None else row.created_at_ms
+
+
 async def load_open_relays(tx: Transaction, limit: int) -> Sequence[RelayRequest]:
     """Return the oldest requests whose outcome is not final."""
     return await _load(tx, relay_requests.c.state.in_(_OPEN), limit=limit)

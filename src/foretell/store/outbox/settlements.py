@@ -9,9 +9,9 @@ from typing import Any, Final, NamedTuple
 import sqlalchemy as sa
 
 from foretell.domain.evm.transaction import TxStatus
-from foretell.domain.exchange.settlement import Settlement
+from foretell.domain.exchange.settlement import EarlierTrades, Settlement, tx_id_of
 from foretell.domain.exchange.trade import PENDING
-from foretell.domain.values.hexadecimal import Address
+from foretell.domain.values.hexadecimal import Address, Bytes32
 from foretell.store.database import Transaction
 from foretell.store.tables import (
     exchange_fills,
@@ -27,6 +27,9 @@ from foretell.store.trading.trades import OLDEST_FIRST, TradeRow
 
 TOPIC: Final = "settlements"
 UNSETTLED: Final = tuple(status.value for status in PENDING)
+_FAILED_OR_WAITS: Final = sa.and_(
+    settled_trades.c.tx_id.is_(None), settled_trades.c.is_given_up.is_(False)
+)
 
 
 class SettlementOutcome(NamedTuple):
@@ -51,32 +54,78 @@ async def record_settlement(tx: Transaction, settlement: Settlement) -> None:
 async def load_due_settlements(
     tx: Transaction, now_ms: int, limit: int, closed: Collection[Address] = ()
 ) -> Sequence[Settlement]:
-    """Return the oldest unsettled trades that no transaction carries and that may be tried.
+    """Return unsettled trades that no transaction carries and that may be tried, oldest first.
 
-    A trade that is to be split waits for the split, and one of a closed exchange until it opens.
+    New trades of wallets without a failing trade take at least half of the places, however many
+    others are due, so nobody's failures keep others waiting. Of the others the longest due are
+    returned. A trade that is to be split waits for the split, and one of a closed exchange until it
+    opens.
     """
+    is_new = settled_trades.c.trade_id.is_(None)
+    is_due = sa.and_(_FAILED_OR_WAITS, settled_trades.c.retry_at_ms <= now_ms)
+    is_beside_failing = _is_beside_failing()
+    due_at_ms = sa.func.coalesce(settled_trades.c.retry_at_ms, trades.c.matched_at_ms)
+    new = await _load_due(
+        tx, limit, closed, sa.and_(is_new, sa.not_(is_beside_failing)), OLDEST_FIRST
+    )
+    others = await _load_due(
+        tx,
+        limit,
+        closed,
+        sa.or_(is_due, sa.and_(is_new, is_beside_failing)),
+        (due_at_ms, *OLDEST_FIRST),
+    )
+    of_new = min(len(new), max(limit - len(others), limit - limit // 2))
+    due = [*new[:of_new], *others[: limit - of_new]]
+    due.sort(key=lambda row: (row.matched_at_ms, row.sequence, row.trade))
+    return [_settlement(row) for row in due]
+
+
+def _is_beside_failing() -> sa.ColumnElement[bool]:
+    """Return whether a wallet of a trade has another one that failed a try and is tried again."""
+    failing = (
+        sa.select(settled_trades.c.trade_id)
+        .where(_FAILED_OR_WAITS, settled_trades.c.attempts > 0)
+        .scalar_subquery()
+    )
+    taken, made, other = trades.alias(), fills.alias(), fills.alias()
+    wallets = sa.union(
+        sa.select(taken.c.taker).where(taken.c.trade_id.in_(failing)),
+        sa.select(made.c.maker).where(made.c.trade_id.in_(failing)),
+    ).scalar_subquery()
+    is_of_maker = sa.exists().where(
+        other.c.trade_id == trades.c.trade_id, other.c.maker.in_(wallets)
+    )
+    return sa.or_(trades.c.taker.in_(wallets), is_of_maker)
+
+
+async def _load_due(
+    tx: Transaction,
+    limit: int,
+    closed: Collection[Address],
+    may_be_tried: sa.ColumnElement[bool],
+    order: Sequence[sa.ColumnElement[Any]],
+) -> Sequence[sa.Row[Any]]:
     is_closed = trades.c.condition_id.in_(
         sa.select(markets.c.condition_id).where(markets.c.exchange.in_(closed))
     )
-    is_known = settled_trades.c.trade_id.is_not(None)
-    may_be_tried = sa.and_(
-        settled_trades.c.tx_id.is_(None),
-        settled_trades.c.is_given_up.is_(False),
-        settled_trades.c.retry_at_ms <= now_ms,
-    )
-    rows = await tx.all(
-        sa.select(trades.c.trade_id.label("trade"), settled_trades)
+    return await tx.all(
+        sa.select(
+            trades.c.trade_id.label("trade"),
+            trades.c.matched_at_ms,
+            trades.c.sequence,
+            settled_trades,
+        )
         .outerjoin(settled_trades, settled_trades.c.trade_id == trades.c.trade_id)
         .where(
             trades.c.status.in_(UNSETTLED),
-            sa.or_(sa.not_(is_known), may_be_tried),
+            may_be_tried,
             sa.not_(_needs_split()),
             *([sa.not_(is_closed)] if closed else []),
         )
-        .order_by(*OLDEST_FIRST)
+        .order_by(*order)
         .limit(limit)
     )
-    return [_settlement(row) for row in rows]
 
 
 def _needs_split() -> sa.Exists:
@@ -113,8 +162,8 @@ async def has_unsettled(tx: Transaction) -> bool:
     return await tx.first(_unsettled().limit(1)) is not None
 
 
-async def has_unsettled_before(tx: Transaction, trade: TradeRow) -> bool:
-    """Return whether an earlier trade that is in no block yet moves assets of the same wallets.
+async def load_earlier(tx: Transaction, trade: TradeRow) -> EarlierTrades:
+    """Return what is known of earlier trades of the same wallets that are in no block yet.
 
     A later trade may give what such a trade has yet to bring.
     """
@@ -128,7 +177,12 @@ async def has_unsettled_before(tx: Transaction, trade: TradeRow) -> bool:
         trade.trade.matched_at_ms, trade.sequence
     )
     before = _unsettled().where(is_earlier, sa.or_(trades.c.taker.in_(wallets), is_maker))
-    return await tx.first(before.limit(1)) is not None
+    fails = sa.and_(_FAILED_OR_WAITS, settled_trades.c.attempts > 0)
+    may_pass = before.where(sa.func.coalesce(fails, sa.false()).is_(sa.false()))
+    if await tx.first(may_pass.limit(1)) is not None:
+        return EarlierTrades.MAY_PASS
+    is_any = await tx.first(before.limit(1)) is not None
+    return EarlierTrades.FAIL if is_any else EarlierTrades.NONE
 
 
 def _unsettled() -> sa.Select[tuple[str]]:
@@ -140,6 +194,33 @@ def _unsettled() -> sa.Select[tuple[str]]:
             sa.func.coalesce(settled_trades.c.is_given_up, sa.false()).is_(sa.false()),
         )
     )
+
+
+async def count_mined_reverts(tx: Transaction, settlement: Settlement) -> int:
+    """Return how many transactions of a trade were mined and reverted."""
+    tries = range(1, settlement.attempts + 2)
+    ids = [tx_id_of(settlement.trade_id, number) for number in tries]
+    has_reverted = settlement_txs.c.status == TxStatus.FAILED.value
+    is_mined = settlement_txs.c.block_number.is_not(None)
+    return int(
+        await tx.scalar(
+            sa.select(sa.func.count()).where(
+                settlement_txs.c.tx_id.in_(ids), has_reverted, is_mined
+            )
+        )
+    )
+
+
+async def has_mined_trade(tx: Transaction, taker_order_id: Bytes32) -> bool:
+    """Return whether a trade of this taker's order is in a block, as far as its sender knows."""
+    mined = (TxStatus.MINED.value, TxStatus.CONFIRMED.value)
+    query = (
+        sa.select(trades.c.trade_id)
+        .join(settled_trades, settled_trades.c.trade_id == trades.c.trade_id)
+        .join(settlement_txs, settlement_txs.c.tx_id == settled_trades.c.tx_id)
+        .where(trades.c.taker_order_id == taker_order_id, settlement_txs.c.status.in_(mined))
+    )
+    return await tx.first(query.limit(1)) is not None
 
 
 async def load_settlement_outcomes(

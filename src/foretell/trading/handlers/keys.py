@@ -11,7 +11,7 @@ from typing import Final
 import msgspec
 
 from foretell.domain.errors.http import NoSuchCredentials
-from foretell.domain.errors.order import KeyNotOwned
+from foretell.domain.errors.order import KeyNotOwned, RequestTaken
 from foretell.domain.values.credentials import (
     Credentials,
     KeyIndex,
@@ -129,17 +129,24 @@ async def list_keys(context: TradingContext, caller: L2Caller, *, with_metadata:
     return KeyList(ids) if caller.dialect == BARE_DIALECT else ids
 
 
-async def revoke(context: TradingContext, caller: L2Caller, key_id: str | None) -> object:
-    """Revoke a key of the caller's address, by default the calling one, and close its streams."""
-    revoked_id = key_id or caller.key_id
+async def revoke(context: TradingContext, caller: L2Caller, key_id: str) -> object:
+    """Revoke a key of the caller's address, and close its streams."""
     async with context.database.writing() as tx:
-        key = await load_key(tx, revoked_id)
+        key = await load_key(tx, key_id)
         is_own = key is not None and key.index.address == caller.address
-        if not is_own or not await revoke_key(tx, revoked_id, context.now_ms()):
+        if not is_own or not await revoke_key(tx, key_id, context.now_ms()):
             raise KeyNotOwned
-    _close(context, revoked_id)
+    _close(context, key_id)
     await asyncio.sleep(_second_left_s(context.now_ms()))
     return "OK" if caller.dialect == BARE_DIALECT else Revocation(revoked=True)
+
+
+async def check_revoked(context: TradingContext, key_id: str) -> None:
+    """Refuse to call a key revoked that is not: the first request with this signature named another."""
+    async with context.database.reading() as tx:
+        key = await load_key(tx, key_id)
+    if key is not None and key.is_active:
+        raise RequestTaken
 
 
 def _second_left_s(now_ms: int) -> float:

@@ -7,6 +7,7 @@ from typing import Any, Final, Literal
 import msgspec
 from litestar import Litestar, Response, WebSocket, delete, get, post, websocket
 from litestar.datastructures import State
+from litestar.status_codes import HTTP_200_OK
 
 from foretell.domain.errors.families import ForetellError, Unauthenticated
 from foretell.domain.errors.http import (
@@ -17,7 +18,7 @@ from foretell.domain.errors.http import (
 )
 from foretell.domain.errors.order import KeyNotOwned, RequestTaken
 from foretell.edge.application import build_application
-from foretell.edge.codec import AnyRequest, json_response
+from foretell.edge.codec import AnyRequest, JsonResponse, json_response
 from foretell.edge.documents.description import Success, describe
 from foretell.edge.documents.openapi import Api
 from foretell.edge.documents.security import L1, L2, L2_IF_SIGNED
@@ -31,7 +32,6 @@ from foretell.trading.refusals import DOCUMENTED, trading_body, trading_l1_body
 from foretell.trading.routes import listings, placeholders, private, public, refused
 from foretell.trading.routes.dependencies import (
     Context,
-    JsonResponse,
     answer_once,
     authenticate,
     find_first_answer,
@@ -143,17 +143,21 @@ async def list_keys(request: AnyRequest, context: Context) -> JsonResponse:
 )
 async def revoke_key(request: AnyRequest, context: Context) -> JsonResponse:
     """Revoke a key of the address at once, and close its streams (L2)."""
+    query = Query.of(request)
     try:
         caller, _ = await authenticate(request, context)
     except RevokedKey:
         first = await find_first_answer(request, context)
         if first is None:
             raise
-        return first
-    query = Query.of(request)
-    key_id = query.read(API_KEY)
-    query.check_known()
-    return await answer_once(request, context, partial(keys.revoke, context, caller, key_id))
+        key_id = query.read(API_KEY)
+    else:
+        key_id = query.read(API_KEY) or caller.key_id
+        query.check_known()
+        first = await answer_once(request, context, partial(keys.revoke, context, caller, key_id))
+    if key_id is not None and first.status_code == HTTP_200_OK:
+        await keys.check_revoked(context, key_id)  # the query, which names it, is not signed
+    return first
 
 
 @get(

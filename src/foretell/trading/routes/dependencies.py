@@ -1,4 +1,4 @@
-"""Types that the routes share: the context that they are given, their response, and their caller."""
+"""Types that the routes share: the context that they are given, and their caller."""
 
 from typing import NamedTuple
 
@@ -6,13 +6,19 @@ from litestar import Response
 from litestar.di import NamedDependency
 
 from foretell.edge.auth import L2Caller
-from foretell.edge.codec import BODY_BYTES_MAX, AnyRequest, read_body, sent_method, sent_path
+from foretell.edge.codec import (
+    BODY_BYTES_MAX,
+    AnyRequest,
+    JsonResponse,
+    read_body,
+    sent_method,
+    sent_path,
+)
 from foretell.edge.throttled_application import count_for_key
 from foretell.store.trading.signed_requests import StoredAnswer
 from foretell.trading.accounts.signed_requests import Act
 from foretell.trading.context import TradingContext
 
-JsonResponse = Response[bytes]
 Context = NamedDependency[TradingContext]
 
 

@@ -15,7 +15,7 @@ import structlog
 
 from foretell.domain.errors.families import ForetellError
 from foretell.edge.auth import L2Caller
-from foretell.edge.fast_route import FastRequest, FastResponse, FastRoute, Reply, Route
+from foretell.edge.fast_route import FastRequest, FastResponse, FastRoute, Route, SendReply
 from foretell.edge.refusals import InternalError
 from foretell.edge.throttle import Turn
 from foretell.engine.protocol.requests import PlaceReply
@@ -54,7 +54,7 @@ def _names_a_token(query: bytes) -> bool:
 
 
 def _begin_order(
-    context: TradingContext, pipeline: OrderPipeline, request: FastRequest, reply: Reply
+    context: TradingContext, pipeline: OrderPipeline, request: FastRequest, reply: SendReply
 ) -> Coroutine[Any, Any, None] | None:
     """Place an order; a caller whose key is not cached, and an order sent again, need a coroutine."""
 
@@ -81,7 +81,7 @@ def _begin_order(
 def _reply_order(
     context: TradingContext,
     pipeline: OrderPipeline,
-    reply: Reply,
+    reply: SendReply,
     caller: L2Caller,
     placed: PlaceReply | ForetellError,
 ) -> None:
@@ -96,14 +96,14 @@ def _reply_order(
 
 
 async def _repeat(
-    context: TradingContext, caller: L2Caller, placed: PlaceReply, reply: Reply
+    context: TradingContext, caller: L2Caller, placed: PlaceReply, reply: SendReply
 ) -> None:
     """Answer an order that was sent again."""
     reply(FastResponse(200, _ENCODER.encode(await repeated_reply(context, caller, placed))))
 
 
 async def _begin_later(
-    waiting: Coroutine[Any, Any, L2Caller], begin: Callable[[L2Caller], None], reply: Reply
+    waiting: Coroutine[Any, Any, L2Caller], begin: Callable[[L2Caller], None], reply: SendReply
 ) -> None:
     """Place an order whose caller is known later, or whose turn comes later."""
     try:
@@ -132,7 +132,7 @@ async def _in_turn(context: TradingContext, turn: Turn, caller: L2Caller) -> L2C
 
 
 async def _begin_for_caller(
-    context: TradingContext, handler: _Handler, request: FastRequest, reply: Reply
+    context: TradingContext, handler: _Handler, request: FastRequest, reply: SendReply
 ) -> None:
     """Answer a request that must be signed with an API key."""
     try:
@@ -146,7 +146,7 @@ async def _begin_for_caller(
     reply(answer)
 
 
-def _reply_book(context: TradingContext, request: FastRequest, reply: Reply) -> None:
+def _reply_book(context: TradingContext, request: FastRequest, reply: SendReply) -> None:
     token = _TOKEN_QUERY.match(request.query)
     assert token is not None
     try:

@@ -1,18 +1,18 @@
 """Public routes that list markets and their trades, without authentication."""
 
-from typing import Final
+from typing import Any, Final
 
 from litestar import get
 from litestar.params import FromPath
 
 from foretell.domain.errors.order import MalformedBatch
-from foretell.edge.codec import AnyRequest, json_response
+from foretell.edge.codec import AnyRequest, JsonResponse, json_response
 from foretell.edge.documents.description import Success, describe
 from foretell.edge.query import Query
 from foretell.trading.context import TradingContext
 from foretell.trading.handlers import markets
 from foretell.trading.routes import refused
-from foretell.trading.routes.dependencies import Context, JsonResponse
+from foretell.trading.routes.dependencies import Context
 from foretell.trading.wire.markets import (
     CompactMarketRecord,
     MarketRecord,
@@ -41,14 +41,19 @@ async def _page(
     )
 
 
-@get(
-    "/markets",
-    opt=describe(
-        Success(Page[MarketRecord], "A page, the oldest first."),
+def _describe_page(kind: Any) -> dict[str, Any]:
+    """Return the description of a route that lists pages of this type."""
+    return describe(
+        Success(kind, "A page, the oldest first."),
         CURSOR,
         tag=refused.MARKET_DATA,
         refusals=(MalformedBatch,),
-    ),
+    )
+
+
+@get(
+    "/markets",
+    opt=_describe_page(Page[MarketRecord]),
 )
 async def get_markets(request: AnyRequest, context: Context) -> JsonResponse:
     """Return every market with all fields."""
@@ -57,12 +62,7 @@ async def get_markets(request: AnyRequest, context: Context) -> JsonResponse:
 
 @get(
     "/simplified-markets",
-    opt=describe(
-        Success(Page[SimplifiedMarketRecord], "A page, the oldest first."),
-        CURSOR,
-        tag=refused.MARKET_DATA,
-        refusals=(MalformedBatch,),
-    ),
+    opt=_describe_page(Page[SimplifiedMarketRecord]),
 )
 async def get_simplified_markets(request: AnyRequest, context: Context) -> JsonResponse:
     """Return every market with the main fields."""
@@ -71,12 +71,7 @@ async def get_simplified_markets(request: AnyRequest, context: Context) -> JsonR
 
 @get(
     "/sampling-markets",
-    opt=describe(
-        Success(Page[MarketRecord], "A page, the oldest first."),
-        CURSOR,
-        tag=refused.MARKET_DATA,
-        refusals=(MalformedBatch,),
-    ),
+    opt=_describe_page(Page[MarketRecord]),
 )
 async def get_sampling_markets(request: AnyRequest, context: Context) -> JsonResponse:
     """Return the markets that take orders: none has rewards, so all of them are sampled."""
@@ -85,12 +80,7 @@ async def get_sampling_markets(request: AnyRequest, context: Context) -> JsonRes
 
 @get(
     "/sampling-simplified-markets",
-    opt=describe(
-        Success(Page[SimplifiedMarketRecord], "A page, the oldest first."),
-        CURSOR,
-        tag=refused.MARKET_DATA,
-        refusals=(MalformedBatch,),
-    ),
+    opt=_describe_page(Page[SimplifiedMarketRecord]),
 )
 async def get_sampling_simplified_markets(request: AnyRequest, context: Context) -> JsonResponse:
     """Return the markets that take orders with the main fields."""

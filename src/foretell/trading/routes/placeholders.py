@@ -1,6 +1,6 @@
 """Placeholder routes, such as rewards: clients call them, and they return empty responses.
 
-There are no rewards, no requests for quotes, no builder fees and no notifications. The answers have
+There are no rewards, no requests for quotes, no builder fees, no kinds of keys and no notifications. The answers have
 the shape that clients read.
 """
 
@@ -10,13 +10,13 @@ import msgspec
 from litestar import delete, get, post
 from litestar.params import FromPath
 
-from foretell.edge.codec import AnyRequest, WireObject, decode, json_response
+from foretell.edge.codec import AnyRequest, JsonResponse, WireObject, decode, json_response
 from foretell.edge.documents.description import Success, describe
 from foretell.edge.documents.security import L2
 from foretell.trading.handlers.history import ENTRIES_PER_PAGE
 from foretell.trading.handlers.keys import BARE_DIALECT
 from foretell.trading.routes import refused
-from foretell.trading.routes.dependencies import Context, JsonResponse, authenticate
+from foretell.trading.routes.dependencies import Context, authenticate
 from foretell.trading.wire.pages import END, Page
 
 EMPTY_PAGE: Final = {"limit": ENTRIES_PER_PAGE, "count": 0, "next_cursor": END, "data": []}
@@ -129,6 +129,31 @@ async def get_builder_fees(builder_code: FromPath[str]) -> JsonResponse:
     return json_response(NO_BUILDER_FEES)
 
 
+@get("/builder/trades", opt=describe(_EMPTY, tag=refused.PLACEHOLDERS))
+async def get_builder_trades() -> JsonResponse:
+    """Return no trades of a builder: no order names one."""
+    return json_response(EMPTY_PAGE)
+
+
+@get(
+    ["/auth/readonly-api-keys", "/auth/builder-api-key"],
+    opt=describe(Success(list[str], "Nothing."), tag=refused.PLACEHOLDERS, security=L2),
+)
+async def get_other_keys(request: AnyRequest, context: Context) -> JsonResponse:
+    """Return no read-only and no builder's key: every key is of the one kind."""
+    await authenticate(request, context)
+    return json_response([])
+
+
+@get(
+    "/auth/validate-readonly-api-key",
+    opt=describe(Success(dict[str, bool], "Not valid."), tag=refused.PLACEHOLDERS),
+)
+async def validate_other_key() -> JsonResponse:
+    """Return that a read-only key is not valid: there are none."""
+    return json_response({"valid": False})
+
+
 @get("/data/pre-migration-orders", opt=describe(_EMPTY, tag=refused.PLACEHOLDERS, security=L2))
 async def get_earlier_orders(request: AnyRequest, context: Context) -> JsonResponse:
     """Return no orders of an earlier system."""
@@ -196,6 +221,9 @@ ROUTES: Final = (
     get_rfq_config,
     get_rfq_lists,
     get_builder_fees,
+    get_builder_trades,
+    get_other_keys,
+    validate_other_key,
     get_earlier_orders,
     get_notifications,
     drop_notifications,

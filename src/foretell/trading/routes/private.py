@@ -23,7 +23,7 @@ from foretell.domain.errors.order import (
     TooManyCancels,
     TooManyOrders,
 )
-from foretell.edge.codec import AnyRequest, decode, json_response
+from foretell.edge.codec import AnyRequest, JsonResponse, decode, json_response
 from foretell.edge.documents.description import Success, describe
 from foretell.edge.documents.security import L2
 from foretell.edge.query import Query
@@ -36,7 +36,6 @@ from foretell.trading.handlers.validate_order import Validation, validate_order
 from foretell.trading.routes import refused
 from foretell.trading.routes.dependencies import (
     Context,
-    JsonResponse,
     answer_once,
     authenticate,
 )

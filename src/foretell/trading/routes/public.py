@@ -7,13 +7,13 @@ from litestar.params import FromPath
 
 from foretell.domain.errors.http import MalformedQuery
 from foretell.domain.errors.order import InvalidSide, NeverTraded, NoPrice
-from foretell.edge.codec import AnyRequest, json_response, read_body
+from foretell.edge.codec import AnyRequest, JsonResponse, json_response, read_body
 from foretell.edge.documents.description import Success, describe
 from foretell.edge.query import Query
 from foretell.trading.books.books import BookRecord
 from foretell.trading.handlers import price_history, quotes
 from foretell.trading.routes import refused
-from foretell.trading.routes.dependencies import Context, JsonResponse
+from foretell.trading.routes.dependencies import Context
 from foretell.trading.wire.parameters import (
     END_S,
     FIDELITY,

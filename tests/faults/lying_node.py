@@ -25,6 +25,8 @@ BROADCAST: Final = "eth_sendRawTransaction"
 DELAY_S_MAX: Final = 0.02
 LASTS: Final = (0, 0, 0, 0, 3, 12, 60)
 """For how many further requests a lie lasts."""
+LASTS_OF_REPLICA: Final = (0, 12, 60, 200)
+"""The same for a bad replica, which answers well-formed and so is used for long."""
 STALE_BLOCKS_MAX: Final = 3
 """The dev chain keeps the states of four blocks."""
 WRONG_CHAIN: Final = "0x1"
@@ -253,7 +255,8 @@ class LyingNode:
         if self.random.random() >= self._rate:
             return None
         self._present = self.random.choice(self._kinds)
-        self._lasts = self.random.choice(LASTS)
+        is_replica = self._present in {hide_transactions, be_stale}
+        self._lasts = self.random.choice(LASTS_OF_REPLICA if is_replica else LASTS)
         return self._present
 
     def heal(self) -> None:

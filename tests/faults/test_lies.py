@@ -125,6 +125,8 @@ async def test_a_stale_replica_knows_nothing_of_its_missing_blocks(fresh_sandbox
     trader, collateral = fresh_sandbox.trader(), fresh_sandbox.deployment.collateral
     calldata = Approve(fresh_sandbox.deployment.exchange, 1).encode()
     call = {"from": trader.address, "to": collateral, "data": "0x" + calldata.hex()}
+    # A chain that was reverted to a snapshot has no states from before it.
+    await fresh_sandbox.mine(4)
     before = await head_of(fresh_sandbox)
     tx_hash = await fresh_sandbox.rpc.send("eth_sendTransaction", call)
     await wait_until_mined(fresh_sandbox.rpc)

@@ -119,6 +119,7 @@ async def answered(place: str) -> bytes:
             return await r.read()
 
 
+@pytest.mark.case("H-03")
 @pytest.mark.parametrize(
     "frame",
     [
@@ -147,6 +148,7 @@ async def test_attack_h1_a_flood_of_frames_is_read_at_the_allowance(
     assert app.messages * len(frame) <= size_max
 
 
+@pytest.mark.case("H-03")
 async def test_messages_are_not_compressed(host: str) -> None:
     """A frame of a kilobyte could hold a message of 256 kB, for the price of a small one."""
     offer = b"Sec-WebSocket-Extensions: permessage-deflate\r\nSec-WebSocket-Key"
@@ -175,6 +177,7 @@ async def test_frames_beyond_the_burst_are_handled_later_and_in_order(
             await app.reached(count)
 
 
+@pytest.mark.case("G-02")
 @pytest.mark.parametrize(
     "head",
     [

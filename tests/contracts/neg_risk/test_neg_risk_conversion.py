@@ -161,6 +161,7 @@ def test_open_zeppelin_c_01_no_conversion_exceeds_the_callers_balance(
         event.adapter.send("convertPositions", event.market(), 0b011, 11, sender=holder)
 
 
+@pytest.mark.case("B-13")
 def test_open_zeppelin_m_02_a_tie_is_refused_so_that_conversions_stay_covered(
     event: NegRisk, holder: str
 ) -> None:

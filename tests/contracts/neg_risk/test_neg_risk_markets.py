@@ -74,6 +74,7 @@ def test_prepare_question_adds_a_condition_of_the_adapters(
     assert positions == neg_risk.tokens(2, market)
 
 
+@pytest.mark.case("F-07")
 def test_open_zeppelin_h_01_a_condition_prepared_by_another_account_is_no_obstacle(
     neg_risk: NegRisk, host: str, market: bytes
 ) -> None:

@@ -273,6 +273,7 @@ def test_the_direct_oracle_answers_a_question_of_an_event_at_once(event: NegRisk
     assert payout_of_yes(event, 0) == (0, 1)
 
 
+@pytest.mark.case("B-13")
 def test_the_direct_oracle_refuses_a_tie(event: NegRisk) -> None:
     with reverts("InvalidPayouts"):
         event.answer(0, PRICE_UNKNOWN)

@@ -97,6 +97,7 @@ def test_initialize_splits_the_creation_fee(resolution: Resolution) -> None:
     ]
 
 
+@pytest.mark.case("B-11")
 @pytest.mark.parametrize(
     ("fee", "share_bps", "community"), [(7, 3_333, 2), (7, 0, 0), (7, 10_000, 7), (0, 5_000, 0)]
 )
@@ -137,6 +138,7 @@ def test_initialize_of_the_same_text_by_another_is_another_question(
     assert theirs != resolution.question_id()
 
 
+@pytest.mark.case("F-07")
 def test_initialize_survives_a_front_run_prepare_condition(resolution: Resolution) -> None:
     """OpenZeppelin, neg-risk adapter, H-01: any account may prepare the condition first."""
     attacker = resolution.world.evm.actor("attacker").address

@@ -112,6 +112,7 @@ def test_a_reward_is_paid_in_collateral(optimistic: Optimistic, outsider: str) -
         )
 
 
+@pytest.mark.case("F-07")
 def test_a_condition_prepared_by_another_account_is_no_obstacle(
     optimistic: Optimistic, outsider: str
 ) -> None:
@@ -343,6 +344,7 @@ def test_holds_and_emergencies_are_for_the_admin_alone_and_for_open_questions(
         act(answered, name, *more)
 
 
+@pytest.mark.case("J-04")
 def test_uma_h_01_no_reward_is_stuck_after_a_second_dispute(optimistic: Optimistic) -> None:
     """With any or no answer of the arbiter, all received collateral is owed to accounts."""
     asked_at = optimistic.escalate(PRICE_YES, PRICE_NO)
@@ -369,6 +371,7 @@ def test_uma_h_01_no_reward_is_stuck_when_a_manual_answer_follows_a_too_early_on
     assert optimistic.owed(*accounts) == (2 * BOND, 2 * BOND, REWARD)
 
 
+@pytest.mark.case("J-04")
 def test_uma_l_03_a_dispute_after_a_manual_answer_changes_no_answer(
     asked: Optimistic,
 ) -> None:
@@ -420,6 +423,7 @@ def test_in_an_event_a_half_cannot_be_proposed(event: tuple[Optimistic, Contract
         event[0].propose(PRICE_UNKNOWN)
 
 
+@pytest.mark.case("J-04")
 def test_uma_m_02_no_tie_leaves_an_events_question_stuck(
     neg_risk: NegRisk, event: tuple[Optimistic, Contract, bytes]
 ) -> None:

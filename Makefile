@@ -7,10 +7,12 @@ WORKERS ?= 4
 CYCLES ?= 200
 DAMAGES ?= 10000
 CASES ?= 50000
+LIES ?= 2000
 PATRONI ?= 1
+MINUTES ?= 60
 
 .DEFAULT_GOAL := help
-.PHONY: help rooms up run dev bare test check faults spec spec-mutants bench attacks figures peers mutants lock artifacts examples gas invariants clean
+.PHONY: help rooms up run dev bare test check faults cases spec spec-mutants bench attacks figures soak peers mutants audit sbom lock artifacts examples gas invariants clean
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 15
@@ -36,16 +38,19 @@ check: dev  ## run all checks: format, lint, spelling, types, import contracts, 
 	$(BIN)/coverage report
 	$(BIN)/coverage report --include='*/foretell/domain/*' --fail-under=100
 
-faults: dev  ## kill processes and damage files: CYCLES=200 DAMAGES=10000 CASES=50000; PATRONI= skips the cluster
+faults: dev  ## kill processes, damage files, lie: CYCLES=200 DAMAGES=10000 LIES=2000 CASES=50000; PATRONI= skips the cluster
 	$(if $(PATRONI),sh tests/faults/install_patroni.sh)
-	FORETELL_TEST_CYCLES=$(CYCLES) FORETELL_TEST_DAMAGES=$(DAMAGES) FORETELL_TEST_PATRONI=$(PATRONI) \
-	  $(BIN)/pytest -n 2 --dist loadgroup --durations=20 tests/faults
+	FORETELL_TEST_CYCLES=$(CYCLES) FORETELL_TEST_DAMAGES=$(DAMAGES) FORETELL_TEST_LIES=$(LIES) \
+	  FORETELL_TEST_PATRONI=$(PATRONI) $(BIN)/pytest -n 2 --dist loadgroup --durations=20 tests/faults
 	FORETELL_TEST_ATTACKS=1 $(BIN)/pytest tests/faults/test_attacks.py
 	FORETELL_TEST_SCHEMA_CASES=$(CASES) \
 	  $(BIN)/pytest -n 2 --dist loadgroup tests/edge/documents/test_random_requests.py
 
 attacks: dev  ## print what another client notices of connection, frame and body floods: SCALE=1
 	$(BIN)/python tests/run.py faults.attacks --scale $(or $(SCALE),1)
+
+cases: dev  ## list the tests of each fault case
+	$(BIN)/python tests/run.py cases
 
 spec: dev  ## list the tests of each interface statement
 	$(BIN)/python tests/run.py spec
@@ -59,11 +64,22 @@ bench: run  ## measure orders a second over HTTP, next to the ceiling of the sam
 figures: dev  ## measure every figure while nothing else runs, and write the table of the documentation
 	$(BIN)/foretell bench all --write docs/reference/performance.md $(if $(POSTGRES),--postgres $(POSTGRES))
 
+soak: run  ## load a whole sandbox for MINUTES=60, and judge what grows; WRITE=FILE.md
+	$(BIN)/foretell bench soak --minutes $(MINUTES) $(if $(WRITE),--write $(WRITE))
+
 peers: run  ## install the peer libraries that foretell bench match compares with
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes --requirement requirements/peers.txt
 
 mutants: dev  ## run the mutation tests of the domain
 	$(BIN)/mutmut run && $(BIN)/mutmut results
+
+audit:  ## look the locked packages up among known vulnerabilities; needs the network
+	$(INSTALL) audit
+	$(BIN)/python requirements/audit.py vulnerabilities
+
+sbom:  ## list the locked packages in build/sbom, as CycloneDX JSON
+	$(INSTALL) audit
+	$(BIN)/python requirements/audit.py sbom build/sbom
 
 artifacts: dev  ## compile the contracts
 	$(BIN)/python contracts/build.py

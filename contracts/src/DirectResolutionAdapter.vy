@@ -3,7 +3,10 @@
 @title DirectResolutionAdapter
 @license Apache-2.0
 @notice Questions of the direct stack (`dro_moov2`). The adapter is the oracle of their conditions
-        in Conditional Tokens, and reports the outcome that the direct resolution oracle gives.
+        in Conditional Tokens, and reports the outcome that the direct resolution oracle gives. Where
+        nobody answers after a question's stated end, anybody may say so: then the admin may answer
+        a week later, and a month later anybody may end the question at a half, or at No in an
+        event. Its proposers may answer at any time before.
 """
 
 from access import ownership
@@ -50,6 +53,19 @@ event QuestionResolved:
     payouts: DynArray[uint256, 2]
 
 
+event QuestionManuallyResolved:
+    questionID: indexed(bytes32)
+    payouts: DynArray[uint256, 2]
+
+
+event QuestionFlagged:
+    questionID: indexed(bytes32)
+
+
+event QuestionUnflagged:
+    questionID: indexed(bytes32)
+
+
 struct Question:
     requestTimestamp: uint256
     reward: uint256
@@ -66,6 +82,12 @@ struct Question:
 
 
 OUTCOMES: constant(uint256) = 2
+# When a question ends that states no end, and the latest end, in seconds after it was asked.
+END_S: constant(uint256) = 2 * 365 * 24 * 3600
+END_S_MAX: constant(uint256) = 10 * 365 * 24 * 3600
+# What lies between a flag and the admin's answer, and between a flag and the fall-back.
+SAFETY_S: constant(uint256) = 7 * 24 * 3600
+FALLBACK_S: constant(uint256) = 30 * 24 * 3600
 
 ctf: public(immutable(address))
 oracle: public(immutable(address))
@@ -115,11 +137,13 @@ def initialize(
     liveness: uint256,
 ) -> bytes32:
     """
-    @notice Ask a question, for the creation fee; return its id. There is no proposal to reward, to
-            back with a bond or to wait for, so those three are zero. A condition that somebody
-            else has prepared for us in the meantime is the same condition.
+    @notice Ask a question, for the creation fee; return its id. There is no proposal to reward or to
+            back with a bond, so those two are zero. A condition that somebody else has prepared
+            for us in the meantime is the same condition.
+    @param liveness How many seconds from now the question's answer should be known, at most ten
+           years; zero for two years. Before that nobody but its proposers ends it.
     """
-    if reward != 0 or proposalBond != 0 or liveness != 0:
+    if reward != 0 or proposalBond != 0 or liveness > END_S_MAX:
         raw_revert(method_id("TermsNotSupported()"))
     text: Bytes[ancillary.SIGNED_BYTES_MAX] = ancillary._signed(ancillaryData, msg.sender)
     question_id: bytes32 = keccak256(text)
@@ -129,7 +153,7 @@ def initialize(
         requestTimestamp=block.timestamp,
         reward=0,
         proposalBond=0,
-        liveness=0,
+        liveness=liveness,
         manualResolutionTimestamp=0,
         resolved=False,
         paused=False,
@@ -166,14 +190,104 @@ def resolve(questionId: bytes32, price: int256):
     """
     if msg.sender != oracle:
         raw_revert(method_id("NotOracle()"))
-    if not self._is_initialized(questionId):
-        raw_revert(method_id("NotInitialized()"))
-    if self.questions[questionId].resolved:
-        raw_revert(method_id("AlreadyResolved()"))
+    self._check_open(questionId)
+    self._resolve(questionId, price)
+
+
+@external
+def flag(questionID: bytes32):
+    """
+    @notice Say that a question has no answer though its end has passed, for anybody. It lets the
+            delays of the admin's answer and of the fall-back run, and stops no proposer.
+    """
+    self._check_open(questionID)
+    if self.questions[questionID].manualResolutionTimestamp != 0:
+        raw_revert(method_id("Flagged()"))
+    if block.timestamp < self._ends_at(questionID):
+        raw_revert(method_id("NotEnded()"))
+    self.questions[questionID].manualResolutionTimestamp = block.timestamp + SAFETY_S
+    log QuestionFlagged(questionID=questionID)
+
+
+@external
+def unflag(questionID: bytes32):
+    """
+    @notice Take a flag back, for the admin: the question's end was put off, or its proposers will
+            answer. Anybody may flag it again.
+    """
+    ownership._check_admin()
+    self._check_open(questionID)
+    if self.questions[questionID].manualResolutionTimestamp == 0:
+        raw_revert(method_id("NotFlagged()"))
+    self.questions[questionID].manualResolutionTimestamp = 0
+    log QuestionUnflagged(questionID=questionID)
+
+
+@external
+@nonreentrant
+def resolveManually(questionId: bytes32, payouts_: DynArray[uint256, 2]):
+    """
+    @notice Answer a question that has been flagged for the whole safety period, for the admin.
+    """
+    ownership._check_admin()
+    self._check_open(questionId)
+    self._check_flagged_for(questionId, SAFETY_S)
+    if len(payouts_) != OUTCOMES or max(payouts_[0], payouts_[1]) != 1:
+        raw_revert(method_id("InvalidPayouts()"))
     self.questions[questionId].resolved = True
-    reported: DynArray[uint256, 2] = payouts._payouts(price)
-    extcall IConditionalTokens(ctf).reportPayouts(questionId, reported)
-    log QuestionResolved(questionID=questionId, settledPrice=price, payouts=reported)
+    extcall IConditionalTokens(ctf).reportPayouts(questionId, payouts_)
+    log QuestionManuallyResolved(questionID=questionId, payouts=payouts_)
+
+
+@external
+@nonreentrant
+def resolveByFallback(questionId: bytes32):
+    """
+    @notice End a question that has been flagged for the whole fall-back period, for anybody.
+    """
+    self._check_open(questionId)
+    self._check_flagged_for(questionId, FALLBACK_S)
+    # Without a registry of its own the adapter serves a neg-risk operator, which takes no half.
+    is_event: bool = marketRegistry == empty(address)
+    self._resolve(questionId, payouts.NO if is_event else payouts.UNKNOWN)
+
+
+@external
+@view
+def endsAt(questionId: bytes32) -> uint256:
+    """
+    @notice When a question can be flagged; zero for one that was not asked.
+    """
+    if not self._is_initialized(questionId):
+        return 0
+    return self._ends_at(questionId)
+
+
+@external
+@view
+def isFlagged(questionID: bytes32) -> bool:
+    """
+    @notice Whether somebody has said that the question has no answer after its end.
+    """
+    return self.questions[questionID].manualResolutionTimestamp != 0
+
+
+@external
+@pure
+def safetyPeriod() -> uint256:
+    """
+    @notice How many seconds lie between a flag and the admin's answer.
+    """
+    return SAFETY_S
+
+
+@external
+@pure
+def fallbackPeriod() -> uint256:
+    """
+    @notice How many seconds lie between a flag and the end by fall-back.
+    """
+    return FALLBACK_S
 
 
 @external
@@ -237,3 +351,37 @@ def _condition_id(question_id: bytes32) -> bytes32:
     return keccak256(
         concat(convert(self, bytes20), question_id, convert(OUTCOMES, bytes32))
     )
+
+
+@internal
+def _resolve(question_id: bytes32, price: int256):
+    self.questions[question_id].resolved = True
+    reported: DynArray[uint256, 2] = payouts._payouts(price)
+    extcall IConditionalTokens(ctf).reportPayouts(question_id, reported)
+    log QuestionResolved(questionID=question_id, settledPrice=price, payouts=reported)
+
+
+@internal
+@view
+def _check_open(question_id: bytes32):
+    if not self._is_initialized(question_id):
+        raw_revert(method_id("NotInitialized()"))
+    if self.questions[question_id].resolved:
+        raw_revert(method_id("AlreadyResolved()"))
+
+
+@internal
+@view
+def _check_flagged_for(question_id: bytes32, period_s: uint256):
+    answers_at: uint256 = self.questions[question_id].manualResolutionTimestamp
+    if answers_at == 0:
+        raw_revert(method_id("NotFlagged()"))
+    if block.timestamp < answers_at - SAFETY_S + period_s:
+        raw_revert(method_id("SafetyPeriodNotPassed()"))
+
+
+@internal
+@view
+def _ends_at(question_id: bytes32) -> uint256:
+    stated: uint256 = self.questions[question_id].liveness
+    return self.questions[question_id].requestTimestamp + (stated if stated != 0 else END_S)

@@ -113,6 +113,8 @@ def proposeAndResolveNegRisk(
     operator: INegRiskOperator = INegRiskOperator(negRiskOperator)
     if operatorQuestionId != staticcall operator.questionIds(adapterQuestionId):
         raw_revert(method_id("InvalidQuestion()"))
+    if proposedPrice == payouts.YES and staticcall operator.isDetermined(operatorQuestionId):
+        raw_revert(method_id("MarketAlreadyDetermined()"))
     self._resolve(adapter, adapterQuestionId, proposedPrice)
     extcall operator.resolveQuestion(operatorQuestionId)
     return 0

@@ -33,12 +33,14 @@ exports: (
     markets.FEE_DENOMINATOR,
     markets.prepareMarket,
     markets.prepareQuestion,
+    markets.sealMarket,
     markets.reportOutcome,
     markets.getMarketData,
     markets.getQuestionCount,
     markets.getDetermined,
     markets.getResult,
     markets.getFeeBips,
+    markets.isSealed,
     markets.getOracle,
     markets.getConditionId,
     markets.getPositionId,
@@ -77,7 +79,8 @@ def __init__(
 @external
 @nonreentrant
 def __default__():
-    if len(msg.data) != SHORT_CALL_BYTES:
+    # Data after the arguments is no error, as in any function: clients append referral codes.
+    if len(msg.data) < SHORT_CALL_BYTES:
         raw_revert(method_id("UnknownCall()"))
     condition_id: bytes32 = empty(bytes32)
     amount: uint256 = 0

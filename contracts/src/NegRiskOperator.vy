@@ -29,21 +29,29 @@ event OracleSet:
     oracle: indexed(address)
 
 
+# The events of a question's life have the layouts that indexers of the field decode.
 event MarketPrepared:
     marketId: indexed(bytes32)
-    creator: indexed(address)
     feeBips: uint256
+    data: Bytes[ancillary.ANCILLARY_BYTES_MAX]
+
+
+event MarketCreated:
+    marketId: indexed(bytes32)
+    creator: indexed(address)
 
 
 event QuestionPrepared:
     marketId: indexed(bytes32)
     questionId: indexed(bytes32)
     requestId: indexed(bytes32)
+    questionIndex: uint256
+    data: Bytes[ancillary.ANCILLARY_BYTES_MAX]
 
 
 event QuestionReported:
     questionId: indexed(bytes32)
-    requestId: indexed(bytes32)
+    requestId: bytes32
     result: bool
 
 
@@ -84,7 +92,11 @@ oracle: public(address)
 creatorOf: public(HashMap[bytes32, address])
 questionIds: public(HashMap[bytes32, bytes32])
 requestIds: public(HashMap[bytes32, bytes32])
+# What was reported, and after the question is answered: what it pays.
 results: public(HashMap[bytes32, bool])
+# The Yes that was reported last in a market, and the one before each.
+last_yes: HashMap[bytes32, bytes32]
+earlierYes: public(HashMap[bytes32, bytes32])
 reportedAt: public(HashMap[bytes32, uint256])
 flaggedAt: public(HashMap[bytes32, uint256])
 
@@ -132,7 +144,8 @@ def prepareMarket(feeBips: uint256, data: Bytes[ancillary.ANCILLARY_BYTES_MAX]) 
         feeBips, ancillary._signed(data, msg.sender)
     )
     self.creatorOf[market_id] = msg.sender
-    log MarketPrepared(marketId=market_id, creator=msg.sender, feeBips=feeBips)
+    log MarketPrepared(marketId=market_id, feeBips=feeBips, data=data)
+    log MarketCreated(marketId=market_id, creator=msg.sender)
     return market_id
 
 
@@ -154,14 +167,33 @@ def prepareQuestion(
     self.requestIds[question_id] = requestId
     condition_id: bytes32 = staticcall INegRiskAdapter(nrAdapter).getConditionId(question_id)
     extcall IMarketRegistry(marketRegistry).recordCreator(condition_id, msg.sender)
-    log QuestionPrepared(marketId=marketId, questionId=question_id, requestId=requestId)
+    log QuestionPrepared(
+        marketId=marketId,
+        questionId=question_id,
+        requestId=requestId,
+        questionIndex=convert(question_id, uint256) & INDEX_MASK,
+        data=data,
+    )
     return question_id
+
+
+@external
+def sealMarket(marketId: bytes32):
+    """
+    @notice Say that a market of the caller's has all its questions, once and for good. Only then are
+            its positions converted.
+    """
+    if msg.sender != self.creatorOf[marketId]:
+        raw_revert(method_id("NotCreator()"))
+    extcall INegRiskAdapter(nrAdapter).sealMarket(marketId)
 
 
 @external
 def reportPayouts(requestId: bytes32, payouts: DynArray[uint256, 2]):
     """
-    @notice Take the answer to a request, from the oracle: Yes or No and nothing between.
+    @notice Take the answer to a request, from the oracle: Yes or No and nothing between. Of a question
+            that was answered before, what it pays is taken, and of any other in a market that has
+            its Yes already, No. So its request ends too, and no log contradicts what is paid.
     """
     if msg.sender != self.oracle:
         raw_revert(method_id("OnlyOracle()"))
@@ -172,9 +204,13 @@ def reportPayouts(requestId: bytes32, payouts: DynArray[uint256, 2]):
         raw_revert(method_id("QuestionAlreadyReported()"))
     if len(payouts) != OUTCOMES or payouts[0] + payouts[1] != 1:
         raw_revert(method_id("InvalidPayouts()"))
-    result: bool = payouts[0] == 1
-    if result and self._is_determined(question_id):
-        raw_revert(method_id("MarketAlreadyDetermined()"))
+    result: bool = payouts[0] == 1 and not self._is_determined(question_id)
+    if staticcall INegRiskAdapter(nrAdapter).isAnswered(question_id):
+        result = self.results[question_id]
+    elif result:
+        market_id: bytes32 = self._market_of(question_id)
+        self.earlierYes[question_id] = self.last_yes[market_id]
+        self.last_yes[market_id] = question_id
     self.results[question_id] = result
     self.reportedAt[question_id] = block.timestamp
     log QuestionReported(questionId=question_id, requestId=requestId, result=result)
@@ -184,7 +220,8 @@ def reportPayouts(requestId: bytes32, payouts: DynArray[uint256, 2]):
 def resolveQuestion(questionId: bytes32):
     """
     @notice Pass a reported answer on, unless it is flagged: a flag holds it up for a week at most.
-            In a market that has its Yes, a question that has no answer yet is No.
+            In a market that has its Yes, a question that has no answer yet is No. Of two that were
+            reported as Yes the first is passed on first, so that nobody chooses between them.
     """
     self._check_question(questionId)
     result: bool = False
@@ -195,6 +232,9 @@ def resolveQuestion(questionId: bytes32):
         if self.flaggedAt[questionId] != 0 and block.timestamp < reported_at + HOLD_PERIOD:
             raw_revert(method_id("Flagged()"))
         result = self.results[questionId]
+        if result:
+            self._check_first(questionId)
+    self.results[questionId] = result
     extcall INegRiskAdapter(nrAdapter).reportOutcome(questionId, result)
     log QuestionResolved(questionId=questionId, result=result)
 
@@ -235,6 +275,7 @@ def emergencyResolveQuestion(questionId: bytes32, result: bool):
         raw_revert(method_id("NotFlagged()"))
     if block.timestamp < flagged_at + DELAY_PERIOD:
         raw_revert(method_id("DelayPeriodNotOver()"))
+    self.results[questionId] = result
     extcall INegRiskAdapter(nrAdapter).reportOutcome(questionId, result)
     log QuestionEmergencyResolved(questionId=questionId, result=result)
 
@@ -286,6 +327,23 @@ def _check_question(question_id: bytes32):
 
 @internal
 @view
+def _check_first(question_id: bytes32):
+    """
+    @dev Anybody may pass the earlier Yes on, or after its flag the admin answers it: it never waits
+         for ever.
+    """
+    earlier: bytes32 = self.earlierYes[question_id]
+    if earlier != empty(bytes32) and not staticcall INegRiskAdapter(nrAdapter).isAnswered(earlier):
+        raw_revert(method_id("EarlierYes()"))
+
+
+@internal
+@view
 def _is_determined(question_id: bytes32) -> bool:
-    market_id: bytes32 = convert(convert(question_id, uint256) & ~INDEX_MASK, bytes32)
-    return staticcall INegRiskAdapter(nrAdapter).getDetermined(market_id)
+    return staticcall INegRiskAdapter(nrAdapter).getDetermined(self._market_of(question_id))
+
+
+@internal
+@pure
+def _market_of(question_id: bytes32) -> bytes32:
+    return convert(convert(question_id, uint256) & ~INDEX_MASK, bytes32)

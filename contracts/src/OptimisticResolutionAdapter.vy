@@ -108,7 +108,7 @@ def __init__(
     @param currency_ What rewards and bonds are paid in
     @param admin Who may hold questions up, and answer them after a delay
     @param bond What a proposal puts at stake, unless its question says more
-    @param liveness How many seconds a proposal can be disputed, unless its question says otherwise
+    @param liveness How many seconds a proposal can be disputed, unless its question says more
     @param allowsUnknown_ Whether a half is an answer: in a neg-risk event it is not
     """
     if bond == 0 or liveness < LIVENESS_MIN_S or liveness > LIVENESS_MAX_S:
@@ -135,17 +135,17 @@ def initialize(
 ) -> bytes32:
     """
     @notice Ask a question, and pay in the reward for its answer; return its id. A bond of zero is
-            the default one, and so is a liveness of zero; a bond is never less than the default.
+            the default one, and so is a liveness of zero; neither is ever less than the default.
     """
     bond: uint256 = proposalBond if proposalBond != 0 else defaultBond
     seconds: uint256 = liveness if liveness != 0 else defaultLiveness
     if reward != 0 and rewardToken != currency:
         raw_revert(method_id("TokenNotSupported()"))
-    if bond < defaultBond or seconds < LIVENESS_MIN_S or seconds > LIVENESS_MAX_S:
+    if bond < defaultBond or seconds < defaultLiveness or seconds > LIVENESS_MAX_S:
         raw_revert(method_id("TermsNotSupported()"))
     text: Bytes[ancillary.SIGNED_BYTES_MAX] = ancillary._signed(ancillaryData, msg.sender)
     question_id: bytes32 = keccak256(text)
-    questions._add(question_id, text, reward, bond, seconds)
+    questions._add(question_id, text, currency, reward, bond, seconds)
     condition_id: bytes32 = questions._condition_id(question_id)
     if staticcall IConditionalTokens(ctf).getOutcomeSlotCount(condition_id) == 0:
         extcall IConditionalTokens(ctf).prepareCondition(self, question_id, questions.OUTCOMES)

@@ -106,6 +106,7 @@ async def test_a_stream_without_an_api_is_refused() -> None:
             await connect(f"ws://{host}/ws/market", proxy=None)
 
 
+@pytest.mark.case("H-03")
 async def test_a_frame_that_is_too_long_closes_its_stream_alone() -> None:
     async with (
         serving(a_gateway("/clob")) as host,

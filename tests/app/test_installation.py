@@ -283,6 +283,7 @@ async def test_a_missing_deployment_is_refused_with_the_command_that_makes_one(
         await Installation(settings).start()
 
 
+@pytest.mark.case("J-03")
 @pytest.mark.parametrize(
     ("changed", "cause"),
     [
@@ -307,6 +308,7 @@ async def test_a_malformed_deployment_is_refused(sandbox: Sandbox, tmp_path: Pat
         await Installation(settings).start()
 
 
+@pytest.mark.case("J-03")
 async def test_a_node_of_another_chain_is_refused(sandbox: Sandbox, tmp_path: Path) -> None:
     settings = production(tmp_path, sandbox.rpc_url, chain_id=137)
     store_deployment(settings.deployment_file, replace(sandbox.deployment, chain_id=137))

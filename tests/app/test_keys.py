@@ -143,6 +143,7 @@ def test_a_malformed_key_is_refused_and_not_repeated(
     assert refused.value.message == f"FORETELL_{name.upper()} is not 64 hex digits"
 
 
+@pytest.mark.case("J-03")
 @pytest.mark.parametrize("name", KeyName)
 @pytest.mark.parametrize("account", SANDBOX_ACCOUNTS, ids=lambda account: account.address)
 def test_a_public_key_is_refused(tmp_path: Path, name: KeyName, account: SandboxAccount) -> None:
@@ -151,6 +152,7 @@ def test_a_public_key_is_refused(tmp_path: Path, name: KeyName, account: Sandbox
         open_keys(production(tmp_path, **{name: public}), frozenset({name}))
 
 
+@pytest.mark.case("J-03")
 @pytest.mark.parametrize(("first", "second"), list(itertools.pairwise((*KeyName, KeyName.MASTER))))
 def test_attack_l1_no_key_has_two_purposes(tmp_path: Path, first: KeyName, second: KeyName) -> None:
     """Two queues of transactions never share an account, and API credentials come from no account's key."""

@@ -55,6 +55,7 @@ async def burst(
 
 
 @pytest.mark.deviation(1)
+@pytest.mark.case("G-05")
 @pytest.mark.anyio
 @pytest.mark.spec(126, 144, 148, 149)
 async def test_a_real_burst_at_each_api(http: httpx.AsyncClient) -> None:

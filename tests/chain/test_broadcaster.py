@@ -48,6 +48,7 @@ async def test_a_sender_that_finds_every_nonce_taken_gives_up_without_a_broadcas
     assert proxy.asked[BROADCAST] == 0
 
 
+@pytest.mark.case("D-03")
 @pytest.mark.parametrize(
     "words",
     [
@@ -93,6 +94,7 @@ async def test_a_transaction_that_nodes_refuse_is_replaced_so_that_later_nonces_
     assert (await sender.send(approving())).status is TxStatus.CANCELED
 
 
+@pytest.mark.case("D-06")
 async def test_a_transaction_that_no_block_includes_is_given_up(
     sender: Sender, approving: Approving, still_sandbox: Sandbox, outbox: TxOutbox, clock: Clock
 ) -> None:
@@ -132,6 +134,7 @@ def lower(history: dict[str, object]) -> dict[str, object]:
     return history | {"baseFeePerGas": ["0x1"], "reward": [["0x0"]]}
 
 
+@pytest.mark.case("D-06")
 async def test_fees_that_the_node_finds_too_low_are_raised_at_once(
     sender: Sender,
     approving: Approving,
@@ -151,6 +154,31 @@ async def test_fees_that_the_node_finds_too_low_are_raised_at_once(
     assert (await stored(outbox)).mined_hash == second.tx_hash
 
 
+@pytest.mark.case("D-07")
+async def test_a_node_that_finds_every_fee_too_low_raises_it_a_limited_number_of_times(
+    sender: Sender,
+    approving: Approving,
+    outbox: TxOutbox,
+    proxy: FaultProxy,
+    clock: Clock,
+) -> None:
+    """Otherwise it would raise the fee to its cap, and be paid that once it takes the transaction."""
+    proxy.fail_always(BROADCAST, refuse("replacement transaction underpriced"))
+    first = await sender.send(approving())
+    for _ in range(60):
+        clock.move_s(1)
+        await sender.run_once()
+    dear = await stored(outbox)
+    assert len(dear.attempts) == 20
+    assert dear.newest.fees.priority_fee_wei < 11 * first.attempts[0].fees.priority_fee_wei
+    proxy.heal()
+    clock.move_s(1)
+    await sender.run_once()
+    await sender.run_once()
+    assert (await stored(outbox)).status is TxStatus.MINED
+
+
+@pytest.mark.case("D-06")
 async def test_a_transaction_at_the_fee_cap_waits_for_lower_fees(
     make_sender: MakeSender,
     approving: Approving,

@@ -3,6 +3,7 @@ import gzip
 import os
 import signal
 import sys
+import tracemalloc
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from tests.conftest import NPM_FOLDER
 from tests.rigs.ports import free_port
 
+from foretell.chain import rpc as rpc_module
 from foretell.chain.devchain import (
     CONFIRMING_BLOCKS,
     DUMP_PAUSE_S,
@@ -35,6 +37,7 @@ pytestmark = pytest.mark.anyio
 PAYER = SANDBOX_ACCOUNTS[0].address
 PAYEE = "0x" + "4e" * 20
 MINED = 100
+INCOMPRESSIBLE_BYTES = 100_000
 
 MakeOptions = Callable[..., DevChainOptions]
 
@@ -156,6 +159,29 @@ async def test_a_chain_that_mines_nothing_writes_nothing(make_options: MakeOptio
         await asyncio.sleep(2 * DUMP_PAUSE_S + 0.5)
         assert newest.stat() == written
     finally:
+        await chain.stop()
+
+
+async def test_a_dump_that_was_written_is_not_kept_in_memory(make_options: MakeOptions) -> None:
+    """A dump stayed in memory until the next one: twice its file, which grows with the chain."""
+    options = make_options(is_kept=True)
+    chain = DevChain(options)
+    await chain.start()
+    newest = options.folder / NEWEST
+    try:
+        async with Rpc(chain.rpc_url) as rpc:
+            await rpc.send("anvil_setCode", PAYEE, "0x" + os.urandom(INCOMPRESSIBLE_BYTES).hex())
+            tracemalloc.start()
+            await rpc.send("evm_mine")
+        async with asyncio.timeout(20):
+            while not newest.exists() or newest.stat().st_size < INCOMPRESSIBLE_BYTES:  # noqa: ASYNC110 - a file notifies no one
+                await asyncio.sleep(0.05)
+        await asyncio.sleep(DUMP_PAUSE_S / 2)
+        decoded = tracemalloc.Filter(True, rpc_module.__file__)  # noqa: FBT003 - inclusive
+        traces = tracemalloc.take_snapshot().filter_traces([decoded]).traces
+        assert max((trace.size for trace in traces), default=0) < INCOMPRESSIBLE_BYTES
+    finally:
+        tracemalloc.stop()
         await chain.stop()
 
 

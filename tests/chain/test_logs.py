@@ -124,6 +124,7 @@ async def test_each_block_has_its_header_and_each_log_its_place(
     }
 
 
+@pytest.mark.case("E-03")
 async def test_logs_of_other_contracts_are_not_read(
     faulty_rpc: Rpc, fresh_sandbox: Sandbox
 ) -> None:
@@ -134,6 +135,7 @@ async def test_logs_of_other_contracts_are_not_read(
     assert (block.logs, block.ignored) == ((), 0)
 
 
+@pytest.mark.case("E-03")
 async def test_an_unknown_log_is_counted_as_ignored(
     faulty_rpc: Rpc, fresh_sandbox: Sandbox
 ) -> None:
@@ -150,6 +152,7 @@ async def test_an_unknown_log_is_counted_as_ignored(
     assert sum(block.ignored for block in blocks) == 1
 
 
+@pytest.mark.case("E-02")
 async def test_a_range_that_a_node_refuses_is_split_until_it_fits(
     logs: LogReader, first_block: int, sandbox: Sandbox, proxy: FaultProxy
 ) -> None:
@@ -213,6 +216,7 @@ def removed(logs: list[Any]) -> list[Any]:
     return [log | {"removed": True} for log in logs]
 
 
+@pytest.mark.case("E-02")
 @pytest.mark.parametrize("has_receipts", [True, False])
 @pytest.mark.parametrize(
     "wrong", [without_one, without_any, twice, backwards, elsewhere, with_other_data, removed]

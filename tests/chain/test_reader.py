@@ -83,6 +83,15 @@ async def test_a_question_with_its_condition_and_tokens_exists_once_asked(
     assert spent == await reader.creation_fee_units()
 
 
+async def test_an_adapter_of_an_earlier_version_states_no_ends(sandbox: Sandbox) -> None:
+    """Any other contract answers like one: it has no such function."""
+    deployment = sandbox.deployment
+    adapter = deployment.address(ContractName.DIRECT_RESOLUTION_ADAPTER)
+    assert await sandbox.reader.states_end(adapter)
+    for other in (deployment.address(ContractName.OPTIMISTIC_RESOLUTION_ADAPTER), EMPTY_ACCOUNT):
+        assert not await sandbox.reader.states_end(other)
+
+
 async def test_unknown_questions_and_markets_are_none(sandbox: Sandbox) -> None:
     reader = sandbox.reader
     assert await reader.question(ZERO_BYTES32) is None

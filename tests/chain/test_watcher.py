@@ -1,11 +1,22 @@
+from typing import Any
+
 import pytest
 from tests.chain.sending import SPENDER, Approving, MakeSender, allowed, stored, used_nonces
 from tests.rigs.clock import Clock
-from tests.rigs.fault_proxy import BROADCAST, FaultProxy, change, lose_answer, lose_request, refuse
+from tests.rigs.fault_proxy import (
+    BROADCAST,
+    FaultProxy,
+    Forward,
+    change,
+    lose_answer,
+    lose_request,
+    refuse,
+)
 from tests.rigs.sandbox import Sandbox
 
 from foretell.chain.sender import Sender
 from foretell.domain.contracts.calldata import Approve
+from foretell.domain.errors.chain import ChainInconsistent
 from foretell.domain.evm.transaction import OutgoingTx, TxStatus
 from foretell.domain.values.hexadecimal import Address
 from foretell.store.outbox.transactions import TxOutbox
@@ -42,6 +53,7 @@ async def test_a_transaction_of_a_process_that_died_before_its_broadcast_is_broa
     assert await allowed(fresh_sandbox) == 7
 
 
+@pytest.mark.case("D-02")
 async def test_a_transaction_of_a_process_that_died_after_its_broadcast_is_found(
     make_sender: MakeSender, approving: Approving, outbox: TxOutbox, proxy: FaultProxy
 ) -> None:
@@ -71,6 +83,7 @@ async def test_a_call_that_fails_in_its_block_is_reverted_and_then_failed(
     assert (await stored(outbox)).status is TxStatus.FAILED
 
 
+@pytest.mark.case("D-06")
 async def test_a_stuck_attempt_is_replaced_by_one_with_higher_fees_and_the_same_nonce(
     sender: Sender,
     approving: Approving,
@@ -137,6 +150,7 @@ async def test_a_dropped_transaction_is_broadcast_again(
     assert (mined.status, mined.attempts) == (TxStatus.MINED, sent.attempts)
 
 
+@pytest.mark.case("D-08")
 async def test_after_a_reorg_the_same_bytes_are_mined_again(
     sender: Sender, approving: Approving, fresh_sandbox: Sandbox, outbox: TxOutbox, clock: Clock
 ) -> None:
@@ -174,6 +188,21 @@ async def test_a_receipt_that_vanishes_for_a_moment_changes_nothing_in_the_end(
     assert (confirmed.status, len(confirmed.attempts)) == (TxStatus.CONFIRMED, 1)
 
 
+@pytest.mark.case("D-07")
+async def test_a_receipt_of_another_transaction_counts_as_no_answer(
+    sender: Sender, approving: Approving, outbox: TxOutbox, proxy: FaultProxy
+) -> None:
+    await sender.send(approving())
+    other = "0x" + "0e" * 32
+    proxy.fail("eth_getTransactionReceipt", change(lambda real: real | {"transactionHash": other}))
+    with pytest.raises(ChainInconsistent, match="another transaction"):
+        await sender.run_once()
+    assert (await stored(outbox)).status is TxStatus.SENT
+    await sender.run_once()
+    assert (await stored(outbox)).status is TxStatus.MINED
+
+
+@pytest.mark.case("D-05")
 async def test_a_nonce_used_elsewhere_cancels_its_transaction_and_the_next_nonce_follows_it(
     sender: Sender,
     approving: Approving,
@@ -199,6 +228,42 @@ async def test_a_nonce_used_elsewhere_cancels_its_transaction_and_the_next_nonce
     assert (await sender.send(approving("approve-2"))).account_nonce == lost.account_nonce + 1
 
 
+async def forget_states(request: dict[str, Any], forward: Forward) -> dict[str, Any] | None:
+    """The node has no state but that of its last block."""
+    if request["params"][1] in {"latest", "pending"}:
+        return await forward()
+    return await refuse("missing trie node")(request, forward)
+
+
+@pytest.mark.parametrize("has_states", [True, False])
+async def test_a_used_nonce_cancels_only_once_its_transaction_is_found_in_a_block(
+    sender: Sender,
+    approving: Approving,
+    fresh_sandbox: Sandbox,
+    outbox: TxOutbox,
+    proxy: FaultProxy,
+    *,
+    has_states: bool,
+) -> None:
+    proxy.fail(BROADCAST, *[lose_request] * 9)
+    proxy.fail_always("eth_getBlockByNumber", change(lambda _: None))
+    await sender.send(approving())
+    elsewhere = Approve(SPENDER, 1).encode()
+    trader = fresh_sandbox.trader()
+    await fresh_sandbox.call(trader, fresh_sandbox.deployment.collateral, elsewhere)
+    await fresh_sandbox.mine(3)
+    for _ in range(3):
+        await sender.run_once()
+        assert (await stored(outbox)).status is TxStatus.PENDING
+        await fresh_sandbox.mine(2)
+    proxy.heal()
+    if not has_states:
+        proxy.fail_always("eth_getTransactionCount", forget_states)
+    await fresh_sandbox.mine(8)
+    await sender.run_once()
+    assert (await stored(outbox)).status is TxStatus.CANCELED
+
+
 async def test_hidden_receipts_cancel_nothing(
     sender: Sender,
     approving: Approving,
@@ -211,6 +276,27 @@ async def test_hidden_receipts_cancel_nothing(
     await sender.run_once()
     await fresh_sandbox.mine(5)
     await sender.run_once()
+    assert (await stored(outbox)).status is TxStatus.SENT
+    proxy.heal()
+    assert await sender.run_once() == 0
+    assert (await stored(outbox)).status is TxStatus.CONFIRMED
+
+
+@pytest.mark.case("D-07")
+async def test_a_node_that_hides_mined_transactions_cancels_none_of_them(
+    sender: Sender,
+    approving: Approving,
+    fresh_sandbox: Sandbox,
+    outbox: TxOutbox,
+    proxy: FaultProxy,
+) -> None:
+    """A replica that has the blocks and lacks an index of transactions knows none by its hash."""
+    for method in ("eth_getTransactionReceipt", "eth_getTransactionByHash"):
+        proxy.fail_always(method, change(lambda _: None))
+    await sender.send(approving())
+    for _ in range(3):
+        await sender.run_once()
+        await fresh_sandbox.mine(3)
     assert (await stored(outbox)).status is TxStatus.SENT
     proxy.heal()
     assert await sender.run_once() == 0

@@ -11,6 +11,7 @@ from foretell.bench.book import BookPlan
 from foretell.bench.memory import MemoryPlan
 from foretell.bench.rigs.fleet import Size
 from foretell.bench.rigs.order_rounds import OrderPlan
+from foretell.bench.rigs.soak.messages import SoakPlan
 from foretell.bench.suite import Sizes
 from foretell.cli.main import run
 from foretell.runtime.interpreter import running_interpreter
@@ -93,6 +94,16 @@ def test_all_figures_have_the_sizes_of_their_own_commands(
 ) -> None:
     *options, _ = called(monkeypatch, words, words[0], 0)
     assert options in ([expected], list(expected))
+
+
+@pytest.mark.parametrize("code", [0, 1, 3])
+def test_a_soak_ends_with_the_code_of_its_faults_and_verdicts(
+    monkeypatch: pytest.MonkeyPatch, code: int
+) -> None:
+    words = ("soak", "--minutes", "2", "--orders", "5", "--trades", "1", "--write", "soak.md")
+    plan, page, console = called(monkeypatch, words, "soak", code)
+    assert (plan, page) == (SoakPlan(2.0, 5.0, 1.0, 10.0), Path("soak.md"))
+    assert isinstance(console, Console)
 
 
 @pytest.mark.parametrize("code", [0, 3, 75])

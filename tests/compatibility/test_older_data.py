@@ -88,6 +88,7 @@ async def _execute(url: str, statements: str) -> None:
     await connection.close()
 
 
+@pytest.mark.case("J-07")
 def test_a_journal_in_files_gives_the_same_state(stopped: Running, expected: Any) -> None:
     folder = stopped.data / "journal"
     newest, *older = [read_snapshot(path).snapshot for path in reversed(snapshot_paths(folder))]
@@ -148,6 +149,7 @@ def _effects(payloads: Iterable[bytes]) -> str:
     return seen.hexdigest()
 
 
+@pytest.mark.case("J-07")
 async def test_a_database_is_migrated_to_the_schema_of_today(
     database_url: str, expected: Any
 ) -> None:
@@ -157,6 +159,7 @@ async def test_a_database_is_migrated_to_the_schema_of_today(
         assert await load_sequences(tx) == expected["projected"]
 
 
+@pytest.mark.case("J-07")
 @pytest.mark.xdist_group("e2e")
 async def test_an_installation_continues_where_it_stopped(stopped: Running, expected: Any) -> None:
     ready = await stopped.start()
@@ -171,3 +174,12 @@ async def test_an_installation_continues_where_it_stopped(stopped: Running, expe
     assert stopped.stop() == 0, stopped.output
     verified = run_foretell("journal", "verify", "--data", str(stopped.data), cwd=stopped.folder)
     assert verified.returncode == 0, verified.stderr
+
+
+@pytest.mark.xdist_group("e2e")
+async def test_markets_are_made_on_the_contracts_of_an_older_sandbox(stopped: Running) -> None:
+    """Its contracts stay: their questions state no end, and their events convert without a seal."""
+    await stopped.start()
+    played = run_foretell("demo", "--all", "--data", str(stopped.data), cwd=stopped.folder)
+    assert played.returncode == 0, played.stdout + played.stderr
+    assert stopped.stop() == 0, stopped.output

@@ -92,6 +92,7 @@ def of_events(neg_risk: NegRisk) -> Iterator[tuple[str, int]]:
     yield "event, prepareQuestion", neg_risk.add_question(0).gas_used
     for index in (1, 2, 3):
         neg_risk.add_question(index)
+    yield "event, sealMarket", neg_risk.seal().gas_used
     holder = neg_risk.holder("holder", 100 * SIZE)
     neg_risk.split(holder, 0, SIZE)
     yield "event, splitPosition", neg_risk.split(holder, 1, SIZE).gas_used

@@ -15,6 +15,7 @@ BOND: Final = 500 * UNIT
 REWARD: Final = 5 * UNIT
 LIVENESS_S: Final = 7_200
 ARBITRATION_S: Final = 7 * 24 * 3_600
+RELEASE_S: Final = 7 * 24 * 3_600
 HOLD_S: Final = 7 * 24 * 3_600
 SAFETY_S: Final = 3_600
 IGNORE: Final = -(2**255)

@@ -52,6 +52,10 @@ class Resolution:
     def ask(self, text: bytes = TEXT) -> Receipt:
         return self.adapter.send("initialize", text, ZERO, 0, 0, 0, sender=self.creator)
 
+    def ask_until(self, end_s: int, text: bytes = TEXT) -> Receipt:
+        """Ask a question whose answer should be known this many seconds later."""
+        return self.adapter.send("initialize", text, ZERO, 0, 0, end_s, sender=self.creator)
+
     def asked_at(self, text: bytes = TEXT) -> int:
         when: int = self.adapter.call("questionState", self.question_id(text))[0]
         return when

@@ -93,6 +93,7 @@ def check_settled(mirrored: MirroredMarket, trade: Trade) -> None:
     assert -moved == -mirrored.moves(trade)
 
 
+@pytest.mark.case("B-03")
 @pytest.mark.parametrize("number", PAIRS.values(), ids=PAIRS)
 def test_every_settled_trade_changes_the_balances_that_the_engine_expects(number: int) -> None:
     seen: Counter[str] = Counter()

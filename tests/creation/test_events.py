@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from eth_abi.abi import decode, encode
 from PIL import Image
 from tests.creation.rig import CreationRig, CreatorClient, error_of
 from tests.rigs.payloads import an_option, event_fields
@@ -12,11 +13,14 @@ from tests.rigs.pictures import a_picture
 
 from foretell.domain.contracts.deployment import ContractName
 from foretell.domain.creation.payload import ResolutionType
-from foretell.domain.values.hexadecimal import checksum_address
+from foretell.domain.values.hexadecimal import checksum_address, keccak256, parse_bytes32
 from foretell.domain.values.tokens import condition_id, token_pair
 from foretell.store.creation.markets import MarketRow, load_markets
 
 pytestmark = pytest.mark.anyio
+
+ASKED = ["bytes", "address", "uint256", "uint256", "uint256"]
+ADDED = ["bytes32", "bytes", "bytes32"]
 
 
 async def markets_of(rig: CreationRig) -> list[MarketRow]:
@@ -131,7 +135,7 @@ async def test_an_interrupted_event_is_continued_and_nothing_is_paid_twice(
     second = await creator.prepared(raw)
 
     rest = (await creator.record(second))["prepared"]["txPlan"]
-    assert ids_in(rest) == ["prepare-question-2", "prepare-question-3"]
+    assert ids_in(rest) == ["prepare-question-2", "prepare-question-3", "seal-neg-risk-market"]
     await creator.finalize(second, await creator.execute(rest))
     await creator.rig.settle()
     assert (await creator.record(second))["status"] == "metadata_update_pending"
@@ -142,7 +146,8 @@ async def test_questions_added_in_another_order_fail_the_request(
 ) -> None:
     request_id = await creator.prepared(creator.payload(**event_fields(count=2)))
     plan = (await creator.record(request_id))["prepared"]["txPlan"]
-    sent = await creator.execute([*plan[:-2], plan[-1], plan[-2]])
+    *first, second_last, last, seal = plan
+    sent = await creator.execute([*first, last, second_last, seal])
 
     answer = await creator.finalize(request_id, sent)
     await creator.rig.settle()
@@ -151,6 +156,71 @@ async def test_questions_added_in_another_order_fail_the_request(
     record = await creator.record(request_id)
     assert record["status"] == "failed"
     assert "questions were added in another order" in record["errorMessage"]
+
+
+@pytest.mark.parametrize("stack", ["dro_moov2", "alt_moov2"])
+async def test_m_05_the_plan_of_an_event_seals_it(creator: CreatorClient, stack: str) -> None:
+    rig = creator.rig
+    request_id = await creator.prepared(creator.payload(resolutionType=stack, **event_fields()))
+    plan = (await creator.record(request_id))["prepared"]["txPlan"]
+    assert ids_in(plan)[-1] == "seal-neg-risk-market"
+    sent = await creator.execute(plan)
+
+    await creator.finalize(request_id, sent)
+    await rig.settle()
+
+    assert (await creator.record(request_id))["status"] == "metadata_update_pending"
+    adapter = rig.sandbox.deployment.address(ContractName.NEG_RISK_ADAPTER)
+    event_id = parse_bytes32("0x" + plan[-1]["data"][10:])
+    assert await rig.sandbox.reader.event_state(adapter, event_id) == (3, True)
+
+
+async def test_m_05_an_event_with_one_more_question_opens_no_market(
+    creator: CreatorClient,
+) -> None:
+    """Its creator asks and adds a fourth question before the seal: it could be the true one."""
+    raw = creator.payload(**event_fields())
+    plan = (await creator.record(await creator.prepared(raw)))["prepared"]["txPlan"]
+    await creator.execute(plan[:-1])
+    approval, asked, added = plan[0], plan[1], plan[5]
+    text, token, *terms = decode(ASKED, bytes.fromhex(asked["data"][10:]))
+    event_id, *_ = decode(ADDED, bytes.fromhex(added["data"][10:]))
+    fourth = text + b" Or another?"
+    request_id = keccak256(fourth + b",initializer:" + creator.address[2:].lower().encode())
+    await creator.execute(
+        [
+            approval,
+            asked | {"data": asked["data"][:10] + encode(ASKED, [fourth, token, *terms]).hex()},
+            added
+            | {"data": added["data"][:10] + encode(ADDED, [event_id, b"4th", request_id]).hex()},
+        ]
+    )
+    creator.rig.clock.at_ms += 1
+    second = await creator.prepared(raw)
+    rest = (await creator.record(second))["prepared"]["txPlan"]
+    assert ids_in(rest) == ["seal-neg-risk-market"]
+
+    await creator.finalize(second, await creator.execute(rest))
+    await creator.rig.settle()
+
+    record = await creator.record(second)
+    assert record["status"] == "failed"
+    assert "its event has 4 questions, and the payload 3" in record["errorMessage"]
+
+
+async def test_m_05_an_event_that_was_sealed_too_early_is_refused(creator: CreatorClient) -> None:
+    raw = creator.payload(**event_fields())
+    plan = (await creator.record(await creator.prepared(raw)))["prepared"]["txPlan"]
+    await creator.execute([*plan[:-2], plan[-1]])
+    creator.rig.clock.at_ms += 1
+
+    second = await creator.prepare(raw)
+    await creator.rig.settle()
+
+    record = await creator.record(second)
+    assert record["status"] == "failed"
+    assert record["errorMessage"].startswith("already_initialized")
+    assert "its event is sealed without it" in record["errorMessage"]
 
 
 async def test_a_question_of_another_event_of_the_creator_is_not_asked_again(

@@ -94,6 +94,7 @@ class KilledCreator:
         raise AssertionError(f"the program failed after {self.killed_at}")
 
 
+@pytest.mark.case("F-08")
 @pytest.mark.spec(79)
 async def test_a_client_that_is_killed_at_each_note_resumes_from_id_payload_and_hashes(
     creator: CreatorClient,
@@ -137,6 +138,7 @@ async def work(rig: CreationRig) -> None:
         await asyncio.sleep(0.02)
 
 
+@pytest.mark.case("F-08")
 async def test_a_request_whose_process_stops_before_every_step_ends_as_any_other(
     creator: CreatorClient,
 ) -> None:
@@ -189,6 +191,7 @@ async def killed_look(rig: CreationRig, after_s: float) -> None:
     await rig.restart()
 
 
+@pytest.mark.case("F-08")
 @pytest.mark.parametrize("after_ms", [0, 1, 2, 4, 6, 8, 12, 16, 24, 32, 48])
 async def test_work_that_is_interrupted_anywhere_is_done_once(
     creator: CreatorClient, after_ms: int
@@ -316,6 +319,7 @@ def woven(detours: list[tuple[int, str]]) -> list[str]:
     return steps + [name for at, name in detours if at >= len(FORWARD)]
 
 
+@pytest.mark.case("F-08")
 @pytest.mark.spec(54, 55)
 @settings(max_examples=WALKS_MAX, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(

@@ -69,6 +69,7 @@ async def test_an_envelope_altered_in_one_field_leaves_the_challenge_usable(
     assert (await creator.send(raw, creator.sign(challenge))).status_code == 200
 
 
+@pytest.mark.case("F-03")
 @pytest.mark.spec(7, 57)
 @pytest.mark.parametrize("changed", [b" %s", b"%s\n", b"\xef\xbb\xbf%s"])
 async def test_a_payload_whose_bytes_differ_from_those_hashed_is_refused(
@@ -83,6 +84,7 @@ async def test_a_payload_whose_bytes_differ_from_those_hashed_is_refused(
     assert (await creator.record(challenge["requestId"]))["status"] == "auth_pending"
 
 
+@pytest.mark.case("F-03")
 @pytest.mark.spec(7)
 async def test_a_payload_with_a_byte_order_mark_is_refused_even_when_it_was_hashed(
     creator: CreatorClient,
@@ -108,6 +110,7 @@ async def test_a_payload_of_another_creator_or_chain_is_refused(creator: Creator
     assert (await creator.record(challenge["requestId"]))["status"] == "auth_pending"
 
 
+@pytest.mark.case("C-16")
 @pytest.mark.spec(8, 57)
 async def test_a_payload_for_another_chain_than_was_signed_for_is_refused(
     creator: CreatorClient,
@@ -133,6 +136,7 @@ async def test_a_payload_for_another_chain_than_was_signed_for_is_refused(
     assert details_of(refused) == [("chainId", "must be 137, the chain id of the challenge")]
 
 
+@pytest.mark.case("C-16")
 @pytest.mark.spec(69, 78)
 async def test_a_challenge_signed_by_another_wallet_is_refused(creator: CreatorClient) -> None:
     other = creator.rig.creator(creator.rig.sandbox.trader())
@@ -295,6 +299,7 @@ async def test_many_identical_preparations_at_once_are_one(creator: CreatorClien
     assert len({answer.text for answer in answers}) == 1
 
 
+@pytest.mark.case("C-16")
 @pytest.mark.parametrize("altered", [{"nonce": "0x" + "ab" * 32}, {"signature": "0x" + "11" * 65}])
 async def test_anything_else_on_a_used_challenge_is_refused(
     creator: CreatorClient, altered: dict[str, Any]

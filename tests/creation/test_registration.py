@@ -13,6 +13,7 @@ from foretell.creation.registration import ATTEMPTS_MAX, Registered, register
 from foretell.domain.contracts.calldata import encode_register_token
 from foretell.domain.contracts.sandbox_accounts import SANDBOX_CHAIN_ID, AccountRole, SandboxAccount
 from foretell.domain.creation.plan import MarketIds
+from foretell.domain.errors.chain import ChainInconsistent
 from foretell.domain.errors.creation import RegistrationRefused
 from foretell.domain.evm.raw_transaction import Fees, TxFields, sign_tx
 from foretell.domain.evm.transaction import SentTx, TxAttempt, TxMove, TxStatus, TxTrigger, moved
@@ -186,11 +187,13 @@ async def test_after_a_lost_nonce_a_registration_is_sent_again_a_limited_number_
     assert await register(rig.context, ids, NOW_MS) == Registered(None)
 
 
-async def test_tokens_of_an_unprepared_condition_are_refused(
+@pytest.mark.case("D-07")
+async def test_a_node_that_lacks_the_condition_of_a_question_is_asked_again(
     creator: CreatorClient,
 ) -> None:
+    """Such a replica failed the request, which its creator had paid."""
     ids = await asked(creator)
     foreign = replace(ids, condition_id=a_word("condition"))
 
-    with pytest.raises(RegistrationRefused, match="InvalidCondition"):
+    with pytest.raises(ChainInconsistent, match=f"condition {foreign.condition_id}"):
         await register(creator.rig.context, foreign, NOW_MS)

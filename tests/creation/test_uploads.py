@@ -165,6 +165,7 @@ async def test_a_parser_s_own_words_are_not_sent(
     assert details_of(answer) == [("body", f"must be multipart/form-data: {message}")]
 
 
+@pytest.mark.case("F-02")
 @pytest.mark.parametrize(
     "name", ["payload", "auth", "eventImage", "optionImage:a", "teamLogo:home"]
 )
@@ -208,6 +209,7 @@ async def test_a_missing_part_is_named(
     assert [field for field, _ in details_of(empty)] == named
 
 
+@pytest.mark.case("F-02")
 @pytest.mark.parametrize(
     ("name", "bytes_max"),
     [
@@ -229,6 +231,7 @@ async def test_each_part_has_a_size_limit(rig: CreationRig, name: str, bytes_max
     assert details_of(beyond)[0][0] == name
 
 
+@pytest.mark.case("F-02")
 async def test_the_whole_body_has_a_size_limit(rig: CreationRig) -> None:
     images = [(f"optionImage:{n}", b"x" * IMAGE_MAX) for n in range(UPLOAD_BYTES_MAX // IMAGE_MAX)]
 
@@ -252,6 +255,7 @@ async def test_all_uploads_share_a_memory_limit_and_release_what_they_took(
     assert {error_of(answer) for answer in free} == {(400, "validation_error")}
 
 
+@pytest.mark.case("F-02")
 async def test_a_body_that_arrives_too_slowly_is_refused() -> None:
     body = a_body(BASIC)
 
@@ -269,6 +273,7 @@ async def test_a_large_form_is_read_fast() -> None:
     assert time.monotonic() - started_at_s < 2.0
 
 
+@pytest.mark.case("F-02")
 @pytest.mark.anyio
 @given(
     st.lists(st.sampled_from([b"--boundary", b"\r\n", b"--", b"x", b'name="payload"']), max_size=60)

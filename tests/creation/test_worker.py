@@ -156,6 +156,7 @@ def blocked_folder(tmp_path: Path) -> Path:
     return place
 
 
+@pytest.mark.case("F-10")
 async def test_a_request_waits_for_a_failing_storage_and_then_fails_with_it(
     creator: CreatorClient, blocked_folder: Path
 ) -> None:

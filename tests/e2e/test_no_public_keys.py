@@ -50,6 +50,7 @@ def bundle_files(*folders: Path) -> list[Path]:
     ]
 
 
+@pytest.mark.case("C-12")
 @pytest.mark.spec(124)
 @pytest.mark.parametrize("prefix", BUILD_BY_PREFIX)
 async def test_no_answer_to_a_browser_has_a_key(

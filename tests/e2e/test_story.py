@@ -107,7 +107,7 @@ async def test_a_demo_without_an_installation_says_how_to_start_one(fresh: Runni
 
 
 ALL_ACTS = (
-    "finalized: 11 transactions",
+    "finalized: 12 transactions",
     "Alice buys 100 Yes of Anna at 0.50, Bob 100 No: a mint of 100 sets",
     "Bob converts 100 No of Anna and of Ben: 100 collateral, and 100 Yes of Cleo",
     "Bob sells Alice 40 Yes of Cleo at 0.20: CONFIRMED",

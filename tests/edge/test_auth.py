@@ -222,6 +222,7 @@ L2_REFUSALS: dict[str, tuple[Headers, str, str]] = {
 }  # fmt: skip
 
 
+@pytest.mark.case("C-07")
 @pytest.mark.spec(51, 114, 115)
 @pytest.mark.parametrize("name", L2_REFUSALS)
 async def test_every_l2_header_altered_alone_has_its_own_refusal(ring: KeyRing, name: str) -> None:
@@ -242,6 +243,7 @@ async def test_no_refusal_contains_a_secret(ring: KeyRing, name: str) -> None:
     assert BOBS.passphrase not in shown
 
 
+@pytest.mark.case("C-07")
 @pytest.mark.parametrize(
     ("method", "path", "body"),
     [

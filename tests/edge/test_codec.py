@@ -159,6 +159,7 @@ def test_json_of_another_type_is_refused_with_the_place(raw: bytes, message: str
         decode(raw, Fruit)
 
 
+@pytest.mark.case("F-04")
 def test_json_nested_beyond_reason_is_refused() -> None:
     with pytest.raises(MalformedBody):
         decode(b"[" * 1_000_000 + b"]" * 1_000_000, object)

@@ -118,6 +118,7 @@ def test_an_absent_integer_has_its_default(values: list[str]) -> None:
     assert LIMIT.parse(values) == 100
 
 
+@pytest.mark.case("G-04")
 @pytest.mark.spec(107)
 @pytest.mark.parametrize(
     "value",
@@ -234,6 +235,7 @@ def test_condition_ids_are_read_up_to_their_limit(count: int) -> None:
     assert MARKET.parse(upper_case) == words
 
 
+@pytest.mark.case("G-04")
 @pytest.mark.parametrize("values", [["a," * (ENTRIES_MAX + 1)], ["a"] * (ENTRIES_MAX + 1)])
 @pytest.mark.parametrize("kind", ["entries", "ids", "conditions"])
 def test_a_list_beyond_its_limit_is_refused(kind: str, values: list[str]) -> None:

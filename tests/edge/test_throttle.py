@@ -133,6 +133,7 @@ def traffic() -> Iterator[Traffic]:
         traffic.loop.close()
 
 
+@pytest.mark.case("G-05")
 @pytest.mark.parametrize("load", [1, 2, 10])
 @pytest.mark.parametrize("published", ROWS)
 def test_a_row_admits_its_limit_at_any_load(published: Published, load: int) -> None:
@@ -205,6 +206,7 @@ def test_a_burst_of_twice_the_limit_is_answered_in_full(published: Published) ->
     assert traffic.admitted_ms == sorted(traffic.admitted_ms)
 
 
+@pytest.mark.case("G-05")
 @pytest.mark.spec(127)
 @pytest.mark.parametrize("published", ROWS)
 def test_windows_slide_so_that_no_edge_admits_two_bursts(published: Published) -> None:
@@ -254,6 +256,7 @@ def test_a_batch_counts_its_orders(traffic: Traffic, method: str, path: str) -> 
     traffic.run(play())
 
 
+@pytest.mark.case("G-05")
 @pytest.mark.spec(139)
 def test_cancels_wait_in_their_own_row_alone() -> None:
     traffic = Traffic(limits=PUBLISHED._replace(bounds=WaitingBounds(all_requests=2_500)))
@@ -361,6 +364,7 @@ def test_a_used_up_sustained_window_refuses_with_a_true_time() -> None:
     traffic.run(play())
 
 
+@pytest.mark.case("G-05")
 @pytest.mark.parametrize(
     "bounds",
     [
@@ -483,6 +487,7 @@ def test_what_waits_is_refused_when_the_process_stops(traffic: Traffic) -> None:
     assert [refusal.retry_after_s for refusal in traffic.refused] == [1, 1]
 
 
+@pytest.mark.case("C-15")
 def test_the_client_that_was_idle_for_longest_makes_way() -> None:
     traffic = Traffic(clients_max=2)
     for client in ("alice", "bob", "alice", "carol"):

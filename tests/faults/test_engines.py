@@ -40,6 +40,7 @@ async def go_on(exchange: LedFaultRig) -> None:
             await asyncio.sleep(LOOK_S)
 
 
+@pytest.mark.case("J-02")
 async def test_a_leader_that_is_stopped_and_resumes_loses_and_doubles_nothing(
     exchange: LedFaultRig,
 ) -> None:

@@ -53,6 +53,7 @@ async def live_and_die(exchange: FaultRig, cycles: int, rng: random.Random) -> N
     await exchange.check()
 
 
+@pytest.mark.case("A-01")
 async def test_an_exchange_that_is_killed_repeatedly_under_load_loses_and_doubles_nothing(
     made: Processes, tmp_path: Path, empty_database: Path
 ) -> None:
@@ -85,6 +86,7 @@ def orders_of(commands: Sequence[Command]) -> list[Bytes32]:
     return [command.order_id for command in commands if isinstance(command, PlaceOrder)]
 
 
+@pytest.mark.case("A-02")
 @pytest.mark.parametrize(("fault", "is_kept"), ALL_FAULTS)
 async def test_an_order_whose_answer_was_never_sent_is_placed_once(
     exchange: FaultRig, fault: str, *, is_kept: bool
@@ -105,6 +107,7 @@ async def test_an_order_whose_answer_was_never_sent_is_placed_once(
     await exchange.check()
 
 
+@pytest.mark.case("A-02")
 @pytest.mark.parametrize(("fault", "is_kept"), FAULTS)
 async def test_a_cancel_whose_answer_was_never_sent_holds_and_is_done_once(
     exchange: FaultRig, fault: str, *, is_kept: bool
@@ -123,6 +126,7 @@ async def test_a_cancel_whose_answer_was_never_sent_holds_and_is_done_once(
     await exchange.check()
 
 
+@pytest.mark.case("A-02")
 @pytest.mark.parametrize(("fault", "is_kept"), FAULTS)
 async def test_a_trade_whose_answer_was_never_sent_happens_once(
     exchange: FaultRig, fault: str, *, is_kept: bool
@@ -143,6 +147,7 @@ async def test_a_trade_whose_answer_was_never_sent_happens_once(
     await exchange.check()
 
 
+@pytest.mark.case("A-05")
 async def test_a_disk_that_fails_ends_the_process_and_nothing_is_acknowledged_after_it(
     exchange: FaultRig,
 ) -> None:

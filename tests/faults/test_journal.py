@@ -91,6 +91,7 @@ def check_placed_once(folder: Path) -> None:
     assert set(counts.values()) <= {1}
 
 
+@pytest.mark.case("A-01")
 def test_a_trader_that_is_killed_repeatedly_loses_and_doubles_nothing(
     tmp_path: Path,
 ) -> None:
@@ -142,6 +143,7 @@ def last_digest() -> str:
     return digest(state)
 
 
+@pytest.mark.case("A-04")
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 def test_damage_anywhere_stops_the_start_or_changes_nothing(
     copy: Path, last_digest: str, kind: Damage
@@ -168,6 +170,7 @@ def start_of(folder: Path) -> str:
         return "damaged"
 
 
+@pytest.mark.case("A-03")
 def test_a_snapshot_whose_process_is_killed_is_there_complete_or_not_at_all(
     copy: Path, last_digest: str
 ) -> None:
@@ -202,6 +205,7 @@ def stop_at(call: int, task: str, folder: Path) -> "subprocess.CompletedProcess[
     )
 
 
+@pytest.mark.case("A-03")
 @pytest.mark.parametrize(("task", "newest"), [("snapshot", 80), ("compact", 100)])
 def test_a_task_that_is_killed_at_any_call_leaves_the_restored_state_unchanged(
     copy: Path, tmp_path: Path, last_digest: str, task: str, newest: int

@@ -45,6 +45,7 @@ def test_another_leads_soon_after_a_leader_was_killed_and_nothing_is_lost(
     check_journal(journal_url, leaders.leaders)
 
 
+@pytest.mark.case("A-08")
 def test_a_leader_that_was_stopped_for_a_while_is_fenced(journal_url: str, lead: Lead) -> None:
     leaders = lead(STOPPED_LEASE_S)
     first, second = leaders.follow(), leaders.follow()

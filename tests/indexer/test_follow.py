@@ -172,6 +172,7 @@ class LyingRpc(Rpc):
                 return answer[::-1]
 
 
+@pytest.mark.case("E-02")
 @pytest.mark.parametrize("seed", range(10))
 async def test_a_node_that_lies_about_logs_never_leaves_a_gap(
     rig: IndexerRig, fresh_sandbox: Sandbox, database: Database, seed: int

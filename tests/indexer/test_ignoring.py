@@ -81,6 +81,7 @@ def too_large_a_fill(script: ChainScript) -> None:
     script.filled(Fill(ANN, Side.BUY, YES, TOO_MUCH, 5), EXCHANGE)
 
 
+@pytest.mark.case("E-03")
 @pytest.mark.parametrize(
     ("happens", "reason"),
     [

@@ -107,6 +107,7 @@ def played(history: History) -> Market:
     return market
 
 
+@pytest.mark.case("B-14", "E-04")
 @given(histories)
 def test_positions_and_balances_equal_the_tokens_that_wallets_hold(history: History) -> None:
     market = played(history)
@@ -117,6 +118,7 @@ def test_positions_and_balances_equal_the_tokens_that_wallets_hold(history: Hist
     assert read.state.ignored == {}
 
 
+@pytest.mark.case("B-14")
 @given(histories)
 def test_locked_collateral_equals_the_supply_of_either_token(history: History) -> None:
     market = played(history)

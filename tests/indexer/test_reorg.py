@@ -65,6 +65,7 @@ async def fresh_dump(sandbox: Sandbox, database: Database, **fields: Any) -> Dum
     return await dump(database)
 
 
+@pytest.mark.case("E-01", "B-14")
 @settings(
     max_examples=settings().max_examples // 5,
     suppress_health_check=[HealthCheck.function_scoped_fixture],

@@ -79,6 +79,7 @@ async def test_an_unknown_id_is_not_found(blobs: BlobStore) -> None:
         await blobs.load(an_item().item_id)
 
 
+@pytest.mark.case("F-10")
 @pytest.mark.parametrize("which", [0, 1])
 @pytest.mark.parametrize("change", [b"", b"junk", None])
 async def test_a_changed_file_is_detected_and_storing_repairs_it(
@@ -97,6 +98,7 @@ async def test_a_changed_file_is_detected_and_storing_repairs_it(
     assert await blobs.load(item.item_id) == item
 
 
+@pytest.mark.case("F-10")
 async def test_an_item_under_another_id_is_detected(blobs: BlobStore, folder: Path) -> None:
     item, other = an_item(), an_item(b"other")
     await blobs.store(item)

@@ -73,6 +73,7 @@ def test_transparency_is_kept() -> None:
     assert image.getchannel("A").getextrema() == (0, 0)
 
 
+@pytest.mark.case("F-01")
 def test_metadata_is_dropped_and_its_orientation_applied() -> None:
     exif = Image.Exif()
     exif[0x0112] = 6
@@ -89,6 +90,7 @@ def test_metadata_is_dropped_and_its_orientation_applied() -> None:
     assert colour_at(image, 32, 58) == (False, False, True)
 
 
+@pytest.mark.case("F-01")
 def test_bytes_after_the_picture_are_dropped() -> None:
     raw = a_picture("PNG") + b"<script>alert(1)</script>"
 
@@ -175,6 +177,7 @@ def test_the_child_reports_its_reason() -> None:
     assert b"damaged or incomplete" in child.stderr
 
 
+@pytest.mark.case("F-01")
 def test_the_child_ends_at_its_memory_limit() -> None:
     call = f"main(lambda *_: bytes({MEMORY_BYTES_MAX}))"
     child = run_child(a_picture(), "PNG", "64", "20000", call=call)
@@ -183,6 +186,7 @@ def test_the_child_ends_at_its_memory_limit() -> None:
     assert child.stderr == b"it takes too much memory"
 
 
+@pytest.mark.case("F-01")
 def test_the_child_ends_at_its_cpu_limit() -> None:
     setup = "def endless(*_):\n    while True: pass"
     call = "main(endless, cpu_s_max=1)"

@@ -60,6 +60,7 @@ def test_the_size_of_each_format_is_read(
     assert read_header("eventImage", raw) == ImageHeader(kind, *size)
 
 
+@pytest.mark.case("F-01")
 @pytest.mark.spec(30)
 @pytest.mark.parametrize(
     "raw",
@@ -165,6 +166,7 @@ def test_a_short_or_unknown_header_is_refused(raw: bytes) -> None:
 STARTS = [PNG_SIGNATURE, b"\xff\xd8\xff", b"RIFF\x00\x00\x00\x00WEBPVP8", a_png_header(9, 9)[:-12]]
 
 
+@pytest.mark.case("F-01")
 @given(st.sampled_from(STARTS), st.binary(max_size=200))
 def test_any_bytes_are_read_or_refused(start: bytes, rest: bytes) -> None:
     try:

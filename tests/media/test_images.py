@@ -91,6 +91,7 @@ async def test_an_undecodable_image_is_refused_with_its_field(
     assert "eventImage must be" in refused.value.message
 
 
+@pytest.mark.case("F-01")
 async def test_a_decompression_bomb_is_refused_before_it_is_decoded(
     normalizer: ImageNormalizer,
 ) -> None:
@@ -127,6 +128,7 @@ def a_python(folder: Path, program: str) -> str:
     return str(path)
 
 
+@pytest.mark.case("F-01")
 async def test_a_child_that_hangs_is_killed(tmp_path: Path) -> None:
     pid_file = tmp_path / "pid"
     program = (

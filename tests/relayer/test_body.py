@@ -245,6 +245,7 @@ def test_a_repeated_field_is_refused() -> None:
         parse_submission(raw.encode())
 
 
+@pytest.mark.case("G-08")
 def test_other_fields_are_ignored() -> None:
     assert parse(SAFE_BODY | {"depositWalletParams": {"deadline": 1}}) == parse(SAFE_BODY)
 

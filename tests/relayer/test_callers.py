@@ -83,6 +83,7 @@ async def test_a_caller_without_a_valid_key_is_refused(
     assert answer.json()["error"].startswith("unauthorized: ")
 
 
+@pytest.mark.case("C-13")
 @pytest.mark.spec(53, 82)
 async def test_a_key_that_trading_revoked_is_refused_at_once_on_every_route(
     rig: RelayerRig, newcomer: OwnerClient
@@ -102,6 +103,7 @@ async def test_a_key_that_trading_revoked_is_refused_at_once_on_every_route(
     assert {answer.json()["code"] for answer in answers} == {"revoked_key"}
 
 
+@pytest.mark.case("C-12")
 @pytest.mark.spec(52, 119)
 async def test_nothing_that_the_relayer_keeps_logs_or_answers_has_a_secret(
     rig: RelayerRig, newcomer: OwnerClient

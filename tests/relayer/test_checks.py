@@ -61,6 +61,7 @@ async def test_an_account_without_code_is_no_wallet(owner: OwnerClient) -> None:
     assert await refusal(owner, body) == (400, "invalid_field proxyWallet")
 
 
+@pytest.mark.case("D-11")
 @pytest.mark.spec(86)
 async def test_one_signature_of_two_is_not_enough(owner: OwnerClient) -> None:
     await owner.execute_alone(owner.safe, ADD_OWNER.encode(an_address("a second owner"), 2))
@@ -68,6 +69,7 @@ async def test_one_signature_of_two_is_not_enough(owner: OwnerClient) -> None:
     assert await refusal(owner, body) == (400, "invalid_field proxyWallet")
 
 
+@pytest.mark.case("D-11")
 @pytest.mark.spec(86)
 async def test_a_former_owner_does_not_control_the_wallet(owner: OwnerClient) -> None:
     heir = an_address("an heir")

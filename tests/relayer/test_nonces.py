@@ -36,6 +36,7 @@ async def test_a_nonce_is_found_by_the_wallet_s_own_address(
     assert await nonce_of(rig, owner.address) == "1"
 
 
+@pytest.mark.case("E-04")
 async def test_transactions_that_bypass_the_relayer_count(
     rig: RelayerRig, owner: OwnerClient
 ) -> None:

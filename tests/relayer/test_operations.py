@@ -93,6 +93,7 @@ async def test_an_operation_needs_an_api_key(
     assert error_of(answer)[1].startswith("unauthorized: ")
 
 
+@pytest.mark.case("D-09")
 @pytest.mark.spec(84)
 @pytest.mark.parametrize("route", ROUTES)
 async def test_an_owner_operates_only_its_own_wallet(
@@ -202,6 +203,7 @@ async def test_a_merge_that_the_chain_refuses_is_the_client_s_error(
     assert await rig.relayer_wei() == before
 
 
+@pytest.mark.case("D-09")
 @pytest.mark.spec(95, 96)
 async def test_redeeming_before_the_resolution_costs_nothing_and_gives_the_reason(
     rig: RelayerRig, holder: OwnerClient, market: SandboxMarket
@@ -241,6 +243,7 @@ async def test_a_refused_operation_may_be_submitted_again(
     assert await holder.collateral_units() == HELD
 
 
+@pytest.mark.case("D-09")
 async def test_nothing_is_redeemed_twice(
     rig: RelayerRig, holder: OwnerClient, market: SandboxMarket
 ) -> None:
@@ -255,6 +258,7 @@ async def test_nothing_is_redeemed_twice(
     assert await rig.sent_count() == sent
 
 
+@pytest.mark.case("D-09")
 async def test_a_redemption_of_nothing_names_the_address_that_holds_the_tokens(
     rig: RelayerRig, owner: OwnerClient, market: SandboxMarket
 ) -> None:

@@ -36,6 +36,7 @@ async def test_a_request_goes_through_all_states(rig: RelayerRig, owner: OwnerCl
     assert seen == [RelayState.EXECUTED, RelayState.MINED, RelayState.CONFIRMED]
 
 
+@pytest.mark.case("D-08")
 async def test_a_reorg_moves_a_request_back_and_it_is_mined_again(
     rig: RelayerRig, owner: OwnerClient
 ) -> None:

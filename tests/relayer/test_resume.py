@@ -47,6 +47,7 @@ async def state_of(rig: RelayerRig, transaction_id: str) -> tuple[RelayState, st
     return request.state, request.failure or ""
 
 
+@pytest.mark.case("D-02")
 @pytest.mark.parametrize("is_received", [False, True])
 @pytest.mark.parametrize("call", range(1, CALLS_OF_A_SUBMISSION + 1))
 async def test_a_submission_that_is_killed_anywhere_ends_once_or_never(
@@ -196,6 +197,7 @@ async def test_a_transaction_that_bypasses_the_relayer_takes_a_queued_nonce(
     )
 
 
+@pytest.mark.case("D-11")
 async def test_the_queue_of_a_lost_wallet_is_refused(rig: RelayerRig, owner: OwnerClient) -> None:
     _, behind = await queued(rig, owner)
     await make_strange(rig.sandbox, owner.safe, b"\xfe")

@@ -6,7 +6,17 @@ from typing import Any, Final
 import pytest
 from tests.relayer.rig import Body, OwnerClient, RelayerRig, an_approval, error_of
 from tests.relayer.strange_safes import a_strange_safe, make_strange
-from tests.rigs.fault_proxy import FaultProxy, honest, lose_answer, lose_request, refuse
+from tests.rigs.fault_proxy import (
+    Answer,
+    FaultProxy,
+    Forward,
+    Request,
+    change,
+    honest,
+    lose_answer,
+    lose_request,
+    refuse,
+)
 from tests.rigs.values import an_address
 
 from foretell.domain.contracts.calldata import Approve, Transfer
@@ -104,6 +114,7 @@ async def test_requests_in_progress_count_for_the_next_nonce_and_are_sent_in_ord
     assert (await owner.safe_nonce(), await allowance(owner)) == (3, 3)
 
 
+@pytest.mark.case("D-01")
 @pytest.mark.spec(93)
 @pytest.mark.parametrize("nonce", ["0", "2", "9223372036854775807"])
 async def test_a_wrong_nonce_is_refused_with_the_expected_one(
@@ -117,6 +128,7 @@ async def test_a_wrong_nonce_is_refused_with_the_expected_one(
     assert answer.json()["details"] == {"expected": 1, "got": int(nonce)}
 
 
+@pytest.mark.case("D-01")
 @pytest.mark.spec(93)
 async def test_one_of_several_concurrent_submissions_with_one_nonce_is_accepted(
     rig: RelayerRig, owner: OwnerClient
@@ -132,6 +144,7 @@ async def test_one_of_several_concurrent_submissions_with_one_nonce_is_accepted(
     assert await owner.safe_nonce() == 1
 
 
+@pytest.mark.case("C-10")
 async def test_the_same_submission_at_once_and_later_is_one_transaction(
     rig: RelayerRig, owner: OwnerClient
 ) -> None:
@@ -151,6 +164,7 @@ async def barred(context: RelayerContext, judged: CheckedSubmission) -> None:
     await asyncio.sleep(0.2)
 
 
+@pytest.mark.case("D-01")
 async def test_one_of_two_concurrent_processes_stores_a_request(
     rig: RelayerRig, owner: OwnerClient, twin: RelayerRig
 ) -> None:
@@ -178,6 +192,67 @@ async def test_the_same_submission_in_two_processes_is_one_request(
         *(accept(each.context, submission, owner.address, barred) for each in (rig, twin))
     )
     assert one.transaction_id == two.transaction_id
+
+
+@pytest.mark.case("D-07")
+async def test_a_confirmed_request_is_not_sent_again_by_a_node_that_lacks_its_block(
+    shaky_rig: RelayerRig, proxy: FaultProxy
+) -> None:
+    """A finding: a second transaction was mined and reverted, and the confirmed call was reported as failed."""
+    owner = await shaky_rig.owner("an owner")
+    await owner.deploy()
+    before = await shaky_rig.sent_count()
+    block = hex(int(await shaky_rig.sandbox.rpc.send("eth_blockNumber"), 16))
+    body = await approval_body(owner)
+    first = await owner.submitted(body)
+    await shaky_rig.settle()
+
+    async def as_before(request: Request, _forward: Forward) -> Answer:
+        params = [request["params"][0], block]
+        result = await shaky_rig.sandbox.rpc.send(request["method"], *params)
+        return {"jsonrpc": "2.0", "id": request["id"], "result": result}
+
+    proxy.fail_always("eth_call", as_before)
+    proxy.fail_always("eth_blockNumber", change(lambda _: block))
+    assert (await owner.submit(body)).status_code == 502
+    proxy.heal()
+    assert await owner.submitted(body) == first
+    assert await shaky_rig.sent_count() == before + 1
+
+
+EXECUTE: Final = "0x6a761202"
+NONCE: Final = "0xaffed0e0"
+
+
+@pytest.mark.case("D-07")
+async def test_a_revert_at_a_node_that_lacks_the_wallets_last_transaction_is_no_fault_of_the_request(
+    shaky_rig: RelayerRig, proxy: FaultProxy
+) -> None:
+    """A finding: a request that had been accepted was refused for it."""
+    owner = await shaky_rig.owner("an owner")
+    await owner.deploy()
+    await owner.submitted(await approval_body(owner))
+    await shaky_rig.settle()
+    body = await approval_body(owner, 8)
+    reverts: list[Request] = []
+
+    async def fall_behind(request: Request, forward: Forward) -> Answer | None:
+        calldata = request["params"][0]["data"]
+        if calldata.startswith(EXECUTE):
+            reverts.append(request)
+            return await refuse("execution reverted: GS026", 3)(request, forward)
+        if calldata == NONCE and reverts:
+            return await change(lambda _: "0x" + "00" * 32)(request, forward)
+        return await forward()
+
+    proxy.fail_always("eth_call", fall_behind)
+    answer = await owner.submit(body)
+    assert (answer.status_code, len(reverts)) == (502, 1)
+    assert "contradict each other" in answer.text
+    proxy.heal()
+    await owner.submitted(body)
+    await shaky_rig.settle()
+    assert await owner.safe_nonce() == 2
 
 
 async def test_the_number_of_waiting_requests_of_a_wallet_is_limited(

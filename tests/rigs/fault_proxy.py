@@ -102,11 +102,11 @@ class FaultProxy:
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
             while True:
-                body = await _read_body(reader)
+                body = await read_body(reader)
                 answer = await self._answer(msgspec.json.decode(body))
                 if answer is None:
                     break
-                writer.write(_http(msgspec.json.encode(answer)))
+                writer.write(http_answer(msgspec.json.encode(answer)))
                 await writer.drain()
         writer.close()
 
@@ -147,7 +147,8 @@ async def proxying(node_url: str) -> AsyncIterator[FaultProxy]:
             yield proxy
 
 
-async def _read_body(reader: asyncio.StreamReader) -> bytes:
+async def read_body(reader: asyncio.StreamReader) -> bytes:
+    """Return the body of the next HTTP request."""
     head = await reader.readuntil(b"\r\n\r\n")
     lengths = [
         int(line.partition(b":")[2])
@@ -157,6 +158,7 @@ async def _read_body(reader: asyncio.StreamReader) -> bytes:
     return await reader.readexactly(lengths[0])
 
 
-def _http(body: bytes) -> bytes:
-    head = f"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {len(body)}"
+def http_answer(body: bytes, status: str = "200 OK") -> bytes:
+    """Return an HTTP response with this body."""
+    head = f"HTTP/1.1 {status}\r\ncontent-type: application/json\r\ncontent-length: {len(body)}"
     return head.encode() + b"\r\n\r\n" + body

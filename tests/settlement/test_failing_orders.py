@@ -51,6 +51,7 @@ async def every_part(rig: SettlementRig, trade_id: str, splits: list[TradeSplit]
     }
 
 
+@pytest.mark.case("C-05", "D-14")
 async def test_an_honest_maker_settles_next_to_any_failing_makers(
     rig: SettlementRig, market: SandboxMarket, traders: list[Trader]
 ) -> None:
@@ -89,6 +90,7 @@ async def test_an_honest_maker_settles_next_to_any_failing_makers(
     await rig.check_ledger()
 
 
+@pytest.mark.case("D-14")
 async def test_an_honest_maker_does_not_wait_for_the_tries_of_the_others(
     rig: SettlementRig, market: SandboxMarket, traders: list[Trader]
 ) -> None:
@@ -199,6 +201,7 @@ async def test_a_taker_short_of_collateral_settles_what_it_can_pay_and_no_maker_
     await rig.check_ledger()
 
 
+@pytest.mark.case("D-15")
 async def test_a_maker_that_moved_its_tokens_loses_only_its_own_fill(
     rig: SettlementRig, market: SandboxMarket, traders: list[Trader]
 ) -> None:
@@ -303,6 +306,7 @@ async def test_an_order_canceled_on_chain_leaves_the_book_within_one_pass(
     assert (await bob.buy(market, 40, 10 * UNIT)).trade_ids == ()
 
 
+@pytest.mark.case("D-15")
 async def test_a_raised_nonce_removes_every_order_of_its_maker_from_the_book(
     rig: SettlementRig, market: SandboxMarket, traders: list[Trader]
 ) -> None:

@@ -46,6 +46,7 @@ async def attempt(rig: SettlementRig) -> None:
         return
 
 
+@pytest.mark.case("D-02")
 @settings(
     max_examples=settings().max_examples // 2,
     suppress_health_check=[HealthCheck.function_scoped_fixture],

@@ -253,6 +253,7 @@ async def test_a_mined_revert_is_tried_again_under_another_id(
     await rig.check_ledger()
 
 
+@pytest.mark.case("D-05")
 async def test_a_nonce_used_by_another_transaction_loses_no_trade(
     rig: SettlementRig, market: SandboxMarket, traders: list[Trader]
 ) -> None:
@@ -345,6 +346,7 @@ async def test_no_more_trades_than_in_flight_max_are_on_their_way_at_once(
     await rig.check_ledger()
 
 
+@pytest.mark.case("D-08")
 async def test_a_trade_whose_block_a_reorg_removed_settles_again(
     rig: SettlementRig, market: SandboxMarket, traders: list[Trader]
 ) -> None:
@@ -410,6 +412,7 @@ async def test_the_contract_settles_whatever_the_engine_matches(
     await rig.check_ledger()
 
 
+@pytest.mark.case("D-15")
 async def test_a_maker_that_raises_its_nonce_before_settlement_loses_the_trade_and_nothing_else(
     rig: SettlementRig, market: SandboxMarket, traders: list[Trader]
 ) -> None:
@@ -426,6 +429,7 @@ async def test_a_maker_that_raises_its_nonce_before_settlement_loses_the_trade_a
     await rig.check_ledger()
 
 
+@pytest.mark.case("C-05")
 async def test_a_wallet_that_rejects_tokens_fails_its_own_trade_only(
     rig: SettlementRig, market: SandboxMarket, traders: list[Trader]
 ) -> None:

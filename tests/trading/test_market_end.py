@@ -65,6 +65,7 @@ async def test_a_market_trades_on_after_its_end_date_until_it_has_its_payout(
     assert (market["closed"], market["accepting_orders"]) == (False, True)
 
 
+@pytest.mark.case("B-12")
 async def test_a_payout_ends_the_trading_and_frees_reserved_funds(
     rig: TradingRig, alice: Trader
 ) -> None:

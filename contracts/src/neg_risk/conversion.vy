@@ -30,7 +30,7 @@ event UnclaimedReleased:
     amount: uint256
 
 
-# How much was converted while a market had so many questions.
+# How much was converted while a market had so many questions, which is all of them.
 converted: public(HashMap[bytes32, HashMap[uint256, uint256]])
 
 
@@ -43,6 +43,8 @@ def convertPositions(marketId: bytes32, indexSet: uint256, amount: uint256):
     @param amount How much of each
     """
     word: uint256 = markets._word(marketId)
+    if not markets._is_sealed(word):
+        raw_revert(method_id("MarketNotSealed()"))
     count: uint256 = word >> markets.COUNT_AT
     if count < 2:
         raw_revert(method_id("NoConvertiblePositions()"))

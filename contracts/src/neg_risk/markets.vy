@@ -2,7 +2,7 @@
 """
 @title Neg-risk markets
 @license Apache-2.0
-@notice A market is up to 255 questions of which at most one is answered Yes. A question's id is its
+@notice A market is up to 100 questions of which at most one is answered Yes. A question's id is its
         market's with the question's index in the last byte. The oracle that prepared the market
         alone adds questions and answers them.
 """
@@ -26,6 +26,11 @@ event QuestionPrepared:
     data: Bytes[METADATA_BYTES_MAX]
 
 
+event MarketSealed:
+    marketId: indexed(bytes32)
+    questionCount: uint256
+
+
 event OutcomeReported:
     marketId: indexed(bytes32)
     questionId: indexed(bytes32)
@@ -33,18 +38,21 @@ event OutcomeReported:
 
 
 METADATA_BYTES_MAX: constant(uint256) = 8192
-QUESTIONS_MAX: constant(uint256) = 255
+# A conversion moves and splits positions of every question, and costs about 138,000 gas for each. With
+# more questions it would not fit the 16,777,216 gas that a transaction may use (EIP-7825).
+QUESTIONS_MAX: constant(uint256) = 100
 FEE_DENOMINATOR: public(constant(uint256)) = 10_000
 
 INDEX_MASK: constant(uint256) = 255
 OUTCOMES: constant(uint256) = 2
 
 # Where the parts of a market's word begin: the number of questions, whether one is Yes, which one,
-# the fee, and the oracle in the last twenty bytes.
+# the fee, whether its questions are complete, and the oracle in the last twenty bytes.
 COUNT_AT: constant(uint256) = 248
 DETERMINED_AT: constant(uint256) = 240
 RESULT_AT: constant(uint256) = 232
 FEE_AT: constant(uint256) = 216
+SEALED_AT: constant(uint256) = 208
 
 # One word for each market; zero for one that was not prepared.
 words: HashMap[bytes32, uint256]
@@ -79,6 +87,8 @@ def prepareQuestion(marketId: bytes32, metadata: Bytes[METADATA_BYTES_MAX]) -> b
     """
     word: uint256 = self._word(marketId)
     self._check_oracle(word)
+    if self._is_sealed(word):
+        raw_revert(method_id("MarketAlreadySealed()"))
     index: uint256 = word >> COUNT_AT
     if index == QUESTIONS_MAX:
         raw_revert(method_id("TooManyQuestions()"))
@@ -92,6 +102,20 @@ def prepareQuestion(marketId: bytes32, metadata: Bytes[METADATA_BYTES_MAX]) -> b
     self.no_of[condition_id] = self._derived(condition_id, 2)
     log QuestionPrepared(marketId=marketId, questionId=question_id, index=index, data=metadata)
     return question_id
+
+
+@external
+def sealMarket(marketId: bytes32):
+    """
+    @notice Say that a market has all its questions, once and for good, for its oracle. A conversion
+            counts on it: a question added later could be Yes, and pay what was converted to others.
+    """
+    word: uint256 = self._word(marketId)
+    self._check_oracle(word)
+    if self._is_sealed(word):
+        raw_revert(method_id("MarketAlreadySealed()"))
+    self.words[marketId] = word | (1 << SEALED_AT)
+    log MarketSealed(marketId=marketId, questionCount=word >> COUNT_AT)
 
 
 @external
@@ -124,7 +148,7 @@ def reportOutcome(questionId: bytes32, outcome: bool):
 def getMarketData(marketId: bytes32) -> bytes32:
     """
     @notice All of a market in one word, from the left: the number of questions, whether one is Yes,
-            which one, two bytes of fee; the oracle in the last twenty bytes.
+            which one, two bytes of fee, whether it is sealed; the oracle in the last twenty bytes.
     """
     return convert(self.words[marketId], bytes32)
 
@@ -163,6 +187,15 @@ def getFeeBips(marketId: bytes32) -> uint256:
     @notice What conversions in a market cost, in hundredths of a per cent.
     """
     return self._fee_bips(self.words[marketId])
+
+
+@external
+@view
+def isSealed(marketId: bytes32) -> bool:
+    """
+    @notice Whether a market has all its questions, so that its positions can be converted.
+    """
+    return self._is_sealed(self.words[marketId])
 
 
 @external
@@ -266,6 +299,12 @@ def _result(word: uint256) -> uint256:
 @pure
 def _fee_bips(word: uint256) -> uint256:
     return (word >> FEE_AT) & 65535
+
+
+@internal
+@pure
+def _is_sealed(word: uint256) -> bool:
+    return (word >> SEALED_AT) & 255 != 0
 
 
 @internal

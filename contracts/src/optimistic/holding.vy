@@ -68,18 +68,14 @@ def flag(questionID: bytes32):
 @external
 def unflag(questionID: bytes32):
     """
-    @notice Take the announcement back, before its time has come.
+    @notice Take the announcement back.
     """
     ownership._check_admin()
     questions._check_open(questionID)
-    answers_at: uint256 = questions.questions[questionID].manualResolutionTimestamp
-    if answers_at == 0:
+    if questions.questions[questionID].manualResolutionTimestamp == 0:
         raw_revert(method_id("NotFlagged()"))
-    if block.timestamp > answers_at:
-        raw_revert(method_id("SafetyPeriodPassed()"))
-    questions.questions[questionID].manualResolutionTimestamp = 0
+    self._withdraw_announcement(questionID)
     questions.questions[questionID].paused = False
-    log QuestionUnflagged(questionID=questionID)
 
 
 @external
@@ -96,12 +92,21 @@ def pause(questionID: bytes32):
 @external
 def unpause(questionID: bytes32):
     """
-    @notice Let a question go on.
+    @notice Let a question go on; an announced answer is not announced any more.
     """
     ownership._check_admin()
     questions._check_open(questionID)
+    # Otherwise the admin could answer a question that looks ordinary, at any later time.
+    if questions.questions[questionID].manualResolutionTimestamp != 0:
+        self._withdraw_announcement(questionID)
     questions.questions[questionID].paused = False
     log QuestionUnpaused(questionID=questionID)
+
+
+@internal
+def _withdraw_announcement(question_id: bytes32):
+    questions.questions[question_id].manualResolutionTimestamp = 0
+    log QuestionUnflagged(questionID=question_id)
 
 
 @internal

@@ -93,6 +93,7 @@ def conditionIdOf(questionId: bytes32) -> bytes32:
 def _add(
     question_id: bytes32,
     text: Bytes[ancillary.SIGNED_BYTES_MAX],
+    reward_token: address,
     reward: uint256,
     bond: uint256,
     liveness: uint256,
@@ -103,6 +104,7 @@ def _add(
     self.questions[question_id].reward = reward
     self.questions[question_id].proposalBond = bond
     self.questions[question_id].liveness = liveness
+    self.questions[question_id].rewardToken = reward_token
     self.questions[question_id].creator = msg.sender
     self.questions[question_id].ancillaryData = text
 

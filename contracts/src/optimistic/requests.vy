@@ -27,6 +27,8 @@ struct Request:
     allowsUnknown: bool
     # What took its place after a dispute, and will decide that dispute with its own price.
     successor: bytes32
+    # Whether the arbiter's silence gave the price: then nobody was found wrong, and nobody loses a bond.
+    isFallback: bool
 
 
 INVALID: constant(uint256) = 0
@@ -40,6 +42,8 @@ SETTLED: constant(uint256) = 6
 IGNORE: constant(int256) = min_value(int256)
 # How long the arbiter has.
 ARBITRATION_S: constant(uint256) = 7 * 24 * 3600
+# How long after a first dispute its bonds wait for another proposal.
+RELEASE_S: constant(uint256) = 7 * 24 * 3600
 
 CURRENCY: immutable(address)
 
@@ -174,10 +178,25 @@ def _outlook(key: bytes32) -> (bool, int256, uint256):
         return False, 0, 0
     successor: bytes32 = self.requests[key].successor
     if successor != empty(bytes32):
-        return self._state(successor) == SETTLED, self.requests[successor].price, block.timestamp
+        return self._successors_answer(key, successor)
     over_at: uint256 = self.requests[key].disputedAt + ARBITRATION_S
     fallback_price: int256 = payouts.UNKNOWN if self.requests[key].allowsUnknown else payouts.NO
     return block.timestamp >= over_at, fallback_price, over_at
+
+
+@internal
+@view
+def _successors_answer(key: bytes32, successor: bytes32) -> (bool, int256, uint256):
+    """
+    @dev The price that the replacement gives to a request that was disputed. Where nobody has proposed
+         again for a week, the dispute ends undecided, so that its bonds do not wait for the end of
+         a market that may last for years. A later answer decides the question, not this dispute.
+    """
+    released_at: uint256 = self.requests[key].disputedAt + RELEASE_S
+    state: uint256 = self._state(successor)
+    if state == REQUESTED and block.timestamp >= released_at:
+        return True, IGNORE, released_at
+    return state == SETTLED, self.requests[successor].price, block.timestamp
 
 
 @internal
@@ -192,10 +211,11 @@ def _settle(key: bytes32, treasury: address):
     request: Request = self.requests[key]
     if request.disputedAt == 0:
         self.owed[request.proposer] += request.bond + request.reward
-    elif request.successor != empty(bytes32):
+    elif request.successor != empty(bytes32) and not self.requests[request.successor].isFallback:
         self._pay_dispute(request, price, treasury)
     else:
-        # Nobody was found right: bonds go back, and so does the reward.
+        # Nobody was found right: bonds go back, and so does the reward, unless a successor has it.
+        self.requests[key].isFallback = True
         self._pay_back(request)
         self.owed[request.creator] += request.reward
 

@@ -28,6 +28,8 @@ NOOP_GAS: Final = 21_000
 RESERVE_ATTEMPTS_MAX: Final = 10
 ATTEMPTS_MAX: Final = 10
 """A transaction that no block includes after this many attempts is given up."""
+ATTEMPTS_AT_ONCE_MAX: Final = 2 * ATTEMPTS_MAX
+"""A node that finds every fee too low gets no higher ones after this many attempts."""
 
 log = structlog.get_logger(__name__)
 
@@ -99,7 +101,7 @@ class Broadcaster:
     async def push(self, tx: SentTx) -> SentTx:
         """Broadcast the newest attempt, and replace it at once when the node asks for that."""
         result, words = await self.broadcast(tx)
-        if result is BroadcastResult.FEE_TOO_LOW and (raised := await self._bumped(tx)):
+        if result is BroadcastResult.FEE_TOO_LOW and (raised := await self._raised(tx)):
             tx = raised
             result, words = await self.broadcast(tx)
         if result is BroadcastResult.REFUSED and not tx.is_given_up:
@@ -132,6 +134,13 @@ class Broadcaster:
             words = f"in no block after {len(tx.attempts)} attempts"
             return await self.push(await self._given_up(tx, words))
         return await self.push(await self._bumped(tx) or tx)
+
+    async def _raised(self, tx: SentTx) -> SentTx | None:
+        """Return the transaction with the higher fees that a node asks for, a limited number of times.
+
+        A node that lies would raise the tip, which is paid in full, up to the cap.
+        """
+        return await self._bumped(tx) if len(tx.attempts) < ATTEMPTS_AT_ONCE_MAX else None
 
     async def _bumped(self, tx: SentTx) -> SentTx | None:
         cap_wei = self._account.options.fee_cap_wei

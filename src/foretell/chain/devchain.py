@@ -193,8 +193,8 @@ class DevChain:
                     block = await rpc.send("eth_blockNumber")
                     if block != saved:
                         started_s = time.monotonic()
-                        dump: str = await rpc.send("anvil_dumpState")
-                        await self._keep(dump)
+                        # No name keeps the dump until the next one: it grows with the chain.
+                        await self._keep(await rpc.send("anvil_dumpState"))
                         saved = block
                         taken_s = time.monotonic() - started_s
                         pause_s = max(DUMP_PAUSE_S, taken_s / DUMP_SHARE_MAX)

@@ -19,6 +19,7 @@ from foretell.chain.rpc_types import (
 )
 from foretell.chain.views import LATEST, ViewCall, call_view, call_views
 from foretell.domain.contracts.deployment import ContractName, Deployment
+from foretell.domain.creation.asked_terms import AskedTerms
 from foretell.domain.errors.chain import ChainInconsistent, ExecutionReverted
 from foretell.domain.evm.abi import contract_function
 from foretell.domain.values.hexadecimal import (
@@ -52,6 +53,9 @@ _QUESTION: Final = contract_function(
     "getQuestion(bytes32)",
     "((uint256,uint256,uint256,uint256,uint256,bool,bool,bool,bool,address,address,bytes))",
 )
+_QUESTION_COUNT: Final = contract_function("getQuestionCount(bytes32)", "(uint256)")
+_IS_SEALED: Final = contract_function("isSealed(bytes32)", "(bool)")
+_FALLBACK_PERIOD: Final = contract_function("fallbackPeriod()", "(uint256)")
 _CREATION_FEE: Final = contract_function("creationFee()", "(uint256)")
 _QUESTION_IDS: Final = contract_function("questionIds(bytes32)", "(bytes32)")
 _DEFAULT_BOND: Final = contract_function("defaultBond()", "(uint256)")
@@ -95,6 +99,7 @@ class Question(NamedTuple):
     ancillary_data: bytes
     reward_token: Address
     is_resolved: bool
+    terms: AskedTerms
 
 
 class ProposalTerms(NamedTuple):
@@ -109,6 +114,13 @@ class MarketEntry(NamedTuple):
 
     creator: Address
     metadata_id: str
+
+
+class EventState(NamedTuple):
+    """The questions of an event; `is_sealed` is None when its adapter is of a version that seals none."""
+
+    question_count: int
+    is_sealed: bool | None
 
 
 class Reader:
@@ -267,11 +279,33 @@ class Reader:
         )
         return None if creator == ZERO_ADDRESS else Address(creator)
 
+    async def event_state(
+        self, neg_risk_adapter: Address, market_id: Bytes32, at: str = LATEST
+    ) -> EventState:
+        """Return how many questions an event has, and whether that is all of them."""
+        word = word_bytes(market_id)
+        count = await call_view(self._rpc, ViewCall(neg_risk_adapter, _QUESTION_COUNT, (word,)), at)
+        try:
+            is_sealed = await call_view(
+                self._rpc, ViewCall(neg_risk_adapter, _IS_SEALED, (word,)), at
+            )
+        except (ExecutionReverted, ChainInconsistent):
+            is_sealed = None
+        return EventState(count, is_sealed)
+
     async def proposal_terms(self, adapter: Address, at: str = LATEST) -> ProposalTerms:
         """Return the optimistic stack's terms of a proposal when its question names none."""
         calls = [ViewCall(adapter, _DEFAULT_BOND), ViewCall(adapter, _DEFAULT_LIVENESS)]
         bond_units, liveness_s = await call_views(self._rpc, calls, at)
         return ProposalTerms(bond_units, liveness_s)
+
+    async def states_end(self, adapter: Address, at: str = LATEST) -> bool:
+        """Return whether a question of a direct adapter states its end; before, it could not."""
+        try:
+            await call_view(self._rpc, ViewCall(adapter, _FALLBACK_PERIOD), at)
+        except (ExecutionReverted, ChainInconsistent):
+            return False
+        return True
 
     async def creation_fee_units(self, adapter: Address | None = None, at: str = LATEST) -> int:
         """Return the current fee of a question of direct resolution, at one of its adapters."""
@@ -323,4 +357,5 @@ def _question(words: Any) -> Question | None:
     asked_at_s, is_resolved, reward_token, creator, text = (words[i] for i in (0, 5, 9, 10, 11))
     if not asked_at_s:
         return None
-    return Question(asked_at_s, Address(creator), text, Address(reward_token), is_resolved)
+    terms = AskedTerms(*words[1:4])
+    return Question(asked_at_s, Address(creator), text, Address(reward_token), is_resolved, terms)

@@ -119,7 +119,7 @@ class Rpc:
             )
         except httpx.HTTPError as error:
             raise ChainUnavailable(method, type(error).__name__) from error
-        if response.status_code >= httpx.codes.INTERNAL_SERVER_ERROR:
+        if response.status_code >= httpx.codes.INTERNAL_SERVER_ERROR or _is_limited(response):
             raise ChainUnavailable(method, f"HTTP {response.status_code}")
         if len(response.content) > self._answer_bytes_max:
             raise ChainUnavailable(method, f"more than {self._answer_bytes_max} bytes")
@@ -130,6 +130,11 @@ class Rpc:
             return self._one.decode(raw)
         except msgspec.MsgspecError as error:
             raise ChainUnavailable(method, "the answer is not JSON-RPC") from error
+
+
+def _is_limited(response: httpx.Response) -> bool:
+    """Return whether the node carried out nothing because of a limit of requests, whatever its body says."""
+    return response.status_code == httpx.codes.TOO_MANY_REQUESTS
 
 
 @functools.cache

@@ -62,6 +62,16 @@ class _Tx(msgspec.Struct, rename="camel"):
     block_number: str | None
 
 
+class _BlockTx(msgspec.Struct):
+    hash: str
+    from_: str = msgspec.field(name="from")
+    nonce: str
+
+
+class _BlockTxs(msgspec.Struct):
+    transactions: tuple[_BlockTx, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Receipt:
     """The outcome of a transaction that is in a block."""
@@ -152,6 +162,21 @@ def chain_tx_of(answer: Any) -> ChainTx | None:
         )
     except (MalformedHex, ValueError) as error:
         raise ChainUnavailable("transaction", "a malformed field") from error
+
+
+def tx_hash_by_nonce(answer: Any, sender: Address) -> dict[int, Bytes32]:
+    """Return the hashes of a block's transactions with this sender; of an unknown block, none."""
+    if answer is None:
+        return {}
+    block = _converted(answer, _BlockTxs, "block")
+    try:
+        return {
+            int(tx.nonce, 16): parse_bytes32(tx.hash)
+            for tx in block.transactions
+            if parse_address(tx.from_) == sender
+        }
+    except (MalformedHex, ValueError) as error:
+        raise ChainUnavailable("block", "a malformed field") from error
 
 
 def raw_logs_of(answer: Any, method: str) -> list[RawLog]:

@@ -9,8 +9,10 @@ Only one process may send for an account. A second one by mistake does no harm: 
 nonce that is taken.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, Final
+
+import structlog
 
 from foretell.chain.broadcaster import Broadcaster
 from foretell.chain.outbox import Outbox
@@ -24,11 +26,12 @@ from foretell.chain.sending_account import (
 )
 from foretell.chain.views import ViewCall, call_views
 from foretell.chain.watcher import Watcher
-from foretell.domain.errors.chain import ExecutionReverted
+from foretell.domain.errors.chain import ExecutionReverted, RpcRefused
 from foretell.domain.errors.families import Upstream
 from foretell.domain.evm.transaction import OutgoingTx, SentTx
+from foretell.domain.values.call_trace import FailedCall, failed_calls
 from foretell.domain.values.eip712 import address_of_key
-from foretell.domain.values.hexadecimal import Address
+from foretell.domain.values.hexadecimal import Bytes32
 from foretell.runtime.watch import Watch
 from foretell.runtime.worker import PollIntervals, run_worker
 
@@ -36,7 +39,10 @@ GAS_MARGIN_PERCENT: Final = 20
 """Added to the estimate: other transactions before it in the block may make a call cost more."""
 
 SIMULATED_AT: Final = "pending"
+CALL_TRACER: Final = {"tracer": "callTracer"}
 PACE: Final = PollIntervals(busy_s=0.25, idle_s=15.0)
+
+log = structlog.get_logger(__name__)
 
 __all__ = ["FEE_CAP_WEI", "Outbox", "Sender", "SenderOptions"]
 
@@ -90,11 +96,14 @@ class Sender:
             return reverted
         return None
 
-    async def wallets_with_code(self, wallets: Sequence[Address]) -> set[Address]:
-        """Return those of the addresses that have code, also by delegation (EIP-7702)."""
-        calls = [("eth_getCode", [wallet, SIMULATED_AT]) for wallet in wallets]
-        codes = await self._rpc.batch(calls)
-        return {wallet for wallet, code in zip(wallets, codes, strict=True) if code != "0x"}
+    async def failed_calls(self, tx_hash: Bytes32) -> list[FailedCall]:
+        """Return the calls that made a mined transaction revert; none if the node keeps no traces."""
+        try:
+            trace = await self._rpc.call("debug_traceTransaction", tx_hash, CALL_TRACER)
+        except RpcRefused as refusal:
+            log.warning("node gives no trace", cause=refusal.message)
+            return []
+        return failed_calls(trace)
 
     async def run(self) -> None:
         """Watch transactions, of this process and earlier ones, until cancelled."""

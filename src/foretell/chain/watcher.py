@@ -10,8 +10,10 @@ from typing import Final, NamedTuple
 import structlog
 
 from foretell.chain.broadcaster import Broadcaster
-from foretell.chain.rpc_types import chain_tx_of, quantity_of, receipt_of
+from foretell.chain.nonce_use import find_nonce_use
+from foretell.chain.rpc_types import quantity_of, receipt_of
 from foretell.chain.sending_account import SendingAccount
+from foretell.domain.errors.chain import ChainInconsistent
 from foretell.domain.evm.transaction import (
     WAITING,
     MinedAttempt,
@@ -24,6 +26,8 @@ from foretell.domain.evm.transaction import (
 FILL_GAP_AFTER_S: Final = 20
 UNFINISHED_MAX: Final = 500
 GAP_FILLS_MAX: Final = 50
+LOOK_BLOCKS_MAX: Final = 64
+"""Most blocks between two searches for the transaction that used a nonce."""
 
 log = structlog.get_logger(__name__)
 
@@ -36,13 +40,24 @@ class _ChainView(NamedTuple):
     sighting_by_tx_id: dict[str, MinedAttempt]
 
 
+class _Displaced(NamedTuple):
+    """A transaction whose nonce is used: the head at which to search for the use, and the pause after it."""
+
+    look_at: int
+    pause_blocks: int
+
+    def later(self, head: int) -> "_Displaced":
+        """Return the next search: the pauses double, because a search may read many blocks."""
+        return _Displaced(head + self.pause_blocks, min(2 * self.pause_blocks, LOOK_BLOCKS_MAX))
+
+
 class Watcher:
     """The reading side of one account; it broadcasts through the account's broadcaster."""
 
     def __init__(self, account: SendingAccount, broadcaster: Broadcaster) -> None:
         self._account = account
         self._broadcaster = broadcaster
-        self._displaced_at: dict[str, int] = {}
+        self._displaced_by_id: dict[str, _Displaced] = {}
         self._gap_since_ms: int | None = None
 
     async def run_once(self) -> int:
@@ -77,11 +92,12 @@ class Watcher:
         )
         tx_ids = [row.tx_id for row in rows for _ in row.attempts]
         sightings = {}
-        for tx_id, answer in zip(tx_ids, receipts, strict=True):
-            if (receipt := receipt_of(answer)) is not None:
-                sightings[tx_id] = MinedAttempt(
-                    receipt.tx_hash, receipt.block_number, receipt.is_success
-                )
+        for tx_id, tx_hash, answer in zip(tx_ids, hashes, receipts, strict=True):
+            if (receipt := receipt_of(answer)) is None:
+                continue
+            if receipt.tx_hash != tx_hash:
+                raise ChainInconsistent(f"a receipt of another transaction than {tx_hash}")
+            sightings[tx_id] = MinedAttempt(tx_hash, receipt.block_number, receipt.is_success)
         return _ChainView(
             quantity_of(head, "eth_blockNumber"),
             quantity_of(used, "eth_getTransactionCount"),
@@ -121,22 +137,25 @@ class Watcher:
         return tx
 
     async def _cancel_displaced(self, tx: SentTx, head: int) -> None:
-        """Cancel a transaction when a block has used its nonce for one that is not in the outbox.
+        """Cancel a transaction when a confirmed block has used its nonce for another one.
 
-        That must last for the usual confirmations, and no attempt may be in a block: a node may
-        hide receipts for a moment.
+        The owner of a canceled id may send its call again, so the other transaction must be seen in its
+        block: a node may hide transactions that it has mined, for a moment or for long.
         """
-        first_seen_at = self._displaced_at.setdefault(tx.tx_id, head)
-        if head - first_seen_at < self._account.options.confirmations:
-            return
-        answers = await self._account.rpc.batch(
-            [("eth_getTransactionByHash", [attempt.tx_hash]) for attempt in tx.attempts]
+        account, depth = self._account, self._account.options.confirmations
+        displaced = self._displaced_by_id.setdefault(
+            tx.tx_id, _Displaced(head + depth, max(depth, 1))
         )
-        found = [known for known in map(chain_tx_of, answers) if known is not None]
-        if not any(known.block_number is not None for known in found):
-            failure = f"nonce {tx.account_nonce} of the account was used by something else"
-            log.error("nonce used elsewhere", tx_id=tx.tx_id, nonce=tx.account_nonce)
-            await self._account.move(tx, TxMove(TxTrigger.CANCEL, failure=failure))
+        if head < displaced.look_at:
+            return
+        user = await find_nonce_use(account.rpc, account.address, tx.account_nonce, head - depth)
+        if user is None or user in {attempt.tx_hash for attempt in tx.attempts}:
+            log.warning("nonce used by no other visible transaction", tx_id=tx.tx_id, head=head)
+            self._displaced_by_id[tx.tx_id] = displaced.later(head)
+            return
+        failure = f"nonce {tx.account_nonce} of the account was used by something else"
+        log.error("nonce used elsewhere", tx_id=tx.tx_id, nonce=tx.account_nonce, user=user)
+        await account.move(tx, TxMove(TxTrigger.CANCEL, failure=failure))
 
     async def _fill_gap(self, waiting: Sequence[SentTx]) -> None:
         """Fill unused nonces before the first waiting one: no block includes a nonce after a gap."""
@@ -160,5 +179,5 @@ class Watcher:
 
     def _forget_all_but(self, waiting: Sequence[SentTx]) -> None:
         self._account.times.keep_only({row.newest.tx_hash for row in waiting})
-        for tx_id in self._displaced_at.keys() - {row.tx_id for row in waiting}:
-            del self._displaced_at[tx_id]
+        for tx_id in self._displaced_by_id.keys() - {row.tx_id for row in waiting}:
+            del self._displaced_by_id[tx_id]

@@ -251,3 +251,36 @@ def failover(
     from foretell.bench.failover import run_bench_failover
 
     run_bench_failover(postgres, lease, cycles, _console())
+
+
+@bench.command()
+def soak(
+    minutes: Annotated[
+        float, typer.Option(min=0.1, max=1_440, help="Duration of the load.")
+    ] = 60.0,
+    orders: Annotated[
+        float,
+        typer.Option(min=0.1, max=200, help="Orders a second that rest, and are canceled later."),
+    ] = 10.0,
+    trades: Annotated[
+        float, typer.Option(min=0.1, max=20, help="Trades a second, which settle on the chain.")
+    ] = 0.5,
+    reads: Annotated[
+        float, typer.Option(min=0.1, max=200, help="Reads a second, over all APIs in turn.")
+    ] = 10.0,
+    write: Annotated[
+        Path | None,
+        typer.Option(help="Markdown file for the verdicts; a chart is written beside it."),
+    ] = None,
+) -> None:
+    """Run a whole sandbox under a mixed load, and judge what grows: memory, files, latencies, lags.
+
+    Exits with 1 when an order was lost, a trade did not settle or a request failed, and with 3 when a bar is missed.
+    """
+    from foretell.bench.rigs.soak.messages import SoakPlan
+    from foretell.bench.soak import run_bench_soak
+
+    plan = SoakPlan(minutes, orders, trades, reads)
+    code = run_bench_soak(plan, write, _console())
+    if code:
+        raise typer.Exit(code)

@@ -16,8 +16,10 @@ from foretell.creation.messages import SentTxs
 from foretell.creation.metadata import store_final
 from foretell.creation.prepare import ids_of, payload_of
 from foretell.creation.registration import Registered, register
+from foretell.creation.terms import check_terms
 from foretell.domain.creation.payload import Payload
 from foretell.domain.creation.plan import (
+    EventContracts,
     MarketIds,
     MetadataName,
     PlanItem,
@@ -27,6 +29,7 @@ from foretell.domain.creation.plan import (
     check_known,
     check_txs,
     check_unchanged,
+    event_market_id,
 )
 from foretell.domain.creation.request import RequestStatus, RequestTrigger
 from foretell.domain.errors.chain import ChainInconsistent
@@ -192,7 +195,7 @@ async def run_finalization(context: CreationContext, request: CreationRequest) -
     payload = payload_of(context, request)
     await _check_confirmed(context, request)
     ids = ids_of(context, payload)
-    await _check_questions(context, payload, ids)
+    await _check_questions(context, request, payload, ids)
     registered = await _registered(context, ids, request.entered_at_ms)
     names = [await _named(context, payload, each, request.image_ids) for each in ids]
     plan = build_metadata_plan(names, context.contracts(payload))
@@ -232,15 +235,19 @@ async def _check_confirmed(context: CreationContext, request: CreationRequest) -
 
 
 async def _check_questions(
-    context: CreationContext, payload: Payload, ids: Sequence[MarketIds]
+    context: CreationContext, request: CreationRequest, payload: Payload, ids: Sequence[MarketIds]
 ) -> None:
-    """Refuse while the chain lacks a question: a reorg may have removed an adopted one.
+    """Refuse while the chain lacks a question: a reorg may have removed or changed an adopted one.
 
     In an event each question has its place, because its id follows from the order of adding.
     """
     contracts = context.contracts(payload)
     asked = [each.asked_id for each in ids]
     questions = await context.reader.questions(asked, contracts.adapter)
+    planned_keys = {
+        item.market_key or "" for item in request.plan or () if item.target == contracts.adapter
+    }
+    await check_terms(context, payload, ids, questions, planned_keys)
     for each, question in zip(ids, questions, strict=True):
         if question is None:
             raise ChainInconsistent(f"question {each.asked_id} is not on the chain")
@@ -252,6 +259,26 @@ async def _check_questions(
         if found != each.question_id:
             why = f"its question is {found}, because questions were added in another order"
             raise RegistrationRefused(each.condition_id, why)
+    if contracts.event is not None:
+        await _check_sealed(context, payload, contracts.event, ids)
+
+
+async def _check_sealed(
+    context: CreationContext, payload: Payload, event: EventContracts, ids: Sequence[MarketIds]
+) -> None:
+    """Refuse an event that may get more questions, or has more than the payload.
+
+    One of them could be true, and none of the event's markets would pay.
+    """
+    event_id = event_market_id(payload, event)
+    state = await context.reader.event_state(event.neg_risk_adapter, event_id)
+    if state.is_sealed is None:
+        return
+    if state.question_count != len(ids):
+        why = f"its event has {state.question_count} questions, and the payload {len(ids)}"
+        raise RegistrationRefused(ids[0].condition_id, why)
+    if not state.is_sealed:
+        raise ChainInconsistent(f"event {event_id} is not sealed on the chain")
 
 
 async def _registered(

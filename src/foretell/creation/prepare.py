@@ -11,6 +11,7 @@ from typing import Final
 from foretell.creation.context import CreationContext
 from foretell.creation.messages import parse_envelope
 from foretell.creation.metadata import store_drafts, store_images
+from foretell.creation.terms import check_asked, check_terms
 from foretell.creation.uploads import Upload
 from foretell.domain.creation.image_fields import assign_images, places_of
 from foretell.domain.creation.payload import Payload, ResolutionType, parse_payload, payload_hash
@@ -21,6 +22,7 @@ from foretell.domain.creation.plan import (
     event_market_id,
     market_ids,
     plan_cost_units,
+    stated_end_s,
 )
 from foretell.domain.creation.request import (
     VERIFIED,
@@ -43,7 +45,7 @@ from foretell.domain.errors.creation import (
 )
 from foretell.domain.errors.families import FieldProblem, InvalidFields
 from foretell.domain.values.amounts import decimal_text
-from foretell.domain.values.hexadecimal import checksum_address
+from foretell.domain.values.hexadecimal import Address, checksum_address
 from foretell.store.creation.claims import load_claims, record_claims
 from foretell.store.creation.requests import (
     CreationRequest,
@@ -72,8 +74,9 @@ async def accept(context: CreationContext, upload: Upload) -> CreationRequest:
     check_envelope(request.challenge, envelope, hashed, now_ms)
     payload = parse_payload(upload.payload, context.rules, now_ms)
     _check_signed(payload, request)
-    content_by_field = await _normalized(context, upload, payload)
     ids = ids_of(context, payload)
+    await check_asked(context, payload, ids)
+    content_by_field = await _normalized(context, upload, payload)
     async with context.database.writing() as tx:
         await _takeable(tx, request, payload, ids, now_ms)
         has_moved = await move_request(
@@ -300,15 +303,20 @@ async def _stored_images(context: CreationContext, request: CreationRequest) -> 
 
 
 async def _facts(context: CreationContext, payload: Payload) -> PlanFacts:
-    """Return the fee, the allowance, and the questions that the chain has already."""
+    """Return the fee, the allowance, and the questions that the chain has already.
+
+    Refuses a question that its creator asked with other terms than the plan's.
+    """
     reader, contracts = context.reader, context.contracts(payload)
     ids = ids_of(context, payload)
     asked = await reader.questions([each.asked_id for each in ids], contracts.adapter)
+    await check_terms(context, payload, ids, asked)
     is_direct = payload.resolution_type is ResolutionType.DIRECT
     facts = PlanFacts(
         fee_units=await reader.creation_fee_units(contracts.adapter) if is_direct else 0,
         allowance_units=await reader.allowance_units(payload.creator, contracts.adapter),
         reward_units=0 if is_direct else context.options.reward_units,
+        end_s=await _end_s(context, payload, contracts.adapter) if is_direct else 0,
         initialized_keys=frozenset(
             each.key for each, question in zip(ids, asked, strict=True) if question is not None
         ),
@@ -316,8 +324,21 @@ async def _facts(context: CreationContext, payload: Payload) -> PlanFacts:
     return facts if contracts.event is None else await _event_facts(context, payload, facts)
 
 
+async def _end_s(context: CreationContext, payload: Payload, adapter: Address) -> int:
+    """Return the seconds until the end that the direct questions of a plan state.
+
+    An adapter of an earlier version accepts zero only, and so have its questions no stated end.
+    """
+    if not await context.reader.states_end(adapter):
+        return 0
+    return stated_end_s(payload.ends_at_ms, context.now_ms())
+
+
 async def _event_facts(context: CreationContext, payload: Payload, facts: PlanFacts) -> PlanFacts:
-    """Return the facts with the event's state on the chain; refuse questions of another event."""
+    """Return the facts with the event's state on the chain.
+
+    Refuses questions of another event, and an event that its creator sealed without all of them.
+    """
     event = context.contracts(payload).event
     assert event is not None
     ids = ids_of(context, payload)
@@ -331,6 +352,17 @@ async def _event_facts(context: CreationContext, payload: Payload, facts: PlanFa
         claims = {condition_claim(each.condition_id) for each in others}
         why = "a question belongs to another event of this creator"
         raise AlreadyInitialized(duplicates_of(payload, ids, claims), why)
-    creator = await context.reader.event_creator(event.operator, event_market_id(payload, event))
-    prepared = [each.key for each, id_ in zip(ids, known, strict=True) if id_ is not None]
-    return replace(facts, has_event=creator is not None, prepared_keys=frozenset(prepared))
+    event_id = event_market_id(payload, event)
+    creator = await context.reader.event_creator(event.operator, event_id)
+    state = await context.reader.event_state(event.neg_risk_adapter, event_id)
+    missing = [each for each, id_ in zip(ids, known, strict=True) if id_ is None]
+    if state.is_sealed and missing:
+        claims = {condition_claim(each.condition_id) for each in missing}
+        why = "its event is sealed without it"
+        raise AlreadyInitialized(duplicates_of(payload, ids, claims), why)
+    return replace(
+        facts,
+        has_event=creator is not None,
+        prepared_keys=frozenset({each.key for each in ids} - {each.key for each in missing}),
+        is_sealed=state.is_sealed is not False,
+    )

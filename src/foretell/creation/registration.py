@@ -10,7 +10,7 @@ from foretell.chain.artifacts import reason_of
 from foretell.creation.context import CreationContext
 from foretell.domain.contracts.calldata import encode_register_token
 from foretell.domain.creation.plan import MarketIds
-from foretell.domain.errors.chain import ExecutionReverted
+from foretell.domain.errors.chain import ChainInconsistent, ExecutionReverted
 from foretell.domain.errors.creation import RegistrationRefused
 from foretell.domain.evm.transaction import OutgoingTx, SentTx, TxStatus
 from foretell.domain.values.hexadecimal import Bytes32
@@ -18,6 +18,12 @@ from foretell.store.outbox.transactions import REGISTRATION, load_tx
 
 ATTEMPTS_MAX: Final = 3
 """Transactions of a registration: another is sent if one lost its nonce or reverted."""
+
+_UNKNOWN_CONDITION: Final = "InvalidCondition"
+"""The exchange's revert before a condition is prepared.
+
+The question is on the chain when tokens are registered, and so is its condition: a replica of the node is behind.
+"""
 
 
 class Registered(NamedTuple):
@@ -60,4 +66,8 @@ async def _sent(context: CreationContext, ids: MarketIds, attempt: int) -> SentT
     except ExecutionReverted as reverted:
         if await context.reader.is_registered(ids.tokens, ids.condition_id, context.exchange(ids)):
             return None
-        raise RegistrationRefused(ids.condition_id, reason_of(reverted)) from reverted
+        reason = reason_of(reverted)
+        if reason == _UNKNOWN_CONDITION:
+            cause = f"it has the question of condition {ids.condition_id}, and not the condition"
+            raise ChainInconsistent(cause) from reverted
+        raise RegistrationRefused(ids.condition_id, reason) from reverted

@@ -130,7 +130,7 @@ class ValidationResponse(WireObject, frozen=True, kw_only=True):
     valid: bool
     payload_hash: str
     problems: list[Problem]
-    duplicates: list[Mapping[str, str]]
+    duplicates: list[Mapping[str, str | Mapping[str, str]]]
     slug: str | UnsetType = UNSET
     chain_id: int | UnsetType = UNSET
     markets: list[PlannedMarket] | UnsetType = UNSET

@@ -147,7 +147,12 @@ async def prepare_auth(request: AnyRequest, context: Context) -> JsonResponse:
     ),
 )
 async def prepare(request: AnyRequest, context: Context) -> JsonResponse:
-    """Accept a payload, its signed challenge and its images, and start preparing."""
+    """Accept a payload, its signed challenge and its images, and start preparing.
+
+    A question of `alt_moov2` that its creator asked itself must have the plan's terms: at least its
+    reward, its bond and its liveness. Another is refused as `already_initialized`, and its entry in
+    `details.duplicates` has `terms` and `plannedTerms`.
+    """
     with context.uploads.share() as share:
         upload = await read_upload(request, context.images.policy.upload_bytes_max, share)
         accepted = await accept(context, upload)

@@ -4,11 +4,13 @@ Nothing is signed, stored or claimed. The chain is read a fixed number of times,
 a payload has, because the route is open to all.
 """
 
-from typing import Final
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
 from foretell.creation.context import CreationContext
 from foretell.creation.prepare import claimed_names, duplicates_of, ids_of
 from foretell.creation.responses import CreationFees, PlannedMarket, Problem, ValidationResponse
+from foretell.creation.terms import check_asked
 from foretell.domain.creation.payload import (
     MarketDraft,
     Payload,
@@ -18,6 +20,7 @@ from foretell.domain.creation.payload import (
 )
 from foretell.domain.creation.plan import MarketIds
 from foretell.domain.creation.request import may_take
+from foretell.domain.errors.creation import AlreadyInitialized
 from foretell.domain.errors.families import InvalidFields
 from foretell.domain.values.amounts import decimal_text
 from foretell.domain.values.hexadecimal import checksum_address
@@ -43,7 +46,10 @@ async def validate_payload(context: CreationContext, raw: bytes) -> ValidationRe
         held = await load_claims(tx, claimed_names(payload, ids))
     now_ms = context.now_ms()
     taken = {claim.name for claim in held if not may_take(claim, payload.creator, now_ms, now_ms)}
-    duplicates = duplicates_of(payload, ids, taken)
+    duplicates = [
+        *duplicates_of(payload, ids, taken),
+        *await _of_other_terms(context, payload, ids),
+    ]
     whitelist = await context.reader.proposer_whitelist(payload.creator)
     return ValidationResponse(
         valid=not duplicates,
@@ -59,6 +65,18 @@ async def validate_payload(context: CreationContext, raw: bytes) -> ValidationRe
         fees=await _fees(context, payload),
         creator_is_whitelisted=whitelist is not None,
     )
+
+
+async def _of_other_terms(
+    context: CreationContext, payload: Payload, ids: Sequence[MarketIds]
+) -> Sequence[Mapping[str, Any]]:
+    """Return the markets whose questions the chain has with other terms than the plan's."""
+    try:
+        await check_asked(context, payload, ids)
+    except AlreadyInitialized as refusal:
+        duplicates: Sequence[Mapping[str, Any]] = refusal.details["duplicates"]
+        return duplicates
+    return ()
 
 
 def _problem(field: str, message: str) -> Problem:

@@ -10,7 +10,7 @@ from typing import Final
 
 import structlog
 
-from foretell.domain.errors.chain import ExecutionReverted, RpcRefused
+from foretell.domain.errors.chain import ChainInconsistent, ExecutionReverted, RpcRefused
 from foretell.domain.errors.families import ForetellError
 from foretell.domain.errors.relayer import (
     CallReverts,
@@ -59,6 +59,8 @@ async def accept(
         same = await _load_same(context, checked)
         if same is not None and (same.state in OPEN or _place(submission) < used):
             return same
+        if same is not None:
+            await _check_reached(context, same)
         await _check_place(context, submission, used)
         await _check_day(context, submission.owner)
         await check_chain(context, checked)
@@ -85,6 +87,20 @@ async def _fetch_used(context: RelayerContext, submission: Submission) -> int:
 async def _load_same(context: RelayerContext, checked: CheckedSubmission) -> RelayRequest | None:
     async with context.database.reading() as tx:
         return await load_same_relay(tx, checked.submission.wallet, checked.digest)
+
+
+async def _check_reached(context: RelayerContext, confirmed: RelayRequest) -> None:
+    """Refuse the answers of a node that lacks the block in which a confirmed request was mined.
+
+    A node that has the block and not the request lost it to a reorg, and the request may be sent again.
+    """
+    carrying_tx = await load_carrying_tx(context, confirmed)
+    if carrying_tx is None or carrying_tx.block_number is None:
+        return
+    head = await context.reader.head()
+    if head < carrying_tx.block_number:
+        mined = f"transaction {carrying_tx.mined_hash} is in block {carrying_tx.block_number}"
+        raise ChainInconsistent(f"{mined}, and the node's newest block is {head}")
 
 
 async def _check_place(context: RelayerContext, submission: Submission, used: int) -> None:
@@ -158,6 +174,7 @@ async def send(context: RelayerContext, request: RelayRequest) -> RelayRequest:
         sent = await context.sender.send(request.outgoing())
     except ExecutionReverted as reverted:
         cause = await find_revert_reason(context, request, reverted)
+        await _check_not_behind(context, request)
         await move(context, request, RelayTrigger.REFUSE, cause)
         raise CallReverts(cause) from reverted
     except ForetellError:
@@ -166,6 +183,19 @@ async def send(context: RelayerContext, request: RelayRequest) -> RelayRequest:
             raise
         sent = stored
     return await follow(context, request, sent)
+
+
+async def _check_not_behind(context: RelayerContext, request: RelayRequest) -> None:
+    """Refuse the answers of a node whose wallet is at another nonce than the request that reverted.
+
+    A replica that lacks the wallet's last transaction reverts the next one, which is not at fault.
+    """
+    if request.safe_nonce is None:
+        return
+    wallet = await fetch_own_safe(context, request.wallet, request.owner)
+    if wallet.nonce != request.safe_nonce:
+        seen = f"nonce {wallet.nonce} of wallet {request.wallet}"
+        raise ChainInconsistent(f"{seen}, where {request.safe_nonce} was the next one")
 
 
 async def load_carrying_tx(context: RelayerContext, request: RelayRequest) -> SentTx | None:

@@ -1,41 +1,58 @@
-"""Judge a trade whose transaction was mined and reverted although its simulation passed.
+"""Judge a trade whose transaction was mined and reverted.
 
-A wallet with code can answer rightly while it is simulated and burn all gas when it is mined. So the
-fills are mined one by one: those of honest makers settle, and who reverts alone again is blamed.
+A wallet with code can answer rightly while it is simulated and fail when it is mined. The node's trace
+of the transaction shows whose call failed. Without a trace nobody is blamed, since any wallet can also
+take its funds away and bring them back around a block. The fills are then mined one by one, so that
+those of honest makers settle.
 """
 
 from typing import Final
 
+from foretell.domain.evm.transaction import SentTx
 from foretell.domain.exchange.settlement import (
+    EarlierTrades,
     FailureReport,
     Settlement,
-    report_of_two_faced,
+    report_of_reverting,
+    reverting_wallet,
     taken_apart,
-    two_faced_order,
 )
 from foretell.settlement.context import SettlementContext
 from foretell.settlement.match_call import Matched, match_call
-from foretell.store.outbox.settlements import count_mined_reverts, has_mined_trade
+from foretell.store.outbox.settlements import count_mined_reverts, is_split, load_earlier
 
-TWO_FACED: Final = "reverts only when it is mined"
+REVERTS_WHEN_MINED: Final = "reverts only when it is mined"
 
 
 async def judge_mined_revert(
-    context: SettlementContext, settlement: Settlement, matched: Matched, cause: str
+    context: SettlementContext, settlement: Settlement, matched: Matched, sent: SentTx
 ) -> FailureReport:
     """Return which fills leave the trade, or which order ends it; empty to try it as it is.
 
     A trade that would revert in a simulation now is left to the next try, which examines it.
     """
-    trade = matched.row.trade
+    trade, cause = matched.row.trade, f"{REVERTS_WHEN_MINED}: {sent.failure}"
     if await context.operator.revert_of(match_call(matched, "")) is not None:
         return FailureReport()
+    if sent.mined_hash is not None:
+        failed = await context.operator.failed_calls(sent.mined_hash)
+        wallets = {trade.taker, *(fill.maker for fill in trade.fills)}
+        if (wallet := reverting_wallet(failed, wallets)) is not None:
+            return report_of_reverting(trade, wallet, cause)
     if len(trade.fills) > 1:
         return taken_apart(trade.trade_id, trade.fills, cause)
+    return FailureReport((), cause if await _is_hopeless(context, settlement, matched) else None)
+
+
+async def _is_hopeless(
+    context: SettlementContext, settlement: Settlement, matched: Matched
+) -> bool:
+    """Return whether a trade of one fill was mined in vain as often as one may be.
+
+    The revert of a trade before its other fills left it is not held against it, and nothing is while
+    earlier trades of its wallets are open.
+    """
     async with context.database.reading() as tx:
-        if await count_mined_reverts(tx, settlement) < context.options.mined_reverts_max:
-            return FailureReport()
-        is_acquitted = await has_mined_trade(tx, trade.taker_order_id)
-    with_code = await context.operator.wallets_with_code([trade.taker, trade.fills[0].maker])
-    blamed = two_faced_order(trade, with_code, is_taker_acquitted=is_acquitted)
-    return report_of_two_faced(trade.trade_id, blamed, f"{TWO_FACED}: {cause}")
+        reverts = await count_mined_reverts(tx, settlement) - await is_split(tx, settlement)
+        earlier = await load_earlier(tx, matched.row)
+    return earlier is EarlierTrades.NONE and reverts >= context.options.mined_reverts_max

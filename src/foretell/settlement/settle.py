@@ -9,8 +9,7 @@ their order, so the chain has them in that order. A node that ignores pending tr
 that the later one reverts; no try is counted while an earlier trade of its wallets may pass. Nor is
 one counted while the exchange is closed to the operator: the pass ends, and the trades stay named.
 
-No wallet's failures hold up the trades of others: trades that were never tried take half of the
-places or more.
+Trades that fail hold up others little: half of the places are for new trades of wallets without one.
 """
 
 from collections.abc import Sequence
@@ -19,9 +18,10 @@ import structlog
 
 from foretell.chain.artifacts import reason_of
 from foretell.domain.errors.chain import ExchangeClosed, ExecutionReverted, RpcRefused
-from foretell.domain.evm.transaction import OutgoingTx, TxStatus
+from foretell.domain.evm.transaction import OutgoingTx, SentTx, TxStatus
 from foretell.domain.exchange.settlement import (
     EarlierTrades,
+    FailureReport,
     RefusedOrder,
     Settlement,
     failed_settlement,
@@ -86,7 +86,7 @@ async def _follow(context: SettlementContext, closed: _Closed) -> int:
         if carrying_tx is None:
             under_way += await _send(context, settlement, closed)
         elif carrying_tx.status is TxStatus.FAILED:
-            await _revert(context, settlement, carrying_tx.failure or carrying_tx.status)
+            await _revert(context, settlement, carrying_tx)
         elif carrying_tx.status is TxStatus.CANCELED:
             await _fail(context, settlement, carrying_tx.failure or carrying_tx.status)
         else:
@@ -189,9 +189,14 @@ async def _release_fills(
     await _record(context, settlement, refused)
 
 
-async def _revert(context: SettlementContext, settlement: Settlement, cause: str) -> None:
-    """Count a try that was mined in vain; a trade whose simulation passes is taken apart."""
-    report = await judge_mined_revert(context, settlement, await _load(context, settlement), cause)
+async def _revert(context: SettlementContext, settlement: Settlement, sent: SentTx) -> None:
+    """Count a try that was mined in vain; where its simulation passes, find out whose fault it was."""
+    matched, cause = await _load(context, settlement), sent.failure or sent.status
+    try:
+        report = await judge_mined_revert(context, settlement, matched, sent)
+    except RpcRefused as refusal:
+        log.warning("mined revert not examined", cause=refusal.message)
+        report = FailureReport()
     now_ms, options = context.now_ms(), context.options
     after = settlement_after_mined_revert(settlement, cause, report, now_ms, options)
     await _record_failure(context, after, report.refused)

@@ -75,6 +75,7 @@ async def hurried_client() -> AsyncIterator[Client]:
         yield client
 
 
+@pytest.mark.case("G-02")
 async def test_a_head_without_an_end_is_cut_off(client: Client) -> None:
     await client.send(b"GET / HTTP/1.1\r\nX: ")
     piece = b"a" * 8192
@@ -85,6 +86,7 @@ async def test_a_head_without_an_end_is_cut_off(client: Client) -> None:
     assert await client.is_closed()
 
 
+@pytest.mark.case("G-02")
 @pytest.mark.parametrize(
     "begun",
     [b"GET /", b"GET / HTTP/1.1\r\nX: a\r\n", b"POST / HTTP/1.1\r\nContent-Length: 9\r\n\r\n1"],
@@ -98,6 +100,7 @@ async def test_a_request_that_stays_incomplete_is_cut_off(
     assert await hurried_client.is_closed()
 
 
+@pytest.mark.case("G-02")
 async def test_a_silent_connection_is_cut_off() -> None:
     async with connected(ConnectionLimits(silence_deadline_s=DEADLINE_S)) as client:
         assert (await client.answer()).startswith(b"HTTP/1.1 408 ")

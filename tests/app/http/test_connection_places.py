@@ -72,6 +72,7 @@ async def a_server(places: ConnectionPlaces) -> AsyncIterator[str]:
     assert places.taken == 0
 
 
+@pytest.mark.case("G-02")
 @pytest.mark.parametrize(
     "places", [ConnectionPlaces(PlaceLimits(total=2)), ConnectionPlaces(PlaceLimits(of_address=2))]
 )

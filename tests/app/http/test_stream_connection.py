@@ -119,6 +119,7 @@ async def answered(place: str) -> bytes:
             return await r.read()
 
 
+@pytest.mark.case("H-03")
 @pytest.mark.parametrize(
     "frame",
     [
@@ -147,6 +148,7 @@ async def test_attack_h1_a_flood_of_frames_is_read_at_the_allowance(
     assert app.messages * len(frame) <= size_max
 
 
+@pytest.mark.case("H-03")
 async def test_messages_are_not_compressed(host: str) -> None:
     """A frame of a kilobyte could hold a message of 256 kB, for the price of a small one."""
     offer = b"Sec-WebSocket-Extensions: permessage-deflate\r\nSec-WebSocket-Key"
@@ -175,6 +177,7 @@ async def test_frames_beyond_the_burst_are_handled_later_and_in_order(
             await app.reached(count)
 
 
+@pytest.mark.case("G-02")
 @pytest.mark.parametrize(
     "head",
     [
@@ -288,3 +291,24 @@ def test_an_allowance_lets_no_more_pass_than_its_burst_and_rate(
         now_s += allowance.take(amount, now_s)
         taken += amount
     assert taken <= burst + per_s * now_s + 1e-6 * (1 + now_s)
+
+
+@pytest.mark.parametrize("request_before", [b"", b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"])
+async def test_the_silence_of_a_stream_is_no_pause_between_requests(
+    app: Application, request_before: bytes
+) -> None:
+    """Every stream once ended after the longest pause that is allowed between two requests."""
+    pause_s = 0.2
+    async with (
+        serving(app, limits=ConnectionLimits(keep_alive_s=pause_s)) as place,
+        a_stream(place, request_before) as (reader, writer),
+        asyncio.timeout(WITHIN_S),
+    ):
+        if request_before:
+            await reader.readuntil(b"OK")
+        writer.write(HANDSHAKE)
+        await reader.readuntil(b"\r\n\r\n")
+        await asyncio.sleep(4 * pause_s)
+        writer.write(a_frame(b"a"))
+        await app.reached(1)
+    assert app.messages == 1

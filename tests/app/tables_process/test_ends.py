@@ -78,6 +78,7 @@ async def test_the_tables_process_ends_with_its_parent(tmp_path: Path, database_
     await until(lambda: not is_running(child))
 
 
+@pytest.mark.case("J-02")
 async def test_a_process_that_was_frozen_when_its_parent_died_writes_nothing_twice(
     tmp_path: Path, database_file: Path, empty_database: Path
 ) -> None:

@@ -30,6 +30,7 @@ def match_bid(world: World, bid: Order) -> None:
     world.match(ask, [bid], Fill(UNIT, (UNIT // 2,)))
 
 
+@pytest.mark.case("C-04")
 def test_chainsecurity_6_1_an_eoa_order_with_another_as_maker_is_refused(
     world: World, victim: Actor, attacker: Actor
 ) -> None:
@@ -90,6 +91,7 @@ def test_chainsecurity_6_4_a_fee_needs_no_approval_of_its_own(world: World, side
     assert world.holdings(world.fee_receiver) == (UNIT // 200, UNIT // 100, 0)
 
 
+@pytest.mark.case("B-05")
 @pytest.mark.parametrize("maker_side", [BUY, SELL])
 @pytest.mark.parametrize("taker_side", [BUY, SELL])
 def test_chainsecurity_6_5_impossible_combinations_of_side_and_asset_do_not_match(
@@ -102,6 +104,7 @@ def test_chainsecurity_6_5_impossible_combinations_of_side_and_asset_do_not_matc
         world.match(taker, [maker], Fill(UNIT, (UNIT,)))
 
 
+@pytest.mark.case("C-04")
 @pytest.mark.parametrize("signature_type", [0, SAFE])
 def test_chainsecurity_6_6_the_zero_address_is_never_a_signer(
     world: World, signature_type: int
@@ -122,6 +125,7 @@ def test_chainsecurity_6_6_the_zero_address_is_never_a_signer(
         match_bid(world, bid)
 
 
+@pytest.mark.case("C-02")
 def test_chainsecurity_6_10_no_order_is_valid_on_a_fork_with_another_chain_id(
     world: World, victim: Actor
 ) -> None:
@@ -144,6 +148,7 @@ def test_chainsecurity_6_13_the_remaining_amount_depends_on_the_nonce(
     assert world.exchange.call("remaining", bid.fields) == 0
 
 
+@pytest.mark.case("B-04")
 @pytest.mark.parametrize("amounts", [(UNIT, 0), (0, UNIT), (0, 0)])
 @pytest.mark.parametrize("side", [BUY, SELL])
 def test_chainsecurity_6_16_an_order_with_a_zero_amount_crosses_no_other(

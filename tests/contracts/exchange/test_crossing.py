@@ -71,6 +71,7 @@ def match_once(world: World, taker: tuple[int, int], maker: tuple[int, int]) -> 
     world.match(taker_order, [maker_order], fill)
 
 
+@pytest.mark.case("B-05")
 @pytest.mark.parametrize("taker_side", [BUY, SELL])
 @pytest.mark.parametrize("maker_side", [BUY, SELL])
 @pytest.mark.parametrize("token", ["same", "other"])

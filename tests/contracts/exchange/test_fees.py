@@ -40,6 +40,7 @@ def fill_of(taker: Order, maker: Order, taker_fee: int = 0, maker_fee: int = 0) 
     return Fill(taker.maker_amount, (maker.maker_amount,), taker_fee, (maker_fee,))
 
 
+@pytest.mark.case("B-11")
 @pytest.mark.parametrize("taker_side", [BUY, SELL])
 @pytest.mark.parametrize("cents", [1, 30, 50, 70, 99])
 @pytest.mark.parametrize("rate_bps", [1, 100, FEE_RATE_BPS_MAX])
@@ -65,6 +66,7 @@ def test_a_v1_order_that_signed_no_rate_pays_no_fee(world: World) -> None:
         world.match(taker, [maker], fill_of(taker, maker, 0, 1))
 
 
+@pytest.mark.case("B-11")
 @pytest.mark.parametrize("taker_side", [BUY, SELL])
 def test_a_v2_order_pays_at_most_what_the_admin_allows(charging: World, taker_side: int) -> None:
     taker, maker = orders(charging, taker_side, 50, profile=OWN_V2)
@@ -179,6 +181,7 @@ def test_only_the_admin_sets_fees(world: World, name: str, value: object) -> Non
         world.exchange.send(name, value, sender=world.operator)
 
 
+@pytest.mark.case("B-11")
 @given(
     rate_bps=st.integers(0, FEE_RATE_BPS_MAX),
     size=st.integers(1, 10**12),

@@ -72,6 +72,7 @@ def test_a_match_changes_exactly_the_expected_balances(
     } == {0}
 
 
+@pytest.mark.case("B-03")
 @pytest.mark.parametrize("side", [BUY, SELL])
 @given(data=st.data())
 def test_a_match_conserves_collateral_and_complete_sets(

@@ -179,6 +179,7 @@ def test_a_match_that_an_account_cannot_pay_changes_nothing(
     assert world.exchange.call("orderStatus", world.hash(taker)) == (False, 0)
 
 
+@pytest.mark.case("B-05")
 def test_a_maker_of_another_market_is_refused(world: World) -> None:
     bid = world.buy(world.taker, world.yes, UNIT, 50)
     ask = world.sell(world.makers[0], world.tokens_of(b"\1" * 32)[0], UNIT, 50)

@@ -76,6 +76,7 @@ def test_it_registers_no_token_of_a_plain_condition(event: NegRisk) -> None:
         event.exchange.send("registerToken", world.yes, world.no, condition, sender=world.registrar)
 
 
+@pytest.mark.case("C-02")
 def test_an_order_for_one_exchange_is_invalid_at_the_other(event: NegRisk, trading: World) -> None:
     yes, _ = event.tokens(0)
     bid = trading.buy(trading.taker, yes, UNIT, 50)

@@ -37,6 +37,7 @@ def test_a_price_may_be_one(world: World, side: int) -> None:
     validate(world, world.order(world.taker, side, world.yes, (UNIT, UNIT)))
 
 
+@pytest.mark.case("B-04")
 @pytest.mark.parametrize(
     ("side", "given", "received"),
     [

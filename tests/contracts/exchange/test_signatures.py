@@ -76,6 +76,7 @@ def test_an_order_signed_by_its_maker_is_valid_under_every_profile(
     validate(world, world.sign(replace(bid, profile=profile), world.taker))
 
 
+@pytest.mark.case("C-02")
 @pytest.mark.parametrize(
     ("signed", "claimed"), [(one, other) for one in range(4) for other in range(4) if one != other]
 )
@@ -87,6 +88,7 @@ def test_an_order_is_valid_only_under_the_profile_that_it_was_signed_for(
         validate(world, replace(order, profile=claimed))
 
 
+@pytest.mark.case("C-02")
 def test_an_order_signed_for_another_exchange_is_refused(world: World, bid: Order) -> None:
     order = replace(bid, signature=signed(bid, world.taker, ZERO).signature)
     with reverts("InvalidSignature"):
@@ -121,6 +123,7 @@ def recomposed(order: Order, *, flips_s: bool = False, v: int | None = None) -> 
     return replace(order, signature=r + s + bytes([old_v if v is None else v]))
 
 
+@pytest.mark.case("C-03")
 def test_a_signature_with_high_s_is_refused(world: World, bid: Order) -> None:
     mirrored = recomposed(bid, flips_s=True)
     recovered = PrivateKey(world.taker.key).public_key.format(compressed=False)
@@ -157,6 +160,7 @@ def test_a_padded_signature_is_refused(world: World, bid: Order, extra: bytes) -
         validate(world, replace(bid, signature=bid.signature + extra))
 
 
+@pytest.mark.case("C-03")
 @given(position=st.integers(0, 64), bit=st.integers(0, 7))
 def test_an_order_has_one_signature(world: World, position: int, bit: int) -> None:
     """No bit of a signature can be changed: r and s are fixed, and v has two values."""
@@ -239,6 +243,7 @@ def test_a_real_safe_accepts_an_order_by_erc_1271(world: World) -> None:
         validate(world, replace(order, salt=2, signature=signature))
 
 
+@pytest.mark.case("C-05")
 @pytest.mark.parametrize(
     "on_signature",
     [
@@ -272,6 +277,7 @@ def test_a_wallet_answer_with_extra_bytes_is_accepted(world: World) -> None:
     validate(world, wallet_bid(world, address))
 
 
+@pytest.mark.case("C-05")
 def test_a_wallet_that_withdraws_its_acceptance_is_not_filled(world: World) -> None:
     code = wallet(answer_while_empty(SIGNATURE_YES), answer(RECEIPT_YES))
     address = a_wallet(world, code)
@@ -283,6 +289,7 @@ def test_a_wallet_that_withdraws_its_acceptance_is_not_filled(world: World) -> N
         world.match(ask, [order], Fill(100 * UNIT, (50 * UNIT,)))
 
 
+@pytest.mark.case("C-05")
 def test_a_wallet_changes_no_state_during_its_check(world: World) -> None:
     reentry = world.exchange.calldata("incrementNonce")
     calls = call_of(world.exchange.address, reentry)

@@ -78,11 +78,22 @@ class NegRisk:
         )
 
     def open_event(self, questions: int, fee_bips: int = 0) -> bytes:
-        """Prepare a market with this many questions, and return its id."""
+        """Prepare a market with this many questions, to which more can be added; return its id."""
         self.open_market(fee_bips)
         market = self.market(fee_bips)
         for index in range(questions):
             self.add_question(index, market)
+        return market
+
+    def seal(self, market: bytes | None = None) -> Receipt:
+        """Say that a market has all its questions."""
+        market = self.market() if market is None else market
+        return self.operator.send("sealMarket", market, sender=self.creator)
+
+    def open_sealed_event(self, questions: int, fee_bips: int = 0) -> bytes:
+        """Prepare a market with exactly this many questions, and return its id."""
+        market = self.open_event(questions, fee_bips)
+        self.seal(market)
         return market
 
     def answer(self, index: int, price: int, market: bytes | None = None) -> Receipt:

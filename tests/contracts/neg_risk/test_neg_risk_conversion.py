@@ -6,12 +6,14 @@ from tests.contracts.signing import UNIT, ZERO
 
 from foretell.domain.values.hexadecimal import keccak256
 
+QUESTIONS_MAX = 100
+TX_GAS_MAX = 2**24
 CONVERTED = "PositionsConverted(address,bytes32,uint256,uint256)"
 
 
 @pytest.fixture
 def event(neg_risk: NegRisk) -> NegRisk:
-    neg_risk.open_event(3)
+    neg_risk.open_sealed_event(3)
     return neg_risk
 
 
@@ -81,17 +83,27 @@ def test_unclaimable_collateral_goes_to_vault_when_no_question_is_yes(
     ]
 
 
-def test_a_later_question_leaves_earlier_conversions_covered(event: NegRisk, holder: str) -> None:
-    """The first three resolve to No and the fourth to Yes: one unit of the conversion has no owner."""
+def test_m_05_no_question_is_added_to_a_sealed_market(event: NegRisk, holder: str) -> None:
+    """A question added after a conversion could be Yes, and take what was converted to the others."""
     event.adapter.send("convertPositions", event.market(), 0b001, 4, sender=holder)
-    event.add_question(3)
+    with reverts("MarketAlreadySealed"):
+        event.add_question(3)
     for index in range(3):
-        event.answer(index, PRICE_NO)
-    event.answer(3, PRICE_YES)
+        event.answer(index, (PRICE_NO, PRICE_YES, PRICE_NO)[index])
     redeem_all(event, holder)
-    assert event.locked == 4
-    event.adapter.send("releaseUnclaimed", event.market(), 3, sender=holder)
-    assert event.locked == 0
+    assert (event.locked, event.collateral_of(holder)) == (0, 30)
+
+
+def test_m_05_a_market_that_may_get_more_questions_converts_nothing(neg_risk: NegRisk) -> None:
+    neg_risk.open_event(2)
+    holder = neg_risk.holder("holder", 10)
+    neg_risk.split(holder, 0, 10)
+    with reverts("MarketNotSealed"):
+        neg_risk.adapter.send("convertPositions", neg_risk.market(), 1, 4, sender=holder)
+    neg_risk.add_question(2)
+    neg_risk.seal()
+    neg_risk.adapter.send("convertPositions", neg_risk.market(), 1, 4, sender=holder)
+    assert [neg_risk.held(holder, index) for index in range(3)] == [(10, 6), (4, 0), (4, 0)]
 
 
 @pytest.mark.parametrize("answered", [0, 1, 2])
@@ -123,7 +135,7 @@ def test_unclaimable_collateral_is_released_once(event: NegRisk, holder: str) ->
 
 
 def test_a_markets_conversion_fee_goes_to_vault(neg_risk: NegRisk) -> None:
-    market = neg_risk.open_event(3, fee_bips=100)
+    market = neg_risk.open_sealed_event(3, fee_bips=100)
     holder = neg_risk.holder("holder", 30_000)
     for index in range(3):
         neg_risk.split(holder, index, 10_000, market)
@@ -149,6 +161,7 @@ def test_open_zeppelin_c_01_no_conversion_exceeds_the_callers_balance(
         event.adapter.send("convertPositions", event.market(), 0b011, 11, sender=holder)
 
 
+@pytest.mark.case("B-13")
 def test_open_zeppelin_m_02_a_tie_is_refused_so_that_conversions_stay_covered(
     event: NegRisk, holder: str
 ) -> None:
@@ -172,7 +185,7 @@ def test_open_zeppelin_l_03_an_unknown_market_converts_nothing(event: NegRisk, h
 
 
 def test_one_question_alone_has_nothing_to_convert_into(neg_risk: NegRisk) -> None:
-    neg_risk.open_event(1)
+    neg_risk.open_sealed_event(1)
     holder = neg_risk.holder("holder", 10)
     neg_risk.split(holder, 0, 10)
     with reverts("NoConvertiblePositions"):
@@ -196,10 +209,12 @@ def test_vault_cannot_be_the_zero_address(neg_risk: NegRisk) -> None:
         )
 
 
-def test_a_large_event_is_converted_in_one_transaction(neg_risk: NegRisk) -> None:
-    neg_risk.open_event(40)
-    holder = neg_risk.holder("holder", 80 * UNIT)
+def test_l_11_the_largest_event_is_converted_in_one_transaction(neg_risk: NegRisk) -> None:
+    """The dearest conversion gives one No, and fits what EIP-7825 lets a transaction use."""
+    neg_risk.open_sealed_event(QUESTIONS_MAX)
+    holder = neg_risk.holder("holder", UNIT)
     neg_risk.split(holder, 0, UNIT)
     receipt = neg_risk.adapter.send("convertPositions", neg_risk.market(), 1, UNIT, sender=holder)
-    assert [neg_risk.held(holder, index)[0] for index in range(40)] == [UNIT] * 40
-    assert receipt.gas_used < 40 * 250_000
+    held = [neg_risk.held(holder, index)[0] for index in range(QUESTIONS_MAX)]
+    assert held == [UNIT] * QUESTIONS_MAX
+    assert receipt.gas_used < TX_GAS_MAX

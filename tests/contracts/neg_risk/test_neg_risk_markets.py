@@ -74,6 +74,7 @@ def test_prepare_question_adds_a_condition_of_the_adapters(
     assert positions == neg_risk.tokens(2, market)
 
 
+@pytest.mark.case("F-07")
 def test_open_zeppelin_h_01_a_condition_prepared_by_another_account_is_no_obstacle(
     neg_risk: NegRisk, host: str, market: bytes
 ) -> None:
@@ -89,6 +90,24 @@ def test_only_the_oracle_adds_and_answers_questions(neg_risk: NegRisk, market: b
         neg_risk.adapter.send("prepareQuestion", market, b"third", sender=outsider)
     with reverts("OnlyOracle"):
         neg_risk.adapter.send("reportOutcome", market, True, sender=outsider)  # noqa: FBT003
+    with reverts("OnlyOracle"):
+        neg_risk.adapter.send("sealMarket", market, sender=outsider)
+
+
+def test_m_05_a_seal_changes_nothing_else_of_a_market(
+    neg_risk: NegRisk, host: str, market: bytes
+) -> None:
+    adapter = neg_risk.adapter
+    names = ("getQuestionCount", "getDetermined", "getResult", "getFeeBips", "getOracle")
+    before = [adapter.call(name, market) for name in names]
+    word: bytes = adapter.call("getMarketData", market)
+    adapter.send("sealMarket", market, sender=host)
+    assert [adapter.call(name, market) for name in names] == before
+    assert adapter.call("getMarketData", market) == word[:5] + b"\1" + word[6:]
+    adapter.send("reportOutcome", neg_risk.question(1, market), True, sender=host)  # noqa: FBT003
+    assert (adapter.call("getDetermined", market), adapter.call("getResult", market)) == (True, 1)
+    with reverts("MarketNotPrepared"):
+        adapter.send("sealMarket", keccak256(b"other"), sender=host)
 
 
 def test_an_unknown_market_has_no_questions(neg_risk: NegRisk, host: str, market: bytes) -> None:
@@ -159,16 +178,21 @@ def test_market_data_has_the_layout_that_clients_read(
     assert word[12:] == bytes.fromhex(host[2:])
 
 
-def test_a_market_has_255_questions_at_most(neg_risk: NegRisk, host: str, market: bytes) -> None:
+def test_l_11_a_market_has_100_questions_at_most(
+    neg_risk: NegRisk, host: str, market: bytes
+) -> None:
     """The market's storage word, with its count raised to one below the limit."""
     evm, adapter = neg_risk.world.evm, neg_risk.adapter
     slot = keccak256(market_slot(neg_risk, market))
     word = adapter.call("getMarketData", market)
     evm.rpc(
-        "anvil_setStorageAt", adapter.address, "0x" + slot.hex(), "0x" + (b"\xfe" + word[1:]).hex()
+        "anvil_setStorageAt",
+        adapter.address,
+        "0x" + slot.hex(),
+        "0x" + (bytes([99]) + word[1:]).hex(),
     )
     adapter.send("prepareQuestion", market, b"the last", sender=host)
-    assert adapter.call("getQuestionCount", market) == 255
+    assert adapter.call("getQuestionCount", market) == 100
     with reverts("TooManyQuestions"):
         adapter.send("prepareQuestion", market, b"one more", sender=host)
 

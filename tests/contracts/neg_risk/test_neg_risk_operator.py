@@ -1,5 +1,6 @@
 import pytest
-from tests.contracts.evm import own_artifact, reverts
+from eth_abi.abi import decode
+from tests.contracts.evm import Receipt, own_artifact, reverts
 from tests.contracts.neg_risk.rig import EVENT, NegRisk
 from tests.contracts.resolution import PRICE_NO, PRICE_UNKNOWN, PRICE_YES, YES_OR_NO_QUERY
 from tests.contracts.signing import UNIT, ZERO
@@ -28,9 +29,9 @@ def outsider(neg_risk: NegRisk) -> str:
     return neg_risk.world.evm.actor("outsider").address
 
 
-def report(event: NegRisk, index: int, payouts: list[int]) -> None:
+def report(event: NegRisk, index: int, payouts: list[int]) -> Receipt:
     """Report as the oracle."""
-    event.operator.send(
+    return event.operator.send(
         "reportPayouts", event.request(index), payouts, sender=event.requests.address
     )
 
@@ -51,9 +52,45 @@ def wait(event: NegRisk, seconds: int) -> None:
 def test_prepare_market_prepares_one_of_the_caller(neg_risk: NegRisk) -> None:
     receipt = neg_risk.open_market(100)
     assert neg_risk.operator.call("creatorOf", neg_risk.market(100)) == neg_risk.creator
-    assert neg_risk.operator.logs(receipt, "MarketPrepared(bytes32,address,uint256)") == [
-        {"marketId": neg_risk.market(100), "creator": neg_risk.creator, "feeBips": 100}
+    assert neg_risk.operator.logs(receipt, "MarketCreated(bytes32,address)") == [
+        {"marketId": neg_risk.market(100), "creator": neg_risk.creator}
     ]
+
+
+def words_of(event: NegRisk, receipt: Receipt, topic: str) -> tuple[tuple[bytes, ...], bytes]:
+    """Return the indexed values and the data of the operator's log with this topic."""
+    (found,) = (
+        log
+        for log in receipt.logs
+        if log.topics[0].hex().startswith(topic)
+        and log.address.lower() == event.operator.address.lower()
+    )
+    return found.topics[1:], found.data
+
+
+def test_l_01_market_prepared_has_the_layout_that_indexers_of_the_field_decode(
+    neg_risk: NegRisk,
+) -> None:
+    """The topics here and below are those of the public operator."""
+    indexed, data = words_of(neg_risk, neg_risk.open_market(100), "8138c066")
+    assert indexed == (neg_risk.market(100),)
+    assert decode(["uint256", "bytes"], data) == (100, EVENT)
+
+
+def test_l_01_question_prepared_has_the_layout_that_indexers_of_the_field_decode(
+    event: NegRisk,
+) -> None:
+    indexed, data = words_of(event, event.add_question(3), "cdc45423")
+    assert indexed == (event.market(), event.question(3), event.request(3))
+    assert decode(["uint256", "bytes"], data) == (3, b"option")
+
+
+def test_l_01_question_reported_has_the_layout_that_indexers_of_the_field_decode(
+    event: NegRisk,
+) -> None:
+    indexed, data = words_of(event, report(event, 1, [1, 0]), "504306b4")
+    assert indexed == (event.question(1),)
+    assert decode(["bytes32", "bool"], data) == (event.request(1), True)
 
 
 def test_no_other_account_can_take_a_creators_market_id(neg_risk: NegRisk, outsider: str) -> None:
@@ -64,13 +101,10 @@ def test_no_other_account_can_take_a_creators_market_id(neg_risk: NegRisk, outsi
 
 def test_prepare_question_joins_a_request_with_a_question(neg_risk: NegRisk) -> None:
     neg_risk.open_market()
-    receipt = neg_risk.add_question(0)
+    neg_risk.add_question(0)
     question, request = neg_risk.question(0), neg_risk.request(0)
     assert neg_risk.operator.call("questionIds", request) == question
     assert neg_risk.operator.call("requestIds", question) == request
-    assert neg_risk.operator.logs(receipt, "QuestionPrepared(bytes32,bytes32,bytes32)") == [
-        {"marketId": neg_risk.market(), "questionId": question, "requestId": request}
-    ]
 
 
 def test_a_questions_condition_has_the_creator_of_its_market(event: NegRisk) -> None:
@@ -89,6 +123,19 @@ def test_a_question_of_an_event_costs_its_creation_fee(neg_risk: NegRisk) -> Non
 def test_only_the_creator_adds_questions(event: NegRisk, outsider: str) -> None:
     with reverts("NotCreator"):
         event.operator.send("prepareQuestion", event.market(), b"", b"\1" * 32, sender=outsider)
+
+
+def test_m_05_the_creator_alone_seals_its_market_once(event: NegRisk, outsider: str) -> None:
+    with reverts("NotCreator"):
+        event.operator.send("sealMarket", event.market(), sender=outsider)
+    assert not event.adapter.call("isSealed", event.market())
+    receipt = event.seal()
+    assert event.adapter.logs(receipt, "MarketSealed(bytes32,uint256)") == [
+        {"marketId": event.market(), "questionCount": 3}
+    ]
+    assert event.adapter.call("isSealed", event.market())
+    with reverts("MarketAlreadySealed"):
+        event.seal()
 
 
 def test_a_request_is_used_once(event: NegRisk) -> None:
@@ -166,14 +213,56 @@ def test_once_a_question_is_yes_any_account_closes_the_others_as_no(
     assert payout_of_yes(event, 0) == (0, 1)
 
 
-def test_a_second_yes_is_no_even_if_it_was_reported_first(event: NegRisk, outsider: str) -> None:
-    report(event, 0, [1, 0])
+def test_l_03_the_first_reported_yes_wins(event: NegRisk, outsider: str) -> None:
+    """Otherwise the first caller of `resolveQuestion` would choose the winner."""
+    for index in (2, 0, 1):
+        report(event, index, [1, 0])
+    for index in (0, 1):
+        with reverts("EarlierYes"):
+            resolve(event, index, outsider)
+    resolve(event, 2, outsider)
+    for index in (0, 1):
+        resolve(event, index, outsider)
+    assert [payout_of_yes(event, index)[0] for index in range(3)] == [0, 0, 1]
+    assert [event.operator.call("results", event.question(i)) for i in range(3)] == [NO, NO, YES]
+
+
+def test_l_03_the_next_yes_wins_if_the_admin_answers_the_first_no(
+    event: NegRisk, admin: str, outsider: str
+) -> None:
+    for index in range(2):
+        report(event, index, [1, 0])
+    event.operator.send("flagQuestion", event.question(0), sender=admin)
+    wait(event, DELAY_S)
+    with reverts("EarlierYes"):
+        resolve(event, 1, outsider)
+    event.operator.send("emergencyResolveQuestion", event.question(0), NO, sender=admin)
+    resolve(event, 1, outsider)
+    assert [payout_of_yes(event, index)[0] for index in range(2)] == [0, 1]
+
+
+def test_l_03_a_flag_on_the_first_yes_holds_the_next_for_a_week_at_most(
+    event: NegRisk, admin: str, outsider: str
+) -> None:
+    for index in range(2):
+        report(event, index, [1, 0])
+    event.operator.send("flagQuestion", event.question(0), sender=admin)
+    wait(event, HOLD_S)
+    for index in range(2):
+        resolve(event, index, outsider)
+    assert [payout_of_yes(event, index)[0] for index in range(2)] == [1, 0]
+
+
+def test_l_02_a_second_yes_is_taken_as_no(event: NegRisk, outsider: str) -> None:
+    """Refused, its request would be ready for ever, and revert for ever."""
     event.answer(1, PRICE_YES)
+    report(event, 0, [1, 0])
+    assert event.operator.call("results", event.question(0)) is NO
     resolve(event, 0, outsider)
     assert payout_of_yes(event, 0) == (0, 1)
 
 
-def test_a_second_yes_is_not_reported(event: NegRisk) -> None:
+def test_the_direct_oracle_refuses_a_second_yes(event: NegRisk) -> None:
     event.answer(1, PRICE_YES)
     with reverts("MarketAlreadyDetermined"):
         event.answer(0, PRICE_YES)
@@ -184,6 +273,7 @@ def test_the_direct_oracle_answers_a_question_of_an_event_at_once(event: NegRisk
     assert payout_of_yes(event, 0) == (0, 1)
 
 
+@pytest.mark.case("B-13")
 def test_the_direct_oracle_refuses_a_tie(event: NegRisk) -> None:
     with reverts("InvalidPayouts"):
         event.answer(0, PRICE_UNKNOWN)
@@ -245,6 +335,32 @@ def test_emergency_resolve_question_answers_after_the_delay(
     assert payout_of_yes(event, 0) == (int(result), 1)
 
 
+@pytest.mark.parametrize("result", [YES, NO])
+@pytest.mark.parametrize("payouts", [[1, 0], [0, 1]])
+def test_l_04_a_report_after_an_emergency_says_what_is_paid(
+    event: NegRisk,
+    admin: str,
+    result: bool,  # noqa: FBT001 - the column of a table
+    payouts: list[int],
+) -> None:
+    question = event.question(0)
+    event.operator.send("flagQuestion", question, sender=admin)
+    wait(event, DELAY_S)
+    event.operator.send("emergencyResolveQuestion", question, result, sender=admin)
+    receipt = report(event, 0, payouts)
+    (logged,) = event.operator.logs(receipt, "QuestionReported(bytes32,bytes32,bool)")
+    assert logged["result"] is result
+    assert event.operator.call("results", question) is result
+
+
+def test_l_04_an_emergency_replaces_a_report(event: NegRisk, admin: str) -> None:
+    report(event, 0, [1, 0])
+    event.operator.send("flagQuestion", event.question(0), sender=admin)
+    wait(event, DELAY_S)
+    event.operator.send("emergencyResolveQuestion", event.question(0), NO, sender=admin)
+    assert event.operator.call("results", event.question(0)) is NO
+
+
 def test_an_emergency_needs_a_flag(event: NegRisk, admin: str) -> None:
     with reverts("NotFlagged"):
         event.operator.send("emergencyResolveQuestion", event.question(0), YES, sender=admin)
@@ -264,6 +380,7 @@ def test_no_flag_stops_a_split_a_merge_a_conversion_or_a_redemption(
     event: NegRisk, admin: str
 ) -> None:
     holder = event.holder("holder", 100)
+    event.seal()
     event.answer(1, PRICE_NO)
     for index in range(3):
         event.operator.send("flagQuestion", event.question(index), sender=admin)

@@ -55,6 +55,17 @@ def test_merge_positions_merges_both_positions(event: NegRisk, holder: str, name
     ]
 
 
+@pytest.mark.parametrize("suffix", [b"\0", b"ref0", bytes(100)])
+def test_l_09_the_short_forms_accept_data_after_their_arguments(
+    event: NegRisk, holder: str, suffix: bytes
+) -> None:
+    evm, adapter = event.world.evm, event.adapter
+    for name, units in ((SHORT_SPLIT, 3 * UNIT), (SHORT_MERGE, UNIT)):
+        data = adapter.calldata(name, event.condition(0), units)
+        evm.transact(holder, adapter.address, data + suffix)
+    assert event.held(holder, 0) == (2 * UNIT, 2 * UNIT)
+
+
 def test_the_short_forms_have_the_selectors_of_the_package(event: NegRisk, holder: str) -> None:
     evm, adapter = event.world.evm, event.adapter.address
     evm.transact(holder, adapter, SPLIT_SETS.encode(event.condition(0), UNIT))
@@ -66,7 +77,6 @@ def test_the_short_forms_have_the_selectors_of_the_package(event: NegRisk, holde
     "calldata",
     [
         SPLIT_SETS.selector + bytes(63),
-        SPLIT_SETS.selector + bytes(96),
         keccak256(b"splitPosition(bytes32)")[:4] + bytes(64),
         b"",
     ],

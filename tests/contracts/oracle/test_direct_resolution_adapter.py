@@ -20,6 +20,7 @@ from foretell.domain.values.hexadecimal import keccak256
 ANCILLARY_BYTES_MAX = 8139
 SUFFIX_BYTES = 53
 CREATION_FEE_MAX = 1_000 * UNIT
+END_S_MAX = 10 * 365 * 24 * 3_600
 
 NOTHING = (0, 0, 0, 0, 0, False, False, False, False, ZERO, ZERO, b"")
 
@@ -96,6 +97,7 @@ def test_initialize_splits_the_creation_fee(resolution: Resolution) -> None:
     ]
 
 
+@pytest.mark.case("B-11")
 @pytest.mark.parametrize(
     ("fee", "share_bps", "community"), [(7, 3_333, 2), (7, 0, 0), (7, 10_000, 7), (0, 5_000, 0)]
 )
@@ -136,6 +138,7 @@ def test_initialize_of_the_same_text_by_another_is_another_question(
     assert theirs != resolution.question_id()
 
 
+@pytest.mark.case("F-07")
 def test_initialize_survives_a_front_run_prepare_condition(resolution: Resolution) -> None:
     """OpenZeppelin, neg-risk adapter, H-01: any account may prepare the condition first."""
     attacker = resolution.world.evm.actor("attacker").address
@@ -148,8 +151,10 @@ def test_initialize_survives_a_front_run_prepare_condition(resolution: Resolutio
     assert resolution.payouts() == (1, 0, 1)
 
 
-@pytest.mark.parametrize(("reward", "bond", "liveness"), [(1, 0, 0), (0, 1, 0), (0, 0, 1)])
-def test_initialize_refuses_reward_bond_and_liveness(
+@pytest.mark.parametrize(
+    ("reward", "bond", "liveness"), [(1, 0, 0), (0, 1, 0), (0, 0, END_S_MAX + 1)]
+)
+def test_initialize_refuses_reward_bond_and_an_end_after_ten_years(
     resolution: Resolution, reward: int, bond: int, liveness: int
 ) -> None:
     with reverts("TermsNotSupported"):

@@ -71,6 +71,7 @@ def test_propose_and_resolve_requires_the_question_as_asked(
         )
 
 
+@pytest.mark.case("J-04")
 @pytest.mark.parametrize("role", ["creator", "admin", "operator"])
 def test_propose_and_resolve_is_for_whitelisted_proposers_alone(
     resolution: Resolution, role: str

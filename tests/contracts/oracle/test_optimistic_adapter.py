@@ -74,11 +74,12 @@ def test_initialize_asks_a_question_and_prepares_its_condition(optimistic: Optim
     assert markets.call("creatorOf", optimistic.condition) == optimistic.creator
 
 
-def test_get_question_has_the_layout_that_clients_read(asked: Optimistic) -> None:
+def test_l_10_get_question_has_the_layout_that_clients_read(asked: Optimistic) -> None:
+    """The reward token is the one of the log, and not zero."""
     assert asked.adapter.call("getQuestion", asked.question) == (
         *(asked.asked_at, REWARD, BOND, LIVENESS_S, 0),
         *(False, False, False, False),
-        *(ZERO, asked.creator, asked.signed_text),
+        *(asked.world.collateral.address, asked.creator, asked.signed_text),
     )
 
 
@@ -88,13 +89,16 @@ def test_a_question_is_asked_once(asked: Optimistic) -> None:
 
 
 def test_a_question_may_require_more_than_the_defaults(optimistic: Optimistic) -> None:
-    optimistic.ask(reward=0, bond=2 * BOND, liveness=60)
+    optimistic.ask(reward=0, bond=2 * BOND, liveness=LIVENESS_S + 1)
     request = optimistic.oracle.call("getRequest", *optimistic.request())
-    assert request[3:6] == (0, 2 * BOND, 60)
+    assert request[3:6] == (0, 2 * BOND, LIVENESS_S + 1)
 
 
-@pytest.mark.parametrize(("bond", "liveness"), [(BOND - 1, 0), (0, 59), (0, LIVENESS_MAX_S + 1)])
-def test_a_question_cannot_require_less_than_the_defaults(
+@pytest.mark.parametrize(
+    ("bond", "liveness"),
+    [(BOND - 1, 0), (0, 60), (0, LIVENESS_S - 1), (0, LIVENESS_MAX_S + 1)],
+)
+def test_h_02_a_question_cannot_require_less_than_the_defaults(
     optimistic: Optimistic, bond: int, liveness: int
 ) -> None:
     with reverts("TermsNotSupported"):
@@ -108,6 +112,7 @@ def test_a_reward_is_paid_in_collateral(optimistic: Optimistic, outsider: str) -
         )
 
 
+@pytest.mark.case("F-07")
 def test_a_condition_prepared_by_another_account_is_no_obstacle(
     optimistic: Optimistic, outsider: str
 ) -> None:
@@ -292,15 +297,39 @@ def test_resolve_manually_returns_the_reward_after_a_too_early_answer(
     assert optimistic.owed(optimistic.creator) == (REWARD,)
 
 
-def test_a_flag_can_be_withdrawn_within_the_safety_period(asked: Optimistic) -> None:
+@pytest.mark.parametrize("waited_s", [0, SAFETY_S + 1])
+def test_m_04_a_flag_can_be_withdrawn_at_any_time(asked: Optimistic, waited_s: int) -> None:
     with reverts("NotFlagged"):
         act(asked, "unflag")
     act(asked, "flag")
     with reverts("Flagged"):
         act(asked, "flag")
-    asked.wait(SAFETY_S + 1)
-    with reverts("SafetyPeriodPassed"):
-        act(asked, "unflag")
+    asked.wait(waited_s)
+    act(asked, "unflag")
+    assert not asked.adapter.call("isFlagged", asked.question)
+    with reverts("NotFlagged"):
+        act(asked, "resolveManually", [1, 0])
+
+
+def test_m_04_unpause_withdraws_the_announcement(answered: Optimistic) -> None:
+    """No admin answers a question that goes on without a new announcement."""
+    act(answered, "flag")
+    answered.wait(SAFETY_S + 1)
+    receipt = answered.adapter.send("unpause", answered.question, sender=answered.admin)
+    assert answered.adapter.logs(receipt, "QuestionUnflagged(bytes32)") == [
+        {"questionID": answered.question}
+    ]
+    assert not answered.adapter.call("isFlagged", answered.question)
+    with reverts("NotFlagged"):
+        act(answered, "resolveManually", [0, 1])
+    answered.resolve()
+    assert answered.payouts == (1, 0, 1)
+
+
+def test_unpause_of_a_question_that_is_not_flagged_withdraws_nothing(asked: Optimistic) -> None:
+    act(asked, "pause")
+    receipt = asked.adapter.send("unpause", asked.question, sender=asked.admin)
+    assert asked.adapter.logs(receipt, "QuestionUnflagged(bytes32)") == []
 
 
 @pytest.mark.parametrize("name", ["flag", "unflag", "pause", "unpause", "resolveManually"])
@@ -315,6 +344,7 @@ def test_holds_and_emergencies_are_for_the_admin_alone_and_for_open_questions(
         act(answered, name, *more)
 
 
+@pytest.mark.case("J-04")
 def test_uma_h_01_no_reward_is_stuck_after_a_second_dispute(optimistic: Optimistic) -> None:
     """With any or no answer of the arbiter, all received collateral is owed to accounts."""
     asked_at = optimistic.escalate(PRICE_YES, PRICE_NO)
@@ -341,6 +371,7 @@ def test_uma_h_01_no_reward_is_stuck_when_a_manual_answer_follows_a_too_early_on
     assert optimistic.owed(*accounts) == (2 * BOND, 2 * BOND, REWARD)
 
 
+@pytest.mark.case("J-04")
 def test_uma_l_03_a_dispute_after_a_manual_answer_changes_no_answer(
     asked: Optimistic,
 ) -> None:
@@ -392,6 +423,7 @@ def test_in_an_event_a_half_cannot_be_proposed(event: tuple[Optimistic, Contract
         event[0].propose(PRICE_UNKNOWN)
 
 
+@pytest.mark.case("J-04")
 def test_uma_m_02_no_tie_leaves_an_events_question_stuck(
     neg_risk: NegRisk, event: tuple[Optimistic, Contract, bytes]
 ) -> None:
@@ -433,6 +465,28 @@ def test_without_an_answer_of_the_arbiter_an_events_question_is_no(
     operator.send("resolveQuestion", question, sender=asked.creator)
     condition = neg_risk.adapter.call("getConditionId", question)
     assert neg_risk.world.ctf.call("payoutNumerators", condition, 1) == 1
+
+
+def test_l_02_a_second_yes_ends_its_request(
+    event: tuple[Optimistic, Contract, bytes],
+) -> None:
+    first, operator, question = event
+    second = replace(first, text=b"q: title: does the other one win?")
+    second.ask()
+    market = bytes([*question[:-1], 0])
+    operator.send("prepareQuestion", market, b"other", second.question, sender=first.creator)
+    for each in (first, second):
+        each.propose(PRICE_YES)
+    first.wait(LIVENESS_S)
+    first.resolve()
+    operator.send("resolveQuestion", question, sender=first.creator)
+    assert second.adapter.call("ready", second.question)
+    second.resolve()
+    assert not second.adapter.call("ready", second.question)
+    assert second.owed(second.proposer) == (2 * BOND + 2 * REWARD,)
+    other = operator.call("questionIds", second.question)
+    assert operator.call("results", other) is False
+    operator.send("resolveQuestion", other, sender=first.creator)
 
 
 def test_an_events_question_cannot_be_answered_manually_with_a_half(

@@ -1,5 +1,6 @@
 import pytest
 from tests.contracts.evm import own_artifact, reverts
+from tests.contracts.neg_risk.rig import NegRisk
 from tests.contracts.optimistic import (
     ARBITRATION_S,
     BOND,
@@ -8,11 +9,13 @@ from tests.contracts.optimistic import (
     IGNORE,
     LIVENESS_S,
     PROPOSED,
+    RELEASE_S,
     REQUESTED,
     REWARD,
     SETTLED,
     STARTING_UNITS,
     Optimistic,
+    deploy_optimistic_event,
 )
 from tests.contracts.resolution import PRICE_NO, PRICE_UNKNOWN, PRICE_YES, YES_OR_NO_QUERY
 from tests.contracts.signing import ZERO
@@ -230,19 +233,92 @@ def test_all_bonds_are_returned_when_the_answer_was_too_early(optimistic: Optimi
     assert optimistic.held == 4 * BOND + REWARD
 
 
-def test_a_silent_arbiter_leads_to_the_fallback_and_all_money_is_returned(
-    optimistic: Optimistic,
+@pytest.mark.parametrize("first", [PRICE_YES, PRICE_NO, PRICE_UNKNOWN])
+def test_m_01_a_silent_arbiter_leads_to_the_fallback_and_all_money_is_returned(
+    optimistic: Optimistic, first: int
 ) -> None:
-    asked_at = optimistic.escalate(PRICE_YES, PRICE_YES)
+    """Also the bonds of the first dispute, whatever was proposed there."""
+    asked_at = optimistic.escalate(first, PRICE_YES)
     optimistic.wait(ARBITRATION_S)
     with reverts("ArbitrationOver"):
         optimistic.decide(PRICE_YES)
     optimistic.settle()
     assert optimistic.oracle.call("answer", *optimistic.request())[:2] == (True, PRICE_UNKNOWN)
     optimistic.settle(asked_at)
-    accounts = (optimistic.proposer, optimistic.creator)
-    assert optimistic.owed(*accounts) == (BOND, REWARD)
-    assert optimistic.owed(optimistic.disputer) == (2 * BOND + BOND // 2,)
+    assert optimistic.owed(*everybody(optimistic)) == (2 * BOND, 2 * BOND, REWARD, 0)
+
+
+@pytest.mark.parametrize("price", [PRICE_YES, PRICE_NO])
+def test_m_01_in_an_event_a_silent_arbiter_slashes_nobody(
+    neg_risk: NegRisk, optimistic: Optimistic, price: int
+) -> None:
+    """The fall-back is No there, and does not pay those who said No twice."""
+    asked, _ = deploy_optimistic_event(neg_risk, optimistic)
+    asked_at = asked.escalate(price, price)
+    asked.wait(ARBITRATION_S)
+    asked.settle()
+    assert asked.oracle.call("answer", *asked.request())[:2] == (True, PRICE_NO)
+    asked.settle(asked_at)
+    assert asked.owed(*everybody(asked)) == (2 * BOND, 2 * BOND, REWARD, 0)
+
+
+@pytest.mark.parametrize(("decided", "is_fallback"), [(PRICE_NO, False), (None, True)])
+def test_m_01_a_request_says_whether_the_fallback_ended_it(
+    optimistic: Optimistic, decided: int | None, *, is_fallback: bool
+) -> None:
+    asked_at = optimistic.escalate(PRICE_YES, PRICE_YES)
+    if decided is not None:
+        optimistic.decide(decided)
+    optimistic.wait(ARBITRATION_S)
+    for when in (optimistic.asked_at, asked_at):
+        optimistic.settle(when)
+        assert optimistic.oracle.call("getRequest", *optimistic.request(when))[-1] is is_fallback
+
+
+def test_m_02_bonds_of_a_first_dispute_are_returned_a_week_later(asked: Optimistic) -> None:
+    asked_at = asked.asked_at
+    asked.propose(PRICE_NO)
+    asked.dispute()
+    asked.wait(RELEASE_S - 60)
+    with reverts("NotSettleable"):
+        asked.settle(asked_at)
+    asked.wait(60)
+    asked.settle(asked_at)
+    assert asked.owed(*everybody(asked)) == (BOND, BOND, 0, 0)
+    assert asked.held == 2 * BOND + REWARD
+
+
+def test_m_02_the_question_goes_on_after_its_first_bonds_are_returned(asked: Optimistic) -> None:
+    asked_at = asked.asked_at
+    asked.propose(PRICE_NO)
+    asked.dispute()
+    asked.wait(RELEASE_S)
+    asked.settle(asked_at)
+    asked.propose(PRICE_YES)
+    asked.dispute()
+    asked.decide(PRICE_YES)
+    asked.resolve()
+    assert asked.payouts == (1, 0, 1)
+    asked.settle(asked_at)  # changes nothing
+    half = BOND // 2
+    assert asked.owed(*everybody(asked)) == (2 * BOND + half + REWARD, BOND, 0, half)
+    assert asked.held == sum(asked.owed(*everybody(asked)))
+
+
+def test_m_02_a_new_proposal_keeps_the_bonds_until_it_is_decided(asked: Optimistic) -> None:
+    asked_at = asked.asked_at
+    asked.propose(PRICE_NO)
+    asked.dispute()
+    asked.propose(PRICE_YES)
+    asked.dispute()
+    asked.wait(RELEASE_S)
+    with reverts("NotSettleable"):
+        asked.settle(asked_at)
+
+
+def everybody(optimistic: Optimistic) -> tuple[str, str, str, str]:
+    """Return all accounts that the oracle can owe money to."""
+    return optimistic.proposer, optimistic.disputer, optimistic.creator, optimistic.treasury
 
 
 def test_the_fallback_waits_for_the_arbiters_whole_week(optimistic: Optimistic) -> None:

@@ -70,7 +70,7 @@ def scenario_rig() -> ScenarioRig:
     """Deploy a market, an event of three questions, two exchanges, traders and hostile wallets."""
     evm = FastEvm()
     neg_risk = deploy_neg_risk(deploy_resolution(deploy_world(evm)))
-    world, market = neg_risk.world, neg_risk.open_event(QUESTIONS)
+    world, market = neg_risk.world, neg_risk.open_sealed_event(QUESTIONS)
     traders = tuple(world.evm.actor(f"trader {number}") for number in range(TRADERS))
     pairs = [neg_risk.tokens(index, market) for index in range(QUESTIONS)]
     questions = tuple(

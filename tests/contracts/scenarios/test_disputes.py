@@ -2,6 +2,7 @@
 
 from collections import Counter
 
+import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from tests.contracts.scenarios.disputes import STEP_BYTES, run_disputes
@@ -10,6 +11,7 @@ STEPS = 40
 SCENARIOS = 120
 
 
+@pytest.mark.case("J-04")
 def test_in_random_scenarios_every_question_is_answered_and_all_money_withdrawn() -> None:
     done: Counter[str] = Counter()
 

@@ -2,6 +2,7 @@
 
 from collections import Counter
 
+import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from tests.contracts.scenarios.invariants import STEPS, run_counted
@@ -12,6 +13,7 @@ SCENARIOS = 210
 STEPS_MIN = 20_000
 
 
+@pytest.mark.case("B-13")
 def test_in_random_scenarios_the_collateral_covers_all_payouts_and_none_is_left() -> None:
     """There are at least twenty thousand steps, of every kind, and enough of them succeed."""
     done: Counter[str] = Counter()

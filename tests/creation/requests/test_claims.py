@@ -85,6 +85,7 @@ async def test_a_slug_of_a_verified_request_is_kept_permanently(
     assert (await creator.record(first))["status"] == "metadata_update_pending"
 
 
+@pytest.mark.case("F-07")
 async def test_concurrent_creators_with_one_name_create_one_market(rig: CreationRig) -> None:
     creators = [rig.creator(await rig.newcomer(f"creator {n}", FEE_UNITS)) for n in range(5)]
     signed = []

@@ -72,6 +72,7 @@ def test_a_clients_call_is_decoded_as_it_was_encoded(call: ClientCall) -> None:
     assert decode_call(call.encode()) == call
 
 
+@pytest.mark.case("D-10")
 @given(client_calls, st.data())
 def test_a_call_with_bytes_cut_off_or_added_is_refused(
     call: ClientCall, data: st.DataObject

@@ -330,6 +330,7 @@ def test_a_log_that_no_contract_emits_is_not_decoded(
     assert decode_log(kind, *raw) is None
 
 
+@pytest.mark.case("E-03")
 @given(
     kind=st.sampled_from(list(ContractKind)),
     case=st.sampled_from(CASES),

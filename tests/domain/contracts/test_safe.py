@@ -178,6 +178,7 @@ def test_a_high_s_is_refused_under_the_mark_too() -> None:
         normalize_safe_signature(high)
 
 
+@pytest.mark.case("D-10")
 def test_a_safe_transaction_refunds_no_account() -> None:
     tx = SafeTx(SAFE, TARGET, b"\x01\x02", 3)
     assert EXEC_TRANSACTION.decode(tx.encode(b"\x05" * 65)) == (

@@ -30,6 +30,7 @@ def test_a_signature_type_stands_for_one_wallet_of_the_signer(
     wallets.check_maker(of_maker(wallet, signature_type))
 
 
+@pytest.mark.case("C-04")
 @pytest.mark.parametrize(
     ("maker", "signature_type"),
     [

@@ -79,15 +79,16 @@ def test_a_plan_asks_every_question_and_adds_it_to_the_event_in_order() -> None:
         ("prepare-question-1", EVENT.operator),
         ("prepare-question-2", EVENT.operator),
         ("prepare-question-3", EVENT.operator),
+        ("seal-neg-risk-market", EVENT.operator),
     ]
-    assert [item.market_key for item in plan] == [None, *KEYS, None, *KEYS]
+    assert [item.market_key for item in plan] == [None, *KEYS, None, *KEYS, None]
     assert plan[0].calldata[4:] == encode(["address", "uint256"], [CONTRACTS.adapter, 3 * FEE])
 
 
 def test_a_question_is_added_under_the_id_that_its_adapter_gave_it() -> None:
     ids = market_ids(PAYLOAD.markets[1], PAYLOAD, CONTRACTS)
 
-    added = build_plan(PAYLOAD, CONTRACTS, some_facts())[-2]
+    added = build_plan(PAYLOAD, CONTRACTS, some_facts())[-3]
 
     assert added.calldata == keccak(b"prepareQuestion(bytes32,bytes,bytes32)")[:4] + encode(
         ["bytes32", "bytes", "bytes32"],
@@ -96,6 +97,14 @@ def test_a_question_is_added_under_the_id_that_its_adapter_gave_it() -> None:
             b"Will it rain most in town 2?",
             word_bytes(ids.asked_id),
         ],
+    )
+
+
+def test_m_05_the_last_call_seals_the_event() -> None:
+    event_id = word_bytes(event_market_id(PAYLOAD, EVENT))
+
+    assert build_plan(PAYLOAD, CONTRACTS, some_facts())[-1].calldata == (
+        keccak(b"sealMarket(bytes32)")[:4] + event_id
     )
 
 
@@ -119,9 +128,14 @@ def test_another_set_of_questions_is_another_event() -> None:
     assert event_market_id(fewer, EVENT) != event_market_id(PAYLOAD, EVENT)
 
 
-@given(asked=st.sets(st.sampled_from(KEYS)), prepared_count=st.integers(0, 3), has_event=...)
+@given(
+    asked=st.sets(st.sampled_from(KEYS)),
+    prepared_count=st.integers(0, 3),
+    has_event=...,
+    is_sealed=...,
+)
 def test_calls_with_their_effect_on_the_chain_already_are_left_out(
-    *, asked: set[str], prepared_count: int, has_event: bool
+    *, asked: set[str], prepared_count: int, has_event: bool, is_sealed: bool
 ) -> None:
     prepared = KEYS[:prepared_count]
     facts = some_facts(
@@ -129,12 +143,14 @@ def test_calls_with_their_effect_on_the_chain_already_are_left_out(
         initialized_keys=frozenset(asked),
         has_event=has_event,
         prepared_keys=frozenset(prepared),
+        is_sealed=is_sealed,
     )
 
     numbers = range(1, 4)
     wanted = [f"initialize-market-{n}" for n in numbers if KEYS[n - 1] not in asked]
     wanted += [] if has_event else ["prepare-neg-risk-market"]
     wanted += [f"prepare-question-{n}" for n in numbers if KEYS[n - 1] not in prepared]
+    wanted += [] if is_sealed else ["seal-neg-risk-market"]
     assert item_ids(facts) == wanted
 
 

@@ -247,6 +247,7 @@ def test_a_slug_has_letters_and_no_more_than_fit(name: str) -> None:
     assert "a" * SLUG_CHARS_MAX in asdict(a_payload(**{name: "a" * SLUG_CHARS_MAX})).values()
 
 
+@pytest.mark.case("F-11")
 @pytest.mark.spec(12)
 @pytest.mark.parametrize(
     ("text", "is_refused"),
@@ -265,6 +266,7 @@ def test_the_end_is_in_the_future_by_a_millisecond(text: str, *, is_refused: boo
     assert problems(now_ms=1_800_000_000_000, endDateIso=text) == wanted
 
 
+@pytest.mark.case("F-11")
 @pytest.mark.spec(13)
 @pytest.mark.parametrize(
     "categories",
@@ -360,6 +362,7 @@ def test_the_source_is_known_by_its_other_name() -> None:
     assert payload.resolution_source == "https://example.org/b"
 
 
+@pytest.mark.case("F-11")
 @pytest.mark.spec(16)
 @pytest.mark.parametrize(
     ("rules", "is_refused"),
@@ -417,6 +420,7 @@ def test_a_text_that_does_not_fit_on_the_chain_is_refused() -> None:
     assert fields_refused(resolutionRules="\U0001f327" * 3000) == {"resolutionRules"}
 
 
+@pytest.mark.case("G-08")
 def test_unknown_keys_are_left_alone() -> None:
     assert a_payload(other={"status": "finalized"}, fee=1) == a_payload()
 

@@ -12,6 +12,7 @@ from tests.rigs.values import a_word, an_address
 
 from foretell.domain.creation.payload import MarketDraft, Payload
 from foretell.domain.creation.plan import (
+    END_S_MAX,
     MetadataName,
     PlanContracts,
     PlanFacts,
@@ -24,6 +25,7 @@ from foretell.domain.creation.plan import (
     check_txs,
     check_unchanged,
     market_ids,
+    stated_end_s,
 )
 from foretell.domain.errors.creation import TxInvalid, TxPending
 from foretell.domain.errors.families import InvalidFields
@@ -96,6 +98,21 @@ def test_a_plan_approves_the_fee_and_asks_the_question() -> None:
         ["bytes", "address", "uint256", "uint256", "uint256"],
         [question_text(market).encode(), CONTRACTS.collateral, 0, 0, 0],
     )
+
+
+def test_m_03_a_question_of_the_direct_stack_states_the_payloads_end() -> None:
+    _, question = build_plan(a_payload(), CONTRACTS, some_facts(end_s=3_600))
+    assert int.from_bytes(question.calldata[4:][128:160]) == 3_600
+
+
+@pytest.mark.parametrize(
+    ("ends_at_ms", "end_s"),
+    [(11_000, 1), (12_001, 3), (10_000, 1), (9_000, 1), (10**15, END_S_MAX)],
+)
+def test_m_03_a_stated_end_is_in_the_future_and_within_ten_years(
+    ends_at_ms: int, end_s: int
+) -> None:
+    assert stated_end_s(ends_at_ms, now_ms=10_000) == end_s
 
 
 @given(st.integers(1, 5), st.sets(st.integers(1, 5)), st.integers(0, 30_000_000))

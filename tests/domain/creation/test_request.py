@@ -133,6 +133,7 @@ def test_the_type_hash_is_the_published_one() -> None:
     )
 
 
+@pytest.mark.case("C-16")
 @pytest.mark.spec(42, 69, 78)
 @pytest.mark.parametrize(
     ("altered", "why"),
@@ -183,6 +184,7 @@ def test_a_payload_of_other_bytes_is_refused() -> None:
         check_envelope(challenge, an_envelope(challenge), a_word("other"), NOW_MS)
 
 
+@pytest.mark.case("C-16")
 @pytest.mark.spec(69)
 def test_the_challenge_expires_by_one_millisecond() -> None:
     challenge = a_challenge()

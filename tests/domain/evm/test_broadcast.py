@@ -10,6 +10,7 @@ REFUSED = BroadcastResult.REFUSED
 UNCERTAIN = BroadcastResult.UNCERTAIN
 
 
+@pytest.mark.case("D-03")
 @pytest.mark.parametrize(
     ("message", "meaning"),
     [

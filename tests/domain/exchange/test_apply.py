@@ -56,7 +56,7 @@ from foretell.domain.exchange.state import State
 from foretell.domain.values.amounts import lot_units
 from foretell.domain.values.hexadecimal import ZERO_BYTES32, Address, Bytes32
 
-TestEngine = EngineMachine.TestCase
+TestEngine = pytest.mark.case("B-01")(EngineMachine.TestCase)
 TestEngine.settings = settings(max_examples=4 * settings().max_examples)
 
 ALICE = an_address("alice")
@@ -310,6 +310,7 @@ def test_a_replay_of_the_journal_ends_in_the_same_state(placings: list[PlaceOrde
     assert picture(again) == picture(state)
 
 
+@pytest.mark.case("B-12")
 @given(orders())
 def test_a_resolution_cancels_the_resting_orders_and_frees_their_funds(
     placings: list[PlaceOrder],

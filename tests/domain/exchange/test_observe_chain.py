@@ -108,6 +108,7 @@ def test_a_balance_that_covers_its_orders_is_set_without_reading_them(
     assert reads == [state.ledger.account(ALICE, COLLATERAL)]
 
 
+@pytest.mark.case("E-04")
 @pytest.mark.parametrize(
     ("units", "gone"),
     [

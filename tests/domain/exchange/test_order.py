@@ -129,6 +129,7 @@ def test_the_served_signature_types_are_those_of_own_keys_and_safes() -> None:
     assert dict(SERVED_SIGNATURE_TYPES) == {SignatureType.EOA: "EOA", SignatureType.SAFE: "Safe"}
 
 
+@pytest.mark.case("B-04")
 @pytest.mark.parametrize("order_type", OrderType)
 @pytest.mark.parametrize("side", Side)
 @pytest.mark.parametrize(("maker_amount", "taker_amount"), [(0, 5 * TOKEN), (5 * TOKEN, 0), (0, 0)])
@@ -140,6 +141,7 @@ def test_an_amount_of_zero_is_refused(
         terms_of(order, order_type)
 
 
+@pytest.mark.case("B-04")
 @pytest.mark.parametrize("order_type", [OrderType.GTC, OrderType.FOK, OrderType.FAK])
 @pytest.mark.parametrize("side", Side)
 @pytest.mark.parametrize(

@@ -390,6 +390,7 @@ def test_a_post_only_order_that_would_not_match_rests() -> None:
     assert (reason(outcome), placement(outcome).status) == (None, OrderStatus.LIVE)
 
 
+@pytest.mark.case("B-06")
 @pytest.mark.parametrize(
     "own", [a_sell("alice", 40), a_buy("alice", 60, is_yes=False)], ids=["same token", "complement"]
 )
@@ -401,6 +402,7 @@ def test_a_crossed_order_of_the_same_wallet_is_canceled(own: SignedOrder) -> Non
     assert levels(state) == ([LevelSize(45, 5 * TOKEN)], [])
 
 
+@pytest.mark.case("B-06")
 def test_one_wallet_does_not_trade_with_itself_through_two_signers() -> None:
     """Both sign for the same Safe."""
     safe = an_address("a safe")
@@ -569,6 +571,7 @@ def test_an_allowance_for_one_exchange_does_not_count_for_another() -> None:
         apply(state, a_placing(order, market=other))
 
 
+@pytest.mark.case("B-02")
 def test_the_last_unit_is_reserved_once_across_markets_and_tokens() -> None:
     other = an_open_market("other")
     state = a_poor_state(collateral=4 * TOKEN)

@@ -21,20 +21,22 @@ from foretell.domain.exchange.settlement import (
     end_of,
     failed_settlement,
     named_settlement,
+    places_of,
     refused_settlement,
     report_of_failing,
+    report_of_reverting,
     report_of_sequential,
-    report_of_two_faced,
+    reverting_wallet,
     settlement_after_mined_revert,
     settlement_after_revert,
     smallest_fill,
     taken_apart,
     taker_ended,
-    two_faced_order,
     waiting_settlement,
 )
 from foretell.domain.exchange.trade import Trade
-from foretell.domain.values.hexadecimal import Bytes32
+from foretell.domain.values.call_trace import FailedCall
+from foretell.domain.values.hexadecimal import Address, Bytes32
 
 OPTIONS = SettlementOptions()
 NOW_MS = 5_000
@@ -269,31 +271,19 @@ def test_a_trade_is_taken_apart_into_its_fills_and_nobody_is_blamed() -> None:
     assert report.releases_fills
 
 
-WALLETS = {"taker": an_address("taker"), "maker": an_address("maker")}
+TAKER, ALICE, BOB = (an_address(name) for name in ("taker", "alice", "bob"))
 
 
-@pytest.mark.parametrize(
-    ("with_code", "is_acquitted", "blamed"),
-    [
-        ((), False, None),
-        (("taker",), False, "taker"),
-        (("maker",), False, "maker"),
-        (("taker", "maker"), False, None),
-        (("taker", "maker"), True, "maker"),
-        (("taker",), True, None),
-    ],
-)
-def test_the_only_wallet_that_can_lie_in_a_simulation_is_blamed(
-    with_code: tuple[str, ...],
-    is_acquitted: bool,  # noqa: FBT001 - a parameter of the test
-    blamed: str | None,
-) -> None:
-    fill = msgspec.structs.replace(a_fill(A), maker=WALLETS["maker"])
-    trade = Trade(
+def a_trade_with(*makers: Address) -> Trade:
+    fills = [
+        msgspec.structs.replace(a_fill(order_id), maker=maker)
+        for order_id, maker in zip((A, C, a_word("d")), makers, strict=False)
+    ]
+    return Trade(
         trade_id="trade",
         condition_id=a_word("market"),
         taker_order_id=B,
-        taker=WALLETS["taker"],
+        taker=TAKER,
         taker_owner="owner",
         side=Side.BUY,
         is_yes=True,
@@ -301,28 +291,79 @@ def test_the_only_wallet_that_can_lie_in_a_simulation_is_blamed(
         cost_units=400,
         taker_fill_units=400,
         matched_at_ms=NOW_MS,
-        fills=(fill,),
+        fills=tuple(fills),
         ticks_per_one=100,
     )
-    order_id = two_faced_order(
-        trade, {WALLETS[name] for name in with_code}, is_taker_acquitted=is_acquitted
+
+
+EXCHANGE = an_address("exchange")
+
+
+@pytest.mark.parametrize(
+    ("failed", "wallet"),
+    [
+        ([], None),
+        ([FailedCall(EXCHANGE, 900_000)], None),
+        ([FailedCall(EXCHANGE, 900_000), FailedCall(ALICE, 800_000)], ALICE),
+        ([FailedCall(EXCHANGE, 900_000), FailedCall(TAKER, 200_000), FailedCall(BOB, 9)], TAKER),
+        ([FailedCall(EXCHANGE, 900_000), FailedCall(ALICE, 99_999), FailedCall(BOB, 9)], None),
+    ],
+)
+def test_the_first_wallet_on_the_failed_path_is_proven_if_it_had_gas_enough(
+    failed: list[FailedCall], wallet: Address | None
+) -> None:
+    assert reverting_wallet(failed, {TAKER, ALICE, BOB}) == wallet
+
+
+def test_a_makers_fills_leave_the_trade_that_it_reverted_with_their_blame() -> None:
+    report = report_of_reverting(a_trade_with(ALICE, BOB, ALICE), ALICE, "burns gas")
+    assert report == FailureReport(
+        (
+            RefusedOrder("trade", A, 1, "burns gas", is_blamed=True),
+            RefusedOrder("trade", a_word("d"), 1, "burns gas", is_blamed=True),
+        )
     )
-    assert order_id == {None: None, "taker": trade.taker_order_id, "maker": A}[blamed]
 
 
-def test_a_trade_that_is_mined_in_vain_counts_a_try_and_goes_on_without_the_fills_that_left() -> (
-    None
-):
+@pytest.mark.parametrize(("wallet", "order_id"), [(TAKER, B), (ALICE, A)])
+def test_a_taker_or_the_maker_of_every_fill_ends_the_trade_that_it_reverted(
+    wallet: Address, order_id: Bytes32
+) -> None:
+    report = report_of_reverting(a_trade_with(ALICE), wallet, "burns gas")
+    blamed = RefusedOrder("trade", order_id, 0, "burns gas", is_blamed=True)
+    assert report == FailureReport((blamed,), "burns gas")
+
+
+@given(st.integers(0, 100), st.lists(st.integers(0, 100), min_size=1, max_size=4))
+def test_places_go_by_halves_and_none_that_somebody_needs_stays_free(
+    limit: int, waiting: list[int]
+) -> None:
+    taken = places_of(limit, waiting)
+    assert all(0 <= of_group <= wanted for of_group, wanted in zip(taken, waiting, strict=True))
+    assert sum(taken) == min(limit, sum(waiting))
+    left = limit
+    for of_group, wanted in zip(taken[:-1], waiting[:-1], strict=True):
+        assert of_group >= min(wanted, left - left // 2)
+        left //= 2
+    assert taken[-1] >= min(waiting[-1], left if len(waiting) > 1 else limit)
+
+
+def test_a_trade_that_is_mined_in_vain_goes_on_at_once_without_the_fills_that_left() -> None:
     settlement = Settlement("trade", "settle:trade:8", OPTIONS.attempts_max - 1)
     apart = taken_apart("trade", [a_fill(A), a_fill(B)], "reverted")
     after = settlement_after_mined_revert(settlement, "reverted", apart, NOW_MS, OPTIONS)
     assert (after.attempts, after.is_given_up) == (OPTIONS.attempts_max, False)
     assert (after.tx_id, after.retry_at_ms) == (None, NOW_MS)
-    ended = report_of_two_faced("trade", A, "two-faced")
+
+
+def test_a_trade_that_is_mined_in_vain_for_a_final_cause_is_given_up() -> None:
+    ended = report_of_reverting(a_trade_with(ALICE), ALICE, "burns gas")
     first = Settlement("trade", "settle:trade:1")
     after = settlement_after_mined_revert(first, "reverted", ended, NOW_MS, OPTIONS)
-    assert (after.attempts, after.is_given_up, after.failure) == (1, True, "two-faced")
-    assert ended.refused[0] == RefusedOrder("trade", A, 0, "two-faced", is_blamed=True)
+    assert (after.attempts, after.is_given_up, after.failure) == (1, True, "burns gas")
+
+
+def test_a_trade_that_is_mined_in_vain_for_no_known_cause_has_failed_a_try() -> None:
+    first = Settlement("trade", "settle:trade:1")
     again = settlement_after_mined_revert(first, "reverted", FailureReport(), NOW_MS, OPTIONS)
     assert again == failed_settlement(first, "reverted", NOW_MS, OPTIONS)
-    assert report_of_two_faced("trade", None, "two-faced") == FailureReport((), "two-faced")

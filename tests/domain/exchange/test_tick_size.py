@@ -152,6 +152,7 @@ def test_costs_reservations_and_lots_do_not_depend_on_the_tick(
     assert affordable_size_units(units, *before) == affordable_size_units(units, *after)
 
 
+@pytest.mark.case("B-10")
 @pytest.mark.parametrize(("coarse", "fine"), FINER)
 def test_resting_orders_keep_price_place_and_reservation(coarse: int, fine: int) -> None:
     state = a_full_state(a_market_of(coarse))
@@ -170,6 +171,7 @@ def test_resting_orders_keep_price_place_and_reservation(coarse: int, fine: int)
     ]
 
 
+@pytest.mark.case("B-10")
 @pytest.mark.parametrize(("coarse", "fine"), FINER)
 def test_a_book_changed_by_a_finer_tick_trades_and_empties_as_before(
     coarse: int, fine: int

@@ -194,6 +194,7 @@ def test_only_the_bundler_is_delegated_to(to: Address, operation: int) -> None:
         RULES.read_calls(to, operation, encode_multi_send([InnerCall(TOKENS, SPLIT.encode())]))
 
 
+@pytest.mark.case("D-10")
 @pytest.mark.parametrize(
     "calls",
     [
@@ -309,6 +310,7 @@ def mutated_calls(draw: st.DrawFn) -> bytes:
     return bytes(calldata)
 
 
+@pytest.mark.case("D-10")
 @settings(max_examples=settings().max_examples * 20)
 @given(to=addresses, calldata=st.one_of(mutated_calls(), st.binary(max_size=200)))
 @example(to=COLLATERAL, calldata=Approve(OUTSIDER, 1).encode())
@@ -320,6 +322,7 @@ def test_no_call_passes_that_is_not_allowed(to: Address, calldata: bytes) -> Non
     assert is_allowed(to, calldata)
 
 
+@pytest.mark.case("D-10")
 @settings(max_examples=settings().max_examples * 4)
 @given(
     calls=st.lists(st.tuples(addresses, mutated_calls()), max_size=4),

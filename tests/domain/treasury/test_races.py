@@ -145,6 +145,7 @@ def race(course: Course, random: Random) -> int:
     return course.spent_units()
 
 
+@pytest.mark.case("B-02")
 @pytest.mark.parametrize("heat", range(HEATS))
 def test_of_the_shards_that_race_for_the_last_unit_exactly_one_spends_it(heat: int) -> None:
     course, random = Course(), Random(heat)

@@ -54,6 +54,7 @@ def test_whole_lots_leave_less_than_a_lot(size: int, price: tuple[int, int]) -> 
     assert 0 <= size - lots < lot_units(*price)
 
 
+@pytest.mark.case("B-03")
 @given(SIZES, prices())
 def test_both_sides_of_a_complete_set_cost_its_collateral(
     size: int, price: tuple[int, int]

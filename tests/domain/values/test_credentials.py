@@ -370,6 +370,7 @@ def test_another_signature_is_refused_without_a_crash(signature: str) -> None:
         L2Signer(KNOWN_SECRET).check(signature, *KNOWN_REQUEST)
 
 
+@pytest.mark.case("C-07")
 @pytest.mark.parametrize(
     "altered",
     [

@@ -237,6 +237,7 @@ def test_an_instant_is_parsed_to_the_millisecond(text: str, moment_ms: int) -> N
     assert parse_instant_ms(text) == moment_ms
 
 
+@pytest.mark.case("F-11")
 @pytest.mark.spec(12)
 @pytest.mark.parametrize(
     "value",

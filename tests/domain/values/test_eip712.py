@@ -90,6 +90,7 @@ def test_a_signature_of_another_digest_recovers_another_address(digest: bytes) -
     assert (recover_signer(digest, SIGNATURE) == an_address("alice")) == (digest == DIGEST)
 
 
+@pytest.mark.case("C-03")
 @pytest.mark.parametrize(("given", "taken"), [(0, 27), (1, 28), (27, 27), (28, 28)])
 def test_both_forms_of_v_are_accepted_and_normalized(given: int, taken: int) -> None:
     assert normalize_signature(SIGNATURE[:64] + bytes([given])) == SIGNATURE[:64] + bytes([taken])
@@ -101,12 +102,14 @@ def test_every_other_v_is_refused(v: int) -> None:
         normalize_signature(SIGNATURE[:64] + bytes([v]))
 
 
+@pytest.mark.case("C-03")
 @pytest.mark.parametrize("length", [0, 1, 64, 66, 97, 130])
 def test_a_signature_of_another_length_is_refused(length: int) -> None:
     with pytest.raises(MalformedSignature, match=f"65 bytes, not {length}"):
         normalize_signature((SIGNATURE * 2)[:length])
 
 
+@pytest.mark.case("C-03")
 @given(DIGESTS, KEYS)
 def test_the_equivalent_signature_with_high_s_is_refused(digest: bytes, key: bytes) -> None:
     """It recovers the same signer, so it would give an order two signatures."""
@@ -143,6 +146,7 @@ def test_a_v_that_is_not_normalized_recovers_no_signer(v: int) -> None:
         recover_signer(DIGEST, SIGNATURE[:64] + bytes([v]))
 
 
+@pytest.mark.case("C-04")
 @given(st.binary(min_size=65, max_size=65))
 def test_random_bytes_are_refused_or_recover_another_address(signature: bytes) -> None:
     try:

@@ -27,6 +27,7 @@ def test_valid_json_is_parsed(value: Any) -> None:
     assert parse_json(json.dumps(value).encode()) == value
 
 
+@pytest.mark.case("F-04")
 @pytest.mark.parametrize(
     ("raw", "why"),
     [
@@ -74,6 +75,7 @@ def test_unusual_but_unambiguous_json_is_parsed(raw: bytes, value: object) -> No
     assert parse_json(raw) == (json.loads(raw) if value is None else value)
 
 
+@pytest.mark.case("F-04")
 @given(st.binary(max_size=200))
 def test_any_bytes_are_parsed_or_refused(raw: bytes) -> None:
     with contextlib.suppress(MalformedBody):

@@ -255,21 +255,26 @@ async def try_all(api: str, target: Target) -> None:
     assert sent.count >= CASES_PER_OPERATION * sum(each.api == api for each in VARIED)
 
 
+@pytest.mark.case("G-01")
 async def test_random_requests_to_trading_are_answered_as_documented(trading: Target) -> None:
     await try_all("trading", trading)
 
 
+@pytest.mark.case("G-01")
 async def test_random_requests_to_creation_are_answered_as_documented(creation: Target) -> None:
     await try_all("creation", creation)
 
 
+@pytest.mark.case("G-01")
 async def test_random_requests_to_the_relayer_are_answered_as_documented(relayer: Target) -> None:
     await try_all("relayer", relayer)
 
 
+@pytest.mark.case("G-01")
 async def test_random_requests_to_data_are_answered_as_documented(data: Target) -> None:
     await try_all("data", data)
 
 
+@pytest.mark.case("G-01")
 async def test_random_requests_to_discovery_are_answered_as_documented(discovery: Target) -> None:
     await try_all("discovery", discovery)

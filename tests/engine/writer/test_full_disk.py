@@ -120,6 +120,7 @@ async def test_while_capacity_is_scarce_a_known_order_gets_its_reply(place: Plac
     assert await place.engine.submit(known) == place.engine.state.placement_by_order[known.order_id]
 
 
+@pytest.mark.case("A-06")
 async def test_while_capacity_is_scarce_cancels_and_observations_work(place: Place) -> None:
     await place.become_scarce()
     order_ids = tuple(order.order_id for order in place.placed[:20])
@@ -195,6 +196,7 @@ async def test_no_caller_waits_without_end_and_its_command_still_becomes_durable
         assert place.engine.is_ready
 
 
+@pytest.mark.case("A-06")
 async def test_after_capacity_came_back_the_state_is_that_of_a_replay(
     place: Place, tmp_path_factory: pytest.TempPathFactory
 ) -> None:

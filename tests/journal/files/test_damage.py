@@ -45,6 +45,7 @@ def check_damage(folder: Path, payloads: list[bytes] = PAYLOADS, offset: int | N
     return False
 
 
+@pytest.mark.case("A-04")
 def test_a_flip_of_any_byte_is_found_or_loses_nothing(original: Path, copy: Path) -> None:
     found, tried = 0, 0
     newest = segment_paths(copy)[-1]
@@ -107,6 +108,7 @@ def test_a_segment_of_another_journal_is_found(
         overwrite(path, raw)
 
 
+@pytest.mark.case("A-04")
 @pytest.mark.parametrize("uncovered", [[b"\x55" * 700, b"\x66" * 900], [b"\x55" * 700] * 30])
 def test_only_a_batch_that_nothing_states_to_be_synced_may_be_dropped(
     copy: Path, tmp_path: Path, uncovered: list[bytes]
@@ -194,6 +196,7 @@ def cuts(start: int, length: int) -> list[int]:
     ]
 
 
+@pytest.mark.case("A-04")
 @pytest.mark.parametrize("torn", TORN)
 async def test_a_write_cut_short_at_any_byte_is_dropped_or_stops_the_start(
     short: Short, torn: str

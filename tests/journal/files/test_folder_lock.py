@@ -26,6 +26,7 @@ def test_a_folder_is_locked_until_it_is_unlocked(tmp_path: Path) -> None:
     unlock_folder(lock_folder(tmp_path))
 
 
+@pytest.mark.case("A-08")
 def test_a_folder_that_another_process_holds_is_refused_until_that_process_ends(
     tmp_path: Path,
 ) -> None:

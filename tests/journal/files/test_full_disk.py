@@ -92,6 +92,7 @@ async def test_when_the_reserve_is_used_up_appended_payloads_wait(disk: SmallDis
         assert not calls.failures
 
 
+@pytest.mark.case("A-06")
 async def test_when_there_is_room_again_the_journal_resumes_and_nothing_is_lost(
     disk: SmallDisk,
 ) -> None:
@@ -122,6 +123,7 @@ async def test_a_write_in_place_that_finds_no_room_is_repeated(disk: SmallDisk) 
     assert [entry.payload for entry in read_entries(disk.folder)] == [PAYLOAD, b"first", b"second"]
 
 
+@pytest.mark.case("A-06")
 @pytest.mark.parametrize("later", [b"small", b"large" * 1_000])
 async def test_a_write_that_was_torn_by_a_full_disk_is_repeated_before_anything_else(
     disk: SmallDisk, later: bytes

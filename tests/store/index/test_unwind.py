@@ -118,6 +118,7 @@ async def record_everything(tx: Transaction, number: int) -> None:
     await record_locked(tx, [LockedCollateral(a_word("rain"), number, number)])
 
 
+@pytest.mark.case("E-01")
 @pytest.mark.parametrize("kept", range(6))
 async def test_every_table_is_as_if_later_blocks_had_never_been_indexed(
     database: Database, kept: int

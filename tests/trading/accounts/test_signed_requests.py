@@ -48,6 +48,7 @@ def processes(database: Database, clock: Clock, **options: Any) -> list[SignedRe
     return [SignedRequests(database, clock.now_ms, **options) for _ in range(2)]
 
 
+@pytest.mark.case("C-10")
 async def test_a_request_is_carried_out_once_in_all_processes(fresh_database: Database) -> None:
     here, there = processes(fresh_database, Clock())
     deed = Deed()
@@ -138,6 +139,7 @@ async def send(trader: Trader, method: str, path: str, body: bytes, headers: Hea
 
 
 @pytest.mark.deviation(4)
+@pytest.mark.case("C-10")
 @pytest.mark.spec(115)
 @pytest.mark.parametrize("path", ["/cancel-all", "/cancel-market-orders"])
 async def test_a_cancel_by_filter_sent_again_has_no_second_effect(
@@ -157,6 +159,7 @@ async def test_a_cancel_by_filter_sent_again_has_no_second_effect(
     assert set(rig.host.engine.state.live_orders) == {later}
 
 
+@pytest.mark.case("C-10")
 async def test_a_revocation_sent_again_gets_the_first_answer(
     rig: TradingRig, alice: Trader
 ) -> None:
@@ -207,6 +210,7 @@ async def test_a_revocation_sent_again_does_not_disclose_whether_a_key_exists(
     assert (answers[0][0], answers[0][1]["code"]) == (409, "request_taken")
 
 
+@pytest.mark.case("C-10")
 async def test_a_heartbeat_sent_again_gets_the_first_answer(alice: Trader) -> None:
     headers = alice.l2_headers("POST", "/heartbeats", b"{}")
     first = await send(alice, "POST", "/heartbeats", b"{}", headers)

@@ -70,6 +70,7 @@ async def test_the_domain_that_a_signer_used_last_is_tried_first() -> None:
     assert counts == [3, 4, 7]
 
 
+@pytest.mark.case("C-02")
 async def test_an_order_for_one_exchange_is_refused_by_another(signers: Signers) -> None:
     order = a_buy("alice", exchange=NEG_RISK_EXCHANGE)
     with pytest.raises(SignerMismatch):
@@ -78,6 +79,7 @@ async def test_an_order_for_one_exchange_is_refused_by_another(signers: Signers)
     assert identity.order_id == an_order_id(order, NEG_RISK_EXCHANGE)
 
 
+@pytest.mark.case("C-04")
 async def test_a_signature_of_another_address_or_of_none_is_refused(signers: Signers) -> None:
     with pytest.raises(SignerMismatch):
         await signers.identify(a_buy("alice", signature=a_buy("bob").signature), EXCHANGE)

@@ -171,6 +171,7 @@ async def test_keys_of_different_nonces_and_wallets_differ(rig: TradingRig) -> N
     assert len({value for credentials in made for value in credentials.values()}) == 9
 
 
+@pytest.mark.case("C-11")
 @pytest.mark.spec(113)
 @pytest.mark.parametrize("nonce", [0, 4])
 async def test_a_new_nonce_must_be_greater_than_every_one_used(rig: TradingRig, nonce: int) -> None:
@@ -186,6 +187,7 @@ async def test_a_key_that_was_never_created_cannot_be_derived(rig: TradingRig) -
     assert (response.status_code, response.json()["error"]) == (400, "Could not derive api key!")
 
 
+@pytest.mark.case("C-11")
 async def test_parallel_creations_of_one_nonce_give_one_key(rig: TradingRig) -> None:
     responses = await asyncio.gather(*(create(rig, "alice", 3) for _ in range(8)))
     assert len({response.json()["apiKey"] for response in responses}) == 1
@@ -286,6 +288,7 @@ async def test_a_revoked_key_is_never_listed(
     assert other.key_id in response.text
 
 
+@pytest.mark.case("C-13")
 @pytest.mark.spec(53, 98)
 @pytest.mark.parametrize(("prefix", "answer"), [("SERVICE_", {"revoked": True}), ("POLY_", "OK")])
 async def test_a_revoked_key_is_refused_everywhere(
@@ -351,6 +354,7 @@ def created(rig: TradingRig, headers: Headers) -> Any:
 
 
 @pytest.mark.deviation(5)
+@pytest.mark.case("C-11")
 @pytest.mark.parametrize("nonce", [0, 1])
 @pytest.mark.parametrize("seconds", [0, 1, 290])
 async def test_a_request_older_than_a_revocation_makes_no_new_set(
@@ -416,6 +420,7 @@ async def test_a_key_without_a_row_lists_nothing(rig: TradingRig, alice: Trader)
     assert await list_keys(rig.context, gone, with_metadata=False) == []
 
 
+@pytest.mark.case("C-12")
 @pytest.mark.spec(52, 119)
 async def test_no_file_backup_or_log_of_the_installation_holds_a_secret_or_passphrase(
     tmp_path: Path, database_file: Path
@@ -445,6 +450,7 @@ def dump_of(database_file: Path) -> bytes:
         return "\n".join(connection.iterdump()).encode()
 
 
+@pytest.mark.case("C-12")
 @pytest.mark.spec(52)
 async def test_no_answer_but_the_one_to_a_fresh_signature_has_a_secret(
     rig: TradingRig, alice: Trader, bob: Trader

@@ -93,6 +93,7 @@ async def test_a_market_order_spends_a_sum(alice: Trader, bob: Trader) -> None:
     assert (answer["makingAmount"], answer["takingAmount"]) == ("10", "25")
 
 
+@pytest.mark.case("C-10")
 async def test_an_order_sent_again_is_not_placed_again(rig: TradingRig, alice: Trader) -> None:
     order = a_buy("alice")
     first = await alice.placed(order)
@@ -461,6 +462,7 @@ async def test_a_body_that_was_changed_in_transit_is_refused(alice: Trader) -> N
     assert response.json()["code"] == "l2_signature_mismatch"
 
 
+@pytest.mark.case("B-02")
 @settings(
     max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
@@ -485,6 +487,7 @@ async def test_parallel_orders_never_spend_more_than_there_is(
     assert reserved + min(units_by_status[400], default=100 * TOKEN) > 100 * TOKEN - 1
 
 
+@pytest.mark.case("B-02")
 @pytest.mark.parametrize("contenders", [2, 16])
 async def test_of_parallel_orders_for_the_last_unit_one_wins(
     rig: TradingRig, alice: Trader, contenders: int

@@ -186,6 +186,7 @@ async def test_an_order_in_the_framework_and_on_the_fast_path_count_together(
     assert [fast.headers[REMAINING], slow.headers[REMAINING]] == ["2399", "2398"]
 
 
+@pytest.mark.case("C-15")
 @pytest.mark.parametrize("path", FAST_AND_SLOW)
 async def test_a_signature_that_does_not_verify_counts_for_the_address(
     published: Limited, alice: Trader, path: str
@@ -199,6 +200,7 @@ async def test_a_signature_that_does_not_verify_counts_for_the_address(
 
 
 @pytest.mark.deviation(1)
+@pytest.mark.case("C-15")
 @pytest.mark.parametrize(
     ("row", "method", "path"),
     [
@@ -244,6 +246,7 @@ async def test_over_the_limit_a_key_waits_and_then_is_refused(
     assert sum("x-throttled-ms" in answer.headers for answer in answers) == 2
 
 
+@pytest.mark.case("C-13")
 @pytest.mark.parametrize("path", FAST_AND_SLOW)
 async def test_a_key_that_is_revoked_while_its_order_waits_is_refused(
     rig: TradingRig, alice: Trader, path: str

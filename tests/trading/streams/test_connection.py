@@ -123,6 +123,7 @@ async def test_a_fault_in_a_channel_is_not_swallowed(served: tuple[Served, str])
         assert isinstance(await app.over.get(), ZeroDivisionError)
 
 
+@pytest.mark.case("H-02")
 async def test_a_client_that_reads_nothing_is_disconnected() -> None:
     """The client's socket is never read, so that the server's buffers fill up."""
     app = Served()
@@ -157,6 +158,7 @@ async def test_a_client_that_reads_late_receives_the_close_code(
         assert await listener.close_code() == 1013
 
 
+@pytest.mark.case("H-02")
 @given(st.lists(st.integers(0, 3), max_size=40), st.integers(1, 50))
 def test_a_queue_never_holds_more_than_its_bound(sizes: list[int], frames_max: int) -> None:
     connection = Connection("stream", frames_queued_max=frames_max)
@@ -177,6 +179,7 @@ def test_a_queue_has_few_bytes_unless_they_are_one_frame() -> None:
     assert (connection.close_code, connection.bytes_queued) == (CLOSE_TRY_LATER, 0)
 
 
+@pytest.mark.case("H-02")
 def test_attack_m2_slow_readers_together_are_bounded_and_the_slowest_is_closed() -> None:
     """300 of them once took 290 MB, and more with more markets."""
     budget = SendBudget(bytes_max=100)

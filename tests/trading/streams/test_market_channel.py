@@ -395,6 +395,7 @@ async def test_a_binary_message_is_not_understood(listener: Listener) -> None:
     assert await listener.text() == "INVALID OPERATION"
 
 
+@pytest.mark.case("H-03")
 async def test_too_many_malformed_messages_close_the_connection(
     rig: TradingRig, listener: Listener
 ) -> None:
@@ -404,6 +405,7 @@ async def test_too_many_malformed_messages_close_the_connection(
     assert rig.context.streams.connection_count == 0
 
 
+@pytest.mark.case("H-03")
 async def test_a_connection_holds_only_so_many_tokens(listener: Listener) -> None:
     tokens = [str(number) for number in range(TOKENS_PER_CONNECTION_MAX)]
     await listener.subscribe(*tokens)
@@ -454,6 +456,7 @@ async def test_two_connections_have_sequences_of_their_own(rig: TradingRig, host
     assert bare(second) == bare(also)
 
 
+@pytest.mark.case("H-05")
 async def test_a_book_built_from_the_stream_equals_the_served_book(
     rig: TradingRig, alice: Trader, bob: Trader, listener: Listener
 ) -> None:

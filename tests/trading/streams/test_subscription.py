@@ -83,6 +83,7 @@ async def test_a_login_without_the_database_is_refused_and_the_connection_closed
         await listener.log_in(alice)
 
 
+@pytest.mark.case("C-13")
 @pytest.mark.spec(53)
 async def test_a_revoked_keys_connection_is_closed_at_once(
     rig: TradingRig, host: str, alice: Trader, alices: Listener

@@ -46,6 +46,7 @@ def test_a_body_needs_no_more_than_an_order_and_its_owner() -> None:
     assert (body.order_type, body.post_only, body.defer_exec) == (OrderType.GTC, False, False)
 
 
+@pytest.mark.case("G-08")
 def test_unknown_keys_are_ignored() -> None:
     assert signed_order(parse_placing(a_body({"conditionId": "0x1"}, x=1).strip()).order) == ORDER
 
@@ -78,6 +79,7 @@ def test_a_field_that_is_missing_is_refused(name: str) -> None:
         parse_placing(a_body({name: MISSING}))
 
 
+@pytest.mark.case("B-04")
 @pytest.mark.parametrize(
     "changed",
     [
@@ -176,6 +178,7 @@ def test_an_order_for_one_taker_alone_is_refused() -> None:
         signed_order(fields(taker=an_address("bob")))
 
 
+@pytest.mark.case("C-03")
 def test_the_malleable_twin_of_a_signature_is_refused() -> None:
     signature = ORDER.signature
     high_s = CURVE_ORDER - int.from_bytes(signature[32:64], "big")

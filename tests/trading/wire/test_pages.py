@@ -15,6 +15,7 @@ def test_a_cursor_is_an_encoded_offset(text: str | None, offset: int) -> None:
     assert parse_cursor(text) == offset
 
 
+@pytest.mark.case("G-04")
 @pytest.mark.parametrize(
     "text",
     ["x", "MA", "MA=", "MA==\n", "LTI=", "/w==", "MS41", base64.b64encode(b"9" * 11).decode()],

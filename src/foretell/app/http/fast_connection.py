@@ -342,9 +342,12 @@ class FastConnection(asyncio.Protocol):
         return not self._is_with_framework and self._answering is None and self._arriving is None
 
     def framework_is_idle(self) -> None:
-        """Take the next request: every one that was passed on is answered."""
+        """Take the next request: every one that was passed on is answered.
+
+        A connection that has become a stream has no next request, so its silence has no deadline here.
+        """
         self._is_with_framework = False
-        if not self._transport.is_closing():
+        if not self._transport.is_closing() and self._transport.get_protocol() is self:
             self._next()
 
     def framework_upgrades(self) -> None:

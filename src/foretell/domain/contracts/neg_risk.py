@@ -19,11 +19,13 @@ from foretell.domain.values.hexadecimal import (
 )
 
 QUESTIONS_MAX: Final = 255
+"""The most questions of an event on any adapter; an adapter of today takes 100."""
 NO_TOKEN_BURN: Final = Address("0xa5ef39c3d3e10d0b270233af41cac69796b12966")
 """Receives the No positions of a conversion; no key exists to redeem them."""
 
 PREPARE_MARKET: Final = contract_function("prepareMarket(uint256,bytes)", "(bytes32)")
 PREPARE_QUESTION: Final = contract_function("prepareQuestion(bytes32,bytes,bytes32)", "(bytes32)")
+SEAL_MARKET: Final = contract_function("sealMarket(bytes32)")
 SET_ORACLE: Final = contract_function("setOracle(address)")
 RESOLVE_QUESTION: Final = contract_function("resolveQuestion(bytes32)")
 PROPOSE_AND_RESOLVE_NEG_RISK: Final = contract_function(

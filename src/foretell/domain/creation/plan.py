@@ -26,7 +26,10 @@ from foretell.domain.values.tokens import TokenPair, condition_id, token_pair
 APPROVE_FEE_ITEM: Final = "approve-direct-resolution-fee"
 APPROVE_REWARD_ITEM: Final = "approve-resolution-reward"
 PREPARE_EVENT_ITEM: Final = "prepare-neg-risk-market"
+SEAL_EVENT_ITEM: Final = "seal-neg-risk-market"
 CONVERSION_FEE_BIPS: Final = 0
+END_S_MAX: Final = 10 * 365 * 24 * 3600
+"""The direct adapter's latest end of a question, after it was asked."""
 
 
 class EventContracts(NamedTuple):
@@ -121,10 +124,14 @@ class PlanFacts:
     fee_units: int
     allowance_units: int
     reward_units: int = 0
+    end_s: int = 0
+    """The seconds until the payload's end, which a question of the direct stack states."""
     initialized_keys: frozenset[str] = frozenset()
     has_event: bool = False
     prepared_keys: frozenset[str] = frozenset()
     """The keys of markets with a question in the event already."""
+    is_sealed: bool = False
+    """Whether the event is sealed, or its contracts are of a version that seals none."""
 
 
 def build_plan(
@@ -136,7 +143,10 @@ def build_plan(
             item_id=f"initialize-market-{number}",
             target=contracts.adapter,
             calldata=QuestionTerms(
-                _asked_data(market, payload), contracts.collateral, facts.reward_units
+                _asked_data(market, payload),
+                contracts.collateral,
+                facts.reward_units,
+                liveness_s=facts.end_s,
             ).encode(),
             description=f"Initialize market {market.slug}",
             market_key=market.key,
@@ -159,6 +169,14 @@ def build_plan(
     return (approval, *questions, *event)
 
 
+def stated_end_s(ends_at_ms: int, now_ms: int) -> int:
+    """Return the seconds until an end, rounded up, within what the direct adapter accepts.
+
+    Zero would mean no stated end, so an end that passed while the request waited is a second away.
+    """
+    return min(max(-(-(ends_at_ms - now_ms) // 1000), 1), END_S_MAX)
+
+
 def plan_cost_units(payload: Payload, facts: PlanFacts) -> int:
     """Return the collateral that the creator pays: for each question that the chain does not have."""
     missing = [market for market in payload.markets if market.key not in facts.initialized_keys]
@@ -168,7 +186,10 @@ def plan_cost_units(payload: Payload, facts: PlanFacts) -> int:
 def _event_items(
     payload: Payload, contracts: EventContracts, facts: PlanFacts
 ) -> Iterator[PlanItem]:
-    """Yield the calls that prepare a neg-risk event: its market, then each question in order."""
+    """Yield the calls that prepare a neg-risk event: its market, each question in order, and the seal.
+
+    Positions of a sealed event can be converted, because nobody can add a question to it.
+    """
     if not facts.has_event:
         yield PlanItem(
             item_id=PREPARE_EVENT_ITEM,
@@ -188,6 +209,13 @@ def _event_items(
                 description=f"Add {market.slug} to its event",
                 market_key=market.key,
             )
+    if not facts.is_sealed:
+        yield PlanItem(
+            item_id=SEAL_EVENT_ITEM,
+            target=contracts.operator,
+            calldata=neg_risk.SEAL_MARKET.encode(event_id),
+            description=f"Seal event {payload.slug}: no more questions",
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,7 +64,7 @@ class ChallengeUsed(Conflict):
 
 
 class AlreadyInitialized(Conflict):
-    """Markets of the payload exist already, or another request is creating them."""
+    """Markets of the payload exist already, with other terms, or another request is creating them."""
 
     def __init__(self, duplicates: Sequence[Mapping[str, Any]], why: str) -> None:
         slugs = ", ".join(str(duplicate["slug"]) for duplicate in duplicates)

@@ -14,6 +14,7 @@ from foretell.domain.exchange.matching import Fill
 from foretell.domain.exchange.order import Side
 from foretell.domain.exchange.trade import Trade
 from foretell.domain.values.amounts import exact_cost_units, lot_units
+from foretell.domain.values.call_trace import FailedCall
 from foretell.domain.values.hexadecimal import Address, Bytes32
 
 FAILURE_CHARS_MAX: Final = 500
@@ -21,6 +22,9 @@ FAILURE_CHARS_MAX: Final = 500
 PART_STAYING: Final = 0
 PART_FIRST: Final = 1
 PART_SECOND: Final = 2
+
+WALLET_GAS_MIN: Final = 100_000
+"""Gas with which any wallet can take tokens or check a signature."""
 
 ENDED_REASONS: Final = frozenset({"OrderFilledOrCancelled", "InvalidNonce", "OrderExpired"})
 """Reverts of the exchange that are final for an order: no later block accepts it again."""
@@ -45,7 +49,7 @@ class SettlementOptions:
     """Delay after a node's first refusal of a trade; it doubles with each further refusal."""
     refusal_delay_ms_max: int = 30_000
     mined_reverts_max: int = 2
-    """How often a trade of one fill may revert when it is mined although every simulation passes.
+    """How often a trade of one fill may be mined in vain although every simulation passes.
 
     Each time costs the operator up to the whole gas limit of the call.
     """
@@ -240,11 +244,34 @@ def taker_ended(trade_id: str, taker_order_id: Bytes32, cause: str) -> FailureRe
     return FailureReport((taker,), cause)
 
 
-def taken_apart(trade_id: str, fills: Sequence[Fill], cause: str) -> FailureReport:
-    """Return the report that makes a trade of each fill, so that each is mined by itself.
+def reverting_wallet(failed: Sequence[FailedCall], wallets: Collection[Address]) -> Address | None:
+    """Return the wallet that made a mined transaction fail, or None when none is proven to have.
 
-    A wallet that passes when it is simulated and reverts when it is mined is found no other way.
+    `failed` are the calls that failed because of each other, the outermost first. A wallet that was
+    called with little gas proves nothing: another one may have burned what it needed.
     """
+    call = next((each for each in failed if each.target in wallets), None)
+    if call is None or call.gas < WALLET_GAS_MIN:
+        return None
+    return call.target
+
+
+def report_of_reverting(trade: Trade, wallet: Address, cause: str) -> FailureReport:
+    """Return the report of a trade that one wallet reverts when it is mined: it is blamed.
+
+    The fills of a maker leave the trade. A taker ends it, and so does a maker of all its fills.
+    """
+    reverting = [fill for fill in trade.fills if fill.maker == wallet]
+    makers = [fill.maker_order_id for fill in reverting]
+    blamed = [trade.taker_order_id] if wallet == trade.taker else makers
+    is_over = wallet == trade.taker or len(reverting) == len(trade.fills)
+    part = PART_STAYING if is_over else PART_FIRST
+    refused = [RefusedOrder(trade.trade_id, each, part, cause, is_blamed=True) for each in blamed]
+    return FailureReport(tuple(refused), cause if is_over else None)
+
+
+def taken_apart(trade_id: str, fills: Sequence[Fill], cause: str) -> FailureReport:
+    """Return the report that makes a trade of each fill, so that each is mined by itself."""
     leaving = tuple(
         RefusedOrder(trade_id, fill.maker_order_id, part, cause, is_blamed=False)
         for part, fill in enumerate(fills[1:], PART_FIRST)
@@ -252,29 +279,20 @@ def taken_apart(trade_id: str, fills: Sequence[Fill], cause: str) -> FailureRepo
     return FailureReport(leaving)
 
 
-def two_faced_order(
-    trade: Trade, wallets_with_code: Collection[Address], *, is_taker_acquitted: bool
-) -> Bytes32 | None:
-    """Return the order whose wallet reverts only when it is mined, or None when that is uncertain.
+def places_of(limit: int, waiting: Sequence[int]) -> list[int]:
+    """Return how many of the places each group of waiting trades takes, the favored group first.
 
-    The trade has one fill, passed every simulation and was mined in vain. Only a wallet with code
-    can behave so. With code on both sides, a taker is acquitted by another fill of its order that
-    was mined.
+    Each has a right to half of what those before it leave, rounded up; what one does not need goes to
+    the others, in their order.
     """
-    (fill,) = trade.fills
-    may_be_taker = trade.taker in wallets_with_code and not is_taker_acquitted
-    may_be_maker = fill.maker in wallets_with_code
-    if may_be_taker == may_be_maker:
-        return None
-    return trade.taker_order_id if may_be_taker else fill.maker_order_id
-
-
-def report_of_two_faced(trade_id: str, order_id: Bytes32 | None, cause: str) -> FailureReport:
-    """Return the report that ends a trade which only simulations like, and blames one order."""
-    if order_id is None:
-        return FailureReport((), cause)
-    blamed = RefusedOrder(trade_id, order_id, PART_STAYING, cause, is_blamed=True)
-    return FailureReport((blamed,), cause)
+    rights, left = [], limit
+    for _ in waiting[1:]:
+        rights.append(left - left // 2)
+        left //= 2
+    taken = [min(pair) for pair in zip(waiting, [*rights, left], strict=True)]
+    for at, wanted in enumerate(waiting):
+        taken[at] += min(wanted - taken[at], limit - sum(taken))
+    return taken
 
 
 def report_of_failing(

@@ -9,9 +9,9 @@ from typing import Any, Final, NamedTuple
 import sqlalchemy as sa
 
 from foretell.domain.evm.transaction import TxStatus
-from foretell.domain.exchange.settlement import EarlierTrades, Settlement, tx_id_of
+from foretell.domain.exchange.settlement import EarlierTrades, Settlement, places_of, tx_id_of
 from foretell.domain.exchange.trade import PENDING
-from foretell.domain.values.hexadecimal import Address, Bytes32
+from foretell.domain.values.hexadecimal import Address
 from foretell.store.database import Transaction
 from foretell.store.tables import (
     exchange_fills,
@@ -27,6 +27,8 @@ from foretell.store.trading.trades import OLDEST_FIRST, TradeRow
 
 TOPIC: Final = "settlements"
 UNSETTLED: Final = tuple(status.value for status in PENDING)
+PLACES_SHARED_MIN: Final = 4
+"""The fewest places of which every group has a right to one."""
 _FAILED_OR_WAITS: Final = sa.and_(
     settled_trades.c.tx_id.is_(None), settled_trades.c.is_given_up.is_(False)
 )
@@ -56,27 +58,30 @@ async def load_due_settlements(
 ) -> Sequence[Settlement]:
     """Return unsettled trades that no transaction carries and that may be tried, oldest first.
 
-    New trades of wallets without a failing trade take at least half of the places, however many
-    others are due, so nobody's failures keep others waiting. Of the others the longest due are
-    returned. A trade that is to be split waits for the split, and one of a closed exchange until it
-    opens.
+    Of the places, half are for new trades of wallets without a failing trade, and half of the others
+    for trades that never failed a try, however many are tried again: so failures keep nobody else
+    waiting. With very few places, the longest due are returned. A trade that is to be split waits for
+    the split, and one of a closed exchange until it opens.
     """
     is_new = settled_trades.c.trade_id.is_(None)
     is_due = sa.and_(_FAILED_OR_WAITS, settled_trades.c.retry_at_ms <= now_ms)
     is_beside_failing = _is_beside_failing()
-    due_at_ms = sa.func.coalesce(settled_trades.c.retry_at_ms, trades.c.matched_at_ms)
-    new = await _load_due(
-        tx, limit, closed, sa.and_(is_new, sa.not_(is_beside_failing)), OLDEST_FIRST
-    )
-    others = await _load_due(
-        tx,
-        limit,
-        closed,
-        sa.or_(is_due, sa.and_(is_new, is_beside_failing)),
-        (due_at_ms, *OLDEST_FIRST),
-    )
-    of_new = min(len(new), max(limit - len(others), limit - limit // 2))
-    due = [*new[:of_new], *others[: limit - of_new]]
+    has_failed = settled_trades.c.attempts > 0
+    groups = [
+        await _load_due(tx, limit, closed, may_be_tried)
+        for may_be_tried in (
+            sa.and_(is_new, sa.not_(is_beside_failing)),
+            sa.or_(sa.and_(is_new, is_beside_failing), sa.and_(is_due, sa.not_(has_failed))),
+            sa.and_(is_due, has_failed),
+        )
+    ]
+    if limit < PLACES_SHARED_MIN:
+        due = sorted((row for rows in groups for row in rows), key=lambda row: row.due_at_ms)[
+            :limit
+        ]
+    else:
+        places = places_of(limit, [len(rows) for rows in groups])
+        due = [row for rows, most in zip(groups, places, strict=True) for row in rows[:most]]
     due.sort(key=lambda row: (row.matched_at_ms, row.sequence, row.trade))
     return [_settlement(row) for row in due]
 
@@ -104,8 +109,9 @@ async def _load_due(
     limit: int,
     closed: Collection[Address],
     may_be_tried: sa.ColumnElement[bool],
-    order: Sequence[sa.ColumnElement[Any]],
 ) -> Sequence[sa.Row[Any]]:
+    """Return the longest due of the trades that may be tried."""
+    due_at_ms = sa.func.coalesce(settled_trades.c.retry_at_ms, trades.c.matched_at_ms)
     is_closed = trades.c.condition_id.in_(
         sa.select(markets.c.condition_id).where(markets.c.exchange.in_(closed))
     )
@@ -114,6 +120,7 @@ async def _load_due(
             trades.c.trade_id.label("trade"),
             trades.c.matched_at_ms,
             trades.c.sequence,
+            due_at_ms.label("due_at_ms"),
             settled_trades,
         )
         .outerjoin(settled_trades, settled_trades.c.trade_id == trades.c.trade_id)
@@ -123,7 +130,7 @@ async def _load_due(
             sa.not_(_needs_split()),
             *([sa.not_(is_closed)] if closed else []),
         )
-        .order_by(*order)
+        .order_by(due_at_ms, *OLDEST_FIRST)
         .limit(limit)
     )
 
@@ -197,28 +204,18 @@ def _unsettled() -> sa.Select[tuple[str]]:
 
 
 async def count_mined_reverts(tx: Transaction, settlement: Settlement) -> int:
-    """Return how many transactions of a trade were mined and reverted."""
+    """Return how many transactions of a trade were mined in vain."""
     tries = range(1, settlement.attempts + 2)
     ids = [tx_id_of(settlement.trade_id, number) for number in tries]
     has_reverted = settlement_txs.c.status == TxStatus.FAILED.value
-    is_mined = settlement_txs.c.block_number.is_not(None)
-    return int(
-        await tx.scalar(
-            sa.select(sa.func.count()).where(
-                settlement_txs.c.tx_id.in_(ids), has_reverted, is_mined
-            )
-        )
-    )
+    query = sa.select(sa.func.count()).where(settlement_txs.c.tx_id.in_(ids), has_reverted)
+    return int(await tx.scalar(query))
 
 
-async def has_mined_trade(tx: Transaction, taker_order_id: Bytes32) -> bool:
-    """Return whether a trade of this taker's order is in a block, as far as its sender knows."""
-    mined = (TxStatus.MINED.value, TxStatus.CONFIRMED.value)
-    query = (
-        sa.select(trades.c.trade_id)
-        .join(settled_trades, settled_trades.c.trade_id == trades.c.trade_id)
-        .join(settlement_txs, settlement_txs.c.tx_id == settled_trades.c.tx_id)
-        .where(trades.c.taker_order_id == taker_order_id, settlement_txs.c.status.in_(mined))
+async def is_split(tx: Transaction, settlement: Settlement) -> bool:
+    """Return whether fills have left a trade, or are to leave it."""
+    query = sa.select(refused_orders.c.order_id).where(
+        refused_orders.c.trade_id == settlement.trade_id, refused_orders.c.part > 0
     )
     return await tx.first(query.limit(1)) is not None
 

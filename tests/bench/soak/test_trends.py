@@ -1,0 +1,125 @@
+"""Trends of a soak: slopes, their noise, and verdicts."""
+
+import math
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from foretell.bench.rigs.soak.trends import (
+    GROWTH_BARS,
+    LEVEL_BARS,
+    GrowthBar,
+    LevelBar,
+    TrendVerdict,
+    growth_words,
+    judge_all,
+    judge_growth,
+    judge_level,
+    slope_of,
+)
+
+BAR = GrowthBar("memory", 0.02, "a reason")
+HOUR = [{"at_s": at_s * 10.0} for at_s in range(1, 361)]
+NOISE = random.Random(1)
+
+
+def grown(per_hour: float, noise: float = 0.0, first: float = 100.0) -> list[dict[str, float]]:
+    """Return an hour of samples of a value that grows by this much in an hour."""
+    return [
+        {
+            **each,
+            "memory": first + per_hour * each["at_s"] / 3600 + NOISE.uniform(-noise, noise),
+        }
+        for each in HOUR
+    ]
+
+
+@given(
+    per_hour=st.floats(-1e3, 1e3, allow_nan=False),
+    first=st.floats(0, 1e4, allow_nan=False),
+)
+def test_a_straight_line_has_its_slope_and_no_noise(per_hour: float, first: float) -> None:
+    slope = slope_of(grown(per_hour, first=first), "memory")
+    assert slope is not None
+    assert math.isclose(slope.per_hour, per_hour, rel_tol=1e-6, abs_tol=1e-6)
+    assert slope.error_per_hour < 1e-6
+
+
+def test_the_samples_of_the_warm_up_do_not_count() -> None:
+    samples = grown(0.0)
+    for each in samples[:36]:
+        each["memory"] = 1.0
+    slope = slope_of(samples, "memory")
+    assert slope is not None
+    assert (slope.mean, slope.per_hour) == (100.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("per_hour", "noise", "verdict"),
+    [
+        (0.0, 0.0, TrendVerdict.MET),
+        (1.0, 0.5, TrendVerdict.MET),
+        (-50.0, 0.0, TrendVerdict.MET),
+        (5.0, 0.5, TrendVerdict.MISSED),
+        (1.9, 20.0, TrendVerdict.NOISY),
+        (3.0, 20.0, TrendVerdict.NOISY),
+    ],
+)
+def test_a_growth_is_judged_beyond_its_noise(
+    per_hour: float, noise: float, verdict: TrendVerdict
+) -> None:
+    assert judge_growth(grown(per_hour, noise), BAR).verdict is verdict
+
+
+def test_a_short_run_is_not_judged_however_steep_it_is() -> None:
+    judged = judge_growth(grown(1_000.0)[:6], BAR)
+    assert judged.verdict is TrendVerdict.SHORT
+    assert judged.seen == "109.7, +911.4%/h ± 0.0%"
+
+
+@pytest.mark.parametrize(
+    ("is_timing", "verdict"), [(True, TrendVerdict.DISTURBED), (False, TrendVerdict.MISSED)]
+)
+def test_times_are_not_judged_on_a_disturbed_machine(
+    verdict: TrendVerdict, *, is_timing: bool
+) -> None:
+    bar = BAR._replace(is_timing=is_timing)
+    assert judge_growth(grown(5.0), bar, is_disturbed=True).verdict is verdict
+    assert judge_growth(grown(5.0), bar, is_disturbed=False).verdict is TrendVerdict.MISSED
+
+
+def test_a_value_that_was_never_sampled_is_not_judged() -> None:
+    assert judge_growth(HOUR, BAR) == ("memory", "≤ 2%/h", "-", TrendVerdict.SHORT, "a reason")
+    assert judge_level(HOUR, LevelBar("memory", 3, "a reason")).verdict is TrendVerdict.SHORT
+    assert growth_words(HOUR, "memory") == "memory: -"
+    assert growth_words([], "memory") == "memory: -"
+
+
+def test_a_growth_in_its_own_unit_is_no_share_of_the_mean() -> None:
+    bar = BAR._replace(most=2.0, is_share=False)
+    assert judge_growth(grown(1.5), bar).verdict is TrendVerdict.MET
+    judged = judge_growth(grown(2.5), bar)
+    assert (judged.bar, judged.seen, judged.verdict) == (
+        "≤ 2/h",
+        "101.4, +2.5/h ± 0.0",
+        TrendVerdict.MISSED,
+    )
+
+
+@pytest.mark.parametrize(
+    ("most", "verdict"), [(101, TrendVerdict.MET), (100.5, TrendVerdict.MISSED)]
+)
+def test_a_level_is_judged_by_its_largest_value_after_the_warm_up(
+    most: float, verdict: TrendVerdict
+) -> None:
+    samples = grown(1.0)
+    samples[0]["memory"] = 1_000.0
+    assert judge_level(samples, LevelBar("memory", most, "a reason")).verdict is verdict
+
+
+def test_every_bar_has_a_line_and_a_reason() -> None:
+    judged = judge_all(HOUR)
+    assert [each.name for each in judged] == [each.name for each in (*GROWTH_BARS, *LEVEL_BARS)]
+    assert all(len(each.why.split()) > 4 for each in judged)

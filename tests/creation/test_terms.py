@@ -1,0 +1,145 @@
+"""Optimistic questions that their creator asked itself, with the plan's terms or with others."""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from eth_abi.abi import decode, encode
+from tests.creation.rig import CreatorClient
+
+from foretell.chain.planned_contracts import LIVENESS_S, PROPOSAL_BOND_UNITS
+from foretell.store.creation.markets import load_markets
+
+pytestmark = pytest.mark.anyio
+
+KINDS = ["bytes", "address", "uint256", "uint256", "uint256"]
+REWARD = 5_000_000
+PLANNED = {
+    "reward": str(REWARD),
+    "bond": str(PROPOSAL_BOND_UNITS),
+    "livenessSeconds": str(LIVENESS_S),
+}
+OTHERS = {
+    "no reward": (0, 0, 0),
+    "a lower reward": (REWARD - 1, 0, 0),
+    "another bond": (REWARD, PROPOSAL_BOND_UNITS + 1, 0),
+    "another liveness": (REWARD, 0, LIVENESS_S + 1),
+}
+
+
+def optimistic(creator: CreatorClient) -> bytes:
+    return creator.payload(resolutionType="alt_moov2")
+
+
+async def ask(creator: CreatorClient, request_id: str, terms: tuple[int, int, int]) -> None:
+    """Send a request's plan with other terms of its question."""
+    approval, asked = (await creator.record(request_id))["prepared"]["txPlan"]
+    data = bytes.fromhex(asked["data"][2:])
+    text, token, *_ = decode(KINDS, data[4:])
+    own = data[:4] + encode(KINDS, [text, token, *terms])
+    allowance = bytes.fromhex(approval["data"][2:])[:36] + (10**12).to_bytes(32, "big")
+    await creator.execute(
+        [approval | {"data": "0x" + allowance.hex()}, asked | {"data": "0x" + own.hex()}]
+    )
+
+
+async def refusal(creator: CreatorClient) -> dict[str, Any]:
+    challenge = (await creator.ask(raw := optimistic(creator))).json()
+    answer = await creator.send(raw, creator.sign(challenge))
+    assert answer.status_code == 409
+    error: dict[str, Any] = answer.json()["error"]
+    return error
+
+
+@pytest.mark.parametrize("terms", OTHERS.values(), ids=OTHERS)
+async def test_h_02_a_question_of_other_terms_is_not_adopted(
+    creator: CreatorClient, terms: tuple[int, int, int]
+) -> None:
+    await ask(creator, await creator.prepared(optimistic(creator)), terms)
+
+    error = await refusal(creator)
+
+    reward, bond, liveness_s = terms
+    assert error["code"] == "already_initialized"
+    (duplicate,) = error["details"]["duplicates"]
+    assert duplicate["terms"] == {
+        "reward": str(reward),
+        "bond": str(bond or PROPOSAL_BOND_UNITS),
+        "livenessSeconds": str(liveness_s or LIVENESS_S),
+    }
+    assert duplicate["plannedTerms"] == PLANNED
+    verdict = (await creator.rig.http.post("/validate", content=optimistic(creator))).json()
+    assert (verdict["valid"], verdict["duplicates"]) == (False, [duplicate])
+
+
+async def test_h_02_a_question_asked_while_a_request_prepares_is_not_adopted(
+    creator: CreatorClient,
+) -> None:
+    raw = optimistic(creator)
+    first = await creator.prepared(raw)
+    creator.rig.clock.at_ms += 1
+    second = await creator.prepare(raw)
+    await ask(creator, first, (0, 0, 0))
+
+    await creator.rig.settle()
+
+    record = await creator.record(second)
+    assert record["status"] == "failed"
+    assert record["errorMessage"].startswith("already_initialized: ")
+    assert "a reward of 0 and a bond of 500000000 base units" in record["errorMessage"]
+
+
+@pytest.mark.parametrize("reward_units", [REWARD, REWARD + 1])
+async def test_a_question_with_the_plans_terms_is_adopted(
+    creator: CreatorClient, reward_units: int
+) -> None:
+    raw = optimistic(creator)
+    await ask(creator, await creator.prepared(raw), (reward_units, 0, 0))
+    creator.rig.clock.at_ms += 1
+
+    second = await creator.prepared(raw)
+    assert (await creator.record(second))["prepared"]["txPlan"] == []
+    await creator.finalize(second)
+    await creator.rig.settle()
+
+    assert (await creator.record(second))["status"] == "metadata_update_pending"
+
+
+async def test_m_03_a_question_of_the_direct_stack_states_the_payloads_end(
+    creator: CreatorClient,
+) -> None:
+    rig = creator.rig
+    ends_at_s = rig.clock.now_ms() // 1000 + 9 * 24 * 3_600
+    ends_at = datetime.fromtimestamp(ends_at_s, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    request_id = await creator.pending_update(creator.payload(endDateIso=ends_at))
+    initialized = (await creator.record(request_id))["prepared"]["txPlan"][-1]
+    *_, stated_s = decode(KINDS, bytes.fromhex(initialized["data"][2:])[4:])
+    assert 0 <= rig.clock.now_ms() // 1000 + stated_s - ends_at_s <= 60
+
+
+@pytest.mark.parametrize(
+    ("is_adopted", "status"), [(True, "failed"), (False, "metadata_update_pending")]
+)
+async def test_h_02_the_finalization_compares_adopted_questions_again(
+    creator: CreatorClient, *, is_adopted: bool, status: str
+) -> None:
+    """After a reorganisation an adopted question may have other terms; one of the plan cannot."""
+    raw, rig = optimistic(creator), creator.rig
+    request_id = await creator.prepared(raw)
+    sent = []
+    if is_adopted:
+        await ask(creator, request_id, (REWARD, 0, 0))
+        rig.clock.at_ms += 1
+        request_id = await creator.prepared(raw)
+    else:
+        plan = (await creator.record(request_id))["prepared"]["txPlan"]
+        sent = await creator.execute(plan)
+    rig.change(options=replace(rig.options, reward_units=REWARD + 1))
+
+    await creator.finalize(request_id, sent)
+    await rig.settle()
+
+    assert (await creator.record(request_id))["status"] == status
+    async with rig.database.reading() as tx:
+        assert await load_markets(tx) == []

@@ -1,0 +1,163 @@
+"""The lies of the lying node: each does what its name says, and an honest node answers as the real one."""
+
+from typing import Any, Final
+
+import pytest
+from tests.faults.lying_node import (
+    BROADCAST,
+    LIES,
+    REFUSALS,
+    WRONG_CHAIN,
+    Lie,
+    answer_another_chain,
+    answer_html,
+    be_stale,
+    cut,
+    delay,
+    duplicate,
+    fail_gateway,
+    hide_transactions,
+    limit_rate,
+    lose_answer,
+    lose_request,
+    lying,
+    refuse_broadcast,
+    reorder,
+)
+from tests.rigs.chain_snapshots import wait_until_mined
+from tests.rigs.sandbox import Sandbox
+
+from foretell.chain.rpc import Rpc
+from foretell.domain.contracts.calldata import Approve
+from foretell.domain.errors.chain import ChainUnavailable, RpcRefused
+
+pytestmark = pytest.mark.anyio
+
+MINE: Final = "evm_mine"
+HEAD: Final = "eth_blockNumber"
+BATCH: Final[list[tuple[str, list[object]]]] = [
+    (HEAD, []),
+    ("eth_chainId", []),
+    ("net_version", []),
+]
+
+
+async def head_of(sandbox: Sandbox) -> int:
+    return int(await sandbox.rpc.send(HEAD), 16)
+
+
+@pytest.mark.parametrize(
+    ("lie", "blocks", "is_answered"),
+    [
+        (delay, {1}, True),
+        (lose_request, {0}, False),
+        (lose_answer, {1}, False),
+        (duplicate, {2}, True),
+        (reorder, {1}, False),
+        (limit_rate, {0}, False),
+        (fail_gateway, {0, 1}, False),
+        (answer_html, {0}, False),
+        (cut, {1}, False),
+        (refuse_broadcast, {1}, True),
+    ],
+    ids=lambda value: value.__name__ if callable(value) else "",
+)
+async def test_a_call_is_executed_and_answered_as_the_lie_has_it(
+    fresh_sandbox: Sandbox, lie: Lie, blocks: set[int], *, is_answered: bool
+) -> None:
+    seen = set()
+    async with (
+        lying(fresh_sandbox.rpc_url, "one call", [lie], rate=1) as node,
+        Rpc(node.url) as rpc,
+    ):
+        node.is_lying = True
+        for _ in range(8):
+            before = await head_of(fresh_sandbox)
+            try:
+                await rpc.send(MINE)
+                assert is_answered
+            except (ChainUnavailable, RpcRefused):
+                assert not is_answered
+            seen.add(await head_of(fresh_sandbox) - before)
+        assert node.lies == {lie.__name__: 8}
+    assert seen == blocks
+
+
+async def answers_to(
+    sandbox: Sandbox, lie: Lie, calls: list[tuple[str, list[object]]]
+) -> list[Any]:
+    """Return the answers to a batch at a node with one lie."""
+    async with lying(sandbox.rpc_url, "a batch", [lie], rate=1) as node, Rpc(node.url) as rpc:
+        node.is_lying = True
+        return await rpc.batch(calls)
+
+
+async def test_answers_of_a_batch_come_in_another_order_with_their_own_ids(
+    fresh_sandbox: Sandbox,
+) -> None:
+    honest = await fresh_sandbox.rpc.batch(BATCH)
+    assert await answers_to(fresh_sandbox, reorder, BATCH) == honest
+
+
+async def test_another_chain_is_named(fresh_sandbox: Sandbox) -> None:
+    honest = await fresh_sandbox.rpc.batch(BATCH)
+    lied = await answers_to(fresh_sandbox, answer_another_chain, BATCH)
+    assert lied == [honest[0], WRONG_CHAIN, honest[2]]
+
+
+async def test_a_broadcast_is_refused_in_known_words(fresh_sandbox: Sandbox) -> None:
+    with pytest.raises(RpcRefused) as refused:
+        await answers_to(fresh_sandbox, refuse_broadcast, [(BROADCAST, ["0x00"])])
+    assert refused.value.rpc_message in REFUSALS
+
+
+async def test_a_hidden_transaction_has_neither_receipt_nor_hash(fresh_sandbox: Sandbox) -> None:
+    call = Approve(fresh_sandbox.deployment.exchange, 1).encode()
+    trader, collateral = fresh_sandbox.trader(), fresh_sandbox.deployment.collateral
+    receipt = await fresh_sandbox.call(trader, collateral, call)
+    methods = ("eth_getTransactionReceipt", "eth_getTransactionByHash")
+    calls: list[tuple[str, list[object]]] = [(method, [receipt.tx_hash]) for method in methods]
+    assert None not in await fresh_sandbox.rpc.batch(calls)
+    assert await answers_to(fresh_sandbox, hide_transactions, calls) == [None, None]
+
+
+async def test_a_stale_replica_knows_nothing_of_its_missing_blocks(fresh_sandbox: Sandbox) -> None:
+    trader, collateral = fresh_sandbox.trader(), fresh_sandbox.deployment.collateral
+    calldata = Approve(fresh_sandbox.deployment.exchange, 1).encode()
+    call = {"from": trader.address, "to": collateral, "data": "0x" + calldata.hex()}
+    # A chain that was reverted to a snapshot has no states from before it.
+    await fresh_sandbox.mine(4)
+    before = await head_of(fresh_sandbox)
+    tx_hash = await fresh_sandbox.rpc.send("eth_sendTransaction", call)
+    await wait_until_mined(fresh_sandbox.rpc)
+    head = await head_of(fresh_sandbox)
+    calls: list[tuple[str, list[object]]] = [
+        (HEAD, []),
+        ("eth_getBlockByNumber", ["latest", False]),
+        ("eth_getBlockByNumber", [hex(head), False]),
+        ("eth_getTransactionCount", [trader.address, "pending"]),
+        ("eth_getTransactionReceipt", [tx_hash]),
+        ("eth_getLogs", [{"fromBlock": hex(before + 1), "toBlock": hex(head)}]),
+    ]
+    number, newest, missing, count, unknown, logs = await answers_to(fresh_sandbox, be_stale, calls)
+    assert before - 3 < int(number, 16) < head == before + 1
+    assert newest["number"] == number
+    assert [missing, unknown, logs] == [None, None, []]
+    assert int(count, 16) == 0
+
+
+async def test_every_lie_comes_and_the_same_seed_lies_the_same(fresh_sandbox: Sandbox) -> None:
+    runs = []
+    for _ in range(2):
+        async with lying(fresh_sandbox.rpc_url, 1, rate=1) as node, Rpc(node.url) as rpc:
+            node.is_lying = True
+            for _ in range(600):
+                try:
+                    await rpc.send("eth_chainId")
+                except (ChainUnavailable, RpcRefused):
+                    continue
+            runs.append(node.lies)
+            node.heal()
+            assert await rpc.send("eth_chainId") == await fresh_sandbox.rpc.send("eth_chainId")
+    assert runs[0] == runs[1]
+    assert runs[0].keys() == {lie.__name__ for lie in LIES}

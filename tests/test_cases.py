@@ -1,0 +1,47 @@
+"""The table of `make cases`: its rows, and the marks of the tests."""
+
+import re
+from collections import Counter
+from pathlib import Path
+from typing import Final
+
+from tests.cases import cases
+from tests.claims import MARKERS, Outcomes, report
+
+GROUPS: Final = {"A": 11, "B": 14, "C": 16, "D": 15, "E": 6, "F": 11, "G": 9, "H": 5, "J": 7}
+CLAIM: Final = re.compile(r"\bpytest\.mark\.case\(([^)]+)\)")
+
+
+def claimed() -> set[str]:
+    """Return the cases that the tests of this tree are marked with."""
+    folder = Path(__file__).parent
+    claims = [claim for path in folder.rglob("*.py") for claim in CLAIM.findall(path.read_text())]
+    return {case for claim in claims for case in re.findall(r'"([^"]+)"', claim)}
+
+
+def test_the_table_has_every_case_of_every_group() -> None:
+    rows = cases()
+    assert Counter(row[0] for row in rows) == GROUPS
+    assert all(row[2:] == f"{number:02}" for group in GROUPS for number, row in _numbered(group))
+
+
+def _numbered(group: str) -> list[tuple[int, str]]:
+    return list(enumerate([row for row in cases() if row[0] == group], 1))
+
+
+def test_every_marked_case_is_in_the_table() -> None:
+    assert claimed()
+    assert claimed() - cases().keys() == set()
+
+
+def test_a_case_is_proven_only_if_all_its_tests_pass() -> None:
+    outcomes = Outcomes("case")
+    outcomes.tests_by_row["A-01"] = {"tests/a.py::one[1]": "passed", "tests/a.py::one[2]": "failed"}
+    outcomes.tests_by_row["A-02"] = {"tests/a.py::two": "passed"}
+    assert [outcomes.holds(row) for row in ("A-01", "A-02", "A-03")] == [False, True, False]
+    assert outcomes.names("A-01") == ["one"]
+    assert not report(outcomes, cases(), ("case", "what must hold"))
+    del outcomes.tests_by_row["A-01"]
+    assert report(outcomes, cases(), ("case", "what must hold"))
+    assert not report(outcomes, {}, ("case", "what must hold"))
+    assert MARKERS == ("spec", "case")

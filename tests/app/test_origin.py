@@ -146,7 +146,7 @@ async def test_m4_another_master_key_is_said_in_one_line(settings: Settings) -> 
 
 
 async def test_m4_another_chain_under_orders_is_refused(settings: Settings) -> None:
-    """A chain that was deleted comes back with another first block; the journal has commands of the old one."""
+    """A chain that was deleted has another first block; the journal has commands of the old one."""
     async with installed(settings, [Role.TRADING, Role.INDEXER]):
         async with Rpc(settings.devchain_url) as rpc:
             await rpc.call("evm_mine")

@@ -1,6 +1,8 @@
 import asyncio
 import io
 import re
+from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -10,14 +12,17 @@ from PIL import Image
 from tests.creation.rig import PICTURE, CreationRig, CreatorClient, details_of, error_of
 from tests.rigs.pictures import a_moving_picture, a_picture
 from tests.rigs.values import NOW_MS, a_word
+from typing_extensions import override
 
 from foretell.creation.render import render_challenge
 from foretell.domain.contracts.calldata import ALLOWANCE_UNITS_MAX, Approve
 from foretell.domain.contracts.deployment import ContractName
 from foretell.domain.contracts.sandbox_accounts import AccountRole
+from foretell.domain.creation.data_items import DataItem
 from foretell.domain.creation.payload import payload_hash
 from foretell.domain.creation.request import CHALLENGE_LIFETIME_MS, Challenge
 from foretell.domain.values.hexadecimal import keccak256
+from foretell.media.blobs import BlobStore
 from foretell.media.headers import read_header
 from foretell.store.creation.challenges import record_challenge
 from foretell.store.creation.requests import load_images
@@ -436,6 +441,37 @@ async def test_an_existing_allowance_is_not_approved_again(creator: CreatorClien
     approval = Approve(adapter, ALLOWANCE_UNITS_MAX).encode()
     await sandbox.call(creator.account, sandbox.deployment.collateral, approval)
 
+    record = await creator.record(await creator.prepared())
+
+    assert [item["id"] for item in record["prepared"]["txPlan"]] == ["initialize-market-1"]
+
+
+class _StoreAfterACall(BlobStore):
+    """A store; before its first item, something happens on the chain."""
+
+    def __init__(self, folder: Path, call: Callable[[], Awaitable[None]]) -> None:
+        super().__init__(folder)
+        self._calls = [call]
+
+    @override
+    async def store(self, item: DataItem) -> str:
+        while self._calls:
+            await self._calls.pop()()
+        return await super().store(item)
+
+
+async def test_the_plan_is_of_the_chain_after_the_images_are_stored(
+    creator: CreatorClient,
+) -> None:
+    """A finding: the plan approved again what was approved while the images were being stored."""
+    sandbox, rig = creator.rig.sandbox, creator.rig
+    adapter = sandbox.deployment.address(ContractName.DIRECT_RESOLUTION_ADAPTER)
+    approval = Approve(adapter, ALLOWANCE_UNITS_MAX).encode()
+
+    async def approve() -> None:
+        await sandbox.call(creator.account, sandbox.deployment.collateral, approval)
+
+    rig.change(blobs=_StoreAfterACall(rig.folder / "blobs", approve))
     record = await creator.record(await creator.prepared())
 
     assert [item["id"] for item in record["prepared"]["txPlan"]] == ["initialize-market-1"]

@@ -124,8 +124,16 @@ ALL_ACTS = (
 
 
 @pytest.mark.spec(14, 19)
-async def test_the_demo_plays_all_its_stories(running: Running) -> None:
-    """On an installation of its own: hours pass on its chain."""
-    played = run_foretell("demo", "--all", "--data", str(running.data), cwd=running.folder)
+async def test_the_demo_plays_all_its_stories(
+    stopped: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On an installation of its own: hours pass on its chain, and it has a domain of its own.
+
+    A finding: the demo signed in the default domain, whatever `l1_domain` was.
+    """
+    monkeypatch.setenv("FORETELL_L1_DOMAIN", "Example Exchange")
+    await stopped.start()
+    monkeypatch.delenv("FORETELL_L1_DOMAIN")
+    played = run_foretell("demo", "--all", "--data", str(stopped.data), cwd=stopped.folder)
     assert played.returncode == 0, played.stderr
     assert [act for act in (*ACTS, *ALL_ACTS) if act not in played.stdout] == []

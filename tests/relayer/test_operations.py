@@ -221,6 +221,17 @@ async def test_redeeming_before_the_resolution_costs_nothing_and_gives_the_reaso
     assert (await rig.relayer_wei(), await rig.sent_count()) == (wei, sent)
 
 
+@pytest.mark.deviation(16)
+async def test_the_limit_of_a_day_is_checked_before_the_holdings(
+    rig: RelayerRig, holder: OwnerClient, market: SandboxMarket
+) -> None:
+    """A finding: an owner beyond the limit still cost a read of the chain for each operation."""
+    rig.change(relays_per_owner_max=1)
+    too_much = await holder.tokens_body(a_merge(rig, market, HELD + 1))
+    answer = await holder.merge(too_much)
+    assert (answer.status_code, answer.json()["code"]) == (429, "owner_limit_reached")
+
+
 async def test_a_refused_operation_may_be_submitted_again(
     rig: RelayerRig, holder: OwnerClient, market: SandboxMarket
 ) -> None:

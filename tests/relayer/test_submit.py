@@ -273,7 +273,7 @@ async def test_an_owner_spends_the_relayer_s_gas_for_so_many_transactions_a_day(
     rig: RelayerRig, owner: OwnerClient
 ) -> None:
     """The wallet's deployment is the first; those of other owners, and those never sent, do not count."""
-    rig.change(day_per_owner_max=2)
+    rig.change(relays_per_owner_max=2)
     other = await rig.owner("another owner")
     await other.deploy()
     reverting = await owner.call_body(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from foretell.runtime.files import PARTIAL_SUFFIX, write_atomically, write_synced
+from foretell.runtime.files import write_atomically
 
 
 @pytest.fixture
@@ -52,10 +52,21 @@ def test_a_write_that_fails_leaves_the_old_content_and_no_draft(tmp_path: Path) 
     assert [each.name for each in tmp_path.iterdir()] == ["state"]
 
 
-def test_two_writers_of_a_file_have_drafts_of_their_own(tmp_path: Path) -> None:
+def test_two_writers_of_a_file_have_drafts_of_their_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A finding: one writer stops before its rename while another one writes; both finish whole."""
     path = tmp_path / "state"
-    other = tmp_path / f"state.of-another-writer{PARTIAL_SUFFIX}"
-    write_synced(other, b"of another writer")
-    write_atomically(path, b"ours")
-    other.replace(path)
-    assert path.read_bytes() == b"of another writer"
+    rename, between = Path.rename, []
+
+    def rename_late(draft: Path, target: Path) -> Path:
+        monkeypatch.setattr(Path, "rename", rename)
+        write_atomically(path, b"of another writer")
+        between.append(path.read_bytes())
+        return draft.rename(target)
+
+    monkeypatch.setattr(Path, "rename", rename_late)
+    write_atomically(path, b"ours, which is longer than the other")
+    assert between == [b"of another writer"]
+    assert path.read_bytes() == b"ours, which is longer than the other"
+    assert [each.name for each in tmp_path.iterdir()] == ["state"]

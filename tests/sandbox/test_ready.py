@@ -2,6 +2,7 @@ import json
 import stat
 from pathlib import Path
 
+import msgspec
 import pytest
 from tests.rigs.values import a_key
 
@@ -32,12 +33,19 @@ def test_a_written_file_is_read_again(tmp_path: Path) -> None:
     assert read_ready(tmp_path) == a_ready()
 
 
+def test_a_file_of_an_earlier_version_has_the_usual_domain(tmp_path: Path) -> None:
+    ready = msgspec.to_builtins(a_ready())
+    del ready["l1Domain"]
+    (tmp_path / FILE).write_bytes(msgspec.json.encode(ready))
+    assert read_ready(tmp_path) == a_ready()
+
+
 def test_the_file_has_the_fields_of_its_documentation(tmp_path: Path) -> None:
     write_ready(tmp_path, a_ready())
     file = json.loads((tmp_path / FILE).read_text())
     assert set(file) == {
         *("clob", "worker", "relayer", "data", "discovery", "ws", "rpc", "chainId"),
-        *("contracts", "accounts", "market"),
+        *("contracts", "accounts", "market", "l1Domain"),
     }
     assert set(file["market"]) == {"conditionId", "tokenYes", "tokenNo", "slug"}
     assert set(file["accounts"][0]) == {"role", "address", "privateKey"}

@@ -32,7 +32,7 @@ STOP_DEADLINE_S: Final = 10.0
 
 
 class Access(NamedTuple):
-    """What may use the APIs: pages in a browser, clients how often and by how many connections, and metrics."""
+    """Access to the APIs: pages in a browser, clients with their limits, and metrics."""
 
     origins: Collection[str] = (ANY_ORIGIN,)
     limits: RateLimits = NO_LIMITS

@@ -153,7 +153,7 @@ def build_creation(resources: Resources) -> CreationContext:
             confirmations=settings.confirmations,
             ticks_per_one=settings.market_ticks_per_one,
             size_units_min=settings.market_size_units_min,
-            has_optimistic_alias=settings.accepts_uma_moov2,
+            accepts_uma_moov2=settings.accepts_uma_moov2,
             may_store_locally=settings.stores_locally,
         ),
         now_ms=now_ms,
@@ -172,7 +172,7 @@ def build_relayer(resources: Resources) -> RelayerContext:
         key_ring=resources.key_ring,
         now_ms=now_ms,
         new_uuid=new_uuid,
-        options=RelayerOptions(day_per_owner_max=resources.settings.relays_per_owner_max),
+        options=RelayerOptions(relays_per_owner_max=resources.settings.relays_per_owner_max),
     )
 
 

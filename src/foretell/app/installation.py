@@ -246,7 +246,8 @@ class Installation:
 async def _check_node(rpc: Rpc, deployment: Deployment) -> None:
     """Refuse a node of another chain, and a sandbox's contracts elsewhere than on a dev chain.
 
-    The keys of a sandbox are public, and its collateral is free. A node that does not answer now may do so later.
+    The keys of a sandbox are public, and its collateral is free. A node that does not answer now
+    may do so later.
     """
     with contextlib.suppress(ChainUnavailable):
         seen = quantity_of(await rpc.call("eth_chainId"), "eth_chainId")

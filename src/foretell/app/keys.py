@@ -106,8 +106,9 @@ class InstallationKeys:
 def open_keys(settings: Settings, needed: frozenset[KeyName]) -> InstallationKeys:
     """Return the keys of the settings, or the sandbox's own; refuse if a needed one cannot be used.
 
-    Outside of the sandbox, refuse too a key that was not made at random, and one for two purposes: two queues of
-    transactions would use each other's nonces, and the holder of one key must not hold another.
+    Outside of the sandbox, refuse too a key that was not made at random, and one for two purposes:
+    two queues of transactions would use each other's nonces, and the holder of one key must not
+    hold another.
     """
     if not settings.is_sandbox:
         _check_given(settings)

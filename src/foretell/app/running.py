@@ -24,8 +24,8 @@ STOP_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 def set_up_logs(settings: Settings) -> None:
     """Log to standard error from the level of the settings on.
 
-    Tracebacks never show the values of variables: among them may be secrets. What repeats is written a few times
-    a minute: a stranger must not fill a disk with lines.
+    Tracebacks never show the values of variables: among them may be secrets. What repeats is
+    written a few times a minute: a stranger must not fill a disk with lines.
     """
     lines = RepeatedLines()
     level = logging.getLevelNamesMapping()[settings.log_level.upper()]
@@ -74,8 +74,8 @@ def run_until_stopped(
 ) -> None:
     """Start, and run until a signal comes or something that must not end has ended.
 
-    The signal HUP calls `on_hangup` if there is one, else it stops too. A process that ends with its parent also
-    stops when its standard input closes.
+    The signal HUP calls `on_hangup` if there is one, else it stops too. A process that ends with
+    its parent also stops when its standard input closes.
     """
     signals = {} if on_hangup is None else {signal.SIGHUP: on_hangup}
     uvloop.run(

@@ -32,7 +32,9 @@ def run_up(settings: Settings, console: Console) -> None:
     async def greet() -> None:
         deployment = installation.deployment
         assert deployment is not None, "it was started"
-        ready = describe(settings.base_url, settings.devchain_url, deployment, NOT_SEEDED)
+        ready = describe(
+            settings.base_url, settings.devchain_url, deployment, NOT_SEEDED, settings.l1_domain
+        )
         async with SandboxSession.open(ready, deployment) as session:
             await approve_traders(session)
             market = await seed_market(

@@ -64,7 +64,7 @@ class CreationOptions:
     """The most challenges that wait for a signature at once."""
     reward_units: int = 5_000_000
     """The reward that the creator of an `alt_moov2` question offers for its answer."""
-    has_optimistic_alias: bool = False
+    accepts_uma_moov2: bool = False
     may_store_locally: bool = False
     """Whether metadata may be stored on this machine on a chain other than the sandbox's."""
 
@@ -103,7 +103,7 @@ class CreationContext:
         return PayloadRules(
             supported_chain_ids=(self.deployment.chain_id,),
             default_chain_id=self.deployment.chain_id,
-            has_optimistic_alias=self.options.has_optimistic_alias,
+            accepts_uma_moov2=self.options.accepts_uma_moov2,
         )
 
     def contracts(self, payload: Payload) -> PlanContracts:

@@ -243,22 +243,30 @@ async def run_preparation(context: CreationContext, request: CreationRequest) ->
     """Read the chain, store images and drafts, build the plan, and claim the names.
 
     Raises CreatorNotWhitelisted while the creator has no whitelist, and CreatorUnderfunded while it
-    lacks the collateral of the plan. Until both are there, nothing is stored permanently, and the request
-    keeps no name from others.
+    lacks the collateral of the plan. Until both are there, nothing is stored permanently, and the
+    request keeps no name from others.
     """
     payload = payload_of(context, request)
-    await _check_whitelist(context, request)
-    facts = await _facts(context, payload)
-    await _check_funding(context, request, plan_cost_units(payload, facts))
+    await _checked_facts(context, request, payload)
     image_ids = await _stored_images(context, request)
     await store_drafts(context, payload, image_ids)
-    await _check_whitelist(context, request)
+    facts = await _checked_facts(context, request, payload)  # they may have changed meanwhile
     plan = build_plan(payload, context.contracts(payload), facts)
     ids, now_ms = ids_of(context, payload), context.now_ms()
     async with context.database.writing() as tx:
         if await move_request(tx, request, RequestTrigger.PLAN_BUILT, now_ms, plan=plan):
             await _claim(tx, request, payload, ids, now_ms)
         await drop_images(tx, request.request_id)
+
+
+async def _checked_facts(
+    context: CreationContext, request: CreationRequest, payload: Payload
+) -> PlanFacts:
+    """Return the facts for the plan, or refuse a creator that lacks a whitelist or the collateral."""
+    await _check_whitelist(context, request)
+    facts = await _facts(context, payload)
+    await _check_funding(context, request, plan_cost_units(payload, facts))
+    return facts
 
 
 async def _check_whitelist(context: CreationContext, request: CreationRequest) -> None:

@@ -200,6 +200,10 @@ class KeyRing:
             raise WrongPassphrase("the passphrase does not belong to the API key")
         return timestamp
 
+    def key_id_of(self, headers: Mapping[str, str]) -> str:
+        """Return the id of the key that an L2 request names as its signer; unverified."""
+        return _header(headers, self._dialect(headers), "api_key")
+
     def signature_of(self, headers: Mapping[str, str]) -> str:
         """Return the signature of an L2 request in hex, however the header spells it; unverified."""
         return signature_bytes(_header(headers, self._dialect(headers), "signature")).hex()

@@ -1,7 +1,8 @@
 """The limiter of an API: the windows of each client, and the routes that count in them.
 
-A client is a verified API key, else an address. The client that was idle for longest makes way when there are too
-many. If several processes share the limits, each window has a quota (`shared_limits`).
+A client is a verified API key, else an address. The client that was idle for longest makes way when
+there are too many. If several processes share the limits, each window has a quota
+(`shared_limits`).
 """
 
 import asyncio

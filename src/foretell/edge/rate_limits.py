@@ -1,7 +1,8 @@
 """The rate limits: the table of the rows, and the routes that count in each.
 
-A row is one or more sliding windows with a name. A request counts in every row that lists its route, and waits
-until all of them admit it. The values here are those published; settings replace them row by row.
+A row is one or more sliding windows with a name. A request counts in every row that lists its
+route, and waits until all of them admit it. The values here are those published; settings replace
+them row by row.
 """
 
 from collections.abc import Mapping

@@ -1,9 +1,9 @@
 """The turn of a request: it counts once, and may have to wait.
 
-A request takes its place in the narrowest row at once, and in the wider rows when that place has come, so that
-requests of one row never wait for those of another. What waits is bounded for each client and for all; beyond, a
-request is refused with the time at which it would be admitted. Cancels wait apart from all other requests, with bounds
-of their own.
+A request takes its place in the narrowest row at once, and in the wider rows when that place has
+come, so that requests of one row never wait for those of another. What waits is bounded for each
+client and for all; beyond, a request is refused with the time at which it would be admitted.
+Cancels wait apart from all other requests, with bounds of their own.
 """
 
 import asyncio

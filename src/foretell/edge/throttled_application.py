@@ -1,8 +1,9 @@
 """An API's application behind its rate limits.
 
-The route counts a request: for the address before it is carried out, or for the key that signed it after
-that was verified. What no route has counted by the time of the answer, such as an unknown path or a signature that
-does not verify, counts for the address then, and the answer waits for its turn.
+The route counts a request: for the address before it is carried out, or for the key that signed it
+after that was verified. What no route has counted by the time of the answer, such as an unknown
+path or a signature that does not verify, counts for the address then, and the answer waits for its
+turn.
 """
 
 import asyncio

@@ -1,9 +1,10 @@
 """Storage of signed data items on this machine, each under its id and checked on every read.
 
-The scheme of the addresses is `local`, because this is one disk, or that of a permanent storage which has the
-items too: `ar`, where a bundler keeps them under the same ids, or `ipfs`, where an id is the hash of the content.
-Then an item has a mark from its storing until that storage has it, and a note after that. An interrupted storing
-is repeated. A folder may have items of several kinds; all of them can be read.
+The scheme of the addresses is `local`, because this is one disk, or that of a permanent storage
+which has the items too: `ar`, where a bundler keeps them under the same ids, or `ipfs`, where an id
+is the hash of the content. Then an item has a mark from its storing until that storage has it, and
+a note after that. An interrupted storing is repeated. A folder may have items of several kinds; all
+of them can be read.
 
 An item is written to a partial file, synced and renamed, so a file is always complete. The digest
 of its data is stored next to it, because the id is a hash of the signature, not of the data.

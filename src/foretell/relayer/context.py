@@ -26,7 +26,7 @@ class RelayerOptions:
     queue_deadline_ms: int = 10 * 60 * 1000
     """The longest wait of a transaction to be sent: for an earlier one of its wallet, or the node."""
     open_per_wallet_max: int = 16
-    day_per_owner_max: int = 1_000
+    relays_per_owner_max: int = 1_000
     """Transactions of an owner in 24 hours; 0: any number."""
 
 

@@ -62,8 +62,8 @@ async def accept(
         if same is not None:
             await _check_reached(context, same)
         await _check_place(context, submission, used)
-        await check_chain(context, checked)
         await _check_day(context, submission.owner)
+        await check_chain(context, checked)
         request = checked.request(context.new_uuid(), submitter, context.now_ms())
         async with context.database.writing() as tx:
             is_new = await record_relay(tx, request)
@@ -117,7 +117,7 @@ async def _check_place(context: RelayerContext, submission: Submission, used: in
 
 async def _check_day(context: RelayerContext, owner: Address) -> None:
     """Refuse an owner who had as many transactions in the last 24 hours as one may have."""
-    most, now_ms = context.options.day_per_owner_max, context.now_ms()
+    most, now_ms = context.options.relays_per_owner_max, context.now_ms()
     if not most:
         return
     async with context.database.reading() as tx:

@@ -1,12 +1,13 @@
 """Garbage collection settings of processes that keep many objects and free few.
 
-The objects of an exchange (orders, accounts, code) form no reference cycles to free, so searching all of
-them again and again is wasted work that grows with their number. Reference counting frees them. Cycles come
-from the parts around it, such as the tracebacks of refusals and the tasks of connections. So the interpreter
-searches young objects only, and the older ones are searched when the event loop has nothing to do.
+The objects of an exchange (orders, accounts, code) form no reference cycles to free, so searching
+all of them again and again is wasted work that grows with their number. Reference counting frees
+them. Cycles come from the parts around it, such as the tracebacks of refusals and the tasks of
+connections. So the interpreter searches young objects only, and the older ones are searched when
+the event loop has nothing to do.
 
-Then memory that is free is given back to the system, too: the allocator keeps what a burst of large requests used,
-because smaller objects lie behind it.
+Then memory that is free is given back to the system, too: the allocator keeps what a burst of large
+requests used, because smaller objects lie behind it.
 """
 
 import asyncio

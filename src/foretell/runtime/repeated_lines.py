@@ -1,4 +1,4 @@
-"""A bound for the lines of a log that one cause can write, such as a client that does the same thing for ever.
+"""A bound for the lines of a log that one cause can write, such as a client that repeats itself.
 
 Of one cause, a few lines a minute are written. The next one after that says how many were left out.
 """

@@ -8,6 +8,7 @@ import msgspec
 from foretell.domain.contracts.deployment import Deployment
 from foretell.domain.contracts.sandbox_accounts import SANDBOX_ACCOUNTS, AccountRole
 from foretell.domain.errors.command import NotRunning
+from foretell.domain.values.credentials import L1_DOMAIN_NAME
 from foretell.domain.values.hexadecimal import Address, checksum_address, parse_address
 from foretell.runtime.files import write_atomically
 
@@ -53,6 +54,8 @@ class Ready(msgspec.Struct, frozen=True, rename="camel"):
     contracts: dict[str, str]
     accounts: list[ReadyAccount]
     market: SeededMarket
+    l1_domain: str = L1_DOMAIN_NAME
+    """The domain in which wallets sign for an API key; files of earlier versions have none."""
 
     def account(self, role: AccountRole) -> ReadyAccount:
         """Return the first account of a role."""
@@ -63,7 +66,13 @@ class Ready(msgspec.Struct, frozen=True, rename="camel"):
         return parse_address(self.contracts[name])
 
 
-def describe(base_url: str, rpc_url: str, deployment: Deployment, market: SeededMarket) -> Ready:
+def describe(
+    base_url: str,
+    rpc_url: str,
+    deployment: Deployment,
+    market: SeededMarket,
+    l1_domain: str = L1_DOMAIN_NAME,
+) -> Ready:
     """Return the contents of the file for a running sandbox."""
     return Ready(
         clob=f"{base_url}/clob",
@@ -87,6 +96,7 @@ def describe(base_url: str, rpc_url: str, deployment: Deployment, market: Seeded
             for account in SANDBOX_ACCOUNTS
         ],
         market=market,
+        l1_domain=l1_domain,
     )
 
 

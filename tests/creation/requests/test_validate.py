@@ -126,6 +126,6 @@ async def test_nothing_is_stored_and_a_taken_name_is_reported(creator: CreatorCl
 async def test_another_word_for_the_optimistic_stack_is_the_operator_s_choice(
     rig: CreationRig, *, is_accepted: bool
 ) -> None:
-    rig.change(options=replace(rig.context.options, has_optimistic_alias=is_accepted))
+    rig.change(options=replace(rig.context.options, accepts_uma_moov2=is_accepted))
     raw = rig.creator().payload(resolutionType="uma_moov2")
     assert (await verdict(rig, raw))["valid"] is is_accepted

@@ -205,7 +205,7 @@ def test_other_resolution_types_are_refused(word: object, message: str) -> None:
 
 
 def test_the_alias_of_the_optimistic_type_is_accepted_when_enabled() -> None:
-    rules = replace(RULES, has_optimistic_alias=True)
+    rules = replace(RULES, accepts_uma_moov2=True)
 
     payload = parse_payload(a_raw_payload(resolutionType="uma_moov2"), rules, NOW_MS)
 

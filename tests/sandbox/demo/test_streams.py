@@ -8,7 +8,8 @@ import pytest
 from tests.rigs.ports import free_port
 from websockets.asyncio.server import ServerConnection, serve
 
-from foretell.domain.errors.command import NotInTime
+from foretell.domain.errors.command import ApiRefused, ApiUnreachable, NotInTime
+from foretell.sandbox.demo import streams
 from foretell.sandbox.demo.streams import Frame, MessageStream, subscribed
 
 pytestmark = pytest.mark.anyio
@@ -123,6 +124,38 @@ async def test_a_stream_that_was_never_closed_reads_nothing_else() -> None:
 
     async with publishing('{"number": 1}') as (url, _), subscribed(url, {}, read_missed) as stream:
         await stream.wait_for("a number", numbered(1), WITHIN_S)
+
+
+@pytest.mark.parametrize(
+    "away", [ApiUnreachable("http://api", "ConnectError"), ApiRefused("GET /trades", 503, "{}")]
+)
+async def test_what_was_missed_is_read_again_while_the_api_is_away(
+    monkeypatch: pytest.MonkeyPatch, away: Exception
+) -> None:
+    """A finding: the first read of what was missed ended the demo while the server was away."""
+    monkeypatch.setattr(streams, "CATCH_UP_EVERY_S", 0.01)
+    reads: list[int] = []
+
+    async def read_missed() -> list[Frame]:
+        reads.append(len(reads))
+        if len(reads) == 1:
+            raise away
+        return [{"number": 7}]
+
+    stream = MessageStream(read_missed)
+    stream.mark_closed()
+    assert await stream.wait_for("the missed one", numbered(7), WITHIN_S) == {"number": 7}
+    assert reads == [0, 1]
+
+
+async def test_a_read_that_the_api_refuses_ends_the_wait() -> None:
+    async def read_missed() -> list[Frame]:
+        raise ApiRefused("GET /trades", 401, "{}")
+
+    stream = MessageStream(read_missed)
+    stream.mark_closed()
+    with pytest.raises(ApiRefused):
+        await stream.wait_for("the missed one", numbered(7), WITHIN_S)
 
 
 async def test_a_server_that_is_away_for_a_while_is_found_again() -> None:

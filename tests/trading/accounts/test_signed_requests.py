@@ -1,4 +1,5 @@
 import asyncio
+import uuid
 from pathlib import Path
 from typing import Any
 
@@ -187,6 +188,26 @@ async def test_a_revocation_sent_again_for_another_key_is_not_called_done(
     assert first == (200, {"revoked": True})
     assert (status, body["code"]) == (409, "request_taken")
     assert two.key_id in await two.get("/auth/api-keys")
+
+
+@pytest.mark.parametrize("is_own_first", [True, False])
+async def test_a_revocation_sent_again_does_not_disclose_whether_a_key_exists(
+    rig: TradingRig, alice: Trader, bob: Trader, *, is_own_first: bool
+) -> None:
+    """A finding: an unknown key was called revoked, and another's active key was not."""
+    gone = await rig.trader("bob", nonce=1)
+    await bob.send("DELETE", "/auth/api-key", query={"apiKey": gone.key_id})
+    one = await rig.trader("alice", nonce=1)
+    named = alice if is_own_first else one
+    headers = alice.l2_headers("DELETE", "/auth/api-key")
+    await send(alice, "DELETE", f"/auth/api-key?apiKey={named.key_id}", b"", headers)
+    answers = [
+        await send(alice, "DELETE", f"/auth/api-key?apiKey={key_id}", b"", headers)
+        for key_id in (str(uuid.UUID(int=7)), "x", gone.key_id, bob.key_id)
+    ]
+
+    assert answers == [answers[0]] * 4
+    assert (answers[0][0], answers[0][1]["code"]) == (409, "request_taken")
 
 
 @pytest.mark.case("C-10")

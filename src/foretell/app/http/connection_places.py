@@ -1,12 +1,13 @@
 """The places for connections of a process: a number in total, with a part of it for traders.
 
-A trader is here a connection that has carried a request with a verified API key. It keeps its place, whatever
-others do. All others are strangers: they never take the part that is reserved for traders, and make way when a
-trader needs one of their places.
+A trader is here a connection that has carried a request with a verified API key. It keeps its
+place, whatever others do. All others are strangers: they never take the part that is reserved for
+traders, and make way when a trader needs one of their places.
 
-Since a key is known only after a connection has its place, a new one that finds the places of strangers taken is
-admitted provisionally, for a short time, in which it has to show a key. The places for that are few, and apart; when
-they are taken, the connection that has waited for the longest time makes way.
+Since a key is known only after a connection has its place, a new one that finds the places of
+strangers taken is admitted provisionally, for a short time, in which it has to show a key. The
+places for that are few, and apart; when they are taken, the connection that has waited for the
+longest time makes way.
 """
 
 import enum

@@ -87,14 +87,15 @@ class _Refused(Exception):
 class FrameworkConnection(HttpToolsProtocol):
     """uvicorn's connection with a deadline for the request that arrives, and a limit for its head.
 
-    It is never a transport's protocol: `FastConnection` passes on what it does not take itself, keeps the
-    time between requests, and is called when every request is answered. There is no hook for either in
-    uvicorn, so this overrides the parser's callbacks, calls the original in each, and keeps its own state next
-    to uvicorn's: `_is_arriving` from the first byte of a request to its last, `_is_in_head` until its headers
-    are complete. `pyproject.toml` pins uvicorn below its next minor version.
+    It is never a transport's protocol: `FastConnection` passes on what it does not take itself,
+    keeps the time between requests, and is called when every request is answered. There is no hook
+    for either in uvicorn, so this overrides the parser's callbacks, calls the original in each, and
+    keeps its own state next to uvicorn's: `_is_arriving` from the first byte of a request to its
+    last, `_is_in_head` until its headers are complete. `pyproject.toml` pins uvicorn below its next
+    minor version.
 
-    A request that is refused here may follow others that are not answered yet. Then its refusal is sent
-    after their answers, or the client would take it for one of them.
+    A request that is refused here may follow others that are not answered yet. Then its refusal is
+    sent after their answers, or the client would take it for one of them.
     """
 
     def __init__(

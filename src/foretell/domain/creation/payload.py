@@ -66,14 +66,14 @@ class PayloadRules:
     supported_chain_ids: tuple[int, ...]
     default_chain_id: int
     default_resolution_type: ResolutionType = ResolutionType.DIRECT
-    has_optimistic_alias: bool = False
+    accepts_uma_moov2: bool = False
 
     @property
     def type_by_word(self) -> Mapping[str, str]:
         """The resolution type of each accepted word."""
         words = {str(kind): str(kind) for kind in ResolutionType}
         alias = {OPTIMISTIC_ALIAS: str(ResolutionType.OPTIMISTIC)}
-        return MappingProxyType(words | alias if self.has_optimistic_alias else words)
+        return MappingProxyType(words | alias if self.accepts_uma_moov2 else words)
 
 
 @dataclass(frozen=True, slots=True)

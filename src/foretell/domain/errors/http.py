@@ -25,7 +25,7 @@ class L1SignatureMismatch(Unauthenticated):
 
 
 class L2SignatureMismatch(Unauthenticated):
-    """The HMAC was not made with the key's secret over this request; the details describe the expected message."""
+    """The HMAC was not made with the key's secret over this request, as the details describe it."""
 
     def __init__(self, message_bytes: int, message_sha256: str) -> None:
         super().__init__(

@@ -1,8 +1,9 @@
 """Decisions: what a command did, in a compact form of which its effects are made.
 
 The engine keeps and publishes a decision for every command; books and streams read it as it is. The
-effects in it are made only when someone reads them: `effects_of` needs the command and the decision alone, so another process that
-has both can make them too. All of a decision is encodable with MessagePack; none is ever stored.
+effects in it are made only when someone reads them: `effects_of` needs the command and the decision
+alone, so another process that has both can make them too. All of a decision is encodable with
+MessagePack; none is ever stored.
 
 A level is given by its rank, see `book.py`: on the bid side the price of yes, on the ask side that
 of no.
@@ -20,6 +21,7 @@ from foretell.domain.exchange.effects import (
     CloseReason,
     Effect,
     LevelChange,
+    LevelTotal,
     OrderClosed,
     OrderFilled,
     OrderPlaced,
@@ -62,8 +64,8 @@ class ChangedLevels(msgspec.Struct, frozen=True, array_like=True, gc=False):
         return self.ticks_per_one - self.best_ask_rank if self.best_ask_rank else None
 
     @property
-    def level_prices(self) -> list[tuple[bool, int, int]]:
-        """Each level: whether it is of the bids, its price of yes in ticks, and its new size."""
+    def level_changes(self) -> list[LevelTotal]:
+        """The new size of each level, at its price."""
         ticks_per_one = self.ticks_per_one
         return [
             (is_bid, rank if is_bid else ticks_per_one - rank, size_units)
@@ -199,7 +201,7 @@ def book_changed(changed: ChangedLevels, at_ms: int) -> BookChanged:
     """Return the effect of changed levels, in prices of yes."""
     levels = [
         LevelChange(is_bid, LevelSize(price_ticks, size_units))
-        for is_bid, price_ticks, size_units in changed.level_prices
+        for is_bid, price_ticks, size_units in changed.level_changes
     ]
     return BookChanged(
         condition_id=changed.condition_id,

@@ -130,6 +130,10 @@ class TradeSplit(msgspec.Struct, frozen=True, array_like=True, gc=False, tag="tr
     at_ms: int
 
 
+LevelTotal = tuple[bool, int, int]
+"""Whether a level is of the bids, its price of yes in ticks, and its new size in base units."""
+
+
 class LevelChange(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """The new total size at a price of yes on one side of a book."""
 
@@ -148,8 +152,8 @@ class BookChanged(msgspec.Struct, frozen=True, array_like=True, gc=False, tag="b
     at_ms: int
 
     @property
-    def level_prices(self) -> list[tuple[bool, int, int]]:
-        """Each level: whether it is of the bids, its price of yes in ticks, and its new size."""
+    def level_changes(self) -> list[LevelTotal]:
+        """The new size of each level, at its price."""
         return [
             (change.is_bid, change.level.price_ticks, change.level.size_units)
             for change in self.changes

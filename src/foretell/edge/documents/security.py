@@ -25,8 +25,8 @@ HEADERS: Final[Mapping[str, Mapping[str, str]]] = {
         "ADDRESS": "The wallet that signs.",
         "SIGNATURE": (
             "EIP-712 signature of `ClobAuth(address address,string timestamp,uint256 nonce,string"
-            " message)` in the domain `ClobAuthDomain`, version `1`, with the chain id. The message is"
-            " `This message attests that I control the given wallet`."
+            " message)` in the domain `ClobAuthDomain` (by default), version `1`, with the chain id. The"
+            " message is `This message attests that I control the given wallet`."
         ),
         "TIMESTAMP": "Seconds since 1970 when it was signed.",
         "NONCE": "Number of the credential set, 0 or more.",

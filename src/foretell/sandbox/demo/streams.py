@@ -13,8 +13,9 @@ import msgspec
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 
-from foretell.domain.errors.command import NotInTime
+from foretell.domain.errors.command import ApiRefused, ApiUnreachable, NotInTime
 from foretell.runtime.backoff import pauses_s
+from foretell.sdk.http import RETRY_STATUSES
 
 FRAMES_KEPT_MAX: Final = 10_000
 CATCH_UP_EVERY_S: Final = 1.0
@@ -63,8 +64,19 @@ class MessageStream:
 
     async def _find(self, fits: Callable[[Frame], bool]) -> Frame | None:
         self._arrived.clear()
-        missed = await self._catch_up() if self._was_closed else ()
+        missed = await self._read_missed() if self._was_closed else ()
         return next((frame for frame in (*self._frames, *missed) if fits(frame)), None)
+
+    async def _read_missed(self) -> Iterable[Frame]:
+        """Return what was published while the stream was closed; nothing while the API is away."""
+        try:
+            return await self._catch_up()
+        except ApiUnreachable:
+            return ()
+        except ApiRefused as refusal:
+            if refusal.status not in RETRY_STATUSES:
+                raise
+            return ()
 
     async def _wait_for_more(self) -> None:
         with contextlib.suppress(TimeoutError):

@@ -52,9 +52,9 @@ async def gather_traders(session: DemoSession) -> Traders:
 
 async def new_trader(session: DemoSession, wallet: Wallet) -> TradingClient:
     """Return the client of a wallet with a new API key."""
-    separators = session.deployment.separators()
+    ready, separators = session.ready, session.deployment.separators()
     client = TradingClient(
-        session.trading, wallet, session.ready.chain_id, separators, session.now_s
+        session.trading, wallet, ready.chain_id, separators, session.now_s, ready.l1_domain
     )
     await client.create_key()
     return client

@@ -146,7 +146,7 @@ class PublicBook:
 
     def change(self, changed: BookChange, at_ms: int, sequence: int) -> None:
         """Apply the levels that a command changed."""
-        for is_bid, price_ticks, size_units in changed.level_prices:
+        for is_bid, price_ticks, size_units in changed.level_changes:
             levels = self._bids if is_bid else self._asks
             if size_units:
                 levels[price_ticks] = size_units

@@ -173,11 +173,15 @@ async def _revoke(context: TradingContext, tx: Transaction, key: ApiKey) -> bool
     return is_revoked
 
 
-async def check_revoked(context: TradingContext, key_id: str) -> None:
-    """Refuse to call a key revoked that is not: the first request with this signature named another."""
+async def check_revoked(context: TradingContext, signer_id: str, key_id: str) -> None:
+    """Refuse to call a key revoked that is not: the first request with this signature named another.
+
+    An unknown key and those of other addresses are refused alike, so that nobody learns which exist.
+    """
     async with context.database.reading() as tx:
-        key = await load_key(tx, key_id)
-    if key is not None and key.is_active:
+        signer, key = await load_key(tx, signer_id), await load_key(tx, key_id)
+    is_own = signer is not None and key is not None and key.index.address == signer.index.address
+    if key is None or not is_own or key.is_active:
         raise RequestTaken
 
 

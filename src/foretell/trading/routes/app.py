@@ -158,7 +158,9 @@ async def revoke_key(request: AnyRequest, context: Context) -> JsonResponse:
         keys.check_named(body, key_id)
         first = await answer_once(request, context, partial(keys.revoke, context, caller, key_id))
     if key_id is not None and first.status_code == HTTP_200_OK:
-        await keys.check_revoked(context, key_id)  # the query, which names it, is not signed
+        signer_id = context.key_ring.key_id_of(request.headers)
+        # The query, which names the key, is not signed.
+        await keys.check_revoked(context, signer_id, key_id)
     return first
 
 

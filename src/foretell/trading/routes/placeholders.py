@@ -1,7 +1,7 @@
 """Placeholder routes, such as rewards: clients call them, and they return empty responses.
 
-There are no rewards, no requests for quotes, no builder fees, no kinds of keys and no notifications. The answers have
-the shape that clients read.
+There are no rewards, no requests for quotes, no builder fees, no kinds of keys and no
+notifications. The answers have the shape that clients read.
 """
 
 from typing import Any, Final, Literal

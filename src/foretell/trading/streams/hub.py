@@ -33,7 +33,7 @@ from foretell.trading.streams.market_channel import MarketChannel
 from foretell.trading.streams.user_channel import UserChannel
 
 CONNECTIONS_MAX: Final = 16_384
-"""Not fewer than the places of a process, which keeps a part of them for traders: strangers cannot have all."""
+"""Not fewer than the places of a process, of which strangers cannot have all."""
 REVOCATIONS_CHECK_S: Final = 5.0
 ANNOUNCING_PACE: Final = PollIntervals(busy_s=0.0, idle_s=15.0)
 

@@ -166,7 +166,7 @@ def price_change_text(market: PublicBook, changed: BookChange, at_ms: int) -> st
             best_ask=best_ask,
         )
         for is_yes, (best_bid, best_ask) in _both_bests(market.top)
-        for is_bid, price_ticks, size_units in changed.level_prices
+        for is_bid, price_ticks, size_units in changed.level_changes
     ]
     return tail(PriceChangeMessage(market.condition_id, str(at_ms), changes))
 

@@ -21,9 +21,12 @@ BOUND_S = 4.0
 
 @pytest.fixture
 def settings(tmp_path: Path) -> Settings:
-    """The published limits, and an operator's on market creation."""
+    """The published limits, and an operator's on market creation; reads wait for no other bound."""
     return sandbox_settings(
-        tmp_path, rate_limits={"creation POST /prepare-auth": "5/5s", "relayer": "5/5s"}
+        tmp_path,
+        rate_limits={"creation POST /prepare-auth": "5/5s", "relayer": "5/5s"},
+        public_reads_max=50,
+        public_reads_per_client_max=50,
     )
 
 

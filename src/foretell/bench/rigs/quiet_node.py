@@ -18,6 +18,7 @@ from foretell.bench.rigs.world import CHAIN_ID
 ZERO_WORD: Final = "0x" + "0" * 64
 RESULTS: Final = {
     "eth_chainId": hex(CHAIN_ID),
+    "eth_getBlockByNumber": None,
     "eth_getCode": "0x",
     "eth_call": ZERO_WORD,
     "web3_clientVersion": "anvil/quiet",

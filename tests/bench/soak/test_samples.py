@@ -1,6 +1,5 @@
 """Samples of processes and files."""
 
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -52,7 +51,9 @@ def test_a_process_that_ended_has_no_sample(tmp_path: Path) -> None:
 
 
 def test_only_processes_of_a_sandbox_are_named() -> None:
-    assert processes(os.getpid()) == {}
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
+        assert processes(process.pid) == {}
+        process.communicate()
 
 
 def test_the_files_of_a_folder_are_added_up(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 from rich.console import Console
-from tests.rigs.in_process import sandbox_settings
+from tests.rigs.in_process import sandbox_settings, unmeasured
 from tests.rigs.ports import free_port
 from tests.rigs.values import a_key
 
@@ -98,6 +98,7 @@ def test_attack_l2_a_start_without_room_on_the_disk_is_one_line(tmp_path: Path) 
         text=True,
         timeout=60,
         check=False,
+        env=unmeasured(),
     )
     lines = ended.stderr.splitlines()
     assert (ended.returncode, len(lines)) == (1, 1), ended.stderr

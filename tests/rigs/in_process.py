@@ -88,3 +88,8 @@ def call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) ->
         return Called(ended.value.code, *capsys.readouterr())
 
     return call
+
+
+def unmeasured() -> dict[str, str]:
+    """Return the environment for a process whose imports or files are tested: coverage adds its own."""
+    return {name: text for name, text in os.environ.items() if not name.startswith("COVERAGE")}

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Iterator
 
 import pytest
+from tests.rigs.in_process import unmeasured
 from tests.rigs.values import a_key
 
 from foretell.app.running import STOP_SIGNALS
@@ -101,5 +102,8 @@ def test_the_process_imports_nothing_of_the_server() -> None:
         "import sys, foretell.app.signer_recovery.process\n"
         "print(sorted(sys.modules.keys() & {'asyncio', 'socket', 'structlog', 'msgspec', 'uvloop'}))"
     )
-    printed = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout
+    ended = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, check=True, env=unmeasured()
+    )
+    printed = ended.stdout
     assert printed.strip() == b"[]"

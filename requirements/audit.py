@@ -7,7 +7,6 @@ exit code is 3.
 
 import json
 import os
-import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -21,12 +20,12 @@ from install import (
     ROOT,
     VENV,
     InstallationFailed,
+    finished,
     has_npm,
     npm_of_the_index,
 )
 
 RUN_LOCK: Final = LOCKS / "run.txt"
-DEADLINE_S: Final = 600
 FOUND: Final = 1
 MISUSED: Final = 2
 UNKNOWN: Final = 3
@@ -159,20 +158,9 @@ def run_npm(*arguments: str) -> str:
 def output(command: Sequence[str], folder: Path, environment: Mapping[str, str]) -> str:
     """Return the standard output of a command, or else one line of what it complains about."""
     try:
-        ended = subprocess.run(
-            command,
-            cwd=folder,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=DEADLINE_S,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        raise NotAudited(f"{command[0]} took longer than {DEADLINE_S} s") from None
-    except OSError as error:
-        raise NotAudited(f"{command[0]}: {error}") from None
+        ended = finished(command, folder, environment)
+    except InstallationFailed as failure:
+        raise NotAudited(str(failure)) from None
     if not ended.stdout.strip():
         lines = ended.stderr.strip().splitlines() or [f"{command[0]} printed nothing"]
         raise NotAudited(excerpt(lines[-1]))

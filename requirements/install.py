@@ -14,7 +14,7 @@ import subprocess
 import sys
 import time
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -253,8 +253,18 @@ def run(command: Sequence[str], folder: Path = ROOT, first_on_path: Path | None 
     environment = {name: value for name, value in os.environ.items() if name != "VIRTUAL_ENV"}
     if first_on_path is not None:
         environment["PATH"] = f"{first_on_path}{os.pathsep}{environment.get('PATH', os.defpath)}"
+    ended = finished(command, folder, environment)
+    if ended.returncode != 0:
+        raise InstallationFailed(explanation(ended.stderr + ended.stdout))
+    return ended.stdout
+
+
+def finished(
+    command: Sequence[str], folder: Path, environment: Mapping[str, str]
+) -> "subprocess.CompletedProcess[str]":
+    """Run a command to its end, whatever its exit code; raise that it could not be run as one line."""
     try:
-        ended = subprocess.run(
+        return subprocess.run(
             command,
             cwd=folder,
             env=environment,
@@ -268,9 +278,6 @@ def run(command: Sequence[str], folder: Path = ROOT, first_on_path: Path | None 
         raise InstallationFailed(f"{command[0]} took longer than {STEP_DEADLINE_S} s") from None
     except OSError as error:
         raise InstallationFailed(explanation(f"{command[0]}: {error}")) from None
-    if ended.returncode != 0:
-        raise InstallationFailed(explanation(ended.stderr + ended.stdout))
-    return ended.stdout
 
 
 def explanation(output: str) -> str:

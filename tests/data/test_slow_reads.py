@@ -5,7 +5,6 @@ The table of activities is a view of two billion rows here, so a read of all of 
 
 import asyncio
 import itertools
-import shutil
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import NamedTuple
@@ -14,7 +13,6 @@ import httpx
 import pytest
 import sqlalchemy as sa
 from tests.rigs.applications import an_app
-from tests.rigs.postgres import PostgresServer
 from tests.rigs.trading import BLOBS, TradingRig, a_rig_on
 from tests.rigs.values import NOW_S, a_buy, an_address, an_open_market
 
@@ -49,20 +47,10 @@ class Exchange(NamedTuple):
     client: httpx.AsyncClient
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
-def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    if request.param == "sqlite":
-        template: Path = request.getfixturevalue("empty_database")
-        return f"sqlite+aiosqlite:///{shutil.copy(template, tmp_path / 'foretell.db')}"
-    server: PostgresServer = request.getfixturevalue("postgres")
-    server.empty_database()
-    return server.database_url
-
-
 @pytest.fixture
-async def exchange(database_url: str, tmp_path: Path) -> AsyncIterator[Exchange]:
+async def exchange(each_database_url: str, tmp_path: Path) -> AsyncIterator[Exchange]:
     async with (
-        Database(database_url, LIMITS) as database,
+        Database(each_database_url, LIMITS) as database,
         a_rig_on(tmp_path / "journal", database) as rig,
     ):
         await rig.open("market", "alice")

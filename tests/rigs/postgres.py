@@ -83,6 +83,20 @@ def postgres(postgres_url: str) -> Iterator[PostgresServer]:
     server.drop_database()
 
 
+@pytest.fixture(params=["sqlite", "postgresql"])
+def each_database_url(request: pytest.FixtureRequest, empty_database: Path, tmp_path: Path) -> str:
+    """The URL of a database with the current schema and no rows, once on SQLite and once on PostgreSQL.
+
+    On SQLite it is a copy of a file; on PostgreSQL, where creating a database takes a second, an
+    emptied one.
+    """
+    if request.param == "sqlite":
+        return f"sqlite+aiosqlite:///{shutil.copy(empty_database, tmp_path / 'foretell.db')}"
+    server: PostgresServer = request.getfixturevalue("postgres")
+    server.empty_database()
+    return server.database_url
+
+
 @pytest.fixture
 def journal_url(postgres: PostgresServer) -> Iterator[str]:
     """A database without a journal in it."""

@@ -48,9 +48,10 @@ async def closed_by_the_chain(rig: SettlementRig, order_id: Bytes32) -> bool:
     return order.status is OrderStatus.CANCELED and is_reverting
 
 
-async def test_h1_a_two_faced_maker_loses_its_own_fill_and_its_order_alone(
+async def settle_beside_a_liar(
     rig: SettlementRig, market: SandboxMarket, traders: list[Trader]
-) -> None:
+) -> Bytes32:
+    """Fill an honest and a lying maker with one order, and return the liar's; the honest fill settles."""
     alice, _, taker = traders
     liar = await a_two_faced_trader(rig, market)
     fair = await alice.sell(market, 40, 10 * UNIT)
@@ -58,7 +59,14 @@ async def test_h1_a_two_faced_maker_loses_its_own_fill_and_its_order_alone(
     await taker.buy(market, 40, 20 * UNIT)
     await rig.settle()
     assert await parts_of(rig, [fair.order_id, lying.order_id]) == [CONFIRMED, FAILED]
-    assert await closed_by_the_chain(rig, lying.order_id)
+    return lying.order_id
+
+
+async def test_h1_a_two_faced_maker_loses_its_own_fill_and_its_order_alone(
+    rig: SettlementRig, market: SandboxMarket, traders: list[Trader]
+) -> None:
+    lying = await settle_beside_a_liar(rig, market, traders)
+    assert await closed_by_the_chain(rig, lying)
     statuses = [each.status for each in await rig.sent()]
     assert (len(statuses), statuses.count(TxStatus.FAILED)) == (3, 2)
     await rig.check_ledger()
@@ -98,14 +106,8 @@ async def test_h1_without_traces_honest_fills_settle_and_nobody_is_blamed(
     rig: SettlementRig, market: SandboxMarket, traders: list[Trader], proxy: FaultProxy
 ) -> None:
     proxy.fail_always("debug_traceTransaction", refuse("the method does not exist", -32601))
-    alice, _, taker = traders
-    liar = await a_two_faced_trader(rig, market)
-    fair = await alice.sell(market, 40, 10 * UNIT)
-    lying = await liar.buy(market, 60, 100 * UNIT, is_yes=False)
-    await taker.buy(market, 40, 20 * UNIT)
-    await rig.settle()
-    assert await parts_of(rig, [fair.order_id, lying.order_id]) == [CONFIRMED, FAILED]
-    assert (await rig.order_row(lying.order_id)).status is OrderStatus.LIVE
+    lying = await settle_beside_a_liar(rig, market, traders)
+    assert (await rig.order_row(lying)).status is OrderStatus.LIVE
     statuses = [each.status for each in await rig.sent()]
     assert (len(statuses), statuses.count(TxStatus.FAILED)) == (4, 3)
     await rig.check_ledger()

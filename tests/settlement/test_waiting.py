@@ -14,10 +14,12 @@ from foretell.domain.contracts.calldata import ADD_OPERATOR, SAFE_TRANSFER_FROM
 from foretell.domain.contracts.sandbox_accounts import AccountRole
 from foretell.domain.errors.chain import ChainUnavailable, ExchangeClosed
 from foretell.domain.evm.abi import ContractFunction, contract_function
+from foretell.domain.exchange.effects import CloseReason
 from foretell.domain.exchange.ledger import AssetId
 from foretell.domain.exchange.trade import TradeStatus
 from foretell.domain.values.hexadecimal import Address
 from foretell.settlement import worker
+from foretell.store.trading.trades import load_trade_ids
 
 pytestmark = pytest.mark.anyio
 
@@ -195,6 +197,31 @@ async def test_s1_a_trade_of_strangers_settles_at_once_beside_many_that_never_ca
         rig.clock.move(1_000)
         await rig.see()
     assert not rig.engine.state.unsettled_trades
+    await rig.check_ledger()
+
+
+async def test_a_maker_whose_tokens_a_failing_trade_would_bring_keeps_its_order(
+    rig: SettlementRig, market: SandboxMarket, traders: list[Trader]
+) -> None:
+    rig.change(attempts_max=3)
+    alice, bob, taker = traders
+    poor, dora = await rig.trader(6), await rig.trader(7)
+    await rig.see()
+    await alice.sell(market, 40, 30 * UNIT)
+    await poor.buy(market, 40, 30 * UNIT)
+    await give_away(rig, market, alice, dora)
+    for _ in range(2):
+        await rig.act()
+        rig.clock.move(1_000)
+    fair = await bob.sell(market, 50, 10 * UNIT)
+    short = await poor.sell(market, 50, 30 * UNIT)
+    await taker.buy(market, 50, 20 * UNIT)
+    await rig.settle()
+    async with rig.database.reading() as tx:
+        ids = await load_trade_ids(tx, [fair.order_id, short.order_id])
+    newest = [ids[order_id][-1] for order_id in (fair.order_id, short.order_id)]
+    assert await rig.statuses(newest) == [CONFIRMED, TradeStatus.FAILED]
+    assert (await rig.order_row(short.order_id)).close_reason != CloseReason.REVERTS_ON_CHAIN
     await rig.check_ledger()
 
 

@@ -25,9 +25,9 @@ SELECT count(*) FROM numbers
 
 
 @pytest.fixture
-async def database(database_url: str) -> AsyncIterator[Database]:
+async def database(each_database_url: str) -> AsyncIterator[Database]:
     limits = PublicReadLimits(read_s=DEADLINE_S, ranking_s=2 * DEADLINE_S)
-    async with Database(database_url, limits) as database:
+    async with Database(each_database_url, limits) as database:
         yield database
 
 
@@ -70,9 +70,9 @@ async def test_a_connection_serves_on_after_a_slow_read(database: Database) -> N
             assert await tx.scalar(sa.select(1)) == 1
 
 
-async def test_p1_slow_reads_delay_no_other_transaction(database_url: str) -> None:
+async def test_p1_slow_reads_delay_no_other_transaction(each_database_url: str) -> None:
     """Two clients with slow reads take all places; what trading needs is done meanwhile."""
-    async with Database(database_url, PublicReadLimits(read_s=LONG_S)) as database:
+    async with Database(each_database_url, PublicReadLimits(read_s=LONG_S)) as database:
         slow = [asyncio.create_task(read_of(database, name)) for name in "aabb"]
         await asyncio.sleep(LONG_S / 10)
         async with database.writing() as tx:

@@ -1,11 +1,9 @@
 """M4: what the log of revocations gives back to an older database, on SQLite and on PostgreSQL."""
 
-import shutil
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from tests.rigs.postgres import PostgresServer
 from tests.rigs.values import an_address
 
 from foretell.domain.errors.storage import StoreUnavailable
@@ -21,19 +19,9 @@ ALICE = an_address("alice")
 EPOCH = "epoch"
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
-def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    if request.param == "sqlite":
-        template: Path = request.getfixturevalue("empty_database")
-        return f"sqlite+aiosqlite:///{shutil.copy(template, tmp_path / 'foretell.db')}"
-    server: PostgresServer = request.getfixturevalue("postgres")
-    server.empty_database()
-    return server.database_url
-
-
 @pytest.fixture
-async def database(database_url: str) -> AsyncIterator[Database]:
-    async with Database(database_url) as database:
+async def database(each_database_url: str) -> AsyncIterator[Database]:
+    async with Database(each_database_url) as database:
         yield database
 
 

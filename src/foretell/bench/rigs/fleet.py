@@ -61,7 +61,7 @@ def running_fleet(
         store_deployment(folder / "deployment.json", world.deployment)
         settings = {
             "DATA": str(folder),
-            "PORT": str(_free_port()),
+            "PORT": str(free_port()),
             "CHAIN_ID": str(world.deployment.chain_id),
             "RPC_URL": node_url,
             "DATABASE_URL": own_url,
@@ -90,12 +90,17 @@ def _serving(settings: Mapping[str, str], size: Size) -> Iterator[subprocess.Pop
     try:
         yield process
     finally:
-        process.send_signal(signal.SIGTERM)
-        try:
-            process.wait(STOP_DEADLINE_S)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+        end_process(process)
+
+
+def end_process(process: "subprocess.Popen[bytes]", deadline_s: float = STOP_DEADLINE_S) -> None:
+    """Stop a process and wait for its end; kill one that does not stop by the deadline."""
+    process.send_signal(signal.SIGTERM)
+    try:
+        process.wait(deadline_s)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
 
 
 def make_probes(world: World, shards: int) -> list[bytes]:
@@ -126,7 +131,8 @@ def _await_orders(
             return
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """Return a loopback port that nothing listens on now."""
     with bind("127.0.0.1", 0, "--port") as listener:
         port: int = listener.getsockname()[1]
         return port

@@ -4,7 +4,6 @@ import contextlib
 import os
 import queue
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -15,6 +14,7 @@ from typing import IO, Final
 
 import msgspec
 
+from foretell.bench.rigs.fleet import end_process, free_port
 from foretell.bench.rigs.soak.messages import Line, SoakOutcome, SoakPlan, SoakWindow
 from foretell.domain.errors.command import BenchFailed
 from foretell.settings import PREFIX
@@ -46,7 +46,7 @@ def ended_by_sigterm() -> Iterator[None]:
 def running_sandbox(folder: Path) -> Iterator[int]:
     """Give the process id of a sandbox that answers; it ends with the block. It inherits none of our settings."""
     others = {name: value for name, value in os.environ.items() if not name.startswith(PREFIX)}
-    ports = [word for name in ("--port", "--chain-port") for word in (name, str(_free_port()))]
+    ports = [word for name in ("--port", "--chain-port") for word in (name, str(free_port()))]
     command = [sys.executable, "-m", "foretell", "up", "--data", str(folder / "data"), *ports]
     with (folder / "output").open("wb") as output:
         process = subprocess.Popen(  # noqa: S603 - our own program
@@ -56,7 +56,7 @@ def running_sandbox(folder: Path) -> Iterator[int]:
         _await_ready(process, folder)
         yield process.pid
     finally:
-        _end(process)
+        end_process(process, STOP_DEADLINE_S)
 
 
 def _await_ready(process: "subprocess.Popen[bytes]", folder: Path) -> None:
@@ -121,28 +121,11 @@ def running_load(folder: Path, plan: SoakPlan, window_s: float) -> Iterator[Load
     try:
         yield LoadProcess(process, plan, window_s)
     finally:
-        _end(process)
+        end_process(process, STOP_DEADLINE_S)
         if process.stdout is not None:
             process.stdout.close()
-
-
-def _end(process: "subprocess.Popen[bytes]") -> None:
-    if process.poll() is None:
-        process.send_signal(signal.SIGTERM)
-    try:
-        process.wait(STOP_DEADLINE_S)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
 
 
 def _last_line(output: Path) -> str:
     lines = output.read_text(errors="replace").strip().splitlines()
     return lines[-1] if lines else "no output"
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port

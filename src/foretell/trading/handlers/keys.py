@@ -94,7 +94,7 @@ async def create_key(context: TradingContext, caller: L1Caller) -> CredentialsRe
             check_nonce_order(caller.nonce, max(used, default=None))
         elif _is_valid(context, latest):
             await _note_signing(context, tx, caller, latest.key_id)
-            return _record(context.key_ring.credentials(latest.index))
+            return _record(context, context.key_ring.credentials(latest.index))
         check_signed_after(caller.signed_at_s, _revoked_at_s(keys))
         if latest is not None and latest.is_active:
             await _log_revocation(context, latest, now_ms)
@@ -108,7 +108,7 @@ async def create_key(context: TradingContext, caller: L1Caller) -> CredentialsRe
         await _note_signing(context, tx, caller, credentials.key_id)
     if latest is not None:
         _close(context, latest.key_id)
-    return _record(credentials)
+    return _record(context, credentials)
 
 
 async def derive_key(context: TradingContext, caller: L1Caller) -> CredentialsRecord:
@@ -127,7 +127,7 @@ async def derive_key(context: TradingContext, caller: L1Caller) -> CredentialsRe
     if caller.signed_at_s * 1000 > context.now_ms():
         async with context.database.writing() as tx:
             await _note_signing(context, tx, caller, latest.key_id)
-    return _record(context.key_ring.credentials(latest.index))
+    return _record(context, context.key_ring.credentials(latest.index))
 
 
 async def list_keys(context: TradingContext, caller: L2Caller, *, with_metadata: bool) -> object:
@@ -243,7 +243,9 @@ def _close(context: TradingContext, key_id: str) -> None:
     context.streams.revoke(key_id)
 
 
-def _record(credentials: Credentials) -> CredentialsRecord:
+def _record(context: TradingContext, credentials: Credentials) -> CredentialsRecord:
+    """Return the answer with credentials of a stored key, which this process accepts from now on."""
+    context.key_ring.learn(credentials.key_id)
     return CredentialsRecord(credentials.key_id, credentials.secret, credentials.passphrase)
 
 

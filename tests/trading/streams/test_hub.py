@@ -23,7 +23,7 @@ async def test_a_full_process_closes_new_connections(rig: TradingRig) -> None:
 
 
 def test_attack_h2_streams_are_bounded_by_the_places_of_the_process() -> None:
-    """A lower number here would let strangers' streams keep out those of traders."""
+    """A lower number here would let anonymous streams keep out authenticated ones."""
     assert CONNECTIONS_MAX >= FILES_WANTED - FILES_KEPT_BACK
 
 

@@ -187,7 +187,7 @@ def connections_max() -> int:
     files = FILES_WANTED if hard == resource.RLIM_INFINITY else min(hard, FILES_WANTED)
     if soft < files:
         resource.setrlimit(resource.RLIMIT_NOFILE, (files, hard))
-    return max(soft, files) - FILES_KEPT_BACK
+    return min(max(soft, files), FILES_WANTED) - FILES_KEPT_BACK
 
 
 def bind(host: str, port: int, setting: str, *, is_shared: bool = False) -> socket.socket:

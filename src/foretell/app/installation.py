@@ -147,6 +147,7 @@ class Installation:
         await upgrade(database)
         shard, epoch = ShardNumber(self._shard), await load_key_epoch(database, new_uuid())
         resources = Resources(settings, keys, self.deployment, database, rpc, shard, epoch)
+        await resources.revocations.restore(database)
         await check_origin(resources, has_master_key=KeyName.MASTER in keys_of(self._roles))
         return resources
 

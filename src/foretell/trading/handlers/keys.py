@@ -84,6 +84,7 @@ async def create_key(context: TradingContext, caller: L1Caller) -> CredentialsRe
     was never used must be greater than every one that was. A request that was signed before a
     revocation makes no set: a captured one would undo the revocation.
     """
+    now_ms = context.now_ms()
     async with context.database.writing() as tx:
         await lock_keys(tx, caller.address)
         keys = await load_keys(tx, caller.chain_id, caller.address)
@@ -96,13 +97,14 @@ async def create_key(context: TradingContext, caller: L1Caller) -> CredentialsRe
             return _record(context.key_ring.credentials(latest.index))
         check_signed_after(caller.signed_at_s, _revoked_at_s(keys))
         if latest is not None and latest.is_active:
-            await _revoke(context, tx, latest)
+            await _log_revocation(context, latest, now_ms)
+            await revoke_key(tx, latest.key_id, now_ms)
         generation = next_generation(
             None if latest is None else latest.index.generation, is_revoked=True
         )
         index = KeyIndex(caller.chain_id, caller.address, caller.nonce, generation)
         credentials = context.key_ring.credentials(index)
-        await record_key(tx, credentials.key_id, index, context.now_ms())
+        await record_key(tx, credentials.key_id, index, now_ms)
         await _note_signing(context, tx, caller, credentials.key_id)
     if latest is not None:
         _close(context, latest.key_id)
@@ -153,24 +155,25 @@ def check_named(body: bytes, key_id: str) -> None:
 
 async def revoke(context: TradingContext, caller: L2Caller, key_id: str) -> object:
     """Revoke a key of the caller's address, and close its streams."""
-    async with context.database.writing() as tx:
+    async with context.database.reading() as tx:
         key = await load_key(tx, key_id)
-        if key is None or key.index.address != caller.address:
-            raise KeyNotOwned
-        if not await _revoke(context, tx, key):
-            raise KeyNotOwned
+    if key is None or key.index.address != caller.address or not key.is_active:
+        raise KeyNotOwned
+    now_ms = context.now_ms()
+    await _log_revocation(context, key, now_ms)
+    async with context.database.writing() as tx:
+        is_revoked = await revoke_key(tx, key.key_id, now_ms)
+    if not is_revoked:  # another request has just revoked it
+        raise KeyNotOwned
     _close(context, key_id)
     await asyncio.sleep(_second_left_s(context.now_ms()))
     return "OK" if caller.dialect == BARE_DIALECT else Revocation(revoked=True)
 
 
-async def _revoke(context: TradingContext, tx: Transaction, key: ApiKey) -> bool:
-    """Revoke a key, in the log before the database; return whether it was active."""
-    now_ms = context.now_ms()
-    is_revoked = await revoke_key(tx, key.key_id, now_ms)
-    if is_revoked and context.revocations is not None:
+async def _log_revocation(context: TradingContext, key: ApiKey, now_ms: int) -> None:
+    """Make a revocation durable, before the transaction that revokes: the log waits for the disk."""
+    if context.revocations is not None:
         await context.revocations.record(key, now_ms)
-    return is_revoked
 
 
 async def check_revoked(context: TradingContext, signer_id: str, key_id: str) -> None:

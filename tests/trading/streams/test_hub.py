@@ -24,7 +24,7 @@ async def test_a_full_process_closes_new_connections(rig: TradingRig) -> None:
 
 
 def test_attack_h2_streams_are_bounded_by_the_places_of_the_process() -> None:
-    """A lower number here would let strangers' streams keep out those of traders."""
+    """A lower number here would let anonymous streams keep out authenticated ones."""
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
     try:
         resource.setrlimit(resource.RLIMIT_NOFILE, (before[1], before[1]))

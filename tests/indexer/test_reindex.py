@@ -19,7 +19,7 @@ BLOCKS_PER_RANGE = 3
 async def index_by_one(sandbox: Sandbox, database: Database) -> dict[Any, Dump]:
     """Index block after block, and return the tables at each of them, by its number."""
     context = an_indexer(sandbox, database, blocks_per_range_max=1)
-    dumps = {None: await dump(database)}
+    dumps: dict[Any, Dump] = {None: await dump(database)}
     is_behind = True
     while is_behind:
         step = await follow(context)
@@ -30,7 +30,8 @@ async def index_by_one(sandbox: Sandbox, database: Database) -> dict[Any, Dump]:
 
 
 def newest_block(tables: Dump) -> Any:
-    return max((row[0] for row in tables["blocks"]), default=None)
+    numbers: list[Any] = [row[0] for row in tables["blocks"]]
+    return max(numbers, default=None)
 
 
 @pytest.mark.case("E-06")

@@ -258,7 +258,7 @@ async def test_no_refusal_contains_a_secret(ring: KeyRing, name: str) -> None:
     assert BOBS.passphrase not in shown
 
 
-@pytest.mark.case("C-07")
+@pytest.mark.case("C-07", "G-06")
 @pytest.mark.parametrize(
     ("method", "path", "body"),
     [

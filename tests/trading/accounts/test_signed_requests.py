@@ -56,7 +56,7 @@ def processes(database: Database, clock: Clock, **options: Any) -> list[SignedRe
     return [SignedRequests(database, clock.now_ms, **options) for _ in range(2)]
 
 
-@pytest.mark.case("C-10")
+@pytest.mark.case("C-10", "G-06")
 async def test_a_request_is_carried_out_once_in_all_processes(fresh_database: Database) -> None:
     here, there = processes(fresh_database, Clock())
     deed = Deed()
@@ -67,6 +67,7 @@ async def test_a_request_is_carried_out_once_in_all_processes(fresh_database: Da
     assert deed.count == 2
 
 
+@pytest.mark.case("G-06")
 async def test_requests_sent_at_once_are_carried_out_once(fresh_database: Database) -> None:
     here, there = processes(fresh_database, Clock())
     deed = Deed(pause_s=0.2)
@@ -91,6 +92,7 @@ async def test_a_request_that_had_no_effect_may_be_sent_again(fresh_database: Da
     assert (await there.answer(signed("s"), deed)).status == 200
 
 
+@pytest.mark.case("G-06")
 @pytest.mark.parametrize("outcome", [Lost("?"), "x" * ANSWER_BYTES_MAX])
 async def test_a_request_whose_answer_is_not_known_is_not_carried_out_again(
     fresh_database: Database, outcome: object

@@ -13,7 +13,6 @@ from typing import Final
 import pytest
 from tests.faults.processes import Processes
 from tests.faults.rig import FaultRig, a_fault_rig, check_acknowledged, check_placed_once
-from tests.rigs.fault_proxy import FaultProxy
 from tests.rigs.ports import free_port
 from tests.rigs.sandbox import Sandbox, SandboxMarket
 from tests.settlement.conftest import market, proxy, rig, traders  # noqa: F401 - fixtures
@@ -73,15 +72,15 @@ async def test_a_copy_of_one_moment_under_load_has_all_that_was_acknowledged_unt
         await elsewhere.kill()
 
 
-def copied(rig: SettlementRig, folder: Path) -> SettlementRig:
+def copied(here: SettlementRig, folder: Path) -> SettlementRig:
     """Return another installation on a copy of the folder, which is taken while nothing is written."""
     folder.mkdir()
     for name in (DATABASE_FILE, f"{DATABASE_FILE}-wal"):
-        if (rig.folder / name).exists():
-            shutil.copy(rig.folder / name, folder / name)
-    shutil.copytree(rig.folder / "journal", folder / "journal")
+        if (here.folder / name).exists():
+            shutil.copy(here.folder / name, folder / name)
+    shutil.copytree(here.folder / "journal", folder / "journal")
     (folder / "journal" / "lock").unlink(missing_ok=True)
-    return SettlementRig(rig.sandbox, folder, clock=rig.clock, salts=rig.salts)
+    return SettlementRig(here.sandbox, folder, clock=here.clock, salts=here.salts)
 
 
 @pytest.mark.case("A-09")

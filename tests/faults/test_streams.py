@@ -110,7 +110,7 @@ def book_of(message: dict[str, Any]) -> Book:
 
 async def until(is_so: Callable[[], Awaitable[bool]]) -> None:
     async with asyncio.timeout(WITHIN_S):
-        while not await is_so():
+        while not await is_so():  # noqa: ASYNC110 - other processes do it
             await asyncio.sleep(LOOK_S)
 
 

@@ -143,7 +143,7 @@ async def test_stored_requests_are_bounded_and_forgotten_when_their_signatures_e
         assert await drop_expired_requests(tx, clock.at_ms) == 1
 
 
-@pytest.mark.case("C-09")
+@pytest.mark.case("C-09", "J-01")
 async def test_a_clock_that_is_set_back_carries_out_no_request_again(
     fresh_database: Database,
 ) -> None:

@@ -89,6 +89,7 @@ async def test_every_api_answers_once_it_is_started(
     assert {answer.headers["access-control-allow-origin"] for answer in answers} == {"*"}
 
 
+@pytest.mark.case("A-07")
 async def test_until_it_has_started_every_api_says_that_it_is_starting(settings: Settings) -> None:
     running = Installation(settings)
     starting = asyncio.create_task(running.start())

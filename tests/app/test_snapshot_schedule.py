@@ -64,6 +64,7 @@ async def rig(journal: Journal) -> AsyncIterator[SnapshotRig]:
     await rig.engine.close()
 
 
+@pytest.mark.case("A-07")
 async def test_a_snapshot_is_taken_when_enough_commands_came(rig: SnapshotRig) -> None:
     await rig.place(47)
     assert not await rig.snapshots().take_if_due()

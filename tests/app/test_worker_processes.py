@@ -71,6 +71,7 @@ def members(settings: Settings) -> dict[int, str]:
     return found
 
 
+@pytest.mark.case("A-11")
 async def test_killed_processes_are_started_again_and_folder_and_port_stay_taken(
     fleet: Fleet, settings: Settings
 ) -> None:

@@ -1,6 +1,8 @@
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable
+import sys
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Final
 
 import pytest
 from tests.rigs.fault_proxy import FaultProxy, change, lose_answer, lose_request, refuse
@@ -11,6 +13,8 @@ from foretell.chain.rpc import CALLS_PER_BATCH_MAX, READ_ATTEMPTS_MAX, Rpc
 from foretell.domain.errors.chain import ChainUnavailable, ExecutionReverted, RpcRefused
 
 pytestmark = pytest.mark.anyio
+
+RECURSION_LIMIT: Final = 1_000
 
 
 @contextlib.asynccontextmanager
@@ -111,13 +115,29 @@ async def test_no_address_or_key_of_a_node_is_in_a_refusal(
         (b"{}", "200 OK"),
         (b'{"id": 99, "result": "0x1"}', "200 OK"),
         (b'{"id": 1, "result"', "200 OK"),
-        (b'{"id": 1, "result": ' + b"[" * 99_999 + b"]" * 99_999 + b"}", "200 OK"),
         (b'{"id": 1, "result": "0x1"}', "502 Bad Gateway"),
         (b'{"id": 1, "error": {"code": -32005, "message": "limit"}}', "429 Too Many Requests"),
     ],
 )
 async def test_an_unusable_answer_counts_as_no_answer(answer: bytes, status: str) -> None:
     async with answering(answer, status) as rpc:
+        with pytest.raises(ChainUnavailable):
+            await rpc.send("eth_chainId")
+
+
+@pytest.fixture
+def usual_recursion_limit() -> Iterator[None]:
+    """The limit of a process that serves; a library of the tests raises it."""
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(RECURSION_LIMIT)
+    yield
+    sys.setrecursionlimit(before)
+
+
+@pytest.mark.usefixtures("usual_recursion_limit")
+async def test_an_answer_that_is_nested_too_deeply_counts_as_no_answer() -> None:
+    answer = b'{"id": 1, "result": ' + b"[" * RECURSION_LIMIT + b"]" * RECURSION_LIMIT + b"}"
+    async with answering(answer) as rpc:
         with pytest.raises(ChainUnavailable):
             await rpc.send("eth_chainId")
 

@@ -210,6 +210,7 @@ async def test_a_transaction_that_waits_for_a_block_is_reported(creator: Creator
     assert accepted.json()["status"] == "finalize_in_progress"
 
 
+@pytest.mark.case("C-14")
 @pytest.mark.spec(78)
 async def test_another_creator_finds_no_such_request(creator: CreatorClient) -> None:
     request_id = await creator.prepared()

@@ -19,6 +19,7 @@ async def with_confirmations(rig: CreationRig, blocks: int) -> None:
     await rig.restart()
 
 
+@pytest.mark.case("F-09")
 async def test_finalization_waits_for_confirmations(
     creator: CreatorClient,
 ) -> None:
@@ -76,6 +77,7 @@ async def take_back(rig: CreationRig, snapshot: str) -> None:
     assert await rig.sandbox.rpc.send("evm_revert", snapshot)
 
 
+@pytest.mark.case("F-09")
 async def test_finalization_waits_for_transactions_that_a_reorg_removed(
     creator: CreatorClient,
 ) -> None:
@@ -102,6 +104,7 @@ def ids(items: Sequence[Mapping[str, Any]]) -> list[str]:
     return [item["id"] for item in items]
 
 
+@pytest.mark.case("F-09")
 async def test_an_adopted_question_that_a_reorg_removed_is_not_registered(
     creator: CreatorClient,
 ) -> None:

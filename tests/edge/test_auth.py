@@ -34,6 +34,7 @@ from foretell.domain.errors.http import (
 )
 from foretell.domain.errors.storage import StoreUnavailable
 from foretell.domain.values.credentials import (
+    L1_DOMAIN_NAME,
     NONCE_MAX,
     SKEW_FUTURE_S,
     SKEW_PAST_S,
@@ -82,14 +83,28 @@ async def test_only_configured_dialects_are_accepted(database: Database) -> None
 
 
 @pytest.mark.deviation(23)
-async def test_a_signature_for_another_domain_is_refused(database: Database) -> None:
-    rules = HeaderRules(l1_domain="Example Exchange")
+@pytest.mark.case("C-01")
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    [
+        ("Example Exchange", L1_DOMAIN_NAME),
+        (L1_DOMAIN_NAME, "Example Exchange"),
+        ("Example Exchange", "Another Exchange"),
+        ("Example Exchange", "example exchange"),
+    ],
+)
+async def test_a_signature_for_another_domain_is_refused(
+    database: Database, ours: str, theirs: str
+) -> None:
+    signed = {}
+    for domain in (ours, theirs):
+        digest = l1_digest(CHAIN_ID, ALICE, str(NOW_S), 0, domain)
+        signed[domain] = "0x" + sign_digest(digest, a_key("alice")).hex()
+    rules = HeaderRules(l1_domain=ours)
     ring = KeyRing(database, MASTER_KEY, [CHAIN_ID], lambda: NOW_MS, rules)
     with pytest.raises(L1SignatureMismatch):
-        ring.authenticate_l1(l1_headers())
-    digest = l1_digest(CHAIN_ID, ALICE, str(NOW_S), 0, "Example Exchange")
-    signature = "0x" + sign_digest(digest, a_key("alice")).hex()
-    assert ring.authenticate_l1(l1_headers(signature=signature)).address == ALICE
+        ring.authenticate_l1(l1_headers(signature=signed[theirs]))
+    assert ring.authenticate_l1(l1_headers(signature=signed[ours])).address == ALICE
 
 
 async def test_headers_of_two_dialects_are_not_mixed(ring: KeyRing) -> None:
@@ -243,7 +258,7 @@ async def test_no_refusal_contains_a_secret(ring: KeyRing, name: str) -> None:
     assert BOBS.passphrase not in shown
 
 
-@pytest.mark.case("C-07")
+@pytest.mark.case("C-07", "G-06")
 @pytest.mark.parametrize(
     ("method", "path", "body"),
     [
@@ -263,6 +278,7 @@ async def test_headers_are_valid_only_for_the_signed_request(
         await ring.authenticate_l2(l2_headers(), method, path, body)
 
 
+@pytest.mark.case("C-09")
 @pytest.mark.spec(115)
 @pytest.mark.parametrize("off_by_s", [-SKEW_PAST_S, SKEW_FUTURE_S])
 async def test_the_edges_of_the_window_are_inside(ring: KeyRing, off_by_s: int) -> None:

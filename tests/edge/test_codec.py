@@ -88,6 +88,7 @@ async def test_a_body_beyond_its_limit_is_refused() -> None:
     assert answer.json()["error"]["message"] == f"the body is larger than {BYTES_MAX} bytes"
 
 
+@pytest.mark.case("G-03")
 @pytest.mark.anyio
 @pytest.mark.parametrize("declared", ["1", "0", "-5", "8"])
 async def test_a_body_that_grows_beyond_its_limit_is_refused_despite_its_declared_length(
@@ -97,6 +98,7 @@ async def test_a_body_that_grows_beyond_its_limit_is_refused_despite_its_declare
     assert answer.status_code == 413
 
 
+@pytest.mark.case("G-03")
 @pytest.mark.anyio
 @pytest.mark.parametrize("declared", ["x", "", "\u00b2", "1.5", "0x1"])
 async def test_a_length_that_is_no_number_is_the_client_s_fault(declared: str) -> None:
@@ -104,6 +106,7 @@ async def test_a_length_that_is_no_number_is_the_client_s_fault(declared: str) -
     assert answer.status_code == 400
 
 
+@pytest.mark.case("G-03")
 @pytest.mark.anyio
 @pytest.mark.parametrize("declared", ["9", "1000000", "9" * 30, "9" * 5_000])
 async def test_a_body_declared_beyond_its_limit_is_refused_before_it_is_read(

@@ -64,6 +64,7 @@ async def test_a_revoked_key_is_refused_after_its_cache_time_without_a_notice(
         await check(ring, l2_headers())
 
 
+@pytest.mark.case("C-09")
 async def test_a_key_read_before_the_clock_was_set_back_is_read_again(
     database: RacingDatabase,
 ) -> None:

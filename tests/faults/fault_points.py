@@ -1,5 +1,6 @@
 """Fault points: a process ends, or its disk fails, once a file named `armed` exists."""
 
+import asyncio
 import errno
 import os
 import signal
@@ -12,6 +13,7 @@ from foretell.engine.writer import engine as engine_module
 from foretell.journal.files.tail import SegmentTail
 
 LAST_SYNCED: Final = "last synced"
+LOOK_S: Final = 0.01
 
 
 def end() -> None:
@@ -100,9 +102,21 @@ def failing_sync(armed: Path) -> None:
     os.fdatasync, SegmentTail.write = fail, note  # type: ignore[method-assign,assignment]
 
 
+def held_start(armed: Path) -> None:
+    """Hold a start before it replays its journal, for as long as the file exists."""
+    replay = engine_module.Engine.start
+
+    async def hold(self: engine_module.Engine, *arguments: Any, **named: Any) -> None:
+        while os.path.exists(armed):  # noqa: ASYNC110, ASYNC240, PTH110 - the test publishes no event
+            await asyncio.sleep(LOOK_S)
+        await replay(self, *arguments, **named)
+
+    engine_module.Engine.start = hold  # type: ignore[method-assign]
+
+
 FAULTS: Final[Mapping[str, Callable[[Path], None]]] = MappingProxyType(
     {
         fault.__name__: fault
-        for fault in (none, at_append, at_sync, after_sync, before_reply, failing_sync)
+        for fault in (none, at_append, at_sync, after_sync, before_reply, failing_sync, held_start)
     }
 )

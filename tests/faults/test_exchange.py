@@ -86,7 +86,7 @@ def orders_of(commands: Sequence[Command]) -> list[Bytes32]:
     return [command.order_id for command in commands if isinstance(command, PlaceOrder)]
 
 
-@pytest.mark.case("A-02")
+@pytest.mark.case("A-02", "G-06")
 @pytest.mark.parametrize(("fault", "is_kept"), ALL_FAULTS)
 async def test_an_order_whose_answer_was_never_sent_is_placed_once(
     exchange: FaultRig, fault: str, *, is_kept: bool

@@ -224,6 +224,7 @@ async def test_an_operation_does_not_accept_a_builder(rig: RelayerRig) -> None:
     assert answer.status_code == 401
 
 
+@pytest.mark.case("C-14")
 @pytest.mark.spec(84)
 async def test_an_owner_submits_for_itself_alone(rig: RelayerRig, owner: OwnerClient) -> None:
     other = await rig.owner("another account")

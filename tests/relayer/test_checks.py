@@ -39,6 +39,7 @@ async def refusal(owner: OwnerClient, body: Body) -> tuple[int, str]:
     return status, words.partition(":")[0]
 
 
+@pytest.mark.case("C-06")
 @pytest.mark.spec(86)
 async def test_a_wallet_that_is_not_deployed_executes_nothing(newcomer: OwnerClient) -> None:
     body = await approval_body(newcomer)
@@ -61,7 +62,7 @@ async def test_an_account_without_code_is_no_wallet(owner: OwnerClient) -> None:
     assert await refusal(owner, body) == (400, "invalid_field proxyWallet")
 
 
-@pytest.mark.case("D-11")
+@pytest.mark.case("D-11", "C-06")
 @pytest.mark.spec(86)
 async def test_one_signature_of_two_is_not_enough(owner: OwnerClient) -> None:
     await owner.execute_alone(owner.safe, ADD_OWNER.encode(an_address("a second owner"), 2))
@@ -69,13 +70,29 @@ async def test_one_signature_of_two_is_not_enough(owner: OwnerClient) -> None:
     assert await refusal(owner, body) == (400, "invalid_field proxyWallet")
 
 
-@pytest.mark.case("D-11")
+@pytest.mark.case("D-11", "C-06")
 @pytest.mark.spec(86)
 async def test_a_former_owner_does_not_control_the_wallet(owner: OwnerClient) -> None:
     heir = an_address("an heir")
     await owner.execute_alone(owner.safe, SWAP_OWNER.encode(SENTINEL, owner.address, heir))
     body = await approval_body(owner)
     assert await refusal(owner, body) == (400, "invalid_field proxyWallet")
+
+
+@pytest.mark.case("C-06")
+async def test_an_account_that_delegates_to_a_safe_is_no_wallet_and_still_signs_for_its_own(
+    rig: RelayerRig, owner: OwnerClient
+) -> None:
+    """By EIP-7702 an account has code and its key; the code of a Safe finds no owners in its storage."""
+    safe_code = await rig.sandbox.rpc.call("eth_getStorageAt", owner.safe, "0x0", "latest")
+    delegation = b"\xef\x01\x00" + bytes.fromhex(safe_code[-40:])
+    await rig.sandbox.rpc.send("anvil_setCode", owner.address, "0x" + delegation.hex())
+    body = await approval_body(owner)
+    as_wallet = changed(body, "proxyWallet", checksum_address(owner.address))
+    assert await refusal(owner, as_wallet) == (400, "invalid_field proxyWallet")
+    await owner.submitted(body)
+    await rig.settle()
+    assert await owner.safe_nonce() == 1
 
 
 @pytest.mark.parametrize("code", [b"\xfe", b"\x00", bytes.fromhex("60005260206000f3")])

@@ -96,7 +96,7 @@ async def test_an_operation_needs_an_api_key(
     assert error_of(answer)[1].startswith("unauthorized: ")
 
 
-@pytest.mark.case("D-09")
+@pytest.mark.case("D-09", "C-14")
 @pytest.mark.spec(84)
 @pytest.mark.parametrize("route", ROUTES)
 async def test_an_owner_operates_only_its_own_wallet(

@@ -282,6 +282,7 @@ async def test_the_number_of_waiting_requests_of_a_wallet_is_limited(
     assert answer.headers["retry-after"] == "1"
 
 
+@pytest.mark.case("D-13")
 @pytest.mark.deviation(16)
 async def test_an_owner_spends_the_relayer_s_gas_for_so_many_transactions_a_day(
     rig: RelayerRig, owner: OwnerClient
@@ -320,6 +321,7 @@ async def test_wallets_do_not_wait_for_each_other(rig: RelayerRig, owner: OwnerC
         assert answer.json()["state"] == "STATE_EXECUTED"
 
 
+@pytest.mark.case("D-13")
 @pytest.mark.spec(95)
 async def test_a_call_that_reverts_is_not_sent_and_its_nonce_stays_free(
     rig: RelayerRig, owner: OwnerClient

@@ -90,6 +90,7 @@ async def test_a_process_that_refuses_to_run_ends_its_supervision(
     assert len(pids(path)) == 1
 
 
+@pytest.mark.case("A-11")
 async def test_a_process_that_cannot_be_started_is_started_later() -> None:
     class Starts(ChildProcess):
         count = 0

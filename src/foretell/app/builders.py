@@ -24,6 +24,7 @@ from foretell.edge.auth import KeyRing
 from foretell.engine.writer.chain_feed import ChainFeed
 from foretell.indexer.context import IndexerContext
 from foretell.indexer.contracts import IndexedContracts
+from foretell.indexer.head_watch import STILL_AFTER_S
 from foretell.journal.files.journal import FileJournal
 from foretell.journal.files.revocations import RevocationLog
 from foretell.media.blobs import BlobStore
@@ -191,6 +192,7 @@ def build_indexer(resources: Resources) -> IndexerContext:
         logs=LogReader(resources.rpc, deployment.kind_by_contract()),
         contracts=IndexedContracts.of(deployment),
         start_block=deployment.start_block,
+        head_still_s=None if resources.settings.is_sandbox else STILL_AFTER_S,
     )
 
 

@@ -18,6 +18,10 @@ class Outbox(Protocol):
         """Return transactions whose outcome is not final, the lowest nonce first."""
         ...
 
+    async def load_other_senders(self, sender: Address) -> Sequence[Address]:
+        """Return the other accounts that have transactions whose outcome is not final."""
+        ...
+
     async def load_at_nonce(self, sender: Address, account_nonce: int) -> SentTx | None:
         """Return the transaction with this nonce, or None."""
         ...

@@ -69,6 +69,7 @@ class Sender:
         self._broadcaster = Broadcaster(account, private_key)
         self._watcher = Watcher(account, self._broadcaster)
         self._wakes = Watch()
+        self._has_named_former_keys = False
 
     async def send(self, tx: OutgoingTx) -> SentTx:
         """Send a transaction, or return its state when its id was sent before.
@@ -125,7 +126,20 @@ class Sender:
 
     async def _watch(self) -> bool:
         await self._broadcaster.check_chain()
+        if not self._has_named_former_keys:
+            await self.name_former_keys()
+            self._has_named_former_keys = True
         return await self.run_once() > 0
+
+    async def name_former_keys(self) -> None:
+        """Log the accounts whose keys this process lacks and whose transactions are not final.
+
+        Nobody else watches them. A start with the former key goes on with them.
+        """
+        for former in await self._outbox.load_other_senders(self.address):
+            log.error(
+                "transactions of a former key wait for it", former=former, present=self.address
+            )
 
     async def run_once(self) -> int:
         """Watch once, and return how many transactions are still unfinished."""

@@ -17,6 +17,8 @@ EVENTS_MAX: Final = 200_000
 EVENTS_PER_READ: Final = 2_000
 EVENTS_PER_SCAN: Final = 5_000
 WORDS_MAX: Final = 8
+TEXT_CHARS_MAX: Final = 500
+"""Characters of a query that count: the time to fold marks upon marks grows with the square of their number."""
 OVERLAP_MS: Final = 60_000
 
 
@@ -28,7 +30,7 @@ def folded(text: str) -> str:
 
 def words_of(text: str) -> list[str]:
     """Return the words of a query: folded, each once, limited in number."""
-    return list(dict.fromkeys(folded(text).split()))[:WORDS_MAX]
+    return list(dict.fromkeys(folded(text[:TEXT_CHARS_MAX]).split()))[:WORDS_MAX]
 
 
 def contains_all(text: str, words: Sequence[str]) -> bool:

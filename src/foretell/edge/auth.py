@@ -210,6 +210,10 @@ class KeyRing:
         """Return the signature of an L2 request in hex, however the header spells it; unverified."""
         return signature_bytes(_header(headers, self._dialect(headers), "signature")).hex()
 
+    def signed_at_of(self, headers: Mapping[str, str]) -> int:
+        """Return when an authenticated L2 request was signed, in seconds."""
+        return int(_header(headers, self._dialect(headers), "timestamp"))
+
     async def authenticate_builder(
         self, headers: Mapping[str, str], method: str, path: str, body: bytes
     ) -> L2Caller:

@@ -19,6 +19,7 @@ class IndexerContext:
 
     `reorg_blocks_max` is the depth that a reorg may reach: this many blocks are kept, and a chain
     that changed below them is refused. `blocks_per_range_max` bounds what one transaction writes.
+    A head that stands still for `head_still_s` is logged; None is for a chain that has no blocks while nothing happens.
     """
 
     database: Database
@@ -29,3 +30,4 @@ class IndexerContext:
     reorg_blocks_max: int = REORG_BLOCKS_MAX
     blocks_per_range_max: int = BLOCKS_PER_RANGE_MAX
     poll_interval_s: float = POLL_INTERVAL_S
+    head_still_s: float | None = None

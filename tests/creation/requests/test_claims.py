@@ -36,6 +36,7 @@ async def test_a_trading_market_is_not_created_again(creator: CreatorClient) -> 
     ] * 3
 
 
+@pytest.mark.case("F-06")
 async def test_the_second_of_two_creators_with_one_slug_is_refused(creator: CreatorClient) -> None:
     """Its claim lasts to the millisecond, and its challenge expires before."""
     rig = creator.rig

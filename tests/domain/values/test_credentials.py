@@ -223,6 +223,7 @@ def test_a_timestamp_within_the_window_is_accepted(off_by_s: int) -> None:
     check_timestamp(str(NOW_S + off_by_s), NOW_S)
 
 
+@pytest.mark.case("C-09")
 @pytest.mark.spec(115)
 @pytest.mark.parametrize("off_by_s", [-(10**6), -SKEW_PAST_S - 1, SKEW_FUTURE_S + 1, 10**6])
 def test_a_timestamp_outside_the_window_is_refused(off_by_s: int) -> None:
@@ -234,6 +235,7 @@ def test_a_timestamp_outside_the_window_is_refused(off_by_s: int) -> None:
     )
 
 
+@pytest.mark.case("C-09")
 @pytest.mark.parametrize(
     "text",
     [

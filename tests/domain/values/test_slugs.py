@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 from foretell.domain.values.slugs import market_slug, normalize_slug
 
 
+@pytest.mark.case("F-06")
 @pytest.mark.spec(11)
 @pytest.mark.parametrize(
     ("text", "slug"),
@@ -24,6 +25,7 @@ def test_a_slug_is_lower_case_ascii_words_joined_by_hyphens(text: str, slug: str
     assert normalize_slug(text) == slug
 
 
+@pytest.mark.case("F-06")
 @given(st.text(max_size=60))
 def test_the_slug_of_a_slug_is_itself(text: str) -> None:
     slug = normalize_slug(text)

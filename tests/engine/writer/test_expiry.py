@@ -89,6 +89,7 @@ async def an_engine(folder: Path) -> AsyncIterator[ExpiryRig]:
     await rig.engine.close()
 
 
+@pytest.mark.case("B-08")
 @pytest.mark.parametrize("restarts", [False, True], ids=["running", "restarted"])
 @pytest.mark.parametrize(
     ("late_ms", "is_matched"),
@@ -123,6 +124,7 @@ STEPS = st.builds(
 )
 
 
+@pytest.mark.case("B-08", "J-01")
 @settings(max_examples=40)
 @given(steps=st.lists(STEPS, min_size=5, max_size=30))
 def test_an_order_is_matched_in_its_turn_until_it_expires_and_never_after(

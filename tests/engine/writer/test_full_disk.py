@@ -165,6 +165,7 @@ async def test_without_capacity_nothing_is_taken_and_nothing_changes(place: Plac
     await waiting
 
 
+@pytest.mark.case("B-08")
 async def test_without_capacity_expired_orders_wait(place: Place) -> None:
     dated = a_placing(a_buy(expiration_s=NOW_S + 100), OrderType.GTD)
     await place.engine.submit(dated)

@@ -148,6 +148,7 @@ async def balance(trader: Trader, **query: Any) -> Any:
     return await trader.get("/balance-allowance", **query)
 
 
+@pytest.mark.case("E-05")
 async def test_a_balance_is_that_of_the_chain(rig: TradingRig, alice: Trader) -> None:
     await rig.submit(
         an_observation(

@@ -6,14 +6,18 @@ from typing import Any
 import pytest
 from tests.rigs.clock import Clock
 from tests.rigs.trading import Headers, Trader, TradingRig
-from tests.rigs.values import a_buy, a_sell, a_word
+from tests.rigs.values import NOW_S, a_buy, a_sell, a_word
 
 from foretell.domain.errors.exchange import EngineBusy
 from foretell.domain.errors.families import ForetellError, Unavailable
 from foretell.domain.errors.order import NothingNamed, RequestTaken
 from foretell.store.database import Database
 from foretell.store.trading.signed_requests import StoredAnswer, drop_expired_requests, take_request
-from foretell.trading.accounts.signed_requests import ANSWER_BYTES_MAX, KEPT_MS, SignedRequests
+from foretell.trading.accounts.signed_requests import (
+    ANSWER_BYTES_MAX,
+    RequestIdentity,
+    SignedRequests,
+)
 
 pytestmark = pytest.mark.anyio
 
@@ -43,26 +47,31 @@ class Deed:
         return outcome
 
 
+def signed(signature: str, at_s: int = NOW_S) -> RequestIdentity:
+    return RequestIdentity(signature, at_s)
+
+
 def processes(database: Database, clock: Clock, **options: Any) -> list[SignedRequests]:
     """Return what two processes on one database have."""
     return [SignedRequests(database, clock.now_ms, **options) for _ in range(2)]
 
 
-@pytest.mark.case("C-10")
+@pytest.mark.case("C-10", "G-06")
 async def test_a_request_is_carried_out_once_in_all_processes(fresh_database: Database) -> None:
     here, there = processes(fresh_database, Clock())
     deed = Deed()
-    answers = [await each.answer("s", deed) for each in (here, here, there)]
+    answers = [await each.answer(signed("s"), deed) for each in (here, here, there)]
     assert answers == [StoredAnswer(200, '{"done":true}')] * 3
     assert deed.count == 1
-    assert (await here.answer("another", deed)).status == 200
+    assert (await here.answer(signed("another"), deed)).status == 200
     assert deed.count == 2
 
 
+@pytest.mark.case("G-06")
 async def test_requests_sent_at_once_are_carried_out_once(fresh_database: Database) -> None:
     here, there = processes(fresh_database, Clock())
     deed = Deed(pause_s=0.2)
-    each = [process.answer("s", deed) for process in (here, there, here, there)]
+    each = [process.answer(signed("s"), deed) for process in (here, there, here, there)]
     assert len(set(await asyncio.gather(*each))) == 1
     assert deed.count == 1
 
@@ -70,7 +79,7 @@ async def test_requests_sent_at_once_are_carried_out_once(fresh_database: Databa
 async def test_a_refusal_is_a_first_answer_too(fresh_database: Database) -> None:
     here, there = processes(fresh_database, Clock())
     deed = Deed(NothingNamed())
-    answers = [await each.answer("s", deed) for each in (here, there)]
+    answers = [await each.answer(signed("s"), deed) for each in (here, there)]
     assert (answers[0].status, answers[0]) == (400, answers[1])
     assert deed.count == 1
 
@@ -79,30 +88,31 @@ async def test_a_request_that_had_no_effect_may_be_sent_again(fresh_database: Da
     here, there = processes(fresh_database, Clock())
     deed = Deed(EngineBusy(), {"done": True})
     with pytest.raises(EngineBusy):
-        await here.answer("s", deed)
-    assert (await there.answer("s", deed)).status == 200
+        await here.answer(signed("s"), deed)
+    assert (await there.answer(signed("s"), deed)).status == 200
 
 
+@pytest.mark.case("G-06")
 @pytest.mark.parametrize("outcome", [Lost("?"), "x" * ANSWER_BYTES_MAX])
 async def test_a_request_whose_answer_is_not_known_is_not_carried_out_again(
     fresh_database: Database, outcome: object
 ) -> None:
     here, there = processes(fresh_database, Clock(), answer_wait_s=0.1)
     deed = Deed(outcome)
-    await asyncio.gather(here.answer("s", deed), return_exceptions=True)
+    await asyncio.gather(here.answer(signed("s"), deed), return_exceptions=True)
     for process in (here, there):
         with pytest.raises(RequestTaken):
-            await process.answer("s", deed)
+            await process.answer(signed("s"), deed)
     assert deed.count == 1
 
 
 async def test_a_caller_that_goes_away_does_not_end_the_work(fresh_database: Database) -> None:
     here, there = processes(fresh_database, Clock())
     deed = Deed(pause_s=0.2)
-    caller = asyncio.create_task(here.answer("s", deed))
+    caller = asyncio.create_task(here.answer(signed("s"), deed))
     await asyncio.sleep(0.1)
     caller.cancel()
-    assert (await there.answer("s", deed)).status == 200
+    assert (await there.answer(signed("s"), deed)).status == 200
     assert deed.count == 1
 
 
@@ -110,7 +120,7 @@ async def test_without_the_database_a_process_remembers_its_own_requests(tmp_pat
     async with Database(f"sqlite+aiosqlite:///{tmp_path / 'none' / 'foretell.db'}") as gone:
         here, _ = processes(gone, Clock())
         deed = Deed()
-        assert await here.answer("s", deed) == await here.answer("s", deed)
+        assert await here.answer(signed("s"), deed) == await here.answer(signed("s"), deed)
     assert deed.count == 1
 
 
@@ -120,17 +130,38 @@ async def test_stored_requests_are_bounded_and_forgotten_when_their_signatures_e
     clock = Clock()
     async with fresh_database.writing() as tx:
         for number in range(3):
-            await take_request(tx, f"old {number}", clock.at_ms + KEPT_MS)
+            await take_request(tx, f"old {number}", signed("old").expires_at_ms)
     here, there = processes(fresh_database, clock, stored_max=3)
     deed = Deed()
-    assert await here.answer("s", deed) == await here.answer("s", deed)
+    assert await here.answer(signed("s"), deed) == await here.answer(signed("s"), deed)
     assert deed.count == 1
     async with fresh_database.writing() as tx:
         assert await drop_expired_requests(tx, clock.at_ms) == 3
-    clock.move(KEPT_MS + 1)
-    await there.answer("t", deed)
+    clock.at_ms = signed("s").expires_at_ms + 1
+    await there.answer(signed("t", clock.at_ms // 1000), deed)
     async with fresh_database.writing() as tx:
         assert await drop_expired_requests(tx, clock.at_ms) == 1
+
+
+@pytest.mark.case("C-09", "J-01")
+async def test_a_clock_that_is_set_back_carries_out_no_request_again(
+    fresh_database: Database,
+) -> None:
+    """Its record was dropped when its signature expired, and the clock then made it acceptable again."""
+    clock = Clock()
+    here, there = processes(fresh_database, clock)
+    deed = Deed()
+    await here.answer(signed("s"), deed)
+    clock.at_ms = signed("s").expires_at_ms + 1
+    await there.answer(signed("t", clock.at_ms // 1000), deed)
+    clock.move(-200_000)
+    later = processes(fresh_database, clock)[0]
+    for process in (there, later):
+        with pytest.raises(RequestTaken):
+            await process.answer(signed("s"), deed)
+    assert deed.count == 2
+    assert (await there.answer(signed("u", clock.at_ms // 1000), deed)).status == 200
+    assert deed.count == 3
 
 
 async def send(trader: Trader, method: str, path: str, body: bytes, headers: Headers) -> Any:

@@ -375,6 +375,7 @@ async def test_a_request_older_than_a_revocation_makes_no_new_set(
     assert (await created(rig, alice.l1_headers(nonce))).status_code == 200
 
 
+@pytest.mark.case("C-09")
 @pytest.mark.parametrize("path", ["/auth/api-key", "/auth/derive-api-key"])
 async def test_a_request_signed_ahead_of_the_clock_makes_no_new_set_after_a_revocation(
     rig: TradingRig, alice: Trader, path: str

@@ -66,6 +66,18 @@ class TxOutbox:
             unfinished = (columns.sender == sender) & columns.status.in_(sorted(UNFINISHED))
             return await _load(tx, self._tables, unfinished, limit)
 
+    async def load_other_senders(self, sender: Address) -> Sequence[Address]:
+        """Return the other accounts that have transactions whose outcome is not final."""
+        columns = self._tables.txs.c
+        query = (
+            sa.select(columns.sender)
+            .where(columns.sender != sender, columns.status.in_(sorted(UNFINISHED)))
+            .distinct()
+            .order_by(columns.sender)
+        )
+        async with self._database.reading() as tx:
+            return [Address(row.sender) for row in await tx.all(query)]
+
     async def load_at_nonce(self, sender: Address, account_nonce: int) -> SentTx | None:
         """Return the transaction with this nonce, or None."""
         columns = self._tables.txs.c

@@ -3,12 +3,15 @@
 Written by trading.
 """
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import sqlalchemy as sa
 
 from foretell.store.database import Transaction
 from foretell.store.tables import signed_requests
+
+_FORGOTTEN: Final = "forgotten"
+"""The signature of the row that has the latest end of a forgotten request."""
 
 
 class StoredAnswer(NamedTuple):
@@ -54,7 +57,27 @@ async def release_request(tx: Transaction, signature: str) -> None:
 
 
 async def drop_expired_requests(tx: Transaction, now_ms: int) -> int:
-    """Forget requests whose signatures are no longer accepted; return how many are left."""
-    await tx.execute(signed_requests.delete().where(signed_requests.c.expires_at_ms < now_ms))
-    left = await tx.scalar(sa.select(sa.func.count()).select_from(signed_requests))
+    """Forget requests whose signatures are no longer accepted; return how many are left.
+
+    The latest end of a forgotten one is kept: a clock that is set back must not make its signature new.
+    """
+    is_over = sa.and_(
+        signed_requests.c.expires_at_ms < now_ms, signed_requests.c.signature != _FORGOTTEN
+    )
+    until_ms = await tx.scalar(
+        sa.select(sa.func.max(signed_requests.c.expires_at_ms)).where(is_over)
+    )
+    if until_ms is not None:
+        until_ms = max(until_ms, await load_forgotten_until(tx))
+        await tx.execute(signed_requests.delete().where(is_over))
+        await release_request(tx, _FORGOTTEN)
+        await take_request(tx, _FORGOTTEN, until_ms)
+    is_kept = signed_requests.c.signature != _FORGOTTEN
+    left = await tx.scalar(sa.select(sa.func.count()).select_from(signed_requests).where(is_kept))
     return int(left)
+
+
+async def load_forgotten_until(tx: Transaction) -> int:
+    """Return the latest end of a request that was forgotten, in milliseconds; 0 if there is none."""
+    own = signed_requests.c.signature == _FORGOTTEN
+    return int(await tx.scalar(sa.select(signed_requests.c.expires_at_ms).where(own)) or 0)

@@ -8,7 +8,7 @@ requests only, because a cancel is never refused for want of room.
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 import structlog
@@ -16,13 +16,14 @@ import structlog
 from foretell.domain.errors.families import ForetellError, Unavailable, Upstream
 from foretell.domain.errors.order import RequestTaken
 from foretell.domain.errors.storage import StoreUnavailable
-from foretell.domain.values.credentials import SKEW_FUTURE_S, SKEW_PAST_S
+from foretell.domain.values.credentials import SKEW_PAST_S
 from foretell.runtime.lru import LruCache
-from foretell.store.database import Database
+from foretell.store.database import Database, Transaction
 from foretell.store.trading.signed_requests import (
     StoredAnswer,
     TakenRequest,
     drop_expired_requests,
+    load_forgotten_until,
     load_taken,
     record_answer,
     release_request,
@@ -30,8 +31,6 @@ from foretell.store.trading.signed_requests import (
 )
 from foretell.trading.refusals import trading_body
 
-KEPT_MS: Final = (SKEW_PAST_S + SKEW_FUTURE_S + 1) * 1000
-"""How long a signature may still be accepted after it arrived."""
 STORED_MAX: Final = 200_000
 REMEMBERED_MAX: Final = 256
 ANSWER_BYTES_MAX: Final = 64 * 1024
@@ -44,6 +43,18 @@ log = structlog.get_logger(__name__)
 
 Act = Callable[[], Awaitable[object]]
 """Carries out a request, and returns what it is answered with."""
+
+
+class RequestIdentity(NamedTuple):
+    """What is the same in a request that is sent again: its signature, and when it was signed."""
+
+    signature: str
+    signed_at_s: int
+
+    @property
+    def expires_at_ms(self) -> int:
+        """The first millisecond in which the signature is not accepted any more."""
+        return (self.signed_at_s + SKEW_PAST_S + 1) * 1000
 
 
 class SignedRequests:
@@ -66,14 +77,15 @@ class SignedRequests:
         self._is_full = False
         self._dropped_at_ms = 0
 
-    async def answer(self, signature: str, act: Act) -> StoredAnswer:
+    async def answer(self, identity: RequestIdentity, act: Act) -> StoredAnswer:
         """Return the answer to a request, which is carried out unless it was before.
 
         A client that goes away does not end the work: its answer must become known.
         """
+        signature = identity.signature
         running = self._running.get(signature)
         if running is None:
-            running = asyncio.create_task(self._take_and_act(signature, act))
+            running = asyncio.create_task(self._take_and_act(identity, act))
             self._running[signature] = running
             running.add_done_callback(lambda task: self._end(signature, task))
         return await asyncio.shield(running)
@@ -89,19 +101,20 @@ class SignedRequests:
         if not task.cancelled():
             task.exception()  # its caller may be gone
 
-    async def _take_and_act(self, signature: str, act: Act) -> StoredAnswer:
+    async def _take_and_act(self, identity: RequestIdentity, act: Act) -> StoredAnswer:
+        signature = identity.signature
         taken = self._remembered.get(signature)
         if taken is None:
             try:
-                taken = await self._take(signature)
+                taken = await self._take(identity)
             except StoreUnavailable as cause:
                 log.warning("signed request not stored", cause=cause.message)
         if taken is not None:
             return await self._first_answer(signature, taken)
         return await self._act(signature, act)
 
-    async def _take(self, signature: str) -> TakenRequest | None:
-        now_ms = self._now_ms()
+    async def _take(self, identity: RequestIdentity) -> TakenRequest | None:
+        now_ms, signature = self._now_ms(), identity.signature
         async with self._database.writing() as tx:
             if now_ms - self._dropped_at_ms >= DROP_INTERVAL_MS:
                 self._is_full = await drop_expired_requests(tx, now_ms) >= self._stored_max
@@ -109,7 +122,16 @@ class SignedRequests:
             if self._is_full:
                 log.warning("signed requests not stored", stored_max=self._stored_max)
                 return await load_taken(tx, signature)
-            return await take_request(tx, signature, now_ms + KEPT_MS)
+            if identity.expires_at_ms <= await load_forgotten_until(tx):
+                return await self._known(tx, signature)
+            return await take_request(tx, signature, identity.expires_at_ms)
+
+    async def _known(self, tx: Transaction, signature: str) -> TakenRequest:
+        """Return a request that is stored, or refuse one that may have been forgotten."""
+        taken = await load_taken(tx, signature)
+        if taken is None:
+            raise RequestTaken
+        return taken
 
     async def _first_answer(self, signature: str, taken: TakenRequest) -> StoredAnswer:
         """Return the first answer, once the process that carries the request out has stored it."""

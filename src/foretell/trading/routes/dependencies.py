@@ -16,7 +16,7 @@ from foretell.edge.codec import (
 )
 from foretell.edge.throttled_application import count_for_key
 from foretell.store.trading.signed_requests import StoredAnswer
-from foretell.trading.accounts.signed_requests import Act
+from foretell.trading.accounts.signed_requests import Act, RequestIdentity
 from foretell.trading.context import TradingContext
 
 Context = NamedDependency[TradingContext]
@@ -57,14 +57,15 @@ async def answer_once(request: AnyRequest, context: TradingContext, act: Act) ->
 
 async def find_first_answer(request: AnyRequest, context: TradingContext) -> JsonResponse | None:
     """Return the answer that a request got before, or None; the key that signed it may be revoked."""
-    answer = await context.signed_requests.find(_identity(request, context))
+    answer = await context.signed_requests.find(_identity(request, context).signature)
     return None if answer is None else _response(answer)
 
 
-def _identity(request: AnyRequest, context: TradingContext) -> str:
-    """Return the signature of a request with its route, so that no other route finds its answer."""
+def _identity(request: AnyRequest, context: TradingContext) -> RequestIdentity:
+    """Return the identity of a request; the signature has its route, so no other finds its answer."""
     signature = context.key_ring.signature_of(request.headers)
-    return f"{sent_method(request)} {sent_path(request)} {signature}"
+    signed_at_s = context.key_ring.signed_at_of(request.headers)
+    return RequestIdentity(f"{sent_method(request)} {sent_path(request)} {signature}", signed_at_s)
 
 
 def _response(answer: StoredAnswer) -> JsonResponse:

@@ -223,6 +223,23 @@ async def test_new_trades_have_half_of_the_places_however_many_failed_ones_are_d
     assert await due(4, NOW_MS - 20) == [13, 14, 15, 21]
 
 
+async def test_new_trades_that_share_transactions_are_not_bound_by_the_places(
+    database: Database,
+) -> None:
+    await record(database, *[a_row(number, "alice", "bob") for number in range(1, 9)])
+    await record(database, *[a_row(number, "carol", "dora") for number in range(9, 31)])
+    async with database.writing() as tx:
+        for number in range(1, 9):
+            await record_settlement(tx, a_settlement(number, attempts=1))
+    async with database.reading() as tx:
+        due = [
+            await load_due_settlements(tx, NOW_MS, limit, batched_max=batched_max)
+            for limit, batched_max in ((8, 0), (8, 20), (8, 2), (2, 20))
+        ]
+    new = [sum(each.attempts == 0 for each in found) for found in due]
+    assert (new, [len(found) for found in due]) == ([6, 20, 6, 0], [8, 22, 8, 2])
+
+
 async def test_a_wallets_trades_are_those_it_took_or_made(database: Database) -> None:
     await record(
         database, a_row(1, "alice", "bob"), a_row(2, "bob", "carol"), a_row(3, "carol", "dora")

@@ -9,9 +9,15 @@ from typing import Any, Final, NamedTuple
 import sqlalchemy as sa
 
 from foretell.domain.evm.transaction import TxStatus
-from foretell.domain.exchange.settlement import EarlierTrades, Settlement, places_of, tx_id_of
+from foretell.domain.exchange.settlement import (
+    BATCH_PREFIX,
+    EarlierTrades,
+    Settlement,
+    places_of,
+    tx_id_of,
+)
 from foretell.domain.exchange.trade import PENDING
-from foretell.domain.values.hexadecimal import Address
+from foretell.domain.values.hexadecimal import Address, Bytes32
 from foretell.store.database import Transaction
 from foretell.store.tables import (
     exchange_fills,
@@ -54,25 +60,31 @@ async def record_settlement(tx: Transaction, settlement: Settlement) -> None:
 
 
 async def load_due_settlements(
-    tx: Transaction, now_ms: int, limit: int, closed: Collection[Address] = ()
+    tx: Transaction,
+    now_ms: int,
+    limit: int,
+    closed: Collection[Address] = (),
+    *,
+    batched_max: int = 0,
 ) -> Sequence[Settlement]:
     """Return unsettled trades that no transaction carries and that may be tried, oldest first.
 
     Of the places, half are for new trades of wallets without a failing trade, and half of the others
     for trades that never failed a try, however many are tried again: so failures keep nobody else
     waiting. With very few places, the longest due are returned. A trade that is to be split waits for
-    the split, and one of a closed exchange until it opens.
+    the split, and one of a closed exchange until it opens. New trades that share transactions are not
+    bound by the places but by `batched_max`, if that is more.
     """
     is_new = settled_trades.c.trade_id.is_(None)
     is_due = sa.and_(_FAILED_OR_WAITS, settled_trades.c.retry_at_ms <= now_ms)
     is_beside_failing = _is_beside_failing()
     has_failed = settled_trades.c.attempts > 0
     groups = [
-        await _load_due(tx, limit, closed, may_be_tried)
-        for may_be_tried in (
-            sa.and_(is_new, sa.not_(is_beside_failing)),
-            sa.or_(sa.and_(is_new, is_beside_failing), sa.and_(is_due, sa.not_(has_failed))),
-            sa.and_(is_due, has_failed),
+        await _load_due(tx, most, closed, may_be_tried)
+        for most, may_be_tried in (
+            (max(limit, batched_max), sa.and_(is_new, sa.not_(is_beside_failing))),
+            (limit, sa.or_(sa.and_(is_new, is_beside_failing), sa.and_(is_due, ~has_failed))),
+            (limit, sa.and_(is_due, has_failed)),
         )
     ]
     if limit < PLACES_SHARED_MIN:
@@ -81,6 +93,7 @@ async def load_due_settlements(
         ]
     else:
         places = places_of(limit, [len(rows) for rows in groups])
+        places[0] = max(places[0], batched_max)
         due = [row for rows, most in zip(groups, places, strict=True) for row in rows[:most]]
     due.sort(key=lambda row: (row.matched_at_ms, row.sequence, row.trade))
     return [_settlement(row) for row in due]
@@ -150,9 +163,14 @@ def _needs_split() -> sa.Exists:
 
 
 async def load_open_settlements(tx: Transaction) -> Sequence[Settlement]:
-    """Return the settlements whose transaction may be on its way, or has failed."""
+    """Return the settlements whose transaction may be on its way, or has failed.
+
+    A batch that is confirmed may have settled some of its trades only.
+    """
     is_on_its_way = sa.or_(
-        settlement_txs.c.status.is_(None), settlement_txs.c.status != TxStatus.CONFIRMED.value
+        settlement_txs.c.status.is_(None),
+        settlement_txs.c.status != TxStatus.CONFIRMED.value,
+        settled_trades.c.tx_id.startswith(BATCH_PREFIX, autoescape=True),
     )
     rows = await tx.all(
         sa.select(trades.c.trade_id.label("trade"), settled_trades)
@@ -225,8 +243,14 @@ async def load_settlement_outcomes(
 ) -> Sequence[SettlementOutcome]:
     """Return the outcome of these trades as of the last indexed block.
 
-    Any attempt of a transaction may be the one that was mined; the exchange's own log shows which.
+    Any attempt of a transaction may be the one that was mined; the exchange's own log shows which. A
+    trade is in it if its taker's order is the taker of a match there: a batch has one of each taker.
     """
+    is_own_fill = sa.and_(
+        exchange_fills.c.tx_hash == settlement_tx_attempts.c.tx_hash,
+        exchange_fills.c.order_id == trades.c.taker_order_id,
+        exchange_fills.c.is_taker,
+    )
     rows = await tx.all(
         sa.select(
             settled_trades.c.trade_id,
@@ -235,8 +259,9 @@ async def load_settlement_outcomes(
             sa.func.max(exchange_fills.c.tx_hash).label("tx_hash"),
             sa.func.max(exchange_fills.c.block_number).label("block_number"),
         )
+        .join(trades, trades.c.trade_id == settled_trades.c.trade_id)
         .outerjoin(settlement_tx_attempts, settlement_tx_attempts.c.tx_id == settled_trades.c.tx_id)
-        .outerjoin(exchange_fills, exchange_fills.c.tx_hash == settlement_tx_attempts.c.tx_hash)
+        .outerjoin(exchange_fills, is_own_fill)
         .where(settled_trades.c.trade_id.in_(trade_ids))
         .group_by(settled_trades.c.trade_id, settled_trades.c.failure, settled_trades.c.is_given_up)
     )
@@ -244,6 +269,23 @@ async def load_settlement_outcomes(
         SettlementOutcome(row.trade_id, row.tx_hash, row.block_number, row.failure, row.is_given_up)
         for row in rows
     ]
+
+
+async def load_settled_in(
+    tx: Transaction, trade_ids: Sequence[str], tx_hash: Bytes32
+) -> frozenset[str]:
+    """Return which of these trades a transaction settled, as of the last indexed block."""
+    is_own_fill = sa.and_(
+        exchange_fills.c.tx_hash == tx_hash,
+        exchange_fills.c.order_id == trades.c.taker_order_id,
+        exchange_fills.c.is_taker,
+    )
+    rows = await tx.all(
+        sa.select(trades.c.trade_id)
+        .join(exchange_fills, is_own_fill)
+        .where(trades.c.trade_id.in_(trade_ids))
+    )
+    return frozenset(row.trade_id for row in rows)
 
 
 def _settlement(row: sa.Row[Any]) -> Settlement:

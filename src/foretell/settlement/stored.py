@@ -7,7 +7,7 @@ from foretell.settlement.context import SettlementContext
 from foretell.settlement.match_call import Matched
 from foretell.store.creation.markets import load_market
 from foretell.store.outbox.refused_orders import record_refused_orders
-from foretell.store.outbox.settlements import record_settlement
+from foretell.store.outbox.settlements import record_settlements
 from foretell.store.trading.orders import load_orders
 from foretell.store.trading.trades import load_trades_by_id
 
@@ -41,5 +41,4 @@ async def record(
     """Store the progress of trades, all of it or none, and the orders that the chain refuses."""
     async with context.database.writing() as tx:
         await record_refused_orders(tx, refused)
-        for settlement in settlements:
-            await record_settlement(tx, settlement)
+        await record_settlements(tx, settlements)

@@ -23,6 +23,7 @@ from foretell.store.tables import (
     exchange_fills,
     fills,
     markets,
+    orders,
     refused_orders,
     settled_trades,
     settlement_tx_attempts,
@@ -38,6 +39,7 @@ PLACES_SHARED_MIN: Final = 4
 _FAILED_OR_WAITS: Final = sa.and_(
     settled_trades.c.tx_id.is_(None), settled_trades.c.is_given_up.is_(False)
 )
+_DUE_AT_MS: Final = sa.func.coalesce(settled_trades.c.retry_at_ms, trades.c.matched_at_ms)
 
 
 class SettlementOutcome(NamedTuple):
@@ -50,12 +52,13 @@ class SettlementOutcome(NamedTuple):
     is_given_up: bool
 
 
-async def record_settlement(tx: Transaction, settlement: Settlement) -> None:
-    """Store the progress of a trade's settlement."""
-    values = settlement._asdict()
-    known = settled_trades.update().where(settled_trades.c.trade_id == settlement.trade_id)
-    if not await tx.execute(known.values(values)):
-        await tx.execute(settled_trades.insert().values(values))
+async def record_settlements(tx: Transaction, settlements: Sequence[Settlement]) -> None:
+    """Store the progress of several trades, in the place of what was stored of them."""
+    if not settlements:
+        return
+    ids = [each.trade_id for each in settlements]
+    await tx.execute(settled_trades.delete().where(settled_trades.c.trade_id.in_(ids)))
+    await tx.execute(settled_trades.insert(), [each._asdict() for each in settlements])
     await tx.announce(TOPIC)
 
 
@@ -73,16 +76,19 @@ async def load_due_settlements(
     for trades that never failed a try, however many are tried again: so failures keep nobody else
     waiting. With very few places, the longest due are returned. A trade that is to be split waits for
     the split, and one of a closed exchange until it opens. New trades that share transactions are not
-    bound by the places but by `batched_max`, if that is more.
+    bound by the places but by `batched_max`, if that is more. When more new trades wait than may go,
+    half of them are those whose orders expire first.
     """
     is_new = settled_trades.c.trade_id.is_(None)
+    is_fair = sa.and_(is_new, sa.not_(_is_beside_failing()))
     is_due = sa.and_(_FAILED_OR_WAITS, settled_trades.c.retry_at_ms <= now_ms)
     is_beside_failing = _is_beside_failing()
     has_failed = settled_trades.c.attempts > 0
+    most_new = max(limit, batched_max)
     groups = [
         await _load_due(tx, most, closed, may_be_tried)
         for most, may_be_tried in (
-            (max(limit, batched_max), sa.and_(is_new, sa.not_(is_beside_failing))),
+            (most_new, is_fair),
             (limit, sa.or_(sa.and_(is_new, is_beside_failing), sa.and_(is_due, ~has_failed))),
             (limit, sa.and_(is_due, has_failed)),
         )
@@ -94,6 +100,10 @@ async def load_due_settlements(
     else:
         places = places_of(limit, [len(rows) for rows in groups])
         places[0] = max(places[0], batched_max)
+        if len(groups[0]) >= min(most_new, places[0] + 1):
+            soon = await _load_expiring(tx, places[0] // 2, closed, is_fair)
+            known = {row.trade for row in soon}
+            groups[0] = [*soon, *(row for row in groups[0] if row.trade not in known)]
         due = [row for rows, most in zip(groups, places, strict=True) for row in rows[:most]]
     due.sort(key=lambda row: (row.matched_at_ms, row.sequence, row.trade))
     return [_settlement(row) for row in due]
@@ -124,18 +134,49 @@ async def _load_due(
     may_be_tried: sa.ColumnElement[bool],
 ) -> Sequence[sa.Row[Any]]:
     """Return the longest due of the trades that may be tried."""
-    due_at_ms = sa.func.coalesce(settled_trades.c.retry_at_ms, trades.c.matched_at_ms)
+    due = _due(closed, may_be_tried)
+    return await tx.all(due.order_by(_DUE_AT_MS, *OLDEST_FIRST).limit(limit))
+
+
+async def _load_expiring(
+    tx: Transaction,
+    limit: int,
+    closed: Collection[Address],
+    may_be_tried: sa.ColumnElement[bool],
+) -> Sequence[sa.Row[Any]]:
+    """Return the trades that may be tried with the orders that expire first, takers' or makers'."""
+    due = _due(closed, may_be_tried).add_columns(orders.c.expiration_s)
+    found: dict[str, sa.Row[Any]] = {}
+    for joined in (
+        due.join(orders, orders.c.order_id == trades.c.taker_order_id),
+        due.join(fills, fills.c.trade_id == trades.c.trade_id).join(
+            orders, orders.c.order_id == fills.c.maker_order_id
+        ),
+    ):
+        expiring = joined.where(orders.c.expiration_s > 0)
+        for row in await tx.all(expiring.order_by(orders.c.expiration_s).limit(limit)):
+            known = found.get(row.trade)
+            if known is None or row.expiration_s < known.expiration_s:
+                found[row.trade] = row
+    return sorted(found.values(), key=lambda row: row.expiration_s)[:limit]
+
+
+def _due(
+    closed: Collection[Address], may_be_tried: sa.ColumnElement[bool]
+) -> sa.Select[tuple[Any, ...]]:
+    """Return the query of the trades that may be tried, of exchanges that are not closed."""
     is_closed = trades.c.condition_id.in_(
         sa.select(markets.c.condition_id).where(markets.c.exchange.in_(closed))
     )
-    return await tx.all(
+    return (
         sa.select(
             trades.c.trade_id.label("trade"),
             trades.c.matched_at_ms,
             trades.c.sequence,
-            due_at_ms.label("due_at_ms"),
+            _DUE_AT_MS.label("due_at_ms"),
             settled_trades,
         )
+        .select_from(trades)
         .outerjoin(settled_trades, settled_trades.c.trade_id == trades.c.trade_id)
         .where(
             trades.c.status.in_(UNSETTLED),
@@ -143,8 +184,6 @@ async def _load_due(
             sa.not_(_needs_split()),
             *([sa.not_(is_closed)] if closed else []),
         )
-        .order_by(due_at_ms, *OLDEST_FIRST)
-        .limit(limit)
     )
 
 

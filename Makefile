@@ -4,12 +4,15 @@ PYTHON ?=
 BIN    := .venv/bin
 INSTALL := @PYTHON="$(PYTHON)" sh requirements/install.sh
 WORKERS ?= 4
+RERUNS ?= 1
 CYCLES ?= 200
 DAMAGES ?= 10000
 CASES ?= 50000
 LIES ?= 2000
 PATRONI ?= 1
 MINUTES ?= 60
+# The whole suite: tests beside each other. One that fails runs once more, and the summary names it: RERUNS=0 for none.
+BESIDE = -n $(WORKERS) --dist loadgroup --reruns $(RERUNS) --reruns-delay 2 -raR
 
 .DEFAULT_GOAL := help
 .PHONY: help rooms up run dev bare test check faults cases spec spec-mutants bench attacks figures soak peers mutants audit sbom lock artifacts examples gas invariants clean
@@ -21,7 +24,7 @@ up: run  ## start the sandbox: chain, contracts, every API, a first market
 	@$(BIN)/foretell up
 
 test: dev  ## run the tests
-	$(BIN)/pytest -n $(WORKERS) --dist loadgroup
+	$(BIN)/pytest $(BESIDE)
 
 bare: dev  ## start a copy of this tree and run its demo with only git, make and Python
 	sh tests/bare.sh
@@ -33,7 +36,7 @@ check: dev  ## run all checks: format, lint, spelling, types, import contracts, 
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/coverage erase
-	$(BIN)/coverage run -m pytest -n $(WORKERS) --dist loadgroup
+	$(BIN)/coverage run -m pytest $(BESIDE)
 	$(BIN)/coverage combine -q
 	$(BIN)/coverage report
 	$(BIN)/coverage report --include='*/foretell/domain/*' --fail-under=100

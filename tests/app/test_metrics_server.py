@@ -1,5 +1,7 @@
 """The metrics at a port of their own."""
 
+import asyncio
+
 import httpx
 import pytest
 from tests.app.rig import get
@@ -9,10 +11,14 @@ from tests.rigs.ports import free_port, is_free
 from foretell.app.gateway import bind
 from foretell.app.metrics_server import MetricsServer
 from foretell.app.roles import Role
-from foretell.domain.errors.command import PortTaken
+from foretell.domain.errors.command import ComponentStopped, PortTaken
+from foretell.edge.security_headers import SECURITY_HEADERS
 from foretell.settings import Settings
 
 pytestmark = pytest.mark.anyio
+
+SECURITY = [(name.decode(), value.decode()) for name, value in SECURITY_HEADERS]
+WITHIN_S = 10.0
 
 
 @pytest.fixture
@@ -38,7 +44,25 @@ async def test_attack_l7_metrics_with_a_port_are_not_next_to_the_apis(
     assert refused.headers["content-type"] == "application/json"
     assert metrics.headers["content-type"].startswith("text/plain")
     assert "foretell_requests_total{" in metrics.text
+    for answer in (metrics, elsewhere):
+        assert dict(SECURITY).items() <= dict(answer.headers).items()
     assert is_free(port)
+
+
+async def test_a_server_of_metrics_that_ends_by_itself_stops_everything(
+    settings: Settings, port: int
+) -> None:
+    """Nothing noticed it: the process went on without its metrics."""
+    own = settings.model_copy(update={"metrics_port": port})
+    async with installed(own, [Role.DATA]) as running:
+        assert running.metrics is not None
+        running.metrics.server.limit_max_requests = 1
+        assert (await at(port, "/metrics")).status_code == 200
+        with pytest.raises(ExceptionGroup) as group:
+            await asyncio.wait_for(running.wait(), WITHIN_S)
+    (cause,) = group.value.exceptions
+    assert isinstance(cause, ComponentStopped)
+    assert "metrics server" in str(cause)
 
 
 async def test_a_port_of_another_program_is_refused_with_its_setting(port: int) -> None:

@@ -1,5 +1,6 @@
 """M4: databases, chains and master keys that are lost, older or another's, in real data folders."""
 
+import asyncio
 import shutil
 import time
 from collections.abc import AsyncIterator
@@ -10,11 +11,13 @@ from typing import Any
 
 import httpx
 import pytest
+import sqlalchemy as sa
 from structlog.testing import capture_logs
 from tests.rigs.in_process import installed, sandbox_settings
 from tests.rigs.values import a_key
 
 from foretell.app.keys import MASTER_KEY_FILE
+from foretell.app.lasting_refusals import LASTING_REFUSALS
 from foretell.app.origin import FILE
 from foretell.app.roles import Role
 from foretell.chain.rpc import Rpc
@@ -24,6 +27,8 @@ from foretell.journal.files.reader import read_entries
 from foretell.sdk.http import HttpClient, wait_for
 from foretell.sdk.trading import TradingClient, Wallet
 from foretell.settings import Settings
+from foretell.store.database import Database
+from foretell.store.tables import api_keys
 
 pytestmark = pytest.mark.anyio
 
@@ -110,6 +115,11 @@ async def test_m4_an_older_database_keeps_later_revocations(
         second = await owner.create()
         await owner.revoke(second)
     copy_tables(tmp_path / "older", settings.data)
+    async with installed(
+        settings, [Role.RELAYER]
+    ):  # it accepts keys too, without a trading process
+        assert await statuses(settings) == ["revoked", "revoked"]
+    copy_tables(tmp_path / "older", settings.data)
     with capture_logs() as logs:
         async with running(settings) as owner:
             assert [await owner.status(each) for each in (first, second)] == [401, 401]
@@ -117,6 +127,11 @@ async def test_m4_an_older_database_keeps_later_revocations(
             assert len({first, second, third}) == 3
             assert [await owner.status(each) for each in (first, second, third)] == [401, 401, 200]
     assert [entry["keys"] for entry in logs if "keys are revoked again" in entry["event"]] == [2]
+
+
+async def statuses(settings: Settings) -> list[str]:
+    async with Database(settings.database) as database, database.reading() as tx:
+        return sorted(row.status for row in await tx.all(sa.select(api_keys.c.status)))
 
 
 async def test_m4_a_restart_and_a_copy_of_the_present_keep_all_keys(
@@ -153,6 +168,7 @@ async def test_m4_another_chain_under_orders_is_refused(settings: Settings) -> N
         await wait_for("a command", partial(has_commands, settings), 30.0)
     chain = settings.data / "chain"
     chain.rename(settings.data / "other chain")
+    await another_second()
     with pytest.raises(ForeignChain, match="cannot be settled there"):
         await start(settings)
     (settings.data / FILE).unlink()
@@ -163,6 +179,11 @@ async def test_m4_another_chain_under_orders_is_refused(settings: Settings) -> N
     await start(settings)
 
 
+async def another_second() -> None:
+    """Wait until a new chain's first block has another time, and so another hash."""
+    await asyncio.sleep(1.1)
+
+
 async def has_commands(settings: Settings) -> bool | None:
     return next(read_entries(settings.data / "journal"), None) is not None or None
 
@@ -170,6 +191,7 @@ async def has_commands(settings: Settings) -> bool | None:
 async def test_another_chain_without_orders_is_said_and_used(settings: Settings) -> None:
     await start(settings)
     shutil.rmtree(settings.data / "chain")
+    await another_second()
     with capture_logs() as logs:
         await start(settings)
         await start(settings)
@@ -182,6 +204,21 @@ async def test_a_note_that_cannot_be_read_is_written_again(settings: Settings) -
     (settings.data / FILE).write_bytes(whole[:-5])
     await start(settings)
     assert (settings.data / FILE).read_bytes() == whole
+
+
+async def test_a_start_that_sees_what_is_noted_writes_nothing(settings: Settings) -> None:
+    """Several processes of a folder start at once; what one has noted, another leaves."""
+    await start(settings)
+    noted = (settings.data / FILE).stat().st_ino
+    await start(settings)
+    async with installed(settings, [Role.DATA]):
+        pass
+    assert (settings.data / FILE).stat().st_ino == noted
+
+
+def test_a_chain_of_others_is_a_lasting_refusal() -> None:
+    """A supervised process would be started again for ever."""
+    assert issubclass(ForeignChain, LASTING_REFUSALS)
 
 
 async def start(settings: Settings) -> None:

@@ -1,14 +1,16 @@
 """Optimistic questions that their creator asked itself, with the plan's terms or with others."""
 
-from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 from eth_abi.abi import decode, encode
 from tests.creation.rig import CreatorClient
 
 from foretell.chain.planned_contracts import LIVENESS_S, PROPOSAL_BOND_UNITS
+from foretell.chain.reader import Question
+from foretell.domain.creation.asked_terms import AskedTerms
+from foretell.domain.errors.chain import ChainUnavailable
 from foretell.store.creation.markets import load_markets
 
 pytestmark = pytest.mark.anyio
@@ -106,6 +108,21 @@ async def test_a_question_with_the_plans_terms_is_adopted(
     assert (await creator.record(second))["status"] == "metadata_update_pending"
 
 
+async def test_a_node_that_does_not_answer_delays_no_answer_to_prepare(
+    creator: CreatorClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Checks on the chain belong to the background, where they are made again."""
+
+    async def unanswered(*_: object) -> NoReturn:
+        raise ChainUnavailable("eth_call", "ConnectError")
+
+    challenge = (await creator.ask(raw := optimistic(creator))).json()
+    with monkeypatch.context() as patch:
+        patch.setattr(creator.rig.context.reader, "questions", unanswered)
+        answer = await creator.send(raw, creator.sign(challenge))
+    assert (answer.status_code, answer.json()["status"]) == (200, "prepare_in_progress")
+
+
 async def test_m_03_a_question_of_the_direct_stack_states_the_payloads_end(
     creator: CreatorClient,
 ) -> None:
@@ -119,12 +136,26 @@ async def test_m_03_a_question_of_the_direct_stack_states_the_payloads_end(
 
 
 @pytest.mark.parametrize(
-    ("is_adopted", "status"), [(True, "failed"), (False, "metadata_update_pending")]
+    ("is_adopted", "terms", "status"),
+    [
+        (True, (REWARD, PROPOSAL_BOND_UNITS, LIVENESS_S - 1), "failed"),
+        (True, (REWARD, PROPOSAL_BOND_UNITS - 1, LIVENESS_S), "failed"),
+        (True, (REWARD - 1, PROPOSAL_BOND_UNITS, LIVENESS_S), "metadata_update_pending"),
+        (False, (REWARD, PROPOSAL_BOND_UNITS, LIVENESS_S - 1), "metadata_update_pending"),
+    ],
 )
 async def test_h_02_the_finalization_compares_adopted_questions_again(
-    creator: CreatorClient, *, is_adopted: bool, status: str
+    creator: CreatorClient,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    is_adopted: bool,
+    terms: tuple[int, int, int],
+    status: str,
 ) -> None:
-    """After a reorganisation an adopted question may have other terms; one of the plan cannot."""
+    """After a reorganisation an adopted question may have other terms; one of the plan cannot.
+
+    A reward below the operator's present one was the plan's, or costs traders nothing.
+    """
     raw, rig = optimistic(creator), creator.rig
     request_id = await creator.prepared(raw)
     sent = []
@@ -135,8 +166,15 @@ async def test_h_02_the_finalization_compares_adopted_questions_again(
     else:
         plan = (await creator.record(request_id))["prepared"]["txPlan"]
         sent = await creator.execute(plan)
-    rig.change(options=replace(rig.options, reward_units=REWARD + 1))
+    reader = rig.context.reader
+    read_questions = reader.questions
 
+    async def questions_after_a_reorganisation(*args: Any) -> list[Question | None]:
+        return [
+            each and each._replace(terms=AskedTerms(*terms)) for each in await read_questions(*args)
+        ]
+
+    monkeypatch.setattr(reader, "questions", questions_after_a_reorganisation)
     await creator.finalize(request_id, sent)
     await rig.settle()
 

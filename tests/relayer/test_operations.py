@@ -2,6 +2,7 @@ import asyncio
 from typing import Final
 
 import pytest
+import sqlalchemy as sa
 from tests.relayer.rig import UNIT, OwnerClient, RelayerRig, an_operator_approval, changed, error_of
 from tests.relayer.strange_safes import FAILS_QUIETLY, a_strange_safe, make_strange
 from tests.rigs.sandbox import SandboxMarket
@@ -16,8 +17,10 @@ from foretell.domain.contracts.calldata import (
     SetApprovalForAll,
     SplitPosition,
 )
+from foretell.domain.relay.request import OPEN
 from foretell.domain.values.hexadecimal import checksum_address
 from foretell.relayer.operations import Operation
+from foretell.store.tables import relay_requests
 
 pytestmark = pytest.mark.anyio
 
@@ -331,7 +334,7 @@ async def test_an_operation_whose_nonce_never_comes_fails_with_the_reason(
         call = calls_of(rig, market)[operation.value]
         body = await holder.tokens_body(call)
         waiting = asyncio.create_task(holder.post(f"/operations/{operation.value}", body))
-        await asyncio.sleep(SOON)
+        await until_accepted(rig, 2)
         await make_strange(rig.sandbox, holder.safe, b"\0")
         await rig.automine(is_on=True)
         await rig.sandbox.mine()
@@ -341,6 +344,17 @@ async def test_an_operation_whose_nonce_never_comes_fails_with_the_reason(
         Operation.REDEEM: (502, "execution_failed"),
     }
     assert (status, words.partition(":")[0]) == expected[operation]
+
+
+async def until_accepted(rig: RelayerRig, count: int) -> None:
+    """Wait until so many requests are stored and open."""
+    stored = sa.select(sa.func.count()).where(relay_requests.c.state.in_(OPEN))
+    async with asyncio.timeout(SENT_WITHIN_S):
+        while True:
+            async with rig.context.database.reading() as tx:
+                if await tx.scalar(stored) >= count:
+                    return
+            await asyncio.sleep(0.01)
 
 
 async def until_sent(rig: RelayerRig) -> None:
@@ -376,7 +390,7 @@ async def test_a_revert_in_a_block_is_reported_as_failed(
 async def test_a_revert_that_is_not_final_in_time_is_reported_as_failed_too(
     rig: RelayerRig, holder: OwnerClient, market: SandboxMarket
 ) -> None:
-    rig.change(confirmation_deadline_s=1)
+    rig.change(confirmation_deadline_s=5)
     status, words = await overtaken(rig, holder, market, blocks=1)
     assert (status, words.partition(":")[0]) == (502, "execution_failed")
 
@@ -386,9 +400,12 @@ async def test_a_call_that_failed_within_a_mined_transaction_is_a_failure(
 ) -> None:
     code = a_strange_safe(holder.address, FAILS_QUIETLY)
     await make_strange(rig.sandbox, holder.safe, code)
+    sent = await rig.sent_count()
     async with rig.working():
         waiting = asyncio.create_task(holder.merge(await holder.tokens_body(a_merge(rig, market))))
-        await asyncio.sleep(2 * SOON)
+        async with asyncio.timeout(SENT_WITHIN_S):
+            while await rig.sent_count() == sent:  # noqa: ASYNC110 - nobody reports
+                await asyncio.sleep(0.01)
         await rig.sandbox.mine(3)
         status, words = error_of(await waiting)
     assert status == 502

@@ -29,11 +29,13 @@ from foretell.relayer import progress, submit
 from foretell.relayer.body import parse_submission
 from foretell.relayer.checks import CheckedSubmission, checked_submission
 from foretell.relayer.context import RelayerContext
-from foretell.relayer.submit import accept
+from foretell.relayer.submit import Check, accept
 from foretell.store.outbox.relays import record_relay_move
 from foretell.store.outbox.transactions import load_tx
 
 pytestmark = pytest.mark.anyio
+
+READ_WITHIN_S: Final = 20.0
 
 BROADCAST: Final = "eth_sendRawTransaction"
 VIEWS_OF_A_SAFE: Final = 3
@@ -158,10 +160,20 @@ async def test_the_same_submission_at_once_and_later_is_one_transaction(
     assert await rig.sent_count() == before + 1
 
 
-async def barred(context: RelayerContext, judged: CheckedSubmission) -> None:
-    """Wait until both processes have read before either writes."""
-    del context, judged
-    await asyncio.sleep(0.2)
+def barred(processes: int) -> Check:
+    """Return a check that waits until so many processes have read: none writes before."""
+    readers: set[int] = set()
+    have_read = asyncio.Event()
+
+    async def wait(context: RelayerContext, judged: CheckedSubmission) -> None:
+        del judged
+        readers.add(id(context))
+        if len(readers) == processes:
+            have_read.set()
+        async with asyncio.timeout(READ_WITHIN_S):
+            await have_read.wait()
+
+    return wait
 
 
 @pytest.mark.case("D-01")
@@ -170,9 +182,10 @@ async def test_one_of_two_concurrent_processes_stores_a_request(
 ) -> None:
     bodies = [json.dumps(await approval_body(owner, units)).encode() for units in (1, 2, 2)]
     submissions = [checked_submission(rig.context, parse_submission(body)) for body in bodies]
+    both = barred(2)
     pairs = zip((rig, twin, twin), submissions, strict=True)
     taken = await asyncio.gather(
-        *(accept(each.context, submission, owner.address, barred) for each, submission in pairs),
+        *(accept(each.context, submission, owner.address, both) for each, submission in pairs),
         return_exceptions=True,
     )
     refused = [each for each in taken if isinstance(each, NonceMismatch)]
@@ -188,8 +201,9 @@ async def test_the_same_submission_in_two_processes_is_one_request(
     submission = checked_submission(
         rig.context, parse_submission(json.dumps(await approval_body(owner)).encode())
     )
+    both = barred(2)
     one, two = await asyncio.gather(
-        *(accept(each.context, submission, owner.address, barred) for each in (rig, twin))
+        *(accept(each.context, submission, owner.address, both) for each in (rig, twin))
     )
     assert one.transaction_id == two.transaction_id
 

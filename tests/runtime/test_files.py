@@ -2,12 +2,13 @@ import errno
 import os
 import resource
 import stat
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from foretell.runtime.files import write_atomically
+from foretell.runtime.files import locked, write_atomically
 
 
 @pytest.fixture
@@ -70,3 +71,18 @@ def test_two_writers_of_a_file_have_drafts_of_their_own(
     assert between == [b"of another writer"]
     assert path.read_bytes() == b"ours, which is longer than the other"
     assert [each.name for each in tmp_path.iterdir()] == ["state"]
+
+
+def test_a_locked_folder_is_entered_once_at_a_time(tmp_path: Path) -> None:
+    entered = threading.Event()
+
+    def enter() -> None:
+        with locked(tmp_path):
+            entered.set()
+
+    other = threading.Thread(target=enter)
+    with locked(tmp_path):
+        other.start()
+        assert not entered.wait(0.1)
+    assert entered.wait(10.0)
+    other.join()

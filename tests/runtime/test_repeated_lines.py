@@ -2,6 +2,7 @@
 
 import io
 import logging
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -65,11 +66,24 @@ def test_attack_m3_a_trace_is_written_once_a_minute_whatever_it_says(clock: Cloc
     events = RepeatedEvents(RepeatedLines(clock))
     errors = [caught(number) for number in range(100)]
     lines = [written(events, "error", "unhandled error", exc_info=each) for each in errors]
-    assert [line is not None for line in lines] == [True, True, *[False] * 98]
+    assert [line is not None and "exc_info" in line for line in lines] == [
+        True,
+        True,
+        *[False] * 98,
+    ]
+    assert sum(line is not None for line in lines) == 2 * LINES_MAX
     clock.now_s += PERIOD_S
     later = written(events, "error", "unhandled error", exc_info=errors[0])
     assert later is not None
-    assert later["left_out"] == 49
+    assert (later["left_out"], later["exc_info"]) == (50 - LINES_MAX, errors[0])
+
+
+def test_two_loops_that_fail_at_one_place_each_have_a_line(clock: Clock) -> None:
+    """The line of the second loop, with its name and its cause, was left out with its trace."""
+    events = RepeatedEvents(RepeatedLines(clock))
+    written(events, "error", "step failed", loop="settlement", cause="0", exc_info=caught(0))
+    second = written(events, "error", "step failed", loop="indexer", cause="2", exc_info=caught(2))
+    assert second == {"event": "step failed", "loop": "indexer", "cause": "2"}
 
 
 def test_lines_of_work_that_is_asked_for_are_all_written(clock: Clock) -> None:
@@ -77,21 +91,45 @@ def test_lines_of_work_that_is_asked_for_are_all_written(clock: Clock) -> None:
     assert all(written(events, "debug", "request") for _ in range(100))
 
 
-def test_attack_m3_records_of_libraries_are_bounded_too(clock: Clock) -> None:
+@pytest.fixture
+def text() -> io.StringIO:
+    return io.StringIO()
+
+
+@pytest.fixture
+def logger(clock: Clock, text: io.StringIO) -> Iterator[logging.Logger]:
+    """Give a library's logger that writes to the text."""
     logger = logging.getLogger("a library")
-    text = io.StringIO()
     logger.propagate = False
     handler = logging.StreamHandler(text)
     handler.addFilter(RepeatedRecords(RepeatedLines(clock)))
     logger.addHandler(handler)
+    yield logger
+    logger.removeHandler(handler)
+
+
+def test_attack_m3_records_of_libraries_are_bounded_too(
+    clock: Clock, logger: logging.Logger, text: io.StringIO
+) -> None:
+    """Of records without a trace only one a minute was written, as if each had one."""
     for number in range(100):
         logger.warning("Unsupported upgrade request of %d", number)
     clock.now_s += PERIOD_S
     logger.warning("Unsupported upgrade request of %d", 100)
     assert text.getvalue().splitlines() == [
-        "Unsupported upgrade request of 0",
-        "Unsupported upgrade request of 100 (99 more were left out)",
+        *(f"Unsupported upgrade request of {number}" for number in range(LINES_MAX)),
+        f"Unsupported upgrade request of 100 ({100 - LINES_MAX} more were left out)",
     ]
+
+
+def test_a_record_of_a_library_has_its_trace_once_a_minute(
+    logger: logging.Logger, text: io.StringIO
+) -> None:
+    for number in range(2):
+        logger.error("Task %d failed", number, exc_info=caught(0))
+    lines = text.getvalue().splitlines()
+    assert (lines[0], lines[-1]) == ("Task 0 failed", "Task 1 failed")
+    assert lines.count("Traceback (most recent call last):") == 1
 
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 40)), max_size=60))
@@ -102,11 +140,11 @@ def test_no_line_is_lost_from_the_count(steps: list[tuple[int, int]]) -> None:
         clock.now_s += 15 * seconds
         for _ in range(count):
             offered += 1
-            left_out = lines.admit("cause", 2)
-            if left_out is not None:
+            line = lines.admit("cause")
+            if line is not None:
                 admitted += 1
-                counted += left_out
+                counted += line.left_out
     clock.now_s += PERIOD_S
-    left_out = lines.admit("cause", 2)
-    assert left_out is not None
-    assert admitted + counted + left_out == offered
+    line = lines.admit("cause")
+    assert line is not None
+    assert admitted + counted + line.left_out == offered

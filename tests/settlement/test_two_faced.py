@@ -3,7 +3,7 @@
 from typing import Final
 
 import pytest
-from tests.rigs.fault_proxy import FaultProxy, refuse
+from tests.rigs.fault_proxy import FaultProxy, lose_request, refuse
 from tests.rigs.sandbox import SandboxMarket
 from tests.settlement.rig import UNIT, SettlementRig, Trader
 
@@ -23,6 +23,7 @@ FAILED: Final = TradeStatus.FAILED
 HANDLER: Final = parse_address("0x" + "ba" * 20)
 TWO_FACED: Final = "0x3a600c575f355f5260205ff35bfe"
 """Without a gas price, as in a simulation, it returns the selector that it was called with."""
+REVERTING: Final = "0x5f5ffd"
 SET_FALLBACK_HANDLER: Final = contract_function("setFallbackHandler(address)")
 
 
@@ -137,6 +138,73 @@ async def test_h1_a_taker_that_takes_its_allowance_away_around_a_block_has_no_sa
     assert await rig.statuses([trade_id]) == [FAILED]
 
 
+ENDLESS_CALLS: Final = "0x3a600c575f355f5260205ff35b5f5f6120005f60ee61fffffa50600c56"
+"""When mined it calls nobody with 8 KiB until its gas ends: the trace lists them all."""
+
+
+async def after_a_mined_lie(
+    rig: SettlementRig, market: SandboxMarket, traders: list[Trader]
+) -> str:
+    """Have a liar's trade revert when mined, and return an honest trade that comes after it."""
+    alice, bob, _ = traders
+    liar = await a_two_faced_trader(rig, market)
+    await rig.sandbox.rpc.send("anvil_setCode", HANDLER, ENDLESS_CALLS)
+    await alice.sell(market, 40, 20 * UNIT)
+    await liar.buy(market, 40, 10 * UNIT)
+    await rig.act()
+    await rig.sandbox.mine(2)
+    await rig.context.operator.run_once()
+    (honest,) = (await bob.buy(market, 40, 10 * UNIT)).trade_ids
+    await rig.projection.catch_up()
+    return honest
+
+
+async def test_h1_a_trace_too_large_to_read_holds_up_no_other_trade(
+    rig: SettlementRig, market: SandboxMarket, traders: list[Trader]
+) -> None:
+    """The wallet chooses how many calls its trace lists; the node's answer has 70 MB here."""
+    honest = await after_a_mined_lie(rig, market, traders)
+    await rig.act()
+    assert f"settle:{honest}:1" in [each.tx_id for each in await rig.sent()]
+
+
+async def test_h1_a_trace_that_never_comes_holds_up_no_other_trade(
+    rig: SettlementRig, market: SandboxMarket, traders: list[Trader], proxy: FaultProxy
+) -> None:
+    proxy.fail_always("debug_traceTransaction", lose_request)
+    honest = await after_a_mined_lie(rig, market, traders)
+    await rig.act()
+    assert f"settle:{honest}:1" in [each.tx_id for each in await rig.sent()]
+
+
+@pytest.mark.parametrize("has_traces", [True, False])
+async def test_h1_a_wallet_that_fails_while_it_is_judged_costs_no_more_than_another(
+    rig: SettlementRig,
+    market: SandboxMarket,
+    traders: list[Trader],
+    proxy: FaultProxy,
+    *,
+    has_traces: bool,
+) -> None:
+    if not has_traces:
+        proxy.fail_always("debug_traceTransaction", lose_request)
+    liar = await a_two_faced_trader(rig, market)
+    await traders[0].sell(market, 40, 20 * UNIT)
+    (trade_id,) = (await liar.buy(market, 40, 10 * UNIT)).trade_ids
+    for _ in range(rig.options.mined_reverts_max + 2):
+        await rig.act()
+        await rig.sandbox.mine(2)
+        await rig.context.operator.run_once()
+        await rig.sandbox.rpc.send("anvil_setCode", HANDLER, REVERTING)
+        await rig.act()
+        await rig.sandbox.rpc.send("anvil_setCode", HANDLER, TWO_FACED)
+        rig.clock.move(60_000)
+        await rig.see()
+    failed = [each for each in await rig.sent() if each.status is TxStatus.FAILED]
+    assert len(failed) == (1 if has_traces else rig.options.mined_reverts_max)
+    assert await rig.statuses([trade_id]) == [FAILED]
+
+
 async def test_a_node_that_refuses_to_judge_a_mined_revert_holds_up_no_other_trade(
     rig: SettlementRig, market: SandboxMarket, traders: list[Trader], proxy: FaultProxy
 ) -> None:
@@ -149,6 +217,7 @@ async def test_a_node_that_refuses_to_judge_a_mined_revert_holds_up_no_other_tra
     await rig.context.operator.run_once()
     (good,) = (await bob.buy(market, 40, 10 * UNIT)).trade_ids
     await rig.projection.catch_up()
+    proxy.fail_always("debug_traceTransaction", refuse("the method does not exist", -32601))
     proxy.fail("eth_call", refuse("daily quota exceeded", -32005))
     await rig.act()
     assert (await rig.settlement(bad)).attempts == 1

@@ -207,9 +207,9 @@ async def test_synchronous_work_is_run_and_committed(database: Database) -> None
 
 
 async def test_a_database_reports_whether_it_is_sqlite(
-    database: Database, database_url: str
+    database: Database, each_database_url: str
 ) -> None:
-    is_sqlite = database_url.startswith("sqlite")
+    is_sqlite = each_database_url.startswith("sqlite")
     assert database.is_sqlite is is_sqlite
     async with database.reading() as tx:
         assert tx.dialect == ("sqlite" if is_sqlite else "postgresql")

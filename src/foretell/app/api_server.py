@@ -4,10 +4,9 @@ It answers from the start of the process on. An API that is not open yet refuses
 of a process that replays a long journal know that it is starting.
 """
 
-import asyncio
 import socket
 from collections.abc import Collection, Mapping
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from foretell.app.clock_and_ids import monotonic_ms, numbered_ids
 from foretell.app.gateway import Gateway, Server, build_server, connections_max, refuse_origin
@@ -26,9 +25,6 @@ from foretell.edge.security_headers import SecureApplication
 from foretell.edge.shared_limits import SharedLimits
 from foretell.edge.telemetry import AsgiApp, Telemetry
 from foretell.edge.throttled_application import ApiLimits, ThrottledApplication
-
-START_POLL_S: Final = 0.01
-STOP_DEADLINE_S: Final = 10.0
 
 
 class Access(NamedTuple):
@@ -73,7 +69,6 @@ class ApiServer:
         self.server: Server = build_server(
             app, host, port, self._fast_routes, refusals=refusals, places=places
         )
-        self._serving: asyncio.Task[None] | None = None
 
     def _addresses(self) -> ClientAddresses:
         """Return what distinguishes clients from proxies; it is the same for every API."""
@@ -82,12 +77,7 @@ class ApiServer:
 
     async def start(self, listener: socket.socket) -> None:
         """Answer at a socket, and return once that is so."""
-        serving = asyncio.create_task(self.server.serve([listener]), name="server")
-        self._serving = serving
-        while not self.server.started:
-            if serving.done():
-                await serving
-            await asyncio.sleep(START_POLL_S)
+        await self.server.start(listener, "server")
 
     def open(self, role: Role, app: AsgiApp, fast_routes: Mapping[Route, FastRoute]) -> None:
         """Let an API answer by its application, and by its fast routes past that."""
@@ -108,17 +98,13 @@ class ApiServer:
 
     async def wait(self) -> None:
         """Return when the server has ended."""
-        assert self._serving is not None, "it was started"
-        await asyncio.shield(self._serving)
+        await self.server.wait()
 
     async def finish(self) -> None:
         """Stop accepting requests, and return when those that were accepted are answered.
 
         Those that wait for their turn are refused.
         """
-        if self._serving is not None:
-            self.server.should_exit = True
-            for api in self._limits_by_role.values():
-                api.limiter.close()
-            await asyncio.wait({self._serving}, timeout=STOP_DEADLINE_S)
-            self._serving.cancel()
+        for api in self._limits_by_role.values():
+            api.limiter.close()
+        await self.server.finish()

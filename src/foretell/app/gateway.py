@@ -35,7 +35,11 @@ BACKLOG: Final = 2048
 FILES_WANTED: Final = 16 * 1024
 FILES_KEPT_BACK: Final = 256
 """Descriptors left for the journal, the database and the chain: connections never use the last ones."""
+START_POLL_S: Final = 0.01
 SHUTDOWN_S: Final = 5
+"""Within which the answers of a server that ends are sent."""
+STOP_DEADLINE_S: Final = 10.0
+"""For a server to end."""
 FRAME_BYTES_MAX: Final = 256 * 1024
 
 
@@ -106,7 +110,31 @@ async def _respond(send: Send, status: int, kind: bytes, content: bytes) -> None
 
 
 class Server(uvicorn.Server):
-    """A uvicorn server that leaves signals to the process that runs it."""
+    """A uvicorn server as a task of its process, which handles signals itself."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self._serving: asyncio.Task[None] | None = None
+
+    async def start(self, listener: socket.socket, name: str) -> None:
+        """Answer at a socket, in a task of this name, and return once that is so."""
+        serving = self._serving = asyncio.create_task(self.serve([listener]), name=name)
+        while not self.started:
+            if serving.done():
+                await serving
+            await asyncio.sleep(START_POLL_S)
+
+    async def wait(self) -> None:
+        """Return when the server has ended, raising what ended it."""
+        assert self._serving is not None, "it was started"
+        await asyncio.shield(self._serving)
+
+    async def finish(self) -> None:
+        """Stop accepting requests, and return when those that were accepted are answered, or soon."""
+        if self._serving is not None:
+            self.should_exit = True
+            await asyncio.wait({self._serving}, timeout=STOP_DEADLINE_S)
+            self._serving.cancel()
 
     @override
     @contextlib.contextmanager
@@ -159,7 +187,7 @@ def connections_max() -> int:
     files = FILES_WANTED if hard == resource.RLIM_INFINITY else min(hard, FILES_WANTED)
     if soft < files:
         resource.setrlimit(resource.RLIMIT_NOFILE, (files, hard))
-    return max(soft, files) - FILES_KEPT_BACK
+    return min(max(soft, files), FILES_WANTED) - FILES_KEPT_BACK
 
 
 def bind(host: str, port: int, setting: str, *, is_shared: bool = False) -> socket.socket:

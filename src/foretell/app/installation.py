@@ -78,6 +78,7 @@ class Installation:
         self._is_stopping = False
         self._has_folder = parent is not None
         self.deployment: Deployment | None = None
+        self.metrics: MetricsServer | None = None
         self.api: ApiServer | None = None
         if prefix_by_role := prefixes_of(self._roles):
             self.api = ApiServer(
@@ -146,6 +147,7 @@ class Installation:
         await upgrade(database)
         shard, epoch = ShardNumber(self._shard), await load_key_epoch(database, new_uuid())
         resources = Resources(settings, keys, self.deployment, database, rpc, shard, epoch)
+        await resources.revocations.restore(database)
         await check_origin(resources, has_master_key=KeyName.MASTER in keys_of(self._roles))
         return resources
 
@@ -208,9 +210,10 @@ class Installation:
         await self.api.start(self._listener())
         if self._settings.metrics_port is not None:
             is_worker = self._parent is not None
-            metrics = MetricsServer(self._settings.metrics_port, is_shared=is_worker)
-            self._lifetime.closing.push_async_callback(metrics.finish)
-            await metrics.start()
+            self.metrics = MetricsServer(self._settings.metrics_port, is_shared=is_worker)
+            self._lifetime.closing.push_async_callback(self.metrics.finish)
+            self._loop_by_name["metrics server"] = self.metrics.wait
+            await self.metrics.start()
 
     def _listener(self) -> socket.socket:
         if self._parent is not None and self._parent.listener is not None:

@@ -7,7 +7,12 @@ or a database that does not answer, may pass.
 from typing import Final
 
 from foretell.domain.errors.chain import InvalidDeployment, SandboxOnly, WrongChain
-from foretell.domain.errors.command import InsecureSocketFolder, MissingKey, MissingSetting
+from foretell.domain.errors.command import (
+    ForeignChain,
+    InsecureSocketFolder,
+    MissingKey,
+    MissingSetting,
+)
 from foretell.domain.errors.exchange import ForeignProfile
 from foretell.domain.errors.families import ForetellError
 from foretell.domain.errors.storage import (
@@ -22,6 +27,7 @@ from foretell.domain.errors.storage import (
 
 LASTING_REFUSALS: Final[tuple[type[ForetellError], ...]] = (
     InvalidDeployment,
+    ForeignChain,
     ForeignProfile,
     JournalBehindTables,
     JournalDamaged,

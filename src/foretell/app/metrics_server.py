@@ -1,14 +1,13 @@
 """The metrics of a process on a port of their own, for programs of this machine alone."""
 
-import asyncio
 from typing import Final
 
 from foretell.app.gateway import METRICS, bind, build_server, send_metrics, send_unknown_route
+from foretell.edge.security_headers import SecureApplication
 from foretell.edge.telemetry import Receive, Scope, Send
 
 LOOPBACK: Final = "127.0.0.1"
 SETTING: Final = "FORETELL_METRICS_PORT"
-START_POLL_S: Final = 0.01
 
 
 async def answer_metrics(scope: Scope, receive: Receive, send: Send) -> None:
@@ -31,20 +30,17 @@ class MetricsServer:
     def __init__(self, port: int, *, is_shared: bool = False) -> None:
         self._port = port
         self._is_shared = is_shared
-        self._server = build_server(answer_metrics, LOOPBACK, port)
-        self._serving: asyncio.Task[None] | None = None
+        self.server = build_server(SecureApplication(answer_metrics), LOOPBACK, port)
 
     async def start(self) -> None:
         """Answer, and return once that is so."""
         listener = bind(LOOPBACK, self._port, SETTING, is_shared=self._is_shared)
-        self._serving = asyncio.create_task(self._server.serve([listener]), name="metrics")
-        while not self._server.started:
-            if self._serving.done():
-                await self._serving
-            await asyncio.sleep(START_POLL_S)
+        await self.server.start(listener, "metrics")
+
+    async def wait(self) -> None:
+        """Return when the server has ended."""
+        await self.server.wait()
 
     async def finish(self) -> None:
         """End the server."""
-        if self._serving is not None:
-            self._server.should_exit = True
-            await self._serving
+        await self.server.finish()

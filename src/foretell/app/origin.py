@@ -20,7 +20,7 @@ from foretell.domain.errors.chain import ChainUnavailable
 from foretell.domain.errors.command import ForeignChain
 from foretell.domain.errors.storage import JournalDamaged
 from foretell.journal.files.reader import read_entries
-from foretell.runtime.files import write_atomically
+from foretell.runtime.files import locked, write_atomically
 from foretell.store.database import Database
 from foretell.store.identity import CHAIN, load_fact, record_fact
 from foretell.store.trading.projected import load_sequences
@@ -69,8 +69,17 @@ async def check_origin(resources: Resources, *, has_master_key: bool) -> None:
                 part=name,
                 consequence=_CONSEQUENCE[name],
             )
+    _note(folder, seen)
+
+
+def _note(folder: Path, seen: Origin) -> None:
+    """Write what was seen beside what other processes of the folder have seen; nothing new writes nothing."""
     now = {name: value for name, value in msgspec.structs.asdict(seen).items() if value is not None}
-    write_atomically(folder / FILE, msgspec.json.encode(msgspec.structs.replace(noted, **now)))
+    with locked(folder):
+        before = _noted(folder)
+        after = msgspec.structs.replace(before, **now)
+        if after != before:
+            write_atomically(folder / FILE, msgspec.json.encode(after))
 
 
 async def _chain(reader: Reader, deployment: Deployment) -> str | None:

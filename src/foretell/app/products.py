@@ -122,7 +122,6 @@ def _running(engine: RunningEngine, closing: contextlib.AsyncExitStack) -> Produ
 
 async def trading(resources: Resources, closing: contextlib.AsyncExitStack) -> Product:
     """Return trading: with its engine, or with engines in other processes if there are shards."""
-    await resources.revocations.restore(resources.database)
     recovery = SignerRecovery()
     await recovery.start()
     closing.push_async_callback(recovery.close)

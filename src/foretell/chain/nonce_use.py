@@ -3,10 +3,10 @@
 A node may not know a transaction by its hash although it is in a block: the index of transactions may be behind
 the blocks, or belong to another replica. Only the transaction that used a nonce proves that no other one with it
 will be mined. The states of recent blocks say in which block it is; where a node has dropped them, the blocks before
-are read one by one, up to a limit.
+are read one by one, some in each search.
 """
 
-from typing import Final
+from typing import Final, NamedTuple
 
 from foretell.chain.rpc import Rpc
 from foretell.chain.rpc_types import quantity_of, tx_hash_by_nonce
@@ -14,21 +14,34 @@ from foretell.domain.errors.chain import RpcRefused
 from foretell.domain.values.hexadecimal import Address, Bytes32
 
 BLOCKS_BACK_MAX: Final = 1 << 20
-BLOCKS_READ_MAX: Final = 512
+BLOCKS_READ_MAX: Final = 128
+"""Most blocks that one search reads: the account sends nothing meanwhile."""
 
 
-async def find_nonce_use(rpc: Rpc, sender: Address, nonce: int, last: int) -> Bytes32 | None:
-    """Return the hash of the transaction that used the nonce in a block up to the last one given.
+class NonceSearch(NamedTuple):
+    """The hash of the transaction that used a nonce, or None; and the block from which to search on, if any is left."""
 
-    Returns None when no such block is found: the nonce is used later, or the node shows too few blocks.
+    user: Bytes32 | None
+    next_block: int | None = None
+
+
+async def find_nonce_use(
+    rpc: Rpc, sender: Address, nonce: int, last: int, next_block: int | None = None
+) -> NonceSearch:
+    """Search the transaction that used the nonce in blocks up to the last one given, the newest first.
+
+    `next_block` is where an earlier search ended. Nothing is found and nothing left when the nonce is used
+    later, or the node shows too few blocks.
     """
-    block_number = await _first_known_use(rpc, sender, nonce, last)
-    for number in range(block_number, max(block_number - BLOCKS_READ_MAX, -1), -1):
+    if next_block is None:
+        next_block = await _first_known_use(rpc, sender, nonce, last)
+    end = max(next_block - BLOCKS_READ_MAX, -1)
+    for number in range(next_block, end, -1):
         answer = await rpc.call("eth_getBlockByNumber", hex(number), True)  # noqa: FBT003 - JSON
         hash_by_nonce = tx_hash_by_nonce(answer, sender)
         if nonce in hash_by_nonce or min(hash_by_nonce, default=nonce) < nonce:
-            return hash_by_nonce.get(nonce)
-    return None
+            return NonceSearch(hash_by_nonce.get(nonce))
+    return NonceSearch(None, end if end >= 0 else None)
 
 
 async def _first_known_use(rpc: Rpc, sender: Address, nonce: int, last: int) -> int:

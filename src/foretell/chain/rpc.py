@@ -31,6 +31,9 @@ _HALTED: Final = re.compile(
 )
 """The words of nodes for a call that a contract reverted, or that broke off in the middle."""
 
+_UNREADABLE: Final = (msgspec.MsgspecError, RecursionError)
+"""The errors of reading an answer; one that is nested too deeply is the second."""
+
 
 class _Error(msgspec.Struct):
     code: int
@@ -81,12 +84,14 @@ class Rpc:
                 await asyncio.sleep(pause_s)
         return await self.send(method, *params)
 
-    async def send(self, method: str, *params: object) -> Any:
-        """Return the result of a call that is sent exactly once."""
+    async def send(self, method: str, *params: object, answer_bytes_max: int | None = None) -> Any:
+        """Return the result of a call that is sent exactly once.
+
+        An answer of more than `answer_bytes_max` bytes is not read to its end.
+        """
         request_id = next(self._ids)
-        answer = self._decode_one(
-            method, await self._post(method, _request(request_id, method, params))
-        )
+        body = _request(request_id, method, params)
+        answer = self._decode_one(method, await self._post(method, body, answer_bytes_max))
         if answer.id != request_id:
             raise ChainUnavailable(method, f"answer {answer.id} to request {request_id}")
         return _result(method, answer)
@@ -104,32 +109,44 @@ class Rpc:
         raw = await self._post("batch", body)
         try:
             answer_by_id = {answer.id: answer for answer in self._many.decode(raw)}
-        except msgspec.MsgspecError as error:
+        except _UNREADABLE as error:
             raise ChainUnavailable("batch", "the answer is not a batch") from error
         if answer_by_id.keys() != method_by_id.keys():
             raise ChainUnavailable("batch", "answers are missing")
         return [_result(call[0], answer_by_id[id_]) for id_, call in method_by_id.items()]
 
-    async def _post(self, method: str, body: object) -> bytes:
+    async def _post(self, method: str, body: object, bytes_max: int | None = None) -> bytes:
+        sent = self._client.stream(
+            "POST",
+            self._url,
+            content=msgspec.json.encode(body),
+            headers={"content-type": "application/json"},
+        )
         try:
-            response = await self._client.post(
-                self._url,
-                content=msgspec.json.encode(body),
-                headers={"content-type": "application/json"},
-            )
+            async with sent as response:
+                if response.status_code >= httpx.codes.INTERNAL_SERVER_ERROR or _is_limited(
+                    response
+                ):
+                    raise ChainUnavailable(method, f"HTTP {response.status_code}")
+                return await _content(method, response, bytes_max or self._answer_bytes_max)
         except httpx.HTTPError as error:
             raise ChainUnavailable(method, type(error).__name__) from error
-        if response.status_code >= httpx.codes.INTERNAL_SERVER_ERROR or _is_limited(response):
-            raise ChainUnavailable(method, f"HTTP {response.status_code}")
-        if len(response.content) > self._answer_bytes_max:
-            raise ChainUnavailable(method, f"more than {self._answer_bytes_max} bytes")
-        return response.content
 
     def _decode_one(self, method: str, raw: bytes) -> _Answer:
         try:
             return self._one.decode(raw)
-        except msgspec.MsgspecError as error:
+        except _UNREADABLE as error:
             raise ChainUnavailable(method, "the answer is not JSON-RPC") from error
+
+
+async def _content(method: str, response: httpx.Response, bytes_max: int) -> bytes:
+    parts, size = [], 0
+    async for part in response.aiter_bytes():
+        size += len(part)
+        if size > bytes_max:
+            raise ChainUnavailable(method, f"more than {bytes_max} bytes")
+        parts.append(part)
+    return b"".join(parts)
 
 
 def _is_limited(response: httpx.Response) -> bool:

@@ -9,6 +9,7 @@ Only one process may send for an account. A second one by mistake does no harm: 
 nonce that is taken.
 """
 
+import asyncio
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -26,7 +27,7 @@ from foretell.chain.sending_account import (
 )
 from foretell.chain.views import ViewCall, call_views
 from foretell.chain.watcher import Watcher
-from foretell.domain.errors.chain import ExecutionReverted, RpcRefused
+from foretell.domain.errors.chain import ChainUnavailable, ExecutionReverted, RpcRefused
 from foretell.domain.errors.families import Upstream
 from foretell.domain.evm.transaction import OutgoingTx, SentTx
 from foretell.domain.values.call_trace import FailedCall, failed_calls
@@ -40,6 +41,8 @@ GAS_MARGIN_PERCENT: Final = 20
 
 SIMULATED_AT: Final = "pending"
 CALL_TRACER: Final = {"tracer": "callTracer"}
+TRACE_S: Final = 10.0
+TRACE_BYTES_MAX: Final = 4 * 1024 * 1024
 PACE: Final = PollIntervals(busy_s=0.25, idle_s=15.0)
 
 log = structlog.get_logger(__name__)
@@ -107,11 +110,21 @@ class Sender:
         return receipt_of(await self._rpc.call("eth_getTransactionReceipt", tx_hash))
 
     async def failed_calls(self, tx_hash: Bytes32) -> list[FailedCall]:
-        """Return the calls that made a mined transaction revert; none if the node keeps no traces."""
+        """Return the calls that made a mined transaction revert; none if the node gives no trace.
+
+        A wallet can make its trace as large and as slow as its gas allows, so the trace is asked for once, and
+        what comes late or is too large is none.
+        """
         try:
-            trace = await self._rpc.call("debug_traceTransaction", tx_hash, CALL_TRACER)
-        except RpcRefused as refusal:
-            log.warning("node gives no trace", cause=refusal.message)
+            async with asyncio.timeout(TRACE_S):
+                trace = await self._rpc.send(
+                    "debug_traceTransaction",
+                    tx_hash,
+                    CALL_TRACER,
+                    answer_bytes_max=TRACE_BYTES_MAX,
+                )
+        except (RpcRefused, ChainUnavailable, TimeoutError) as error:
+            log.warning("node gives no trace", cause=str(error) or f"not within {TRACE_S} s")
             return []
         return failed_calls(trace)
 

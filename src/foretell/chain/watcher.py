@@ -41,13 +41,16 @@ class _ChainView(NamedTuple):
 
 
 class _Displaced(NamedTuple):
-    """A transaction whose nonce is used: the head at which to search for the use, and the pause after it."""
+    """A transaction whose nonce is used: the head at which to search for the use, the pause, and where to go on."""
 
     look_at: int
     pause_blocks: int
+    next_block: int | None = None
 
-    def later(self, head: int) -> "_Displaced":
-        """Return the next search: the pauses double, because a search may read many blocks."""
+    def later(self, head: int, next_block: int | None) -> "_Displaced":
+        """Return the next search: a part of one goes on at the next block, whole ones are ever rarer."""
+        if next_block is not None:
+            return _Displaced(head + 1, self.pause_blocks, next_block)
         return _Displaced(head + self.pause_blocks, min(2 * self.pause_blocks, LOOK_BLOCKS_MAX))
 
 
@@ -148,10 +151,12 @@ class Watcher:
         )
         if head < displaced.look_at:
             return
-        user = await find_nonce_use(account.rpc, account.address, tx.account_nonce, head - depth)
+        user, next_block = await find_nonce_use(
+            account.rpc, account.address, tx.account_nonce, head - depth, displaced.next_block
+        )
         if user is None or user in {attempt.tx_hash for attempt in tx.attempts}:
             log.warning("nonce used by no other visible transaction", tx_id=tx.tx_id, head=head)
-            self._displaced_by_id[tx.tx_id] = displaced.later(head)
+            self._displaced_by_id[tx.tx_id] = displaced.later(head, next_block)
             return
         failure = f"nonce {tx.account_nonce} of the account was used by something else"
         log.error("nonce used elsewhere", tx_id=tx.tx_id, nonce=tx.account_nonce, user=user)

@@ -325,8 +325,8 @@ def _cause_of(error: BaseException) -> str | None:
     if isinstance(error, ForetellError):
         return error.message
     if isinstance(error, OSError) and error.errno in _NO_ROOM:
-        place = "" if error.filename is None else f"{error.filename}: "
-        return f"{place}{error.strerror}; make room on the disk of the data folder, and start again"
+        path = "" if error.filename is None else f"{error.filename}: "
+        return f"{path}{error.strerror}; make room on the disk of the data folder, and start again"
     if isinstance(error, OSError) and error.filename is not None:
         return f"{error.filename}: {error.strerror}"
     return None

@@ -239,7 +239,8 @@ async def _check_questions(
 ) -> None:
     """Refuse while the chain lacks a question: a reorg may have removed or changed an adopted one.
 
-    In an event each question has its place, because its id follows from the order of adding.
+    The reward is not compared: an operator may have raised it since the plan. In an event each question has
+    its place, because its id follows from the order of adding.
     """
     contracts = context.contracts(payload)
     asked = [each.asked_id for each in ids]
@@ -247,7 +248,7 @@ async def _check_questions(
     planned_keys = {
         item.market_key or "" for item in request.plan or () if item.target == contracts.adapter
     }
-    await check_terms(context, payload, ids, questions, planned_keys)
+    await check_terms(context, payload, ids, questions, 0, planned_keys)
     for each, question in zip(ids, questions, strict=True):
         if question is None:
             raise ChainInconsistent(f"question {each.asked_id} is not on the chain")

@@ -4,6 +4,7 @@ Everything that the upload alone shows is checked before the answer, and a refus
 unchanged. Work that needs storage or the chain runs in the background, in steps that may run twice.
 """
 
+import contextlib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
@@ -43,7 +44,7 @@ from foretell.domain.errors.creation import (
     CreatorUnderfunded,
     RequestNotFound,
 )
-from foretell.domain.errors.families import FieldProblem, InvalidFields
+from foretell.domain.errors.families import FieldProblem, InvalidFields, Upstream
 from foretell.domain.values.amounts import decimal_text
 from foretell.domain.values.hexadecimal import Address, checksum_address
 from foretell.store.creation.claims import load_claims, record_claims
@@ -75,8 +76,9 @@ async def accept(context: CreationContext, upload: Upload) -> CreationRequest:
     payload = parse_payload(upload.payload, context.rules, now_ms)
     _check_signed(payload, request)
     ids = ids_of(context, payload)
-    await check_asked(context, payload, ids)
     content_by_field = await _normalized(context, upload, payload)
+    with contextlib.suppress(Upstream):  # without the chain, the preparation decides
+        await check_asked(context, payload, ids)
     async with context.database.writing() as tx:
         await _takeable(tx, request, payload, ids, now_ms)
         has_moved = await move_request(
@@ -310,7 +312,7 @@ async def _facts(context: CreationContext, payload: Payload) -> PlanFacts:
     reader, contracts = context.reader, context.contracts(payload)
     ids = ids_of(context, payload)
     asked = await reader.questions([each.asked_id for each in ids], contracts.adapter)
-    await check_terms(context, payload, ids, asked)
+    await check_terms(context, payload, ids, asked, context.options.reward_units)
     is_direct = payload.resolution_type is ResolutionType.DIRECT
     facts = PlanFacts(
         fee_units=await reader.creation_fee_units(contracts.adapter) if is_direct else 0,

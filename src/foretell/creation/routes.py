@@ -234,9 +234,5 @@ async def show_item(blob_id: FromPath[str], context: Context) -> Response[bytes]
 
 
 def _unchanging(content: bytes, kind: str, tag: str) -> Response[bytes]:
-    headers = {
-        "cache-control": UNCHANGING,
-        "etag": f'"{tag}"',
-        "x-content-type-options": "nosniff",
-    }
+    headers = {"cache-control": UNCHANGING, "etag": f'"{tag}"'}
     return Response(content, media_type=kind, headers=headers)

@@ -17,7 +17,7 @@ async def check_asked(context: CreationContext, payload: Payload, ids: Sequence[
         return
     adapter = context.contracts(payload).adapter
     questions = await context.reader.questions([each.asked_id for each in ids], adapter)
-    await check_terms(context, payload, ids, questions)
+    await check_terms(context, payload, ids, questions, context.options.reward_units)
 
 
 async def check_terms(
@@ -25,9 +25,12 @@ async def check_terms(
     payload: Payload,
     ids: Sequence[MarketIds],
     questions: Sequence[Question | None],
+    reward_units: int,
     planned_keys: Collection[str] = (),
 ) -> None:
-    """Refuse questions with other terms than the plan's; those of `planned_keys` came from the plan.
+    """Refuse questions with other terms than the plan's, of which the reward may be higher.
+
+    Those of `planned_keys` came from the plan.
 
     Questions of the direct stack have no terms. The defaults of the adapter never change, but an
     adapter of an earlier version accepts any liveness.
@@ -42,7 +45,7 @@ async def check_terms(
     if not adopted:
         return
     proposal = await context.reader.proposal_terms(context.contracts(payload).adapter)
-    wanted = AskedTerms(context.options.reward_units, proposal.bond_units, proposal.liveness_s)
+    wanted = AskedTerms(reward_units, proposal.bond_units, proposal.liveness_s)
     others = [(each, terms) for each, terms in adopted if not terms.satisfies(wanted)]
     if others:
         why = f"asked with {others[0][1].describe()}, and the plan has {wanted.describe()}; ask another question"

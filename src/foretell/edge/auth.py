@@ -103,9 +103,11 @@ class KeyRing:
 
     def credentials(self, index: KeyIndex) -> Credentials:
         """Return the credentials of an index; call it only for an owner that has just signed for it."""
-        credentials = derive_credentials(self._master_key, index)
-        self._unknown_at_ms.discard(credentials.key_id)
-        return credentials
+        return derive_credentials(self._master_key, index)
+
+    def learn(self, key_id: str) -> None:
+        """Accept a key that was just created, though a request may have named it before."""
+        self._unknown_at_ms.discard(key_id)
 
     def forget(self, key_id: str) -> None:
         """Drop a revoked key from the cache."""

@@ -91,27 +91,34 @@ BODY_BUDGET: Final = BodyBudget()
 
 
 class HeldBytes:
-    """The bytes that one connection holds of the budget, for one client at a time."""
+    """The bytes that one connection or one request holds of the budget, for one client at a time.
 
-    __slots__ = ("_budget", "_client", "_size")
+    The client stays the same until all bytes are given back, although the trusted proxies, by which it
+    is found, may change before that.
+    """
 
-    def __init__(self, budget: BodyBudget = BODY_BUDGET) -> None:
+    __slots__ = ("_budget", "_client", "size")
+
+    def __init__(self, client: str = "", budget: BodyBudget = BODY_BUDGET) -> None:
         self._budget = budget
-        self._client = ""
-        self._size = 0
-
-    def add(self, client: str, size: int) -> None:
-        """Count more bytes for the client, or refuse them."""
-        assert self._size == 0 or client == self._client
-        self._budget.take(client, size)
         self._client = client
-        self._size += size
+        self.size = 0
+
+    def begin(self, client: str) -> None:
+        """Count what comes for this client; nothing is held."""
+        assert self.size == 0, "what is held counts for the client before"
+        self._client = client
+
+    def add(self, size: int) -> None:
+        """Count more bytes, or refuse them."""
+        self._budget.take(self._client, size)
+        self.size += size
 
     def end(self) -> None:
         """Give all bytes back."""
-        if self._size:
-            self._budget.give_back(self._client, self._size)
-            self._size = 0
+        if self.size:
+            self._budget.give_back(self._client, self.size)
+            self.size = 0
 
 
 async def body_chunks(request: AnyRequest) -> AsyncIterator[bytes]:
@@ -130,17 +137,15 @@ async def read_body(request: AnyRequest, bytes_max: int = BODY_BYTES_MAX) -> byt
     if is_number and (len(declared) > LENGTH_DIGITS_MAX or int(declared) > bytes_max):
         raise BodyTooLarge(bytes_max)
     turn: Any = request.scope.get(TURN)
-    client: str = "" if turn is None else turn.address
-    chunks, held = [], 0
+    chunks, held = [], HeldBytes("" if turn is None else turn.address)
     try:
         async for chunk in body_chunks(request):
-            if held + len(chunk) > bytes_max:
+            if held.size + len(chunk) > bytes_max:
                 raise BodyTooLarge(bytes_max)
-            BODY_BUDGET.take(client, len(chunk))
-            held += len(chunk)
+            held.add(len(chunk))
             chunks.append(chunk)
     finally:
-        BODY_BUDGET.give_back(client, held)
+        held.end()
     return b"".join(chunks)
 
 

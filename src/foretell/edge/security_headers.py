@@ -17,20 +17,24 @@ SECURITY_LINES: Final = "".join(
 )
 """The headers as they are sent, for answers that are written without an application."""
 
-_STARTS: Final = frozenset({"http.response.start", "websocket.http.response.start"})
-
 
 class SecureApplication:
-    """An application whose answers have the headers."""
+    """An application whose answers have the headers.
+
+    A handshake that is refused has them from its connection: here they would cost time at every frame.
+    """
 
     def __init__(self, app: AsgiApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, and add the headers to its answer."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
 
         async def send_with(message: Message) -> None:
-            if message["type"] in _STARTS:
+            if message["type"] == "http.response.start":
                 headers = message.get("headers", ())
                 names = {name for name, _ in headers}
                 added = [header for header in SECURITY_HEADERS if header[0] not in names]

@@ -26,7 +26,7 @@ BUFFERED_BYTES_MAX: Final = 64 * 1024
 """The most of a body that is read while its request waits."""
 
 
-class ShownKeys(Protocol):
+class ConnectionPlace(Protocol):
     """The place of a connection, which learns that the connection has shown a key."""
 
     def show_key(self, key_id: str) -> None:
@@ -59,7 +59,7 @@ class Turn:
         route: LimitedRoute,
         address: str,
         body_bytes: int,
-        place: ShownKeys | None = None,
+        place: ConnectionPlace | None = None,
     ) -> None:
         self.limiter = limiter
         self.route = route

@@ -18,7 +18,7 @@ from foretell.domain.contracts.logs import (
     PositionsConverted,
     TokensTransferred,
 )
-from foretell.domain.contracts.neg_risk import NO_TOKEN_BURN, QUESTIONS_MAX, question_id
+from foretell.domain.contracts.neg_risk import NO_TOKEN_BURN, QUESTIONS_EVER_MAX, question_id
 from foretell.domain.errors.chain import ChainInconsistent
 from foretell.domain.exchange.ledger import AssetId
 from foretell.domain.portfolio.positions import (
@@ -148,7 +148,7 @@ class NegRiskReader:
         """
         given: list[Bytes32] = []
         received: list[Bytes32] = []
-        for index in range(QUESTIONS_MAX):
+        for index in range(QUESTIONS_EVER_MAX):
             question = question_id(log.market_id, index)
             condition = condition_id(_adapter_of(self._contracts), question)
             if condition not in self._state.pair_by_condition:

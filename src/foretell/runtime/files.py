@@ -1,7 +1,10 @@
 """Files that are whole after a crash: with all of the old content, or all of the new."""
 
+import contextlib
+import fcntl
 import os
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
@@ -36,6 +39,17 @@ def write_atomically(path: Path, *parts: bytes, draft: Path | None = None) -> No
 def write_synced(path: Path, *parts: bytes) -> None:
     """Write a file that only its owner may read, in place of any of that name; sync its content."""
     _write(_open_new(path), parts)
+
+
+@contextlib.contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Wait until no other process is in here with this folder: for short work, which ends or dies."""
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
 
 
 def _open_new(path: Path) -> int:

@@ -1,13 +1,14 @@
 """A bound for the lines of a log that one cause can write, such as a client that repeats itself.
 
-Of one cause, a few lines a minute are written. The next one after that says how many were left out.
+Of one cause, a few lines a minute are written, the first of them with its trace. The next one after
+that says how many were left out.
 """
 
 import logging
 import sys
 import time
 from collections.abc import Callable, MutableMapping
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import structlog
 from typing_extensions import override
@@ -18,9 +19,16 @@ PERIOD_S: Final = 60.0
 CAUSES_KEPT_MAX: Final = 1_000
 LINES_MAX: Final = 10
 TRACES_MAX: Final = 1
-"""A trace is many lines, and says the same as the one before."""
+"""Of the lines of one cause. A trace is many lines, and says the same as the one before."""
 
 _LIMITED: Final = frozenset({"warning", "error", "critical", "exception"})
+
+
+class AdmittedLine(NamedTuple):
+    """A line that is written: how many were left out before it, and whether its trace is written."""
+
+    left_out: int
+    has_trace: bool
 
 
 class _Period:
@@ -45,8 +53,8 @@ class RepeatedLines:
         self._monotonic_s = monotonic_s
         self._period_by_cause: LruCache[str, _Period] = LruCache(causes_kept_max)
 
-    def admit(self, cause: str, lines_max: int) -> int | None:
-        """Return how many lines were left out before this one, None if it is left out, too."""
+    def admit(self, cause: str) -> AdmittedLine | None:
+        """Return what is written of a line, None if it is left out."""
         now_s = self._monotonic_s()
         period = self._period_by_cause.get(cause)
         left_out = 0
@@ -54,11 +62,11 @@ class RepeatedLines:
             left_out = 0 if period is None else period.left_out
             period = _Period(now_s)
             self._period_by_cause.put(cause, period)
-        if period.lines >= lines_max:
+        if period.lines >= LINES_MAX:
             period.left_out += 1
             return None
         period.lines += 1
-        return left_out
+        return AdmittedLine(left_out, period.lines <= TRACES_MAX)
 
 
 class RepeatedEvents:
@@ -70,16 +78,17 @@ class RepeatedEvents:
     def __call__(
         self, _logger: object, method: str, event: MutableMapping[str, Any]
     ) -> MutableMapping[str, Any]:
-        """Return the event, or drop it."""
+        """Return the event, without a trace that repeats, or drop it."""
         if method not in _LIMITED:
             return event
         place = _place_of(event.get("exc_info"))
-        cause = f"{event.get('event')} {place}"
-        left_out = self._lines.admit(cause, TRACES_MAX if place else LINES_MAX)
-        if left_out is None:
+        line = self._lines.admit(f"{event.get('event')} {place}")
+        if line is None:
             raise structlog.DropEvent
-        if left_out:
-            event["left_out"] = left_out
+        if not line.has_trace:
+            event.pop("exc_info", None)
+        if line.left_out:
+            event["left_out"] = line.left_out
         return event
 
 
@@ -92,13 +101,19 @@ class RepeatedRecords(logging.Filter):
 
     @override
     def filter(self, record: logging.LogRecord) -> bool:
-        """Return whether a record is written; one after others that were not has their number."""
-        place = _place_of(record.exc_info)
-        left_out = self._lines.admit(f"{record.name} {record.msg} {place}", TRACES_MAX)
-        if left_out:
-            record.msg = f"{record.getMessage()} ({left_out} more were left out)"
+        """Return whether a record is written; one after others that were not has their number.
+
+        A trace that repeats is left out.
+        """
+        line = self._lines.admit(f"{record.name} {record.msg} {_place_of(record.exc_info)}")
+        if line is None:
+            return False
+        if not line.has_trace:
+            record.exc_info = record.exc_text = None
+        if line.left_out:
+            record.msg = f"{record.getMessage()} ({line.left_out} more were left out)"
             record.args = None
-        return left_out is not None
+        return True
 
 
 def _place_of(given: object) -> str:

@@ -29,25 +29,25 @@ async def judge_mined_revert(
 ) -> FailureReport:
     """Return which fills leave the trade, or which order ends it; empty to try it as it is.
 
-    A trade that would revert in a simulation now is left to the next try, which examines it.
+    A trade that would revert in a simulation now is left to the next try, which examines it, as often as
+    one may be mined in vain: a wallet may also fail while it is judged.
     """
     trade, cause = matched.row.trade, f"{REVERTS_WHEN_MINED}: {sent.failure}"
-    if await context.operator.revert_of(match_call(matched, "")) is not None:
-        return FailureReport()
     if sent.mined_hash is not None:
         failed = await context.operator.failed_calls(sent.mined_hash)
         wallets = {trade.taker, *(fill.maker for fill in trade.fills)}
         if (wallet := reverting_wallet(failed, wallets)) is not None:
             return report_of_reverting(trade, wallet, cause)
+    is_spent = await _is_spent(context, settlement, matched)
+    if not is_spent and await context.operator.revert_of(match_call(matched, "")) is not None:
+        return FailureReport()
     if len(trade.fills) > 1:
         return taken_apart(trade.trade_id, trade.fills, cause)
-    return FailureReport((), cause if await _is_hopeless(context, settlement, matched) else None)
+    return FailureReport((), cause if is_spent else None)
 
 
-async def _is_hopeless(
-    context: SettlementContext, settlement: Settlement, matched: Matched
-) -> bool:
-    """Return whether a trade of one fill was mined in vain as often as one may be.
+async def _is_spent(context: SettlementContext, settlement: Settlement, matched: Matched) -> bool:
+    """Return whether a trade was mined in vain as often as one may be.
 
     The revert of a trade before its other fills left it is not held against it, and nothing is while
     earlier trades of its wallets are open.

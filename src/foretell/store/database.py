@@ -123,6 +123,15 @@ class Transaction:
         is_sqlite = self.dialect == "sqlite"
         await self.execute_rows(_upsert_statement(table, is_sqlite=is_sqlite), rows)
 
+    async def insert_new(
+        self, table: sa.Table, *, by: sa.Column[Any] | None = None, **values: object
+    ) -> bool:
+        """Insert a row, or return False where one with its keys is there; `by` is the one key that counts."""
+        dialect = sqlite if self.dialect == "sqlite" else postgresql
+        new = dialect.insert(table).values(**values)
+        keys = None if by is None else [by]
+        return await self.execute(new.on_conflict_do_nothing(index_elements=keys)) == 1
+
     async def all(self, statement: sa.Executable) -> Sequence[sa.Row[Any]]:
         """Return every row of a query."""
         return (await self._query(statement)).all()

@@ -6,7 +6,6 @@ Written by a start.
 from typing import Final
 
 import sqlalchemy as sa
-from sqlalchemy.dialects import postgresql, sqlite
 
 from foretell.store.database import Database, Transaction
 from foretell.store.tables import api_keys, identity
@@ -29,7 +28,8 @@ async def load_key_epoch(database: Database, new_epoch: str) -> str:
         return epoch
     async with database.writing() as tx:
         has_keys = await tx.first(sa.select(api_keys.c.key_id).limit(1)) is not None
-        await _record_once(tx, KEY_EPOCH, FIRST_EPOCH if has_keys else new_epoch)
+        first = FIRST_EPOCH if has_keys else new_epoch
+        await tx.insert_new(identity, name=KEY_EPOCH, value=first)
         epoch = await load_fact(tx, KEY_EPOCH)
     assert epoch is not None, "it was just written, here or by another process"
     return epoch
@@ -44,8 +44,3 @@ async def load_fact(tx: Transaction, name: str) -> str | None:
 async def record_fact(tx: Transaction, name: str, value: str) -> None:
     """Store what a database knows of itself, in place of what it knew."""
     await tx.upsert_rows(identity, [(name, value)])
-
-
-async def _record_once(tx: Transaction, name: str, value: str) -> None:
-    insert = sqlite.insert if tx.dialect == "sqlite" else postgresql.insert
-    await tx.execute(insert(identity).values(name=name, value=value).on_conflict_do_nothing())

@@ -79,7 +79,7 @@ async def a_server(places: ConnectionPlaces) -> AsyncIterator[str]:
 async def test_attack_h2_new_connections_beyond_the_places_are_refused_and_kept_ones_go_on(
     places: ConnectionPlaces,
 ) -> None:
-    """Beyond the limit every request was refused, those of traders on kept connections too."""
+    """Beyond the limit every request was refused, those with a key on kept connections too."""
     async with a_server(places) as host:
         kept = [await connect(host) for _ in range(2)]
         assert [await status_of(each) for each in kept] == [200, 200]
@@ -110,17 +110,17 @@ async def test_a_stream_has_a_place_until_it_ends() -> None:
 
 
 class Held:
-    """A connection that is idle or not, and may have made way."""
+    """A connection that is idle or not, and may have been closed."""
 
     def __init__(self, *, is_idle: bool = False) -> None:
         self.is_idle = is_idle
-        self.has_made_way = False
+        self.is_closed = False
         self.place: Place | None = None
 
-    def make_way(self) -> None:
-        self.has_made_way = True
+    def close_now(self) -> None:
+        self.is_closed = True
 
-    def stay(self) -> None:
+    def keep_open(self) -> None:
         pass
 
 
@@ -157,7 +157,9 @@ def test_no_more_places_are_taken_than_there_are(steps: list[str]) -> None:
 
 
 @given(st.lists(st.tuples(st.sampled_from("csep"), st.integers(0, 30)), max_size=80))
-def test_attack_h2_no_stranger_takes_a_traders_place(steps: list[tuple[str, int]]) -> None:
+def test_attack_h2_no_anonymous_connection_takes_an_authenticated_place(
+    steps: list[tuple[str, int]],
+) -> None:
     """Connect, show one of three keys, end, and open a proxy's stream, in any order."""
     limits = PlaceLimits(total=8, of_address=100, of_key=3, reserved=4, provisional=2)
     places, held = ConnectionPlaces(limits, lambda: ClientAddresses([PROXY])), list[Held]()
@@ -165,7 +167,7 @@ def test_attack_h2_no_stranger_takes_a_traders_place(steps: list[tuple[str, int]
         if act == "c":
             each = Held(is_idle=number % 2 == 0)
             each.place = places.take(PROXY if number % 3 == 0 else "1.1.1.1", each)
-            assert each.place is not None, "the oldest provisional one makes way"
+            assert each.place is not None, "the oldest provisional one is closed"
             held.append(each)
         elif held:
             place = held[number % len(held)].place
@@ -184,17 +186,17 @@ def check(places: ConnectionPlaces, limits: PlaceLimits, held: list[Held]) -> No
     here = [each.place for each in held if each.place is not None and each.place.is_taken]
     counts = Counter(place.standing for place in here)
     assert places.taken == len(here) <= limits.total
-    assert counts[Standing.STRANGER] <= limits.total - limits.reserved
+    assert counts[Standing.ANONYMOUS] <= limits.total - limits.reserved
     assert counts[Standing.PROVISIONAL] <= limits.provisional
-    assert counts[Standing.TRADER] == places.traders
-    keys = Counter(place.key for place in here if place.standing is Standing.TRADER)
+    assert counts[Standing.AUTHENTICATED] == places.authenticated
+    keys = Counter(place.key for place in here if place.standing is Standing.AUTHENTICATED)
     assert all(count <= limits.of_key for count in keys.values())
 
 
-def test_attack_h2_a_trader_makes_way_for_nobody() -> None:
+def test_attack_h2_an_authenticated_connection_is_closed_for_nobody() -> None:
     limits = PlaceLimits(total=4, reserved=2, provisional=1)
-    places, traders = ConnectionPlaces(limits), [Held() for _ in range(3)]
-    for number, each in enumerate(traders):
+    places, authenticated = ConnectionPlaces(limits), [Held() for _ in range(3)]
+    for number, each in enumerate(authenticated):
         place = places.take("1.1.1.1", each)
         assert place is not None
         place.show_key(f"key {number}")
@@ -203,5 +205,11 @@ def test_attack_h2_a_trader_makes_way_for_nobody() -> None:
         each.place = places.take("1.1.1.1", each)
     assert later[1].place is not None
     later[1].place.show_key("another")
-    assert [each.has_made_way for each in (*traders, *later)] == [False, False, False, True, False]
-    assert (places.traders, later[1].place.is_provisional) == (3, True)
+    assert [each.is_closed for each in (*authenticated, *later)] == [
+        False,
+        False,
+        False,
+        True,
+        False,
+    ]
+    assert (places.authenticated, later[1].place.is_provisional) == (3, True)

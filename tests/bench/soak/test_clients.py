@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 from tests.rigs.applications import serving
+from tests.rigs.ports import free_port
 from tests.rigs.scripted_api import DEPLOYMENT, ScriptedApi
 from tests.rigs.values import a_key
 from websockets.asyncio.server import ServerConnection, serve
@@ -145,5 +146,5 @@ async def test_a_stream_is_read_and_its_end_is_a_fault(seen: Seen) -> None:
 
 
 async def test_a_stream_that_cannot_be_opened_is_a_fault(seen: Seen) -> None:
-    await follow_stream("ws://127.0.0.1:9", {"type": "user"}, seen)
+    await follow_stream(f"ws://127.0.0.1:{free_port()}", {"type": "user"}, seen)
     assert seen.examples[0].startswith("a stream failed: ")

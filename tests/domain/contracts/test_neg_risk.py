@@ -3,7 +3,7 @@ from eth_abi.abi import encode
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foretell.domain.contracts.neg_risk import QUESTIONS_MAX, market_id, question_id
+from foretell.domain.contracts.neg_risk import QUESTIONS_EVER_MAX, market_id, question_id
 from foretell.domain.values.hexadecimal import Address, keccak256, parse_bytes32
 
 OPERATOR = Address("0x71523d0f655b41e805cec45b17163f528b59b820")
@@ -24,7 +24,7 @@ def test_a_question_id_is_its_markets_with_the_index_at_the_end(index: int, last
     assert question_id(MARKET, index) == "0x" + "12" * 31 + last
 
 
-@pytest.mark.parametrize("index", [-1, QUESTIONS_MAX])
+@pytest.mark.parametrize("index", [-1, QUESTIONS_EVER_MAX])
 def test_a_market_has_no_question_beyond_its_last(index: int) -> None:
     with pytest.raises(AssertionError):
         question_id(MARKET, index)

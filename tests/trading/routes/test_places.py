@@ -1,4 +1,4 @@
-"""The places for connections that are kept for traders, over real sockets."""
+"""The places that are reserved for authenticated connections, over real sockets."""
 
 import asyncio
 import contextlib
@@ -30,7 +30,7 @@ from foretell.trading.routes.fast_path import fast_routes
 pytestmark = pytest.mark.anyio
 
 LIMITS = PlaceLimits(total=8, reserved=4, provisional=2)
-STRANGERS = LIMITS.total - LIMITS.reserved
+ANONYMOUS_MAX = LIMITS.total - LIMITS.reserved
 WITHIN_S = 5.0
 GET = b"GET /time HTTP/1.1\r\nHost: x\r\n\r\n"
 Stream = tuple[asyncio.StreamReader, asyncio.StreamWriter]
@@ -105,14 +105,14 @@ async def trade(trader: Trader, client: httpx.AsyncClient, salt: int) -> None:
     assert canceled.json()["canceled"] == [order["orderID"]]
 
 
-async def test_attack_h2_strangers_that_hold_all_they_can_keep_no_trader_out(
+async def test_attack_h2_anonymous_connections_that_hold_all_they_can_keep_no_key_out(
     rig: TradingRig, alice: Trader, bob: Trader
 ) -> None:
-    """Idle connections of strangers once took every place, and orders and cancels were refused."""
+    """Idle anonymous connections once took every place, and orders and cancels were refused."""
     async with served(rig) as (host, places), a_client(host) as kept, a_client(host) as new:
         await trade(alice, kept, 1)
-        strangers = [await opened(host) for _ in range(STRANGERS)]
-        for each in strangers:
+        anonymous = [await opened(host) for _ in range(ANONYMOUS_MAX)]
+        for each in anonymous:
             assert b" 200 " in await answer(each)
         waiting = [await opened(host) for _ in range(3 * LIMITS.total)]
         await asyncio.sleep(0.1)
@@ -121,8 +121,8 @@ async def test_attack_h2_strangers_that_hold_all_they_can_keep_no_trader_out(
         await trade(alice, kept, 2)
         await trade(bob, new, 3)
         await trade(bob, new, 4)
-        assert (places.traders, places.taken <= LIMITS.total) == (2, True)
-        for _, writer in (*strangers, *waiting):
+        assert (places.authenticated, places.taken <= LIMITS.total) == (2, True)
+        for _, writer in (*anonymous, *waiting):
             writer.close()
 
 
@@ -131,14 +131,14 @@ async def test_attack_h2_a_first_request_with_a_key_makes_a_place_last(
     rig: TradingRig, alice: Trader, path: str
 ) -> None:
     async with served(rig, provisional_s=0.3) as (host, places), a_client(host) as client:
-        strangers = [await opened(host) for _ in range(STRANGERS)]
+        anonymous = [await opened(host) for _ in range(ANONYMOUS_MAX)]
         body = json.dumps({"orderID": "0x" + 64 * "0"}).encode()
         headers = alice.l2_headers("DELETE", "/order", body)
         first = await client.request("DELETE", path, content=body, headers=headers)
         assert (first.status_code, "connection" in first.headers) == (200, False)
         await asyncio.sleep(0.5)
-        assert (places.traders, places.taken) == (1, STRANGERS + 1)
-        for _, writer in strangers:
+        assert (places.authenticated, places.taken) == (1, ANONYMOUS_MAX + 1)
+        for _, writer in anonymous:
             writer.close()
 
 
@@ -146,24 +146,24 @@ async def test_attack_h2_a_provisional_connection_without_a_key_has_one_answer(
     rig: TradingRig,
 ) -> None:
     async with served(rig, provisional_s=0.3) as (host, places):
-        strangers = [await opened(host) for _ in range(STRANGERS)]
+        anonymous = [await opened(host) for _ in range(ANONYMOUS_MAX)]
         provisional, silent = await opened(host), await opened(host)
         head = await answer(provisional)
         assert head.startswith(b"HTTP/1.1 200")
         assert b"connection: close" in head
         assert await ends(provisional)
         assert await ends(silent)
-        assert places.taken == STRANGERS
-        for each in strangers:
+        assert places.taken == ANONYMOUS_MAX
+        for each in anonymous:
             assert b" 200 " in await answer(each)
             each[1].close()
 
 
-async def test_attack_h2_idle_strangers_make_way_for_traders_first(rig: TradingRig) -> None:
-    """The stream of a stranger stays as long as an idle connection can make way."""
+async def test_attack_h2_idle_anonymous_connections_are_closed_first(rig: TradingRig) -> None:
+    """An anonymous stream stays open as long as an idle connection can be closed for its place."""
     async with served(rig) as (host, places), contextlib.AsyncExitStack() as clients:
         stream = await clients.enter_async_context(connect(f"ws://{host}/ws/market", proxy=None))
-        idle = [await opened(host) for _ in range(STRANGERS - 1)]
+        idle = [await opened(host) for _ in range(ANONYMOUS_MAX - 1)]
         for each in idle:
             assert b" 200 " in await answer(each)
         room = LIMITS.total - LIMITS.provisional
@@ -182,24 +182,24 @@ async def test_attack_h2_idle_strangers_make_way_for_traders_first(rig: TradingR
         with pytest.raises(ConnectionClosed):
             async with asyncio.timeout(WITHIN_S):
                 await stream.recv()
-        assert places.traders == room
+        assert places.authenticated == room
 
 
 async def test_attack_h2_a_stream_keeps_its_place_by_logging_in(
     rig: TradingRig, alice: Trader
 ) -> None:
     async with served(rig, provisional_s=0.3) as (host, places):
-        strangers = [await opened(host) for _ in range(STRANGERS)]
+        anonymous = [await opened(host) for _ in range(ANONYMOUS_MAX)]
         async with listening(host, "/ws/user") as listener:
             await listener.log_in(alice)
             await asyncio.sleep(0.5)
             await listener.silence()
-            assert places.traders == 1
-        for _, writer in strangers:
+            assert places.authenticated == 1
+        for _, writer in anonymous:
             writer.close()
 
 
-async def test_attack_h2_a_proxys_stream_is_not_that_of_the_trader_before(
+async def test_attack_h2_a_proxys_stream_is_not_that_of_the_key_before(
     rig: TradingRig, alice: Trader
 ) -> None:
     """A proxy sends the requests of many clients on one connection."""
@@ -209,7 +209,7 @@ async def test_attack_h2_a_proxys_stream_is_not_that_of_the_trader_before(
         lines = "".join(f"{name}: {value}\r\n" for name, value in signed.items())
         request = f"GET /data/orders HTTP/1.1\r\nHost: x\r\n{lines}\r\n".encode()
         assert b" 200 " in await answer(stream, request)
-        assert places.traders == 1
+        assert places.authenticated == 1
         upgrade = (
             b"GET /ws/market HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
             b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
@@ -217,5 +217,5 @@ async def test_attack_h2_a_proxys_stream_is_not_that_of_the_trader_before(
         stream[1].write(upgrade)
         async with asyncio.timeout(WITHIN_S):
             assert (await stream[0].readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 101")
-        assert (places.traders, places.taken) == (0, 1)
+        assert (places.authenticated, places.taken) == (0, 1)
         stream[1].close()

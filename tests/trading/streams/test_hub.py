@@ -1,4 +1,5 @@
 import asyncio
+import resource
 
 import pytest
 import sqlalchemy as sa
@@ -7,7 +8,7 @@ from tests.rigs.trading import Trader, TradingRig
 from tests.rigs.values import a_buy, an_open_market
 from tests.trading.rig import listening
 
-from foretell.app.gateway import FILES_KEPT_BACK, FILES_WANTED
+from foretell.app.gateway import FILES_KEPT_BACK, FILES_WANTED, connections_max
 from foretell.store.trading.api_keys import revoke_key
 from foretell.trading.streams.hub import CONNECTIONS_MAX
 
@@ -23,7 +24,13 @@ async def test_a_full_process_closes_new_connections(rig: TradingRig) -> None:
 
 
 def test_attack_h2_streams_are_bounded_by_the_places_of_the_process() -> None:
-    """A lower number here would let strangers' streams keep out those of traders."""
+    """A lower number here would let anonymous streams keep out authenticated ones."""
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (before[1], before[1]))
+        assert FILES_KEPT_BACK < connections_max() + FILES_KEPT_BACK <= FILES_WANTED
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
     assert CONNECTIONS_MAX >= FILES_WANTED - FILES_KEPT_BACK
 
 

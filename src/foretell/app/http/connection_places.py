@@ -1,13 +1,12 @@
-"""The places for connections of a process: a number in total, with a part of it for traders.
+"""The places for connections of a process: a number in total, with a part reserved for authenticated ones.
 
-A trader is here a connection that has carried a request with a verified API key. It keeps its
-place, whatever others do. All others are strangers: they never take the part that is reserved for
-traders, and make way when a trader needs one of their places.
+An authenticated connection has carried a request with a verified API key. It keeps its place, whatever
+others do. All others are anonymous: they never take the reserved part, and one of them is closed when an
+authenticated connection needs its place.
 
-Since a key is known only after a connection has its place, a new one that finds the places of
-strangers taken is admitted provisionally, for a short time, in which it has to show a key. The
-places for that are few, and apart; when they are taken, the connection that has waited for the
-longest time makes way.
+Since a key is known only after a connection has its place, a new one that finds the places of anonymous
+ones taken is admitted provisionally, for a short time, in which it has to show a key. The places for that
+are few, and apart; when they are taken, the connection that has waited for the longest time is closed.
 """
 
 import enum
@@ -19,13 +18,13 @@ from foretell.edge.client_addresses import ClientAddresses
 
 PER_ADDRESS_MAX: Final = 1_000
 PER_KEY_MAX: Final = 1_000
-"""Connections of one key that count as those of a trader: keys cost nothing."""
+"""Connections of one key that count as authenticated: keys cost nothing."""
 UNLIMITED: Final = 2**31
 _RESERVED_PART: Final = 4
 _PROVISIONAL_PART: Final = 32
 _PROVISIONAL_MAX: Final = 256
 _LOOKS_MAX: Final = 64
-"""Strangers that are looked at for an idle one, at one time."""
+"""Anonymous connections that are looked at for an idle one, at one time."""
 
 
 class PlaceLimits(NamedTuple):
@@ -35,7 +34,7 @@ class PlaceLimits(NamedTuple):
     of_address: int = PER_ADDRESS_MAX
     of_key: int = PER_KEY_MAX
     reserved: int = 0
-    """Which strangers cannot take, the provisional ones included."""
+    """Which anonymous connections cannot take, the provisional ones included."""
     provisional: int = 0
 
     @classmethod
@@ -55,19 +54,19 @@ class Holder(Protocol):
     def is_idle(self) -> bool:
         """Whether no request has begun that is not answered."""
 
-    def make_way(self) -> None:
-        """End at once."""
+    def close_now(self) -> None:
+        """End at once, whatever the connection does."""
 
-    def stay(self) -> None:
-        """Go on after the present request: it is no longer provisional."""
+    def keep_open(self) -> None:
+        """Go on after the present request: the connection is no longer provisional."""
 
 
 class Standing(enum.Enum):
     """The part of the places that a connection takes one of."""
 
-    STRANGER = "stranger"
+    ANONYMOUS = "anonymous"
     PROVISIONAL = "provisional"
-    TRADER = "trader"
+    AUTHENTICATED = "authenticated"
 
 
 class Place:
@@ -80,7 +79,7 @@ class Place:
         self.client = client
         """The address that the connection counts for; empty for a trusted proxy."""
         self.holder = holder
-        self.standing = Standing.STRANGER
+        self.standing = Standing.ANONYMOUS
         self.key = ""
         self.is_taken = True
 
@@ -90,14 +89,14 @@ class Place:
         return self.standing is Standing.PROVISIONAL
 
     def show_key(self, key_id: str) -> None:
-        """Have the connection count as a trader's, because a request on it was verified with a key."""
-        if self.standing is not Standing.TRADER and self.is_taken:
-            self._places.admit_trader(self, key_id)
+        """Have the connection count as authenticated: a request on it was verified with a key."""
+        if self.standing is not Standing.AUTHENTICATED and self.is_taken:
+            self._places.admit_authenticated(self, key_id)
 
     def begin_stream(self) -> None:
         """Have a proxy's connection show a key again: it belongs to one client from now on."""
-        if self.standing is Standing.TRADER and not self.client and self.is_taken:
-            self._places.admit_stranger(self)
+        if self.standing is Standing.AUTHENTICATED and not self.client and self.is_taken:
+            self._places.admit_anonymous(self)
 
     def end(self) -> None:
         """Free the place; this may be repeated."""
@@ -120,20 +119,20 @@ class ConnectionPlaces:
         self._limits = limits
         self._addresses = addresses
         self._count_by_client: Counter[str] = Counter()
-        self._traders_by_key: Counter[str] = Counter()
-        self._strangers: OrderedDict[Place, None] = OrderedDict()
+        self._authenticated_by_key: Counter[str] = Counter()
+        self._anonymous: OrderedDict[Place, None] = OrderedDict()
         self._provisional: OrderedDict[Place, None] = OrderedDict()
-        self._traders = 0
+        self._authenticated = 0
 
     @property
     def taken(self) -> int:
         """The number of open connections."""
-        return len(self._strangers) + len(self._provisional) + self._traders
+        return len(self._anonymous) + len(self._provisional) + self._authenticated
 
     @property
-    def traders(self) -> int:
+    def authenticated(self) -> int:
         """The number of connections that have shown a key."""
-        return self._traders
+        return self._authenticated
 
     def take(self, peer: str | None, holder: Holder) -> Place | None:
         """Return the place of a new connection, or None when it has none."""
@@ -141,36 +140,36 @@ class ConnectionPlaces:
         client = "" if peer is None or addresses.is_proxy(peer) else addresses.client(peer)
         if client and self._count_by_client[client] >= self._limits.of_address:
             return None
-        if not (self._has_room_for_stranger() or self._limits.provisional):
+        if not (self._has_room_for_anonymous() or self._limits.provisional):
             return None
         place = Place(self, client, holder)
         self._count_by_client[client] += 1
-        self._add_stranger(place)
+        self._add_anonymous(place)
         return place
 
-    def admit_trader(self, place: Place, key_id: str) -> None:
-        """Move a place among those of traders, unless all places are theirs, or the key has too many.
+    def admit_authenticated(self, place: Place, key_id: str) -> None:
+        """Count a place as authenticated, unless all places are so, or the key has too many.
 
-        A stranger makes way for a provisional connection when there is no other place.
+        An anonymous connection is closed for a provisional one when there is no other place.
         """
-        if self._traders_by_key[key_id] >= self._limits.of_key:
+        if self._authenticated_by_key[key_id] >= self._limits.of_key:
             return
         if place.is_provisional and not self._has_room():
-            stranger = self._dispensable_stranger()
-            if stranger is None:
+            dispensable = self._dispensable()
+            if dispensable is None:
                 return
-            self._cut_off(stranger)
+            self._close(dispensable)
         self._remove(place)
         if place.is_provisional:
-            place.holder.stay()
-        place.standing, place.key = Standing.TRADER, key_id
-        self._traders += 1
-        self._traders_by_key[key_id] += 1
+            place.holder.keep_open()
+        place.standing, place.key = Standing.AUTHENTICATED, key_id
+        self._authenticated += 1
+        self._authenticated_by_key[key_id] += 1
 
-    def admit_stranger(self, place: Place) -> None:
-        """Move a trader's place among those of strangers, or provisionally admit its connection."""
+    def admit_anonymous(self, place: Place) -> None:
+        """Count an authenticated place as anonymous, or admit its connection provisionally."""
         self._remove(place)
-        self._add_stranger(place)
+        self._add_anonymous(place)
 
     def free(self, place: Place) -> None:
         """Free a place that is taken."""
@@ -182,42 +181,45 @@ class ConnectionPlaces:
 
     def _has_room(self) -> bool:
         """Return whether a place is free that is not one of the provisional ones."""
-        return len(self._strangers) + self._traders < self._limits.total - self._limits.provisional
+        return (
+            len(self._anonymous) + self._authenticated
+            < self._limits.total - self._limits.provisional
+        )
 
-    def _has_room_for_stranger(self) -> bool:
-        strangers_max = self._limits.total - self._limits.reserved
-        return len(self._strangers) < strangers_max and self._has_room()
+    def _has_room_for_anonymous(self) -> bool:
+        anonymous_max = self._limits.total - self._limits.reserved
+        return len(self._anonymous) < anonymous_max and self._has_room()
 
-    def _add_stranger(self, place: Place) -> None:
-        if self._has_room_for_stranger() or not self._limits.provisional:
-            place.standing = Standing.STRANGER
-            self._strangers[place] = None
+    def _add_anonymous(self, place: Place) -> None:
+        if self._has_room_for_anonymous() or not self._limits.provisional:
+            place.standing = Standing.ANONYMOUS
+            self._anonymous[place] = None
             return
         if len(self._provisional) >= self._limits.provisional:
-            self._cut_off(next(iter(self._provisional)))
+            self._close(next(iter(self._provisional)))
         place.standing = Standing.PROVISIONAL
         self._provisional[place] = None
 
     def _remove(self, place: Place) -> None:
         """Take a place out of the part that it belongs to."""
-        if place.standing is Standing.TRADER:
-            self._traders -= 1
-            self._traders_by_key[place.key] -= 1
-            if not self._traders_by_key[place.key]:
-                del self._traders_by_key[place.key]
+        if place.standing is Standing.AUTHENTICATED:
+            self._authenticated -= 1
+            self._authenticated_by_key[place.key] -= 1
+            if not self._authenticated_by_key[place.key]:
+                del self._authenticated_by_key[place.key]
         else:
-            part = self._provisional if place.is_provisional else self._strangers
+            part = self._provisional if place.is_provisional else self._anonymous
             del part[place]
 
-    def _dispensable_stranger(self) -> Place | None:
-        """Return an idle stranger's place if one is soon found, else the oldest one's."""
-        for _ in range(min(_LOOKS_MAX, len(self._strangers))):
-            place = next(iter(self._strangers))
+    def _dispensable(self) -> Place | None:
+        """Return the place of an idle anonymous connection if one is soon found, else of the oldest."""
+        for _ in range(min(_LOOKS_MAX, len(self._anonymous))):
+            place = next(iter(self._anonymous))
             if place.holder.is_idle:
                 return place
-            self._strangers.move_to_end(place)
-        return next(iter(self._strangers), None)
+            self._anonymous.move_to_end(place)
+        return next(iter(self._anonymous), None)
 
-    def _cut_off(self, place: Place) -> None:
+    def _close(self, place: Place) -> None:
         self.free(place)
-        place.holder.make_way()
+        place.holder.close_now()

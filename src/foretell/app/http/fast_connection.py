@@ -115,7 +115,7 @@ class FastConnection(asyncio.Protocol):
         if self._is_with_framework:
             self._framework.data_received(data)
         elif self._answering is not None:
-            self._hold_early(data)
+            self._hold_early(data, self._answering)
         elif self._arriving is not None:
             self._hold_more(data, self._arriving)
         else:
@@ -142,7 +142,7 @@ class FastConnection(asyncio.Protocol):
         head = _READER.read(data[line_end + 2 : head_end]) if head_end > line_end else None
         if head is None or head.body_bytes > BODY_BYTES_MAX or not served.route.takes(query):
             return None
-        return Arrival(served, query, head, head_end + len(END))
+        return Arrival(target, served, query, head, head_end + len(END))
 
     def _is_free(self) -> bool:
         """Return whether an answer can be written."""
@@ -176,12 +176,13 @@ class FastConnection(asyncio.Protocol):
         self._due_at_s = self._loop.time() + self._limits.request_deadline_s
         self._set_timer(self._limits.request_deadline_s)
         self._held = b""
+        self._budget.begin(self._address(arrival.served, arrival.head.headers))
         self._hold_more(data, arrival)
 
     def _hold_more(self, data: bytes, arrival: Arrival) -> None:
         """Keep a part of a body that arrives, or refuse it when bodies have all the memory."""
         try:
-            self._budget.add(self._address(arrival.served, arrival.head.headers), len(data))
+            self._budget.add(len(data))
         except BodiesBusy as refusal:
             self._refuse_arriving(refusal)
             return
@@ -189,11 +190,14 @@ class FastConnection(asyncio.Protocol):
         if len(self._held) >= arrival.body_at + arrival.head.body_bytes:
             self._take_body(arrival)
 
-    def _hold_early(self, data: bytes) -> None:
+    def _hold_early(self, data: bytes, answering: Answering) -> None:
         """Keep what arrives before the answer is sent; the connection closes if memory is short."""
         self._transport.pause_reading()
+        if not self._held:
+            turn = answering.turn
+            self._budget.begin(self._peer or "" if turn is None else turn.address)
         try:
-            self._budget.add(self._peer or "", len(data))
+            self._budget.add(len(data))
         except BodiesBusy:
             self._is_shutting_down = True
         else:
@@ -201,7 +205,7 @@ class FastConnection(asyncio.Protocol):
 
     def _refuse_arriving(self, refusal: ForetellError) -> None:
         """Refuse the request that arrives, and close the connection."""
-        url = self._held.partition(b" ")[2].partition(b" ")[0]
+        url = b"" if self._arriving is None else self._arriving.url
         self._held = b""
         self._end_deadline()
         self._is_with_framework = True

@@ -50,10 +50,16 @@ def served_under(
 class Arrival(NamedTuple):
     """A request for a fast route with a usual head; its body begins at `body_at` of the data."""
 
+    line: RequestLine
     served: ServedFastRoute
     query: bytes
     head: Head
     body_at: int
+
+    @property
+    def url(self) -> bytes:
+        """The path that was requested, with the prefix of its API."""
+        return self.line.partition(b" ")[2]
 
 
 class Answering:

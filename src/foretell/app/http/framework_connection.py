@@ -155,11 +155,11 @@ class FrameworkConnection(HttpToolsProtocol):
         """Whether no request has begun that is not answered."""
         return self._owner.is_idle
 
-    def make_way(self) -> None:
+    def close_now(self) -> None:
         """End the connection at once, whatever it does."""
         self.transport.abort()
 
-    def stay(self) -> None:
+    def keep_open(self) -> None:
         """Keep the connection open after the present request."""
         if self._last_cycle is not None:
             self._last_cycle.keep_alive = True

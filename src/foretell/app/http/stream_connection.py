@@ -12,11 +12,15 @@ from typing import Any, Final, NamedTuple
 
 from typing_extensions import override
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+from websockets.http11 import Response
+from websockets.server import ServerProtocol
 
 from foretell.app.http.connection_places import Place
 from foretell.edge.codec import PLACE
+from foretell.edge.security_headers import SECURITY_HEADERS
 
 _INVALID_TEXT: Final = 1007
+_SWITCHING: Final = 101
 
 
 class StreamLimits(NamedTuple):
@@ -57,6 +61,21 @@ class ReadingAllowance:
         return max(0.0, -self._left / self._per_s)
 
 
+class HandshakeProtocol(ServerProtocol):
+    """The protocol of WebSockets, whose refusals of a handshake have the headers for browsers.
+
+    They are added here because uvicorn and the library write some refusals without the application, and
+    because an application's `send` would pay for them at every frame.
+    """
+
+    @override
+    def send_response(self, response: Response) -> None:
+        if response.status_code != _SWITCHING:
+            for name, value in SECURITY_HEADERS:
+                response.headers.setdefault(name.decode(), value.decode())
+        super().send_response(response)
+
+
 class StreamConnection(WebSocketsSansIOProtocol):
     """uvicorn's WebSocket connection, with its reading paced and its end bounded in time.
 
@@ -67,6 +86,7 @@ class StreamConnection(WebSocketsSansIOProtocol):
 
     def __init__(self, *arguments: Any, limits: StreamLimits = STREAM_LIMITS, **named: Any) -> None:
         super().__init__(*arguments, **named)
+        self.conn = HandshakeProtocol(max_size=self.config.ws_max_size, logger=self.conn.logger)
         now_s = self.loop.time()
         self._limits = limits
         self._bytes = ReadingAllowance(limits.bytes_burst, limits.bytes_per_s, now_s)

@@ -18,7 +18,7 @@ from foretell.domain.values.hexadecimal import (
     word_of,
 )
 
-QUESTIONS_MAX: Final = 255
+QUESTIONS_EVER_MAX: Final = 255
 """The most questions of an event on any adapter; an adapter of today takes 100."""
 NO_TOKEN_BURN: Final = Address("0xa5ef39c3d3e10d0b270233af41cac69796b12966")
 """Receives the No positions of a conversion; no key exists to redeem them."""
@@ -58,5 +58,5 @@ def market_id(operator: Address, fee_bips: int, metadata: bytes, creator: Addres
 
 def question_id(market: Bytes32, index: int) -> Bytes32:
     """Return the id of a market's question; its condition's oracle is the neg-risk adapter."""
-    assert 0 <= index < QUESTIONS_MAX
+    assert 0 <= index < QUESTIONS_EVER_MAX
     return word_of(word_bytes(market)[:-1] + bytes((index,)))

@@ -1,7 +1,8 @@
 """Traces of mined transactions: which calls failed, from the outermost to the one that failed first.
 
 The form is that of the nodes' `callTracer`. A call that fails because one that it made failed ends with
-it, so the path follows the last call of each failed one. A call whose failure was handled is not on it.
+it, so the path follows the last call of each failed one. A call whose failure was handled is on it only if the
+failed call that made it called nobody after it.
 """
 
 from collections.abc import Mapping

@@ -85,14 +85,14 @@ def document_routes(npm_folder: Path | None) -> list[HTTPRouteHandler]:
         if script is None or not script.is_file():
             return Response(MISSING.encode(), media_type=MediaType.TEXT)
         html = page.render(request, document_of(request.app))
-        headers = {"content-security-policy": _policy(html), "x-content-type-options": "nosniff"}
+        headers = {"content-security-policy": _policy(html)}
         return Response(html, media_type=MediaType.HTML, headers=headers)
 
     @get("/docs/script.js", sync_to_thread=True)
     def get_script() -> Response[bytes]:
         if script is None or not script.is_file():
             raise UnknownRoute("the script of /docs is not installed")
-        headers = {"cache-control": LASTING, "x-content-type-options": "nosniff"}
+        headers = {"cache-control": LASTING}
         return Response(_content(script), media_type="text/javascript", headers=headers)
 
     return [get_document, get_page, get_script]

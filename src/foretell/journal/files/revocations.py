@@ -19,6 +19,7 @@ import msgspec
 from foretell.domain.errors.storage import JournalDamaged
 from foretell.domain.values.credentials import KeyIndex
 from foretell.domain.values.hexadecimal import Address
+from foretell.runtime.files import OWNER_ONLY
 from foretell.runtime.folders import sync_folder
 
 FILE: Final = "revocations.log"
@@ -56,7 +57,7 @@ class RevocationLog:
         If the disk refuses a part of it, nothing of it stays.
         """
         is_new = not self._path.exists()
-        handle = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
+        handle = os.open(self._path, os.O_RDWR | os.O_CREAT, OWNER_ONLY)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX)
             end = _remove_torn_line(handle)

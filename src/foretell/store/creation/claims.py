@@ -7,7 +7,6 @@ creation.
 from collections.abc import Sequence
 
 import sqlalchemy as sa
-from sqlalchemy.dialects import postgresql, sqlite
 
 from foretell.domain.creation.request import Claim, RequestStatus
 from foretell.domain.values.hexadecimal import Address
@@ -50,11 +49,8 @@ async def record_claims(
                 claims.c.name == held.name, claims.c.request_id == held.request_id
             )
         )
-    dialect = postgresql if tx.dialect == "postgresql" else sqlite
-    claimed = 0
-    for name in names:
-        statement = dialect.insert(claims).values(
-            name=name, request_id=request_id, claimed_at_ms=claimed_at_ms
-        )
-        claimed += await tx.execute(statement.on_conflict_do_nothing())
-    return claimed == len(names)
+    claimed = [
+        await tx.insert_new(claims, name=name, request_id=request_id, claimed_at_ms=claimed_at_ms)
+        for name in names
+    ]
+    return all(claimed)

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 import sqlalchemy as sa
-from sqlalchemy.dialects import postgresql, sqlite
 
 from foretell.domain.relay.request import DEAD, OPEN, RelayKind, RelayRequest, RelayState
 from foretell.domain.values.hexadecimal import Address, Bytes32
@@ -23,8 +22,9 @@ _DEAD: Final = sorted(state.value for state in DEAD)
 
 async def record_relay(tx: Transaction, request: RelayRequest) -> bool:
     """Store a new request, or return False when an open request has its claim."""
-    dialect = postgresql if tx.dialect == "postgresql" else sqlite
-    statement = dialect.insert(relay_requests).values(
+    is_new = await tx.insert_new(
+        relay_requests,
+        by=relay_requests.c.claim,
         transaction_id=request.transaction_id,
         kind=request.kind.value,
         owner=request.owner,
@@ -41,8 +41,6 @@ async def record_relay(tx: Transaction, request: RelayRequest) -> bool:
         created_at_ms=request.created_at_ms,
         **_changing(request),
     )
-    claim = [relay_requests.c.claim]
-    is_new = await tx.execute(statement.on_conflict_do_nothing(index_elements=claim)) == 1
     if is_new:
         await tx.announce(TOPIC)
     return is_new

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.dialects import postgresql, sqlite
 
 from foretell.domain.values.credentials import KeyIndex
 from foretell.domain.values.hexadecimal import Address
@@ -82,29 +81,19 @@ async def revoke_key(tx: Transaction, key_id: str, now_ms: int) -> bool:
     return changed == 1
 
 
-async def record_revoked_key(
-    tx: Transaction, key_id: str, index: KeyIndex, times: tuple[int, int, int | None]
-) -> None:
-    """Store a key that was revoked before this database knew it, unless it knows its index.
-
-    `times` are those of its creation and of its revocation in ms, and the latest of a signing in s.
-    """
-    created_at_ms, revoked_at_ms, signed_at_s = times
-    insert = sqlite.insert if tx.dialect == "sqlite" else postgresql.insert
-    await tx.execute(
-        insert(api_keys)
-        .values(
-            key_id=key_id,
-            chain_id=index.chain_id,
-            address=index.address,
-            nonce=str(index.nonce),
-            generation=index.generation,
-            status=REVOKED,
-            created_at_ms=created_at_ms,
-            revoked_at_ms=revoked_at_ms,
-            signed_at_s=signed_at_s,
-        )
-        .on_conflict_do_nothing()
+async def record_revoked_key(tx: Transaction, key: ApiKey) -> None:
+    """Store a key that was revoked before this database knew it, unless it knows its index."""
+    await tx.insert_new(
+        api_keys,
+        key_id=key.key_id,
+        chain_id=key.index.chain_id,
+        address=key.index.address,
+        nonce=str(key.index.nonce),
+        generation=key.index.generation,
+        status=REVOKED,
+        created_at_ms=key.created_at_ms,
+        revoked_at_ms=key.revoked_at_ms,
+        signed_at_s=key.signed_at_s,
     )
 
 

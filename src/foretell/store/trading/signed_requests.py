@@ -6,7 +6,6 @@ Written by trading.
 from typing import NamedTuple
 
 import sqlalchemy as sa
-from sqlalchemy.dialects import postgresql, sqlite
 
 from foretell.store.database import Transaction
 from foretell.store.tables import signed_requests
@@ -27,11 +26,7 @@ class TakenRequest(NamedTuple):
 
 async def take_request(tx: Transaction, signature: str, expires_at_ms: int) -> TakenRequest | None:
     """Store a request and return None, or return the one that was stored before with this signature."""
-    dialect = postgresql if tx.dialect == "postgresql" else sqlite
-    statement = dialect.insert(signed_requests).values(
-        signature=signature, expires_at_ms=expires_at_ms
-    )
-    if await tx.execute(statement.on_conflict_do_nothing()) == 1:
+    if await tx.insert_new(signed_requests, signature=signature, expires_at_ms=expires_at_ms):
         return None
     return await load_taken(tx, signature)
 

@@ -12,8 +12,9 @@ import structlog
 
 from foretell.domain.errors.storage import StoreUnavailable
 from foretell.journal.files.revocations import LoggedRevocation, RevocationLog
-from foretell.store.database import Database, Transaction
+from foretell.store.database import Database
 from foretell.store.trading.api_keys import (
+    REVOKED,
     ApiKey,
     load_revoked_ids,
     record_revoked_key,
@@ -58,8 +59,7 @@ class Revocations:
         logged = (each for each in self._log.read() if each.epoch == self._epoch)
         restored = 0
         while part := list(islice(logged, READ_AT_ONCE)):
-            async with database.writing() as tx:
-                restored += await _restore(tx, part)
+            restored += await _restore(database, part)
         if restored:
             log.warning(
                 "the database is older than its last revocations: keys are revoked again",
@@ -68,12 +68,25 @@ class Revocations:
         return restored
 
 
-async def _restore(tx: Transaction, logged: Sequence[LoggedRevocation]) -> int:
-    known = await load_revoked_ids(tx, [each.key_id for each in logged])
-    missing = {each.key_id: each for each in logged if each.key_id not in known}
-    for key_id, each in missing.items():
-        if not await revoke_key(tx, key_id, each.revoked_at_ms):
-            await record_revoked_key(
-                tx, key_id, each.index, (each.created_at_ms, each.revoked_at_ms, each.signed_at_s)
-            )
+async def _restore(database: Database, logged: Sequence[LoggedRevocation]) -> int:
+    async with database.reading() as tx:
+        known = await load_revoked_ids(tx, [each.key_id for each in logged])
+    missing = {each.key_id: _key(each) for each in logged if each.key_id not in known}
+    if missing:
+        async with database.writing() as tx:
+            for key in missing.values():
+                assert key.revoked_at_ms is not None, "it was logged as revoked"
+                if not await revoke_key(tx, key.key_id, key.revoked_at_ms):
+                    await record_revoked_key(tx, key)
     return len(missing)
+
+
+def _key(logged: LoggedRevocation) -> ApiKey:
+    return ApiKey(
+        key_id=logged.key_id,
+        index=logged.index,
+        status=REVOKED,
+        created_at_ms=logged.created_at_ms,
+        revoked_at_ms=logged.revoked_at_ms,
+        signed_at_s=logged.signed_at_s,
+    )

@@ -84,6 +84,7 @@ async def create_key(context: TradingContext, caller: L1Caller) -> CredentialsRe
     was never used must be greater than every one that was. A request that was signed before a
     revocation makes no set: a captured one would undo the revocation.
     """
+    now_ms = context.now_ms()
     async with context.database.writing() as tx:
         await lock_keys(tx, caller.address)
         keys = await load_keys(tx, caller.chain_id, caller.address)
@@ -93,20 +94,21 @@ async def create_key(context: TradingContext, caller: L1Caller) -> CredentialsRe
             check_nonce_order(caller.nonce, max(used, default=None))
         elif _is_valid(context, latest):
             await _note_signing(context, tx, caller, latest.key_id)
-            return _record(context.key_ring.credentials(latest.index))
+            return _record(context, context.key_ring.credentials(latest.index))
         check_signed_after(caller.signed_at_s, _revoked_at_s(keys))
         if latest is not None and latest.is_active:
-            await _revoke(context, tx, latest)
+            await _log_revocation(context, latest, now_ms)
+            await revoke_key(tx, latest.key_id, now_ms)
         generation = next_generation(
             None if latest is None else latest.index.generation, is_revoked=True
         )
         index = KeyIndex(caller.chain_id, caller.address, caller.nonce, generation)
         credentials = context.key_ring.credentials(index)
-        await record_key(tx, credentials.key_id, index, context.now_ms())
+        await record_key(tx, credentials.key_id, index, now_ms)
         await _note_signing(context, tx, caller, credentials.key_id)
     if latest is not None:
         _close(context, latest.key_id)
-    return _record(credentials)
+    return _record(context, credentials)
 
 
 async def derive_key(context: TradingContext, caller: L1Caller) -> CredentialsRecord:
@@ -125,7 +127,7 @@ async def derive_key(context: TradingContext, caller: L1Caller) -> CredentialsRe
     if caller.signed_at_s * 1000 > context.now_ms():
         async with context.database.writing() as tx:
             await _note_signing(context, tx, caller, latest.key_id)
-    return _record(context.key_ring.credentials(latest.index))
+    return _record(context, context.key_ring.credentials(latest.index))
 
 
 async def list_keys(context: TradingContext, caller: L2Caller, *, with_metadata: bool) -> object:
@@ -153,24 +155,25 @@ def check_named(body: bytes, key_id: str) -> None:
 
 async def revoke(context: TradingContext, caller: L2Caller, key_id: str) -> object:
     """Revoke a key of the caller's address, and close its streams."""
-    async with context.database.writing() as tx:
+    async with context.database.reading() as tx:
         key = await load_key(tx, key_id)
-        if key is None or key.index.address != caller.address:
-            raise KeyNotOwned
-        if not await _revoke(context, tx, key):
-            raise KeyNotOwned
+    if key is None or key.index.address != caller.address or not key.is_active:
+        raise KeyNotOwned
+    now_ms = context.now_ms()
+    await _log_revocation(context, key, now_ms)
+    async with context.database.writing() as tx:
+        is_revoked = await revoke_key(tx, key.key_id, now_ms)
+    if not is_revoked:  # another request has just revoked it
+        raise KeyNotOwned
     _close(context, key_id)
     await asyncio.sleep(_second_left_s(context.now_ms()))
     return "OK" if caller.dialect == BARE_DIALECT else Revocation(revoked=True)
 
 
-async def _revoke(context: TradingContext, tx: Transaction, key: ApiKey) -> bool:
-    """Revoke a key, in the log before the database; return whether it was active."""
-    now_ms = context.now_ms()
-    is_revoked = await revoke_key(tx, key.key_id, now_ms)
-    if is_revoked and context.revocations is not None:
+async def _log_revocation(context: TradingContext, key: ApiKey, now_ms: int) -> None:
+    """Make a revocation durable, before the transaction that revokes: the log waits for the disk."""
+    if context.revocations is not None:
         await context.revocations.record(key, now_ms)
-    return is_revoked
 
 
 async def check_revoked(context: TradingContext, signer_id: str, key_id: str) -> None:
@@ -240,7 +243,9 @@ def _close(context: TradingContext, key_id: str) -> None:
     context.streams.revoke(key_id)
 
 
-def _record(credentials: Credentials) -> CredentialsRecord:
+def _record(context: TradingContext, credentials: Credentials) -> CredentialsRecord:
+    """Return the answer with credentials of a stored key, which this process accepts from now on."""
+    context.key_ring.learn(credentials.key_id)
     return CredentialsRecord(credentials.key_id, credentials.secret, credentials.passphrase)
 
 

@@ -13,7 +13,7 @@ from foretell.domain.contracts.wallets import Wallets
 from foretell.domain.errors.families import Unavailable
 from foretell.domain.values.hexadecimal import Bytes32
 from foretell.edge.auth import KeyRing
-from foretell.edge.throttle import ShownKeys
+from foretell.edge.throttle import ConnectionPlace
 from foretell.engine.protocol.requests import CommittedCommand
 from foretell.runtime.watch import Watch
 from foretell.runtime.worker import PollIntervals, Wait, run_watching_worker, run_worker
@@ -33,7 +33,7 @@ from foretell.trading.streams.market_channel import MarketChannel
 from foretell.trading.streams.user_channel import UserChannel
 
 CONNECTIONS_MAX: Final = 16_384
-"""Not fewer than the places of a process, of which strangers cannot have all."""
+"""Not fewer than the places of a process, of which anonymous connections cannot have all."""
 REVOCATIONS_CHECK_S: Final = 5.0
 ANNOUNCING_PACE: Final = PollIntervals(busy_s=0.0, idle_s=15.0)
 
@@ -84,7 +84,7 @@ class Streams:
         finally:
             self.market.leave(connection)
 
-    async def serve_user(self, socket: Socket, place: ShownKeys | None = None) -> None:
+    async def serve_user(self, socket: Socket, place: ConnectionPlace | None = None) -> None:
         """Serve a connection of the user channel; its place learns the key that it logs in with."""
         connection = Connection(self._new_uuid(), self._budget)
 

@@ -344,11 +344,13 @@ class UserChannel:
 
     def _publish_trade(self, unsettled: StreamedTrade, sequence: int) -> None:
         market = self._books.market_by_id[unsettled.trade.condition_id]
+        row = None
         for address in unsettled.addresses if self._connections_by_address else ():
             connections = self._subscribers(address, market.condition_id)
             if connections:
+                row = row or unsettled.row(market.opened)
                 record = trade_record(
-                    unsettled.row(market.opened),
+                    row,
                     self._wallets.of(address),
                     self._outcome_of,
                     market.rules.fee_rate_bps,

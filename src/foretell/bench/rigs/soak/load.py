@@ -11,7 +11,7 @@ import itertools
 import sys
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -71,9 +71,12 @@ class Load:
                 group.create_task(self._report(window_s, began_s, report))
             ended_s = time.monotonic()
             while self._resting:
-                await self._cancel(*self._resting.popleft()[1:])
+                with self._counting_failures():
+                    await self._cancel(*self._resting.popleft()[1:])
             lost = await lost_orders(self.accepted, self._seen)
-            unsettled = await unsettled_trades(self._clients, self._seen, ended_s)
+            unsettled = len(self._seen.trades)
+            with self._counting_failures():
+                unsettled = await unsettled_trades(self._clients, self._seen, ended_s)
         finally:
             await cancel_all(streams)
         return self._outcome(lost, unsettled)
@@ -92,11 +95,18 @@ class Load:
         self, act: Callable[[int, float], Awaitable[None]], number: int, due_at_s: float
     ) -> None:
         try:
-            await act(number, due_at_s)
-        except (ApiRefused, ApiUnreachable) as failure:
-            self._seen.fault(failure.message)
+            with self._counting_failures():
+                await act(number, due_at_s)
         finally:
             self._free.release()
+
+    @contextlib.contextmanager
+    def _counting_failures(self) -> Iterator[None]:
+        """Count a refusal as a fault of the exchange, and go on."""
+        try:
+            yield
+        except (ApiRefused, ApiUnreachable) as failure:
+            self._seen.fault(failure.message)
 
     async def _rest(self, number: int, due_at_s: float) -> None:
         """Place an order that nobody takes."""

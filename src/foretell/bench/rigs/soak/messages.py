@@ -55,7 +55,7 @@ class SoakOutcome(msgspec.Struct, frozen=True, tag=True):
     settled_p50_s: float | None
     settled_max_s: float | None
     lost: int
-    """AcceptedOrder orders that are not found at the end, or not as they must be."""
+    """Accepted orders that are not found at the end, or not as they must be."""
     unsettled: int
     """Trades that are not confirmed when the time to settle is over."""
     faults: int

@@ -327,6 +327,16 @@ async def test_without_the_exchanges_leave_for_batches_trades_go_alone(
     assert await ids_sent(rig) == [alone(each) for each in trade_ids]
 
 
+async def test_where_the_contract_answers_nothing_trades_go_alone(
+    rig: SettlementRig, market: SandboxMarket, traders: list[Trader]
+) -> None:
+    await rig.sandbox.rpc.send("anvil_setCode", rig.sandbox.deployment.batch_settler, "0x")
+    trade_ids = await matched(market, traders)
+    await rig.settle()
+    assert await rig.statuses(trade_ids) == [CONFIRMED] * TRADES
+    assert await ids_sent(rig) == [alone(each) for each in trade_ids]
+
+
 async def test_an_order_that_takes_and_then_makes_is_settled_by_its_own_trades(
     rig: SettlementRig, market: SandboxMarket, traders: list[Trader]
 ) -> None:

@@ -28,7 +28,7 @@ from foretell.settlement.batch_call import BatchedTrade, batch_call, batched_tra
 from foretell.settlement.context import SettlementContext
 from foretell.settlement.stored import load_matched, record
 from foretell.store.index.blocks import load_last_block
-from foretell.store.outbox.settlements import load_settled_in
+from foretell.store.outbox.settlements import load_settled_in, name_batch
 from foretell.store.outbox.transactions import SETTLEMENT, load_txs
 
 log = structlog.get_logger(__name__)
@@ -58,8 +58,12 @@ async def start_batch(
     """Name the transaction that carries trades that pass together, and send it."""
     tx_id = batch_id_of([each.settlement for each in batch])
     named = [each._replace(settlement=each.settlement._replace(tx_id=tx_id)) for each in batch]
-    await record(context, [each.settlement for each in named])
-    await _send(context, settler, named, is_simulated=True)
+    async with context.database.writing() as tx:
+        is_named = await name_batch(tx, [each.settlement for each in named])
+    if is_named:
+        await _send(context, settler, named, is_simulated=True)
+    else:
+        log.error("trades are settled by another process too", tx_id=tx_id)
 
 
 async def follow_batch(
@@ -89,6 +93,8 @@ async def _resume(context: SettlementContext, settlements: Sequence[Settlement])
     if settler is not None and await passing_trades(context, settler, batch):
         await _send(context, settler, batch)
         return True
+    if await _is_stored(context, settlements):
+        return True  # sent meanwhile, which is why its trades fail in a simulation
     now_ms, options = context.now_ms(), context.options
     await record(context, [waiting_settlement(each, now_ms, options) for each in settlements])
     return False
@@ -109,12 +115,16 @@ async def _send(
         await context.operator.send(batch_call(settler, batch, tx_id), is_simulated=is_simulated)
     except (RpcRefused, ExecutionReverted) as refusal:
         log.warning("batch refused by the node", tx_id=tx_id, cause=str(refusal))
-        async with context.database.reading() as tx:
-            is_signed = bool(await load_txs(tx, SETTLEMENT, [tx_id]))
-        if not is_signed:
+        if not await _is_stored(context, settlements):
             now_ms, options = context.now_ms(), context.options
             refused = [refused_settlement(each, now_ms, options) for each in settlements]
             await record(context, refused)
+
+
+async def _is_stored(context: SettlementContext, settlements: Sequence[Settlement]) -> bool:
+    """Return whether the transaction that these trades name is stored: it may be on its way."""
+    async with context.database.reading() as tx:
+        return bool(await load_txs(tx, SETTLEMENT, [settlements[0].tx_id or ""]))
 
 
 async def _fail_all(

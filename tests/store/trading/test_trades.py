@@ -13,6 +13,8 @@ from foretell.store.database import Database
 from foretell.store.outbox.settlements import (
     load_due_settlements,
     load_earlier,
+    load_open_settlements,
+    name_batch,
     record_settlements,
 )
 from foretell.store.trading.orders import record_orders
@@ -242,6 +244,21 @@ async def test_new_trades_that_share_transactions_are_not_bound_by_the_places(
         ]
     new = [sum(each.attempts == 0 for each in found) for found in due]
     assert (new, [len(found) for found in due]) == ([6, 20, 6, 0], [8, 22, 8, 2])
+
+
+async def test_a_trade_that_is_carried_is_named_by_no_second_batch(database: Database) -> None:
+    await record(database, *[a_row(number, "alice", "bob") for number in range(1, 4)])
+
+    async def named(tx_id: str, *numbers: int) -> bool:
+        async with database.writing() as tx:
+            return await name_batch(tx, [a_settlement(each, tx_id=tx_id) for each in numbers])
+
+    assert await named("batch:trade-1:1", 1, 2)
+    assert not await named("batch:trade-2:1", 2, 3)
+    assert await named("batch:trade-3:1", 3)
+    async with database.reading() as tx:
+        begun = await load_open_settlements(tx)
+    assert [each.tx_id for each in begun] == ["batch:trade-1:1"] * 2 + ["batch:trade-3:1"]
 
 
 async def test_of_many_new_trades_half_are_those_that_expire_first(database: Database) -> None:

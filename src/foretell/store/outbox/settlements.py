@@ -62,6 +62,21 @@ async def record_settlements(tx: Transaction, settlements: Sequence[Settlement])
     await tx.announce(TOPIC)
 
 
+async def name_batch(tx: Transaction, settlements: Sequence[Settlement]) -> bool:
+    """Store the name of a batch with its trades; return False, with nothing stored, if one is carried.
+
+    A second process by mistake names no trade that the first one has named.
+    """
+    ids = [each.trade_id for each in settlements]
+    carried = sa.select(settled_trades.c.trade_id).where(
+        settled_trades.c.trade_id.in_(ids), settled_trades.c.tx_id.is_not(None)
+    )
+    if await tx.first(carried.limit(1)) is not None:
+        return False
+    await record_settlements(tx, settlements)
+    return True
+
+
 async def load_due_settlements(
     tx: Transaction,
     now_ms: int,

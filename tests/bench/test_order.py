@@ -79,6 +79,10 @@ def test_processor_time_of_rounds_is_the_median_of_each_part() -> None:
     assert median_time(rounds) == (2, 5, 3, 2)
 
 
+TICKS_S = 0.05
+"""The kernel counts in ticks of 10 ms, and the counts are read one after the other."""
+
+
 def test_processor_time_of_other_threads_is_counted_apart_from_the_main_one() -> None:
     before = processor_time_of([os.getpid()])
     burning = threading.Thread(target=lambda: sum(range(20_000_000)))
@@ -86,7 +90,7 @@ def test_processor_time_of_other_threads_is_counted_apart_from_the_main_one() ->
     burning.join()
     used = before.until(processor_time_of([os.getpid()]))
     assert used.beside_s > 0.05
-    assert used.client_s >= used.beside_s
+    assert used.client_s >= used.beside_s - TICKS_S
 
 
 def test_the_ratio_is_orders_over_recoveries() -> None:

@@ -111,7 +111,7 @@ async def test_no_address_or_key_of_a_node_is_in_a_refusal(
         (b"{}", "200 OK"),
         (b'{"id": 99, "result": "0x1"}', "200 OK"),
         (b'{"id": 1, "result"', "200 OK"),
-        (b'{"id": 1, "result": ' + b"[" * 2_000 + b"]" * 2_000 + b"}", "200 OK"),
+        (b'{"id": 1, "result": ' + b"[" * 99_999 + b"]" * 99_999 + b"}", "200 OK"),
         (b'{"id": 1, "result": "0x1"}', "502 Bad Gateway"),
         (b'{"id": 1, "error": {"code": -32005, "message": "limit"}}', "429 Too Many Requests"),
     ],

@@ -42,7 +42,7 @@ async def test_finalization_waits_for_confirmations(
 
 async def sent_by_registrar(rig: CreationRig) -> int:
     address = rig.context.registrar.address
-    return int(await rig.sandbox.rpc.call("eth_getTransactionCount", address, "latest"), 16)
+    return int(await rig.sandbox.rpc.call("eth_getTransactionCount", address, "pending"), 16)
 
 
 @pytest.mark.spec(63)

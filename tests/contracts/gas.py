@@ -12,12 +12,13 @@ import itertools
 import json
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
 import anyio
-from tests.contracts.evm import ROOT, Evm
+from tests.contracts.batches import Batches, Match, deploy_batches
+from tests.contracts.evm import ROOT, Actor, Evm
 from tests.contracts.market import Fill, World, deploy_world
 from tests.contracts.neg_risk.rig import NegRisk, deploy_neg_risk
 from tests.contracts.resolution import PRICE_YES, deploy_resolution
@@ -31,6 +32,7 @@ CHAIN_ID: Final = 80002
 KINDS: Final = ("transfer", "mint", "merge")
 PROFILES: Final = {"v1": OWN_V1, "v2": OWN_V2}
 MAKERS: Final = (1, 5, 20)
+TAKERS: Final = 20
 SIZE: Final = 100 * UNIT
 SALT: Final = 1_730_000_000_000
 
@@ -45,31 +47,62 @@ def measured(neg_risk: NegRisk) -> dict[str, int]:
             )
             for number, (kind, (name, profile), makers) in matches
         },
+        **dict(of_batches(neg_risk)),
         **dict(others(neg_risk.world)),
         **dict(of_events(neg_risk)),
     }
 
 
 def scene(
-    world: World, kind: str, profile: int, makers: int, salt: int
+    world: World, kind: str, profile: int, salt: int, parties: tuple[Actor, Sequence[Actor]]
 ) -> tuple[Order, list[Order]]:
-    """Return a taker order and maker orders that it fills completely."""
+    """Return an order of a taker and orders of makers that it fills completely."""
+    by, makers = parties
     fields = {"profile": profile, "salt": salt}
     fields |= {"timestamp": SALT} if profile == OWN_V2 else {}
     taker = world.sell if kind == "merge" else world.buy
     maker = world.buy if kind == "mint" else world.sell
     token = world.yes if kind == "transfer" else world.no
     return (
-        taker(world.taker, world.yes, makers * SIZE, 50, **fields),
-        [maker(who, token, SIZE, 50, **fields) for who in world.makers[:makers]],
+        taker(by, world.yes, len(makers) * SIZE, 50, **fields),
+        [maker(who, token, SIZE, 50, **fields) for who in makers],
     )
+
+
+def filled(taker: Order, makers: Sequence[Order]) -> Fill:
+    """Return the amounts that fill all orders of a scene."""
+    return Fill(taker.maker_amount, tuple(maker.maker_amount for maker in makers))
 
 
 def match_gas(world: World, kind: str, profile: int, makers: int, salt: int = SALT) -> int:
     """Return the gas of such a match."""
-    taker, resting = scene(world, kind, profile, makers, salt)
-    fill = Fill(taker.maker_amount, tuple(maker.maker_amount for maker in resting))
-    return world.match(taker, resting, fill).gas_used
+    taker, resting = scene(world, kind, profile, salt, (world.taker, world.makers[:makers]))
+    return world.match(taker, resting, filled(taker, resting)).gas_used
+
+
+def of_batches(neg_risk: NegRisk) -> Iterator[tuple[str, int]]:
+    """Yield the gas of one batch of twenty takers, each with a maker of its own."""
+    world, batches = neg_risk.world, deploy_batches(neg_risk)
+    takers = [
+        world.trader(f"batch taker {n}", collateral=TAKERS * SIZE, sets=TAKERS * SIZE)
+        for n in range(TAKERS)
+    ]
+    for number, (kind, (name, profile)) in enumerate(itertools.product(KINDS, PROFILES.items())):
+        gas = batch_gas(batches, takers, kind, profile, SALT + 100 + number)
+        yield f"batch, {kind}, {name}, takers: {TAKERS}", gas
+
+
+def batch_gas(batches: Batches, takers: Sequence[Actor], kind: str, profile: int, salt: int) -> int:
+    """Return the gas of a batch in which each taker meets one maker of its own."""
+    world = batches.world
+    scenes = [
+        scene(world, kind, profile, salt, (taker, (maker,)))
+        for taker, maker in zip(takers, world.makers, strict=True)
+    ]
+    matches = [Match(taker, makers, filled(taker, makers)) for taker, makers in scenes]
+    receipt = batches.settle(matches)
+    assert not batches.failed(receipt)
+    return receipt.gas_used
 
 
 def others(world: World) -> Iterator[tuple[str, int]]:

@@ -38,6 +38,7 @@ from foretell.domain.exchange.commands import PlaceOrder
 from foretell.domain.exchange.ledger import COLLATERAL, AssetId
 from foretell.domain.exchange.order import Side
 from foretell.domain.exchange.settlement import Settlement
+from foretell.domain.exchange.trade import Trade
 from foretell.domain.treasury.treasury import free_units
 from foretell.domain.values.amounts import AMOUNT_UNITS_MAX
 from foretell.domain.values.hexadecimal import Address, Bytes32
@@ -76,7 +77,7 @@ from foretell.store.database import Database
 from foretell.store.index.activities import ExchangeFill, record_exchange_fills
 from foretell.store.index.balances import Allowance, Balance, record_allowances, record_balances
 from foretell.store.index.blocks import Block, record_blocks
-from foretell.store.outbox.settlements import record_settlement
+from foretell.store.outbox.settlements import record_settlements
 from foretell.store.outbox.transactions import SETTLEMENT, TxOutbox
 
 SOON_S: Final = 10.0
@@ -257,10 +258,12 @@ class EngineRig:
     async def index(
         self,
         balances: Sequence[tuple[str, AssetId, int]],
-        fills: Sequence[str] = (),
+        fills: Sequence[Trade] = (),
         fork: str = "",
     ) -> None:
         """Index a block after which the wallets hold these amounts, and in which trades settled."""
+        for host in self.hosts:
+            await host.projection.catch_up()
         self.blocks += 1
         number = self.blocks
         wallets = {an_address(name) for name, _, _ in balances}
@@ -282,11 +285,13 @@ class EngineRig:
                     for is_collateral in (True, False)
                 ],
             )
-            for trade_id in fills:
-                await record_settlement(tx, Settlement(trade_id, tx_id=trade_id))
-                await record_exchange_fills(tx, [a_fill(number, trade_id)])
-        for nonce, trade_id in enumerate(fills, 1000 * number):
-            assert await TxOutbox(self.database, SETTLEMENT).record_new(a_tx(trade_id, nonce))
+            for trade in fills:
+                settlement = Settlement(trade.trade_id, tx_id=trade.trade_id)
+                await record_settlements(tx, [settlement])
+                await record_exchange_fills(tx, [a_fill(number, trade)])
+        for nonce, trade in enumerate(fills, 1000 * number):
+            sent = a_tx(trade.trade_id, nonce)
+            assert await TxOutbox(self.database, SETTLEMENT).record_new(sent)
 
     async def run_once(self) -> bool:
         """Run the shards' feeds and then the treasury's; return whether they observed one block."""
@@ -336,13 +341,13 @@ def block_hash(number: int, fork: str = "") -> Bytes32:
     return a_word(f"block {number}{fork}")
 
 
-def a_fill(block_number: int, trade_id: str) -> ExchangeFill:
-    """Return the exchange's log of a trade that settled."""
+def a_fill(block_number: int, trade: Trade) -> ExchangeFill:
+    """Return the exchange's log of the taker's order of a trade that settled."""
     return ExchangeFill(
         block_number,
         0,
         0,
-        a_word(trade_id),
+        trade.taker_order_id,
         EXCHANGE,
         EXCHANGE,
         Side.BUY,
@@ -351,7 +356,7 @@ def a_fill(block_number: int, trade_id: str) -> ExchangeFill:
         cost_units=1,
         fee_units=0,
         is_taker=True,
-        tx_hash=a_word(f"tx of {trade_id}"),
+        tx_hash=a_word(f"tx of {trade.trade_id}"),
     )
 
 

@@ -192,11 +192,11 @@ async def test_a_settled_trade_changes_the_allocations_of_both_sides(rig: Engine
     sale = a_placing(a_sell("bob", market=MARKETS[0]), market=an_open_market(MARKETS[0]))
     await rig.place(0, sale)
     await rig.buy(0, 5)
-    (trade_id,) = rig.hosts[0].engine.state.unsettled_trades
+    (unsettled,) = rig.hosts[0].engine.state.unsettled_trades.values()
     free = rig.free_tokens()
     await rig.index(
         [("alice", COLLATERAL, 95 * TOKEN), ("bob", COLLATERAL, 5 * TOKEN), ("bob", token, 0)],
-        [trade_id],
+        [unsettled.trade],
     )
     assert await rig.run_once()
     state = rig.treasury.engine.state

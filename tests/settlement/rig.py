@@ -80,6 +80,7 @@ class SettlementRig:
     clock: Clock = field(default_factory=Clock)
     options: SettlementOptions = field(default_factory=SettlementOptions)
     confirmations: int = 1
+    has_batches: bool = False
     salts: "itertools.count[int]" = field(default_factory=lambda: itertools.count(1))
     stack: AsyncExitStack = field(default_factory=AsyncExitStack)
 
@@ -106,7 +107,10 @@ class SettlementRig:
             SenderOptions(SANDBOX_CHAIN_ID, confirmations=self.confirmations),
             self.clock.now_ms,
         )
-        self.context = SettlementContext(self.database, operator, self.clock.now_ms, self.options)
+        settler = self.sandbox.deployment.batch_settler if self.has_batches else None
+        self.context = SettlementContext(
+            self.database, operator, self.clock.now_ms, self.options, settler
+        )
 
     async def stop(self) -> None:
         await self.stack.aclose()

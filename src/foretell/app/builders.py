@@ -180,7 +180,8 @@ def build_relayer(resources: Resources) -> RelayerContext:
 def build_settlement(resources: Resources) -> SettlementContext:
     """Return the context of settlement."""
     operator = resources.sender(resources.keys.operator, SETTLEMENT)
-    return SettlementContext(resources.database, operator, now_ms)
+    settler = resources.deployment.batch_settler
+    return SettlementContext(resources.database, operator, now_ms, batch_settler=settler)
 
 
 def build_indexer(resources: Resources) -> IndexerContext:

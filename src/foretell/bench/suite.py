@@ -22,6 +22,7 @@ from foretell.bench.rigs.engines import installed_peers
 from foretell.bench.rigs.figures import Measurement, e2e_at, journal_of, match_at
 from foretell.bench.rigs.machine import undisturbed
 from foretell.bench.rigs.order_rounds import OrderPlan
+from foretell.bench.settle import SettlePlan, run_bench_settle
 from foretell.domain.errors.command import BenchFailed
 from foretell.domain.errors.families import ForetellError
 
@@ -46,6 +47,7 @@ class Sizes(NamedTuple):
     memory: MemoryPlan = MemoryPlan(200_000, 400_000, 300.0)
     lease_s: float = 3.0
     cycles: int = 5
+    settle: SettlePlan = SettlePlan()
     postgres: str | None = None
 
     def with_rounds(self, rounds: int) -> "Sizes":
@@ -56,6 +58,7 @@ class Sizes(NamedTuple):
             latency=self.latency._replace(rounds=rounds),
             durable=self.durable._replace(rounds=rounds),
             book=self.book._replace(rounds=rounds),
+            settle=self.settle._replace(rounds=rounds),
         )
 
 
@@ -70,8 +73,8 @@ class BenchResult(NamedTuple):
 class Benchmark(NamedTuple):
     """A benchmark with the figures that it measures.
 
-    Where `is_watched` is false a database server does a part of the work, so the use of the machine by other
-    programs does not count.
+    Where `is_watched` is false a database server or a chain does a part of the work, so the use of the machine by
+    other programs does not count.
     """
 
     figures: tuple[str, ...]
@@ -178,6 +181,10 @@ def _failover(sizes: Sizes, console: Console) -> BenchResult:
     return BenchResult(run_bench_failover(sizes.postgres, sizes.lease_s, sizes.cycles, console))
 
 
+def _settle(sizes: Sizes, console: Console) -> BenchResult:
+    return BenchResult(run_bench_settle(sizes.settle, console))
+
+
 def _median(values: Sequence[float]) -> float:
     return statistics.median(values)
 
@@ -198,5 +205,6 @@ BENCHMARKS: Final[Mapping[str, Benchmark]] = MappingProxyType(
         "replay": Benchmark((figures.READY, figures.REPLAY), _replay),
         "memory": Benchmark((figures.ORDER_BYTES, figures.DAY), _memory),
         "failover": Benchmark((figures.FAILOVER,), _failover, is_watched=False),
+        "settle": Benchmark((figures.SETTLE,), _settle, is_watched=False),
     }
 )

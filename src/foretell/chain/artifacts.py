@@ -26,6 +26,7 @@ SAFE_FALLBACK_HANDLER: Final = (
 MULTI_SEND: Final = f"{_SAFE}/libraries/MultiSend.sol/MultiSend.json"
 
 OWN_CONTRACTS: Final = (
+    "BatchSettler",
     "CollateralToken",
     "DirectResolutionAdapter",
     "DirectResolutionOracle",

@@ -261,6 +261,7 @@ def _add_optimistic(builder: _Builder, plan: DeployPlan) -> None:
 
 
 def _add_exchanges(builder: _Builder, plan: DeployPlan, safe_init_code_hash: Bytes32) -> None:
+    """Add the exchanges, and the contract that settles batches of trades at them."""
     for name, splitter, token_collateral, profiles in (
         (
             ContractName.EXCHANGE,
@@ -292,3 +293,9 @@ def _add_exchanges(builder: _Builder, plan: DeployPlan, safe_init_code_hash: Byt
                 [profile.struct_version for profile in profiles],
             ),
         )
+    builder.add(
+        ContractName.BATCH_SETTLER,
+        own_artifact("BatchSettler").init_code(
+            builder.address(ContractName.EXCHANGE), builder.address(ContractName.NEG_RISK_EXCHANGE)
+        ),
+    )

@@ -73,8 +73,9 @@ def role_grants(
         address_by_name[ContractName.EXCHANGE],
         address_by_name[ContractName.NEG_RISK_EXCHANGE],
     )
+    operators = (*plan.operators, address_by_name[ContractName.BATCH_SETTLER])
     for function, check, targets, subjects in (
-        (ADD_OPERATOR, IS_OPERATOR, exchanges, plan.operators),
+        (ADD_OPERATOR, IS_OPERATOR, exchanges, operators),
         (ADD_REGISTRAR, _IS_REGISTRAR, exchanges, plan.registrars),
         *(
             (

@@ -18,7 +18,7 @@ import structlog
 from foretell.chain.broadcaster import Broadcaster
 from foretell.chain.outbox import Outbox
 from foretell.chain.rpc import Rpc
-from foretell.chain.rpc_types import quantity_of
+from foretell.chain.rpc_types import Receipt, bytes_of, quantity_of, receipt_of
 from foretell.chain.sending_account import (
     FEE_CAP_WEI,
     AttemptTimes,
@@ -71,16 +71,17 @@ class Sender:
         self._wakes = Watch()
         self._has_named_former_keys = False
 
-    async def send(self, tx: OutgoingTx) -> SentTx:
+    async def send(self, tx: OutgoingTx, *, is_simulated: bool = False) -> SentTx:
         """Send a transaction, or return its state when its id was sent before.
 
         Raises ExecutionReverted, with nothing stored or sent, when the call would revert now. A
         PENDING result means that no node is known to have it yet; the watcher broadcasts it again.
+        With `is_simulated`, a call with stated gas is not simulated again.
         """
         if (known := await self._known(tx)) is not None:
             return known
         await self._broadcaster.check_chain()
-        gas = await self._simulate(tx)
+        gas = tx.gas if is_simulated and tx.gas is not None else await self._simulate(tx)
         async with self._lock:
             if (known := await self._known(tx)) is not None:
                 return known
@@ -99,6 +100,15 @@ class Sender:
         except ExecutionReverted as reverted:
             return reverted
         return None
+
+    async def result_of(self, tx: OutgoingTx) -> bytes:
+        """Return what the call of a transaction would return now, or raise ExecutionReverted."""
+        answer = await self._rpc.call("eth_call", self._request(tx), SIMULATED_AT)
+        return bytes_of(answer, "eth_call")
+
+    async def receipt(self, tx_hash: Bytes32) -> Receipt | None:
+        """Return the receipt of a transaction, or None while the node shows none."""
+        return receipt_of(await self._rpc.call("eth_getTransactionReceipt", tx_hash))
 
     async def failed_calls(self, tx_hash: Bytes32) -> list[FailedCall]:
         """Return the calls that made a mined transaction revert; none if the node gives no trace.
@@ -162,8 +172,12 @@ class Sender:
 
     async def _call(self, tx: OutgoingTx, at: str) -> dict[str, str]:
         """Have the node run a call, and return the request."""
+        call = self._request(tx)
+        await self._rpc.call("eth_call", call, at)
+        return call
+
+    def _request(self, tx: OutgoingTx) -> dict[str, str]:
         call = {"from": self.address, "to": tx.target, "data": "0x" + tx.calldata.hex()}
         if tx.gas is not None:
             call["gas"] = hex(tx.gas)
-        await self._rpc.call("eth_call", call, at)
         return call

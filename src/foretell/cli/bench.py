@@ -172,6 +172,22 @@ def durable(
 
 
 @bench.command()
+def settle(
+    rounds: Rounds = 3,
+    trades: Annotated[
+        int, typer.Option(min=1, max=100_000, help="Trades that are matched in a round.")
+    ] = 400,
+    alone: Annotated[  # noqa: FBT002 - an option of the command
+        bool, typer.Option("--alone", help="Settle each trade by a transaction of its own.")
+    ] = False,
+) -> None:
+    """Measure trades from the match to a block, against a chain that mines the same transactions."""
+    from foretell.bench.settle import SettlePlan, run_bench_settle
+
+    run_bench_settle(SettlePlan(rounds, trades, alone), _console())
+
+
+@bench.command()
 def limit(
     rounds: Rounds = 5,
     checks: Annotated[

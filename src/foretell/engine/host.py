@@ -25,6 +25,7 @@ from foretell.engine.protocol.requests import (
     TablesReply,
     TablesRequest,
 )
+from foretell.engine.settlement_lag import SettlementLag
 from foretell.engine.writer.engine import Engine
 from foretell.engine.writer.heartbeats import Heartbeats
 from foretell.engine.writer.tables import Tables
@@ -51,6 +52,7 @@ class EngineHost:
         self.projection = projection
         self.heartbeats = heartbeats
         engine.subscribe(projection.on_committed)
+        self._lag = SettlementLag(engine)
         self._tick_refiner = TickRefiner(engine)
         engine.subscribe(self._tick_refiner.on_committed)
         self._changed_allocations: ChangedAllocations | None = None
@@ -105,7 +107,7 @@ class EngineHost:
 
     async def handle(self, request: EngineRequest) -> EngineReply:
         """Return the reply, durable if anything changed; or raise the refusal."""
-        if self.projection.is_behind and isinstance(request, PlaceRequest):
+        if isinstance(request, PlaceRequest) and self._is_behind(request):
             raise EngineBusy
         return await self._handler_by_kind[type(request)](request)
 
@@ -113,11 +115,15 @@ class EngineHost:
         """Place an order without a coroutine; return False if it may need the treasury."""
         if self._has_treasury:
             return False
-        if self.projection.is_behind:
+        if self._is_behind(request):
             settle(EngineBusy())
         else:
             begin_placing(self.engine, request, settle)
         return True
+
+    def _is_behind(self, request: PlaceRequest) -> bool:
+        """Return whether too much waits for the tables or the chain to take this order."""
+        return self.projection.is_behind or self._lag.is_too_long_for(request.command)
 
     async def wait_for_tables(self, within_s: float = TABLES_WAIT_S) -> None:
         """Return when the tables hold everything that is durable now, or refuse."""

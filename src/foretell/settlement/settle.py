@@ -10,6 +10,7 @@ that the later one reverts; no try is counted while an earlier trade of its wall
 one counted while the exchange is closed to the operator: the pass ends, and the trades stay named.
 
 Trades that fail hold up others little: half of the places are for new trades of wallets without one.
+New trades of one exchange share transactions (`batches`), where the deployment has the contract.
 """
 
 from collections.abc import Sequence
@@ -25,6 +26,7 @@ from foretell.domain.exchange.settlement import (
     RefusedOrder,
     Settlement,
     failed_settlement,
+    is_batch,
     named_settlement,
     refused_settlement,
     settlement_after_mined_revert,
@@ -32,23 +34,21 @@ from foretell.domain.exchange.settlement import (
     waiting_settlement,
 )
 from foretell.domain.values.hexadecimal import Address
+from foretell.settlement.batch_call import batched_trade, in_batches
+from foretell.settlement.batches import follow_batch, passing_trades, start_batch
 from foretell.settlement.context import SettlementContext
 from foretell.settlement.exchange_status import CLOSED_REASONS, check_exchange
 from foretell.settlement.failing_orders import find_failing_orders
 from foretell.settlement.match_call import Matched, match_call
 from foretell.settlement.mined_reverts import judge_mined_revert
-from foretell.store.creation.markets import load_market
-from foretell.store.outbox.refused_orders import record_refused_orders
+from foretell.settlement.stored import load_matched, record
 from foretell.store.outbox.settlements import (
     has_unsettled,
     load_due_settlements,
     load_earlier,
     load_open_settlements,
-    record_settlement,
 )
 from foretell.store.outbox.transactions import SETTLEMENT, load_txs
-from foretell.store.trading.orders import load_orders
-from foretell.store.trading.trades import load_trades_by_id
 
 _Closed = dict[Address, ExchangeClosed]
 """The exchanges that one pass found closed, with the refusal of each."""
@@ -63,11 +63,14 @@ async def run_once(context: SettlementContext) -> bool:
     them, and the trades of another exchange have advanced.
     """
     closed: _Closed = {}
-    room = context.options.in_flight_max - await _follow(context, closed)
+    room = max(0, context.options.in_flight_max - await _follow(context, closed))
+    has_batches = context.batch_settler is not None and room > 0
+    batched_max = context.options.batched_per_pass_max if has_batches else 0
     async with context.database.reading() as tx:
-        due = await load_due_settlements(tx, context.now_ms(), max(0, room), closed)
-    for settlement in due:
-        await _start(context, settlement, closed)
+        due = await load_due_settlements(
+            tx, context.now_ms(), room, closed, batched_max=batched_max
+        )
+    await _start_due(context, due, room, closed)
     for refusal in closed.values():
         raise refusal
     async with context.database.reading() as tx:
@@ -75,23 +78,67 @@ async def run_once(context: SettlementContext) -> bool:
 
 
 async def _follow(context: SettlementContext, closed: _Closed) -> int:
-    """Advance the trades that have a transaction; return how many of them are on their way."""
+    """Advance the trades that have a transaction; return how many of these are on their way."""
     async with context.database.reading() as tx:
         begun = await load_open_settlements(tx)
         carrying_txs = await load_txs(tx, SETTLEMENT, [each.tx_id or "" for each in begun])
     carrying_tx_by_id = {carrying_tx.tx_id: carrying_tx for carrying_tx in carrying_txs}
-    under_way = 0
+    begun_by_tx_id: dict[str, list[Settlement]] = {}
     for settlement in begun:
-        carrying_tx = carrying_tx_by_id.get(settlement.tx_id or "")
-        if carrying_tx is None:
-            under_way += await _send(context, settlement, closed)
-        elif carrying_tx.status is TxStatus.FAILED:
-            await _revert(context, settlement, carrying_tx)
-        elif carrying_tx.status is TxStatus.CANCELED:
-            await _fail(context, settlement, carrying_tx.failure or carrying_tx.status)
+        begun_by_tx_id.setdefault(settlement.tx_id or "", []).append(settlement)
+    under_way = 0
+    for tx_id, carried in begun_by_tx_id.items():
+        carrying_tx = carrying_tx_by_id.get(tx_id)
+        if is_batch(tx_id):
+            under_way += await follow_batch(context, carried, carrying_tx)
         else:
-            under_way += 1
+            (settlement,) = carried
+            under_way += await _follow_one(context, settlement, carrying_tx, closed)
     return under_way
+
+
+async def _follow_one(
+    context: SettlementContext,
+    settlement: Settlement,
+    carrying_tx: SentTx | None,
+    closed: _Closed,
+) -> bool:
+    """Advance a trade with a transaction of its own; return whether that is on its way."""
+    if carrying_tx is None:
+        return await _send(context, settlement, closed)
+    if carrying_tx.status is TxStatus.FAILED:
+        await _revert(context, settlement, carrying_tx)
+        return False
+    if carrying_tx.status is TxStatus.CANCELED:
+        await _fail(context, settlement, carrying_tx.failure or carrying_tx.status)
+        return False
+    return True
+
+
+async def _start_due(
+    context: SettlementContext, due: Sequence[Settlement], room: int, closed: _Closed
+) -> None:
+    """Send due trades in their order, those that may share a transaction first."""
+    settler = context.batch_settler
+    if settler is None:
+        for settlement in due:
+            await _start(context, settlement, closed)
+        return
+    rows = await load_matched(context, due)
+    trades = [batched_trade(*pair) for pair in zip(due, rows, strict=True)]
+    groups = in_batches(trades, context.options)
+    for group in sorted(groups, key=lambda each: len(each) == 1):
+        if room <= 0:
+            return
+        passing = await passing_trades(context, settler, group) if len(group) > 1 else []
+        alone = group
+        if len(passing) > 1:
+            await start_batch(context, settler, passing)
+            room -= 1
+            alone = [each for each in group if each not in passing]
+        for each in alone:
+            await _start(context, each.settlement, closed)
+        room -= len(alone)
 
 
 async def _start(context: SettlementContext, due: Settlement, closed: _Closed) -> None:
@@ -99,7 +146,7 @@ async def _start(context: SettlementContext, due: Settlement, closed: _Closed) -
     if closed and (await _load(context, due)).exchange in closed:
         return
     named = named_settlement(due)
-    await _record(context, named)
+    await record(context, [named])
     await _send(context, named, closed)
 
 
@@ -123,13 +170,8 @@ async def _send(context: SettlementContext, settlement: Settlement, closed: _Clo
 
 
 async def _load(context: SettlementContext, settlement: Settlement) -> Matched:
-    async with context.database.reading() as tx:
-        (trade,) = await load_trades_by_id(tx, [settlement.trade_id])
-        ids = [trade.trade.taker_order_id, *(fill.maker_order_id for fill in trade.trade.fills)]
-        order_by_id = await load_orders(tx, ids)
-        market = await load_market(tx, trade.trade.condition_id)
-    assert market is not None, "only markets of the table are traded"
-    return Matched(trade, order_by_id, market.exchange)
+    (matched,) = await load_matched(context, [settlement])
+    return matched
 
 
 async def _carry(
@@ -154,7 +196,7 @@ async def _requeue(context: SettlementContext, settlement: Settlement, refusal: 
     async with context.database.reading() as tx:
         is_signed = bool(await load_txs(tx, SETTLEMENT, [settlement.tx_id or ""]))
     if not is_signed:
-        await _record(context, refused_settlement(settlement, context.now_ms(), context.options))
+        await record(context, [refused_settlement(settlement, context.now_ms(), context.options)])
 
 
 async def _defer(
@@ -168,7 +210,7 @@ async def _defer(
     async with context.database.reading() as tx:
         earlier = await load_earlier(tx, matched.row)
     if earlier is EarlierTrades.MAY_PASS:
-        await _record(context, waiting_settlement(settlement, context.now_ms(), context.options))
+        await record(context, [waiting_settlement(settlement, context.now_ms(), context.options)])
         return
     report = await find_failing_orders(context.operator, matched)
     if earlier is EarlierTrades.FAIL:
@@ -186,7 +228,7 @@ async def _release_fills(
     """Have these fills leave a trade; the engine splits it, and it is tried again then."""
     for each in refused:
         log.warning("fill removed from its trade", **each._asdict())
-    await _record(context, settlement, refused)
+    await record(context, [settlement], refused)
 
 
 async def _revert(context: SettlementContext, settlement: Settlement, sent: SentTx) -> None:
@@ -213,12 +255,4 @@ async def _record_failure(
 ) -> None:
     report = log.error if failed.is_given_up else log.warning
     report("settlement failed", **failed._asdict())
-    await _record(context, failed, refused)
-
-
-async def _record(
-    context: SettlementContext, settlement: Settlement, refused: Sequence[RefusedOrder] = ()
-) -> None:
-    async with context.database.writing() as tx:
-        await record_refused_orders(tx, refused)
-        await record_settlement(tx, settlement)
+    await record(context, [failed], refused)

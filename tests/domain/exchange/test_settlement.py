@@ -17,9 +17,11 @@ from foretell.domain.exchange.settlement import (
     RefusedOrder,
     Settlement,
     SettlementOptions,
+    batch_id_of,
     doubled_ms,
     end_of,
     failed_settlement,
+    is_batch,
     named_settlement,
     places_of,
     refused_settlement,
@@ -27,6 +29,7 @@ from foretell.domain.exchange.settlement import (
     report_of_reverting,
     report_of_sequential,
     reverting_wallet,
+    settlement_after_batch,
     settlement_after_mined_revert,
     settlement_after_revert,
     smallest_fill,
@@ -367,3 +370,23 @@ def test_a_trade_that_is_mined_in_vain_for_no_known_cause_has_failed_a_try() -> 
     first = Settlement("trade", "settle:trade:1")
     again = settlement_after_mined_revert(first, "reverted", FailureReport(), NOW_MS, OPTIONS)
     assert again == failed_settlement(first, "reverted", NOW_MS, OPTIONS)
+
+
+def test_a_batch_is_named_by_its_first_trade_and_the_number_of_its_try() -> None:
+    batch = [Settlement("one", attempts=2), Settlement("two", attempts=0)]
+    assert batch_id_of(batch) == "batch:one:3"
+    assert is_batch(batch_id_of(batch))
+    assert not is_batch(named_settlement(batch[0]).tx_id or "")
+
+
+@given(settlement=settlements)
+def test_a_trade_that_failed_within_a_batch_is_due_at_once_and_not_given_up(
+    settlement: Settlement,
+) -> None:
+    after = settlement_after_batch(settlement, "cause", NOW_MS, OPTIONS)
+    assert after == Settlement(
+        settlement.trade_id,
+        attempts=settlement.attempts + 1,
+        retry_at_ms=NOW_MS,
+        failure="cause",
+    )

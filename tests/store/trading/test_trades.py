@@ -2,7 +2,8 @@ from typing import Any
 
 import msgspec
 import pytest
-from tests.rigs.values import NOW_MS, NOW_S, TOKEN, a_word, an_address, an_asset
+from tests.rigs.values import NOW_MS, NOW_S, TOKEN, a_buy, a_word, an_address, an_asset
+from tests.store.trading.test_orders import a_row as an_order
 
 from foretell.domain.exchange.matching import Fill, MatchType
 from foretell.domain.exchange.order import Side
@@ -12,8 +13,11 @@ from foretell.store.database import Database
 from foretell.store.outbox.settlements import (
     load_due_settlements,
     load_earlier,
-    record_settlement,
+    load_open_settlements,
+    name_batch,
+    record_settlements,
 )
+from foretell.store.trading.orders import record_orders
 from foretell.store.trading.trades import (
     TOPIC,
     Quote,
@@ -189,7 +193,7 @@ async def test_earlier_trades_fail_when_each_has_failed_a_try_and_none_is_on_its
     ]
     for settlement, wanted in steps:
         async with database.writing() as tx:
-            await record_settlement(tx, settlement)
+            await record_settlements(tx, [settlement])
         async with database.reading() as tx:
             assert await load_earlier(tx, rows[2]) is wanted
 
@@ -202,7 +206,9 @@ async def test_new_trades_have_half_of_the_places_however_many_failed_ones_are_d
     async with database.writing() as tx:
         for number in range(1, 13):
             retry_at_ms = NOW_MS - number
-            await record_settlement(tx, a_settlement(number, attempts=1, retry_at_ms=retry_at_ms))
+            await record_settlements(
+                tx, [a_settlement(number, attempts=1, retry_at_ms=retry_at_ms)]
+            )
 
     async def due(limit: int, now_ms: int = NOW_MS) -> list[int]:
         async with database.reading() as tx:
@@ -221,6 +227,67 @@ async def test_new_trades_have_half_of_the_places_however_many_failed_ones_are_d
     assert await due(10, NOW_MS - 20) == [13, 14, 15, 16, 17, 18, 19, 20, 21, 22]
     assert await due(3, NOW_MS - 20) == [13, 14, 15]
     assert await due(4, NOW_MS - 20) == [13, 14, 15, 21]
+
+
+async def test_new_trades_that_share_transactions_are_not_bound_by_the_places(
+    database: Database,
+) -> None:
+    await record(database, *[a_row(number, "alice", "bob") for number in range(1, 9)])
+    await record(database, *[a_row(number, "carol", "dora") for number in range(9, 31)])
+    async with database.writing() as tx:
+        for number in range(1, 9):
+            await record_settlements(tx, [a_settlement(number, attempts=1)])
+    async with database.reading() as tx:
+        due = [
+            await load_due_settlements(tx, NOW_MS, limit, batched_max=batched_max)
+            for limit, batched_max in ((8, 0), (8, 20), (8, 2), (2, 20))
+        ]
+    new = [sum(each.attempts == 0 for each in found) for found in due]
+    assert (new, [len(found) for found in due]) == ([6, 20, 6, 0], [8, 22, 8, 2])
+
+
+async def test_a_trade_that_is_carried_is_named_by_no_second_batch(database: Database) -> None:
+    await record(database, *[a_row(number, "alice", "bob") for number in range(1, 4)])
+
+    async def named(tx_id: str, *numbers: int) -> bool:
+        async with database.writing() as tx:
+            return await name_batch(tx, [a_settlement(each, tx_id=tx_id) for each in numbers])
+
+    assert await named("batch:trade-1:1", 1, 2)
+    assert not await named("batch:trade-2:1", 2, 3)
+    assert await named("batch:trade-3:1", 3)
+    async with database.reading() as tx:
+        begun = await load_open_settlements(tx)
+    assert [each.tx_id for each in begun] == ["batch:trade-1:1"] * 2 + ["batch:trade-3:1"]
+
+
+async def test_of_many_new_trades_half_are_those_that_expire_first(database: Database) -> None:
+    rows = [a_row(number, "alice", "bob") for number in range(1, 41)]
+    await record(database, *rows)
+    expiring = {
+        rows[30].trade.taker_order_id: 900,
+        rows[35].trade.fills[0].maker_order_id: 800,
+        rows[36].trade.taker_order_id: 950,
+        rows[37].trade.fills[0].maker_order_id: 700,
+        rows[37].trade.taker_order_id: 990,
+    }
+    async with database.writing() as tx:
+        signed = [
+            an_order(number, a_buy("alice", salt=str(number), expiration_s=expiration_s))
+            for number, expiration_s in enumerate(expiring.values())
+        ]
+        await record_orders(
+            tx, [row._replace(order_id=key) for row, key in zip(signed, expiring, strict=True)]
+        )
+
+    async def due(limit: int, batched_max: int = 0) -> list[int]:
+        async with database.reading() as tx:
+            found = await load_due_settlements(tx, NOW_MS, limit, batched_max=batched_max)
+        return [int(each.trade_id.removeprefix("trade-")) for each in found]
+
+    assert await due(6) == [1, 2, 3, 31, 36, 38]
+    assert await due(4, 10) == [1, 2, 3, 4, 5, 6, 31, 36, 37, 38]
+    assert await due(40, 40) == list(range(1, 41))
 
 
 async def test_a_wallets_trades_are_those_it_took_or_made(database: Database) -> None:

@@ -77,6 +77,7 @@ REPLAY: Final = "replay"
 ORDER_BYTES: Final = "memory, a resting order"
 DAY: Final = "memory, a day"
 FAILOVER: Final = "failover"
+SETTLE: Final = "settle"
 
 
 def e2e_at(connections: int) -> str:
@@ -116,6 +117,7 @@ TARGETS: Final = (
     Target(ORDER_BYTES, most=600.0, unit=" B"),
     Target(DAY, most=1.05),
     Target(FAILOVER, most=1.5),
+    Target(SETTLE, least=0.7),
 )
 
 

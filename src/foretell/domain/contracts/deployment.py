@@ -51,6 +51,7 @@ class ContractName(enum.StrEnum):
     NEG_RISK_DIRECT_ADAPTER = "negRiskDirectResolutionAdapter"
     NEG_RISK_OPTIMISTIC_OPERATOR = "negRiskOptimisticOperator"
     NEG_RISK_OPTIMISTIC_ADAPTER = "negRiskOptimisticResolutionAdapter"
+    BATCH_SETTLER = "batchSettler"
 
 
 INDEXED: Final[Mapping[ContractName, ContractKind]] = MappingProxyType(
@@ -138,6 +139,12 @@ class Deployment:
         """The deployed exchanges, the standard one first."""
         names = (ContractName.EXCHANGE, ContractName.NEG_RISK_EXCHANGE)
         return tuple(self.address(name) for name in names if name in self.contracts)
+
+    @property
+    def batch_settler(self) -> Address | None:
+        """The contract that settles many matches in one transaction; none before an upgrade."""
+        settler = self.contracts.get(ContractName.BATCH_SETTLER)
+        return None if settler is None else settler.address
 
     @property
     def safe_factory(self) -> Address:

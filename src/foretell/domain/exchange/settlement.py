@@ -18,6 +18,7 @@ from foretell.domain.values.call_trace import FailedCall
 from foretell.domain.values.hexadecimal import Address, Bytes32
 
 FAILURE_CHARS_MAX: Final = 500
+BATCH_PREFIX: Final = "batch:"
 
 PART_STAYING: Final = 0
 PART_FIRST: Final = 1
@@ -39,7 +40,13 @@ class SettlementOptions:
     """
 
     in_flight_max: int = 32
-    """How many trades are on their way to the chain at once."""
+    """How many transactions are on their way to the chain at once."""
+    batch_trades_max: int = 20
+    """How many trades one transaction settles; with 1 each trade has its own."""
+    batch_gas_max: int = 16_500_000
+    """Most gas of such a transaction: below 2**24, which no transaction may exceed (EIP-7825)."""
+    batched_per_pass_max: int = 100
+    """Most trades that one pass puts into batches."""
     attempts_max: int = 8
     retry_delay_ms: int = 1_000
     retry_delay_ms_max: int = 60_000
@@ -147,6 +154,29 @@ def named_settlement(settlement: Settlement) -> Settlement:
 def tx_id_of(trade_id: str, number: int) -> str:
     """Return the id of the transaction of a trade's try, counted from 1."""
     return f"settle:{trade_id}:{number}"
+
+
+def batch_id_of(settlements: Sequence[Settlement]) -> str:
+    """Return the id of the transaction that carries these trades together.
+
+    No two batches have the same one: the first trade is in no other batch with this number, unless
+    nothing of that one was stored or sent.
+    """
+    first = settlements[0]
+    return f"{BATCH_PREFIX}{first.trade_id}:{first.attempts + 1}"
+
+
+def is_batch(tx_id: str) -> bool:
+    """Return whether a transaction carries several trades, by its id."""
+    return tx_id.startswith(BATCH_PREFIX)
+
+
+def settlement_after_batch(
+    settlement: Settlement, cause: str, now_ms: int, options: SettlementOptions
+) -> Settlement:
+    """Return the settlement of a trade that failed within a batch: due at once, and alone."""
+    failed = failed_settlement(settlement, cause, now_ms, options)
+    return failed._replace(retry_at_ms=now_ms, is_given_up=False)
 
 
 def failed_settlement(

@@ -9,14 +9,21 @@ from typing import Any, Final, NamedTuple
 import sqlalchemy as sa
 
 from foretell.domain.evm.transaction import TxStatus
-from foretell.domain.exchange.settlement import EarlierTrades, Settlement, places_of, tx_id_of
+from foretell.domain.exchange.settlement import (
+    BATCH_PREFIX,
+    EarlierTrades,
+    Settlement,
+    places_of,
+    tx_id_of,
+)
 from foretell.domain.exchange.trade import PENDING
-from foretell.domain.values.hexadecimal import Address
+from foretell.domain.values.hexadecimal import Address, Bytes32
 from foretell.store.database import Transaction
 from foretell.store.tables import (
     exchange_fills,
     fills,
     markets,
+    orders,
     refused_orders,
     settled_trades,
     settlement_tx_attempts,
@@ -32,6 +39,7 @@ PLACES_SHARED_MIN: Final = 4
 _FAILED_OR_WAITS: Final = sa.and_(
     settled_trades.c.tx_id.is_(None), settled_trades.c.is_given_up.is_(False)
 )
+_DUE_AT_MS: Final = sa.func.coalesce(settled_trades.c.retry_at_ms, trades.c.matched_at_ms)
 
 
 class SettlementOutcome(NamedTuple):
@@ -44,35 +52,60 @@ class SettlementOutcome(NamedTuple):
     is_given_up: bool
 
 
-async def record_settlement(tx: Transaction, settlement: Settlement) -> None:
-    """Store the progress of a trade's settlement."""
-    values = settlement._asdict()
-    known = settled_trades.update().where(settled_trades.c.trade_id == settlement.trade_id)
-    if not await tx.execute(known.values(values)):
-        await tx.execute(settled_trades.insert().values(values))
+async def record_settlements(tx: Transaction, settlements: Sequence[Settlement]) -> None:
+    """Store the progress of several trades, in the place of what was stored of them."""
+    if not settlements:
+        return
+    ids = [each.trade_id for each in settlements]
+    await tx.execute(settled_trades.delete().where(settled_trades.c.trade_id.in_(ids)))
+    await tx.execute(settled_trades.insert(), [each._asdict() for each in settlements])
     await tx.announce(TOPIC)
 
 
+async def name_batch(tx: Transaction, settlements: Sequence[Settlement]) -> bool:
+    """Store the name of a batch with its trades; return False, with nothing stored, if one is carried.
+
+    A second process by mistake names no trade that the first one has named.
+    """
+    ids = [each.trade_id for each in settlements]
+    carried = sa.select(settled_trades.c.trade_id).where(
+        settled_trades.c.trade_id.in_(ids), settled_trades.c.tx_id.is_not(None)
+    )
+    if await tx.first(carried.limit(1)) is not None:
+        return False
+    await record_settlements(tx, settlements)
+    return True
+
+
 async def load_due_settlements(
-    tx: Transaction, now_ms: int, limit: int, closed: Collection[Address] = ()
+    tx: Transaction,
+    now_ms: int,
+    limit: int,
+    closed: Collection[Address] = (),
+    *,
+    batched_max: int = 0,
 ) -> Sequence[Settlement]:
     """Return unsettled trades that no transaction carries and that may be tried, oldest first.
 
     Of the places, half are for new trades of wallets without a failing trade, and half of the others
     for trades that never failed a try, however many are tried again: so failures keep nobody else
     waiting. With very few places, the longest due are returned. A trade that is to be split waits for
-    the split, and one of a closed exchange until it opens.
+    the split, and one of a closed exchange until it opens. New trades that share transactions are not
+    bound by the places but by `batched_max`, if that is more. When more new trades wait than may go,
+    half of them are those whose orders expire first.
     """
     is_new = settled_trades.c.trade_id.is_(None)
+    is_fair = sa.and_(is_new, sa.not_(_is_beside_failing()))
     is_due = sa.and_(_FAILED_OR_WAITS, settled_trades.c.retry_at_ms <= now_ms)
     is_beside_failing = _is_beside_failing()
     has_failed = settled_trades.c.attempts > 0
+    most_new = max(limit, batched_max)
     groups = [
-        await _load_due(tx, limit, closed, may_be_tried)
-        for may_be_tried in (
-            sa.and_(is_new, sa.not_(is_beside_failing)),
-            sa.or_(sa.and_(is_new, is_beside_failing), sa.and_(is_due, sa.not_(has_failed))),
-            sa.and_(is_due, has_failed),
+        await _load_due(tx, most, closed, may_be_tried)
+        for most, may_be_tried in (
+            (most_new, is_fair),
+            (limit, sa.or_(sa.and_(is_new, is_beside_failing), sa.and_(is_due, ~has_failed))),
+            (limit, sa.and_(is_due, has_failed)),
         )
     ]
     if limit < PLACES_SHARED_MIN:
@@ -81,6 +114,11 @@ async def load_due_settlements(
         ]
     else:
         places = places_of(limit, [len(rows) for rows in groups])
+        places[0] = max(places[0], batched_max)
+        if len(groups[0]) >= min(most_new, places[0] + 1):
+            soon = await _load_expiring(tx, places[0] // 2, closed, is_fair)
+            known = {row.trade for row in soon}
+            groups[0] = [*soon, *(row for row in groups[0] if row.trade not in known)]
         due = [row for rows, most in zip(groups, places, strict=True) for row in rows[:most]]
     due.sort(key=lambda row: (row.matched_at_ms, row.sequence, row.trade))
     return [_settlement(row) for row in due]
@@ -111,18 +149,49 @@ async def _load_due(
     may_be_tried: sa.ColumnElement[bool],
 ) -> Sequence[sa.Row[Any]]:
     """Return the longest due of the trades that may be tried."""
-    due_at_ms = sa.func.coalesce(settled_trades.c.retry_at_ms, trades.c.matched_at_ms)
+    due = _due(closed, may_be_tried)
+    return await tx.all(due.order_by(_DUE_AT_MS, *OLDEST_FIRST).limit(limit))
+
+
+async def _load_expiring(
+    tx: Transaction,
+    limit: int,
+    closed: Collection[Address],
+    may_be_tried: sa.ColumnElement[bool],
+) -> Sequence[sa.Row[Any]]:
+    """Return the trades that may be tried with the orders that expire first, takers' or makers'."""
+    due = _due(closed, may_be_tried).add_columns(orders.c.expiration_s)
+    found: dict[str, sa.Row[Any]] = {}
+    for joined in (
+        due.join(orders, orders.c.order_id == trades.c.taker_order_id),
+        due.join(fills, fills.c.trade_id == trades.c.trade_id).join(
+            orders, orders.c.order_id == fills.c.maker_order_id
+        ),
+    ):
+        expiring = joined.where(orders.c.expiration_s > 0)
+        for row in await tx.all(expiring.order_by(orders.c.expiration_s).limit(limit)):
+            known = found.get(row.trade)
+            if known is None or row.expiration_s < known.expiration_s:
+                found[row.trade] = row
+    return sorted(found.values(), key=lambda row: row.expiration_s)[:limit]
+
+
+def _due(
+    closed: Collection[Address], may_be_tried: sa.ColumnElement[bool]
+) -> sa.Select[tuple[Any, ...]]:
+    """Return the query of the trades that may be tried, of exchanges that are not closed."""
     is_closed = trades.c.condition_id.in_(
         sa.select(markets.c.condition_id).where(markets.c.exchange.in_(closed))
     )
-    return await tx.all(
+    return (
         sa.select(
             trades.c.trade_id.label("trade"),
             trades.c.matched_at_ms,
             trades.c.sequence,
-            due_at_ms.label("due_at_ms"),
+            _DUE_AT_MS.label("due_at_ms"),
             settled_trades,
         )
+        .select_from(trades)
         .outerjoin(settled_trades, settled_trades.c.trade_id == trades.c.trade_id)
         .where(
             trades.c.status.in_(UNSETTLED),
@@ -130,8 +199,6 @@ async def _load_due(
             sa.not_(_needs_split()),
             *([sa.not_(is_closed)] if closed else []),
         )
-        .order_by(due_at_ms, *OLDEST_FIRST)
-        .limit(limit)
     )
 
 
@@ -150,9 +217,14 @@ def _needs_split() -> sa.Exists:
 
 
 async def load_open_settlements(tx: Transaction) -> Sequence[Settlement]:
-    """Return the settlements whose transaction may be on its way, or has failed."""
+    """Return the settlements whose transaction may be on its way, or has failed.
+
+    A batch that is confirmed may have settled some of its trades only.
+    """
     is_on_its_way = sa.or_(
-        settlement_txs.c.status.is_(None), settlement_txs.c.status != TxStatus.CONFIRMED.value
+        settlement_txs.c.status.is_(None),
+        settlement_txs.c.status != TxStatus.CONFIRMED.value,
+        settled_trades.c.tx_id.startswith(BATCH_PREFIX, autoescape=True),
     )
     rows = await tx.all(
         sa.select(trades.c.trade_id.label("trade"), settled_trades)
@@ -225,8 +297,14 @@ async def load_settlement_outcomes(
 ) -> Sequence[SettlementOutcome]:
     """Return the outcome of these trades as of the last indexed block.
 
-    Any attempt of a transaction may be the one that was mined; the exchange's own log shows which.
+    Any attempt of a transaction may be the one that was mined; the exchange's own log shows which. A
+    trade is in it if its taker's order is the taker of a match there: a batch has one of each taker.
     """
+    is_own_fill = sa.and_(
+        exchange_fills.c.tx_hash == settlement_tx_attempts.c.tx_hash,
+        exchange_fills.c.order_id == trades.c.taker_order_id,
+        exchange_fills.c.is_taker,
+    )
     rows = await tx.all(
         sa.select(
             settled_trades.c.trade_id,
@@ -235,8 +313,9 @@ async def load_settlement_outcomes(
             sa.func.max(exchange_fills.c.tx_hash).label("tx_hash"),
             sa.func.max(exchange_fills.c.block_number).label("block_number"),
         )
+        .join(trades, trades.c.trade_id == settled_trades.c.trade_id)
         .outerjoin(settlement_tx_attempts, settlement_tx_attempts.c.tx_id == settled_trades.c.tx_id)
-        .outerjoin(exchange_fills, exchange_fills.c.tx_hash == settlement_tx_attempts.c.tx_hash)
+        .outerjoin(exchange_fills, is_own_fill)
         .where(settled_trades.c.trade_id.in_(trade_ids))
         .group_by(settled_trades.c.trade_id, settled_trades.c.failure, settled_trades.c.is_given_up)
     )
@@ -244,6 +323,23 @@ async def load_settlement_outcomes(
         SettlementOutcome(row.trade_id, row.tx_hash, row.block_number, row.failure, row.is_given_up)
         for row in rows
     ]
+
+
+async def load_settled_in(
+    tx: Transaction, trade_ids: Sequence[str], tx_hash: Bytes32
+) -> frozenset[str]:
+    """Return which of these trades a transaction settled, as of the last indexed block."""
+    is_own_fill = sa.and_(
+        exchange_fills.c.tx_hash == tx_hash,
+        exchange_fills.c.order_id == trades.c.taker_order_id,
+        exchange_fills.c.is_taker,
+    )
+    rows = await tx.all(
+        sa.select(trades.c.trade_id)
+        .join(exchange_fills, is_own_fill)
+        .where(trades.c.trade_id.in_(trade_ids))
+    )
+    return frozenset(row.trade_id for row in rows)
 
 
 def _settlement(row: sa.Row[Any]) -> Settlement:

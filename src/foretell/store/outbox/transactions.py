@@ -47,6 +47,12 @@ async def load_txs(tx: Transaction, tables: TxTables, tx_ids: Sequence[str]) -> 
     return await _load(tx, tables, tables.txs.c.tx_id.in_(tx_ids), limit=len(tx_ids))
 
 
+async def load_settlement_txs(tx: Transaction) -> Sequence[SentTx]:
+    """Return all transactions that settlement ever sent, in the order of their nonces."""
+    count = await tx.scalar(sa.select(sa.func.count()).select_from(settlement_txs))
+    return await _load(tx, SETTLEMENT, sa.true(), limit=int(count))
+
+
 class TxOutbox:
     """The chain sender's access to one product's tables."""
 

@@ -1,0 +1,239 @@
+"""An exchange that matches and settles on a chain: engine, tables, indexer and settlement, without HTTP."""
+
+import asyncio
+import contextlib
+import itertools
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from foretell.app.clock_and_ids import now_ms
+from foretell.bench.rigs.settle.chain import ChainTrader, SettleChain
+from foretell.chain.logs import LogReader
+from foretell.chain.reader import Reader
+from foretell.chain.rpc import Rpc
+from foretell.chain.sender import Sender, SenderOptions
+from foretell.domain.contracts.sandbox_accounts import (
+    SANDBOX_CHAIN_ID,
+    AccountRole,
+    sandbox_account,
+)
+from foretell.domain.creation.payload import MarketMode, ResolutionType
+from foretell.domain.errors.command import BenchFailed
+from foretell.domain.exchange.commands import PlaceOrder
+from foretell.domain.exchange.order import (
+    MarketRules,
+    OrderType,
+    Side,
+    SignatureType,
+    SignedOrder,
+    order_terms,
+)
+from foretell.domain.exchange.settlement import SettlementOptions
+from foretell.domain.exchange.trade import PENDING
+from foretell.domain.values.eip712 import sign_digest
+from foretell.domain.values.hexadecimal import ZERO_ADDRESS
+from foretell.engine.writer.chain_feed import ChainFeed
+from foretell.engine.writer.engine import Engine
+from foretell.engine.writer.projection import Projection
+from foretell.indexer.context import IndexerContext
+from foretell.indexer.contracts import IndexedContracts
+from foretell.indexer.follow import follow
+from foretell.indexer.worker import run as run_indexer
+from foretell.journal.files.journal import FileJournal
+from foretell.runtime.loops import run_together
+from foretell.settlement.context import SettlementContext
+from foretell.settlement.worker import run as run_settlement
+from foretell.store.creation.markets import EventRow, MarketRow, record_event
+from foretell.store.database import Database
+from foretell.store.migrations import upgrade
+from foretell.store.outbox.transactions import SETTLEMENT, TxOutbox
+
+TICKS: Final = 100
+PRICE_TICKS: Final = 40
+SIZE_UNITS: Final = 1_000_000
+SIZE_UNITS_MIN: Final = 100
+CONFIRMATIONS: Final = 2
+MINED_DEADLINE_S: Final = 300.0
+POLL_S: Final = 0.002
+_DAY_MS: Final = 86_400_000
+
+
+@dataclass
+class SettlingExchange:
+    """The exchange of one round."""
+
+    chain: SettleChain
+    database: Database
+    engine: Engine
+    projection: Projection
+    feed: ChainFeed
+    indexer: IndexerContext
+    settlement: SettlementContext
+
+    async def match(self, trades: int) -> None:
+        """Match orders of different traders; each trade has a maker's order of its own."""
+        takers, makers = self.chain.traders[::2], self.chain.traders[1::2]
+        pairs = itertools.islice(itertools.cycle(zip(takers, makers, strict=True)), trades)
+        for salt, (taker, maker) in enumerate(pairs):
+            await self._place(maker, Side.SELL, salt)
+            await self._place(taker, Side.BUY, salt)
+        await self.projection.catch_up()
+        if len(self.engine.state.unsettled_trades) != trades:
+            raise BenchFailed(f"{len(self.engine.state.unsettled_trades)} trades, not {trades}")
+
+    async def settle(self) -> None:
+        """Run until all trades are in blocks."""
+        loops = [
+            self.projection.run,
+            self.feed.run,
+            lambda: run_indexer(self.indexer),
+            lambda: run_settlement(self.settlement),
+        ]
+        running = asyncio.create_task(run_together(loops))
+        try:
+            async with asyncio.timeout(MINED_DEADLINE_S):
+                while self._is_pending():
+                    await asyncio.sleep(POLL_S)
+                    if running.done():
+                        running.result()
+        except TimeoutError as error:
+            raise BenchFailed(f"trades are in no block after {MINED_DEADLINE_S:g} s") from error
+        finally:
+            running.cancel()
+            await asyncio.wait([running])
+
+    def _is_pending(self) -> bool:
+        return any(each.status in PENDING for each in self.engine.state.unsettled_trades.values())
+
+    async def _place(self, trader: ChainTrader, side: Side, salt: int) -> None:
+        cost = SIZE_UNITS * PRICE_TICKS // TICKS
+        is_buy = side is Side.BUY
+        order = SignedOrder(
+            salt=str(salt),
+            maker=trader.address,
+            signer=trader.address,
+            taker=ZERO_ADDRESS,
+            token_id=str(self.chain.tokens.yes),
+            maker_amount=cost if is_buy else SIZE_UNITS,
+            taker_amount=SIZE_UNITS if is_buy else cost,
+            expiration_s=0,
+            nonce=0,
+            fee_rate_bps=0,
+            side=side,
+            signature_type=SignatureType.EOA,
+            profile=0,
+            signature=b"",
+        )
+        separators = self.chain.deployment.separators()
+        signature = sign_digest(separators.digest(order, 0), trader.private_key)
+        order = msgspec.structs.replace(order, signature=signature)
+        order_id = separators.order_id(order)
+        rules = MarketRules(TICKS, SIZE_UNITS_MIN, 0)
+        await self.engine.submit(
+            PlaceOrder(
+                at_ms=self.engine.clock_ms(),
+                order_id=order_id,
+                order=order,
+                order_type=OrderType.GTC,
+                is_post_only=False,
+                owner="bench",
+                condition_id=self.chain.condition_id,
+                is_yes=True,
+                terms=order_terms(order, OrderType.GTC, rules, order_id),
+            )
+        )
+
+
+@contextlib.asynccontextmanager
+async def settling_exchange(
+    chain: SettleChain, folder: Path, options: SettlementOptions
+) -> AsyncIterator[SettlingExchange]:
+    """Give a new exchange that has read the chain; it ends with the block."""
+    async with contextlib.AsyncExitStack() as stack:
+        url = f"sqlite+aiosqlite:///{folder / 'foretell.db'}"
+        database = await stack.enter_async_context(Database(url))
+        await upgrade(database)
+        async with database.writing() as tx:
+            await record_event(tx, _event(chain), now_ms())
+        engine = Engine(FileJournal(folder / "journal"), now_ms)
+        stack.push_async_callback(engine.close)
+        projection = Projection(database)
+        await projection.start()
+        engine.subscribe(projection.on_committed)
+        await engine.start()
+        rpc = await stack.enter_async_context(Rpc(chain.rpc_url))
+        deployment = chain.deployment
+        exchange = SettlingExchange(
+            chain,
+            database,
+            engine,
+            projection,
+            ChainFeed(engine, database, deployment.exchanges, CONFIRMATIONS),
+            IndexerContext(
+                database,
+                Reader(rpc, deployment),
+                LogReader(rpc, deployment.kind_by_contract()),
+                IndexedContracts.of(deployment),
+                deployment.start_block,
+            ),
+            SettlementContext(
+                database,
+                Sender(
+                    rpc,
+                    sandbox_account(AccountRole.OPERATOR, SANDBOX_CHAIN_ID).private_key,
+                    TxOutbox(database, SETTLEMENT),
+                    SenderOptions(SANDBOX_CHAIN_ID, confirmations=CONFIRMATIONS),
+                    now_ms,
+                ),
+                now_ms,
+                options,
+                deployment.batch_settler,
+            ),
+        )
+        while (await follow(exchange.indexer)).is_behind:
+            pass
+        await exchange.feed.run_once()
+        await projection.catch_up()
+        yield exchange
+
+
+def _event(chain: SettleChain) -> EventRow:
+    market = MarketRow(
+        condition_id=chain.condition_id,
+        question_id=chain.question_id,
+        market_key="binary",
+        slug="bench",
+        question="Does it settle?",
+        title="Does it settle?",
+        outcome_yes="Yes",
+        outcome_no="No",
+        tokens=chain.tokens,
+        exchange=chain.deployment.exchange,
+        oracle=ZERO_ADDRESS,
+        resolution_type=ResolutionType.DIRECT,
+        metadata_id="",
+        metadata_uri="",
+        icon="",
+        ticks_per_one=TICKS,
+        size_units_min=SIZE_UNITS_MIN,
+        fee_rate_bps=0,
+    )
+    return EventRow(
+        request_id="bench",
+        slug="bench",
+        title="Bench",
+        creator=ZERO_ADDRESS,
+        chain_id=SANDBOX_CHAIN_ID,
+        market_mode=MarketMode.BINARY,
+        main_category_slug="",
+        rules="",
+        resolution_source=None,
+        image="",
+        ends_at_ms=now_ms() + _DAY_MS,
+        tags=(),
+        markets=(market,),
+    )

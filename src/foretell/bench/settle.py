@@ -1,0 +1,156 @@
+"""`foretell bench settle`: trades a second from the match to a block (settle).
+
+The trades are matched, then settled by the loops of an installation on a chain that mines at once. The
+ceiling is the chain alone: the same transactions, signed already, on the same state. What is left is the
+cost of settlement: tables, simulations, the index and the engine that learns of the blocks.
+"""
+
+import contextlib
+import logging
+import statistics
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import structlog
+import uvloop
+from rich.console import Console
+from rich.table import Table
+
+from foretell.bench.rigs.figures import SETTLE, Measurement
+from foretell.bench.rigs.settle.chain import SettleChain, settle_chain
+from foretell.bench.rigs.settle.exchange import settling_exchange
+from foretell.chain.setup_caller import wait_for_receipts
+from foretell.domain.errors.command import BenchFailed
+from foretell.domain.evm.transaction import SentTx
+from foretell.domain.exchange.settlement import SettlementOptions
+from foretell.domain.values.hexadecimal import Bytes32
+from foretell.store.database import Database
+from foretell.store.outbox.transactions import load_settlement_txs
+
+TRADERS: Final = 40
+ALONE: Final = SettlementOptions(batch_trades_max=1)
+"""Each trade with a transaction of its own, for the comparison."""
+
+
+class SettlePlan(NamedTuple):
+    """Rounds, and the trades of each."""
+
+    rounds: int = 3
+    trades: int = 400
+    is_alone: bool = False
+
+
+class SettleRound(NamedTuple):
+    """The trades of a round a second, settled and by the chain alone, their transactions and gas."""
+
+    trades: int
+    settle_s: float
+    chain_s: float
+    txs: int
+    gas: int
+
+    @property
+    def per_s(self) -> float:
+        """Trades a second from the match to a block."""
+        return self.trades / self.settle_s
+
+    @property
+    def ceiling_per_s(self) -> float:
+        """Trades a second that the chain mines of the same transactions."""
+        return self.trades / self.chain_s
+
+    @property
+    def ratio(self) -> float:
+        """The first over the second."""
+        return self.per_s / self.ceiling_per_s
+
+
+def run_bench_settle(plan: SettlePlan, console: Console) -> list[Measurement]:
+    """Settle trades in rounds, and print the rates next to those of the chain alone."""
+    with _warnings_only(), tempfile.TemporaryDirectory(prefix="foretell-settle-") as name:
+        rounds = uvloop.run(_measure(plan, Path(name)))
+    columns = ("round", "trades/s", "chain alone", "ratio", "transactions", "gas a trade")
+    table = Table(*columns)
+    for number, each in enumerate(rounds, 1):
+        table.add_row(
+            str(number),
+            f"{each.per_s:,.0f}",
+            f"{each.ceiling_per_s:,.0f}",
+            f"{each.ratio:.2f}",
+            str(each.txs),
+            f"{each.gas // each.trades:,}",
+        )
+    console.print(table)
+    ratio = statistics.median(each.ratio for each in rounds)
+    ceiling_per_s = statistics.median(each.ceiling_per_s for each in rounds)
+    console.print(
+        f"settle: {ratio:.2f} of what the chain alone mines (median of {len(rounds)} rounds of"
+        f" {plan.trades:,} trades; {ceiling_per_s:,.0f} trades/s)"
+    )
+    ceiling = f"the chain alone, same transactions: {ceiling_per_s:,.0f} trades/s"
+    return [Measurement(SETTLE, ratio, ceiling)]
+
+
+@contextlib.contextmanager
+def _warnings_only() -> Iterator[None]:
+    """Log no status changes while the block runs: a line for each would be a part of the figure."""
+    before = structlog.get_config()
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING))
+    try:
+        yield
+    finally:
+        structlog.configure(**before)
+
+
+async def _measure(plan: SettlePlan, folder: Path) -> list[SettleRound]:
+    options = ALONE if plan.is_alone else SettlementOptions()
+    async with settle_chain(folder, TRADERS) as chain:
+        rounds = []
+        for number in range(plan.rounds):
+            own = folder / f"round {number}"
+            own.mkdir()
+            rounds.append(await _round(chain, own, plan.trades, options))
+        return rounds
+
+
+async def _round(
+    chain: SettleChain, folder: Path, trades: int, options: SettlementOptions
+) -> SettleRound:
+    """Settle trades, take the chain back, and have it mine the same transactions again."""
+    before = await chain.rpc.send("evm_snapshot")
+    async with settling_exchange(chain, folder, options) as exchange:
+        await exchange.match(trades)
+        began_s = time.perf_counter()
+        await exchange.settle()
+        settle_s = time.perf_counter() - began_s
+        sent = await _sent(exchange.database)
+    await _take_back(chain, before)
+    before = await chain.rpc.send("evm_snapshot")
+    chain_s, gas = await _mine_again(chain, sent)
+    await _take_back(chain, before)
+    return SettleRound(trades, settle_s, chain_s, len(sent), gas)
+
+
+async def _sent(database: Database) -> Sequence[SentTx]:
+    async with database.reading() as tx:
+        return await load_settlement_txs(tx)
+
+
+async def _take_back(chain: SettleChain, snapshot: object) -> None:
+    if not await chain.rpc.send("evm_revert", snapshot):
+        raise BenchFailed("the chain did not return to its earlier state")
+
+
+async def _mine_again(chain: SettleChain, sent: Sequence[SentTx]) -> tuple[float, int]:
+    """Return the time that the chain needs for these transactions, and their gas."""
+    raws = ["0x" + each.newest.raw.hex() for each in sent]
+    began_s = time.perf_counter()
+    hashes = await chain.rpc.batch([("eth_sendRawTransaction", [raw]) for raw in raws])
+    receipts = await wait_for_receipts(chain.rpc, [Bytes32(each) for each in hashes])
+    took_s = time.perf_counter() - began_s
+    if not all(receipt.is_success for receipt in receipts):
+        raise BenchFailed("a transaction that had settled trades reverted the second time")
+    return took_s, sum(receipt.gas_used for receipt in receipts)

@@ -1,0 +1,94 @@
+"""The call of the BatchSettler that settles several trades of one exchange.
+
+A batch has at most one trade of a taker's order: the taker's fill in the transaction then says that
+this trade is settled.
+"""
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from foretell.domain.contracts.batches import MATCH_BYTES_MAX, MATCHES_MAX, encode_settle
+from foretell.domain.evm.transaction import OutgoingTx
+from foretell.domain.exchange.settlement import Settlement, SettlementOptions
+from foretell.domain.values.hexadecimal import ZERO_ADDRESS, Address
+from foretell.settlement.match_call import Matched, match_call
+
+BATCH_GAS: Final = 100_000
+"""Gas of a batch without its matches: the transaction, and the contracts' first reads."""
+
+SHARE_GAS: Final = 50_000
+"""Gas of a match beside its own limit: its calldata, and the call that fences it."""
+
+PASSED_ON_PARTS: Final = 63
+"""A call passes on at most 63 of 64 parts of the gas, and the last match needs its whole limit."""
+
+
+class BatchedTrade(NamedTuple):
+    """A trade with its call of the exchange."""
+
+    settlement: Settlement
+    matched: Matched
+    call: OutgoingTx
+
+    @property
+    def gas(self) -> int:
+        """Its part of the gas of a batch."""
+        assert self.call.gas is not None, "the gas of a match is stated"
+        return self.call.gas + SHARE_GAS
+
+    @property
+    def may_share(self) -> bool:
+        """Whether it may be settled together with others.
+
+        A trade that failed goes alone, so that what follows is its own. An order that names its taker
+        can be sent by that account alone.
+        """
+        makers = [self.matched.maker(fill) for fill in self.matched.row.trade.fills]
+        takers = {order.signed.taker for order in (self.matched.taker, *makers)}
+        is_new = self.settlement.attempts == 0
+        return is_new and takers == {ZERO_ADDRESS} and len(self.call.calldata) <= MATCH_BYTES_MAX
+
+
+def batched_trade(settlement: Settlement, matched: Matched) -> BatchedTrade:
+    """Return a trade with the call that would settle it alone."""
+    return BatchedTrade(settlement, matched, match_call(matched, settlement.tx_id or ""))
+
+
+def in_batches(due: Sequence[BatchedTrade], options: SettlementOptions) -> list[list[BatchedTrade]]:
+    """Return the trades in groups that one transaction each may settle, in their order.
+
+    A trade that may share none is a group of its own.
+    """
+    groups: list[list[BatchedTrade]] = []
+    open_by_exchange: dict[Address, list[BatchedTrade]] = {}
+    for each in due:
+        group = open_by_exchange.get(each.matched.exchange) if each.may_share else None
+        if group is None or not _fits(group, each, options):
+            group = []
+            groups.append(group)
+            if each.may_share:
+                open_by_exchange[each.matched.exchange] = group
+        group.append(each)
+    return groups
+
+
+def _fits(group: Sequence[BatchedTrade], added: BatchedTrade, options: SettlementOptions) -> bool:
+    if len(group) >= min(options.batch_trades_max, MATCHES_MAX):
+        return False
+    takers = {each.matched.row.trade.taker_order_id for each in group}
+    has_other_taker = added.matched.row.trade.taker_order_id not in takers
+    return has_other_taker and batch_gas([*group, added]) <= options.batch_gas_max
+
+
+def batch_gas(batch: Sequence[BatchedTrade]) -> int:
+    """Return the gas limit with which every match has its own."""
+    greatest = max(each.gas for each in batch)
+    return BATCH_GAS + sum(each.gas for each in batch) + greatest // PASSED_ON_PARTS
+
+
+def batch_call(settler: Address, batch: Sequence[BatchedTrade], tx_id: str) -> OutgoingTx:
+    """Return the transaction that settles trades of one exchange together."""
+    (exchange,) = {each.matched.exchange for each in batch}
+    limits = [each.gas - SHARE_GAS for each in batch]
+    calldata = encode_settle(exchange, [each.call.calldata for each in batch], limits)
+    return OutgoingTx(tx_id, settler, calldata, batch_gas(batch))

@@ -1,0 +1,44 @@
+"""Read and write the trades of settlement: several trades in one transaction of the database."""
+
+from collections.abc import Sequence
+
+from foretell.domain.exchange.settlement import RefusedOrder, Settlement
+from foretell.settlement.context import SettlementContext
+from foretell.settlement.match_call import Matched
+from foretell.store.creation.markets import load_market
+from foretell.store.outbox.refused_orders import record_refused_orders
+from foretell.store.outbox.settlements import record_settlements
+from foretell.store.trading.orders import load_orders
+from foretell.store.trading.trades import load_trades_by_id
+
+
+async def load_matched(
+    context: SettlementContext, settlements: Sequence[Settlement]
+) -> list[Matched]:
+    """Return trades with their orders and exchanges, in the order of the settlements."""
+    async with context.database.reading() as tx:
+        rows = await load_trades_by_id(tx, [each.trade_id for each in settlements])
+        row_by_id = {row.trade.trade_id: row for row in rows}
+        ids = {row.trade.taker_order_id for row in rows}
+        ids.update(fill.maker_order_id for row in rows for fill in row.trade.fills)
+        order_by_id = await load_orders(tx, sorted(ids))
+        exchange_by_condition = {}
+        for condition_id in {row.trade.condition_id for row in rows}:
+            market = await load_market(tx, condition_id)
+            assert market is not None, "only markets of the table are traded"
+            exchange_by_condition[condition_id] = market.exchange
+    found = [row_by_id[each.trade_id] for each in settlements]
+    return [
+        Matched(row, order_by_id, exchange_by_condition[row.trade.condition_id]) for row in found
+    ]
+
+
+async def record(
+    context: SettlementContext,
+    settlements: Sequence[Settlement],
+    refused: Sequence[RefusedOrder] = (),
+) -> None:
+    """Store the progress of trades, all of it or none, and the orders that the chain refuses."""
+    async with context.database.writing() as tx:
+        await record_refused_orders(tx, refused)
+        await record_settlements(tx, settlements)

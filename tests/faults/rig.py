@@ -47,6 +47,7 @@ FUNDS_UNITS: Final = 10**9 * TOKEN
 SHARD: Final = ShardNumber(0)
 SNAPSHOT_EVERY: Final = 200
 CAUGHT_UP_WITHIN_S: Final = 30.0
+ANSWERED_WITHIN_S: Final = 60.0
 LOOK_S: Final = 0.02
 TABLES: Final = ("orders", "trades", "fills", "quotes", "quote_points")
 
@@ -130,6 +131,13 @@ class FaultRig:
                 await person.trade(is_over=lambda: self.is_over)
 
         await asyncio.gather(*(go_on(person) for person in self.people.values()))
+
+    async def more_answers(self, count: int) -> None:
+        """Return when this many more orders were acknowledged."""
+        wanted = len(self.received().answer_by_order) + count
+        async with asyncio.timeout(ANSWERED_WITHIN_S):
+            while len(self.received().answer_by_order) < wanted:  # noqa: ASYNC110 - no event
+                await asyncio.sleep(LOOK_S)
 
     def replayed(self) -> Replayed:
         """Return the replayed journal, while no process writes to it."""

@@ -89,13 +89,6 @@ async def test_nothing_is_served_before_the_journal_is_replayed_and_then_everyth
     await exchange.check()
 
 
-async def more_answers(exchange: FaultRig) -> None:
-    wanted = len(exchange.received().answer_by_order) + ANSWERS
-    async with asyncio.timeout(WITHIN_S):
-        while len(exchange.received().answer_by_order) < wanted:  # noqa: ASYNC110 - no event
-            await asyncio.sleep(LOOK_S)
-
-
 def used_bytes(pid: int) -> int:
     """Return the address space of a process."""
     pages = int(Path(f"/proc/{pid}/statm").read_text().split()[0])
@@ -131,7 +124,7 @@ async def test_a_process_that_lacks_files_or_memory_loses_and_doubles_nothing(
         serving = await exchange.start()
         exchange.is_over = False
         trading = asyncio.create_task(exchange.trade_on())
-        await more_answers(exchange)
+        await exchange.more_answers(ANSWERS)
         pid = await serving.pid
         before = act(pid)
         await connect_often(exchange)
@@ -139,7 +132,7 @@ async def test_a_process_that_lacks_files_or_memory_loses_and_doubles_nothing(
             resource.prlimit(pid, limit, before)
         if serving.code.done():
             serving = await exchange.start()
-        await more_answers(exchange)
+        await exchange.more_answers(ANSWERS)
         exchange.is_over = True
         await trading
         await exchange.check()

@@ -16,7 +16,7 @@ from foretell.domain.exchange.order import OrderType, Side, SignatureType, Signe
 from foretell.domain.exchange.profiles import Separators
 from foretell.domain.values.credentials import L2Signer
 from foretell.domain.values.eip712 import sign_digest
-from foretell.domain.values.hexadecimal import ZERO_ADDRESS, checksum_address
+from foretell.domain.values.hexadecimal import ZERO_ADDRESS, Address, checksum_address
 from foretell.sdk.trading import order_body
 
 OK: Final = 200
@@ -84,13 +84,26 @@ def make_order(world: World, user: User, separators: Separators, number: int) ->
 def _sign(
     world: World, user: User, separators: Separators, number: int, offer: Offer
 ) -> SignedOrder:
+    token = world.tokens[offer.market].yes
+    return sign_order(separators, user.private_key, user.address, number, token, offer)
+
+
+def sign_order(
+    separators: Separators,
+    private_key: bytes,
+    address: Address,
+    salt: int,
+    token_id: int,
+    offer: Offer,
+) -> SignedOrder:
+    """Return an order for an offer of a token, signed by the account that owns what it offers."""
     cost = offer.size_units * offer.price_ticks // TICKS_PER_ONE
     order = SignedOrder(
-        salt=str(number),
-        maker=user.address,
-        signer=user.address,
+        salt=str(salt),
+        maker=address,
+        signer=address,
         taker=ZERO_ADDRESS,
-        token_id=str(world.tokens[offer.market].yes),
+        token_id=str(token_id),
         maker_amount=cost if offer.is_buy else offer.size_units,
         taker_amount=offer.size_units if offer.is_buy else cost,
         expiration_s=0,
@@ -102,7 +115,7 @@ def _sign(
         signature=b"",
     )
     digest = bytes.fromhex(separators.order_id(order)[2:])
-    return msgspec.structs.replace(order, signature=sign_digest(digest, user.private_key))
+    return msgspec.structs.replace(order, signature=sign_digest(digest, private_key))
 
 
 def _request(user: User, signer: L2Signer, path: str, body: bytes, timestamp: str) -> bytes:

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-import msgspec
-
 from foretell.app.clock_and_ids import now_ms
+from foretell.bench.rigs.load import Offer, sign_order
 from foretell.bench.rigs.settle.chain import ChainTrader, SettleChain
+from foretell.bench.rigs.world import TICKS_PER_ONE
 from foretell.chain.logs import LogReader
 from foretell.chain.reader import Reader
 from foretell.chain.rpc import Rpc
@@ -28,13 +28,10 @@ from foretell.domain.exchange.order import (
     MarketRules,
     OrderType,
     Side,
-    SignatureType,
-    SignedOrder,
     order_terms,
 )
 from foretell.domain.exchange.settlement import SettlementOptions
 from foretell.domain.exchange.trade import PENDING
-from foretell.domain.values.eip712 import sign_digest
 from foretell.domain.values.hexadecimal import ZERO_ADDRESS
 from foretell.engine.writer.chain_feed import ChainFeed
 from foretell.engine.writer.engine import Engine
@@ -52,7 +49,6 @@ from foretell.store.database import Database
 from foretell.store.migrations import upgrade
 from foretell.store.outbox.transactions import SETTLEMENT, TxOutbox
 
-TICKS: Final = 100
 PRICE_TICKS: Final = 40
 SIZE_UNITS: Final = 1_000_000
 SIZE_UNITS_MIN: Final = 100
@@ -110,29 +106,11 @@ class SettlingExchange:
         return any(each.status in PENDING for each in self.engine.state.unsettled_trades.values())
 
     async def _place(self, trader: ChainTrader, side: Side, salt: int) -> None:
-        cost = SIZE_UNITS * PRICE_TICKS // TICKS
-        is_buy = side is Side.BUY
-        order = SignedOrder(
-            salt=str(salt),
-            maker=trader.address,
-            signer=trader.address,
-            taker=ZERO_ADDRESS,
-            token_id=str(self.chain.tokens.yes),
-            maker_amount=cost if is_buy else SIZE_UNITS,
-            taker_amount=SIZE_UNITS if is_buy else cost,
-            expiration_s=0,
-            nonce=0,
-            fee_rate_bps=0,
-            side=side,
-            signature_type=SignatureType.EOA,
-            profile=0,
-            signature=b"",
-        )
-        separators = self.chain.deployment.separators()
-        signature = sign_digest(separators.digest(order, 0), trader.private_key)
-        order = msgspec.structs.replace(order, signature=signature)
+        offer = Offer(0, side is Side.BUY, PRICE_TICKS, SIZE_UNITS)
+        separators, token = self.chain.deployment.separators(), self.chain.tokens.yes
+        order = sign_order(separators, trader.private_key, trader.address, salt, token, offer)
         order_id = separators.order_id(order)
-        rules = MarketRules(TICKS, SIZE_UNITS_MIN, 0)
+        rules = MarketRules(TICKS_PER_ONE, SIZE_UNITS_MIN, 0)
         await self.engine.submit(
             PlaceOrder(
                 at_ms=self.engine.clock_ms(),
@@ -218,7 +196,7 @@ def _event(chain: SettleChain) -> EventRow:
         metadata_id="",
         metadata_uri="",
         icon="",
-        ticks_per_one=TICKS,
+        ticks_per_one=TICKS_PER_ONE,
         size_units_min=SIZE_UNITS_MIN,
         fee_rate_bps=0,
     )

@@ -12,17 +12,19 @@ from typing_extensions import override
 from foretell.chain.reader import Reader
 from foretell.chain.rpc_types import Receipt
 from foretell.chain.setup_caller import SetupCaller
+from foretell.creation import finalize
 from foretell.domain.contracts.sandbox_accounts import SANDBOX_CHAIN_ID, SandboxAccount
 from foretell.domain.creation.plan import PlanTx
 from foretell.domain.creation.request import RequestTrigger
 from foretell.domain.evm.transaction import ContractCall
 from foretell.domain.values.hexadecimal import Bytes32, parse_address, parse_bytes32
-from foretell.store.creation.requests import load_request, move_request, record_txs
+from foretell.store.creation.requests import CreationRequest, load_request, move_request, record_txs
+from foretell.store.database import Transaction
 
 pytestmark = pytest.mark.anyio
 
 Txs = list[dict[str, str]]
-TIME_TO_WAIT_FOR_THE_DATABASE_S = 0.1
+READ_WITHIN_S = 20.0
 
 
 async def send_as(
@@ -488,16 +490,24 @@ async def test_concurrent_finalizations_agree(creator: CreatorClient) -> None:
 
 
 async def test_a_request_that_moves_before_its_hashes_are_stored_is_read_again(
-    creator: CreatorClient,
+    creator: CreatorClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rig = creator.rig
+    have_read = asyncio.Event()
+
+    async def noted(tx: Transaction, request_id: str) -> CreationRequest | None:
+        found = await load_request(tx, request_id)
+        have_read.set()
+        return found
+
     request_id = await creator.prepared()
     txs = await creator.paid(request_id)
     async with rig.database.writing() as tx:
         request = await load_request(tx, request_id)
         assert request is not None
+        monkeypatch.setattr(finalize, "load_request", noted)
         asked = asyncio.create_task(creator.finalize(request_id, txs))
-        await asyncio.sleep(TIME_TO_WAIT_FOR_THE_DATABASE_S)
+        await asyncio.wait_for(have_read.wait(), READ_WITHIN_S)
         assert await record_txs(
             tx, request, [PlanTx(each["id"], parse_bytes32(each["hash"])) for each in txs], NOW_MS
         )

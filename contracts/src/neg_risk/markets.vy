@@ -38,8 +38,8 @@ event OutcomeReported:
 
 
 METADATA_BYTES_MAX: constant(uint256) = 8192
-# A conversion moves and splits positions of every question, and costs about 138,000 gas for each. With
-# more questions it would not fit the 16,777,216 gas that a transaction may use (EIP-7825).
+# A conversion moves and splits positions of every question. With more questions it would not fit the
+# 16,777,216 gas that a transaction may use (EIP-7825).
 QUESTIONS_MAX: constant(uint256) = 100
 FEE_DENOMINATOR: public(constant(uint256)) = 10_000
 

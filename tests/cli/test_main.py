@@ -20,6 +20,7 @@ COMMANDS = {
     ("serve",): "Run chosen roles",
     ("deploy",): "Deploy the contracts",
     ("demo",): "Run a market from creation to redemption",
+    ("solvency",): "Compare the collateral that the contracts hold with all claims on it",
     ("doctor",): "Check that everything needed is installed",
     ("bench",): "Measure the exchange; each figure is printed next to its ceiling",
     ("bench", "order"): "Measure orders over HTTP, verified",

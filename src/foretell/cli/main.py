@@ -194,6 +194,18 @@ def doctor(data: Data = None) -> None:
     run_doctor(_settings(data=data), Console())
 
 
+@app.command()
+def solvency(data: Data = None) -> None:
+    """Compare the collateral that the contracts hold with all claims on it.
+
+    Reads the tables as of the last indexed block, and the chain at that block. The exchange may run
+    meanwhile. If collateral is missing, prints where, and exits with 1.
+    """
+    from foretell.cli.solvency import run_solvency
+
+    run_solvency(_settings(data=data), Console())
+
+
 app.add_typer(bench, name="bench")
 
 storage = typer.Typer(no_args_is_help=True, help="Store metadata and images permanently.")

@@ -20,6 +20,7 @@ from foretell.data.context import DataContext
 from foretell.data.solvency_books import SolvencyBooks
 from foretell.discovery.context import DiscoveryContext
 from foretell.domain.contracts.deployment import Deployment
+from foretell.domain.exchange.wallets.wallet_bars import BarOptions
 from foretell.domain.portfolio.solvency import BackingUnits
 from foretell.domain.values.credentials import master_key_of
 from foretell.domain.values.hexadecimal import Address, Bytes32
@@ -184,8 +185,18 @@ def build_relayer(resources: Resources) -> RelayerContext:
 def build_settlement(resources: Resources) -> SettlementContext:
     """Return the context of settlement."""
     operator = resources.sender(resources.keys.operator, SETTLEMENT)
-    settler = resources.deployment.batch_settler
-    return SettlementContext(resources.database, operator, now_ms, batch_settler=settler)
+    deployment = resources.deployment
+    wrapped = IndexedContracts.of(deployment).wrapped_collateral
+    tokens = deployment.collateral, deployment.conditional_tokens, wrapped
+    return SettlementContext(
+        resources.database,
+        operator,
+        now_ms,
+        batch_settler=deployment.batch_settler,
+        bars=BarOptions(gas_per_day_max=resources.settings.wallet_gas_per_day_max),
+        conditional_tokens=deployment.conditional_tokens,
+        assets=frozenset(filter(None, tokens)),
+    )
 
 
 def build_indexer(resources: Resources) -> IndexerContext:

@@ -224,6 +224,42 @@ def push(data: Data = None) -> None:
     run_push(_settings(data=data), Console())
 
 
+wallet = typer.Typer(no_args_is_help=True, help="List, bar or free wallets that may not trade.")
+app.add_typer(wallet, name="wallet")
+
+WalletAddress = Annotated[str, typer.Argument(help="The address that holds the funds.")]
+
+
+@wallet.command("list")
+def list_barred(data: Data = None) -> None:
+    """Print a line for each barred wallet: when it is probed, its offences, and the cause."""
+    from foretell.cli.wallet import run_list
+
+    run_list(_settings(data=data), Console())
+
+
+@wallet.command()
+def bar(
+    address: WalletAddress,
+    data: Data = None,
+    cause: Annotated[
+        str, typer.Option(help="The cause, which the wallet's owner sees.")
+    ] = "by the operator",
+) -> None:
+    """Bar a wallet from matching: its orders are closed, and new ones refused with the cause."""
+    from foretell.cli.wallet import run_bar
+
+    run_bar(_settings(data=data), address, cause, Console())
+
+
+@wallet.command()
+def unbar(address: WalletAddress, data: Data = None) -> None:
+    """End the bar of a wallet, and forget its offences."""
+    from foretell.cli.wallet import run_unbar
+
+    run_unbar(_settings(data=data), address, Console())
+
+
 journal = typer.Typer(
     no_args_is_help=True,
     help="Check, replay or export the journal without changing it, or rebuild the tables from it.",

@@ -180,7 +180,7 @@ class SplitTrade(msgspec.Struct, frozen=True, array_like=True, gc=False, tag="sp
 
 
 class BarWallet(msgspec.Struct, frozen=True, array_like=True, gc=False, tag="bar"):
-    """Bar a wallet from matching, for a cause that its owner is told, or end its bar."""
+    """Bar a wallet from matching, for a cause that its owner sees, or end its bar."""
 
     at_ms: int
     wallet: Address

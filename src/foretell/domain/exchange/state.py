@@ -231,7 +231,7 @@ class State:
         self.maker_nonces: dict[tuple[Address, Address], int] = {}
         """The nonces of makers that raised them, by exchange and maker."""
         self.barred_wallets: dict[Address, str] = {}
-        """Wallets of which no order is taken, with the cause that their owners are told."""
+        """Wallets of which no order is taken, with the cause that their owners see."""
         self.tracks_book_changes = True
         """Whether commands return changes of books; a replay without subscribers needs none."""
         self._expiries: list[tuple[int, Bytes32]] = []

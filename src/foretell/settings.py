@@ -90,6 +90,12 @@ class Settings(ClientSettings):
     relayer_key: SecretStr | None = Field(
         default=None, description="private key of the account that sends Safe transactions"
     )
+    wallet_gas_per_day_max: int = Field(
+        default=10_000_000,
+        ge=0,
+        description="most gas that failed settlements of one wallet may cost in a day of UTC before it is"
+        " barred; 0 for any",
+    )
     storage_key: SecretStr | None = Field(
         default=None,
         description="private key that signs stored metadata; its account needs no funds",

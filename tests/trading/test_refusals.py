@@ -26,6 +26,7 @@ from foretell.domain.errors.exchange import (
     SignerMismatch,
     SizeBelowMinimum,
     UnknownMarket,
+    WalletBarred,
 )
 from foretell.domain.errors.families import ForetellError, MalformedSignature
 from foretell.domain.errors.http import (
@@ -152,6 +153,7 @@ LETTER_BY_LETTER: list[tuple[type[ForetellError], int, str]] = [
     ),
     (InvalidOrderNonce, 400, "invalid nonce"),
     (OrderCanceledOnChain, 400, "order was canceled on chain"),
+    (WalletBarred, 400, "wallet is barred"),
     (InvalidTokenId, 400, "Invalid token id"),
     (InvalidSide, 400, "Invalid side"),
     (BatchTooLong, 400, "Payload exceeds the limit"),

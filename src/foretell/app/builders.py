@@ -1,5 +1,6 @@
 """The context of each product, built from the resources that all products share."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -13,12 +14,16 @@ from foretell.chain.logs import LogReader
 from foretell.chain.reader import Reader
 from foretell.chain.rpc import Rpc
 from foretell.chain.sender import Sender, SenderOptions
+from foretell.chain.views import at_block
 from foretell.creation.context import CreationContext, CreationOptions
 from foretell.data.context import DataContext
+from foretell.data.solvency_books import SolvencyBooks
 from foretell.discovery.context import DiscoveryContext
 from foretell.domain.contracts.deployment import Deployment
+from foretell.domain.exchange.wallets.wallet_bars import BarOptions
+from foretell.domain.portfolio.solvency import BackingUnits
 from foretell.domain.values.credentials import master_key_of
-from foretell.domain.values.hexadecimal import Address
+from foretell.domain.values.hexadecimal import Address, Bytes32
 from foretell.domain.values.sharding import ShardNumber
 from foretell.edge.auth import KeyRing
 from foretell.engine.writer.chain_feed import ChainFeed
@@ -180,8 +185,18 @@ def build_relayer(resources: Resources) -> RelayerContext:
 def build_settlement(resources: Resources) -> SettlementContext:
     """Return the context of settlement."""
     operator = resources.sender(resources.keys.operator, SETTLEMENT)
-    settler = resources.deployment.batch_settler
-    return SettlementContext(resources.database, operator, now_ms, batch_settler=settler)
+    deployment = resources.deployment
+    wrapped = IndexedContracts.of(deployment).wrapped_collateral
+    tokens = deployment.collateral, deployment.conditional_tokens, wrapped
+    return SettlementContext(
+        resources.database,
+        operator,
+        now_ms,
+        batch_settler=deployment.batch_settler,
+        bars=BarOptions(gas_per_day_max=resources.settings.wallet_gas_per_day_max),
+        conditional_tokens=deployment.conditional_tokens,
+        assets=frozenset(filter(None, tokens)),
+    )
 
 
 def build_indexer(resources: Resources) -> IndexerContext:
@@ -199,7 +214,21 @@ def build_indexer(resources: Resources) -> IndexerContext:
 
 def build_data(resources: Resources) -> DataContext:
     """Return the context of the data API."""
-    return DataContext(resources.database, resources.settings.blob_base_url, now_ms)
+    database, base_url = resources.database, resources.settings.blob_base_url
+    solvency = build_solvency(database, resources.reader, resources.deployment, now_ms)
+    return DataContext(database, base_url, now_ms, solvency)
+
+
+def build_solvency(
+    database: Database, reader: Reader, deployment: Deployment, now_ms: Callable[[], int]
+) -> SolvencyBooks:
+    """Return the report of solvency of an installation."""
+
+    async def fetch_backing(block_hash: Bytes32) -> BackingUnits:
+        return await reader.backing(at_block(block_hash))
+
+    adapter = IndexedContracts.of(deployment).neg_risk_adapter
+    return SolvencyBooks(database, adapter, fetch_backing, now_ms)
 
 
 def build_discovery(resources: Resources) -> DiscoveryContext:

@@ -95,7 +95,9 @@ async def creation(resources: Resources, closing: contextlib.AsyncExitStack) -> 
 
 async def data(resources: Resources, _closing: contextlib.AsyncExitStack) -> Product:
     """Return the data API."""
-    return Product(app=data_routes.build_app(build_data(resources), resources.settings.npm_folder))
+    context = build_data(resources)
+    app = data_routes.build_app(context, resources.settings.npm_folder)
+    return Product({"solvency": context.solvency.run}, app)
 
 
 async def discovery(resources: Resources, _closing: contextlib.AsyncExitStack) -> Product:

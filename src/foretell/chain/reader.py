@@ -17,11 +17,12 @@ from foretell.chain.rpc_types import (
     quantity_of,
     receipt_of,
 )
-from foretell.chain.views import LATEST, ViewCall, call_view, call_views
+from foretell.chain.views import LATEST, BlockTag, ViewCall, call_view, call_views
 from foretell.domain.contracts.deployment import ContractName, Deployment
 from foretell.domain.creation.asked_terms import AskedTerms
 from foretell.domain.errors.chain import ChainInconsistent, ExecutionReverted
 from foretell.domain.evm.abi import contract_function
+from foretell.domain.portfolio.solvency import BackingUnits
 from foretell.domain.values.hexadecimal import (
     ZERO_ADDRESS,
     ZERO_BYTES32,
@@ -35,6 +36,7 @@ from foretell.domain.values.tokens import OUTCOME_SLOTS, TokenPair
 BALANCES_PER_CALL_MAX: Final = 500
 
 _BALANCE_OF: Final = contract_function("balanceOf(address)", "(uint256)")
+_TOTAL_SUPPLY: Final = contract_function("totalSupply()", "(uint256)")
 _ALLOWANCE: Final = contract_function("allowance(address,address)", "(uint256)")
 _BALANCE_OF_BATCH: Final = contract_function("balanceOfBatch(address[],uint256[])", "(uint256[])")
 _SLOT_COUNT: Final = contract_function("getOutcomeSlotCount(bytes32)", "(uint256)")
@@ -134,6 +136,27 @@ class Reader:
         """Return how much collateral a wallet holds."""
         call = ViewCall(self._deployment.collateral, _BALANCE_OF, (wallet,))
         return int(await call_view(self._rpc, call, at))
+
+    async def backing(self, at: BlockTag = LATEST) -> BackingUnits:
+        """Return what the contracts hold under outcome tokens, in one round trip."""
+        tokens, collateral = self._deployment.conditional_tokens, self._deployment.collateral
+        calls = [ViewCall(collateral, _BALANCE_OF, (tokens,))]
+        if ContractName.WRAPPED_COLLATERAL in self._deployment.contracts:
+            wrapped = self._deployment.address(ContractName.WRAPPED_COLLATERAL)
+            adapter = self._deployment.address(ContractName.NEG_RISK_ADAPTER)
+            calls += [
+                ViewCall(collateral, _BALANCE_OF, (wrapped,)),
+                ViewCall(wrapped, _BALANCE_OF, (tokens,)),
+                ViewCall(wrapped, _BALANCE_OF, (adapter,)),
+                ViewCall(wrapped, _TOTAL_SUPPLY),
+            ]
+        units = await call_views(self._rpc, calls, at)
+        if len(units) == 1:
+            return BackingUnits(*units)
+        own, under_wrapped, under_positions, adapters, supply = units
+        return BackingUnits(
+            own, under_wrapped, under_positions, supply - under_positions - adapters
+        )
 
     async def allowance_units(self, wallet: Address, spender: Address, at: str = LATEST) -> int:
         """Return how much collateral of the wallet the spender may move."""

@@ -194,6 +194,18 @@ def doctor(data: Data = None) -> None:
     run_doctor(_settings(data=data), Console())
 
 
+@app.command()
+def solvency(data: Data = None) -> None:
+    """Compare the collateral that the contracts hold with all claims on it.
+
+    Reads the tables as of the last indexed block, and the chain at that block. The exchange may run
+    meanwhile. If collateral is missing, prints where, and exits with 1.
+    """
+    from foretell.cli.solvency import run_solvency
+
+    run_solvency(_settings(data=data), Console())
+
+
 app.add_typer(bench, name="bench")
 
 storage = typer.Typer(no_args_is_help=True, help="Store metadata and images permanently.")
@@ -210,6 +222,42 @@ def push(data: Data = None) -> None:
     from foretell.cli.storage import run_push
 
     run_push(_settings(data=data), Console())
+
+
+wallet = typer.Typer(no_args_is_help=True, help="List, bar or free wallets that may not trade.")
+app.add_typer(wallet, name="wallet")
+
+WalletAddress = Annotated[str, typer.Argument(help="The address that holds the funds.")]
+
+
+@wallet.command("list")
+def list_barred(data: Data = None) -> None:
+    """Print a line for each barred wallet: when it is probed, its offences, and the cause."""
+    from foretell.cli.wallet import run_list
+
+    run_list(_settings(data=data), Console())
+
+
+@wallet.command()
+def bar(
+    address: WalletAddress,
+    data: Data = None,
+    cause: Annotated[
+        str, typer.Option(help="The cause, which the wallet's owner sees.")
+    ] = "by the operator",
+) -> None:
+    """Bar a wallet from matching: its orders are closed, and new ones refused with the cause."""
+    from foretell.cli.wallet import run_bar
+
+    run_bar(_settings(data=data), address, cause, Console())
+
+
+@wallet.command()
+def unbar(address: WalletAddress, data: Data = None) -> None:
+    """End the bar of a wallet, and forget its offences."""
+    from foretell.cli.wallet import run_unbar
+
+    run_unbar(_settings(data=data), address, Console())
 
 
 journal = typer.Typer(

@@ -5,16 +5,24 @@ from dataclasses import dataclass, field
 
 from foretell.chain.sender import Sender
 from foretell.domain.exchange.settlement import SettlementOptions
+from foretell.domain.exchange.wallets.wallet_bars import BarOptions
 from foretell.domain.values.hexadecimal import Address
 from foretell.store.database import Database
 
 
 @dataclass(frozen=True, slots=True)
 class SettlementContext:
-    """Settlement by one operator account; without a batch settler each trade has a transaction."""
+    """Settlement by one operator account; without a batch settler each trade has a transaction.
+
+    Without the address of the outcome tokens no barred wallet is probed.
+    """
 
     database: Database
     operator: Sender
     now_ms: Callable[[], int]
     options: SettlementOptions = field(default_factory=SettlementOptions)
     batch_settler: Address | None = None
+    bars: BarOptions = field(default_factory=BarOptions)
+    conditional_tokens: Address | None = None
+    assets: frozenset[Address] = frozenset()
+    """The tokens that trades move: collateral, what wraps it, and the outcome tokens."""

@@ -33,6 +33,7 @@ from foretell.domain.exchange.settlement import (
     settlement_after_revert,
     waiting_settlement,
 )
+from foretell.domain.exchange.wallets.wallet_bars import Offence
 from foretell.domain.values.hexadecimal import Address
 from foretell.settlement.batch_call import batched_trade, in_batches
 from foretell.settlement.batches import follow_batch, passing_trades, start_batch
@@ -40,8 +41,9 @@ from foretell.settlement.context import SettlementContext
 from foretell.settlement.exchange_status import CLOSED_REASONS, check_exchange
 from foretell.settlement.failing_orders import find_failing_orders
 from foretell.settlement.match_call import Matched, match_call
-from foretell.settlement.mined_reverts import judge_mined_revert
+from foretell.settlement.mined_reverts import MinedRevert, judge_mined_revert
 from foretell.settlement.stored import load_matched, record
+from foretell.settlement.wallet_bars import count_offence, probe_wallets, without_barred
 from foretell.store.outbox.settlements import (
     has_unsettled,
     load_due_settlements,
@@ -70,7 +72,8 @@ async def run_once(context: SettlementContext) -> bool:
         due = await load_due_settlements(
             tx, context.now_ms(), room, closed, batched_max=batched_max
         )
-    await _start_due(context, due, room, closed)
+    await _start_due(context, await without_barred(context, due), room, closed)
+    await probe_wallets(context)
     for refusal in closed.values():
         raise refusal
     async with context.database.reading() as tx:
@@ -235,13 +238,14 @@ async def _revert(context: SettlementContext, settlement: Settlement, sent: Sent
     """Count a try that was mined in vain; where its simulation passes, find out whose fault it was."""
     matched, cause = await _load(context, settlement), sent.failure or sent.status
     try:
-        report = await judge_mined_revert(context, settlement, matched, sent)
+        judged = await judge_mined_revert(context, settlement, matched, sent)
     except RpcRefused as refusal:
         log.warning("mined revert not examined", cause=refusal.message)
-        report = FailureReport()
-    now_ms, options = context.now_ms(), context.options
+        judged = MinedRevert(FailureReport())
+    now_ms, options, report = context.now_ms(), context.options, judged.report
     after = settlement_after_mined_revert(settlement, cause, report, now_ms, options)
-    await _record_failure(context, after, report.refused)
+    await _record_failure(context, after, report.refused, judged.offence)
+    count_offence(judged.offence, judged.gas)
 
 
 async def _fail(context: SettlementContext, settlement: Settlement, cause: str) -> None:
@@ -251,8 +255,11 @@ async def _fail(context: SettlementContext, settlement: Settlement, cause: str) 
 
 
 async def _record_failure(
-    context: SettlementContext, failed: Settlement, refused: Sequence[RefusedOrder] = ()
+    context: SettlementContext,
+    failed: Settlement,
+    refused: Sequence[RefusedOrder] = (),
+    offence: Offence | None = None,
 ) -> None:
     report = log.error if failed.is_given_up else log.warning
     report("settlement failed", **failed._asdict())
-    await record(context, [failed], refused)
+    await record(context, [failed], refused, offence)

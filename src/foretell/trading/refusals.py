@@ -23,6 +23,7 @@ from foretell.domain.errors.exchange import (
     SignerMismatch,
     SizeBelowMinimum,
     UnknownMarket,
+    WalletBarred,
 )
 from foretell.domain.errors.families import (
     ForetellError,
@@ -108,6 +109,7 @@ TRADING: Final[Mapping[type[ForetellError], RefusalRow]] = {
     OrderDuplicated: RefusalRow(400, _duplicated),
     OrderCanceledOnChain: RefusalRow(400, "order was canceled on chain"),
     OrderPlacedBefore: RefusalRow(400, _duplicated),
+    WalletBarred: RefusalRow(400, "wallet is barred"),
     NotEnoughFunds: RefusalRow(400, "not enough balance / allowance"),
     InvalidExpiration: RefusalRow(400, "invalid expiration"),
     PostOnlyWouldCross: RefusalRow(400, "invalid post-only order: order crosses book"),

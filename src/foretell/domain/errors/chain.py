@@ -112,6 +112,13 @@ class ChainInconsistent(Upstream):
         super().__init__(f"the node's answers contradict each other: {cause}")
 
 
+class NothingIndexed(Unavailable):
+    """The tables of the chain are empty: the indexer has read no block yet."""
+
+    def __init__(self) -> None:
+        super().__init__("no block of the chain is indexed yet; try again", retry_after_s=1)
+
+
 class SandboxOnly(Unavailable):
     """An operation of the sandbox was requested on another chain."""
 

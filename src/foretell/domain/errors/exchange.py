@@ -190,6 +190,15 @@ class OrderCanceledOnChain(Conflict):
         )
 
 
+class WalletBarred(Conflict):
+    """The order's wallet made settlements fail, and is barred until it has proved itself."""
+
+    cure = "mend the wallet, and wait: it is tried again from time to time"
+
+    def __init__(self, wallet: str, cause: str) -> None:
+        super().__init__(f"wallet {wallet} is barred from matching: {cause}", wallet=wallet)
+
+
 class OrderDuplicated(Conflict):
     """The same signed order was placed before with another type or owner."""
 

@@ -10,6 +10,7 @@ import msgspec
 
 from foretell.domain.exchange.allocations import AllocationTotal
 from foretell.domain.exchange.commands import (
+    BarWallet,
     CancelOrders,
     ChangeTick,
     Command,
@@ -45,6 +46,7 @@ from foretell.domain.exchange.place_order import first_placement, place_order, p
 from foretell.domain.exchange.split_trade import split_trade
 from foretell.domain.exchange.state import Market, Placement, State
 from foretell.domain.exchange.tick_size import check_finer
+from foretell.domain.exchange.wallets.bar_wallet import bar_wallet
 from foretell.domain.values.hexadecimal import Bytes32
 
 NOT_CANCELED = "order can't be found - already canceled or matched"
@@ -68,6 +70,7 @@ RareCommand = (
     | TakeAllocations
     | ReturnAllocation
     | SplitTrade
+    | BarWallet
 )
 """All commands but those of traders, which place and cancel orders."""
 
@@ -174,6 +177,9 @@ def _outcome(state: State, command: RareCommand) -> Outcome:
             result, effects = move_allocations(state, command)
         case ObserveChain():
             return Outcome(None, observe_chain(state, command), is_change=True)
+        case BarWallet():
+            barred = bar_wallet(state, command)
+            return Outcome(None, barred or [], is_change=barred is not None)
         case _:
             effects = _effects(state, command)
     return Outcome(result, effects, bool(effects))

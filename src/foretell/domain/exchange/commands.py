@@ -179,6 +179,15 @@ class SplitTrade(msgspec.Struct, frozen=True, array_like=True, gc=False, tag="sp
     refused_ids: tuple[Bytes32, ...]
 
 
+class BarWallet(msgspec.Struct, frozen=True, array_like=True, gc=False, tag="bar"):
+    """Bar a wallet from matching, for a cause that its owner sees, or end its bar."""
+
+    at_ms: int
+    wallet: Address
+    is_barred: bool
+    cause: str
+
+
 Command = (
     OpenMarket
     | ChangeTick
@@ -191,6 +200,7 @@ Command = (
     | TakeAllocations
     | ReturnAllocation
     | SplitTrade
+    | BarWallet
 )
 
 _ENCODER: Final = msgspec.msgpack.Encoder()

@@ -30,6 +30,7 @@ class CloseReason(enum.StrEnum):
     CANCELED_ON_CHAIN = "canceled_on_chain"
     NONCE_RAISED = "nonce_raised"
     REVERTS_ON_CHAIN = "reverts_on_chain"
+    WALLET_BARRED = "wallet_barred"
 
 
 class MarketOpened(msgspec.Struct, frozen=True, array_like=True, gc=False, tag="market_opened"):

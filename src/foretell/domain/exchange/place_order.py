@@ -17,6 +17,7 @@ from foretell.domain.errors.exchange import (
     OrderPlacedBefore,
     PostOnlyWouldCross,
     UnknownMarket,
+    WalletBarred,
 )
 from foretell.domain.errors.order import InvalidOrderNonce
 from foretell.domain.exchange.book import Level, Match
@@ -145,7 +146,12 @@ def _arrival(  # noqa: PLR0915 - every order is made here, and fifteen statement
     ticks_per_one, price_ticks, size_units = book.ticks_per_one, terms.price_ticks, terms.size_units
     if terms.ticks_per_one != ticks_per_one:
         price_ticks = _refined_ticks(terms, ticks_per_one)
-    if market.forgotten_order_ids or state.canceled_orders or state.maker_nonces:
+    if (
+        market.forgotten_order_ids
+        or state.canceled_orders
+        or state.maker_nonces
+        or state.barred_wallets
+    ):
         _check_standing(state, market, command)
     wallet = state.ledger.accounts_by_wallet.get(signed.maker, NOBODY)
     if signed.side is _BUY:
@@ -194,7 +200,7 @@ def _refined_ticks(terms: OrderTerms, ticks_per_one: int) -> int:
 
 
 def _check_standing(state: State, market: Market, command: PlaceOrder) -> None:
-    """Refuse an order that was placed long ago, or that its maker canceled on the chain."""
+    """Refuse an order that was placed long ago, that its maker canceled, or of a barred wallet."""
     if market.was_placed(command.order_id):
         raise OrderPlacedBefore(command.order_id)
     exchange, signed = market.opened.exchange, command.order
@@ -203,6 +209,9 @@ def _check_standing(state: State, market: Market, command: PlaceOrder) -> None:
     nonce = state.maker_nonces.get((exchange, signed.maker), 0)
     if signed.nonce < nonce:
         raise InvalidOrderNonce(signed.nonce, nonce)
+    cause = state.barred_wallets.get(signed.maker)
+    if cause is not None:
+        raise WalletBarred(signed.maker, cause)
 
 
 def _unmatched(command: PlaceOrder) -> FillOrKillUnfilled | FillAndKillUnmatched:

@@ -194,6 +194,7 @@ class State:
         "_placements_kept_max",
         "_touched",
         "allocations",
+        "barred_wallets",
         "canceled_orders",
         "exchanges",
         "latest_ms",
@@ -229,6 +230,8 @@ class State:
         """Orders that were canceled at an exchange before they were placed here."""
         self.maker_nonces: dict[tuple[Address, Address], int] = {}
         """The nonces of makers that raised them, by exchange and maker."""
+        self.barred_wallets: dict[Address, str] = {}
+        """Wallets of which no order is taken, with the cause that their owners see."""
         self.tracks_book_changes = True
         """Whether commands return changes of books; a replay without subscribers needs none."""
         self._expiries: list[tuple[int, Bytes32]] = []

@@ -18,6 +18,7 @@ import msgspec
 from foretell.domain.exchange.commands import (
     AllowanceSeen,
     BalanceSeen,
+    BarWallet,
     CancelSeen,
     NonceSeen,
     ObserveChain,
@@ -36,6 +37,7 @@ from foretell.domain.exchange.observation import (
 )
 from foretell.domain.exchange.observe_chain import OBSERVED_PER_COMMAND_MAX, split_observation
 from foretell.domain.exchange.order import MarketRules
+from foretell.domain.exchange.wallets.wallet_bars import bars_of
 from foretell.domain.values.hexadecimal import Address
 from foretell.domain.values.sharding import ALONE, ShardPlace
 from foretell.engine.writer.engine import Engine
@@ -48,6 +50,7 @@ from foretell.store.index.cancellations import load_canceled_orders, load_raised
 from foretell.store.index.conditions import load_payouts
 from foretell.store.outbox.refused_orders import load_refused_orders
 from foretell.store.outbox.settlements import load_settlement_outcomes
+from foretell.store.outbox.wallet_bars import load_barred, load_bars_of
 
 PACE: Final = PollIntervals(busy_s=1.0, idle_s=1.0)
 TOPICS: Final = ("chain", "markets", "settlements")
@@ -76,6 +79,7 @@ class ChainFeed:
         foreign_assets = await self._open_markets()
         async with self.database.reading() as tx:
             splits = await self._load_splits(tx)
+            bars = await self._load_bars(tx)
             reading = await self._load_reading(tx)
         observation = None
         if reading is not None:
@@ -83,6 +87,8 @@ class ChainFeed:
             observation = observation_of(self.engine.state, reading, scope, self.engine.clock_ms())
         for split in splits:
             await self.engine.submit(split)
+        for bar in bars:
+            await self.engine.submit(bar)
         if observation is not None:
             await self._submit_parts(observation)
         await self._resolve_markets()
@@ -187,6 +193,12 @@ class ChainFeed:
                 for each in landings
             ]
         return settlements
+
+    async def _load_bars(self, tx: Transaction) -> list[BarWallet]:
+        """Return the bars of wallets that began or ended; one without a row stays as it is."""
+        known, at_ms = self.engine.state.barred_wallets, self.engine.clock_ms()
+        bars = [*await load_barred(tx), *await load_bars_of(tx, known)]
+        return bars_of(known, bars, at_ms)
 
     async def _load_splits(self, tx: Transaction) -> list[SplitTrade]:
         """Return the splits of trades with fills that settlement found not to settle together."""

@@ -37,6 +37,7 @@ from foretell.store.tables.indexing import (
 )
 from foretell.store.tables.limits import rate_leases
 from foretell.store.tables.sending import (
+    barred_wallets,
     refused_orders,
     registration_tx_attempts,
     registration_txs,
@@ -46,6 +47,7 @@ from foretell.store.tables.sending import (
     settled_trades,
     settlement_tx_attempts,
     settlement_txs,
+    wallet_gas,
 )
 from foretell.store.tables.sports import series, sports, sports_events, sports_markets, teams
 from foretell.store.tables.trading import (
@@ -69,6 +71,7 @@ __all__ = [
     "api_keys",
     "balance_changes",
     "balances",
+    "barred_wallets",
     "blocks",
     "canceled_orders",
     "claims",
@@ -113,4 +116,5 @@ __all__ = [
     "tags",
     "teams",
     "trades",
+    "wallet_gas",
 ]

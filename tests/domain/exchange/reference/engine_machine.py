@@ -27,6 +27,7 @@ from foretell.domain.exchange.apply import Cancellation, Outcome, apply
 from foretell.domain.exchange.commands import (
     AllowanceSeen,
     BalanceSeen,
+    BarWallet,
     CancelOrders,
     CancelSeen,
     ChangeTick,
@@ -236,6 +237,10 @@ class EngineMachine(RuleBasedStateMachine):
     def see_a_nonce(self, who: str, exchange: Address, nonce: int) -> None:
         seen = NonceSeen(exchange, an_address(who), nonce)
         self.submit(msgspec.structs.replace(an_observation(at_ms=self.at_ms), nonces=(seen,)))
+
+    @rule(who=names, is_barred=st.booleans(), cause=st.sampled_from(("reverts", "costs")))
+    def bar(self, who: str, cause: str, *, is_barred: bool) -> None:
+        self.submit(BarWallet(self.at_ms, an_address(who), is_barred, cause))
 
     @rule(number=st.integers(0), marks=st.lists(st.integers(0, 2), min_size=1, max_size=6))
     def split(self, number: int, marks: list[int]) -> None:

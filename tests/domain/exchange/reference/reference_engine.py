@@ -14,6 +14,7 @@ from fractions import Fraction
 from typing import Any
 
 from foretell.domain.exchange.commands import (
+    BarWallet,
     CancelOrders,
     ChangeTick,
     Command,
@@ -123,6 +124,7 @@ class ReferenceEngine:
         self.ended: set[tuple[str, str]] = set()
         self.nonces: Counter[tuple[str, str]] = Counter()
         self.spent: set[str] = set()
+        self.barred: dict[str, str] = {}
         self.latest_ms = 0
         self.answers_kept_max = answers_kept_max
 
@@ -136,6 +138,7 @@ class ReferenceEngine:
             ExpireOrders: self._expire,
             ObserveChain: self._observe,
             SplitTrade: self._split,
+            BarWallet: self._bar,
         }
         report = Report()
         handlers[type(command)](command, report)
@@ -210,6 +213,7 @@ class ReferenceEngine:
         refuse_if("OrderCanceledOnChain", (market.exchange, command.order_id) in self.ended)
         nonce = self.nonces[market.exchange, command.order.maker]
         refuse_if("InvalidOrderNonce", command.order.nonce < nonce)
+        refuse_if("WalletBarred", command.order.maker in self.barred)
         price = Fraction(terms.price_ticks, terms.ticks_per_one)
         taker = Offer(command, market, price, terms.size_units or 0)
         need = taker.reserved if terms.budget_units is None else terms.budget_units
@@ -324,6 +328,14 @@ class ReferenceEngine:
                 self._keep(part_id_of(command.trade_id, Bytes32(next(iter(part)))), *status, part)
         named = [each for each in self.resting if each.order_id in command.refused_ids]
         self._close(named, "reverts_on_chain", report)
+
+    def _bar(self, command: BarWallet, report: Report) -> None:
+        if not command.is_barred:
+            self.barred.pop(command.wallet, None)
+        elif self.barred.get(command.wallet) != command.cause:
+            self.barred[command.wallet] = command.cause
+            theirs = [each for each in self.resting if each.wallet == command.wallet]
+            self._close(theirs, "wallet_barred", report)
 
     def _end(self, command: ObserveChain, report: Report) -> None:
         for seen in command.cancels:

@@ -1,0 +1,30 @@
+"""Keep the wallets that are barred from matching, and what their failed settlements cost."""
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0008"
+down_revision = "0007"
+
+
+def upgrade() -> None:
+    """Add the tables."""
+    op.create_table(
+        "barred_wallets",
+        sa.Column("wallet", sa.Text(), autoincrement=False, nullable=False),
+        sa.Column("is_barred", sa.Boolean(), nullable=False),
+        sa.Column("cause", sa.Text(), nullable=False),
+        sa.Column("offences", sa.BigInteger(), nullable=False),
+        sa.Column("barred_at_ms", sa.BigInteger(), nullable=False),
+        sa.Column("probe_at_ms", sa.BigInteger(), nullable=True),
+        sa.Column("probes", sa.BigInteger(), nullable=False),
+        sa.Column("probe_tx_id", sa.Text(), nullable=True),
+        sa.PrimaryKeyConstraint("wallet", name=op.f("pk_barred_wallets")),
+    )
+    op.create_table(
+        "wallet_gas",
+        sa.Column("wallet", sa.Text(), autoincrement=False, nullable=False),
+        sa.Column("day", sa.BigInteger(), autoincrement=False, nullable=False),
+        sa.Column("gas", sa.BigInteger(), nullable=False),
+        sa.PrimaryKeyConstraint("wallet", "day", name=op.f("pk_wallet_gas")),
+    )

@@ -57,6 +57,7 @@ class TradingContext:
         follow = partial(self.streams.follow_revocations, self.database)
         return {
             "announcements": self.streams.announce,
+            "heartbeats of streams": self.streams.beat,
             "revocations": follow,
         }
 

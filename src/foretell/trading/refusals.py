@@ -64,6 +64,7 @@ from foretell.domain.errors.order import (
     UnsupportedSignatureType,
     WrongWallet,
 )
+from foretell.domain.errors.streams import MalformedMessage, TooManySubscriptions
 from foretell.domain.values.amounts import decimal_text, ratio_text, tick_text
 from foretell.edge.documents.errors import Refusals
 from foretell.edge.refusals import InternalError, RefusalRow, row_of
@@ -152,6 +153,8 @@ TRADING: Final[Mapping[type[ForetellError], RefusalRow]] = {
     MarketNotFound: RefusalRow(404, "market not found"),
     NeverTraded: RefusalRow(404, "No trades found for the requested token id"),
     HeartbeatMismatch: RefusalRow(400, "Invalid Heartbeat ID"),
+    MalformedMessage: RefusalRow(400, "INVALID OPERATION"),
+    TooManySubscriptions: RefusalRow(400, "INVALID OPERATION"),
     InternalError: RefusalRow(500, "Internal server error"),
 }
 

@@ -85,13 +85,15 @@ OPEN = [
     ("GET", f"/fees/builder-fees/{a_word('builder')}"),
 ]
 UNTESTED = [
+    ("GET", "/events"),
     ("GET", "/fee-rate/{token_id:str}"),
     ("GET", "/last-trade-price"),
     ("GET", "/neg-risk/{token_id:str}"),
     ("GET", "/schema/asyncapi.json"),
     ("GET", "/tick-size/{token_id:str}"),
 ]
-"""Public too: other paths of the same, a document, and one that has no answer before the first trade."""
+"""Public too: other paths of the same, a document, one that has no answer before the first trade, and one
+that needs a stream."""
 YES, NO = an_asset(is_yes=True), an_asset(is_yes=False)
 TOKENS = [{"token_id": YES, "side": "BUY"}]
 BODIES: dict[str, Any] = {
@@ -217,6 +219,7 @@ NEEDED: dict[str, dict[str, str]] = {
     "/auth/account": {"address": an_address("alice")},
     "/balance-allowance": {"asset_type": "COLLATERAL"},
     "/balance-allowance/update": {"asset_type": "COLLATERAL"},
+    "/events": {"stream_id": "any"},
     "/prices-history": {"interval": "1h", "market": an_asset(is_yes=True)},
 }
 """Parameters that a route needs before it checks for unknown ones."""

@@ -30,7 +30,14 @@ from foretell.trading.accounts.accounts import AccountRecord, account_record
 from foretell.trading.context import TradingContext
 from foretell.trading.handlers import keys
 from foretell.trading.refusals import DOCUMENTED, trading_body, trading_l1_body
-from foretell.trading.routes import listings, placeholders, private, public, refused
+from foretell.trading.routes import (
+    listings,
+    placeholders,
+    private,
+    public,
+    refused,
+    stream_events,
+)
 from foretell.trading.routes.dependencies import (
     Context,
     answer_once,
@@ -214,7 +221,8 @@ async def show_limits(request: AnyRequest, context: Context) -> JsonResponse:
 @websocket("/ws/market")
 async def serve_market(socket: AnySocket, context: Context) -> None:
     """Publish books, prices, and the opening and resolution of markets."""
-    await context.streams.serve_market(Socket(socket.receive, socket.send))
+    place: Any = socket.scope.get(PLACE)
+    await context.streams.serve_market(Socket(socket.receive, socket.send), place)
 
 
 @websocket("/ws/user")
@@ -243,6 +251,7 @@ ROUTES: Final = (
     get_account,
     serve_market,
     serve_user,
+    stream_events.get_events,
     *public.ROUTES,
     *listings.ROUTES,
     *private.ROUTES,

@@ -6,6 +6,7 @@ Their place in the tree of refusals: see `families`.
 from collections.abc import Sequence
 
 from foretell.domain.errors.families import (
+    Conflict,
     ForetellError,
     InvalidInput,
     NotFound,
@@ -74,6 +75,36 @@ class SignedBeforeRevocation(Unauthenticated):
             f" at {revoked_at_s} s; sign a new request with a later timestamp",
             signed_at_s=signed_at_s,
             revoked_at_s=revoked_at_s,
+        )
+
+
+class MalformedIdempotencyKey(InvalidInput):
+    """The header that names a request is malformed, or was sent more than once."""
+
+    def __init__(self, characters_max: int) -> None:
+        super().__init__(
+            f"the header Idempotency-Key must be sent once, with 1 to {characters_max} visible ASCII"
+            " characters"
+        )
+
+
+class IdempotencyKeyReused(Conflict):
+    """The client has used this idempotency key for another request."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "this Idempotency-Key was used for a request with another method, path, query or body;"
+            " use a new key for a new request"
+        )
+
+
+class IdempotencyKeysFull(Unavailable):
+    """No more requests with an idempotency key can be kept."""
+
+    def __init__(self, keys_max: int) -> None:
+        super().__init__(
+            f"{keys_max} requests with an Idempotency-Key are kept; send this one without, or later",
+            retry_after_s=60,
         )
 
 

@@ -220,12 +220,12 @@ class HeartbeatMismatch(Conflict):
 
 
 class RequestTaken(Conflict):
-    """The same signed request was sent before, and its answer is not known."""
+    """The same request was sent before, and its answer is not known."""
 
     def __init__(self) -> None:
         super().__init__(
-            "this signed request was taken before, and its answer is not known; look at its effect, and"
-            " sign a new request if needed"
+            "this request was taken before, and its answer is not known; look at its effect, and sign a new"
+            " request, with another Idempotency-Key if it had one, if needed"
         )
 
 

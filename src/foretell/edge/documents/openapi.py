@@ -89,6 +89,15 @@ def described_by(api: Api) -> dict[str, Any]:
     return {_API: api}
 
 
+IDEMPOTENCY_KEY: Final[dict[str, Any]] = {
+    "name": "Idempotency-Key",
+    "in": "header",
+    "required": False,
+    "description": "Names the request: one with the same key and content gets the first answer for a day.",
+    "schema": {"type": "string", "minLength": 1, "maxLength": 128, "pattern": "^[!-~]+$"},
+}
+
+
 class _Document:
     """The document of an application, while it is made."""
 
@@ -149,6 +158,8 @@ class _Document:
         for parameter in operation.described.parameters:
             if parameter.is_documented:
                 yield parameter.document() | _example(examples.get(parameter.names[0]))
+        if operation.described.is_keyed:
+            yield IDEMPOTENCY_KEY
 
     def _body(self, operation: RouteOperation, body: Body | None) -> dict[str, Any] | None:
         if body is None:

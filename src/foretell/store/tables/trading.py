@@ -1,6 +1,7 @@
 """Keys, and the projection of the journal.
 
-`api_keys` and `signed_requests` are written by trading, all other tables by the engine.
+`api_keys` is written by trading, `signed_requests` by the edge of several APIs, and all other tables by the
+engine.
 """
 
 from typing import Final
@@ -43,7 +44,10 @@ signed_requests: Final = sa.Table(
     integer("expires_at_ms"),
     integer("status", nullable=True),
     text("answer", nullable=True),
+    text("client", nullable=True),
+    text("content_hash", nullable=True),
     sa.Index(None, "expires_at_ms"),
+    sa.Index(None, "client", "expires_at_ms"),
 )
 
 orders: Final = sa.Table(

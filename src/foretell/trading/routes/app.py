@@ -147,23 +147,26 @@ async def list_keys(request: AnyRequest, context: Context) -> JsonResponse:
         tag=refused.KEYS,
         security=L2,
         refusals=(KeyNotOwned, MalformedBody, RequestTaken),
+        is_keyed=True,
     ),
 )
 async def revoke_key(request: AnyRequest, context: Context) -> JsonResponse:
     """Revoke a key of the address at once, and close its streams (L2)."""
     query = Query.of(request)
     try:
-        caller, body = await authenticate(request, context)
+        signed = await authenticate(request, context)
     except RevokedKey:
         first = await find_first_answer(request, context)
         if first is None:
             raise
         key_id = query.read(API_KEY)
     else:
+        caller = signed.caller
         key_id = query.read(API_KEY) or caller.key_id
         query.check_known()
-        keys.check_named(body, key_id)
-        first = await answer_once(request, context, partial(keys.revoke, context, caller, key_id))
+        keys.check_named(signed.body, key_id)
+        revoke = partial(keys.revoke, context, caller, key_id)
+        first = await answer_once(request, context, signed, revoke)
     if key_id is not None and first.status_code == HTTP_200_OK:
         signer_id = context.key_ring.key_id_of(request.headers)
         # The query, which names the key, is not signed.

@@ -41,6 +41,7 @@ class TradingContext:
     price_side: PriceSide
     blob_base_url: str
     now_ms: Callable[[], int]
+    new_uuid: Callable[[], str]
     revocations: Revocations | None = None
     """The log of revoked keys beside the database; a rig may have none."""
 
@@ -110,5 +111,6 @@ def build_context(  # noqa: PLR0913 - the composition root calls it, once, by ke
         price_side=price_side,
         blob_base_url=blob_base_url,
         now_ms=now_ms,
+        new_uuid=new_uuid,
         revocations=revocations,
     )

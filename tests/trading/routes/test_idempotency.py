@@ -41,6 +41,10 @@ CHANGES_NOTHING = {
     "get_prices_histories",
     "get_orders_scoring",
     "drop_notifications",
+    "find_orders",
+    "find_volumes",
+    "refuse_rfq",
+    "refuse_rfq_cancel",
 }
 """Operations that read, and one whose nonce already names its one set of credentials."""
 

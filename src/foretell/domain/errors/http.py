@@ -58,6 +58,15 @@ class UnknownKey(Unauthenticated):
     """The API key does not exist, or belongs to another address."""
 
 
+class ReadonlyKeyRefused(Unauthenticated):
+    """The route needs an API key, and the request has a read-only key."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "a read-only key reads orders, trades and notifications only; sign this request with an API key"
+        )
+
+
 class RevokedKey(Unauthenticated):
     """The API key was revoked."""
 
@@ -76,6 +85,13 @@ class SignedBeforeRevocation(Unauthenticated):
             signed_at_s=signed_at_s,
             revoked_at_s=revoked_at_s,
         )
+
+
+class NotServed(ForetellError):
+    """The route belongs to a programme that this installation does not have."""
+
+    def __init__(self, programme: str) -> None:
+        super().__init__(f"this installation has no {programme}; nothing was done")
 
 
 class MalformedIdempotencyKey(InvalidInput):

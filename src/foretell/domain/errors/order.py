@@ -229,6 +229,13 @@ class RequestTaken(Conflict):
         )
 
 
+class TooManyReadonlyKeys(Conflict):
+    """The address has as many read-only keys as it may have."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__(f"the address has {most} read-only keys; delete one before", most=most)
+
+
 class KeyNotOwned(NotFound):
     """The key to revoke is no active key of the caller's address."""
 

@@ -39,6 +39,7 @@ class Success(NamedTuple):
     media_type: str = JSON
     headers: Mapping[str, str] = {}
     """The meaning of each header that matters to clients."""
+    status: int = 200
 
 
 class Body(NamedTuple):

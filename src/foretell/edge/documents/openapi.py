@@ -180,7 +180,7 @@ class _Document:
     def _responses(self, operation: RouteOperation) -> Iterator[tuple[str, dict[str, Any]]]:
         described = operation.described
         if described.answer.kind is not None:
-            yield "200", self._answer(operation, described.answer)
+            yield str(described.answer.status), self._answer(operation, described.answer)
         refusals = self._api.refusals
         for status, codes in refusals.codes_by_status(operation.method, described).items():
             example = self._examples.refusal(operation.name, status, codes)
@@ -194,7 +194,7 @@ class _Document:
 
     def _answer(self, operation: RouteOperation, answer: Success) -> dict[str, Any]:
         schema = BINARY if answer.kind is bytes else self._schemas.of_answer(answer.kind)
-        example = _example(self._examples.answer(operation.name, 200))
+        example = _example(self._examples.answer(operation.name, answer.status))
         shown: dict[str, Any] = {
             "description": answer.about,
             "content": {answer.media_type: {"schema": schema, **example}},

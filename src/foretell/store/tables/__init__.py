@@ -57,6 +57,7 @@ from foretell.store.tables.trading import (
     projections,
     quote_points,
     quotes,
+    readonly_keys,
     signed_requests,
     trades,
 )
@@ -93,6 +94,7 @@ __all__ = [
     "quotes",
     "raised_nonces",
     "rate_leases",
+    "readonly_keys",
     "refused_orders",
     "registration_tx_attempts",
     "registration_txs",

@@ -1,6 +1,6 @@
 """Keys, and the projection of the journal.
 
-`api_keys` is written by trading, `signed_requests` by the edge of several APIs, and all other tables by the
+`api_keys` and `readonly_keys` are written by trading, `signed_requests` by the edge of several APIs, and all other tables by the
 engine.
 """
 
@@ -35,6 +35,16 @@ api_keys: Final = sa.Table(
     integer("revoked_at_ms", nullable=True),
     integer("signed_at_s", nullable=True),
     sa.UniqueConstraint("chain_id", "address", "nonce", "generation"),
+)
+
+readonly_keys: Final = sa.Table(
+    "readonly_keys",
+    metadata,
+    key("key_hash"),
+    text("address"),
+    text("salt"),
+    integer("created_at_ms"),
+    sa.Index(None, "address"),
 )
 
 signed_requests: Final = sa.Table(

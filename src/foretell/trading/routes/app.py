@@ -31,10 +31,12 @@ from foretell.trading.context import TradingContext
 from foretell.trading.handlers import keys
 from foretell.trading.refusals import DOCUMENTED, trading_body, trading_l1_body
 from foretell.trading.routes import (
+    batches,
     listings,
     placeholders,
     private,
     public,
+    readonly_keys,
     refused,
     stream_events,
 )
@@ -256,8 +258,10 @@ ROUTES: Final = (
     serve_user,
     stream_events.get_events,
     *public.ROUTES,
+    *batches.ROUTES,
     *listings.ROUTES,
     *private.ROUTES,
+    *readonly_keys.ROUTES,
     *placeholders.ROUTES,
 )
 

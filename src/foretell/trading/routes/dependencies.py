@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 from litestar.di import NamedDependency
 
+from foretell.domain.values.hexadecimal import Address
 from foretell.edge.auth import L2Caller
 from foretell.edge.codec import (
     BODY_BYTES_MAX,
@@ -47,6 +48,16 @@ async def authenticate(
     if await count_for_key(request, caller.key_id, body):
         await context.key_ring.check_active(caller.key_id)
     return SignedRequest(caller, body)
+
+
+async def authenticate_reader(request: AnyRequest, context: TradingContext) -> Address:
+    """Return the address whose API key signed a request, or whose read-only key is in its headers."""
+    reader = await context.key_ring.authenticate_reader(request.headers)
+    if reader is None:
+        caller, _ = await authenticate(request, context)
+        return caller.address
+    await count_for_key(request, f"readonly {reader.key_hash}", b"")
+    return reader.address
 
 
 async def answer_named(

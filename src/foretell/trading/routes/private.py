@@ -25,7 +25,7 @@ from foretell.domain.errors.order import (
 )
 from foretell.edge.codec import AnyRequest, JsonResponse, decode, json_response
 from foretell.edge.documents.description import Success, describe
-from foretell.edge.documents.security import L2
+from foretell.edge.documents.security import L2, L2_OR_READONLY
 from foretell.edge.query import Query
 from foretell.engine.protocol.requests import HeartbeatRequest
 from foretell.trading.accounts.accounts import BalanceRecord
@@ -39,6 +39,7 @@ from foretell.trading.routes.dependencies import (
     answer_named,
     answer_once,
     authenticate,
+    authenticate_reader,
 )
 from foretell.trading.wire import parameters
 from foretell.trading.wire.order_body import PlacingBody
@@ -201,15 +202,15 @@ async def cancel_market_orders(request: AnyRequest, context: Context) -> JsonRes
         *parameters.ORDER_FILTERS,
         parameters.CURSOR,
         tag=refused.ORDERS,
-        security=L2,
+        security=L2_OR_READONLY,
         refusals=(*refused.TABLES, InvalidOrderFilter, MalformedBatch),
     ),
 )
 async def get_orders(request: AnyRequest, context: Context) -> JsonResponse:
     """Return the address's orders that are in the books."""
-    caller, _ = await authenticate(request, context)
+    address = await authenticate_reader(request, context)
     query = Query.of(request)
-    answer = await history.live_orders(context, caller.address, query)
+    answer = await history.live_orders(context, address, query)
     query.check_known()
     return json_response(answer)
 
@@ -219,14 +220,14 @@ async def get_orders(request: AnyRequest, context: Context) -> JsonResponse:
     opt=describe(
         Success(OrderRecord, "The order."),
         tag=refused.ORDERS,
-        security=L2,
+        security=L2_OR_READONLY,
         refusals=(*refused.TABLES, OrderNotFound),
     ),
 )
 async def get_order(request: AnyRequest, order_id: FromPath[str], context: Context) -> JsonResponse:
     """Return any order that the address ever placed."""
-    caller, _ = await authenticate(request, context)
-    return json_response(await history.order(context, caller.address, order_id))
+    address = await authenticate_reader(request, context)
+    return json_response(await history.order(context, address, order_id))
 
 
 @get(
@@ -236,15 +237,15 @@ async def get_order(request: AnyRequest, order_id: FromPath[str], context: Conte
         *parameters.TRADE_FILTERS,
         parameters.CURSOR,
         tag=refused.ACCOUNT,
-        security=L2,
+        security=L2_OR_READONLY,
         refusals=(*refused.TABLES, InvalidTradeFilter, MalformedBatch),
     ),
 )
 async def get_trades(request: AnyRequest, context: Context) -> JsonResponse:
     """Return the trades that the address took part in, as taker or maker."""
-    caller, _ = await authenticate(request, context)
+    address = await authenticate_reader(request, context)
     query = Query.of(request)
-    answer = await history.trades(context, caller.address, query)
+    answer = await history.trades(context, address, query)
     query.check_known()
     return json_response(answer)
 

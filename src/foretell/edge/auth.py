@@ -75,7 +75,7 @@ class L2Caller(NamedTuple):
     dialect: str
 
 
-class Reader(NamedTuple):
+class KeyReader(NamedTuple):
     """The holder of a read-only key."""
 
     address: Address
@@ -120,7 +120,7 @@ class KeyRing:
         """Return the read-only key of an address and a salt; call it only for its owner."""
         return derive_readonly_key(self._master_key, address, salt)
 
-    async def authenticate_reader(self, headers: Mapping[str, str]) -> Reader | None:
+    async def authenticate_reader(self, headers: Mapping[str, str]) -> KeyReader | None:
         """Return the holder of a read-only key, None for headers without one, or refuse.
 
         Such a key is no signature: who has it reads all that it allows.
@@ -132,7 +132,7 @@ class KeyRing:
         address = _address(headers, dialect)
         if not await self.is_readonly_key(address, key):
             raise UnknownKey("the address has no such read-only key")
-        return Reader(address, readonly_hash(key))
+        return KeyReader(address, readonly_hash(key))
 
     async def is_readonly_key(self, address: Address, key: str) -> bool:
         """Return whether an address has a read-only key, of the present master key."""

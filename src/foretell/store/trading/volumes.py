@@ -1,4 +1,4 @@
-"""What was traded in markets, in base units of collateral."""
+"""Volumes of markets, in base units of collateral."""
 
 from collections.abc import Mapping, Sequence
 

@@ -40,7 +40,6 @@ CHANGES_NOTHING = {
     "get_last_trades_prices",
     "get_prices_histories",
     "get_orders_scoring",
-    "drop_notifications",
     "find_orders",
     "find_volumes",
     "refuse_rfq",

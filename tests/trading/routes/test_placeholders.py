@@ -50,21 +50,11 @@ async def test_a_programme_that_does_not_exist_is_empty(
         ("/rfq/data/requests", CAMEL_PAGE),
         ("/rfq/data/quoter/quotes", CAMEL_PAGE),
         ("/data/pre-migration-orders", PAGE),
-        ("/notifications", []),
         ("/order-scoring", {"scoring": False}),
     ],
 )
 async def test_an_accounts_part_of_it_is_empty(alice: Trader, path: str, answer: Any) -> None:
     assert await alice.get(path) == answer
-
-
-@pytest.mark.parametrize(("prefix", "answer"), [("SERVICE_", {"deleted": []}), ("POLY_", "OK")])
-async def test_there_are_no_notifications_to_drop(
-    rig: TradingRig, prefix: str, answer: object
-) -> None:
-    alice = await rig.trader("alice", prefix=prefix)
-    response = await alice.send("DELETE", "/notifications", query={"ids": "1,2"})
-    assert (response.status_code, response.json()) == (200, answer)
 
 
 async def test_no_order_scores(alice: Trader) -> None:

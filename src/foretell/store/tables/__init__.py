@@ -49,6 +49,8 @@ from foretell.store.tables.sending import (
 )
 from foretell.store.tables.sports import series, sports, sports_events, sports_markets, teams
 from foretell.store.tables.trading import (
+    acknowledged_times,
+    acknowledgements,
     api_keys,
     fills,
     heartbeats,
@@ -63,6 +65,8 @@ from foretell.store.tables.trading import (
 )
 
 __all__ = [
+    "acknowledged_times",
+    "acknowledgements",
     "activities",
     "allowance_changes",
     "allowances",

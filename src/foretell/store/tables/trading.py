@@ -1,6 +1,6 @@
 """Keys, and the projection of the journal.
 
-`api_keys` and `readonly_keys` are written by trading, `signed_requests` by the edge of several APIs, and all other tables by the
+`api_keys`, `readonly_keys` and what is acknowledged are written by trading, `signed_requests` by the edge of several APIs, and all other tables by the
 engine.
 """
 
@@ -11,6 +11,11 @@ import sqlalchemy as sa
 from foretell.store.tables.columns import flag, integer, key, metadata, text
 
 LIVE: Final = sa.text("status = 'LIVE'")
+CLOSED_UNASKED: Final = sa.text(
+    "close_reason IN ('expired', 'self_trade', 'market_resolved', 'underfunded',"
+    " 'canceled_on_chain', 'nonce_raised', 'reverts_on_chain')"
+)
+"""The condition of an order that left the book without a request; the index of those has it too."""
 
 
 def while_live(column: str) -> sa.Index:
@@ -45,6 +50,23 @@ readonly_keys: Final = sa.Table(
     text("salt"),
     integer("created_at_ms"),
     sa.Index(None, "address"),
+)
+
+acknowledgements: Final = sa.Table(
+    "acknowledgements",
+    metadata,
+    key("address"),
+    key("notification_id"),
+    integer("type"),
+    integer("at_ms"),
+)
+
+acknowledged_times: Final = sa.Table(
+    "acknowledged_times",
+    metadata,
+    key("address"),
+    key("type", sa.BigInteger),
+    integer("until_ms"),
 )
 
 signed_requests: Final = sa.Table(
@@ -93,6 +115,13 @@ orders: Final = sa.Table(
     sa.Column("signature", sa.LargeBinary, nullable=False),
     while_live("condition_id"),
     while_live("signer"),
+    sa.Index(
+        "ix_orders_closed_unasked",
+        "signer",
+        "updated_at_ms",
+        sqlite_where=CLOSED_UNASKED,
+        postgresql_where=CLOSED_UNASKED,
+    ),
 )
 
 is_live: Final = orders.c.status == sa.literal("LIVE", literal_execute=True)

@@ -33,6 +33,7 @@ from foretell.trading.refusals import DOCUMENTED, trading_body, trading_l1_body
 from foretell.trading.routes import (
     batches,
     listings,
+    notifications,
     placeholders,
     private,
     public,
@@ -260,6 +261,7 @@ ROUTES: Final = (
     *public.ROUTES,
     *batches.ROUTES,
     *listings.ROUTES,
+    *notifications.ROUTES,
     *private.ROUTES,
     *readonly_keys.ROUTES,
     *placeholders.ROUTES,

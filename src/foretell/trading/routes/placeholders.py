@@ -1,12 +1,10 @@
 """Placeholder routes, such as rewards: clients call them, and they return empty responses.
 
-There are no rewards, no requests for quotes, no builder fees, no kinds of keys and no
-notifications. The answers have the shape that clients read.
+There are no rewards, no requests for quotes and no builder fees. The answers have the shape that clients read.
 """
 
-from typing import Any, Final, Literal
+from typing import Any, Final
 
-import msgspec
 from litestar import delete, get, post
 from litestar.params import FromPath
 
@@ -15,7 +13,6 @@ from foretell.edge.codec import AnyRequest, JsonResponse, WireObject, decode, js
 from foretell.edge.documents.description import Success, describe
 from foretell.edge.documents.security import L2
 from foretell.trading.handlers.history import ENTRIES_PER_PAGE
-from foretell.trading.handlers.keys import BARE_DIALECT
 from foretell.trading.routes import refused
 from foretell.trading.routes.dependencies import Context, authenticate
 from foretell.trading.wire.pages import END, Page
@@ -49,12 +46,6 @@ class CamelPage(WireObject, frozen=True, kw_only=True):
     limit: int
     count: int
     total_count: int
-
-
-class DroppedNotifications(msgspec.Struct, frozen=True):
-    """The ids of the notifications that were dropped."""
-
-    deleted: list[str]
 
 
 @get(
@@ -189,31 +180,6 @@ async def get_earlier_orders(request: AnyRequest, context: Context) -> JsonRespo
 
 
 @get(
-    "/notifications",
-    opt=describe(Success(list[str], "Nothing."), tag=refused.PLACEHOLDERS, security=L2),
-)
-async def get_notifications(request: AnyRequest, context: Context) -> JsonResponse:
-    """Return no notifications: the user channel publishes what happens."""
-    await authenticate(request, context)
-    return json_response([])
-
-
-@delete(
-    "/notifications",
-    status_code=200,
-    opt=describe(
-        Success(DroppedNotifications | Literal["OK"], "None."),
-        tag=refused.PLACEHOLDERS,
-        security=L2,
-    ),
-)
-async def drop_notifications(request: AnyRequest, context: Context) -> JsonResponse:
-    """Drop notifications, of which there are none."""
-    caller, _ = await authenticate(request, context)
-    return json_response("OK" if caller.dialect == BARE_DIALECT else DroppedNotifications([]))
-
-
-@get(
     "/order-scoring",
     opt=describe(Success(dict[str, bool], "Not scoring."), tag=refused.PLACEHOLDERS, security=L2),
 )
@@ -254,8 +220,6 @@ ROUTES: Final = (
     get_builder_trades,
     get_builder_keys,
     get_earlier_orders,
-    get_notifications,
-    drop_notifications,
     get_order_scoring,
     get_orders_scoring,
 )

@@ -1,4 +1,4 @@
-"""Keep requests with an idempotency key, and read-only keys."""
+"""Keep requests with an idempotency key, read-only keys, and what was acknowledged."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -8,7 +8,33 @@ down_revision = "0007"
 
 
 def upgrade() -> None:
-    """Add the client and the content of a request, and a table."""
+    """Add the client and the content of a request, tables, and an index of orders."""
+    op.create_table(
+        "acknowledgements",
+        sa.Column("address", sa.Text(), autoincrement=False, nullable=False),
+        sa.Column("notification_id", sa.Text(), autoincrement=False, nullable=False),
+        sa.Column("type", sa.BigInteger(), nullable=False),
+        sa.Column("at_ms", sa.BigInteger(), nullable=False),
+        sa.PrimaryKeyConstraint("address", "notification_id", name=op.f("pk_acknowledgements")),
+    )
+    op.create_table(
+        "acknowledged_times",
+        sa.Column("address", sa.Text(), autoincrement=False, nullable=False),
+        sa.Column("type", sa.BigInteger(), autoincrement=False, nullable=False),
+        sa.Column("until_ms", sa.BigInteger(), nullable=False),
+        sa.PrimaryKeyConstraint("address", "type", name=op.f("pk_acknowledged_times")),
+    )
+    unasked = sa.text(
+        "close_reason IN ('expired', 'self_trade', 'market_resolved', 'underfunded',"
+        " 'canceled_on_chain', 'nonce_raised', 'reverts_on_chain')"
+    )
+    op.create_index(
+        "ix_orders_closed_unasked",
+        "orders",
+        ["signer", "updated_at_ms"],
+        sqlite_where=unasked,
+        postgresql_where=unasked,
+    )
     op.create_table(
         "readonly_keys",
         sa.Column("key_hash", sa.Text(), autoincrement=False, nullable=False),

@@ -17,10 +17,12 @@ from foretell.edge.codec import AnyRequest, JsonResponse, json_response
 from foretell.edge.documents.description import TEXT, Body, Success, describe
 from foretell.edge.documents.openapi import Api
 from foretell.edge.documents.security import L2, L2_OR_BUILDER
+from foretell.edge.idempotency import answer_keyed
 from foretell.edge.parameters import required_choice, required_text, wallet
 from foretell.edge.query import Query
+from foretell.edge.signed_requests import Act
 from foretell.relayer import refused, responses
-from foretell.relayer.callers import caller_of, owner_of
+from foretell.relayer.callers import SignedSubmission, caller_of, owner_of
 from foretell.relayer.context import RelayerContext
 from foretell.relayer.health import check_health
 from foretell.relayer.nonces import find_next_nonce
@@ -100,12 +102,17 @@ async def show_deployed(request: AnyRequest, context: Context) -> JsonResponse:
         body=Body(SubmissionBody),
         security=L2_OR_BUILDER,
         refusals=refused.SUBMIT,
+        is_keyed=True,
     ),
 )
 async def submit_transaction(request: AnyRequest, context: Context) -> JsonResponse:
     """Accept a wallet's transaction, or its deployment (L2 or builder)."""
-    submitted = await submit(context, *await caller_of(context, request))
-    return json_response(await responses.render_submitted(context, submitted))
+    signed = await caller_of(context, request)
+
+    async def accept() -> responses.SubmittedResponse:
+        return await responses.render_submitted(context, await submit(context, *signed))
+
+    return await _answer(request, context, signed, accept)
 
 
 @get(
@@ -147,6 +154,7 @@ async def show_transactions(request: AnyRequest, context: Context) -> JsonRespon
         body=SafeBody,
         security=L2,
         refusals=refused.REDEEM,
+        is_keyed=True,
     ),
 )
 async def redeem_position(request: AnyRequest, context: Context) -> JsonResponse:
@@ -163,6 +171,7 @@ async def redeem_position(request: AnyRequest, context: Context) -> JsonResponse
         body=SafeBody,
         security=L2,
         refusals=refused.MERGE,
+        is_keyed=True,
     ),
 )
 async def merge_position(request: AnyRequest, context: Context) -> JsonResponse:
@@ -174,8 +183,20 @@ async def _operate(
     request: AnyRequest, context: RelayerContext, operation: Operation
 ) -> JsonResponse:
     signed = await owner_of(context, request)
-    execution = await operate(context, signed.caller, operation, signed.body)
-    return json_response(responses.render_execution(execution))
+
+    async def execute() -> responses.ExecutionResponse:
+        execution = await operate(context, signed.caller, operation, signed.body)
+        return responses.render_execution(execution)
+
+    return await _answer(request, context, signed, execute)
+
+
+async def _answer(
+    request: AnyRequest, context: RelayerContext, signed: SignedSubmission, act: Act
+) -> JsonResponse:
+    """Return the answer to a request, carried out unless one with its idempotency key was before."""
+    client = f"relayer {signed.caller.address}"
+    return await answer_keyed(request, context.signed_requests, client, signed.body, act)
 
 
 def build_app(context: RelayerContext, npm_folder: Path | None = None) -> Litestar:

@@ -38,6 +38,7 @@ from foretell.domain.errors.http import (
     MethodNotAllowed,
     NonceNotMonotonic,
     NoSuchCredentials,
+    NotServed,
 )
 from foretell.domain.errors.order import (
     BatchTooLong,
@@ -65,6 +66,7 @@ from foretell.domain.errors.order import (
     UnsupportedSignatureType,
     WrongWallet,
 )
+from foretell.domain.errors.streams import MalformedMessage, TooManySubscriptions
 from foretell.domain.values.amounts import decimal_text, ratio_text, tick_text
 from foretell.edge.documents.errors import Refusals
 from foretell.edge.refusals import InternalError, RefusalRow, row_of
@@ -150,10 +152,13 @@ TRADING: Final[Mapping[type[ForetellError], RefusalRow]] = {
     InvalidMarketId: RefusalRow(400, "Invalid market"),
     InvalidAssetType: RefusalRow(400, "Invalid asset type"),
     InvalidSignatureType: RefusalRow(400, "Invalid signature_type"),
+    NotServed: RefusalRow(501),
     OrderNotFound: RefusalRow(404, "order not found"),
     MarketNotFound: RefusalRow(404, "market not found"),
     NeverTraded: RefusalRow(404, "No trades found for the requested token id"),
     HeartbeatMismatch: RefusalRow(400, "Invalid Heartbeat ID"),
+    MalformedMessage: RefusalRow(400, "INVALID OPERATION"),
+    TooManySubscriptions: RefusalRow(400, "INVALID OPERATION"),
     InternalError: RefusalRow(500, "Internal server error"),
 }
 

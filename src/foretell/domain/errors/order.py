@@ -220,13 +220,20 @@ class HeartbeatMismatch(Conflict):
 
 
 class RequestTaken(Conflict):
-    """The same signed request was sent before, and its answer is not known."""
+    """The same request was sent before, and its answer is not known."""
 
     def __init__(self) -> None:
         super().__init__(
-            "this signed request was taken before, and its answer is not known; look at its effect, and"
-            " sign a new request if needed"
+            "this request was taken before, and its answer is not known; look at its effect, and sign a new"
+            " request, with another Idempotency-Key if it had one, if needed"
         )
+
+
+class TooManyReadonlyKeys(Conflict):
+    """The address has as many read-only keys as it may have."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__(f"the address has {most} read-only keys; delete one before", most=most)
 
 
 class KeyNotOwned(NotFound):

@@ -87,6 +87,13 @@ def derive_credentials(master_key: bytes, index: KeyIndex) -> Credentials:
     )
 
 
+def derive_readonly_key(master_key: bytes, address: Address, salt: str) -> str:
+    """Return the read-only key of an address and a salt, a UUID v4."""
+    assert len(master_key) == MASTER_KEY_BYTES
+    digest = _expand(master_key, f"readonly|{address}|{salt}")
+    return str(uuid.UUID(bytes=digest[:16], version=4))
+
+
 def _expand(master_key: bytes, purpose: str) -> bytes:
     return hmac.digest(master_key, f"foretell credentials|{purpose}".encode() + b"\x01", "sha256")
 

@@ -16,6 +16,7 @@ from foretell.domain.errors.http import (
     MalformedQuery,
     MissingHeader,
     MissingParameter,
+    ReadonlyKeyRefused,
     RevokedKey,
     Starting,
     TooManyRequests,
@@ -44,7 +45,16 @@ BODY: Final[tuple[Refusal, ...]] = (BodyTooLarge, BodyCutOff, BodiesBusy)
 SIGNED: Final[tuple[Refusal, ...]] = (MissingHeader, ClockSkew)
 BY_LEVEL: Final[Mapping[str, tuple[Refusal, ...]]] = {
     "L1": (*SIGNED, L1SignatureMismatch),
-    "L2": (*SIGNED, *BODY, UnknownKey, RevokedKey, WrongPassphrase, L2SignatureMismatch),
+    "L2": (
+        *SIGNED,
+        *BODY,
+        UnknownKey,
+        RevokedKey,
+        ReadonlyKeyRefused,
+        WrongPassphrase,
+        L2SignatureMismatch,
+    ),
+    "Readonly": (MissingHeader, UnknownKey),
     "Builder": (*SIGNED, *BODY, UnknownKey, RevokedKey, WrongPassphrase, L2SignatureMismatch),
 }
 

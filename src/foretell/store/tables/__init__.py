@@ -51,6 +51,8 @@ from foretell.store.tables.sending import (
 )
 from foretell.store.tables.sports import series, sports, sports_events, sports_markets, teams
 from foretell.store.tables.trading import (
+    acknowledged_times,
+    acknowledgements,
     api_keys,
     fills,
     heartbeats,
@@ -59,11 +61,14 @@ from foretell.store.tables.trading import (
     projections,
     quote_points,
     quotes,
+    readonly_keys,
     signed_requests,
     trades,
 )
 
 __all__ = [
+    "acknowledged_times",
+    "acknowledgements",
     "activities",
     "allowance_changes",
     "allowances",
@@ -96,6 +101,7 @@ __all__ = [
     "quotes",
     "raised_nonces",
     "rate_leases",
+    "readonly_keys",
     "refused_orders",
     "registration_tx_attempts",
     "registration_txs",

@@ -16,6 +16,7 @@ from foretell.domain.exchange.order import (
 from foretell.domain.values.hexadecimal import Address, Bytes32
 from foretell.store.database import Transaction
 from foretell.store.tables import is_live, orders
+from foretell.store.tables.trading import CLOSED_UNASKED
 
 
 class OrderRow(NamedTuple):
@@ -103,6 +104,19 @@ async def load_orders(tx: Transaction, order_ids: Sequence[str]) -> Mapping[str,
     """Return the orders that were accepted at any time, by id; unknown ids are left out."""
     rows = await tx.all(sa.select(orders).where(orders.c.order_id.in_(order_ids)))
     return {row.order_id: _row(row) for row in rows}
+
+
+async def load_closed_orders(
+    tx: Transaction, signer: Address, since_ms: int, limit: int
+) -> Sequence[tuple[OrderRow, int]]:
+    """Return a signer's orders that left the book without a request, and when; the newest first."""
+    rows = await tx.all(
+        sa.select(orders)
+        .where(orders.c.signer == signer, orders.c.updated_at_ms >= since_ms, CLOSED_UNASKED)
+        .order_by(orders.c.updated_at_ms.desc(), orders.c.order_id)
+        .limit(limit)
+    )
+    return [(_row(row), row.updated_at_ms) for row in rows]
 
 
 async def load_live_orders(

@@ -1,6 +1,7 @@
-"""Signed requests that were carried out, with their answers, while their signatures are valid.
+"""Requests that were carried out, with their answers.
 
-Written by trading.
+They are kept while their signatures are valid, or for a day if their client named them with a key. Written
+by the edge of the APIs that change something.
 """
 
 from typing import Final, NamedTuple
@@ -10,6 +11,7 @@ import sqlalchemy as sa
 from foretell.store.database import Transaction
 from foretell.store.tables import signed_requests
 
+DROPPED_AT_ONCE: Final = 100
 _FORGOTTEN: Final = "forgotten"
 """The signature of the row that has the latest end of a forgotten request."""
 
@@ -21,17 +23,30 @@ class StoredAnswer(NamedTuple):
     body: str
 
 
+class RequestIdentity(NamedTuple):
+    """What is the same in a request that is sent again: its signature, or its client's key for it.
+
+    Of the two only a request with a key has a client and a hash of its content.
+    """
+
+    signature: str
+    expires_at_ms: int
+    client: str | None = None
+    content_hash: str | None = None
+
+
 class TakenRequest(NamedTuple):
     """A request that was taken; its answer is None until it is known."""
 
     answer: StoredAnswer | None
+    content_hash: str | None = None
 
 
-async def take_request(tx: Transaction, signature: str, expires_at_ms: int) -> TakenRequest | None:
-    """Store a request and return None, or return the one that was stored before with this signature."""
-    if await tx.insert_new(signed_requests, signature=signature, expires_at_ms=expires_at_ms):
+async def take_request(tx: Transaction, identity: RequestIdentity) -> TakenRequest | None:
+    """Store a request and return None, or return the one that was stored before with this identity."""
+    if await tx.insert_new(signed_requests, **identity._asdict()):
         return None
-    return await load_taken(tx, signature)
+    return await load_taken(tx, identity.signature)
 
 
 async def load_taken(tx: Transaction, signature: str) -> TakenRequest | None:
@@ -39,7 +54,8 @@ async def load_taken(tx: Transaction, signature: str) -> TakenRequest | None:
     row = await tx.first(sa.select(signed_requests).where(signed_requests.c.signature == signature))
     if row is None:
         return None
-    return TakenRequest(None if row.status is None else StoredAnswer(row.status, row.answer))
+    answer = None if row.status is None else StoredAnswer(row.status, row.answer)
+    return TakenRequest(answer, row.content_hash)
 
 
 async def record_answer(tx: Transaction, signature: str, answer: StoredAnswer) -> None:
@@ -56,8 +72,25 @@ async def release_request(tx: Transaction, signature: str) -> None:
     await tx.execute(signed_requests.delete().where(signed_requests.c.signature == signature))
 
 
+async def drop_oldest_of(tx: Transaction, client: str, kept_max: int) -> None:
+    """Forget the oldest requests with a key of a client beyond a number."""
+    newest_first = (
+        sa.select(signed_requests.c.signature)
+        .where(signed_requests.c.client == client)
+        .order_by(signed_requests.c.expires_at_ms.desc(), signed_requests.c.signature)
+    )
+    for row in await tx.all(newest_first.offset(kept_max).limit(DROPPED_AT_ONCE)):
+        await release_request(tx, row.signature)
+
+
+async def count_keyed_requests(tx: Transaction) -> int:
+    """Return the number of requests with a key."""
+    is_keyed = signed_requests.c.client.is_not(None)
+    return int(await tx.scalar(sa.select(sa.func.count()).where(is_keyed)) or 0)
+
+
 async def drop_expired_requests(tx: Transaction, now_ms: int) -> int:
-    """Forget requests whose signatures are no longer accepted; return how many are left.
+    """Forget requests whose time is over; return how many without a key are left.
 
     The latest end of a forgotten one is kept: a clock that is set back must not make its signature new.
     """
@@ -71,8 +104,8 @@ async def drop_expired_requests(tx: Transaction, now_ms: int) -> int:
         until_ms = max(until_ms, await load_forgotten_until(tx))
         await tx.execute(signed_requests.delete().where(is_over))
         await release_request(tx, _FORGOTTEN)
-        await take_request(tx, _FORGOTTEN, until_ms)
-    is_kept = signed_requests.c.signature != _FORGOTTEN
+        await take_request(tx, RequestIdentity(_FORGOTTEN, until_ms))
+    is_kept = sa.and_(signed_requests.c.signature != _FORGOTTEN, signed_requests.c.client.is_(None))
     left = await tx.scalar(sa.select(sa.func.count()).select_from(signed_requests).where(is_kept))
     return int(left)
 

@@ -5,8 +5,17 @@ from typing import Any
 import httpx
 from litestar import Litestar
 from litestar.types import ASGIApp
+from tests.rigs.values import NOW_MS
+
+from foretell.indexer.rankings import RankingContext, refresh_rankings
+from foretell.store.database import Database
 
 BLOBS = "https://blobs.example/worker"
+
+
+async def keep_rankings(database: Database, now_ms: int = NOW_MS, rows_max: int = 3) -> None:
+    """Bring the standings to now, in small steps."""
+    await refresh_rankings(RankingContext(database, lambda: now_ms, rows_max))
 
 
 class Reader:

@@ -34,8 +34,12 @@ from foretell.store.tables.indexing import (
     position_changes,
     positions,
     raised_nonces,
+    traded_markets,
+    trading_total_changes,
+    trading_totals,
 )
 from foretell.store.tables.limits import rate_leases
+from foretell.store.tables.rankings import ranking_cursors, ranking_marks, standings, wins
 from foretell.store.tables.sending import (
     refused_orders,
     registration_tx_attempts,
@@ -92,6 +96,8 @@ __all__ = [
     "quote_points",
     "quotes",
     "raised_nonces",
+    "ranking_cursors",
+    "ranking_marks",
     "rate_leases",
     "refused_orders",
     "registration_tx_attempts",
@@ -110,7 +116,12 @@ __all__ = [
     "sports",
     "sports_events",
     "sports_markets",
+    "standings",
     "tags",
     "teams",
+    "traded_markets",
     "trades",
+    "trading_total_changes",
+    "trading_totals",
+    "wins",
 ]

@@ -197,6 +197,7 @@ locked_collateral: Final = sa.Table(
     integer("units"),
     integer("block_number"),
     sa.Index(None, "block_number"),
+    sa.Index(None, "units", "condition_id"),
 )
 
 locked_collateral_changes: Final = sa.Table(

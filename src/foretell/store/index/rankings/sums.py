@@ -11,7 +11,7 @@ from foretell.domain.values.hexadecimal import Address
 from foretell.store.database import Transaction
 from foretell.store.index.rankings.progress import ALL_CATEGORIES
 from foretell.store.lookups import load_rows
-from foretell.store.tables import standings
+from foretell.store.tables import ranking_cursors, ranking_marks, standings, wins
 
 
 class Sums:
@@ -68,3 +68,9 @@ class Sums:
                 standings.c.period.in_([int(each) for each in periods]),
             )
         )
+
+
+async def empty_rankings(tx: Transaction) -> None:
+    """Delete all standings and wins, and have every sum begin before the first block."""
+    for table in (standings, wins, ranking_cursors, ranking_marks):
+        await tx.execute(table.delete())

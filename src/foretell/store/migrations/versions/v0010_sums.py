@@ -86,6 +86,11 @@ def upgrade() -> None:
     for table, column in (("quote_points", "volume_units"), ("quotes", "failed_units")):
         op.add_column(table, sa.Column(column, sa.BigInteger(), nullable=False, server_default="0"))
     op.create_index(op.f("ix_quote_points_minute"), "quote_points", ["minute"])
+    op.create_index(
+        op.f("ix_locked_collateral_units_condition_id"),
+        "locked_collateral",
+        ["units", "condition_id"],
+    )
     fill()
 
 

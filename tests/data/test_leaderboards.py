@@ -1,6 +1,6 @@
 import pytest
 from tests.data.shapes import TRADER, WIN
-from tests.rigs.read_apis import BLOBS, Reader, misfits
+from tests.rigs.read_apis import BLOBS, Reader, keep_rankings, misfits
 from tests.rigs.rows import Rows, an_event_row
 from tests.rigs.values import NOW_S, TOKEN, a_word, an_address
 
@@ -22,15 +22,16 @@ async def traders(database: Database) -> None:
         await rows.open(an_event_row("rain", main_category_slug="weather"))
         await rows.open(an_event_row("vote", main_category_slug="politics"))
         for who, name, units, days in (
-            ("alice", "rain", 1_500_000, 0),
-            ("bob", "vote", 2_000_000, 6),
-            ("carol", "rain", 3_000_000, 29),
             ("dave", "vote", 4_000_000, 300),
+            ("carol", "rain", 3_000_000, 29),
+            ("bob", "vote", 2_000_000, 6),
+            ("alice", "rain", 1_500_000, 0),
         ):
             at_s = NOW_S - days * DAY_S
             won = {"bought_units": 4 * TOKEN, "spent_units": 2 * TOKEN, "realized_units": units}
             await rows.hold(who, name, 0, 0, changed_at_s=at_s, **won)
             await rows.buy(who, name, 4 * TOKEN, 2 * TOKEN, timestamp_s=at_s)
+    await keep_rankings(database)
 
 
 def names(*who: str) -> list[str]:
@@ -100,6 +101,7 @@ async def test_a_win_in_an_unknown_market_names_no_market(
         rows = Rows(tx)
         await rows.prepare("elsewhere")
         await rows.hold("alice", "elsewhere", 0, 0, realized_units=5)
+    await keep_rankings(database)
     [win] = await reader.get("/v1/biggest-winners")
     assert misfits(win, WIN) == {}
     assert [win[name] for name in ("eventTitle", "slug", "icon", "eventSlug")] == [None] * 4

@@ -19,7 +19,7 @@ from tests.data.shapes import (
     VOLUME,
     WIN,
 )
-from tests.rigs.read_apis import Reader, fields, misfits
+from tests.rigs.read_apis import Reader, fields, keep_rankings, misfits
 from tests.rigs.rows import Rows
 from tests.rigs.values import TOKEN, a_word, an_address
 
@@ -65,6 +65,7 @@ async def history(database: Database) -> None:
         await rows.hold("alice", "snow", 0, 0, realized_units=5)
         await rows.buy("alice", "rain", 3 * TOKEN, TOKEN)
         await rows.act("alice", "snow", ActivityKind.REDEEM, TOKEN)
+    await keep_rankings(database)
 
 
 def test_the_interface_has_seventeen_routes() -> None:

@@ -40,6 +40,8 @@ from foretell.store.tables import (
     locked_collateral,
     metadata,
     positions,
+    standings,
+    wins,
 )
 
 TRADERS: Final = 3
@@ -65,6 +67,7 @@ class IndexerRig:
         self._random = random.Random(seed)
         self.traders = [sandbox.trader(number) for number in range(TRADERS)]
         self.tokens = market.tokens
+        self.condition_id = market.condition_id
 
     async def open(self) -> None:
         """Approve both contracts for all assets of the traders, and split some collateral."""
@@ -209,6 +212,15 @@ async def dump(database: Database) -> Dump:
         return {
             table.name: sorted(tuple(row) for row in await tx.all(sa.select(table)))
             for table in TABLES
+        }
+
+
+async def dump_standings(database: Database) -> Dump:
+    """Return the standings and wins of every wallet, period and category."""
+    async with database.reading() as tx:
+        return {
+            table.name: sorted(tuple(row) for row in await tx.all(sa.select(table)))
+            for table in (standings, wins)
         }
 
 

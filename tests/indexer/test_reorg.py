@@ -4,7 +4,15 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.indexer.rig import Dump, IndexerRig, check_against_chain, dump, wipe
+from tests.indexer.rig import (
+    Dump,
+    IndexerRig,
+    check_against_chain,
+    dump,
+    dump_standings,
+    wipe,
+)
+from tests.rigs.read_apis import keep_rankings
 from tests.rigs.sandbox import Sandbox, an_indexer, catch_up
 from tests.rigs.values import a_word
 
@@ -13,6 +21,7 @@ from foretell.indexer.follow import follow
 from foretell.indexer.reorg import find_ancestor
 from foretell.store.database import Database
 from foretell.store.index.blocks import TOPIC, load_blocks_down
+from foretell.store.trading.trades import Quote, record_quotes
 
 pytestmark = pytest.mark.anyio
 
@@ -31,7 +40,7 @@ class Reorgs:
     async def play(self) -> None:
         """Grow, index and reorganize in random order; end with a reorg that the indexer must notice."""
         acts = [self.grow] * 4 + [self.remember] * 2 + [self.run_once] * 3 + [self.forget] * 2
-        acts += [self.rig.resolve, self.rig.ask]
+        acts += [self.rig.resolve, self.rig.ask, self.rank, self.rank]
         for act in [self.remember, self.grow, *self.random.choices(acts, k=STEPS)]:
             await act()
         for act in (self.remember, self.grow, self.run_once, self.forget, self.grow):
@@ -51,6 +60,14 @@ class Reorgs:
             assert await self.sandbox.rpc.send("evm_revert", snapshot)
         del self.snapshots[index:]
 
+    async def rank(self) -> None:
+        """Bring the standings to what is indexed, at a price that moves."""
+        bid = self.random.randint(1, 50)
+        async with self.database.writing() as tx:
+            quote = Quote(self.rig.condition_id, 100, bid, bid + 9, None, None, 0, bid)
+            await record_quotes(tx, [quote])
+        await keep_rankings(self.database, await now_ms(self.sandbox))
+
     async def run_once(self) -> None:
         """Follow one range of random size with an indexer that has just started."""
         size = self.random.choice([1, 3, 200])
@@ -58,9 +75,17 @@ class Reorgs:
         self.reorgs += (await follow(context)).unwound_blocks > 0
 
 
+async def now_ms(sandbox: Sandbox) -> int:
+    """Return a time some days after the newest block, so that it is in some periods only."""
+    head = await sandbox.reader.header("latest")
+    assert head is not None
+    return (head.timestamp_s + 2 * 86_400) * 1000
+
+
 async def fresh_dump(sandbox: Sandbox, database: Database, **fields: Any) -> Dump:
     """Return the tables of an indexer that has read only the present chain."""
     await wipe(database)
+    assert await dump_standings(database) == {"standings": [], "wins": []}
     await catch_up(an_indexer(sandbox, database, **fields))
     return await dump(database)
 
@@ -82,7 +107,12 @@ async def test_after_any_reorgs_the_tables_equal_those_of_a_fresh_index(
         await catch_up(an_indexer(fresh_sandbox, database))
         after_reorgs = await dump(database)
         await check_against_chain(fresh_sandbox, database)
+        ranked_at_ms = await now_ms(fresh_sandbox)
+        await keep_rankings(database, ranked_at_ms)
+        ranked = await dump_standings(database)
         assert await fresh_dump(fresh_sandbox, database) == after_reorgs
+        await keep_rankings(database, ranked_at_ms)
+        assert await dump_standings(database) == ranked
     finally:
         assert await fresh_sandbox.rpc.send("evm_revert", base)
 

@@ -6,12 +6,14 @@ from typing import Any
 import httpx
 from litestar import Litestar
 from litestar.types import ASGIApp
+from tests.rigs.values import NOW_MS
 
 from foretell.data.context import DataContext
 from foretell.data.solvency_books import FetchBacking, SolvencyBooks
 from foretell.domain.errors.chain import ChainUnavailable
 from foretell.domain.portfolio.solvency import BackingUnits
 from foretell.domain.values.hexadecimal import Bytes32
+from foretell.indexer.rankings import RankingContext, refresh_rankings
 from foretell.store.database import Database
 
 BLOBS = "https://blobs.example/worker"
@@ -31,6 +33,11 @@ def a_data_context(
     """Return the context of the data API, of an installation whose node is away by default."""
     solvency = SolvencyBooks(database, None, fetch_backing, now_ms)
     return DataContext(database, blob_base_url, now_ms, solvency)
+
+
+async def keep_rankings(database: Database, now_ms: int = NOW_MS, rows_max: int = 3) -> None:
+    """Bring the standings to now, in small steps."""
+    await refresh_rankings(RankingContext(database, lambda: now_ms, rows_max))
 
 
 class Reader:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+import sqlalchemy as sa
 from tests.rigs.payloads import a_sports_payload
 from tests.rigs.values import (
     EXCHANGE,
@@ -29,7 +30,7 @@ from foretell.domain.exchange.matching import Fill, MatchType
 from foretell.domain.exchange.order import OrderStatus, OrderType, Side
 from foretell.domain.exchange.trade import Trade, TradeStatus
 from foretell.domain.portfolio.prices import BookTop
-from foretell.domain.values.hexadecimal import Address
+from foretell.domain.values.hexadecimal import Address, Bytes32
 from foretell.store.creation.games import GameRow
 from foretell.store.creation.markets import EventRow, MarketRow, record_event
 from foretell.store.database import Transaction
@@ -42,8 +43,24 @@ from foretell.store.index.conditions import (
     record_payouts,
 )
 from foretell.store.index.positions import PositionRow, record_positions
+from foretell.store.index.trading_totals import (
+    TradedMarket,
+    TradingTotals,
+    load_traded_markets,
+    load_trading_totals,
+    record_traded_markets,
+    record_trading_totals,
+)
+from foretell.store.tables import quote_points
 from foretell.store.trading.orders import OrderRow, record_orders
-from foretell.store.trading.quote_points import QuoteKey, record_quote_points
+from foretell.store.trading.quote_points import (
+    MINUTE_MS,
+    FailedTrade,
+    QuoteKey,
+    QuotePoint,
+    record_quote_points,
+    take_off_failed,
+)
 from foretell.store.trading.trades import Quote, TradeRow, record_quotes, record_trades
 
 ORACLE = an_address("oracle")
@@ -169,6 +186,10 @@ class Rows:
             await record_quotes(self.tx, [empty])
         return event_id
 
+    async def list_event(self, event: EventRow, now_ms: int = NOW_MS) -> int:
+        """Write an event whose conditions are known and traded already."""
+        return await record_event(self.tx, event, now_ms)
+
     async def open_named(self, name: str, **fields: Any) -> int:
         """Write an event of one market, both of this name."""
         return await self.open(an_event_row(name, **fields))
@@ -189,11 +210,18 @@ class Rows:
         await record_quotes(self.tx, [quote])
 
     async def quoted_at(
-        self, name: str, at_s: int, bid: int | None, ask: int | None, last: int | None = None
+        self,
+        name: str,
+        at_s: int,
+        bid: int | None,
+        ask: int | None,
+        last: int | None = None,
+        *,
+        volume_units: int = 0,
     ) -> None:
-        """Write the top of a market's book in a past minute."""
-        key = QuoteKey(a_word(name), at_s // 60)
-        await record_quote_points(self.tx, {key: BookTop(100, bid, ask, last)})
+        """Write the top of a market's book in a past minute, and the volume until then."""
+        point = QuotePoint(BookTop(100, bid, ask, last), volume_units)
+        await record_quote_points(self.tx, {QuoteKey(a_word(name), at_s // 60): point})
 
     async def resolve(self, name: str, yes: int, no: int, at_s: int = NOW_S) -> None:
         """Write the payout of a market."""
@@ -251,7 +279,26 @@ class Rows:
         )
         act = act._replace(**fields)
         await record_activities(self.tx, [act])
+        if act.kind is ActivityKind.TRADE:
+            await self._add_totals(act)
         return act
+
+    async def _add_totals(self, act: ActivityRow) -> None:
+        """Add a trade to the totals of its wallet, as the indexer does."""
+        known = {each.wallet: each for each in await load_trading_totals(self.tx, [act.wallet])}
+        was = known.get(act.wallet, TradingTotals(act.wallet, 0, 0, 0, 0))
+        market = act.wallet, act.condition_id
+        is_first = market not in await load_traded_markets(self.tx, [market])
+        if is_first:
+            await record_traded_markets(self.tx, [TradedMarket(act.block_number, 0, 0, *market)])
+        counted = TradingTotals(
+            act.wallet,
+            was.trades + 1,
+            was.markets + is_first,
+            was.volume_units + act.cost_units,
+            act.block_number,
+        )
+        await record_trading_totals(self.tx, [counted])
 
     async def buy(
         self, who: str, name: str, size_units: int, cost_units: int, **fields: Any
@@ -334,3 +381,19 @@ class Rows:
         token = an_asset(is_yes=True, market=name)
         row = TradeRow(trade, number, token, (token,), status, "", at_ms)
         await record_trades(self.tx, [row])
+        await self._add_volume(a_word(name), cost_units, at_ms // MINUTE_MS)
+        if status is TradeStatus.FAILED:
+            await take_off_failed(self.tx, [FailedTrade(a_word(name), at_ms, cost_units)])
+
+    async def _add_volume(self, condition_id: Bytes32, units: int, minute: int) -> None:
+        """Add a trade to the points of its market from its minute on, as the projection does."""
+        is_market = quote_points.c.condition_id == condition_id
+        before = sa.select(quote_points).where(is_market, quote_points.c.minute <= minute)
+        newest = await self.tx.first(before.order_by(quote_points.c.minute.desc()).limit(1))
+        if newest is None or newest.minute < minute:
+            point = QuotePoint(BookTop(100), 0)
+            if newest is not None:
+                point = QuotePoint(BookTop._make(newest[2:6]), newest.volume_units)
+            await record_quote_points(self.tx, {QuoteKey(condition_id, minute): point})
+        later = quote_points.update().where(is_market, quote_points.c.minute >= minute)
+        await self.tx.execute(later.values(volume_units=quote_points.c.volume_units + units))

@@ -30,6 +30,7 @@ from foretell.engine.writer.chain_feed import ChainFeed
 from foretell.indexer.context import IndexerContext
 from foretell.indexer.contracts import IndexedContracts
 from foretell.indexer.head_watch import STILL_AFTER_S
+from foretell.indexer.rankings import RankingContext
 from foretell.journal.files.journal import FileJournal
 from foretell.journal.files.revocations import RevocationLog
 from foretell.media.blobs import BlobStore
@@ -210,6 +211,11 @@ def build_indexer(resources: Resources) -> IndexerContext:
         start_block=deployment.start_block,
         head_still_s=None if resources.settings.is_sandbox else STILL_AFTER_S,
     )
+
+
+def build_rankings(resources: Resources) -> RankingContext:
+    """Return the context of the loop that keeps the standings."""
+    return RankingContext(resources.database, now_ms)
 
 
 def build_data(resources: Resources) -> DataContext:

@@ -260,6 +260,21 @@ def unbar(address: WalletAddress, data: Data = None) -> None:
     run_unbar(_settings(data=data), address, Console())
 
 
+index = typer.Typer(no_args_is_help=True, help="Compute the sums of the index again.")
+app.add_typer(index, name="index")
+
+
+@index.command("rebuild")
+def rebuild_index(data: Data = None) -> None:
+    """Compute leaderboards, totals and wins from the positions and trades again, and then replace them.
+
+    Stop the indexer first; other processes may read the present sums meanwhile.
+    """
+    from foretell.cli.index import run_rebuild_index
+
+    run_rebuild_index(_settings(data=data), Console())
+
+
 journal = typer.Typer(
     no_args_is_help=True,
     help="Check, replay or export the journal without changing it, or rebuild the tables from it.",

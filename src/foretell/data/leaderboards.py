@@ -11,6 +11,7 @@ from typing import Final
 from foretell.data.context import DataContext
 from foretell.data.parameters import ANY_USER
 from foretell.data.responses import BuilderRow, TraderRow, WinRow
+from foretell.domain.portfolio.periods import Period
 from foretell.domain.values.hexadecimal import checksum_address
 from foretell.edge.parameters import choice, integer, text
 from foretell.edge.query import Query
@@ -19,6 +20,7 @@ from foretell.store.database import ReadKind
 from foretell.store.queries.leaderboards import (
     RankingOrder,
     RankingScope,
+    load_ranking_of,
     load_rankings,
     load_wins,
 )
@@ -36,16 +38,14 @@ CATEGORIES: Final = (
     "ECONOMICS",
     "TECH",
 )
-SECONDS_BY_PERIOD: Final[Mapping[str, int | None]] = MappingProxyType(
-    {"DAY": 86_400, "WEEK": 7 * 86_400, "MONTH": 30 * 86_400, "ALL": None}
-)
 ORDERS: Final[Mapping[str, RankingOrder]] = MappingProxyType(
     {"PNL": RankingOrder.GAIN, "VOL": RankingOrder.VOLUME}
 )
+PERIODS: Final = (Period.DAY.name, Period.WEEK.name, Period.MONTH.name, Period.ALL.name)
 ROWS_PER_PAGE_MAX: Final = 50
 
 CATEGORY: Final = choice("category", "", CATEGORIES, OVERALL)
-PERIOD: Final = choice("timePeriod", "", tuple(SECONDS_BY_PERIOD), "DAY")
+PERIOD: Final = choice("timePeriod", "", PERIODS, "DAY")
 SORT: Final = choice("orderBy", "", tuple(ORDERS), "PNL")
 TRADERS_LIMIT: Final = integer("limit", 25, 1, ROWS_PER_PAGE_MAX)
 WINS_LIMIT: Final = integer("limit", 20, 1, ROWS_PER_PAGE_MAX)
@@ -64,15 +64,20 @@ async def list_traders(context: DataContext, query: Query) -> list[TraderRow]:
 
     Wallets have no names yet, so a filter by name returns no rows.
     """
-    scope = _read_scope(context, query)
+    scope = _read_scope(query)
     order = ORDERS[query.read(SORT)]
     limit, offset = query.read(TRADERS_LIMIT), query.read(OFFSET)
     wallet, name = query.read(ANY_USER), query.read(USER_NAME)
     query.check_known()
     if name is not None:
         return []
-    async with context.database.public_reading(ReadKind.RANKING) as tx:
-        standings = await load_rankings(tx, scope, order, limit=limit, offset=offset, wallet=wallet)
+    kind = ReadKind.LISTING if wallet is None else ReadKind.RANKING
+    async with context.database.public_reading(kind) as tx:
+        if wallet is None:
+            standings = await load_rankings(tx, scope, order, limit=limit, offset=offset)
+        else:
+            own = await load_ranking_of(tx, scope, order, wallet)
+            standings = [] if own is None or offset or not limit else [own]
     return [
         TraderRow(
             rank=str(standing.rank),
@@ -90,7 +95,7 @@ async def list_traders(context: DataContext, query: Query) -> list[TraderRow]:
 
 async def list_wins(context: DataContext, query: Query) -> list[WinRow]:
     """Return a page of the positions that were closed with the largest gains."""
-    scope = _read_scope(context, query)
+    scope = _read_scope(query)
     limit, offset = query.read(WINS_LIMIT), query.read(OFFSET)
     query.check_known()
     async with context.database.public_reading() as tx:
@@ -125,10 +130,7 @@ def list_builder_volumes(query: Query) -> list[BuilderRow]:
     return []
 
 
-def _read_scope(context: DataContext, query: Query) -> RankingScope:
+def _read_scope(query: Query) -> RankingScope:
     category = query.read(CATEGORY)
-    seconds = SECONDS_BY_PERIOD[query.read(PERIOD)]
-    return RankingScope(
-        since_s=None if seconds is None else context.now_s - seconds,
-        main_category=None if category == OVERALL else category.lower(),
-    )
+    main_category = None if category == OVERALL else category.lower()
+    return RankingScope(Period[query.read(PERIOD)], main_category)

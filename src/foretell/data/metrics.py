@@ -43,14 +43,17 @@ async def list_holders(context: DataContext, query: Query) -> list[TokenHolders]
     limit, units_min = query.read(HOLDERS_LIMIT), query.read(MIN_BALANCE)
     query.check_known()
     limit = min(limit, HOLDERS_PER_ANSWER_MAX // (2 * len(condition_ids)))
-    answer: list[TokenHolders] = []
     async with context.database.public_reading() as tx:
         known = {row.condition_id: row for row in await load_conditions(tx, condition_ids)}
-        for condition in (known[wanted] for wanted in condition_ids if wanted in known):
-            for index, token_id in enumerate((condition.token_yes, condition.token_no)):
-                held = await load_holders(tx, token_id, units_min=units_min, limit=limit)
-                answer.append(_token_holders(token_id, index, held))
-    return answer
+        tokens = [
+            (index, token_id)
+            for condition in (known[wanted] for wanted in condition_ids if wanted in known)
+            for index, token_id in enumerate((condition.token_yes, condition.token_no))
+        ]
+        held = await load_holders(
+            tx, [token_id for _, token_id in tokens], units_min=units_min, limit=limit
+        )
+    return [_token_holders(token_id, index, held.get(token_id, ())) for index, token_id in tokens]
 
 
 async def list_open_interests(context: DataContext, query: Query) -> list[MarketValue]:

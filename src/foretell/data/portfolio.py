@@ -23,7 +23,7 @@ from foretell.domain.values.instants import iso_time
 from foretell.edge.parameters import boolean, choice, integer, text, units_or
 from foretell.edge.query import Query
 from foretell.edge.rendering import amount, blob_url, decimal_string, percent, rounded
-from foretell.store.index.activities import load_trading_totals
+from foretell.store.index.trading_totals import load_trading_totals
 from foretell.store.queries.portfolio import (
     Holding,
     HoldingFilter,
@@ -162,8 +162,8 @@ async def count_traded(context: DataContext, query: Query) -> Traded:
     wallet = query.read(USER)
     query.check_known()
     async with context.database.public_reading() as tx:
-        totals = await load_trading_totals(tx, wallet)
-    return Traded(user=checksum_address(wallet), traded=totals.conditions)
+        totals = await load_trading_totals(tx, [wallet])
+    return Traded(user=checksum_address(wallet), traded=sum(known.markets for known in totals))
 
 
 async def sum_volume(context: DataContext, query: Query) -> Volume:
@@ -171,8 +171,9 @@ async def sum_volume(context: DataContext, query: Query) -> Volume:
     wallet = query.read(USER)
     query.check_known()
     async with context.database.public_reading() as tx:
-        totals = await load_trading_totals(tx, wallet)
-    return Volume(user=checksum_address(wallet), volume=decimal_string(amount(totals.volume_units)))
+        totals = await load_trading_totals(tx, [wallet])
+    units = sum(known.volume_units for known in totals)
+    return Volume(user=checksum_address(wallet), volume=decimal_string(amount(units)))
 
 
 async def _load(

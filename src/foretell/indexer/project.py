@@ -30,7 +30,7 @@ from foretell.domain.values.tokens import TokenPair, token_pair
 from foretell.indexer.contracts import IndexedContracts
 from foretell.indexer.neg_risk_reader import EventSetsLog
 from foretell.indexer.row_buffer import RowBuffer
-from foretell.indexer.state import IndexState, TrackedValues
+from foretell.indexer.state import IndexState, TrackedValues, WalletTotals
 from foretell.indexer.tx_reader import SetsLog, TxReader
 from foretell.store.database import Transaction
 from foretell.store.index.activities import (
@@ -60,6 +60,13 @@ from foretell.store.index.conditions import (
 )
 from foretell.store.index.oracle_answers import record_answers
 from foretell.store.index.positions import PositionRow, load_positions, record_positions
+from foretell.store.index.trading_totals import (
+    TradingTotals,
+    load_traded_markets,
+    load_trading_totals,
+    record_traded_markets,
+    record_trading_totals,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +77,7 @@ class Changes:
     allowances: list[Allowance] = field(default_factory=list)
     positions: list[PositionRow] = field(default_factory=list)
     locked: list[LockedCollateral] = field(default_factory=list)
+    totals: list[TradingTotals] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +88,7 @@ class AffectedKeys:
     allowances: set[tuple[Address, Address, bool]] = field(default_factory=set)
     condition_ids: set[Bytes32] = field(default_factory=set)
     given_tokens: set[AssetId] = field(default_factory=set)
+    traders: set[tuple[Address, AssetId]] = field(default_factory=set)
 
     @property
     def token_ids(self) -> set[AssetId]:
@@ -107,6 +116,8 @@ async def project(
     await record_allowances(tx, changes.allowances)
     await record_positions(tx, changes.positions)
     await record_locked(tx, changes.locked)
+    await record_trading_totals(tx, changes.totals)
+    await record_traded_markets(tx, rows.traded_markets)
     return state
 
 
@@ -147,6 +158,7 @@ async def load_state(
         locked=TrackedValues(
             0, {row.condition_id: row.units for row in await load_locked(tx, condition_ids)}
         ),
+        totals=await _load_totals(tx, found.traders),
         payout_by_condition={
             report.condition_id: report.payout
             for report in await load_payouts(tx, found.condition_ids)
@@ -156,10 +168,30 @@ async def load_state(
         pair = TokenPair(int(condition.token_yes), int(condition.token_no))
         collateral = contracts.collateral_of(condition.oracle)
         state.add_condition(condition.condition_id, pair, collateral)
+    state.traded.update(await _load_traded(tx, state, found.traders))
     for token in found.given_tokens & state.outcome_by_token.keys():
         if (price := await load_last_price(tx, token)) is not None:
             state.price_by_token[token] = price
     return state
+
+
+async def _load_totals(
+    tx: Transaction, traders: set[tuple[Address, AssetId]]
+) -> TrackedValues[Address, WalletTotals]:
+    loaded = await load_trading_totals(tx, {wallet for wallet, _ in traders})
+    totals = {row.wallet: WalletTotals(row.trades, row.markets, row.volume_units) for row in loaded}
+    return TrackedValues(WalletTotals(), totals)
+
+
+async def _load_traded(
+    tx: Transaction, state: IndexState, traders: set[tuple[Address, AssetId]]
+) -> set[tuple[Address, Bytes32]]:
+    """Return the conditions of these tokens in which the wallets have traded."""
+    outcomes = state.outcome_by_token
+    keys = {
+        (wallet, outcomes[token].condition_id) for wallet, token in traders if token in outcomes
+    }
+    return await load_traded_markets(tx, keys)
 
 
 def apply_blocks(
@@ -212,6 +244,9 @@ def _close_block(state: IndexState, block: Block, changes: Changes) -> None:
         LockedCollateral(condition_id, units, number)
         for condition_id, units in state.locked.close_block()
     )
+    changes.totals.extend(
+        TradingTotals(wallet, *totals, number) for wallet, totals in state.totals.close_block()
+    )
 
 
 def _touch(contracts: IndexedContracts, placed: PlacedLog, found: AffectedKeys) -> None:
@@ -238,6 +273,7 @@ def _touch(contracts: IndexedContracts, placed: PlacedLog, found: AffectedKeys) 
             _touch_sets(placed, log, found)
         case OrderFilledLog() as log:
             found.holdings.add((log.maker, AssetId(log.token_id)))
+            found.traders.add((log.maker, AssetId(log.token_id)))
             found.allowances.add((log.maker, placed.contract, True))
         case ConditionResolved() as log:
             _touch_payout(contracts, log, found)

@@ -21,6 +21,7 @@ from foretell.store.index.activities import ActivityKind, ActivityRow, ExchangeF
 from foretell.store.index.cancellations import CanceledOrder, RaisedNonce
 from foretell.store.index.conditions import Condition, PayoutReport
 from foretell.store.index.oracle_answers import Answer, AnswerStep
+from foretell.store.index.trading_totals import TradedMarket
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +35,11 @@ class RowBuffer:
     canceled: list[CanceledOrder] = field(default_factory=list)
     nonces: list[RaisedNonce] = field(default_factory=list)
     answers: list[Answer] = field(default_factory=list)
+    traded_markets: list[TradedMarket] = field(default_factory=list)
+
+    def add_traded_market(self, place: LogPlace, wallet: Address, condition_id: Bytes32) -> None:
+        """Add a wallet's first trade in a condition."""
+        self.traded_markets.append(TradedMarket(*_row_place(place), wallet, condition_id))
 
     def add_condition(self, place: LogPlace, log: ConditionPrepared, pair: TokenPair) -> None:
         """Add a condition and its tokens."""

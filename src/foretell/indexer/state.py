@@ -26,6 +26,14 @@ class TokenOutcome(NamedTuple):
     is_yes: bool
 
 
+class WalletTotals(NamedTuple):
+    """The trades of a wallet, the conditions it traded in, and the collateral of its trades."""
+
+    trades: int = 0
+    markets: int = 0
+    volume_units: int = 0
+
+
 class TrackedValues(Generic[K, V]):
     """Values that change block by block; the end of a block returns its net changes."""
 
@@ -62,6 +70,10 @@ class IndexState:
         default_factory=lambda: TrackedValues(NO_POSITION)
     )
     locked: TrackedValues[Bytes32, int] = field(default_factory=lambda: TrackedValues(0))
+    totals: TrackedValues[Address, WalletTotals] = field(
+        default_factory=lambda: TrackedValues(WalletTotals())
+    )
+    traded: set[tuple[Address, Bytes32]] = field(default_factory=set)
     pair_by_condition: dict[Bytes32, TokenPair] = field(default_factory=dict)
     outcome_by_token: dict[AssetId, TokenOutcome] = field(default_factory=dict)
     collateral_by_condition: dict[Bytes32, Address] = field(default_factory=dict)
@@ -93,6 +105,17 @@ class IndexState:
     def lock(self, condition_id: Bytes32, units: int) -> None:
         """Lock collateral for a condition; a negative amount releases it."""
         self.locked[condition_id] = _bounded(self.locked[condition_id] + units)
+
+    def add_trade(self, wallet: Address, condition_id: Bytes32, cost_units: int) -> bool:
+        """Add a trade of a wallet, and return whether it is its first in the condition."""
+        before, key = self.totals[wallet], (wallet, condition_id)
+        is_first = key not in self.traded
+        self.traded.add(key)
+        volume_units = _bounded(before.volume_units + cost_units)
+        self.totals[wallet] = WalletTotals(
+            before.trades + 1, before.markets + is_first, volume_units
+        )
+        return is_first
 
     def spend(self, wallet: Address, spender: Address, units: int) -> None:
         """Reduce a wallet's collateral allowance by what the spender moved."""

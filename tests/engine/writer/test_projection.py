@@ -158,7 +158,7 @@ async def test_the_top_of_the_book_is_kept_once_a_minute(
     async with database.reading() as tx:
         assert await load_first_minute(tx, MARKET) == minute
         rows = await tx.all(sa.select(quote_points).order_by(quote_points.c.minute))
-    assert [(row.minute, BookTop._make(row[2:])) for row in rows] == [
+    assert [(row.minute, BookTop._make(row[2:6])) for row in rows] == [
         (minute, BookTop(100, None, 40, None)),
         (minute + 1, BookTop(100, 41, None, 40)),
     ]
@@ -226,6 +226,21 @@ async def test_the_tables_hold_every_part_of_a_split_trade(
     assert sorted(row.status.value for row in rows) == ["FAILED", "MINED", "RETRYING"]
     assert [row.trade.size_units for row in rows] == [6 * TOKEN] * 3
     assert [row.trade.taker_fill_units for row in rows] == [6 * TOKEN * 41 // 100] * 3
+
+
+async def test_what_failed_to_settle_is_taken_off_the_volume_since_its_match(
+    tmp_path: Path, database: Database
+) -> None:
+    await play(tmp_path / "journal", database, some_split_commands())
+    async with database.reading() as tx:
+        matched = await tx.all(sa.select(trades.c.status, trades.c.cost_units))
+        quote = (await load_quotes(tx))[MARKET]
+        points = await tx.all(sa.select(quote_points).order_by(quote_points.c.minute))
+    failed = sum(row.cost_units for row in matched if row.status == "FAILED")
+    assert failed > 0
+    assert quote.failed_units == failed
+    assert quote.volume_units == sum(row.cost_units for row in matched)
+    assert points[-1].volume_units == quote.volume_units - failed
 
 
 async def test_tables_that_are_lost_are_made_again_from_the_journal(

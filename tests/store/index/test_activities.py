@@ -14,10 +14,8 @@ from foretell.store.index.activities import (
     ActivityPage,
     ActivityRow,
     ExchangeFill,
-    TradingTotals,
     load_activities,
     load_last_price,
-    load_trading_totals,
     record_activities,
     record_exchange_fills,
 )
@@ -122,13 +120,6 @@ async def test_acts_of_the_same_second_keep_the_order_of_their_logs(database: Da
         await record_activities(tx, acts)
         found = await load_activities(tx, ActivityFilter(), ALL)
     assert [act.log_index for act in found] == [3, 2, 1]
-
-
-async def test_totals_count_trades_conditions_and_collateral(database: Database) -> None:
-    async with database.writing() as tx:
-        await record_activities(tx, EVERYTHING)
-        assert await load_trading_totals(tx, ANN) == TradingTotals(3, 2, 14)
-        assert await load_trading_totals(tx, an_address("carol")) == TradingTotals(0, 0, 0)
 
 
 def a_fill(block_number: int, log_index: int, cost_units: int) -> ExchangeFill:

@@ -22,7 +22,7 @@ from foretell.store.index.balances import (
 pytestmark = pytest.mark.anyio
 
 ANN, BOB = sorted([an_address("ann"), an_address("bob")])
-YES = AssetId("12345678901234567890")
+YES, NO = AssetId("12345678901234567890"), AssetId("2")
 
 
 async def test_the_last_change_of_a_balance_is_current(database: Database) -> None:
@@ -61,16 +61,21 @@ async def test_holders_are_sorted_by_size_without_those_who_sold(database: Datab
     sold = Balance(an_address("carol"), YES, 0, 1)
     async with database.writing() as tx:
         await record_balances(tx, [ann, bob, sold, Balance(ANN, COLLATERAL, 9, 1)])
-        assert await load_holders(tx, YES, units_min=0, limit=10) == [bob, ann]
-        assert await load_holders(tx, YES, units_min=6, limit=10) == [bob]
-        assert await load_holders(tx, YES, units_min=0, limit=1) == [bob]
+        assert await load_holders(tx, [YES], units_min=0, limit=10) == {YES: [bob, ann]}
+        assert await load_holders(tx, [YES], units_min=6, limit=10) == {YES: [bob]}
+        assert await load_holders(tx, [YES, NO], units_min=0, limit=1) == {YES: [bob]}
+        assert await load_holders(tx, [YES], units_min=0, limit=0) == {}
 
 
 async def test_holders_of_the_same_size_are_sorted_by_address(database: Database) -> None:
     async with database.writing() as tx:
-        await record_balances(tx, [Balance(BOB, YES, 5, 1), Balance(ANN, YES, 5, 1)])
-        holders = await load_holders(tx, YES, units_min=0, limit=10)
-    assert [holder.wallet for holder in holders] == [ANN, BOB]
+        held = [Balance(who, token, 5, 1) for who in (BOB, ANN) for token in (YES, NO)]
+        await record_balances(tx, held)
+        holders = await load_holders(tx, [YES, NO], units_min=0, limit=10)
+        first = await load_holders(tx, [YES, NO], units_min=0, limit=1)
+    for token in (YES, NO):
+        assert [holder.wallet for holder in holders[token]] == [BOB, ANN]
+        assert [holder.wallet for holder in first[token]] == [BOB]
 
 
 async def test_locked_collateral_is_open_interest(database: Database) -> None:

@@ -36,6 +36,12 @@ from foretell.store.index.conditions import (
 )
 from foretell.store.index.oracle_answers import Answer, AnswerStep, record_answers
 from foretell.store.index.positions import PositionRow, record_positions
+from foretell.store.index.trading_totals import (
+    TradedMarket,
+    TradingTotals,
+    record_traded_markets,
+    record_trading_totals,
+)
 from foretell.store.index.unwind import unwind
 from foretell.store.tables import indexing, metadata
 
@@ -116,6 +122,8 @@ async def record_everything(tx: Transaction, number: int) -> None:
         tx, [PositionRow(ANN, AssetId("2"), a_word("rain"), number, 0, 0, 0, 0, number, number)]
     )
     await record_locked(tx, [LockedCollateral(a_word("rain"), number, number)])
+    await record_trading_totals(tx, [TradingTotals(ANN, number, number, number, number)])
+    await record_traded_markets(tx, [TradedMarket(*place, ANN, condition)])
 
 
 @pytest.mark.case("E-01")

@@ -34,13 +34,15 @@ async def a_weather_event(database: Database) -> None:
         await rows.quote("snow", 10, 12, None, volume_units=11)
         await rows.rest("alice", "rain", Side.BUY, 40, 10 * TOKEN)
         await rows.rest("alice", "snow", Side.SELL, 12, 10 * TOKEN)
-        for units, age_ms in ((1, 0), (2, DAY_MS + 1), (4, WEEK_MS + 1), (8, MONTH_MS + 1)):
-            await rows.match("rain", units, NOW_MS - age_ms)
         await rows.match("rain", 16, NOW_MS - YEAR_MS - 1)
+        await rows.match("rain", 8, NOW_MS - MONTH_MS - 1)
+        await rows.match("rain", 4, NOW_MS - WEEK_MS - 1)
+        await rows.quoted_at("rain", NOW_S - 2 * 86_400, 20, 50, volume_units=28)
+        await rows.match("rain", 2, NOW_MS - DAY_MS - 1)
+        await rows.quoted_at("rain", NOW_S - 7200, 30, 32, volume_units=30)
+        await rows.match("rain", 1, NOW_MS)
         await rows.match("rain", 32, NOW_MS, TradeStatus.FAILED)
         await rows.match("snow", 3, NOW_MS - DAY_MS)
-        await rows.quoted_at("rain", NOW_S - 7200, 30, 32)
-        await rows.quoted_at("rain", NOW_S - 2 * 86_400, 20, 50)
         await rows.lock("rain", 5 * TOKEN)
         await rows.lock("snow", 7 * TOKEN)
 
@@ -85,7 +87,7 @@ async def test_a_market_has_its_book_its_payout_and_its_past_prices(database: Da
     assert (rain.oracle, rain.event_id) == (ORACLE, 1)
     assert rain.volumes == VolumeSums(100, 1, 3, 7, 15)
     assert (rain.top, rain.payout, rain.closed_at_s) == (BookTop(100, 40, 44, 42), None, None)
-    assert list(rain.past_prices) == [pytest.approx(0.31), pytest.approx(0.35), None, None]
+    assert list(rain.past_prices) == [pytest.approx(0.31), pytest.approx(0.35), 0.5, 0.5]
     assert (snow.top, snow.payout) == (BookTop(100, 10, 12, None), Payout(0, 1))
     assert snow.closed_at_s == NOW_S
 

@@ -1,7 +1,9 @@
 import pytest
+from tests.rigs.read_apis import keep_rankings
 from tests.rigs.rows import Rows, an_event_row
 from tests.rigs.values import NOW_S, TOKEN, an_address
 
+from foretell.domain.portfolio.periods import Period
 from foretell.store.database import Database
 from foretell.store.index.activities import ActivityKind
 from foretell.store.queries.leaderboards import (
@@ -9,19 +11,21 @@ from foretell.store.queries.leaderboards import (
     RankingOrder,
     RankingScope,
     Win,
+    load_ranking_of,
     load_rankings,
     load_wins,
 )
 
 pytestmark = pytest.mark.anyio
 
-EVER = RankingScope(None, None)
-TODAY = RankingScope(NOW_S - 86_400, None)
+EVER = RankingScope(Period.ALL, None)
+TODAY = RankingScope(Period.DAY, None)
 
 
 async def standings(
     database: Database, scope: RankingScope, order: RankingOrder = RankingOrder.GAIN
 ) -> list[Ranking]:
+    await keep_rankings(database)
     async with database.reading() as tx:
         return list(await load_rankings(tx, scope, order, limit=10, offset=0))
 
@@ -57,16 +61,17 @@ async def test_a_single_wallet_has_its_rank_and_pages_are_disjoint(database: Dat
         await rows.open_named("rain")
         for number in range(5):
             await rows.hold(f"trader {number}", "rain", 0, 0, realized_units=10 - number)
+    await keep_rankings(database)
     async with database.reading() as tx:
         pages = [
             await load_rankings(tx, EVER, RankingOrder.GAIN, limit=2, offset=offset)
             for offset in (0, 2, 4)
         ]
-        own = await load_rankings(
-            tx, EVER, RankingOrder.GAIN, limit=25, offset=0, wallet=an_address("trader 3")
-        )
+        own = await load_ranking_of(tx, EVER, RankingOrder.GAIN, an_address("trader 3"))
+        nobody = await load_ranking_of(tx, EVER, RankingOrder.GAIN, an_address("nobody"))
     assert [standing.rank for page in pages for standing in page] == [1, 2, 3, 4, 5]
-    assert own == [Ranking(4, an_address("trader 3"), 0, 7)]
+    assert own == Ranking(4, an_address("trader 3"), 0, 7)
+    assert nobody is None
 
 
 async def test_only_gains_and_volumes_since_the_start_count(database: Database) -> None:
@@ -80,19 +85,19 @@ async def test_only_gains_and_volumes_since_the_start_count(database: Database) 
         # Held all the while: gains what the price moved.
         old = {"changed_at_s": since - 900}
         await rows.hold("alice", "rain", 10 * TOKEN, 3 * TOKEN, realized_units=TOKEN, **old)
-        # Sold half of it meanwhile for 5.
         await rows.hold("bob", "rain", 10 * TOKEN, 4 * TOKEN, **old)
+        await rows.hold("dave", "snow", 10 * TOKEN, TOKEN, **old)
+        await rows.hold("erin", "hail", 10 * TOKEN, TOKEN, **old)
+        # Resolved before: nothing moves any more.
+        await rows.resolve("snow", 1, 0, since - 60)
+        await rows.buy("alice", "rain", TOKEN, TOKEN, timestamp_s=since - 1)
+        await rows.buy("bob", "rain", TOKEN, 2 * TOKEN, timestamp_s=since)
+        # Resolved meanwhile, and never quoted before: it counted one half.
+        await rows.resolve("hail", 1, 0, since + 60)
+        # Sold half of it meanwhile for 5.
         await rows.hold("bob", "rain", 5 * TOKEN, 2 * TOKEN, realized_units=3 * TOKEN)
         # New: gains whatever it gained.
         await rows.hold("carol", "rain", 10 * TOKEN, 5 * TOKEN)
-        # Resolved before: nothing moves any more.
-        await rows.resolve("snow", 1, 0, since - 60)
-        await rows.hold("dave", "snow", 10 * TOKEN, TOKEN, **old)
-        # Resolved meanwhile, and never quoted before: it counted one half.
-        await rows.resolve("hail", 1, 0, since + 60)
-        await rows.hold("erin", "hail", 10 * TOKEN, TOKEN, **old)
-        await rows.buy("alice", "rain", TOKEN, TOKEN, timestamp_s=since - 1)
-        await rows.buy("bob", "rain", TOKEN, 2 * TOKEN, timestamp_s=since)
     gains = {
         standing.wallet: (standing.gain_units, standing.volume_units)
         for standing in await standings(database, TODAY)
@@ -113,7 +118,7 @@ async def test_a_category_counts_only_its_own_events(database: Database) -> None
         for name, units in (("rain", 3), ("vote", 5)):
             await rows.hold("alice", name, 0, 0, realized_units=units)
             await rows.buy("alice", name, 2 * units, units)
-    weather = RankingScope(None, "weather")
+    weather = RankingScope(Period.ALL, "weather")
     assert await standings(database, weather) == [Ranking(1, an_address("alice"), 3, 3)]
     async with database.reading() as tx:
         [win] = await load_wins(tx, weather, limit=10, offset=0)
@@ -125,12 +130,13 @@ async def test_wins_are_closed_positions_with_a_gain_the_largest_first(database:
         rows = Rows(tx)
         await rows.open_named("rain")
         await rows.prepare("elsewhere")
+        await rows.hold("erin", "rain", 0, 0, realized_units=8, changed_at_s=NOW_S - 86_401)
         closed = {"bought_units": 10, "spent_units": 4}
         await rows.hold("alice", "rain", 0, 0, realized_units=6, **closed)
         await rows.hold("bob", "elsewhere", 0, 0, realized_units=7, **closed)
         await rows.hold("carol", "rain", 0, 0, realized_units=-1, **closed)
         await rows.hold("dave", "rain", 1, 0, realized_units=9)
-        await rows.hold("erin", "rain", 0, 0, realized_units=8, changed_at_s=NOW_S - 86_401)
+    await keep_rankings(database)
     async with database.reading() as tx:
         today = await load_wins(tx, TODAY, limit=10, offset=0)
         second = await load_wins(tx, EVER, limit=1, offset=1)

@@ -13,18 +13,15 @@ from foretell.domain.portfolio.positions import Payout
 from foretell.domain.portfolio.prices import BookTop, current_price, listed_price
 from foretell.store.database import Database
 from foretell.store.queries.valuation import (
-    QUOTED,
-    REPORTED,
     Real,
-    book_top,
     current_price_of_yes,
     current_price_of_yes_at,
     liquidity,
     listed_price_of_yes,
     listed_price_of_yes_at,
     of_token,
-    payout,
 )
+from foretell.store.quoted_columns import QUOTED, REPORTED, book_top, payout
 from foretell.store.tables import markets, payouts, quotes
 
 pytestmark = pytest.mark.anyio

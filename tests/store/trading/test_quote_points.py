@@ -7,6 +7,7 @@ from foretell.store.database import Database
 from foretell.store.trading.quote_points import (
     HistoryPoint,
     QuoteKey,
+    QuotePoint,
     load_first_minute,
     load_history,
     record_quote_points,
@@ -32,7 +33,7 @@ def the_end_of(minute: int) -> int:
 
 async def record(database: Database, *points: tuple[QuoteKey, BookTop]) -> None:
     async with database.writing() as tx:
-        await record_quote_points(tx, dict(points))
+        await record_quote_points(tx, {key: QuotePoint(top, 0) for key, top in points})
 
 
 async def history(database: Database, wanted: Buckets) -> list[HistoryPoint]:

@@ -1,6 +1,6 @@
 """The rows of the tables that some commands change: each as it is after the last of them."""
 
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from foretell.domain.exchange.commands import OpenMarket
 from foretell.domain.exchange.effects import (
@@ -22,13 +22,20 @@ from foretell.domain.exchange.effects import (
     TradeSplit,
     TreasuryJoined,
 )
-from foretell.domain.exchange.trade import Trade, last_trade_of
-from foretell.domain.portfolio.price_history import MINUTE_S
+from foretell.domain.exchange.trade import Trade, TradeStatus, last_trade_of
 from foretell.domain.portfolio.prices import BookTop
 from foretell.domain.values.hexadecimal import Bytes32
 from foretell.store.database import Transaction
 from foretell.store.trading.orders import OrderChange, OrderRow, record_changes, record_orders
-from foretell.store.trading.quote_points import QuoteKey, record_quote_points
+from foretell.store.trading.quote_points import (
+    MINUTE_MS,
+    FailedTrade,
+    QuoteKey,
+    QuotePoint,
+    load_failing_trades,
+    record_quote_points,
+    take_off_failed,
+)
 from foretell.store.trading.trades import (
     Quote,
     TradeChange,
@@ -40,8 +47,6 @@ from foretell.store.trading.trades import (
     record_trade_parts,
     record_trades,
 )
-
-MINUTE_MS: Final = 1000 * MINUTE_S
 
 
 class _Placed(NamedTuple):
@@ -62,7 +67,7 @@ class TableRows:
         self._traded: dict[str, TradeRow] = {}
         self._split: list[TradeParts] = []
         self._advanced: dict[str, TradeChange] = {}
-        self._points: dict[QuoteKey, BookTop] = {}
+        self._points: dict[QuoteKey, QuotePoint] = {}
         self._quotes: dict[Bytes32, _LatestQuote] = {}
 
     def quote_by_id(self) -> dict[Bytes32, Quote]:
@@ -76,11 +81,37 @@ class TableRows:
         await record_trades(tx, list(self._traded.values()))
         for split in self._split:
             await record_trade_parts(tx, split)
+        failed = await self._failed(tx)
         await record_trade_changes(tx, list(self._advanced.values()))
         for latest in self._quotes.values():
             self._keep_point(latest)
-        await record_quotes(tx, list(self.quote_by_id().values()))
         await record_quote_points(tx, self._points)
+        await take_off_failed(tx, failed)
+        await record_quotes(tx, list(self.quote_by_id().values()))
+
+    async def _failed(self, tx: Transaction) -> list[FailedTrade]:
+        """Return the trades that failed in this batch, and count them in their quotes.
+
+        The points of this batch have them still: they are taken off all points at once.
+        """
+        ids = [
+            change.trade_id
+            for change in self._advanced.values()
+            if change.status is TradeStatus.FAILED
+        ]
+        failed = [
+            FailedTrade(row.trade.condition_id, row.trade.matched_at_ms, row.trade.cost_units)
+            for row in self._traded.values()
+            if row.status is TradeStatus.FAILED
+        ]
+        failed += await load_failing_trades(tx, ids) if ids else []
+        for each in failed:
+            quote = self._quotes.get(each.condition_id)
+            if quote is None:
+                quote = _LatestQuote(self._known_quotes[each.condition_id])
+                self._quotes[each.condition_id] = quote
+            quote.newly_failed_units += each.cost_units
+        return failed
 
     def apply(self, sequence: int, effect: Effect) -> None:
         """Change the rows that an effect concerns."""
@@ -174,18 +205,19 @@ class TableRows:
         """Keep a quote as the last of its minute, unless all it saw was the opening of its market."""
         if latest.is_pointed:
             key = QuoteKey(latest.condition_id, latest.updated_at_ms // MINUTE_MS)
-            self._points[key] = BookTop(
+            top = BookTop(
                 latest.ticks_per_one,
                 latest.best_bid_ticks,
                 latest.best_ask_ticks,
                 latest.last_price_ticks,
             )
+            self._points[key] = QuotePoint(top, latest.volume_units - latest.failed_units)
 
 
 class _LatestQuote:
     """A quote that a batch changes."""
 
-    __slots__ = (*Quote._fields, "is_pointed")
+    __slots__ = (*Quote._fields, "is_pointed", "newly_failed_units")
 
     def __init__(self, quote: Quote) -> None:
         self.condition_id = quote.condition_id
@@ -195,6 +227,8 @@ class _LatestQuote:
         self.last_price_ticks = quote.last_price_ticks
         self.last_side = quote.last_side
         self.volume_units = quote.volume_units
+        self.failed_units = quote.failed_units
+        self.newly_failed_units = 0
         self.updated_at_ms = quote.updated_at_ms
         self.is_pointed = False
 
@@ -207,7 +241,8 @@ class _LatestQuote:
 
     def quote(self) -> Quote:
         """Return the quote as it is now."""
-        return Quote._make(getattr(self, name) for name in Quote._fields)
+        quote = Quote._make(getattr(self, name) for name in Quote._fields)
+        return quote._replace(failed_units=self.failed_units + self.newly_failed_units)
 
 
 def _order_row(placed: _Placed, change: OrderChange | None) -> OrderRow:

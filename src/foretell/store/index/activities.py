@@ -94,14 +94,6 @@ class ActivityPage(NamedTuple):
     is_descending: bool = True
 
 
-class TradingTotals(NamedTuple):
-    """The trades of a wallet, as maker and as taker, added up."""
-
-    trades: int
-    conditions: int
-    volume_units: int
-
-
 async def record_activities(tx: Transaction, acts: Sequence[ActivityRow]) -> None:
     """Store activities of wallets."""
     if acts:
@@ -129,19 +121,6 @@ async def load_activities(
         .offset(page.offset)
     )
     return [_activity(row) for row in rows]
-
-
-async def load_trading_totals(tx: Transaction, wallet: Address) -> TradingTotals:
-    """Return a wallet's number of trades, of traded conditions, and its volume."""
-    row = await tx.first(
-        sa.select(
-            sa.func.count().label("trades"),
-            sa.func.count(activities.c.condition_id.distinct()).label("conditions"),
-            sa.func.sum(activities.c.cost_units).label("volume_units"),
-        ).where(activities.c.wallet == wallet, activities.c.kind == ActivityKind.TRADE.value)
-    )
-    assert row is not None
-    return TradingTotals(row.trades, row.conditions, int(row.volume_units or 0))
 
 
 async def load_last_price(tx: Transaction, token_id: AssetId) -> TradePrice | None:

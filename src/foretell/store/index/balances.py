@@ -5,8 +5,8 @@ block has another hash now, a reorg has undone what it read, and may have delete
 load all the wallets that it knows again.
 """
 
-from collections.abc import Collection, Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
@@ -104,16 +104,51 @@ async def load_collateral_changed(tx: Transaction, since_block: int) -> Sequence
 
 
 async def load_holders(
-    tx: Transaction, token_id: AssetId, *, units_min: int, limit: int
-) -> Sequence[Balance]:
-    """Return the balances of a token from `units_min` on, the largest first."""
+    tx: Transaction, token_ids: Collection[AssetId], *, units_min: int, limit: int
+) -> Mapping[AssetId, Sequence[Balance]]:
+    """Return the largest balances of each token from `units_min` on, at most `limit` of each.
+
+    One query reads them all: it finds the last balance of each token's page, and then those up to it.
+    """
+    if not token_ids or not limit:
+        return {}
+    wanted_id = sa.column("wanted_id", sa.Text)
+    wanted = sa.values(wanted_id, name="wanted").data([(each,) for each in token_ids]).cte("wanted")
+    least = sa.literal(max(1, units_min), sa.BigInteger)
+    last = [_last_of_page(wanted, column, least, limit) for column in ("units", "wallet")]
+    pages = sa.select(
+        wanted.c.wanted_id,
+        sa.func.coalesce(last[0], least).label("units"),
+        sa.func.coalesce(last[1], "").label("wallet"),
+    ).cte("pages")
+    is_shown = sa.and_(
+        balances.c.asset == pages.c.wanted_id,
+        sa.tuple_(balances.c.units, balances.c.wallet) >= sa.tuple_(pages.c.units, pages.c.wallet),
+    )
     rows = await tx.all(
         sa.select(balances)
-        .where(balances.c.asset == token_id, balances.c.units >= max(1, units_min))
-        .order_by(balances.c.units.desc(), balances.c.wallet)
-        .limit(limit)
+        .select_from(pages.join(balances, is_shown))
+        .order_by(balances.c.units.desc(), balances.c.wallet.desc())
     )
-    return [Balance._make(row) for row in rows]
+    held: dict[AssetId, list[Balance]] = {}
+    for row in rows:
+        held.setdefault(AssetId(row.asset), []).append(Balance._make(row))
+    return held
+
+
+def _last_of_page(
+    wanted: sa.CTE, column: str, least: sa.ColumnElement[int], limit: int
+) -> sa.ScalarSelect[Any]:
+    of_token = balances.alias()
+    return (
+        sa.select(of_token.c[column])
+        .where(of_token.c.asset == wanted.c.wanted_id, of_token.c.units >= least)
+        .order_by(of_token.c.units.desc(), of_token.c.wallet.desc())
+        .limit(1)
+        .offset(limit - 1)
+        .correlate(wanted)
+        .scalar_subquery()
+    )
 
 
 async def load_locked(tx: Transaction, ids: Collection[Bytes32]) -> Sequence[LockedCollateral]:
@@ -127,7 +162,7 @@ async def load_most_locked(tx: Transaction, limit: int) -> Sequence[LockedCollat
     """Return the conditions with the most locked collateral, the largest first."""
     rows = await tx.all(
         sa.select(locked_collateral)
-        .order_by(locked_collateral.c.units.desc(), locked_collateral.c.condition_id)
+        .order_by(locked_collateral.c.units.desc(), locked_collateral.c.condition_id.desc())
         .limit(limit)
     )
     return [LockedCollateral._make(row) for row in rows]

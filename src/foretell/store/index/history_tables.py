@@ -20,6 +20,8 @@ from foretell.store.tables import (
     locked_collateral_changes,
     position_changes,
     positions,
+    trading_total_changes,
+    trading_totals,
 )
 
 
@@ -34,7 +36,8 @@ BALANCES: Final = VersionedTable(balances, balance_changes)
 ALLOWANCES: Final = VersionedTable(allowances, allowance_changes)
 POSITIONS: Final = VersionedTable(positions, position_changes)
 LOCKED_COLLATERAL: Final = VersionedTable(locked_collateral, locked_collateral_changes)
-VERSIONED_TABLES: Final = (BALANCES, ALLOWANCES, POSITIONS, LOCKED_COLLATERAL)
+TRADING_TOTALS: Final = VersionedTable(trading_totals, trading_total_changes)
+VERSIONED_TABLES: Final = (BALANCES, ALLOWANCES, POSITIONS, LOCKED_COLLATERAL, TRADING_TOTALS)
 
 
 async def record_states(

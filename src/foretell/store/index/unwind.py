@@ -4,6 +4,8 @@ from typing import Final
 
 from foretell.store.database import Transaction
 from foretell.store.index.history_tables import VERSIONED_TABLES, restore_states
+from foretell.store.index.rankings.advance import unwind_rankings
+from foretell.store.index.rankings.wins import refresh_wins
 from foretell.store.tables import (
     activities,
     answers,
@@ -13,6 +15,7 @@ from foretell.store.tables import (
     exchange_fills,
     payouts,
     raised_nonces,
+    traded_markets,
 )
 
 ONCE: Final = (
@@ -24,13 +27,19 @@ ONCE: Final = (
     raised_nonces,
     answers,
     activities,
+    traded_markets,
 )
 """Tables whose rows are written once, with their block."""
 
 
 async def unwind(tx: Transaction, block_number: int) -> None:
-    """Restore every table as it was after this block."""
+    """Restore every table as it was after this block.
+
+    The sums of the rankings subtract what the rows above it have added, so they come first.
+    """
+    unwound = await unwind_rankings(tx, block_number)
     for table in ONCE:
         await tx.execute(table.delete().where(table.c.block_number > block_number))
     for versioned in VERSIONED_TABLES:
         await restore_states(tx, versioned, block_number)
+    await refresh_wins(tx, unwound)

@@ -10,7 +10,6 @@ from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
 
-from foretell.domain.exchange.trade import TradeStatus
 from foretell.domain.portfolio.positions import Payout
 from foretell.domain.portfolio.prices import BookTop
 from foretell.store.database import Transaction
@@ -23,14 +22,13 @@ from foretell.store.queries.games import (
     load_sports_markets,
 )
 from foretell.store.queries.valuation import (
-    QUOTED,
-    REPORTED,
     liquidity,
     listed_price_of_yes,
     listed_price_of_yes_at,
-    payout,
     real,
+    volume_since,
 )
+from foretell.store.quoted_columns import QUOTED, REPORTED, payout
 from foretell.store.tables import (
     event_tags,
     events,
@@ -39,7 +37,6 @@ from foretell.store.tables import (
     payouts,
     quotes,
     tags,
-    trades,
 )
 
 HOUR_MS: Final = 3_600_000
@@ -261,8 +258,6 @@ def _tags() -> sa.Select[Any]:
 
 def _facts(scope: sa.ColumnElement[bool], now_ms: int) -> sa.Select[Any]:
     """Return the values that each market of the scope adds to its event."""
-    recent = _recent_volumes(scope, now_ms)
-    volumes = [column for column in recent.c if column is not recent.c.condition_id]
     return (
         sa.select(
             markets.c.market_id,
@@ -270,7 +265,10 @@ def _facts(scope: sa.ColumnElement[bool], now_ms: int) -> sa.Select[Any]:
             markets.c.is_neg_risk,
             markets.c.neg_risk_market_id,
             sa.func.coalesce(quotes.c.volume_units, 0).label("volume_total"),
-            *(sa.func.coalesce(column, 0).label(column.name) for column in volumes),
+            *(
+                volume_since(now_ms - period).label(f"volume_{index}")
+                for index, period in enumerate(_VOLUME_PERIODS_MS)
+            ),
             sa.func.coalesce(liquidity(), 0).label("liquidity"),
             sa.func.coalesce(locked_collateral.c.units, 0).label("locked_units"),
             payouts.c.timestamp_s.label("closed_at_s"),
@@ -282,31 +280,8 @@ def _facts(scope: sa.ColumnElement[bool], now_ms: int) -> sa.Select[Any]:
             .outerjoin(
                 locked_collateral, locked_collateral.c.condition_id == markets.c.condition_id
             )
-            .outerjoin(recent, recent.c.condition_id == markets.c.condition_id)
         )
         .where(scope)
-    )
-
-
-def _recent_volumes(scope: sa.ColumnElement[bool], now_ms: int) -> sa.Subquery:
-    """Return the recent volumes of each market of the scope, without failed trades."""
-    traded = trades.c
-    sums = (
-        sa.func.sum(sa.case((traded.matched_at_ms >= now_ms - period, traded.cost_units), else_=0))
-        for period in _VOLUME_PERIODS_MS
-    )
-    return (
-        sa.select(
-            traded.condition_id,
-            *(total.label(f"volume_{index}") for index, total in enumerate(sums)),
-        )
-        .where(
-            traded.condition_id.in_(sa.select(markets.c.condition_id).where(scope)),
-            traded.matched_at_ms >= now_ms - YEAR_MS,
-            traded.status != TradeStatus.FAILED.value,
-        )
-        .group_by(traded.condition_id)
-        .subquery("recent")
     )
 
 

@@ -13,10 +13,9 @@ from typing import Any, Final, NamedTuple
 import sqlalchemy as sa
 
 from foretell.domain.exchange.ledger import AssetId
-from foretell.domain.exchange.trade import TradeStatus
 from foretell.domain.values.hexadecimal import Address, Bytes32
 from foretell.store.database import Transaction
-from foretell.store.queries.valuation import liquidity, listed_price_of_yes, real
+from foretell.store.queries.valuation import liquidity, listed_price_of_yes, real, volume_since
 from foretell.store.tables import (
     answers,
     event_tags,
@@ -28,7 +27,6 @@ from foretell.store.tables import (
     sports_events,
     sports_markets,
     tags,
-    trades,
 )
 
 DAY_MS: Final = 86_400_000
@@ -251,29 +249,16 @@ def _market_keys(now_ms: int) -> dict[SortField, Key]:
         SortField.CLOSED: payouts.c.timestamp_s,
         SortField.IS_OPEN: sa.case((payouts.c.condition_id.is_(None), 1), else_=0),
         SortField.VOLUME: sa.func.coalesce(quotes.c.volume_units, 0),
-        SortField.VOLUME_DAY: _volume_since(now_ms - DAY_MS),
-        SortField.VOLUME_WEEK: _volume_since(now_ms - WEEK_MS),
-        SortField.VOLUME_MONTH: _volume_since(now_ms - MONTH_MS),
-        SortField.VOLUME_YEAR: _volume_since(now_ms - YEAR_MS),
+        SortField.VOLUME_DAY: volume_since(now_ms - DAY_MS),
+        SortField.VOLUME_WEEK: volume_since(now_ms - WEEK_MS),
+        SortField.VOLUME_MONTH: volume_since(now_ms - MONTH_MS),
+        SortField.VOLUME_YEAR: volume_since(now_ms - YEAR_MS),
         SortField.LIQUIDITY: liquidity(),
         SortField.COMPETITIVE: -sa.func.abs(listed_price_of_yes() - real(1) / 2),
         SortField.BEST_BID: real(quotes.c.best_bid_ticks) / ticks,
         SortField.LAST_PRICE: real(quotes.c.last_price_ticks) / ticks,
         SortField.FEATURED: sa.cast(sa.null(), sa.Integer),
     }
-
-
-def _volume_since(since_ms: int) -> Key:
-    return (
-        sa.select(sa.func.coalesce(sa.func.sum(trades.c.cost_units), 0))
-        .where(
-            trades.c.condition_id == markets.c.condition_id,
-            trades.c.matched_at_ms >= since_ms,
-            trades.c.status != TradeStatus.FAILED.value,
-        )
-        .correlate(markets)
-        .scalar_subquery()
-    )
 
 
 def _quoted() -> sa.Join:

@@ -1,6 +1,6 @@
-"""Rankings of all wallets by volume and by gain, and the largest wins.
+"""Rankings of all wallets by volume and by gain, and the largest wins, read from sums that are kept.
 
-Past prices come from the history of quotes. Sums are floating point and are rounded to base units.
+A page is a walk along an index. The rank of one wallet counts the standings before it, and nothing else.
 """
 
 import enum
@@ -9,40 +9,24 @@ from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
+from foretell.domain.portfolio.periods import Period
 from foretell.domain.values.hexadecimal import Address
 from foretell.store.database import Transaction
-from foretell.store.index.activities import ActivityKind
-from foretell.store.queries.valuation import (
-    IS_YES,
-    Real,
-    current_price_of_yes,
-    current_price_of_yes_at,
-    of_token,
-    real,
-)
-from foretell.store.tables import (
-    activities,
-    conditions,
-    events,
-    markets,
-    payouts,
-    position_changes,
-    positions,
-    quotes,
-)
+from foretell.store.index.rankings.progress import ALL_CATEGORIES
+from foretell.store.tables import events, markets, positions, standings, wins
 
 
 class RankingOrder(enum.Enum):
-    """Sort keys of rankings."""
+    """Sort keys of rankings, by their columns."""
 
-    GAIN = enum.auto()
-    VOLUME = enum.auto()
+    GAIN = "gain_units"
+    VOLUME = "volume_units"
 
 
 class RankingScope(NamedTuple):
-    """The time and the main category that a ranking covers; None covers all."""
+    """The period and the main category that a ranking covers; None covers all categories."""
 
-    since_s: int | None
+    period: Period
     main_category: str | None
 
 
@@ -68,144 +52,86 @@ class Win(NamedTuple):
 
 
 async def load_rankings(
-    tx: Transaction,
-    scope: RankingScope,
-    order: RankingOrder,
-    *,
-    limit: int,
-    offset: int,
-    wallet: Address | None = None,
+    tx: Transaction, scope: RankingScope, order: RankingOrder, *, limit: int, offset: int
 ) -> Sequence[Ranking]:
-    """Return a page of the ranking, or the standing of one wallet.
+    """Return a page of the ranking.
 
-    A wallet without a trade, a gain or a loss in the scope is not ranked.
+    A wallet without a trade, a gain or a loss in the scope is not ranked, nor by volume one without a trade.
     """
-    gains, volumes = _gains(scope).subquery(), _volumes(scope).subquery()
-    volume = sa.func.coalesce(volumes.c.volume_units, 0)
-    by = {RankingOrder.GAIN: gains.c.gain, RankingOrder.VOLUME: volume}[order]
-    is_ranked = volume > 0
-    if order is RankingOrder.GAIN:
-        is_ranked = sa.or_(is_ranked, sa.func.abs(gains.c.gain) * 2 >= 1)
-    ranked = (
-        sa.select(
-            sa.func.row_number().over(order_by=(by.desc(), gains.c.wallet)).label("rank"),
-            gains.c.wallet,
-            volume.label("volume_units"),
-            gains.c.gain,
-        )
-        .outerjoin(volumes, volumes.c.wallet == gains.c.wallet)
-        .where(is_ranked)
-        .subquery()
+    rows = await tx.all(
+        sa.select(standings.c.wallet, standings.c.volume_units, standings.c.gain_units)
+        .where(*_ranked(scope, order))
+        .order_by(standings.c[order.value].desc(), standings.c.wallet.desc())
+        .limit(limit)
+        .offset(offset)
     )
-    query = sa.select(ranked).order_by(ranked.c.rank).limit(limit).offset(offset)
-    if wallet is not None:
-        query = query.where(ranked.c.wallet == wallet)
     return [
-        Ranking(row.rank, Address(row.wallet), int(row.volume_units), round(row.gain))
-        for row in await tx.all(query)
+        Ranking(rank, Address(row.wallet), row.volume_units, row.gain_units)
+        for rank, row in enumerate(rows, start=offset + 1)
     ]
+
+
+async def load_ranking_of(
+    tx: Transaction, scope: RankingScope, order: RankingOrder, wallet: Address
+) -> Ranking | None:
+    """Return the rank of one wallet, or None if it has none."""
+    own = await tx.first(
+        sa.select(standings).where(*_ranked(scope, order), standings.c.wallet == wallet)
+    )
+    if own is None:
+        return None
+    column, units = standings.c[order.value], getattr(own, order.value)
+    before = await tx.scalar(
+        sa.select(sa.func.count()).where(
+            *_ranked(scope, order), sa.tuple_(column, standings.c.wallet) > (units, wallet)
+        )
+    )
+    return Ranking(before + 1, Address(own.wallet), own.volume_units, own.gain_units)
 
 
 async def load_wins(
     tx: Transaction, scope: RankingScope, *, limit: int, offset: int
 ) -> Sequence[Win]:
     """Return the closed positions with the largest gains."""
-    held = positions.c
+    clauses: list[sa.ColumnElement[bool]] = [wins.c.period == scope.period]
+    if scope.main_category is not None:
+        clauses.append(wins.c.category == scope.main_category)
+    page = (
+        sa.select(wins.c.wallet, wins.c.token_id, wins.c.realized_units)
+        .where(*clauses)
+        .order_by(wins.c.realized_units.desc(), wins.c.wallet.desc(), wins.c.token_id.desc())
+        .limit(limit)
+        .offset(offset)
+        .subquery()
+    )
+    is_position = sa.and_(
+        positions.c.wallet == page.c.wallet, positions.c.token_id == page.c.token_id
+    )
     query = (
         sa.select(
-            held.wallet,
+            page.c.wallet,
             events.c.title,
             events.c.slug.label("event_slug"),
             markets.c.slug,
             markets.c.icon,
-            held.spent_units,
-            held.realized_units,
+            positions.c.spent_units,
+            page.c.realized_units,
         )
-        .select_from(_listed(positions, held.condition_id))
-        .where(held.size_units == 0, held.realized_units > 0, *_of_category(scope))
-        .order_by(held.realized_units.desc(), held.wallet, held.token_id)
-        .limit(limit)
-        .offset(offset)
+        .select_from(
+            page.join(positions, is_position)
+            .outerjoin(markets, markets.c.condition_id == positions.c.condition_id)
+            .outerjoin(events, events.c.event_id == markets.c.event_id)
+        )
+        .order_by(page.c.realized_units.desc(), page.c.wallet.desc(), page.c.token_id.desc())
     )
-    if scope.since_s is not None:
-        query = query.where(held.changed_at_s >= scope.since_s)
     return [Win._make(row) for row in await tx.all(query)]
 
 
-def _volumes(scope: RankingScope) -> sa.Select[Any]:
-    """Return the volume of each wallet."""
-    query = (
-        sa.select(activities.c.wallet, sa.func.sum(activities.c.cost_units).label("volume_units"))
-        .select_from(_listed(activities, activities.c.condition_id))
-        .where(activities.c.kind == ActivityKind.TRADE.value, *_of_category(scope))
-        .group_by(activities.c.wallet)
-    )
-    if scope.since_s is not None:
-        query = query.where(activities.c.timestamp_s >= scope.since_s)
-    return query
-
-
-def _gains(scope: RankingScope) -> sa.Select[Any]:
-    """Return the realized and unrealized gain of each wallet."""
-    held = positions.c
-    tables = (
-        _listed(positions, held.condition_id)
-        .join(conditions, conditions.c.condition_id == held.condition_id)
-        .outerjoin(quotes, quotes.c.condition_id == held.condition_id)
-        .outerjoin(payouts, payouts.c.condition_id == held.condition_id)
-    )
-    gain = _gain(held, of_token(current_price_of_yes(), IS_YES))
-    if scope.since_s is not None:
-        tables, before = _with_before(tables, scope.since_s)
-        gain -= before
-    return (
-        sa.select(held.wallet, sa.func.sum(gain).label("gain"))
-        .select_from(tables)
-        .where(*_of_category(scope))
-        .group_by(held.wallet)
-    )
-
-
-def _gain(position: Any, price: Real) -> Real:
-    """Return a position's realized gain, and its value beyond its cost."""
-    return (
-        real(position.realized_units)
-        + real(position.size_units) * price
-        - real(position.cost_units)
-    )
-
-
-def _with_before(tables: sa.Join, since_s: int) -> tuple[sa.Join, Real]:
-    """Return the tables joined with the positions of a past time, and their gain at that time."""
-    held, older = positions.c, position_changes.alias("older")
-    same = [older.c.wallet == held.wallet, older.c.token_id == held.token_id]
-    newest = (
-        sa.select(sa.func.max(older.c.block_number))
-        .where(*same, older.c.changed_at_s < since_s)
-        .correlate(positions)
-        .scalar_subquery()
-    )
-    before = position_changes.alias("before")
-    tables = tables.outerjoin(
-        before,
-        sa.and_(
-            before.c.wallet == held.wallet,
-            before.c.token_id == held.token_id,
-            before.c.block_number == newest,
-        ),
-    )
-    price = of_token(current_price_of_yes_at(since_s, held.condition_id), IS_YES)
-    return tables, sa.case((before.c.wallet.is_(None), real(0)), else_=_gain(before.c, price))
-
-
-def _listed(table: sa.Table, condition_id: sa.Column[Any]) -> sa.Join:
-    """Return the rows joined with their markets and events, if they have any."""
-    return table.outerjoin(markets, markets.c.condition_id == condition_id).outerjoin(
-        events, events.c.event_id == markets.c.event_id
-    )
-
-
-def _of_category(scope: RankingScope) -> list[sa.ColumnElement[bool]]:
-    if scope.main_category is None:
-        return []
-    return [events.c.main_category_slug == scope.main_category]
+def _ranked(scope: RankingScope, order: RankingOrder) -> list[sa.ColumnElement[Any]]:
+    clauses: list[sa.ColumnElement[Any]] = [
+        standings.c.period == scope.period,
+        standings.c.category == (scope.main_category or ALL_CATEGORIES),
+    ]
+    if order is RankingOrder.VOLUME:
+        clauses.append(standings.c.volume_units > 0)
+    return clauses

@@ -14,14 +14,11 @@ from foretell.domain.values.hexadecimal import Address, Bytes32
 from foretell.store.database import Transaction
 from foretell.store.queries.valuation import (
     IS_YES,
-    QUOTED,
-    REPORTED,
-    book_top,
     current_price_of_yes,
     of_token,
-    payout,
     real,
 )
+from foretell.store.quoted_columns import QUOTED, REPORTED, book_top, payout
 from foretell.store.tables import conditions, events, markets, payouts, positions, quotes
 
 _opposite: Final = positions.alias("opposite")

@@ -10,12 +10,12 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
-from foretell.domain.portfolio.positions import Payout
 from foretell.domain.portfolio.price_history import MINUTE_S
-from foretell.domain.portfolio.prices import LIQUIDITY_REACH, NARROW_SPREAD_MAX, BookTop
+from foretell.domain.portfolio.prices import LIQUIDITY_REACH, NARROW_SPREAD_MAX
 from foretell.store.tables import (
     conditions,
     is_live,
+    markets,
     orders,
     payouts,
     positions,
@@ -25,14 +25,6 @@ from foretell.store.tables import (
 
 Real = sa.ColumnElement[Any]
 Columns = sa.ColumnCollection[str, sa.ColumnElement[Any]]
-
-QUOTED: Final = (
-    quotes.c.ticks_per_one,
-    quotes.c.best_bid_ticks,
-    quotes.c.best_ask_ticks,
-    quotes.c.last_price_ticks,
-)
-REPORTED: Final = (payouts.c.payout_yes, payouts.c.payout_no)
 
 
 def real(expression: Any) -> Real:
@@ -76,6 +68,28 @@ def of_token(price_of_yes: Real, is_yes: sa.ColumnElement[bool]) -> Real:
     return sa.case((is_yes, price_of_yes), else_=1 - price_of_yes)
 
 
+def volume_since(since_ms: int) -> Real:
+    """Return a market's volume since the beginning of a minute, without what has failed to settle.
+
+    The points of a market have its running total, so this is the difference of two of them.
+    """
+    now, before = (quote_points.alias() for _ in range(2))
+    is_before = before.c.minute < since_ms // (1000 * MINUTE_S)
+    return _newest_volume(now, sa.true()) - _newest_volume(before, is_before)
+
+
+def _newest_volume(point: Any, is_wanted: sa.ColumnElement[bool]) -> Real:
+    newest = (
+        sa.select(point.c.volume_units)
+        .where(point.c.condition_id == markets.c.condition_id, is_wanted)
+        .order_by(point.c.minute.desc())
+        .limit(1)
+        .correlate(markets)
+        .scalar_subquery()
+    )
+    return sa.func.coalesce(newest, 0)
+
+
 def liquidity() -> sa.ScalarSelect[Any]:
     """Return the value, in base units, of a condition's resting orders near its listed price."""
     ticks = sa.case(
@@ -97,18 +111,6 @@ def liquidity() -> sa.ScalarSelect[Any]:
         .correlate(quotes, payouts)
         .scalar_subquery()
     )
-
-
-def book_top(row: Any) -> BookTop | None:
-    """Return the quote in a row that selected `QUOTED`, or None without one."""
-    if row.ticks_per_one is None:
-        return None
-    return BookTop(row.ticks_per_one, row.best_bid_ticks, row.best_ask_ticks, row.last_price_ticks)
-
-
-def payout(row: Any) -> Payout | None:
-    """Return the payout in a row that selected `REPORTED`, or None before it."""
-    return None if row.payout_yes is None else Payout(row.payout_yes, row.payout_no)
 
 
 def _price_of_yes(is_resolved: sa.ColumnElement[bool], traded: Real) -> Real:

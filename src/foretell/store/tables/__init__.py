@@ -34,8 +34,12 @@ from foretell.store.tables.indexing import (
     position_changes,
     positions,
     raised_nonces,
+    traded_markets,
+    trading_total_changes,
+    trading_totals,
 )
 from foretell.store.tables.limits import rate_leases
+from foretell.store.tables.rankings import ranking_cursors, ranking_marks, standings, wins
 from foretell.store.tables.sending import (
     barred_wallets,
     refused_orders,
@@ -100,6 +104,8 @@ __all__ = [
     "quote_points",
     "quotes",
     "raised_nonces",
+    "ranking_cursors",
+    "ranking_marks",
     "rate_leases",
     "readonly_keys",
     "refused_orders",
@@ -119,8 +125,13 @@ __all__ = [
     "sports",
     "sports_events",
     "sports_markets",
+    "standings",
     "tags",
     "teams",
+    "traded_markets",
     "trades",
+    "trading_total_changes",
+    "trading_totals",
     "wallet_gas",
+    "wins",
 ]

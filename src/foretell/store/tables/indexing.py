@@ -125,7 +125,7 @@ balances: Final = sa.Table(
     metadata,
     *_balance(),
     integer("block_number"),
-    sa.Index(None, "asset"),
+    sa.Index(None, "asset", "units", "wallet"),
     sa.Index(None, "block_number"),
 )
 
@@ -178,7 +178,7 @@ positions: Final = sa.Table(
     metadata,
     *_position(),
     integer("block_number"),
-    sa.Index(None, "condition_id"),
+    sa.Index(None, "condition_id", "wallet"),
     sa.Index(None, "block_number"),
 )
 
@@ -197,6 +197,7 @@ locked_collateral: Final = sa.Table(
     integer("units"),
     integer("block_number"),
     sa.Index(None, "block_number"),
+    sa.Index(None, "units", "condition_id"),
 )
 
 locked_collateral_changes: Final = sa.Table(
@@ -204,6 +205,36 @@ locked_collateral_changes: Final = sa.Table(
     metadata,
     key("condition_id"),
     integer("units"),
+    key("block_number", sa.BigInteger),
+    sa.Index(None, "block_number"),
+)
+
+traded_markets: Final = sa.Table(
+    "traded_markets",
+    metadata,
+    *place(),
+    text("wallet"),
+    text("condition_id"),
+    sa.UniqueConstraint("wallet", "condition_id"),
+)
+
+
+def _totals() -> tuple[sa.Column[Any], ...]:
+    return key("wallet"), integer("trades"), integer("markets"), integer("volume_units")
+
+
+trading_totals: Final = sa.Table(
+    "trading_totals",
+    metadata,
+    *_totals(),
+    integer("block_number"),
+    sa.Index(None, "block_number"),
+)
+
+trading_total_changes: Final = sa.Table(
+    "trading_total_changes",
+    metadata,
+    *_totals(),
     key("block_number", sa.BigInteger),
     sa.Index(None, "block_number"),
 )

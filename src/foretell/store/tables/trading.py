@@ -185,6 +185,7 @@ quotes: Final = sa.Table(
     text("last_side", nullable=True),
     integer("volume_units"),
     integer("updated_at_ms"),
+    integer("failed_units"),
 )
 
 quote_points: Final = sa.Table(
@@ -196,6 +197,8 @@ quote_points: Final = sa.Table(
     integer("best_bid_ticks", nullable=True),
     integer("best_ask_ticks", nullable=True),
     integer("last_price_ticks", nullable=True),
+    integer("volume_units"),
+    sa.Index(None, "minute"),
 )
 
 heartbeats: Final = sa.Table(

@@ -68,7 +68,10 @@ class TradeParts(NamedTuple):
 
 
 class Quote(NamedTuple):
-    """The best prices of Yes in a market, its last traded price, and its volume."""
+    """The best prices of Yes in a market, its last traded price, and its volume.
+
+    `failed_units` is the part of the volume whose settlement has failed for good.
+    """
 
     condition_id: Bytes32
     ticks_per_one: int
@@ -78,6 +81,7 @@ class Quote(NamedTuple):
     last_side: str | None
     volume_units: int
     updated_at_ms: int
+    failed_units: int = 0
 
 
 class TradeFilter(NamedTuple):

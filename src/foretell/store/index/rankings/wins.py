@@ -1,0 +1,63 @@
+"""The wins of each period: closed positions with a gain."""
+
+from collections.abc import Collection, Mapping
+from typing import Any, Final
+
+import sqlalchemy as sa
+
+from foretell.domain.exchange.ledger import AssetId
+from foretell.domain.portfolio.periods import Period
+from foretell.domain.values.hexadecimal import Address
+from foretell.store.database import Transaction
+from foretell.store.index.positions import PositionRow, load_positions
+from foretell.store.index.rankings.progress import (
+    MarkState,
+    RankingCursor,
+    load_cursors,
+    load_marks,
+)
+from foretell.store.lookups import load_rows
+from foretell.store.tables import wins
+
+_DELETION: Final = wins.delete().where(
+    wins.c.period == sa.bindparam("of_period"),
+    wins.c.wallet == sa.bindparam("of_wallet"),
+    wins.c.token_id == sa.bindparam("of_token"),
+)
+
+WinKey = tuple[int, Address, AssetId]
+"""A period, a wallet and a token."""
+
+
+async def refresh_wins(tx: Transaction, holdings: Collection[tuple[Address, AssetId]]) -> None:
+    """Add or delete the wins of these positions, in every period."""
+    if not holdings:
+        return
+    cursors = await load_cursors(tx)
+    held = await load_positions(tx, holdings)
+    wanted: dict[WinKey, tuple[Any, ...]] = {}
+    for period in Period:
+        marks = await load_marks(tx, period, {row.condition_id for row in held})
+        for row in held:
+            if _is_win(row, period, cursors):
+                state = marks.get(row.condition_id, MarkState(row.condition_id))
+                cells = (state.of(row.wallet).category, row.realized_units)
+                wanted[int(period), row.wallet, row.token_id] = cells
+    keys = [(int(period), *each) for period in Period for each in holdings]
+    known: dict[WinKey, tuple[Any, ...]] = {
+        (row.period, row.wallet, row.token_id): (row.category, row.realized_units)
+        for row in await load_rows(tx, wins, wins.primary_key, keys)
+    }
+    lost = [key for key in known if key not in wanted]
+    await tx.execute_rows(_DELETION, lost)
+    changed = [key for key, cells in wanted.items() if known.get(key) != cells]
+    await tx.upsert_rows(wins, [(*key, *wanted[key]) for key in changed])
+
+
+def _is_win(row: PositionRow, period: Period, cursors: Mapping[Period, RankingCursor]) -> bool:
+    """Return whether a position was closed with a gain in the period, as far as the sums have come."""
+    if row.size_units or row.realized_units <= 0:
+        return False
+    if row.block_number > cursors[Period.ALL].block_number:
+        return False
+    return period is Period.ALL or row.block_number > cursors[period].block_number

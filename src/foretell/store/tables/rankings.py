@@ -1,0 +1,76 @@
+"""Sums by wallet that leaderboards are read from; written by the indexer.
+
+A standing is what a wallet has gained and traded in a period, in one category of markets or in all of
+them. It is the difference of two running sums: the one up to now, and the one up to the period's
+beginning. `ranking_cursors` says how far each of the running sums has come, and `ranking_marks` at which
+price it values the tokens of a condition.
+"""
+
+from typing import Final
+
+import sqlalchemy as sa
+
+from foretell.store.tables.columns import integer, key, metadata, text
+
+HAS_NOTHING: Final = sa.text("volume_units = 0 AND gain_units = 0")
+IS_PENDING: Final = sa.text("next_price IS NOT NULL")
+
+standings: Final = sa.Table(
+    "standings",
+    metadata,
+    key("period", sa.BigInteger),
+    key("category"),
+    key("wallet"),
+    integer("volume_units"),
+    integer("gain_units"),
+    sa.Index("ix_standings_gain", "period", "category", "gain_units", "wallet"),
+    sa.Index("ix_standings_volume", "period", "category", "volume_units", "wallet"),
+    sa.Index(
+        "ix_standings_nothing",
+        "period",
+        sqlite_where=HAS_NOTHING,
+        postgresql_where=HAS_NOTHING,
+    ),
+)
+
+wins: Final = sa.Table(
+    "wins",
+    metadata,
+    key("period", sa.BigInteger),
+    key("wallet"),
+    key("token_id"),
+    text("category"),
+    integer("realized_units"),
+    sa.Index("ix_wins_gain", "period", "realized_units", "wallet", "token_id"),
+    sa.Index("ix_wins_category", "period", "category", "realized_units", "wallet", "token_id"),
+)
+
+ranking_cursors: Final = sa.Table(
+    "ranking_cursors",
+    metadata,
+    key("period", sa.BigInteger),
+    integer("block_number"),
+    integer("at_s"),
+    integer("market_id"),
+)
+
+ranking_marks: Final = sa.Table(
+    "ranking_marks",
+    metadata,
+    key("period", sa.BigInteger),
+    key("condition_id"),
+    text("price"),
+    text("category"),
+    integer("seen_ms"),
+    text("next_price", nullable=True),
+    text("next_category", nullable=True),
+    integer("next_seen_ms", nullable=True),
+    text("done_wallet", nullable=True),
+    sa.Index("ix_ranking_marks_seen", "period", "seen_ms"),
+    sa.Index(
+        "ix_ranking_marks_pending",
+        "period",
+        sqlite_where=IS_PENDING,
+        postgresql_where=IS_PENDING,
+    ),
+)

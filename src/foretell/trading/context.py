@@ -16,6 +16,7 @@ from foretell.trading.accounts.accounts import ChainView, FetchHasCode, OrderNon
 from foretell.trading.accounts.revocations import Revocations
 from foretell.trading.accounts.signed_requests import SignedRequests
 from foretell.trading.accounts.signers import Recover, Signers
+from foretell.trading.accounts.wallet_checks import WalletChecks
 from foretell.trading.books.books import PriceSide, PublicBooks
 from foretell.trading.books.market_names import MarketNames
 from foretell.trading.streams.hub import Streams
@@ -35,6 +36,7 @@ class TradingContext:
     signers: Signers
     wallets: Wallets
     nonces: OrderNonces
+    wallet_checks: WalletChecks
     fetch_has_code: FetchHasCode
     signed_requests: SignedRequests
     price_side: PriceSide
@@ -59,6 +61,11 @@ class TradingContext:
             "announcements": self.streams.announce,
             "revocations": follow,
         }
+
+    @property
+    def struct_version(self) -> int:
+        """The newest version of the order struct that the exchange accepts."""
+        return max(profile.struct_version for profile in self.deployment.profiles)
 
     @property
     def exchanges(self) -> tuple[Address, ...]:
@@ -103,6 +110,7 @@ def build_context(  # noqa: PLR0913 - the composition root calls it, once, by ke
         signers=Signers(deployment.profiles_of, deployment.chain_id, recover),
         wallets=wallets,
         nonces=OrderNonces(chain.fetch_nonce, now_ms),
+        wallet_checks=WalletChecks(chain.fetch_accepts, now_ms),
         fetch_has_code=chain.fetch_has_code,
         signed_requests=SignedRequests(database, now_ms),
         price_side=price_side,

@@ -7,9 +7,11 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from foretell.domain.errors.exchange import (
+    ContentsMismatch,
     EngineRestarting,
     FillAndKillUnmatched,
     FillOrKillUnfilled,
+    ForeignSeparator,
     InvalidExpiration,
     InvalidFeeRate,
     MalformedOrder,
@@ -53,15 +55,19 @@ from foretell.domain.errors.order import (
     MalformedBatch,
     MarketNotFound,
     NeverTraded,
+    NoDepositWallets,
     NothingNamed,
     OrderNotFound,
     OrderVersionMismatch,
     OwnerMismatch,
     PrivateOrder,
     SignerNotCaller,
+    SignerNotWallet,
     TooManyCancels,
     TooManyOrders,
     UnsupportedSignatureType,
+    WalletNeedsVersion2,
+    WalletRefuses,
     WrongWallet,
 )
 from foretell.domain.values.amounts import decimal_text, ratio_text, tick_text
@@ -103,6 +109,8 @@ TRADING: Final[Mapping[type[ForetellError], RefusalRow]] = {
     MalformedOrder: RefusalRow(400, "Invalid order payload"),
     MalformedSignature: RefusalRow(400, "Invalid order payload"),
     SignerMismatch: RefusalRow(400, "Invalid order payload"),
+    ForeignSeparator: RefusalRow(400, "Invalid order payload"),
+    ContentsMismatch: RefusalRow(400, "Invalid order payload"),
     PriceOffTick: RefusalRow(400, _off_tick),
     SizeBelowMinimum: RefusalRow(400, _too_small),
     OrderDuplicated: RefusalRow(400, _duplicated),
@@ -132,6 +140,10 @@ TRADING: Final[Mapping[type[ForetellError], RefusalRow]] = {
         400, "the order signer address has to be the address of the API KEY"
     ),
     UnsupportedSignatureType: RefusalRow(400, "Invalid order payload"),
+    WalletNeedsVersion2: RefusalRow(400, "Invalid order payload"),
+    SignerNotWallet: RefusalRow(400, "Invalid order payload"),
+    NoDepositWallets: RefusalRow(400, "Invalid order payload"),
+    WalletRefuses: RefusalRow(400, "Invalid order payload"),
     WrongWallet: RefusalRow(400, "Invalid order payload"),
     PrivateOrder: RefusalRow(400, "Invalid order payload"),
     InvalidOrderNonce: RefusalRow(400, "invalid nonce"),

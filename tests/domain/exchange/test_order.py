@@ -125,8 +125,12 @@ def test_only_a_buy_that_may_not_rest_has_a_budget(side: Side, order_type: Order
     assert terms_of(order, order_type).has_budget is is_budgeted
 
 
-def test_the_served_signature_types_are_those_of_own_keys_and_safes() -> None:
-    assert dict(SERVED_SIGNATURE_TYPES) == {SignatureType.EOA: "EOA", SignatureType.SAFE: "Safe"}
+def test_the_served_signature_types_are_those_of_own_keys_safes_and_deposit_wallets() -> None:
+    assert dict(SERVED_SIGNATURE_TYPES) == {
+        SignatureType.EOA: "EOA",
+        SignatureType.SAFE: "Safe",
+        SignatureType.CONTRACT: "deposit wallet",
+    }
 
 
 @pytest.mark.case("B-04")

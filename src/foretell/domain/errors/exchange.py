@@ -89,6 +89,31 @@ class SignerMismatch(InvalidInput):
         )
 
 
+class ForeignSeparator(InvalidInput):
+    """The signature of a contract wallet names a domain that is not accepted."""
+
+    cure = "sign one of the domains that GET /auth/account lists for version 2 of the order struct"
+
+    def __init__(self, separator: str) -> None:
+        super().__init__(
+            f"the wallet's signature is for the domain separator {separator}, which is none that is"
+            " accepted here"
+        )
+
+
+class ContentsMismatch(InvalidInput):
+    """The signature of a contract wallet is of another order."""
+
+    cure = "sign the order that is sent, with the wallet as maker and as signer"
+
+    def __init__(self, named: str, wanted: str) -> None:
+        super().__init__(
+            f"the wallet's signature is of an order with the struct hash {named}, and this order"
+            f" has {wanted}",
+            want=wanted,
+        )
+
+
 class ForeignProfile(InvalidInput):
     """A signing profile names another exchange, and the chain is not a sandbox."""
 

@@ -10,6 +10,7 @@ from foretell.domain.errors.chain import (
 )
 from foretell.domain.errors.exchange import (
     AnswerLost,
+    ContentsMismatch,
     EngineBusy,
     EngineCancelOnly,
     EngineReadOnly,
@@ -19,6 +20,7 @@ from foretell.domain.errors.exchange import (
     FillAndKillUnmatched,
     FillOrKillUnfilled,
     ForeignProfile,
+    ForeignSeparator,
     InsufficientAllowance,
     InsufficientBalance,
     InvalidExpiration,
@@ -45,11 +47,15 @@ from foretell.domain.errors.order import (
     InvalidTokenId,
     MalformedBatch,
     MarketNotFound,
+    NoDepositWallets,
     OrderVersionMismatch,
     OwnerMismatch,
     PrivateOrder,
     SignerNotCaller,
+    SignerNotWallet,
     UnsupportedSignatureType,
+    WalletNeedsVersion2,
+    WalletRefuses,
     WrongWallet,
 )
 from foretell.domain.errors.storage import JournalFailed, LeaseLost
@@ -112,6 +118,12 @@ ORDER: Final[Refused] = (
     SignerNotCaller,
     SizeBelowMinimum,
     UnknownMarket,
+    SignerNotWallet,
+    NoDepositWallets,
+    ForeignSeparator,
+    ContentsMismatch,
     UnsupportedSignatureType,
+    WalletNeedsVersion2,
+    WalletRefuses,
     WrongWallet,
 )

@@ -7,6 +7,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from foretell.domain.errors.exchange import (
+    BudgetBelowMinimum,
     ContentsMismatch,
     EngineRestarting,
     FillAndKillUnmatched,
@@ -88,6 +89,13 @@ def _too_small(error: ForetellError) -> str:
     return f"order {details['order_id']} is invalid. Size ({size}) lower than the minimum: {least}"
 
 
+def _too_cheap(error: ForetellError) -> str:
+    details = error.details
+    budget = decimal_text(details["budget_units"])
+    least = decimal_text(details["budget_units_min"])
+    return f"invalid amount for a marketable BUY order (${budget}), min size: ${least}"
+
+
 def _duplicated(error: ForetellError) -> str:
     return f"order {error.details['order_id']} is invalid. Duplicated."
 
@@ -113,6 +121,7 @@ TRADING: Final[Mapping[type[ForetellError], RefusalRow]] = {
     ContentsMismatch: RefusalRow(400, "Invalid order payload"),
     PriceOffTick: RefusalRow(400, _off_tick),
     SizeBelowMinimum: RefusalRow(400, _too_small),
+    BudgetBelowMinimum: RefusalRow(400, _too_cheap),
     OrderDuplicated: RefusalRow(400, _duplicated),
     OrderCanceledOnChain: RefusalRow(400, "order was canceled on chain"),
     OrderPlacedBefore: RefusalRow(400, _duplicated),

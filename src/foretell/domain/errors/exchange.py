@@ -78,6 +78,21 @@ class SizeBelowMinimum(InvalidInput):
         )
 
 
+class BudgetBelowMinimum(InvalidInput):
+    """The order buys at once for less collateral than the minimum."""
+
+    cure = "spend at least 1.00"
+
+    def __init__(self, order_id: str, budget_units: int, budget_units_min: int) -> None:
+        super().__init__(
+            f"the order spends {budget_units} base units of collateral, and the minimum is"
+            f" {budget_units_min}",
+            order_id=order_id,
+            budget_units=budget_units,
+            budget_units_min=budget_units_min,
+        )
+
+
 class SignerMismatch(InvalidInput):
     """The signature was not made by the order's signer under any accepted domain."""
 

@@ -14,6 +14,7 @@ from typing import Final
 import msgspec
 
 from foretell.domain.errors.exchange import (
+    BudgetBelowMinimum,
     InvalidExpiration,
     InvalidFeeRate,
     MalformedOrder,
@@ -28,6 +29,9 @@ NONCE_NEVER_LEFT: Final = 2**63 - 1
 
 EXPIRATION_MARGIN_S: Final = 60
 """The time before its expiration at which an order leaves the book, so that it can still settle."""
+
+BUDGET_UNITS_MIN: Final = 10**6
+"""The least collateral, 1.00, that an order may spend that only takes. A market without a minimum has none of this kind either."""
 
 TICK_TOLERANCE: Final = 20
 """The price of an order that only takes may differ from its tick by a tick over this number."""
@@ -178,9 +182,12 @@ def order_terms(
     if order.v2 is None and order.fee_rate_bps != rules.fee_rate_bps:
         raise InvalidFeeRate(order.fee_rate_bps, rules.fee_rate_bps)
     price_ticks = _price_ticks(order, order_type, rules.ticks_per_one, order_id)
-    if order.size_units < rules.size_units_min:
-        raise SizeBelowMinimum(order_id, order.size_units, rules.size_units_min)
     is_budgeted = has_budget(order.side, order_type)
+    if order_type.may_rest:
+        if order.size_units < rules.size_units_min:
+            raise SizeBelowMinimum(order_id, order.size_units, rules.size_units_min)
+    elif is_budgeted and order.collateral_units < BUDGET_UNITS_MIN and rules.size_units_min:
+        raise BudgetBelowMinimum(order_id, order.collateral_units, BUDGET_UNITS_MIN)
     return OrderTerms(
         price_ticks=price_ticks,
         ticks_per_one=rules.ticks_per_one,

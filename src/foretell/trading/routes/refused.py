@@ -10,6 +10,7 @@ from foretell.domain.errors.chain import (
 )
 from foretell.domain.errors.exchange import (
     AnswerLost,
+    BudgetBelowMinimum,
     ContentsMismatch,
     EngineBusy,
     EngineCancelOnly,
@@ -122,6 +123,7 @@ ORDER: Final[Refused] = (
     NoDepositWallets,
     ForeignSeparator,
     ContentsMismatch,
+    BudgetBelowMinimum,
     UnsupportedSignatureType,
     WalletNeedsVersion2,
     WalletRefuses,

@@ -8,6 +8,7 @@ from tests.rigs.refusals import a_refusal
 from tests.rigs.values import NOW_S, a_word
 
 from foretell.domain.errors.exchange import (
+    BudgetBelowMinimum,
     EngineRestarting,
     FillAndKillUnmatched,
     FillOrKillUnfilled,
@@ -91,6 +92,11 @@ TRADING_WORDS: list[tuple[ForetellError, int, str]] = [
         SizeBelowMinimum(ORDER_ID, 4_990_000, 5_000_000),
         400,
         f"order {ORDER_ID} is invalid. Size (4.99) lower than the minimum: 5",
+    ),
+    (
+        BudgetBelowMinimum(ORDER_ID, 500_000, 1_000_000),
+        400,
+        "invalid amount for a marketable BUY order ($0.5), min size: $1",
     ),
     (OrderDuplicated(ORDER_ID), 400, f"order {ORDER_ID} is invalid. Duplicated."),
     (OrderPlacedBefore(ORDER_ID), 400, f"order {ORDER_ID} is invalid. Duplicated."),

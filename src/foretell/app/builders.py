@@ -127,7 +127,7 @@ def chain_view(resources: Resources) -> ChainView:
     async def fetch_has_code(address: Address) -> bool:
         return bool(await reader.code(address))
 
-    return ChainView(fetch_nonce, fetch_has_code)
+    return ChainView(fetch_nonce, fetch_has_code, reader.accepts_signature)
 
 
 def build_embedded_engine(resources: Resources, recover: Recover) -> EmbeddedEngine:

@@ -16,6 +16,7 @@ from foretell.store.database import Database
 from foretell.trading.accounts.accounts import ChainView, FetchHasCode, OrderNonces
 from foretell.trading.accounts.revocations import Revocations
 from foretell.trading.accounts.signers import Recover, Signers
+from foretell.trading.accounts.wallet_checks import WalletChecks
 from foretell.trading.books.books import PriceSide, PublicBooks
 from foretell.trading.books.market_names import MarketNames
 from foretell.trading.refusals import trading_body
@@ -36,6 +37,7 @@ class TradingContext:
     signers: Signers
     wallets: Wallets
     nonces: OrderNonces
+    wallet_checks: WalletChecks
     fetch_has_code: FetchHasCode
     signed_requests: SignedRequests
     price_side: PriceSide
@@ -62,6 +64,11 @@ class TradingContext:
             "heartbeats of streams": self.streams.beat,
             "revocations": follow,
         }
+
+    @property
+    def struct_version(self) -> int:
+        """The newest version of the order struct that the exchange accepts."""
+        return max(profile.struct_version for profile in self.deployment.profiles)
 
     @property
     def exchanges(self) -> tuple[Address, ...]:
@@ -106,6 +113,7 @@ def build_context(  # noqa: PLR0913 - the composition root calls it, once, by ke
         signers=Signers(deployment.profiles_of, deployment.chain_id, recover),
         wallets=wallets,
         nonces=OrderNonces(chain.fetch_nonce, now_ms),
+        wallet_checks=WalletChecks(chain.fetch_accepts, now_ms),
         fetch_has_code=chain.fetch_has_code,
         signed_requests=SignedRequests(database, now_ms, trading_body),
         price_side=price_side,

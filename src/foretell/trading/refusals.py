@@ -7,9 +7,12 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from foretell.domain.errors.exchange import (
+    BudgetBelowMinimum,
+    ContentsMismatch,
     EngineRestarting,
     FillAndKillUnmatched,
     FillOrKillUnfilled,
+    ForeignSeparator,
     InvalidExpiration,
     InvalidFeeRate,
     MalformedOrder,
@@ -55,15 +58,19 @@ from foretell.domain.errors.order import (
     MalformedBatch,
     MarketNotFound,
     NeverTraded,
+    NoDepositWallets,
     NothingNamed,
     OrderNotFound,
     OrderVersionMismatch,
     OwnerMismatch,
     PrivateOrder,
     SignerNotCaller,
+    SignerNotWallet,
     TooManyCancels,
     TooManyOrders,
     UnsupportedSignatureType,
+    WalletNeedsVersion2,
+    WalletRefuses,
     WrongWallet,
 )
 from foretell.domain.errors.streams import MalformedMessage, TooManySubscriptions
@@ -83,6 +90,13 @@ def _too_small(error: ForetellError) -> str:
     details = error.details
     size, least = decimal_text(details["size_units"]), decimal_text(details["size_units_min"])
     return f"order {details['order_id']} is invalid. Size ({size}) lower than the minimum: {least}"
+
+
+def _too_cheap(error: ForetellError) -> str:
+    details = error.details
+    budget = decimal_text(details["budget_units"])
+    least = decimal_text(details["budget_units_min"])
+    return f"invalid amount for a marketable BUY order (${budget}), min size: ${least}"
 
 
 def _duplicated(error: ForetellError) -> str:
@@ -106,8 +120,11 @@ TRADING: Final[Mapping[type[ForetellError], RefusalRow]] = {
     MalformedOrder: RefusalRow(400, "Invalid order payload"),
     MalformedSignature: RefusalRow(400, "Invalid order payload"),
     SignerMismatch: RefusalRow(400, "Invalid order payload"),
+    ForeignSeparator: RefusalRow(400, "Invalid order payload"),
+    ContentsMismatch: RefusalRow(400, "Invalid order payload"),
     PriceOffTick: RefusalRow(400, _off_tick),
     SizeBelowMinimum: RefusalRow(400, _too_small),
+    BudgetBelowMinimum: RefusalRow(400, _too_cheap),
     OrderDuplicated: RefusalRow(400, _duplicated),
     OrderCanceledOnChain: RefusalRow(400, "order was canceled on chain"),
     OrderPlacedBefore: RefusalRow(400, _duplicated),
@@ -136,6 +153,10 @@ TRADING: Final[Mapping[type[ForetellError], RefusalRow]] = {
         400, "the order signer address has to be the address of the API KEY"
     ),
     UnsupportedSignatureType: RefusalRow(400, "Invalid order payload"),
+    WalletNeedsVersion2: RefusalRow(400, "Invalid order payload"),
+    SignerNotWallet: RefusalRow(400, "Invalid order payload"),
+    NoDepositWallets: RefusalRow(400, "Invalid order payload"),
+    WalletRefuses: RefusalRow(400, "Invalid order payload"),
     WrongWallet: RefusalRow(400, "Invalid order payload"),
     PrivateOrder: RefusalRow(400, "Invalid order payload"),
     InvalidOrderNonce: RefusalRow(400, "invalid nonce"),

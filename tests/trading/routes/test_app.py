@@ -145,7 +145,7 @@ async def test_the_api_answers_at_its_root(rig: TradingRig, path: str) -> None:
 
 async def test_the_clock_and_the_version_are_returned(rig: TradingRig) -> None:
     assert (await rig.client.get("/time")).text == str(NOW_S)
-    assert (await rig.client.get("/version")).json() == {"version": 1}
+    assert (await rig.client.get("/version")).json() == {"version": 2}
 
 
 @pytest.mark.spec(100, 117, 118)

@@ -78,6 +78,21 @@ class SizeBelowMinimum(InvalidInput):
         )
 
 
+class BudgetBelowMinimum(InvalidInput):
+    """The order buys at once for less collateral than the minimum."""
+
+    cure = "spend at least 1.00"
+
+    def __init__(self, order_id: str, budget_units: int, budget_units_min: int) -> None:
+        super().__init__(
+            f"the order spends {budget_units} base units of collateral, and the minimum is"
+            f" {budget_units_min}",
+            order_id=order_id,
+            budget_units=budget_units,
+            budget_units_min=budget_units_min,
+        )
+
+
 class SignerMismatch(InvalidInput):
     """The signature was not made by the order's signer under any accepted domain."""
 
@@ -86,6 +101,31 @@ class SignerMismatch(InvalidInput):
     def __init__(self, signer: str) -> None:
         super().__init__(
             f"the signature was not made by {signer} under any domain that is accepted here"
+        )
+
+
+class ForeignSeparator(InvalidInput):
+    """The signature of a contract wallet names a domain that is not accepted."""
+
+    cure = "sign one of the domains that GET /auth/account lists for version 2 of the order struct"
+
+    def __init__(self, separator: str) -> None:
+        super().__init__(
+            f"the wallet's signature is for the domain separator {separator}, which is none that is"
+            " accepted here"
+        )
+
+
+class ContentsMismatch(InvalidInput):
+    """The signature of a contract wallet is of another order."""
+
+    cure = "sign the order that is sent, with the wallet as maker and as signer"
+
+    def __init__(self, named: str, wanted: str) -> None:
+        super().__init__(
+            f"the wallet's signature is of an order with the struct hash {named}, and this order"
+            f" has {wanted}",
+            want=wanted,
         )
 
 

@@ -39,6 +39,7 @@ from foretell.domain.exchange.matching import (
     plan_match,
 )
 from foretell.domain.exchange.order import (
+    NONCE_NEVER_LEFT,
     OrderStatus,
     OrderTerms,
     OrderType,
@@ -187,7 +188,7 @@ def _arrival(  # noqa: PLR0915 - every order is made here, and fifteen statement
     arrival.order_type = command.order_type
     arrival.leaves_at_s = leaves_book_at_s(signed) if signed.expiration_s else None
     arrival.placed_at_ms = command.at_ms
-    arrival.nonce = signed.nonce
+    arrival.nonce = signed.nonce if signed.v2 is None else NONCE_NEVER_LEFT
     arrival.trade_ids = ()
     return arrival, need_units
 
@@ -207,7 +208,7 @@ def _check_standing(state: State, market: Market, command: PlaceOrder) -> None:
     if (exchange, command.order_id) in state.canceled_orders:
         raise OrderCanceledOnChain(command.order_id)
     nonce = state.maker_nonces.get((exchange, signed.maker), 0)
-    if signed.nonce < nonce:
+    if signed.v2 is None and signed.nonce < nonce:
         raise InvalidOrderNonce(signed.nonce, nonce)
     cause = state.barred_wallets.get(signed.maker)
     if cause is not None:

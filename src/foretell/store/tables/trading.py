@@ -113,6 +113,9 @@ orders: Final = sa.Table(
     integer("signature_type"),
     integer("profile"),
     sa.Column("signature", sa.LargeBinary, nullable=False),
+    integer("timestamp_ms", nullable=True),
+    text("metadata_word", nullable=True),
+    text("builder_code", nullable=True),
     while_live("condition_id"),
     while_live("signer"),
     sa.Index(

@@ -8,6 +8,7 @@ import sqlalchemy as sa
 from foretell.domain.exchange.order import (
     OrderStatus,
     OrderType,
+    OrderV2Fields,
     Side,
     SignatureType,
     SignedOrder,
@@ -142,6 +143,7 @@ async def load_live_orders(
 def _cells(order: OrderRow) -> tuple[Any, ...]:
     """Return the values of the columns in the table's order."""
     signed = order.signed
+    added = signed.v2
     return (
         order.order_id,
         order.sequence,
@@ -171,6 +173,9 @@ def _cells(order: OrderRow) -> tuple[Any, ...]:
         int(signed.signature_type),
         signed.profile,
         signed.signature,
+        None if added is None else added.timestamp_ms,
+        None if added is None else added.metadata,
+        None if added is None else added.builder,
     )
 
 
@@ -205,5 +210,12 @@ def _row(row: sa.Row[Any]) -> OrderRow:
             signature_type=SignatureType(row.signature_type),
             profile=row.profile,
             signature=bytes(row.signature),
+            v2=_v2_fields(row),
         ),
     )
+
+
+def _v2_fields(row: sa.Row[Any]) -> OrderV2Fields | None:
+    if row.timestamp_ms is None:
+        return None
+    return OrderV2Fields(row.timestamp_ms, Bytes32(row.metadata_word), Bytes32(row.builder_code))

@@ -1,7 +1,7 @@
 """Accounts: the wallets that an address trades with, their nonces and their balances.
 
-An address signs; a wallet pays: the address itself (signature type 0), or the Safe that the factory
-makes for it (type 2). An account states everything that a client needs to sign an order.
+An address signs; a wallet pays: the address itself (signature type 0), the Safe that a factory makes
+for it (type 2), or a deposit wallet (type 3). An account states everything that a client needs to sign an order.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -14,11 +14,12 @@ from foretell.domain.contracts.deployment import Deployment
 from foretell.domain.contracts.wallets import Wallets
 from foretell.domain.errors.families import Upstream
 from foretell.domain.errors.order import InvalidOrderNonce
-from foretell.domain.exchange.order import SERVED_SIGNATURE_TYPES, SignedOrder
+from foretell.domain.exchange.order import SignatureType, SignedOrder
 from foretell.domain.values.amounts import AMOUNT_UNITS_MAX
 from foretell.domain.values.hexadecimal import Address, checksum_address
 from foretell.engine.protocol.requests import AccountReply
 from foretell.runtime.lru import LruCache
+from foretell.trading.accounts.wallet_checks import FetchAccepts
 
 NONCES_KEPT_MAX: Final = 20_000
 NONCE_KEPT_MS: Final = 30_000
@@ -183,11 +184,14 @@ async def account_record(
     address: Address,
 ) -> AccountRecord:
     """Return how an address can trade; nonces and deployment are fetched from the chain."""
-    wallet_by_type = {
-        served: wallets.by_signature_type(address, served) for served in SERVED_SIGNATURE_TYPES
-    }
+    served = [
+        (kind, name, wallet)
+        for kind, name in wallets.served_types.items()
+        for wallet in _wallets_of_type(wallets, address, kind)
+    ]
+    paying = [wallet for _, _, wallet in served]
     exchanges = [
-        await _exchange_record(deployment, nonces, exchange, tuple(wallet_by_type.values()))
+        await _exchange_record(deployment, nonces, exchange, paying)
         for exchange in deployment.exchanges
     ]
     standard = exchanges[0]
@@ -198,18 +202,24 @@ async def account_record(
         domains=standard.domains,
         wallets=[
             WalletRecord(
-                kind=SERVED_SIGNATURE_TYPES[signature_type].lower(),
+                kind=name.lower(),
                 address=checksum_address(wallet),
                 is_deployed=wallet == address or await fetch_has_code(wallet),
-                signature_type=int(signature_type),
+                signature_type=int(kind),
                 maker=checksum_address(wallet),
-                signer=checksum_address(address),
+                signer=checksum_address(wallet if kind is SignatureType.CONTRACT else address),
                 nonce=standard.nonces[checksum_address(wallet)],
             )
-            for signature_type, wallet in wallet_by_type.items()
+            for kind, name, wallet in served
         ],
         exchanges=exchanges,
     )
+
+
+def _wallets_of_type(wallets: Wallets, address: Address, kind: SignatureType) -> Sequence[Address]:
+    if kind is SignatureType.CONTRACT:
+        return wallets.deposit_wallets_of(address)
+    return (wallets.by_signature_type(address, kind),)
 
 
 async def _exchange_record(
@@ -241,3 +251,4 @@ class ChainView:
 
     fetch_nonce: FetchNonce
     fetch_has_code: FetchHasCode
+    fetch_accepts: FetchAccepts

@@ -49,7 +49,6 @@ from foretell.trading.routes.dependencies import (
 )
 from foretell.trading.streams.connection import Socket
 from foretell.trading.streams.document import asyncapi_document
-from foretell.trading.wire.order_body import STRUCT_VERSION
 from foretell.trading.wire.parameters import ADDRESS, API_KEY, INCLUDE_REVOKED, METADATA
 
 TITLE: Final = "Foretell trading API"
@@ -81,9 +80,9 @@ async def get_time(context: Context) -> JsonResponse:
 
 
 @get("/version", opt=describe(Success(dict[str, int], "The version."), tag=refused.STATUS))
-async def get_version() -> JsonResponse:
+async def get_version(context: Context) -> JsonResponse:
     """Return the version of the order struct to sign."""
-    return json_response({"version": STRUCT_VERSION})
+    return json_response({"version": context.struct_version})
 
 
 @post(

@@ -17,6 +17,7 @@ from foretell.domain.errors.order import (
     InvalidSignatureType,
     InvalidTradeFilter,
     MalformedBatch,
+    NoDepositWallets,
     NothingNamed,
     OrderNotFound,
     RequestTaken,
@@ -42,7 +43,7 @@ from foretell.trading.routes.dependencies import (
     authenticate_reader,
 )
 from foretell.trading.wire import parameters
-from foretell.trading.wire.order_body import PlacingBody
+from foretell.trading.wire.order_body import SentPlacing
 from foretell.trading.wire.orders import OrderRecord, TradeRecord
 from foretell.trading.wire.pages import Page
 
@@ -68,7 +69,7 @@ class HeartbeatRecord(msgspec.Struct, frozen=True):
         Success(orders.PlacementReply, "The outcome."),
         tag=refused.ORDERS,
         security=L2,
-        body=PlacingBody,
+        body=SentPlacing,
         refusals=refused.ORDER,
         is_keyed=True,
     ),
@@ -88,7 +89,7 @@ async def place_order(request: AnyRequest, context: Context) -> JsonResponse:
         Success(list[orders.PlacementReply], "One outcome for each order, in their order."),
         tag=refused.ORDERS,
         security=L2,
-        body=list[PlacingBody],
+        body=list[SentPlacing],
         refusals=(*refused.ENGINE, MalformedOrder, TooManyOrders),
         is_keyed=True,
     ),
@@ -108,7 +109,7 @@ async def place_orders(request: AnyRequest, context: Context) -> JsonResponse:
         Success(Validation, "The result of every rule."),
         tag=refused.ORDERS,
         security=L2,
-        body=PlacingBody,
+        body=SentPlacing,
         refusals=refused.ORDER,
     ),
 )
@@ -259,7 +260,13 @@ async def get_trades(request: AnyRequest, context: Context) -> JsonResponse:
         parameters.SIGNATURE_TYPE,
         tag=refused.ACCOUNT,
         security=L2,
-        refusals=(*refused.ENGINE, *refused.TOKEN, InvalidAssetType, InvalidSignatureType),
+        refusals=(
+            *refused.ENGINE,
+            *refused.TOKEN,
+            InvalidAssetType,
+            InvalidSignatureType,
+            NoDepositWallets,
+        ),
     ),
 )
 async def get_balance_allowance(request: AnyRequest, context: Context) -> JsonResponse:
@@ -269,7 +276,7 @@ async def get_balance_allowance(request: AnyRequest, context: Context) -> JsonRe
     token = _token(context, query)
     signature_type = query.read(parameters.SIGNATURE_TYPE)
     query.check_known()
-    wallet = context.wallets.by_signature_type(caller.address, signature_type)
+    wallet = context.wallets.by_signature_type(caller.address, signature_type, caller.dialect)
     return json_response(await history.balance(context, wallet, token))
 
 

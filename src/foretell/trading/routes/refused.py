@@ -10,6 +10,8 @@ from foretell.domain.errors.chain import (
 )
 from foretell.domain.errors.exchange import (
     AnswerLost,
+    BudgetBelowMinimum,
+    ContentsMismatch,
     EngineBusy,
     EngineCancelOnly,
     EngineReadOnly,
@@ -19,6 +21,7 @@ from foretell.domain.errors.exchange import (
     FillAndKillUnmatched,
     FillOrKillUnfilled,
     ForeignProfile,
+    ForeignSeparator,
     InsufficientAllowance,
     InsufficientBalance,
     InvalidExpiration,
@@ -45,11 +48,15 @@ from foretell.domain.errors.order import (
     InvalidTokenId,
     MalformedBatch,
     MarketNotFound,
+    NoDepositWallets,
     OrderVersionMismatch,
     OwnerMismatch,
     PrivateOrder,
     SignerNotCaller,
+    SignerNotWallet,
     UnsupportedSignatureType,
+    WalletNeedsVersion2,
+    WalletRefuses,
     WrongWallet,
 )
 from foretell.domain.errors.storage import JournalFailed, LeaseLost
@@ -112,6 +119,13 @@ ORDER: Final[Refused] = (
     SignerNotCaller,
     SizeBelowMinimum,
     UnknownMarket,
+    SignerNotWallet,
+    NoDepositWallets,
+    ForeignSeparator,
+    ContentsMismatch,
+    BudgetBelowMinimum,
     UnsupportedSignatureType,
+    WalletNeedsVersion2,
+    WalletRefuses,
     WrongWallet,
 )

@@ -88,7 +88,7 @@ def scenario_rig() -> ScenarioRig:
             "registerToken", *traded.pair, traded.condition, sender=world.registrar
         )
     for exchange in (world.exchange, neg_risk.exchange):
-        exchange.send("setMaxFeeRateBps", V2_FEE_RATE_BPS, sender=world.admin)
+        world.allow_fees(V2_FEE_RATE_BPS, exchange)
     condition = bytes.fromhex(world.condition[2:])
     plain = TradedPair(
         world.exchange, world.ctf, (world.yes, world.no), condition, world.ctf.address
@@ -150,7 +150,7 @@ def signed_order(order: Order, exchange: Contract, key: bytes | None) -> Order:
 def separator(address: str, exchange: Contract, profile: int) -> bytes:
     """Return a domain separator of the exchange, read only once."""
     assert exchange.address == address
-    domain: bytes = exchange.call("domainSeparator", profile)
+    domain: bytes = exchange.call("domainSeparator(uint256)", profile)
     return domain
 
 

@@ -43,10 +43,10 @@ class Image(msgspec.Struct, frozen=True):
     media_type: str
 
 
-class CreatedMarket(msgspec.Struct, frozen=True, rename="camel"):
+class CreatedMarket(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     """A market that trades."""
 
-    market_key: str
+    market_key: str = msgspec.field(name="key")
     condition_id: str
     token_a: str
     token_b: str

@@ -3,8 +3,6 @@
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
-from eth_abi.abi import encode
-
 from foretell.domain.contracts.calldata import (
     PRICE_NO,
     PRICE_UNKNOWN,
@@ -122,10 +120,9 @@ class Whitelist:
             return []
         return [parse_address(each) for each in await self._account.read(whitelist, _PROPOSERS)]
 
-    async def create(self, code: bytes, proposers: Sequence[Address]) -> Address:
-        """Deploy the account's whitelist from its contract's creation code, and register it."""
-        arguments = encode(["address", "address[]"], [self._account.address, list(proposers)])
-        receipt = await self._account.deploy(code + arguments)
+    async def create(self, init_code: bytes) -> Address:
+        """Deploy a whitelist of the account by its contract's creation code with arguments, and register it."""
+        receipt = await self._account.deploy(init_code)
         if receipt.contract is None:
             raise ChainInconsistent("the receipt of a deployment names no contract")
         whitelist = parse_address(receipt.contract)

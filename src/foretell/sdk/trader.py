@@ -193,7 +193,9 @@ class Trader(AuthenticatedClient):
 
     async def cancel(self, *order_ids: str) -> CanceledOrders:
         """Cancel orders of one's own."""
-        return msgspec.convert(await self.send("DELETE", "/orders", list(order_ids)), CanceledOrders)
+        return msgspec.convert(
+            await self.send("DELETE", "/orders", list(order_ids)), CanceledOrders
+        )
 
     async def cancel_all(self) -> CanceledOrders:
         """Cancel every order of the signer's wallets."""
@@ -202,7 +204,9 @@ class Trader(AuthenticatedClient):
     async def cancel_market(self, condition_id: str) -> CanceledOrders:
         """Cancel the orders in a market."""
         body = {"market": condition_id}
-        return msgspec.convert(await self.send("DELETE", "/cancel-market-orders", body), CanceledOrders)
+        return msgspec.convert(
+            await self.send("DELETE", "/cancel-market-orders", body), CanceledOrders
+        )
 
     async def order(self, order_id: str) -> OpenOrder:
         """Return any order that the signer ever placed."""

@@ -85,7 +85,9 @@ def merge(contracts: Contracts, condition: MarketCondition, units: int) -> Inner
     return InnerCall(contracts.conditional_tokens, wanted.encode())
 
 
-def redeem(contracts: Contracts, condition: MarketCondition, held_units: Sequence[int]) -> InnerCall:
+def redeem(
+    contracts: Contracts, condition: MarketCondition, held_units: Sequence[int]
+) -> InnerCall:
     """Return the redemption of everything held; the units by outcome count for an event's market alone."""
     assert len(held_units) == OUTCOMES
     if condition.is_neg_risk:

@@ -132,6 +132,25 @@ class NoNode(Unavailable):
         )
 
 
+class CommandRefused(Upstream):
+    """An API refused what a client command asked for: its code, its cause, and what to do."""
+
+    def __init__(self, code: str, cause: str, cure: str) -> None:
+        named = f"{cause} ({code})" if code else cause
+        super().__init__(f"{named}; {cure}" if cure else named, api_code=code)
+
+
+class NoSigner(Unavailable):
+    """A command that signs was given no key."""
+
+    def __init__(self) -> None:
+        super().__init__("no key is named: use --key-file, or --signer with --address")
+
+
+class OrderNotPlaced(Conflict):
+    """An order was refused; the message is the server's."""
+
+
 class StreamLost(Upstream):
     """A stream could not be opened again."""
 

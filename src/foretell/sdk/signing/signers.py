@@ -126,7 +126,7 @@ class RemoteSigner:
         """Return a signed transaction."""
         request: dict[str, Any] = {
             "from": checksum_address(self.account),
-            "to": fields.to,
+            "to": fields.to and checksum_address(fields.to),
             "data": "0x" + fields.calldata.hex(),
             "value": hex(fields.value_wei),
             "nonce": hex(fields.account_nonce),

@@ -60,8 +60,7 @@ async def collateral(node: str) -> Address:
     async with JsonRpc(node) as rpc:
         account = ChainAccount(rpc, admin, CHAIN_ID)
         code = own_artifact("CollateralToken").init_code("Dollar", "USD", admin.address)
-        token = parse_address((await account.deploy(code)).contract)
-    return token
+        return parse_address((await account.deploy(code)).contract)
 
 
 async def mint(node: str, collateral: Address) -> None:

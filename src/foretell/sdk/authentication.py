@@ -1,5 +1,6 @@
 """API keys: their creation by a wallet's signature (L1), and requests that they sign (L2)."""
 
+import asyncio
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -15,6 +16,8 @@ from foretell.sdk.signing.signers import Signer
 from foretell.sdk.signing.typed_data import key_request
 
 PREFIX: Final = "SERVICE_"
+AHEAD_S_MAX: Final = 20
+"""How far ahead of the clock a request may be signed; the server accepts 60 s."""
 
 
 class AuthenticatedClient:
@@ -34,6 +37,7 @@ class AuthenticatedClient:
         self._now_s = now_s
         self._l1_domain = l1_domain
         self.credentials: Credentials | None = None
+        self._seconds: dict[tuple[str, bytes], int] = {}
 
     async def create_key(self, nonce: int = 0) -> Credentials:
         """Create the credentials of a nonce by a signature of the wallet, or get them again."""
@@ -74,10 +78,12 @@ class AuthenticatedClient:
         self.credentials = contents.unwrap(passphrase)
         return self.credentials
 
-    def l2_headers(self, method: str, path: str, body: bytes = b"") -> Mapping[str, str]:
+    def l2_headers(
+        self, method: str, path: str, body: bytes = b"", signed_at_s: int | None = None
+    ) -> Mapping[str, str]:
         """Return the headers that authenticate one request by the credentials (L2)."""
         assert self.credentials is not None
-        timestamp = str(self._now_s())
+        timestamp = str(signed_at_s or self._now_s())
         signature = L2Signer(self.credentials.secret).sign(timestamp, method, path, body)
         return {
             f"{PREFIX}ADDRESS": checksum_address(self.signer.address),
@@ -96,8 +102,23 @@ class AuthenticatedClient:
     ) -> Any:
         """Return the answer to a private body; without a body, nothing is sent.
 
-        The server carries out a signed request once, so that it may be sent again.
+        The server carries out a signed request once, so that it may be sent again. Two cancellations
+        with the same words would therefore be one if they were signed in the same second.
         """
         raw = b"" if body is None else msgspec.json.encode(body)
-        headers = self.l2_headers(method, path, raw)
+        signed_at_s = await self._new_second(path, raw) if method == "DELETE" else None
+        headers = self.l2_headers(method, path, raw, signed_at_s)
         return await self.http.send(method, path, raw, headers, is_repeatable=is_repeatable)
+
+    async def _new_second(self, path: str, raw: bytes) -> int:
+        """Return a time of signing that no earlier request with the same words has.
+
+        It may be a little ahead of the clock, as the server allows.
+        """
+        now_s = self._now_s()
+        self._seconds = {key: at_s for key, at_s in self._seconds.items() if at_s >= now_s}
+        at_s = max(now_s, self._seconds.get((path, raw), 0) + 1)
+        self._seconds[path, raw] = at_s
+        if at_s > now_s + AHEAD_S_MAX:
+            await asyncio.sleep(at_s - now_s - AHEAD_S_MAX)
+        return at_s

@@ -158,3 +158,19 @@ async def test_the_query_of_a_private_request_is_not_signed(
     assert seen.query == "market=0x01"
     signature = L2Signer("c2VjcmV0").sign(str(NOW_S), "GET", "/data/orders", b"")
     assert seen.headers["service_signature"] == signature
+
+
+@pytest.mark.anyio
+async def test_two_cancellations_with_the_same_words_are_two_requests(
+    api: ScriptedApi, trader: TradingClient
+) -> None:
+    """The server would take a second one of the same second for the first, sent again."""
+    api.prepare("DELETE /cancel-all", {"canceled": []})
+    api.prepare("DELETE /orders", {"canceled": []})
+    for _ in range(3):
+        await trader.send("DELETE", "/cancel-all", None)
+    await trader.send("DELETE", "/orders", ["0x01"])
+    seconds = [int(each.headers["service_timestamp"]) for each in api.received]
+    assert seconds == [NOW_S, NOW_S + 1, NOW_S + 2, NOW_S]
+    signed = {each.headers["service_signature"] for each in api.requests("DELETE /cancel-all")}
+    assert len(signed) == 3

@@ -12,6 +12,11 @@ from pydantic import ValidationError
 from rich.console import Console
 
 from foretell.cli.bench import bench
+from foretell.cli.client.market import market
+from foretell.cli.client.options import client_command
+from foretell.cli.client.order import book, order
+from foretell.cli.client.wallet import wallet
+from foretell.cli.client.whitelist import whitelist
 from foretell.cli.environment import unknown_variables
 from foretell.cli.failure import fail
 from foretell.domain.contracts.networks import NetworkName
@@ -207,6 +212,11 @@ def solvency(data: Data = None) -> None:
 
 
 app.add_typer(bench, name="bench")
+app.add_typer(market, name="market")
+app.add_typer(order, name="order")
+client_command(app, "book")(book)
+app.add_typer(wallet, name="wallet")
+app.add_typer(whitelist, name="whitelist")
 
 storage = typer.Typer(no_args_is_help=True, help="Store metadata and images permanently.")
 app.add_typer(storage, name="storage")

@@ -1,22 +1,19 @@
 """The client of a trader: API credentials from a wallet's signature, then signed orders."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 
-from foretell.domain.errors.command import KeyFileDamaged
 from foretell.domain.exchange.order import OrderType, Side, SignatureType, SignedOrder
 from foretell.domain.exchange.profiles import Separators
-from foretell.domain.values.credentials import L1_DOMAIN_NAME, Credentials, L2Signer, l1_digest
+from foretell.domain.values.credentials import L1_DOMAIN_NAME
 from foretell.domain.values.eip712 import address_of_key, sign_digest
 from foretell.domain.values.hexadecimal import ZERO_ADDRESS, Address, checksum_address
+from foretell.sdk.authentication import AuthenticatedClient
 from foretell.sdk.http import HttpClient
-from foretell.sdk.key_file import read_key_file, wrap, write_key_file
-
-PREFIX: Final = "SERVICE_"
+from foretell.sdk.signing.signers import KeySigner
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +39,11 @@ class Wallet:
         return SignatureType.EOA if self.safe is None else SignatureType.SAFE
 
 
-class TradingClient:
-    """One wallet at the trading API."""
+class TradingClient(AuthenticatedClient):
+    """One key at the trading API that signs orders in a known domain, as fast as it can.
+
+    `Trader` is for everything else: it asks the installation for domains, nonces and rules.
+    """
 
     def __init__(
         self,
@@ -54,70 +54,17 @@ class TradingClient:
         now_s: Callable[[], int],
         l1_domain: str = L1_DOMAIN_NAME,
     ) -> None:
-        self.http = http
+        super().__init__(http, KeySigner(wallet.private_key), chain_id, now_s, l1_domain)
         self.wallet = wallet
-        self._chain_id = chain_id
         self._separators = separators
-        self._now_s = now_s
-        self._l1_domain = l1_domain
-        self.credentials: Credentials | None = None
 
     def for_exchange(self, separators: Separators) -> "TradingClient":
         """Return a client with the same wallet and credentials for the orders of another exchange."""
         client = TradingClient(
-            self.http, self.wallet, self._chain_id, separators, self._now_s, self._l1_domain
+            self.http, self.wallet, self.chain_id, separators, self._now_s, self._l1_domain
         )
         client.credentials = self.credentials
         return client
-
-    async def create_key(self, nonce: int = 0) -> Credentials:
-        """Create credentials by a signature of the wallet (L1)."""
-        timestamp = str(self._now_s())
-        digest = l1_digest(self._chain_id, self.wallet.address, timestamp, nonce, self._l1_domain)
-        headers = {
-            f"{PREFIX}ADDRESS": checksum_address(self.wallet.address),
-            f"{PREFIX}SIGNATURE": "0x" + sign_digest(digest, self.wallet.private_key).hex(),
-            f"{PREFIX}TIMESTAMP": timestamp,
-            f"{PREFIX}NONCE": str(nonce),
-        }
-        answer = await self.http.send("POST", "/auth/api-key", b"", headers)
-        self.credentials = Credentials(answer["apiKey"], answer["secret"], answer["passphrase"])
-        return self.credentials
-
-    def write_key(self, file: Path) -> None:
-        """Write the credentials to a key file, which has no passphrase; keep that elsewhere."""
-        assert self.credentials is not None
-        write_key_file(file, wrap(self.wallet.address, self.credentials))
-
-    def read_key(self, file: Path, passphrase: str) -> Credentials:
-        """Take the credentials of a key file, or refuse another wallet's file or a wrong passphrase."""
-        contents = read_key_file(file)
-        if contents.address != self.wallet.address:
-            raise KeyFileDamaged(str(file), f"it is of the address {contents.address}")
-        self.credentials = contents.unwrap(passphrase)
-        return self.credentials
-
-    def l2_headers(self, method: str, path: str, body: bytes = b"") -> Mapping[str, str]:
-        """Return the headers that authenticate one request by the credentials (L2)."""
-        assert self.credentials is not None
-        timestamp = str(self._now_s())
-        signature = L2Signer(self.credentials.secret).sign(timestamp, method, path, body)
-        return {
-            f"{PREFIX}ADDRESS": checksum_address(self.wallet.address),
-            f"{PREFIX}SIGNATURE": signature,
-            f"{PREFIX}TIMESTAMP": timestamp,
-            f"{PREFIX}API_KEY": self.credentials.key_id,
-            f"{PREFIX}PASSPHRASE": self.credentials.passphrase,
-        }
-
-    async def get(self, path: str, **query: str | int) -> Any:
-        """Return the answer of a private path."""
-        return await self.http.get(path, self.l2_headers("GET", path), **query)
-
-    async def send(self, method: str, path: str, body: object) -> Any:
-        """Return the answer to a private body."""
-        raw = msgspec.json.encode(body)
-        return await self.http.send(method, path, raw, self.l2_headers(method, path, raw))
 
     def sign_order(
         self, token_id: str, side: Side, size_units: int, collateral_units: int, salt: int

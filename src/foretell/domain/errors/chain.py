@@ -141,6 +141,16 @@ class CallFailed(Upstream):
         super().__init__(f"transaction {tx_hash} was mined and reverted", tx_hash=tx_hash)
 
 
+class TransactionReplaced(Conflict):
+    """Another transaction of the account has used the nonce."""
+
+    def __init__(self, tx_hash: str) -> None:
+        super().__init__(
+            f"transaction {tx_hash} cannot be mined: another one of its account has its nonce",
+            tx_hash=tx_hash,
+        )
+
+
 class ExchangeClosed(Unavailable):
     """The exchange settles no trade for the operator's account."""
 

@@ -64,7 +64,12 @@ async def new_safe_owner(session: DemoSession) -> tuple[TradingClient, RelayerCl
     """Return the client of a Safe that the relayer deployed, and its owner at the relayer."""
     key = await session.new_account()
     signer = await new_trader(session, Wallet(key))
-    relayer = RelayerClient(session.relayer, signer, session.deployment)
+    relayer = RelayerClient(
+        session.relayer,
+        signer,
+        session.deployment,
+        session.deployment.safe_of(signer.wallet.address),
+    )
     with session.waiting("the relayer deploys a Safe"):
         safe = await relayer.create_safe()
     return await new_trader(session, Wallet(key, safe)), relayer

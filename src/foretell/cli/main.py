@@ -234,13 +234,10 @@ def push(data: Data = None) -> None:
     run_push(_settings(data=data), Console())
 
 
-wallet = typer.Typer(no_args_is_help=True, help="List, bar or free wallets that may not trade.")
-app.add_typer(wallet, name="wallet")
-
 WalletAddress = Annotated[str, typer.Argument(help="The address that holds the funds.")]
 
 
-@wallet.command("list")
+@wallet.command("barred")
 def list_barred(data: Data = None) -> None:
     """Print a line for each barred wallet: when it is probed, its offences, and the cause."""
     from foretell.cli.wallet import run_list

@@ -16,7 +16,7 @@ from foretell.domain.creation.request import (
     CHALLENGE_VERSION,
     Challenge,
 )
-from foretell.domain.exchange.order import ORDER_V1_TYPE
+from foretell.domain.exchange.signing.structs import ORDER_V1_TYPE
 from foretell.domain.values.credentials import L1_DOMAIN_VERSION, L1_MESSAGE
 from foretell.domain.values.eip712 import (
     Eip712Domain,

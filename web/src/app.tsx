@@ -16,6 +16,9 @@ import { useUserStream } from "./wallet/user_stream";
 const PortfolioPage = lazy(() => import("./pages/portfolio").then((each) => ({ default: each.PortfolioPage })));
 const LeaderboardPage = lazy(() => import("./pages/leaderboard").then((each) => ({ default: each.LeaderboardPage })));
 
+const CreatePage = lazy(() => import("./pages/create").then((each) => ({ default: each.CreatePage })));
+const ResolvePage = lazy(() => import("./pages/resolve").then((each) => ({ default: each.ResolvePage })));
+
 const NOTICE_MS = 7_000;
 const NOTICES_MAX = 4;
 
@@ -54,6 +57,8 @@ function Page(): ReactNode {
   if (first === "event" && second) return <EventPage key={second} slug={decodeURIComponent(second)} />;
   if (first === "portfolio") return <PortfolioPage key={second ?? ""} address={second ?? null} />;
   if (first === "leaderboard") return <LeaderboardPage />;
+  if (first === "create") return <CreatePage />;
+  if (first === "resolve") return <ResolvePage />;
   return <div className="page narrow"><Empty title={t.notFound}><Link to="/" className="link">{t.backToMarkets}</Link></Empty></div>;
 }
 
@@ -63,6 +68,8 @@ function Head() {
     { to: "/", label: t.nav.markets },
     { to: "/portfolio", label: t.nav.portfolio },
     { to: "/leaderboard", label: t.nav.leaderboard },
+    { to: "/create", label: t.nav.create },
+    { to: "/resolve", label: t.nav.resolve },
   ];
   const isCurrent = (to: string): boolean => (to === "/" ? path === "/" || path.startsWith("/?") || path.startsWith("/event") : path.startsWith(to));
   return (

@@ -28,6 +28,8 @@ PAGES: Final = (
     "/portfolio",
     "/portfolio/{address:str}",
     "/leaderboard",
+    "/create",
+    "/resolve",
 )
 """The paths of the app's own pages: each gets the same document, whose script reads the path."""
 MISSING: Final = (

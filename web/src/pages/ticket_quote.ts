@@ -78,7 +78,7 @@ function limitQuote(form: Form, token: string, book: Book, feeRateBps: number, a
 function marketQuote(form: Form, token: string, book: Book, feeRateBps: number, typed: bigint): Result {
   const isBuy = form.side === "BUY";
   const amount = floorTo(typed, SIZE_STEP);
-  if (isBuy && amount < MARKET_BUY_MIN) return { problem: t.ticket.atLeast(dollarsOf(MARKET_BUY_MIN)) };
+  if (isBuy && amount < MARKET_BUY_MIN) return { problem: t.ticket.notLess(dollarsOf(MARKET_BUY_MIN)) };
   const levels = isBuy ? book.asks : book.bids;
   const filled = walk(levels, isBuy ? { cost: amount } : { size: amount });
   if (filled.worst === null || filled.size === 0n) return { problem: isBuy ? t.ticket.nothingOffered : t.ticket.nobodyBuys };

@@ -21,7 +21,7 @@ const INTERVALS: readonly { value: Interval; label: string }[] = [
   { value: "1d", label: "1D" },
   { value: "1w", label: "1W" },
   { value: "1m", label: "1M" },
-  { value: "all", label: t.event.allTime },
+  { value: "all", label: t.event.wholeTime },
 ];
 
 function top(event: Event): Market[] {

@@ -35,6 +35,7 @@ check: dev  ## run all checks: format, lint, spelling, types, import contracts, 
 	$(BIN)/codespell
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python requirements/node.py web typescript/bin/tsc --noEmit
 	$(BIN)/coverage erase
 	$(BIN)/coverage run -m pytest $(BESIDE)
 	$(BIN)/coverage combine -q
@@ -105,8 +106,8 @@ examples: dev  ## record the examples of the API documents while the tests of th
 lock: dev  ## resolve the dependencies and write the lock files
 	$(BIN)/python requirements/lock.py
 
-clean:  ## remove the installed packages (.venv, node_modules)
-	rm -rf .venv contracts/node_modules tests/edge/generated/node_modules
+clean:  ## remove the installed packages (.venv, node_modules) and the built web app
+	rm -rf .venv contracts/node_modules tests/edge/generated/node_modules web/node_modules src/foretell/web/build
 
 run:
 	$(INSTALL) run

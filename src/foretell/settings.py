@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 from typing import Annotated, Final, Literal
 
-from pydantic import BeforeValidator, Field, SecretStr, field_validator
+from pydantic import AliasChoices, BeforeValidator, Field, SecretStr, field_validator
 from pydantic_settings import (
     BaseSettings,
     PydanticBaseSettingsSource,
@@ -29,6 +29,7 @@ CHECKOUT: Final = Path(__file__).parents[2]
 SQLITE: Final = "sqlite+aiosqlite://"
 DATABASE_DRIVERS: Final = ("postgresql+asyncpg://", SQLITE)
 SHARDS_MAX: Final = 1024
+WEB_URL: Final = re.compile(r"(https?://[A-Za-z0-9.:\[\]-]+)?(/[A-Za-z0-9._~-]+)*/?")
 HEADER_PREFIX: Final = re.compile(r"[A-Z][A-Z0-9]{0,30}_")
 
 LogLevel = Annotated[
@@ -130,6 +131,24 @@ class Settings(ClientSettings):
         default=None,
         description="deployment.json of the chain; the one in the data folder if unset",
     )
+    trading_url: str = Field(
+        default="/clob",
+        description="base URL of the trading API for the web app; a path is on the page's own host",
+    )
+    create_market_url: str = Field(
+        default="/create-market",
+        validation_alias=AliasChoices(
+            "create_market_url", f"{PREFIX}CREATE_MARKET_URL", "CREATE_MARKET_URL"
+        ),
+        description="base URL of market creation for the web app, also as `CREATE_MARKET_URL`",
+    )
+    relayer_url: str = Field(
+        default="/relayer", description="base URL of the relayer for the web app"
+    )
+    data_url: str = Field(default="/data", description="base URL of the data API for the web app")
+    discovery_url: str = Field(
+        default="/discovery", description="base URL of the discovery API for the web app"
+    )
     allowed_origins: str | None = Field(
         default=None,
         description="origins whose pages may use the APIs from a browser, separated by commas, or *",
@@ -227,6 +246,15 @@ class Settings(ClientSettings):
                 "must be * or origins such as https://app.example, separated by commas"
             )
         return origins
+
+    @field_validator("trading_url", "create_market_url", "relayer_url", "data_url", "discovery_url")
+    @classmethod
+    def _check_url(cls, url: str) -> str:
+        if WEB_URL.fullmatch(url) is None:
+            raise ValueError(
+                "must be a path such as /clob or a URL such as https://api.example/clob"
+            )
+        return url.rstrip("/")
 
     @field_validator("market_ticks_per_one")
     @classmethod

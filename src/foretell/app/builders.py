@@ -3,9 +3,10 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from importlib.metadata import version
 from typing import NamedTuple
 
-from foretell.app.clock_and_ids import new_uuid, new_word, now_ms
+from foretell.app.clock_and_ids import new_key, new_uuid, new_word, now_ms
 from foretell.app.embedded import EmbeddedTrading, EngineParts, TradingParts, tables_in_child
 from foretell.app.journals import embedded_journal_folder
 from foretell.app.keys import InstallationKeys
@@ -45,6 +46,17 @@ from foretell.store.outbox.transactions import REGISTRATION, RELAYED, SETTLEMENT
 from foretell.trading.accounts.accounts import ChainView
 from foretell.trading.accounts.revocations import Revocations
 from foretell.trading.accounts.signers import Recover
+from foretell.web.build_files import read_build
+from foretell.web.configuration import (
+    ApiUrls,
+    WebConfiguration,
+    contracts_of,
+    origin_of,
+    policy_of,
+)
+from foretell.web.context import WebContext
+from foretell.web.sandbox_token import kept_token
+from foretell.web.sandbox_wallets import SandboxWallets
 
 
 @dataclass(frozen=True)
@@ -140,6 +152,45 @@ def build_embedded_engine(resources: Resources, recover: Recover) -> EmbeddedEng
     projection, schedule = trading.host.projection, Schedule.of(settings)
     snapshots = Snapshots(journal, lambda: projection.sequence, schedule)
     return EmbeddedEngine(trading, feed, snapshots)
+
+
+def own_origins(settings: Settings) -> frozenset[str]:
+    """Return the origin of the web app's own pages, as clients reach them."""
+    return frozenset({origin_of(settings.base_url)})
+
+
+def build_web(resources: Resources) -> WebContext:
+    """Return the context of the web app; in the sandbox it has wallets."""
+    settings, deployment = resources.settings, resources.deployment
+    apis = ApiUrls(
+        trading=settings.trading_url,
+        create_market=settings.create_market_url,
+        relayer=settings.relayer_url,
+        data=settings.data_url,
+        discovery=settings.discovery_url,
+    )
+    configuration = WebConfiguration(
+        version=version("foretell"),
+        chain_id=deployment.chain_id,
+        is_sandbox=settings.is_sandbox,
+        chain_url=settings.devchain_url if settings.is_sandbox else None,
+        l1_domain=settings.l1_domain,
+        apis=apis,
+        contracts=contracts_of(deployment),
+        safe_factory_name=deployment.safe_factory_name,
+    )
+    urls = (*apis.all(), settings.blob_base_url)
+    policy = policy_of(urls, settings.base_url)
+    wallets = _sandbox_wallets(resources) if settings.is_sandbox else None
+    return WebContext(read_build(), configuration, policy, wallets)
+
+
+def _sandbox_wallets(resources: Resources) -> SandboxWallets:
+    settings = resources.settings
+    names = ("127.0.0.1", "localhost", "[::1]")
+    hosts = [f"{name}:{settings.port}" for name in names]
+    token = kept_token(settings.data, new_key)
+    return SandboxWallets(resources.rpc, settings.chain_id, token, hosts)
 
 
 def build_creation(resources: Resources) -> CreationContext:

@@ -246,6 +246,16 @@ class DemoMismatch(ForetellError):
         super().__init__(f"{what} is {seen!r}, and the demo expects {wanted!r}")
 
 
+class WebBuildTooLarge(ForetellError):
+    """The folder of the built web app has more than is held in memory."""
+
+    def __init__(self, size: int, bytes_max: int) -> None:
+        super().__init__(
+            f"the built web app has {size} bytes, and at most {bytes_max} are served; build it again:"
+            " make run"
+        )
+
+
 class MissingSetting(Unavailable):
     """A command needs a setting that is not set."""
 

@@ -195,7 +195,7 @@ def _restored_state(
         state.ledger.allow(seen.wallet, seen.exchange, seen.units, of_collateral=seen.is_collateral)
     for raw_order in body.orders:
         order = _restored_order(state, _ORDER.decode(raw_order))
-        state.rest(order, order.reserved_units())
+        state.rest(order, order.reserved_units(), is_by_age=True)
     for unsettled in body.unsettled:
         state.unsettled_trades[unsettled.trade.trade_id] = UnsettledTrade(
             state.market_by_id[unsettled.trade.condition_id].opened,

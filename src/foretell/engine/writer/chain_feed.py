@@ -9,7 +9,7 @@ parts has changed nothing, and the next run starts again.
 
 import itertools
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
@@ -41,6 +41,7 @@ from foretell.domain.exchange.wallets.wallet_bars import bars_of
 from foretell.domain.values.hexadecimal import Address
 from foretell.domain.values.sharding import ALONE, ShardPlace
 from foretell.engine.writer.engine import Engine
+from foretell.engine.writer.returned_orders import ReturnedOrders
 from foretell.runtime.worker import PollIntervals, run_watching_worker
 from foretell.store.creation.markets import load_markets
 from foretell.store.database import Database, Transaction
@@ -68,6 +69,7 @@ class ChainFeed:
     confirmations: int
     observed_per_command_max: int = OBSERVED_PER_COMMAND_MAX
     place: ShardPlace = ALONE
+    returns: ReturnedOrders = field(default_factory=ReturnedOrders)
 
     async def run(self) -> None:
         """Run until canceled, after each notification of the tables and at least once a second."""
@@ -91,6 +93,7 @@ class ChainFeed:
             await self.engine.submit(bar)
         if observation is not None:
             await self._submit_parts(observation)
+            self.returns.note(observation, self.engine)
         await self._resolve_markets()
         return False
 
@@ -192,7 +195,7 @@ class ChainFeed:
                 )
                 for each in landings
             ]
-        return settlements
+        return await self.returns.with_returned(tx, self.engine, settlements, self.place.name)
 
     async def _load_bars(self, tx: Transaction) -> list[BarWallet]:
         """Return the bars of wallets that began or ended; one without a row stays as it is."""

@@ -77,6 +77,7 @@ refused_orders: Final = sa.Table(
     integer("part"),
     text("cause"),
     flag("is_blamed"),
+    sa.Index(None, "order_id"),
 )
 """Orders that keep a trade from settling; those of one part, from 1, leave it together."""
 

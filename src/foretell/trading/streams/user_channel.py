@@ -21,6 +21,7 @@ from foretell.domain.exchange.effects import (
     OrderClosed,
     OrderFilled,
     OrderRestored,
+    OrderReturned,
     TradeAdvanced,
     TradeRestored,
     TradeSplit,
@@ -242,6 +243,8 @@ class UserChannel:
                 self._live[effect.order_id] = StreamedOrder(
                     effect, effect.size_units, effect.matched_units, effect.trade_ids
                 )
+            case OrderReturned():
+                self._return(effect, sequence)
             case TradeRestored():
                 self._unsettled[effect.trade.trade_id] = StreamedTrade(
                     effect.trade,
@@ -278,6 +281,13 @@ class UserChannel:
             del self._live[filled.order_id]
         reason = filled.close_reason
         self._publish_order(live, filled.status, "UPDATE", filled.at_ms, sequence, reason)
+
+    def _return(self, returned: OrderReturned, sequence: int) -> None:
+        """Publish an order that is live with more to trade, because a trade of it failed."""
+        order = returned.order
+        live = StreamedOrder(order, order.size_units, order.matched_units, order.trade_ids)
+        self._live[order.order_id] = live
+        self._publish_order(live, OrderStatus.LIVE, "UPDATE", returned.at_ms, sequence)
 
     def _close(self, closed: OrderClosed, sequence: int) -> None:
         live = self._live.pop(closed.order_id)

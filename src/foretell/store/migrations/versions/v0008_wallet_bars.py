@@ -1,4 +1,4 @@
-"""Keep the wallets that are barred from matching, and what their failed settlements cost."""
+"""Keep the wallets that are barred from matching and what they cost, and find orders that are to blame."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -8,7 +8,7 @@ down_revision = "0007"
 
 
 def upgrade() -> None:
-    """Add the tables."""
+    """Add the tables and the index."""
     op.create_table(
         "barred_wallets",
         sa.Column("wallet", sa.Text(), autoincrement=False, nullable=False),
@@ -28,3 +28,4 @@ def upgrade() -> None:
         sa.Column("gas", sa.BigInteger(), nullable=False),
         sa.PrimaryKeyConstraint("wallet", "day", name=op.f("pk_wallet_gas")),
     )
+    op.create_index(op.f("ix_refused_orders_order_id"), "refused_orders", ["order_id"])

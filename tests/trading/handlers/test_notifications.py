@@ -50,7 +50,7 @@ async def match(alice: Trader, bob: Trader, salt: str = "1") -> str:
     return str(trade_id)
 
 
-async def test_taker_and_maker_are_told_of_a_fill_once(alice: Trader, bob: Trader) -> None:
+async def test_taker_and_maker_are_notified_of_a_fill_once(alice: Trader, bob: Trader) -> None:
     trade_id = await match(alice, bob)
     (taken,), (made,) = await notes(alice), await notes(bob)
     assert (taken["type"], made["type"]) == (2, 2)
@@ -129,7 +129,7 @@ async def test_a_failed_settlement_is_another_notification(
         assert {note["payload"]["trade_id"] for note in found} == {trade_id}
 
 
-async def test_an_order_that_left_the_book_without_a_request_is_told(
+async def test_an_order_that_left_the_book_without_a_request_is_published(
     rig: TradingRig, alice: Trader
 ) -> None:
     """One that its account canceled is not: that request was answered."""
@@ -143,7 +143,7 @@ async def test_an_order_that_left_the_book_without_a_request_is_told(
     assert (note["payload"]["close_reason"], note["owner"]) == ("underfunded", alice.key_id)
 
 
-async def test_the_resolution_of_a_market_is_told_to_its_holders(
+async def test_the_resolution_of_a_market_is_published_to_its_holders(
     rig: TradingRig, alice: Trader, bob: Trader
 ) -> None:
     async with rig.context.database.writing() as tx:

@@ -29,7 +29,7 @@ class AcknowledgedNotification(NamedTuple):
     at_ms: int
 
 
-class Resolution(NamedTuple):
+class MarketPayout(NamedTuple):
     """A payout of a condition that a wallet has or had tokens of."""
 
     condition_id: str
@@ -93,7 +93,7 @@ async def record_acknowledged_until(
 
 async def load_resolutions(
     tx: Transaction, wallets: Sequence[Address], since_s: int, limit: int
-) -> Sequence[Resolution]:
+) -> Sequence[MarketPayout]:
     """Return the payouts since a time of what wallets hold or held, the newest first."""
     held = sa.select(positions.c.condition_id).where(positions.c.wallet.in_(wallets))
     rows = await tx.all(
@@ -108,4 +108,4 @@ async def load_resolutions(
         .order_by(payouts.c.timestamp_s.desc(), payouts.c.condition_id)
         .limit(limit)
     )
-    return [Resolution._make(row) for row in rows]
+    return [MarketPayout._make(row) for row in rows]

@@ -15,7 +15,7 @@ from foretell.domain.values.hexadecimal import Address, Bytes32
 from foretell.store.trading.acknowledgements import (
     Acknowledged,
     AcknowledgedNotification,
-    Resolution,
+    MarketPayout,
     load_acknowledged,
     load_resolutions,
     record_acknowledged,
@@ -53,7 +53,7 @@ class _Rows(NamedTuple):
     closed: Sequence[tuple[OrderRow, int]]
     trades: Sequence[TradeRow]
     failed: Sequence[TradeRow]
-    resolutions: Sequence[Resolution]
+    resolutions: Sequence[MarketPayout]
     order_by_id: Mapping[str, OrderRow]
 
 
@@ -191,7 +191,7 @@ def _failures(
         yield a_fact(NotificationType.FILL_FAILED, name, row.updated_at_ms, order.owner, payload)
 
 
-def _resolution(context: TradingContext, resolution: Resolution) -> Fact:
+def _resolution(context: TradingContext, resolution: MarketPayout) -> Fact:
     """Return the resolution of a market that the account holds or held tokens of."""
     condition_id = Bytes32(resolution.condition_id)
     listing = context.market_names.find(condition_id)

@@ -46,6 +46,8 @@ COMMANDS = {
     ("wallet", "fund"): "from the faucet",
     ("whitelist",): "Choose the accounts that may resolve",
     ("whitelist", "create"): "Deploy the creator's whitelist",
+    ("index",): "Compute the sums of the index again",
+    ("index", "rebuild"): "Stop the indexer first",
     ("journal",): "Check, replay or export the journal",
     ("journal", "verify"): "Check every record, the hash chain through all of them",
     ("journal", "replay"): "Replay the journal in memory",

@@ -22,7 +22,7 @@ from foretell.domain.contracts.deployment import ContractName, Deployment
 from foretell.domain.creation.asked_terms import AskedTerms
 from foretell.domain.errors.chain import ChainInconsistent, ExecutionReverted, RpcRefused
 from foretell.domain.evm.abi import contract_function
-from foretell.domain.portfolio.solvency import BackingUnits
+from foretell.domain.portfolio.solvency import BackingUnits, backing_of
 from foretell.domain.values.hexadecimal import (
     ZERO_ADDRESS,
     ZERO_BYTES32,
@@ -148,19 +148,10 @@ class Reader:
         if ContractName.WRAPPED_COLLATERAL in self._deployment.contracts:
             wrapped = self._deployment.address(ContractName.WRAPPED_COLLATERAL)
             adapter = self._deployment.address(ContractName.NEG_RISK_ADAPTER)
-            calls += [
-                ViewCall(collateral, _BALANCE_OF, (wrapped,)),
-                ViewCall(wrapped, _BALANCE_OF, (tokens,)),
-                ViewCall(wrapped, _BALANCE_OF, (adapter,)),
-                ViewCall(wrapped, _TOTAL_SUPPLY),
-            ]
-        units = await call_views(self._rpc, calls, at)
-        if len(units) == 1:
-            return BackingUnits(*units)
-        own, under_wrapped, under_positions, adapters, supply = units
-        return BackingUnits(
-            own, under_wrapped, under_positions, supply - under_positions - adapters
-        )
+            held = ((collateral, wrapped), (wrapped, tokens), (wrapped, adapter))
+            calls += [ViewCall(asset, _BALANCE_OF, (holder,)) for asset, holder in held]
+            calls.append(ViewCall(wrapped, _TOTAL_SUPPLY))
+        return backing_of(*await call_views(self._rpc, calls, at))
 
     async def allowance_units(self, wallet: Address, spender: Address, at: str = LATEST) -> int:
         """Return how much collateral of the wallet the spender may move."""

@@ -1,4 +1,4 @@
-"""How a maker ends many orders at once: by its nonce, by a time, and by switching its owner off."""
+"""Ends of many orders of a maker at once: by its nonce, by a time, and by switching its owner off."""
 
 from dataclasses import replace
 from typing import Any

@@ -13,7 +13,7 @@ from websockets.asyncio.server import ServerConnection, serve
 from foretell.domain.errors.command import ApiRefused, StreamLost
 from foretell.domain.values.credentials import Credentials
 from foretell.sdk.streaming.streams import (
-    Resumed,
+    Reconnected,
     Stream,
     market_subscription,
     user_subscription,
@@ -75,7 +75,7 @@ async def test_a_lost_connection_is_opened_again_and_marked() -> None:
     async with a_server(numbered({"a": 1}), numbered({"a": 2})) as (url, subscriptions):
         stream = Stream(url, lambda: market_subscription(["1"]))
         first, mark, second = await events_of(stream, 3)
-    assert (first["a"], mark, second["a"]) == (1, Resumed(1), 2)
+    assert (first["a"], mark, second["a"]) == (1, Reconnected(1), 2)
     assert (len(subscriptions), stream.reconnects) == (2, 1)
 
 
@@ -83,7 +83,7 @@ async def test_a_missing_number_ends_the_connection() -> None:
     gap = [*numbered({"a": 1}), *numbered({"a": 3}, first=3)]
     async with a_server(gap, numbered({"a": 4})) as (url, _):
         events = await events_of(Stream(url, lambda: market_subscription(["1"])), 3)
-    assert events == [{"a": 1, "sequence": 1}, Resumed(1), {"a": 4, "sequence": 1}]
+    assert events == [{"a": 1, "sequence": 1}, Reconnected(1), {"a": 4, "sequence": 1}]
 
 
 async def test_a_server_that_stays_away_is_given_up_after_the_attempts() -> None:

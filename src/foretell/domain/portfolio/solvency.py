@@ -79,6 +79,18 @@ class BackingUnits(NamedTuple):
     circulating_wrapped: int = 0
 
 
+def backing_of(
+    collateral: int,
+    under_wrapped: int = 0,
+    wrapped_under_positions: int = 0,
+    wrapped_of_adapter: int = 0,
+    wrapped_supply: int = 0,
+) -> BackingUnits:
+    """Return the backing of balances in base units: of conditional tokens first, then of the wrapper."""
+    circulating = wrapped_supply - wrapped_under_positions - wrapped_of_adapter
+    return BackingUnits(collateral, under_wrapped, wrapped_under_positions, circulating)
+
+
 class Pool(NamedTuple):
     """One pool of collateral: what a contract holds of it, and what is claimed."""
 

@@ -25,13 +25,13 @@ MESSAGE_BYTES_MAX: Final = 16 * 1024 * 1024
 CONNECT_S: Final = 10.0
 
 
-class Resumed(NamedTuple):
+class Reconnected(NamedTuple):
     """A connection that was lost or had a gap is whole again; what happened in between is unknown."""
 
     reconnects: int
 
 
-StreamEvent = Message | Resumed
+StreamEvent = Message | Reconnected
 
 
 class Stream:
@@ -47,14 +47,14 @@ class Stream:
         self.reconnects = 0
 
     async def events(self) -> AsyncGenerator[StreamEvent]:
-        """Yield every message in order; `Resumed` stands where messages may be missing."""
+        """Yield every message in order; `Reconnected` stands where messages may be missing."""
         attempts, pauses_s = 0, growing_pauses_s()
         while True:
             try:
                 async with contextlib.aclosing(self._messages()) as messages:
                     async for message in messages:
                         if attempts:
-                            yield Resumed(self.reconnects)
+                            yield Reconnected(self.reconnects)
                         attempts, pauses_s = 0, growing_pauses_s()
                         yield message
             except (OSError, TimeoutError, WebSocketException) as error:
@@ -138,7 +138,7 @@ async def watch_books(
     stream = Stream(f"{ws_url}/market", lambda: market_subscription(token_ids), attempts_max)
     async with contextlib.aclosing(stream.events()) as events:
         async for event in events:
-            if isinstance(event, Resumed):
+            if isinstance(event, Reconnected):
                 for book in books.values():
                     book.forget()
                 continue

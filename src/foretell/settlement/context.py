@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from foretell.chain.sender import Sender
 from foretell.domain.exchange.settlement import SettlementOptions
 from foretell.domain.values.hexadecimal import Address
+from foretell.settlement.call_forms import CallForms
 from foretell.store.database import Database
 
 
@@ -18,3 +19,4 @@ class SettlementContext:
     now_ms: Callable[[], int]
     options: SettlementOptions = field(default_factory=SettlementOptions)
     batch_settler: Address | None = None
+    call_forms: CallForms = field(default_factory=CallForms)

@@ -38,7 +38,7 @@ struct Record:
     s: uint256
 
 
-# The ABI for `build.py`; the call itself is told apart in `Exchange.__default__`.
+# The ABI for `build.py`; `Exchange.__default__` finds the call by its selector.
 # abi: function matchPacked(uint256 tokenId, bytes records)
 MATCH_PACKED: constant(bytes4) = method_id("matchPacked(uint256,bytes)", output_type=bytes4)
 

@@ -8,6 +8,7 @@
 """
 
 from exchange import custody
+from exchange import packed
 
 uses: custody
 
@@ -64,11 +65,11 @@ def onERC1155BatchReceived(
 @pure
 def supportsInterface(interfaceId: bytes4) -> bool:
     """
-    @notice ERC-165: an ERC-1155 receiver.
+    @notice ERC-165: an ERC-1155 receiver, whose operators may call `matchPacked`.
     @param interfaceId The id of an interface
-    @return True for ERC-165 and for the receiver of ERC-1155
+    @return True for ERC-165, for the receiver of ERC-1155, and for the selector of `matchPacked`
     """
-    return interfaceId == ERC165 or interfaceId == ERC1155_RECEIVER
+    return interfaceId in [ERC165, ERC1155_RECEIVER, packed.MATCH_PACKED]
 
 
 @internal

@@ -7,6 +7,7 @@ from foretell.chain.sender import Sender
 from foretell.domain.exchange.settlement import SettlementOptions
 from foretell.domain.exchange.wallets.wallet_bars import BarOptions
 from foretell.domain.values.hexadecimal import Address
+from foretell.settlement.call_forms import CallForms
 from foretell.store.database import Database
 
 
@@ -26,3 +27,4 @@ class SettlementContext:
     conditional_tokens: Address | None = None
     assets: frozenset[Address] = frozenset()
     """The tokens that trades move: collateral, what wraps it, and the outcome tokens."""
+    call_forms: CallForms = field(default_factory=CallForms)

@@ -30,9 +30,15 @@ async def load_matched(
             market = await load_market(tx, condition_id)
             assert market is not None, "only markets of the table are traded"
             exchange_by_condition[condition_id] = market.exchange
+    packed = {
+        exchange: await context.call_forms.is_packed(context.operator, exchange)
+        for exchange in sorted(set(exchange_by_condition.values()))
+    }
     found = [row_by_id[each.trade_id] for each in settlements]
+    exchanges = [exchange_by_condition[row.trade.condition_id] for row in found]
     return [
-        Matched(row, order_by_id, exchange_by_condition[row.trade.condition_id]) for row in found
+        Matched(row, order_by_id, exchange, packed[exchange])
+        for row, exchange in zip(found, exchanges, strict=True)
     ]
 
 

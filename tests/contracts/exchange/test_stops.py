@@ -1,4 +1,4 @@
-"""Ends of many orders of a maker at once: by its nonce, by a time, and by switching its owner off."""
+"""Ends of many orders at once: by a nonce, by a time, and by switching a Safe's owner off."""
 
 from dataclasses import replace
 from typing import Any

@@ -261,6 +261,7 @@ async def test_the_loop_logs_why_it_waits_and_continues_when_the_exchange_opens(
 ) -> None:
     await a_trade(market, traders)
     await rig.projection.catch_up()
+    await catch_up(rig.indexer)
     await administrate(rig, PAUSE, PAUSING)
     with capture_logs() as logs:
         working = asyncio.create_task(worker.run_settlements(rig.context))

@@ -10,6 +10,14 @@ from foretell.domain.values.hexadecimal import Address
 from foretell.store.database import Database
 
 
+@dataclass(slots=True)
+class StartBlock:
+    """The newest block at the start of a process, and whether the index has read it."""
+
+    head_number: int | None = None
+    is_indexed: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class SettlementContext:
     """Settlement by one operator account; without a batch settler each trade has a transaction.
@@ -26,3 +34,4 @@ class SettlementContext:
     conditional_tokens: Address | None = None
     assets: frozenset[Address] = frozenset()
     """The tokens that trades move: collateral, what wraps it, and the outcome tokens."""
+    start: StartBlock = field(default_factory=StartBlock)

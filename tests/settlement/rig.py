@@ -208,6 +208,8 @@ class SettlementRig:
     async def act(self) -> None:
         """Run one pass of settlement's loops."""
         await self.projection.catch_up()
+        if not self.context.start.is_indexed:
+            await catch_up(self.indexer)
         await run_once(self.context)
         await self.context.operator.run_once()
 

@@ -11,6 +11,14 @@ from foretell.settlement.call_forms import CallForms
 from foretell.store.database import Database
 
 
+@dataclass(slots=True)
+class StartBlock:
+    """The newest block at the start of a process, and whether the index has read it."""
+
+    head_number: int | None = None
+    is_indexed: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class SettlementContext:
     """Settlement by one operator account; without a batch settler each trade has a transaction.
@@ -28,3 +36,4 @@ class SettlementContext:
     assets: frozenset[Address] = frozenset()
     """The tokens that trades move: collateral, what wraps it, and the outcome tokens."""
     call_forms: CallForms = field(default_factory=CallForms)
+    start: StartBlock = field(default_factory=StartBlock)

@@ -40,6 +40,7 @@ from foretell.settlement.batches import follow_batch, passing_trades, start_batc
 from foretell.settlement.context import SettlementContext
 from foretell.settlement.exchange_status import CLOSED_REASONS, check_exchange
 from foretell.settlement.failing_orders import find_failing_orders
+from foretell.settlement.landed_trades import has_index, without_landed
 from foretell.settlement.match_call import Matched, match_call
 from foretell.settlement.mined_reverts import MinedRevert, judge_mined_revert
 from foretell.settlement.stored import load_matched, record
@@ -64,6 +65,8 @@ async def run_once(context: SettlementContext) -> bool:
     Raises ExchangeClosed when an exchange settles none of its trades. No try is counted for any of
     them, and the trades of another exchange have advanced.
     """
+    if not await has_index(context):
+        return True
     closed: _Closed = {}
     room = max(0, context.options.in_flight_max - await _follow(context, closed))
     has_batches = context.batch_settler is not None and room > 0
@@ -72,7 +75,8 @@ async def run_once(context: SettlementContext) -> bool:
         due = await load_due_settlements(
             tx, context.now_ms(), room, closed, batched_max=batched_max
         )
-    await _start_due(context, await without_barred(context, due), room, closed)
+    due = await without_barred(context, await without_landed(context, due))
+    await _start_due(context, due, room, closed)
     await probe_wallets(context)
     for refusal in closed.values():
         raise refusal
@@ -92,12 +96,20 @@ async def _follow(context: SettlementContext, closed: _Closed) -> int:
     under_way = 0
     for tx_id, carried in begun_by_tx_id.items():
         carrying_tx = carrying_tx_by_id.get(tx_id)
-        if is_batch(tx_id):
+        if carrying_tx is None and len(await without_landed(context, carried)) < len(carried):
+            await _name_again(context, carried)
+        elif is_batch(tx_id):
             under_way += await follow_batch(context, carried, carrying_tx)
         else:
             (settlement,) = carried
             under_way += await _follow_one(context, settlement, carrying_tx, closed)
     return under_way
+
+
+async def _name_again(context: SettlementContext, carried: Sequence[Settlement]) -> None:
+    """Have trades go without the transaction that was to carry them: some are on the chain already."""
+    now_ms, options = context.now_ms(), context.options
+    await record(context, [waiting_settlement(each, now_ms, options) for each in carried])
 
 
 async def _follow_one(

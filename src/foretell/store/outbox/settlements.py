@@ -19,6 +19,7 @@ from foretell.domain.exchange.settlement import (
 from foretell.domain.exchange.trade import PENDING
 from foretell.domain.values.hexadecimal import Address, Bytes32
 from foretell.store.database import Transaction
+from foretell.store.outbox.landed_trades import load_whole_landings
 from foretell.store.tables import (
     exchange_fills,
     fills,
@@ -299,6 +300,7 @@ async def load_settlement_outcomes(
 
     Any attempt of a transaction may be the one that was mined; the exchange's own log shows which. A
     trade is in it if its taker's order is the taker of a match there: a batch has one of each taker.
+    A trade that no transaction carries may be in one of which this database does not know.
     """
     is_own_fill = sa.and_(
         exchange_fills.c.tx_hash == settlement_tx_attempts.c.tx_hash,
@@ -308,6 +310,7 @@ async def load_settlement_outcomes(
     rows = await tx.all(
         sa.select(
             settled_trades.c.trade_id,
+            settled_trades.c.tx_id,
             settled_trades.c.failure,
             settled_trades.c.is_given_up,
             sa.func.max(exchange_fills.c.tx_hash).label("tx_hash"),
@@ -317,10 +320,20 @@ async def load_settlement_outcomes(
         .outerjoin(settlement_tx_attempts, settlement_tx_attempts.c.tx_id == settled_trades.c.tx_id)
         .outerjoin(exchange_fills, is_own_fill)
         .where(settled_trades.c.trade_id.in_(trade_ids))
-        .group_by(settled_trades.c.trade_id, settled_trades.c.failure, settled_trades.c.is_given_up)
+        .group_by(
+            settled_trades.c.trade_id,
+            settled_trades.c.tx_id,
+            settled_trades.c.failure,
+            settled_trades.c.is_given_up,
+        )
     )
+    landings = await load_whole_landings(tx, [row.trade_id for row in rows if row.tx_id is None])
     return [
         SettlementOutcome(row.trade_id, row.tx_hash, row.block_number, row.failure, row.is_given_up)
+        if (landing := landings.get(row.trade_id)) is None
+        else SettlementOutcome(
+            row.trade_id, landing.tx_hash, landing.block_number, row.failure, row.is_given_up
+        )
         for row in rows
     ]
 

@@ -18,6 +18,12 @@ FOLDER: Final = Path(sys.prefix) / "clients"
 DRIVER: Final = Path(__file__).with_name("driver.py")
 ANSWER_WITHIN_S: Final = 30.0
 NAMES: Final = ("py-clob-client", "kuest-py-clob-client")
+"""The clients of version 1 of the order struct, which have the same methods."""
+
+POLYMARKET_V2: Final = "py-clob-client-v2"
+KUEST_V2: Final = "kuest-py-clob-client-2"
+PACKAGES: Final = {POLYMARKET_V2: "py_clob_client_v2"}
+"""The import names of packages that have not the usual one."""
 
 
 class Refused(Exception):
@@ -33,6 +39,7 @@ class Family:
     """The process of all clients of a family; starting one takes a second."""
 
     def __init__(self, name: str) -> None:
+        self._package = PACKAGES.get(name, "py_clob_client")
         self._folder = FOLDER / name
         assert self._folder.is_dir(), f"{self._folder} is missing: make .venv/.dev installs it"
         self._process: asyncio.subprocess.Process | None = None
@@ -44,6 +51,7 @@ class Family:
             self._process = await asyncio.create_subprocess_exec(
                 sys.executable,
                 str(DRIVER),
+                self._package,
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 env=os.environ | {"PYTHONPATH": str(self._folder), "NO_PROXY": "*"},
@@ -95,9 +103,9 @@ class Client:
             client=self._number, call=name, args=args, kwargs=kwargs, keep=keep
         )
 
-    async def log_in(self) -> None:
+    async def log_in(self, method: str = "create_or_derive_api_creds") -> None:
         """Create the credentials, as every program of the client does first."""
-        self.credentials = await self.call("create_or_derive_api_creds", keep="credentials")
+        self.credentials = await self.call(method, keep="credentials")
         await self.call("set_api_creds", {"__kept": "credentials"})
 
 

@@ -32,7 +32,7 @@ from foretell.relayer.request_bodies import SafeBody, SubmissionBody
 
 TITLE: Final = "Foretell relayer"
 ABOUT: Final = (
-    "Sends what owners of Safe wallets signed, and pays for it. Header names of an API key bear the"
+    "Sends what owners of Safes and deposit wallets signed, and pays for it. Header names of an API key bear the"
     " prefix SERVICE_."
 )
 
@@ -71,8 +71,10 @@ async def show_nonce(request: AnyRequest, context: Context) -> JsonResponse:
     """Return the nonce of a wallet's next transaction, after those in progress."""
     query = Query.of(request)
     address = query.read(ADDRESS)
-    query.check([KIND])
-    return json_response(responses.NonceResponse(str(await find_next_nonce(context, address))))
+    kind = query.read(KIND)
+    query.check_known()
+    nonce = await find_next_nonce(context, address, RelayKind(kind))
+    return json_response(responses.NonceResponse(str(nonce)))
 
 
 @get(

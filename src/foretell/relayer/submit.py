@@ -24,7 +24,7 @@ from foretell.domain.evm.transaction import SentTx
 from foretell.domain.relay.request import OPEN, RelayRequest, RelayTrigger
 from foretell.domain.values.hexadecimal import Address
 from foretell.relayer.body import Submission
-from foretell.relayer.checks import CheckedSubmission, fetch_own_safe
+from foretell.relayer.checks import CheckedSubmission, fetch_own_wallet
 from foretell.relayer.context import RelayerContext
 from foretell.relayer.nonces import load_next_nonce
 from foretell.relayer.progress import follow, move
@@ -81,7 +81,8 @@ async def _fetch_used(context: RelayerContext, submission: Submission) -> int:
     """Return the number of the wallet's places that the chain has used."""
     if submission.safe_nonce is None:
         return 1 if await context.reader.code(submission.wallet) else 0
-    return (await fetch_own_safe(context, submission.wallet, submission.owner)).nonce
+    wallet, owner, kind = submission.wallet, submission.owner, submission.kind
+    return (await fetch_own_wallet(context, wallet, owner, kind)).nonce
 
 
 async def _load_same(context: RelayerContext, checked: CheckedSubmission) -> RelayRequest | None:
@@ -192,7 +193,7 @@ async def _check_not_behind(context: RelayerContext, request: RelayRequest) -> N
     """
     if request.safe_nonce is None:
         return
-    wallet = await fetch_own_safe(context, request.wallet, request.owner)
+    wallet = await fetch_own_wallet(context, request.wallet, request.owner, request.kind)
     if wallet.nonce != request.safe_nonce:
         seen = f"nonce {wallet.nonce} of wallet {request.wallet}"
         raise ChainInconsistent(f"{seen}, where {request.safe_nonce} was the next one")

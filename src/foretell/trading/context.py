@@ -110,7 +110,12 @@ def build_context(  # noqa: PLR0913 - the composition root calls it, once, by ke
         books=books,
         market_names=market_names,
         streams=streams,
-        signers=Signers(deployment.profiles_of, deployment.chain_id, recover),
+        signers=Signers(
+            deployment.profiles_of,
+            deployment.chain_id,
+            recover,
+            exchanges=deployment.exchanges,
+        ),
         wallets=wallets,
         nonces=OrderNonces(chain.fetch_nonce, now_ms),
         wallet_checks=WalletChecks(chain.fetch_accepts, now_ms),

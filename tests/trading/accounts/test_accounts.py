@@ -1,4 +1,5 @@
 import dataclasses
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import pytest
@@ -29,6 +30,11 @@ from foretell.domain.errors.chain import ChainUnavailable
 from foretell.domain.errors.order import InvalidOrderNonce
 from foretell.domain.exchange.commands import AllowanceSeen, BalanceSeen
 from foretell.domain.exchange.ledger import COLLATERAL
+from foretell.domain.exchange.profiles import (
+    SANDBOX_NEG_RISK_PROFILES,
+    SANDBOX_PROFILES,
+    SigningProfile,
+)
 from foretell.domain.exchange.trade import TradeStatus, trade_id_of
 from foretell.domain.values.amounts import AMOUNT_UNITS_MAX
 from foretell.domain.values.hexadecimal import Address, checksum_address
@@ -148,6 +154,13 @@ async def balance(trader: Trader, **query: Any) -> Any:
     return await trader.get("/balance-allowance", **query)
 
 
+def foreign_contracts(profiles: Sequence[SigningProfile]) -> list[str]:
+    contracts = [profile.verifying_contract for profile in profiles]
+    found = [checksum_address(each) for each in contracts if each is not None]
+    assert len(found) == 4
+    return found
+
+
 @pytest.mark.case("E-05")
 async def test_a_balance_is_that_of_the_chain(rig: TradingRig, alice: Trader) -> None:
     await rig.submit(
@@ -162,6 +175,8 @@ async def test_a_balance_is_that_of_the_chain(rig: TradingRig, alice: Trader) ->
         "allowances": {
             checksum_address(EXCHANGE): "7000000",
             checksum_address(NEG_RISK_EXCHANGE): UNLIMITED,
+            **dict.fromkeys(foreign_contracts(SANDBOX_PROFILES), "7000000"),
+            **dict.fromkeys(foreign_contracts(SANDBOX_NEG_RISK_PROFILES), UNLIMITED),
         },
         "allowance": "7000000",
         "wallet": checksum_address(ALICE),

@@ -3,6 +3,7 @@
 Their place in the tree of refusals: see `families`.
 """
 
+from collections.abc import Mapping
 from typing import ClassVar, Final, NamedTuple
 
 from foretell.domain.errors.families import Conflict, InvalidInput, NotFound, Unavailable
@@ -98,9 +99,14 @@ class SignerMismatch(InvalidInput):
 
     cure = "sign one of the domains that GET /auth/account lists, with the key of the signer"
 
-    def __init__(self, signer: str) -> None:
+    def __init__(
+        self, signer: str, fits: str = "", signed_for: Mapping[str, object] | None = None
+    ) -> None:
+        reason = f"; {fits}" if fits else ""
+        details = {} if signed_for is None else {"signed_for": dict(signed_for)}
         super().__init__(
-            f"the signature was not made by {signer} under any domain that is accepted here"
+            f"the signature was not made by {signer} under any domain that is accepted here{reason}",
+            **details,
         )
 
 
@@ -109,10 +115,15 @@ class ForeignSeparator(InvalidInput):
 
     cure = "sign one of the domains that GET /auth/account lists for version 2 of the order struct"
 
-    def __init__(self, separator: str) -> None:
+    def __init__(
+        self, separator: str, fits: str = "", signed_for: Mapping[str, object] | None = None
+    ) -> None:
+        reason = f"; {fits}" if fits else ""
+        details = {} if signed_for is None else {"signed_for": dict(signed_for)}
         super().__init__(
             f"the wallet's signature is for the domain separator {separator}, which is none that is"
-            " accepted here"
+            f" accepted here{reason}",
+            **details,
         )
 
 

@@ -103,20 +103,27 @@ class BalanceRecord(msgspec.Struct, frozen=True):
 
 
 def balance_record(
-    wallet: Address, view: AccountReply, exchanges: Sequence[Address], exchange: Address
+    wallet: Address, view: AccountReply, deployment: Deployment, exchange: Address
 ) -> BalanceRecord:
-    """Return the ledger's view of a wallet's asset, with the allowances of these exchanges.
+    """Return the ledger's view of a wallet's asset, with the allowances of the exchanges.
 
-    `allowance`, which older clients read, is that of the exchange where the asset trades; for
-    collateral that is the standard exchange.
+    Clients that sign for a contract that they contain look for its allowance: it is that of the
+    exchange which accepts their signatures. `allowance`, which older clients read, is that of the
+    exchange where the asset trades; for collateral that is the standard exchange.
     """
     text_by_exchange = {
         each: _allowance_text(units)
-        for each, units in zip(exchanges, view.allowed_units, strict=True)
+        for each, units in zip(deployment.exchanges, view.allowed_units, strict=True)
+    }
+    text_by_spender = text_by_exchange | {
+        profile.verifying_contract: text
+        for each, text in text_by_exchange.items()
+        for profile in deployment.profiles_of(each)
+        if profile.verifying_contract is not None
     }
     return BalanceRecord(
         balance=str(max(view.confirmed_units + view.pending_units, 0)),
-        allowances={checksum_address(each): text for each, text in text_by_exchange.items()},
+        allowances={checksum_address(each): text for each, text in text_by_spender.items()},
         allowance=text_by_exchange[exchange],
         wallet=checksum_address(wallet),
         confirmed=str(view.confirmed_units),

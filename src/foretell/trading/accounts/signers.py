@@ -16,9 +16,15 @@ from foretell.domain.exchange.signing.wallet_signatures import (
     owner_signature,
     wallet_digest,
 )
-from foretell.domain.values.eip712 import SIGNATURE_BYTES, recover_signer
+from foretell.domain.values.eip712 import (
+    SIGNATURE_BYTES,
+    personal_digest,
+    recover_signer,
+    typed_digest,
+)
 from foretell.domain.values.hexadecimal import Address, Bytes32, checksum_address, word_of
 from foretell.runtime.lru import LruCache
+from foretell.trading.accounts.misdirected import CHAIN_IDS, KnownDomain, known_domains
 
 SIGNERS_KEPT_MAX: Final = 20_000
 
@@ -51,8 +57,11 @@ class Signers:
         chain_id: int,
         recover: Recover,
         *,
+        exchanges: Sequence[Address] = (),
         kept_max: int = SIGNERS_KEPT_MAX,
     ) -> None:
+        self._exchanges = exchanges
+        self._domains_by_exchange: dict[tuple[Address, int], Sequence[KnownDomain]] = {}
         self.profiles_of = profiles_of
         self._chain_id = chain_id
         self._recover = recover
@@ -116,7 +125,7 @@ class Signers:
         accepted = self.separators(exchange)
         profiles = self._profiles(accepted, order, exchange)
         if order.signature_type is _CONTRACT:
-            return await self._identify_wallet(order, accepted, profiles)
+            return await self._identify_wallet(order, exchange, profiles)
         is_v1 = order.v2 is None
         last_profiles = self._v1_profile_by_signer if is_v1 else self._v2_profile_by_signer
         last = last_profiles.get(order.signer)
@@ -127,26 +136,74 @@ class Signers:
                 if profile != last:
                     last_profiles.put(order.signer, profile)
                 return Identity(profile, word_of(digest))
-        raise SignerMismatch(order.signer)
+        raise await self._explained(order, exchange, profiles)
+
+    async def _explained(
+        self, order: SignedOrder, exchange: Address, profiles: Sequence[int]
+    ) -> SignerMismatch:
+        """Return the refusal of a signature, with the known domain that it fits, if there is one."""
+        accepted = self.separators(exchange)
+        struct_hash = accepted.struct_hash(order)
+        for domain in self._known_domains(exchange, order.struct_version):
+            digest = typed_digest(domain.separator, struct_hash)
+            if await self._recovered(digest, order.signature) == order.signer:
+                return SignerMismatch(
+                    order.signer, f"it fits the domain {domain.text()}", domain.record()
+                )
+        for profile in profiles:
+            digest = personal_digest(accepted.digest(order, profile))
+            if await self._recovered(digest, order.signature) == order.signer:
+                fits = (
+                    "it was made over the digest as a personal message, and must be over the digest"
+                )
+                return SignerMismatch(order.signer, fits)
+        return SignerMismatch(order.signer)
+
+    def _known_domains(self, exchange: Address, version: int) -> Sequence[KnownDomain]:
+        key = (exchange, version)
+        known = self._domains_by_exchange.get(key)
+        if known is None:
+            profiles = {each: self.profiles_of(each) for each in (exchange, *self._exchanges)}
+            known = known_domains(profiles, exchange, self._chain_id, version)
+            self._domains_by_exchange[key] = known
+        return known
 
     async def _identify_wallet(
-        self, order: SignedOrder, accepted: Separators, profiles: Sequence[int]
+        self, order: SignedOrder, exchange: Address, profiles: Sequence[int]
     ) -> Identity:
         """Return the identity of a contract wallet's order that the wallet's owner signed."""
-        signature = order.signature
+        accepted, signature = self.separators(exchange), order.signature
         separator, contents = named_separator(signature), named_contents(signature)
         for profile in profiles:
             if accepted.by_profile[profile] == separator:
                 break
         else:
-            raise ForeignSeparator(word_of(separator))
+            raise self._foreign(exchange, separator)
         struct_hash = accepted.structs[profile].hash(order)
         if contents != struct_hash:
             raise ContentsMismatch(word_of(contents), word_of(struct_hash))
         signed = wallet_digest(separator, struct_hash, order.maker, self._chain_id)
-        if await self._recovered(signed, owner_signature(signature)) != order.signer:
-            raise SignerMismatch(order.signer)
-        return Identity(profile, word_of(accepted.digest(order, profile)))
+        digest, inner = accepted.digest(order, profile), owner_signature(signature)
+        if await self._recovered(signed, inner) == order.signer:
+            return Identity(profile, word_of(digest))
+        if await self._recovered(digest, inner) == order.signer:
+            fits = "its owner signed the order itself, and must sign it in a TypedDataSign of the wallet"
+            raise SignerMismatch(order.signer, fits)
+        for chain_id in CHAIN_IDS:
+            signed = wallet_digest(separator, struct_hash, order.maker, chain_id)
+            if await self._recovered(signed, inner) == order.signer:
+                fits = f"its TypedDataSign has chain {chain_id}, and must have {self._chain_id}"
+                raise SignerMismatch(order.signer, fits)
+        raise SignerMismatch(order.signer)
+
+    def _foreign(self, exchange: Address, separator: bytes) -> ForeignSeparator:
+        """Return the refusal of a domain separator, with the domain if it is known."""
+        for version in (2, 1):
+            for domain in self._known_domains(exchange, version):
+                if domain.separator == separator:
+                    fits = f"it is that of {domain.text()}"
+                    return ForeignSeparator(word_of(separator), fits, domain.record())
+        return ForeignSeparator(word_of(separator))
 
     def recover_under(self, order: SignedOrder, accepted: Separators, profile: int) -> Address:
         """Return the address whose key made the signature, if it is for this profile; for a dry run alone.

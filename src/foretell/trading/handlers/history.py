@@ -86,7 +86,7 @@ async def balance(
     condition_id = None if token is None else token.market.condition_id
     reply = await context.shards.account(request, condition_id)
     exchange = context.deployment.exchange if token is None else token.market.opened.exchange
-    return balance_record(wallet, reply, context.exchanges, exchange)
+    return balance_record(wallet, reply, context.deployment, exchange)
 
 
 def render_order(

@@ -61,6 +61,19 @@ def _pack_v1(order: SignedOrder) -> bytes:
     """
     maker = address_word(order.maker)
     signer = maker if order.signer == order.maker else address_word(order.signer)
+    numbers = (
+        order.maker_amount,
+        order.taker_amount,
+        order.expiration_s,
+        order.nonce,
+        order.fee_rate_bps,
+        order.side,
+        order.signature_type,
+    )
+    try:
+        words = _V1_NUMBERS.pack(*numbers)
+    except struct.error:
+        words = b"".join(map(uint_word, numbers))
     return b"".join(
         (
             uint_word(int(order.salt)),
@@ -68,16 +81,7 @@ def _pack_v1(order: SignedOrder) -> bytes:
             signer,
             _ZERO_WORD if order.taker == ZERO_ADDRESS else address_word(order.taker),
             token_word(order.token_id),
-            _words(
-                _V1_NUMBERS,
-                order.maker_amount,
-                order.taker_amount,
-                order.expiration_s,
-                order.nonce,
-                order.fee_rate_bps,
-                order.side,
-                order.signature_type,
-            ),
+            words,
         )
     )
 
@@ -91,20 +95,24 @@ def _pack_v2(order: SignedOrder) -> bytes:
     assert added is not None, "an order is hashed by the struct that it was parsed for"
     maker = address_word(order.maker)
     is_own = order.signature_type is _CONTRACT or order.signer == order.maker
+    numbers = (
+        order.maker_amount,
+        order.taker_amount,
+        order.side,
+        order.signature_type,
+        added.timestamp_ms,
+    )
+    try:
+        words = _V2_NUMBERS.pack(*numbers)
+    except struct.error:
+        words = b"".join(map(uint_word, numbers))
     return b"".join(
         (
             uint_word(int(order.salt)),
             maker,
             maker if is_own else address_word(order.signer),
             token_word(order.token_id),
-            _words(
-                _V2_NUMBERS,
-                order.maker_amount,
-                order.taker_amount,
-                order.side,
-                order.signature_type,
-                added.timestamp_ms,
-            ),
+            words,
             _word_bytes(added.metadata),
             _word_bytes(added.builder),
         )
@@ -113,13 +121,6 @@ def _pack_v2(order: SignedOrder) -> bytes:
 
 def _word_bytes(word: Bytes32) -> bytes:
     return _ZERO_WORD if word == ZERO_BYTES32 else word_bytes(word)
-
-
-def _words(packer: struct.Struct, *numbers: int) -> bytes:
-    try:
-        return packer.pack(*numbers)
-    except struct.error:
-        return b"".join(map(uint_word, numbers))
 
 
 @lru_cache(TOKEN_WORDS_KEPT_MAX)

@@ -45,7 +45,7 @@ class Wallet:
 class TradingClient:
     """One wallet at the trading API."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - the last two only where the operator's domain is another
         self,
         http: HttpClient,
         wallet: Wallet,
@@ -53,6 +53,8 @@ class TradingClient:
         separators: Separators,
         now_s: Callable[[], int],
         l1_domain: str = L1_DOMAIN_NAME,
+        *,
+        l1_contract: Address | None = None,
     ) -> None:
         self.http = http
         self.wallet = wallet
@@ -60,20 +62,37 @@ class TradingClient:
         self._separators = separators
         self._now_s = now_s
         self._l1_domain = l1_domain
+        self._l1_contract = l1_contract
         self.credentials: Credentials | None = None
 
     def for_exchange(self, separators: Separators) -> "TradingClient":
         """Return a client with the same wallet and credentials for the orders of another exchange."""
         client = TradingClient(
-            self.http, self.wallet, self._chain_id, separators, self._now_s, self._l1_domain
+            self.http,
+            self.wallet,
+            self._chain_id,
+            separators,
+            self._now_s,
+            self._l1_domain,
+            l1_contract=self._l1_contract,
         )
         client.credentials = self.credentials
         return client
 
     async def create_key(self, nonce: int = 0) -> Credentials:
-        """Create credentials by a signature of the wallet (L1)."""
+        """Create credentials by a signature of the wallet (L1).
+
+        The domain names the installation's contract if one was given; only the sandbox needs none.
+        """
         timestamp = str(self._now_s())
-        digest = l1_digest(self._chain_id, self.wallet.address, timestamp, nonce, self._l1_domain)
+        digest = l1_digest(
+            self._chain_id,
+            self.wallet.address,
+            timestamp,
+            nonce,
+            self._l1_domain,
+            self._l1_contract,
+        )
         headers = {
             f"{PREFIX}ADDRESS": checksum_address(self.wallet.address),
             f"{PREFIX}SIGNATURE": "0x" + sign_digest(digest, self.wallet.private_key).hex(),

@@ -115,6 +115,10 @@ class Settings(ClientSettings):
         max_length=64,
         description="name of the typed-data domain in which wallets sign for an API key",
     )
+    accepts_unbound_l1: bool | None = Field(
+        default=None,
+        description="accept a wallet's signature for an API key that names no installation; by default only in the sandbox",
+    )
     accepts_uma_moov2: bool = Field(
         default=False, description="accept `uma_moov2` as another word for `alt_moov2` in payloads"
     )
@@ -281,7 +285,11 @@ class Settings(ClientSettings):
     def header_rules(self) -> HeaderRules:
         """The headers that sign requests, and the domain of the signatures of wallets."""
         more = [prefix for prefix in separated(self.header_prefixes) if prefix != OWN_PREFIX]
-        return HeaderRules((OWN_PREFIX, *more), self.l1_domain)
+        accepts_unbound = self.accepts_unbound_l1
+        if accepts_unbound is None:
+            accepts_unbound = self.is_sandbox
+        prefixes = (OWN_PREFIX, *more)
+        return HeaderRules(prefixes, self.l1_domain, accepts_unbound_l1=accepts_unbound)
 
     @property
     def is_sandbox(self) -> bool:

@@ -77,7 +77,8 @@ class Resources:
     def key_ring(self) -> KeyRing:
         """The check of API keys; all products of a process share its cache."""
         master_key = master_key_of(self.keys.master, self.key_epoch)
-        chain_ids, rules = [self.settings.chain_id], self.settings.header_rules
+        chain_ids = [self.settings.chain_id]
+        rules = self.settings.header_rules._replace(l1_contract=self.deployment.exchange)
         return KeyRing(self.database, master_key, chain_ids, now_ms, rules)
 
     @property

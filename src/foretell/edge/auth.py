@@ -23,6 +23,7 @@ from foretell.domain.errors.http import (
     MissingHeader,
     ReadonlyKeyRefused,
     RevokedKey,
+    UnboundSignature,
     UnknownKey,
     WrongPassphrase,
 )
@@ -30,12 +31,12 @@ from foretell.domain.values.credentials import (
     Credentials,
     KeyIndex,
     L2Signer,
-    check_l1,
     check_timestamp,
     derive_credentials,
     derive_readonly_key,
     parse_nonce,
     signature_bytes,
+    signed_l1,
 )
 from foretell.domain.values.eip712 import SIGNATURE_BYTES, normalize_signature
 from foretell.domain.values.hexadecimal import Address, parse_address
@@ -107,7 +108,7 @@ class KeyRing:
         self._chain_ids = chain_ids
         self._now_ms = now_ms
         self._prefixes = [prefix.lower() for prefix in rules.prefixes]
-        self._l1_domain = rules.l1_domain
+        self.rules = rules
         self._cached_by_id: LruCache[str, _CachedKey] = LruCache(keys_cached_max)
         self._unknown_at_ms: LruCache[str, int] = LruCache(keys_cached_max)
         self._revocations = 0
@@ -165,11 +166,13 @@ class KeyRing:
         nonce = _nonce(headers, dialect)
         signature = _l1_signature(headers, dialect)
         for chain_id in self._chain_ids:
-            try:
-                check_l1(chain_id, address, timestamp, nonce, signature, self._l1_domain)
-            except L1SignatureMismatch:
-                continue
-            return L1Caller(chain_id, address, nonce, dialect, int(timestamp))
+            bound, unbound = self.rules.bound_domain(chain_id), self.rules.unbound_domain(chain_id)
+            if bound is not None and signed_l1(bound, address, timestamp, nonce, signature):
+                return L1Caller(chain_id, address, nonce, dialect, int(timestamp))
+            if signed_l1(unbound, address, timestamp, nonce, signature):
+                if not self.rules.accepts_unbound_l1:
+                    raise UnboundSignature(str(self.rules.l1_contract))
+                return L1Caller(chain_id, address, nonce, dialect, int(timestamp))
         raise L1SignatureMismatch(address)
 
     async def authenticate_l2(

@@ -8,7 +8,8 @@ from typing import Any, Final
 import msgspec
 
 from foretell.domain.errors.command import KeyFileDamaged
-from foretell.domain.values.credentials import L1_DOMAIN_NAME, Credentials, L2Signer
+from foretell.domain.values.credentials import Credentials, L2Signer, l1_domain
+from foretell.domain.values.eip712 import Eip712Domain
 from foretell.domain.values.hexadecimal import checksum_address
 from foretell.sdk.http import HttpClient
 from foretell.sdk.key_file import read_key_file, wrap, write_key_file
@@ -29,13 +30,14 @@ class AuthenticatedClient:
         signer: Signer,
         chain_id: int,
         now_s: Callable[[], int],
-        l1_domain: str = L1_DOMAIN_NAME,
+        auth_domain: Eip712Domain | None = None,
     ) -> None:
+        """Sign for API keys in this domain; without one, in that of all clients, which names no operator."""
         self.http = http
         self.signer = signer
         self.chain_id = chain_id
         self._now_s = now_s
-        self._l1_domain = l1_domain
+        self.auth_domain = auth_domain or l1_domain(chain_id)
         self.credentials: Credentials | None = None
         self._seconds: dict[tuple[str, bytes], int] = {}
 
@@ -49,7 +51,7 @@ class AuthenticatedClient:
 
     async def _request_key(self, method: str, path: str, nonce: int) -> Credentials:
         timestamp, address = str(self._now_s()), self.signer.address
-        typed = key_request(self.chain_id, address, timestamp, nonce, self._l1_domain)
+        typed = key_request(self.auth_domain, address, timestamp, nonce)
         headers = {
             f"{PREFIX}ADDRESS": checksum_address(address),
             f"{PREFIX}SIGNATURE": "0x" + (await self.signer.sign_typed(typed)).hex(),

@@ -47,6 +47,27 @@ class WalletTerms(msgspec.Struct, frozen=True, rename="camel"):
     signature_type: int
 
 
+class AuthDomainTerms(msgspec.Struct, frozen=True, rename="camel"):
+    """The domain in which a wallet signs for an API key; its contract names the operator."""
+
+    name: str
+    version: str
+    chain_id: int
+    verifying_contract: str | None = None
+
+    def domain(self) -> Eip712Domain:
+        """Return the domain as it is signed."""
+        contract = self.verifying_contract
+        address = None if contract is None else parse_address(contract)
+        return Eip712Domain(self.name, self.version, self.chain_id, address)
+
+
+class AuthTerms(msgspec.Struct, frozen=True, rename="camel"):
+    """How a wallet signs for an API key."""
+
+    domain: AuthDomainTerms
+
+
 class AccountTerms(msgspec.Struct, frozen=True, rename="camel"):
     """The wallets of a signer, and everything that its signatures need."""
 
@@ -54,6 +75,7 @@ class AccountTerms(msgspec.Struct, frozen=True, rename="camel"):
     chain_id: int
     wallets: list[WalletTerms]
     exchanges: list[ExchangeTerms]
+    auth: AuthTerms
 
     def wallet(self, kind: str) -> WalletTerms:
         """Return the wallet of a kind: `eoa` (the address itself) or `safe`."""

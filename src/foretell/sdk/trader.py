@@ -11,7 +11,6 @@ from typing import Any, Final, Self
 import msgspec
 
 from foretell.domain.exchange.order import Side
-from foretell.domain.values.credentials import L1_DOMAIN_NAME
 from foretell.domain.values.hexadecimal import (
     ZERO_ADDRESS,
     Address,
@@ -98,9 +97,8 @@ class Trader(AuthenticatedClient):
         signer: Signer,
         account: AccountTerms,
         now_s: Callable[[], int],
-        l1_domain: str = L1_DOMAIN_NAME,
     ) -> None:
-        super().__init__(http, signer, account.chain_id, now_s, l1_domain)
+        super().__init__(http, signer, account.chain_id, now_s, account.auth.domain.domain())
         self.account = account
         self.markets = MarketData(http)
         self.wallet = account.wallet("eoa")
@@ -113,11 +111,10 @@ class Trader(AuthenticatedClient):
         now_s: Callable[[], int],
         *,
         wallet: str = "eoa",
-        l1_domain: str = L1_DOMAIN_NAME,
     ) -> Self:
         """Return the trader of a signer, with a new or its earlier API key."""
         account = await fetch_account(http, signer.address)
-        trader = cls(http, signer, account, now_s, l1_domain)
+        trader = cls(http, signer, account, now_s)
         trader.wallet = account.wallet(wallet)
         await trader.create_key()
         return trader

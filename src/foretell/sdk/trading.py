@@ -8,8 +8,7 @@ import msgspec
 
 from foretell.domain.exchange.order import OrderType, Side, SignatureType, SignedOrder
 from foretell.domain.exchange.profiles import Separators
-from foretell.domain.values.credentials import L1_DOMAIN_NAME
-from foretell.domain.values.eip712 import address_of_key, sign_digest
+from foretell.domain.values.eip712 import Eip712Domain, address_of_key, sign_digest
 from foretell.domain.values.hexadecimal import ZERO_ADDRESS, Address, checksum_address
 from foretell.sdk.authentication import AuthenticatedClient
 from foretell.sdk.http import HttpClient
@@ -52,16 +51,16 @@ class TradingClient(AuthenticatedClient):
         chain_id: int,
         separators: Separators,
         now_s: Callable[[], int],
-        l1_domain: str = L1_DOMAIN_NAME,
+        auth_domain: Eip712Domain | None = None,
     ) -> None:
-        super().__init__(http, KeySigner(wallet.private_key), chain_id, now_s, l1_domain)
+        super().__init__(http, KeySigner(wallet.private_key), chain_id, now_s, auth_domain)
         self.wallet = wallet
         self._separators = separators
 
     def for_exchange(self, separators: Separators) -> "TradingClient":
         """Return a client with the same wallet and credentials for the orders of another exchange."""
         client = TradingClient(
-            self.http, self.wallet, self.chain_id, separators, self._now_s, self._l1_domain
+            self.http, self.wallet, self.chain_id, separators, self._now_s, self.auth_domain
         )
         client.credentials = self.credentials
         return client

@@ -10,7 +10,7 @@ from foretell.domain.contracts.safe import SafeTx, create_proxy_digest
 from foretell.domain.creation.request import Challenge
 from foretell.domain.exchange.order import Side, SignatureType, SignedOrder
 from foretell.domain.exchange.profiles import OWN_PROFILE, separators
-from foretell.domain.values.credentials import l1_digest
+from foretell.domain.values.credentials import l1_digest, l1_domain
 from foretell.domain.values.eip712 import Eip712Domain, typed_digest
 from foretell.domain.values.hexadecimal import ZERO_ADDRESS, keccak256
 from foretell.sdk.signing.typed_data import (
@@ -29,7 +29,7 @@ CHALLENGE = Challenge(
 )
 CASES: list[tuple[TypedData, bytes]] = [
     (
-        key_request(80002, OWNER, str(NOW_S), 7, "ClobAuthDomain"),
+        key_request(l1_domain(80002), OWNER, str(NOW_S), 7),
         l1_digest(80002, OWNER, str(NOW_S), 7),
     ),
     (challenge_data(CHALLENGE), CHALLENGE.digest()),

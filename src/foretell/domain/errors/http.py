@@ -25,6 +25,17 @@ class L1SignatureMismatch(Unauthenticated):
         )
 
 
+class UnboundSignature(Unauthenticated):
+    """The wallet signature is right, but does not say for which installation it was made."""
+
+    def __init__(self, contract: str) -> None:
+        super().__init__(
+            "the signature names no installation, so another one may have got it; sign with"
+            f" verifyingContract {contract} in the domain, as auth.domain of GET /auth/account says",
+            verifying_contract=contract,
+        )
+
+
 class L2SignatureMismatch(Unauthenticated):
     """The HMAC was not made with the key's secret over this request, as the details describe it."""
 

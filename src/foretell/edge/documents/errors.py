@@ -20,6 +20,7 @@ from foretell.domain.errors.http import (
     RevokedKey,
     Starting,
     TooManyRequests,
+    UnboundSignature,
     UnknownKey,
     UnknownParameter,
     WrongPassphrase,
@@ -44,7 +45,7 @@ BODY: Final[tuple[Refusal, ...]] = (BodyTooLarge, BodyCutOff, BodiesBusy)
 """Of every route that reads a body, as each does that a key signs."""
 SIGNED: Final[tuple[Refusal, ...]] = (MissingHeader, ClockSkew)
 BY_LEVEL: Final[Mapping[str, tuple[Refusal, ...]]] = {
-    "L1": (*SIGNED, L1SignatureMismatch),
+    "L1": (*SIGNED, L1SignatureMismatch, UnboundSignature),
     "L2": (
         *SIGNED,
         *BODY,

@@ -17,6 +17,7 @@ from foretell.domain.errors.order import InvalidOrderNonce
 from foretell.domain.exchange.order import SignatureType, SignedOrder
 from foretell.domain.values.amounts import AMOUNT_UNITS_MAX
 from foretell.domain.values.hexadecimal import Address, checksum_address
+from foretell.edge.header_rules import HeaderRules
 from foretell.engine.protocol.requests import AccountReply
 from foretell.runtime.lru import LruCache
 from foretell.trading.accounts.wallet_checks import FetchAccepts
@@ -169,6 +170,22 @@ class ExchangeRecord(msgspec.Struct, frozen=True, rename="camel"):
     nonces: dict[str, str]
 
 
+class AuthDomainRecord(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """A domain in which a wallet signs for an API key; without a contract it names no installation."""
+
+    name: str
+    version: str
+    chain_id: int
+    verifying_contract: str | None = None
+
+
+class AuthRecord(msgspec.Struct, frozen=True, rename="camel"):
+    """How a wallet signs for an API key: in this domain, and also without its contract if that is accepted."""
+
+    domain: AuthDomainRecord
+    accepts_unbound: bool
+
+
 class AccountRecord(msgspec.Struct, frozen=True, rename="camel"):
     """Everything that a client needs to sign an order for an address.
 
@@ -181,6 +198,21 @@ class AccountRecord(msgspec.Struct, frozen=True, rename="camel"):
     domains: list[DomainRecord]
     wallets: list[WalletRecord]
     exchanges: list[ExchangeRecord]
+    auth: AuthRecord
+
+
+def auth_record(rules: HeaderRules, chain_id: int) -> AuthRecord:
+    """Return how a wallet signs for an API key of this installation."""
+    bound = rules.bound_domain(chain_id)
+    domain = bound or rules.unbound_domain(chain_id)
+    contract = domain.verifying_contract
+    record = AuthDomainRecord(
+        name=str(domain.name),
+        version=str(domain.version),
+        chain_id=chain_id,
+        verifying_contract=None if contract is None else checksum_address(contract),
+    )
+    return AuthRecord(record, rules.accepts_unbound_l1)
 
 
 async def account_record(
@@ -188,6 +220,7 @@ async def account_record(
     wallets: Wallets,
     nonces: OrderNonces,
     fetch_has_code: FetchHasCode,
+    rules: HeaderRules,
     address: Address,
 ) -> AccountRecord:
     """Return how an address can trade; nonces and deployment are fetched from the chain."""
@@ -220,6 +253,7 @@ async def account_record(
             for kind, name, wallet in served
         ],
         exchanges=exchanges,
+        auth=auth_record(rules, deployment.chain_id),
     )
 
 

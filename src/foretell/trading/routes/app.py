@@ -210,6 +210,7 @@ async def get_account(request: AnyRequest, context: Context) -> JsonResponse:
             context.wallets,
             context.nonces,
             context.fetch_has_code,
+            context.key_ring.rules,
             address,
         )
     )

@@ -35,7 +35,7 @@ check: dev  ## run all checks: format, lint, spelling, types, import contracts, 
 	$(BIN)/codespell
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/python requirements/node.py web typescript/bin/tsc --noEmit
+	$(BIN)/python requirements/node.py web node_modules/typescript/bin/tsc --noEmit
 	$(BIN)/coverage erase
 	$(BIN)/coverage run -m pytest $(BESIDE)
 	$(BIN)/coverage combine -q

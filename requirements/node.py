@@ -1,11 +1,10 @@
-"""Run a script of a folder's npm packages, which the arguments name: FOLDER SCRIPT [ARGUMENT …].
+"""Run a script by Node.js in a folder with npm packages: FOLDER SCRIPT [ARGUMENT …].
 
 Node.js is this machine's if it is new enough, else the one of the Python index that the installation uses.
 """
 
 import os
 import sys
-from pathlib import Path
 
 from install import LOCKS, ROOT, is_node_new_enough, npm_of_the_index, packages
 
@@ -14,8 +13,7 @@ def main() -> None:
     """Become the script."""
     folder, script, *arguments = sys.argv[1:]
     os.chdir(ROOT / folder)
-    path = str(Path("node_modules") / script)
-    os.execvp(*command(path, arguments))  # noqa: S606 - no shell is wanted
+    os.execvp(*command(script, arguments))  # noqa: S606 - no shell is wanted
 
 
 def command(path: str, arguments: list[str]) -> tuple[str, list[str]]:

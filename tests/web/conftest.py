@@ -37,6 +37,7 @@ def context(sandbox: Sandbox, build: Path, wallets: SandboxWallets) -> WebContex
         chain_id=sandbox.deployment.chain_id,
         is_sandbox=True,
         chain_url=None,
+        images_url=f"http://{HOST}/create-market",
         l1_domain="ClobAuthDomain",
         apis=ApiUrls(),
         contracts=contracts_of(sandbox.deployment),

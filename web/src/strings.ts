@@ -68,7 +68,7 @@ export const t = {
     outcomes: "Outcomes",
     sum: (total: string) => `All outcomes add up to ${total}`,
     split: "Both outcomes pay half",
-    pick: (market: string, outcome: string) => `${market}: ${outcome}`,
+    pick: (market: string) => `${market}: `,
     details: "Details",
     rules: "Rules",
     activity: "Activity",

@@ -175,6 +175,7 @@ def build_web(resources: Resources) -> WebContext:
         chain_id=deployment.chain_id,
         is_sandbox=settings.is_sandbox,
         chain_url=settings.devchain_url if settings.is_sandbox else None,
+        images_url=settings.blob_base_url,
         l1_domain=settings.l1_domain,
         apis=apis,
         contracts=contracts_of(deployment),

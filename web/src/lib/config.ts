@@ -5,6 +5,7 @@ export interface Config {
   chainId: number;
   isSandbox: boolean;
   chainUrl: string | null;
+  imagesUrl: string;
   l1Domain: string;
   apis: { trading: string; createMarket: string; relayer: string; data: string; discovery: string };
   contracts: Record<string, `0x${string}`>;
@@ -22,6 +23,11 @@ export function contract(config: Config, name: string): `0x${string}` {
   const address = config.contracts[name];
   if (address === undefined) throw new Error(`the deployment has no contract ${name}`);
   return address;
+}
+
+/** Return whether the page may show a picture: those of other hosts would show them who looks. */
+export function isShown(config: Config, picture: string): boolean {
+  return picture.startsWith(`${config.imagesUrl}/`) || picture.startsWith(`${window.location.origin}/`);
 }
 
 /** Return the URL of a stream of the trading API. */

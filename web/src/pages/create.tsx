@@ -1,6 +1,6 @@
 // The creation of markets: a draft that is checked while it is written, then its transactions.
 
-import { useQuery } from "@tanstack/react-query";
+import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
 
 import { useConfig } from "../lib/context";
@@ -16,6 +16,8 @@ import { ConnectPrompt } from "./ticket_setup";
 
 const TYPING_MS = 400;
 const STEPS = ["question", "details", "review"] as const;
+const FIELDS = [["title", "slug", "yes", "no", "options"], ["end", "tags", "source", "rules"]] as const;
+const QUESTION_FIELDS = ["title", "slug", "binary", "options"];
 
 export function CreatePage() {
   const { session } = useSession();
@@ -50,6 +52,7 @@ function useVerdict(payload: string, isComplete: boolean) {
 
 function Wizard({ session, onBegin }: { session: Session; onBegin: (unfinished: Unfinished) => void }) {
   const config = useConfig();
+  const client = useQueryClient();
   const [draft, setDraft] = useState<MarketDraft>(readDraft);
   const [step, setStep] = useState(0);
   const [picture, setPicture] = useState<Blob | null>(null);
@@ -67,11 +70,16 @@ function Wizard({ session, onBegin }: { session: Session; onBegin: (unfinished: 
     const found = verdict.data?.problems.find((each) => each.field === field || each.field.startsWith(`${field}/`));
     return found !== undefined && touched.has(name) ? found.message : null;
   };
-  const next = (): void => {
-    setTouched(new Set([...touched, ...(step === 0 ? ["title", "slug", "yes", "no", "options"] : ["end", "tags", "source", "rules"])]));
-    const fields = step === 0 ? ["title", "slug", "binary", "options"] : [];
-    const isOpen = verdict.data?.problems.some((each) => (step === 0 ? fields.some((field) => each.field.startsWith(field)) : true));
-    if (isOpen === false) setStep(step + 1);
+  const next = async (): Promise<void> => {
+    setTouched(new Set([...touched, ...FIELDS[step === 0 ? 0 : 1]]));
+    setError(null);
+    try {
+      const found = await client.fetchQuery({ queryKey: ["validate", payload], queryFn: () => validatePayload(config, payload) });
+      const isOpen = found.problems.some((each) => step > 0 || QUESTION_FIELDS.some((field) => each.field.startsWith(field)));
+      if (!isOpen) setStep(step + 1);
+    } catch (failure) {
+      setError(failure);
+    }
   };
   const create = async (images: Images): Promise<void> => {
     setBusy(true);
@@ -100,7 +108,7 @@ function Wizard({ session, onBegin }: { session: Session; onBegin: (unfinished: 
       {error !== null ? <Problem error={error} /> : null}
       <div className="row spread">
         <button type="button" className="button quiet" disabled={step === 0 || isBusy} onClick={() => setStep(step - 1)}>{t.create.back}</button>
-        {step < STEPS.length - 1 ? <button type="button" className="button solid" onClick={next}>{t.create.next}</button> : null}
+        {step < STEPS.length - 1 ? <button type="button" className="button solid" onClick={() => void next()}>{t.create.next}</button> : null}
       </div>
     </div>
   );

@@ -64,10 +64,9 @@ function OutcomeRow({ market, live, isSelected, outcome, onSelect }: {
             <button
               key={index} type="button" className={`outcome ${index === 0 ? "yes" : "no"}`}
               aria-pressed={isSelected && outcome === index}
-              aria-label={t.event.pick(name, market.outcomes[index] ?? "")}
               onClick={() => onSelect(market, index)}
             >
-              <span className="clip">{market.outcomes[index]}</span>
+              <span className="clip"><span className="hidden-label">{t.event.pick(name)}</span>{market.outcomes[index]}</span>
               <span>{askOf(live.books[market.tokens[index] ?? ""], market.prices[index] ?? 0.5)}</span>
             </button>
           ))}

@@ -75,7 +75,7 @@ function Side({ levels, kind, onPick }: { levels: Level[]; kind: "bid" | "ask"; 
       </div>
       {shown.map((level) => (
         <button key={level.price.toString()} type="button" className={`level ${kind}`} onClick={() => onPick(level.price)}
-          aria-label={t.book.level(cents(numberOf(level.price)), shares(numberOf(level.size)))}>
+          title={t.book.level(cents(numberOf(level.price)), shares(numberOf(level.size)))}>
           <i style={{ width: `${Number((level.size * 100n) / largest)}%` }} />
           <span className={kind === "bid" ? "yes" : "no"}>{cents(numberOf(level.price))}</span>
           <span className="number">{shares(numberOf(level.size))}</span>

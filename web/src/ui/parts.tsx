@@ -2,6 +2,8 @@
 
 import { type ReactNode, useEffect, useRef, useState } from "react";
 
+import { isShown } from "../lib/config";
+import { useConfig } from "../lib/context";
 import { Refusal } from "../lib/http";
 import { navigate } from "../lib/router";
 import { t } from "../strings";
@@ -24,8 +26,9 @@ export function Link({ to, children, ...rest }: { to: string; children: ReactNod
 
 /** A picture, or the first letter of the title where there is none or it cannot be shown. */
 export function Icon({ url, title, size = "" }: { url: string; title: string; size?: "large" | "mini" | "" }) {
+  const config = useConfig();
   const [isBroken, setBroken] = useState(false);
-  if (url === "" || isBroken) {
+  if (!isShown(config, url) || isBroken) {
     return <span className={`icon ${size}`} aria-hidden="true">{title.slice(0, 1).toUpperCase()}</span>;
   }
   return <img className={`icon ${size}`} src={url} alt="" loading="lazy" onError={() => setBroken(true)} />;

@@ -4,6 +4,7 @@ import { useEffect, useRef } from "react";
 import type { AutoscaleInfo, IChartApi, ISeriesApi, UTCTimestamp } from "lightweight-charts";
 
 import type { Point } from "../api/trading";
+import { dollars } from "../lib/format";
 import { useTheme } from "../lib/theme";
 
 export interface ChartLine {
@@ -57,7 +58,7 @@ async function show(element: HTMLElement, isMoney: boolean): Promise<Shown> {
     timeScale: { borderVisible: false, timeVisible: true },
     handleScroll: false,
     handleScale: false,
-    localization: { priceFormatter: (value: number) => (isMoney ? `$${value.toFixed(2)}` : `${Math.round(value)}%`) },
+    localization: { priceFormatter: (value: number) => (isMoney ? dollars(value) : `${Math.round(value)}%`) },
   });
   const add = (line: ChartLine): ISeriesApi<"Line"> =>
     chart.addSeries(LineSeries, {

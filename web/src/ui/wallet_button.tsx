@@ -15,13 +15,13 @@ import { ConnectDialog } from "./connect";
 import { Dialog, Field, Problem, Segments } from "./parts";
 
 export function WalletButton() {
-  const { session } = useSession();
+  const { session, isRestoring } = useSession();
   const [shown, setShown] = useState<"connect" | "account" | null>(null);
   const close = (): void => setShown(null);
   return (
     <>
       {session === null ? (
-        <button type="button" className="button solid" onClick={() => setShown("connect")}>{t.wallet.connect}</button>
+        <button type="button" className="button solid" disabled={isRestoring} onClick={() => setShown("connect")}>{t.wallet.connect}</button>
       ) : (
         <button type="button" className="button" onClick={() => setShown("account")} data-wallet={session.label}>
           <Balance /><span className="muted">{session.label}</span>

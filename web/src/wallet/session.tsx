@@ -41,6 +41,8 @@ export interface Session {
 
 interface SessionState {
   session: Session | null;
+  /** Whether the page still looks for the wallet of before a reload. */
+  isRestoring: boolean;
   sandbox: SandboxAccount[];
   sandboxError: unknown;
   connectSandbox: (account: SandboxAccount) => Promise<void>;
@@ -90,6 +92,7 @@ export function SessionProvider({ children }: { children: ReactNode }) {
   const notify = useNotify();
   const [session, setSession] = useState<Session | null>(null);
   const [sandbox, setSandbox] = useState<SandboxAccount[]>([]);
+  const [isRestoring, setRestoring] = useState(true);
   const [sandboxError, setSandboxError] = useState<unknown>(null);
 
   const open = useCallback(
@@ -128,7 +131,7 @@ export function SessionProvider({ children }: { children: ReactNode }) {
       }
       await open(chosen, accounts);
     };
-    restore().catch(setSandboxError);
+    restore().catch(setSandboxError).finally(() => setRestoring(false));
   }, [config, open]);
 
   const disconnect = useCallback(() => {
@@ -144,6 +147,7 @@ export function SessionProvider({ children }: { children: ReactNode }) {
   const state = useMemo<SessionState>(
     () => ({
       session,
+      isRestoring,
       sandbox,
       sandboxError,
       disconnect,
@@ -160,7 +164,7 @@ export function SessionProvider({ children }: { children: ReactNode }) {
         if (session !== null) await open({ kind: session.kind, address: session.address, usesSafe }, sandbox);
       },
     }),
-    [session, sandbox, sandboxError, disconnect, open, config],
+    [session, isRestoring, sandbox, sandboxError, disconnect, open, config],
   );
   return <SessionContext.Provider value={state}>{children}</SessionContext.Provider>;
 }

@@ -36,6 +36,8 @@ from foretell.store.migrations import upgrade
 ROWS_PER_STEP: Final = 20_000
 SECONDS_PER_READ: Final = 0.4
 CALLS_LEAST: Final = 20
+CALLS_GROWTH: Final = 10
+"""So many times the least number of calls are made, where there is time."""
 BLOBS: Final = "https://blobs.example"
 TIMES_BARE_MAX: Final = 3.0
 GROWTH_MAX: Final = 1.3
@@ -140,7 +142,9 @@ async def _alternate(one: Call, other: Call, calls: int) -> tuple[list[float], l
     for call in (one, other):
         await call()
     until_s = time.monotonic() + SECONDS_PER_READ
-    while len(times[0]) < CALLS_LEAST or (len(times[0]) < CALLS_MAX and time.monotonic() < until_s):
+    while len(times[0]) < calls or (
+        len(times[0]) < CALLS_GROWTH * calls and time.monotonic() < until_s
+    ):
         for call, kept in zip((one, other), times, strict=True):
             began_s = time.perf_counter()
             await call()

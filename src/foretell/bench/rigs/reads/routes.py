@@ -41,43 +41,41 @@ def cases(names: Names) -> list[ReadCase]:
     holders = """SELECT * FROM balances WHERE asset = :market AND units > 0
         ORDER BY units DESC, wallet DESC LIMIT 100"""
     token = {"market": names.token_id}
-    return (
-        [
-            _data("positions, 1,000 held", "/positions", whale, HELD),
-            _data("positions, typical", "/positions", typical, HELD),
-            _data(
-                "positions by value",
-                "/positions",
-                {**whale, "sortBy": "CURRENT", "offset": "800"},
-                HELD + " OFFSET 800",
-            ),
-            _data("closed-positions", "/closed-positions", typical, HELD),
-            _data(
-                "value, 1,000 held",
-                "/value",
-                whale,
-                """SELECT p.size_units, q.best_bid_ticks, q.best_ask_ticks FROM positions p
+    return [
+        _data("positions, 1,000 held", "/positions", whale, HELD),
+        _data("positions, typical", "/positions", typical, HELD),
+        _data(
+            "positions by value",
+            "/positions",
+            {**whale, "sortBy": "CURRENT", "offset": "800"},
+            HELD + " OFFSET 800",
+        ),
+        _data("closed-positions", "/closed-positions", typical, HELD),
+        _data(
+            "value, 1,000 held",
+            "/value",
+            whale,
+            """SELECT p.size_units, q.best_bid_ticks, q.best_ask_ticks FROM positions p
             JOIN quotes q ON q.condition_id = p.condition_id
             WHERE p.wallet = :user AND p.size_units > 0""",
-            ),
-            _data("traded", "/traded", whale, TOTALS),
-            _data("volume", "/volume", whale, TOTALS),
-            ReadCase("holders", DATA, "/holders", urlencode(market), holders, token),
-            _data("oi", "/oi", {}, "SELECT * FROM locked_collateral ORDER BY units DESC LIMIT 500"),
-            _data(
-                "live-volume",
-                "/live-volume",
-                market,
-                "SELECT volume_units FROM quotes WHERE condition_id = :market",
-            ),
-            _data("trades, newest", "/trades", {}, ACTS.format("is_taker")),
-            _data("trades of a market", "/trades", market, by_market),
-            _data("trades of a wallet", "/trades", whale, by_user),
-            _data("activity", "/activity", whale, by_user),
-        ]
-        + _rankings(typical)
-        + _listings()
-    )
+        ),
+        _data("traded", "/traded", whale, TOTALS),
+        _data("volume", "/volume", whale, TOTALS),
+        ReadCase("holders", DATA, "/holders", urlencode(market), holders, token),
+        _data("oi", "/oi", {}, "SELECT * FROM locked_collateral ORDER BY units DESC LIMIT 500"),
+        _data(
+            "live-volume",
+            "/live-volume",
+            market,
+            "SELECT volume_units FROM quotes WHERE condition_id = :market",
+        ),
+        _data("trades, newest", "/trades", {}, ACTS.format("is_taker")),
+        _data("trades of a market", "/trades", market, by_market),
+        _data("trades of a wallet", "/trades", whale, by_user),
+        _data("activity", "/activity", whale, by_user),
+        *_rankings(typical),
+        *_listings(),
+    ]
 
 
 def _rankings(typical: dict[str, str]) -> list[ReadCase]:

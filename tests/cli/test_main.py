@@ -26,6 +26,7 @@ COMMANDS = {
     ("wallet", "unbar"): "End the bar of a wallet",
     ("doctor",): "Check that everything needed is installed",
     ("bench",): "Measure the exchange; each figure is printed next to its ceiling",
+    ("bench", "data"): "Measure reads of the data and discovery APIs",
     ("bench", "order"): "Measure orders over HTTP, verified",
     ("bench", "latency"): "Measure one order at a time",
     ("bench", "durable"): "Measure orders over HTTP that wait for the disk",

@@ -10,9 +10,9 @@ from foretell.discovery.search_index import (
     WORDS_MAX,
     SearchIndex,
     contains_all,
-    folded,
     words_of,
 )
+from foretell.domain.values.folding import folded
 from foretell.store.database import Database
 
 pytestmark = pytest.mark.anyio

@@ -67,6 +67,37 @@ def book(
 
 
 @bench.command()
+def data(
+    fills: Annotated[
+        list[int] | None,
+        typer.Option(
+            min=1_000,
+            max=10_000_000,
+            help="Fills of the history; once for each size.",
+            show_default="100000 and 1000000",
+        ),
+    ] = None,
+    wallets: Annotated[int, typer.Option(min=1_000, max=1_000_000, help="Wallets.")] = 50_000,
+    markets: Annotated[int, typer.Option(min=100, max=100_000, help="Markets.")] = 5_000,
+    postgres: Annotated[
+        str | None,
+        typer.Option(
+            help="Database server; a temporary database is created on it.", show_default="SQLite"
+        ),
+    ] = None,
+) -> None:
+    """Measure reads of the data and discovery APIs on a generated history, against bare SQL, and their growth.
+
+    Exits with 3 when a bar is missed.
+    """
+    from foretell.bench.data import DataPlan, run_bench_data
+
+    sizes = tuple(sorted(fills or DataPlan().fills))
+    if run_bench_data(DataPlan(sizes, wallets, markets, postgres=postgres), _console()):
+        raise typer.Exit(3)
+
+
+@bench.command()
 def memory(
     orders: Annotated[
         int, typer.Option(min=100, max=1_000_000, help="Resting orders whose memory is measured.")

@@ -1,6 +1,7 @@
 """The portfolio of a wallet: open and closed positions, their value, and the volume traded."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from fractions import Fraction
 from types import MappingProxyType
 from typing import Final
@@ -17,7 +18,9 @@ from foretell.data.parameters import (
     read_markets,
 )
 from foretell.data.responses import PositionResponse, Traded, Value, Volume
+from foretell.domain.errors.http import MalformedQuery
 from foretell.domain.portfolio.prices import current_price, percentage, value_units
+from foretell.domain.values.folding import folded
 from foretell.domain.values.hexadecimal import checksum_address
 from foretell.domain.values.instants import iso_time
 from foretell.edge.parameters import boolean, choice, integer, text, units_or
@@ -31,9 +34,12 @@ from foretell.store.queries.portfolio import (
     HoldingPage,
     load_holdings,
     load_holdings_sums,
+    load_titled_conditions,
 )
 
 TITLE_CHARS_MAX: Final = 100
+TITLED_MAX: Final = 10_000
+"""Markets of one wallet that a part of a title may find: databases limit the values of a statement."""
 
 POSITION_ORDERS: Final[Mapping[str, HoldingOrder]] = MappingProxyType(
     {
@@ -105,7 +111,6 @@ async def list_positions(context: DataContext, query: Query) -> list[PositionRes
         wallet=wallet,
         condition_ids=condition_ids,
         event_ids=event_ids,
-        title=query.read(TITLE),
         size_units_min=size_units_min,
         only_redeemable=query.read(REDEEMABLE),
         only_mergeable=query.read(MERGEABLE),
@@ -116,8 +121,9 @@ async def list_positions(context: DataContext, query: Query) -> list[PositionRes
         order=POSITION_ORDERS[query.read(SORT)],
         is_descending=query.read(SORT_DIRECTION) == DESCENDING,
     )
+    title = query.read(TITLE)
     query.check_known()
-    return await _load(context, chosen, page)
+    return await _load(context, chosen, page, title)
 
 
 async def list_closed_positions(context: DataContext, query: Query) -> list[PositionResponse]:
@@ -129,7 +135,6 @@ async def list_closed_positions(context: DataContext, query: Query) -> list[Posi
         is_closed=True,
         condition_ids=condition_ids,
         event_ids=event_ids,
-        title=query.read(TITLE),
     )
     page = HoldingPage(
         limit=query.read(CLOSED_LIMIT),
@@ -137,8 +142,9 @@ async def list_closed_positions(context: DataContext, query: Query) -> list[Posi
         order=CLOSED_ORDERS[query.read(CLOSED_SORT)],
         is_descending=query.read(SORT_DIRECTION) == DESCENDING,
     )
+    title = query.read(TITLE)
     query.check_known()
-    return await _load(context, chosen, page)
+    return await _load(context, chosen, page, title)
 
 
 async def list_values(context: DataContext, query: Query) -> list[Value]:
@@ -177,9 +183,16 @@ async def sum_volume(context: DataContext, query: Query) -> Volume:
 
 
 async def _load(
-    context: DataContext, chosen: HoldingFilter, page: HoldingPage
+    context: DataContext, chosen: HoldingFilter, page: HoldingPage, title: str | None
 ) -> list[PositionResponse]:
     async with context.database.public_reading() as tx:
+        if title is not None:
+            found = await load_titled_conditions(tx, chosen, folded(title))
+            if len(found) > TITLED_MAX:
+                raise MalformedQuery("title", f"a part of at most {TITLED_MAX} titles")
+            if not found:
+                return []
+            chosen = replace(chosen, condition_ids=found, event_ids=())
         holdings = await load_holdings(tx, chosen, page)
     wallet = checksum_address(chosen.wallet)
     return [_position(holding, wallet, context.blob_base_url) for holding in holdings]

@@ -12,7 +12,8 @@ from foretell.discovery.context import DiscoveryContext
 from foretell.discovery.filters import EXCLUDED_TAG_IDS, RECURRENCE, RESOLVED
 from foretell.discovery.pages import ASCENDING, EVENT_SORTS, PAGE_MAX, find_sort
 from foretell.discovery.responses import Event, FoundTag, Pagination, SearchResult
-from foretell.discovery.search_index import contains_all, folded, words_of
+from foretell.discovery.search_index import contains_all, words_of
+from foretell.domain.values.folding import folded
 from foretell.edge.parameters import (
     boolean,
     clamped_integer,

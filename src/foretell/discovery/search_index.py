@@ -6,10 +6,10 @@ last one, and those of a short time before it, because transactions may commit l
 """
 
 import asyncio
-import unicodedata
 from collections.abc import Sequence
 from typing import Final
 
+from foretell.domain.values.folding import folded
 from foretell.store.database import Transaction
 from foretell.store.queries.search_texts import SearchedEvent, load_searched_events
 
@@ -20,12 +20,6 @@ WORDS_MAX: Final = 8
 TEXT_CHARS_MAX: Final = 500
 """Characters of a query that count: the time to fold marks upon marks grows with the square of their number."""
 OVERLAP_MS: Final = 60_000
-
-
-def folded(text: str) -> str:
-    """Return the text in lower case, without the marks of its letters."""
-    spread = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", text).casefold())
-    return "".join(char for char in spread if not unicodedata.combining(char))
 
 
 def words_of(text: str) -> list[str]:

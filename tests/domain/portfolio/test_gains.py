@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foretell.domain.portfolio.gains import NOTHING, Held, bounded_sum, gain_units
+from foretell.domain.portfolio.gains import NOTHING, SUM_MAX, Held, bounded, gain_units
 from foretell.domain.portfolio.periods import WINDOWS, Period
 from foretell.domain.values.amounts import AMOUNT_UNITS_MAX
 
@@ -25,15 +25,11 @@ def test_a_complete_set_is_worth_its_size_to_the_nearest_unit(size: int, ticks: 
 
 
 @pytest.mark.parametrize(
-    ("units", "change", "total"),
-    [
-        (1, 2, 3),
-        (AMOUNT_UNITS_MAX, 1, AMOUNT_UNITS_MAX),
-        (-AMOUNT_UNITS_MAX, -1, -AMOUNT_UNITS_MAX),
-    ],
+    ("units", "kept"), [(3, 3), (2 * SUM_MAX, SUM_MAX), (-SUM_MAX - 1, -SUM_MAX)]
 )
-def test_a_sum_stays_within_a_column(units: int, change: int, total: int) -> None:
-    assert bounded_sum(units, change) == total
+def test_a_sum_stays_within_its_bound(units: int, kept: int) -> None:
+    assert bounded(units) == kept
+    assert 2 * SUM_MAX <= AMOUNT_UNITS_MAX
 
 
 def test_a_window_has_the_length_of_its_days() -> None:

@@ -5,6 +5,7 @@ from tests.rigs.values import NOW_MS, NOW_S, TOKEN, a_word, an_address, an_asset
 from foretell.domain.portfolio.positions import Payout, Position
 from foretell.domain.portfolio.prices import BookTop
 from foretell.store.database import Database
+from foretell.store.queries import portfolio
 from foretell.store.queries.portfolio import (
     Holding,
     HoldingFilter,
@@ -15,6 +16,7 @@ from foretell.store.queries.portfolio import (
     load_holdings,
     load_holdings_sums,
     load_market_captions,
+    load_titled_conditions,
     load_volumes,
 )
 
@@ -118,20 +120,47 @@ async def test_holdings_are_filtered_by_condition_event_or_title(database: Datab
     chosen = {
         "condition": HoldingFilter(wallet=ALICE, condition_ids=[a_word("rain"), a_word("none")]),
         "event": HoldingFilter(wallet=ALICE, event_ids=[ids["snow"], 99]),
-        "title": HoldingFilter(wallet=ALICE, title="IT RAIN"),
-        "percent": HoldingFilter(wallet=ALICE, title="0%_ÉTÉ"),
-        "wildcard": HoldingFilter(wallet=ALICE, title="r_in"),
-        "backslash": HoldingFilter(wallet=ALICE, title="\\"),
     }
     found = {name: titles(await load(database, wanted)) for name, wanted in chosen.items()}
     assert found == {
         "condition": ["Will it rain?"],
         "event": ["Will it snow?"],
-        "title": ["Will it rain?"],
-        "percent": ["Will it 100%_ÉTÉ?"],
-        "wildcard": [],
-        "backslash": [],
     }
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("it rain", ["rain"]),
+        ("0%_ete", ["100%_ÉTÉ"]),
+        ("r_in", []),
+        ("\\", []),
+        ("will", ["rain", "100%_ÉTÉ"]),
+    ],
+)
+async def test_t1_titles_are_found_without_regard_to_accents_and_capitals(
+    database: Database, monkeypatch: pytest.MonkeyPatch, text: str, found: list[str]
+) -> None:
+    monkeypatch.setattr(portfolio, "TITLES_PER_PART", 1)
+    async with database.writing() as tx:
+        rows = Rows(tx)
+        for name in ("rain", "100%_ÉTÉ"):
+            await rows.open(an_event_row(name, a_market_row(name)))
+            await rows.hold("alice", name, TOKEN, 0)
+        await rows.prepare("elsewhere")
+        await rows.hold("alice", "elsewhere", TOKEN, 0)
+        titled = await load_titled_conditions(tx, HoldingFilter(wallet=ALICE), text)
+    assert sorted(titled) == sorted(a_word(name) for name in found)
+
+
+async def test_a_sum_of_holdings_may_exceed_63_bits(database: Database) -> None:
+    async with database.writing() as tx:
+        rows = Rows(tx)
+        for name in ("rain", "snow", "hail"):
+            await rows.open_named(name)
+            await rows.hold("alice", name, 2**63 - 1, 0)
+        [total] = await load_holdings_sums(tx, ALICE)
+    assert total.size_units == 3 * (2**63 - 1)
 
 
 ASCENDING = {

@@ -1,7 +1,7 @@
 """The gain of a position, as leaderboards add it up: integers, so that sums have one value in any order."""
 
 from fractions import Fraction
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from foretell.domain.portfolio.prices import value_units
 from foretell.domain.values.amounts import AMOUNT_UNITS_MAX
@@ -14,8 +14,16 @@ class Held(NamedTuple):
     cost_units: int
     realized_units: int
 
+    @property
+    def is_win(self) -> bool:
+        """Whether the position is closed, with a gain."""
+        return self.size_units == 0 and self.realized_units > 0
 
-NOTHING: Held = Held(0, 0, 0)
+
+SUM_MAX: Final = AMOUNT_UNITS_MAX // 2
+"""The largest sum: two of them never exceed a column."""
+
+NOTHING: Final = Held(0, 0, 0)
 
 
 def gain_units(held: Held, price_of_yes: Fraction, *, is_yes: bool) -> int:
@@ -24,6 +32,6 @@ def gain_units(held: Held, price_of_yes: Fraction, *, is_yes: bool) -> int:
     return held.realized_units + value_units(held.size_units, price) - held.cost_units
 
 
-def bounded_sum(units: int, change_units: int) -> int:
-    """Return the sum of two amounts, limited to what a column holds."""
-    return max(-AMOUNT_UNITS_MAX, min(units + change_units, AMOUNT_UNITS_MAX))
+def bounded(units: int) -> int:
+    """Return the units within what a sum may be."""
+    return max(-SUM_MAX, min(units, SUM_MAX))

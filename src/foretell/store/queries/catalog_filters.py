@@ -28,6 +28,7 @@ from foretell.store.tables import (
     sports_markets,
     tags,
 )
+from foretell.store.text_order import by_code_points
 
 DAY_MS: Final = 86_400_000
 WEEK_MS: Final = 7 * DAY_MS
@@ -160,8 +161,8 @@ async def load_tag_ids(tx: Transaction, page: ListPage) -> Sequence[Cursor]:
     """Return the cursors of one page of tags."""
     keys = {
         SortField.ID: tags.c.tag_id,
-        SortField.SLUG: tags.c.slug,
-        SortField.TITLE: tags.c.label,
+        SortField.SLUG: by_code_points(tags.c.slug),
+        SortField.TITLE: by_code_points(tags.c.label),
         SortField.CREATED: tags.c.created_at_ms,
         SortField.UPDATED: tags.c.created_at_ms,
     }
@@ -215,8 +216,8 @@ def _event_keys(now_ms: int) -> dict[SortField, Key]:
     closed_at = _over_markets(sa.func.max(payouts.c.timestamp_s))
     return {field: _over_markets(sa.func.sum(of_markets[field])) for field in SUMMED} | {
         SortField.ID: events.c.event_id,
-        SortField.SLUG: events.c.slug,
-        SortField.TITLE: events.c.title,
+        SortField.SLUG: by_code_points(events.c.slug),
+        SortField.TITLE: by_code_points(events.c.title),
         SortField.CREATED: events.c.created_at_ms,
         SortField.UPDATED: events.c.updated_at_ms,
         SortField.ENDS: events.c.ends_at_ms,
@@ -241,8 +242,8 @@ def _market_keys(now_ms: int) -> dict[SortField, Key]:
     ticks = real(quotes.c.ticks_per_one)
     return {
         SortField.ID: markets.c.market_id,
-        SortField.SLUG: markets.c.slug,
-        SortField.TITLE: markets.c.question,
+        SortField.SLUG: by_code_points(markets.c.slug),
+        SortField.TITLE: by_code_points(markets.c.question),
         SortField.CREATED: markets.c.created_at_ms,
         SortField.UPDATED: markets.c.updated_at_ms,
         SortField.ENDS: events.c.ends_at_ms,

@@ -10,6 +10,7 @@ import sqlalchemy as sa
 from foretell.domain.exchange.ledger import AssetId
 from foretell.domain.portfolio.positions import Payout, Position
 from foretell.domain.portfolio.prices import BookTop
+from foretell.domain.values.folding import folded
 from foretell.domain.values.hexadecimal import Address, Bytes32
 from foretell.store.database import Transaction
 from foretell.store.queries.valuation import (
@@ -20,9 +21,12 @@ from foretell.store.queries.valuation import (
 )
 from foretell.store.quoted_columns import QUOTED, REPORTED, book_top, payout
 from foretell.store.tables import conditions, events, markets, payouts, positions, quotes
+from foretell.store.text_order import by_code_points
 
 _opposite: Final = positions.alias("opposite")
-_LIKE_ESCAPE: Final = "\\"
+TITLES_PER_PART: Final = 500
+_HALF: Final = 2**32
+_HALVES: Final = ("high_units", "low_units")
 
 
 class MarketCaption(NamedTuple):
@@ -101,7 +105,6 @@ class HoldingFilter:
     size_units_min: int = 1
     condition_ids: Collection[Bytes32] = ()
     event_ids: Collection[int] = ()
-    title: str | None = None
     only_redeemable: bool = False
     only_mergeable: bool = False
 
@@ -139,12 +142,29 @@ def in_markets(
     return clauses
 
 
-def contains(column: sa.ColumnElement[Any], text: str) -> sa.ColumnElement[bool]:
-    """Return the condition that a column contains the text, in the database's case folding."""
-    escaped = text
-    for special in (_LIKE_ESCAPE, "%", "_"):
-        escaped = escaped.replace(special, _LIKE_ESCAPE + special)
-    return sa.func.lower(column).like(sa.func.lower(f"%{escaped}%"), escape=_LIKE_ESCAPE)
+async def load_titled_conditions(
+    tx: Transaction, chosen: HoldingFilter, folded_text: str
+) -> Sequence[Bytes32]:
+    """Return the conditions of a wallet's holdings whose title contains the folded text.
+
+    The rows come in parts, in the order of their key, and are compared here: databases fold letters differently.
+    """
+    found: dict[Bytes32, None] = {}
+    after, is_last = "", False
+    while not is_last:
+        rows = await tx.all(
+            sa.select(positions.c.token_id, positions.c.condition_id, markets.c.question)
+            .join(markets, markets.c.condition_id == positions.c.condition_id)
+            .where(*_clauses(chosen), positions.c.token_id > after)
+            .order_by(positions.c.token_id)
+            .limit(TITLES_PER_PART)
+        )
+        for row in rows:
+            if folded_text in folded(row.question):
+                found[Bytes32(row.condition_id)] = None
+        is_last = len(rows) < TITLES_PER_PART
+        after = rows[-1].token_id if rows else after
+    return list(found)
 
 
 async def load_holdings(
@@ -191,10 +211,17 @@ async def load_holdings_sums(
         .subquery()
     )
     same = [held.c[column.name] for column in priced]
-    total = sa.func.sum(held.c.size_units).label("size_units")
-    rows = await tx.all(sa.select(*same, total).group_by(*same))
+    # Two sums of halves: SQLite refuses a sum of integers beyond 63 bits.
+    parts = (held.c.size_units // _HALF, held.c.size_units % _HALF)
+    totals = [sa.func.sum(part).label(name) for part, name in zip(parts, _HALVES, strict=True)]
+    rows = await tx.all(sa.select(*same, *totals).group_by(*same))
     return [
-        HoldingsSum(bool(row.is_yes), int(row.size_units), book_top(row), payout(row))
+        HoldingsSum(
+            bool(row.is_yes),
+            int(row.high_units) * _HALF + int(row.low_units),
+            book_top(row),
+            payout(row),
+        )
         for row in rows
     ]
 
@@ -271,8 +298,6 @@ def _clauses(chosen: HoldingFilter) -> list[sa.ColumnElement[bool]]:
         clauses.append(positions.c.size_units == 0)
     else:
         clauses.append(positions.c.size_units >= max(1, chosen.size_units_min))
-    if chosen.title is not None:
-        clauses.append(contains(markets.c.question, chosen.title))
     if chosen.only_redeemable:
         clauses.append(payouts.c.condition_id.is_not(None))
     if chosen.only_mergeable:
@@ -294,7 +319,7 @@ def _sort_key(order: HoldingOrder, *, is_closed: bool) -> sa.ColumnElement[Any]:
         HoldingOrder.SIZE: held.size_units,
         HoldingOrder.GAIN: gain,
         HoldingOrder.GAIN_RATE: sa.func.coalesce(gain / real(sa.func.nullif(cost, 0)), 0),
-        HoldingOrder.TITLE: markets.c.question,
+        HoldingOrder.TITLE: by_code_points(markets.c.question),
         HoldingOrder.END: events.c.ends_at_ms,
         HoldingOrder.PRICE: price,
         HoldingOrder.AVERAGE_PRICE: sa.func.coalesce(real(cost) / real(sa.func.nullif(size, 0)), 0),

@@ -64,9 +64,11 @@ class _Rows(NamedTuple):
         return held | {trade.condition_id for trade in self.trades}
 
     @property
-    def holdings(self) -> set[tuple[Address, AssetId]]:
-        """The positions."""
-        return {(row.wallet, row.token_id) for row in self.held}
+    def closed(self) -> set[tuple[Address, AssetId]]:
+        """The positions that were a win before or after."""
+        return {
+            (row.wallet, row.token_id) for row in self.held if row.before.is_win or row.after.is_win
+        }
 
 
 async def advance(tx: Transaction, period: Period, until_s: int | None, rows_max: int) -> bool:
@@ -90,14 +92,14 @@ async def advance(tx: Transaction, period: Period, until_s: int | None, rows_max
     await _sum_of(await load_marks(tx, period, added.condition_ids), added, 1).record(tx, period)
     await mark_stale(tx, period, {row.condition_id for row in added.resolutions})
     await record_cursor(tx, cursor._replace(block_number=bound))
-    await refresh_wins(tx, added.holdings)
+    await refresh_wins(tx, added.closed)
     return bound < ahead.last
 
 
 async def unwind_rankings(
     tx: Transaction, block_number: int
 ) -> Collection[tuple[Address, AssetId]]:
-    """Subtract what blocks above this one have added; return the positions that they changed."""
+    """Subtract what blocks above this one have added; return the wins that they changed."""
     holdings: set[tuple[Address, AssetId]] = set()
     for period, cursor in (await load_cursors(tx)).items():
         if cursor.block_number <= block_number:
@@ -107,7 +109,7 @@ async def unwind_rankings(
         await _sum_of(marks, rows, -1).record(tx, period)
         await mark_stale(tx, period, {row.condition_id for row in rows.resolutions})
         await record_cursor(tx, cursor._replace(block_number=block_number))
-        holdings |= rows.holdings
+        holdings |= rows.closed
     return holdings
 
 

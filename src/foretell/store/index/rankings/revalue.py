@@ -1,12 +1,14 @@
 """Positions are valued again when a price or a category changes: the holders of a condition by pages."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
+from typing import Final, NamedTuple
 
+from foretell.domain.exchange.ledger import AssetId
 from foretell.domain.portfolio.gains import gain_units
 from foretell.domain.portfolio.periods import Period
-from foretell.domain.values.hexadecimal import Bytes32
+from foretell.domain.values.hexadecimal import Address, Bytes32
 from foretell.store.database import Transaction
-from foretell.store.index.rankings.history import load_holders_at, load_volumes_at
+from foretell.store.index.rankings.history import HeldToken, load_holders_at, load_volumes_at
 from foretell.store.index.rankings.prices import load_current_marks, load_marks_at
 from foretell.store.index.rankings.progress import (
     MarkState,
@@ -20,7 +22,14 @@ from foretell.store.index.rankings.progress import (
 from foretell.store.index.rankings.sums import Sums
 from foretell.store.index.rankings.wins import refresh_wins
 
-CONDITIONS_PER_STEP: int = 50
+CONDITIONS_PER_STEP: Final = 200
+
+
+class _Page(NamedTuple):
+    """Some holders of a condition, and the state of its mark once they are valued again."""
+
+    holders: Sequence[HeldToken]
+    state: MarkState
 
 
 async def begin_changes(
@@ -49,11 +58,18 @@ async def revalue(tx: Transaction, period: Period, holders_max: int) -> bool:
     """Value the next holders at the marks that change; return whether there were any."""
     cursor = (await load_cursors(tx))[period]
     changing = await load_changing_marks(tx, period, CONDITIONS_PER_STEP)
-    left = holders_max
+    left, sums, closed = holders_max, Sums(), set[tuple[Address, AssetId]]()
+    states: list[MarkState] = []
     for state in changing:
         if left <= 0:
             break
-        left -= await _revalue_page(tx, cursor, state, max(2, left))
+        page = await _load_page(tx, cursor, state, max(2, left))
+        states.append(page.state)
+        left -= len(page.holders) + 1
+        closed |= _value_again(state, page.holders, sums)
+    await sums.record(tx, period)
+    await record_marks(tx, period, states)
+    await refresh_wins(tx, closed)
     return bool(changing)
 
 
@@ -71,29 +87,32 @@ async def _move_volumes(
         sums.move_volume(wallet, categories, units)
 
 
-async def _revalue_page(
+async def _load_page(
     tx: Transaction, cursor: RankingCursor, state: MarkState, holders_max: int
-) -> int:
-    """Value holders of a condition again, and return how many positions that were."""
+) -> _Page:
+    """Return the next holders of a condition, each with all its tokens."""
     assert state.following is not None
     found = await load_holders_at(
         tx, state.condition_id, cursor.block_number, state.done_wallet, holders_max + 1
     )
-    is_last = len(found) <= holders_max
-    page = found if is_last else [row for row in found if row.wallet < found[-1].wallet]
-    sums = Sums()
+    if len(found) <= holders_max:
+        return _Page(found, MarkState(state.condition_id, state.following))
+    page = [row for row in found if row.wallet < found[-1].wallet]
+    return _Page(page, state._replace(done_wallet=page[-1].wallet))
+
+
+def _value_again(
+    state: MarkState, holders: Sequence[HeldToken], sums: Sums
+) -> set[tuple[Address, AssetId]]:
+    """Add the difference of two marks to the sums; return the wins whose category changes."""
     was, now = state.mark, state.following
-    for row in page:
+    assert now is not None
+    for row in holders:
         units = (
             gain_units(row.held, was.price, is_yes=row.is_yes),
             gain_units(row.held, now.price, is_yes=row.is_yes),
         )
         sums.move_gain(row.wallet, (was.category, now.category), units)
-    await sums.record(tx, cursor.period)
-    done = MarkState(state.condition_id, now)
-    if not is_last:
-        done = state._replace(done_wallet=page[-1].wallet)
-    await record_marks(tx, cursor.period, [done])
-    if was.category != now.category:
-        await refresh_wins(tx, {(row.wallet, row.token_id) for row in page})
-    return len(page) + 1
+    if was.category == now.category:
+        return set()
+    return {(row.wallet, row.token_id) for row in holders if row.held.is_win}

@@ -2,15 +2,16 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
+from typing import Final
 
 import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql, sqlite
 
-from foretell.domain.portfolio.gains import bounded_sum
+from foretell.domain.portfolio.gains import SUM_MAX, bounded
 from foretell.domain.portfolio.periods import WINDOWS, Period
 from foretell.domain.values.hexadecimal import Address
 from foretell.store.database import Transaction
 from foretell.store.index.rankings.progress import ALL_CATEGORIES
-from foretell.store.lookups import load_rows
 from foretell.store.tables import ranking_cursors, ranking_marks, standings, wins
 
 
@@ -45,29 +46,41 @@ class Sums:
 
     async def record(self, tx: Transaction, period: Period) -> None:
         """Add to the standings: the sum up to now to all periods, an earlier one is taken off its own."""
-        periods: Sequence[Period] = (period,) if period in WINDOWS else tuple(Period)
-        sign = -1 if period in WINDOWS else 1
-        keys = [key for key in {*self._volume, *self._gain} if self._volume[key] or self._gain[key]]
-        wanted = [(int(each), *key) for each in periods for key in keys]
-        known: dict[tuple[int, str, Address], tuple[int, int]] = {
-            (row.period, row.category, row.wallet): (row.volume_units, row.gain_units)
-            for row in await load_rows(tx, standings, standings.primary_key, wanted)
-        }
-        rows = []
-        for key in wanted:
-            volume_units, gain_units = known.get(key, (0, 0))
-            changed = (
-                bounded_sum(volume_units, sign * self._volume[key[1:]]),
-                bounded_sum(gain_units, sign * self._gain[key[1:]]),
-            )
-            rows.append((*key, *changed))
-        await tx.upsert_rows(standings, rows)
-        await tx.execute(
-            standings.delete().where(
-                sa.text("volume_units = 0 AND gain_units = 0"),
-                standings.c.period.in_([int(each) for each in periods]),
-            )
-        )
+        is_window = period in WINDOWS
+        periods: Sequence[Period] = (period,) if is_window else tuple(Period)
+        sign = -1 if is_window else 1
+        rows = [
+            (int(each), *key, bounded(sign * self._volume[key]), bounded(sign * self._gain[key]))
+            for key in {*self._volume, *self._gain}
+            if self._volume[key] or self._gain[key]
+            for each in periods
+        ]
+        await tx.execute_rows(_ADDITION[tx.dialect], rows)
+        if rows:
+            await tx.execute(_DELETION)
+
+
+def _addition(*, is_sqlite: bool) -> sa.Insert:
+    """Return the statement that adds to a standing, within what `SUM_MAX` allows."""
+    new = sqlite.insert(standings) if is_sqlite else postgresql.insert(standings)
+    least, greatest = (sa.func.min, sa.func.max) if is_sqlite else (sa.func.least, sa.func.greatest)
+
+    def added(name: str) -> sa.ColumnElement[int]:
+        total = standings.c[name] + new.excluded[name]
+        bound = sa.literal_column(str(SUM_MAX), sa.BigInteger)
+        return greatest(-bound, least(bound, total))
+
+    names = ("volume_units", "gain_units")
+    return new.on_conflict_do_update(
+        index_elements=list(standings.primary_key), set_={name: added(name) for name in names}
+    )
+
+
+_ADDITION: Final = {
+    "sqlite": _addition(is_sqlite=True),
+    "postgresql": _addition(is_sqlite=False),
+}
+_DELETION: Final = standings.delete().where(sa.text("volume_units = 0 AND gain_units = 0"))
 
 
 async def empty_rankings(tx: Transaction) -> None:

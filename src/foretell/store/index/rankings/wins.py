@@ -6,6 +6,7 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from foretell.domain.exchange.ledger import AssetId
+from foretell.domain.portfolio.gains import Held
 from foretell.domain.portfolio.periods import Period
 from foretell.domain.values.hexadecimal import Address
 from foretell.store.database import Transaction
@@ -56,7 +57,7 @@ async def refresh_wins(tx: Transaction, holdings: Collection[tuple[Address, Asse
 
 def _is_win(row: PositionRow, period: Period, cursors: Mapping[Period, RankingCursor]) -> bool:
     """Return whether a position was closed with a gain in the period, as far as the sums have come."""
-    if row.size_units or row.realized_units <= 0:
+    if not Held(row.size_units, row.cost_units, row.realized_units).is_win:
         return False
     if row.block_number > cursors[Period.ALL].block_number:
         return False

@@ -1,0 +1,244 @@
+"""A generated history: every position, balance and volume is what the generated trades lead to.
+
+The last wallet has a position in both tokens of 500 markets. All others trade at random, hot markets more often.
+"""
+
+from random import Random  # noqa: TID251 - the same plan gives the same rows
+from typing import Any, Final, NamedTuple
+
+import sqlalchemy as sa
+
+from foretell.domain.portfolio.positions import (
+    NO_POSITION,
+    Position,
+    apply,
+    purchase,
+    sale,
+)
+from foretell.domain.values.hexadecimal import keccak256
+from foretell.store.database import Database
+from foretell.store.tables import (
+    activities,
+    balance_changes,
+    balances,
+    conditions,
+    events,
+    locked_collateral,
+    markets,
+    position_changes,
+    positions,
+    quote_points,
+    quotes,
+    trades,
+)
+
+NOW_S: Final = 1_790_000_000
+DAY_S: Final = 86_400
+DAYS: Final = 400
+SIZE_UNITS: Final = 10_000_000
+TRADES_PER_BLOCK: Final = 5
+WHALE_MARKETS: Final = 500
+WHALE_SHARE: Final = 0.05
+ROWS_PER_INSERT: Final = 20_000
+CATEGORIES: Final = ("politics", "sports", "crypto", "weather", "world")
+FILLED: Final = (
+    conditions,
+    events,
+    markets,
+    activities,
+    trades,
+    quote_points,
+    quotes,
+    position_changes,
+    positions,
+    balance_changes,
+    balances,
+    locked_collateral,
+)
+
+
+class HistoryPlan(NamedTuple):
+    """The number of fills (two for each trade), of wallets and of markets."""
+
+    fills: int
+    wallets: int = 50_000
+    markets: int = 5_000
+
+
+class Names(NamedTuple):
+    """A wallet with 1,000 positions, a typical one, a hot market and its event."""
+
+    whale: str
+    typical: str
+    condition_id: str
+    token_id: str
+
+
+def a_wallet(number: int) -> str:
+    """Return the address of a wallet."""
+    return f"0x{keccak256(b'wallet %d' % number).hex()[:40]}"
+
+
+def a_condition(number: int) -> str:
+    """Return the id of a market's condition."""
+    return f"0x{keccak256(b'condition %d' % number).hex()}"
+
+
+def a_token(market: int, *, is_yes: bool) -> str:
+    """Return the id of a token."""
+    return str(int.from_bytes(keccak256(b"token %d %d" % (market, is_yes))))
+
+
+class History:
+    """The rows of a history, by table; the same plan gives the same rows."""
+
+    def __init__(self, plan: HistoryPlan, seed: int = 1) -> None:
+        self._plan, self._random = plan, Random(seed)  # noqa: S311 - nothing is secret here
+        self._wallets = [a_wallet(number) for number in range(plan.wallets)]
+        self._conditions = [a_condition(number) for number in range(plan.markets)]
+        self._tokens = [
+            (a_token(number, is_yes=True), a_token(number, is_yes=False))
+            for number in range(plan.markets)
+        ]
+        self._positions: dict[tuple[int, int, bool], tuple[Position, int, int]] = {}
+        self._recent: dict[tuple[int, int, bool], None] = {}
+        self._volume = [0] * plan.markets
+        self._locked = [0] * plan.markets
+        self._prices = [50] * plan.markets
+        self._points: dict[tuple[str, int], tuple[Any, ...]] = {}
+        self.rows: dict[str, list[tuple[Any, ...]]] = {table.name: [] for table in FILLED}
+
+    @property
+    def names(self) -> Names:
+        """What the reads ask for."""
+        return Names(self._wallets[-1], self._wallets[17], self._conditions[0], self._tokens[0][0])
+
+    async def write(self, database: Database) -> None:
+        """Write everything, in transactions of bounded size."""
+        for number in range(self._plan.markets):
+            self._list(number)
+        await self._flush(database)
+        for index in range(self._plan.fills // 2):
+            self._trade(index)
+            if index % ROWS_PER_INSERT == ROWS_PER_INSERT - 1:
+                await self._flush(database)
+        self._close()
+        await self._flush(database)
+        if not database.is_sqlite:
+            async with database.writing() as tx:
+                await tx.execute(sa.text("ANALYZE"))
+
+    async def _flush(self, database: Database) -> None:
+        async with database.writing() as tx:
+            for table in FILLED:
+                await tx.insert_rows(table, self.rows[table.name])
+                self.rows[table.name] = []
+
+    def _list(self, number: int) -> None:
+        condition_id, (yes, no) = self._conditions[number], self._tokens[number]
+        text, ends_ms = f"Will number {number} happen?", (NOW_S + DAY_S) * 1000
+        event = (number + 1, f"event-{number}", text, self._wallets[0], 1, "binary")
+        category = CATEGORIES[number % len(CATEGORIES)]
+        self.rows["events"].append((*event, category, text, None, "i", ends_ms, ends_ms, ends_ms))
+        ids = (number + 1, number + 1, condition_id, condition_id, "binary", f"r{number}")
+        names = (f"market-{number}", text, text, "Yes", "No", yes, no)
+        rest = (self._wallets[0], self._wallets[0], "dro_moov2", "m", "u", "i", False, None, None)
+        self.rows["markets"].append((*ids, *names, *rest, 100, 1, 0, ends_ms, ends_ms))
+        place = (0, number, 0)
+        self.rows["conditions"].append(
+            (*place, condition_id, self._wallets[0], condition_id, yes, no)
+        )
+
+    def _trade(self, index: int) -> None:
+        count = self._plan.fills // 2
+        taker, maker, market = self._parties(index)
+        block = 1 + index // TRADES_PER_BLOCK
+        at_s = NOW_S - DAYS * DAY_S + DAYS * DAY_S * (index - index % TRADES_PER_BLOCK) // count
+        price = min(max(self._prices[market] + self._random.choice((-1, 0, 1)), 1), 99)
+        self._prices[market] = price
+        cost = SIZE_UNITS * price // 100
+        held = self._positions.get((taker, market, True))
+        is_sale = held is not None and held[0].size_units >= SIZE_UNITS and taker != maker
+        parts = [(taker, True, is_sale, cost), (maker, is_sale, False, cost)]
+        if not is_sale:
+            parts[1] = (maker, False, False, SIZE_UNITS - cost)
+            self._locked[market] += SIZE_UNITS
+        for part, (wallet, is_yes, is_sold, units) in enumerate(parts):
+            self._move((wallet, market, is_yes), (is_sold, units), block, at_s)
+            act = (self._wallets[wallet], "TRADE", self._conditions[market])
+            token = self._tokens[market][not is_yes]
+            traded = (token, "SELL" if is_sold else "BUY", SIZE_UNITS, units, part == 0, at_s)
+            self.rows["activities"].append(
+                (block, 2 * index + part, 0, *act, *traded, f"0x{index}")
+            )
+        self._match(index, market, taker, (cost, at_s), is_sale=is_sale)
+
+    def _parties(self, index: int) -> tuple[int, int, int]:
+        """Return the taker, the maker and the market of a trade."""
+        plan, rng = self._plan, self._random
+        whale = plan.wallets - 1
+        first = min(WHALE_MARKETS, plan.markets)
+        if index < 2 * first:
+            number = index % first
+            return (whale, number, number) if index < first else (number, whale, number)
+        market = int(plan.markets * rng.random() ** 3)
+        taker, maker = rng.randrange(plan.wallets - 1), rng.randrange(plan.wallets - 1)
+        if rng.random() < WHALE_SHARE:
+            market, maker = rng.randrange(first), whale
+        return taker, maker, market
+
+    def _move(
+        self, key: tuple[int, int, bool], sold: tuple[bool, int], block: int, at_s: int
+    ) -> None:
+        before = self._positions.get(key, (NO_POSITION, 0, 0))[0]
+        is_sold, units = sold
+        change = (sale if is_sold else purchase)(SIZE_UNITS, units, 0)
+        self._positions[key] = apply(before, change), at_s, block
+        self._recent[key] = None
+
+    def _match(
+        self, index: int, market: int, taker: int, matched: tuple[int, int], *, is_sale: bool
+    ) -> None:
+        cost, at_s = matched
+        self._volume[market] += cost
+        condition_id, wallet = self._conditions[market], self._wallets[taker]
+        side = "SELL" if is_sale else "BUY"
+        head = (f"trade-{index}", index + 1, condition_id, self._tokens[market][0], True)
+        sizes = (SIZE_UNITS, cost, SIZE_UNITS, 0, "CONFIRMED", f"0x{index}")
+        times = (at_s * 1000, at_s * 1000)
+        self.rows["trades"].append((*head, f"order-{index}", wallet, "key", side, *sizes, *times))
+        price = self._prices[market]
+        top = (100, max(price - 1, 1), min(price + 1, 99), price, self._volume[market])
+        self._points[condition_id, at_s // 60] = top
+        if (index + 1) % TRADES_PER_BLOCK == 0:
+            self._end_block()
+
+    def _end_block(self) -> None:
+        """Keep the positions that the block changed, once each."""
+        for wallet, market, is_yes in self._recent:
+            position, at_s, block = self._positions[wallet, market, is_yes]
+            owner, token = self._wallets[wallet], self._tokens[market][not is_yes]
+            amounts = (position.size_units, position.cost_units, position.bought_units)
+            gained = (position.spent_units, position.realized_units, at_s, block)
+            self.rows["position_changes"].append(
+                (owner, token, self._conditions[market], *amounts, *gained)
+            )
+            self.rows["balance_changes"].append((owner, token, position.size_units, block))
+        self._recent.clear()
+
+    def _close(self) -> None:
+        self._end_block()
+        for (wallet, market, is_yes), (position, at_s, block) in self._positions.items():
+            owner, token = self._wallets[wallet], self._tokens[market][not is_yes]
+            amounts = (position.size_units, position.cost_units, position.bought_units)
+            gained = (position.spent_units, position.realized_units, at_s, block)
+            self.rows["positions"].append(
+                (owner, token, self._conditions[market], *amounts, *gained)
+            )
+            self.rows["balances"].append((owner, token, position.size_units, block))
+        for market, condition_id in enumerate(self._conditions):
+            price, volume = self._prices[market], self._volume[market]
+            top = (100, max(price - 1, 1), min(price + 1, 99), price, "BUY")
+            self.rows["quotes"].append((condition_id, *top, volume, NOW_S * 1000, 0))
+            self.rows["locked_collateral"].append((condition_id, self._locked[market], 1))
+        self.rows["quote_points"] = [(*key, *top) for key, top in self._points.items()]

@@ -1,0 +1,46 @@
+import io
+import sqlite3
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from foretell.bench.data import DataPlan, run_bench_data
+from foretell.bench.rigs.reads.history import NOW_S, SIZE_UNITS, History, HistoryPlan
+from foretell.indexer.rankings import RankingContext, rebuild_sums
+from foretell.store.database import Database
+from foretell.store.migrations import upgrade
+
+PLAN = HistoryPlan(fills=4_000, wallets=1_000, markets=200)
+
+
+@pytest.mark.anyio
+async def test_a_generated_history_adds_up(tmp_path: Path) -> None:
+    path = tmp_path / "foretell.db"
+    async with Database(f"sqlite+aiosqlite:///{path}") as database:
+        await upgrade(database)
+        await History(PLAN).write(database)
+        await rebuild_sums(RankingContext(database, lambda: NOW_S * 1000, 1_000))
+    with sqlite3.connect(path) as connection:
+
+        def value(sql: str) -> int:
+            return int(connection.execute(sql).fetchone()[0])
+
+        minted = value("SELECT sum(units) FROM locked_collateral")
+        assert value("SELECT sum(size_units) FROM positions") == 2 * minted
+        assert value("SELECT sum(units) FROM balances") == 2 * minted
+        assert value("SELECT count(*) FROM activities") == PLAN.fills
+        traded = value("SELECT sum(volume_units) FROM standings WHERE period = 0 AND category = ''")
+        assert traded == value("SELECT sum(cost_units) FROM activities")
+        assert value("SELECT sum(volume_units) FROM trading_totals") == traded
+        assert value("SELECT sum(size_units) FROM trades") == PLAN.fills // 2 * SIZE_UNITS
+
+
+def test_reads_are_printed_beside_bare_sql() -> None:
+    file = io.StringIO()
+    plan = DataPlan(fills=(2_000,), wallets=1_000, markets=100, calls=1)
+    run_bench_data(plan, Console(file=file, width=200))
+    printed = file.getvalue()
+    assert "2,000 fills on SQLite" in printed
+    assert "leaderboard DAY PNL" in printed
+    assert "bars missed" in printed

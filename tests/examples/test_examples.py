@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -11,7 +12,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 from tests.ecosystem.clients import FOLDER
-from tests.examples.conftest import EXAMPLES, WITHIN_S, Play
+from tests.examples.conftest import EXAMPLES, WITHIN_S, Play, run_program
 from tests.rigs.installation import Running
 
 from foretell.sandbox.ready import read_ready
@@ -127,8 +128,11 @@ def test_a_portfolio_has_a_chart(
     assert ET.parse(tmp_path / "chart.svg").getroot().tag.endswith("svg")
 
 
-def test_a_bot_written_for_polymarket_moves(play: Play) -> None:
-    printed = play("from_polymarket.py", paths=str(FOLDER / "py-clob-client"))
+def test_a_bot_written_for_polymarket_moves(environment: dict[str, str], folder: Path) -> None:
+    """Its client has packages of its own, so it runs in a process of its own."""
+    paths = f"{EXAMPLES}:{FOLDER / 'py-clob-client'}"
+    line = [sys.executable, str(EXAMPLES / "from_polymarket.py")]
+    printed = run_program(line, folder, environment | {"PYTHONPATH": paths})
     assert printed == "py-clob-client: live\nforetell.sdk: live\n"
 
 

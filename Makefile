@@ -15,7 +15,7 @@ MINUTES ?= 60
 BESIDE = -n $(WORKERS) --dist loadgroup --reruns $(RERUNS) --reruns-delay 2 -raR
 
 .DEFAULT_GOAL := help
-.PHONY: help rooms up run dev bare test check faults cases spec spec-mutants bench attacks figures soak peers mutants audit sbom lock artifacts examples gas invariants clean
+.PHONY: help rooms up run dev bare test check faults cases spec spec-mutants bench attacks figures soak peers mutants audit docs client sbom lock artifacts examples gas invariants clean
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 15
@@ -80,6 +80,14 @@ mutants: dev  ## run the mutation tests of the domain
 audit:  ## look the locked packages up among known vulnerabilities; needs the network
 	$(INSTALL) audit
 	$(BIN)/python requirements/audit.py vulnerabilities
+
+docs:  ## build the documentation's site in build/site; needs no network once it is installed
+	$(INSTALL) docs
+	NO_MKDOCS_2_WARNING=1 PYTHONPATH=.venv/docs $(BIN)/python -m mkdocs build --strict --quiet
+	@echo "open build/site/index.html"
+
+client: run  ## build the package foretell-client in build/client
+	$(BIN)/python requirements/client.py build/client
 
 sbom:  ## list the locked packages in build/sbom, as CycloneDX JSON
 	$(INSTALL) audit

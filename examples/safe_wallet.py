@@ -23,9 +23,9 @@ async def main() -> None:
         print("split:", await foretell.split(market.condition, "30"))
         print("merge:", await foretell.merge(market.condition, "12.5"))
 
-        async def fetch_tokens() -> list[object] | None:
-            positions = await foretell.portfolio.positions()
-            return [row["size"] for row in positions] if positions else None
+        async def fetch_tokens() -> list[float] | None:
+            sizes = [row["size"] for row in await foretell.portfolio.positions()]
+            return sizes if sizes == [17.5, 17.5] else None  # the indexer follows the chain
 
         print("tokens:", await wait_for("the positions", fetch_tokens))
 

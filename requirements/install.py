@@ -1,4 +1,4 @@
-"""Install the packages of a running installation (`run`), of its tests too (`dev`), or of its audit (`audit`).
+"""Install the packages of a running installation (`run`), of its tests too (`dev`), of its audit (`audit`) or site (`docs`).
 
 It uses the standard library only, because it runs before anything is installed. Every package is
 checked against the hash in its lock file. A stamp file per part lets a second call do nothing.
@@ -30,10 +30,16 @@ NODE_OF_VITE: Final = (20, 19)
 GENERATED: Final = ROOT / "tests" / "edge" / "generated"
 GENERATOR: Final = "generator"
 AUDIT: Final = "audit"
+DOCS: Final = "docs"
 VENV: Final = ROOT / ".venv"
 PYTHON: Final = VENV / "bin" / "python"
 STEP_DEADLINE_S: Final = 1_800
-ROOM_BYTES: Final = {"run": 900_000_000, "dev": 1_500_000_000, AUDIT: 800_000_000}
+ROOM_BYTES: Final = {
+    "run": 900_000_000,
+    "dev": 1_500_000_000,
+    AUDIT: 800_000_000,
+    DOCS: 700_000_000,
+}
 """The free disk space that a first installation requires."""
 
 _NO_ROOM: Final = re.compile(r"No space left on device|ENOSPC|Disk quota exceeded", re.IGNORECASE)
@@ -54,7 +60,7 @@ def main() -> int:
     """Install for the purpose of the first argument; return the exit code."""
     purpose = sys.argv[1] if len(sys.argv) == 2 else ""
     if purpose not in ROOM_BYTES:
-        sys.stderr.write("usage: requirements/install.sh run|dev|audit\n")
+        sys.stderr.write("usage: requirements/install.sh run|dev|audit|docs\n")
         return 2
     try:
         install(purpose)
@@ -83,11 +89,18 @@ def install(purpose: str) -> None:
         install_web(purpose)
     if purpose == "dev":
         install_tests()
+    if purpose in {"dev", DOCS}:
+        install_own_folder(DOCS, "the generator of the documentation's site")
     if purpose in {"dev", AUDIT}:
-        with stamped(AUDIT, [(LOCKS / f"{AUDIT}.txt").read_bytes()]) as is_new:
-            if is_new:
-                with step("the tools that audit the packages"):
-                    own_folder_packages(AUDIT)
+        install_own_folder(AUDIT, "the tools that audit the packages")
+
+
+def install_own_folder(name: str, part: str) -> None:
+    """Install the packages of a lock file that need a folder of their own."""
+    with stamped(name, [(LOCKS / f"{name}.txt").read_bytes()]) as is_new:
+        if is_new:
+            with step(part):
+                own_folder_packages(name)
 
 
 def install_tests() -> None:

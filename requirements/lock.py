@@ -19,6 +19,7 @@ SETS = {
     "peers.txt": ("--group", "peers"),
     "generator.txt": ("--group", "generator"),
     "audit.txt": ("--group", "audit"),
+    "docs.txt": ("--group", "docs"),
     "node.txt": ("--group", "node"),
     "uv.txt": ("--group", "installer"),
 }

@@ -1,7 +1,10 @@
-"""One running sandbox for all examples, and for people who begin with it."""
+"""One running sandbox for all examples, and for people who begin with it.
+
+Commands and programs run in this process, because starting Python costs more than most of them do.
+"""
 
 import asyncio
-import os
+import runpy
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -9,11 +12,21 @@ from pathlib import Path
 
 import pytest
 from tests.e2e.conftest import an_installation
-from tests.rigs.in_process import unmeasured
-from tests.rigs.installation import FORETELL, Running
+from tests.rigs.in_process import (
+    Call,
+    call,
+    defaults_of_the_logs,
+    own_environment,
+    unmeasured,
+)
+from tests.rigs.installation import Running
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
+__all__ = ["call", "defaults_of_the_logs", "own_environment"]
+
+ROOT = Path(__file__).parents[2]
+EXAMPLES = ROOT / "examples"
 WITHIN_S = 120
+USUAL_FOLDER = ".foretell"
 
 Play = Callable[..., str]
 
@@ -26,32 +39,51 @@ def example_sandbox(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Runnin
 
 
 @pytest.fixture
-def environment(example_sandbox: Running) -> dict[str, str]:
-    return {**unmeasured(), "FORETELL_DATA": str(example_sandbox.data), "PYTHONPATH": str(EXAMPLES)}
+def folder(
+    example_sandbox: Running,
+    own_environment: None,  # noqa: ARG001 - it changes the working folder
+    tmp_path: Path,
+) -> Path:
+    """Give the folder of a clone in which the sandbox runs: it is the working folder."""
+    (tmp_path / USUAL_FOLDER).symlink_to(example_sandbox.data)
+    return tmp_path
 
 
 @pytest.fixture
-def play(environment: dict[str, str], tmp_path: Path) -> Play:
-    """Run an example as its reader does, and return its output."""
+def play(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Play:
+    """Run an example, and return its output."""
+    assert Path.cwd() == folder
+    monkeypatch.syspath_prepend(EXAMPLES)
 
-    def play(name: str, *arguments: str, paths: str = "") -> str:
-        added = os.pathsep.join(filter(None, [str(EXAMPLES), paths]))
-        return run_to_end(
-            [sys.executable, str(EXAMPLES / name), *arguments],
-            tmp_path,
-            environment | {"PYTHONPATH": added},
-        )
+    def play(name: str, *arguments: str) -> str:
+        monkeypatch.setattr(sys, "argv", [name, *arguments])
+        runpy.run_path(str(EXAMPLES / name), run_name="__main__")
+        return capsys.readouterr().out
 
     return play
 
 
 @pytest.fixture
-def command(environment: dict[str, str], tmp_path: Path) -> Play:
+def command(folder: Path, call: Call) -> Play:
     """Run `foretell` with arguments, and return its standard output."""
-    return lambda *arguments: run_to_end([FORETELL, *arguments], tmp_path, environment)
+    assert Path.cwd() == folder
+
+    def command(*arguments: str) -> str:
+        called = call(*arguments)
+        assert called.code == 0, called.err
+        return called.out
+
+    return command
 
 
-def run_to_end(line: list[str], folder: Path, environment: dict[str, str]) -> str:
+@pytest.fixture
+def environment(example_sandbox: Running) -> dict[str, str]:
+    """Give the environment of a command in a process of its own."""
+    return {**unmeasured(), "FORETELL_DATA": str(example_sandbox.data)}
+
+
+def run_program(line: list[str], folder: Path, environment: dict[str, str]) -> str:
+    """Run a program in a process of its own, and return its output."""
     done = subprocess.run(
         line,
         cwd=folder,

@@ -2,17 +2,44 @@
 
 import json
 import re
+import shutil
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
 from tests.ecosystem.clients import FOLDER
-from tests.examples.conftest import EXAMPLES, Play
+from tests.examples.conftest import EXAMPLES, WITHIN_S, Play, run_program
+from tests.rigs.installation import Running
+
+from foretell.sandbox.ready import read_ready
+from foretell.sdk.blocking import BlockingForetell, connect
+from foretell.sdk.client import KeySigner, Urls
 
 pytestmark = [pytest.mark.xdist_group("examples"), pytest.mark.usefixtures("example_sandbox")]
 
 SHARED = {"sandbox.py", "charts.py"}
 """Modules that examples import."""
+
+
+@pytest.fixture
+def trader(example_sandbox: Running) -> Iterator[Callable[[int], BlockingForetell]]:
+    """Give clients of the sandbox's traders, by number."""
+    urls = Urls.from_ready(example_sandbox.data, {})
+    keys = [each.key for each in read_ready(example_sandbox.data).accounts if each.role == "trader"]
+    with ExitStack() as stack:
+        yield lambda number: stack.enter_context(connect(urls, KeySigner(keys[number - 1])))
+
+
+def until(is_so: Callable[[], bool]) -> None:
+    """Wait until the exchange has read something from the chain."""
+    deadline_s = time.monotonic() + WITHIN_S
+    while not is_so():
+        assert time.monotonic() < deadline_s
+        time.sleep(0.1)
 
 
 def test_every_example_is_played_here() -> None:
@@ -50,14 +77,18 @@ def test_a_safe_trades_without_gas(play: Play) -> None:
     assert "tokens: [17.5, 17.5]" in play("safe_wallet.py")
 
 
-def test_everything_resolved_is_redeemed(play: Play, command: Play) -> None:
+def test_everything_resolved_is_redeemed(
+    play: Play, command: Play, trader: Callable[[int], BlockingForetell]
+) -> None:
     ends = ("--ends", "2035-06-01T12:00:00Z")
     command("market", "create", "--question", "Does redeeming work?", *ends)
-    command("wallet", "split", "does-redeeming-work", "25")
+    alice = trader(1)
+    market = alice.apis.discovery.market("does-redeeming-work")
+    alice.split(market.condition, "25")
     command("market", "resolve", "does-redeeming-work", "No")
-    while '"redeemable": true' not in command("wallet", "show", "--json"):
-        pass
+    until(lambda: any(row["redeemable"] for row in alice.portfolio.positions()))
     assert "redeemed Does redeeming work?" in play("redeem_all.py")
+    until(lambda: not any(row["redeemable"] for row in alice.portfolio.positions()))
     assert "0 markets" in play("redeem_all.py")
 
 
@@ -67,44 +98,41 @@ def test_a_game_has_its_markets(play: Play) -> None:
     assert re.search(r"^total-2-5 +Over / Under$", printed, re.MULTILINE)
 
 
-def wait_for_tokens(command: Play, slug: str) -> None:
-    """Wait until the exchange has read the split."""
-    while f'"market": "{slug}"' not in command("wallet", "show", "--json", "--as", "trader:2"):
-        pass
-
-
 def test_an_event_that_is_too_cheap_is_bought_whole(
-    play: Play, command: Play, tmp_path: Path
+    play: Play, command: Play, trader: Callable[[int], BlockingForetell], tmp_path: Path
 ) -> None:
     payload = json.loads((EXAMPLES / "election.json").read_text())
-    (tmp_path / "election.json").write_text(json.dumps(payload))
+    shutil.copy(EXAMPLES / "election.json", tmp_path)
     made = json.loads(command("market", "create", "election.json", "--json"))
     assert [each["market"] for each in made] == ["anna", "ben"]
-    slugs = [f"{payload['slug']}-{option['slug']}" for option in payload["options"]]
-    for slug, price in zip(slugs, ("0.45", "0.5"), strict=True):
-        command("wallet", "split", slug, "10", "--as", "trader:2")
-        wait_for_tokens(command, slug)
-        command(
-            *("order", "place", "sell", slug, "Yes", "--price", price, "--size", "10"),
-            *("--as", "trader:2"),
-        )
+    bob = trader(2)
+    for each, price in zip(made, ("0.45", "0.5"), strict=True):
+        token = each["first token"]
+        bob.split(bob.apis.discovery.market(each["condition"]).condition, "10")
+        until(lambda token=token: bob.trader.token_funds(token).balance != "0")  # type: ignore[misc]
+        bob.trader.sell(token, price, "10")
     printed = play("event_arbitrage.py", payload["slug"])
     assert "all outcomes cost 0.95 for a payout of 1" in printed
     assert printed.count(": matched") == 2
     assert re.search(r"certain gain: 0\.50*$", printed, re.MULTILINE)
 
 
-def test_a_portfolio_has_a_chart(play: Play, tmp_path: Path) -> None:
+def test_a_portfolio_has_a_chart(
+    play: Play, trader: Callable[[int], BlockingForetell], tmp_path: Path
+) -> None:
     play("first_trade.py")
+    alice = trader(1)
+    until(lambda: bool(alice.portfolio.activity(type="TRADE")))
     printed = play("portfolio_report.py", "chart.svg")
-    while not (tmp_path / "chart.svg").exists():  # the trades are not indexed yet
-        printed = play("portfolio_report.py", "chart.svg")
     assert "collateral " in printed
     assert ET.parse(tmp_path / "chart.svg").getroot().tag.endswith("svg")
 
 
-def test_a_bot_written_for_polymarket_moves(play: Play) -> None:
-    printed = play("from_polymarket.py", paths=str(FOLDER / "py-clob-client"))
+def test_a_bot_written_for_polymarket_moves(environment: dict[str, str], folder: Path) -> None:
+    """Its client has packages of its own, so it runs in a process of its own."""
+    paths = f"{EXAMPLES}:{FOLDER / 'py-clob-client'}"
+    line = [sys.executable, str(EXAMPLES / "from_polymarket.py")]
+    printed = run_program(line, folder, environment | {"PYTHONPATH": paths})
     assert printed == "py-clob-client: live\nforetell.sdk: live\n"
 
 

@@ -49,6 +49,8 @@ def names(*who: str) -> list[str]:
         ({"timePeriod": "ALL"}, ("dave", "carol", "bob", "alice")),
         ({"timePeriod": "ALL", "category": "politics"}, ("dave", "bob")),
         ({"timePeriod": "ALL", "category": "SPORTS"}, ()),
+        ({"timePeriod": "ALL", "category": "overall"}, ("dave", "carol", "bob", "alice")),
+        ({"timePeriod": "ALL", "category": "WEATHER"}, ("carol", "alice")),
         ({"timePeriod": "ALL", "limit": "2", "offset": "1"}, ("carol", "bob")),
     ],
 )
@@ -144,7 +146,7 @@ async def test_builder_lists_are_empty(reader: Reader, path: str, period: str) -
 @pytest.mark.parametrize(
     ("path", "parameters", "error"),
     [
-        ("/v1/leaderboard", {"category": "CHESS"}, "invalid_field: category"),
+        ("/v1/leaderboard", {"category": "a game"}, "invalid_field: category"),
         ("/v1/leaderboard", {"timePeriod": "HOUR"}, "invalid_field: timePeriod"),
         ("/v1/leaderboard", {"orderBy": "LUCK"}, "invalid_field: orderBy"),
         ("/v1/leaderboard", {"limit": "0"}, "invalid_field: limit"),

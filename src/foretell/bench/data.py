@@ -1,22 +1,15 @@
 """`foretell bench data`: reads of the data and discovery APIs, beside the bare SQL of the same run.
 
 A history is generated in a temporary database, at two sizes with the same wallets and markets. Each read is a
-whole request to the application, without a socket; the bare SQL is a hand-written statement at the driver.
+whole request to the application, without a socket; the bare SQL is a hand-written statement on a connection of the store.
 """
 
-import asyncio
-import contextlib
 import statistics
-import tempfile
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from http import HTTPStatus
-from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-import aiosqlite
-import asyncpg
-import sqlalchemy as sa
 import uvloop
 from rich.console import Console
 from rich.table import Table
@@ -32,8 +25,9 @@ from foretell.domain.errors.command import BenchFailed
 from foretell.indexer.rankings import RankingContext, rebuild_sums
 from foretell.store.database import Database
 from foretell.store.migrations import upgrade
+from foretell.store.scratch import analyze, fetch_bare, scratch_store
 
-ROWS_PER_STEP: Final = 20_000
+ROWS_PER_STEP: Final = 100_000
 SECONDS_PER_READ: Final = 0.4
 CALLS_LEAST: Final = 20
 CALLS_GROWTH: Final = 10
@@ -93,19 +87,19 @@ def _misses(read: ReadTimes, growth: float) -> int:
 
 
 async def _measure(plan: DataPlan, fills: int, console: Console) -> Sequence[ReadTimes]:
-    async with _database(plan.postgres) as (database, url):
+    async with scratch_store(plan.postgres, f"foretell_bench_{new_word()[2:12]}") as database:
         began_s = time.monotonic()
         await upgrade(database)
         history = History(HistoryPlan(fills, plan.wallets, plan.markets))
         await history.write(database)
+        await analyze(database)
         written_s = time.monotonic()
         await rebuild_sums(RankingContext(database, _now_ms, ROWS_PER_STEP))
         console.print(
             f"{fills:,} fills on {'SQLite' if database.is_sqlite else 'PostgreSQL'}: written in"
             f" {written_s - began_s:.0f} s, sums built in {time.monotonic() - written_s:.0f} s"
         )
-        async with _bare(url) as fetch:
-            return await _times(database, fetch, cases(history.names), plan.calls)
+        return await _times(database, cases(history.names), plan.calls)
 
 
 def _now_ms() -> int:
@@ -113,12 +107,7 @@ def _now_ms() -> int:
     return NOW_S * 1000
 
 
-async def _times(
-    database: Database,
-    fetch: Callable[[ReadCase], Awaitable[object]],
-    reads: Sequence[ReadCase],
-    calls: int,
-) -> list[ReadTimes]:
+async def _times(database: Database, reads: Sequence[ReadCase], calls: int) -> list[ReadTimes]:
     """Return the times of each read; it and the bare SQL take turns."""
     apps = {
         DATA: build_data_app(DataContext(database, BLOBS, _now_ms)),
@@ -129,7 +118,7 @@ async def _times(
         app = apps[case.api]
         served, bare = await _alternate(
             lambda: _request(app, case),  # noqa: B023 - called before the next case
-            lambda: fetch(case),  # noqa: B023 - called before the next case
+            lambda: fetch_bare(database, case.sql, case.values),  # noqa: B023 - called before the next case
             calls,
         )
         last = sorted(served)[min(len(served) - 1, round(len(served) * 0.99))]
@@ -179,59 +168,3 @@ async def _request(app: Any, case: ReadCase) -> None:
     await app(scope, receive, send)
     if sent[0]["status"] != HTTPStatus.OK:
         raise BenchFailed(f"{case.path} answered {sent[0]['status']}: {sent[-1]}")
-
-
-@contextlib.asynccontextmanager
-async def _database(postgres: str | None) -> AsyncIterator[tuple[Database, str]]:
-    """Give a new database, which is deleted afterwards."""
-    if postgres is None:
-        with tempfile.TemporaryDirectory(prefix="foretell-bench-") as folder:
-            url = f"sqlite+aiosqlite:///{Path(folder) / 'foretell.db'}"
-            async with Database(url) as database:
-                yield database, url
-        return
-    server = sa.make_url(postgres).set(drivername="postgresql")
-    name = f"foretell_bench_{new_word()[2:12]}"
-    connection = await asyncpg.connect(server.render_as_string(hide_password=False))
-    await connection.execute(f"CREATE DATABASE {name}")
-    try:
-        own = server.set(drivername="postgresql+asyncpg", database=name)
-        url = own.render_as_string(hide_password=False)
-        async with Database(url) as database:
-            yield database, url
-    finally:
-        await connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
-        await connection.close()
-
-
-@contextlib.asynccontextmanager
-async def _bare(url: str) -> AsyncIterator[Callable[[ReadCase], Awaitable[object]]]:
-    """Give what runs the bare SQL of a case at the driver."""
-    parsed = sa.make_url(url)
-    dialect = parsed.get_dialect()()
-
-    def statement(case: ReadCase) -> tuple[str, list[str]]:
-        compiled: Any = sa.text(case.sql).compile(dialect=dialect)
-        return str(compiled), [case.values[name] for name in compiled.positiontup or ()]
-
-    if parsed.get_backend_name() == "sqlite":
-        assert parsed.database is not None
-        async with aiosqlite.connect(parsed.database) as connection:
-
-            async def fetch_sqlite(case: ReadCase) -> object:
-                sql, values = statement(case)
-                return await connection.execute_fetchall(sql, values)
-
-            yield fetch_sqlite
-        return
-    plain = parsed.set(drivername="postgresql").render_as_string(hide_password=False)
-    pg = await asyncpg.connect(plain)
-
-    async def fetch_postgres(case: ReadCase) -> object:
-        sql, values = statement(case)
-        return await pg.fetch(sql, *values)
-
-    try:
-        yield fetch_postgres
-    finally:
-        await asyncio.wait_for(pg.close(), 10)

@@ -10,7 +10,7 @@ from foretell.settings import Settings
 from foretell.store.database import Database
 from foretell.store.migrations import upgrade
 
-ROWS_PER_STEP_MAX = 20_000
+ROWS_PER_STEP_MAX = 100_000
 
 
 def run_rebuild_index(settings: Settings, console: Console) -> None:

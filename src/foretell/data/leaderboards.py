@@ -11,8 +11,10 @@ from typing import Final
 from foretell.data.context import DataContext
 from foretell.data.parameters import ANY_USER
 from foretell.data.responses import BuilderRow, TraderRow, WinRow
+from foretell.domain.errors.http import MalformedQuery
 from foretell.domain.portfolio.periods import Period
 from foretell.domain.values.hexadecimal import checksum_address
+from foretell.domain.values.slugs import SLUG_CHARS_MAX, normalize_slug
 from foretell.edge.parameters import choice, integer, text
 from foretell.edge.query import Query
 from foretell.edge.rendering import amount, blob_url
@@ -26,25 +28,17 @@ from foretell.store.queries.leaderboards import (
 )
 
 OVERALL: Final = "OVERALL"
-CATEGORIES: Final = (
-    OVERALL,
-    "POLITICS",
-    "SPORTS",
-    "CRYPTO",
-    "FINANCE",
-    "CULTURE",
-    "MENTIONS",
-    "WEATHER",
-    "ECONOMICS",
-    "TECH",
-)
 ORDERS: Final[Mapping[str, RankingOrder]] = MappingProxyType(
     {"PNL": RankingOrder.GAIN, "VOL": RankingOrder.VOLUME}
 )
 PERIODS: Final = (Period.DAY.name, Period.WEEK.name, Period.MONTH.name, Period.ALL.name)
 ROWS_PER_PAGE_MAX: Final = 50
 
-CATEGORY: Final = choice("category", "", CATEGORIES, OVERALL)
+CATEGORY: Final = text(
+    "category",
+    f"a main category of markets, or {OVERALL}, which is the default",
+    chars_max=SLUG_CHARS_MAX,
+)
 PERIOD: Final = choice("timePeriod", "", PERIODS, "DAY")
 SORT: Final = choice("orderBy", "", tuple(ORDERS), "PNL")
 TRADERS_LIMIT: Final = integer("limit", 25, 1, ROWS_PER_PAGE_MAX)
@@ -131,6 +125,8 @@ def list_builder_volumes(query: Query) -> list[BuilderRow]:
 
 
 def _read_scope(query: Query) -> RankingScope:
-    category = query.read(CATEGORY)
-    main_category = None if category == OVERALL else category.lower()
+    category = query.read(CATEGORY) or OVERALL
+    main_category = None if category.upper() == OVERALL else category.lower()
+    if main_category is not None and normalize_slug(main_category) != main_category:
+        raise MalformedQuery("category", f"{OVERALL}, or a main category such as politics")
     return RankingScope(Period[query.read(PERIOD)], main_category)

@@ -6,8 +6,6 @@ The last wallet has a position in both tokens of 500 markets. All others trade a
 from random import Random  # noqa: TID251 - the same plan gives the same rows
 from typing import Any, Final, NamedTuple
 
-import sqlalchemy as sa
-
 from foretell.domain.portfolio.positions import (
     NO_POSITION,
     Position,
@@ -124,9 +122,6 @@ class History:
                 await self._flush(database)
         self._close()
         await self._flush(database)
-        if not database.is_sqlite:
-            async with database.writing() as tx:
-                await tx.execute(sa.text("ANALYZE"))
 
     async def _flush(self, database: Database) -> None:
         async with database.writing() as tx:

@@ -1,4 +1,4 @@
-"""Domains that a signature may be for instead of one that is accepted, to tell its signer which.
+"""Domains that a signature may be for instead of one that is accepted, to name them to its signer.
 
 A client that is set to another chain, to the other exchange or to another installation signs a domain
 that is known. Each is tried in turn; their number bounds what a refused order costs.

@@ -19,6 +19,11 @@ from foretell.domain.exchange.effects import CloseReason
 from foretell.domain.exchange.ledger import COLLATERAL
 from foretell.domain.exchange.order import OrderStatus
 from foretell.domain.exchange.trade import TradeStatus
+from foretell.store.creation.halted_markets import (
+    ListedMarket,
+    record_halt,
+    record_resumption,
+)
 from foretell.store.tables import barred_wallets, exchange_fills
 
 pytestmark = pytest.mark.anyio
@@ -185,3 +190,22 @@ async def test_a_receiver_of_tokens_without_a_match_changes_its_own_balance_alon
     await alice.execute(deployment.conditional_tokens, gift)
     await rig.see()
     await rig.check_ledger()
+
+
+async def test_trades_of_a_market_that_the_chain_lost_wait_until_it_resumes(
+    rig: SettlementRig, market: SandboxMarket, traders: list[Trader]
+) -> None:
+    alice, bob, _ = traders
+    await alice.sell(market, 40, 10 * UNIT)
+    (trade_id,) = (await bob.buy(market, 40, 10 * UNIT)).trade_ids
+    lost = ListedMarket(market.condition_id, "request")
+    async with rig.database.writing() as tx:
+        await record_halt(tx, lost, "lost", rig.clock.now_ms())
+    for _ in range(3):
+        await rig.act()
+        rig.clock.move(60_000)
+    assert await rig.settlement(trade_id) is None
+    async with rig.database.writing() as tx:
+        await record_resumption(tx, lost)
+    await rig.settle()
+    assert await rig.statuses([trade_id]) == [CONFIRMED]

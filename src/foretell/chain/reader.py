@@ -188,6 +188,11 @@ class Reader:
         )
         return Payouts(yes, no, denominator)
 
+    async def are_prepared(self, condition_ids: Sequence[Bytes32], at: str = LATEST) -> list[bool]:
+        """Return of each condition whether the chain has it."""
+        calls = [self._of_tokens(_SLOT_COUNT, word_bytes(each)) for each in condition_ids]
+        return [bool(slots) for slots in await call_views(self._rpc, calls, at)]
+
     async def exchange_nonce(
         self, maker: Address, exchange: Address | None = None, at: str = LATEST
     ) -> int:

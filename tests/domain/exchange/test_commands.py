@@ -31,6 +31,7 @@ from foretell.domain.exchange.commands import (
     ChangeTick,
     Command,
     ExpireOrders,
+    HaltMarket,
     JoinTreasury,
     NonceSeen,
     ResolveMarket,
@@ -57,6 +58,7 @@ COMMANDS: dict[str, Command] = {
     "cancel nothing": CancelOrders(NOW_MS, an_address("alice"), ()),
     "expire": ExpireOrders(NOW_MS),
     "bar": BarWallet(NOW_MS, an_address("alice"), is_barred=True, cause="reverts when mined"),
+    "halt": HaltMarket(NOW_MS, a_word("market"), is_halted=True),
     "end a bar": BarWallet(NOW_MS, an_address("alice"), is_barred=False, cause=""),
     "observe nothing": an_observation(),
     "observe": an_observation(
@@ -117,6 +119,7 @@ def test_every_command_has_its_own_tag() -> None:
         "return",
         "split",
         "bar",
+        "halt",
     }
     assert {type(command) for command in COMMANDS.values()} == set(kinds)
 

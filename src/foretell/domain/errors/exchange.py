@@ -230,6 +230,18 @@ class MarketClosed(Conflict):
         )
 
 
+class MarketHalted(Conflict):
+    """A reorganization of the chain removed the market's question; it may come back."""
+
+    cure = "wait until the chain has the market again"
+
+    def __init__(self, condition_id: str) -> None:
+        super().__init__(
+            f"market {condition_id} is halted, because the chain lost its question",
+            condition_id=condition_id,
+        )
+
+
 class OrderCanceledOnChain(Conflict):
     """The maker canceled the order at the exchange, so it cannot settle."""
 

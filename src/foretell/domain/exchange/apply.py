@@ -15,6 +15,7 @@ from foretell.domain.exchange.commands import (
     ChangeTick,
     Command,
     ExpireOrders,
+    HaltMarket,
     JoinTreasury,
     ObserveChain,
     OpenMarket,
@@ -71,6 +72,7 @@ RareCommand = (
     | ReturnAllocation
     | SplitTrade
     | BarWallet
+    | HaltMarket
 )
 """All commands but those of traders, which place and cancel orders."""
 
@@ -180,6 +182,8 @@ def _outcome(state: State, command: RareCommand) -> Outcome:
         case BarWallet():
             barred = bar_wallet(state, command)
             return Outcome(None, barred or [], is_change=barred is not None)
+        case HaltMarket():
+            return Outcome(None, [], is_change=_halt(state, command))
         case _:
             effects = _effects(state, command)
     return Outcome(result, effects, bool(effects))
@@ -235,6 +239,18 @@ def cancellation_of(command: CancelOrders, canceled: Canceled) -> Cancellation:
     for order_id in order_ids:
         del others[order_id]
     return Cancellation(order_ids, others)
+
+
+def _halt(state: State, command: HaltMarket) -> bool:
+    """Halt a market or end its halt; return whether that changed anything."""
+    halted, condition_id = state.halted_markets, command.condition_id
+    if (condition_id in halted) is command.is_halted:
+        return False
+    if command.is_halted:
+        halted[condition_id] = None
+    else:
+        del halted[condition_id]
+    return True
 
 
 def _expire(state: State, command: ExpireOrders) -> list[Effect]:

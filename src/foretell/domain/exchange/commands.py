@@ -212,6 +212,14 @@ class BarWallet(msgspec.Struct, frozen=True, array_like=True, gc=False, tag="bar
     cause: str
 
 
+class HaltMarket(msgspec.Struct, frozen=True, array_like=True, gc=False, tag="halt"):
+    """Take no orders of a market, because the chain lost it, or take them again."""
+
+    at_ms: int
+    condition_id: Bytes32
+    is_halted: bool
+
+
 Command = (
     OpenMarket
     | ChangeTick
@@ -225,6 +233,7 @@ Command = (
     | ReturnAllocation
     | SplitTrade
     | BarWallet
+    | HaltMarket
 )
 
 _ENCODER: Final = msgspec.msgpack.Encoder()

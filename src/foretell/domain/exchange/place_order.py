@@ -12,6 +12,7 @@ from foretell.domain.errors.exchange import (
     FillAndKillUnmatched,
     FillOrKillUnfilled,
     MarketClosed,
+    MarketHalted,
     OrderCanceledOnChain,
     OrderDuplicated,
     OrderPlacedBefore,
@@ -152,6 +153,7 @@ def _arrival(  # noqa: PLR0915 - every order is made here, and fifteen statement
         or state.canceled_orders
         or state.maker_nonces
         or state.barred_wallets
+        or state.halted_markets
     ):
         _check_standing(state, market, command)
     wallet = state.ledger.accounts_by_wallet.get(signed.maker, NOBODY)
@@ -201,7 +203,7 @@ def _refined_ticks(terms: OrderTerms, ticks_per_one: int) -> int:
 
 
 def _check_standing(state: State, market: Market, command: PlaceOrder) -> None:
-    """Refuse an order that was placed long ago, that its maker canceled, or of a barred wallet."""
+    """Refuse an order that was placed long ago or canceled, of a barred wallet or a halted market."""
     if market.was_placed(command.order_id):
         raise OrderPlacedBefore(command.order_id)
     exchange, signed = market.opened.exchange, command.order
@@ -213,6 +215,8 @@ def _check_standing(state: State, market: Market, command: PlaceOrder) -> None:
     cause = state.barred_wallets.get(signed.maker)
     if cause is not None:
         raise WalletBarred(signed.maker, cause)
+    if command.condition_id in state.halted_markets:
+        raise MarketHalted(command.condition_id)
 
 
 def _unmatched(command: PlaceOrder) -> FillOrKillUnfilled | FillAndKillUnmatched:

@@ -197,6 +197,7 @@ class State:
         "barred_wallets",
         "canceled_orders",
         "exchanges",
+        "halted_markets",
         "latest_ms",
         "ledger",
         "live_orders",
@@ -232,6 +233,8 @@ class State:
         """The nonces of makers that raised them, by exchange and maker."""
         self.barred_wallets: dict[Address, str] = {}
         """Wallets of which no order is taken, with the cause that their owners see."""
+        self.halted_markets: dict[Bytes32, None] = {}
+        """Markets that the chain lost, in the order of their halts: their orders rest, and none is taken."""
         self.tracks_book_changes = True
         """Whether commands return changes of books; a replay without subscribers needs none."""
         self._expiries: list[tuple[int, Bytes32]] = []

@@ -20,6 +20,7 @@ from foretell.domain.exchange.commands import (
     BalanceSeen,
     BarWallet,
     CancelSeen,
+    HaltMarket,
     NonceSeen,
     ObserveChain,
     OpenMarket,
@@ -43,6 +44,7 @@ from foretell.domain.values.sharding import ALONE, ShardPlace
 from foretell.engine.writer.engine import Engine
 from foretell.engine.writer.returned_orders import ReturnedOrders
 from foretell.runtime.worker import PollIntervals, run_watching_worker
+from foretell.store.creation.halted_markets import load_halted
 from foretell.store.creation.markets import load_markets
 from foretell.store.database import Database, Transaction
 from foretell.store.index.balances import load_allowances_changed, load_balances_changed
@@ -82,6 +84,7 @@ class ChainFeed:
         async with self.database.reading() as tx:
             splits = await self._load_splits(tx)
             bars = await self._load_bars(tx)
+            halts = await self._load_halts(tx)
             reading = await self._load_reading(tx)
         observation = None
         if reading is not None:
@@ -91,6 +94,8 @@ class ChainFeed:
             await self.engine.submit(split)
         for bar in bars:
             await self.engine.submit(bar)
+        for halt in halts:
+            await self.engine.submit(halt)
         if observation is not None:
             await self._submit_parts(observation)
             self.returns.note(observation, self.engine)
@@ -202,6 +207,15 @@ class ChainFeed:
         known, at_ms = self.engine.state.barred_wallets, self.engine.clock_ms()
         bars = [*await load_barred(tx), *await load_bars_of(tx, known)]
         return bars_of(known, bars, at_ms)
+
+    async def _load_halts(self, tx: Transaction) -> list[HaltMarket]:
+        """Return the halts of this engine's markets that began or ended."""
+        state, at_ms = self.engine.state, self.engine.clock_ms()
+        wanted = {each.condition_id for each in await load_halted(tx)}
+        begun = [each for each in wanted if each in state.market_by_id]
+        changes = [(each, True) for each in sorted(begun) if each not in state.halted_markets]
+        changes += [(each, False) for each in state.halted_markets if each not in wanted]
+        return [HaltMarket(at_ms, condition_id, is_halted) for condition_id, is_halted in changes]
 
     async def _load_splits(self, tx: Transaction) -> list[SplitTrade]:
         """Return the splits of trades with fills that settlement found not to settle together."""

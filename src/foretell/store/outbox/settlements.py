@@ -23,6 +23,7 @@ from foretell.store.outbox.landed_trades import load_whole_landings
 from foretell.store.tables import (
     exchange_fills,
     fills,
+    halted_markets,
     markets,
     orders,
     refused_orders,
@@ -91,7 +92,7 @@ async def load_due_settlements(
     Of the places, half are for new trades of wallets without a failing trade, and half of the others
     for trades that never failed a try, however many are tried again: so failures keep nobody else
     waiting. With very few places, the longest due are returned. A trade that is to be split waits for
-    the split, and one of a closed exchange until it opens. New trades that share transactions are not
+    the split, one of a closed exchange until it opens, and one of a halted market until that resumes. New trades that share transactions are not
     bound by the places but by `batched_max`, if that is more. When more new trades wait than may go,
     half of them are those whose orders expire first.
     """
@@ -198,6 +199,7 @@ def _due(
             trades.c.status.in_(UNSETTLED),
             may_be_tried,
             sa.not_(_needs_split()),
+            trades.c.condition_id.not_in(sa.select(halted_markets.c.condition_id)),
             *([sa.not_(is_closed)] if closed else []),
         )
     )

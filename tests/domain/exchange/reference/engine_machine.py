@@ -33,6 +33,7 @@ from foretell.domain.exchange.commands import (
     ChangeTick,
     Command,
     ExpireOrders,
+    HaltMarket,
     NonceSeen,
     OpenMarket,
     PlaceOrder,
@@ -243,6 +244,10 @@ class EngineMachine(RuleBasedStateMachine):
     @rule(who=names, is_barred=st.booleans(), cause=st.sampled_from(("reverts", "costs")))
     def bar(self, who: str, cause: str, *, is_barred: bool) -> None:
         self.submit(BarWallet(self.at_ms, an_address(who), is_barred, cause))
+
+    @rule(market=markets, is_halted=st.sampled_from((True, False, False)))
+    def halt(self, market: str, *, is_halted: bool) -> None:
+        self.submit(HaltMarket(self.at_ms, a_word(market), is_halted))
 
     @rule(number=st.integers(0), marks=st.lists(st.integers(0, 2), min_size=1, max_size=6))
     def split(self, number: int, marks: list[int]) -> None:

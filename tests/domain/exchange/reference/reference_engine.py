@@ -19,6 +19,7 @@ from foretell.domain.exchange.commands import (
     ChangeTick,
     Command,
     ExpireOrders,
+    HaltMarket,
     ObserveChain,
     OpenMarket,
     PlaceOrder,
@@ -128,6 +129,7 @@ class ReferenceEngine:
         self.nonces: Counter[tuple[str, str]] = Counter()
         self.spent: set[str] = set()
         self.barred: dict[str, str] = {}
+        self.halted: set[str] = set()
         self.offers: dict[str, Offer] = {}
         self.units_by_fill: dict[str, dict[str, int]] = {}
         self.taker_by_trade: dict[str, str] = {}
@@ -146,6 +148,7 @@ class ReferenceEngine:
             ObserveChain: self._observe,
             SplitTrade: self._split,
             BarWallet: self._bar,
+            HaltMarket: self._halt,
         }
         report = Report()
         handlers[type(command)](command, report)
@@ -221,6 +224,7 @@ class ReferenceEngine:
         nonce = self.nonces[market.exchange, command.order.maker]
         refuse_if("InvalidOrderNonce", command.order.nonce < nonce)
         refuse_if("WalletBarred", command.order.maker in self.barred)
+        refuse_if("MarketHalted", command.condition_id in self.halted)
         price = Fraction(terms.price_ticks, terms.ticks_per_one)
         taker = Offer(command, market, price, terms.size_units or 0)
         need = taker.reserved if terms.budget_units is None else terms.budget_units
@@ -344,6 +348,9 @@ class ReferenceEngine:
                 self.taker_by_trade[part_id] = self.taker_by_trade[command.trade_id]
         named = [each for each in self.resting if each.order_id in command.refused_ids]
         self._close(named, "reverts_on_chain", report)
+
+    def _halt(self, command: HaltMarket, _: Report) -> None:
+        (self.halted.add if command.is_halted else self.halted.discard)(command.condition_id)
 
     def _bar(self, command: BarWallet, report: Report) -> None:
         if not command.is_barred:

@@ -1,4 +1,4 @@
-"""Keep the wallets that are barred from matching and what they cost, and find orders that are to blame."""
+"""Keep barred wallets and what they cost, and halted markets; find orders that are to blame."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -29,3 +29,10 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("wallet", "day", name=op.f("pk_wallet_gas")),
     )
     op.create_index(op.f("ix_refused_orders_order_id"), "refused_orders", ["order_id"])
+    op.create_table(
+        "halted_markets",
+        sa.Column("condition_id", sa.Text(), autoincrement=False, nullable=False),
+        sa.Column("request_id", sa.Text(), nullable=False),
+        sa.Column("since_ms", sa.BigInteger(), nullable=False),
+        sa.PrimaryKeyConstraint("condition_id", name=op.f("pk_halted_markets")),
+    )

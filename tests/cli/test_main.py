@@ -19,6 +19,7 @@ COMMANDS = {
     ("up",): "Run everything on this machine",
     ("serve",): "Run chosen roles",
     ("deploy",): "Deploy the contracts",
+    ("clients",): "Print the lines with which clients of Polymarket and Kuest use a running",
     ("demo",): "Run a market from creation to redemption",
     ("doctor",): "Check that everything needed is installed",
     ("bench",): "Measure the exchange; each figure is printed next to its ceiling",

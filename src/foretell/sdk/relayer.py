@@ -1,4 +1,4 @@
-"""The client of a Safe's owner: it signs transactions of the Safe, and the relayer sends them."""
+"""The client of a wallet's owner: it signs what its Safe or deposit wallet does, and the relayer sends it."""
 
 from collections.abc import Sequence
 from typing import Any, Final
@@ -6,6 +6,7 @@ from typing import Any, Final
 import msgspec
 
 from foretell.domain.contracts.deployment import Deployment
+from foretell.domain.contracts.deposit_wallet import WalletBatch
 from foretell.domain.contracts.safe import (
     OPERATION_CALL,
     OPERATION_DELEGATECALL,
@@ -77,6 +78,45 @@ class RelayerClient:
             operation = OPERATION_DELEGATECALL
         body = await self._safe_body(to, calldata, operation)
         return await self._post("/submit", body)
+
+    async def create_deposit_wallet(self) -> Address:
+        """Have the owner's deposit wallet of the first factory deployed, and return its address."""
+        owner = self._trader.wallet.address
+        body = {
+            "type": "WALLET-CREATE",
+            "from": checksum_address(owner),
+            "to": checksum_address(self._deployment.deposit_wallet_factories[0]),
+        }
+        await self.wait_until_mined(await self._post("/submit", body))
+        return self._deployment.deposit_wallets_of(owner)[0]
+
+    async def execute_batch(self, calls: Sequence[InnerCall], deadline_s: int) -> str:
+        """Make calls from the deposit wallet, and return the hash of the transaction in its block."""
+        wallet, deployment = self._trader.wallet, self._deployment
+        own = deployment.deposit_wallets_of(wallet.address)[0]
+        nonce = await self._http.get("/nonce", address=own, type="WALLET")
+        batch = WalletBatch(own, tuple(calls), int(nonce["nonce"]), deadline_s)
+        digest = batch.digest(deployment.chain_id)
+        body = {
+            "type": "WALLET",
+            "from": checksum_address(wallet.address),
+            "to": checksum_address(deployment.deposit_wallet_factories[0]),
+            "nonce": nonce["nonce"],
+            "signature": "0x" + sign_digest(digest, wallet.private_key).hex(),
+            "depositWalletParams": {
+                "depositWallet": checksum_address(own),
+                "deadline": str(deadline_s),
+                "calls": [
+                    {
+                        "target": checksum_address(call.to),
+                        "value": str(call.value_wei),
+                        "data": "0x" + call.calldata.hex(),
+                    }
+                    for call in calls
+                ],
+            },
+        }
+        return await self.wait_until_mined(await self._post("/submit", body))
 
     async def operate(self, operation: str, calldata: bytes) -> Any:
         """Have the Safe redeem or merge at the conditional tokens, and return the answer."""

@@ -19,6 +19,7 @@ COMMANDS = {
     ("up",): "Run everything on this machine",
     ("serve",): "Run chosen roles",
     ("deploy",): "Deploy the contracts",
+    ("clients",): "Print the lines with which clients of Polymarket and Kuest use a running",
     ("demo",): "Run a market from creation to redemption",
     ("solvency",): "Compare the collateral that the contracts hold with all claims on it",
     ("wallet", "barred"): "Print a line for each barred wallet",

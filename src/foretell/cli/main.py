@@ -165,6 +165,14 @@ def demo(
 
 
 @app.command()
+def clients(data: Data = None) -> None:
+    """Print the lines with which clients of Polymarket and Kuest use a running `foretell up`."""
+    from foretell.cli.clients import client_lines
+
+    typer.echo(client_lines(settings_of(data=data)))
+
+
+@app.command()
 def doctor(data: Data = None) -> None:
     """Check that everything needed is installed, and that a running sandbox answers."""
     from foretell.cli.doctor import run_doctor

@@ -92,7 +92,7 @@ class RelayerClient:
                 "paymentReceiver": ZERO_ADDRESS,
             },
         }
-        await self.wait_until_mined(await self._post("/submit", body))
+        await self.wait_until_mined(await self.post("/submit", body))
         return self.safe
 
     async def execute(self, calls: Sequence[InnerCall]) -> str:
@@ -107,13 +107,13 @@ class RelayerClient:
             to, calldata = self._contracts.multi_send, encode_multi_send(calls)
             operation = OPERATION_DELEGATECALL
         body = await self._safe_body(to, calldata, operation)
-        return await self._post("/submit", body)
+        return await self.post("/submit", body)
 
     async def operate(self, operation: str, calldata: bytes) -> Any:
         """Have the Safe redeem or merge at the conditional tokens, and return the answer."""
         tokens = self._contracts.conditional_tokens
         body = await self._safe_body(tokens, calldata, OPERATION_CALL)
-        return await self._post(f"/operations/{operation}", body)
+        return await self.post(f"/operations/{operation}", body)
 
     async def _safe_body(self, to: Address, calldata: bytes, operation: int) -> dict[str, Any]:
         signer = self._owner.signer
@@ -139,7 +139,8 @@ class RelayerClient:
             "metadata": "",
         }
 
-    async def _post(self, path: str, body: object) -> Any:
+    async def post(self, path: str, body: object) -> Any:
+        """Return the answer to a body, authenticated by the owner's key."""
         raw = msgspec.json.encode(body)
         headers = self._owner.l2_headers("POST", path, raw)
         return await self._http.send("POST", path, raw, headers, is_repeatable=True)

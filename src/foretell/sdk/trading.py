@@ -6,10 +6,22 @@ from typing import Any
 
 import msgspec
 
-from foretell.domain.exchange.order import OrderType, Side, SignatureType, SignedOrder
+from foretell.domain.exchange.order import (
+    OrderType,
+    OrderV2Fields,
+    Side,
+    SignatureType,
+    SignedOrder,
+)
 from foretell.domain.exchange.profiles import Separators
+from foretell.domain.exchange.signing.wallet_signatures import wallet_digest, wallet_signature
 from foretell.domain.values.eip712 import Eip712Domain, address_of_key, sign_digest
-from foretell.domain.values.hexadecimal import ZERO_ADDRESS, Address, checksum_address
+from foretell.domain.values.hexadecimal import (
+    ZERO_ADDRESS,
+    ZERO_BYTES32,
+    Address,
+    checksum_address,
+)
 from foretell.sdk.authentication import AuthenticatedClient
 from foretell.sdk.http import HttpClient
 from foretell.sdk.signing.signers import KeySigner
@@ -17,10 +29,11 @@ from foretell.sdk.signing.signers import KeySigner
 
 @dataclass(frozen=True, slots=True)
 class Wallet:
-    """A key with the wallet that it trades for: its own address or a Safe."""
+    """A key with the wallet that it trades for: its own address, a Safe or a deposit wallet."""
 
     private_key: bytes
     safe: Address | None = None
+    deposit_wallet: Address | None = None
 
     @property
     def address(self) -> Address:
@@ -30,11 +43,13 @@ class Wallet:
     @property
     def maker(self) -> Address:
         """The address that pays and receives."""
-        return self.safe or self.address
+        return self.deposit_wallet or self.safe or self.address
 
     @property
     def signature_type(self) -> SignatureType:
         """The signature type of orders of this wallet."""
+        if self.deposit_wallet is not None:
+            return SignatureType.CONTRACT
         return SignatureType.EOA if self.safe is None else SignatureType.SAFE
 
 
@@ -68,8 +83,14 @@ class TradingClient(AuthenticatedClient):
     def sign_order(
         self, token_id: str, side: Side, size_units: int, collateral_units: int, salt: int
     ) -> SignedOrder:
-        """Return an order for this many token units at this much collateral, signed."""
+        """Return an order for this many token units at this much collateral, signed.
+
+        It is of version 1 of the struct, and that of a deposit wallet of version 2.
+        """
         is_buy = side is Side.BUY
+        is_wallet = self.wallet.deposit_wallet is not None
+        profile = self._separators.first_of_version(2) if is_wallet else 0
+        assert profile is not None, "a deployment with deposit wallets accepts version 2"
         order = SignedOrder(
             salt=str(salt),
             maker=self.wallet.maker,
@@ -83,12 +104,22 @@ class TradingClient(AuthenticatedClient):
             fee_rate_bps=0,
             side=side,
             signature_type=self.wallet.signature_type,
-            profile=0,
+            profile=profile,
             signature=b"",
+            v2=OrderV2Fields(self._now_s() * 1000, ZERO_BYTES32, ZERO_BYTES32)
+            if is_wallet
+            else None,
         )
-        digest = bytes.fromhex(self._separators.order_id(order)[2:])
-        signature = sign_digest(digest, self.wallet.private_key)
-        return msgspec.structs.replace(order, signature=signature)
+        return msgspec.structs.replace(order, signature=self._signature(order))
+
+    def _signature(self, order: SignedOrder) -> bytes:
+        key = self.wallet.private_key
+        if order.v2 is None:
+            return sign_digest(bytes.fromhex(self._separators.order_id(order)[2:]), key)
+        separator = self._separators.by_profile[order.profile]
+        struct_hash = self._separators.struct_hash(order)
+        digest = wallet_digest(separator, struct_hash, order.maker, self.chain_id)
+        return wallet_signature(sign_digest(digest, key), separator, struct_hash)
 
     async def place(self, order: SignedOrder, order_type: OrderType = OrderType.GTC) -> Any:
         """Place a signed order and return the answer."""
@@ -99,22 +130,29 @@ class TradingClient(AuthenticatedClient):
 
 def order_body(order: SignedOrder, owner: str, order_type: OrderType) -> dict[str, Any]:
     """Return the body of POST /order."""
-    return {
-        "order": {
-            "salt": int(order.salt),
-            "maker": checksum_address(order.maker),
-            "signer": checksum_address(order.signer),
+    is_wallet = order.signature_type is SignatureType.CONTRACT
+    fields: dict[str, Any] = {
+        "salt": int(order.salt),
+        "maker": checksum_address(order.maker),
+        "signer": checksum_address(order.maker if is_wallet else order.signer),
+        "tokenId": order.token_id,
+        "makerAmount": str(order.maker_amount),
+        "takerAmount": str(order.taker_amount),
+        "expiration": str(order.expiration_s),
+        "side": order.side.name,
+        "signatureType": int(order.signature_type),
+        "signature": "0x" + order.signature.hex(),
+    }
+    if order.v2 is None:
+        fields |= {
             "taker": order.taker,
-            "tokenId": order.token_id,
-            "makerAmount": str(order.maker_amount),
-            "takerAmount": str(order.taker_amount),
-            "expiration": str(order.expiration_s),
             "nonce": str(order.nonce),
             "feeRateBps": str(order.fee_rate_bps),
-            "side": order.side.name,
-            "signatureType": int(order.signature_type),
-            "signature": "0x" + order.signature.hex(),
-        },
-        "owner": owner,
-        "orderType": order_type.value,
-    }
+        }
+    else:
+        fields |= {
+            "timestamp": str(order.v2.timestamp_ms),
+            "metadata": order.v2.metadata,
+            "builder": order.v2.builder,
+        }
+    return {"order": fields, "owner": owner, "orderType": order_type.value}

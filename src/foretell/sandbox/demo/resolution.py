@@ -1,4 +1,4 @@
-"""Chapters 4 and 5: a merge, the resolution, the redemption, and the balance to the base unit."""
+"""Chapters 5 and 6: a merge, the resolution, the redemption, and the balance to the base unit."""
 
 from collections.abc import Mapping
 from typing import Any, Final

@@ -62,4 +62,11 @@ class SafeCreateBody(
     metadata: Label | UnsetType | None = UNSET
 
 
+class DeploymentBody(CreateParams, kw_only=True):
+    """The deployment of an owner's Safe, in short."""
+
+    owner: Address
+    signature: Hex
+
+
 SubmissionBody = SafeBody | SafeCreateBody

@@ -46,6 +46,10 @@ WITHOUT_BODY = {
 }
 """Operations that change something and read no body."""
 SUCCESSES = {"200", "207"}
+WITHOUT_EXAMPLE = {"convert_position"}
+"""Operations that no test carries out: the relayer's tests have no event."""
+SIGNED_OR_NAMED = {"show_transactions"}
+"""Operations that refuse an unsigned request only if it names no owner."""
 OF_BYTES = {"show_blob", "show_item"}
 """Operations that answer with a file."""
 UNREACHABLE: dict[str, Any] = CONTEXTS | {
@@ -56,7 +60,7 @@ UNREACHABLE: dict[str, Any] = CONTEXTS | {
 }
 """The contexts of all APIs but trading, of which nothing but the keys can be reached."""
 SUCCEEDING = [each for each in OPERATIONS if each.operation_id not in NEVER_SUCCEED]
-WITH_EXAMPLE = [each for each in SUCCEEDING if each.operation_id not in OF_BYTES]
+WITH_EXAMPLE = [each for each in SUCCEEDING if each.operation_id not in OF_BYTES | WITHOUT_EXAMPLE]
 CHANGING = [
     each
     for each in OPERATIONS
@@ -184,4 +188,4 @@ async def test_exactly_the_signed_operations_refuse_unsigned_requests(api: str) 
     app = an_app(BUILD_APPS[api], UNREACHABLE[api])
     transport = httpx.ASGITransport(app, raise_app_exceptions=False)  # type: ignore[arg-type]
     async with httpx.AsyncClient(transport=transport, base_url=f"http://{api}") as http:
-        assert await refused_unsigned(api, http) == signed(api)
+        assert await refused_unsigned(api, http) - SIGNED_OR_NAMED == signed(api)

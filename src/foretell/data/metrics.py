@@ -5,6 +5,7 @@ from typing import Final
 
 from foretell.data.context import DataContext
 from foretell.data.parameters import MARKET
+from foretell.data.profiles import show_profiles
 from foretell.data.responses import HolderResponse, LiveVolume, MarketValue, TokenHolders
 from foretell.domain.errors.http import MissingParameter
 from foretell.domain.exchange.ledger import AssetId
@@ -49,7 +50,8 @@ async def list_holders(context: DataContext, query: Query) -> list[TokenHolders]
         for condition in (known[wanted] for wanted in condition_ids if wanted in known):
             for index, token_id in enumerate((condition.token_yes, condition.token_no)):
                 held = await load_holders(tx, token_id, units_min=units_min, limit=limit)
-                answer.append(_token_holders(token_id, index, held))
+                holders = await show_profiles(tx, _holders(token_id, index, held))
+                answer.append(TokenHolders(token=token_id, holders=holders))
     return answer
 
 
@@ -95,16 +97,13 @@ def _market_value(condition_id: Bytes32, units: int) -> MarketValue:
     return MarketValue(market=condition_id, value=amount(units))
 
 
-def _token_holders(token_id: AssetId, index: int, held: Sequence[Balance]) -> TokenHolders:
-    return TokenHolders(
-        token=token_id,
-        holders=[
-            HolderResponse(
-                proxy_wallet=checksum_address(balance.wallet),
-                asset=token_id,
-                amount=amount(balance.units),
-                outcome_index=index,
-            )
-            for balance in held
-        ],
-    )
+def _holders(token_id: AssetId, index: int, held: Sequence[Balance]) -> list[HolderResponse]:
+    return [
+        HolderResponse(
+            proxy_wallet=checksum_address(balance.wallet),
+            asset=token_id,
+            amount=amount(balance.units),
+            outcome_index=index,
+        )
+        for balance in held
+    ]

@@ -111,6 +111,8 @@ SIGNED: Final = frozenset(
         "trading DELETE /rfq/quote",
         "trading POST /data/orders",
         "trading GET /notifications",
+        "trading GET /profile",
+        "trading POST /profile",
         "trading DELETE /notifications",
         "trading GET /order-scoring",
         "trading POST /orders-scoring",

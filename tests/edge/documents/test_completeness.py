@@ -25,9 +25,7 @@ from foretell.edge.auth import KeyRing
 pytestmark = pytest.mark.anyio
 
 NEVER_SUCCEED = {
-    "get_unknown_events_creators_record_id",
-    "get_unknown_profiles_user_address_record_id",
-    "get_profile",
+    "get_unknown",
     "get_best_quote",
     "refuse_rfq_rfq_request",
     "refuse_rfq_rfq_quote",

@@ -56,7 +56,9 @@ VERIFIES_KEYS: Final = frozenset(
     {"authenticate", "authenticate_reader", "owner_of", "caller_of", "_operate"}
 )
 """The functions by which handlers verify the key of a request."""
-SIGNED_IF_NEEDED: Final = frozenset({"trading GET /limits", "trading GET /events"})
+SIGNED_IF_NEEDED: Final = frozenset(
+    {"trading GET /limits", "trading GET /events", "relayer GET /transactions"}
+)
 """Routes that anyone may call, and that verify a key if one is needed."""
 
 

@@ -232,7 +232,10 @@ def build_relayer(resources: Resources) -> RelayerContext:
         key_ring=resources.key_ring,
         now_ms=now_ms,
         new_uuid=new_uuid,
-        options=RelayerOptions(relays_per_owner_max=resources.settings.relays_per_owner_max),
+        options=RelayerOptions(
+            relays_per_owner_max=resources.settings.relays_per_owner_max,
+            relay_gas_per_owner_max=resources.settings.relay_gas_per_owner_max,
+        ),
     )
 
 

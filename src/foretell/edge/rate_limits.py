@@ -111,13 +111,21 @@ SIGNED: Final = frozenset(
         "trading DELETE /rfq/quote",
         "trading POST /data/orders",
         "trading GET /notifications",
+        "trading GET /profile",
+        "trading POST /profile",
         "trading DELETE /notifications",
         "trading GET /order-scoring",
         "trading POST /orders-scoring",
         "relayer POST /submit",
-        "relayer GET /transactions",
         "relayer POST /operations/redeem-position",
         "relayer POST /operations/merge-position",
+        "relayer POST /operations/split-position",
+        "relayer POST /operations/convert-position",
+        "relayer POST /operations/approve",
+        "relayer POST /operations/set-approval",
+        "relayer POST /wallet/safe",
+        "relayer GET /v1/account/transactions/params",
+        "relayer GET /v1/account/transactions/{transaction_id:str}",
     }
 )
 """Routes that verify an API key and count for the key, or for the address when it is not verified.

@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Mapping
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
+from foretell.domain.contracts.deployment import Deployment
 from foretell.domain.contracts.deposit_wallet import CALL_BYTES_MAX, CALLS_PER_BATCH_MAX
 from foretell.domain.contracts.safe import (
     OPERATION_CALL,
@@ -57,6 +58,29 @@ def parse_submission(raw: bytes, kinds: Collection[RelayKind] = tuple(RelayKind)
     fields = _Fields(document)
     kind = RelayKind(fields.choice("type", *kinds))
     return _PARSERS[kind](fields)
+
+
+def parse_deployment(deployment: Deployment, raw: bytes) -> Submission:
+    """Return the deployment of an owner's wallet that a short body asks for, or refuse the body."""
+    document = parse_json(raw)
+    if not isinstance(document, dict):
+        raise MalformedBody("the body must be a JSON object")
+    fields = _Fields(document)
+    fields.zero_address("paymentToken")
+    fields.choice("payment", "0")
+    fields.zero_address("paymentReceiver")
+    owner = fields.address("owner")
+    return Submission(
+        kind=RelayKind.SAFE_CREATE,
+        owner=owner,
+        wallet=deployment.safe_of(owner),
+        target=deployment.safe_factory,
+        calldata=b"",
+        operation=OPERATION_CALL,
+        safe_nonce=None,
+        signature=normalize_signature(fields.raw_bytes("signature", SIGNATURE_BYTES)),
+        metadata=None,
+    )
 
 
 def _safe_submission(fields: "_Fields") -> Submission:

@@ -30,6 +30,8 @@ class RelayerOptions:
     open_per_wallet_max: int = 16
     relays_per_owner_max: int = 1_000
     """Transactions of an owner in 24 hours; 0: any number."""
+    relay_gas_per_owner_max: int = 0
+    """Gas that these may use; 0: any amount."""
 
 
 class WalletLocks:

@@ -63,6 +63,13 @@ class SafeCreateBody(
     metadata: Label | UnsetType | None = UNSET
 
 
+class DeploymentBody(CreateParams, kw_only=True):
+    """The deployment of an owner's Safe, in short."""
+
+    owner: Address
+    signature: Hex
+
+
 class CallBody(msgspec.Struct, rename="camel", kw_only=True):
     """A call of a batch."""
 

@@ -30,6 +30,8 @@ L2 = [
     ("POST", "/heartbeats"),
     ("POST", "/v1/heartbeats"),
     ("GET", "/notifications"),
+    ("GET", "/profile"),
+    ("POST", "/profile"),
     ("DELETE", "/notifications"),
     ("GET", "/order-scoring"),
     ("POST", "/orders-scoring"),

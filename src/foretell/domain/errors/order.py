@@ -279,6 +279,13 @@ class RequestTaken(Conflict):
         )
 
 
+class NameTaken(Conflict):
+    """Another address has this name."""
+
+    def __init__(self) -> None:
+        super().__init__("another address has this name; choose another one")
+
+
 class TooManyReadonlyKeys(Conflict):
     """The address has as many read-only keys as it may have."""
 

@@ -1,6 +1,6 @@
 """Keys, and the projection of the journal.
 
-`api_keys`, `readonly_keys` and what is acknowledged are written by trading, `signed_requests` by the edge of several APIs, and all other tables by the
+`api_keys`, `readonly_keys`, `profiles` and what is acknowledged are written by trading, `signed_requests` by the edge of several APIs, and all other tables by the
 engine.
 """
 
@@ -50,6 +50,20 @@ readonly_keys: Final = sa.Table(
     text("salt"),
     integer("created_at_ms"),
     sa.Index(None, "address"),
+)
+
+profiles: Final = sa.Table(
+    "profiles",
+    metadata,
+    key("address"),
+    text("safe"),
+    text("name"),
+    text("name_key", nullable=True),
+    text("bio"),
+    text("image"),
+    integer("updated_at_ms"),
+    sa.UniqueConstraint("name_key"),
+    sa.Index(None, "safe"),
 )
 
 acknowledgements: Final = sa.Table(

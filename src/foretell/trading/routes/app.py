@@ -36,6 +36,7 @@ from foretell.trading.routes import (
     notifications,
     placeholders,
     private,
+    profiles,
     public,
     readonly_keys,
     refused,
@@ -263,6 +264,7 @@ ROUTES: Final = (
     *listings.ROUTES,
     *notifications.ROUTES,
     *private.ROUTES,
+    *profiles.ROUTES,
     *readonly_keys.ROUTES,
     *placeholders.ROUTES,
 )

@@ -1,4 +1,4 @@
-"""Keep requests with an idempotency key, read-only keys, and what was acknowledged."""
+"""Keep requests with an idempotency key, read-only keys, profiles, and what was acknowledged."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -9,6 +9,19 @@ down_revision = "0008"
 
 def upgrade() -> None:
     """Add the client and the content of a request, tables, and an index of orders."""
+    op.create_table(
+        "profiles",
+        sa.Column("address", sa.Text(), autoincrement=False, nullable=False),
+        sa.Column("safe", sa.Text(), nullable=False),
+        sa.Column("name", sa.Text(), nullable=False),
+        sa.Column("name_key", sa.Text(), nullable=True),
+        sa.Column("bio", sa.Text(), nullable=False),
+        sa.Column("image", sa.Text(), nullable=False),
+        sa.Column("updated_at_ms", sa.BigInteger(), nullable=False),
+        sa.PrimaryKeyConstraint("address", name=op.f("pk_profiles")),
+        sa.UniqueConstraint("name_key", name=op.f("uq_profiles_name_key")),
+    )
+    op.create_index(op.f("ix_profiles_safe"), "profiles", ["safe"])
     op.create_table(
         "acknowledgements",
         sa.Column("address", sa.Text(), autoincrement=False, nullable=False),

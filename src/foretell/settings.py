@@ -166,6 +166,12 @@ class Settings(ClientSettings):
         description="`bundler`: storage_upload_url takes data items (ANS-104) by POST; `ipfs`: it is the"
         " address of an IPFS node's API",
     )
+    operator_token: SecretStr | None = Field(
+        default=None,
+        min_length=32,
+        description="token of the operator's page, 32 characters or more; without it there is no such"
+        " page, except in the sandbox, whose wallets' token it is",
+    )
     storage_token: SecretStr | None = Field(
         default=None, description="token that storage_upload_url wants, sent as a bearer token"
     )

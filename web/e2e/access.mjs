@@ -5,7 +5,7 @@ import axe from "axe-core";
 
 import { actAs, check, end, open, play, ready, shot } from "./rig.mjs";
 
-const PAGES = ["/", `/event/${ready.market.slug}`, "/portfolio", "/leaderboard", "/create", "/resolve", "/nowhere"];
+const PAGES = ["/", `/event/${ready.market.slug}`, "/portfolio", "/leaderboard", "/create", "/resolve", "/operator", "/nowhere"];
 const SERIOUS = new Set(["serious", "critical"]);
 
 async function findings(page) {

@@ -39,6 +39,7 @@ async function trade(page) {
   await placeLimit(page, { outcome: "Yes", cents: 38, shares: 60 });
   await actAs(page, "Trader 2");
   await placeLimit(page, { outcome: "No", cents: 55, shares: 80 });
+  await placeLimit(page, { outcome: "No", cents: 52, shares: 20 });
   await page.getByRole("region", { name: "Order book" }).getByRole("button", { name: "Yes" }).click();
   const asks = page.locator('[data-side="ask"]');
   await asks.getByText("45¢").waitFor();
@@ -47,7 +48,12 @@ async function trade(page) {
   await ticket.getByRole("button", { name: "Market", exact: true }).click();
   await actAs(page, "Trader 3");
   await ticket.getByLabel("Amount ($)").fill("18");
-  check((await ticket.locator("[data-quote]").innerText()).includes("$40.00 (+$22.00)"), "the ticket shows what it pays");
+  const quote = (await ticket.locator("[data-quote]").innerText()).replace(/\s+/g, " ");
+  check(quote.includes("$40.00 (+$22.00)") && quote.includes("Worst price 47¢"), `the ticket shows what it pays: ${quote}`);
+  await ticket.getByLabel("Amount ($)").fill("17");
+  const odd = (await ticket.locator("[data-quote]").innerText()).replace(/\s+/g, " ");
+  check(odd.includes("Shares 37.78") && odd.includes("Worst price 47¢"), `what rounding leaves takes no worse price: ${odd}`);
+  await ticket.getByLabel("Amount ($)").fill("18");
   await shot(page, "event", true);
   await ticket.getByRole("button", { name: "Buy Yes", exact: true }).click();
   await page.getByText("Matched: 40 shares").waitFor();

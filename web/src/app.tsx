@@ -18,6 +18,7 @@ const LeaderboardPage = lazy(() => import("./pages/leaderboard").then((each) => 
 
 const CreatePage = lazy(() => import("./pages/create").then((each) => ({ default: each.CreatePage })));
 const ResolvePage = lazy(() => import("./pages/resolve").then((each) => ({ default: each.ResolvePage })));
+const OperatorPage = lazy(() => import("./pages/operator").then((each) => ({ default: each.OperatorPage })));
 
 const NOTICE_MS = 7_000;
 const NOTICES_MAX = 4;
@@ -59,6 +60,7 @@ function Page(): ReactNode {
   if (first === "leaderboard") return <LeaderboardPage />;
   if (first === "create") return <CreatePage />;
   if (first === "resolve") return <ResolvePage />;
+  if (first === "operator") return <OperatorPage />;
   return <div className="page narrow"><Empty title={t.notFound}><Link to="/" className="link">{t.backToMarkets}</Link></Empty></div>;
 }
 
@@ -93,6 +95,7 @@ function Foot() {
       <div>
         <span>{t.foot.version(config.version, config.chainId)}{config.isSandbox ? ` · ${t.foot.sandbox}` : ""}</span>
         <span className="row">
+          <Link to="/operator" className="link">{t.foot.operator}</Link>
           <a className="link" href={`${config.apis.trading}/docs`}>{t.foot.apis}</a>
           <a className="link" href="https://www.tradingview.com/" rel="noopener noreferrer" target="_blank">{t.foot.charts}</a>
           <button type="button" className="button quiet slim" onClick={toggleTheme}>{theme === "dark" ? t.foot.light : t.foot.dark}</button>

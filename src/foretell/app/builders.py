@@ -55,6 +55,7 @@ from foretell.web.configuration import (
     policy_of,
 )
 from foretell.web.context import WebContext
+from foretell.web.operation import OperatorView
 from foretell.web.sandbox_token import kept_token
 from foretell.web.sandbox_wallets import SandboxWallets
 
@@ -184,7 +185,16 @@ def build_web(resources: Resources) -> WebContext:
     urls = (*apis.all(), settings.blob_base_url)
     policy = policy_of(urls, settings.base_url)
     wallets = _sandbox_wallets(resources) if settings.is_sandbox else None
-    return WebContext(read_build(), configuration, policy, wallets)
+    token = _operator_token(settings)
+    operation = token and OperatorView(resources.database, resources.rpc, token, now_ms)
+    return WebContext(read_build(), configuration, policy, wallets, operation or None)
+
+
+def _operator_token(settings: Settings) -> str:
+    """Return the token of the operator's page, empty if there is none."""
+    if settings.operator_token is not None:
+        return settings.operator_token.get_secret_value()
+    return kept_token(settings.data, new_key) if settings.is_sandbox else ""
 
 
 def _sandbox_wallets(resources: Resources) -> SandboxWallets:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from foretell.web.build_files import BuildFile
 from foretell.web.configuration import WebConfiguration
+from foretell.web.operation import OperatorView
 from foretell.web.sandbox_wallets import SandboxWallets
 
 
@@ -17,3 +18,5 @@ class WebContext:
     policy: str
     """The content security policy of the page."""
     wallets: SandboxWallets | None = None
+    operation: OperatorView | None = None
+    """The state of the installation, if there is a token to ask for it."""

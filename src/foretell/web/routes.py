@@ -30,6 +30,7 @@ PAGES: Final = (
     "/leaderboard",
     "/create",
     "/resolve",
+    "/operator",
 )
 """The paths of the app's own pages: each gets the same document, whose script reads the path."""
 MISSING: Final = (
@@ -113,6 +114,14 @@ async def ask_chain(request: AnyRequest, context: Context) -> JsonResponse:
     return _answer({"result": await wallets.ask(body)})
 
 
+@get("/operator/status")
+async def get_state(request: AnyRequest, context: Context) -> JsonResponse:
+    """Return the state of the installation to its operator."""
+    assert context.operation is not None, "the route is an installation's with a token"
+    context.operation.check(_bearer(request))
+    return _answer(await context.operation.state())
+
+
 ROUTES: Final = (get_page, get_asset, get_icon, get_configuration)
 SANDBOX_ROUTES: Final = (get_accounts, sign, send, ask_chain)
 
@@ -120,7 +129,11 @@ SANDBOX_ROUTES: Final = (get_accounts, sign, send, ask_chain)
 def build_app(context: WebContext) -> Litestar:
     """Return the application of the web app; only a sandbox's has routes for wallets."""
     return Litestar(
-        route_handlers=[*ROUTES, *(SANDBOX_ROUTES if context.wallets is not None else ())],
+        route_handlers=[
+            *ROUTES,
+            *(SANDBOX_ROUTES if context.wallets is not None else ()),
+            *([get_state] if context.operation is not None else ()),
+        ],
         state=state_with(context),
         dependencies=context_dependency(),
         exception_handlers=handlers(web_body),
@@ -134,9 +147,13 @@ def _wallets(request: AnyRequest, context: WebContext) -> SandboxWallets:
     """Return the sandbox's wallets to its own page, or refuse."""
     assert context.wallets is not None, "the routes are a sandbox's"
     headers = request.headers
-    token = headers.get("authorization", "").removeprefix(FORM)
-    context.wallets.check(Visitor(headers.get("host", ""), headers.get("origin"), token))
+    visitor = Visitor(headers.get("host", ""), headers.get("origin"), _bearer(request))
+    context.wallets.check(visitor)
     return context.wallets
+
+
+def _bearer(request: AnyRequest) -> str:
+    return request.headers.get("authorization", "").removeprefix(FORM)
 
 
 def _answer(value: object) -> JsonResponse:

@@ -1,6 +1,6 @@
 // A token's order book as a value: levels by price, in units, the best first.
 
-import { UNIT, parseUnits } from "./amounts";
+import { SIZE_STEP, UNIT, parseUnits } from "./amounts";
 
 export interface Level {
   price: bigint; // in millionths of a collateral
@@ -78,6 +78,7 @@ export interface Walk {
 export function walk(levels: Level[], wanted: { size?: bigint; cost?: bigint }): Walk {
   let [size, cost, worst] = [0n, 0n, null as bigint | null];
   for (const level of levels) {
+    if (wanted.cost !== undefined && wanted.cost - cost < SIZE_STEP) break; // the rest is rounding
     let take = level.size;
     if (wanted.size !== undefined && size + take > wanted.size) take = wanted.size - size;
     if (wanted.cost !== undefined) {

@@ -22,12 +22,16 @@ export function takeToken(): void {
   history.replaceState(null, "", window.location.pathname + window.location.search);
 }
 
+export function sandboxToken(): string | null {
+  return readStored("session", TOKEN);
+}
+
 export function hasToken(): boolean {
-  return readStored("session", TOKEN) !== null;
+  return sandboxToken() !== null;
 }
 
 function call<Answer>(path: string, body?: unknown): Promise<Answer> {
-  const headers = { authorization: `Bearer ${readStored("session", TOKEN) ?? ""}` };
+  const headers = { authorization: `Bearer ${sandboxToken() ?? ""}` };
   if (body === undefined) return request<Answer>(`/sandbox${path}`, { headers });
   return request<Answer>(`/sandbox${path}`, { method: "POST", body: JSON.stringify(body), headers });
 }

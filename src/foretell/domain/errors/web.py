@@ -22,6 +22,13 @@ class WrongSandboxToken(Unauthenticated):
         )
 
 
+class WrongOperatorToken(Unauthenticated):
+    """The token is not the operator's."""
+
+    def __init__(self) -> None:
+        super().__init__("the token is not the operator's: it is the setting operator_token")
+
+
 class UnknownWallet(NotFound):
     """The address is none of the sandbox's wallets."""
 

@@ -53,7 +53,8 @@ class ClientSettings(BaseSettings):
         default=READS.read_s, description="seconds after which such a read is stopped"
     )
     public_rankings_max: Count = Field(
-        default=READS.rankings, description="leaderboards of a process that are computed at once"
+        default=READS.rankings,
+        description="ranks of single wallets that a process computes at once",
     )
     public_ranking_s: Seconds = Field(
         default=READS.ranking_s, description="seconds after which such a computation is stopped"

@@ -18,7 +18,7 @@ from foretell.domain.values.hexadecimal import (
     checksum_address,
     parse_address,
 )
-from foretell.sdk.authentication import AuthenticatedClient
+from foretell.sdk.authentication import AuthenticatedClient, usual_l1_domain
 from foretell.sdk.http import POLL_S, HttpClient, wait_for
 from foretell.sdk.orders import (
     AccountTerms,
@@ -100,7 +100,8 @@ class Trader(AuthenticatedClient):
         now_s: Callable[[], int],
         l1_domain: str = L1_DOMAIN_NAME,
     ) -> None:
-        super().__init__(http, signer, account.chain_id, now_s, l1_domain)
+        domain = account.l1_domain() or usual_l1_domain(account.chain_id, l1_domain)
+        super().__init__(http, signer, account.chain_id, now_s, domain)
         self.account = account
         self.markets = MarketData(http)
         self.wallet = account.wallet("eoa")

@@ -11,7 +11,7 @@ from foretell.domain.exchange.profiles import Separators
 from foretell.domain.values.credentials import L1_DOMAIN_NAME
 from foretell.domain.values.eip712 import address_of_key, sign_digest
 from foretell.domain.values.hexadecimal import ZERO_ADDRESS, Address, checksum_address
-from foretell.sdk.authentication import AuthenticatedClient
+from foretell.sdk.authentication import AuthenticatedClient, usual_l1_domain
 from foretell.sdk.http import HttpClient
 from foretell.sdk.signing.signers import KeySigner
 
@@ -45,7 +45,7 @@ class TradingClient(AuthenticatedClient):
     `Trader` is for everything else: it asks the installation for domains, nonces and rules.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - the last two only where the operator's domain is another
         self,
         http: HttpClient,
         wallet: Wallet,
@@ -53,15 +53,24 @@ class TradingClient(AuthenticatedClient):
         separators: Separators,
         now_s: Callable[[], int],
         l1_domain: str = L1_DOMAIN_NAME,
+        *,
+        l1_contract: Address | None = None,
     ) -> None:
-        super().__init__(http, KeySigner(wallet.private_key), chain_id, now_s, l1_domain)
+        domain = usual_l1_domain(chain_id, l1_domain)._replace(verifying_contract=l1_contract)
+        super().__init__(http, KeySigner(wallet.private_key), chain_id, now_s, domain)
         self.wallet = wallet
         self._separators = separators
 
     def for_exchange(self, separators: Separators) -> "TradingClient":
         """Return a client with the same wallet and credentials for the orders of another exchange."""
         client = TradingClient(
-            self.http, self.wallet, self.chain_id, separators, self._now_s, self._l1_domain
+            self.http,
+            self.wallet,
+            self.chain_id,
+            separators,
+            self._now_s,
+            self._l1_domain.name or L1_DOMAIN_NAME,
+            l1_contract=self._l1_domain.verifying_contract,
         )
         client.credentials = self.credentials
         return client

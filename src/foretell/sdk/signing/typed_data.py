@@ -17,7 +17,7 @@ from foretell.domain.creation.request import (
     Challenge,
 )
 from foretell.domain.exchange.order import ORDER_V1_TYPE
-from foretell.domain.values.credentials import L1_DOMAIN_VERSION, L1_MESSAGE
+from foretell.domain.values.credentials import L1_MESSAGE
 from foretell.domain.values.eip712 import (
     Eip712Domain,
     address_word,
@@ -125,12 +125,10 @@ def _fields(text: str) -> tuple[TypedField, ...]:
     return tuple(TypedField(*field.split(" ")) for field in text.split(","))
 
 
-def key_request(
-    chain_id: int, address: Address, timestamp: str, nonce: int, domain_name: str
-) -> TypedData:
+def key_request(domain: Eip712Domain, address: Address, timestamp: str, nonce: int) -> TypedData:
     """Return the typed data by which a wallet requests an API key (L1)."""
     return TypedData(
-        Eip712Domain(domain_name, L1_DOMAIN_VERSION, chain_id),
+        domain,
         "ClobAuth",
         _fields("address address,string timestamp,uint256 nonce,string message"),
         {

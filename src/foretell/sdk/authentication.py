@@ -8,7 +8,12 @@ from typing import Any, Final
 import msgspec
 
 from foretell.domain.errors.command import KeyFileDamaged
-from foretell.domain.values.credentials import Credentials, L2Signer, l1_domain
+from foretell.domain.values.credentials import (
+    L1_DOMAIN_NAME,
+    L1_DOMAIN_VERSION,
+    Credentials,
+    L2Signer,
+)
 from foretell.domain.values.eip712 import Eip712Domain
 from foretell.domain.values.hexadecimal import checksum_address
 from foretell.sdk.http import HttpClient
@@ -21,6 +26,11 @@ AHEAD_S_MAX: Final = 20
 """How far ahead of the clock a request may be signed; the server accepts 60 s."""
 
 
+def usual_l1_domain(chain_id: int, name: str = L1_DOMAIN_NAME) -> Eip712Domain:
+    """Return the domain in which wallets sign for API keys if no installation is named."""
+    return Eip712Domain(name, L1_DOMAIN_VERSION, chain_id)
+
+
 class AuthenticatedClient:
     """One signer at an API that takes API keys. The secret and the passphrase stay in this process."""
 
@@ -30,14 +40,14 @@ class AuthenticatedClient:
         signer: Signer,
         chain_id: int,
         now_s: Callable[[], int],
-        auth_domain: Eip712Domain | None = None,
+        l1_domain: Eip712Domain | None = None,
     ) -> None:
-        """Sign for API keys in this domain; without one, in that of all clients, which names no operator."""
+        """`l1_domain` is the domain in which wallets sign for keys, if it is not the usual one."""
         self.http = http
         self.signer = signer
         self.chain_id = chain_id
         self._now_s = now_s
-        self.auth_domain = auth_domain or l1_domain(chain_id)
+        self._l1_domain = l1_domain or usual_l1_domain(chain_id)
         self.credentials: Credentials | None = None
         self._seconds: dict[tuple[str, bytes], int] = {}
 
@@ -51,7 +61,7 @@ class AuthenticatedClient:
 
     async def _request_key(self, method: str, path: str, nonce: int) -> Credentials:
         timestamp, address = str(self._now_s()), self.signer.address
-        typed = key_request(self.auth_domain, address, timestamp, nonce)
+        typed = key_request(self._l1_domain, address, timestamp, nonce)
         headers = {
             f"{PREFIX}ADDRESS": checksum_address(address),
             f"{PREFIX}SIGNATURE": "0x" + (await self.signer.sign_typed(typed)).hex(),

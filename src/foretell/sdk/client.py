@@ -20,6 +20,7 @@ from foretell.domain.contracts.safe import InnerCall
 from foretell.domain.errors.command import NoNode, NotRunning
 from foretell.domain.evm.transaction import ContractCall
 from foretell.domain.exchange.order import OrderType, Side
+from foretell.domain.values.credentials import L1_DOMAIN_NAME
 from foretell.domain.values.hexadecimal import Address, Bytes32
 from foretell.sdk import wallet_calls
 from foretell.sdk.amounts import parse_base_units
@@ -64,6 +65,7 @@ class Urls(msgspec.Struct, frozen=True, rename="camel"):
     discovery: str
     ws: str
     rpc: str = ""
+    l1_domain: str = L1_DOMAIN_NAME
 
     @classmethod
     def at(cls, base_url: str, rpc: str = "", environment: Mapping[str, str] = os.environ) -> Self:
@@ -167,7 +169,7 @@ class Foretell:
         async with contextlib.AsyncExitStack() as stack:
             apis = await open_apis(urls, stack)
             http = apis.markets.http
-            trader = await Trader.open(http, signer, now_s, wallet=wallet)
+            trader = await Trader.open(http, signer, now_s, wallet=wallet, l1_domain=urls.l1_domain)
             relayer = HttpClient(urls.relayer, unreachable_attempts=UNREACHABLE_ATTEMPTS)
             account = None
             if urls.rpc:

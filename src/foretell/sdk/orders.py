@@ -47,25 +47,19 @@ class WalletTerms(msgspec.Struct, frozen=True, rename="camel"):
     signature_type: int
 
 
-class AuthDomainTerms(msgspec.Struct, frozen=True, rename="camel"):
-    """The domain in which a wallet signs for an API key; its contract names the operator."""
+class KeyDomainTerms(msgspec.Struct, frozen=True, rename="camel"):
+    """The domain in which a wallet signs for an API key; it may name a contract."""
 
     name: str
     version: str
     chain_id: int
     verifying_contract: str | None = None
 
-    def domain(self) -> Eip712Domain:
-        """Return the domain as it is signed."""
-        contract = self.verifying_contract
-        address = None if contract is None else parse_address(contract)
-        return Eip712Domain(self.name, self.version, self.chain_id, address)
 
-
-class AuthTerms(msgspec.Struct, frozen=True, rename="camel"):
+class KeyTerms(msgspec.Struct, frozen=True):
     """How a wallet signs for an API key."""
 
-    domain: AuthDomainTerms
+    domain: KeyDomainTerms
 
 
 class AccountTerms(msgspec.Struct, frozen=True, rename="camel"):
@@ -75,7 +69,21 @@ class AccountTerms(msgspec.Struct, frozen=True, rename="camel"):
     chain_id: int
     wallets: list[WalletTerms]
     exchanges: list[ExchangeTerms]
-    auth: AuthTerms
+    auth: KeyTerms | None = None
+    """None from a server that names no domain for keys."""
+
+    def l1_domain(self) -> Eip712Domain | None:
+        """Return the domain in which the wallet signs for API keys, if the server names it."""
+        if self.auth is None:
+            return None
+        found = self.auth.domain
+        contract = found.verifying_contract
+        return Eip712Domain(
+            found.name,
+            found.version,
+            found.chain_id,
+            None if contract is None else parse_address(contract),
+        )
 
     def wallet(self, kind: str) -> WalletTerms:
         """Return the wallet of a kind: `eoa` (the address itself) or `safe`."""

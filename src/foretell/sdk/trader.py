@@ -11,13 +11,14 @@ from typing import Any, Final, Self
 import msgspec
 
 from foretell.domain.exchange.order import Side
+from foretell.domain.values.credentials import L1_DOMAIN_NAME
 from foretell.domain.values.hexadecimal import (
     ZERO_ADDRESS,
     Address,
     checksum_address,
     parse_address,
 )
-from foretell.sdk.authentication import AuthenticatedClient
+from foretell.sdk.authentication import AuthenticatedClient, usual_l1_domain
 from foretell.sdk.http import POLL_S, HttpClient, wait_for
 from foretell.sdk.orders import (
     AccountTerms,
@@ -97,8 +98,10 @@ class Trader(AuthenticatedClient):
         signer: Signer,
         account: AccountTerms,
         now_s: Callable[[], int],
+        l1_domain: str = L1_DOMAIN_NAME,
     ) -> None:
-        super().__init__(http, signer, account.chain_id, now_s, account.auth.domain.domain())
+        domain = account.l1_domain() or usual_l1_domain(account.chain_id, l1_domain)
+        super().__init__(http, signer, account.chain_id, now_s, domain)
         self.account = account
         self.markets = MarketData(http)
         self.wallet = account.wallet("eoa")
@@ -111,10 +114,11 @@ class Trader(AuthenticatedClient):
         now_s: Callable[[], int],
         *,
         wallet: str = "eoa",
+        l1_domain: str = L1_DOMAIN_NAME,
     ) -> Self:
         """Return the trader of a signer, with a new or its earlier API key."""
         account = await fetch_account(http, signer.address)
-        trader = cls(http, signer, account, now_s)
+        trader = cls(http, signer, account, now_s, l1_domain)
         trader.wallet = account.wallet(wallet)
         await trader.create_key()
         return trader

@@ -66,16 +66,16 @@ class TradingClient(AuthenticatedClient):
         chain_id: int,
         separators: Separators,
         now_s: Callable[[], int],
-        auth_domain: Eip712Domain | None = None,
+        l1_domain: Eip712Domain | None = None,
     ) -> None:
-        super().__init__(http, KeySigner(wallet.private_key), chain_id, now_s, auth_domain)
+        super().__init__(http, KeySigner(wallet.private_key), chain_id, now_s, l1_domain)
         self.wallet = wallet
         self._separators = separators
 
     def for_exchange(self, separators: Separators) -> "TradingClient":
         """Return a client with the same wallet and credentials for the orders of another exchange."""
         client = TradingClient(
-            self.http, self.wallet, self.chain_id, separators, self._now_s, self.auth_domain
+            self.http, self.wallet, self.chain_id, separators, self._now_s, self._l1_domain
         )
         client.credentials = self.credentials
         return client

@@ -11,9 +11,9 @@ from tests.rigs.values import a_key, an_address
 from foretell.domain.errors.chain import ChainUnavailable, RpcRefused
 from foretell.domain.errors.command import SignerRefused
 from foretell.domain.evm.raw_transaction import Fees, TxFields, sign_tx
-from foretell.domain.values.credentials import l1_domain
 from foretell.domain.values.eip712 import address_of_key, recover_signer
 from foretell.edge.telemetry import Receive, Scope, Send
+from foretell.sdk.authentication import usual_l1_domain
 from foretell.sdk.json_rpc import JsonRpc
 from foretell.sdk.signing.signers import KeySigner, RemoteSigner
 from foretell.sdk.signing.typed_data import key_request
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.anyio
 
 KEY = a_key("remote")
 ADDRESS = address_of_key(KEY)
-TYPED = key_request(l1_domain(137), ADDRESS, "1795269000", 0)
+TYPED = key_request(usual_l1_domain(137), ADDRESS, "1795269000", 0)
 FIELDS = TxFields(137, 3, Fees(2000, 1000), 21_000, an_address("to"), b"\x01\x02", 5)
 Answer = Callable[[str, list[Any]], Any]
 

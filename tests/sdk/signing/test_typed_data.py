@@ -10,9 +10,10 @@ from foretell.domain.contracts.safe import SafeTx, create_proxy_digest
 from foretell.domain.creation.request import Challenge
 from foretell.domain.exchange.order import Side, SignatureType, SignedOrder
 from foretell.domain.exchange.profiles import OWN_PROFILE, separators
-from foretell.domain.values.credentials import l1_digest, l1_domain
+from foretell.domain.values.credentials import l1_digest
 from foretell.domain.values.eip712 import Eip712Domain, typed_digest
 from foretell.domain.values.hexadecimal import ZERO_ADDRESS, keccak256
+from foretell.sdk.authentication import usual_l1_domain
 from foretell.sdk.signing.typed_data import (
     SafeCall,
     TypedData,
@@ -29,7 +30,7 @@ CHALLENGE = Challenge(
 )
 CASES: list[tuple[TypedData, bytes]] = [
     (
-        key_request(l1_domain(80002), OWNER, str(NOW_S), 7),
+        key_request(usual_l1_domain(80002), OWNER, str(NOW_S), 7),
         l1_digest(80002, OWNER, str(NOW_S), 7),
     ),
     (challenge_data(CHALLENGE), CHALLENGE.digest()),

@@ -13,7 +13,7 @@ from websockets.asyncio.server import ServerConnection, serve
 from foretell.domain.errors.command import ApiRefused, StreamLost
 from foretell.domain.values.credentials import Credentials
 from foretell.sdk.streaming.streams import (
-    Reconnected,
+    Restarted,
     Stream,
     market_subscription,
     user_subscription,
@@ -75,15 +75,42 @@ async def test_a_lost_connection_is_opened_again_and_marked() -> None:
     async with a_server(numbered({"a": 1}), numbered({"a": 2})) as (url, subscriptions):
         stream = Stream(url, lambda: market_subscription(["1"]))
         first, mark, second = await events_of(stream, 3)
-    assert (first["a"], mark, second["a"]) == (1, Reconnected(1), 2)
+    assert (first["a"], mark, second["a"]) == (1, Restarted(1), 2)
     assert (len(subscriptions), stream.reconnects) == (2, 1)
+
+
+async def test_a_stream_that_the_server_kept_goes_on_without_a_gap() -> None:
+    named = {"stream_id": "4f6c", "market": "0x01"}
+    resumed = {"event_type": "resumed", "stream_id": "4f6c", "last_sequence": 3, "missed": 1}
+    first = numbered({"a": 1} | named, {"a": 2} | named)
+    second = [resumed, *numbered({"a": 3} | named, {"a": 4} | named, first=3)]
+    async with a_server(first, second) as (url, subscriptions):
+        stream = Stream(url, lambda: market_subscription(["1"]))
+        events = await events_of(stream, 4)
+    assert [event["a"] for event in events] == [1, 2, 3, 4]
+    assert (subscriptions[1]["stream_id"], subscriptions[1]["sequence"]) == ("4f6c", 2)
+    assert "stream_id" not in subscriptions[0]
+
+
+async def test_a_stream_that_the_server_did_not_keep_begins_again() -> None:
+    gone = {"event_type": "not_resumed", "stream_id": "a", "code": "unknown_stream"}
+    first = numbered({"a": 1, "stream_id": "a"}, {"a": 2, "stream_id": "a"})
+    second = [gone, *numbered({"a": 3, "stream_id": "b"})]
+    async with a_server(first, second) as (url, _):
+        events = await events_of(Stream(url, lambda: market_subscription(["1"])), 4)
+    assert [event if isinstance(event, Restarted) else event["a"] for event in events] == [
+        1,
+        2,
+        Restarted(1),
+        3,
+    ]
 
 
 async def test_a_missing_number_ends_the_connection() -> None:
     gap = [*numbered({"a": 1}), *numbered({"a": 3}, first=3)]
     async with a_server(gap, numbered({"a": 4})) as (url, _):
         events = await events_of(Stream(url, lambda: market_subscription(["1"])), 3)
-    assert events == [{"a": 1, "sequence": 1}, Reconnected(1), {"a": 4, "sequence": 1}]
+    assert events == [{"a": 1, "sequence": 1}, Restarted(1), {"a": 4, "sequence": 1}]
 
 
 async def test_a_server_that_stays_away_is_given_up_after_the_attempts() -> None:

@@ -8,11 +8,11 @@ import msgspec
 from foretell.domain.errors.command import ApiRefused, DemoMismatch
 from foretell.domain.exchange.order import Side
 from foretell.domain.values.amounts import UNITS_PER_TOKEN, decimal_text
-from foretell.domain.values.credentials import l1_domain
 from foretell.sandbox.demo.session import DemoSession
 from foretell.sandbox.demo.streams import Frame, MessageStream, subscribed
 from foretell.sandbox.market_creation import SandboxMarket
 from foretell.sandbox.session import approval_calls, approvals
+from foretell.sdk.authentication import usual_l1_domain
 from foretell.sdk.http import wait_for
 from foretell.sdk.relayer import RelayerClient
 from foretell.sdk.trading import TradingClient, Wallet
@@ -54,9 +54,9 @@ async def gather_traders(session: DemoSession) -> Traders:
 async def new_trader(session: DemoSession, wallet: Wallet) -> TradingClient:
     """Return the client of a wallet with a new API key."""
     ready, separators = session.ready, session.deployment.separators()
-    auth_domain = l1_domain(ready.chain_id, ready.l1_domain)
+    l1_domain = usual_l1_domain(ready.chain_id, ready.l1_domain)
     client = TradingClient(
-        session.trading, wallet, ready.chain_id, separators, session.now_s, auth_domain
+        session.trading, wallet, ready.chain_id, separators, session.now_s, l1_domain
     )
     await client.create_key()
     return client

@@ -6,9 +6,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import msgspec
-from cryptography.hazmat.primitives.ciphers import Cipher
-from cryptography.hazmat.primitives.ciphers.algorithms import AES
-from cryptography.hazmat.primitives.ciphers.modes import CTR
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
 from foretell.domain.errors.command import KeystoreDamaged, WrongKeystorePassword
 from foretell.domain.values.hexadecimal import keccak256
@@ -37,7 +35,7 @@ def read_keystore(path: Path, password: str) -> bytes:
         if not hmac.compare_digest(checked, bytes.fromhex(crypto["mac"])):
             raise WrongKeystorePassword(str(path))
         counter = bytes.fromhex(crypto["cipherparams"]["iv"])
-        opened = Cipher(AES(derived[:16]), CTR(counter)).decryptor()
+        opened = Cipher(algorithms.AES(derived[:16]), modes.CTR(counter)).decryptor()
         key = opened.update(wrapped) + opened.finalize()
     except (msgspec.MsgspecError, AttributeError, LookupError, TypeError, ValueError) as error:
         raise KeystoreDamaged(str(path), f"{type(error).__name__}: {error}") from error

@@ -9,7 +9,7 @@ import msgspec
 
 from foretell.sdk.orders import OwnTrade
 from foretell.sdk.streaming.book import Message
-from foretell.sdk.streaming.streams import Reconnected, Stream, user_subscription
+from foretell.sdk.streaming.streams import Restarted, Stream, user_subscription
 from foretell.sdk.trader import Trader
 
 TRADES_KNOWN_MAX: Final = 10_000
@@ -31,7 +31,7 @@ async def watch_account(
     stream = Stream(f"{ws_url}/user", lambda: user_subscription(credentials), attempts_max)
     async with contextlib.aclosing(stream.events()) as events:
         async for event in events:
-            if isinstance(event, Reconnected):
+            if isinstance(event, Restarted):
                 for missed in await _missed(trader, seen):
                     yield missed
                 continue

@@ -1,6 +1,6 @@
 """WebSocket streams that survive a lost connection.
 
-A stream is opened again with growing pauses. Every connection begins with new books, and every
+A stream is opened again with growing pauses, and goes on where it was if the server kept it. Every
 message is numbered: after a gap, books are forgotten and asked for once more, so that a book is
 either exact or known to be missing.
 """
@@ -25,17 +25,27 @@ MESSAGE_BYTES_MAX: Final = 16 * 1024 * 1024
 CONNECT_S: Final = 10.0
 
 
-class Reconnected(NamedTuple):
-    """A connection that was lost or had a gap is whole again; what happened in between is unknown."""
+class Restarted(NamedTuple):
+    """A new stream begins after a lost one; what happened in between is unknown."""
 
     reconnects: int
 
 
-StreamEvent = Message | Reconnected
+StreamEvent = Message | Restarted
+
+
+class _Position(NamedTuple):
+    """A stream, and the number of its last message that arrived."""
+
+    stream_id: str
+    sequence: int
 
 
 class Stream:
-    """The messages of one subscription, over as many connections as it takes."""
+    """The messages of one subscription, over as many connections as it takes.
+
+    A server that keeps streams is asked to go on with the last one; then nothing is missing.
+    """
 
     def __init__(
         self, url: str, subscription: Callable[[], Message], attempts_max: int | None = None
@@ -44,19 +54,19 @@ class Stream:
         self._url = url
         self._subscription = subscription
         self._attempts_max = attempts_max
+        self._position: _Position | None = None
+        self._has_begun = False
         self.reconnects = 0
 
     async def events(self) -> AsyncGenerator[StreamEvent]:
-        """Yield every message in order; `Reconnected` stands where messages may be missing."""
+        """Yield every message in order; `Restarted` stands where messages may be missing."""
         attempts, pauses_s = 0, growing_pauses_s()
         while True:
             try:
-                async with contextlib.aclosing(self._messages()) as messages:
-                    async for message in messages:
-                        if attempts:
-                            yield Reconnected(self.reconnects)
+                async with contextlib.aclosing(self._events()) as events:
+                    async for event in events:
                         attempts, pauses_s = 0, growing_pauses_s()
-                        yield message
+                        yield event
             except (OSError, TimeoutError, WebSocketException) as error:
                 lost: Exception = error
             else:
@@ -67,8 +77,8 @@ class Stream:
                 raise StreamLost(self._url, type(lost).__name__) from lost
             await asyncio.sleep(next(pauses_s))
 
-    async def _messages(self) -> AsyncGenerator[Message]:
-        """Yield the messages of one connection; it ends when a number is missing."""
+    async def _events(self) -> AsyncGenerator[StreamEvent]:
+        """Yield the events of one connection; it ends when a number is missing."""
         opened = connect(
             self._url,
             proxy=None,
@@ -77,17 +87,33 @@ class Stream:
             max_size=MESSAGE_BYTES_MAX,
         )
         async with opened as connection:
-            await connection.send(msgspec.json.encode(self._subscription()).decode())
-            expected = 1
+            subscription = self._subscription()
+            if self._position is not None:
+                subscription |= self._position._asdict()
+            await connection.send(msgspec.json.encode(subscription).decode())
+            unnamed = f"connection {self.reconnects}"
             async for message in _objects(connection):
-                if message.get("sequence", expected) != expected:
+                if "sequence" not in message:
+                    continue  # resumed, not_resumed, heartbeat
+                is_new = self._follow(message.get("stream_id", unnamed), message["sequence"])
+                if self._position is None:
                     return
-                expected += 1
+                if is_new and self._has_begun:
+                    yield Restarted(self.reconnects)
+                self._has_begun = True
                 yield message
+
+    def _follow(self, stream_id: str, sequence: int) -> bool:
+        """Move to a message, and return whether its stream is new; without a position, one is missing."""
+        last = self._position
+        is_new = last is None or last.stream_id != stream_id
+        expected = 1 if is_new or last is None else last.sequence + 1
+        self._position = _Position(stream_id, sequence) if sequence == expected else None
+        return is_new
 
 
 async def _objects(connection: ClientConnection) -> AsyncIterator[Message]:
-    """Yield the JSON objects of a connection; a refused login raises."""
+    """Yield the JSON objects of a connection; a refused login or subscription raises."""
     async for text in connection:
         try:
             decoded = msgspec.json.decode(text)
@@ -95,7 +121,7 @@ async def _objects(connection: ClientConnection) -> AsyncIterator[Message]:
             continue  # PONG, or INVALID OPERATION
         for message in decoded if isinstance(decoded, list) else [decoded]:
             if "error" in message and "sequence" not in message:
-                raise ApiRefused("the login to the stream", 401, text_of(text))
+                raise ApiRefused("the stream", 401, text_of(text))
             yield message
 
 
@@ -138,7 +164,7 @@ async def watch_books(
     stream = Stream(f"{ws_url}/market", lambda: market_subscription(token_ids), attempts_max)
     async with contextlib.aclosing(stream.events()) as events:
         async for event in events:
-            if isinstance(event, Reconnected):
+            if isinstance(event, Restarted):
                 for book in books.values():
                     book.forget()
                 continue

@@ -15,7 +15,7 @@ MINUTES ?= 60
 BESIDE = -n $(WORKERS) --dist loadgroup --reruns $(RERUNS) --reruns-delay 2 -raR
 
 .DEFAULT_GOAL := help
-.PHONY: help rooms up run dev bare test check faults cases spec spec-mutants bench attacks figures soak peers mutants audit docs client sbom lock artifacts examples gas invariants clean
+.PHONY: help rooms up run dev bare test check faults cases spec spec-mutants bench attacks figures soak peers mutants mutants-contracts audit docs client sbom lock artifacts examples gas invariants clean
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 15
@@ -76,6 +76,9 @@ peers: run  ## install the peer libraries that foretell bench match compares wit
 
 mutants: dev  ## run the mutation tests of the domain
 	$(BIN)/mutmut run && $(BIN)/mutmut results
+
+mutants-contracts: dev  ## break the contracts in ninety ways; their tests must fail: ONLY=fees
+	$(BIN)/python tests/run.py contracts.faulty.score $(if $(ONLY),--only $(ONLY))
 
 audit:  ## look the locked packages up among known vulnerabilities; needs the network
 	$(INSTALL) audit

@@ -310,7 +310,7 @@ def settle(
     @param identifier What is asked: `YES_OR_NO_QUERY`
     @param timestamp When it was asked
     @param ancillaryData The text of the question
-    @return The answer
+    @return The reward; zero of one that was settled before
     """
     key: bytes32 = requests._key(requester, identifier, timestamp, keccak256(ancillaryData))
     if requests._state(key) == requests.SETTLED:

@@ -53,12 +53,22 @@ def test_increment_nonce_keeps_the_orders_of_other_makers(world: World) -> None:
     world.match(bid, [world.sell(world.makers[1], world.yes, UNIT, 50)], Fill(UNIT // 2, (UNIT,)))
 
 
-def test_an_order_with_the_new_nonce_is_valid(world: World) -> None:
+@CALLS
+def test_an_order_with_the_new_nonce_is_valid(world: World, call: Any) -> None:
     maker = world.makers[0]
     world.exchange.send("incrementNonce", sender=maker.address)
     bid = world.buy(world.taker, world.yes, UNIT, 50)
     ask = world.sell(maker, world.yes, UNIT, 50, nonce=1)
-    world.match(bid, [ask], Fill(UNIT // 2, (UNIT,)))
+    call(world, bid, [ask], WHOLE)
+
+
+def test_an_order_with_a_nonce_of_the_future_is_refused(world: World) -> None:
+    bid = world.buy(world.taker, world.yes, UNIT, 50)
+    maker = world.makers[0]
+    for raised in range(2):
+        with reverts("InvalidNonce"):
+            world.match(bid, [world.sell(maker, world.yes, UNIT, 50, nonce=raised + 1)], WHOLE)
+        world.exchange.send("incrementNonce", sender=maker.address)
 
 
 def test_a_v2_order_without_a_nonce_stays_valid(world: World) -> None:
@@ -122,6 +132,8 @@ def test_l5_the_time_only_grows(world: World) -> None:
     for again in (time, time - 1, 0):
         with reverts("InvalidTimestamp"):
             cancel_before(world, maker, again)
+    cancel_before(world, maker, time + 1_000)
+    assert world.exchange.call("cancelledBefore", maker.address) == time + 1_000
 
 
 def test_l5_a_time_in_another_unit_ends_nothing(world: World) -> None:

@@ -1,7 +1,7 @@
 """Routes of read-only keys."""
 
 from functools import partial
-from typing import Final, Literal
+from typing import Final
 
 from litestar import delete, get, post
 
@@ -55,7 +55,7 @@ async def list_readonly_keys(request: AnyRequest, context: Context) -> JsonRespo
     "/auth/readonly-api-key",
     status_code=200,
     opt=describe(
-        Success(readonly_keys.DeletedKey | Literal[True], "Deleted."),
+        Success(readonly_keys.DeletedKey | bool, "Deleted."),
         tag=refused.KEYS,
         security=L2,
         body=readonly_keys.ReadonlyKeyBody,

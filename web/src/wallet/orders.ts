@@ -41,6 +41,7 @@ export function amountsOf(wanted: Wanted): { makerAmount: bigint; takerAmount: b
   return { makerAmount: ceilDivide(wanted.amount * wanted.price, UNIT), takerAmount: wanted.amount };
 }
 
+const STRUCT_VERSION = 1;
 const FIELDS = [
   ["salt", "uint256"], ["maker", "address"], ["signer", "address"], ["taker", "address"], ["tokenId", "uint256"],
   ["makerAmount", "uint256"], ["takerAmount", "uint256"], ["expiration", "uint256"], ["nonce", "uint256"],
@@ -52,7 +53,7 @@ export async function signOrder(config: Config, session: Session, market: Market
   await ensureChain(session.provider, config);
   const account = await fetchAccount(config.apis.trading, session.address);
   const exchange = account.exchanges.find((each) => each.negRisk === market.negRisk);
-  const domain = exchange?.domains[0];
+  const domain = exchange?.domains.find((each) => each.structVersion === STRUCT_VERSION);
   if (exchange === undefined || domain === undefined) throw new WalletProblem(t.ticket.noExchange);
   const { makerAmount, takerAmount } = amountsOf(wanted);
   const message = {

@@ -13,6 +13,7 @@ import { type Address, type Call, type Hex, type Provider, WalletProblem, ensure
 import { type SandboxAccount, fetchSandboxAccounts, hasToken, sandboxProvider } from "./sandbox";
 
 interface Domain {
+  structVersion: number;
   name: string;
   version: string;
   chainId: number;

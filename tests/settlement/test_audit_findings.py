@@ -20,7 +20,7 @@ from foretell.domain.exchange.ledger import COLLATERAL
 from foretell.domain.exchange.order import OrderStatus
 from foretell.domain.exchange.trade import TradeStatus
 from foretell.store.creation.halted_markets import (
-    ListedMarket,
+    RegisteredMarket,
     record_halt,
     record_resumption,
 )
@@ -198,7 +198,7 @@ async def test_trades_of_a_market_that_the_chain_lost_wait_until_it_resumes(
     alice, bob, _ = traders
     await alice.sell(market, 40, 10 * UNIT)
     (trade_id,) = (await bob.buy(market, 40, 10 * UNIT)).trade_ids
-    lost = ListedMarket(market.condition_id, "request")
+    lost = RegisteredMarket(market.condition_id, "request")
     async with rig.database.writing() as tx:
         await record_halt(tx, lost, "lost", rig.clock.now_ms())
     for _ in range(3):

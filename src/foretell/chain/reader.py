@@ -17,10 +17,17 @@ from foretell.chain.rpc_types import (
     quantity_of,
     receipt_of,
 )
-from foretell.chain.views import LATEST, BlockTag, ViewCall, call_view, call_views
+from foretell.chain.views import (
+    LATEST,
+    BlockTag,
+    ViewCall,
+    accepts_signature,
+    call_view,
+    call_views,
+)
 from foretell.domain.contracts.deployment import ContractName, Deployment
 from foretell.domain.creation.asked_terms import AskedTerms
-from foretell.domain.errors.chain import ChainInconsistent, ExecutionReverted, RpcRefused
+from foretell.domain.errors.chain import ChainInconsistent, ExecutionReverted
 from foretell.domain.evm.abi import contract_function
 from foretell.domain.portfolio.solvency import BackingUnits, backing_of
 from foretell.domain.values.hexadecimal import (
@@ -34,13 +41,9 @@ from foretell.domain.values.hexadecimal import (
 from foretell.domain.values.tokens import OUTCOME_SLOTS, TokenPair
 
 BALANCES_PER_CALL_MAX: Final = 500
-SIGNATURE_GAS_MAX: Final = 340_000
-"""Gas to ask a wallet for its signature: what the exchange gives it, and the call itself."""
-SIGNATURE_ANSWER_BYTES_MAX: Final = 16 * 1024
 
 _BALANCE_OF: Final = contract_function("balanceOf(address)", "(uint256)")
 _TOTAL_SUPPLY: Final = contract_function("totalSupply()", "(uint256)")
-_IS_VALID_SIGNATURE: Final = contract_function("isValidSignature(bytes32,bytes)", "(bytes4)")
 _ALLOWANCE: Final = contract_function("allowance(address,address)", "(uint256)")
 _BALANCE_OF_BATCH: Final = contract_function("balanceOfBatch(address[],uint256[])", "(uint256[])")
 _SLOT_COUNT: Final = contract_function("getOutcomeSlotCount(bytes32)", "(uint256)")
@@ -236,18 +239,7 @@ class Reader:
 
         A wallet that is not there, reverts or answers more than a word does not accept it.
         """
-        call = {
-            "to": wallet,
-            "data": "0x" + _IS_VALID_SIGNATURE.encode(digest, signature).hex(),
-            "gas": hex(SIGNATURE_GAS_MAX),
-        }
-        try:
-            answer = await self._rpc.send(
-                "eth_call", call, at, answer_bytes_max=SIGNATURE_ANSWER_BYTES_MAX
-            )
-        except (ExecutionReverted, RpcRefused):
-            return False
-        return bytes_of(answer, "eth_call") == _IS_VALID_SIGNATURE.selector.ljust(32, b"\0")
+        return await accepts_signature(self._rpc, wallet, digest, signature, at)
 
     async def revert_of(
         self, sender: Address, target: Address, calldata: bytes, at: str = LATEST

@@ -5,11 +5,22 @@ from typing import Any, Final, NamedTuple
 
 from foretell.chain.rpc import Rpc
 from foretell.chain.rpc_types import bytes_of
-from foretell.domain.errors.chain import ChainInconsistent, MalformedCalldata
-from foretell.domain.evm.abi import ContractFunction
+from foretell.domain.errors.chain import (
+    ChainInconsistent,
+    ExecutionReverted,
+    MalformedCalldata,
+    RpcRefused,
+)
+from foretell.domain.evm.abi import ContractFunction, contract_function
 from foretell.domain.values.hexadecimal import Address, Bytes32
 
 LATEST: Final = "latest"
+
+SIGNATURE_GAS_MAX: Final = 340_000
+"""Gas to ask a wallet for its signature: what the exchange gives it, and the call itself."""
+SIGNATURE_ANSWER_BYTES_MAX: Final = 16 * 1024
+
+_IS_VALID_SIGNATURE: Final = contract_function("isValidSignature(bytes32,bytes)", "(bytes4)")
 
 BlockTag = str | Mapping[str, object]
 """A block: its number or a word, or its hash in the form of EIP-1898."""
@@ -52,3 +63,19 @@ def _decoded(call: ViewCall, answer: object) -> Any:
             f"{call.target} does not answer {call.function.name} as that contract does"
         ) from error
     return values[0] if len(values) == 1 else values
+
+
+async def accepts_signature(
+    rpc: Rpc, wallet: Address, digest: bytes, signature: bytes, at: BlockTag = LATEST
+) -> bool:
+    """Return whether a contract wallet accepts a signature, with the gas and the answer bounded."""
+    call = {
+        "to": wallet,
+        "data": "0x" + _IS_VALID_SIGNATURE.encode(digest, signature).hex(),
+        "gas": hex(SIGNATURE_GAS_MAX),
+    }
+    try:
+        answer = await rpc.send("eth_call", call, at, answer_bytes_max=SIGNATURE_ANSWER_BYTES_MAX)
+    except (ExecutionReverted, RpcRefused):
+        return False
+    return bytes_of(answer, "eth_call") == _IS_VALID_SIGNATURE.selector.ljust(32, b"\0")

@@ -32,7 +32,7 @@ from foretell.engine.writer.chain_feed import ChainFeed
 from foretell.journal.files.reader import read_entries
 from foretell.journal.framing import PAYLOAD_BYTES_MAX
 from foretell.store.creation.halted_markets import (
-    ListedMarket,
+    RegisteredMarket,
     record_halt,
     record_resumption,
 )
@@ -304,7 +304,7 @@ async def test_attack_m1_tables_behind_the_observed_block_cancel_no_covered_orde
 
 async def test_a_halted_market_takes_no_orders_until_it_resumes(rig: TradingRig) -> None:
     feed, engine = a_feed(rig), rig.host.engine
-    market = ListedMarket(a_word("market"), "request")
+    market = RegisteredMarket(a_word("market"), "request")
     await feed.run_once()
     resting = a_placing(a_buy(NAMES[0], 30))
     await engine.submit(resting)

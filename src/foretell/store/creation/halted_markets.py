@@ -11,14 +11,14 @@ from foretell.store.database import Transaction
 from foretell.store.tables import conditions, halted_markets, markets, requests
 
 
-class ListedMarket(NamedTuple):
+class RegisteredMarket(NamedTuple):
     """A market and the request that created it."""
 
     condition_id: Bytes32
     request_id: str
 
 
-async def load_unindexed(tx: Transaction, limit: int) -> Sequence[ListedMarket]:
+async def load_unindexed(tx: Transaction, limit: int) -> Sequence[RegisteredMarket]:
     """Return markets whose condition the index does not have: it is behind, or the chain lost them."""
     rows = await tx.all(
         sa.select(markets.c.condition_id, markets.c.request_id)
@@ -27,20 +27,20 @@ async def load_unindexed(tx: Transaction, limit: int) -> Sequence[ListedMarket]:
         .order_by(markets.c.market_id.desc())
         .limit(limit)
     )
-    return [ListedMarket._make(row) for row in rows]
+    return [RegisteredMarket._make(row) for row in rows]
 
 
-async def load_halted(tx: Transaction) -> Sequence[ListedMarket]:
+async def load_halted(tx: Transaction) -> Sequence[RegisteredMarket]:
     """Return the halted markets, the first halted first."""
     rows = await tx.all(
         sa.select(halted_markets.c.condition_id, halted_markets.c.request_id).order_by(
             halted_markets.c.since_ms, halted_markets.c.condition_id
         )
     )
-    return [ListedMarket._make(row) for row in rows]
+    return [RegisteredMarket._make(row) for row in rows]
 
 
-async def record_halt(tx: Transaction, market: ListedMarket, message: str, now_ms: int) -> None:
+async def record_halt(tx: Transaction, market: RegisteredMarket, message: str, now_ms: int) -> None:
     """Halt a market, and say so in the record of its request; that keeps its status and its claims."""
     row = {**market._asdict(), "since_ms": now_ms}
     await tx.execute(halted_markets.insert(), [row])
@@ -48,7 +48,7 @@ async def record_halt(tx: Transaction, market: ListedMarket, message: str, now_m
     await tx.announce(TOPIC)
 
 
-async def record_resumption(tx: Transaction, market: ListedMarket) -> None:
+async def record_resumption(tx: Transaction, market: RegisteredMarket) -> None:
     """End the halt of a market; with the last one of its request the record forgets it."""
     is_it = halted_markets.c.condition_id == market.condition_id
     await tx.execute(halted_markets.delete().where(is_it))

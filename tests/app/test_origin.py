@@ -85,7 +85,7 @@ def parts_named(logs: list[Any]) -> list[str]:
     return [entry["part"] for entry in logs if "another than at the last start" in entry["event"]]
 
 
-async def test_m4_a_lost_database_revives_no_revoked_key(settings: Settings) -> None:
+async def test_attack_m4_a_lost_database_revives_no_revoked_key(settings: Settings) -> None:
     """The same wallet signs the same nonce, and gets a set that no one had before."""
     async with running(settings) as owner:
         first = await owner.create()
@@ -102,7 +102,7 @@ async def test_m4_a_lost_database_revives_no_revoked_key(settings: Settings) -> 
     assert parts_named(logs) == ["database"]
 
 
-async def test_m4_an_older_database_keeps_later_revocations(
+async def test_attack_m4_an_older_database_keeps_later_revocations(
     settings: Settings, tmp_path: Path
 ) -> None:
     """A copy from before two revocations is restored: neither set is valid, and a third one is made."""
@@ -134,7 +134,7 @@ async def statuses(settings: Settings) -> list[str]:
         return sorted(row.status for row in await tx.all(sa.select(api_keys.c.status)))
 
 
-async def test_m4_a_restart_and_a_copy_of_the_present_keep_all_keys(
+async def test_attack_m4_a_restart_and_a_copy_of_the_present_keep_all_keys(
     settings: Settings, tmp_path: Path
 ) -> None:
     async with running(settings) as owner:
@@ -150,7 +150,7 @@ async def test_m4_a_restart_and_a_copy_of_the_present_keep_all_keys(
     assert [entry for entry in logs if entry["log_level"] in {"warning", "error"}] == []
 
 
-async def test_m4_another_master_key_is_said_in_one_line(settings: Settings) -> None:
+async def test_attack_m4_another_master_key_is_said_in_one_line(settings: Settings) -> None:
     async with running(settings) as owner:
         first = await owner.create()
     (settings.data / MASTER_KEY_FILE).unlink()
@@ -160,7 +160,7 @@ async def test_m4_another_master_key_is_said_in_one_line(settings: Settings) -> 
     assert parts_named(logs) == ["master_key"]
 
 
-async def test_m4_another_chain_under_orders_is_refused(settings: Settings) -> None:
+async def test_attack_m4_another_chain_under_orders_is_refused(settings: Settings) -> None:
     """A chain that was deleted has another first block; the journal has commands of the old one."""
     async with installed(settings, [Role.TRADING, Role.INDEXER]):
         async with Rpc(settings.devchain_url) as rpc:

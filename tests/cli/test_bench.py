@@ -11,9 +11,11 @@ from foretell.bench.book import BookPlan
 from foretell.bench.memory import MemoryPlan
 from foretell.bench.rigs.fleet import Size
 from foretell.bench.rigs.order_rounds import OrderPlan
+from foretell.bench.rigs.soak.fill import FILLING_ORDERS
 from foretell.bench.rigs.soak.messages import SoakPlan
 from foretell.bench.suite import Sizes
 from foretell.cli.main import run
+from foretell.domain.exchange.state import PLACEMENTS_KEPT_MAX
 from foretell.runtime.interpreter import running_interpreter
 
 SIZES = Sizes()
@@ -102,7 +104,8 @@ def test_a_soak_ends_with_the_code_of_its_faults_and_verdicts(
 ) -> None:
     words = ("soak", "--minutes", "2", "--orders", "5", "--trades", "1", "--write", "soak.md")
     plan, page, console = called(monkeypatch, words, "soak", code)
-    assert (plan, page) == (SoakPlan(2.0, 5.0, 1.0, 10.0), Path("soak.md"))
+    assert (plan, page) == (SoakPlan(2.0, 5.0, 1.0, 10.0, FILLING_ORDERS), Path("soak.md"))
+    assert FILLING_ORDERS > PLACEMENTS_KEPT_MAX
     assert isinstance(console, Console)
 
 

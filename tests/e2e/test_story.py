@@ -60,8 +60,10 @@ async def test_a_signal_stops_everything_and_leaves_no_process(
     assert "stopped; everything is kept" in running.output
 
 
-async def test_only_its_owner_may_read_what_an_installation_stores(shared: Running) -> None:
-    """L8: the database, the journal, the blobs, the chain's state and the deployment are private."""
+async def test_attack_l8_only_its_owner_may_read_what_an_installation_stores(
+    shared: Running,
+) -> None:
+    """The database, the journal, the blobs, the chain's state and the deployment are private."""
     mode_by_name: dict[str, str] = {}
     for path in (shared.data, *shared.data.rglob("*")):
         with contextlib.suppress(FileNotFoundError):  # a draft, which has its last name now

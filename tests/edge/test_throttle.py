@@ -317,7 +317,7 @@ def test_what_waits_for_its_row_still_counts_in_the_general_row_when_it_is_admit
     assert traffic.most_in(10_000) <= 5_000
 
 
-def test_clients_do_not_share_a_limit(traffic: Traffic) -> None:
+def test_attack_m5_clients_do_not_share_a_limit(traffic: Traffic) -> None:
     for client in ("alice", "bob"):
         for _ in range(50):
             traffic.send("GET", "/", client)

@@ -149,7 +149,8 @@ def page_of(head: str, result: SoakResult, chart: str) -> str:
 def _head(plan: SoakPlan, result: SoakResult) -> str:
     day = datetime.fromtimestamp(now_ms() / 1000, UTC)
     return (
-        f"{day:%Y-%m-%d}, {machine_words()}, {running_interpreter().words()}. {plan.minutes:g} minutes of"
+        f"{day:%Y-%m-%d}, {machine_words()}, {running_interpreter().words()}. {plan.filling_orders:,} orders to fill"
+        f" what is kept up to a number, and then {plan.minutes:g} minutes of"
         f" {plan.orders_per_s:g} orders (and as many cancels), {plan.trades_per_s:g} trades and"
         f" {plan.reads_per_s:g} reads a second; other programs used {result.others_cores:.2f} cores."
     )

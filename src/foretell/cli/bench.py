@@ -284,6 +284,15 @@ def soak(
     reads: Annotated[
         float, typer.Option(min=0.1, max=200, help="Reads a second, over all APIs in turn.")
     ] = 10.0,
+    fill: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            max=1_000_000,
+            help="Orders before, which fill what is kept up to a number.",
+            show_default="a little more than an engine keeps",
+        ),
+    ] = None,
     write: Annotated[
         Path | None,
         typer.Option(help="Markdown file for the verdicts; a chart is written beside it."),
@@ -293,10 +302,11 @@ def soak(
 
     Exits with 1 when an order was lost, a trade did not settle or a request failed, and with 3 when a bar is missed.
     """
+    from foretell.bench.rigs.soak.fill import FILLING_ORDERS
     from foretell.bench.rigs.soak.messages import SoakPlan
     from foretell.bench.soak import run_bench_soak
 
-    plan = SoakPlan(minutes, orders, trades, reads)
+    plan = SoakPlan(minutes, orders, trades, reads, FILLING_ORDERS if fill is None else fill)
     code = run_bench_soak(plan, write, _console())
     if code:
         raise typer.Exit(code)

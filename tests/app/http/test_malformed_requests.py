@@ -245,7 +245,7 @@ def check_form(answer: Answer, code: str) -> None:
 @pytest.mark.deviation(17)
 @pytest.mark.case("G-02")
 @pytest.mark.parametrize(("sent", "status", "code"), TABLE.values(), ids=TABLE)
-async def test_a_malformed_request_is_refused_in_json(
+async def test_attack_l6_a_malformed_request_is_refused_in_json(
     peer: Peer, sent: bytes, status: int, code: str
 ) -> None:
     await peer.send(sent)

@@ -69,7 +69,7 @@ def test_no_request_waits_for_more_than_a_piece(ours: socket.socket) -> None:
 
 
 @pytest.mark.parametrize("requests", [b"", SIGNED * 200], ids=["idle", "answers unread"])
-def test_the_process_ends_quietly_with_the_connection(requests: bytes) -> None:
+def test_attack_l11_the_process_ends_quietly_with_the_connection(requests: bytes) -> None:
     ours, theirs = socket.socketpair()
     with ours, theirs:
         process = subprocess.Popen(

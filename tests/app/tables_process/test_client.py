@@ -4,11 +4,13 @@ import asyncio
 import contextlib
 import os
 import random
+import resource
 import shutil
 import signal
 import sqlite3
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
+from typing import Final
 
 import pytest
 import sqlalchemy as sa
@@ -33,10 +35,15 @@ from foretell.domain.errors.storage import StoreUnavailable
 from foretell.engine.writer.engine import Engine
 from foretell.journal.files.journal import FileJournal
 from foretell.journal.snapshot_process import take_snapshot
+from foretell.runtime.worker import RETRY_S
 from foretell.store.database import Database
 from foretell.store.trading.trades import TOPIC
 
 pytestmark = pytest.mark.anyio
+
+STDERR: Final = 2
+LOG_BYTES: Final = 16 * 1024
+"""Room for the log of a process, which is less than a database takes."""
 
 
 @pytest.fixture
@@ -266,3 +273,35 @@ async def rename(database: Database, table: str, name: str) -> None:
 
 def test_the_feed_of_an_engine_is_bounded() -> None:
     assert TablesLimits().feed == FeedLimits(commands_max=50_000, bytes_max=64 * 1024 * 1024)
+
+
+@pytest.fixture
+def process_log(tmp_path: Path) -> Iterator[Path]:
+    """The file that processes write their logs to that start from now on."""
+    path, before = tmp_path / "log", os.dup(STDERR)
+    with path.open("ab") as file:
+        os.dup2(file.fileno(), STDERR)
+    yield path
+    os.dup2(before, STDERR)
+    os.close(before)
+
+
+def lines_of(path: Path) -> list[str]:
+    return path.read_text().splitlines()
+
+
+async def test_attack_l3_tables_without_room_are_a_line_and_no_trace(
+    process_log: Path, small: TablesRig
+) -> None:
+    """The loop once wrote a traceback a second. Here its files may not grow, but for its log."""
+    await small.written()
+    resource.prlimit(small.pid, resource.RLIMIT_FSIZE, (LOG_BYTES, resource.RLIM_INFINITY))
+    await small.trade(1_000)
+    await until(lambda: "StoreUnavailable" in process_log.read_text())
+    await asyncio.sleep(4 * RETRY_S)
+    lines = await asyncio.to_thread(lines_of, process_log)
+    no_limit = (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
+    resource.prlimit(small.pid, resource.RLIMIT_FSIZE, no_limit)
+    await small.check()
+    assert [line for line in lines if "Traceback" in line] == []
+    assert len(lines) == 1, lines

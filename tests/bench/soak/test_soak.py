@@ -32,7 +32,9 @@ def test_a_short_soak_loses_nothing_and_writes_its_page_and_chart(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path))
-    ran = run_foretell("bench", "soak", "--minutes", "0.3", "--write", "soak.md", cwd=tmp_path)
+    ran = run_foretell(
+        *("bench", "soak", "--fill", "300", "--minutes", "0.3", "--write", "soak.md"), cwd=tmp_path
+    )
     assert ran.returncode == 0, ran.stdout + ran.stderr
     printed = " ".join(ran.stdout.split())
     found = re.search(
@@ -47,6 +49,7 @@ def test_a_short_soak_loses_nothing_and_writes_its_page_and_chart(
     page = (tmp_path / "soak.md").read_text()
     assert all(f"| {bar.name} |" in page for bar in (*GROWTH_BARS, *LEVEL_BARS))
     assert "| lag settlement s | ≤ 30 |" in page
+    assert "300 orders to fill what is kept up to a number" in page
     assert page.rstrip().endswith("(soak.svg)")
     chart = (tmp_path / "soak.svg").read_text()
     ET.fromstring(chart)
@@ -57,7 +60,7 @@ def test_a_short_soak_loses_nothing_and_writes_its_page_and_chart(
 
 def test_a_soak_that_is_terminated_leaves_no_process(tmp_path: Path) -> None:
     with subprocess.Popen(
-        [FORETELL, "bench", "soak", "--minutes", "5"],
+        [FORETELL, "bench", "soak", "--fill", "0", "--minutes", "5"],
         cwd=tmp_path,
         env={**os.environ, "TMPDIR": str(tmp_path)},
         stdout=subprocess.DEVNULL,

@@ -100,7 +100,9 @@ def test_a_successful_answer_has_an_example(operation: DocumentedOperation) -> N
 
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=str)
-def test_an_operation_has_the_refusals_that_every_route_has(operation: DocumentedOperation) -> None:
+def test_attack_l5_an_operation_has_the_refusals_that_every_route_has(
+    operation: DocumentedOperation,
+) -> None:
     assert {"429", "500", "503"} <= set(operation.responses)
     reads = operation.method == "GET" or "requestBody" in operation.content
     assert not reads or "400" in operation.responses

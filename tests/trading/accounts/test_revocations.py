@@ -41,7 +41,7 @@ async def known(database: Database) -> list[tuple[str, str, int | None, int | No
     return [(key.key_id, key.status, key.revoked_at_ms, key.signed_at_s) for key in keys]
 
 
-async def test_m4_an_older_database_learns_later_revocations(
+async def test_attack_m4_an_older_database_learns_later_revocations(
     database: Database, revocations: Revocations
 ) -> None:
     """One key is active in it, one it never saw; the next generation follows both."""

@@ -21,6 +21,7 @@ import uvloop
 from foretell.app.clock_and_ids import now_ms
 from foretell.bench.rigs.soak.audit import AcceptedOrder, lost_orders, unsettled_trades
 from foretell.bench.rigs.soak.clients import Seen, SoakClients, cancel_all, follow_stream
+from foretell.bench.rigs.soak.fill import fill
 from foretell.bench.rigs.soak.messages import Line, SoakOutcome, SoakPlan, SoakWindow
 from foretell.bench.rigs.soak.reads import reads_of
 from foretell.chain.rpc import Rpc
@@ -56,7 +57,8 @@ class Load:
         self.cancels = 0
 
     async def run(self, window_s: float, report: Callable[[Line], None]) -> SoakOutcome:
-        """Load the sandbox for as long as planned, then look for everything that was accepted."""
+        """Fill and load the sandbox as planned, then look for everything that was accepted."""
+        await fill(self._clients, self._plan.filling_orders, self._salts, self._seen)
         streams = [
             asyncio.create_task(follow_stream(url, subscription, self._seen))
             for url, subscription in self._clients.subscriptions()

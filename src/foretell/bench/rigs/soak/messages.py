@@ -9,12 +9,13 @@ FAULTS_SHOWN_MAX: Final = 20
 
 
 class SoakPlan(msgspec.Struct, frozen=True):
-    """Minutes of load, and what it does in a second. Every resting order is canceled later."""
+    """Minutes of load, what it does in a second, and the orders before. Every resting order is canceled later."""
 
     minutes: float
     orders_per_s: float = 10.0
     trades_per_s: float = 0.5
     reads_per_s: float = 10.0
+    filling_orders: int = 0
 
     @property
     def seconds(self) -> float:

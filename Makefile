@@ -16,7 +16,7 @@ MINUTES ?= 60
 BESIDE = -n $(WORKERS) --dist loadgroup --reruns $(RERUNS) --reruns-delay 2 -raR
 
 .DEFAULT_GOAL := help
-.PHONY: help rooms up run dev bare test check faults cases spec spec-mutants bench attacks figures soak peers mutants audit sbom lock artifacts examples gas invariants clean
+.PHONY: help rooms up run dev bare test check faults cases spec spec-mutants bench attacks figures soak peers mutants mutants-contracts audit docs client sbom lock artifacts examples gas invariants clean
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 15
@@ -36,6 +36,7 @@ check: dev  ## run all checks: format, lint, spelling, types, import contracts, 
 	$(BIN)/codespell
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python requirements/node.py web node_modules/typescript/bin/tsc --noEmit
 	$(BIN)/coverage erase
 	$(BIN)/coverage run -m pytest $(BESIDE)
 	$(BIN)/coverage combine -q
@@ -78,9 +79,20 @@ peers: run  ## install the peer libraries that foretell bench match compares wit
 mutants: dev  ## run the mutation tests of the domain
 	$(BIN)/mutmut run && $(BIN)/mutmut results
 
+mutants-contracts: dev  ## break the contracts in ninety ways; their tests must fail: ONLY=fees
+	$(BIN)/python tests/run.py contracts.faulty.score $(if $(ONLY),--only $(ONLY))
+
 audit:  ## look the locked packages up among known vulnerabilities; needs the network
 	$(INSTALL) audit
 	$(BIN)/python requirements/audit.py vulnerabilities
+
+docs:  ## build the documentation's site in build/site; needs no network once it is installed
+	$(INSTALL) docs
+	NO_MKDOCS_2_WARNING=1 PYTHONPATH=.venv/docs $(BIN)/python -m mkdocs build --strict --quiet
+	@echo "open build/site/index.html"
+
+client: run  ## build the package foretell-client in build/client
+	$(BIN)/python requirements/client.py build/client
 
 sbom:  ## list the locked packages in build/sbom, as CycloneDX JSON
 	$(INSTALL) audit
@@ -107,8 +119,8 @@ examples: dev  ## record the examples of the API documents while the tests of th
 lock: dev  ## resolve the dependencies and write the lock files
 	$(BIN)/python requirements/lock.py
 
-clean:  ## remove the installed packages (.venv, node_modules)
-	rm -rf .venv contracts/node_modules tests/edge/generated/node_modules
+clean:  ## remove the installed packages (.venv, node_modules) and the built web app
+	rm -rf .venv contracts/node_modules tests/edge/generated/node_modules web/node_modules src/foretell/web/build
 
 run:
 	$(INSTALL) run

@@ -35,9 +35,12 @@ SAFE_PROXY_SOURCE: Final = f"{SAFE_PACKAGE}/contracts/proxies/GnosisSafeProxy.so
 SAFE_SINGLETON: Final = "0xE51abdf814f8854941b9Fe8e3A4F65CAB4e7A4a8"
 SAFE_INIT_CODE_HASH: Final = "0x2bce2127ff07fb632d16c8347c4ebf501f4841168bed00d9e6ef715ddb6fcecf"
 
+Abi = list[dict[str, Any]]
+
 _IMPORT: Final = re.compile(r"^from (\w+) import (\w+)$", re.MULTILINE)
 _ERROR: Final = re.compile(r'raw_revert\(method_id\("(\w+)\(\)"\)\)')
 _LOG: Final = re.compile(r"^# abi: event (\w+)\((.*)\)$", re.MULTILINE)
+_STRUCT: Final = re.compile(r"^# abi: struct (\w+)\((.*)\)$", re.MULTILINE)
 _FUNCTION: Final = re.compile(r"^# abi: function (\w+)\((.*)\)$", re.MULTILINE)
 _COMPILE_SOLIDITY: Final = """
 const solc = require("solc");
@@ -111,7 +114,7 @@ def compiled_vyper(paths: list[Path]) -> dict[str, dict[str, Any]]:
             "sourceHash": f"0x{integrity}",
             "abi": [
                 *json.loads(abi),
-                *_raw_functions(sources),
+                *_raw_functions(sources, json.loads(abi)),
                 *_raw_logs(sources),
                 *_errors(sources, creation + deployed),
             ],
@@ -146,14 +149,15 @@ def _errors(sources: list[str], code: str) -> list[dict[str, Any]]:
     ]
 
 
-def _raw_functions(sources: list[str]) -> list[dict[str, Any]]:
+def _raw_functions(sources: list[str], abi: Abi) -> list[Mapping[str, Any]]:
     """Return the ABI of the calls that a source decodes by hand; they return nothing."""
+    structs = {**_compiled_structs(abi), **_raw_structs(sources)}
     return [
         {
             "stateMutability": "nonpayable",
             "type": "function",
             "name": name,
-            "inputs": [_parameter(declared) for declared in inputs.split(", ")],
+            "inputs": [_parameter(declared, structs) for declared in inputs.split(", ")],
             "outputs": [],
         }
         for source in sources
@@ -161,9 +165,36 @@ def _raw_functions(sources: list[str]) -> list[dict[str, Any]]:
     ]
 
 
-def _parameter(declared: str) -> dict[str, Any]:
+def _compiled_structs(abi: Abi) -> dict[str, Any]:
+    """Return the fields of the structs that the compiled functions take, by the names of parameters.
+
+    The compiler's ABI does not name structs: `order` has the fields of `Order`.
+    """
+    return {
+        parameter["name"].capitalize(): parameter["components"]
+        for entry in abi
+        if entry["type"] == "function"
+        for parameter in entry["inputs"]
+        if parameter["type"] == "tuple"
+    }
+
+
+def _raw_structs(sources: list[str]) -> dict[str, Any]:
+    """Return the fields of the structs that a source declares for its raw functions."""
+    return {
+        name: [_parameter(declared, {}) for declared in fields.split(", ")]
+        for source in sources
+        for name, fields in _STRUCT.findall(source)
+    }
+
+
+def _parameter(declared: str, structs: Mapping[str, Any]) -> dict[str, Any]:
     kind, name = declared.split(" ")
-    return {"name": name, "type": kind}
+    struct = kind.removesuffix("[]")
+    if struct not in structs:
+        return {"name": name, "type": kind}
+    kind = f"tuple{kind.removeprefix(struct)}"
+    return {"name": name, "type": kind, "components": structs[struct]}
 
 
 def _raw_logs(sources: list[str]) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""Install the packages of a running installation (`run`), of its tests too (`dev`), or of its audit (`audit`).
+"""Install the packages of a running installation (`run`), of its tests too (`dev`), of its audit (`audit`) or site (`docs`).
 
 It uses the standard library only, because it runs before anything is installed. Every package is
 checked against the hash in its lock file. A stamp file per part lets a second call do nothing.
@@ -23,13 +23,24 @@ ROOT: Final = Path(__file__).resolve().parents[1]
 LOCKS: Final = ROOT / "requirements"
 CLIENTS: Final = sorted((LOCKS / "clients").glob("*.txt"))
 CONTRACTS: Final = ROOT / "contracts"
+WEB: Final = ROOT / "web"
+WEB_BUILD: Final = ROOT / "src" / "foretell" / "web" / "build"
+NODE_OF_VITE: Final = (20, 19)
+"""The oldest Node.js that builds the web app."""
 GENERATED: Final = ROOT / "tests" / "edge" / "generated"
+TYPESCRIPT_CLIENTS: Final = ROOT / "tests" / "ecosystem" / "npm"
 GENERATOR: Final = "generator"
 AUDIT: Final = "audit"
+DOCS: Final = "docs"
 VENV: Final = ROOT / ".venv"
 PYTHON: Final = VENV / "bin" / "python"
 STEP_DEADLINE_S: Final = 1_800
-ROOM_BYTES: Final = {"run": 700_000_000, "dev": 1_200_000_000, AUDIT: 800_000_000}
+ROOM_BYTES: Final = {
+    "run": 900_000_000,
+    "dev": 1_700_000_000,
+    AUDIT: 800_000_000,
+    DOCS: 700_000_000,
+}
 """The free disk space that a first installation requires."""
 
 _NO_ROOM: Final = re.compile(r"No space left on device|ENOSPC|Disk quota exceeded", re.IGNORECASE)
@@ -50,7 +61,7 @@ def main() -> int:
     """Install for the purpose of the first argument; return the exit code."""
     purpose = sys.argv[1] if len(sys.argv) == 2 else ""
     if purpose not in ROOM_BYTES:
-        sys.stderr.write("usage: requirements/install.sh run|dev|audit\n")
+        sys.stderr.write("usage: requirements/install.sh run|dev|audit|docs\n")
         return 2
     try:
         install(purpose)
@@ -75,23 +86,38 @@ def install(purpose: str) -> None:
             with step("foretell itself"):
                 uv("--no-deps", "--no-build-isolation", "--editable", str(ROOT))
     install_npm(CONTRACTS, "the chain, its contracts and the script of /docs, from npm")
+    if purpose != AUDIT:
+        install_web(purpose)
     if purpose == "dev":
-        files = [LOCKS / "dev.txt", LOCKS / "peers.txt", LOCKS / f"{GENERATOR}.txt", *CLIENTS]
-        with stamped("dev", [path.read_bytes() for path in files]) as is_new:
-            if is_new:
-                with step("tools and packages of the tests"):
-                    packages(LOCKS / "dev.txt")
-                    packages(LOCKS / "peers.txt")
-                with step("clients that the tests run"):
-                    client_packages()
-                with step("the generator of clients in Python"):
-                    own_folder_packages(GENERATOR)
-        install_npm(GENERATED, "the generator of clients in TypeScript, from npm")
+        install_tests()
+    if purpose in {"dev", DOCS}:
+        install_own_folder(DOCS, "the generator of the documentation's site")
     if purpose in {"dev", AUDIT}:
-        with stamped(AUDIT, [(LOCKS / f"{AUDIT}.txt").read_bytes()]) as is_new:
-            if is_new:
-                with step("the tools that audit the packages"):
-                    own_folder_packages(AUDIT)
+        install_own_folder(AUDIT, "the tools that audit the packages")
+
+
+def install_own_folder(name: str, part: str) -> None:
+    """Install the packages of a lock file that need a folder of their own."""
+    with stamped(name, [(LOCKS / f"{name}.txt").read_bytes()]) as is_new:
+        if is_new:
+            with step(part):
+                own_folder_packages(name)
+
+
+def install_tests() -> None:
+    """Install the tools and packages of the tests."""
+    files = [LOCKS / "dev.txt", LOCKS / "peers.txt", LOCKS / f"{GENERATOR}.txt", *CLIENTS]
+    with stamped("dev", [path.read_bytes() for path in files]) as is_new:
+        if is_new:
+            with step("tools and packages of the tests"):
+                packages(LOCKS / "dev.txt")
+                packages(LOCKS / "peers.txt")
+            with step("clients that the tests run"):
+                client_packages()
+            with step("the generator of clients in Python"):
+                own_folder_packages(GENERATOR)
+    install_npm(GENERATED, "the generator of clients in TypeScript, from npm")
+    install_npm(TYPESCRIPT_CLIENTS, "clients in TypeScript that the tests run, from npm")
 
 
 def install_npm(folder: Path, part: str) -> None:
@@ -103,6 +129,52 @@ def install_npm(folder: Path, part: str) -> None:
         if is_new:
             with step(part):
                 npm_packages(folder)
+
+
+def install_web(purpose: str) -> None:
+    """Install what builds the web app, and what checks it for `dev`, and build it if its sources changed."""
+    dev_stamp = WEB / "node_modules" / ".foretell-npm-dev"
+    is_dev = purpose == "dev" or dev_stamp.is_file()
+    name, options = ("npm-dev", ()) if is_dev else ("npm", ("--omit=dev",))
+    locks = [(WEB / each).read_bytes() for each in ("package.json", "package-lock.json", ".npmrc")]
+    with stamped(name, locks, WEB / "node_modules") as is_new:
+        if is_new:
+            with step("what builds the web app, from npm"):
+                npm_packages(WEB, options)
+    sources = [locks[1], *(path.read_bytes() for path in web_sources())]
+    WEB_BUILD.mkdir(exist_ok=True)
+    with stamped("build", sources, WEB_BUILD) as is_new:
+        if is_new or not (WEB_BUILD / "index.html").is_file():
+            with step("the web app, built from its sources"):
+                build_web()
+
+
+def web_sources() -> list[Path]:
+    """Return the files that the web app is built from."""
+    folders = (WEB / "src", WEB / "public")
+    files = [path for folder in folders for path in folder.rglob("*") if path.is_file()]
+    return [WEB / "index.html", WEB / "vite.config.ts", *sorted(files)]
+
+
+def build_web() -> None:
+    """Build the web app by the Node.js of this machine, or by one from the Python index if that is too old."""
+    vite = str(WEB / "node_modules" / "vite" / "bin" / "vite.js")
+    arguments = (vite, "build", "--logLevel", "error")
+    if not is_node_new_enough():
+        packages(LOCKS / "node.txt")
+        node = npm_of_the_index()[0]
+        run([str(node / "node"), *arguments], WEB, node)
+        return
+    run(["node", *arguments], WEB)
+
+
+def is_node_new_enough() -> bool:
+    """Return whether this machine has a Node.js that builds the web app."""
+    if not shutil.which("node"):
+        return False
+    found = finished(["node", "--version"], ROOT, os.environ).stdout
+    version = re.match(r"v(\d+)\.(\d+)", found)
+    return version is not None and (int(version[1]), int(version[2])) >= NODE_OF_VITE
 
 
 def make_environment(purpose: str) -> None:
@@ -208,9 +280,9 @@ def own_folder_packages(name: str) -> None:
         pip("--require-hashes", "--target", str(target), "--requirement", lock)
 
 
-def npm_packages(folder: Path) -> None:
+def npm_packages(folder: Path, options: Sequence[str] = ()) -> None:
     """Install a folder's packages by the npm of this machine, or by one from the Python index."""
-    arguments = ("ci", "--silent")
+    arguments = ("ci", "--silent", *options)
     if has_npm():
         try:
             run(["npm", *arguments], folder)

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Finds a Python that Foretell runs on, and lets it install: requirements/install.sh run|dev|audit
+# Finds a Python that Foretell runs on, and lets it install: requirements/install.sh run|dev|audit|docs
 # PYTHON names one. Otherwise an environment that has its packages keeps its own; a new one gets the first
 # optimized CPython (src/foretell/runtime/interpreter.py says how that is known), or else the first that is
 # new enough, of those on the PATH and the system's.

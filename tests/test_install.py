@@ -170,7 +170,7 @@ def test_a_disk_without_room_is_named_before_anything_is_made(tree: Path) -> Non
     )
     ran = install(tree, PYTHON=sys.executable, PYTHONPATH=str(hidden))
     assert ran.returncode == 1
-    assert "has 5 MB free, and 700 MB are needed" in ran.stderr
+    assert "has 5 MB free, and 900 MB are needed" in ran.stderr
     assert not (tree / ".venv").exists()
 
 

@@ -53,6 +53,7 @@ DOCUMENTED: Final = frozenset(
         "asyncpg",
         "coincurve",
         "cryptography.exceptions",
+        "cryptography.hazmat.primitives.ciphers",
         "cryptography.hazmat.primitives.ciphers.aead",
         "eth_abi.abi",
         "eth_abi.exceptions",

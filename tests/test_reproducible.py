@@ -1,10 +1,12 @@
 """The package is built without a network, byte for byte the same, from dependencies that are pinned by hash."""
 
+import io
 import os
 import re
 import shutil
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 from typing import Final
 
@@ -43,7 +45,12 @@ def built(tree: Path, at_s: int) -> bytes:
 @pytest.mark.case("J-05")
 def test_two_builds_without_a_network_give_the_same_bytes(tmp_path: Path) -> None:
     one, other = tmp_path / "one", tmp_path / "a longer name of another"
-    assert built(one, LONG_AGO_S) == built(other, 2 * LONG_AGO_S - 200_000_000)
+    wheel = built(one, LONG_AGO_S)
+    assert wheel == built(other, 2 * LONG_AGO_S - 200_000_000)
+    with zipfile.ZipFile(io.BytesIO(wheel)) as files:
+        names = files.namelist()
+    assert "foretell/web/build/index.html" in names
+    assert [name for name in names if "/build/assets/" in name]
 
 
 @pytest.mark.case("J-05")

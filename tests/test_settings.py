@@ -1,4 +1,5 @@
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pydantic import SecretStr, ValidationError
@@ -125,7 +126,22 @@ def test_the_own_prefix_of_headers_is_always_accepted_and_others_are_set() -> No
     assert Settings().header_rules.prefixes == ("SERVICE_", "POLY_", "KUEST_")
     assert Settings(header_prefixes="").header_rules.prefixes == ("SERVICE_",)
     rules = Settings(header_prefixes="EXAMPLE_, SERVICE_", l1_domain="Example").header_rules
-    assert rules == (("SERVICE_", "EXAMPLE_"), "Example")
+    assert rules == (("SERVICE_", "EXAMPLE_"), "Example", None, True)
+
+
+@pytest.mark.parametrize(
+    ("fields", "accepts"),
+    [
+        ({}, True),
+        ({"rpc_url": "http://127.0.0.1:1"}, False),
+        ({"rpc_url": "http://127.0.0.1:1", "accepts_unbound_l1": True}, True),
+        ({"accepts_unbound_l1": False}, False),
+    ],
+)
+def test_a_signature_that_names_no_installation_is_accepted_in_the_sandbox_only(
+    fields: dict[str, Any], *, accepts: bool
+) -> None:
+    assert Settings(**fields).header_rules.accepts_unbound_l1 is accepts
 
 
 @pytest.mark.parametrize("prefixes", ["EXAMPLE", "example_", "_", "A B_", "1_"])

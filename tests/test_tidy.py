@@ -18,7 +18,10 @@ from foretell.settings import Settings
 ROOT: Final = Path(__file__).parents[1]
 PACKAGE: Final = Path(foretell.__file__).parent
 MODULES: Final = sorted(PACKAGE.rglob("*.py"))
-TESTS: Final = sorted((ROOT / "tests").rglob("*.py"))
+NOT_TRACKED: Final = frozenset({"node_modules", "__pycache__"})
+TESTS: Final = sorted(
+    path for path in (ROOT / "tests").rglob("*.py") if not NOT_TRACKED & set(path.parts)
+)
 SCRIPTS: Final = [*(ROOT / "contracts").glob("*.py"), *(ROOT / "requirements").glob("*.py")]
 REFERENCE: Final = ROOT / "docs" / "reference"
 
@@ -80,7 +83,6 @@ LEFTOVERS: Final = re.compile(
 # Spelt so that it does not match itself.
 MACHINE_PATH: Final = re.compile(r"/(?:home|root|work|Users)/\w|[A-Z]:\\+Users")
 TRACKED: Final = ("src", "tests", "docs", "contracts", "requirements", "typings", ".ci")
-NOT_TRACKED: Final = frozenset({"node_modules", "__pycache__"})
 
 FLOATS_ALLOWED: Final = {
     "strict_json.py": "JSON has numbers; a reader of amounts refuses those that are no integers"
@@ -152,7 +154,7 @@ def test_every_module_has_a_docstring() -> None:
 
 
 def test_a_module_opens_with_a_noun_phrase_or_an_imperative() -> None:
-    modules = [*MODULES, *SCRIPTS, *(ROOT / "tests").rglob("*.py")]
+    modules = [*MODULES, *SCRIPTS, *TESTS]
     docstrings = {name_of(path): ast.get_docstring(tree_of(path)) or "" for path in modules}
     assert {name: each for name, each in docstrings.items() if OPENING.match(each)} == {}
 

@@ -43,6 +43,9 @@ def __init__(name_: String[64], symbol_: String[16], minter_: address):
 def transfer(to: address, amount: uint256) -> bool:
     """
     @notice Give the caller's tokens to `to`.
+    @param to Who gets them
+    @param amount How much, in base units
+    @return True
     """
     self._move(msg.sender, to, amount)
     return True
@@ -53,6 +56,10 @@ def transferFrom(sender: address, to: address, amount: uint256) -> bool:
     """
     @notice Give the sender's tokens to `to`, within what it allowed the caller.
             The largest allowance never shrinks.
+    @param sender Whose tokens they are
+    @param to Who gets them
+    @param amount How much, in base units
+    @return True
     """
     allowed: uint256 = self.allowance[sender][msg.sender]
     if allowed != max_value(uint256):
@@ -67,6 +74,9 @@ def transferFrom(sender: address, to: address, amount: uint256) -> bool:
 def approve(spender: address, amount: uint256) -> bool:
     """
     @notice Allow the spender to move this much of the caller's tokens.
+    @param spender Who may move them
+    @param amount How much, in base units
+    @return True
     """
     self.allowance[msg.sender][spender] = amount
     log Approval(owner=msg.sender, spender=spender, amount=amount)
@@ -77,6 +87,8 @@ def approve(spender: address, amount: uint256) -> bool:
 def mint(to: address, amount: uint256):
     """
     @notice Make tokens, for the minter alone.
+    @param to Who gets them
+    @param amount How much, in base units
     """
     if msg.sender != minter:
         raw_revert(method_id("NotMinter()"))

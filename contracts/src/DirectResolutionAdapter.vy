@@ -24,6 +24,7 @@ exports: (
     ownership.admin,
     ownership.pendingAdmin,
     ownership.isAdmin,
+    ownership.admins,
     ownership.transferAdmin,
     ownership.acceptAdmin,
 )
@@ -140,8 +141,13 @@ def initialize(
     @notice Ask a question, for the creation fee; return its id. There is no proposal to reward or to
             back with a bond, so those two are zero. A condition that somebody else has prepared
             for us in the meantime is the same condition.
+    @param ancillaryData The text; the initializer's address is appended to it
+    @param rewardToken Not used; zero
+    @param reward Not used; zero
+    @param proposalBond Not used; zero
     @param liveness How many seconds from now the question's answer should be known, at most ten
-           years; zero for two years. Before that nobody but its proposers ends it.
+            years; zero for two years. Before that nobody but its proposers ends it.
+    @return The question's id
     """
     if reward != 0 or proposalBond != 0 or liveness > END_S_MAX:
         raw_revert(method_id("TermsNotSupported()"))
@@ -187,6 +193,8 @@ def initialize(
 def resolve(questionId: bytes32, price: int256):
     """
     @notice Report the answer, once and for good, for the oracle.
+    @param questionId The question
+    @param price 1e18 for Yes, 0 for No, 5e17 for a half
     """
     if msg.sender != oracle:
         raw_revert(method_id("NotOracle()"))
@@ -199,6 +207,7 @@ def flag(questionID: bytes32):
     """
     @notice Say that a question has no answer though its end has passed, for anybody. It lets the
             delays of the admin's answer and of the fall-back run, and stops no proposer.
+    @param questionID The question
     """
     self._check_open(questionID)
     if self.questions[questionID].manualResolutionTimestamp != 0:
@@ -214,6 +223,7 @@ def unflag(questionID: bytes32):
     """
     @notice Take a flag back, for the admin: the question's end was put off, or its proposers will
             answer. Anybody may flag it again.
+    @param questionID The question
     """
     ownership._check_admin()
     self._check_open(questionID)
@@ -228,6 +238,8 @@ def unflag(questionID: bytes32):
 def resolveManually(questionId: bytes32, payouts_: DynArray[uint256, 2]):
     """
     @notice Answer a question that has been flagged for the whole safety period, for the admin.
+    @param questionId The question
+    @param payouts_ What the two outcomes pay, as shares
     """
     ownership._check_admin()
     self._check_open(questionId)
@@ -244,6 +256,7 @@ def resolveManually(questionId: bytes32, payouts_: DynArray[uint256, 2]):
 def resolveByFallback(questionId: bytes32):
     """
     @notice End a question that has been flagged for the whole fall-back period, for anybody.
+    @param questionId The question
     """
     self._check_open(questionId)
     self._check_flagged_for(questionId, FALLBACK_S)
@@ -257,6 +270,8 @@ def resolveByFallback(questionId: bytes32):
 def endsAt(questionId: bytes32) -> uint256:
     """
     @notice When a question can be flagged; zero for one that was not asked.
+    @param questionId The question
+    @return The second, since 1970
     """
     if not self._is_initialized(questionId):
         return 0
@@ -268,6 +283,8 @@ def endsAt(questionId: bytes32) -> uint256:
 def isFlagged(questionID: bytes32) -> bool:
     """
     @notice Whether somebody has said that the question has no answer after its end.
+    @param questionID The question
+    @return True while it is flagged
     """
     return self.questions[questionID].manualResolutionTimestamp != 0
 
@@ -277,6 +294,7 @@ def isFlagged(questionID: bytes32) -> bool:
 def safetyPeriod() -> uint256:
     """
     @notice How many seconds lie between a flag and the admin's answer.
+    @return Seconds
     """
     return SAFETY_S
 
@@ -286,6 +304,7 @@ def safetyPeriod() -> uint256:
 def fallbackPeriod() -> uint256:
     """
     @notice How many seconds lie between a flag and the end by fall-back.
+    @return Seconds
     """
     return FALLBACK_S
 
@@ -295,6 +314,8 @@ def fallbackPeriod() -> uint256:
 def getQuestion(questionID: bytes32) -> Question:
     """
     @notice All that is known of a question; all zero for one that was not asked.
+    @param questionID The question
+    @return Its terms and its state
     """
     return self.questions[questionID]
 
@@ -304,6 +325,8 @@ def getQuestion(questionID: bytes32) -> Question:
 def questionState(questionId: bytes32) -> (uint256, bool, address):
     """
     @notice When it was asked, whether it is resolved, and who asked.
+    @param questionId The question
+    @return The second when it was asked, whether it is resolved, and who asked
     """
     return (
         self.questions[questionId].requestTimestamp,
@@ -317,6 +340,8 @@ def questionState(questionId: bytes32) -> (uint256, bool, address):
 def isInitialized(questionID: bytes32) -> bool:
     """
     @notice Whether the question was asked.
+    @param questionID The question
+    @return True once it was asked
     """
     return self._is_initialized(questionID)
 
@@ -326,6 +351,9 @@ def isInitialized(questionID: bytes32) -> bool:
 def questionIdOf(ancillaryData: Bytes[ancillary.ANCILLARY_BYTES_MAX], initializer: address) -> bytes32:
     """
     @notice The id that the question has, or would have, when this account asks it.
+    @param ancillaryData The text of the question
+    @param initializer Who asks it, or would
+    @return The question's id
     """
     return keccak256(ancillary._signed(ancillaryData, initializer))
 
@@ -335,6 +363,8 @@ def questionIdOf(ancillaryData: Bytes[ancillary.ANCILLARY_BYTES_MAX], initialize
 def conditionIdOf(questionId: bytes32) -> bytes32:
     """
     @notice The condition of a question.
+    @param questionId The question
+    @return The condition's id
     """
     return self._condition_id(questionId)
 

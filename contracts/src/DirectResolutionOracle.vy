@@ -18,6 +18,7 @@ exports: (
     ownership.admin,
     ownership.pendingAdmin,
     ownership.isAdmin,
+    ownership.admins,
     ownership.transferAdmin,
     ownership.acceptAdmin,
 )
@@ -55,6 +56,7 @@ def __init__(whitelistRegistry_: address, admin: address):
 def addAdapter(adapter: address):
     """
     @notice Speak to an adapter.
+    @param adapter The resolution adapter
     """
     ownership._check_admin()
     self.isAdapter[adapter] = True
@@ -65,6 +67,7 @@ def addAdapter(adapter: address):
 def removeAdapter(adapter: address):
     """
     @notice Speak to an adapter no more.
+    @param adapter The resolution adapter
     """
     ownership._check_admin()
     self.isAdapter[adapter] = False
@@ -84,6 +87,12 @@ def proposeAndResolve(
     """
     @notice Answer a question. Identifier, timestamp and text are those of the question, so that a
             proposer cannot answer another than it thinks.
+    @param adapter The resolution adapter
+    @param questionId The question
+    @param identifier What is asked: `YES_OR_NO_QUERY`
+    @param timestamp When it was asked
+    @param ancillaryData The text of the question
+    @param proposedPrice 1e18 for Yes, 0 for No, 5e17 for a half
     @return The bond that was taken: none.
     """
     self._check_question(adapter, questionId, identifier, timestamp, ancillaryData)
@@ -105,6 +114,14 @@ def proposeAndResolveNegRisk(
 ) -> uint256:
     """
     @notice Answer a question of a neg-risk event: Yes, which one question of an event can be, or No.
+    @param adapter The adapter that holds the request
+    @param negRiskOperator The operator of its event
+    @param adapterQuestionId The request at the adapter
+    @param operatorQuestionId The question of the event
+    @param identifier What is asked: `YES_OR_NO_QUERY`
+    @param timestamp When it was asked
+    @param ancillaryData The text of the question
+    @param proposedPrice 1e18 for Yes, 0 for No
     @return The bond that was taken: none.
     """
     self._check_question(adapter, adapterQuestionId, identifier, timestamp, ancillaryData)

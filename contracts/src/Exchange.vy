@@ -3,10 +3,11 @@
 @title Exchange
 @license Apache-2.0
 @notice Where signed orders settle. This file only puts the concerns together, each in its own file:
-        what an order is (`orders`) and for whom it is signed (`profiles`, `signatures`); what it may
-        still do (`status`, `maker_nonces`, `validity`, `cancelling`); what may be traded (`token_registry`); who
-        may do what (`ownership`, `roles`, `pausing`); how orders meet (`crossing`, `matching`), what
-        they pay (`fees`) and how assets move (`settling`, `custody`, `receiver`, `trade_logs`).
+        what an order is (`orders`, `packed`) and who approved it (`profiles`, `signatures`,
+        `preapproval`); what it may still do (`status`, `stops`, `validity`, `cancelling`); what may
+        be traded (`token_registry`); who may do what (`ownership`, `roles`, `pausing`); how orders
+        meet (`crossing`, `matching`), what they pay (`fees`) and how assets move (`settling`,
+        `custody`, `receiver`, `sweeping`, `trade_logs`).
 """
 
 from access import ownership
@@ -14,8 +15,9 @@ from exchange import cancelling
 from exchange import custody
 from exchange import fees
 from exchange import matching
-from exchange import maker_nonces
+from exchange import packed
 from exchange import pausing
+from exchange import preapproval
 from exchange import profiles
 from exchange import receiver
 from exchange import token_registry
@@ -23,6 +25,8 @@ from exchange import roles
 from exchange import settling
 from exchange import signatures
 from exchange import status
+from exchange import stops
+from exchange import sweeping
 from exchange import trade_logs
 from exchange import validity
 
@@ -33,28 +37,38 @@ initializes: custody
 initializes: profiles
 initializes: signatures
 initializes: status
-initializes: maker_nonces
+initializes: stops
 initializes: token_registry[custody := custody, roles := roles]
 initializes: fees[ownership := ownership]
 initializes: receiver[custody := custody]
 initializes: trade_logs
 initializes: settling[custody := custody, fees := fees]
+initializes: sweeping[fees := fees]
+initializes: preapproval[profiles := profiles]
 initializes: validity[
-    maker_nonces := maker_nonces,
+    preapproval := preapproval,
     profiles := profiles,
-    token_registry := token_registry,
     signatures := signatures,
     status := status,
+    stops := stops,
+    token_registry := token_registry,
 ]
 initializes: cancelling[profiles := profiles, signatures := signatures, status := status]
+initializes: packed[
+    profiles := profiles,
+    signatures := signatures,
+    status := status,
+    validity := validity,
+]
 initializes: matching[
     custody := custody,
     fees := fees,
+    packed := packed,
     pausing := pausing,
-    token_registry := token_registry,
     roles := roles,
     settling := settling,
     status := status,
+    token_registry := token_registry,
     validity := validity,
 ]
 
@@ -62,11 +76,13 @@ exports: (
     ownership.admin,
     ownership.pendingAdmin,
     ownership.isAdmin,
+    ownership.admins,
     ownership.transferAdmin,
     ownership.acceptAdmin,
 )
 exports: (
     roles.isOperator,
+    roles.operators,
     roles.addOperator,
     roles.removeOperator,
     roles.isRegistrar,
@@ -83,22 +99,46 @@ exports: (
 exports: (
     profiles.profileCount,
     profiles.domainSeparator,
+    profiles.eip712Domain,
     profiles.structVersion,
     profiles.hashOrder,
 )
-exports: (signatures.safeAddress, signatures.safeFactory, signatures.safeInitCodeHash)
-exports: status.orderStatus
-exports: (maker_nonces.nonces, maker_nonces.incrementNonce)
+exports: (
+    signatures.safeAddress,
+    signatures.getSafeAddress,
+    signatures.safeFactory,
+    signatures.safeInitCodeHash,
+)
+exports: (status.orderStatus, status.getOrderStatus)
+exports: (
+    stops.nonces,
+    stops.isValidNonce,
+    stops.incrementNonce,
+    stops.cancelledBefore,
+    stops.cancelBefore,
+    stops.isOwnerSigning,
+    stops.setOwnerSigning,
+)
+exports: (
+    preapproval.preapproveOrder,
+    preapproval.invalidatePreapprovedOrder,
+    preapproval.isPreapproved,
+)
+exports: sweeping.sweep
 exports: (
     token_registry.registry,
     token_registry.registerToken,
     token_registry.getComplement,
     token_registry.getConditionId,
+    token_registry.validateTokenId,
+    token_registry.validateComplement,
 )
 exports: (
     fees.feeReceiver,
     fees.maxFeeRateBps,
+    fees.nextMaxFeeRateBps,
     fees.feeRateBpsMax,
+    fees.getMaxFeeRate,
     fees.setFeeReceiver,
     fees.setMaxFeeRateBps,
 )
@@ -146,3 +186,24 @@ def __init__(
     profiles.__init__(profileNames, profileVersions, profileContracts, profileStructs)
     signatures.__init__(safeFactory, safeInitCodeHash)
     fees.__init__(feeReceiver)
+
+
+@external
+@nonreentrant
+def __default__():
+    """
+    @notice `matchPacked(uint256,bytes)`, which is `matchOrders` in a quarter of its calldata, and
+            `cancelOrder` and `cancelOrders` with the tuple of the ecosystem's v1 exchange: a contract
+            cannot declare two functions of one name.
+    """
+    if len(msg.data) < 4:
+        raw_revert(method_id("UnknownCall()"))
+    selector: bytes4 = convert(slice(msg.data, 0, 4), bytes4)
+    if selector == packed.MATCH_PACKED:
+        matching._match_packed()
+    elif selector == cancelling.CANCEL_ORDER_V1:
+        cancelling._cancel_order_v1()
+    elif selector == cancelling.CANCEL_ORDERS_V1:
+        cancelling._cancel_orders_v1()
+    else:
+        raw_revert(method_id("UnknownCall()"))

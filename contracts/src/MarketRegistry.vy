@@ -15,6 +15,7 @@ exports: (
     ownership.admin,
     ownership.pendingAdmin,
     ownership.isAdmin,
+    ownership.admins,
     ownership.transferAdmin,
     ownership.acceptAdmin,
 )
@@ -55,6 +56,7 @@ def __init__(admin: address):
 def addAdapter(adapter: address):
     """
     @notice Let an adapter write down creators.
+    @param adapter The resolution adapter
     """
     ownership._check_admin()
     self.isAdapter[adapter] = True
@@ -65,6 +67,7 @@ def addAdapter(adapter: address):
 def removeAdapter(adapter: address):
     """
     @notice Let an adapter write down creators no more.
+    @param adapter The resolution adapter
     """
     ownership._check_admin()
     self.isAdapter[adapter] = False
@@ -75,6 +78,8 @@ def removeAdapter(adapter: address):
 def recordCreator(conditionId: bytes32, creator: address):
     """
     @notice Write down who made a condition, once, for an adapter.
+    @param conditionId The condition
+    @param creator Who asked its question
     """
     if not self.isAdapter[msg.sender]:
         raw_revert(method_id("NotAdapter()"))
@@ -90,6 +95,8 @@ def recordCreator(conditionId: bytes32, creator: address):
 def setMetadata(conditionId: bytes32, metadataId: String[METADATA_ID_BYTES_MAX]):
     """
     @notice Name the stored metadata of a condition that the caller made; a later name replaces it.
+    @param conditionId The condition
+    @param metadataId The id of its metadata in storage
     """
     if msg.sender != self.creatorOf[conditionId]:
         raw_revert(method_id("NotCreator()"))

@@ -12,10 +12,12 @@ from neg_risk import complete_sets
 from neg_risk import conversion
 from neg_risk import holdings
 from neg_risk import markets
+from neg_risk import sweeping
 
 initializes: holdings
 initializes: markets[holdings := holdings]
 initializes: complete_sets[holdings := holdings, markets := markets]
+initializes: sweeping[holdings := holdings]
 initializes: conversion[holdings := holdings, markets := markets]
 
 exports: (
@@ -51,6 +53,7 @@ exports: (
     complete_sets.mergePositions,
     complete_sets.redeemPositions,
 )
+exports: sweeping.sweep
 exports: (conversion.converted, conversion.convertPositions, conversion.releaseUnclaimed)
 
 # A contract cannot declare two functions of one name, so the short forms are distinguished below by
@@ -79,6 +82,9 @@ def __init__(
 @external
 @nonreentrant
 def __default__():
+    """
+    @notice `splitPosition(bytes32,uint256)` and `mergePositions(bytes32,uint256)`, the short forms.
+    """
     # Data after the arguments is no error, as in any function: clients append referral codes.
     if len(msg.data) < SHORT_CALL_BYTES:
         raw_revert(method_id("UnknownCall()"))

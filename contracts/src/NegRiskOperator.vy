@@ -21,6 +21,7 @@ exports: (
     ownership.admin,
     ownership.pendingAdmin,
     ownership.isAdmin,
+    ownership.admins,
     ownership.transferAdmin,
     ownership.acceptAdmin,
 )
@@ -124,6 +125,7 @@ def __init__(
 def setOracle(oracle: address):
     """
     @notice Name the resolution adapter, once and for good.
+    @param oracle The resolution adapter
     """
     ownership._check_admin()
     if self.oracle != empty(address):
@@ -139,6 +141,9 @@ def prepareMarket(feeBips: uint256, data: Bytes[ancillary.ANCILLARY_BYTES_MAX]) 
     """
     @notice Open a market of the caller's; return its id. The caller is written at the end of the
             data, so that nobody can take the id away from it.
+    @param feeBips The fee of conversions, in basis points
+    @param data A description, which the market's id follows from
+    @return The market's id
     """
     market_id: bytes32 = extcall INegRiskAdapter(nrAdapter).prepareMarket(
         feeBips, ancillary._signed(data, msg.sender)
@@ -155,7 +160,10 @@ def prepareQuestion(
 ) -> bytes32:
     """
     @notice Add a question to a market of the caller's; return its id.
+    @param marketId The market
+    @param data A description of the question
     @param requestId What the caller has asked the oracle, and nobody has used yet
+    @return The question's id
     """
     if msg.sender != self.creatorOf[marketId]:
         raw_revert(method_id("NotCreator()"))
@@ -182,6 +190,7 @@ def sealMarket(marketId: bytes32):
     """
     @notice Say that a market of the caller's has all its questions, once and for good. Only then are
             its positions converted.
+    @param marketId The market
     """
     if msg.sender != self.creatorOf[marketId]:
         raw_revert(method_id("NotCreator()"))
@@ -194,6 +203,8 @@ def reportPayouts(requestId: bytes32, payouts: DynArray[uint256, 2]):
     @notice Take the answer to a request, from the oracle: Yes or No and nothing between. Of a question
             that was answered before, what it pays is taken, and of any other in a market that has
             its Yes already, No. So its request ends too, and no log contradicts what is paid.
+    @param requestId The request at the adapter
+    @param payouts [1, 0] for Yes, [0, 1] for No
     """
     if msg.sender != self.oracle:
         raw_revert(method_id("OnlyOracle()"))
@@ -222,6 +233,7 @@ def resolveQuestion(questionId: bytes32):
     @notice Pass a reported answer on, unless it is flagged: a flag holds it up for a week at most.
             In a market that has its Yes, a question that has no answer yet is No. Of two that were
             reported as Yes the first is passed on first, so that nobody chooses between them.
+    @param questionId The question
     """
     self._check_question(questionId)
     result: bool = False
@@ -243,6 +255,7 @@ def resolveQuestion(questionId: bytes32):
 def flagQuestion(questionId: bytes32):
     """
     @notice Hold a question up, and let its emergency delay run.
+    @param questionId The question
     """
     ownership._check_admin()
     self._check_question(questionId)
@@ -256,6 +269,7 @@ def flagQuestion(questionId: bytes32):
 def unflagQuestion(questionId: bytes32):
     """
     @notice Hold a question up no more.
+    @param questionId The question
     """
     ownership._check_admin()
     if self.flaggedAt[questionId] == 0:
@@ -268,6 +282,8 @@ def unflagQuestion(questionId: bytes32):
 def emergencyResolveQuestion(questionId: bytes32, result: bool):
     """
     @notice Answer a question that has been flagged for the whole delay.
+    @param questionId The question
+    @param result True for Yes
     """
     ownership._check_admin()
     flagged_at: uint256 = self.flaggedAt[questionId]
@@ -285,6 +301,9 @@ def emergencyResolveQuestion(questionId: bytes32, result: bool):
 def prepareCondition(oracle: address, questionId: bytes32, outcomeSlotCount: uint256):
     """
     @notice Nothing: a resolution adapter asks Conditional Tokens for this, and here it is not needed.
+    @param oracle The adapter
+    @param questionId The request
+    @param outcomeSlotCount 2
     """
     pass
 
@@ -294,6 +313,8 @@ def prepareCondition(oracle: address, questionId: bytes32, outcomeSlotCount: uin
 def getOutcomeSlotCount(conditionId: bytes32) -> uint256:
     """
     @notice Two: to a resolution adapter every request here is a prepared condition.
+    @param conditionId A condition of the adapter's
+    @return Two for a question of an event
     """
     return OUTCOMES
 
@@ -303,6 +324,8 @@ def getOutcomeSlotCount(conditionId: bytes32) -> uint256:
 def isDetermined(questionId: bytes32) -> bool:
     """
     @notice Whether a question's market has its Yes.
+    @param questionId The question
+    @return True when the question's market has its Yes
     """
     return self._is_determined(questionId)
 

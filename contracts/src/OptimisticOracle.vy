@@ -25,6 +25,7 @@ exports: (
     ownership.admin,
     ownership.pendingAdmin,
     ownership.isAdmin,
+    ownership.admins,
     ownership.transferAdmin,
     ownership.acceptAdmin,
 )
@@ -108,6 +109,12 @@ def requestPrice(
 ):
     """
     @notice Ask for a price, for an adapter, which pays the reward.
+    @param identifier What is asked: `YES_OR_NO_QUERY`
+    @param timestamp Now
+    @param ancillaryData The text of the question
+    @param reward What the answer is worth to who gives it
+    @param bond What a proposal and a dispute put at stake
+    @param liveness How many seconds a proposal can be disputed
     @param creator Who gets the reward back where nobody has earned it
     @param allowsUnknown Whether a half is an answer
     """
@@ -131,6 +138,9 @@ def replaceRequest(
     """
     @notice Ask again on the same terms, for the requester of a request that was disputed, or that
             it was too early for. The reward goes over; the new answer decides the old dispute.
+    @param identifier What is asked: `YES_OR_NO_QUERY`
+    @param timestamp When the request to replace was made
+    @param ancillaryData The text of the question
     @param next The time of the new request
     """
     text_hash: bytes32 = keccak256(ancillaryData)
@@ -160,6 +170,9 @@ def abandonRequest(
     """
     @notice Ask no more, for the requester of a request that nobody has answered; its reward goes
             back. One that was answered goes on, and everybody gets what is due.
+    @param identifier What is asked: `YES_OR_NO_QUERY`
+    @param timestamp When it was asked
+    @param ancillaryData The text of the question
     """
     key: bytes32 = requests._key(msg.sender, identifier, timestamp, keccak256(ancillaryData))
     if requests._state(key) == requests.REQUESTED:
@@ -181,6 +194,12 @@ def proposePrice(
 ) -> uint256:
     """
     @notice Answer, against the bond; return it. The bond comes back unless the answer is wrong.
+    @param requester The adapter that asked
+    @param identifier What is asked: `YES_OR_NO_QUERY`
+    @param timestamp When it was asked
+    @param ancillaryData The text of the question
+    @param proposedPrice 1e18 for Yes, 0 for No, 5e17 for a half
+    @return What the proposal took of the caller
     """
     key: bytes32 = requests._key(requester, identifier, timestamp, keccak256(ancillaryData))
     requests._check_state(key, requests.REQUESTED)
@@ -215,6 +234,11 @@ def disputePrice(
     """
     @notice Say that an answer is wrong, within its liveness and against a bond of the same size;
             return it.
+    @param requester The adapter that asked
+    @param identifier What is asked: `YES_OR_NO_QUERY`
+    @param timestamp When it was asked
+    @param ancillaryData The text of the question
+    @return What the dispute took of the caller
     """
     key: bytes32 = requests._key(requester, identifier, timestamp, keccak256(ancillaryData))
     requests._check_state(key, requests.PROPOSED)
@@ -247,6 +271,11 @@ def arbitrate(
     """
     @notice Decide a disputed request that was not replaced, within the arbiter's week. The lowest
             number there is says that it is too early: bonds go back, the question is asked again.
+    @param requester The adapter that asked
+    @param identifier What is asked: `YES_OR_NO_QUERY`
+    @param timestamp When it was asked
+    @param ancillaryData The text of the question
+    @param price 1e18 for Yes, 0 for No, 5e17 for a half
     """
     if msg.sender != appointments.arbiter:
         raw_revert(method_id("NotArbiter()"))
@@ -277,6 +306,11 @@ def settle(
     """
     @notice Fix the price of a request that has one, for anybody, and say who is owed what; return
             the reward. One that is settled stays as it is.
+    @param requester The adapter that asked
+    @param identifier What is asked: `YES_OR_NO_QUERY`
+    @param timestamp When it was asked
+    @param ancillaryData The text of the question
+    @return The reward; zero of one that was settled before
     """
     key: bytes32 = requests._key(requester, identifier, timestamp, keccak256(ancillaryData))
     if requests._state(key) == requests.SETTLED:
@@ -296,6 +330,11 @@ def hasPrice(
 ) -> bool:
     """
     @notice Whether a request is settled or can be.
+    @param requester The adapter that asked
+    @param identifier What is asked: `YES_OR_NO_QUERY`
+    @param timestamp When it was asked
+    @param ancillaryData The text of the question
+    @return True when there is an answer
     """
     return requests._outlook(
         requests._key(requester, identifier, timestamp, keccak256(ancillaryData))
@@ -312,6 +351,11 @@ def answer(
 ) -> (bool, int256, uint256):
     """
     @notice Whether a request has a price, settled or not, which one, and since when.
+    @param requester The adapter that asked
+    @param identifier What is asked: `YES_OR_NO_QUERY`
+    @param timestamp When it was asked
+    @param ancillaryData The text of the question
+    @return Whether there is an answer, the answer, and the second from which it stood
     """
     return requests._outlook(
         requests._key(requester, identifier, timestamp, keccak256(ancillaryData))
@@ -328,6 +372,11 @@ def getRequest(
 ) -> requests.Request:
     """
     @notice All that is known of a request.
+    @param requester The adapter that asked
+    @param identifier What is asked: `YES_OR_NO_QUERY`
+    @param timestamp When it was asked
+    @param ancillaryData The text of the question
+    @return Its parties, terms and state
     """
     return requests.requests[
         requests._key(requester, identifier, timestamp, keccak256(ancillaryData))
@@ -344,6 +393,11 @@ def getState(
 ) -> uint256:
     """
     @notice 0 not requested, 1 requested, 2 proposed, 3 expired, 4 disputed, 6 settled.
+    @param requester The adapter that asked
+    @param identifier What is asked: `YES_OR_NO_QUERY`
+    @param timestamp When it was asked
+    @param ancillaryData The text of the question
+    @return The state's number
     """
     return requests._state(
         requests._key(requester, identifier, timestamp, keccak256(ancillaryData))

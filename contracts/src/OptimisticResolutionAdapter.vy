@@ -14,6 +14,7 @@ from interfaces import IDisputed
 from interfaces import IERC20
 from interfaces import IMarketRegistry
 from interfaces import IOptimisticOracle
+from optimistic import bulletin
 from optimistic import holding
 from optimistic import questions
 from resolution import ancillary
@@ -21,15 +22,18 @@ from resolution import payouts
 
 implements: IDisputed
 initializes: ownership
+initializes: bulletin
 initializes: questions
 initializes: holding[ownership := ownership, questions := questions]
 exports: (
     ownership.admin,
     ownership.pendingAdmin,
     ownership.isAdmin,
+    ownership.admins,
     ownership.transferAdmin,
     ownership.acceptAdmin,
 )
+exports: (bulletin.postUpdate, bulletin.getUpdates, bulletin.getLatestUpdate)
 exports: (
     questions.getQuestion,
     questions.questionState,
@@ -136,6 +140,12 @@ def initialize(
     """
     @notice Ask a question, and pay in the reward for its answer; return its id. A bond of zero is
             the default one, and so is a liveness of zero; neither is ever less than the default.
+    @param ancillaryData The text; the initializer's address is appended to it
+    @param rewardToken The currency, where there is a reward
+    @param reward What the answer is worth to who gives it
+    @param proposalBond What a proposal puts at stake; zero is the default
+    @param liveness How many seconds a proposal can be disputed; zero is the default
+    @return The question's id
     """
     bond: uint256 = proposalBond if proposalBond != 0 else defaultBond
     seconds: uint256 = liveness if liveness != 0 else defaultLiveness
@@ -189,6 +199,10 @@ def priceDisputed(
     """
     @notice Handle a dispute, called by the oracle: ask again after the first, leave the second to the
             arbiter. One of a question that was answered already changes nothing here.
+    @param identifier What is asked: `YES_OR_NO_QUERY`
+    @param timestamp When it was asked
+    @param ancillaryData The text of the question
+    @param refund The reward, which is at the oracle
     """
     if msg.sender != oracle:
         raw_revert(method_id("NotOracle()"))
@@ -209,6 +223,7 @@ def resolve(questionId: bytes32):
     """
     @notice Report the answer, for anybody, once it is there and the question is not held up. Where
             it was too early for one, ask again: both disputes are still to come.
+    @param questionId The question
     """
     questions._check_open(questionId)
     text: Bytes[ancillary.SIGNED_BYTES_MAX] = questions.questions[questionId].ancillaryData
@@ -237,6 +252,8 @@ def resolve(questionId: bytes32):
 def resolveManually(questionId: bytes32, payouts_: DynArray[uint256, 2]):
     """
     @notice Answer a question that has been flagged for the whole safety period, for the admin.
+    @param questionId The question
+    @param payouts_ What the two outcomes pay, as shares
     """
     ownership._check_admin()
     questions._check_open(questionId)
@@ -260,6 +277,8 @@ def resolveManually(questionId: bytes32, payouts_: DynArray[uint256, 2]):
 def ready(questionId: bytes32) -> bool:
     """
     @notice Whether there is an answer that `resolve` would take now, or a new request to make.
+    @param questionId The question
+    @return True when `resolve` would change something
     """
     if not questions._is_initialized(questionId) or questions.questions[questionId].resolved:
         return False
@@ -278,6 +297,8 @@ def ready(questionId: bytes32) -> bool:
 def getExpectedPayouts(questionId: bytes32) -> DynArray[uint256, 2]:
     """
     @notice What the answer that is there will pay, before it is reported.
+    @param questionId The question
+    @return What the two outcomes will pay, as shares
     """
     questions._check_open(questionId)
     has_price: bool = False

@@ -40,6 +40,8 @@ def __init__(creator_: address, initialProposers: DynArray[address, PROPOSERS_MA
 def isProposer(account: address) -> bool:
     """
     @notice Whether the account may resolve the creator's markets.
+    @param account The account
+    @return True for one on the list
     """
     return self.place[account] != 0
 
@@ -49,6 +51,7 @@ def isProposer(account: address) -> bool:
 def getProposers() -> DynArray[address, PROPOSERS_MAX]:
     """
     @notice All of them, in no order that means anything.
+    @return The accounts
     """
     return self.proposers
 
@@ -58,6 +61,7 @@ def getProposers() -> DynArray[address, PROPOSERS_MAX]:
 def getProposerCount() -> uint256:
     """
     @notice How many there are.
+    @return The number
     """
     return len(self.proposers)
 
@@ -66,6 +70,7 @@ def getProposerCount() -> uint256:
 def addProposers(added: DynArray[address, PROPOSERS_MAX]):
     """
     @notice Put accounts on the list, all of them or none.
+    @param added The accounts
     """
     self._check_creator()
     for proposer: address in added:
@@ -76,6 +81,7 @@ def addProposers(added: DynArray[address, PROPOSERS_MAX]):
 def removeProposers(removed: DynArray[address, PROPOSERS_MAX]):
     """
     @notice Take accounts off the list, all of them or none.
+    @param removed The accounts
     """
     self._check_creator()
     for proposer: address in removed:

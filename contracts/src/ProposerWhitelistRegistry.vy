@@ -23,6 +23,7 @@ whitelistOf: public(HashMap[address, address])
 def registerWhitelist(whitelist: address):
     """
     @notice Choose a whitelist whose creator is the caller.
+    @param whitelist The list's address
     """
     if not whitelist.is_contract:
         raw_revert(method_id("InvalidWhitelist()"))

@@ -75,6 +75,10 @@ def createProxy(
     """
     @notice Make the Safe of the signer. It has that one owner and a threshold of one.
             Nothing is paid for it, so the three payment fields are zero.
+    @param paymentToken Zero
+    @param payment Zero
+    @param paymentReceiver Zero
+    @param createSig The owner's signature of the three
     """
     if paymentToken != empty(address) or payment != 0 or paymentReceiver != empty(address):
         raw_revert(method_id("PaymentNotSupported()"))
@@ -100,6 +104,8 @@ def createProxy(
 def computeProxyAddress(owner: address) -> address:
     """
     @notice Where the owner's Safe is, or would be.
+    @param owner The owner
+    @return The Safe's address
     """
     return self._proxy_address(owner)
 
@@ -109,6 +115,7 @@ def computeProxyAddress(owner: address) -> address:
 def domainSeparator() -> bytes32:
     """
     @notice The EIP-712 domain that owners sign for.
+    @return The separator
     """
     return SEPARATOR
 
@@ -118,6 +125,7 @@ def domainSeparator() -> bytes32:
 def proxyCreationCode() -> Bytes[INIT_CODE_BYTES_MAX]:
     """
     @notice The creation code of every proxy, its argument at the end.
+    @return The code
     """
     return INIT_CODE
 
@@ -127,6 +135,7 @@ def proxyCreationCode() -> Bytes[INIT_CODE_BYTES_MAX]:
 def initCodeHash() -> bytes32:
     """
     @notice The hash of that code, from which addresses are derived.
+    @return The hash
     """
     return INIT_CODE_HASH
 

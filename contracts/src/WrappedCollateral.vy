@@ -53,6 +53,9 @@ def __init__(underlying_: address):
 def transfer(to: address, amount: uint256) -> bool:
     """
     @notice Give the caller's tokens to `to`.
+    @param to Who gets them
+    @param amount How much, in base units
+    @return True
     """
     self._move(msg.sender, to, amount)
     return True
@@ -63,6 +66,10 @@ def transferFrom(sender: address, to: address, amount: uint256) -> bool:
     """
     @notice Give the sender's tokens to `to`, within what it allowed the caller.
             The largest allowance never shrinks.
+    @param sender Whose tokens they are
+    @param to Who gets them
+    @param amount How much, in base units
+    @return True
     """
     allowed: uint256 = self.allowance[sender][msg.sender]
     if allowed != max_value(uint256):
@@ -77,6 +84,9 @@ def transferFrom(sender: address, to: address, amount: uint256) -> bool:
 def approve(spender: address, amount: uint256) -> bool:
     """
     @notice Allow the spender to move this much of the caller's tokens.
+    @param spender Who may move them
+    @param amount How much, in base units
+    @return True
     """
     self.allowance[msg.sender][spender] = amount
     log Approval(owner=msg.sender, spender=spender, amount=amount)
@@ -87,6 +97,8 @@ def approve(spender: address, amount: uint256) -> bool:
 def wrap(to: address, amount: uint256):
     """
     @notice Take this much of the owner's collateral, and give `to` as much of this token.
+    @param to Who gets them
+    @param amount How much, in base units
     """
     self._check_owner()
     self._mint(to, amount)
@@ -100,6 +112,8 @@ def wrap(to: address, amount: uint256):
 def unwrap(to: address, amount: uint256):
     """
     @notice Take this much of the caller's tokens out of the world, and give `to` the collateral.
+    @param to Who gets the collateral
+    @param amount How much, of the caller's
     """
     held: uint256 = self.balanceOf[msg.sender]
     if held < amount:
@@ -114,6 +128,7 @@ def unwrap(to: address, amount: uint256):
 def mint(amount: uint256):
     """
     @notice Make tokens with nothing under them, for the owner's conversions.
+    @param amount How much, in base units
     """
     self._check_owner()
     self._mint(msg.sender, amount)
@@ -123,6 +138,8 @@ def mint(amount: uint256):
 def release(to: address, amount: uint256):
     """
     @notice Pay out collateral that lies under nothing that can be redeemed, for the owner.
+    @param to Who gets the collateral
+    @param amount How much, in base units
     """
     self._check_owner()
     self._pay(to, amount)

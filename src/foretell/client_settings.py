@@ -65,6 +65,12 @@ class ClientSettings(BaseSettings):
         le=1_000_000,
         description="transactions of one owner that the relayer sends in 24 hours; 0: any number",
     )
+    relay_gas_per_owner_max: int = Field(
+        default=600_000_000,
+        ge=0,
+        le=10**15,
+        description="gas that transactions of one owner may use in 24 hours; 0: any amount",
+    )
     connections_per_address_max: int = Field(
         default=1_000,
         ge=1,

@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 from typing import Annotated, Final, Literal
 
-from pydantic import BeforeValidator, Field, SecretStr, field_validator
+from pydantic import AliasChoices, BeforeValidator, Field, SecretStr, field_validator
 from pydantic_settings import (
     BaseSettings,
     PydanticBaseSettingsSource,
@@ -29,6 +29,7 @@ CHECKOUT: Final = Path(__file__).parents[2]
 SQLITE: Final = "sqlite+aiosqlite://"
 DATABASE_DRIVERS: Final = ("postgresql+asyncpg://", SQLITE)
 SHARDS_MAX: Final = 1024
+WEB_URL: Final = re.compile(r"(https?://[A-Za-z0-9.:\[\]-]+)?(/[A-Za-z0-9._~-]+)*/?")
 HEADER_PREFIX: Final = re.compile(r"[A-Z][A-Z0-9]{0,30}_")
 
 LogLevel = Annotated[
@@ -90,6 +91,12 @@ class Settings(ClientSettings):
     relayer_key: SecretStr | None = Field(
         default=None, description="private key of the account that sends Safe transactions"
     )
+    wallet_gas_per_day_max: int = Field(
+        default=10_000_000,
+        ge=0,
+        description="most gas that failed settlements of one wallet may cost in a day of UTC before it is"
+        " barred; 0 for any",
+    )
     storage_key: SecretStr | None = Field(
         default=None,
         description="private key that signs stored metadata; its account needs no funds",
@@ -108,6 +115,10 @@ class Settings(ClientSettings):
         max_length=64,
         description="name of the typed-data domain in which wallets sign for an API key",
     )
+    accepts_unbound_l1: bool | None = Field(
+        default=None,
+        description="accept a wallet's signature for an API key that names no installation; by default only in the sandbox",
+    )
     accepts_uma_moov2: bool = Field(
         default=False, description="accept `uma_moov2` as another word for `alt_moov2` in payloads"
     )
@@ -124,6 +135,24 @@ class Settings(ClientSettings):
         default=None,
         description="deployment.json of the chain; the one in the data folder if unset",
     )
+    trading_url: str = Field(
+        default="/clob",
+        description="base URL of the trading API for the web app; a path is on the page's own host",
+    )
+    create_market_url: str = Field(
+        default="/create-market",
+        validation_alias=AliasChoices(
+            "create_market_url", f"{PREFIX}CREATE_MARKET_URL", "CREATE_MARKET_URL"
+        ),
+        description="base URL of market creation for the web app, also as `CREATE_MARKET_URL`",
+    )
+    relayer_url: str = Field(
+        default="/relayer", description="base URL of the relayer for the web app"
+    )
+    data_url: str = Field(default="/data", description="base URL of the data API for the web app")
+    discovery_url: str = Field(
+        default="/discovery", description="base URL of the discovery API for the web app"
+    )
     allowed_origins: str | None = Field(
         default=None,
         description="origins whose pages may use the APIs from a browser, separated by commas, or *",
@@ -136,6 +165,12 @@ class Settings(ClientSettings):
         default="bundler",
         description="`bundler`: storage_upload_url takes data items (ANS-104) by POST; `ipfs`: it is the"
         " address of an IPFS node's API",
+    )
+    operator_token: SecretStr | None = Field(
+        default=None,
+        min_length=32,
+        description="token of the operator's page, 32 characters or more; without it there is no such"
+        " page, except in the sandbox, whose wallets' token it is",
     )
     storage_token: SecretStr | None = Field(
         default=None, description="token that storage_upload_url wants, sent as a bearer token"
@@ -222,6 +257,15 @@ class Settings(ClientSettings):
             )
         return origins
 
+    @field_validator("trading_url", "create_market_url", "relayer_url", "data_url", "discovery_url")
+    @classmethod
+    def _check_url(cls, url: str) -> str:
+        if WEB_URL.fullmatch(url) is None:
+            raise ValueError(
+                "must be a path such as /clob or a URL such as https://api.example/clob"
+            )
+        return url.rstrip("/")
+
     @field_validator("market_ticks_per_one")
     @classmethod
     def _check_ticks(cls, ticks_per_one: int) -> int:
@@ -247,7 +291,11 @@ class Settings(ClientSettings):
     def header_rules(self) -> HeaderRules:
         """The headers that sign requests, and the domain of the signatures of wallets."""
         more = [prefix for prefix in separated(self.header_prefixes) if prefix != OWN_PREFIX]
-        return HeaderRules((OWN_PREFIX, *more), self.l1_domain)
+        accepts_unbound = self.accepts_unbound_l1
+        if accepts_unbound is None:
+            accepts_unbound = self.is_sandbox
+        prefixes = (OWN_PREFIX, *more)
+        return HeaderRules(prefixes, self.l1_domain, accepts_unbound_l1=accepts_unbound)
 
     @property
     def is_sandbox(self) -> bool:

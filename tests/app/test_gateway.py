@@ -75,6 +75,15 @@ async def test_the_root_says_where_the_apis_are() -> None:
     }
 
 
+async def test_a_browser_gets_the_page_at_the_root_and_a_program_the_list_of_apis() -> None:
+    app = a_gateway("/clob", "")
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(app=app), base_url=BASE_URL) as http:
+        page = await http.get("/", headers={"accept": "text/html,application/xhtml+xml"})
+        listed = await http.get("/")
+    assert page.json() == ["/", "/", ""]
+    assert listed.json() == {"clob": "http://api.example/clob"}
+
+
 async def test_the_metrics_are_next_to_the_apis() -> None:
     answer = await fetch(a_gateway("/clob"), "/metrics")
     assert answer.status_code == 200

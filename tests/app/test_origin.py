@@ -33,7 +33,7 @@ from foretell.store.tables import api_keys
 pytestmark = pytest.mark.anyio
 
 ROLES = (Role.TRADING,)
-NO_SEPARATORS = Separators((), ())
+NO_SEPARATORS = Separators((), (), {})
 TABLES = ("foretell.db", "foretell.db-wal", "foretell.db-shm")
 KEYS = "/auth/api-keys"
 

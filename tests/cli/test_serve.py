@@ -91,7 +91,7 @@ def test_an_unknown_role_is_refused_with_the_known_ones(
         run_serve(production, ["data", "sales"], ProcessRole(), Console(quiet=True))
     assert refused.value.message == (
         "sales is not a role; roles are creation, data, discovery, engine, indexer, relayer,"
-        " settlement, trading, treasury"
+        " settlement, trading, treasury, web"
     )
 
 

@@ -17,12 +17,12 @@ from typing import Any, Final
 
 import asyncpg
 import httpx
-import msgspec
 import pytest
 import sqlalchemy as sa
 from tests.e2e.conftest import an_installation
 from tests.rigs.digest import treasury_digest
 from tests.rigs.installation import Running, run_foretell
+from tests.rigs.orders.earlier import encoded_before_version_2
 from tests.rigs.postgres import migrate
 
 from foretell.chain.rpc import Rpc
@@ -149,7 +149,7 @@ def _effects(payloads: Iterable[bytes]) -> str:
     state, seen = State(), hashlib.sha256()
     for payload in payloads:
         outcome = apply(state, decode_command(payload))
-        seen.update(msgspec.msgpack.encode((outcome.result, outcome.effects)))
+        seen.update(encoded_before_version_2((outcome.result, outcome.effects)))
     return seen.hexdigest()
 
 

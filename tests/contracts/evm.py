@@ -6,6 +6,7 @@ and decodes by ABI. A revert raises `Reverted` with the name of the typed error.
 
 import itertools
 import json
+import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -24,7 +25,9 @@ from tests.rigs.chain_snapshots import EMPTY_POOL, POOL_CHECK_S
 from foretell.domain.values.hexadecimal import keccak256
 
 ROOT: Final = Path(__file__).parents[2]
-ARTIFACTS: Final = ROOT / "src" / "foretell" / "chain" / "artifacts"
+COMMITTED: Final = ROOT / "src" / "foretell" / "chain" / "artifacts"
+# Tests of mutants name a folder of other artifacts.
+ARTIFACTS: Final = Path(os.environ.get("FORETELL_TEST_ARTIFACTS", COMMITTED))
 NPM: Final = ROOT / "contracts" / "node_modules" / "@gnosis.pm"
 CONDITIONAL_TOKENS: Final = (
     NPM / "conditional-tokens-contracts" / "build" / "contracts" / "ConditionalTokens.json"

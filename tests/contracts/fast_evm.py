@@ -12,6 +12,8 @@ import pyrevm
 from tests.contracts.evm import Actor, Evm, Receipt, Reverted, an_actor
 from typing_extensions import override
 
+from foretell.domain.contracts.calldata import EXEC_TRANSACTION
+
 CHAIN_ID: Final = 80002
 START_S: Final = 1_800_000_000
 CALL_GAS_MAX: Final = 100_000_000
@@ -25,6 +27,7 @@ class FastEvm(Evm):
     def __init__(self) -> None:
         self.error_names = {}
         self.controller_by_wallet: dict[str, str] = {}
+        self.owner_by_safe: dict[str, str] = {}
         self._now_s = START_S
         self._evm = pyrevm.EVM(
             env=pyrevm.Env(
@@ -60,9 +63,15 @@ class FastEvm(Evm):
         return self.act(ZERO_SENDER, target, calldata)
 
     def act(self, sender: str, target: str, calldata: bytes) -> bytes:
-        """Return the result of a transaction's call; the controller of a wallet sends it through the wallet."""
+        """Return the result of a transaction's call.
+
+        The controller of a wallet sends it through the wallet, and the one owner of a Safe through the
+        Safe.
+        """
         if (controller := self.controller_by_wallet.get(sender)) is not None:
             sender, target, calldata = controller, sender, bytes.fromhex(target[2:]) + calldata
+        elif (owner := self.owner_by_safe.get(sender)) is not None:
+            sender, target, calldata = owner, sender, safe_call(owner, target, calldata)
         try:
             return bytes(
                 self._evm.message_call(sender, target, calldata=calldata, gas=CALL_GAS_MAX)
@@ -118,6 +127,14 @@ class FastEvm(Evm):
     def _set_time(self, now_s: int) -> None:
         self._now_s = now_s
         self._evm.set_block_env(_block_at(now_s))
+
+
+def safe_call(owner: str, target: str, calldata: bytes) -> bytes:
+    """Return the calldata by which the one owner of a Safe has it make a call."""
+    approval = bytes(12) + bytes.fromhex(owner[2:]) + bytes(32) + b"\x01"
+    return EXEC_TRANSACTION.encode(
+        target, 0, calldata, 0, 0, 0, 0, ZERO_SENDER, ZERO_SENDER, approval
+    )
 
 
 def _block_at(now_s: int) -> pyrevm.BlockEnv:

@@ -21,6 +21,7 @@ from tests.contracts.batches import Batches, Match, deploy_batches
 from tests.contracts.evm import ROOT, Actor, Evm
 from tests.contracts.market import Fill, World, deploy_world
 from tests.contracts.neg_risk.rig import NegRisk, deploy_neg_risk
+from tests.contracts.packed_gas import rows
 from tests.contracts.resolution import PRICE_YES, deploy_resolution
 from tests.contracts.signing import OWN_V1, OWN_V2, UNIT, Order
 from tests.rigs.ports import free_port
@@ -40,6 +41,7 @@ SALT: Final = 1_730_000_000_000
 def measured(neg_risk: NegRisk) -> dict[str, int]:
     """Return the gas of each call."""
     matches = enumerate(itertools.product(KINDS, PROFILES.items(), MAKERS))
+    batches = deploy_batches(neg_risk)
     return {
         **{
             f"match, {kind}, {name}, makers: {makers}": match_gas(
@@ -47,9 +49,10 @@ def measured(neg_risk: NegRisk) -> dict[str, int]:
             )
             for number, (kind, (name, profile), makers) in matches
         },
-        **dict(of_batches(neg_risk)),
+        **dict(of_batches(batches)),
         **dict(others(neg_risk.world)),
         **dict(of_events(neg_risk)),
+        **dict(rows(neg_risk, batches)),
     }
 
 
@@ -80,9 +83,9 @@ def match_gas(world: World, kind: str, profile: int, makers: int, salt: int = SA
     return world.match(taker, resting, filled(taker, resting)).gas_used
 
 
-def of_batches(neg_risk: NegRisk) -> Iterator[tuple[str, int]]:
+def of_batches(batches: Batches) -> Iterator[tuple[str, int]]:
     """Yield the gas of one batch of twenty takers, each with a maker of its own."""
-    world, batches = neg_risk.world, deploy_batches(neg_risk)
+    world = batches.world
     takers = [
         world.trader(f"batch taker {n}", collateral=TAKERS * SIZE, sets=TAKERS * SIZE)
         for n in range(TAKERS)
@@ -107,7 +110,7 @@ def batch_gas(batches: Batches, takers: Sequence[Actor], kind: str, profile: int
 
 def others(world: World) -> Iterator[tuple[str, int]]:
     """Yield the gas of a maker's own calls at the exchange."""
-    maker, exchange = world.makers[0], world.exchange
+    maker, exchange = world.evm.actor("canceller"), world.exchange
     orders = [world.sell(maker, world.yes, SIZE, 50, salt=salt) for salt in range(20)]
     receipt = exchange.send("cancelOrder", orders[0].fields, sender=maker.address)
     yield "cancelOrder", receipt.gas_used

@@ -25,6 +25,7 @@ ALLOWANCE_MAX: Final = 2**256 - 1
 MAKERS: Final = 20
 ENDOWMENT: Final = 1_000_000 * UNIT
 NOTHING: Final = (0, 0, 0)
+FEE_RISE_DELAY_S: Final = 3 * 24 * 3600
 FACTORY_NAME: Final = "Contract Proxy Factory"
 QUESTION: Final = keccak256(b"will it rain?")
 OTHER_QUESTION: Final = keccak256(b"will it snow?")
@@ -156,6 +157,11 @@ class World:
     def sell(self, actor: Actor, token: int, size: int, cents: int, **fields: Any) -> Order:
         """Return a signed order to sell this many tokens at this many cents."""
         return self.order(actor, SELL, token, (size, size * cents // 100), **fields)
+
+    def allow_fees(self, rate_bps: int, exchange: Contract | None = None) -> None:
+        """Raise the limit of fees on v2 orders, and wait until it is in force."""
+        (exchange or self.exchange).send("setMaxFeeRateBps", rate_bps, sender=self.admin)
+        self.evm.rpc("evm_increaseTime", FEE_RISE_DELAY_S)
 
     def match(self, taker: Order, makers: list[Order], fill: "Fill") -> Receipt:
         """Match as the operator."""

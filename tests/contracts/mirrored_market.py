@@ -174,7 +174,8 @@ class MirroredMarket:
         """Settle a trade as settlement does, and return the changes of balances on the chain."""
         accounts = [*self.traders, *self.others, parse_address(self.pair.lock)]
         before = self.held_on_chain(accounts)
-        matched = Matched(self.trade_row(trade), self.order_by_id, self.market.exchange)
+        is_packed = len(self.filled_by_id) % 2 == 0
+        matched = Matched(self.trade_row(trade), self.order_by_id, self.market.exchange, is_packed)
         call = match_call(matched, trade.trade_id)
         self.rig.evm.transact(self.rig.world.operator, call.target, call.calldata)
         self.filled_by_id[trade.taker_order_id] += trade.taker_fill_units

@@ -17,6 +17,7 @@ from foretell.domain.contracts.sandbox_accounts import SANDBOX_CHAIN_ID
 from foretell.sdk.creation import CreatorClient
 from foretell.sdk.http import HttpClient
 from foretell.sdk.payloads import picture
+from foretell.sdk.signing.signers import KeySigner
 
 POLL_S: Final = 0.05
 
@@ -78,7 +79,9 @@ async def main(worker: str, node: str, key: str, payload: str, notes: Notebook) 
         notes.write("begun")
     async with HttpClient(worker) as http, Rpc(node) as rpc:
         caller = SetupCaller(rpc, bytes.fromhex(key), SANDBOX_CHAIN_ID, mines=True)
-        client = CreatorClient(http, caller, bytes.fromhex(key), SANDBOX_CHAIN_ID, POLL_S)
+        client = CreatorClient(
+            http, caller, KeySigner(bytes.fromhex(key)), SANDBOX_CHAIN_ID, POLL_S
+        )
         await prepare(client, notes)
         await send(client, notes, await client.wait_for_plan(notes.request_id))
         answer = await client.finalize(notes.request_id)

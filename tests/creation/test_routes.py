@@ -314,3 +314,22 @@ async def test_the_answer_of_an_unknown_creator_is_of_its_type_too(rig: Creation
     answer = await rig.http.get("/pending", params={"creator": "0x" + "12" * 20})
 
     assert decode(answer.content, responses.Pending).request is None
+
+
+async def test_a_request_with_an_idempotency_key_gets_its_first_answer(
+    creator: CreatorClient,
+) -> None:
+    """Without a key the second challenge is another one."""
+    http, raw = creator.rig.http, creator.payload()
+    plain = [(await creator.ask(raw)).json()["nonce"] for _ in range(2)]
+    http.headers["Idempotency-Key"] = "one"
+    first, again = [await creator.ask(raw) for _ in range(2)]
+    other = await creator.ask(raw + b" ")
+    http.headers["Idempotency-Key"] = "two"
+    assert len({*plain, first.json()["nonce"]}) == 3
+    assert (first.status_code, first.content) == (200, again.content)
+    assert error_of(other) == (409, "idempotency_key_reused")
+    envelope = creator.sign(first.json())
+    sent = [await creator.send(raw, envelope) for _ in range(2)]
+    assert [each.status_code for each in sent] == [200, 200]
+    assert sent[0].content == sent[1].content

@@ -2,7 +2,7 @@
 
 import pytest
 from tests.rigs.applications import an_app
-from tests.rigs.read_apis import BLOBS, Reader
+from tests.rigs.read_apis import BLOBS, Reader, a_data_context
 from tests.rigs.values import NOW_MS
 
 from foretell.data.context import DataContext
@@ -17,7 +17,7 @@ def database(fresh_database: Database) -> Database:
 
 @pytest.fixture
 def context(database: Database) -> DataContext:
-    return DataContext(database=database, blob_base_url=BLOBS, now_ms=lambda: NOW_MS)
+    return a_data_context(database, BLOBS, lambda: NOW_MS)
 
 
 @pytest.fixture

@@ -6,11 +6,10 @@ from typing import Any, Final
 import pytest
 from tests.rigs.applications import an_app
 from tests.rigs.postgres import PostgresServer
-from tests.rigs.read_apis import BLOBS, Reader, keep_rankings
+from tests.rigs.read_apis import BLOBS, Reader, a_data_context, keep_rankings
 from tests.rigs.rows import Rows, a_market_row, an_event_row
 from tests.rigs.values import NOW_MS, NOW_S, TOKEN, a_word, an_address
 
-from foretell.data.context import DataContext
 from foretell.data.routes import build_app as build_data_app
 from foretell.discovery.context import DiscoveryContext
 from foretell.discovery.routes import build_app as build_discovery_app
@@ -122,7 +121,7 @@ async def databases(
 
 def a_reader(database: Database, *, is_data: bool) -> Reader:
     if is_data:
-        return Reader(an_app(build_data_app, DataContext(database, BLOBS, lambda: NOW_MS)))
+        return Reader(an_app(build_data_app, a_data_context(database, BLOBS, lambda: NOW_MS)))
     return Reader(an_app(build_discovery_app, DiscoveryContext(database, BLOBS, lambda: NOW_MS)))
 
 

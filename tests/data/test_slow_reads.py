@@ -13,10 +13,10 @@ import httpx
 import pytest
 import sqlalchemy as sa
 from tests.rigs.applications import an_app
+from tests.rigs.read_apis import a_data_context
 from tests.rigs.trading import BLOBS, TradingRig, a_rig_on
 from tests.rigs.values import NOW_S, a_buy, an_address, an_open_market
 
-from foretell.data.context import DataContext
 from foretell.data.routes import build_app
 from foretell.store.database import Database
 from foretell.store.read_places import PublicReadLimits, WaitBounds
@@ -56,7 +56,7 @@ async def exchange(each_database_url: str, tmp_path: Path) -> AsyncIterator[Exch
         await rig.open("market", "alice")
         await hold_both_tokens(database)
         await run(database, "ALTER TABLE activities RENAME TO few_activities", endless_view())
-        app = an_app(build_app, DataContext(database, BLOBS, rig.clock.now_ms))
+        app = an_app(build_app, a_data_context(database, BLOBS, rig.clock.now_ms))
         try:
             async with client_at(app, STRANGER) as stranger, client_at(app, CLIENT) as client:
                 yield Exchange(rig, stranger, client)

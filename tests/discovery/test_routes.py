@@ -8,10 +8,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.rigs.read_apis import Reader
 from tests.rigs.rows import Rows
-from tests.rigs.values import TOKEN, a_token_pair, an_address
+from tests.rigs.values import NOW_MS, TOKEN, a_token_pair, an_address
 
 from foretell.domain.exchange.order import Side
+from foretell.domain.values.hexadecimal import checksum_address
+from foretell.domain.values.instants import iso_time
 from foretell.store.database import Database
+from foretell.store.trading.profiles import PublicProfile, record_profile
 
 pytestmark = pytest.mark.anyio
 
@@ -102,6 +105,29 @@ async def test_a_strict_client_may_send_no_parameter_to_a_route_without_paramete
 async def test_a_profile_needs_an_address(reader: Reader) -> None:
     assert (await reader.refused("/public-profile"))[0] == 400
     assert (await reader.refused("/public-profile", address="bob"))[0] == 422
+
+
+async def test_a_profile_is_found_by_the_address_and_by_its_wallet(
+    reader: Reader, database: Database
+) -> None:
+    alice, safe = an_address("alice"), an_address("alice's safe")
+    image = "https://example.org/a.png"
+    async with database.writing() as tx:
+        await record_profile(tx, PublicProfile(alice, safe, "Alice", "I trade.", image, NOW_MS))
+    paths = [f"/public-profile?address={each}" for each in (alice, safe)]
+    paths += [f"/profiles/user_address/{each}" for each in (alice, checksum_address(safe))]
+    profiles = [await reader.get(path) for path in paths]
+    assert profiles == [profiles[0]] * 4
+    assert profiles[0] == {
+        "name": "Alice",
+        "pseudonym": "",
+        "bio": "I trade.",
+        "profileImage": image,
+        "proxyWallet": checksum_address(safe),
+        "baseAddress": checksum_address(alice),
+        "displayUsernamePublic": True,
+        "updatedAt": iso_time(NOW_MS),
+    }
 
 
 @pytest.mark.spec(118)

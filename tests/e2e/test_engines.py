@@ -63,7 +63,7 @@ async def test_the_demo_passes_while_leaders_are_killed(apart: Running) -> None:
     async with asyncio.timeout(WITHIN_S):
         output = (await output_task)[0].decode()
     assert playing.returncode == 0, output + apart.output
-    assert "1080 in = 990 out + 90 still locked" in output
+    assert "1580 in = 1490 out + 90 still locked" in output
     assert apart.output.count("process ended and is restarted") == SHARDS + 1
     assert apart.stop() == 0, apart.output
     assert apart.processes() == []

@@ -22,7 +22,8 @@ ACTS = (
     "POST /operations/merge-position: 50 sets merged",
     "redeeming before the resolution is refused: 502",
     "POST /operations/redeem-position: 40 collateral arrived",
-    "1080 in = 990 out + 90 still locked",
+    "Alice sells 10 Yes at 0.70 by version 1, Dora's wallet buys by version 2",
+    "1580 in = 1490 out + 90 still locked",
 )
 
 

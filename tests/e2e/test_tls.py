@@ -18,8 +18,9 @@ from foretell.domain.values.credentials import Credentials, l1_digest
 from foretell.domain.values.eip712 import sign_digest
 from foretell.domain.values.hexadecimal import checksum_address
 from foretell.sandbox.ready import Ready
+from foretell.sdk.authentication import PREFIX
 from foretell.sdk.http import HttpClient
-from foretell.sdk.trading import PREFIX, TradingClient, Wallet
+from foretell.sdk.trading import TradingClient, Wallet
 
 pytestmark = [pytest.mark.anyio, pytest.mark.xdist_group("e2e")]
 

@@ -18,6 +18,15 @@ FOLDER: Final = Path(sys.prefix) / "clients"
 DRIVER: Final = Path(__file__).with_name("driver.py")
 ANSWER_WITHIN_S: Final = 30.0
 NAMES: Final = ("py-clob-client", "kuest-py-clob-client")
+"""The clients of version 1 of the order struct, which have the same methods."""
+
+RELAYER_CLIENTS: Final = ("py-builder-relayer-client", "kuest-py-builder-relayer-client")
+RELAYER_DRIVER: Final = Path(__file__).with_name("relayer_driver.py")
+
+POLYMARKET_V2: Final = "py-clob-client-v2"
+KUEST_V2: Final = "kuest-py-clob-client-2"
+PACKAGES: Final = {POLYMARKET_V2: "py_clob_client_v2"}
+"""The import names of packages that have not the usual one."""
 
 
 class Refused(Exception):
@@ -32,7 +41,10 @@ class Refused(Exception):
 class Family:
     """The process of all clients of a family; starting one takes a second."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, driver: Path = DRIVER) -> None:
+        self.name = name
+        self._driver = driver
+        self._package = PACKAGES.get(name, "py_clob_client")
         self._folder = FOLDER / name
         assert self._folder.is_dir(), f"{self._folder} is missing: make .venv/.dev installs it"
         self._process: asyncio.subprocess.Process | None = None
@@ -43,7 +55,8 @@ class Family:
         if self._process is None:
             self._process = await asyncio.create_subprocess_exec(
                 sys.executable,
-                str(DRIVER),
+                str(self._driver),
+                self._package,
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 env=os.environ | {"PYTHONPATH": str(self._folder), "NO_PROXY": "*"},
@@ -75,7 +88,9 @@ class Family:
         assert self._process.stdout is not None
         self._process.stdin.write(request)
         async with asyncio.timeout(ANSWER_WITHIN_S):
-            line = await self._process.stdout.readline()
+            # The clients print too; an answer begins with a brace.
+            while (line := await self._process.stdout.readline()) and not line.startswith(b"{"):
+                pass
         assert line, f"the process ended in {request!r}"
         return line
 
@@ -95,9 +110,9 @@ class Client:
             client=self._number, call=name, args=args, kwargs=kwargs, keep=keep
         )
 
-    async def log_in(self) -> None:
+    async def log_in(self, method: str = "create_or_derive_api_creds") -> None:
         """Create the credentials, as every program of the client does first."""
-        self.credentials = await self.call("create_or_derive_api_creds", keep="credentials")
+        self.credentials = await self.call(method, keep="credentials")
         await self.call("set_api_creds", {"__kept": "credentials"})
 
 

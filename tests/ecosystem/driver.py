@@ -1,20 +1,22 @@
 """A process that runs unmodified clients: it reads requests of the tests, one a line.
 
-A request is JSON. `{"make", "host", "key", "signature_type", "funder"}` makes a client of that number,
+The argument is the name of the client's package. A request is JSON. `{"make", "host", "key", "signature_type", "funder"}` makes a client of that number,
 `{"client", "call", "args", "kwargs", "keep"}` calls a method of it, `{"end"}` forgets it. Arguments
 that are objects with `__type` become that type of the client, and `__kept` stands for an earlier
 result. The answer is `{"result"}` or `{"status", "error"}`.
 """
 
+import importlib
 import json
 import sys
 from typing import Any
 
-import py_clob_client.clob_types as types
-from py_clob_client.client import ClobClient
-from py_clob_client.exceptions import PolyApiException
-
 CHAIN_ID = 80002
+PACKAGE = sys.argv[1]
+
+types = importlib.import_module(f"{PACKAGE}.clob_types")
+make_client = importlib.import_module(f"{PACKAGE}.client").ClobClient
+refused = importlib.import_module(f"{PACKAGE}.exceptions").PolyApiException
 
 
 class RunningClient:
@@ -22,7 +24,7 @@ class RunningClient:
 
     def __init__(self, request: dict[str, Any]) -> None:
         self.kept: dict[str, Any] = {}
-        self.client = ClobClient(
+        self.client = make_client(
             request["host"],
             chain_id=CHAIN_ID,
             key=request["key"],
@@ -82,7 +84,7 @@ def main() -> None:
     for line in sys.stdin:
         try:
             answer = {"result": do(json.loads(line))}
-        except PolyApiException as refusal:
+        except refused as refusal:
             answer = {"status": refusal.status_code, "error": refusal.error_msg}
         sys.stdout.write(json.dumps(answer) + "\n")
         sys.stdout.flush()

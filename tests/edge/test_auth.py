@@ -23,13 +23,14 @@ from tests.edge.rig import (
     l1_headers,
     l2_headers,
 )
-from tests.rigs.values import CHAIN_ID, NOW_MS, NOW_S, a_key
+from tests.rigs.values import CHAIN_ID, NOW_MS, NOW_S, a_key, an_address
 
 from foretell.domain.errors.families import Unauthenticated
 from foretell.domain.errors.http import (
     L1SignatureMismatch,
     L2SignatureMismatch,
     MissingHeader,
+    UnboundSignature,
     UnknownKey,
 )
 from foretell.domain.errors.storage import StoreUnavailable
@@ -43,7 +44,7 @@ from foretell.domain.values.credentials import (
     l1_digest,
 )
 from foretell.domain.values.eip712 import CURVE_ORDER, sign_digest
-from foretell.domain.values.hexadecimal import checksum_address
+from foretell.domain.values.hexadecimal import Address, checksum_address
 from foretell.edge.auth import KeyRing, L1Caller, L2Caller
 from foretell.edge.codec import read_body
 from foretell.edge.header_rules import HeaderRules
@@ -105,6 +106,41 @@ async def test_a_signature_for_another_domain_is_refused(
     with pytest.raises(L1SignatureMismatch):
         ring.authenticate_l1(l1_headers(signature=signed[theirs]))
     assert ring.authenticate_l1(l1_headers(signature=signed[ours])).address == ALICE
+
+
+CONTRACT = an_address("exchange")
+
+
+def signed_for(contract: Address | None, chain_id: int = CHAIN_ID) -> str:
+    digest = l1_digest(chain_id, ALICE, str(NOW_S), 0, contract=contract)
+    return "0x" + sign_digest(digest, a_key("alice")).hex()
+
+
+def bound_ring(database: Database, *, accepts_unbound: bool) -> KeyRing:
+    rules = HeaderRules(l1_contract=CONTRACT, accepts_unbound_l1=accepts_unbound)
+    return KeyRing(database, MASTER_KEY, [CHAIN_ID], lambda: NOW_MS, rules)
+
+
+@pytest.mark.parametrize("accepts_unbound", [True, False])
+async def test_a_signature_in_the_installation_s_domain_is_accepted(
+    database: Database, *, accepts_unbound: bool
+) -> None:
+    ring = bound_ring(database, accepts_unbound=accepts_unbound)
+    headers = l1_headers(signature=signed_for(CONTRACT))
+    assert ring.authenticate_l1(headers).address == ALICE
+    for other in (an_address("another"), ALICE):
+        with pytest.raises(L1SignatureMismatch):
+            ring.authenticate_l1(l1_headers(signature=signed_for(other)))
+    with pytest.raises(L1SignatureMismatch):
+        ring.authenticate_l1(l1_headers(signature=signed_for(CONTRACT, chain_id=1)))
+
+
+async def test_a_signature_that_names_no_installation_is_a_setting(database: Database) -> None:
+    """Another exchange of the chain may have got it from its client."""
+    headers = l1_headers(signature=signed_for(None))
+    assert bound_ring(database, accepts_unbound=True).authenticate_l1(headers).address == ALICE
+    with pytest.raises(UnboundSignature, match=CONTRACT):
+        bound_ring(database, accepts_unbound=False).authenticate_l1(headers)
 
 
 async def test_headers_of_two_dialects_are_not_mixed(ring: KeyRing) -> None:

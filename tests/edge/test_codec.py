@@ -31,7 +31,7 @@ from foretell.edge.codec import (
 )
 from foretell.edge.refusals import handlers
 from foretell.trading.handlers.keys import CredentialsRecord
-from foretell.trading.streams.user_channel import StreamAuth
+from foretell.trading.streams.requests import StreamAuth
 
 BYTES_MAX = 8
 

@@ -11,14 +11,13 @@ from typing import Any, NamedTuple
 
 import pytest
 from tests.rigs.applications import BuildApp, an_app, openapi_document
-from tests.rigs.read_apis import Reader
+from tests.rigs.read_apis import Reader, a_data_context
 from tests.rigs.values import NOW_MS, a_word, an_address
 from typing_extensions import override
 
 from foretell.creation import routes as creation
 from foretell.creation.context import CreationContext, CreationOptions
 from foretell.data import routes as data
-from foretell.data.context import DataContext
 from foretell.discovery import routes as discovery
 from foretell.discovery.context import DiscoveryContext
 from foretell.domain.errors.storage import StoreUnavailable
@@ -156,7 +155,7 @@ CONTEXTS = {
         now_ms=lambda: NOW_MS,
         new_uuid=lambda: "",
     ),
-    "data": DataContext(database=GONE, blob_base_url="", now_ms=lambda: NOW_MS),
+    "data": a_data_context(GONE, "", lambda: NOW_MS),
     "discovery": DiscoveryContext(database=GONE, blob_base_url="", now_ms=lambda: NOW_MS),
 }
 

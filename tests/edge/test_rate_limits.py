@@ -52,8 +52,14 @@ BODY_BY_API: Final[Mapping[str, BodyOf]] = {
 APPS: Final = {api: an_app(build, object()) for api, build in BUILD_BY_API.items()}
 
 
-VERIFIES_KEYS: Final = frozenset({"authenticate", "owner_of", "caller_of", "_operate"})
+VERIFIES_KEYS: Final = frozenset(
+    {"authenticate", "authenticate_reader", "owner_of", "caller_of", "_operate"}
+)
 """The functions by which handlers verify the key of a request."""
+SIGNED_IF_NEEDED: Final = frozenset(
+    {"trading GET /limits", "trading GET /events", "relayer GET /transactions"}
+)
+"""Routes that anyone may call, and that verify a key if one is needed."""
 
 
 def handlers_of(app: Litestar) -> Mapping[str, Any]:
@@ -97,7 +103,7 @@ def test_a_route_that_verifies_a_key_counts_for_it_and_every_other_for_the_addre
     route: str,
 ) -> None:
     verifies = not VERIFIES_KEYS.isdisjoint(HANDLERS[route].__code__.co_names)
-    assert (route in SIGNED) is (verifies and route != "trading GET /limits")
+    assert (route in SIGNED) is (verifies and route not in SIGNED_IF_NEEDED)
 
 
 @pytest.mark.parametrize("api", BUILD_BY_API)

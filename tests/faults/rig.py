@@ -91,6 +91,7 @@ class FaultRig:
             "FORETELL_DATA": str(self.data),
             "FORETELL_PORT": str(self.port),
             "FORETELL_RPC_URL": "http://127.0.0.1:1",
+            "FORETELL_ACCEPTS_UNBOUND_L1": "true",
             "FORETELL_MASTER_KEY": a_key("master").hex(),
             "FORETELL_SNAPSHOT_EVERY": str(SNAPSHOT_EVERY),
             "FORETELL_JOURNAL_KEEPS": "all",

@@ -44,7 +44,10 @@ def without_chain(_ground: Resources) -> ChainView:
     async def fetch_has_code(_address: Address) -> bool:
         return False
 
-    return ChainView(fetch_nonce, fetch_has_code)
+    async def fetch_accepts(_wallet: Address, _digest: bytes, _signature: bytes) -> bool:
+        return False
+
+    return ChainView(fetch_nonce, fetch_has_code, fetch_accepts)
 
 
 def begin(job: dict[str, Any]) -> None:

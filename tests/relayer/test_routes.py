@@ -185,3 +185,19 @@ async def test_the_routes_are_documented(rig: RelayerRig) -> None:
         "/transaction",
         "/transactions",
     }
+
+
+async def test_a_submission_with_an_idempotency_key_gets_its_first_answer(
+    rig: RelayerRig, holder: OwnerClient, market: SandboxMarket
+) -> None:
+    """Signed again, with a later timestamp; the wallet's nonce is used up by then."""
+    body = await body_of("/submit", holder, market)
+    rig.http.headers["Idempotency-Key"] = "one"
+    first = await holder.submit(body)
+    sent = await rig.sent_count()
+    rig.clock.move(1000)
+    again = await holder.submit(body)
+    other = await holder.submit(changed(body, "metadata", "another"))
+    assert (first.status_code, first.content) == (200, again.content)
+    assert (other.status_code, other.json()["code"]) == (409, "idempotency_key_reused")
+    assert await rig.sent_count() == sent

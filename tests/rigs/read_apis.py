@@ -1,5 +1,6 @@
 """Clients of the read-only APIs, and the types of their records."""
 
+from collections.abc import Callable
 from typing import Any
 
 import httpx
@@ -7,10 +8,31 @@ from litestar import Litestar
 from litestar.types import ASGIApp
 from tests.rigs.values import NOW_MS
 
+from foretell.data.context import DataContext
+from foretell.data.solvency_books import FetchBacking, SolvencyBooks
+from foretell.domain.errors.chain import ChainUnavailable
+from foretell.domain.portfolio.solvency import BackingUnits
+from foretell.domain.values.hexadecimal import Bytes32
 from foretell.indexer.rankings import RankingContext, refresh_rankings
 from foretell.store.database import Database
 
 BLOBS = "https://blobs.example/worker"
+
+
+async def no_node(_block_hash: Bytes32) -> BackingUnits:
+    """Refuse as a node that is away: most tests of the data API have no chain."""
+    raise ChainUnavailable("eth_call", "no node")
+
+
+def a_data_context(
+    database: Database,
+    blob_base_url: str,
+    now_ms: Callable[[], int],
+    fetch_backing: FetchBacking = no_node,
+) -> DataContext:
+    """Return the context of the data API, of an installation whose node is away by default."""
+    solvency = SolvencyBooks(database, None, fetch_backing, now_ms)
+    return DataContext(database, blob_base_url, now_ms, solvency)
 
 
 async def keep_rankings(database: Database, now_ms: int = NOW_MS, rows_max: int = 3) -> None:

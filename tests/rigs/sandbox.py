@@ -24,6 +24,7 @@ from foretell.domain.contracts.calldata import (
     encode_register_token,
 )
 from foretell.domain.contracts.deployment import ContractName, Deployment
+from foretell.domain.contracts.deposit_wallet import DEPLOY_WALLET
 from foretell.domain.contracts.safe import create_proxy_digest, encode_create_proxy
 from foretell.domain.contracts.sandbox_accounts import (
     SANDBOX_CHAIN_ID,
@@ -140,6 +141,12 @@ class Sandbox:
         relayer = self.account(AccountRole.RELAYER)
         await self.call(relayer, factory, encode_create_proxy(signature))
         return self.deployment.safe_of(owner.address)
+
+    async def make_deposit_wallet(self, owner: Address, factory: int = 0) -> Address:
+        """Create an owner's deposit wallet of a factory as the relayer."""
+        target = self.deployment.deposit_wallet_factories[factory]
+        await self.call(self.account(AccountRole.RELAYER), target, DEPLOY_WALLET.encode(owner))
+        return self.deployment.deposit_wallets_of(owner)[factory]
 
     async def mine(self, blocks: int = 1) -> None:
         """Mine blocks with the pending transactions."""

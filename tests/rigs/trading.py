@@ -37,7 +37,8 @@ from tests.rigs.values import (
 from foretell.app.embedded import EmbeddedTrading, TradingParts
 from foretell.domain.errors.families import MalformedSignature
 from foretell.domain.exchange.commands import Command
-from foretell.domain.exchange.order import SignedOrder
+from foretell.domain.exchange.order import SignatureType, SignedOrder
+from foretell.domain.exchange.signing.wallet_signatures import WALLET_SIGNATURE_BYTES
 from foretell.domain.values.credentials import L2Signer, l1_digest
 from foretell.domain.values.eip712 import recover_signer, sign_digest
 from foretell.domain.values.hexadecimal import Address, Bytes32
@@ -62,6 +63,7 @@ class KnownChain:
         self.nonce_by_maker: dict[Address, int] = {}
         self.contracts: set[Address] = set()
         self.nonces_fetched = 0
+        self.signatures_fetched = 0
         self.failure: Exception | None = None
 
     async def fetch_nonce(self, exchange: Address, maker: Address) -> int:
@@ -73,6 +75,13 @@ class KnownChain:
 
     async def fetch_has_code(self, address: Address) -> bool:
         return address in self.contracts
+
+    async def fetch_accepts(self, wallet: Address, digest: bytes, signature: bytes) -> bool:
+        assert (len(digest), len(signature)) == (32, WALLET_SIGNATURE_BYTES)
+        self.signatures_fetched += 1
+        if self.failure is not None:
+            raise self.failure
+        return wallet in self.contracts
 
 
 class TradingRig:
@@ -225,6 +234,24 @@ def first_answer(again: Any) -> Any:
 
 def order_json(order: SignedOrder) -> dict[str, Any]:
     """Return an order as clients send it."""
+    added = order.v2
+    if added is not None:
+        is_wallet = order.signature_type is SignatureType.CONTRACT
+        return {
+            "salt": int(order.salt),
+            "maker": order.maker,
+            "signer": order.maker if is_wallet else order.signer,
+            "tokenId": order.token_id,
+            "makerAmount": str(order.maker_amount),
+            "takerAmount": str(order.taker_amount),
+            "side": order.side.name,
+            "expiration": str(order.expiration_s),
+            "signatureType": int(order.signature_type),
+            "timestamp": str(added.timestamp_ms),
+            "metadata": added.metadata,
+            "builder": added.builder,
+            "signature": "0x" + order.signature.hex(),
+        }
     return {
         "salt": int(order.salt),
         "maker": order.maker,
@@ -289,7 +316,7 @@ async def a_rig_on(
         deployment=a_deployment(),
         database=database,
         key_ring=key_ring,
-        chain=ChainView(chain.fetch_nonce, chain.fetch_has_code),
+        chain=ChainView(chain.fetch_nonce, chain.fetch_has_code, chain.fetch_accepts),
         recover=recover_here,
         blob_base_url=BLOBS,
         now_ms=clock.now_ms,

@@ -64,6 +64,11 @@ TOKEN: Final = UNITS_PER_TOKEN
 COLLATERAL_CONTRACT: Final = Address("0x" + "c0" * 20)
 EXCHANGE: Final = Address("0x" + "e1" * 20)
 NEG_RISK_EXCHANGE: Final = Address("0x" + "e2" * 20)
+WALLET_BEACON: Final = Address("0x74a618ebdd62ff8579a8fe94f5b888d7623b9c35")
+WALLET_FACTORIES: Final = (
+    Address("0x2ccdc6c5ddcd895afccd259f291de9b618a5ca6c"),
+    Address("0x00000000000fb5c9adea0298d729a0cb3823cc07"),
+)
 SAFE_FACTORY: Final = Address("0xaacfeea03eb1561c4e67d661e40682bd20e3541b")
 INIT_CODE_HASH: Final = Bytes32(
     "0x2bce2127ff07fb632d16c8347c4ebf501f4841168bed00d9e6ef715ddb6fcecf"
@@ -309,6 +314,13 @@ def a_deployment() -> Deployment:
             ContractName.EXCHANGE: DeployedContract(EXCHANGE, ZERO_BYTES32),
             ContractName.NEG_RISK_EXCHANGE: DeployedContract(NEG_RISK_EXCHANGE, ZERO_BYTES32),
             ContractName.SAFE_FACTORY: DeployedContract(SAFE_FACTORY, INIT_CODE_HASH),
+            ContractName.DEPOSIT_WALLET_BEACON: DeployedContract(WALLET_BEACON, ZERO_BYTES32),
+            ContractName.DEPOSIT_WALLET_FACTORY: DeployedContract(
+                WALLET_FACTORIES[0], ZERO_BYTES32
+            ),
+            ContractName.SECOND_DEPOSIT_WALLET_FACTORY: DeployedContract(
+                WALLET_FACTORIES[1], ZERO_BYTES32
+            ),
         },
         profiles=SANDBOX_PROFILES,
         safe_factory_name="Contract Proxy Factory",

@@ -45,7 +45,7 @@ def test_the_file_has_the_fields_of_its_documentation(tmp_path: Path) -> None:
     file = json.loads((tmp_path / FILE).read_text())
     assert set(file) == {
         *("clob", "worker", "relayer", "data", "discovery", "ws", "rpc", "chainId"),
-        *("contracts", "accounts", "market", "l1Domain"),
+        *("contracts", "accounts", "market", "l1Domain", "web"),
     }
     assert set(file["market"]) == {"conditionId", "tokenYes", "tokenNo", "slug"}
     assert set(file["accounts"][0]) == {"role", "address", "privateKey"}

@@ -25,6 +25,7 @@ from foretell.sandbox.seed import (
 from foretell.sandbox.session import SandboxSession
 from foretell.sdk.creation import CreatorClient
 from foretell.sdk.payloads import binary_payload, picture
+from foretell.sdk.signing.signers import KeySigner
 from foretell.settings import Settings
 
 pytestmark = pytest.mark.anyio
@@ -53,7 +54,7 @@ async def begin(
 ) -> tuple[CreatorClient, str, list[dict[str, str]]]:
     """Do what a start does until its creator has sent the plan, and no more."""
     key = session.account(AccountRole.CREATOR)
-    client = CreatorClient(session.worker, session.caller(key), key, SANDBOX_CHAIN_ID)
+    client = CreatorClient(session.worker, session.caller(key), KeySigner(key), SANDBOX_CHAIN_ID)
     payload = binary_payload(seed_draft(session))
     challenge = await client.open_request(payload)
     await asyncio.to_thread(note.write_text, challenge.request_id)

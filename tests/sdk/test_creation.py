@@ -7,10 +7,11 @@ from tests.rigs.values import a_key, a_word
 
 from foretell.domain.contracts.sandbox_accounts import SANDBOX_CHAIN_ID
 from foretell.domain.creation.request import Challenge
-from foretell.domain.errors.command import ApiRefused
+from foretell.domain.errors.command import CreationEnded
 from foretell.domain.values.eip712 import address_of_key, recover_signer
 from foretell.domain.values.hexadecimal import checksum_address, keccak256, word_of
 from foretell.sdk.creation import CreatorClient
+from foretell.sdk.signing.signers import KeySigner
 
 pytestmark = pytest.mark.anyio
 
@@ -37,7 +38,7 @@ def api() -> ScriptedApi:
 async def creator(api: ScriptedApi) -> AsyncIterator[CreatorClient]:
     async with a_session(api) as session:
         caller = session.caller(KEY)
-        yield CreatorClient(session.worker, caller, KEY, SANDBOX_CHAIN_ID, poll_s=0.001)
+        yield CreatorClient(session.worker, caller, KeySigner(KEY), SANDBOX_CHAIN_ID, poll_s=0.001)
 
 
 def a_request(status: str, **fields: Any) -> dict[str, Any]:
@@ -86,7 +87,7 @@ async def test_a_request_that_failed_is_refused_with_its_cause(
     api: ScriptedApi, creator: CreatorClient
 ) -> None:
     api.prepare("GET /pending", a_request("failed", errorMessage="the slug is taken"))
-    with pytest.raises(ApiRefused, match="the slug is taken"):
+    with pytest.raises(CreationEnded, match="the slug is taken"):
         await creator.wait_for_plan(REQUEST)
 
 

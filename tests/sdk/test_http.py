@@ -102,3 +102,39 @@ async def test_a_wait_ends_at_its_deadline_and_says_what_it_waited_for() -> None
 
     with pytest.raises(NotInTime, match=r"^timed out after 0\.05 s waiting for a miracle$"):
         await wait_for("a miracle", fetch, deadline_s=0.05)
+
+
+class BrokenServer:
+    """Closes the first connections without an answer, then answers."""
+
+    def __init__(self, broken: int) -> None:
+        self.requests: list[bytes] = []
+        self._broken = broken
+
+    async def handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.requests.append(await reader.readuntil(b"\r\n\r\n"))
+        if len(self.requests) > self._broken:
+            writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{}")
+            await writer.drain()
+        writer.close()
+
+
+@pytest.mark.parametrize(
+    ("request_kind", "sent"), [("GET", 3), ("repeatable POST", 3), ("POST", 1)]
+)
+async def test_only_what_may_be_repeated_is_sent_again_after_a_broken_connection(
+    request_kind: str, sent: int
+) -> None:
+    broken = BrokenServer(2)
+    server = await asyncio.start_server(broken.handle, "127.0.0.1", 0)
+    url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    async with server, HttpClient(url, unreachable_attempts=4) as client:
+        try:
+            if request_kind == "GET":
+                answer = await client.get("/x")
+            else:
+                answer = await client.send("POST", "/x", b"", is_repeatable=request_kind != "POST")
+        except ApiUnreachable:
+            answer = None
+    assert answer == ({} if sent == 3 else None)
+    assert len(broken.requests) == sent

@@ -11,11 +11,11 @@ from foretell.domain.contracts.safe import (
     InnerCall,
     SafeTx,
     encode_multi_send,
-    sign_safe_tx,
 )
 from foretell.domain.contracts.sandbox_accounts import SANDBOX_CHAIN_ID
 from foretell.domain.errors.command import ApiRefused
 from foretell.domain.values.credentials import Credentials
+from foretell.domain.values.eip712 import sign_digest
 from foretell.domain.values.hexadecimal import checksum_address
 from foretell.sdk.relayer import RelayerClient
 from foretell.sdk.trading import TradingClient, Wallet
@@ -44,7 +44,8 @@ async def owner(api: ScriptedApi) -> AsyncIterator[RelayerClient]:
             session.trading, Wallet(KEY), SANDBOX_CHAIN_ID, separators, lambda: NOW_S
         )
         trader.credentials = Credentials("key", "c2VjcmV0", "pass")
-        yield RelayerClient(session.relayer, trader, session.deployment, poll_s=0.001)
+        safe = session.deployment.safe_of(trader.wallet.address)
+        yield RelayerClient(session.relayer, trader, session.deployment, safe, poll_s=0.001)
 
 
 def a_state(state: str, **fields: Any) -> list[dict[str, Any]]:
@@ -77,7 +78,7 @@ async def test_one_call_is_signed_by_itself(api: ScriptedApi, owner: RelayerClie
     digest = safe_tx.digest(SANDBOX_CHAIN_ID)
     assert (body["to"], body["data"], body["nonce"]) == (checksum_address(CALLS[0].to), "0x01", "7")
     assert body["signatureParams"]["operation"] == str(OPERATION_CALL)
-    assert body["signature"] == "0x" + sign_safe_tx(digest, KEY).hex()
+    assert body["signature"] == "0x" + sign_digest(digest, KEY).hex()
 
 
 async def test_several_calls_are_signed_as_one_bundle(
@@ -93,8 +94,10 @@ async def test_several_calls_are_signed_as_one_bundle(
 async def test_a_safe_is_requested_at_the_address_that_it_will_have(
     api: ScriptedApi, owner: RelayerClient
 ) -> None:
+    api.prepare("GET /deployed", {"deployed": False}, {"deployed": True})
     api.prepare("GET /transaction", a_state("STATE_MINED"))
-    assert await owner.create_safe() == owner.safe
+    assert await owner.create_safe() == await owner.create_safe() == owner.safe
+    assert len(api.requests("POST /submit")) == 1
     body = api.requests("POST /submit")[0].json()
     assert (body["type"], body["proxyWallet"]) == ("SAFE-CREATE", checksum_address(owner.safe))
 

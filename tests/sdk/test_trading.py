@@ -14,9 +14,12 @@ from foretell.domain.contracts.sandbox_accounts import SANDBOX_CHAIN_ID
 from foretell.domain.errors.command import KeyFileDamaged
 from foretell.domain.exchange.order import OrderType, Side, SignatureType
 from foretell.domain.values.credentials import Credentials, L2Signer, l1_digest
-from foretell.domain.values.eip712 import address_of_key, recover_signer
+from foretell.domain.values.eip712 import Eip712Domain, address_of_key, recover_signer
 from foretell.domain.values.hexadecimal import checksum_address
 from foretell.sdk.http import HttpClient
+from foretell.sdk.signing.signers import KeySigner
+from foretell.sdk.signing.typed_data import key_request
+from foretell.sdk.trader import Trader
 from foretell.sdk.trading import TradingClient, Wallet, order_body
 
 KEY = a_key("trader")
@@ -158,3 +161,36 @@ async def test_the_query_of_a_private_request_is_not_signed(
     assert seen.query == "market=0x01"
     signature = L2Signer("c2VjcmV0").sign(str(NOW_S), "GET", "/data/orders", b"")
     assert seen.headers["service_signature"] == signature
+
+
+@pytest.mark.anyio
+async def test_two_cancellations_with_the_same_words_are_two_requests(
+    api: ScriptedApi, trader: TradingClient
+) -> None:
+    """The server would take a second one of the same second for the first, sent again."""
+    api.prepare("DELETE /cancel-all", {"canceled": []})
+    api.prepare("DELETE /orders", {"canceled": []})
+    for _ in range(3):
+        await trader.send("DELETE", "/cancel-all", None)
+    await trader.send("DELETE", "/orders", ["0x01"])
+    seconds = [int(each.headers["service_timestamp"]) for each in api.received]
+    assert seconds == [NOW_S, NOW_S + 1, NOW_S + 2, NOW_S]
+    signed = {each.headers["service_signature"] for each in api.requests("DELETE /cancel-all")}
+    assert len(signed) == 3
+
+
+@pytest.mark.anyio
+async def test_a_key_is_requested_in_the_domain_that_the_server_names(api: ScriptedApi) -> None:
+    """A domain with the installation's contract binds the signature to it."""
+    contract = checksum_address(SAFE)
+    domain = {"name": "Ours", "version": "1", "chainId": 137, "verifyingContract": contract}
+    account = {"address": ADDRESS, "chainId": 137, "exchanges": [], "auth": {"domain": domain}}
+    wallet = {"kind": "eoa", "address": ADDRESS, "isDeployed": True, "signatureType": 0}
+    api.prepare("GET /auth/account", account | {"wallets": [wallet]})
+    api.prepare("POST /auth/api-key", {"apiKey": "k", "secret": "c2VjcmV0", "passphrase": "p"})
+    async with a_client(api) as http:
+        trader = await Trader.open(http, KeySigner(KEY), lambda: NOW_S)
+    assert (trader.chain_id, trader.maker) == (137, ADDRESS)
+    signature = bytes.fromhex(api.received[1].headers["service_signature"][2:])
+    typed = key_request(Eip712Domain("Ours", "1", 137, SAFE), ADDRESS, str(NOW_S), 0)
+    assert recover_signer(typed.digest(), signature) == ADDRESS

@@ -46,6 +46,7 @@ from foretell.domain.exchange.profiles import Separators
 from foretell.domain.exchange.settlement import SettlementOptions
 from foretell.domain.exchange.state import Placement
 from foretell.domain.exchange.trade import TradeStatus
+from foretell.domain.exchange.wallets.wallet_bars import BarOptions
 from foretell.domain.values.eip712 import sign_digest
 from foretell.domain.values.hexadecimal import ZERO_ADDRESS, Address, keccak256
 from foretell.engine.writer.chain_feed import ChainFeed
@@ -79,6 +80,7 @@ class SettlementRig:
     rpc_url: str = ""
     clock: Clock = field(default_factory=Clock)
     options: SettlementOptions = field(default_factory=SettlementOptions)
+    bars: BarOptions = field(default_factory=BarOptions)
     confirmations: int = 1
     has_batches: bool = False
     salts: "itertools.count[int]" = field(default_factory=lambda: itertools.count(1))
@@ -108,8 +110,16 @@ class SettlementRig:
             self.clock.now_ms,
         )
         settler = self.sandbox.deployment.batch_settler if self.has_batches else None
+        tokens = self.sandbox.deployment.conditional_tokens
         self.context = SettlementContext(
-            self.database, operator, self.clock.now_ms, self.options, settler
+            self.database,
+            operator,
+            self.clock.now_ms,
+            self.options,
+            settler,
+            self.bars,
+            tokens,
+            frozenset({self.sandbox.deployment.collateral, tokens}),
         )
 
     async def stop(self) -> None:
@@ -163,6 +173,8 @@ class SettlementRig:
         )
         async with self.database.writing() as tx:
             await record_event(tx, an_event_row(title, row), NOW_MS)
+        # Asked before a test makes the node fail.
+        await self.context.call_forms.is_packed(self.context.operator, self.exchange(market))
 
     async def trader(self, number: int) -> "Trader":
         """Return an account that approves the exchange for all its assets."""
@@ -196,6 +208,8 @@ class SettlementRig:
     async def act(self) -> None:
         """Run one pass of settlement's loops."""
         await self.projection.catch_up()
+        if not self.context.start.is_indexed:
+            await catch_up(self.indexer)
         await run_once(self.context)
         await self.context.operator.run_once()
 

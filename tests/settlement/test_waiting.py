@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 import pytest
 from structlog.testing import capture_logs
 from tests.rigs.fault_proxy import FaultProxy, honest, lose_request
-from tests.rigs.sandbox import Sandbox, SandboxMarket
+from tests.rigs.sandbox import Sandbox, SandboxMarket, catch_up
 from tests.settlement.rig import UNIT, SettlementRig, Trader, reverting
 
 from foretell.domain.contracts.calldata import ADD_OPERATOR, SAFE_TRANSFER_FROM
@@ -262,6 +262,7 @@ async def test_the_loop_logs_why_it_waits_and_continues_when_the_exchange_opens(
     await a_trade(market, traders)
     await rig.projection.catch_up()
     await administrate(rig, PAUSE, PAUSING)
+    await catch_up(rig.indexer)
     with capture_logs() as logs:
         working = asyncio.create_task(worker.run_settlements(rig.context))
         await until(lambda: bool(logs))

@@ -77,3 +77,10 @@ async def listening(host: str, path: str) -> AsyncIterator[Listener]:
     """Open a WebSocket."""
     async with connect(f"ws://{host}{path}", proxy=None, max_size=None) as connection:
         yield Listener(connection)
+
+
+async def expect_refusal(listener: Listener, code: str = "malformed_message") -> str:
+    """Check the code of a refused message, and return the words for it."""
+    refusal = await listener.message()
+    assert (refusal["error"], refusal["code"]) == ("INVALID OPERATION", code)
+    return str(refusal["message"])

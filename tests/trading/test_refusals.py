@@ -8,6 +8,7 @@ from tests.rigs.refusals import a_refusal
 from tests.rigs.values import NOW_S, a_word
 
 from foretell.domain.errors.exchange import (
+    BudgetBelowMinimum,
     EngineRestarting,
     FillAndKillUnmatched,
     FillOrKillUnfilled,
@@ -16,6 +17,7 @@ from foretell.domain.errors.exchange import (
     InvalidExpiration,
     MalformedOrder,
     MarketClosed,
+    MarketHalted,
     OrderCanceledOnChain,
     OrderDuplicated,
     OrderPlacedBefore,
@@ -26,6 +28,7 @@ from foretell.domain.errors.exchange import (
     SignerMismatch,
     SizeBelowMinimum,
     UnknownMarket,
+    WalletBarred,
 )
 from foretell.domain.errors.families import ForetellError, MalformedSignature
 from foretell.domain.errors.http import (
@@ -91,6 +94,11 @@ TRADING_WORDS: list[tuple[ForetellError, int, str]] = [
         400,
         f"order {ORDER_ID} is invalid. Size (4.99) lower than the minimum: 5",
     ),
+    (
+        BudgetBelowMinimum(ORDER_ID, 500_000, 1_000_000),
+        400,
+        "invalid amount for a marketable BUY order ($0.5), min size: $1",
+    ),
     (OrderDuplicated(ORDER_ID), 400, f"order {ORDER_ID} is invalid. Duplicated."),
     (OrderPlacedBefore(ORDER_ID), 400, f"order {ORDER_ID} is invalid. Duplicated."),
     (InsufficientBalance(SHORTFALL), 400, "not enough balance / allowance"),
@@ -152,6 +160,8 @@ LETTER_BY_LETTER: list[tuple[type[ForetellError], int, str]] = [
     ),
     (InvalidOrderNonce, 400, "invalid nonce"),
     (OrderCanceledOnChain, 400, "order was canceled on chain"),
+    (WalletBarred, 400, "wallet is barred"),
+    (MarketHalted, 400, "market is halted"),
     (InvalidTokenId, 400, "Invalid token id"),
     (InvalidSide, 400, "Invalid side"),
     (BatchTooLong, 400, "Payload exceeds the limit"),

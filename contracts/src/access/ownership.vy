@@ -37,14 +37,28 @@ def __init__(admin_: address):
 def isAdmin(account: address) -> bool:
     """
     @notice Whether the account is the admin.
+    @param account The account
+    @return True for the one admin
     """
     return account == self.admin
 
 
 @external
+@view
+def admins(account: address) -> uint256:
+    """
+    @notice Whether the account is the admin, by the name that the ecosystem's clients call.
+    @param account The account
+    @return 1 or 0
+    """
+    return 1 if account == self.admin else 0
+
+
+@external
 def transferAdmin(newAdmin: address):
     """
-    @notice Offer the role to another address; the zero address takes an offer back.
+    @notice Offer the role to another address, for the admin.
+    @param newAdmin The address; zero takes an offer back
     """
     self._check_admin()
     self.pendingAdmin = newAdmin

@@ -3,7 +3,8 @@
 @title Cancelling
 @license Apache-2.0
 @notice A maker, or the owner who signs for its Safe, ends an order. No pause stops this, and it
-        needs neither a signature nor an order that is still valid.
+        needs neither a signature nor an order that is still valid. The tuple of the ecosystem's v1
+        exchange is taken too; it names no profile, so it ends the order in every v1 profile.
 """
 
 from exchange import orders
@@ -19,13 +20,46 @@ event OrderCancelled:
     orderHash: indexed(bytes32)
 
 
+# The fields of the ecosystem's v1 order, which its signature follows.
+struct OrderV1:
+    salt: uint256
+    maker: address
+    signer: address
+    taker: address
+    tokenId: uint256
+    makerAmount: uint256
+    takerAmount: uint256
+    expiration: uint256
+    nonce: uint256
+    feeRateBps: uint256
+    side: uint8
+    signatureType: uint8
+
+
+# abi: struct OrderV1(uint256 salt, address maker, address signer, address taker, uint256 tokenId, uint256 makerAmount, uint256 takerAmount, uint256 expiration, uint256 nonce, uint256 feeRateBps, uint8 side, uint8 signatureType, bytes signature)
+# abi: function cancelOrder(OrderV1 order)
+# abi: function cancelOrders(OrderV1[] cancelled)
+CANCEL_ORDER_V1: constant(bytes4) = method_id(
+    "cancelOrder((uint256,address,address,address,uint256,uint256,uint256,uint256,uint256,uint256,uint8,uint8,bytes))",
+    output_type=bytes4,
+)
+CANCEL_ORDERS_V1: constant(bytes4) = method_id(
+    "cancelOrders((uint256,address,address,address,uint256,uint256,uint256,uint256,uint256,uint256,uint8,uint8,bytes)[])",
+    output_type=bytes4,
+)
+ORDER_V1_BYTES: constant(uint256) = 12 * 32
+ARGUMENTS_AT: constant(uint256) = 4
+WORD: constant(uint256) = 32
+
+
 @external
 @nonreentrant
 def cancelOrder(order: orders.Order):
     """
     @notice End an order of the caller's.
+    @param order The order; its signature may be empty
     """
-    if not self._cancel(order):
+    if not self._cancel(orders._fields(order)):
         raw_revert(method_id("OrderFilledOrCancelled()"))
 
 
@@ -35,13 +69,14 @@ def cancelOrders(cancelled: DynArray[orders.Order, orders.ORDERS_MAX]):
     """
     @notice End orders of the caller's; those that had ended before are passed over, so that a
             fill in the last moment does not save the rest.
+    @param cancelled The orders; their signatures may be empty
     """
     for order: orders.Order in cancelled:
-        self._cancel(order)
+        self._cancel(orders._fields(order))
 
 
 @internal
-def _cancel(order: orders.Order) -> bool:
+def _cancel(order: orders.Fields) -> bool:
     if not signatures._is_owner(msg.sender, order):
         raw_revert(method_id("NotOwner()"))
     order_hash: bytes32 = profiles._order_hash(order)
@@ -49,3 +84,58 @@ def _cancel(order: orders.Order) -> bool:
     if is_cancelled:
         log OrderCancelled(orderHash=order_hash)
     return is_cancelled
+
+
+@internal
+def _cancel_order_v1():
+    """
+    @dev `cancelOrder` with the ecosystem's tuple, whose place is the first argument.
+    """
+    at: uint256 = ARGUMENTS_AT
+    if not self._cancel_v1(at + self._word(at)):
+        raw_revert(method_id("OrderFilledOrCancelled()"))
+
+
+@internal
+def _cancel_orders_v1():
+    """
+    @dev `cancelOrders` with the ecosystem's tuples.
+    """
+    at: uint256 = ARGUMENTS_AT
+    at += self._word(at)
+    count: uint256 = self._word(at)
+    if count > orders.ORDERS_MAX:
+        raw_revert(method_id("TooManyOrders()"))
+    at += WORD
+    for i: uint256 in range(count, bound=orders.ORDERS_MAX):
+        self._cancel_v1(at + self._word(at + WORD * i))
+
+
+@internal
+def _cancel_v1(at: uint256) -> bool:
+    v1: OrderV1 = abi_decode(slice(msg.data, at, ORDER_V1_BYTES), OrderV1)
+    order: orders.Fields = empty(orders.Fields)
+    order.salt = v1.salt
+    order.maker = v1.maker
+    order.signer = v1.signer
+    order.taker = v1.taker
+    order.tokenId = v1.tokenId
+    order.makerAmount = v1.makerAmount
+    order.takerAmount = v1.takerAmount
+    order.expiration = v1.expiration
+    order.nonce = v1.nonce
+    order.feeRateBps = v1.feeRateBps
+    order.side = v1.side
+    order.signatureType = v1.signatureType
+    is_cancelled: bool = False
+    for i: uint256 in range(profiles.PROFILE_COUNT, bound=profiles.PROFILES_MAX):
+        order.profile = convert(i, uint8)
+        if profiles._is_v1(order.profile) and self._cancel(order):
+            is_cancelled = True
+    return is_cancelled
+
+
+@internal
+@view
+def _word(at: uint256) -> uint256:
+    return convert(slice(msg.data, at, WORD), uint256)

@@ -44,6 +44,7 @@ def __init__(
 def getCollateral() -> address:
     """
     @notice The ERC-20 that people pay and are paid with.
+    @return The token's address
     """
     return COLLATERAL
 
@@ -53,6 +54,7 @@ def getCollateral() -> address:
 def getCtf() -> address:
     """
     @notice The Conditional Tokens contract that holds the positions.
+    @return Its address
     """
     return CONDITIONAL_TOKENS
 
@@ -62,6 +64,7 @@ def getCtf() -> address:
 def getSplitter() -> address:
     """
     @notice Who splits and merges for us: Conditional Tokens, or an adapter before it.
+    @return Its address
     """
     return SPLITTER
 
@@ -71,6 +74,7 @@ def getSplitter() -> address:
 def getTokenCollateral() -> address:
     """
     @notice The ERC-20 that the token ids are derived from.
+    @return The token's address
     """
     return TOKEN_COLLATERAL
 

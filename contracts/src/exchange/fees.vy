@@ -26,11 +26,28 @@ event MaxFeeRateChanged:
     maxFeeRateBps: uint256
 
 
+event MaxFeeRateAnnounced:
+    maxFeeRateBps: uint256
+    effectiveAt: uint256
+
+
+# A contract cannot declare two events of one name, so that of v2 is written out.
+# abi: event FeeCharged(address indexed receiver, uint256 amount)
+FEE_CHARGED_V2: constant(bytes32) = keccak256("FeeCharged(address,uint256)")
+
 BPS: constant(uint256) = 10_000
 FEE_RATE_BPS_MAX: constant(uint256) = 1_000
 
+# Long enough to cancel what rests: v2 orders do not sign a rate.
+RISE_DELAY_S: constant(uint256) = 3 * 24 * 3600
+
+# One word: the rate, the next one, and when that begins. The next one is never lower.
+RATE: constant(uint256) = 2**16 - 1
+NEXT_AT: constant(uint256) = 16
+STARTS_AT: constant(uint256) = 32
+
 feeReceiver: public(address)
-maxFeeRateBps: public(uint256)
+rates: uint256
 
 
 @deploy
@@ -41,7 +58,8 @@ def __init__(receiver: address):
 @external
 def setFeeReceiver(receiver: address):
     """
-    @notice Send the fees to another account.
+    @notice Send the fees to another account, for the admin.
+    @param receiver The account, which must be able to receive collateral and tokens
     """
     ownership._check_admin()
     self._set_receiver(receiver)
@@ -50,12 +68,44 @@ def setFeeReceiver(receiver: address):
 @external
 def setMaxFeeRateBps(rateBps: uint256):
     """
-    @notice Allow fees on v2 orders up to this part of what they receive.
+    @notice Allow fees on v2 orders up to this part of what they receive, for the admin. A lower limit
+            is in force at once and ends a rise that was announced; a rise is in force three days
+            later.
+    @param rateBps Basis points
     """
     ownership._check_admin()
     self._check_rate(rateBps)
-    self.maxFeeRateBps = rateBps
-    log MaxFeeRateChanged(maxFeeRateBps=rateBps)
+    rate: uint256 = self._max_fee_rate()
+    if rateBps <= rate:
+        self.rates = rateBps
+        log MaxFeeRateChanged(maxFeeRateBps=rateBps)
+        return
+    starts_at: uint256 = block.timestamp + RISE_DELAY_S
+    self.rates = rate | (rateBps << NEXT_AT) | (starts_at << STARTS_AT)
+    log MaxFeeRateAnnounced(maxFeeRateBps=rateBps, effectiveAt=starts_at)
+
+
+@external
+@view
+def maxFeeRateBps() -> uint256:
+    """
+    @notice The limit of fees on v2 orders.
+    @return Basis points of what an order receives
+    """
+    return self._max_fee_rate()
+
+
+@external
+@view
+def nextMaxFeeRateBps() -> (uint256, uint256):
+    """
+    @notice A rise of the limit that was announced.
+    @return The basis points, and the second when they begin; zeros when there is none
+    """
+    starts_at: uint256 = self.rates >> STARTS_AT
+    if starts_at <= block.timestamp:
+        return 0, 0
+    return (self.rates >> NEXT_AT) & RATE, starts_at
 
 
 @external
@@ -63,8 +113,29 @@ def setMaxFeeRateBps(rateBps: uint256):
 def feeRateBpsMax() -> uint256:
     """
     @notice The highest rate that an order may sign or the admin may allow.
+    @return Basis points
     """
     return FEE_RATE_BPS_MAX
+
+
+@external
+@view
+def getMaxFeeRate() -> uint256:
+    """
+    @notice The highest rate that an order may sign, by the name that the ecosystem's clients call.
+    @return Basis points
+    """
+    return FEE_RATE_BPS_MAX
+
+
+@internal
+@view
+def _max_fee_rate() -> uint256:
+    rates: uint256 = self.rates
+    starts_at: uint256 = rates >> STARTS_AT
+    if starts_at == 0 or block.timestamp < starts_at:
+        return rates & RATE
+    return (rates >> NEXT_AT) & RATE
 
 
 @internal
@@ -84,22 +155,32 @@ def _check_rate(rate_bps: uint256):
 
 
 @internal
-def _charge(order: orders.Terms, given: uint256, received: uint256, fee: uint256):
+@view
+def _check(order: orders.Terms, given: uint256, received: uint256):
     """
-    @dev Check a fee and announce it; it is held back where the assets move.
+    @dev Check the fee of an order, which is held back where the assets move.
          Rounded down, which favours the one who pays the fee. `given` and `received` are what the
          order gives and gets in this match; a token never costs more than one.
     """
     most: uint256 = 0
     if not order.isV1:
-        most = received * self.maxFeeRateBps // BPS
+        most = received * self._max_fee_rate() // BPS
     elif not order.isBuy:
         most = order.feeRateBps * min(received, given - received) // BPS
     elif given <= received - given:
         most = order.feeRateBps * received // BPS
     else:
         most = order.feeRateBps * (received - given) * received // (given * BPS)
-    if fee > most:
+    if order.fee > most:
         raw_revert(method_id("FeeExceedsMaxRate()"))
-    token: uint256 = order.tokenId if order.isBuy else 0
-    log FeeCharged(receiver=self.feeReceiver, tokenId=token, amount=fee)
+
+
+@internal
+def _log_paid(is_v1: bool, asset: uint256, amount: uint256):
+    """
+    @dev Announce a payment to the fee receiver, in the form of the taker's struct.
+    """
+    if is_v1:
+        log FeeCharged(receiver=self.feeReceiver, tokenId=asset, amount=amount)
+    else:
+        raw_log([FEE_CHARGED_V2, convert(self.feeReceiver, bytes32)], abi_encode(amount))

@@ -12,29 +12,31 @@ from exchange import crossing
 from exchange import custody
 from exchange import fees
 from exchange import orders
+from exchange import packed
 from exchange import pausing
-from exchange import token_registry
 from exchange import roles
 from exchange import settling
 from exchange import status
+from exchange import token_registry
 from exchange import trade_logs
 from exchange import validity
 
 uses: custody
 uses: fees
+uses: packed
 uses: pausing
-uses: token_registry
 uses: roles
 uses: settling
 uses: status
+uses: token_registry
 uses: validity
-
 
 @external
 @view
 def makersMax() -> uint256:
     """
     @notice How many maker orders one call may match.
+    @return The number
     """
     return orders.ORDERS_MAX
 
@@ -51,6 +53,8 @@ def matchOrders(
 ):
     """
     @notice Match a taker order with maker orders, for an operator.
+    @param takerOrder The taker's order
+    @param makerOrders The makers' orders, 1 to 20
     @param takerFillAmount How much is taken off the taker order: what the match costs at its limit
     @param makerFillAmounts How much is taken off each maker order
     @param takerFeeAmount Taken from what the taker receives
@@ -59,10 +63,40 @@ def matchOrders(
     roles._check_operator()
     pausing._check_trading()
     self._check_lengths(len(makerOrders), len(makerFillAmounts), len(makerFeeAmounts))
-    taker: orders.Terms = validity._checked(takerOrder)
-    complement: uint256 = token_registry._complement(taker.tokenId)
-    status._fill(taker.orderHash, taker.makerAmount, takerFillAmount)
+    taker: orders.Terms = self._take(takerOrder, takerFillAmount, takerFeeAmount)
+    makers: DynArray[orders.Terms, orders.ORDERS_MAX] = []
+    for i: uint256 in range(len(makerOrders), bound=orders.ORDERS_MAX):
+        makers.append(self._take(makerOrders[i], makerFillAmounts[i], makerFeeAmounts[i]))
+    self._match(taker, makers, 0, 0)
 
+
+@internal
+def _match_packed():
+    """
+    @dev `matchPacked`, whose arguments are still in calldata.
+    """
+    roles._check_operator()
+    pausing._check_trading()
+    call: packed.Call = packed._call()
+    at: uint256 = 0
+    taker: orders.Terms = empty(orders.Terms)
+    taker, at = packed._take(packed.RECORDS_AT, call.tokenId, call.tokenId)
+    if at >= call.end:
+        raw_revert(method_id("NoMakerOrders()"))
+    self._match(taker, [], at, call.end)
+
+
+@internal
+def _match(
+    taker: orders.Terms,
+    makers: DynArray[orders.Terms, orders.ORDERS_MAX],
+    records_at: uint256,
+    records_end: uint256,
+):
+    """
+    @dev The makers are those of the list, or, where that is empty, those of the records.
+    """
+    complement: uint256 = token_registry._complement(taker.tokenId)
     # What the taker gives and gets, and the same for makers who meet it in complete sets. Sums need
     # no check: amounts are below 2^128, and a fee is never more than what it is taken from.
     taker_gives: uint256 = custody.COLLATERAL_ASSET
@@ -75,32 +109,47 @@ def matchOrders(
         sets_give = complement
         sets_get = custody.COLLATERAL_ASSET
 
+    # What a maker trades: opposite sides of the taker's token, equal sides of complements.
+    buys: uint256 = taker.tokenId
+    sells: uint256 = complement
+    if taker.isBuy:
+        buys = complement
+        sells = taker.tokenId
+
     paid: uint256 = 0
     received: uint256 = 0
     # The taker's fee is held back from what the first fills bring it.
-    fee_due: uint256 = takerFeeAmount
+    fee_due: uint256 = taker.fee
     direct_fees: uint256 = 0
     sets: settling.Sets = empty(settling.Sets)
-    for i: uint256 in range(len(makerOrders), bound=orders.ORDERS_MAX):
-        making: uint256 = makerFillAmounts[i]
-        fee: uint256 = makerFeeAmounts[i]
-        maker: orders.Terms = validity._checked(makerOrders[i])
+    at: uint256 = records_at
+    for i: uint256 in range(orders.ORDERS_MAX):
+        maker: orders.Terms = empty(orders.Terms)
+        if len(makers) != 0:
+            if i == len(makers):
+                break
+            maker = makers[i]
+        else:
+            if at >= records_end:
+                break
+            maker, at = packed._take(at, buys, sells)
         is_direct: bool = maker.isBuy != taker.isBuy
         if maker.tokenId != (taker.tokenId if is_direct else complement):
             raw_revert(method_id("MismatchedTokenIds()"))
         if not crossing._crosses(taker, maker):
             raw_revert(method_id("NotCrossing()"))
-        status._fill(maker.orderHash, maker.makerAmount, making)
+        making: uint256 = maker.making
+        fee: uint256 = maker.fee
         taking: uint256 = crossing._taking(making, maker.makerAmount, maker.takerAmount)
         if fee != 0:
-            fees._charge(maker, making, taking, fee)
+            fees._check(maker, making, taking)
         if is_direct:
             delivered: uint256 = making
             if fee_due != 0:
                 withheld: uint256 = min(making, fee_due)
                 fee_due = unsafe_sub(fee_due, withheld)
                 delivered = unsafe_sub(making, withheld)
-                custody._move(taker_gets, maker.maker, fees.feeReceiver, withheld)
+                settling._pay_fee(taker.isV1, taker_gets, maker.maker, withheld)
             custody._move(taker_gives, taker.maker, maker.maker, unsafe_sub(taking, fee))
             custody._move(taker_gets, maker.maker, taker.maker, delivered)
             paid = unsafe_add(paid, taking)
@@ -116,22 +165,41 @@ def matchOrders(
             sets.count = unsafe_add(sets.count, 1)
         trade_logs._log_filled(maker, taker.maker, making, taking, fee)
 
+    if at != records_end:
+        raw_revert(method_id("MalformedRecords()"))
     if sets.count != 0:
         sets_paid: uint256 = 0
         sets_received: uint256 = 0
         sets_paid, sets_received = settling._part_of_taker(taker.isBuy, sets)
         paid = unsafe_add(paid, sets_paid)
         received = unsafe_add(received, sets_received)
-    crossing._check_limit(taker, takerFillAmount, paid, received)
-    if takerFeeAmount != 0:
-        fees._charge(taker, paid, received, takerFeeAmount)
+    crossing._check_limit(taker, taker.making, paid, received)
+    if taker.fee != 0:
+        fees._check(taker, paid, received)
     if sets.count != 0:
         condition_id: bytes32 = token_registry.registry[taker.tokenId].conditionId
         settling._settle_sets(taker, sets_get, condition_id, sets, fee_due)
     if direct_fees != 0:
-        custody._move(taker_gives, taker.maker, fees.feeReceiver, direct_fees)
-    trade_logs._log_filled(taker, self, paid, received, takerFeeAmount)
+        settling._pay_fee(taker.isV1, taker_gives, taker.maker, direct_fees)
+    trade_logs._log_filled(taker, self, paid, received, taker.fee)
     trade_logs._log_matched(taker, paid, received)
+
+
+@internal
+def _take(order: orders.Order, making: uint256, fee: uint256) -> orders.Terms:
+    """
+    @dev A valid order, with this much taken off it.
+    """
+    terms: orders.Terms = validity._checked(orders._fields(order))
+    slot: uint256 = status.slots[terms.orderHash]
+    # An order with a status was filled before, and its signature found good, which no owner of a key
+    # can take back. A wallet of type 3 can.
+    if slot == 0 or order.signatureType == validity.signatures.ERC1271:
+        validity._check_signature(order, terms.orderHash)
+    status._fill(terms.orderHash, slot, terms.makerAmount, making)
+    terms.making = making
+    terms.fee = fee
+    return terms
 
 
 @internal

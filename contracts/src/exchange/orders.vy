@@ -9,6 +9,9 @@
 # Enough for a nested typed-data signature (317 bytes) and for common smart wallets.
 SIGNATURE_BYTES_MAX: constant(uint256) = 512
 
+# r, s and v.
+ECDSA_BYTES: constant(uint256) = 65
+
 # So that no product of two amounts, and no sum of two roundings, leaves 256 bits.
 AMOUNT_UNITS_MAX: constant(uint256) = 2**128 - 1
 
@@ -39,6 +42,26 @@ struct Order:
     signature: Bytes[SIGNATURE_BYTES_MAX]
 
 
+# An order without its signature: what is hashed, and what the rules are about.
+struct Fields:
+    salt: uint256
+    maker: address
+    signer: address
+    taker: address
+    tokenId: uint256
+    makerAmount: uint256
+    takerAmount: uint256
+    expiration: uint256
+    nonce: uint256
+    feeRateBps: uint256
+    timestamp: uint256
+    metadata: bytes32
+    builder: bytes32
+    side: uint8
+    signatureType: uint8
+    profile: uint8
+
+
 # What matching needs of an order that was found valid: small, for it is passed around a lot.
 struct Terms:
     orderHash: bytes32
@@ -51,6 +74,31 @@ struct Terms:
     builder: bytes32
     isBuy: bool
     isV1: bool
+    making: uint256  # what this match takes off the maker amount
+    fee: uint256  # what it takes from what the order receives
+
+
+@internal
+@pure
+def _fields(order: Order) -> Fields:
+    return Fields(
+        salt=order.salt,
+        maker=order.maker,
+        signer=order.signer,
+        taker=order.taker,
+        tokenId=order.tokenId,
+        makerAmount=order.makerAmount,
+        takerAmount=order.takerAmount,
+        expiration=order.expiration,
+        nonce=order.nonce,
+        feeRateBps=order.feeRateBps,
+        timestamp=order.timestamp,
+        metadata=order.metadata,
+        builder=order.builder,
+        side=order.side,
+        signatureType=order.signatureType,
+        profile=order.profile,
+    )
 
 
 @internal

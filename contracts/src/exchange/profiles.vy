@@ -16,6 +16,9 @@ VERSION_BYTES_MAX: constant(uint256) = 16
 V1: constant(uint256) = 1
 V2: constant(uint256) = 2
 
+# Name, version, chain id and verifying contract.
+DOMAIN_FIELDS: constant(bytes1) = 0x0f
+
 TYPED_DATA: constant(bytes2) = 0x1901
 DOMAIN_TYPE_HASH: constant(bytes32) = keccak256(
     "EIP712Domain(string name,string version,uint256 chainId,address verifyingContract)"
@@ -30,6 +33,10 @@ ORDER_V2_TYPE_HASH: constant(bytes32) = keccak256(
 CHAIN_ID: immutable(uint256)
 PROFILE_COUNT: immutable(uint256)
 SEPARATORS: immutable(bytes32[PROFILES_MAX])
+# The domain of the first profile, as ERC-5267 describes one.
+NAME: immutable(String[NAME_BYTES_MAX])
+VERSION: immutable(String[VERSION_BYTES_MAX])
+VERIFYING_CONTRACT: immutable(address)
 # A bit for each profile whose struct is v2.
 V2_PROFILES: immutable(uint256)
 
@@ -69,6 +76,9 @@ def __init__(
     PROFILE_COUNT = count
     SEPARATORS = separators
     V2_PROFILES = v2_profiles
+    NAME = names[0]
+    VERSION = versions[0]
+    VERIFYING_CONTRACT = verifyingContracts[0] if verifyingContracts[0] != empty(address) else self
 
 
 @external
@@ -76,15 +86,18 @@ def __init__(
 def profileCount() -> uint256:
     """
     @notice How many profiles there are; they are numbered from zero.
+    @return The number
     """
     return PROFILE_COUNT
 
 
 @external
 @view
-def domainSeparator(profile: uint256) -> bytes32:
+def domainSeparator(profile: uint256 = 0) -> bytes32:
     """
     @notice The EIP-712 domain separator of a profile.
+    @param profile Its number; without one, the first
+    @return The separator
     """
     self._check_profile(profile)
     return SEPARATORS[profile]
@@ -92,9 +105,38 @@ def domainSeparator(profile: uint256) -> bytes32:
 
 @external
 @view
+def eip712Domain() -> (
+    bytes1,
+    String[NAME_BYTES_MAX],
+    String[VERSION_BYTES_MAX],
+    uint256,
+    address,
+    bytes32,
+    DynArray[uint256, 1],
+):
+    """
+    @notice The EIP-712 domain of the first profile, as ERC-5267 describes it.
+    @return The fields that it has, as bits; name, version, chain id and verifying contract; the salt
+            and the extensions, which it has not
+    """
+    return (
+        DOMAIN_FIELDS,
+        NAME,
+        VERSION,
+        CHAIN_ID,
+        VERIFYING_CONTRACT,
+        empty(bytes32),
+        empty(DynArray[uint256, 1]),
+    )
+
+
+@external
+@view
 def structVersion(profile: uint256) -> uint256:
     """
-    @notice The order struct of a profile, 1 or 2.
+    @notice The order struct of a profile.
+    @param profile Its number
+    @return 1 or 2
     """
     self._check_profile(profile)
     return V2 if V2_PROFILES & (1 << profile) != 0 else V1
@@ -105,8 +147,10 @@ def structVersion(profile: uint256) -> uint256:
 def hashOrder(order: orders.Order) -> bytes32:
     """
     @notice The order's hash, which is its identity.
+    @param order The order; its signature may be empty
+    @return Its EIP-712 digest under its profile
     """
-    return self._order_hash(order)
+    return self._order_hash(orders._fields(order))
 
 
 @internal
@@ -124,7 +168,7 @@ def _is_v1(profile: uint8) -> bool:
 
 @internal
 @view
-def _order_hash(order: orders.Order) -> bytes32:
+def _order_hash(order: orders.Fields) -> bytes32:
     """
     @dev Refuses an order with a value in a field that its struct does not sign.
     """

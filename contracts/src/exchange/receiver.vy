@@ -8,6 +8,7 @@
 """
 
 from exchange import custody
+from exchange import packed
 
 uses: custody
 
@@ -25,6 +26,12 @@ def onERC1155Received(
 ) -> bytes4:
     """
     @notice Take a position that the exchange itself moves.
+    @param operator Who moves it
+    @param sender Whose they were
+    @param id The token id
+    @param amount How much, in base units
+    @param data Not looked at
+    @return The selector, which accepts it
     """
     self._check_transfer(operator)
     return method_id("onERC1155Received(address,address,uint256,uint256,bytes)", output_type=bytes4)
@@ -41,6 +48,12 @@ def onERC1155BatchReceived(
 ) -> bytes4:
     """
     @notice Take the two positions of a split.
+    @param operator Who moves them
+    @param sender Whose they were
+    @param ids The token ids
+    @param amounts How much of each
+    @param data Not looked at
+    @return The selector, which accepts them
     """
     self._check_transfer(operator)
     return method_id(
@@ -52,9 +65,11 @@ def onERC1155BatchReceived(
 @pure
 def supportsInterface(interfaceId: bytes4) -> bool:
     """
-    @notice ERC-165: an ERC-1155 receiver.
+    @notice ERC-165: an ERC-1155 receiver, whose operators may call `matchPacked`.
+    @param interfaceId The id of an interface
+    @return True for ERC-165, for the receiver of ERC-1155, and for the selector of `matchPacked`
     """
-    return interfaceId == ERC165 or interfaceId == ERC1155_RECEIVER
+    return interfaceId in [ERC165, ERC1155_RECEIVER, packed.MATCH_PACKED]
 
 
 @internal

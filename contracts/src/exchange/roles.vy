@@ -34,9 +34,21 @@ isRegistrar: public(HashMap[address, bool])
 
 
 @external
+@view
+def operators(account: address) -> uint256:
+    """
+    @notice Whether an account is an operator, by the name that the ecosystem's clients call.
+    @param account The account
+    @return 1 or 0
+    """
+    return 1 if self.isOperator[account] else 0
+
+
+@external
 def addOperator(operator: address):
     """
-    @notice Let the account match orders.
+    @notice Let the account match orders, for the admin.
+    @param operator The account
     """
     ownership._check_admin()
     self.isOperator[operator] = True
@@ -46,7 +58,8 @@ def addOperator(operator: address):
 @external
 def removeOperator(operator: address):
     """
-    @notice Let the account match orders no more.
+    @notice Let the account match orders no more, for the admin.
+    @param operator The account
     """
     ownership._check_admin()
     self.isOperator[operator] = False
@@ -56,7 +69,8 @@ def removeOperator(operator: address):
 @external
 def addRegistrar(registrar: address):
     """
-    @notice Let the account register tokens.
+    @notice Let the account register tokens, for the admin.
+    @param registrar The account
     """
     ownership._check_admin()
     self.isRegistrar[registrar] = True
@@ -66,7 +80,8 @@ def addRegistrar(registrar: address):
 @external
 def removeRegistrar(registrar: address):
     """
-    @notice Let the account register tokens no more.
+    @notice Let the account register tokens no more, for the admin.
+    @param registrar The account
     """
     ownership._check_admin()
     self.isRegistrar[registrar] = False

@@ -60,6 +60,12 @@ def _settle_sets(
         custody._move(makers_get, self, sets.makers[i], sets.payouts[i])
     custody._move(taker_gets, self, taker.maker, unsafe_sub(received, fee))
     if sets.fees != 0:
-        custody._move(makers_get, self, fees.feeReceiver, sets.fees)
+        self._pay_fee(taker.isV1, makers_get, self, sets.fees)
     if fee != 0:
-        custody._move(taker_gets, self, fees.feeReceiver, fee)
+        self._pay_fee(taker.isV1, taker_gets, self, fee)
+
+
+@internal
+def _pay_fee(is_v1: bool, asset: uint256, payer: address, amount: uint256):
+    custody._move(asset, payer, fees.feeReceiver, amount)
+    fees._log_paid(is_v1, asset, amount)

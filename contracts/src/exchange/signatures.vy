@@ -13,7 +13,6 @@ EOA: constant(uint8) = 0
 SAFE: constant(uint8) = 2
 ERC1271: constant(uint8) = 3
 
-ECDSA_BYTES: constant(uint256) = 65
 # Half the order of the curve, rounded down.
 S_MAX: constant(uint256) = (
     57896044618658097711785492504343953926418782139537452191302581570759080747168
@@ -40,6 +39,19 @@ def __init__(safeFactory: address, safeInitCodeHash: bytes32):
 def safeAddress(owner: address) -> address:
     """
     @notice The Safe that the factory makes, or would make, for this owner.
+    @param owner The owner
+    @return The Safe's address
+    """
+    return self._safe_address(owner)
+
+
+@external
+@view
+def getSafeAddress(owner: address) -> address:
+    """
+    @notice The Safe of an owner, by the name that the ecosystem's clients call.
+    @param owner The owner
+    @return What `safeAddress` returns
     """
     return self._safe_address(owner)
 
@@ -49,6 +61,7 @@ def safeAddress(owner: address) -> address:
 def safeFactory() -> address:
     """
     @notice The factory whose Safes may be makers of type 2.
+    @return Its address
     """
     return SAFE_FACTORY
 
@@ -57,7 +70,8 @@ def safeFactory() -> address:
 @view
 def safeInitCodeHash() -> bytes32:
     """
-    @notice The hash of the creation code of those Safes.
+    @notice The creation code of those Safes.
+    @return Its hash
     """
     return SAFE_INIT_CODE_HASH
 
@@ -78,7 +92,7 @@ def _safe_address(owner: address) -> address:
 
 @internal
 @view
-def _is_owner(account: address, order: orders.Order) -> bool:
+def _is_owner(account: address, order: orders.Fields) -> bool:
     """
     @dev Whether the order is the account's to cancel: its maker, or the owner of the maker's Safe.
     """
@@ -89,17 +103,9 @@ def _is_owner(account: address, order: orders.Order) -> bool:
 
 @internal
 @view
-def _check_ecdsa(
-    order_hash: bytes32,
-    signer: address,
-    maker: address,
-    signature_type: uint8,
-    r: uint256,
-    s: uint256,
-    v: uint256,
-):
+def _check_signer(signer: address, maker: address, signature_type: uint8):
     """
-    @dev Types 0 and 2: the signer is the maker or the owner of its Safe, and signed the hash.
+    @dev Types 0 and 2: the signer is the maker, or the owner of its Safe.
     """
     if signature_type == EOA:
         if signer != maker:
@@ -109,6 +115,14 @@ def _check_ecdsa(
             raw_revert(method_id("InvalidSigner()"))
     else:
         raw_revert(method_id("InvalidSignatureType()"))
+
+
+@internal
+@view
+def _check_ecdsa(order_hash: bytes32, signer: address, r: uint256, s: uint256, v: uint256):
+    """
+    @dev The signer, who is not zero, signed the hash.
+    """
     if s > S_MAX or (v != 27 and v != 28):
         raw_revert(method_id("InvalidSignature()"))
     recovered: address = ecrecover(order_hash, v, r, s)

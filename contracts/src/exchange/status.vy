@@ -15,10 +15,29 @@ slots: HashMap[bytes32, uint256]
 @view
 def orderStatus(orderHash: bytes32) -> (bool, uint256):
     """
-    @notice Whether the order is filled or cancelled, and what remains of its maker amount; zero
-            also when the order was not seen yet.
+    @notice The status of an order.
+    @param orderHash The order's hash
+    @return Whether it is filled or cancelled, and what remains of its maker amount; zero also when
+            the order was not seen yet
     """
-    slot: uint256 = self.slots[orderHash]
+    return self._status(orderHash)
+
+
+@external
+@view
+def getOrderStatus(orderHash: bytes32) -> (bool, uint256):
+    """
+    @notice The status of an order, by the name that the ecosystem's clients call.
+    @param orderHash The order's hash
+    @return What `orderStatus` returns
+    """
+    return self._status(orderHash)
+
+
+@internal
+@view
+def _status(order_hash: bytes32) -> (bool, uint256):
+    slot: uint256 = self.slots[order_hash]
     return slot & DONE != 0, slot >> 1
 
 
@@ -32,11 +51,10 @@ def _remaining(order_hash: bytes32, maker_amount: uint256) -> uint256:
 
 
 @internal
-def _fill(order_hash: bytes32, maker_amount: uint256, making: uint256):
+def _fill(order_hash: bytes32, slot: uint256, maker_amount: uint256, making: uint256):
     """
-    @dev Take this much off the order.
+    @dev Take this much off the order, whose slot the caller has read.
     """
-    slot: uint256 = self.slots[order_hash]
     if slot & DONE != 0:
         raw_revert(method_id("OrderFilledOrCancelled()"))
     left: uint256 = maker_amount

@@ -33,7 +33,10 @@ registry: public(HashMap[uint256, Token])
 @external
 def registerToken(tokenA: uint256, tokenB: uint256, conditionId: bytes32):
     """
-    @notice Open the two tokens of a condition to trading, the first outcome's first.
+    @notice Open the two tokens of a condition to trading, for a registrar.
+    @param tokenA The token of its first outcome
+    @param tokenB The token of its second outcome
+    @param conditionId The condition, which must be prepared
     """
     roles._check_registrar()
     if self.registry[tokenA].complement != 0:
@@ -56,6 +59,8 @@ def registerToken(tokenA: uint256, tokenB: uint256, conditionId: bytes32):
 def getComplement(tokenId: uint256) -> uint256:
     """
     @notice The other token of the same condition.
+    @param tokenId A registered token
+    @return The other one
     """
     return self._complement(tokenId)
 
@@ -65,9 +70,33 @@ def getComplement(tokenId: uint256) -> uint256:
 def getConditionId(tokenId: uint256) -> bytes32:
     """
     @notice The condition of a token.
+    @param tokenId A registered token
+    @return Its condition
     """
     self._complement(tokenId)
     return self.registry[tokenId].conditionId
+
+
+@external
+@view
+def validateTokenId(tokenId: uint256):
+    """
+    @notice Revert unless the token is registered.
+    @param tokenId The token
+    """
+    self._complement(tokenId)
+
+
+@external
+@view
+def validateComplement(token: uint256, complement: uint256):
+    """
+    @notice Revert unless the two tokens are registered as complements.
+    @param token One of them
+    @param complement The other
+    """
+    if self._complement(token) != complement:
+        raw_revert(method_id("InvalidComplement()"))
 
 
 @internal

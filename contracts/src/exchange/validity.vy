@@ -6,18 +6,20 @@
 """
 
 from exchange import fees
-from exchange import maker_nonces
 from exchange import orders
+from exchange import preapproval
 from exchange import profiles
-from exchange import token_registry
 from exchange import signatures
 from exchange import status
+from exchange import stops
+from exchange import token_registry
 
-uses: maker_nonces
+uses: preapproval
 uses: profiles
-uses: token_registry
 uses: signatures
 uses: status
+uses: stops
+uses: token_registry
 
 
 @external
@@ -26,10 +28,12 @@ def validateOrder(order: orders.Order):
     """
     @notice Revert with the reason why the order cannot be filled by the caller now, if there is
             one. Balances and approvals are not looked at.
+    @param order The order with its signature
     """
-    terms: orders.Terms = self._checked(order)
-    token_registry._complement(terms.tokenId)
-    if status._remaining(terms.orderHash, terms.makerAmount) == 0:
+    order_hash: bytes32 = self._checked(orders._fields(order)).orderHash
+    self._check_signature(order, order_hash)
+    token_registry._complement(order.tokenId)
+    if status._remaining(order_hash, order.makerAmount) == 0:
         raw_revert(method_id("OrderFilledOrCancelled()"))
 
 
@@ -37,54 +41,52 @@ def validateOrder(order: orders.Order):
 @view
 def remaining(order: orders.Order) -> uint256:
     """
-    @notice What can still be filled of the order's maker amount: zero for one that is filled,
-            cancelled, expired, or signed with a nonce that its maker has left behind.
+    @notice What can still be filled of an order, whose signature is not looked at.
+    @param order The order
+    @return Of its maker amount; zero for one that is filled, cancelled, expired, or ended by its
+            maker's nonce or timestamp
     """
-    order_hash: bytes32 = profiles._order_hash(order)
-    if profiles._is_v1(order.profile):
-        is_expired: bool = order.expiration != 0 and order.expiration < block.timestamp
-        if is_expired or order.nonce != maker_nonces._nonce(order.maker):
-            return 0
+    order_hash: bytes32 = profiles._order_hash(orders._fields(order))
+    is_v1: bool = profiles._is_v1(order.profile)
+    if is_v1 and order.expiration != 0 and order.expiration < block.timestamp:
+        return 0
+    stop: uint256 = stops._word(order.maker)
+    if is_v1 and order.nonce != stop & stops.NONCE:
+        return 0
+    if not is_v1 and order.timestamp < stops._timestamp(stop):
+        return 0
     return status._remaining(order_hash, order.makerAmount)
 
 
 @internal
 @view
-def _checked(order: orders.Order) -> orders.Terms:
+def _checked(order: orders.Fields) -> orders.Terms:
     """
-    @dev The order's terms, when it is valid. What of it remains, and whether its token is
-         registered, is for the caller to check.
+    @dev The terms of an order that could be filled now, if it is signed, its token is registered, and
+         something of it remains: those are for the caller to check.
     """
     order_hash: bytes32 = profiles._order_hash(order)
     orders._check_amounts(order.side, order.makerAmount, order.takerAmount)
     is_v1: bool = profiles.V2_PROFILES & (1 << convert(order.profile, uint256)) == 0
+    stop: uint256 = stops._word(order.maker)
     if is_v1:
         if order.taker != empty(address) and order.taker != msg.sender:
             raw_revert(method_id("NotTaker()"))
         if order.expiration != 0 and order.expiration < block.timestamp:
             raw_revert(method_id("OrderExpired()"))
-        if order.nonce != maker_nonces._nonce(order.maker):
+        if order.nonce != stop & stops.NONCE:
             raw_revert(method_id("InvalidNonce()"))
         if order.feeRateBps > fees.FEE_RATE_BPS_MAX:
             raw_revert(method_id("FeeTooHigh()"))
+    if stop != 0:
+        if not is_v1 and order.timestamp < stops._timestamp(stop):
+            raw_revert(method_id("OrderFilledOrCancelled()"))
+        if order.signatureType == signatures.SAFE and stop & stops.NO_OWNER != 0:
+            raw_revert(method_id("InvalidSigner()"))
     if chain.id != profiles.CHAIN_ID:
         # Our domains are of the chain we were deployed on. On a fork that took another id, an
         # order signed for the original must not pass.
         raw_revert(method_id("ChainChanged()"))
-    if order.signatureType == signatures.ERC1271 and not is_v1:
-        signatures._check_wallet(order_hash, order.signer, order.maker, order.signature)
-    else:
-        if len(order.signature) != signatures.ECDSA_BYTES:
-            raw_revert(method_id("InvalidSignature()"))
-        signatures._check_ecdsa(
-            order_hash,
-            order.signer,
-            order.maker,
-            order.signatureType,
-            extract32(order.signature, 0, output_type=uint256),
-            extract32(order.signature, 32, output_type=uint256),
-            extract32(order.signature, 33, output_type=uint256) & 255,
-        )
     return orders.Terms(
         orderHash=order_hash,
         maker=order.maker,
@@ -96,4 +98,39 @@ def _checked(order: orders.Order) -> orders.Terms:
         builder=order.builder,
         isBuy=order.side == orders.BUY,
         isV1=is_v1,
+        making=0,
+        fee=0,
     )
+
+
+@internal
+@view
+def _check_signature(order: orders.Order, order_hash: bytes32):
+    if order.signatureType == signatures.ERC1271 and not profiles._is_v1(order.profile):
+        self._check_contract(order_hash, order.signer, order.maker, order.signature)
+        return
+    if len(order.signature) != orders.ECDSA_BYTES:
+        raw_revert(method_id("InvalidSignature()"))
+    signatures._check_signer(order.signer, order.maker, order.signatureType)
+    signatures._check_ecdsa(
+        order_hash,
+        order.signer,
+        extract32(order.signature, 0, output_type=uint256),
+        extract32(order.signature, 32, output_type=uint256),
+        extract32(order.signature, 33, output_type=uint256) & 255,
+    )
+
+
+@internal
+@view
+def _check_contract(
+    order_hash: bytes32,
+    signer: address,
+    wallet: address,
+    signature: Bytes[orders.SIGNATURE_BYTES_MAX],
+):
+    """
+    @dev Type 3. No signature at all stands for the wallet's own approval of the order.
+    """
+    if len(signature) != 0 or not preapproval._is_preapproved(order_hash):
+        signatures._check_wallet(order_hash, signer, wallet, signature)

@@ -44,6 +44,11 @@ def splitPosition(
 ):
     """
     @notice Turn the caller's collateral into complete sets of a condition.
+    @param collateralToken The collateral
+    @param parentCollectionId Zero: there is no parent
+    @param conditionId The condition
+    @param partition [1, 2]: the two outcomes
+    @param amount How much, in base units
     """
     self._check_form(collateralToken, parentCollectionId, partition)
     self._split_for(msg.sender, conditionId, amount)
@@ -60,6 +65,11 @@ def mergePositions(
 ):
     """
     @notice Turn the caller's complete sets back into collateral.
+    @param collateralToken The collateral
+    @param parentCollectionId Zero: there is no parent
+    @param conditionId The condition
+    @param partition [1, 2]: the two outcomes
+    @param amount How much, in base units
     """
     self._check_form(collateralToken, parentCollectionId, partition)
     self._merge_for(msg.sender, conditionId, amount)
@@ -70,6 +80,7 @@ def mergePositions(
 def redeemPositions(conditionId: bytes32, amounts: DynArray[uint256, 2]):
     """
     @notice Turn positions of a resolved condition into what they pay.
+    @param conditionId A resolved condition
     @param amounts How much of Yes and of No
     """
     markets._check_condition(conditionId)

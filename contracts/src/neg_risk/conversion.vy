@@ -39,6 +39,7 @@ converted: public(HashMap[bytes32, HashMap[uint256, uint256]])
 def convertPositions(marketId: bytes32, indexSet: uint256, amount: uint256):
     """
     @notice Change the caller's No positions into collateral and the other questions' Yes positions.
+    @param marketId The market
     @param indexSet A bit for each question whose No is given
     @param amount How much of each
     """
@@ -82,6 +83,7 @@ def convertPositions(marketId: bytes32, indexSet: uint256, amount: uint256):
 def releaseUnclaimed(marketId: bytes32, questionCount: uint256):
     """
     @notice Pay the vault what is left of conversions whose questions all ended as No.
+    @param marketId The market
     @param questionCount How many questions the market had when they were made
     """
     word: uint256 = markets._word(marketId)

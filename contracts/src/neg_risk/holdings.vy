@@ -50,6 +50,7 @@ def __init__(
 def col() -> address:
     """
     @notice The collateral that people pay and are paid with.
+    @return The token's address
     """
     return COLLATERAL
 
@@ -59,6 +60,7 @@ def col() -> address:
 def wcol() -> address:
     """
     @notice Its wrapping, which token ids are derived from.
+    @return The token's address
     """
     return WRAPPED
 
@@ -68,6 +70,7 @@ def wcol() -> address:
 def ctf() -> address:
     """
     @notice The Conditional Tokens contract.
+    @return Its address
     """
     return CONDITIONAL_TOKENS
 
@@ -77,6 +80,7 @@ def ctf() -> address:
 def vault() -> address:
     """
     @notice Who gets the fees of conversions, and what nobody has a claim to.
+    @return Its address
     """
     return VAULT
 
@@ -86,6 +90,7 @@ def vault() -> address:
 def NO_TOKEN_BURN_ADDRESS() -> address:
     """
     @notice Where converted No positions go.
+    @return The address
     """
     return NO_TOKEN_BURN
 
@@ -95,6 +100,9 @@ def NO_TOKEN_BURN_ADDRESS() -> address:
 def balanceOf(owner: address, id: uint256) -> uint256:
     """
     @notice What an account holds of a position, as Conditional Tokens has it.
+    @param owner The owner
+    @param id The position
+    @return Base units
     """
     return staticcall IConditionalTokens(CONDITIONAL_TOKENS).balanceOf(owner, id)
 
@@ -106,6 +114,12 @@ def onERC1155Received(
 ) -> bytes4:
     """
     @notice Take a position that the adapter itself moves.
+    @param operator Who moves it
+    @param sender Whose they were
+    @param id The token id
+    @param amount How much, in base units
+    @param data Not looked at
+    @return The selector, which accepts it
     """
     self._check_transfer(operator)
     return method_id("onERC1155Received(address,address,uint256,uint256,bytes)", output_type=bytes4)
@@ -122,6 +136,12 @@ def onERC1155BatchReceived(
 ) -> bytes4:
     """
     @notice Take positions that the adapter itself moves or splits.
+    @param operator Who moves them
+    @param sender Whose they were
+    @param ids The token ids
+    @param amounts How much of each
+    @param data Not looked at
+    @return The selector, which accepts them
     """
     self._check_transfer(operator)
     return method_id(
@@ -134,6 +154,8 @@ def onERC1155BatchReceived(
 def supportsInterface(interfaceId: bytes4) -> bool:
     """
     @notice ERC-165: an ERC-1155 receiver.
+    @param interfaceId The id of an interface
+    @return True for ERC-165 and for the receiver of ERC-1155
     """
     return interfaceId == ERC165 or interfaceId == ERC1155_RECEIVER
 

@@ -68,6 +68,8 @@ def prepareMarket(feeBips: uint256, metadata: Bytes[METADATA_BYTES_MAX]) -> byte
     """
     @notice Open a market whose oracle is the caller; return its id.
     @param feeBips What conversions cost, in hundredths of a per cent
+    @param metadata A description, which the market's id follows from
+    @return The market's id
     """
     if feeBips > FEE_DENOMINATOR:
         raw_revert(method_id("FeeBipsOutOfBounds()"))
@@ -84,6 +86,9 @@ def prepareQuestion(marketId: bytes32, metadata: Bytes[METADATA_BYTES_MAX]) -> b
     """
     @notice Add a question to a market, for its oracle; return its id. A condition that somebody
             else has prepared for us in the meantime is the same condition.
+    @param marketId The market
+    @param metadata A description of the question
+    @return The question's id
     """
     word: uint256 = self._word(marketId)
     self._check_oracle(word)
@@ -109,6 +114,7 @@ def sealMarket(marketId: bytes32):
     """
     @notice Say that a market has all its questions, once and for good, for its oracle. A conversion
             counts on it: a question added later could be Yes, and pay what was converted to others.
+    @param marketId The market
     """
     word: uint256 = self._word(marketId)
     self._check_oracle(word)
@@ -123,6 +129,8 @@ def sealMarket(marketId: bytes32):
 def reportOutcome(questionId: bytes32, outcome: bool):
     """
     @notice Answer a question once and for good, for its market's oracle. Yes is said once a market.
+    @param questionId The question
+    @param outcome True for Yes
     """
     market_id: bytes32 = self._market_of(questionId)
     index: uint256 = self._index_of(questionId)
@@ -149,6 +157,8 @@ def getMarketData(marketId: bytes32) -> bytes32:
     """
     @notice All of a market in one word, from the left: the number of questions, whether one is Yes,
             which one, two bytes of fee, whether it is sealed; the oracle in the last twenty bytes.
+    @param marketId The market
+    @return Its count of questions, whether it is decided, its result, fee and oracle, in a word
     """
     return convert(self.words[marketId], bytes32)
 
@@ -158,6 +168,8 @@ def getMarketData(marketId: bytes32) -> bytes32:
 def getQuestionCount(marketId: bytes32) -> uint256:
     """
     @notice How many questions a market has.
+    @param marketId The market
+    @return The number
     """
     return self.words[marketId] >> COUNT_AT
 
@@ -167,6 +179,8 @@ def getQuestionCount(marketId: bytes32) -> uint256:
 def getDetermined(marketId: bytes32) -> bool:
     """
     @notice Whether one of a market's questions is Yes.
+    @param marketId The market
+    @return True when a question is Yes
     """
     return self._is_determined(self.words[marketId])
 
@@ -176,6 +190,8 @@ def getDetermined(marketId: bytes32) -> bool:
 def getResult(marketId: bytes32) -> uint256:
     """
     @notice Which question of a determined market is Yes.
+    @param marketId The market
+    @return The index of the question that is Yes
     """
     return self._result(self.words[marketId])
 
@@ -185,6 +201,8 @@ def getResult(marketId: bytes32) -> uint256:
 def getFeeBips(marketId: bytes32) -> uint256:
     """
     @notice What conversions in a market cost, in hundredths of a per cent.
+    @param marketId The market
+    @return Basis points
     """
     return self._fee_bips(self.words[marketId])
 
@@ -194,6 +212,8 @@ def getFeeBips(marketId: bytes32) -> uint256:
 def isSealed(marketId: bytes32) -> bool:
     """
     @notice Whether a market has all its questions, so that its positions can be converted.
+    @param marketId The market
+    @return True when no question can be added
     """
     return self._is_sealed(self.words[marketId])
 
@@ -203,6 +223,8 @@ def isSealed(marketId: bytes32) -> bool:
 def getOracle(marketId: bytes32) -> address:
     """
     @notice Who adds and answers a market's questions.
+    @param marketId The market
+    @return Its address
     """
     return self._oracle(self.words[marketId])
 
@@ -212,6 +234,8 @@ def getOracle(marketId: bytes32) -> address:
 def getConditionId(questionId: bytes32) -> bytes32:
     """
     @notice The condition of a question.
+    @param questionId The question
+    @return The condition's id
     """
     return self._condition_id(questionId)
 
@@ -221,6 +245,9 @@ def getConditionId(questionId: bytes32) -> bytes32:
 def getPositionId(questionId: bytes32, outcome: bool) -> uint256:
     """
     @notice The position that pays when a question is answered this way.
+    @param questionId The question
+    @param outcome True for Yes
+    @return The token id
     """
     condition_id: bytes32 = self._condition_id(questionId)
     self._check_condition(condition_id)
@@ -232,6 +259,8 @@ def getPositionId(questionId: bytes32, outcome: bool) -> uint256:
 def isAnswered(questionId: bytes32) -> bool:
     """
     @notice Whether a question was answered.
+    @param questionId The question
+    @return True once an outcome was reported
     """
     return self.answered[self._market_of(questionId)] & (1 << self._index_of(questionId)) != 0
 

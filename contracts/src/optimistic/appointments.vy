@@ -41,6 +41,7 @@ def __init__(arbiter_: address, treasury_: address):
 def setArbiter(arbiter: address):
     """
     @notice Let somebody else decide disputes.
+    @param arbiter The account that decides second disputes
     """
     ownership._check_admin()
     self._set_arbiter(arbiter)
@@ -50,6 +51,7 @@ def setArbiter(arbiter: address):
 def setTreasury(treasury: address):
     """
     @notice Send the halves of lost bonds to another account.
+    @param treasury Who gets what the winners of disputes do not
     """
     ownership._check_admin()
     self._set_treasury(treasury)
@@ -59,6 +61,7 @@ def setTreasury(treasury: address):
 def addAdapter(adapter: address):
     """
     @notice Let an adapter request prices.
+    @param adapter The resolution adapter
     """
     ownership._check_admin()
     self.isAdapter[adapter] = True
@@ -69,6 +72,7 @@ def addAdapter(adapter: address):
 def removeAdapter(adapter: address):
     """
     @notice Let an adapter request prices no more. What it has requested goes on to its end.
+    @param adapter The resolution adapter
     """
     ownership._check_admin()
     self.isAdapter[adapter] = False

@@ -38,6 +38,7 @@ HOLD_S: constant(uint256) = 7 * 24 * 3600
 def safetyPeriod() -> uint256:
     """
     @notice How many seconds lie between a flag and the admin's answer.
+    @return Seconds
     """
     return SAFETY_S
 
@@ -47,6 +48,7 @@ def safetyPeriod() -> uint256:
 def holdPeriod() -> uint256:
     """
     @notice How many seconds after its answer was there a question can still be held up.
+    @return Seconds
     """
     return HOLD_S
 
@@ -55,6 +57,7 @@ def holdPeriod() -> uint256:
 def flag(questionID: bytes32):
     """
     @notice Announce to answer a question, and hold it up until then.
+    @param questionID The question
     """
     ownership._check_admin()
     questions._check_open(questionID)
@@ -69,6 +72,7 @@ def flag(questionID: bytes32):
 def unflag(questionID: bytes32):
     """
     @notice Take the announcement back.
+    @param questionID The question
     """
     ownership._check_admin()
     questions._check_open(questionID)
@@ -82,6 +86,7 @@ def unflag(questionID: bytes32):
 def pause(questionID: bytes32):
     """
     @notice Hold a question up.
+    @param questionID The question
     """
     ownership._check_admin()
     questions._check_open(questionID)
@@ -93,6 +98,7 @@ def pause(questionID: bytes32):
 def unpause(questionID: bytes32):
     """
     @notice Let a question go on; an announced answer is not announced any more.
+    @param questionID The question
     """
     ownership._check_admin()
     questions._check_open(questionID)

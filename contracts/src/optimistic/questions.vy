@@ -34,6 +34,8 @@ questions: HashMap[bytes32, Question]
 def getQuestion(questionID: bytes32) -> Question:
     """
     @notice All that is known of a question; all zero for one that was not asked.
+    @param questionID The question
+    @return Its terms and its state
     """
     return self.questions[questionID]
 
@@ -43,6 +45,8 @@ def getQuestion(questionID: bytes32) -> Question:
 def questionState(questionId: bytes32) -> (uint256, bool, address):
     """
     @notice When it was asked last, whether it is resolved, and who asked.
+    @param questionId The question
+    @return The second when it was asked, whether it is resolved, and who asked
     """
     return (
         self.questions[questionId].requestTimestamp,
@@ -56,6 +60,8 @@ def questionState(questionId: bytes32) -> (uint256, bool, address):
 def isInitialized(questionID: bytes32) -> bool:
     """
     @notice Whether the question was asked.
+    @param questionID The question
+    @return True once it was asked
     """
     return self._is_initialized(questionID)
 
@@ -65,6 +71,8 @@ def isInitialized(questionID: bytes32) -> bool:
 def isFlagged(questionID: bytes32) -> bool:
     """
     @notice Whether the admin has announced to answer the question itself.
+    @param questionID The question
+    @return True while it is flagged
     """
     return self.questions[questionID].manualResolutionTimestamp != 0
 
@@ -76,6 +84,9 @@ def questionIdOf(
 ) -> bytes32:
     """
     @notice The id that the question has, or would have, when this account asks it.
+    @param ancillaryData The text of the question
+    @param initializer Who asks it, or would
+    @return The question's id
     """
     return keccak256(ancillary._signed(ancillaryData, initializer))
 
@@ -85,6 +96,8 @@ def questionIdOf(
 def conditionIdOf(questionId: bytes32) -> bytes32:
     """
     @notice The condition of a question.
+    @param questionId The question
+    @return The condition's id
     """
     return self._condition_id(questionId)
 

@@ -63,6 +63,7 @@ def __init__(currency_: address):
 def currency() -> address:
     """
     @notice What rewards and bonds are paid in.
+    @return The token's address
     """
     return CURRENCY
 
@@ -72,6 +73,7 @@ def currency() -> address:
 def withdraw() -> uint256:
     """
     @notice Pay the caller all that it is owed; return how much.
+    @return How much there was
     """
     amount: uint256 = self.owed[msg.sender]
     if amount == 0:

@@ -55,6 +55,8 @@ def __init__(
 def setCreationFee(fee: uint256, communityShareBps_: uint256):
     """
     @notice Change what a question costs, and the community pool's part of it.
+    @param fee The fee of a question, in base units of collateral
+    @param communityShareBps_ The part of the community pool, in basis points
     """
     ownership._check_admin()
     self._set_fee(fee, communityShareBps_)
@@ -64,6 +66,8 @@ def setCreationFee(fee: uint256, communityShareBps_: uint256):
 def setCreationFeeReceivers(communityPool_: address, operator: address):
     """
     @notice Change who gets the two parts.
+    @param communityPool_ Who gets its part
+    @param operator Who gets the rest
     """
     ownership._check_admin()
     self._set_receivers(communityPool_, operator)

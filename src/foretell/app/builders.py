@@ -1,10 +1,12 @@
 """The context of each product, built from the resources that all products share."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from importlib.metadata import version
 from typing import NamedTuple
 
-from foretell.app.clock_and_ids import new_uuid, new_word, now_ms
+from foretell.app.clock_and_ids import new_key, new_uuid, new_word, now_ms
 from foretell.app.embedded import EmbeddedTrading, EngineParts, TradingParts, tables_in_child
 from foretell.app.journals import embedded_journal_folder
 from foretell.app.keys import InstallationKeys
@@ -13,12 +15,16 @@ from foretell.chain.logs import LogReader
 from foretell.chain.reader import Reader
 from foretell.chain.rpc import Rpc
 from foretell.chain.sender import Sender, SenderOptions
+from foretell.chain.views import at_block
 from foretell.creation.context import CreationContext, CreationOptions
 from foretell.data.context import DataContext
+from foretell.data.solvency_books import SolvencyBooks
 from foretell.discovery.context import DiscoveryContext
 from foretell.domain.contracts.deployment import Deployment
+from foretell.domain.exchange.wallets.wallet_bars import BarOptions
+from foretell.domain.portfolio.solvency import BackingUnits
 from foretell.domain.values.credentials import master_key_of
-from foretell.domain.values.hexadecimal import Address
+from foretell.domain.values.hexadecimal import Address, Bytes32
 from foretell.domain.values.sharding import ShardNumber
 from foretell.edge.auth import KeyRing
 from foretell.engine.writer.chain_feed import ChainFeed
@@ -40,6 +46,18 @@ from foretell.store.outbox.transactions import REGISTRATION, RELAYED, SETTLEMENT
 from foretell.trading.accounts.accounts import ChainView
 from foretell.trading.accounts.revocations import Revocations
 from foretell.trading.accounts.signers import Recover
+from foretell.web.build_files import read_build
+from foretell.web.configuration import (
+    ApiUrls,
+    WebConfiguration,
+    contracts_of,
+    origin_of,
+    policy_of,
+)
+from foretell.web.context import WebContext
+from foretell.web.operation import OperatorView
+from foretell.web.sandbox_token import kept_token
+from foretell.web.sandbox_wallets import SandboxWallets
 
 
 @dataclass(frozen=True)
@@ -60,7 +78,8 @@ class Resources:
     def key_ring(self) -> KeyRing:
         """The check of API keys; all products of a process share its cache."""
         master_key = master_key_of(self.keys.master, self.key_epoch)
-        chain_ids, rules = [self.settings.chain_id], self.settings.header_rules
+        chain_ids = [self.settings.chain_id]
+        rules = self.settings.header_rules._replace(l1_contract=self.deployment.exchange)
         return KeyRing(self.database, master_key, chain_ids, now_ms, rules)
 
     @property
@@ -122,7 +141,7 @@ def chain_view(resources: Resources) -> ChainView:
     async def fetch_has_code(address: Address) -> bool:
         return bool(await reader.code(address))
 
-    return ChainView(fetch_nonce, fetch_has_code)
+    return ChainView(fetch_nonce, fetch_has_code, reader.accepts_signature)
 
 
 def build_embedded_engine(resources: Resources, recover: Recover) -> EmbeddedEngine:
@@ -135,6 +154,55 @@ def build_embedded_engine(resources: Resources, recover: Recover) -> EmbeddedEng
     projection, schedule = trading.host.projection, Schedule.of(settings)
     snapshots = Snapshots(journal, lambda: projection.sequence, schedule)
     return EmbeddedEngine(trading, feed, snapshots)
+
+
+def own_origins(settings: Settings) -> frozenset[str]:
+    """Return the origin of the web app's own pages, as clients reach them."""
+    return frozenset({origin_of(settings.base_url)})
+
+
+def build_web(resources: Resources) -> WebContext:
+    """Return the context of the web app; in the sandbox it has wallets."""
+    settings, deployment = resources.settings, resources.deployment
+    apis = ApiUrls(
+        trading=settings.trading_url,
+        create_market=settings.create_market_url,
+        relayer=settings.relayer_url,
+        data=settings.data_url,
+        discovery=settings.discovery_url,
+    )
+    configuration = WebConfiguration(
+        version=version("foretell"),
+        chain_id=deployment.chain_id,
+        is_sandbox=settings.is_sandbox,
+        chain_url=settings.devchain_url if settings.is_sandbox else None,
+        images_url=settings.blob_base_url,
+        l1_domain=settings.l1_domain,
+        apis=apis,
+        contracts=contracts_of(deployment),
+        safe_factory_name=deployment.safe_factory_name,
+    )
+    urls = (*apis.all(), settings.blob_base_url)
+    policy = policy_of(urls, settings.base_url)
+    wallets = _sandbox_wallets(resources) if settings.is_sandbox else None
+    token = _operator_token(settings)
+    operation = token and OperatorView(resources.database, resources.rpc, token, now_ms)
+    return WebContext(read_build(), configuration, policy, wallets, operation or None)
+
+
+def _operator_token(settings: Settings) -> str:
+    """Return the token of the operator's page, empty if there is none."""
+    if settings.operator_token is not None:
+        return settings.operator_token.get_secret_value()
+    return kept_token(settings.data, new_key) if settings.is_sandbox else ""
+
+
+def _sandbox_wallets(resources: Resources) -> SandboxWallets:
+    settings = resources.settings
+    names = ("127.0.0.1", "localhost", "[::1]")
+    hosts = [f"{name}:{settings.port}" for name in names]
+    token = kept_token(settings.data, new_key)
+    return SandboxWallets(resources.rpc, settings.chain_id, token, hosts)
 
 
 def build_creation(resources: Resources) -> CreationContext:
@@ -174,15 +242,28 @@ def build_relayer(resources: Resources) -> RelayerContext:
         key_ring=resources.key_ring,
         now_ms=now_ms,
         new_uuid=new_uuid,
-        options=RelayerOptions(relays_per_owner_max=resources.settings.relays_per_owner_max),
+        options=RelayerOptions(
+            relays_per_owner_max=resources.settings.relays_per_owner_max,
+            relay_gas_per_owner_max=resources.settings.relay_gas_per_owner_max,
+        ),
     )
 
 
 def build_settlement(resources: Resources) -> SettlementContext:
     """Return the context of settlement."""
     operator = resources.sender(resources.keys.operator, SETTLEMENT)
-    settler = resources.deployment.batch_settler
-    return SettlementContext(resources.database, operator, now_ms, batch_settler=settler)
+    deployment = resources.deployment
+    wrapped = IndexedContracts.of(deployment).wrapped_collateral
+    tokens = deployment.collateral, deployment.conditional_tokens, wrapped
+    return SettlementContext(
+        resources.database,
+        operator,
+        now_ms,
+        batch_settler=deployment.batch_settler,
+        bars=BarOptions(gas_per_day_max=resources.settings.wallet_gas_per_day_max),
+        conditional_tokens=deployment.conditional_tokens,
+        assets=frozenset(filter(None, tokens)),
+    )
 
 
 def build_indexer(resources: Resources) -> IndexerContext:
@@ -205,7 +286,21 @@ def build_rankings(resources: Resources) -> RankingContext:
 
 def build_data(resources: Resources) -> DataContext:
     """Return the context of the data API."""
-    return DataContext(resources.database, resources.settings.blob_base_url, now_ms)
+    database, base_url = resources.database, resources.settings.blob_base_url
+    solvency = build_solvency(database, resources.reader, resources.deployment, now_ms)
+    return DataContext(database, base_url, now_ms, solvency)
+
+
+def build_solvency(
+    database: Database, reader: Reader, deployment: Deployment, now_ms: Callable[[], int]
+) -> SolvencyBooks:
+    """Return the report of solvency of an installation."""
+
+    async def fetch_backing(block_hash: Bytes32) -> BackingUnits:
+        return await reader.backing(at_block(block_hash))
+
+    adapter = IndexedContracts.of(deployment).neg_risk_adapter
+    return SolvencyBooks(database, adapter, fetch_backing, now_ms)
 
 
 def build_discovery(resources: Resources) -> DiscoveryContext:

@@ -31,6 +31,7 @@ from foretell.edge.codec import SENT_METHOD
 from foretell.edge.telemetry import AsgiApp, Receive, Scope, Send
 
 METRICS: Final = "/metrics"
+HTML: Final = b"text/html"
 BACKLOG: Final = 2048
 FILES_WANTED: Final = 16 * 1024
 FILES_KEPT_BACK: Final = 256
@@ -51,7 +52,7 @@ class Gateway:
     ) -> None:
         self._app_by_prefix = app_by_prefix
         self._has_metrics = has_metrics
-        self._index: Any = {name.strip("/"): base_url + name for name in app_by_prefix}
+        self._index: Any = {name.strip("/"): base_url + name for name in app_by_prefix if name}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request to the API of its prefix."""
@@ -72,12 +73,19 @@ class Gateway:
                 "raw_path": raw[len(prefix) :] or b"/",
             }
             await app(inner, receive, send)
-        elif "" in self._app_by_prefix:
+        elif "" in self._app_by_prefix and not (path == "/" and self._wants_index(scope)):
             await self._app_by_prefix[""](scope, receive, send)
         elif scope["type"] == "http":
             await self._answer(path, send)
         else:
             await send({"type": "websocket.close", "code": 1008})
+
+    def _wants_index(self, scope: Scope) -> bool:
+        """Return whether a program asks for the list of the APIs; a browser asks for the web app's page."""
+        if scope["type"] != "http" or not self._index:
+            return False
+        accepted = (value for name, value in scope["headers"] if name == b"accept")
+        return not any(HTML in value for value in accepted)
 
     async def _answer(self, path: str, send: Send) -> None:
         if path != "/":

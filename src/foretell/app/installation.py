@@ -15,7 +15,7 @@ from typing import Final
 import structlog
 
 from foretell.app.api_server import Access, ApiServer
-from foretell.app.builders import Resources
+from foretell.app.builders import Resources, own_origins
 from foretell.app.clock_and_ids import monotonic_ms, new_uuid
 from foretell.app.gateway import bind
 from foretell.app.keys import KeyName, open_keys
@@ -87,7 +87,8 @@ class Installation:
                 settings.host,
                 settings.port,
                 Access(
-                    settings.origins,
+                    settings.origins
+                    | (own_origins(settings) if Role.WEB in self._roles else set()),
                     settings.limits,
                     settings.connections_per_address_max,
                     has_metrics=settings.metrics_port is None,

@@ -15,6 +15,7 @@ from foretell.app.builders import (
     build_rankings,
     build_relayer,
     build_settlement,
+    build_web,
 )
 from foretell.app.engine_processes import (
     RunningEngine,
@@ -50,6 +51,8 @@ from foretell.trading.context import TradingContext
 from foretell.trading.refusals import trading_body
 from foretell.trading.routes import app as trading_routes
 from foretell.trading.routes.fast_path import fast_routes
+from foretell.web import routes as web_routes
+from foretell.web.refusals import web_body
 
 NO_LOOPS: Final[Mapping[str, Loop]] = MappingProxyType({})
 NO_ROUTES: Final[Mapping[Route, FastRoute]] = MappingProxyType({})
@@ -102,7 +105,9 @@ async def creation(resources: Resources, closing: contextlib.AsyncExitStack) -> 
 
 async def data(resources: Resources, _closing: contextlib.AsyncExitStack) -> Product:
     """Return the data API."""
-    return Product(app=data_routes.build_app(build_data(resources), resources.settings.npm_folder))
+    context = build_data(resources)
+    app = data_routes.build_app(context, resources.settings.npm_folder)
+    return Product({"solvency": context.solvency.run}, app)
 
 
 async def discovery(resources: Resources, _closing: contextlib.AsyncExitStack) -> Product:
@@ -110,6 +115,11 @@ async def discovery(resources: Resources, _closing: contextlib.AsyncExitStack) -
     return Product(
         app=discovery_routes.build_app(build_discovery(resources), resources.settings.npm_folder)
     )
+
+
+async def web(resources: Resources, _closing: contextlib.AsyncExitStack) -> Product:
+    """Return the web app."""
+    return Product(app=web_routes.build_app(build_web(resources)))
 
 
 async def engine(resources: Resources, closing: contextlib.AsyncExitStack) -> Product:
@@ -192,6 +202,7 @@ PRODUCT_BY_ROLE: Final[Mapping[Role, ProductKind]] = MappingProxyType(
         Role.CREATION: ProductKind(creation, worker_body),
         Role.DATA: ProductKind(data, data_body),
         Role.DISCOVERY: ProductKind(discovery, discovery_body),
+        Role.WEB: ProductKind(web, web_body),
     }
 )
 """The product of each role, in the order in which a process builds its roles."""

@@ -18,6 +18,7 @@ class Role(enum.StrEnum):
     RELAYER = "relayer"
     DATA = "data"
     DISCOVERY = "discovery"
+    WEB = "web"
     SETTLEMENT = "settlement"
     INDEXER = "indexer"
 
@@ -32,9 +33,10 @@ PREFIX_BY_ROLE: Final[Mapping[Role, str]] = MappingProxyType(
         Role.RELAYER: "/relayer",
         Role.DATA: "/data",
         Role.DISCOVERY: "/discovery",
+        Role.WEB: "",
     }
 )
-"""The roles that serve an API, and its path when a process serves several."""
+"""The roles that serve HTTP, and their paths when a process serves several; the web app has all other paths."""
 
 KEYS_BY_ROLE: Final[Mapping[Role, frozenset[KeyName]]] = MappingProxyType(
     {
@@ -45,6 +47,7 @@ KEYS_BY_ROLE: Final[Mapping[Role, frozenset[KeyName]]] = MappingProxyType(
         Role.RELAYER: frozenset({KeyName.MASTER, KeyName.RELAYER}),
         Role.DATA: frozenset(),
         Role.DISCOVERY: frozenset(),
+        Role.WEB: frozenset(),
         Role.SETTLEMENT: frozenset({KeyName.OPERATOR}),
         Role.INDEXER: frozenset(),
     }

@@ -19,9 +19,13 @@ from foretell.bench.rigs.reads.history import NOW_S, History, HistoryPlan
 from foretell.bench.rigs.reads.routes import DATA, DISCOVERY, ReadCase, cases
 from foretell.data.context import DataContext
 from foretell.data.routes import build_app as build_data_app
+from foretell.data.solvency_books import SolvencyBooks
 from foretell.discovery.context import DiscoveryContext
 from foretell.discovery.routes import build_app as build_discovery_app
+from foretell.domain.errors.chain import ChainUnavailable
 from foretell.domain.errors.command import BenchFailed
+from foretell.domain.portfolio.solvency import BackingUnits
+from foretell.domain.values.hexadecimal import Bytes32
 from foretell.indexer.rankings import RankingContext, rebuild_sums
 from foretell.store.database import Database
 from foretell.store.migrations import upgrade
@@ -120,7 +124,7 @@ def _now_ms() -> int:
 async def _times(database: Database, reads: Sequence[ReadCase], calls: int) -> list[ReadTimes]:
     """Return the times of each read; it and the bare SQL take turns."""
     apps = {
-        DATA: build_data_app(DataContext(database, BLOBS, _now_ms)),
+        DATA: build_data_app(DataContext(database, BLOBS, _now_ms, _no_solvency(database))),
         DISCOVERY: build_discovery_app(DiscoveryContext(database, BLOBS, _now_ms)),
     }
     found: list[ReadTimes] = []
@@ -142,6 +146,15 @@ async def _times(database: Database, reads: Sequence[ReadCase], calls: int) -> l
             )
         )
     return found
+
+
+def _no_solvency(database: Database) -> SolvencyBooks:
+    """Return books that no read here asks for: there is no chain to compare with."""
+
+    async def refuse(_block_hash: Bytes32) -> BackingUnits:
+        raise ChainUnavailable("eth_call", "no chain")
+
+    return SolvencyBooks(database, None, refuse, _now_ms)
 
 
 async def _alternate(one: Call, other: Call, calls: int) -> tuple[Timed, Timed]:

@@ -29,7 +29,7 @@ from foretell.domain.exchange.order import OrderType, order_terms
 from foretell.domain.exchange.state import State
 from foretell.domain.values.credentials import L2Signer
 from foretell.domain.values.eip712 import recover_signer
-from foretell.domain.values.hexadecimal import Bytes32, word_of
+from foretell.domain.values.hexadecimal import Address, Bytes32, word_of
 from foretell.sdk.trading import order_body
 from foretell.trading.wire.order_body import parse_placing, signed_order
 
@@ -104,15 +104,15 @@ class Steps:
             begun_at_s = time.perf_counter()
             signer.check(signature, "1", "POST", "/order", raw)
             checked_at_s = time.perf_counter()
-            times_s = [begun_at_s, checked_at_s, *self._place(raw, key_id)]
+            times_s = [begun_at_s, checked_at_s, *self._place(raw, key_id, order.signer)]
             return [later - earlier for earlier, later in pairwise(times_s)]
 
         return place
 
-    def _place(self, raw: bytes, owner: str) -> list[float]:
+    def _place(self, raw: bytes, owner: str, caller: Address) -> list[float]:
         """Place an order, and return the times after each step."""
         times_s = []
-        order = signed_order(parse_placing(raw).order)
+        order = signed_order(parse_placing(raw).order, caller)
         times_s.append(time.perf_counter())
         digest = self._separators.digest(order, 0)
         times_s.append(time.perf_counter())

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from foretell.domain.contracts.deployment import ContractName, CreationTerms
-from foretell.domain.exchange.profiles import OWN_PROFILE, SigningProfile
+from foretell.domain.exchange.profiles import OWN_PROFILES, SigningProfile
 from foretell.domain.values.eip712 import address_of_key
 from foretell.domain.values.hexadecimal import Address
 
@@ -43,8 +43,8 @@ class DeployPlan:
     fee_receiver: Address
     community_pool: Address
     creation: CreationTerms = CREATION_TERMS
-    profiles: tuple[SigningProfile, ...] = (OWN_PROFILE,)
-    neg_risk_profiles: tuple[SigningProfile, ...] = (OWN_PROFILE,)
+    profiles: tuple[SigningProfile, ...] = OWN_PROFILES
+    neg_risk_profiles: tuple[SigningProfile, ...] = OWN_PROFILES
     arbiter: Address | None = None
     safe_factory_name: str = SAFE_FACTORY_NAME
     existing: Mapping[ContractName, Address] = field(default_factory=dict)

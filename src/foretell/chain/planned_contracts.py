@@ -73,6 +73,7 @@ def plan_contracts(plan: DeployPlan) -> PlannedContracts:
     _add_neg_risk(builder, plan)
     _add_optimistic(builder, plan)
     _add_exchanges(builder, plan, safe_init_code_hash)
+    _add_deposit_wallets(builder, plan)
     return PlannedContracts(builder.contracts, safe_init_code_hash)
 
 
@@ -299,3 +300,21 @@ def _add_exchanges(builder: _Builder, plan: DeployPlan, safe_init_code_hash: Byt
             builder.address(ContractName.EXCHANGE), builder.address(ContractName.NEG_RISK_EXCHANGE)
         ),
     )
+
+
+def _add_deposit_wallets(builder: _Builder, plan: DeployPlan) -> None:
+    """Add the deposit wallets' code and factory; a second factory is for the addresses of a sandbox."""
+    builder.add(ContractName.DEPOSIT_WALLET, own_artifact("DepositWallet").init_code())
+    builder.add(
+        ContractName.DEPOSIT_WALLET_BEACON,
+        own_artifact("DepositWalletBeacon").init_code(builder.address(ContractName.DEPOSIT_WALLET)),
+    )
+    beacon = builder.address(ContractName.DEPOSIT_WALLET_BEACON)
+    init_code = own_artifact("DepositWalletFactory").init_code(beacon)
+    builder.add(ContractName.DEPOSIT_WALLET_FACTORY, init_code)
+    second = ContractName.SECOND_DEPOSIT_WALLET_FACTORY
+    if second in plan.placed:
+        builder.add(second, init_code)
+    else:
+        first = builder.address(ContractName.DEPOSIT_WALLET_FACTORY)
+        builder.add_created_by_another(second, first)

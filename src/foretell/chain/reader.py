@@ -17,11 +17,12 @@ from foretell.chain.rpc_types import (
     quantity_of,
     receipt_of,
 )
-from foretell.chain.views import LATEST, ViewCall, call_view, call_views
+from foretell.chain.views import LATEST, BlockTag, ViewCall, call_view, call_views
 from foretell.domain.contracts.deployment import ContractName, Deployment
 from foretell.domain.creation.asked_terms import AskedTerms
-from foretell.domain.errors.chain import ChainInconsistent, ExecutionReverted
+from foretell.domain.errors.chain import ChainInconsistent, ExecutionReverted, RpcRefused
 from foretell.domain.evm.abi import contract_function
+from foretell.domain.portfolio.solvency import BackingUnits, backing_of
 from foretell.domain.values.hexadecimal import (
     ZERO_ADDRESS,
     ZERO_BYTES32,
@@ -33,8 +34,13 @@ from foretell.domain.values.hexadecimal import (
 from foretell.domain.values.tokens import OUTCOME_SLOTS, TokenPair
 
 BALANCES_PER_CALL_MAX: Final = 500
+SIGNATURE_GAS_MAX: Final = 340_000
+"""Gas to ask a wallet for its signature: what the exchange gives it, and the call itself."""
+SIGNATURE_ANSWER_BYTES_MAX: Final = 16 * 1024
 
 _BALANCE_OF: Final = contract_function("balanceOf(address)", "(uint256)")
+_TOTAL_SUPPLY: Final = contract_function("totalSupply()", "(uint256)")
+_IS_VALID_SIGNATURE: Final = contract_function("isValidSignature(bytes32,bytes)", "(bytes4)")
 _ALLOWANCE: Final = contract_function("allowance(address,address)", "(uint256)")
 _BALANCE_OF_BATCH: Final = contract_function("balanceOfBatch(address[],uint256[])", "(uint256[])")
 _SLOT_COUNT: Final = contract_function("getOutcomeSlotCount(bytes32)", "(uint256)")
@@ -135,6 +141,18 @@ class Reader:
         call = ViewCall(self._deployment.collateral, _BALANCE_OF, (wallet,))
         return int(await call_view(self._rpc, call, at))
 
+    async def backing(self, at: BlockTag = LATEST) -> BackingUnits:
+        """Return what the contracts hold under outcome tokens, in one round trip."""
+        tokens, collateral = self._deployment.conditional_tokens, self._deployment.collateral
+        calls = [ViewCall(collateral, _BALANCE_OF, (tokens,))]
+        if ContractName.WRAPPED_COLLATERAL in self._deployment.contracts:
+            wrapped = self._deployment.address(ContractName.WRAPPED_COLLATERAL)
+            adapter = self._deployment.address(ContractName.NEG_RISK_ADAPTER)
+            held = ((collateral, wrapped), (wrapped, tokens), (wrapped, adapter))
+            calls += [ViewCall(asset, _BALANCE_OF, (holder,)) for asset, holder in held]
+            calls.append(ViewCall(wrapped, _TOTAL_SUPPLY))
+        return backing_of(*await call_views(self._rpc, calls, at))
+
     async def allowance_units(self, wallet: Address, spender: Address, at: str = LATEST) -> int:
         """Return how much collateral of the wallet the spender may move."""
         call = ViewCall(self._deployment.collateral, _ALLOWANCE, (wallet, spender))
@@ -169,6 +187,11 @@ class Reader:
             at,
         )
         return Payouts(yes, no, denominator)
+
+    async def are_prepared(self, condition_ids: Sequence[Bytes32], at: str = LATEST) -> list[bool]:
+        """Return of each condition whether the chain has it."""
+        calls = [self._of_tokens(_SLOT_COUNT, word_bytes(each)) for each in condition_ids]
+        return [bool(slots) for slots in await call_views(self._rpc, calls, at)]
 
     async def exchange_nonce(
         self, maker: Address, exchange: Address | None = None, at: str = LATEST
@@ -205,6 +228,26 @@ class Reader:
         ]
         nonce, threshold, owners = await call_views(self._rpc, calls, at)
         return SafeState(nonce, threshold, tuple(map(Address, owners)))
+
+    async def accepts_signature(
+        self, wallet: Address, digest: bytes, signature: bytes, at: str = LATEST
+    ) -> bool:
+        """Return whether a contract wallet accepts a signature, within the gas that the exchange gives it.
+
+        A wallet that is not there, reverts or answers more than a word does not accept it.
+        """
+        call = {
+            "to": wallet,
+            "data": "0x" + _IS_VALID_SIGNATURE.encode(digest, signature).hex(),
+            "gas": hex(SIGNATURE_GAS_MAX),
+        }
+        try:
+            answer = await self._rpc.send(
+                "eth_call", call, at, answer_bytes_max=SIGNATURE_ANSWER_BYTES_MAX
+            )
+        except (ExecutionReverted, RpcRefused):
+            return False
+        return bytes_of(answer, "eth_call") == _IS_VALID_SIGNATURE.selector.ljust(32, b"\0")
 
     async def revert_of(
         self, sender: Address, target: Address, calldata: bytes, at: str = LATEST

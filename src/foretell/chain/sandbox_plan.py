@@ -19,6 +19,11 @@ from foretell.domain.values.hexadecimal import Address
 # from. The MultiSend and the fallback handler that they contain are those of the CREATE2 factory.
 ECOSYSTEM_SAFE_SINGLETON: Final = Address("0xe51abdf814f8854941b9fe8e3a4f65cab4e7a4a8")
 ECOSYSTEM_SAFE_FACTORY: Final = Address("0xaacfeea03eb1561c4e67d661e40682bd20e3541b")
+ECOSYSTEM_DEPOSIT_WALLET_BEACON: Final = Address("0x74a618ebdd62ff8579a8fe94f5b888d7623b9c35")
+ECOSYSTEM_DEPOSIT_WALLET_FACTORIES: Final = (
+    Address("0x2ccdc6c5ddcd895afccd259f291de9b618a5ca6c"),
+    Address("0x00000000000fb5c9adea0298d729a0cb3823cc07"),
+)
 ECOSYSTEM_SAFE_FACTORY_NAME: Final = "Polymarket Contract Proxy Factory"
 
 
@@ -41,6 +46,9 @@ def sandbox_plan(npm_folder: Path) -> DeployPlan:
         placed={
             ContractName.SAFE_SINGLETON: ECOSYSTEM_SAFE_SINGLETON,
             ContractName.SAFE_FACTORY: ECOSYSTEM_SAFE_FACTORY,
+            ContractName.DEPOSIT_WALLET_BEACON: ECOSYSTEM_DEPOSIT_WALLET_BEACON,
+            ContractName.DEPOSIT_WALLET_FACTORY: ECOSYSTEM_DEPOSIT_WALLET_FACTORIES[0],
+            ContractName.SECOND_DEPOSIT_WALLET_FACTORY: ECOSYSTEM_DEPOSIT_WALLET_FACTORIES[1],
         },
         whitelists=(CreatorWhitelist(creator.private_key, (proposer.address,)),),
         faucet_key=sandbox_account(AccountRole.FAUCET, chain_id).private_key,

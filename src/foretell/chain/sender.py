@@ -106,6 +106,10 @@ class Sender:
         answer = await self._rpc.call("eth_call", self._request(tx), SIMULATED_AT)
         return bytes_of(answer, "eth_call")
 
+    async def head(self) -> int:
+        """Return the number of the newest block."""
+        return quantity_of(await self._rpc.call("eth_blockNumber"), "eth_blockNumber")
+
     async def receipt(self, tx_hash: Bytes32) -> Receipt | None:
         """Return the receipt of a transaction, or None while the node shows none."""
         return receipt_of(await self._rpc.call("eth_getTransactionReceipt", tx_hash))

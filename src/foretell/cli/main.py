@@ -4,20 +4,23 @@ import errno
 import os
 import tomllib
 from importlib.metadata import version
-from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 import typer
 from pydantic import ValidationError
 from rich.console import Console
 
 from foretell.cli.bench import bench
-from foretell.cli.environment import unknown_variables
+from foretell.cli.client.market import market
+from foretell.cli.client.options import client_command
+from foretell.cli.client.order import book, order
+from foretell.cli.client.wallet import wallet
+from foretell.cli.client.whitelist import whitelist
 from foretell.cli.failure import fail
+from foretell.cli.installed import index, journal, storage
+from foretell.cli.options import ChainPort, Data, Port, settings_of
 from foretell.domain.contracts.networks import NetworkName
-from foretell.domain.errors.command import UnknownSetting
 from foretell.domain.errors.families import ForetellError
-from foretell.settings import Settings
 
 _NO_ROOM: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 PRIVATE_UMASK: Final = 0o077
@@ -29,31 +32,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
 )
-
-
-def _default(name: str) -> str:
-    """Return the default of a setting, as the help of an option shows it."""
-    return str(Settings.model_fields[name].default)
-
-
-Data = Annotated[
-    Path | None,
-    typer.Option(help="The data folder.", show_default=_default("data")),
-]
-Port = Annotated[int | None, typer.Option(help="Port of the APIs.", show_default=_default("port"))]
-ChainPort = Annotated[
-    int | None, typer.Option(help="Port of the dev chain.", show_default=_default("chain_port"))
-]
-
-
-Shard = Annotated[
-    int | None,
-    typer.Option(
-        min=0,
-        help="Number of an engine in a separate process.",
-        show_default="the engine in the trading process",
-    ),
-]
 
 
 def _print_version(is_asked: bool) -> None:  # noqa: FBT001 - as typer calls it
@@ -84,7 +62,7 @@ def up(data: Data = None, port: Port = None, chain_port: ChainPort = None) -> No
     """
     from foretell.cli.up import run_up
 
-    run_up(_settings(data=data, port=port, chain_port=chain_port), Console())
+    run_up(settings_of(data=data, port=port, chain_port=chain_port), Console())
 
 
 @app.command()
@@ -133,10 +111,10 @@ def serve(  # noqa: PLR0913 - the options of a command
     from foretell.cli.serve import ProcessRole, run_fleet, run_serve
 
     if workers is not None:
-        settings = _settings(data=data, port=port, shards=shards or 1)
+        settings = settings_of(data=data, port=port, shards=shards or 1)
         run_fleet(settings, roles or [], workers, Console())
     else:
-        settings = _settings(data=data, port=port, shards=shards)
+        settings = settings_of(data=data, port=port, shards=shards)
         parent = ParentProcess(listener) if member else None
         run_serve(settings, roles or [], ProcessRole(shard, parent), Console())
 
@@ -156,7 +134,7 @@ def deploy(
     """Deploy the contracts, or complete an earlier deployment, and write deployment.json."""
     from foretell.cli.deploy import run_deploy
 
-    run_deploy(_settings(data=data), Console(), network, is_check=check)
+    run_deploy(settings_of(data=data), Console(), network, is_check=check)
 
 
 @app.command()
@@ -183,7 +161,15 @@ def demo(
     """
     from foretell.cli.demo import run_demo
 
-    run_demo(_settings(data=data), Console(), is_all=everything, worker_url=worker_url)
+    run_demo(settings_of(data=data), Console(), is_all=everything, worker_url=worker_url)
+
+
+@app.command()
+def clients(data: Data = None) -> None:
+    """Print the lines with which clients of Polymarket and Kuest use a running `foretell up`."""
+    from foretell.cli.clients import client_lines
+
+    typer.echo(client_lines(settings_of(data=data)))
 
 
 @app.command()
@@ -191,118 +177,63 @@ def doctor(data: Data = None) -> None:
     """Check that everything needed is installed, and that a running sandbox answers."""
     from foretell.cli.doctor import run_doctor
 
-    run_doctor(_settings(data=data), Console())
+    run_doctor(settings_of(data=data), Console())
+
+
+@app.command()
+def solvency(data: Data = None) -> None:
+    """Compare the collateral that the contracts hold with all claims on it.
+
+    Reads the tables as of the last indexed block, and the chain at that block. The exchange may run
+    meanwhile. If collateral is missing, prints where, and exits with 1.
+    """
+    from foretell.cli.solvency import run_solvency
+
+    run_solvency(settings_of(data=data), Console())
 
 
 app.add_typer(bench, name="bench")
+app.add_typer(market, name="market")
+app.add_typer(order, name="order")
+client_command(app, "book")(book)
+app.add_typer(wallet, name="wallet")
+app.add_typer(whitelist, name="whitelist")
 
-storage = typer.Typer(no_args_is_help=True, help="Store metadata and images permanently.")
 app.add_typer(storage, name="storage")
-
-
-@storage.command()
-def push(data: Data = None) -> None:
-    """Post every stored item that the service at FORETELL_STORAGE_UPLOAD_URL does not have yet.
-
-    Those from before that setting are posted too. The exchange may run meanwhile. If an item is
-    damaged or refused, prints its file's name, continues with the others, and exits with 1.
-    """
-    from foretell.cli.storage import run_push
-
-    run_push(_settings(data=data), Console())
-
-
-index = typer.Typer(no_args_is_help=True, help="Compute the sums of the index again.")
 app.add_typer(index, name="index")
-
-
-@index.command("rebuild")
-def rebuild_index(data: Data = None) -> None:
-    """Compute leaderboards, totals and wins from the positions and trades again, and then replace them.
-
-    Stop the indexer first; other processes may read the present sums meanwhile.
-    """
-    from foretell.cli.index import run_rebuild_index
-
-    run_rebuild_index(_settings(data=data), Console())
-
-
-journal = typer.Typer(
-    no_args_is_help=True,
-    help="Check, replay or export the journal without changing it, or rebuild the tables from it.",
-)
 app.add_typer(journal, name="journal")
 
-
-@journal.command()
-def verify(data: Data = None, shard: Shard = None) -> None:
-    """Check every record, the hash chain through all of them, and every snapshot.
-
-    Prints a summary. If something is damaged, exits with 1 and prints the position. A journal in
-    use is checked up to its mark.
-    """
-    from foretell.cli.journal import run_verify
-
-    run_verify(_settings(data=data), shard, Console())
+WalletAddress = Annotated[str, typer.Argument(help="The address that holds the funds.")]
 
 
-@journal.command()
-def replay(
-    *,
+@wallet.command("barred")
+def list_barred(data: Data = None) -> None:
+    """Print a line for each barred wallet: when it is probed, its offences, and the cause."""
+    from foretell.cli.wallet import run_list
+
+    run_list(settings_of(data=data), Console())
+
+
+@wallet.command()
+def bar(
+    address: WalletAddress,
     data: Data = None,
-    shard: Shard = None,
-    from_start: Annotated[
-        bool, typer.Option("--from-start", help="Start with the first command, not a snapshot.")
-    ] = False,
+    cause: Annotated[
+        str, typer.Option(help="The cause, which the wallet's owner sees.")
+    ] = "by the operator",
 ) -> None:
-    """Replay the journal in memory, and print the resulting state and its hash.
+    """Bar a wallet from matching: its orders are closed, and new ones refused with the cause."""
+    from foretell.cli.wallet import run_bar
 
-    The hash is the same from the first command and from any snapshot, on any machine.
-    """
-    from foretell.cli.journal import run_replay
-
-    run_replay(_settings(data=data), shard, Console(), is_from_start=from_start)
+    run_bar(settings_of(data=data), address, cause, Console())
 
 
-@journal.command()
-def export(
-    data: Data = None,
-    shard: Shard = None,
-    since: Annotated[
-        int | None, typer.Option("--from", min=1, help="First sequence.", show_default="the oldest")
-    ] = None,
-    until: Annotated[
-        int | None, typer.Option("--to", min=1, help="Last sequence.", show_default="the newest")
-    ] = None,
-) -> None:
-    """Write the commands to standard output, one JSON object on each line.
+@wallet.command()
+def unbar(address: WalletAddress, data: Data = None) -> None:
+    """End the bar of a wallet, and forget its offences."""
+    from foretell.cli.wallet import run_unbar
 
-    Old commands are removed after snapshots, unless FORETELL_JOURNAL_KEEPS is all: export them
-    regularly to keep them.
-    """
-    from foretell.cli.journal import run_export
-
-    run_export(_settings(data=data), shard, since, until)
-
-
-@journal.command()
-def rebuild(data: Data = None) -> None:
-    """Empty the tables of orders, trades and prices; the next start rebuilds them from the journal.
-
-    Stop the installation first. The journal must be complete from its first command on: set
-    FORETELL_JOURNAL_KEEPS=all before the first start.
-    """
-    from foretell.cli.journal import run_rebuild
-
-    run_rebuild(_settings(data=data), Console())
-
-
-def _settings(**given: Any) -> Settings:
-    unknown = unknown_variables(os.environ)
-    if unknown:
-        raise UnknownSetting(unknown)
-    chosen = {name: value for name, value in given.items() if value is not None}
-    return Settings(**chosen)
+    run_unbar(settings_of(data=data), address, Console())
 
 
 def run() -> None:

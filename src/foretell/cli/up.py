@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.panel import Panel
 from rich.table import Table
 
-from foretell.app.clock_and_ids import now_ms
+from foretell.app.clock_and_ids import new_key, now_ms
 from foretell.app.installation import Installation
 from foretell.app.running import run_until_stopped, set_up_logs
 from foretell.domain.errors.chain import SandboxOnly
@@ -17,6 +17,7 @@ from foretell.sandbox.ready import NOT_SEEDED, Ready, describe, remove_ready, wr
 from foretell.sandbox.seed import SEED_NOTE, approve_traders, seed_market
 from foretell.sandbox.session import SandboxSession
 from foretell.settings import Settings
+from foretell.web.sandbox_token import kept_token
 
 
 def run_up(settings: Settings, console: Console) -> None:
@@ -33,7 +34,12 @@ def run_up(settings: Settings, console: Console) -> None:
         deployment = installation.deployment
         assert deployment is not None, "it was started"
         ready = describe(
-            settings.base_url, settings.devchain_url, deployment, NOT_SEEDED, settings.l1_domain
+            settings.base_url,
+            settings.devchain_url,
+            deployment,
+            NOT_SEEDED,
+            settings.l1_domain,
+            kept_token(settings.data, new_key),
         )
         async with SandboxSession.open(ready, deployment) as session:
             await approve_traders(session)
@@ -69,6 +75,8 @@ def print_addresses(console: Console, ready: Ready, settings: Settings, seconds:
     )
     for name, address in rows:
         table.add_row(f"[bold]{name}[/]", address)
+    console.print("the web app, with the sandbox's wallets:")
+    console.print(f"  {ready.web}", markup=False, soft_wrap=True)
     console.print(Panel(table, title=f"Foretell runs ({seconds:.1f} s)", expand=False))
     console.print("try next, in another terminal:")
     option = "" if settings.data == Settings().data else f" --data {settings.data}"

@@ -61,6 +61,10 @@ async def _chain(context: CreationContext) -> Chain:
         conditional_tokens=checksum_address(deployment.conditional_tokens),
         market_registry=_address(context, ContractName.MARKET_REGISTRY),
         proposer_whitelist_registry=_address(context, ContractName.PROPOSER_WHITELIST_REGISTRY),
+        position_adapter=_address(context, ContractName.NEG_RISK_ADAPTER),
+        safe_factory=_address(context, ContractName.SAFE_FACTORY),
+        safe_factory_name=deployment.safe_factory_name,
+        multi_send=_address(context, ContractName.MULTI_SEND),
         resolution_stacks={
             stack: await _stack(context, stack)
             for stack, names in STACKS.items()

@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 
 from foretell.chain.reader import Reader
 from foretell.chain.sender import Sender
+from foretell.creation.refusals import worker_body
 from foretell.creation.uploads import UploadBudget
 from foretell.domain.contracts.deployment import ContractName, Deployment
 from foretell.domain.creation.metadata import Resolver
@@ -14,6 +15,7 @@ from foretell.domain.creation.payload import Payload, PayloadRules, ResolutionTy
 from foretell.domain.creation.plan import EventContracts, MarketIds, PlanContracts
 from foretell.domain.errors.chain import SandboxOnly
 from foretell.domain.values.hexadecimal import Address, Bytes32
+from foretell.edge.signed_requests import SignedRequests
 from foretell.media.blobs import BlobStore
 from foretell.media.images import ImageNormalizer
 from foretell.media.permanent_storage import PermanentStorage
@@ -87,8 +89,11 @@ class CreationContext:
     uploads: UploadBudget = field(default_factory=UploadBudget)
     permanent_storage: PermanentStorage | None = None
     """Stores metadata and images permanently; without one they are on this machine only."""
+    signed_requests: SignedRequests = field(init=False)
 
     def __post_init__(self) -> None:
+        answered = SignedRequests(self.database, self.now_ms, worker_body)
+        object.__setattr__(self, "signed_requests", answered)
         may_store = self.deployment.is_sandbox or self.options.may_store_locally
         if not (may_store or self.permanent_storage is not None):
             raise SandboxOnly(

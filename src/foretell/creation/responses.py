@@ -40,6 +40,10 @@ class Chain(WireObject, frozen=True, kw_only=True):
     conditional_tokens: str
     market_registry: str
     proposer_whitelist_registry: str
+    position_adapter: str
+    safe_factory: str
+    safe_factory_name: str
+    multi_send: str
     resolution_stacks: dict[str, ResolutionStack]
 
 

@@ -46,8 +46,10 @@ from foretell.edge.client_addresses import UNKNOWN
 from foretell.edge.codec import AnyRequest, JsonResponse, json_response, read_body
 from foretell.edge.documents.description import Success, describe
 from foretell.edge.documents.openapi import Api
+from foretell.edge.idempotency import answer_keyed
 from foretell.edge.query import Query
-from foretell.edge.throttled_application import turn_of
+from foretell.edge.signed_requests import Act
+from foretell.edge.throttled_application import address_of, turn_of
 
 TITLE: Final = "Foretell market creation"
 ABOUT: Final = (
@@ -126,14 +128,19 @@ async def validate(request: AnyRequest, context: Context) -> JsonResponse:
         tag="Creation",
         body=ChallengeBody,
         refusals=(InvalidFields, OriginRefused),
+        is_keyed=True,
     ),
 )
 async def prepare_auth(request: AnyRequest, context: Context) -> JsonResponse:
     """Issue a challenge for the hash of a payload."""
-    wanted = parse_auth_request(await read_body(request))
+    body = await read_body(request)
     turn = turn_of(request)
     source = UNKNOWN if turn is None else turn.address
-    return json_response(render_challenge(await issue_challenge(context, wanted, source)))
+
+    async def issue() -> object:
+        return render_challenge(await issue_challenge(context, parse_auth_request(body), source))
+
+    return await _answer(request, context, body, issue)
 
 
 @post(
@@ -144,6 +151,7 @@ async def prepare_auth(request: AnyRequest, context: Context) -> JsonResponse:
         tag="Creation",
         body=UPLOAD,
         refusals=refused.PREPARE,
+        is_keyed=True,
     ),
 )
 async def prepare(request: AnyRequest, context: Context) -> JsonResponse:
@@ -155,8 +163,11 @@ async def prepare(request: AnyRequest, context: Context) -> JsonResponse:
     """
     with context.uploads.share() as share:
         upload = await read_upload(request, context.images.policy.upload_bytes_max, share)
-        accepted = await accept(context, upload)
-    return json_response(render_prepare(accepted))
+
+        async def start() -> object:
+            return render_prepare(await accept(context, upload))
+
+        return await _answer(request, context, upload.content_hash, start)
 
 
 @get(
@@ -183,12 +194,18 @@ async def show_pending(request: AnyRequest, context: Context) -> JsonResponse:
         tag="Creation",
         body=SentTxsBody,
         refusals=(InvalidFields, RequestNotFound, IllegalTransition, OriginRefused),
+        is_keyed=True,
     ),
 )
 async def confirm(request: AnyRequest, context: Context) -> JsonResponse:
     """Store the hashes of the creator's transactions."""
-    sent = parse_sent_txs(await read_body(request, BODY_BYTES_MAX), may_omit_txs=False)
-    return json_response(render_confirm(await confirm_txs(context, sent)))
+    body = await read_body(request, BODY_BYTES_MAX)
+
+    async def store() -> object:
+        sent = parse_sent_txs(body, may_omit_txs=False)
+        return render_confirm(await confirm_txs(context, sent))
+
+    return await _answer(request, context, body, store)
 
 
 @post(
@@ -199,12 +216,29 @@ async def confirm(request: AnyRequest, context: Context) -> JsonResponse:
         tag="Creation",
         body=FinalizeBody,
         refusals=refused.FINALIZE,
+        is_keyed=True,
     ),
 )
 async def finalize_request(request: AnyRequest, context: Context) -> JsonResponse:
     """Check the creator's transactions against the plan, and continue the request."""
-    sent = parse_sent_txs(await read_body(request, BODY_BYTES_MAX), may_omit_txs=True)
-    return json_response(render_finalize(await finalize(context, sent)))
+    body = await read_body(request, BODY_BYTES_MAX)
+
+    async def go_on() -> object:
+        sent = parse_sent_txs(body, may_omit_txs=True)
+        return render_finalize(await finalize(context, sent))
+
+    return await _answer(request, context, body, go_on)
+
+
+async def _answer(
+    request: AnyRequest, context: CreationContext, content: bytes, act: Act
+) -> JsonResponse:
+    """Return the answer to a request, carried out unless one with its idempotency key was before.
+
+    Nobody is authenticated here, so a key has a meaning for the address that sent it.
+    """
+    client = f"creation {address_of(request)}"
+    return await answer_keyed(request, context.signed_requests, client, content, act)
 
 
 @get(

@@ -52,6 +52,12 @@ class Upload(NamedTuple):
         listed = "".join(f"{name}\n{keccak256(content).hex()}\n" for name, content in images)
         return keccak256(listed.encode()).hex()
 
+    @property
+    def content_hash(self) -> bytes:
+        """The hash of all parts as they were sent; the boundary between them is free."""
+        parts = (self.payload, self.auth, self.images_hash.encode())
+        return keccak256(b"".join(keccak256(part) for part in parts))
+
 
 class UploadBudget:
     """The memory limit of all concurrent uploads together."""

@@ -14,6 +14,7 @@ from typing import Final
 
 import structlog
 
+from foretell.creation import lost_markets
 from foretell.creation.challenge import sweep_challenges
 from foretell.creation.context import CreationContext
 from foretell.creation.finalize import run_finalization
@@ -57,7 +58,11 @@ log = structlog.get_logger(__name__)
 
 async def run(context: CreationContext) -> None:
     """Run until cancelled: the registrar's transactions, the requests, and the permanent storage."""
-    loops: list[Loop] = [context.registrar.run, partial(_work, context)]
+    loops: list[Loop] = [
+        context.registrar.run,
+        partial(_work, context),
+        partial(lost_markets.run, context),
+    ]
     if context.permanent_storage is not None:
         loops.append(partial(run_posting, context.blobs, context.permanent_storage))
     await run_together(loops)

@@ -25,6 +25,7 @@ from foretell.data.parameters import (
     USER,
     read_markets,
 )
+from foretell.data.profiles import show_profiles
 from foretell.domain.errors.http import MalformedQuery, MissingParameter
 from foretell.domain.exchange.ledger import AssetId
 from foretell.domain.exchange.order import Side
@@ -126,7 +127,8 @@ async def list_trades(context: DataContext, query: Query) -> list[responses.Trad
         for part in _parts(page):
             acts = await load_activities(tx, chosen, part)
             listings = await load_market_captions(tx, {act.condition_id for act in acts})
-            trades += _Renderer(acts, listings, context.blob_base_url).trades(acts)
+            rendered = _Renderer(acts, listings, context.blob_base_url).trades(acts)
+            trades += await show_profiles(tx, rendered)
             if len(acts) < part.limit:
                 break
     return trades
@@ -155,7 +157,8 @@ async def list_activities(context: DataContext, query: Query) -> list[responses.
         chosen = chosen._replace(condition_ids=await _conditions(tx, condition_ids, event_ids))
         acts = await load_activities(tx, chosen, page)
         listings = await load_market_captions(tx, {act.condition_id for act in acts})
-    return _Renderer(acts, listings, context.blob_base_url).activities(acts)
+        rendered = _Renderer(acts, listings, context.blob_base_url).activities(acts)
+        return await show_profiles(tx, rendered)
 
 
 async def _conditions(

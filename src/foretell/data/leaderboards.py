@@ -13,7 +13,7 @@ from foretell.data.parameters import ANY_USER
 from foretell.data.responses import BuilderRow, TraderRow, WinRow
 from foretell.domain.errors.http import MalformedQuery
 from foretell.domain.portfolio.periods import Period
-from foretell.domain.values.hexadecimal import checksum_address
+from foretell.domain.values.hexadecimal import Address, checksum_address
 from foretell.domain.values.slugs import SLUG_CHARS_MAX, normalize_slug
 from foretell.edge.parameters import choice, integer, text
 from foretell.edge.query import Query
@@ -26,6 +26,7 @@ from foretell.store.queries.leaderboards import (
     load_rankings,
     load_wins,
 )
+from foretell.store.trading.profiles import PublicProfile, load_profiles
 
 OVERALL: Final = "OVERALL"
 ORDERS: Final[Mapping[str, RankingOrder]] = MappingProxyType(
@@ -72,14 +73,15 @@ async def list_traders(context: DataContext, query: Query) -> list[TraderRow]:
         else:
             own = await load_ranking_of(tx, scope, order, wallet)
             standings = [] if own is None or offset or not limit else [own]
+        profiles = await load_profiles(tx, {standing.wallet for standing in standings})
     return [
         TraderRow(
             rank=str(standing.rank),
             proxy_wallet=checksum_address(standing.wallet),
-            user_name=None,
+            user_name=_name(profiles, standing.wallet),
             vol=amount(standing.volume_units),
             pnl=amount(standing.gain_units),
-            profile_image=None,
+            profile_image=_image(profiles, standing.wallet),
             x_username=None,
             verified_badge=None,
         )
@@ -94,11 +96,12 @@ async def list_wins(context: DataContext, query: Query) -> list[WinRow]:
     query.check_known()
     async with context.database.public_reading() as tx:
         wins = await load_wins(tx, scope, limit=limit, offset=offset)
+        profiles = await load_profiles(tx, {win.wallet for win in wins})
     return [
         WinRow(
             win_rank=str(offset + index),
             proxy_wallet=checksum_address(win.wallet),
-            user_name=None,
+            user_name=_name(profiles, win.wallet),
             event_title=win.event_title,
             slug=win.slug,
             icon=None if win.icon is None else blob_url(context.blob_base_url, win.icon),
@@ -106,10 +109,18 @@ async def list_wins(context: DataContext, query: Query) -> list[WinRow]:
             initial_value=amount(win.spent_units),
             final_value=amount(win.spent_units + win.realized_units),
             pnl=amount(win.realized_units),
-            profile_image=None,
+            profile_image=_image(profiles, win.wallet),
         )
         for index, win in enumerate(wins, start=1)
     ]
+
+
+def _name(profiles: Mapping[Address, PublicProfile], wallet: Address) -> str | None:
+    return profiles[wallet].name or None if wallet in profiles else None
+
+
+def _image(profiles: Mapping[Address, PublicProfile], wallet: Address) -> str | None:
+    return profiles[wallet].image or None if wallet in profiles else None
 
 
 def list_builders(query: Query) -> list[BuilderRow]:

@@ -5,6 +5,7 @@ from typing import Final
 
 from foretell.data.context import DataContext
 from foretell.data.parameters import MARKET
+from foretell.data.profiles import show_profiles
 from foretell.data.responses import HolderResponse, LiveVolume, MarketValue, TokenHolders
 from foretell.domain.errors.http import MissingParameter
 from foretell.domain.exchange.ledger import AssetId
@@ -53,7 +54,16 @@ async def list_holders(context: DataContext, query: Query) -> list[TokenHolders]
         held = await load_holders(
             tx, [token_id for _, token_id in tokens], units_min=units_min, limit=limit
         )
-    return [_token_holders(token_id, index, held.get(token_id, ())) for index, token_id in tokens]
+        rows = [
+            row
+            for index, token_id in tokens
+            for row in _holders(token_id, index, held.get(token_id, ()))
+        ]
+        shown = await show_profiles(tx, rows)
+    rows_by_token: dict[str, list[HolderResponse]] = {token_id: [] for _, token_id in tokens}
+    for row in shown:
+        rows_by_token[row.asset].append(row)
+    return [TokenHolders(token=token_id, holders=rows) for token_id, rows in rows_by_token.items()]
 
 
 async def list_open_interests(context: DataContext, query: Query) -> list[MarketValue]:
@@ -98,16 +108,13 @@ def _market_value(condition_id: Bytes32, units: int) -> MarketValue:
     return MarketValue(market=condition_id, value=amount(units))
 
 
-def _token_holders(token_id: AssetId, index: int, held: Sequence[Balance]) -> TokenHolders:
-    return TokenHolders(
-        token=token_id,
-        holders=[
-            HolderResponse(
-                proxy_wallet=checksum_address(balance.wallet),
-                asset=token_id,
-                amount=amount(balance.units),
-                outcome_index=index,
-            )
-            for balance in held
-        ],
-    )
+def _holders(token_id: AssetId, index: int, held: Sequence[Balance]) -> list[HolderResponse]:
+    return [
+        HolderResponse(
+            proxy_wallet=checksum_address(balance.wallet),
+            asset=token_id,
+            amount=amount(balance.units),
+            outcome_index=index,
+        )
+        for balance in held
+    ]

@@ -5,6 +5,13 @@ from typing import Final
 
 import msgspec
 
+from foretell.domain.errors.chain import (
+    ChainInconsistent,
+    ChainUnavailable,
+    ExecutionReverted,
+    NothingIndexed,
+    RpcRefused,
+)
 from foretell.domain.errors.families import ForetellError, NotFound, code_of
 from foretell.domain.errors.http import MalformedQuery, MissingParameter, UnknownParameter
 from foretell.edge.documents.errors import PUBLIC_READ, Refusals
@@ -15,6 +22,11 @@ DATA: Final[Mapping[type[ForetellError], RefusalRow]] = {
     MissingParameter: RefusalRow(400, "missing_field"),
     UnknownParameter: RefusalRow(400, "unknown_field"),
     NotFound: RefusalRow(404, "not_found"),
+    NothingIndexed: RefusalRow(503, "nothing_indexed"),
+    ChainUnavailable: RefusalRow(502, "chain_unavailable"),
+    ChainInconsistent: RefusalRow(502, "chain_inconsistent"),
+    RpcRefused: RefusalRow(502, "chain_refused"),
+    ExecutionReverted: RefusalRow(502, "chain_refused"),
 }
 
 

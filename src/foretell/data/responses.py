@@ -194,3 +194,62 @@ class BuilderRow(WireObject, frozen=True, kw_only=True):
     active_users: int
     verified: bool
     builder_logo: str
+
+
+class PoolSolvency(WireObject, frozen=True, kw_only=True):
+    """A contract's collateral, and what is claimed of it."""
+
+    name: str
+    held: Decimal
+    owed: Decimal
+    deficit: Decimal
+
+
+class NamedDeficit(WireObject, frozen=True, kw_only=True):
+    """A pool, or a condition by its id, that owes more than it has."""
+
+    name: str
+    amount: Decimal
+
+
+class TotalSolvency(WireObject, frozen=True, kw_only=True):
+    """The solvency of all conditions at a block; it is computed now and then."""
+
+    block: int
+    block_hash: str
+    timestamp: int
+    is_solvent: bool
+    held: Decimal
+    owed: Decimal
+    deficit: Decimal
+    conditions: int
+    short_conditions: int
+    pools: list[PoolSolvency]
+    deficits: list[NamedDeficit]
+
+
+class ConditionSolvency(WireObject, frozen=True, kw_only=True):
+    """The collateral that is locked for a condition, and what its tokens can claim."""
+
+    condition_id: str
+    negative_risk: bool
+    is_resolved: bool
+    held: Decimal
+    owed: Decimal
+    deficit: Decimal
+
+
+class SolvencyPage(WireObject, frozen=True, kw_only=True):
+    """Some conditions at a block, by their ids; `next` is empty on the last page."""
+
+    block: int
+    block_hash: str
+    conditions: list[ConditionSolvency]
+    next: str
+
+
+class SolvencyResponse(WireObject, frozen=True, kw_only=True):
+    """The solvency of all conditions, and a page of them."""
+
+    total: TotalSolvency
+    page: SolvencyPage

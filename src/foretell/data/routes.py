@@ -11,10 +11,16 @@ from typing import Any, Final
 from litestar import Litestar, get
 from litestar.di import NamedDependency
 
-from foretell.data import activity, leaderboards, metrics, portfolio, referrals, responses
+from foretell.data import activity, leaderboards, metrics, portfolio, referrals, responses, solvency
 from foretell.data.context import DataContext
 from foretell.data.parameters import MARKET, USER
 from foretell.data.refusals import DOCUMENTED, data_body
+from foretell.domain.errors.chain import (
+    ChainInconsistent,
+    ChainUnavailable,
+    NothingIndexed,
+    RpcRefused,
+)
 from foretell.domain.errors.http import MissingParameter
 from foretell.edge.application import build_application
 from foretell.edge.codec import AnyRequest, JsonResponse, json_response
@@ -134,6 +140,20 @@ async def get_open_interest(request: AnyRequest, context: Context) -> JsonRespon
 
 
 @get(
+    "/solvency",
+    opt=describe(
+        Success(responses.SolvencyResponse, "What contracts hold, and what is claimed."),
+        *solvency.PARAMETERS,
+        refusals=(NothingIndexed, ChainUnavailable, ChainInconsistent, RpcRefused),
+        tag="Markets",
+    ),
+)
+async def get_solvency(request: AnyRequest, context: Context) -> JsonResponse:
+    """Compare the collateral on the chain with the claims on it, in total and by condition."""
+    return await _answer(solvency.report_solvency, request, context)
+
+
+@get(
     "/live-volume",
     opt=describe(
         Success(list[responses.LiveVolume], "Volume of each market and of all: one entry."),
@@ -249,6 +269,7 @@ ROUTES: Final = (
     get_holders,
     get_open_interest,
     get_live_volume,
+    get_solvency,
     get_trades,
     get_activity,
     get_fee_shares,

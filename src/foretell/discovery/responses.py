@@ -320,3 +320,16 @@ class MarketTypes(WireObject, frozen=True, kw_only=True):
     """The kinds of sports markets."""
 
     market_types: list[str]
+
+
+class PublicProfileResponse(WireObject, frozen=True, kw_only=True):
+    """What an address says of itself; its wallet is its Safe."""
+
+    name: str
+    pseudonym: str
+    bio: str
+    profile_image: str
+    proxy_wallet: str
+    base_address: str
+    display_username_public: bool
+    updated_at: str

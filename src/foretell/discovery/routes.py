@@ -14,6 +14,7 @@ from litestar.params import FromPath
 
 from foretell.discovery import catalog, responses, search, sports_routes, tags
 from foretell.discovery.context import DiscoveryContext
+from foretell.discovery.profiles import find_profile
 from foretell.discovery.refusals import DOCUMENTED, discovery_body
 from foretell.domain.errors.http import MissingParameter, UnknownRecord, UnknownSortField
 from foretell.edge.application import build_application
@@ -312,23 +313,42 @@ async def get_nothing() -> JsonResponse:
 @get(
     [
         "/events/creators/{record_id:str}",
-        "/profiles/user_address/{record_id:str}",
     ],
     opt=describe(Success(None, ""), tag="Placeholders", refusals=(UnknownRecord,)),
 )
 async def get_unknown(record_id: FromPath[str]) -> JsonResponse:
-    """Refuse the id of a named creator or a profile: there is none."""
+    """Refuse the id of a named creator: there is none."""
     raise UnknownRecord("id")
 
 
 @get(
     "/public-profile",
-    opt=describe(Success(None, ""), PROFILE_ADDRESS, tag="Placeholders", refusals=(UnknownRecord,)),
+    opt=describe(
+        Success(responses.PublicProfileResponse, "The profile."),
+        PROFILE_ADDRESS,
+        tag="Profiles",
+        refusals=(UnknownRecord,),
+    ),
 )
-async def get_profile(request: AnyRequest) -> JsonResponse:
-    """Refuse the address of a profile: there are no profiles."""
-    Query.of(request).check([PROFILE_ADDRESS])
-    raise UnknownRecord("address")
+async def get_profile(request: AnyRequest, context: Context) -> JsonResponse:
+    """Return the profile of an address, or of its wallet."""
+    query = Query.of(request)
+    address = query.read(PROFILE_ADDRESS)
+    query.check_known()
+    return json_response(await find_profile(context, address))
+
+
+@get(
+    "/profiles/user_address/{address:str}",
+    opt=describe(
+        Success(responses.PublicProfileResponse, "The profile."),
+        tag="Profiles",
+        refusals=(UnknownRecord,),
+    ),
+)
+async def get_profile_of(address: FromPath[str], context: Context) -> JsonResponse:
+    """Return the profile of an address, or of its wallet."""
+    return json_response(await find_profile(context, address))
 
 
 ROUTES: Final = (
@@ -356,6 +376,7 @@ ROUTES: Final = (
     get_nothing,
     get_unknown,
     get_profile,
+    get_profile_of,
 )
 
 

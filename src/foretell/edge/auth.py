@@ -21,7 +21,9 @@ from foretell.domain.errors.families import (
 from foretell.domain.errors.http import (
     L1SignatureMismatch,
     MissingHeader,
+    ReadonlyKeyRefused,
     RevokedKey,
+    UnboundSignature,
     UnknownKey,
     WrongPassphrase,
 )
@@ -29,11 +31,12 @@ from foretell.domain.values.credentials import (
     Credentials,
     KeyIndex,
     L2Signer,
-    check_l1,
     check_timestamp,
     derive_credentials,
+    derive_readonly_key,
     parse_nonce,
     signature_bytes,
+    signed_l1,
 )
 from foretell.domain.values.eip712 import SIGNATURE_BYTES, normalize_signature
 from foretell.domain.values.hexadecimal import Address, parse_address
@@ -41,9 +44,11 @@ from foretell.edge.header_rules import DEFAULT_RULES, OWN_PREFIX, HeaderRules
 from foretell.runtime.lru import LruCache
 from foretell.store.database import Database
 from foretell.store.trading.api_keys import ApiKey, load_key
+from foretell.store.trading.readonly_keys import load_readonly_salt, readonly_hash
 
 BUILDER: Final = "builder_"
 """Follows the prefix in the header names of a builder, which submits for other wallets."""
+READONLY_KEY: Final = "readonly_api_key"
 KEYS_CACHED_MAX: Final = 10_000
 KEY_AGE_MS_MAX: Final = 30_000
 """How long a cached key is valid: the notice of its revocation may be lost."""
@@ -71,6 +76,13 @@ class L2Caller(NamedTuple):
     dialect: str
 
 
+class KeyReader(NamedTuple):
+    """The holder of a read-only key."""
+
+    address: Address
+    key_hash: str
+
+
 class _CachedKey(NamedTuple):
     key: ApiKey
     signer: L2Signer
@@ -96,7 +108,7 @@ class KeyRing:
         self._chain_ids = chain_ids
         self._now_ms = now_ms
         self._prefixes = [prefix.lower() for prefix in rules.prefixes]
-        self._l1_domain = rules.l1_domain
+        self.rules = rules
         self._cached_by_id: LruCache[str, _CachedKey] = LruCache(keys_cached_max)
         self._unknown_at_ms: LruCache[str, int] = LruCache(keys_cached_max)
         self._revocations = 0
@@ -104,6 +116,32 @@ class KeyRing:
     def credentials(self, index: KeyIndex) -> Credentials:
         """Return the credentials of an index; call it only for an owner that has just signed for it."""
         return derive_credentials(self._master_key, index)
+
+    def readonly_key(self, address: Address, salt: str) -> str:
+        """Return the read-only key of an address and a salt; call it only for its owner."""
+        return derive_readonly_key(self._master_key, address, salt)
+
+    async def authenticate_reader(self, headers: Mapping[str, str]) -> KeyReader | None:
+        """Return the holder of a read-only key, None for headers without one, or refuse.
+
+        Such a key is no signature: who has it reads all that it allows.
+        """
+        dialect = next((each for each in self._prefixes if each + READONLY_KEY in headers), None)
+        if dialect is None or dialect + "api_key" in headers:
+            return None
+        key = _header(headers, dialect, READONLY_KEY)
+        address = _address(headers, dialect)
+        if not await self.is_readonly_key(address, key):
+            raise UnknownKey("the address has no such read-only key")
+        return KeyReader(address, readonly_hash(key))
+
+    async def is_readonly_key(self, address: Address, key: str) -> bool:
+        """Return whether an address has a read-only key, of the present master key."""
+        if _KEY_ID.match(key) is None:
+            return False
+        async with self._database.reading() as tx:
+            salt = await load_readonly_salt(tx, address, readonly_hash(key))
+        return salt is not None and hmac.compare_digest(self.readonly_key(address, salt), key)
 
     def learn(self, key_id: str) -> None:
         """Accept a key that was just created, though a request may have named it before."""
@@ -128,11 +166,13 @@ class KeyRing:
         nonce = _nonce(headers, dialect)
         signature = _l1_signature(headers, dialect)
         for chain_id in self._chain_ids:
-            try:
-                check_l1(chain_id, address, timestamp, nonce, signature, self._l1_domain)
-            except L1SignatureMismatch:
-                continue
-            return L1Caller(chain_id, address, nonce, dialect, int(timestamp))
+            bound, unbound = self.rules.bound_domain(chain_id), self.rules.unbound_domain(chain_id)
+            if bound is not None and signed_l1(bound, address, timestamp, nonce, signature):
+                return L1Caller(chain_id, address, nonce, dialect, int(timestamp))
+            if signed_l1(unbound, address, timestamp, nonce, signature):
+                if not self.rules.accepts_unbound_l1:
+                    raise UnboundSignature(str(self.rules.l1_contract))
+                return L1Caller(chain_id, address, nonce, dialect, int(timestamp))
         raise L1SignatureMismatch(address)
 
     async def authenticate_l2(
@@ -140,7 +180,7 @@ class KeyRing:
     ) -> L2Caller:
         """Return the holder of the key that signed exactly this request, or refuse."""
         dialect = self._dialect(headers)
-        cached = await self._load(_header(headers, dialect, "api_key"))
+        cached = await self._load(_key_id(headers, dialect))
         return self._check(cached, dialect, headers, (method, path, body))
 
     def authenticate_l2_cached(
@@ -148,7 +188,7 @@ class KeyRing:
     ) -> L2Caller | None:
         """Return what `authenticate_l2` does, without a coroutine; None if the key is not in the cache."""
         dialect = self._dialect(headers)
-        cached = self._fresh(_header(headers, dialect, "api_key"))
+        cached = self._fresh(_key_id(headers, dialect))
         if cached is None:
             return None
         return self._check(cached, dialect, headers, (method, path, body))
@@ -160,14 +200,14 @@ class KeyRing:
         before the body of their request is read.
         """
         dialect = self._dialect(headers)
-        cached = await self._load(_header(headers, dialect, "api_key"))
+        cached = await self._load(_key_id(headers, dialect))
         self._check_claims(cached, dialect, headers)
 
     def names_cached_key(self, headers: Mapping[str, str]) -> bool:
         """Return whether `check_key` lets the headers pass without a look into the database."""
         try:
             dialect = self._dialect(headers)
-            cached = self._fresh(_header(headers, dialect, "api_key"))
+            cached = self._fresh(_key_id(headers, dialect))
             if cached is not None:
                 self._check_claims(cached, dialect, headers)
         except ForetellError:
@@ -204,7 +244,7 @@ class KeyRing:
 
     def key_id_of(self, headers: Mapping[str, str]) -> str:
         """Return the id of the key that an L2 request names as its signer; unverified."""
-        return _header(headers, self._dialect(headers), "api_key")
+        return _key_id(headers, self._dialect(headers))
 
     def signature_of(self, headers: Mapping[str, str]) -> str:
         """Return the signature of an L2 request in hex, however the header spells it; unverified."""
@@ -302,6 +342,13 @@ def _header(headers: Mapping[str, str], dialect: str, name: str) -> str:
     if not value or is_repeated:
         raise _malformed(dialect, name)
     return value
+
+
+def _key_id(headers: Mapping[str, str], dialect: str) -> str:
+    """Return the id of the API key that signed a request; a read-only key is none."""
+    if dialect + "api_key" not in headers and dialect + READONLY_KEY in headers:
+        raise ReadonlyKeyRefused
+    return _header(headers, dialect, "api_key")
 
 
 def _address(headers: Mapping[str, str], dialect: str) -> Address:

@@ -164,6 +164,11 @@ def decode(
         raise refusal(str(error)) from error
 
 
+def encode_json(value: object) -> bytes:
+    """Return a value as JSON, decimals as exact numbers."""
+    return _ENCODER.encode(value)
+
+
 def json_response(value: object, status: int = 200) -> JsonResponse:
     """Return the value as a JSON answer, decimals as exact numbers; a secret is to be kept nowhere."""
     headers = NOT_STORED if isinstance(value, SecretObject) else None

@@ -1,18 +1,36 @@
-"""The words of the headers that sign requests: their prefixes, and the domain of L1 signatures."""
+"""The words of the headers that sign requests: their prefixes, and the domains of L1 signatures."""
 
 from typing import Final, NamedTuple
 
-from foretell.domain.values.credentials import L1_DOMAIN_NAME
+from foretell.domain.values.credentials import L1_DOMAIN_NAME, l1_domain
+from foretell.domain.values.eip712 import Eip712Domain
+from foretell.domain.values.hexadecimal import Address
 
 OWN_PREFIX: Final = "SERVICE_"
 CLIENT_PREFIXES: Final = ("SERVICE_", "POLY_", "KUEST_")
 
 
 class HeaderRules(NamedTuple):
-    """The prefixes of header names, and the name of the domain that L1 signatures are made in."""
+    """The prefixes of header names, and the domains that L1 signatures may be made in.
+
+    A domain with the installation's contract binds a signature to the installation. One without, as clients
+    of other exchanges sign, does not, so it is accepted only if the operator wants that.
+    """
 
     prefixes: tuple[str, ...] = CLIENT_PREFIXES
     l1_domain: str = L1_DOMAIN_NAME
+    l1_contract: Address | None = None
+    accepts_unbound_l1: bool = True
+
+    def bound_domain(self, chain_id: int) -> Eip712Domain | None:
+        """Return the domain of this installation, None where it has no contract."""
+        if self.l1_contract is None:
+            return None
+        return l1_domain(chain_id, self.l1_domain, self.l1_contract)
+
+    def unbound_domain(self, chain_id: int) -> Eip712Domain:
+        """Return the domain that any installation may have."""
+        return l1_domain(chain_id, self.l1_domain)
 
 
 DEFAULT_RULES: Final = HeaderRules()

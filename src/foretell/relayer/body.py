@@ -5,12 +5,16 @@ of gas, must be present and have their one value. Other fields are ignored.
 """
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
+from foretell.domain.contracts.deployment import Deployment
+from foretell.domain.contracts.deposit_wallet import CALL_BYTES_MAX, CALLS_PER_BATCH_MAX
 from foretell.domain.contracts.safe import (
     OPERATION_CALL,
     OPERATION_DELEGATECALL,
+    InnerCall,
     normalize_safe_signature,
 )
 from foretell.domain.errors.families import MalformedHex
@@ -41,6 +45,9 @@ class Submission(NamedTuple):
     safe_nonce: int | None
     signature: bytes
     metadata: str | None
+    calls: tuple[InnerCall, ...] = ()
+    """The calls of a deposit wallet's batch."""
+    deadline_s: int = 0
 
 
 def parse_submission(raw: bytes, kinds: Collection[RelayKind] = tuple(RelayKind)) -> Submission:
@@ -50,7 +57,30 @@ def parse_submission(raw: bytes, kinds: Collection[RelayKind] = tuple(RelayKind)
         raise MalformedBody("the body must be a JSON object")
     fields = _Fields(document)
     kind = RelayKind(fields.choice("type", *kinds))
-    return _safe_submission(fields) if kind is RelayKind.SAFE else _create_submission(fields)
+    return _PARSERS[kind](fields)
+
+
+def parse_deployment(deployment: Deployment, raw: bytes) -> Submission:
+    """Return the deployment of an owner's wallet that a short body asks for, or refuse the body."""
+    document = parse_json(raw)
+    if not isinstance(document, dict):
+        raise MalformedBody("the body must be a JSON object")
+    fields = _Fields(document)
+    fields.zero_address("paymentToken")
+    fields.choice("payment", "0")
+    fields.zero_address("paymentReceiver")
+    owner = fields.address("owner")
+    return Submission(
+        kind=RelayKind.SAFE_CREATE,
+        owner=owner,
+        wallet=deployment.safe_of(owner),
+        target=deployment.safe_factory,
+        calldata=b"",
+        operation=OPERATION_CALL,
+        safe_nonce=None,
+        signature=normalize_signature(fields.raw_bytes("signature", SIGNATURE_BYTES)),
+        metadata=None,
+    )
 
 
 def _safe_submission(fields: "_Fields") -> Submission:
@@ -96,6 +126,43 @@ def _create_submission(fields: "_Fields") -> Submission:
     )
 
 
+def _batch_submission(fields: "_Fields") -> Submission:
+    params = fields.part("depositWalletParams")
+    calls = params.parts("calls", CALLS_PER_BATCH_MAX)
+    return Submission(
+        kind=RelayKind.WALLET,
+        owner=fields.address("from"),
+        wallet=params.address("depositWallet"),
+        target=fields.address("to"),
+        calldata=b"",
+        operation=OPERATION_CALL,
+        safe_nonce=fields.nonce("nonce"),
+        signature=normalize_signature(fields.raw_bytes("signature", SIGNATURE_BYTES)),
+        metadata=fields.label("metadata"),
+        calls=tuple(map(_batched_call, calls)),
+        deadline_s=params.nonce("deadline"),
+    )
+
+
+def _batched_call(fields: "_Fields") -> InnerCall:
+    fields.choice("value", "0")
+    return InnerCall(fields.address("target"), fields.raw_bytes("data", CALL_BYTES_MAX))
+
+
+def _wallet_creation(fields: "_Fields") -> Submission:
+    return Submission(
+        kind=RelayKind.WALLET_CREATE,
+        owner=fields.address("from"),
+        wallet=ZERO_ADDRESS,
+        target=fields.address("to"),
+        calldata=b"",
+        operation=OPERATION_CALL,
+        safe_nonce=None,
+        signature=b"",
+        metadata=fields.label("metadata"),
+    )
+
+
 class _Fields:
     """The fields of an object; refusals prefix their names with `path`."""
 
@@ -113,6 +180,19 @@ class _Fields:
         if not isinstance(value, dict):
             raise self._refusal(name, "an object")
         return _Fields(value, f"{self._path}{name}.")
+
+    def parts(self, name: str, count_max: int) -> "list[_Fields]":
+        """Return the fields of each object in a list of at least one."""
+        values = self._values.get(name)
+        if (
+            not isinstance(values, list)
+            or not 0 < len(values) <= count_max
+            or not all(isinstance(value, dict) for value in values)
+        ):
+            raise self._refusal(name, f"a list of 1 to {count_max} objects")
+        return [
+            _Fields(value, f"{self._path}{name}[{number}].") for number, value in enumerate(values)
+        ]
 
     def choice(self, name: str, *choices: str) -> str:
         """Return a text that is one of the choices."""
@@ -162,3 +242,13 @@ class _Fields:
 
     def _refusal(self, name: str, wanted: str) -> InvalidField:
         return InvalidField(self._path + name, wanted)
+
+
+_PARSERS: Final[Mapping[RelayKind, Callable[[_Fields], Submission]]] = MappingProxyType(
+    {
+        RelayKind.SAFE: _safe_submission,
+        RelayKind.SAFE_CREATE: _create_submission,
+        RelayKind.WALLET: _batch_submission,
+        RelayKind.WALLET_CREATE: _wallet_creation,
+    }
+)

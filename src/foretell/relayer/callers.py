@@ -24,6 +24,11 @@ class SignedSubmission(NamedTuple):
     body: bytes
 
 
+def is_signed(request: AnyRequest) -> bool:
+    """Return whether a request names an API key, of an owner or of a builder."""
+    return any(name.endswith("_api_key") for name in request.headers)
+
+
 async def owner_of(context: RelayerContext, request: AnyRequest) -> SignedSubmission:
     """Return the owner of the key that signed this request, or refuse; strangers before the body is read."""
     key_ring = context.key_ring

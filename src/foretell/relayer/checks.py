@@ -7,17 +7,31 @@ from typing import Final, NamedTuple
 
 from foretell.chain.reader import SafeState
 from foretell.domain.contracts.calldata import ClientCall, MergePositions, RedeemPositions
+from foretell.domain.contracts.deposit_wallet import DEPLOY_WALLET, WalletBatch
 from foretell.domain.contracts.neg_risk import CONVERT_POSITIONS
-from foretell.domain.contracts.safe import SafeTx, create_proxy_digest, recover_safe_signer
+from foretell.domain.contracts.safe import (
+    OPERATION_CALL,
+    SafeTx,
+    create_proxy_digest,
+    recover_safe_signer,
+)
 from foretell.domain.errors.chain import ChainInconsistent, ExecutionReverted
 from foretell.domain.errors.families import MalformedSignature
 from foretell.domain.errors.relayer import InvalidField, NotEnoughToMerge, NothingToRedeem
-from foretell.domain.relay.request import CREATE_GAS, RelayKind, RelayRequest, relay_gas
-from foretell.domain.values.hexadecimal import Address, Bytes32, word_of
+from foretell.domain.relay.request import (
+    CREATE_GAS,
+    CREATIONS,
+    DEPOSIT_KINDS,
+    RelayKind,
+    RelayRequest,
+    relay_gas,
+)
+from foretell.domain.values.hexadecimal import Address, Bytes32, address_bytes, keccak256, word_of
 from foretell.domain.values.tokens import collection_id, token_id
 from foretell.relayer.body import NONCE_MAX, Submission
 from foretell.relayer.context import RelayerContext
 
+_PARAMS: Final = "depositWalletParams"
 _OWN_SIGNATURE: Final = "one of the owner over exactly this transaction"
 
 
@@ -31,7 +45,7 @@ class CheckedSubmission(NamedTuple):
     def request(self, transaction_id: str, submitter: Address, now_ms: int) -> RelayRequest:
         """Return the request for this submission."""
         submission = self.submission
-        is_create = submission.kind is RelayKind.SAFE_CREATE
+        is_create = submission.kind in CREATIONS
         return RelayRequest(
             transaction_id=transaction_id,
             kind=submission.kind,
@@ -60,6 +74,8 @@ class CheckedSubmission(NamedTuple):
 
 def checked_submission(context: RelayerContext, submission: Submission) -> CheckedSubmission:
     """Return the checked submission, or refuse one with wrong content."""
+    if submission.kind in DEPOSIT_KINDS:
+        return _checked_deposit(context, submission)
     if submission.wallet != context.deployment.safe_of(submission.owner):
         raise InvalidField("proxyWallet", "the Safe of from")
     calls: tuple[ClientCall | None, ...] = ()
@@ -70,13 +86,52 @@ def checked_submission(context: RelayerContext, submission: Submission) -> Check
             submission.target, submission.operation, submission.calldata
         )
         digest = _safe_digest(context, submission)
+    _check_signature(submission, digest)
+    return CheckedSubmission(submission, word_of(digest), calls)
+
+
+def _check_signature(submission: Submission, digest: bytes) -> None:
     try:
         is_own = recover_safe_signer(digest, submission.signature) == submission.owner
     except MalformedSignature:
         is_own = False
     if not is_own:
         raise InvalidField("signature", _OWN_SIGNATURE)
-    return CheckedSubmission(submission, word_of(digest), calls)
+
+
+def _checked_deposit(context: RelayerContext, submission: Submission) -> CheckedSubmission:
+    """Return the checked submission of a deposit wallet.
+
+    Its calldata is that of the whole transaction. Nothing is signed to create a wallet: it belongs to
+    its owner alone. The digest then is that of the creation's calldata.
+    """
+    deployment = context.deployment
+    if submission.target not in deployment.deposit_wallet_factories:
+        factories = " or ".join(deployment.deposit_wallet_factories) or "a factory: there is none"
+        raise InvalidField("to", f"the deposit wallet factory {factories}")
+    number = deployment.deposit_wallet_factories.index(submission.target)
+    wallet = deployment.deposit_wallets_of(submission.owner)[number]
+    if submission.kind is RelayKind.WALLET_CREATE:
+        calldata = DEPLOY_WALLET.encode(submission.owner)
+        digest = keccak256(address_bytes(submission.target) + calldata)
+        return CheckedSubmission(
+            submission._replace(wallet=wallet, calldata=calldata), word_of(digest), ()
+        )
+    if submission.wallet != wallet:
+        raise InvalidField(f"{_PARAMS}.depositWallet", f"{wallet}, the wallet of from")
+    if submission.deadline_s <= context.now_ms() // 1000:
+        raise InvalidField(f"{_PARAMS}.deadline", "a time ahead, in seconds")
+    calls = tuple(
+        decoded
+        for call in submission.calls
+        for decoded in context.rules.read_calls(call.to, OPERATION_CALL, call.calldata)
+    )
+    assert submission.safe_nonce is not None
+    batch = WalletBatch(wallet, submission.calls, submission.safe_nonce, submission.deadline_s)
+    digest = batch.digest(deployment.chain_id)
+    _check_signature(submission, digest)
+    calldata = batch.encode(submission.signature)
+    return CheckedSubmission(submission._replace(calldata=calldata), word_of(digest), calls)
 
 
 def _create_digest(context: RelayerContext, submission: Submission) -> bytes:
@@ -108,13 +163,22 @@ async def fetch_safe(context: RelayerContext, wallet: Address) -> SafeState | No
         return None
 
 
-async def fetch_own_safe(context: RelayerContext, wallet: Address, owner: Address) -> SafeState:
-    """Return the state of the owner's wallet, or refuse one that the owner does not control alone."""
+async def fetch_own_wallet(
+    context: RelayerContext, wallet: Address, owner: Address, kind: RelayKind
+) -> SafeState:
+    """Return the state of the owner's wallet, or refuse one that the owner does not control alone.
+
+    A deposit wallet answers as a Safe does.
+    """
+    is_deposit = kind in DEPOSIT_KINDS
+    field, name = (
+        (f"{_PARAMS}.depositWallet", "deposit wallet") if is_deposit else ("proxyWallet", "Safe")
+    )
     state = await fetch_safe(context, wallet)
     if state is None:
-        raise InvalidField("proxyWallet", "a Safe that is deployed")
+        raise InvalidField(field, f"a {name} that is deployed")
     if not state.is_owned_by(owner) or state.nonce > NONCE_MAX:
-        raise InvalidField("proxyWallet", "a Safe that from alone controls")
+        raise InvalidField(field, f"a {name} that from alone controls")
     return state
 
 

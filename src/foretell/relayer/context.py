@@ -12,6 +12,8 @@ from foretell.domain.contracts.deployment import ContractName, Deployment
 from foretell.domain.relay.allowed_calls import CallRules, EventTargets, ServedCall
 from foretell.domain.values.hexadecimal import Address
 from foretell.edge.auth import KeyRing
+from foretell.edge.signed_requests import SignedRequests
+from foretell.relayer.refusals import relayer_body
 from foretell.store.database import Database
 
 
@@ -28,6 +30,8 @@ class RelayerOptions:
     open_per_wallet_max: int = 16
     relays_per_owner_max: int = 1_000
     """Transactions of an owner in 24 hours; 0: any number."""
+    relay_gas_per_owner_max: int = 0
+    """Gas that these may use; 0: any amount."""
 
 
 class WalletLocks:
@@ -81,6 +85,11 @@ class RelayerContext:
     options: RelayerOptions = field(default_factory=RelayerOptions)
     locks: WalletLocks = field(default_factory=WalletLocks)
     pulse: Pulse = field(default_factory=Pulse)
+    signed_requests: SignedRequests = field(init=False)
+
+    def __post_init__(self) -> None:
+        answered = SignedRequests(self.database, self.now_ms, relayer_body)
+        object.__setattr__(self, "signed_requests", answered)
 
     @property
     def rules(self) -> CallRules:

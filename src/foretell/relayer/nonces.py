@@ -3,7 +3,7 @@
 The nonce is accepted unless another transaction of the wallet is submitted first.
 """
 
-from foretell.domain.relay.request import next_safe_nonce
+from foretell.domain.relay.request import DEPOSIT_KINDS, RelayKind, next_safe_nonce
 from foretell.domain.values.hexadecimal import Address
 from foretell.relayer.body import NONCE_MAX
 from foretell.relayer.checks import fetch_safe
@@ -20,10 +20,18 @@ async def load_next_nonce(context: RelayerContext, wallet: Address, used: int) -
     return next_safe_nonce(used, claimed)
 
 
-async def find_next_nonce(context: RelayerContext, address: Address) -> int:
-    """Return the nonce of the next transaction of an owner's wallet, or of the wallet itself."""
-    wallet = context.deployment.safe_of(address)
-    state = await fetch_safe(context, wallet)
-    if state is None and (named := await fetch_safe(context, address)) is not None:
-        wallet, state = address, named
-    return 0 if state is None else await load_next_nonce(context, wallet, state.nonce)
+async def find_next_nonce(context: RelayerContext, address: Address, kind: RelayKind) -> int:
+    """Return the nonce of the next transaction of an owner's wallet of a kind, or of the wallet itself.
+
+    Of an owner's deposit wallets it is the first that is deployed.
+    """
+    deployment = context.deployment
+    is_deposit = kind in DEPOSIT_KINDS
+    wallets = (
+        deployment.deposit_wallets_of(address) if is_deposit else (deployment.safe_of(address),)
+    )
+    for wallet in (*wallets, address):
+        state = await fetch_safe(context, wallet)
+        if state is not None:
+            return await load_next_nonce(context, wallet, state.nonce)
+    return 0

@@ -1,22 +1,22 @@
-"""Operations: any served transaction of a wallet, and two that wait for their block.
+"""Operations: any served transaction of a wallet, and those that wait for their block.
 
-A redemption and a merge are answered when they are in a block. The wait is limited: after it the answer
+Each operation with a route of its own is answered when it is in a block. The wait is limited: after it the answer
 has the hash and no confirmations, and the same request, sent again, returns the outcome.
 """
 
 import enum
 import time
 from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from foretell.domain.contracts.calldata import (
+    APPROVE,
     MERGE_POSITIONS,
     REDEEM_POSITIONS,
-    ClientCall,
-    MergePositions,
-    RedeemPositions,
+    SET_APPROVAL_FOR_ALL,
+    SPLIT_POSITION,
 )
+from foretell.domain.contracts.neg_risk import CONVERT_POSITIONS, SPLIT_SETS
 from foretell.domain.contracts.safe import OPERATION_CALL
 from foretell.domain.errors.chain import MalformedCalldata
 from foretell.domain.errors.families import Upstream
@@ -28,11 +28,11 @@ from foretell.domain.errors.relayer import (
     NotSentYet,
     OwnerAddressMismatch,
 )
-from foretell.domain.evm.abi import ContractFunction
+from foretell.domain.evm.abi import SELECTOR_BYTES, ContractFunction
 from foretell.domain.evm.transaction import SentTx, TxStatus
 from foretell.domain.relay.request import RelayKind, RelayRequest, RelayState
-from foretell.domain.values.hexadecimal import Bytes32
-from foretell.relayer.body import Submission, parse_submission
+from foretell.domain.values.hexadecimal import Address, Bytes32
+from foretell.relayer.body import Submission, parse_deployment, parse_submission
 from foretell.relayer.callers import RelayCaller
 from foretell.relayer.checks import check_holdings, checked_submission
 from foretell.relayer.context import RelayerContext, wait_for
@@ -40,6 +40,8 @@ from foretell.relayer.submit import accept, load_carrying_tx
 from foretell.store.outbox.relays import load_relay
 
 POLL_S: Final = 1.0
+NO_TX: Final = Bytes32("0x" + "0" * 64)
+"""The hash of a deployment that was not needed."""
 
 
 class Operation(enum.Enum):
@@ -47,14 +49,34 @@ class Operation(enum.Enum):
 
     REDEEM = "redeem-position"
     MERGE = "merge-position"
+    SPLIT = "split-position"
+    CONVERT = "convert-position"
+    APPROVE = "approve"
+    SET_APPROVAL = "set-approval"
+    DEPLOY = "safe"
 
 
-_CALLS: Final[Mapping[Operation, tuple[type[ClientCall], ContractFunction]]] = MappingProxyType(
-    {
-        Operation.REDEEM: (RedeemPositions, REDEEM_POSITIONS),
-        Operation.MERGE: (MergePositions, MERGE_POSITIONS),
+def _functions(context: RelayerContext, operation: Operation) -> Mapping[Address, ContractFunction]:
+    """Return the function that an operation calls at each contract that it may call."""
+    deployment = context.deployment
+    tokens = deployment.conditional_tokens
+    adapter = None if context.rules.events is None else context.rules.events.adapter
+    at_adapter: dict[Operation, ContractFunction] = {
+        Operation.SPLIT: SPLIT_SETS,
+        Operation.CONVERT: CONVERT_POSITIONS,
     }
-)
+    functions: dict[Operation, Mapping[Address, ContractFunction]] = {
+        Operation.REDEEM: {tokens: REDEEM_POSITIONS},
+        Operation.MERGE: {tokens: MERGE_POSITIONS},
+        Operation.SPLIT: {tokens: SPLIT_POSITION},
+        Operation.APPROVE: {deployment.collateral: APPROVE},
+        Operation.SET_APPROVAL: {tokens: SET_APPROVAL_FOR_ALL},
+    }
+    found = dict(functions.get(operation, {}))
+    if adapter is not None and operation in at_adapter:
+        found[adapter] = at_adapter[operation]
+    return found
+
 
 _DONE: Final = frozenset({RelayState.MINED, RelayState.CONFIRMED})
 
@@ -77,13 +99,12 @@ async def submit(context: RelayerContext, caller: RelayCaller, raw: bytes) -> Re
 async def operate(
     context: RelayerContext, caller: RelayCaller, operation: Operation, raw: bytes
 ) -> Execution:
-    """Redeem or merge for a wallet; return once that is in a block, or the wait is over."""
+    """Carry out an operation of a wallet; return once that is in a block, or the wait is over."""
     submission = parse_submission(raw, [RelayKind.SAFE])
     _check_owner(submission, caller)
-    _check_operation(context, submission)
+    function = _check_operation(context, submission, operation)
     checked = checked_submission(context, submission)
-    kind, function = _CALLS[operation]
-    if not isinstance(checked.calls[0], kind):
+    if submission.calldata[:SELECTOR_BYTES] != function.selector:
         raise MalformedCalldata(f"a call of {function.name}")
     try:
         request = await accept(context, checked, caller.address, check_holdings)
@@ -92,17 +113,32 @@ async def operate(
     return await _wait(context, operation, request)
 
 
+async def deploy(context: RelayerContext, caller: RelayCaller, raw: bytes) -> Execution:
+    """Deploy the wallet of an owner that signed for it; a wallet that exists needs nothing."""
+    submission = parse_deployment(context.deployment, raw)
+    _check_owner(submission, caller)
+    checked = checked_submission(context, submission)
+    if await context.reader.code(submission.wallet):
+        return Execution(NO_TX, 0)
+    request = await accept(context, checked, caller.address)
+    return await _wait(context, Operation.DEPLOY, request)
+
+
 def _check_owner(submission: Submission, caller: RelayCaller) -> None:
     if submission.owner != caller.address:
         raise OwnerAddressMismatch(submission.owner, caller.address)
 
 
-def _check_operation(context: RelayerContext, submission: Submission) -> None:
-    tokens = context.deployment.conditional_tokens
+def _check_operation(
+    context: RelayerContext, submission: Submission, operation: Operation
+) -> ContractFunction:
+    """Return the function that the transaction must call."""
     if submission.operation != OPERATION_CALL:
         raise InvalidField("signatureParams.operation", f'"{OPERATION_CALL}"')
-    if submission.target != tokens:
-        raise InvalidField("to", f"the conditional tokens {tokens}")
+    functions = _functions(context, operation)
+    if submission.target not in functions:
+        raise InvalidField("to", " or ".join(sorted(functions)) or "a contract of events")
+    return functions[submission.target]
 
 
 def _revert_refusal(operation: Operation, cause: str) -> MergeImpossible | ExecutionFailed:

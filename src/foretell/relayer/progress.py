@@ -6,7 +6,7 @@ import structlog
 
 from foretell.domain.evm.transaction import SentTx, TxStatus
 from foretell.domain.relay.request import (
-    RelayKind,
+    CREATIONS,
     RelayRequest,
     RelayState,
     RelayTrigger,
@@ -65,7 +65,7 @@ async def _is_done(context: RelayerContext, request: RelayRequest, sent: SentTx)
     """
     is_mined = sent.status in {TxStatus.MINED, TxStatus.CONFIRMED}
     is_known = (request.state, sent.status) == (RelayState.MINED, TxStatus.MINED)
-    if request.kind is RelayKind.SAFE_CREATE or is_known or not is_mined:
+    if request.kind in CREATIONS or is_known or not is_mined:
         return True
     assert sent.mined_hash is not None
     (receipt,) = await context.reader.receipts([sent.mined_hash])

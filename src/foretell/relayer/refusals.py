@@ -8,7 +8,7 @@ from msgspec import UNSET, UnsetType
 
 from foretell.domain.errors.chain import RpcRefused
 from foretell.domain.errors.families import ForetellError, InvalidInput, Unauthenticated, code_of
-from foretell.domain.errors.relayer import ExecutionFailed, OwnerLimitReached
+from foretell.domain.errors.relayer import ExecutionFailed, OwnerGasReached, OwnerLimitReached
 from foretell.edge.documents.errors import Refusals
 from foretell.edge.refusals import RefusalRow, row_of
 
@@ -23,6 +23,7 @@ RELAYER: Final[Mapping[type[ForetellError], RefusalRow]] = {
     RpcRefused: RefusalRow(502, "execution_failed"),
     ExecutionFailed: RefusalRow(502, "execution_failed"),
     OwnerLimitReached: RefusalRow(429),
+    OwnerGasReached: RefusalRow(429),
 }
 
 

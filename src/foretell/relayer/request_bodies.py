@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
+from foretell.domain.contracts.deposit_wallet import CALLS_PER_BATCH_MAX
 from foretell.relayer.body import METADATA_CHARS_MAX
 
 Address = Annotated[str, Meta(pattern="^0x[0-9a-fA-F]{40}$")]
@@ -62,4 +63,48 @@ class SafeCreateBody(
     metadata: Label | UnsetType | None = UNSET
 
 
-SubmissionBody = SafeBody | SafeCreateBody
+class DeploymentBody(CreateParams, kw_only=True):
+    """The deployment of an owner's Safe, in short."""
+
+    owner: Address
+    signature: Hex
+
+
+class CallBody(msgspec.Struct, rename="camel", kw_only=True):
+    """A call of a batch."""
+
+    target: Address
+    value: Zero
+    data: Hex
+
+
+class BatchParams(msgspec.Struct, rename="camel", kw_only=True):
+    """What the owner signed: the wallet, the last second of the batch, and its calls."""
+
+    deposit_wallet: Address
+    deadline: Digits
+    calls: Annotated[list[CallBody], Meta(min_length=1, max_length=CALLS_PER_BATCH_MAX)]
+
+
+class WalletBody(msgspec.Struct, rename="camel", kw_only=True, tag="WALLET", tag_field="type"):
+    """A batch of calls of a deposit wallet that its owner signed."""
+
+    owner: Address = msgspec.field(name="from")
+    to: Address
+    nonce: Digits
+    signature: Hex
+    deposit_wallet_params: BatchParams
+    metadata: Label | UnsetType | None = UNSET
+
+
+class WalletCreateBody(
+    msgspec.Struct, rename="camel", kw_only=True, tag="WALLET-CREATE", tag_field="type"
+):
+    """The deployment of an owner's deposit wallet; nothing is signed for it."""
+
+    owner: Address = msgspec.field(name="from")
+    to: Address
+    metadata: Label | UnsetType | None = UNSET
+
+
+SubmissionBody = SafeBody | SafeCreateBody | WalletBody | WalletCreateBody

@@ -5,6 +5,7 @@ from typing import Final
 
 import msgspec
 
+from foretell.domain.errors.relayer import TransactionNotFound
 from foretell.domain.evm.transaction import SentTx
 from foretell.domain.relay.request import RelayRequest
 from foretell.domain.values.hexadecimal import Address, checksum_address
@@ -64,6 +65,41 @@ class TransactionResponse(msgspec.Struct, frozen=True, rename="camel"):
     updated_at: str
 
 
+class PayloadResponse(msgspec.Struct, frozen=True):
+    """The account that sends, and a wallet's next nonce."""
+
+    address: str
+    nonce: str
+
+
+class AccountTransactionResponse(msgspec.Struct, frozen=True):
+    """A relay request, in short."""
+
+    transaction_id: str
+    transaction_hash: str | None
+    state: str
+    error_msg: str | None
+
+
+def render_payload(context: RelayerContext, nonce: int) -> PayloadResponse:
+    """Return the account that sends, and a nonce."""
+    return PayloadResponse(checksum_address(context.sender.address), str(nonce))
+
+
+async def find_account_transaction(
+    context: RelayerContext, address: Address, transaction_id: str
+) -> AccountTransactionResponse:
+    """Return a request that an address signed or submitted, or refuse."""
+    async with context.database.reading() as tx:
+        found = await load_relay(tx, transaction_id)
+    if found is None or address not in {found.owner, found.submitter}:
+        raise TransactionNotFound
+    (shown,) = await _render_all(context, [found])
+    return AccountTransactionResponse(
+        shown.transaction_id, shown.transaction_hash, shown.state, shown.failure_reason
+    )
+
+
 def render_execution(execution: Execution) -> ExecutionResponse:
     """Return the answer of an operation."""
     return ExecutionResponse(execution.tx_hash, execution.confirmations)
@@ -93,6 +129,14 @@ async def list_transactions(
     async with context.database.reading() as tx:
         found = await load_relays_of(tx, address, TRANSACTIONS_MAX)
     return await _render_all(context, found)
+
+
+async def list_public_transactions(
+    context: RelayerContext, address: Address
+) -> Sequence[TransactionResponse]:
+    """Return the same for anyone: without the labels that the submitters chose."""
+    listed = await list_transactions(context, address)
+    return [msgspec.structs.replace(each, metadata="") for each in listed]
 
 
 async def _render_all(

@@ -11,7 +11,7 @@ import structlog
 from foretell.domain.errors.families import ForetellError
 from foretell.domain.errors.relayer import CallReverts, InvalidField
 from foretell.domain.relay.request import OPEN, RelayRequest, RelayTrigger
-from foretell.relayer.checks import fetch_own_safe
+from foretell.relayer.checks import fetch_own_wallet
 from foretell.relayer.context import RelayerContext
 from foretell.relayer.progress import follow, move
 from foretell.relayer.submit import load_carrying_tx, send
@@ -79,9 +79,11 @@ async def _advance(context: RelayerContext, request: RelayRequest) -> None:
 async def _send_if_next(context: RelayerContext, request: RelayRequest, nonce: int) -> None:
     """Send a transaction with the next nonce, or refuse one with a nonce that cannot become next."""
     try:
-        used = (await fetch_own_safe(context, request.wallet, request.owner)).nonce
+        wallet, owner, kind = request.wallet, request.owner, request.kind
+        used = (await fetch_own_wallet(context, wallet, owner, kind)).nonce
     except InvalidField as refusal:
-        await move(context, request, RelayTrigger.REFUSE, f"proxyWallet: {refusal.message}")
+        cause = f"{refusal.details['field']}: {refusal.message}"
+        await move(context, request, RelayTrigger.REFUSE, cause)
         return
     if nonce == used:
         await send(context, request)

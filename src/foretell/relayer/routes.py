@@ -4,7 +4,6 @@ Owners sign, the relayer pays. Reading needs no authentication: transaction ids 
 nonces are public. A submission needs an API key and the signature of the wallet's owner.
 """
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -16,32 +15,27 @@ from foretell.edge.application import build_application
 from foretell.edge.codec import AnyRequest, JsonResponse, json_response
 from foretell.edge.documents.description import TEXT, Body, Success, describe
 from foretell.edge.documents.openapi import Api
-from foretell.edge.documents.security import L2, L2_OR_BUILDER
-from foretell.edge.parameters import required_choice, required_text, wallet
+from foretell.edge.documents.security import L2, L2_OR_BUILDER, L2_OR_BUILDER_IF_SIGNED
+from foretell.edge.idempotency import answer_keyed
 from foretell.edge.query import Query
-from foretell.relayer import refused, responses
-from foretell.relayer.callers import caller_of, owner_of
+from foretell.edge.signed_requests import Act
+from foretell.relayer import account_routes, refused, responses
+from foretell.relayer.callers import SignedSubmission, caller_of, is_signed, owner_of
 from foretell.relayer.context import RelayerContext
 from foretell.relayer.health import check_health
 from foretell.relayer.nonces import find_next_nonce
-from foretell.relayer.operations import Operation, operate, submit
+from foretell.relayer.operations import Operation, deploy, operate, submit
+from foretell.relayer.parameters import ADDRESS, ANY_KIND, ID, KIND, OWNER, WALLET
 from foretell.relayer.refusals import DOCUMENTED, relayer_body
-from foretell.relayer.request_bodies import SafeBody, SubmissionBody
+from foretell.relayer.request_bodies import DeploymentBody, SafeBody, SubmissionBody
 
 TITLE: Final = "Foretell relayer"
 ABOUT: Final = (
-    "Sends what owners of Safe wallets signed, and pays for it. Header names of an API key bear the"
+    "Sends what owners of Safes and deposit wallets signed, and pays for it. Header names of an API key bear the"
     " prefix SERVICE_."
 )
 
 Context = NamedDependency[RelayerContext]
-
-ADDRESS: Final = wallet("address", "an owner, or its wallet")
-WALLET: Final = wallet("address", "a wallet")
-KIND: Final = required_choice("type", "the kind of wallet", list(RelayKind))
-ANY_KIND: Final = replace(KIND, parse=lambda _values: RelayKind.SAFE, is_required=False)
-"""The kind of wallet where it changes nothing: any text is accepted."""
-ID: Final = required_text("id", "a transactionID")
 
 
 @get(
@@ -69,8 +63,10 @@ async def show_nonce(request: AnyRequest, context: Context) -> JsonResponse:
     """Return the nonce of a wallet's next transaction, after those in progress."""
     query = Query.of(request)
     address = query.read(ADDRESS)
-    query.check([KIND])
-    return json_response(responses.NonceResponse(str(await find_next_nonce(context, address))))
+    kind = query.read(KIND)
+    query.check_known()
+    nonce = await find_next_nonce(context, address, RelayKind(kind))
+    return json_response(responses.NonceResponse(str(nonce)))
 
 
 @get(
@@ -100,12 +96,17 @@ async def show_deployed(request: AnyRequest, context: Context) -> JsonResponse:
         body=Body(SubmissionBody),
         security=L2_OR_BUILDER,
         refusals=refused.SUBMIT,
+        is_keyed=True,
     ),
 )
 async def submit_transaction(request: AnyRequest, context: Context) -> JsonResponse:
     """Accept a wallet's transaction, or its deployment (L2 or builder)."""
-    submitted = await submit(context, *await caller_of(context, request))
-    return json_response(await responses.render_submitted(context, submitted))
+    signed = await caller_of(context, request)
+
+    async def accept() -> responses.SubmittedResponse:
+        return await responses.render_submitted(context, await submit(context, *signed))
+
+    return await _answer(request, context, signed, accept)
 
 
 @get(
@@ -128,12 +129,21 @@ async def show_transaction(request: AnyRequest, context: Context) -> JsonRespons
     "/transactions",
     opt=describe(
         Success(list[responses.TransactionResponse], "At most 100, the newest first."),
+        OWNER,
         tag="Transactions",
-        security=L2_OR_BUILDER,
+        security=L2_OR_BUILDER_IF_SIGNED,
     ),
 )
 async def show_transactions(request: AnyRequest, context: Context) -> JsonResponse:
-    """Return the requests that the caller signed or submitted (L2 or builder)."""
+    """Return the requests that the caller signed or submitted (L2 or builder).
+
+    A request that is not signed names an owner, and gets that owner's without their metadata.
+    """
+    query = Query.of(request)
+    owner = query.read(OWNER)
+    query.check_known()
+    if owner is not None and not is_signed(request):
+        return json_response(await responses.list_public_transactions(context, owner))
     signed = await caller_of(context, request)
     return json_response(await responses.list_transactions(context, signed.caller.address))
 
@@ -147,6 +157,7 @@ async def show_transactions(request: AnyRequest, context: Context) -> JsonRespon
         body=SafeBody,
         security=L2,
         refusals=refused.REDEEM,
+        is_keyed=True,
     ),
 )
 async def redeem_position(request: AnyRequest, context: Context) -> JsonResponse:
@@ -163,6 +174,7 @@ async def redeem_position(request: AnyRequest, context: Context) -> JsonResponse
         body=SafeBody,
         security=L2,
         refusals=refused.MERGE,
+        is_keyed=True,
     ),
 )
 async def merge_position(request: AnyRequest, context: Context) -> JsonResponse:
@@ -170,12 +182,116 @@ async def merge_position(request: AnyRequest, context: Context) -> JsonResponse:
     return await _operate(request, context, Operation.MERGE)
 
 
+@post(
+    "/operations/split-position",
+    status_code=200,
+    opt=describe(
+        Success(responses.ExecutionResponse, "The transaction, in a block if in time."),
+        tag="Positions",
+        body=SafeBody,
+        security=L2,
+        refusals=refused.OPERATION,
+        is_keyed=True,
+    ),
+)
+async def split_position(request: AnyRequest, context: Context) -> JsonResponse:
+    """Split a wallet's collateral into complete sets (L2)."""
+    return await _operate(request, context, Operation.SPLIT)
+
+
+@post(
+    "/operations/convert-position",
+    status_code=200,
+    opt=describe(
+        Success(responses.ExecutionResponse, "The transaction, in a block if in time."),
+        tag="Positions",
+        body=SafeBody,
+        security=L2,
+        refusals=refused.OPERATION,
+        is_keyed=True,
+    ),
+)
+async def convert_position(request: AnyRequest, context: Context) -> JsonResponse:
+    """Convert a wallet's No tokens of an event into Yes tokens of its others (L2)."""
+    return await _operate(request, context, Operation.CONVERT)
+
+
+@post(
+    "/operations/approve",
+    status_code=200,
+    opt=describe(
+        Success(responses.ExecutionResponse, "The transaction, in a block if in time."),
+        tag="Positions",
+        body=SafeBody,
+        security=L2,
+        refusals=refused.OPERATION,
+        is_keyed=True,
+    ),
+)
+async def approve(request: AnyRequest, context: Context) -> JsonResponse:
+    """Set a wallet's collateral allowance (L2)."""
+    return await _operate(request, context, Operation.APPROVE)
+
+
+@post(
+    "/operations/set-approval",
+    status_code=200,
+    opt=describe(
+        Success(responses.ExecutionResponse, "The transaction, in a block if in time."),
+        tag="Positions",
+        body=SafeBody,
+        security=L2,
+        refusals=refused.OPERATION,
+        is_keyed=True,
+    ),
+)
+async def set_approval(request: AnyRequest, context: Context) -> JsonResponse:
+    """Set a wallet's approval of an operator for its outcome tokens (L2)."""
+    return await _operate(request, context, Operation.SET_APPROVAL)
+
+
+@post(
+    "/wallet/safe",
+    status_code=200,
+    opt=describe(
+        Success(
+            responses.ExecutionResponse, "The transaction; a hash of zeros if none was needed."
+        ),
+        tag="Wallets",
+        body=DeploymentBody,
+        security=L2,
+        refusals=refused.OPERATION,
+        is_keyed=True,
+    ),
+)
+async def deploy_wallet(request: AnyRequest, context: Context) -> JsonResponse:
+    """Deploy the owner's wallet, unless it exists (L2)."""
+    signed = await owner_of(context, request)
+
+    async def execute() -> responses.ExecutionResponse:
+        return responses.render_execution(await deploy(context, signed.caller, signed.body))
+
+    return await _answer(request, context, signed, execute)
+
+
 async def _operate(
     request: AnyRequest, context: RelayerContext, operation: Operation
 ) -> JsonResponse:
     signed = await owner_of(context, request)
-    execution = await operate(context, signed.caller, operation, signed.body)
-    return json_response(responses.render_execution(execution))
+
+    async def execute() -> responses.ExecutionResponse:
+        execution = await operate(context, signed.caller, operation, signed.body)
+        return responses.render_execution(execution)
+
+    return await _answer(request, context, signed, execute)
+
+
+async def _answer(
+    request: AnyRequest, context: RelayerContext, signed: SignedSubmission, act: Act
+) -> JsonResponse:
+    """Return the answer to a request, carried out unless one with its idempotency key was before."""
+    client = f"relayer {signed.caller.address}"
+    return await answer_keyed(request, context.signed_requests, client, signed.body, act)
 
 
 def build_app(context: RelayerContext, npm_folder: Path | None = None) -> Litestar:
@@ -191,6 +307,12 @@ def build_app(context: RelayerContext, npm_folder: Path | None = None) -> Litest
             show_transactions,
             redeem_position,
             merge_position,
+            split_position,
+            convert_position,
+            approve,
+            set_approval,
+            deploy_wallet,
+            *account_routes.ROUTES,
         ],
         context=context,
         body_of=relayer_body,

@@ -16,6 +16,7 @@ from foretell.domain.errors.relayer import (
     CallReverts,
     ExecutionFailed,
     NonceMismatch,
+    OwnerGasReached,
     OwnerLimitReached,
     TooManyQueued,
     WalletExists,
@@ -24,12 +25,17 @@ from foretell.domain.evm.transaction import SentTx
 from foretell.domain.relay.request import OPEN, RelayRequest, RelayTrigger
 from foretell.domain.values.hexadecimal import Address
 from foretell.relayer.body import Submission
-from foretell.relayer.checks import CheckedSubmission, fetch_own_safe
+from foretell.relayer.checks import CheckedSubmission, fetch_own_wallet
 from foretell.relayer.context import RelayerContext
 from foretell.relayer.nonces import load_next_nonce
 from foretell.relayer.progress import follow, move
 from foretell.relayer.revert_reasons import find_revert_reason, reason_text
-from foretell.store.outbox.relays import load_relay_time, load_same_relay, record_relay
+from foretell.store.outbox.relays import (
+    load_relay_gas,
+    load_relay_time,
+    load_same_relay,
+    record_relay,
+)
 from foretell.store.outbox.transactions import RELAYED, load_tx
 
 Check = Callable[[RelayerContext, CheckedSubmission], Awaitable[None]]
@@ -63,8 +69,9 @@ async def accept(
             await _check_reached(context, same)
         await _check_place(context, submission, used)
         await _check_day(context, submission.owner)
-        await check_chain(context, checked)
         request = checked.request(context.new_uuid(), submitter, context.now_ms())
+        await _check_gas(context, request)
+        await check_chain(context, checked)
         async with context.database.writing() as tx:
             is_new = await record_relay(tx, request)
         if not is_new:
@@ -81,7 +88,8 @@ async def _fetch_used(context: RelayerContext, submission: Submission) -> int:
     """Return the number of the wallet's places that the chain has used."""
     if submission.safe_nonce is None:
         return 1 if await context.reader.code(submission.wallet) else 0
-    return (await fetch_own_safe(context, submission.wallet, submission.owner)).nonce
+    wallet, owner, kind = submission.wallet, submission.owner, submission.kind
+    return (await fetch_own_wallet(context, wallet, owner, kind)).nonce
 
 
 async def _load_same(context: RelayerContext, checked: CheckedSubmission) -> RelayRequest | None:
@@ -125,6 +133,17 @@ async def _check_day(context: RelayerContext, owner: Address) -> None:
     left_ms = 0 if at_ms is None else at_ms + DAY_MS - now_ms
     if left_ms > 0:
         raise OwnerLimitReached(most, -(-left_ms // 1000))
+
+
+async def _check_gas(context: RelayerContext, request: RelayRequest) -> None:
+    """Refuse an owner whose transactions of the last 24 hours leave no gas for this one."""
+    most = context.options.relay_gas_per_owner_max
+    if not most:
+        return
+    async with context.database.reading() as tx:
+        used = await load_relay_gas(tx, request.owner, context.now_ms() - DAY_MS)
+    if used + request.gas > most:
+        raise OwnerGasReached(most, used, request.gas)
 
 
 async def _load_concurrent(context: RelayerContext, checked: CheckedSubmission) -> RelayRequest:
@@ -192,7 +211,7 @@ async def _check_not_behind(context: RelayerContext, request: RelayRequest) -> N
     """
     if request.safe_nonce is None:
         return
-    wallet = await fetch_own_safe(context, request.wallet, request.owner)
+    wallet = await fetch_own_wallet(context, request.wallet, request.owner, request.kind)
     if wallet.nonce != request.safe_nonce:
         seen = f"nonce {wallet.nonce} of wallet {request.wallet}"
         raise ChainInconsistent(f"{seen}, where {request.safe_nonce} was the next one")

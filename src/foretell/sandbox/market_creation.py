@@ -12,6 +12,7 @@ from foretell.domain.values.hexadecimal import Bytes32, parse_bytes32
 from foretell.sandbox.session import SandboxSession
 from foretell.sdk.creation import CreatorClient
 from foretell.sdk.payloads import picture
+from foretell.sdk.signing.signers import KeySigner
 
 NOT_FOUND: Final = 404
 METADATA_UPDATE_PENDING: Final = "metadata_update_pending"
@@ -55,7 +56,9 @@ class MarketCreator:
 
     def __init__(self, session: SandboxSession, private_key: bytes, narrator: Narrator) -> None:
         caller = session.caller(private_key)
-        self._client = CreatorClient(session.worker, caller, private_key, session.ready.chain_id)
+        self._client = CreatorClient(
+            session.worker, caller, KeySigner(private_key), session.ready.chain_id
+        )
         self._narrator = narrator
 
     async def create(

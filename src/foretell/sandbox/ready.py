@@ -54,6 +54,8 @@ class Ready(msgspec.Struct, frozen=True, rename="camel"):
     contracts: dict[str, str]
     accounts: list[ReadyAccount]
     market: SeededMarket
+    web: str = ""
+    """The web app with the token of the sandbox's wallets; files of earlier versions have none."""
     l1_domain: str = L1_DOMAIN_NAME
     """The domain in which wallets sign for an API key; files of earlier versions have none."""
 
@@ -72,6 +74,7 @@ def describe(
     deployment: Deployment,
     market: SeededMarket,
     l1_domain: str = L1_DOMAIN_NAME,
+    web_token: str = "",
 ) -> Ready:
     """Return the contents of the file for a running sandbox."""
     return Ready(
@@ -96,6 +99,7 @@ def describe(
             for account in SANDBOX_ACCOUNTS
         ],
         market=market,
+        web=f"{base_url}/#sandbox={web_token}",
         l1_domain=l1_domain,
     )
 

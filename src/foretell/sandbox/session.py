@@ -8,18 +8,19 @@ from typing import Any, Final, Self
 from foretell.app.clock_and_ids import new_key, now_ms
 from foretell.chain.rpc import Rpc
 from foretell.chain.setup_caller import SetupCaller
-from foretell.domain.contracts.calldata import Approve, SetApprovalForAll, Transfer
-from foretell.domain.contracts.deployment import ContractName, Deployment
+from foretell.domain.contracts.calldata import Transfer
+from foretell.domain.contracts.deployment import Deployment
 from foretell.domain.contracts.safe import InnerCall
 from foretell.domain.contracts.sandbox_accounts import AccountRole
 from foretell.domain.evm.transaction import ContractCall
 from foretell.domain.values.eip712 import address_of_key
 from foretell.domain.values.hexadecimal import Address
 from foretell.sandbox.ready import Ready
+from foretell.sdk import wallet_calls
+from foretell.sdk.contracts import Contracts
 from foretell.sdk.http import HttpClient
 
 GAS_MONEY_WEI: Final = 10**18
-UNLIMITED: Final = 2**256 - 1
 
 
 @dataclass(kw_only=True)
@@ -87,12 +88,7 @@ class SandboxSession:
 
 def approvals(deployment: Deployment) -> list[InnerCall]:
     """Return the calls that let exchanges and the contracts that split and merge move a wallet's assets."""
-    collateral, tokens = deployment.collateral, deployment.conditional_tokens
-    movers = (*deployment.exchanges, deployment.address(ContractName.NEG_RISK_ADAPTER))
-    return [
-        *(InnerCall(collateral, Approve(each, UNLIMITED).encode()) for each in (tokens, *movers)),
-        *(InnerCall(tokens, SetApprovalForAll(each, is_approved=True).encode()) for each in movers),
-    ]
+    return wallet_calls.approvals(Contracts.of(deployment))
 
 
 def approval_calls(deployment: Deployment) -> list[ContractCall]:

@@ -7,9 +7,8 @@ from typing import Any, Final, Protocol
 import msgspec
 
 from foretell.domain.creation.request import Challenge
-from foretell.domain.errors.command import ApiRefused
+from foretell.domain.errors.command import CreationEnded
 from foretell.domain.evm.transaction import ContractCall
-from foretell.domain.values.eip712 import sign_digest
 from foretell.domain.values.hexadecimal import (
     Address,
     Bytes32,
@@ -20,6 +19,8 @@ from foretell.domain.values.hexadecimal import (
     word_of,
 )
 from foretell.sdk.http import POLL_S, HttpClient, wait_for
+from foretell.sdk.signing.signers import Signer
+from foretell.sdk.signing.typed_data import challenge_data
 
 PREPARED: Final = "prepared"
 FAILED: Final = "failed"
@@ -54,7 +55,7 @@ class CreatorClient:
 
     http: HttpClient
     caller: TxSender
-    private_key: bytes
+    signer: Signer
     chain_id: int
     poll_s: float = POLL_S
 
@@ -66,25 +67,19 @@ class CreatorClient:
             "payloadHash": word_of(keccak256(payload.encode())),
         }
         answer = await self.http.send("POST", "/prepare-auth", msgspec.json.encode(body))
-        return Challenge(
-            request_id=answer["requestId"],
-            creator=parse_address(answer["creator"]),
-            payload_hash=parse_bytes32(answer["payloadHash"]),
-            nonce=parse_bytes32(answer["nonce"]),
-            expires_at_ms=answer["expiresAt"],
-            chain_id=answer["chainId"],
-        )
+        return challenge_of(answer)
 
     async def prepare(
         self, challenge: Challenge, payload: str, images: Mapping[str, tuple[str, bytes, str]]
     ) -> Any:
         """Send the signed challenge with the payload and its images."""
+        signature = await self.signer.sign_typed(challenge_data(challenge))
         envelope = {
             "requestId": challenge.request_id,
             "nonce": challenge.nonce,
             "expiresAt": challenge.expires_at_ms,
             "payloadHash": challenge.payload_hash,
-            "signature": "0x" + sign_digest(challenge.digest(), self.private_key).hex(),
+            "signature": "0x" + signature.hex(),
         }
         fields = {"payload": payload, "auth": msgspec.json.encode(envelope).decode()}
         return await self.http.upload("/prepare", fields, images)
@@ -96,7 +91,7 @@ class CreatorClient:
             answer = await self.http.get("/pending", requestId=request_id)
             request = answer["request"]
             if request["status"] == FAILED:
-                raise ApiRefused("GET /pending", 200, request["errorMessage"])
+                raise CreationEnded(request_id, str(request["errorMessage"]))
             plan = request.get("prepared")
             return None if plan is None else list(plan["txPlan"])
 
@@ -124,11 +119,14 @@ class CreatorClient:
         answer = await self.http.get("/pending", requestId=request_id)
         return str(answer["request"]["status"])
 
-    async def finalize(self, request_id: str) -> Any:
-        """Have the transactions checked, and return the answer when the check is over."""
+    async def finalize(self, request_id: str, txs: Sequence[Mapping[str, str]] = ()) -> Any:
+        """Have the transactions checked, and return the answer when the check is over.
+
+        The hashes given here are those that are checked, whatever anyone confirmed before.
+        """
 
         async def fetch_finalized() -> Any:
-            answer = await self._post("/finalize", request_id, [])
+            answer = await self._post("/finalize", request_id, txs)
             return None if answer["status"] == UNFINISHED else answer
 
         return await wait_for("finalization", fetch_finalized, poll_s=self.poll_s)
@@ -139,4 +137,17 @@ class CreatorClient:
             "creator": checksum_address(self.caller.address),
             "txs": list(txs),
         }
-        return await self.http.send("POST", path, msgspec.json.encode(body))
+        raw = msgspec.json.encode(body)
+        return await self.http.send("POST", path, raw, is_repeatable=True)
+
+
+def challenge_of(answer: Mapping[str, Any]) -> Challenge:
+    """Return the challenge in an answer to `POST /prepare-auth`."""
+    return Challenge(
+        request_id=answer["requestId"],
+        creator=parse_address(answer["creator"]),
+        payload_hash=parse_bytes32(answer["payloadHash"]),
+        nonce=parse_bytes32(answer["nonce"]),
+        expires_at_ms=answer["expiresAt"],
+        chain_id=answer["chainId"],
+    )

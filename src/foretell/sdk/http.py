@@ -1,20 +1,30 @@
-"""JSON over HTTP with a deadline, and waiting by polling."""
+"""JSON over HTTP with a deadline, retries where they are safe, and waiting by polling.
+
+An answer that says that nothing was done is followed by another attempt. After a connection that
+broke, nobody knows: then only a request that may be repeated is sent again.
+"""
 
 import asyncio
+import itertools
 import ssl
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import Any, Final, Self, TypeVar
 
 import httpx
 
 from foretell.domain.errors.command import ApiRefused, ApiUnreachable, NotInTime
+from foretell.sdk.pauses import growing_pauses_s
 
 DEADLINE_S: Final = 90.0
 POLL_S: Final = 0.25
 OK: Final = 200
-RETRY_STATUSES: Final = frozenset({425, 503})
+RETRY_STATUSES: Final = frozenset({425, 429, 503})
 """Statuses of requests that may be repeated: nothing was done, or a repetition does it once."""
 ATTEMPTS_MAX: Final = 10
+RETRY_AFTER_S_MAX: Final = 60
+"""The longest pause that an answer may ask for."""
+UNREACHABLE_ATTEMPTS: Final = 6
+"""The attempts of a client that waits for a server: it gives up after about 3 s."""
 
 Value = TypeVar("Value")
 
@@ -22,9 +32,16 @@ Value = TypeVar("Value")
 class HttpClient:
     """A client of one API."""
 
-    def __init__(self, base_url: str, tls: ssl.SSLContext | None = None) -> None:
-        """`tls` has the authorities of the API's certificate, if they are not the usual ones."""
+    def __init__(
+        self, base_url: str, tls: ssl.SSLContext | None = None, *, unreachable_attempts: int = 1
+    ) -> None:
+        """`tls` has the authorities of the API's certificate, if they are not the usual ones.
+
+        Requests that may be repeated are sent up to `unreachable_attempts` times while nobody answers.
+        """
+        assert unreachable_attempts >= 1
         self.base_url = base_url
+        self._unreachable_attempts = unreachable_attempts
         verify = True if tls is None else tls
         self._client = httpx.AsyncClient(timeout=DEADLINE_S, trust_env=False, verify=verify)
 
@@ -42,14 +59,27 @@ class HttpClient:
 
     async def get_text(self, path: str) -> str:
         """Return the text of a path, unparsed."""
-        return (await self._answer("GET", path)).text
+        return (await self._answer("GET", path, is_repeatable=True)).text
 
     async def send(
-        self, method: str, path: str, body: bytes, headers: Mapping[str, str] | None = None
+        self,
+        method: str,
+        path: str,
+        body: bytes,
+        headers: Mapping[str, str] | None = None,
+        *,
+        is_repeatable: bool = False,
     ) -> Any:
-        """Return the answer to a JSON body, which is sent byte for byte."""
+        """Return the answer to a JSON body, which is sent byte for byte.
+
+        A request that has the same effect once or twice is repeatable, such as an order.
+        """
         head = {"content-type": "application/json", **(headers or {})}
-        return await self._request(method, path, headers=head, content=body)
+        return (
+            await self._answer(
+                method, path, is_repeatable=is_repeatable, headers=head, content=body
+            )
+        ).json()
 
     async def upload(
         self, path: str, fields: Mapping[str, str], files: Mapping[str, tuple[str, bytes, str]]
@@ -58,18 +88,36 @@ class HttpClient:
         return await self._request("POST", path, data=fields, files=files)
 
     async def _request(self, method: str, path: str, **parts: Any) -> Any:
-        return (await self._answer(method, path, **parts)).json()
+        return (await self._answer(method, path, is_repeatable=method == "GET", **parts)).json()
 
-    async def _answer(self, method: str, path: str, **parts: Any) -> httpx.Response:
-        response = await self._attempt(method, path, **parts)
-        attempts = 1
-        while _is_retryable(response) and attempts < ATTEMPTS_MAX:
-            await asyncio.sleep(int(response.headers["retry-after"]))
+    async def _answer(
+        self, method: str, path: str, *, is_repeatable: bool, **parts: Any
+    ) -> httpx.Response:
+        attempts = self._unreachable_attempts if is_repeatable else 1
+        pauses_s = growing_pauses_s()
+        for _ in range(ATTEMPTS_MAX - 1):
+            response = await self._reach(
+                method, path, itertools.islice(pauses_s, attempts - 1), parts
+            )
+            if not _is_retryable(response):
+                break
+            await asyncio.sleep(min(int(response.headers["retry-after"]), RETRY_AFTER_S_MAX))
+        else:
             response = await self._attempt(method, path, **parts)
-            attempts += 1
         if response.status_code != OK:
             raise ApiRefused(f"{method} {path}", response.status_code, response.text)
         return response
+
+    async def _reach(
+        self, method: str, path: str, pauses_s: Iterator[float], parts: Mapping[str, Any]
+    ) -> httpx.Response:
+        """Return an answer of any status, after as many attempts as there are pauses and one more."""
+        for pause_s in pauses_s:
+            try:
+                return await self._attempt(method, path, **parts)
+            except ApiUnreachable:
+                await asyncio.sleep(pause_s)
+        return await self._attempt(method, path, **parts)
 
     async def _attempt(self, method: str, path: str, **parts: Any) -> httpx.Response:
         try:
@@ -79,7 +127,8 @@ class HttpClient:
 
 
 def _is_retryable(response: httpx.Response) -> bool:
-    return response.status_code in RETRY_STATUSES and "retry-after" in response.headers
+    pause = response.headers.get("retry-after", "")
+    return response.status_code in RETRY_STATUSES and pause.isdecimal()
 
 
 async def wait_for(

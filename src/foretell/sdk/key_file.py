@@ -8,10 +8,8 @@ distinguishes damage from a wrong passphrase.
 """
 
 import base64
-import contextlib
 import hashlib
 import os
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final, Literal
@@ -23,6 +21,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from foretell.domain.errors.command import KeyFileDamaged, WrongKeyFilePassphrase
 from foretell.domain.values.credentials import Credentials
 from foretell.domain.values.hexadecimal import Address
+from foretell.sdk.files import write_private
 
 VERSION: Final = 1
 FILE_BYTES_MAX: Final = 16 * 1024
@@ -124,19 +123,7 @@ def wrap(
 
 def write_key_file(path: Path, contents: KeyFile) -> None:
     """Write a key file that only its owner may read; a crash leaves the old file or the new one."""
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    draft = Path(name)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(msgspec.json.format(msgspec.json.encode(contents), indent=2) + b"\n")
-            file.flush()
-            os.fsync(file.fileno())
-        draft.replace(path)
-    except BaseException:
-        with contextlib.suppress(FileNotFoundError):
-            draft.unlink()
-        raise
-    _sync(path.parent)
+    write_private(path, msgspec.json.format(msgspec.json.encode(contents), indent=2) + b"\n")
 
 
 def read_key_file(path: Path) -> KeyFile:
@@ -172,11 +159,3 @@ def _decoded(text: str, length: int | None = None) -> bytes:
     if length is not None and len(raw) != length:
         raise ValueError(f"{length} bytes are needed, and it has {len(raw)}")
     return raw
-
-
-def _sync(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

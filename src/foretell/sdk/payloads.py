@@ -1,12 +1,12 @@
 """The payload and the picture of a new market."""
 
-import io
+import struct
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import msgspec
-from PIL import Image
 
 from foretell.domain.creation.payload import MarketMode, ResolutionType
 from foretell.domain.values.hexadecimal import Address, checksum_address
@@ -75,8 +75,26 @@ def _serialized(draft: NewMarket, markets: Mapping[str, object]) -> str:
 
 def picture() -> bytes:
     """Return a PNG: a square with colours from blue to orange."""
-    across = Image.linear_gradient("L").resize((IMAGE_SIDE_PX, IMAGE_SIDE_PX))
-    flat = Image.new("L", across.size, 120)
-    encoded = io.BytesIO()
-    Image.merge("RGB", (across.rotate(90), flat, across.rotate(180))).save(encoded, "PNG")
-    return encoded.getvalue()
+    row = bytes([0])  # no filter
+    for column in range(IMAGE_SIDE_PX):
+        shade = column * 255 // (IMAGE_SIDE_PX - 1)
+        row += bytes([shade, 120, 255 - shade])
+    size = struct.pack(">IIBBBBB", IMAGE_SIDE_PX, IMAGE_SIDE_PX, 8, 2, 0, 0, 0)
+    return b"".join(
+        (
+            b"\x89PNG\r\n\x1a\n",
+            _chunk(b"IHDR", size),
+            _chunk(b"IDAT", zlib.compress(row * IMAGE_SIDE_PX)),
+            _chunk(b"IEND", b""),
+        )
+    )
+
+
+def _chunk(kind: bytes, content: bytes) -> bytes:
+    """Return a part of a PNG: its length, its kind, its content and their checksum."""
+    return (
+        struct.pack(">I", len(content))
+        + kind
+        + content
+        + struct.pack(">I", zlib.crc32(kind + content))
+    )

@@ -1,67 +1,98 @@
 """The client of a Safe's owner: it signs transactions of the Safe, and the relayer sends them."""
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import msgspec
 
-from foretell.domain.contracts.deployment import Deployment
 from foretell.domain.contracts.safe import (
     OPERATION_CALL,
     OPERATION_DELEGATECALL,
     InnerCall,
-    SafeTx,
-    create_proxy_digest,
     encode_multi_send,
-    sign_safe_tx,
 )
 from foretell.domain.errors.command import ApiRefused
-from foretell.domain.values.eip712 import sign_digest
 from foretell.domain.values.hexadecimal import ZERO_ADDRESS, Address, checksum_address
+from foretell.sdk.authentication import AuthenticatedClient
 from foretell.sdk.http import POLL_S, HttpClient, wait_for
-from foretell.sdk.trading import TradingClient
+from foretell.sdk.signing.typed_data import SafeCall, new_safe_data, safe_tx_data
 
 DONE: Final = frozenset({"STATE_MINED", "STATE_CONFIRMED"})
 FAILED: Final = frozenset({"STATE_FAILED", "STATE_INVALID"})
 
 
+class SafeContracts(Protocol):
+    """The contracts that a Safe's owner signs for."""
+
+    @property
+    def chain_id(self) -> int:
+        """The chain."""
+
+    @property
+    def safe_factory(self) -> Address:
+        """The factory of Safes."""
+
+    @property
+    def safe_factory_name(self) -> str:
+        """The name of the factory's domain."""
+
+    @property
+    def multi_send(self) -> Address:
+        """The contract that bundles calls."""
+
+    @property
+    def conditional_tokens(self) -> Address:
+        """The contract that holds all outcome tokens."""
+
+
 class RelayerClient:
-    """One owner at the relayer, authenticated by trading credentials."""
+    """One owner at the relayer, authenticated by trading credentials.
+
+    A signed transaction has one nonce, so that a request may be sent again: it is carried out once.
+    """
 
     def __init__(
         self,
         http: HttpClient,
-        trader: TradingClient,
-        deployment: Deployment,
+        owner: AuthenticatedClient,
+        contracts: SafeContracts,
+        safe: Address,
         *,
         poll_s: float = POLL_S,
     ) -> None:
         self._http = http
-        self._trader = trader
-        self._deployment = deployment
+        self._owner = owner
+        self._contracts = contracts
         self._poll_s = poll_s
-        self.safe = deployment.safe_of(trader.wallet.address)
+        self.safe = safe
+
+    async def is_deployed(self) -> bool:
+        """Return whether the owner's Safe exists."""
+        answer = await self._http.get("/deployed", address=checksum_address(self.safe))
+        return bool(answer["deployed"])
 
     async def create_safe(self) -> Address:
-        """Have the owner's Safe deployed, and return its address."""
-        deployment, wallet = self._deployment, self._trader.wallet
-        digest = create_proxy_digest(
-            deployment.safe_factory, deployment.safe_factory_name, deployment.chain_id
+        """Have the owner's Safe deployed, and return its address; one that exists stays as it is."""
+        if await self.is_deployed():
+            return self.safe
+        contracts, signer = self._contracts, self._owner.signer
+        typed = new_safe_data(
+            contracts.chain_id, contracts.safe_factory, contracts.safe_factory_name
         )
         body = {
             "type": "SAFE-CREATE",
-            "from": checksum_address(wallet.address),
-            "to": checksum_address(deployment.safe_factory),
+            "from": checksum_address(signer.address),
+            "to": checksum_address(contracts.safe_factory),
             "proxyWallet": checksum_address(self.safe),
             "data": "0x",
-            "signature": "0x" + sign_digest(digest, wallet.private_key).hex(),
+            "signature": "0x" + (await signer.sign_typed(typed)).hex(),
             "signatureParams": {
                 "paymentToken": ZERO_ADDRESS,
                 "payment": "0",
                 "paymentReceiver": ZERO_ADDRESS,
             },
         }
-        await self.wait_until_mined(await self._post("/submit", body))
+        await self.wait_until_mined(await self.post("/submit", body))
         return self.safe
 
     async def execute(self, calls: Sequence[InnerCall]) -> str:
@@ -73,30 +104,30 @@ class RelayerClient:
         if len(calls) == 1:
             to, calldata, operation = calls[0].to, calls[0].calldata, OPERATION_CALL
         else:
-            to, calldata = self._deployment.multi_send, encode_multi_send(calls)
+            to, calldata = self._contracts.multi_send, encode_multi_send(calls)
             operation = OPERATION_DELEGATECALL
         body = await self._safe_body(to, calldata, operation)
-        return await self._post("/submit", body)
+        return await self.post("/submit", body)
 
     async def operate(self, operation: str, calldata: bytes) -> Any:
         """Have the Safe redeem or merge at the conditional tokens, and return the answer."""
-        tokens = self._deployment.conditional_tokens
+        tokens = self._contracts.conditional_tokens
         body = await self._safe_body(tokens, calldata, OPERATION_CALL)
-        return await self._post(f"/operations/{operation}", body)
+        return await self.post(f"/operations/{operation}", body)
 
     async def _safe_body(self, to: Address, calldata: bytes, operation: int) -> dict[str, Any]:
-        wallet = self._trader.wallet
-        nonce = await self._http.get("/nonce", address=wallet.address, type="SAFE")
-        safe_tx = SafeTx(self.safe, to, calldata, int(nonce["nonce"]), operation)
-        digest = safe_tx.digest(self._deployment.chain_id)
+        signer = self._owner.signer
+        nonce = await self._http.get("/nonce", address=signer.address, type="SAFE")
+        call = SafeCall(self.safe, to, calldata, int(nonce["nonce"]), operation)
+        signature = await signer.sign_typed(safe_tx_data(self._contracts.chain_id, call))
         return {
             "type": "SAFE",
-            "from": checksum_address(wallet.address),
+            "from": checksum_address(signer.address),
             "to": checksum_address(to),
             "proxyWallet": checksum_address(self.safe),
             "data": "0x" + calldata.hex(),
             "nonce": nonce["nonce"],
-            "signature": "0x" + sign_safe_tx(digest, wallet.private_key).hex(),
+            "signature": "0x" + signature.hex(),
             "signatureParams": {
                 "operation": str(operation),
                 "safeTxnGas": "0",
@@ -108,9 +139,11 @@ class RelayerClient:
             "metadata": "",
         }
 
-    async def _post(self, path: str, body: object) -> Any:
+    async def post(self, path: str, body: object) -> Any:
+        """Return the answer to a body, authenticated by the owner's key."""
         raw = msgspec.json.encode(body)
-        return await self._http.send("POST", path, raw, self._trader.l2_headers("POST", path, raw))
+        headers = self._owner.l2_headers("POST", path, raw)
+        return await self._http.send("POST", path, raw, headers, is_repeatable=True)
 
     async def wait_until_mined(self, answer: Any) -> str:
         """Return the hash of an accepted transaction once it is in a block."""

@@ -1,30 +1,39 @@
 """The client of a trader: API credentials from a wallet's signature, then signed orders."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 
-from foretell.domain.errors.command import KeyFileDamaged
-from foretell.domain.exchange.order import OrderType, Side, SignatureType, SignedOrder
+from foretell.domain.exchange.order import (
+    OrderType,
+    OrderV2Fields,
+    Side,
+    SignatureType,
+    SignedOrder,
+)
 from foretell.domain.exchange.profiles import Separators
-from foretell.domain.values.credentials import L1_DOMAIN_NAME, Credentials, L2Signer, l1_digest
-from foretell.domain.values.eip712 import address_of_key, sign_digest
-from foretell.domain.values.hexadecimal import ZERO_ADDRESS, Address, checksum_address
+from foretell.domain.exchange.signing.wallet_signatures import wallet_digest, wallet_signature
+from foretell.domain.values.eip712 import Eip712Domain, address_of_key, sign_digest
+from foretell.domain.values.hexadecimal import (
+    ZERO_ADDRESS,
+    ZERO_BYTES32,
+    Address,
+    checksum_address,
+)
+from foretell.sdk.authentication import AuthenticatedClient
 from foretell.sdk.http import HttpClient
-from foretell.sdk.key_file import read_key_file, wrap, write_key_file
-
-PREFIX: Final = "SERVICE_"
+from foretell.sdk.signing.signers import KeySigner
 
 
 @dataclass(frozen=True, slots=True)
 class Wallet:
-    """A key with the wallet that it trades for: its own address or a Safe."""
+    """A key with the wallet that it trades for: its own address, a Safe or a deposit wallet."""
 
     private_key: bytes
     safe: Address | None = None
+    deposit_wallet: Address | None = None
 
     @property
     def address(self) -> Address:
@@ -34,16 +43,21 @@ class Wallet:
     @property
     def maker(self) -> Address:
         """The address that pays and receives."""
-        return self.safe or self.address
+        return self.deposit_wallet or self.safe or self.address
 
     @property
     def signature_type(self) -> SignatureType:
         """The signature type of orders of this wallet."""
+        if self.deposit_wallet is not None:
+            return SignatureType.CONTRACT
         return SignatureType.EOA if self.safe is None else SignatureType.SAFE
 
 
-class TradingClient:
-    """One wallet at the trading API."""
+class TradingClient(AuthenticatedClient):
+    """One key at the trading API that signs orders in a known domain, as fast as it can.
+
+    `Trader` is for everything else: it asks the installation for domains, nonces and rules.
+    """
 
     def __init__(
         self,
@@ -52,78 +66,31 @@ class TradingClient:
         chain_id: int,
         separators: Separators,
         now_s: Callable[[], int],
-        l1_domain: str = L1_DOMAIN_NAME,
+        l1_domain: Eip712Domain | None = None,
     ) -> None:
-        self.http = http
+        super().__init__(http, KeySigner(wallet.private_key), chain_id, now_s, l1_domain)
         self.wallet = wallet
-        self._chain_id = chain_id
         self._separators = separators
-        self._now_s = now_s
-        self._l1_domain = l1_domain
-        self.credentials: Credentials | None = None
 
     def for_exchange(self, separators: Separators) -> "TradingClient":
         """Return a client with the same wallet and credentials for the orders of another exchange."""
         client = TradingClient(
-            self.http, self.wallet, self._chain_id, separators, self._now_s, self._l1_domain
+            self.http, self.wallet, self.chain_id, separators, self._now_s, self._l1_domain
         )
         client.credentials = self.credentials
         return client
 
-    async def create_key(self, nonce: int = 0) -> Credentials:
-        """Create credentials by a signature of the wallet (L1)."""
-        timestamp = str(self._now_s())
-        digest = l1_digest(self._chain_id, self.wallet.address, timestamp, nonce, self._l1_domain)
-        headers = {
-            f"{PREFIX}ADDRESS": checksum_address(self.wallet.address),
-            f"{PREFIX}SIGNATURE": "0x" + sign_digest(digest, self.wallet.private_key).hex(),
-            f"{PREFIX}TIMESTAMP": timestamp,
-            f"{PREFIX}NONCE": str(nonce),
-        }
-        answer = await self.http.send("POST", "/auth/api-key", b"", headers)
-        self.credentials = Credentials(answer["apiKey"], answer["secret"], answer["passphrase"])
-        return self.credentials
-
-    def write_key(self, file: Path) -> None:
-        """Write the credentials to a key file, which has no passphrase; keep that elsewhere."""
-        assert self.credentials is not None
-        write_key_file(file, wrap(self.wallet.address, self.credentials))
-
-    def read_key(self, file: Path, passphrase: str) -> Credentials:
-        """Take the credentials of a key file, or refuse another wallet's file or a wrong passphrase."""
-        contents = read_key_file(file)
-        if contents.address != self.wallet.address:
-            raise KeyFileDamaged(str(file), f"it is of the address {contents.address}")
-        self.credentials = contents.unwrap(passphrase)
-        return self.credentials
-
-    def l2_headers(self, method: str, path: str, body: bytes = b"") -> Mapping[str, str]:
-        """Return the headers that authenticate one request by the credentials (L2)."""
-        assert self.credentials is not None
-        timestamp = str(self._now_s())
-        signature = L2Signer(self.credentials.secret).sign(timestamp, method, path, body)
-        return {
-            f"{PREFIX}ADDRESS": checksum_address(self.wallet.address),
-            f"{PREFIX}SIGNATURE": signature,
-            f"{PREFIX}TIMESTAMP": timestamp,
-            f"{PREFIX}API_KEY": self.credentials.key_id,
-            f"{PREFIX}PASSPHRASE": self.credentials.passphrase,
-        }
-
-    async def get(self, path: str, **query: str | int) -> Any:
-        """Return the answer of a private path."""
-        return await self.http.get(path, self.l2_headers("GET", path), **query)
-
-    async def send(self, method: str, path: str, body: object) -> Any:
-        """Return the answer to a private body."""
-        raw = msgspec.json.encode(body)
-        return await self.http.send(method, path, raw, self.l2_headers(method, path, raw))
-
     def sign_order(
         self, token_id: str, side: Side, size_units: int, collateral_units: int, salt: int
     ) -> SignedOrder:
-        """Return an order for this many token units at this much collateral, signed."""
+        """Return an order for this many token units at this much collateral, signed.
+
+        It is of version 1 of the struct, and that of a deposit wallet of version 2.
+        """
         is_buy = side is Side.BUY
+        is_wallet = self.wallet.deposit_wallet is not None
+        profile = self._separators.first_of_version(2) if is_wallet else 0
+        assert profile is not None, "a deployment with deposit wallets accepts version 2"
         order = SignedOrder(
             salt=str(salt),
             maker=self.wallet.maker,
@@ -137,12 +104,22 @@ class TradingClient:
             fee_rate_bps=0,
             side=side,
             signature_type=self.wallet.signature_type,
-            profile=0,
+            profile=profile,
             signature=b"",
+            v2=OrderV2Fields(self._now_s() * 1000, ZERO_BYTES32, ZERO_BYTES32)
+            if is_wallet
+            else None,
         )
-        digest = bytes.fromhex(self._separators.order_id(order)[2:])
-        signature = sign_digest(digest, self.wallet.private_key)
-        return msgspec.structs.replace(order, signature=signature)
+        return msgspec.structs.replace(order, signature=self._signature(order))
+
+    def _signature(self, order: SignedOrder) -> bytes:
+        key = self.wallet.private_key
+        if order.v2 is None:
+            return sign_digest(bytes.fromhex(self._separators.order_id(order)[2:]), key)
+        separator = self._separators.by_profile[order.profile]
+        struct_hash = self._separators.struct_hash(order)
+        digest = wallet_digest(separator, struct_hash, order.maker, self.chain_id)
+        return wallet_signature(sign_digest(digest, key), separator, struct_hash)
 
     async def place(self, order: SignedOrder, order_type: OrderType = OrderType.GTC) -> Any:
         """Place a signed order and return the answer."""
@@ -153,22 +130,29 @@ class TradingClient:
 
 def order_body(order: SignedOrder, owner: str, order_type: OrderType) -> dict[str, Any]:
     """Return the body of POST /order."""
-    return {
-        "order": {
-            "salt": int(order.salt),
-            "maker": checksum_address(order.maker),
-            "signer": checksum_address(order.signer),
+    is_wallet = order.signature_type is SignatureType.CONTRACT
+    fields: dict[str, Any] = {
+        "salt": int(order.salt),
+        "maker": checksum_address(order.maker),
+        "signer": checksum_address(order.maker if is_wallet else order.signer),
+        "tokenId": order.token_id,
+        "makerAmount": str(order.maker_amount),
+        "takerAmount": str(order.taker_amount),
+        "expiration": str(order.expiration_s),
+        "side": order.side.name,
+        "signatureType": int(order.signature_type),
+        "signature": "0x" + order.signature.hex(),
+    }
+    if order.v2 is None:
+        fields |= {
             "taker": order.taker,
-            "tokenId": order.token_id,
-            "makerAmount": str(order.maker_amount),
-            "takerAmount": str(order.taker_amount),
-            "expiration": str(order.expiration_s),
             "nonce": str(order.nonce),
             "feeRateBps": str(order.fee_rate_bps),
-            "side": order.side.name,
-            "signatureType": int(order.signature_type),
-            "signature": "0x" + order.signature.hex(),
-        },
-        "owner": owner,
-        "orderType": order_type.value,
-    }
+        }
+    else:
+        fields |= {
+            "timestamp": str(order.v2.timestamp_ms),
+            "metadata": order.v2.metadata,
+            "builder": order.v2.builder,
+        }
+    return {"order": fields, "owner": owner, "orderType": order_type.value}

@@ -156,7 +156,10 @@ async def _read_outcomes(
     rows = await load_matched(context, missing)
     failed = []
     for settlement, matched in zip(missing, rows, strict=True):
-        cause = cause_by_call.get(batched_trade(settlement, matched).call.calldata)
+        # An earlier version of the program packed no call.
+        forms = (matched, matched._replace(is_packed=False))
+        calls = [batched_trade(settlement, form).call.calldata for form in forms]
+        cause = next((cause_by_call[call] for call in calls if call in cause_by_call), None)
         if cause is None:
             log.warning("trade neither settled nor failed in its batch", **settlement._asdict())
             continue

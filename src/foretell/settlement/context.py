@@ -5,16 +5,35 @@ from dataclasses import dataclass, field
 
 from foretell.chain.sender import Sender
 from foretell.domain.exchange.settlement import SettlementOptions
+from foretell.domain.exchange.wallets.wallet_bars import BarOptions
 from foretell.domain.values.hexadecimal import Address
+from foretell.settlement.call_forms import CallForms
 from foretell.store.database import Database
+
+
+@dataclass(slots=True)
+class StartBlock:
+    """The newest block at the start of a process, and whether the index has read it."""
+
+    head_number: int | None = None
+    is_indexed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class SettlementContext:
-    """Settlement by one operator account; without a batch settler each trade has a transaction."""
+    """Settlement by one operator account; without a batch settler each trade has a transaction.
+
+    Without the address of the outcome tokens no barred wallet is probed.
+    """
 
     database: Database
     operator: Sender
     now_ms: Callable[[], int]
     options: SettlementOptions = field(default_factory=SettlementOptions)
     batch_settler: Address | None = None
+    bars: BarOptions = field(default_factory=BarOptions)
+    conditional_tokens: Address | None = None
+    assets: frozenset[Address] = frozenset()
+    """The tokens that trades move: collateral, what wraps it, and the outcome tokens."""
+    call_forms: CallForms = field(default_factory=CallForms)
+    start: StartBlock = field(default_factory=StartBlock)

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from foretell.domain.contracts.calldata import OrderFill, encode_match_orders
+from foretell.domain.contracts.packed_match import encode_match_packed
 from foretell.domain.evm.transaction import OutgoingTx
 from foretell.domain.exchange.matching import Fill
 from foretell.domain.values.hexadecimal import Address
@@ -31,11 +32,15 @@ def match_gas(makers: int) -> int:
 
 
 class Matched(NamedTuple):
-    """A trade with the orders and the exchange that its call needs."""
+    """A trade with the orders and the exchange that its call needs.
+
+    `is_packed` if the exchange takes packed matches.
+    """
 
     row: TradeRow
     order_by_id: Mapping[str, OrderRow]
     exchange: Address
+    is_packed: bool = False
 
     @property
     def taker(self) -> OrderRow:
@@ -52,5 +57,7 @@ def match_call(matched: Matched, tx_id: str) -> OutgoingTx:
     trade = matched.row.trade
     taker = OrderFill(matched.taker.signed, trade.taker_fill_units)
     makers = [OrderFill(matched.maker(fill).signed, fill.making_units) for fill in trade.fills]
-    calldata = encode_match_orders(taker, makers)
+    calldata = encode_match_packed(taker, makers) if matched.is_packed else None
+    if calldata is None:
+        calldata = encode_match_orders(taker, makers)
     return OutgoingTx(tx_id, matched.exchange, calldata, match_gas(len(makers)))

@@ -6,7 +6,7 @@ take its funds away and bring them back around a block. The fills are then mined
 those of honest makers settle.
 """
 
-from typing import Final
+from typing import Final, NamedTuple
 
 from foretell.domain.evm.transaction import SentTx
 from foretell.domain.exchange.settlement import (
@@ -17,6 +17,7 @@ from foretell.domain.exchange.settlement import (
     reverting_wallet,
     taken_apart,
 )
+from foretell.domain.exchange.wallets.wallet_bars import Offence, unpaying_wallet
 from foretell.settlement.context import SettlementContext
 from foretell.settlement.match_call import Matched, match_call
 from foretell.store.outbox.settlements import count_mined_reverts, is_split, load_earlier
@@ -24,20 +25,43 @@ from foretell.store.outbox.settlements import count_mined_reverts, is_split, loa
 REVERTS_WHEN_MINED: Final = "reverts only when it is mined"
 
 
+class MinedRevert(NamedTuple):
+    """What follows a transaction that was mined in vain, and who made it fail, if that is proved."""
+
+    report: FailureReport
+    gas: int = 0
+    offence: Offence | None = None
+
+
 async def judge_mined_revert(
     context: SettlementContext, settlement: Settlement, matched: Matched, sent: SentTx
-) -> FailureReport:
-    """Return which fills leave the trade, or which order ends it; empty to try it as it is.
+) -> MinedRevert:
+    """Return which fills leave the trade, or which order ends it; an empty report to try it as it is.
 
     A trade that would revert in a simulation now is left to the next try, which examines it, as often as
     one may be mined in vain: a wallet may also fail while it is judged.
     """
     trade, cause = matched.row.trade, f"{REVERTS_WHEN_MINED}: {sent.failure}"
+    gas, offence = 0, None
     if sent.mined_hash is not None:
+        receipt = await context.operator.receipt(sent.mined_hash)
+        gas = 0 if receipt is None else receipt.gas_used
         failed = await context.operator.failed_calls(sent.mined_hash)
         wallets = {trade.taker, *(fill.maker for fill in trade.fills)}
         if (wallet := reverting_wallet(failed, wallets)) is not None:
-            return report_of_reverting(trade, wallet, cause)
+            offence = Offence(wallet, is_reverting=True, gas=gas, cause=cause)
+            return MinedRevert(report_of_reverting(trade, wallet, cause), gas, offence)
+        if (wallet := unpaying_wallet(failed, wallets, context.assets)) is not None:
+            offence = Offence(wallet, is_reverting=False, gas=gas, cause=cause)
+    report = await _report(context, settlement, matched, cause)
+    return MinedRevert(report, gas, offence)
+
+
+async def _report(
+    context: SettlementContext, settlement: Settlement, matched: Matched, cause: str
+) -> FailureReport:
+    """Return what follows a revert of which no wallet's code is to blame."""
+    trade = matched.row.trade
     is_spent = await _is_spent(context, settlement, matched)
     if not is_spent and await context.operator.revert_of(match_call(matched, "")) is not None:
         return FailureReport()

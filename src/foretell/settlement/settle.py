@@ -33,15 +33,18 @@ from foretell.domain.exchange.settlement import (
     settlement_after_revert,
     waiting_settlement,
 )
+from foretell.domain.exchange.wallets.wallet_bars import Offence
 from foretell.domain.values.hexadecimal import Address
 from foretell.settlement.batch_call import batched_trade, in_batches
 from foretell.settlement.batches import follow_batch, passing_trades, start_batch
 from foretell.settlement.context import SettlementContext
 from foretell.settlement.exchange_status import CLOSED_REASONS, check_exchange
 from foretell.settlement.failing_orders import find_failing_orders
+from foretell.settlement.landed_trades import has_index, without_landed
 from foretell.settlement.match_call import Matched, match_call
-from foretell.settlement.mined_reverts import judge_mined_revert
+from foretell.settlement.mined_reverts import MinedRevert, judge_mined_revert
 from foretell.settlement.stored import load_matched, record
+from foretell.settlement.wallet_bars import count_offence, probe_wallets, without_barred
 from foretell.store.outbox.settlements import (
     has_unsettled,
     load_due_settlements,
@@ -62,6 +65,8 @@ async def run_once(context: SettlementContext) -> bool:
     Raises ExchangeClosed when an exchange settles none of its trades. No try is counted for any of
     them, and the trades of another exchange have advanced.
     """
+    if not await has_index(context):
+        return True
     closed: _Closed = {}
     room = max(0, context.options.in_flight_max - await _follow(context, closed))
     has_batches = context.batch_settler is not None and room > 0
@@ -70,7 +75,9 @@ async def run_once(context: SettlementContext) -> bool:
         due = await load_due_settlements(
             tx, context.now_ms(), room, closed, batched_max=batched_max
         )
+    due = await without_barred(context, await without_landed(context, due))
     await _start_due(context, due, room, closed)
+    await probe_wallets(context)
     for refusal in closed.values():
         raise refusal
     async with context.database.reading() as tx:
@@ -89,12 +96,20 @@ async def _follow(context: SettlementContext, closed: _Closed) -> int:
     under_way = 0
     for tx_id, carried in begun_by_tx_id.items():
         carrying_tx = carrying_tx_by_id.get(tx_id)
-        if is_batch(tx_id):
+        if carrying_tx is None and len(await without_landed(context, carried)) < len(carried):
+            await _name_again(context, carried)
+        elif is_batch(tx_id):
             under_way += await follow_batch(context, carried, carrying_tx)
         else:
             (settlement,) = carried
             under_way += await _follow_one(context, settlement, carrying_tx, closed)
     return under_way
+
+
+async def _name_again(context: SettlementContext, carried: Sequence[Settlement]) -> None:
+    """Have trades go without the transaction that was to carry them: some are on the chain already."""
+    now_ms, options = context.now_ms(), context.options
+    await record(context, [waiting_settlement(each, now_ms, options) for each in carried])
 
 
 async def _follow_one(
@@ -235,13 +250,14 @@ async def _revert(context: SettlementContext, settlement: Settlement, sent: Sent
     """Count a try that was mined in vain; where its simulation passes, find out whose fault it was."""
     matched, cause = await _load(context, settlement), sent.failure or sent.status
     try:
-        report = await judge_mined_revert(context, settlement, matched, sent)
+        judged = await judge_mined_revert(context, settlement, matched, sent)
     except RpcRefused as refusal:
         log.warning("mined revert not examined", cause=refusal.message)
-        report = FailureReport()
-    now_ms, options = context.now_ms(), context.options
+        judged = MinedRevert(FailureReport())
+    now_ms, options, report = context.now_ms(), context.options, judged.report
     after = settlement_after_mined_revert(settlement, cause, report, now_ms, options)
-    await _record_failure(context, after, report.refused)
+    await _record_failure(context, after, report.refused, judged.offence)
+    count_offence(judged.offence, judged.gas)
 
 
 async def _fail(context: SettlementContext, settlement: Settlement, cause: str) -> None:
@@ -251,8 +267,11 @@ async def _fail(context: SettlementContext, settlement: Settlement, cause: str) 
 
 
 async def _record_failure(
-    context: SettlementContext, failed: Settlement, refused: Sequence[RefusedOrder] = ()
+    context: SettlementContext,
+    failed: Settlement,
+    refused: Sequence[RefusedOrder] = (),
+    offence: Offence | None = None,
 ) -> None:
     report = log.error if failed.is_given_up else log.warning
     report("settlement failed", **failed._asdict())
-    await record(context, [failed], refused)
+    await record(context, [failed], refused, offence)

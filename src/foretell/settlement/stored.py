@@ -3,11 +3,14 @@
 from collections.abc import Sequence
 
 from foretell.domain.exchange.settlement import RefusedOrder, Settlement
+from foretell.domain.exchange.wallets.wallet_bars import Offence, bar_after, day_of
 from foretell.settlement.context import SettlementContext
 from foretell.settlement.match_call import Matched
 from foretell.store.creation.markets import load_market
+from foretell.store.database import Transaction
 from foretell.store.outbox.refused_orders import record_refused_orders
 from foretell.store.outbox.settlements import record_settlements
+from foretell.store.outbox.wallet_bars import add_gas, load_bar, record_bar
 from foretell.store.trading.orders import load_orders
 from foretell.store.trading.trades import load_trades_by_id
 
@@ -27,9 +30,15 @@ async def load_matched(
             market = await load_market(tx, condition_id)
             assert market is not None, "only markets of the table are traded"
             exchange_by_condition[condition_id] = market.exchange
+    packed = {
+        exchange: await context.call_forms.is_packed(context.operator, exchange)
+        for exchange in sorted(set(exchange_by_condition.values()))
+    }
     found = [row_by_id[each.trade_id] for each in settlements]
+    exchanges = [exchange_by_condition[row.trade.condition_id] for row in found]
     return [
-        Matched(row, order_by_id, exchange_by_condition[row.trade.condition_id]) for row in found
+        Matched(row, order_by_id, exchange, packed[exchange])
+        for row, exchange in zip(found, exchanges, strict=True)
     ]
 
 
@@ -37,8 +46,21 @@ async def record(
     context: SettlementContext,
     settlements: Sequence[Settlement],
     refused: Sequence[RefusedOrder] = (),
+    offence: Offence | None = None,
 ) -> None:
-    """Store the progress of trades, all of it or none, and the orders that the chain refuses."""
+    """Store the progress of trades, all of it or none, what the chain refuses, and who is to blame."""
     async with context.database.writing() as tx:
         await record_refused_orders(tx, refused)
         await record_settlements(tx, settlements)
+        if offence is not None:
+            await _record_offence(context, tx, offence)
+
+
+async def _record_offence(context: SettlementContext, tx: Transaction, offence: Offence) -> None:
+    """Count what a wallet's failed settlement cost, and bar the wallet if that follows."""
+    now_ms = context.now_ms()
+    gas_of_day = await add_gas(tx, offence.wallet, day_of(now_ms), offence.gas)
+    known = await load_bar(tx, offence.wallet)
+    bar = bar_after(known, offence, gas_of_day, now_ms, context.bars)
+    if bar is not None:
+        await record_bar(tx, bar)

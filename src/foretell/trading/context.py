@@ -8,16 +8,18 @@ from foretell.domain.contracts.deployment import Deployment
 from foretell.domain.contracts.wallets import Wallets
 from foretell.domain.values.hexadecimal import Address, Bytes32
 from foretell.edge.auth import KeyRing
+from foretell.edge.signed_requests import SignedRequests
 from foretell.engine.protocol.requests import CommittedCommand
 from foretell.engine.protocol.router import Shards
 from foretell.runtime.loops import Loop
 from foretell.store.database import Database
 from foretell.trading.accounts.accounts import ChainView, FetchHasCode, OrderNonces
 from foretell.trading.accounts.revocations import Revocations
-from foretell.trading.accounts.signed_requests import SignedRequests
 from foretell.trading.accounts.signers import Recover, Signers
+from foretell.trading.accounts.wallet_checks import WalletChecks
 from foretell.trading.books.books import PriceSide, PublicBooks
 from foretell.trading.books.market_names import MarketNames
+from foretell.trading.refusals import trading_body
 from foretell.trading.streams.hub import Streams
 
 
@@ -35,11 +37,13 @@ class TradingContext:
     signers: Signers
     wallets: Wallets
     nonces: OrderNonces
+    wallet_checks: WalletChecks
     fetch_has_code: FetchHasCode
     signed_requests: SignedRequests
     price_side: PriceSide
     blob_base_url: str
     now_ms: Callable[[], int]
+    new_uuid: Callable[[], str]
     revocations: Revocations | None = None
     """The log of revoked keys beside the database; a rig may have none."""
 
@@ -57,8 +61,14 @@ class TradingContext:
         follow = partial(self.streams.follow_revocations, self.database)
         return {
             "announcements": self.streams.announce,
+            "heartbeats of streams": self.streams.beat,
             "revocations": follow,
         }
+
+    @property
+    def struct_version(self) -> int:
+        """The newest version of the order struct that the exchange accepts."""
+        return max(profile.struct_version for profile in self.deployment.profiles)
 
     @property
     def exchanges(self) -> tuple[Address, ...]:
@@ -100,13 +110,20 @@ def build_context(  # noqa: PLR0913 - the composition root calls it, once, by ke
         books=books,
         market_names=market_names,
         streams=streams,
-        signers=Signers(deployment.profiles_of, deployment.chain_id, recover),
+        signers=Signers(
+            deployment.profiles_of,
+            deployment.chain_id,
+            recover,
+            exchanges=deployment.exchanges,
+        ),
         wallets=wallets,
         nonces=OrderNonces(chain.fetch_nonce, now_ms),
+        wallet_checks=WalletChecks(chain.fetch_accepts, now_ms),
         fetch_has_code=chain.fetch_has_code,
-        signed_requests=SignedRequests(database, now_ms),
+        signed_requests=SignedRequests(database, now_ms, trading_body),
         price_side=price_side,
         blob_base_url=blob_base_url,
         now_ms=now_ms,
+        new_uuid=new_uuid,
         revocations=revocations,
     )

@@ -7,13 +7,17 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from foretell.domain.errors.exchange import (
+    BudgetBelowMinimum,
+    ContentsMismatch,
     EngineRestarting,
     FillAndKillUnmatched,
     FillOrKillUnfilled,
+    ForeignSeparator,
     InvalidExpiration,
     InvalidFeeRate,
     MalformedOrder,
     MarketClosed,
+    MarketHalted,
     NotEnoughFunds,
     OrderCanceledOnChain,
     OrderDuplicated,
@@ -23,6 +27,7 @@ from foretell.domain.errors.exchange import (
     SignerMismatch,
     SizeBelowMinimum,
     UnknownMarket,
+    WalletBarred,
 )
 from foretell.domain.errors.families import (
     ForetellError,
@@ -37,6 +42,7 @@ from foretell.domain.errors.http import (
     MethodNotAllowed,
     NonceNotMonotonic,
     NoSuchCredentials,
+    NotServed,
 )
 from foretell.domain.errors.order import (
     BatchTooLong,
@@ -53,17 +59,22 @@ from foretell.domain.errors.order import (
     MalformedBatch,
     MarketNotFound,
     NeverTraded,
+    NoDepositWallets,
     NothingNamed,
     OrderNotFound,
     OrderVersionMismatch,
     OwnerMismatch,
     PrivateOrder,
     SignerNotCaller,
+    SignerNotWallet,
     TooManyCancels,
     TooManyOrders,
     UnsupportedSignatureType,
+    WalletNeedsVersion2,
+    WalletRefuses,
     WrongWallet,
 )
+from foretell.domain.errors.streams import MalformedMessage, TooManySubscriptions
 from foretell.domain.values.amounts import decimal_text, ratio_text, tick_text
 from foretell.edge.documents.errors import Refusals
 from foretell.edge.refusals import InternalError, RefusalRow, row_of
@@ -80,6 +91,13 @@ def _too_small(error: ForetellError) -> str:
     details = error.details
     size, least = decimal_text(details["size_units"]), decimal_text(details["size_units_min"])
     return f"order {details['order_id']} is invalid. Size ({size}) lower than the minimum: {least}"
+
+
+def _too_cheap(error: ForetellError) -> str:
+    details = error.details
+    budget = decimal_text(details["budget_units"])
+    least = decimal_text(details["budget_units_min"])
+    return f"invalid amount for a marketable BUY order (${budget}), min size: ${least}"
 
 
 def _duplicated(error: ForetellError) -> str:
@@ -103,11 +121,16 @@ TRADING: Final[Mapping[type[ForetellError], RefusalRow]] = {
     MalformedOrder: RefusalRow(400, "Invalid order payload"),
     MalformedSignature: RefusalRow(400, "Invalid order payload"),
     SignerMismatch: RefusalRow(400, "Invalid order payload"),
+    ForeignSeparator: RefusalRow(400, "Invalid order payload"),
+    ContentsMismatch: RefusalRow(400, "Invalid order payload"),
     PriceOffTick: RefusalRow(400, _off_tick),
     SizeBelowMinimum: RefusalRow(400, _too_small),
+    BudgetBelowMinimum: RefusalRow(400, _too_cheap),
     OrderDuplicated: RefusalRow(400, _duplicated),
     OrderCanceledOnChain: RefusalRow(400, "order was canceled on chain"),
     OrderPlacedBefore: RefusalRow(400, _duplicated),
+    WalletBarred: RefusalRow(400, "wallet is barred"),
+    MarketHalted: RefusalRow(400, "market is halted"),
     NotEnoughFunds: RefusalRow(400, "not enough balance / allowance"),
     InvalidExpiration: RefusalRow(400, "invalid expiration"),
     PostOnlyWouldCross: RefusalRow(400, "invalid post-only order: order crosses book"),
@@ -132,6 +155,10 @@ TRADING: Final[Mapping[type[ForetellError], RefusalRow]] = {
         400, "the order signer address has to be the address of the API KEY"
     ),
     UnsupportedSignatureType: RefusalRow(400, "Invalid order payload"),
+    WalletNeedsVersion2: RefusalRow(400, "Invalid order payload"),
+    SignerNotWallet: RefusalRow(400, "Invalid order payload"),
+    NoDepositWallets: RefusalRow(400, "Invalid order payload"),
+    WalletRefuses: RefusalRow(400, "Invalid order payload"),
     WrongWallet: RefusalRow(400, "Invalid order payload"),
     PrivateOrder: RefusalRow(400, "Invalid order payload"),
     InvalidOrderNonce: RefusalRow(400, "invalid nonce"),
@@ -148,10 +175,13 @@ TRADING: Final[Mapping[type[ForetellError], RefusalRow]] = {
     InvalidMarketId: RefusalRow(400, "Invalid market"),
     InvalidAssetType: RefusalRow(400, "Invalid asset type"),
     InvalidSignatureType: RefusalRow(400, "Invalid signature_type"),
+    NotServed: RefusalRow(501),
     OrderNotFound: RefusalRow(404, "order not found"),
     MarketNotFound: RefusalRow(404, "market not found"),
     NeverTraded: RefusalRow(404, "No trades found for the requested token id"),
     HeartbeatMismatch: RefusalRow(400, "Invalid Heartbeat ID"),
+    MalformedMessage: RefusalRow(400, "INVALID OPERATION"),
+    TooManySubscriptions: RefusalRow(400, "INVALID OPERATION"),
     InternalError: RefusalRow(500, "Internal server error"),
 }
 

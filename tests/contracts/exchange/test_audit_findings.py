@@ -130,12 +130,12 @@ def test_chainsecurity_6_10_no_order_is_valid_on_a_fork_with_another_chain_id(
     world: World, victim: Actor
 ) -> None:
     bid = world.buy(victim, world.yes, UNIT, 50)
-    before = world.exchange.call("domainSeparator", 0)
+    before = world.exchange.call("domainSeparator(uint256)", 0)
     world.evm.rpc("anvil_setChainId", 1)
     try:
         with reverts("ChainChanged"):
             world.exchange.call("validateOrder", bid.fields)
-        assert world.exchange.call("domainSeparator", 0) == before
+        assert world.exchange.call("domainSeparator(uint256)", 0) == before
     finally:
         world.evm.rpc("anvil_setChainId", 80002)
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.contracts.evm import reverts
-from tests.contracts.market import Fill, World, deploy_exchange
+from tests.contracts.market import FEE_RISE_DELAY_S, Fill, World, deploy_exchange
 from tests.contracts.signing import BUY, OWN_V1, OWN_V2, SELL, UNIT, ZERO, Order
 
 BPS = 10_000
@@ -12,12 +12,15 @@ FEE_RATE_BPS_MAX = 1_000
 SIZE = 100 * UNIT
 
 CHARGED = "FeeCharged(address,uint256,uint256)"
+CHARGED_V2 = "FeeCharged(address,uint256)"
+ANNOUNCED = "MaxFeeRateAnnounced(uint256,uint256)"
+CHANGED = "MaxFeeRateChanged(uint256)"
 
 
 @pytest.fixture
 def charging(world: World) -> World:
     """An exchange with a fee of up to two per cent for v2 orders."""
-    world.exchange.send("setMaxFeeRateBps", 200, sender=world.admin)
+    world.allow_fees(200)
     return world
 
 
@@ -99,9 +102,21 @@ def test_fees_are_taken_from_the_asset_that_each_side_receives(charging: World) 
         (SIZE // 2 - 5, -SIZE, 0),
         (5, 7, 0),
     ]
-    assert charging.exchange.logs(receipt, CHARGED) == [
-        {"receiver": charging.fee_receiver, "tokenId": 0, "amount": 5},
-        {"receiver": charging.fee_receiver, "tokenId": charging.yes, "amount": 7},
+    assert charging.exchange.logs(receipt, CHARGED) == []
+    assert charging.exchange.logs(receipt, CHARGED_V2) == [
+        {"receiver": charging.fee_receiver, "amount": 7},
+        {"receiver": charging.fee_receiver, "amount": 5},
+    ]
+
+
+def test_fees_of_a_v1_taker_are_logged_in_its_form_once_for_each_payment(world: World) -> None:
+    bid = world.buy(world.taker, world.yes, 2 * SIZE, 50, fee_rate_bps=100)
+    asks = [world.sell(maker, world.yes, SIZE, 50, fee_rate_bps=100) for maker in world.makers[:2]]
+    receipt = world.match(bid, asks, Fill(SIZE, (SIZE, SIZE), 7, (5, 3)))
+    assert world.exchange.logs(receipt, CHARGED_V2) == []
+    assert world.exchange.logs(receipt, CHARGED) == [
+        {"receiver": world.fee_receiver, "tokenId": world.yes, "amount": 7},
+        {"receiver": world.fee_receiver, "tokenId": 0, "amount": 8},
     ]
 
 
@@ -164,13 +179,55 @@ def test_an_exchange_needs_a_fee_receiver(world: World) -> None:
         deploy_exchange(world, feeReceiver=ZERO)
 
 
-def test_the_admin_allows_v2_fees_up_to_a_limit(world: World) -> None:
-    receipt = world.exchange.send("setMaxFeeRateBps", FEE_RATE_BPS_MAX, sender=world.admin)
-    assert world.exchange.call("maxFeeRateBps") == FEE_RATE_BPS_MAX
-    assert world.exchange.call("feeRateBpsMax") == FEE_RATE_BPS_MAX
-    assert world.exchange.logs(receipt, "MaxFeeRateChanged(uint256)") == [
-        {"maxFeeRateBps": FEE_RATE_BPS_MAX}
+def test_l6_a_rise_of_the_v2_limit_is_announced_three_days_ahead(world: World) -> None:
+    """Resting v2 orders signed no rate; their makers have three days to cancel."""
+    exchange = world.exchange
+    receipt = exchange.send("setMaxFeeRateBps", FEE_RATE_BPS_MAX, sender=world.admin)
+    starts_at = world.evm.now() + FEE_RISE_DELAY_S
+    assert exchange.logs(receipt, CHANGED) == []
+    assert exchange.logs(receipt, ANNOUNCED) == [
+        {"maxFeeRateBps": FEE_RATE_BPS_MAX, "effectiveAt": starts_at}
     ]
+    assert exchange.call("nextMaxFeeRateBps") == (FEE_RATE_BPS_MAX, starts_at)
+    taker, maker = orders(world, BUY, 50, profile=OWN_V2)
+    world.evm.rpc("evm_setNextBlockTimestamp", starts_at - 1)
+    with reverts("FeeExceedsMaxRate"):
+        world.match(taker, [maker], fill_of(taker, maker, 1, 0))
+    assert exchange.call("maxFeeRateBps") == 0
+    world.evm.rpc("evm_increaseTime", 1)
+    world.match(taker, [maker], fill_of(taker, maker, SIZE // 10, 0))
+    assert exchange.call("maxFeeRateBps") == FEE_RATE_BPS_MAX
+    assert exchange.call("nextMaxFeeRateBps") == (0, 0)
+
+
+def test_l6_a_lower_limit_is_in_force_at_once_and_ends_a_rise(charging: World) -> None:
+    exchange = charging.exchange
+    exchange.send("setMaxFeeRateBps", 300, sender=charging.admin)
+    assert exchange.call("maxFeeRateBps") == 200
+    receipt = exchange.send("setMaxFeeRateBps", 100, sender=charging.admin)
+    assert exchange.logs(receipt, CHANGED) == [{"maxFeeRateBps": 100}]
+    assert exchange.call("maxFeeRateBps") == 100
+    assert exchange.call("nextMaxFeeRateBps") == (0, 0)
+    charging.evm.rpc("evm_increaseTime", 2 * FEE_RISE_DELAY_S)
+    taker, maker = orders(charging, BUY, 50, profile=OWN_V2)
+    with reverts("FeeExceedsMaxRate"):
+        charging.match(taker, [maker], fill_of(taker, maker, SIZE // 100 + 1, 0))
+
+
+def test_l6_a_second_announcement_starts_the_delay_again(charging: World) -> None:
+    exchange = charging.exchange
+    exchange.send("setMaxFeeRateBps", 300, sender=charging.admin)
+    charging.evm.rpc("evm_increaseTime", FEE_RISE_DELAY_S - 10)
+    exchange.send("setMaxFeeRateBps", 400, sender=charging.admin)
+    starts_at = charging.evm.now() + FEE_RISE_DELAY_S
+    assert exchange.call("nextMaxFeeRateBps") == (400, starts_at)
+    assert exchange.call("maxFeeRateBps") == 200
+
+
+def test_the_admin_allows_v2_fees_up_to_a_limit(world: World) -> None:
+    assert world.exchange.call("feeRateBpsMax") == FEE_RATE_BPS_MAX
+    assert world.exchange.call("getMaxFeeRate") == FEE_RATE_BPS_MAX
+    world.exchange.send("setMaxFeeRateBps", FEE_RATE_BPS_MAX, sender=world.admin)
     with reverts("FeeTooHigh"):
         world.exchange.send("setMaxFeeRateBps", FEE_RATE_BPS_MAX + 1, sender=world.admin)
 

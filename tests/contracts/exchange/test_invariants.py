@@ -1,6 +1,8 @@
 """Random matches: exact fees and fills, conservation to the unit, and an empty exchange."""
 
 from collections import Counter
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 from hypothesis import assume, given
@@ -15,9 +17,14 @@ from tests.contracts.exchange.accounting import (
     scenes,
 )
 from tests.contracts.market import World
+from tests.contracts.packed import match_packed
 from tests.contracts.signing import BUY, SELL
 
 Holdings = dict[tuple[str, int], int]
+Match = Callable[..., Any]
+
+# The two calls that settle a match.
+MATCHES = st.sampled_from((World.match, match_packed))
 
 
 def held(world: World) -> Holdings:
@@ -43,16 +50,16 @@ def by_asset(holdings: Holdings) -> Counter[int]:
     return total
 
 
-def match(world: World, account: Account) -> None:
+def match(world: World, account: Account, call: Match = World.match) -> None:
     """Match on the chain."""
-    world.exchange.send("setMaxFeeRateBps", V2_FEE_RATE_BPS, sender=world.admin)
-    world.match(account.taker, account.makers, account.fill)
+    world.allow_fees(V2_FEE_RATE_BPS)
+    call(world, account.taker, account.makers, account.fill)
 
 
-def matched(world: World, account: Account) -> tuple[Holdings, Holdings]:
+def matched(world: World, account: Account, call: Match) -> tuple[Holdings, Holdings]:
     """Match on the chain; return all balances before and after."""
     before = held(world)
-    match(world, account)
+    match(world, account, call)
     return before, held(world)
 
 
@@ -64,7 +71,7 @@ def test_a_match_changes_exactly_the_expected_balances(
     account = Account(world, data.draw(scenes(side)))
     assume(account.refusal is None)
     with world.evm.rolled_back():
-        before, after = matched(world, account)
+        before, after = matched(world, account, data.draw(MATCHES))
     gained = {place: after[place] - before[place] for place in after}
     assert gained == {place: account.gains[place] for place in after}
     assert {
@@ -81,7 +88,7 @@ def test_a_match_conserves_collateral_and_complete_sets(
     account = Account(world, data.draw(scenes(side)))
     assume(account.refusal is None)
     with world.evm.rolled_back():
-        before, after = matched(world, account)
+        before, after = matched(world, account, data.draw(MATCHES))
     total = Counter(by_asset(after))
     total.subtract(by_asset(before))
     assert total == {COLLATERAL: 0, world.yes: account.ledger.sets, world.no: account.ledger.sets}
@@ -95,7 +102,7 @@ def test_a_match_reduces_each_order_by_exactly_its_fill(
     account = Account(world, data.draw(scenes(side)))
     assume(account.refusal is None)
     with world.evm.rolled_back():
-        match(world, account)
+        match(world, account, data.draw(MATCHES))
         left = [world.exchange.call("remaining", order.fields) for order in account.makers]
         taker_left = world.exchange.call("remaining", account.taker.fields)
     pairs = zip(account.makers, account.scene.makers, strict=True)
@@ -110,12 +117,12 @@ def test_a_match_is_refused_exactly_when_rounding_exceeds_the_takers_limit(
 ) -> None:
     account = Account(world, data.draw(tiny_scenes(side)))
     with world.evm.rolled_back():
-        assert refusal_of(world, account) == account.refusal
+        assert refusal_of(world, account, data.draw(MATCHES)) == account.refusal
 
 
-def refusal_of(world: World, account: Account) -> str | None:
+def refusal_of(world: World, account: Account, call: Match) -> str | None:
     try:
-        match(world, account)
+        match(world, account, call)
     except Reverted as refused:
         return refused.name
     return None

@@ -61,7 +61,7 @@ def test_a_match_of_v1_orders_is_logged_in_v1_form(world: World) -> None:
 
 
 def test_a_match_of_v2_orders_is_logged_in_v2_form(world: World) -> None:
-    world.exchange.send("setMaxFeeRateBps", 100, sender=world.admin)
+    world.allow_fees(100)
     marks = {"profile": OWN_V2, "builder": BUILDER, "metadata": METADATA, "timestamp": 1}
     ask = world.sell(world.taker, world.yes, 100 * UNIT, 50, **marks)
     bid = world.buy(world.makers[0], world.yes, 100 * UNIT, 60, **marks)

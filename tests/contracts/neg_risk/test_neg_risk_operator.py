@@ -161,6 +161,40 @@ def test_a_request_of_another_creator_is_refused(event: NegRisk, outsider: str) 
         event.operator.send("prepareQuestion", market, b"", event.request(3), sender=outsider)
 
 
+def an_oracle(event: NegRisk, *words: int) -> str:
+    """Return a contract that answers every call with these words."""
+    code = b"".join(
+        b"\x7f" + word.to_bytes(32) + b"\x60" + bytes([place * 32]) + b"\x52"
+        for place, word in enumerate(words)
+    )
+    address = event.world.evm.actor("an oracle").address
+    returned = code + bytes.fromhex(f"60{32 * len(words):02x}5ff3")
+    event.world.evm.rpc("anvil_setCode", address, "0x" + returned.hex())
+    return address
+
+
+@pytest.mark.parametrize("is_resolved", [False, True])
+def test_a_request_that_its_oracle_has_resolved_is_refused(
+    event: NegRisk,
+    is_resolved: bool,  # noqa: FBT001 - the column of a table
+) -> None:
+    """Its answer was reported already, and would never reach the question."""
+    markets, admin = event.resolution.markets, event.resolution.admin
+    args = ("other", event.adapter.address, markets.address, admin)
+    operator = event.world.evm.deploy(own_artifact("NegRiskOperator"), *args)
+    oracle = an_oracle(event, 1, int(is_resolved), int(event.creator, 16))
+    operator.send("setOracle", oracle, sender=admin)
+    markets.send("addAdapter", operator.address, sender=admin)
+    market = operator.call("prepareMarket", 0, EVENT, sender=event.creator)
+    operator.send("prepareMarket", 0, EVENT, sender=event.creator)
+    question = ("prepareQuestion", market, b"", keccak256(b"a request"))
+    if is_resolved:
+        with reverts("InvalidRequestId"):
+            operator.send(*question, sender=event.creator)
+    else:
+        operator.send(*question, sender=event.creator)
+
+
 @pytest.mark.parametrize(("payouts", "result"), [([1, 0], YES), ([0, 1], NO)])
 def test_report_payouts_accepts_yes_or_no(
     event: NegRisk,

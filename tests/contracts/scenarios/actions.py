@@ -2,11 +2,13 @@
 
 from tests.contracts.evm import reverts
 from tests.contracts.resolution import PRICE_NO, PRICE_YES
-from tests.contracts.scenarios.expected import COLLATERAL, QUESTIONS
-from tests.contracts.scenarios.rig import TradedPair
+from tests.contracts.scenarios.expected import BPS, COLLATERAL, QUESTIONS
+from tests.contracts.scenarios.rig import CONVERSION_FEE_BIPS, TradedPair
 from tests.contracts.scenarios.scenario import Scenario, Step
 from tests.contracts.scenarios.trading import address_key, book_of, is_open
 from tests.contracts.signing import ZERO_WORD
+
+EMERGENCY_DELAY_S = 3_600
 
 
 def split(scenario: Scenario, step: Step) -> None:
@@ -15,7 +17,7 @@ def split(scenario: Scenario, step: Step) -> None:
     if set_call(scenario, who, traded, "splitPosition", amount):
         scenario.expected.split(who, traded.lock, traded.pair, amount)
     else:
-        refused = who == scenario.rig.hostile[0]
+        refused = who in scenario.rig.refusing
         assert refused or scenario.expected.units[who, COLLATERAL] < amount
 
 
@@ -47,7 +49,7 @@ def give(scenario: Scenario, step: Step) -> None:
         assert receiver not in closed
         scenario.expected.move(token, who, receiver, amount)
     else:
-        refusing = (*closed, scenario.rig.hostile[0])
+        refusing = (*closed, *scenario.rig.refusing)
         assert receiver in refusing or scenario.expected.units[who, token] < amount
 
 
@@ -68,7 +70,10 @@ def cancel(scenario: Scenario, step: Step) -> None:
     if not orders:
         return
     order, resting = orders[-1 - step.second % len(orders)]
-    is_due = is_open(resting) and who == resting.who
+    # The owner of a Safe may cancel for it.
+    owner = scenario.rig.safes.get(resting.who)
+    may_cancel = who == resting.who or (owner is not None and who == owner.address)
+    is_due = is_open(resting) and may_cancel
     is_cancelled = scenario.attempt(who, traded.exchange, "cancelOrder", order.fields)
     assert is_cancelled == is_due
     if is_cancelled:
@@ -85,7 +90,7 @@ def raise_nonce(scenario: Scenario, step: Step) -> None:
 def pause(scenario: Scenario, step: Step) -> None:
     """Pause or unpause an exchange, as the admin; another account is refused."""
     exchange, world = scenario.traded(step.first).exchange, scenario.rig.world
-    name = "pauseTrading" if step.second % 8 == 0 else "unpauseTrading"
+    name = "pauseTrading" if step.second % 16 == 1 else "unpauseTrading"
     assert not scenario.attempt(scenario.account(step.actor), exchange, name)
     assert scenario.attempt(world.admin, exchange, name)
     (scenario.paused.add if name == "pauseTrading" else scenario.paused.discard)(exchange.address)
@@ -98,18 +103,22 @@ def convert(scenario: Scenario, step: Step) -> None:
     given = [index for index in range(QUESTIONS) if index_set >> index & 1]
     received = [index for index in range(QUESTIONS) if index not in given]
     is_known = 0 < index_set < 1 << QUESTIONS and amount > 0
-    if scenario.attempt(who, event.adapter, "convertPositions", event.market(), index_set, amount):
+    market, vault, lock = scenario.rig.event_market, event.vault, event.wrapped.address
+    if scenario.attempt(who, event.adapter, "convertPositions", market, index_set, amount):
         assert is_known
+        fee = amount * CONVERSION_FEE_BIPS // BPS
         for index in given:
             scenario.expected.change(who, pairs[index][1], -amount)
         for index in received:
-            scenario.expected.change(who, pairs[index][0], amount)
-        scenario.expected.move(COLLATERAL, event.wrapped.address, who, (len(given) - 1) * amount)
+            scenario.expected.change(who, pairs[index][0], amount - fee)
+            scenario.expected.change(vault, pairs[index][0], fee)
+        scenario.expected.move(COLLATERAL, lock, who, (len(given) - 1) * (amount - fee))
+        scenario.expected.move(COLLATERAL, lock, vault, (len(given) - 1) * fee)
         scenario.expected.converted += amount
         scenario.done["converted"] += 1
     else:
         short = any(scenario.expected.units[who, pairs[index][1]] < amount for index in given)
-        assert not is_known or short or (who == scenario.rig.hostile[0] and received)
+        assert not is_known or short or (who in scenario.rig.refusing and received)
 
 
 def answer_market(scenario: Scenario, step: Step) -> None:
@@ -132,12 +141,28 @@ def answer_question(scenario: Scenario, step: Step) -> None:
     price = PRICE_YES if is_yes else PRICE_NO
     if is_second:
         with reverts("MarketAlreadyDetermined"):
-            scenario.rig.neg_risk.answer(index, price)
+            scenario.rig.neg_risk.answer(index, price, scenario.rig.event_market)
         return
-    scenario.rig.neg_risk.answer(index, price)
+    if step.third % 4 == 0:
+        answer_by_emergency(scenario, index, is_yes=is_yes)
+    else:
+        scenario.rig.neg_risk.answer(index, price, scenario.rig.event_market)
     scenario.answered[index] = is_yes
     yes, no = scenario.rig.questions[index].pair
     scenario.expected.payout_by_token |= {yes: (int(is_yes), 1), no: (int(not is_yes), 1)}
+
+
+def answer_by_emergency(scenario: Scenario, index: int, *, is_yes: bool) -> None:
+    """Flag a question and answer it an hour later, as the admin; earlier it is refused."""
+    event = scenario.rig.neg_risk
+    question = event.question(index, scenario.rig.event_market)
+    operator, admin = event.operator, event.resolution.admin
+    operator.send("flagQuestion", question, sender=admin)
+    with reverts("DelayPeriodNotOver"):
+        operator.send("emergencyResolveQuestion", question, is_yes, sender=admin)
+    scenario.rig.evm.rpc("evm_increaseTime", EMERGENCY_DELAY_S)
+    operator.send("emergencyResolveQuestion", question, is_yes, sender=admin)
+    scenario.done["emergency"] += 1
 
 
 def redeem(scenario: Scenario, step: Step) -> None:

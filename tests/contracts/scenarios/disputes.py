@@ -56,6 +56,7 @@ class Request(NamedTuple):
     available_at: int
     allows_unknown: bool
     successor: bytes
+    is_fallback: bool
 
     @property
     def locked(self) -> int:
@@ -83,6 +84,8 @@ class DisputeScenario:
         self.questions = questions()
         self.asked_at: dict[tuple[int, int], None] = {}
         self.payouts: dict[int, tuple[int, int, int]] = {}
+        self.seen: dict[tuple[int, int], Request] = {}
+        self.due: Counter[str] = Counter()
         self.done: Counter[str] = Counter()
 
     @property
@@ -106,9 +109,18 @@ class DisputeScenario:
         if name == "settle":
             for asked_at in self.history(number)[choice % 2 : 1 + choice % 2]:
                 self.done[name] += self.attempt(question.settle, asked_at)
+        elif name == "withdraw":
+            self.withdraw(self.accounts[choice % len(self.accounts)])
         else:
             self.done[name] += self.attempt(perform)
         self.compare()
+
+    def withdraw(self, account: str) -> None:
+        """Withdraw what an account is due, which succeeds if that is anything."""
+        is_paid = self.attempt(withdraw, self.first, account)
+        assert is_paid == (self.due[account] > 0)
+        self.done["withdraw"] += is_paid
+        self.due[account] = 0
 
     def history(self, number: int) -> list[int]:
         """Return the times of a question's requests, the last one first."""
@@ -116,8 +128,11 @@ class DisputeScenario:
 
     def requests(self) -> Iterator[Request]:
         for number, asked_at in self.asked_at:
-            question = self.questions[number]
-            yield Request(*question.oracle.call("getRequest", *question.request(asked_at))[:14])
+            yield self.request(number, asked_at)
+
+    def request(self, number: int, asked_at: int) -> Request:
+        question = self.questions[number]
+        return Request(*question.oracle.call("getRequest", *question.request(asked_at))[:15])
 
     def compare(self) -> None:
         """Compare the oracle's balance with its debts, and check that no answer changes."""
@@ -127,8 +142,24 @@ class DisputeScenario:
             self.asked_at[number, question.asked_at] = None
             if question.payouts[2]:
                 assert self.payouts.setdefault(number, question.payouts) == question.payouts
+        self.pay()
+        assert self.first.owed(*self.accounts) == tuple(self.due[each] for each in self.accounts)
         locked = sum(request.locked for request in self.requests())
         assert self.first.held == locked + sum(self.first.owed(*self.accounts))
+
+    def pay(self) -> None:
+        """Add what the changes of requests since the last comparison are worth to each account."""
+        for key in self.asked_at:
+            now = self.request(*key)
+            before = self.seen.get(key)
+            self.seen[key] = now
+            if before is None:
+                continue
+            if now.available_at and not before.available_at:
+                self.due.update(credit_of(before, now, self.first.treasury))
+            # A request that is asked no more gives its reward back; one asked again passes it on.
+            if before.reward and not now.reward and not any(now.successor):
+                self.due[now.creator] += before.reward
 
     @property
     def accounts(self) -> tuple[str, ...]:
@@ -139,14 +170,16 @@ class DisputeScenario:
         """Answer, settle and withdraw everything, and check that nothing is left."""
         for number, question in enumerate(self.questions):
             self.attempt(question.ask)
+            self.compare()
             for _ in range(ROUNDS_MAX):
                 self.conclude(question)
                 self.compare()
             assert question.payouts[2] > 0
             for asked_at in self.history(number):
                 assert self.attempt(question.settle, asked_at)
+            self.compare()
         for account in self.accounts:
-            self.attempt(withdraw, question, account)
+            self.withdraw(account)
         assert self.first.held == 0
 
     def conclude(self, question: Optimistic) -> None:
@@ -155,6 +188,27 @@ class DisputeScenario:
             self.attempt(question.propose, PRICE_YES)
         question.wait(ARBITRATION_S + HOLD_S)
         self.attempt(question.resolve)
+
+
+def credit_of(before: Request, now: Request, treasury: str) -> Counter[str]:
+    """Return what each account gets when a request is settled."""
+    due: Counter[str] = Counter()
+    if not now.expires_at:
+        return due
+    if not now.disputed_at:
+        due[now.proposer] += now.bond + before.reward
+    elif now.is_fallback:
+        due.update({now.proposer: now.bond})
+        due.update({now.disputer: now.bond})
+        due.update({now.creator: before.reward})
+    elif now.price == IGNORE:
+        due.update({now.proposer: now.bond})
+        due.update({now.disputer: now.bond})
+    else:
+        winner = now.proposer if now.price == now.proposed_price else now.disputer
+        due[winner] += now.bond + now.bond // 2 + before.reward
+        due[treasury] += now.bond - now.bond // 2
+    return due
 
 
 def actions(

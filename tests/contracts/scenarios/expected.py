@@ -8,11 +8,12 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Final
 
-from tests.contracts.signing import BUY, OWN_V2
+from tests.contracts.signing import BUY, PROFILES
 
 COLLATERAL: Final = 0
 BPS: Final = 10_000
 V2_FEE_RATE_BPS: Final = 250
+RISE_DELAY_S: Final = 3 * 24 * 3600
 QUESTIONS: Final = 3
 
 Key = tuple[str, int]
@@ -64,6 +65,26 @@ class ExpectedBalances:
 
 
 @dataclass
+class ExpectedFees:
+    """The limit of fees on v2 orders, a rise that was announced, and who is paid."""
+
+    receiver: str
+    rate_bps: int = V2_FEE_RATE_BPS
+    next_bps: int = 0
+    starts_at: int = 0
+
+    def announce(self, rate_bps: int, now: int) -> None:
+        self.rate_bps = self.rate_at(now)
+        if rate_bps <= self.rate_bps:
+            self.rate_bps, self.starts_at = rate_bps, 0
+        else:
+            self.next_bps, self.starts_at = rate_bps, now + RISE_DELAY_S
+
+    def rate_at(self, now: int) -> int:
+        return self.next_bps if 0 < self.starts_at <= now else self.rate_bps
+
+
+@dataclass
 class ExpectedOrder:
     """An order with its expected remaining amount."""
 
@@ -76,7 +97,12 @@ class ExpectedOrder:
     fee_rate_bps: int
     remaining: int
     nonce: int = 0
+    timestamp: int = 0
     is_cancelled: bool = False
+
+    @property
+    def is_v1(self) -> bool:
+        return PROFILES[self.profile].struct_version == 1
 
     @property
     def making(self) -> int:
@@ -105,10 +131,10 @@ def crosses(taker: ExpectedOrder, maker: ExpectedOrder) -> bool:
     return met[sides]
 
 
-def fee_max(order: ExpectedOrder, given: int, received: int) -> int:
+def fee_max(order: ExpectedOrder, given: int, received: int, v2_rate_bps: int) -> int:
     """Return the highest fee of a fill."""
-    if order.profile == OWN_V2:
-        return received * V2_FEE_RATE_BPS // BPS
+    if not order.is_v1:
+        return received * v2_rate_bps // BPS
     if order.side != BUY:
         return order.fee_rate_bps * min(received, given - received) // BPS
     if given == 0:

@@ -11,15 +11,21 @@ import secrets
 import sys
 import time
 from collections import Counter
+from collections.abc import Callable
 from typing import Final
 
-from hypothesis import given, seed, settings
+from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
+from tests.contracts.scenarios.disputes import STEP_BYTES as DISPUTE_STEP_BYTES
+from tests.contracts.scenarios.disputes import run_disputes
 from tests.contracts.scenarios.runs import run
 from tests.contracts.scenarios.scenario import STEP_BYTES
 
 STEPS: Final = 100
 STEPS_TOTAL: Final = 1_000_000
+DISPUTE_STEPS: Final = 40
+# One step of a dispute for so many of trading.
+TRADING_STEPS: Final = 5
 
 
 def run_counted(script: bytes) -> Counter[str]:
@@ -27,15 +33,43 @@ def run_counted(script: bytes) -> Counter[str]:
     return run(script) + Counter(steps=len(script) // STEP_BYTES)
 
 
-def run_many(steps: int, from_seed: int) -> Counter[str]:
-    """Run scenarios with this many steps, and count their actions."""
+def run_many(steps: int, from_seed: int, *, is_shrunk: bool = True) -> Counter[str]:
+    """Run scenarios with this many steps, and count their actions.
+
+    To shrink a failing one may take minutes.
+    """
+    return _run_scripts(run_counted, (steps, STEPS, STEP_BYTES), from_seed, is_shrunk=is_shrunk)
+
+
+def run_many_disputes(steps: int, from_seed: int, *, is_shrunk: bool = True) -> Counter[str]:
+    """Run scenarios of optimistic questions, and count their calls."""
+    sizes = (steps, DISPUTE_STEPS, DISPUTE_STEP_BYTES)
+    return _run_scripts(run_disputes, sizes, from_seed, is_shrunk=is_shrunk)
+
+
+def _run_scripts(
+    run_script: Callable[[bytes], Counter[str]],
+    sizes: tuple[int, int, int],
+    from_seed: int,
+    *,
+    is_shrunk: bool,
+) -> Counter[str]:
     done: Counter[str] = Counter()
+    total, steps, step_bytes = sizes
+    phases = [Phase.generate, Phase.shrink] if is_shrunk else [Phase.generate]
 
     @seed(from_seed)
-    @settings(max_examples=-(-steps // STEPS), derandomize=False, database=None, deadline=None)
-    @given(script=st.binary(min_size=STEPS * STEP_BYTES, max_size=STEPS * STEP_BYTES))
+    @settings(
+        max_examples=-(-total // steps),
+        derandomize=False,
+        database=None,
+        deadline=None,
+        phases=phases,
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(script=st.binary(min_size=steps * step_bytes, max_size=steps * step_bytes))
     def live(script: bytes) -> None:
-        done.update(run_counted(script))
+        done.update(run_script(script))
 
     live()
     return done
@@ -50,6 +84,7 @@ def main() -> None:
     sys.stdout.flush()
     started = time.monotonic()
     done = run_many(arguments.steps, arguments.seed)
+    done += run_many_disputes(arguments.steps // TRADING_STEPS, arguments.seed)
     sys.stdout.writelines(f"{count:>9} {name}\n" for name, count in done.most_common())
     sys.stdout.write(f"all invariants held for {time.monotonic() - started:.0f} s\n")
 

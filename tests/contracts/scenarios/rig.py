@@ -1,6 +1,6 @@
 """The rig of random scenarios: a market, an event, traders and hostile wallets."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import cache
 from typing import Final, NamedTuple
@@ -12,9 +12,11 @@ from tests.contracts.fast_evm import FastEvm
 from tests.contracts.market import ALLOWANCE_MAX, APPROVED, World, deploy_world
 from tests.contracts.neg_risk.rig import NegRisk, deploy_neg_risk
 from tests.contracts.resolution import deploy_resolution
+from tests.contracts.safes import a_safe
 from tests.contracts.scenarios.expected import QUESTIONS, V2_FEE_RATE_BPS
 from tests.contracts.signing import PROFILES, V1_FIELDS, V2_FIELDS, ZERO_WORD, Order
 from tests.contracts.wallets import (
+    BURN,
     REVERT,
     SIGNATURE_YES,
     answer,
@@ -29,6 +31,8 @@ from foretell.domain.values.hexadecimal import keccak256
 STARTING_UNITS: Final = 100_000
 SETS: Final = 10_000
 TRADERS: Final = 4
+SAFES: Final = 2
+CONVERSION_FEE_BIPS: Final = 150
 TYPE_HASH: Final = {
     version: keccak256(f"Order({','.join(f'{kind} {name}' for name, kind in fields)})".encode())
     for version, fields in ((1, V1_FIELDS), (2, V2_FIELDS))
@@ -50,13 +54,27 @@ class ScenarioRig(NamedTuple):
 
     neg_risk: NegRisk
     traders: tuple[Actor, ...]
+    safes: Mapping[str, Actor]
     hostile: tuple[str, ...]
     market: TradedPair
     questions: tuple[TradedPair, ...]
+    event_market: bytes
+    fee_receivers: tuple[str, ...]
 
     @property
     def world(self) -> World:
         return self.neg_risk.world
+
+    @property
+    def refusing(self) -> tuple[str, str]:
+        """The wallets that take no tokens: one reverts, the other burns all gas."""
+        return self.hostile[0], self.hostile[1]
+
+    @property
+    def keys(self) -> Mapping[str, bytes]:
+        """The keys that sign for wallets; hostile wallets accept everything."""
+        own = {actor.address: actor.key for actor in self.traders}
+        return own | {safe: owner.key for safe, owner in self.safes.items()}
 
     @property
     def evm(self) -> FastEvm:
@@ -70,7 +88,7 @@ def scenario_rig() -> ScenarioRig:
     """Deploy a market, an event of three questions, two exchanges, traders and hostile wallets."""
     evm = FastEvm()
     neg_risk = deploy_neg_risk(deploy_resolution(deploy_world(evm)))
-    world, market = neg_risk.world, neg_risk.open_sealed_event(QUESTIONS)
+    world, market = neg_risk.world, neg_risk.open_sealed_event(QUESTIONS, CONVERSION_FEE_BIPS)
     traders = tuple(world.evm.actor(f"trader {number}") for number in range(TRADERS))
     pairs = [neg_risk.tokens(index, market) for index in range(QUESTIONS)]
     questions = tuple(
@@ -88,35 +106,42 @@ def scenario_rig() -> ScenarioRig:
             "registerToken", *traded.pair, traded.condition, sender=world.registrar
         )
     for exchange in (world.exchange, neg_risk.exchange):
-        exchange.send("setMaxFeeRateBps", V2_FEE_RATE_BPS, sender=world.admin)
+        world.allow_fees(V2_FEE_RATE_BPS, exchange)
     condition = bytes.fromhex(world.condition[2:])
     plain = TradedPair(
         world.exchange, world.ctf, (world.yes, world.no), condition, world.ctf.address
     )
     controller = world.evm.actor("controller").address
+    safes = {a_safe(world, owner).address.lower(): owner for owner in traders[:SAFES]}
+    evm.owner_by_safe |= {safe: owner.address for safe, owner in safes.items()}
     hostile = tuple(
         deploy_code(evm, code, controller) for code in hostile_codes(neg_risk, controller)
     )
-    for trader in (*(actor.address for actor in traders), *hostile):
+    for trader in (*(actor.address for actor in traders), *safes, *hostile):
         world.collateral.send("mint", trader, STARTING_UNITS, sender=world.minter)
         approve_all(neg_risk, trader)
-    for trader in (*(actor.address for actor in traders), *hostile[1:]):
+    for trader in (*(actor.address for actor in traders), *safes, *hostile[2:]):
         plain_sets = (world.collateral.address, ZERO_WORD, condition, [1, 2], SETS)
         world.ctf.send("splitPosition", *plain_sets, sender=trader)
         for index in range(QUESTIONS):
-            neg_risk.split(trader, index, SETS)
-    approve_all(neg_risk, world.fee_receiver)
-    return ScenarioRig(neg_risk, traders, hostile, plain, questions)
+            neg_risk.split(trader, index, SETS, market)
+    receivers = (world.fee_receiver, world.evm.actor("another fee receiver").address)
+    for receiver in (*receivers, neg_risk.vault):
+        approve_all(neg_risk, receiver)
+    return ScenarioRig(neg_risk, traders, safes, hostile, plain, questions, market, receivers)
 
 
 def hostile_codes(neg_risk: NegRisk, controller: str) -> Iterator[bytes]:
-    """Yield wallets that sign everything: one refuses tokens, the others make calls when they receive some."""
+    """Yield wallets that sign everything: two refuse tokens, the others make calls when they receive some."""
     yield wallet(answer(SIGNATURE_YES), obeying(controller, REVERT))
+    yield wallet(answer(SIGNATURE_YES), obeying(controller, BURN))
     exchange, adapter = neg_risk.world.exchange, neg_risk.adapter
     short = "mergePositions(bytes32,uint256)"
     for contract, calldata in (
         (exchange.address, exchange.calldata("incrementNonce")),
+        (exchange.address, exchange.calldata("setOwnerSigning", False)),  # noqa: FBT003
         (adapter.address, adapter.calldata(short, neg_risk.condition(0), 0)),
+        (adapter.address, adapter.calldata("sweep", neg_risk.wrapped.address)),
     ):
         taking = call_of(contract, calldata) + answer_receipts()
         yield wallet(answer(SIGNATURE_YES), obeying(controller, taking), calldata)
@@ -150,7 +175,7 @@ def signed_order(order: Order, exchange: Contract, key: bytes | None) -> Order:
 def separator(address: str, exchange: Contract, profile: int) -> bytes:
     """Return a domain separator of the exchange, read only once."""
     assert exchange.address == address
-    domain: bytes = exchange.call("domainSeparator", profile)
+    domain: bytes = exchange.call("domainSeparator(uint256)", profile)
     return domain
 
 

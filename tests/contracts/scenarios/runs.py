@@ -24,13 +24,33 @@ from tests.contracts.scenarios.actions import (
     split,
 )
 from tests.contracts.scenarios.expected import COLLATERAL, QUESTIONS
+from tests.contracts.scenarios.powers import (
+    change_fees,
+    change_operator,
+    end_before,
+    silence_owner,
+    sweep,
+    wait,
+)
 from tests.contracts.scenarios.scenario import Scenario, Step, steps_of
-from tests.contracts.scenarios.trading import match, place
+from tests.contracts.scenarios.trading import ladder, match, place
 
 ACTIONS: Final[tuple[Callable[[Scenario, Step], None], ...]] = (
     *(split, split, split, merge, give, misdirect),
     *(place, place, place, place, match, match, match, match, match, match),
-    *(cancel, raise_nonce, pause, convert, convert),
+    *(
+        ladder,
+        ladder,
+        ladder,
+        cancel,
+        raise_nonce,
+        end_before,
+        silence_owner,
+        pause,
+        convert,
+        convert,
+    ),
+    *(change_fees, change_operator, wait, sweep),
     *(answer_market, answer_question, redeem),
 )
 
@@ -59,13 +79,13 @@ def finish(scenario: Scenario) -> None:
     scenario.expected.touched.clear()
     answer_market(scenario, Step(0, 0, 0, 0, 0, 0))
     for index in range(QUESTIONS):
-        answer_question(scenario, Step(0, index, 0, 0, 0, 1))
-    for who in (*scenario.accounts, scenario.rig.world.fee_receiver):
+        answer_question(scenario, Step(0, index, 0, 0, index, 1))
+    for who in (*scenario.accounts, *scenario.paid):
         redeem_all(scenario, who)
     event, market = scenario.rig.neg_risk, scenario.rig.market
     if True not in scenario.answered.values() and scenario.expected.converted:
         event.adapter.send(
-            "releaseUnclaimed", event.market(), QUESTIONS, sender=scenario.accounts[0]
+            "releaseUnclaimed", scenario.rig.event_market, QUESTIONS, sender=scenario.accounts[0]
         )
         scenario.expected.move(
             COLLATERAL, event.wrapped.address, event.vault, scenario.expected.converted
@@ -74,4 +94,4 @@ def finish(scenario: Scenario) -> None:
     assert scenario.expected.units[event.wrapped.address, COLLATERAL] == 0
     left = scenario.expected.units[market.lock, COLLATERAL] - scenario.market_base
     # Halves are rounded down, once for each holder and side.
-    assert 0 <= left <= 2 * (len(scenario.accounts) + 1)
+    assert 0 <= left <= 2 * (len(scenario.accounts) + len(scenario.paid))

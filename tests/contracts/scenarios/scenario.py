@@ -12,6 +12,7 @@ from tests.contracts.scenarios.expected import (
     COLLATERAL,
     QUESTIONS,
     ExpectedBalances,
+    ExpectedFees,
     ExpectedOrder,
     Key,
 )
@@ -19,7 +20,6 @@ from tests.contracts.scenarios.rig import TradedPair, scenario_rig
 from tests.contracts.signing import Order
 
 STEP_BYTES: Final = 8
-TRADERS: Final = 4
 # Most steps are in a few markets, so that orders cross.
 PAIR_WEIGHTS: Final = (0, 0, 0, 1, 1, 1, 2, 3)
 
@@ -43,15 +43,23 @@ class Scenario:
         self.expected = ExpectedBalances()
         self.orders: dict[tuple[str, str], list[tuple[Order, ExpectedOrder]]] = {}
         self.nonces: Counter[Key] = Counter()
+        self.ended_before: Counter[Key] = Counter()
+        self.silenced: set[tuple[str, str]] = set()
         self.paused: set[str] = set()
+        self.without_operator: set[str] = set()
+        self.fees = {
+            each.address: ExpectedFees(self.rig.fee_receivers[0]) for each in self.exchanges
+        }
         self.salt = 0
         self.done: Counter[str] = Counter()
-        self.accounts = [*(actor.address for actor in self.rig.traders), *self.rig.hostile]
+        traders = (actor.address for actor in self.rig.traders)
+        self.honest = [*traders, *self.rig.safes]
+        self.accounts = [*self.honest, *self.rig.hostile]
         self.answered: dict[int, bool] = {}
         self.refusal = ""
         tokens = [token for traded in self.pairs for token in traded.pair]
         places = (self.rig.market.lock, self.rig.questions[0].lock)
-        for who in (*self.accounts, self.rig.world.fee_receiver, *places):
+        for who in (*self.accounts, *self.paid, *places):
             self.expected.units[who, COLLATERAL] = self.on_chain(who, COLLATERAL)
         for who in self.accounts:
             for token in tokens:
@@ -65,11 +73,20 @@ class Scenario:
     def pairs(self) -> tuple[TradedPair, ...]:
         return (self.rig.market, *self.rig.questions)
 
+    @property
+    def exchanges(self) -> tuple[Contract, Contract]:
+        return self.rig.world.exchange, self.rig.neg_risk.exchange
+
+    @property
+    def paid(self) -> tuple[str, ...]:
+        """The accounts that get fees."""
+        return (*self.rig.fee_receivers, self.rig.neg_risk.vault)
+
     def account(self, number: int) -> str:
         return self.accounts[number % len(self.accounts)]
 
     def trader(self, number: int) -> str:
-        return self.accounts[number % TRADERS]
+        return self.honest[number % len(self.honest)]
 
     def traded(self, number: int) -> TradedPair:
         return self.pairs[PAIR_WEIGHTS[number % len(PAIR_WEIGHTS)]]

@@ -1,33 +1,41 @@
 """Random scenarios of the whole exchange; `make invariants` runs more, from a seed that it prints."""
 
+import os
+import secrets
 from collections import Counter
 
 import pytest
-from hypothesis import Phase, given, settings
-from hypothesis import strategies as st
-from tests.contracts.scenarios.invariants import STEPS, run_counted
+from tests.contracts.scenarios.invariants import run_many
 from tests.contracts.scenarios.runs import run
-from tests.contracts.scenarios.scenario import STEP_BYTES
 
-SCENARIOS = 210
-STEPS_MIN = 20_000
+STEPS_FIXED = 12_000
+STEPS_FRESH = 3_000
+FIXED_SEED = 20_260_727
+MATCHED_SHARE_MIN = 0.3
+DONE_MIN = 100
+
+
+def matched_share(done: Counter[str]) -> float:
+    return done["matched"] / (done["match"] + done["ladder"])
 
 
 @pytest.mark.case("B-13")
 def test_in_random_scenarios_the_collateral_covers_all_payouts_and_none_is_left() -> None:
-    """There are at least twenty thousand steps, of every kind, and enough of them succeed."""
-    done: Counter[str] = Counter()
+    """There are steps of every kind, and enough of them succeed."""
+    done = run_many(STEPS_FIXED, FIXED_SEED, is_shrunk=False)
+    assert done["steps"] >= STEPS_FIXED
+    kinds = ("matched", "refused", "converted", "redeem", "sweep", "change_fees", "emergency")
+    assert min(done[kind] for kind in kinds) > DONE_MIN
+    assert matched_share(done) >= MATCHED_SHARE_MIN
+    assert done["ladder of 20"] > 0
 
-    # A failing scenario is shrunk by `make invariants` only, because it may take minutes.
-    @settings(max_examples=SCENARIOS, phases=[Phase.generate])
-    @given(script=st.binary(min_size=STEPS * STEP_BYTES, max_size=STEPS * STEP_BYTES))
-    def live(script: bytes) -> None:
-        done.update(run_counted(script))
 
-    live()
-    assert done["steps"] >= STEPS_MIN
-    assert min(done["matched"], done["refused"], done["converted"], done["redeem"]) > 200
+def test_in_scenarios_of_a_fresh_seed_the_collateral_covers_all_payouts() -> None:
+    """Other scenarios in every run; a failure prints the seed, and FORETELL_TEST_SEED repeats it."""
+    fresh = int(os.environ.get("FORETELL_TEST_SEED") or secrets.randbelow(2**32))
+    print(f"seed {fresh}")  # noqa: T201 - pytest shows it when the test fails
+    assert run_many(STEPS_FRESH, fresh, is_shrunk=False)["steps"] >= STEPS_FRESH
 
 
 def test_an_empty_scenario_leaves_no_collateral() -> None:
-    assert not run(b"")
+    assert set(run(b"")) <= {"emergency"}  # how one of its questions ends

@@ -1,34 +1,71 @@
 """Orders and matches. An allowed match must succeed, and a forbidden one must fail."""
 
 from collections import Counter
-from typing import Final
+from typing import Final, NamedTuple
 
 from tests.contracts.market import Fill, match_args
+from tests.contracts.packed import records
 from tests.contracts.scenarios.expected import COLLATERAL, ExpectedOrder, Key, crosses, fee_max
 from tests.contracts.scenarios.rig import TradedPair, order_digest, signed_order
 from tests.contracts.scenarios.scenario import Scenario, Step
-from tests.contracts.signing import BUY, ERC1271, OWN_V1, OWN_V2, SELL, Order
+from tests.contracts.signing import (
+    BUY,
+    EOA,
+    ERC1271,
+    FOREIGN_V1,
+    FOREIGN_V2,
+    OWN_V1,
+    OWN_V2,
+    SAFE,
+    SELL,
+    Order,
+)
 
-MAKERS_MAX: Final = 4
+MAKERS_MAX: Final = 20
+LADDER_MIN: Final = 5
+RUNG_UNITS_MAX: Final = 60
+V1_PROFILES: Final = (OWN_V1, FOREIGN_V1)
+V2_PROFILES: Final = (OWN_V2, FOREIGN_V2)
+
+
+class Wanted(NamedTuple):
+    """An order to sign: whose it is, for what, and which of the profiles and rates it has."""
+
+    who: str
+    side: int
+    token: int
+    cost: int
+    size: int
+    choice: int
 
 
 def place(scenario: Scenario, step: Step) -> None:
     """Sign an order of any kind, and keep it for the operator."""
     who, traded = scenario.account(step.actor), scenario.traded(step.first)
-    is_hostile = who in scenario.rig.hostile
-    profile = OWN_V2 if is_hostile or step.second & 1 else OWN_V1
     side = BUY if step.second & 2 else SELL
     token = traded.pair[step.second >> 2 & 1]
     size = 1 + step.amount % (10 if step.second & 8 else 3_000)
     cost = max(1, size * (35 + step.third % 31) // 100)
-    rate = 0 if profile == OWN_V2 else (0, 100, 1_000)[step.second % 3]
+    sign(scenario, traded, Wanted(who, side, token, cost, size, step.second))
+
+
+def sign(scenario: Scenario, traded: TradedPair, wanted: Wanted) -> tuple[Order, ExpectedOrder]:
+    """Sign an order, and keep it."""
+    who, side, token, cost, size, choice = wanted
+    is_hostile, owner = who in scenario.rig.hostile, scenario.rig.safes.get(who)
+    profiles = V2_PROFILES if is_hostile or choice & 1 else V1_PROFILES
+    profile = profiles[choice >> 4 & 1]
+    is_v1 = profile in V1_PROFILES
+    rate = (0, 100, 1_000)[choice % 3] if is_v1 else 0
     scenario.salt += 1
-    nonce = 0 if profile == OWN_V2 else scenario.nonces[traded.exchange.address, address_key(who)]
-    resting = ExpectedOrder(who, side, token, cost, size, profile, rate, 0, nonce)
+    nonce = scenario.nonces[traded.exchange.address, address_key(who)] if is_v1 else 0
+    timestamp = 0 if is_v1 else scenario.salt
+    resting = ExpectedOrder(who, side, token, cost, size, profile, rate, 0, nonce, timestamp)
     resting.remaining = resting.making
     order = Order(
         maker=who,
-        signer=who,
+        signer=who if owner is None else owner.address,
+        timestamp=timestamp,
         token_id=token,
         maker_amount=resting.making,
         taker_amount=resting.taking,
@@ -37,11 +74,32 @@ def place(scenario: Scenario, step: Step) -> None:
         nonce=nonce,
         fee_rate_bps=rate,
         profile=profile,
-        signature_type=ERC1271 if is_hostile else 0,
+        signature_type=ERC1271 if is_hostile else EOA if owner is None else SAFE,
     )
-    keys = {actor.address: actor.key for actor in scenario.rig.traders}
-    order = signed_order(order, traded.exchange, keys.get(who))
+    order = signed_order(order, traded.exchange, scenario.rig.keys.get(who))
     scenario.orders.setdefault(book_of(traded), []).append((order, resting))
+    return order, resting
+
+
+def ladder(scenario: Scenario, step: Step) -> None:
+    """Sign up to twenty orders of honest accounts that one more order fills, and match them."""
+    traded, count = scenario.traded(step.first), LADDER_MIN + step.second % (MAKERS_MAX - 4)
+    token, side = traded.pair[step.third & 1], BUY if step.third & 2 else SELL
+    other = traded.pair[1 - (step.third & 1)]
+    makers, sizes = [], 0
+    for rung in range(count):
+        # Every third rung is on the taker's side of the complement.
+        is_direct = (rung + step.third) % 3 != 0
+        size = 2 * (1 + (step.amount + rung) % RUNG_UNITS_MAX)
+        rung_side, rung_token = (1 - side, token) if is_direct else (side, other)
+        who = scenario.trader(step.actor + rung)
+        choice = step.second + rung * 7
+        wanted = Wanted(who, rung_side, rung_token, size // 2, size, choice)
+        makers.append(sign(scenario, traded, wanted))
+        sizes += size
+    who = scenario.trader(step.actor + count)
+    taker = sign(scenario, traded, Wanted(who, side, token, sizes // 2, sizes, step.third))
+    scenario.done[f"ladder of {count}"] += attempt_match(scenario, traded, taker, makers, step)
 
 
 def address_key(who: str) -> int:
@@ -64,25 +122,44 @@ def match(scenario: Scenario, step: Step) -> None:
         return
     taker_order, taker = chosen[-1 - step.actor % min(len(chosen), 6)]
     makers = [(order, maker) for order, maker in chosen if meets(taker, maker)]
-    makers = makers[-MAKERS_MAX:]
+    makers = makers[-1 - step.second % MAKERS_MAX :]
     if not makers:
-        return
+        wanted = counterpart(scenario, taker, step)
+        makers = [sign(scenario, traded, wanted)]
+    attempt_match(scenario, traded, (taker_order, taker), makers, step)
+
+
+def counterpart(scenario: Scenario, taker: ExpectedOrder, step: Step) -> Wanted:
+    """Return an order of an honest account that takes all of another order at its price."""
+    who = scenario.trader(step.second)
+    return Wanted(who, 1 - taker.side, taker.token, taker.cost, taker.size, step.third)
+
+
+def attempt_match(
+    scenario: Scenario,
+    traded: TradedPair,
+    takers: tuple[Order, ExpectedOrder],
+    makers: list[tuple[Order, ExpectedOrder]],
+    step: Step,
+) -> bool:
+    """Match, packed or not, and compare; return whether it went through."""
+    taker_order, taker = takers
+    rate_bps = scenario.fees[traded.exchange.address].rate_at(scenario.rig.evm.now())
     makings = makings_of(taker, makers, step)
     paid, received = totals(taker, makers, makings, traded)
     fees = [
-        fee_max(maker, making, maker.taking_of(making)) * (step.third % 101) // 100
+        fee_max(maker, making, maker.taking_of(making), rate_bps) * (step.third % 101) // 100
         for (_, maker), making in zip(makers, makings, strict=True)
     ]
-    taker_fee = fee_max(taker, paid, received) * (step.second % 101) // 100
+    taker_fee = fee_max(taker, paid, received, rate_bps) * (step.second % 101) // 100
     taker_fill = max(paid, 1)
-    arguments = match_args(
-        taker_order,
-        [order for order, _ in makers],
-        Fill(taker_fill, tuple(makings), taker_fee, tuple(fees)),
-    )
-    is_matched = scenario.attempt(
-        scenario.rig.world.operator, traded.exchange, "matchOrders", *arguments
-    )
+    fill = Fill(taker_fill, tuple(makings), taker_fee, tuple(fees))
+    orders = [order for order, _ in makers]
+    name, arguments = "matchOrders", match_args(taker_order, orders, fill)
+    if step.second & 1:
+        name, arguments = "matchPacked", (taker.token, records(taker_order, orders, fill))
+    operator = scenario.rig.world.operator
+    is_matched = scenario.attempt(operator, traded.exchange, name, *arguments)
     fills = list(zip([maker for _, maker in makers], makings, fees, strict=True))
     if is_matched:
         check_allowed(scenario, traded, taker, taker_fill, fills)
@@ -93,6 +170,8 @@ def match(scenario: Scenario, step: Step) -> None:
     else:
         assert may_fail(scenario, traded, taker, taker_fill, fills), scenario.refusal
         scenario.done["refused"] += 1
+        scenario.done[f"refused: {scenario.refusal}"] += 1
+    return is_matched
 
 
 def is_open(order: ExpectedOrder) -> bool:
@@ -153,7 +232,7 @@ def check_allowed(
     fills: list[FillOf],
 ) -> None:
     """Check that a successful match was allowed."""
-    assert traded.exchange.address not in scenario.paused
+    assert traded.exchange.address not in scenario.paused | scenario.without_operator
     spent: Counter[int] = Counter()
     spent[id(taker)] += taker_fill
     for maker, making, _ in fills:
@@ -161,7 +240,7 @@ def check_allowed(
     assert all(making > 0 for _, making, _ in fills)
     for order in (taker, *(maker for maker, *_ in fills)):
         assert not order.is_cancelled
-        assert order.profile == OWN_V2 or order.nonce == nonce_of(scenario, traded, order)
+        assert not is_stopped(scenario, traded, order)
         assert spent[id(order)] <= order.remaining
     parts = [part(taker, maker, making) for maker, making, _ in fills]
     paid, received = (sum(each[place] for each in parts) for place in (0, 1))
@@ -173,6 +252,16 @@ def nonce_of(scenario: Scenario, traded: TradedPair, order: ExpectedOrder) -> in
     return scenario.nonces[traded.exchange.address, address_key(order.who)]
 
 
+def is_stopped(scenario: Scenario, traded: TradedPair, order: ExpectedOrder) -> bool:
+    """Return whether the maker has ended the order by its nonce, by a time or by its Safe's switch."""
+    exchange = traded.exchange.address
+    if (exchange, order.who) in scenario.silenced:
+        return True
+    if order.is_v1:
+        return order.nonce != nonce_of(scenario, traded, order)
+    return order.timestamp < scenario.ended_before[exchange, address_key(order.who)]
+
+
 def settle(
     scenario: Scenario,
     traded: TradedPair,
@@ -181,7 +270,7 @@ def settle(
     fills: list[FillOf],
 ) -> None:
     """Apply a match to the expected balances."""
-    expected, fees = scenario.expected, scenario.rig.world.fee_receiver
+    expected, fees = scenario.expected, scenario.fees[traded.exchange.address].receiver
     for maker, making, fee in fills:
         paid, received = part(taker, maker, making)
         taking = maker.taking_of(making)
@@ -238,12 +327,9 @@ def may_fail(
     for order, making in zip(orders, makings, strict=True):
         needs[order.who, COLLATERAL if order.side == BUY else order.token] += making
     return (
-        traded.exchange.address in scenario.paused
-        or any(order.is_cancelled or order.who == scenario.rig.hostile[0] for order in orders)
-        or any(
-            order.profile == OWN_V1 and order.nonce != nonce_of(scenario, traded, order)
-            for order in orders
-        )
+        traded.exchange.address in scenario.paused | scenario.without_operator
+        or any(order.is_cancelled or order.who in scenario.rig.refusing for order in orders)
+        or any(is_stopped(scenario, traded, order) for order in orders)
         or any(
             not 0 < making <= order.remaining for order, making in zip(orders, makings, strict=True)
         )

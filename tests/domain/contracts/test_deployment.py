@@ -54,7 +54,7 @@ def test_a_deployment_reads_back_from_its_file(deployment: Deployment) -> None:
 def test_orders_for_the_two_exchanges_are_signed_for_different_domains() -> None:
     deployment = a_deployment()
     plain = set(deployment.separators().by_profile)
-    assert len(plain | set(deployment.neg_risk_separators().by_profile)) == 6
+    assert len(plain | set(deployment.neg_risk_separators().by_profile)) == 12
 
 
 def test_a_file_from_before_there_were_two_exchanges_is_read() -> None:

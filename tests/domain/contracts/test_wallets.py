@@ -1,22 +1,60 @@
+from dataclasses import replace
+
 import msgspec
 import pytest
 from tests.domain.contracts.test_deployment import a_deployment
 from tests.rigs.values import a_buy, an_address
 
+from foretell.domain.contracts.deployment import ContractName, DeployedContract
 from foretell.domain.contracts.wallets import Wallets
-from foretell.domain.errors.order import WrongWallet
+from foretell.domain.errors.order import NoDepositWallets, WrongWallet
 from foretell.domain.exchange.order import SignatureType, SignedOrder
 
 ALICE = an_address("alice")
 SAFE = a_deployment().safe_of(ALICE)
+DEPOSIT_WALLETS = a_deployment().deposit_wallets_of(ALICE)
 
 
 def of_maker(maker: str, signature_type: SignatureType) -> SignedOrder:
     return msgspec.structs.replace(a_buy("alice"), maker=maker, signature_type=signature_type)
 
 
-def test_an_address_has_itself_and_its_safe_as_wallets() -> None:
-    assert Wallets(a_deployment()).of(ALICE) == (ALICE, SAFE)
+def test_an_address_has_itself_its_safe_and_its_deposit_wallets() -> None:
+    assert Wallets(a_deployment()).of(ALICE) == (ALICE, SAFE, *DEPOSIT_WALLETS)
+
+
+@pytest.mark.parametrize(
+    ("dialect", "wallet"),
+    [
+        ("kuest_", DEPOSIT_WALLETS[0]),
+        ("service_", DEPOSIT_WALLETS[0]),
+        ("poly_", DEPOSIT_WALLETS[1]),
+    ],
+)
+def test_of_two_deposit_wallets_a_client_means_the_one_that_it_derives(
+    dialect: str, wallet: str
+) -> None:
+    wallets = Wallets(a_deployment())
+    assert wallets.by_signature_type(ALICE, SignatureType.CONTRACT, dialect) == wallet
+    wallets.check_maker(of_maker(wallet, SignatureType.CONTRACT))
+
+
+def test_a_deployment_without_a_factory_has_no_deposit_wallets() -> None:
+    deployment = a_deployment()
+    without: dict[ContractName, DeployedContract] = {
+        name: contract
+        for name, contract in deployment.contracts.items()
+        if name
+        not in {
+            ContractName.DEPOSIT_WALLET_FACTORY,
+            ContractName.SECOND_DEPOSIT_WALLET_FACTORY,
+        }
+    }
+    wallets = Wallets(replace(deployment, contracts=without))
+    assert wallets.of(ALICE) == (ALICE, SAFE)
+    assert set(wallets.served_types) == {SignatureType.EOA, SignatureType.SAFE}
+    with pytest.raises(NoDepositWallets):
+        wallets.check_maker(of_maker(DEPOSIT_WALLETS[0], SignatureType.CONTRACT))
 
 
 @pytest.mark.parametrize(
@@ -37,6 +75,11 @@ def test_a_signature_type_stands_for_one_wallet_of_the_signer(
         (SAFE, SignatureType.EOA),
         (ALICE, SignatureType.SAFE),
         (an_address("bob"), SignatureType.EOA),
+        (ALICE, SignatureType.CONTRACT),
+        (SAFE, SignatureType.CONTRACT),
+        (DEPOSIT_WALLETS[0], SignatureType.EOA),
+        (DEPOSIT_WALLETS[1], SignatureType.SAFE),
+        (a_deployment().deposit_wallets_of(an_address("bob"))[0], SignatureType.CONTRACT),
     ],
 )
 def test_an_order_of_another_wallet_is_refused(maker: str, signature_type: SignatureType) -> None:

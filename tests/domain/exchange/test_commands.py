@@ -25,11 +25,13 @@ from foretell.domain.exchange.allocations import AllocationTotal, total_of
 from foretell.domain.exchange.commands import (
     AllowanceSeen,
     BalanceSeen,
+    BarWallet,
     CancelOrders,
     CancelSeen,
     ChangeTick,
     Command,
     ExpireOrders,
+    HaltMarket,
     JoinTreasury,
     NonceSeen,
     ResolveMarket,
@@ -55,6 +57,9 @@ COMMANDS: dict[str, Command] = {
     "cancel": CancelOrders(NOW_MS, an_address("alice"), (a_word("a"), a_word("b"))),
     "cancel nothing": CancelOrders(NOW_MS, an_address("alice"), ()),
     "expire": ExpireOrders(NOW_MS),
+    "bar": BarWallet(NOW_MS, an_address("alice"), is_barred=True, cause="reverts when mined"),
+    "halt": HaltMarket(NOW_MS, a_word("market"), is_halted=True),
+    "end a bar": BarWallet(NOW_MS, an_address("alice"), is_barred=False, cause=""),
     "observe nothing": an_observation(),
     "observe": an_observation(
         [BalanceSeen(an_address("alice"), COLLATERAL, 2**63 - 1)],
@@ -113,6 +118,8 @@ def test_every_command_has_its_own_tag() -> None:
         "take",
         "return",
         "split",
+        "bar",
+        "halt",
     }
     assert {type(command) for command in COMMANDS.values()} == set(kinds)
 

@@ -48,6 +48,7 @@ def test_no_order_leaves_the_book_without_a_reason() -> None:
         "canceled_on_chain",
         "nonce_raised",
         "reverts_on_chain",
+        "wallet_barred",
     }
 
 

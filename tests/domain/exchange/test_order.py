@@ -24,6 +24,7 @@ from tests.rigs.values import (
 )
 
 from foretell.domain.errors.exchange import (
+    BudgetBelowMinimum,
     InvalidExpiration,
     InvalidFeeRate,
     MalformedOrder,
@@ -125,8 +126,12 @@ def test_only_a_buy_that_may_not_rest_has_a_budget(side: Side, order_type: Order
     assert terms_of(order, order_type).has_budget is is_budgeted
 
 
-def test_the_served_signature_types_are_those_of_own_keys_and_safes() -> None:
-    assert dict(SERVED_SIGNATURE_TYPES) == {SignatureType.EOA: "EOA", SignatureType.SAFE: "Safe"}
+def test_the_served_signature_types_are_those_of_own_keys_safes_and_deposit_wallets() -> None:
+    assert dict(SERVED_SIGNATURE_TYPES) == {
+        SignatureType.EOA: "EOA",
+        SignatureType.SAFE: "Safe",
+        SignatureType.CONTRACT: "deposit wallet",
+    }
 
 
 @pytest.mark.case("B-04")
@@ -278,11 +283,27 @@ def test_the_minimum_size_is_accepted(side: Side, order_type: OrderType) -> None
     terms_of(with_amounts(side, 2_500_000, 5 * TOKEN), order_type)
 
 
-@pytest.mark.parametrize("order_type", [OrderType.GTC, OrderType.FOK, OrderType.FAK])
+@pytest.mark.parametrize("order_type", TAKING)
+def test_an_order_that_only_takes_has_no_minimum_in_shares(order_type: OrderType) -> None:
+    sale = terms_of(with_amounts(Side.SELL, 1, 2), order_type)
+    assert (sale.size_units, sale.budget_units) == (2, None)
+    bid = terms_of(with_amounts(Side.BUY, TOKEN, 2 * TOKEN), order_type)
+    assert (bid.size_units, bid.budget_units) == (None, TOKEN)
+
+
+@pytest.mark.parametrize("order_type", TAKING)
+def test_an_order_that_only_takes_spends_at_least_one(order_type: OrderType) -> None:
+    with pytest.raises(BudgetBelowMinimum) as refusal:
+        terms_of(with_amounts(Side.BUY, TOKEN - 1, 2 * TOKEN - 2), order_type)
+    assert refusal.value.details["budget_units"] == TOKEN - 1
+    assert refusal.value.details["budget_units_min"] == TOKEN
+
+
 @pytest.mark.parametrize("side", Side)
-def test_a_size_below_the_minimum_is_refused(side: Side, order_type: OrderType) -> None:
+def test_a_size_below_the_minimum_is_refused(side: Side) -> None:
+    order = msgspec.structs.replace(with_amounts(side, 2_499_999, 4_999_998), expiration_s=0)
     with pytest.raises(SizeBelowMinimum) as refusal:
-        terms_of(with_amounts(side, 2_499_999, 4_999_998), order_type)
+        terms_of(order, OrderType.GTC)
     assert refusal.value.details["size_units"] == 4_999_998
     assert refusal.value.details["size_units_min"] == 5 * TOKEN
 

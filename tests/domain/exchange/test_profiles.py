@@ -11,14 +11,14 @@ from tests.rigs.values import CHAIN_ID, EXCHANGE, a_key, a_signed_order, the_sep
 
 from foretell.domain.errors.exchange import ForeignProfile
 from foretell.domain.exchange.order import (
-    ORDER_V1_TYPE_HASH,
-    STRUCTS,
     Side,
     SignatureType,
     SignedOrder,
 )
 from foretell.domain.exchange.profiles import (
     OWN_PROFILE,
+    OWN_PROFILE_V2,
+    OWN_PROFILES,
     PROFILES_MAX,
     SANDBOX_NEG_RISK_PROFILES,
     SANDBOX_PROFILES,
@@ -26,6 +26,7 @@ from foretell.domain.exchange.profiles import (
     check_profiles,
     separators,
 )
+from foretell.domain.exchange.signing.structs import ORDER_V1_TYPE_HASH, STRUCTS
 from foretell.domain.values.hexadecimal import address_of, word_of
 
 FIELDS = (
@@ -44,6 +45,9 @@ FIELDS = (
 )
 TYPES = {"Order": [{"name": name, "type": kind} for name, kind in FIELDS]}
 
+V1_PROFILES = [
+    index for index, profile in enumerate(SANDBOX_PROFILES) if profile.struct_version == 1
+]
 UINTS = st.integers(0, 2**256 - 1)
 UNITS = st.integers(0, 2**63 - 1)
 ADDRESSES = st.binary(min_size=20, max_size=20).map(address_of)
@@ -61,7 +65,7 @@ ORDERS = st.builds(
     fee_rate_bps=UNITS,
     side=st.sampled_from(Side),
     signature_type=st.sampled_from(SignatureType),
-    profile=st.integers(0, len(SANDBOX_PROFILES) - 1),
+    profile=st.sampled_from(V1_PROFILES),
     signature=st.binary(min_size=65, max_size=65),
 )
 
@@ -106,7 +110,7 @@ def test_an_order_id_is_the_digest_of_a_generic_encoder(order: SignedOrder) -> N
     assert the_separators().order_id(order) == "0x" + digest.hex()
 
 
-@pytest.mark.parametrize("index", range(len(SANDBOX_PROFILES)))
+@pytest.mark.parametrize("index", V1_PROFILES)
 def test_an_order_is_signed_as_eth_account_signs_it(index: int) -> None:
     order = a_signed_order(profile=index)
     signed = Account.sign_typed_data(
@@ -118,20 +122,29 @@ def test_an_order_is_signed_as_eth_account_signs_it(index: int) -> None:
 
 def test_the_sandbox_accepts_the_domains_that_ecosystem_clients_hard_code() -> None:
     """These clients sign for these contracts on chain 80002."""
-    assert SANDBOX_PROFILES == (
+    known: tuple[tuple[int, str, str, str | None], ...] = (
         (1, "Foretell Exchange", "1", None),
         (1, "Polymarket CTF Exchange", "1", "0xdfe02eb6733538f8ea35d585af8de5958ad99e40"),
         (1, "CTF Exchange", "1", "0xb5592f7ccca122558d2201e190826276f3a661cb"),
+        (2, "Foretell Exchange", "2", None),
+        (2, "Polymarket CTF Exchange", "2", "0xe111180000d2663c0091e4f400237545b87b996b"),
+        (2, "CTF Exchange", "2", "0xaa1b8de834e16ec69c044f5300041673c968c9ef"),
     )
+    assert [tuple(profile) for profile in SANDBOX_PROFILES] == list(known)
     assert SANDBOX_PROFILES[0] == OWN_PROFILE
+    assert SANDBOX_PROFILES[3] == OWN_PROFILE_V2
 
 
 def test_a_public_chain_accepts_only_the_own_profile() -> None:
-    check_profiles([OWN_PROFILE], is_sandbox=False)
+    check_profiles(OWN_PROFILES, is_sandbox=False)
     check_profiles(SANDBOX_PROFILES, is_sandbox=True)
 
 
-@pytest.mark.parametrize("foreign", SANDBOX_PROFILES[1:], ids=lambda profile: profile.name)
+@pytest.mark.parametrize(
+    "foreign",
+    [profile for profile in SANDBOX_PROFILES if profile not in OWN_PROFILES],
+    ids=lambda profile: f"{profile.name} {profile.version}",
+)
 def test_a_public_chain_refuses_a_foreign_profile(foreign: SigningProfile) -> None:
     with pytest.raises(ForeignProfile, match=foreign.name):
         check_profiles([OWN_PROFILE, foreign], is_sandbox=False)

@@ -10,6 +10,7 @@ from typing import Any, Final
 import msgspec
 import pytest
 from tests.domain.exchange.reference.random_stream import RandomStream
+from tests.rigs.orders.earlier import encoded_before_version_2
 
 from foretell.domain.errors.families import ForetellError
 from foretell.domain.exchange.apply import Outcome, apply
@@ -67,10 +68,10 @@ def outcomes(seed: int) -> str:
         stream.take(_take(state, stream.next(), seen))
         if number % COMMANDS_PER_PICTURE == 0:
             raw = encode_state(state)
-            seen.update(raw)
-            seen.update(msgspec.msgpack.encode(list(restored_effects(state))))
+            seen.update(encoded_before_version_2(msgspec.msgpack.decode(raw)))
+            seen.update(encoded_before_version_2(list(restored_effects(state))))
             state = decode_state(raw, PLACEMENTS_KEPT_MAX)
-    seen.update(encode_state(state))
+    seen.update(encoded_before_version_2(msgspec.msgpack.decode(encode_state(state))))
     return seen.hexdigest()
 
 
@@ -83,7 +84,7 @@ def _take(state: State, command: Command, seen: Any) -> Any:
         seen.update(f"{type(refusal).__name__} {refusal}".encode())
         return []
     shown = (outcome.is_change, outcome.result, outcome.effects)
-    seen.update(msgspec.msgpack.encode(shown))
+    seen.update(encoded_before_version_2(shown))
     return outcome.effects
 
 

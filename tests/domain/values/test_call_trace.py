@@ -49,3 +49,16 @@ def test_a_path_is_bounded() -> None:
     for _ in range(FRAMES_MAX + 10):
         trace = a_frame(OTHER, trace)
     assert len(failed_calls(trace)) == FRAMES_MAX
+
+
+@pytest.mark.parametrize("selector", ["23b872dd", "f242432a", "2eb2c2d6"])
+def test_a_transfer_names_whose_assets_it_would_have_moved(selector: str) -> None:
+    words = WALLET[2:].rjust(64, "0") + OTHER[2:].rjust(64, "0")
+    frame = a_frame(TOKENS) | {"input": f"0x{selector}{words}"}
+    assert failed_calls(frame) == [FailedCall(TOKENS, 255, WALLET)]
+
+
+@pytest.mark.parametrize("calldata", ["0x", "0x23b872dd", "0xa9059cbb" + "00" * 64, None])
+def test_another_call_names_nobody(calldata: object) -> None:
+    (call,) = failed_calls(a_frame(TOKENS) | {"input": calldata})
+    assert call.payer is None

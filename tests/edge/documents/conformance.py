@@ -20,7 +20,6 @@ from litestar import Litestar
 from foretell.edge.documents.errors import code_in
 from foretell.edge.documents.openapi import document_of, operations_of
 from foretell.edge.telemetry import AsgiApp, Message, Receive, Scope, Send
-from foretell.trading.streams.connection import INVALID, PONG
 from foretell.trading.streams.document import CHANNELS, asyncapi_document
 from foretell.trading.streams.document import EXAMPLES as STREAMS
 
@@ -240,8 +239,7 @@ def check_message(channel: str, message: Any) -> None:
 
 def message_name(channel: str, message: Any) -> str:
     """Return the name of a message in the document."""
-    words = {PONG: "pong", INVALID: "invalid"}
-    kind = words[message] if isinstance(message, str) else message.get("event_type", "refused")
+    kind = message.lower() if isinstance(message, str) else message.get("event_type", "refused")
     return f"{channel}.{kind}"
 
 

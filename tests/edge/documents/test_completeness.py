@@ -25,13 +25,29 @@ from foretell.edge.auth import KeyRing
 pytestmark = pytest.mark.anyio
 
 NEVER_SUCCEED = {
-    "get_unknown_events_creators_record_id",
-    "get_unknown_profiles_user_address_record_id",
-    "get_profile",
+    "get_unknown",
+    "get_best_quote",
+    "refuse_rfq_rfq_request",
+    "refuse_rfq_rfq_quote",
+    "refuse_rfq_rfq_request_accept",
+    "refuse_rfq_rfq_quote_approve",
+    "refuse_rfq_cancel_rfq_request",
+    "refuse_rfq_cancel_rfq_quote",
 }
 """Operations whose records do not exist here: they refuse every request."""
-WITHOUT_BODY = {"create_key", "revoke_key", "cancel_all", "drop_notifications"}
+WITHOUT_BODY = {
+    "create_key",
+    "create_readonly_key",
+    "revoke_key",
+    "cancel_all",
+    "drop_notifications",
+}
 """Operations that change something and read no body."""
+SUCCESSES = {"200", "207"}
+WITHOUT_EXAMPLE = {"convert_position"}
+"""Operations that no test carries out: the relayer's tests have no event."""
+SIGNED_OR_NAMED = {"show_transactions", "show_account_params"}
+"""Operations that look at the named owner before the signature."""
 OF_BYTES = {"show_blob", "show_item"}
 """Operations that answer with a file."""
 UNREACHABLE: dict[str, Any] = CONTEXTS | {
@@ -42,8 +58,12 @@ UNREACHABLE: dict[str, Any] = CONTEXTS | {
 }
 """The contexts of all APIs but trading, of which nothing but the keys can be reached."""
 SUCCEEDING = [each for each in OPERATIONS if each.operation_id not in NEVER_SUCCEED]
-WITH_EXAMPLE = [each for each in SUCCEEDING if each.operation_id not in OF_BYTES]
-CHANGING = [each for each in OPERATIONS if each.method != "GET"]
+WITH_EXAMPLE = [each for each in SUCCEEDING if each.operation_id not in OF_BYTES | WITHOUT_EXAMPLE]
+CHANGING = [
+    each
+    for each in OPERATIONS
+    if each.method != "GET" and not each.operation_id.startswith("refuse_rfq")
+]
 
 
 @functools.cache
@@ -90,13 +110,14 @@ def test_an_operation_says_what_it_does(operation: DocumentedOperation) -> None:
 
 @pytest.mark.parametrize("operation", SUCCEEDING, ids=str)
 def test_an_operation_has_a_successful_answer_with_a_schema(operation: DocumentedOperation) -> None:
-    (media,) = operation.responses["200"]["content"].values()
+    (success,) = SUCCESSES & operation.responses.keys()
+    (media,) = operation.responses[success]["content"].values()
     assert media["schema"]
 
 
 @pytest.mark.parametrize("operation", WITH_EXAMPLE, ids=str)
 def test_a_successful_answer_has_an_example(operation: DocumentedOperation) -> None:
-    assert "200" in examples_of(operation)
+    assert SUCCESSES & examples_of(operation).keys()
 
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=str)
@@ -110,7 +131,9 @@ def test_attack_l5_an_operation_has_the_refusals_that_every_route_has(
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=str)
 def test_a_refusal_has_a_schema_and_its_codes(operation: DocumentedOperation) -> None:
-    refusals = {status: each for status, each in operation.responses.items() if status != "200"}
+    refusals = {
+        status: each for status, each in operation.responses.items() if status not in SUCCESSES
+    }
     assert all(each["x-codes"] for each in refusals.values())
     assert all(each["content"]["application/json"]["schema"] for each in refusals.values())
 
@@ -165,4 +188,4 @@ async def test_exactly_the_signed_operations_refuse_unsigned_requests(api: str) 
     app = an_app(BUILD_APPS[api], UNREACHABLE[api])
     transport = httpx.ASGITransport(app, raise_app_exceptions=False)  # type: ignore[arg-type]
     async with httpx.AsyncClient(transport=transport, base_url=f"http://{api}") as http:
-        assert await refused_unsigned(api, http) == signed(api)
+        assert await refused_unsigned(api, http) - SIGNED_OR_NAMED == signed(api) - SIGNED_OR_NAMED

@@ -24,14 +24,17 @@ from tests.creation import rig as creation_rig
 from tests.edge.documents.apis import BUILD_APPS, OPERATIONS
 from tests.relayer import rig as relayer_rig
 from tests.rigs.applications import an_app, openapi_document
+from tests.rigs.read_apis import a_data_context
 from tests.rigs.rows import Rows
 from tests.rigs.sandbox import Sandbox
 from tests.rigs.trading import Headers, a_rig_on
 from tests.rigs.values import NOW_MS, a_buy, a_sell, a_word, an_address, an_asset, an_open_market
 
-from foretell.data.context import DataContext
 from foretell.discovery.context import DiscoveryContext
+from foretell.domain.portfolio.solvency import BackingUnits
+from foretell.domain.values.hexadecimal import Bytes32
 from foretell.store.database import Database
+from foretell.store.index.blocks import Block, record_blocks
 
 pytestmark = pytest.mark.anyio
 
@@ -111,6 +114,7 @@ async def filled(fresh_database: Database) -> Mapping[str, str]:
         await rows.buy("alice", "market", 10_000_000, 5_000_000)
         await rows.match("market", 5_000_000, NOW_MS)
         await rows.hold("alice", "market", 10_000_000, 5_000_000)
+        await record_blocks(tx, [Block(1, a_word("block"), a_word("parent"), NOW_MS // 1000)])
     return {
         "user": an_address("alice"),
         "address": an_address("alice"),
@@ -121,9 +125,14 @@ async def filled(fresh_database: Database) -> Mapping[str, str]:
     }
 
 
+async def hold_enough(_block_hash: Bytes32) -> BackingUnits:
+    """Return what the contracts of the chain in these tables would hold."""
+    return BackingUnits(10_000_000)
+
+
 @pytest.fixture
 def data(fresh_database: Database, filled: Mapping[str, str]) -> Target:
-    context = DataContext(database=fresh_database, blob_base_url="", now_ms=lambda: NOW_MS)
+    context = a_data_context(fresh_database, "", lambda: NOW_MS, hold_enough)
     return Target(an_app(BUILD_APPS["data"], context), filled)
 
 

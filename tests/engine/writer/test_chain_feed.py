@@ -5,7 +5,12 @@ import pytest
 from tests.rigs.trading import TradingRig, a_rig
 from tests.rigs.values import EXCHANGE, TOKEN, a_buy, a_placing, a_word, an_address, an_observation
 
-from foretell.domain.errors.exchange import EngineBusy, InsufficientBalance, OrderCanceledOnChain
+from foretell.domain.errors.exchange import (
+    EngineBusy,
+    InsufficientBalance,
+    MarketHalted,
+    OrderCanceledOnChain,
+)
 from foretell.domain.errors.order import InvalidOrderNonce
 from foretell.domain.exchange.apply import Result
 from foretell.domain.exchange.commands import (
@@ -19,12 +24,18 @@ from foretell.domain.exchange.commands import (
 )
 from foretell.domain.exchange.ledger import COLLATERAL, AssetId
 from foretell.domain.exchange.observe_chain import OBSERVED_PER_COMMAND_MAX
+from foretell.domain.exchange.snapshot import decode_state, encode_state
 from foretell.domain.exchange.trade import TradeStatus, trade_id_of
 from foretell.domain.values.amounts import AMOUNT_UNITS_MAX
 from foretell.domain.values.hexadecimal import Bytes32
 from foretell.engine.writer.chain_feed import ChainFeed
 from foretell.journal.files.reader import read_entries
 from foretell.journal.framing import PAYLOAD_BYTES_MAX
+from foretell.store.creation.halted_markets import (
+    ListedMarket,
+    record_halt,
+    record_resumption,
+)
 from foretell.store.index.balances import Allowance, Balance, record_allowances, record_balances
 from foretell.store.index.blocks import Block, record_blocks
 from foretell.store.index.cancellations import (
@@ -289,3 +300,23 @@ async def test_attack_m1_tables_behind_the_observed_block_cancel_no_covered_orde
     await feed.run_once()
     assert known(rig) == at_block(3, 90 * TOKEN)
     assert list(rig.host.engine.state.live_orders) == [covered.order_id]
+
+
+async def test_a_halted_market_takes_no_orders_until_it_resumes(rig: TradingRig) -> None:
+    feed, engine = a_feed(rig), rig.host.engine
+    market = ListedMarket(a_word("market"), "request")
+    await feed.run_once()
+    resting = a_placing(a_buy(NAMES[0], 30))
+    await engine.submit(resting)
+    async with rig.context.database.writing() as tx:
+        await record_halt(tx, market, "lost", 0)
+    await feed.run_once()
+    with pytest.raises(MarketHalted, match="the chain lost its question"):
+        await engine.submit(a_placing(a_buy(NAMES[0], 31)))
+    assert resting.order_id in engine.state.live_orders
+    restored = decode_state(encode_state(engine.state))
+    assert list(restored.halted_markets) == [market.condition_id]
+    async with rig.context.database.writing() as tx:
+        await record_resumption(tx, market)
+    await feed.run_once()
+    await engine.submit(a_placing(a_buy(NAMES[0], 31)))

@@ -51,7 +51,9 @@ def a_trader(session: DemoSession, name: str) -> TradingClient:
 
 
 def a_relayer(session: DemoSession) -> RelayerClient:
-    return RelayerClient(session.relayer, a_trader(session, "bob"), session.deployment)
+    bob = a_trader(session, "bob")
+    safe = session.deployment.safe_of(bob.wallet.address)
+    return RelayerClient(session.relayer, bob, session.deployment, safe)
 
 
 @pytest.mark.parametrize("count", [0, 1, 3])

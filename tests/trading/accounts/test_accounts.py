@@ -1,4 +1,5 @@
 import dataclasses
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import pytest
@@ -29,6 +30,11 @@ from foretell.domain.errors.chain import ChainUnavailable
 from foretell.domain.errors.order import InvalidOrderNonce
 from foretell.domain.exchange.commands import AllowanceSeen, BalanceSeen
 from foretell.domain.exchange.ledger import COLLATERAL
+from foretell.domain.exchange.profiles import (
+    SANDBOX_NEG_RISK_PROFILES,
+    SANDBOX_PROFILES,
+    SigningProfile,
+)
 from foretell.domain.exchange.trade import TradeStatus, trade_id_of
 from foretell.domain.values.amounts import AMOUNT_UNITS_MAX
 from foretell.domain.values.hexadecimal import Address, checksum_address
@@ -58,7 +64,7 @@ def nonces(chain: KnownChain, clock: Clock) -> OrderNonces:
 
 def test_a_safe_has_the_address_that_the_factory_gives_it() -> None:
     wallets = Wallets(a_deployment())
-    assert wallets.of(ALICE) == (ALICE, a_deployment().safe_of(ALICE))
+    assert wallets.of(ALICE)[:2] == (ALICE, a_deployment().safe_of(ALICE))
     assert wallets.safe_of(ALICE) == wallets.safe_of(ALICE) != ALICE
 
 
@@ -148,6 +154,13 @@ async def balance(trader: Trader, **query: Any) -> Any:
     return await trader.get("/balance-allowance", **query)
 
 
+def foreign_contracts(profiles: Sequence[SigningProfile]) -> list[str]:
+    contracts = [profile.verifying_contract for profile in profiles]
+    found = [checksum_address(each) for each in contracts if each is not None]
+    assert len(found) == 4
+    return found
+
+
 @pytest.mark.case("E-05")
 async def test_a_balance_is_that_of_the_chain(rig: TradingRig, alice: Trader) -> None:
     await rig.submit(
@@ -162,6 +175,8 @@ async def test_a_balance_is_that_of_the_chain(rig: TradingRig, alice: Trader) ->
         "allowances": {
             checksum_address(EXCHANGE): "7000000",
             checksum_address(NEG_RISK_EXCHANGE): UNLIMITED,
+            **dict.fromkeys(foreign_contracts(SANDBOX_PROFILES), "7000000"),
+            **dict.fromkeys(foreign_contracts(SANDBOX_NEG_RISK_PROFILES), UNLIMITED),
         },
         "allowance": "7000000",
         "wallet": checksum_address(ALICE),
@@ -257,8 +272,8 @@ async def test_an_account_states_how_to_sign(rig: TradingRig) -> None:
         "Foretell Exchange",
         "Polymarket CTF Exchange",
         "CTF Exchange",
-    ]
-    own, other = account["wallets"]
+    ] * 2
+    own, other, *_ = account["wallets"]
     assert own == {
         "kind": "eoa",
         "address": checksum_address(ALICE),
@@ -285,8 +300,15 @@ async def test_an_account_states_how_to_sign(rig: TradingRig) -> None:
         checksum_address(NEG_RISK_EXCHANGE),
         "0xd91E80cF2E7be2e162c6513ceD06f1dD0dA35296",
         "0xef02d1Ea5B42432C4E99C2785d1a4020d2FB24F5",
+        checksum_address(NEG_RISK_EXCHANGE),
+        "0xe2222d279d744050d28e00520010520000310F59",
+        "0xe7FA09cA716FDf498d74AFF618d32AFeacc310aB",
     ]
-    assert neg_risk["nonces"] == {checksum_address(ALICE): "0", checksum_address(safe): "3"}
+    assert neg_risk["nonces"] == {
+        checksum_address(ALICE): "0",
+        checksum_address(safe): "3",
+        **{checksum_address(each): "0" for each in rig.context.wallets.deposit_wallets_of(ALICE)},
+    }
     rig.chain.contracts.add(safe)
     response = await rig.client.get("/auth/account", params={"address": ALICE})
     assert response.json()["wallets"][1]["isDeployed"] is True

@@ -11,13 +11,20 @@ from tests.rigs.values import NOW_S, a_buy, a_sell, a_word
 from foretell.domain.errors.exchange import EngineBusy
 from foretell.domain.errors.families import ForetellError, Unavailable
 from foretell.domain.errors.order import NothingNamed, RequestTaken
-from foretell.store.database import Database
-from foretell.store.trading.signed_requests import StoredAnswer, drop_expired_requests, take_request
-from foretell.trading.accounts.signed_requests import (
+from foretell.edge.signed_requests import (
     ANSWER_BYTES_MAX,
-    RequestIdentity,
+    RequestBounds,
     SignedRequests,
+    signed_identity,
 )
+from foretell.store.database import Database
+from foretell.store.signed_requests import (
+    RequestIdentity,
+    StoredAnswer,
+    drop_expired_requests,
+    take_request,
+)
+from foretell.trading.refusals import trading_body
 
 pytestmark = pytest.mark.anyio
 
@@ -48,12 +55,13 @@ class Deed:
 
 
 def signed(signature: str, at_s: int = NOW_S) -> RequestIdentity:
-    return RequestIdentity(signature, at_s)
+    return signed_identity(signature, at_s)
 
 
 def processes(database: Database, clock: Clock, **options: Any) -> list[SignedRequests]:
     """Return what two processes on one database have."""
-    return [SignedRequests(database, clock.now_ms, **options) for _ in range(2)]
+    bounds = RequestBounds(**options)
+    return [SignedRequests(database, clock.now_ms, trading_body, bounds) for _ in range(2)]
 
 
 @pytest.mark.case("C-10", "G-06")
@@ -130,7 +138,7 @@ async def test_stored_requests_are_bounded_and_forgotten_when_their_signatures_e
     clock = Clock()
     async with fresh_database.writing() as tx:
         for number in range(3):
-            await take_request(tx, f"old {number}", signed("old").expires_at_ms)
+            await take_request(tx, signed(f"old {number}"))
     here, there = processes(fresh_database, clock, stored_max=3)
     deed = Deed()
     assert await here.answer(signed("s"), deed) == await here.answer(signed("s"), deed)

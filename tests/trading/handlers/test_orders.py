@@ -197,7 +197,7 @@ async def test_an_order_sent_again_after_its_market_resolved_has_its_first_answe
         (
             a_signed_order("alice", signature_type=SignatureType.CONTRACT),
             "Invalid order payload",
-            "unsupported_signature_type",
+            "wallet_needs_version2",
         ),
         (
             a_signed_order("alice", taker=an_address("bob")),
@@ -251,10 +251,10 @@ async def test_an_order_of_another_owner_is_refused(alice: Trader) -> None:
 
 
 @pytest.mark.deviation(9)
-async def test_an_order_of_version_two_is_refused_as_such(alice: Trader) -> None:
+async def test_an_order_of_version_two_needs_its_fields(alice: Trader) -> None:
     body = alice.body(a_buy("alice"), changed={"timestamp": "1800000000000"})
     response = await alice.send("POST", "/order", body)
-    assert (response.status_code, response.json()["error"]) == (400, "order_version_mismatch")
+    assert (response.status_code, response.json()["code"]) == (400, "malformed_order")
 
 
 async def test_a_price_off_the_tick_is_refused_with_the_tick(alice: Trader) -> None:

@@ -19,7 +19,8 @@ from tests.rigs.values import (
 
 from foretell.domain.exchange.commands import AllowanceSeen, BalanceSeen, ResolveMarket
 from foretell.domain.exchange.ledger import COLLATERAL
-from foretell.domain.exchange.order import STRUCTS, SignatureType, SignedOrder
+from foretell.domain.exchange.order import SignatureType, SignedOrder
+from foretell.domain.exchange.signing.structs import STRUCTS
 from foretell.domain.values.hexadecimal import checksum_address, word_of
 
 pytestmark = pytest.mark.anyio
@@ -36,6 +37,7 @@ RULES = [
     "terms",
     "expiration",
     "nonce",
+    "wallet",
     "funds and book",
 ]
 
@@ -162,7 +164,7 @@ async def test_each_rule_that_fails_is_named_with_a_cure(
     [
         ({"owner": "somebody"}, {"owner": "owner_mismatch"}),
         ({"orderType": "IOC"}, {"body": "malformed_order"}),
-        ({"order": {"timestamp": "1"}}, {"body": "order_version_mismatch"}),
+        ({"order": {"timestamp": "1"}}, {"body": "malformed_order"}),
     ],
 )
 async def test_a_body_is_checked_too(

@@ -30,11 +30,15 @@ L2 = [
     ("POST", "/heartbeats"),
     ("POST", "/v1/heartbeats"),
     ("GET", "/notifications"),
+    ("GET", "/profile"),
+    ("POST", "/profile"),
     ("DELETE", "/notifications"),
     ("GET", "/order-scoring"),
     ("POST", "/orders-scoring"),
     ("GET", "/data/pre-migration-orders"),
+    ("POST", "/auth/readonly-api-key"),
     ("GET", "/auth/readonly-api-keys"),
+    ("DELETE", "/auth/readonly-api-key"),
     ("GET", "/auth/builder-api-key"),
     ("GET", "/rewards/user"),
     ("GET", "/rewards/user/total"),
@@ -44,6 +48,14 @@ L2 = [
     ("GET", "/rfq/data/quotes"),
     ("GET", "/rfq/data/requester/quotes"),
     ("GET", "/rfq/data/quoter/quotes"),
+    ("GET", "/rfq/data/best-quote"),
+    ("POST", "/rfq/request"),
+    ("DELETE", "/rfq/request"),
+    ("POST", "/rfq/quote"),
+    ("DELETE", "/rfq/quote"),
+    ("POST", "/rfq/request/accept"),
+    ("POST", "/rfq/quote/approve"),
+    ("POST", "/data/orders"),
 ]
 TOKEN_QUERY = f"?token_id={an_asset(is_yes=True)}"
 OPEN = [
@@ -52,12 +64,15 @@ OPEN = [
     ("GET", "/time"),
     ("GET", "/version"),
     ("GET", "/builder/trades"),
-    ("GET", "/auth/validate-readonly-api-key"),
+    ("GET", f"/auth/validate-readonly-api-key?key=x&address={an_address('alice')}"),
     ("GET", f"/auth/account?address={an_address('alice')}"),
     ("GET", f"/book{TOKEN_QUERY}"),
     ("POST", "/books"),
     ("GET", f"/price{TOKEN_QUERY}&side=BUY"),
     ("POST", "/prices"),
+    ("GET", f"/prices{TOKEN_QUERY}"),
+    ("GET", f"/midpoints{TOKEN_QUERY}"),
+    ("GET", f"/spreads{TOKEN_QUERY}"),
     ("GET", f"/midpoint{TOKEN_QUERY}"),
     ("POST", "/midpoints"),
     ("GET", f"/spread{TOKEN_QUERY}"),
@@ -85,13 +100,16 @@ OPEN = [
     ("GET", f"/fees/builder-fees/{a_word('builder')}"),
 ]
 UNTESTED = [
+    ("GET", "/events"),
     ("GET", "/fee-rate/{token_id:str}"),
     ("GET", "/last-trade-price"),
     ("GET", "/neg-risk/{token_id:str}"),
     ("GET", "/schema/asyncapi.json"),
     ("GET", "/tick-size/{token_id:str}"),
+    ("POST", "/data/volumes"),
 ]
-"""Public too: other paths of the same, a document, and one that has no answer before the first trade."""
+"""Public too: other paths of the same, a document, one that has no answer before the first trade, and one
+that needs a stream."""
 YES, NO = an_asset(is_yes=True), an_asset(is_yes=False)
 TOKENS = [{"token_id": YES, "side": "BUY"}]
 BODIES: dict[str, Any] = {
@@ -129,7 +147,7 @@ async def test_the_api_answers_at_its_root(rig: TradingRig, path: str) -> None:
 
 async def test_the_clock_and_the_version_are_returned(rig: TradingRig) -> None:
     assert (await rig.client.get("/time")).text == str(NOW_S)
-    assert (await rig.client.get("/version")).json() == {"version": 1}
+    assert (await rig.client.get("/version")).json() == {"version": 2}
 
 
 @pytest.mark.spec(100, 117, 118)
@@ -215,8 +233,10 @@ GETS = [
 ]
 NEEDED: dict[str, dict[str, str]] = {
     "/auth/account": {"address": an_address("alice")},
+    "/auth/validate-readonly-api-key": {"address": an_address("alice"), "key": "x"},
     "/balance-allowance": {"asset_type": "COLLATERAL"},
     "/balance-allowance/update": {"asset_type": "COLLATERAL"},
+    "/events": {"stream_id": "any"},
     "/prices-history": {"interval": "1h", "market": an_asset(is_yes=True)},
 }
 """Parameters that a route needs before it checks for unknown ones."""

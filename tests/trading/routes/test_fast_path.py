@@ -118,7 +118,7 @@ REFUSED: list[tuple[str, SignedOrder, dict[str, Any]]] = [
     ("malformed_order", a_buy("alice"), {"changed": {"makerAmount": "-1"}}),
     ("malformed_order", a_buy("alice"), {"order_type": "GTX"}),
     ("malformed_order", a_buy("alice"), {"order_type": "FOK", "postOnly": True}),
-    ("order_version_mismatch", a_buy("alice"), {"changed": {"timestamp": "1"}}),
+    ("malformed_order", a_buy("alice"), {"changed": {"timestamp": "1"}}),
     ("unsupported_signature_type", a_buy("alice"), {"changed": {"signatureType": 1}}),
     ("owner_mismatch", a_buy("alice"), {"owner": "another"}),
     ("signer_not_caller", a_buy("bob"), {}),

@@ -19,7 +19,6 @@ CAMEL_PAGE = {"data": [], "nextCursor": "LTE=", "limit": 100, "count": 0, "total
         (f"/rewards/markets/{a_word('market')}", PAGE),
         ("/rebates/current", []),
         ("/builder/trades", PAGE),
-        ("/auth/validate-readonly-api-key", {"valid": False}),
         ("/rfq/config", {"enabled": False}),
         (
             f"/fees/builder-fees/{a_word('builder')}",
@@ -46,27 +45,16 @@ async def test_a_programme_that_does_not_exist_is_empty(
         ("/rewards/user", PAGE),
         ("/rewards/user/markets", PAGE),
         ("/rewards/user/total", []),
-        ("/auth/readonly-api-keys", []),
         ("/auth/builder-api-key", []),
         ("/rewards/user/percentages", {}),
         ("/rfq/data/requests", CAMEL_PAGE),
         ("/rfq/data/quoter/quotes", CAMEL_PAGE),
         ("/data/pre-migration-orders", PAGE),
-        ("/notifications", []),
         ("/order-scoring", {"scoring": False}),
     ],
 )
 async def test_an_accounts_part_of_it_is_empty(alice: Trader, path: str, answer: Any) -> None:
     assert await alice.get(path) == answer
-
-
-@pytest.mark.parametrize(("prefix", "answer"), [("SERVICE_", {"deleted": []}), ("POLY_", "OK")])
-async def test_there_are_no_notifications_to_drop(
-    rig: TradingRig, prefix: str, answer: object
-) -> None:
-    alice = await rig.trader("alice", prefix=prefix)
-    response = await alice.send("DELETE", "/notifications", query={"ids": "1,2"})
-    assert (response.status_code, response.json()) == (200, answer)
 
 
 async def test_no_order_scores(alice: Trader) -> None:
@@ -78,14 +66,13 @@ async def test_no_order_scores(alice: Trader) -> None:
 @pytest.mark.parametrize(
     ("method", "path"),
     [
-        ("POST", "/auth/readonly-api-key"),
-        ("DELETE", "/auth/readonly-api-key"),
         ("POST", "/rfq/request"),
         ("DELETE", "/rfq/request"),
         ("POST", "/rfq/quote"),
         ("DELETE", "/rfq/quote"),
         ("POST", "/rfq/request/accept"),
         ("POST", "/rfq/quote/approve"),
+        ("GET", "/rfq/data/best-quote"),
     ],
 )
 async def test_nothing_is_written_to_a_programme_that_does_not_exist(
@@ -93,7 +80,7 @@ async def test_nothing_is_written_to_a_programme_that_does_not_exist(
 ) -> None:
     """No write is answered as if it had succeeded."""
     response = await alice.send(method, path, {})
-    assert (response.status_code, response.json()["code"]) == (404, "unknown_route")
+    assert (response.status_code, response.json()["code"]) == (501, "not_served")
 
 
 @pytest.mark.deviation(15)

@@ -18,6 +18,7 @@ from foretell.trading.streams.connection import (
     Socket,
     run_connection,
 )
+from foretell.trading.streams.recent import Message
 
 pytestmark = pytest.mark.anyio
 
@@ -65,10 +66,10 @@ async def test_messages_are_numbered_without_a_gap(served: tuple[Served, str]) -
     app, host = served
     async with listening(host, "/") as listener:
         connection = await app.connections.get()
-        connection.send('"at":1,', '"a":1}')
+        connection.send(Message('"at":1,', '"a":1}'))
         connection.send_together('"at":2,', ['"a":2}', '"a":3}'])
         connection.send_together('"at":3,', [])
-        connection.send('"at":4,', '"a":4}')
+        connection.send(Message('"at":4,', '"a":4}'))
         one = await listener.message()
         two, three = await listener.message()
         four = await listener.message()

@@ -8,7 +8,7 @@ import pytest
 from tests.edge.documents.conformance import message_name, message_validators
 from tests.rigs.trading import TradingRig
 
-from foretell.trading.streams.document import CHANNELS, asyncapi_document
+from foretell.trading.streams.document import CHANNELS, REPLIES, asyncapi_document
 
 pytestmark = pytest.mark.anyio
 
@@ -37,9 +37,8 @@ async def test_the_api_serves_it(rig: TradingRig) -> None:
 def test_it_has_every_message_of_both_channels() -> None:
     assert set(MESSAGES) == {
         *SENT,
-        *(f"{name}.{reply}" for name in CHANNELS for reply in ("pong", "invalid")),
+        *(f"{name}.{reply}" for name in CHANNELS for reply in (*REPLIES, "pong", "refused")),
         *(f"{name}.{request}" for name in CHANNELS for request in ("request", "ping")),
-        "user.refused",
     }
 
 

@@ -6,7 +6,7 @@ import sqlalchemy as sa
 from tests.edge.secret_forms import forms_in
 from tests.rigs.trading import Trader, TradingRig
 from tests.rigs.values import a_buy, a_word
-from tests.trading.rig import Listener, listening
+from tests.trading.rig import Listener, expect_refusal, listening
 
 from foretell.trading.streams.user_channel import MARKETS_PER_CONNECTION_MAX
 
@@ -152,7 +152,7 @@ async def test_a_message_that_is_not_understood_is_answered_so(
     alices: Listener, message: object
 ) -> None:
     await alices.send(message)
-    assert await alices.text() == "INVALID OPERATION"
+    await expect_refusal(alices)
 
 
 async def test_the_markets_of_a_connection_are_bounded(alices: Listener) -> None:
@@ -160,4 +160,4 @@ async def test_the_markets_of_a_connection_are_bounded(alices: Listener) -> None
     await alices.send({"operation": "unsubscribe", "markets": markets})
     await alices.silence()
     await alices.send({"operation": "unsubscribe", "markets": [MARKET]})
-    assert await alices.text() == "INVALID OPERATION"
+    assert "501 markets" in await expect_refusal(alices, "too_many_subscriptions")

@@ -2,6 +2,7 @@ from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from tests.rigs.applications import serving
 from tests.rigs.trading import Trader, TradingRig, a_rig
@@ -32,6 +33,8 @@ from foretell.domain.exchange.commands import (
 )
 from foretell.domain.exchange.trade import TradeStatus
 from foretell.domain.values.hexadecimal import checksum_address
+from foretell.engine.writer.returned_orders import returned_order
+from foretell.store.trading.orders import load_orders
 from foretell.trading.wire.orders import ZERO_UUID
 
 pytestmark = pytest.mark.anyio
@@ -306,6 +309,30 @@ async def test_a_trade_that_splits_is_published_part_by_part(
     assert (gone["close_reason"], gone["associate_trades"]) == ("reverts_on_chain", [part["id"]])
     statuses = {each["id"]: each["status"] for each in (await alice.get("/data/trades"))["data"]}
     assert statuses == {trade_id: "MATCHED", part["id"]: "FAILED"}
+
+
+async def test_an_order_that_a_failed_trade_gives_back_is_published_as_live(
+    rig: TradingRig, alice: Trader, bob: Trader, alices: Listener
+) -> None:
+    await rig.submit(some_funds("alice", "bob"))
+    selling = a_sell("alice", price_ticks=40)
+    order_id = (await alice.placed(selling))["orderID"]
+    (trade_id,) = (await bob.placed(a_buy("bob", price_ticks=40)))["tradeIDs"]
+    await alices.messages(3)
+    await rig.settle_tables()
+    async with rig.context.database.reading() as tx:
+        row = returned_order((await load_orders(tx, [order_id]))[order_id], {order_id: [trade_id]})
+    failed = a_settlement(trade_id, TradeStatus.FAILED, "")
+    seen = msgspec.structs.replace(failed.trades[0], returned=(row,))
+    await rig.submit(msgspec.structs.replace(failed, trades=(seen,)))
+    order, trade = await alices.messages(2)
+    assert (order["event_type"], order["type"], order["id"]) == ("order", "UPDATE", order_id)
+    assert (order["status"], order["size_matched"], order["close_reason"]) == ("LIVE", "0", None)
+    assert (trade["id"], trade["status"]) == (trade_id, "FAILED")
+    listed = await alice.get(f"/data/order/{order_id}")
+    assert (listed["status"], listed["size_matched"]) == ("LIVE", "0")
+    cancel = await alice.send("DELETE", "/order", {"orderID": order_id})
+    assert cancel.json()["canceled"] == [order_id]
 
 
 async def test_a_maker_receives_only_the_part_of_its_fill(

@@ -77,4 +77,4 @@ def test_a_refused_filter_names_the_parameter_and_the_value_that_it_needs() -> N
 def test_a_word_that_the_handler_checks_is_documented_with_its_choices() -> None:
     assert parameters.SIDE.schema.enum == ["BUY", "SELL"]
     assert parameters.INTERVAL.schema.enum == list(INTERVALS_S)
-    assert parameters.SIGNATURE_TYPE.schema.enum == ["0", "2"]
+    assert parameters.SIGNATURE_TYPE.schema.enum == ["0", "2", "3"]

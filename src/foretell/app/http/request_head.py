@@ -28,9 +28,10 @@ _REFUSED: Final = frozenset(
         b"keep-alive",
         b"http2-settings",
         b"origin",
+        b"idempotency-key",
     }
 )
-"""Headers that change what a body is, what becomes of the connection, or what an answer must have."""
+"""Headers that change what a body is, what becomes of the connection, or what an answer must be."""
 _KEEP_ALIVE: Final = b"keep-alive"
 
 Names = tuple[bytes, ...]

@@ -56,7 +56,7 @@ async def trading_alone(
             deployment=deployment,
             database=database,
             key_ring=KeyRing(database, master_key, [deployment.chain_id], now_ms),
-            chain=ChainView(_first_nonce, _no_code),
+            chain=ChainView(_first_nonce, _no_code, _no_signature),
             recover=recovery.submit,
             blob_base_url="",
             now_ms=now_ms,
@@ -85,6 +85,11 @@ async def trading_alone(
 async def _first_nonce(exchange: Address, maker: Address) -> int:
     del exchange, maker
     return 0
+
+
+async def _no_signature(wallet: Address, digest: bytes, signature: bytes) -> bool:
+    del wallet, digest, signature
+    return False
 
 
 async def _no_code(address: Address) -> bool:

@@ -7,7 +7,7 @@ from typing import Final
 
 from foretell.domain.errors.chain import MalformedCalldata
 from foretell.domain.evm.abi import SELECTOR_BYTES, ContractFunction, contract_function
-from foretell.domain.exchange.order import SignedOrder
+from foretell.domain.exchange.order import SignatureType, SignedOrder
 from foretell.domain.values.hexadecimal import Address, Bytes32, word_bytes, word_of
 from foretell.domain.values.tokens import FULL_PARTITION, TokenPair
 
@@ -293,21 +293,25 @@ def encode_match_orders(taker: OrderFill, makers: Sequence[OrderFill]) -> bytes:
 
 
 def order_words(order: SignedOrder) -> tuple[object, ...]:
-    """Return an order as the exchange's tuple; fields of the other order struct are zero."""
+    """Return an order as the exchange's tuple; fields of the other order struct are zero.
+
+    Only version 1 signs an expiration. A contract wallet is its own signer for the exchange.
+    """
+    added = order.v2
     return (
         int(order.salt),
         order.maker,
-        order.signer,
+        order.maker if order.signature_type is SignatureType.CONTRACT else order.signer,
         order.taker,
         int(order.token_id),
         order.maker_amount,
         order.taker_amount,
-        order.expiration_s,
+        order.expiration_s if added is None else 0,
         order.nonce,
         order.fee_rate_bps,
-        0,
-        _ZERO_WORD,
-        _ZERO_WORD,
+        0 if added is None else added.timestamp_ms,
+        _ZERO_WORD if added is None else word_bytes(added.metadata),
+        _ZERO_WORD if added is None else word_bytes(added.builder),
         int(order.side),
         int(order.signature_type),
         order.profile,

@@ -12,6 +12,7 @@ from typing import Final
 
 import msgspec
 
+from foretell.domain.contracts.deposit_wallet import deposit_wallet_address
 from foretell.domain.contracts.logs import ContractKind
 from foretell.domain.contracts.safe import safe_address
 from foretell.domain.errors.chain import InvalidDeployment
@@ -52,6 +53,10 @@ class ContractName(enum.StrEnum):
     NEG_RISK_OPTIMISTIC_OPERATOR = "negRiskOptimisticOperator"
     NEG_RISK_OPTIMISTIC_ADAPTER = "negRiskOptimisticResolutionAdapter"
     BATCH_SETTLER = "batchSettler"
+    DEPOSIT_WALLET = "depositWallet"
+    DEPOSIT_WALLET_BEACON = "depositWalletBeacon"
+    DEPOSIT_WALLET_FACTORY = "depositWalletFactory"
+    SECOND_DEPOSIT_WALLET_FACTORY = "secondDepositWalletFactory"
 
 
 INDEXED: Final[Mapping[ContractName, ContractKind]] = MappingProxyType(
@@ -159,6 +164,20 @@ class Deployment:
     def safe_of(self, owner: Address) -> Address:
         """Return the address of the owner's Safe, deployed or not."""
         return safe_address(owner, self.safe_factory, self.safe_init_code_hash)
+
+    @property
+    def deposit_wallet_factories(self) -> tuple[Address, ...]:
+        """The factories of the users' deposit wallets, all different; none before an upgrade."""
+        names = (ContractName.DEPOSIT_WALLET_FACTORY, ContractName.SECOND_DEPOSIT_WALLET_FACTORY)
+        found = [self.address(name) for name in names if name in self.contracts]
+        return tuple(dict.fromkeys(found))
+
+    def deposit_wallets_of(self, owner: Address) -> tuple[Address, ...]:
+        """Return the addresses of the owner's deposit wallets, deployed or not."""
+        return tuple(
+            deposit_wallet_address(owner, factory, self.address(ContractName.DEPOSIT_WALLET_BEACON))
+            for factory in self.deposit_wallet_factories
+        )
 
     def profiles_of(self, exchange: Address) -> tuple[SigningProfile, ...]:
         """Return the profiles that an exchange accepts."""

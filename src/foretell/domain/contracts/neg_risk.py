@@ -60,3 +60,8 @@ def question_id(market: Bytes32, index: int) -> Bytes32:
     """Return the id of a market's question; its condition's oracle is the neg-risk adapter."""
     assert 0 <= index < QUESTIONS_EVER_MAX
     return word_of(word_bytes(market)[:-1] + bytes((index,)))
+
+
+def market_of_question(question: Bytes32) -> Bytes32:
+    """Return the id of the market that a question belongs to."""
+    return word_of(word_bytes(question)[:-1] + b"\0")

@@ -1,14 +1,17 @@
-"""The wallets that an address signs for: itself, and its Safe of the factory."""
+"""The wallets that an address signs for: itself, its Safe and its deposit wallets."""
 
 from functools import lru_cache
 from typing import Final
 
 from foretell.domain.contracts.deployment import Deployment
-from foretell.domain.errors.order import WrongWallet
-from foretell.domain.exchange.order import SignatureType, SignedOrder
+from foretell.domain.errors.order import NoDepositWallets, WrongWallet
+from foretell.domain.exchange.order import SERVED_SIGNATURE_TYPES, SignatureType, SignedOrder
 from foretell.domain.values.hexadecimal import Address
 
 WALLETS_KEPT_MAX: Final = 20_000
+
+SECOND_FACTORY_DIALECT: Final = "poly_"
+"""The prefix of the headers of clients that contain the address of the second factory."""
 
 
 class Wallets:
@@ -16,21 +19,51 @@ class Wallets:
 
     def __init__(self, deployment: Deployment, *, kept_max: int = WALLETS_KEPT_MAX) -> None:
         self._safe_of = lru_cache(kept_max)(deployment.safe_of)
+        self._deposit_wallets_of = lru_cache(kept_max)(deployment.deposit_wallets_of)
+        self.has_deposit_wallets = bool(deployment.deposit_wallet_factories)
+
+    @property
+    def served_types(self) -> dict[SignatureType, str]:
+        """The signature types of this deployment's wallets, and their names."""
+        return {
+            SignatureType(kind): name
+            for kind, name in SERVED_SIGNATURE_TYPES.items()
+            if kind != SignatureType.CONTRACT or self.has_deposit_wallets
+        }
 
     def safe_of(self, owner: Address) -> Address:
         """Return the address of the owner's Safe, deployed or not."""
         return self._safe_of(owner)
 
-    def of(self, address: Address) -> tuple[Address, Address]:
-        """Return the wallets that an address trades with: itself and its Safe."""
-        return address, self.safe_of(address)
+    def deposit_wallets_of(self, owner: Address) -> tuple[Address, ...]:
+        """Return the addresses of the owner's deposit wallets, one of each factory, deployed or not."""
+        return self._deposit_wallets_of(owner)
 
-    def by_signature_type(self, address: Address, signature_type: int) -> Address:
-        """Return the wallet of an address that a signature type stands for."""
-        return self.safe_of(address) if signature_type == SignatureType.SAFE else address
+    def of(self, address: Address) -> tuple[Address, ...]:
+        """Return the wallets that an address trades with: itself, its Safe and its deposit wallets."""
+        return address, self.safe_of(address), *self.deposit_wallets_of(address)
+
+    def by_signature_type(
+        self, address: Address, signature_type: int, dialect: str = ""
+    ) -> Address:
+        """Return the wallet of an address that a signature type stands for.
+
+        Of two deposit wallets it is the one that clients of the dialect derive.
+        """
+        if signature_type == SignatureType.SAFE:
+            return self.safe_of(address)
+        if signature_type != SignatureType.CONTRACT:
+            return address
+        wallets = self.deposit_wallets_of(address)
+        if not wallets:
+            raise NoDepositWallets
+        return wallets[-1 if dialect == SECOND_FACTORY_DIALECT else 0]
 
     def check_maker(self, order: SignedOrder) -> None:
         """Refuse an order with a maker that its signer does not own."""
         wanted = self.by_signature_type(order.signer, order.signature_type)
-        if order.maker != wanted:
+        if order.maker == wanted:
+            return
+        is_wallet = order.signature_type == SignatureType.CONTRACT
+        if not is_wallet or order.maker not in self.deposit_wallets_of(order.signer):
             raise WrongWallet(order.maker, wanted)

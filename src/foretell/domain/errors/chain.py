@@ -112,6 +112,13 @@ class ChainInconsistent(Upstream):
         super().__init__(f"the node's answers contradict each other: {cause}")
 
 
+class NothingIndexed(Unavailable):
+    """The tables of the chain are empty: the indexer has read no block yet."""
+
+    def __init__(self) -> None:
+        super().__init__("no block of the chain is indexed yet; try again", retry_after_s=1)
+
+
 class SandboxOnly(Unavailable):
     """An operation of the sandbox was requested on another chain."""
 
@@ -132,6 +139,16 @@ class CallFailed(Upstream):
 
     def __init__(self, tx_hash: str) -> None:
         super().__init__(f"transaction {tx_hash} was mined and reverted", tx_hash=tx_hash)
+
+
+class TransactionReplaced(Conflict):
+    """Another transaction of the account has used the nonce."""
+
+    def __init__(self, tx_hash: str) -> None:
+        super().__init__(
+            f"transaction {tx_hash} cannot be mined: another one of its account has its nonce",
+            tx_hash=tx_hash,
+        )
 
 
 class ExchangeClosed(Unavailable):

@@ -74,11 +74,12 @@ class ChildRefused(Unavailable):
 
 
 class ApiRefused(Upstream):
-    """An API of the installation refused a command's request."""
+    """An API of the installation refused a command's request; `body` is its answer."""
 
     def __init__(self, what: str, status: int, body: str) -> None:
         super().__init__(f"{what} answered {status}: {body[:2000]}", status=status)
         self.status = status
+        self.body = body
 
 
 class ApiUnreachable(Upstream):
@@ -99,6 +100,103 @@ class KeyFileDamaged(Conflict):
             " again",
             file=file,
         )
+
+
+class KeystoreDamaged(Conflict):
+    """A keystore file cannot be read, or asks for too much memory."""
+
+    def __init__(self, file: str, what: str) -> None:
+        super().__init__(f"the keystore {file} cannot be used: {what}", file=file)
+
+
+class WrongKeystorePassword(Unauthenticated):
+    """The password does not open a keystore file."""
+
+    def __init__(self, file: str) -> None:
+        super().__init__(f"the password does not open the keystore {file}")
+
+
+class SignerRefused(Upstream):
+    """A remote signer gave no signature, or one that is not the account's over what was asked."""
+
+    def __init__(self, account: str, why: str) -> None:
+        super().__init__(f"the signer of {account} gave no valid signature: {why}", account=account)
+
+
+class NoNode(Unavailable):
+    """A client that was given no node is to send a transaction."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "the address of a node is needed to send a transaction: name it with --rpc"
+        )
+
+
+class CommandRefused(Upstream):
+    """An API refused what a client command asked for: its code, its cause, and what to do."""
+
+    def __init__(self, code: str, cause: str, cure: str) -> None:
+        named = f"{cause} ({code})" if code else cause
+        super().__init__(f"{named}; {cure}" if cure else named, api_code=code)
+
+
+class NoSigner(Unavailable):
+    """A command that signs was given no key."""
+
+    def __init__(self) -> None:
+        super().__init__("no key is named: use --key-file, or --signer with --address")
+
+
+class OrderNotPlaced(Conflict):
+    """An order was refused; the message is the server's."""
+
+
+class StreamLost(Upstream):
+    """A stream could not be opened again."""
+
+    definite = False
+
+    def __init__(self, url: str, cause: str) -> None:
+        super().__init__(f"the stream {url} is lost ({cause}): is it running?")
+
+
+class MarketUnknown(NotFound):
+    """A command names a market or an outcome that does not exist."""
+
+
+class NotDirectlyResolved(Conflict):
+    """A market's question is not one of the direct stack."""
+
+    def __init__(self, condition_id: str) -> None:
+        super().__init__(
+            f"the market {condition_id} is not resolved directly: its question is at another oracle",
+            condition_id=condition_id,
+        )
+
+
+class NoWhitelist(NotFound):
+    """A creator has registered no whitelist."""
+
+    def __init__(self, creator: str) -> None:
+        super().__init__(f"{creator} has no whitelist; make one with: foretell whitelist create")
+
+
+class UnfinishedCreation(Conflict):
+    """A folder has the notes of another payload's creation."""
+
+    def __init__(self, folder: str, payload_hash: str) -> None:
+        super().__init__(
+            f"{folder} has the notes of a creation with payload {payload_hash}; finish it, or use another"
+            " folder",
+            payload_hash=payload_hash,
+        )
+
+
+class CreationEnded(Upstream):
+    """A creation request failed; its cause is the worker's."""
+
+    def __init__(self, request_id: str, cause: str) -> None:
+        super().__init__(f"request {request_id} failed: {cause}", request_id=request_id)
 
 
 class WrongKeyFilePassphrase(Unauthenticated):
@@ -146,6 +244,16 @@ class DemoMismatch(ForetellError):
 
     def __init__(self, what: str, seen: object, wanted: object) -> None:
         super().__init__(f"{what} is {seen!r}, and the demo expects {wanted!r}")
+
+
+class WebBuildTooLarge(ForetellError):
+    """The folder of the built web app has more than is held in memory."""
+
+    def __init__(self, size: int, bytes_max: int) -> None:
+        super().__init__(
+            f"the built web app has {size} bytes, and at most {bytes_max} are served; build it again:"
+            " make run"
+        )
 
 
 class MissingSetting(Unavailable):

@@ -3,6 +3,7 @@
 Their place in the tree of refusals: see `families`.
 """
 
+from collections.abc import Mapping
 from typing import ClassVar, Final, NamedTuple
 
 from foretell.domain.errors.families import Conflict, InvalidInput, NotFound, Unavailable
@@ -78,14 +79,64 @@ class SizeBelowMinimum(InvalidInput):
         )
 
 
+class BudgetBelowMinimum(InvalidInput):
+    """The order buys at once for less collateral than the minimum."""
+
+    cure = "spend at least 1.00"
+
+    def __init__(self, order_id: str, budget_units: int, budget_units_min: int) -> None:
+        super().__init__(
+            f"the order spends {budget_units} base units of collateral, and the minimum is"
+            f" {budget_units_min}",
+            order_id=order_id,
+            budget_units=budget_units,
+            budget_units_min=budget_units_min,
+        )
+
+
 class SignerMismatch(InvalidInput):
     """The signature was not made by the order's signer under any accepted domain."""
 
     cure = "sign one of the domains that GET /auth/account lists, with the key of the signer"
 
-    def __init__(self, signer: str) -> None:
+    def __init__(
+        self, signer: str, fits: str = "", signed_for: Mapping[str, object] | None = None
+    ) -> None:
+        reason = f"; {fits}" if fits else ""
+        details = {} if signed_for is None else {"signed_for": dict(signed_for)}
         super().__init__(
-            f"the signature was not made by {signer} under any domain that is accepted here"
+            f"the signature was not made by {signer} under any domain that is accepted here{reason}",
+            **details,
+        )
+
+
+class ForeignSeparator(InvalidInput):
+    """The signature of a contract wallet names a domain that is not accepted."""
+
+    cure = "sign one of the domains that GET /auth/account lists for version 2 of the order struct"
+
+    def __init__(
+        self, separator: str, fits: str = "", signed_for: Mapping[str, object] | None = None
+    ) -> None:
+        reason = f"; {fits}" if fits else ""
+        details = {} if signed_for is None else {"signed_for": dict(signed_for)}
+        super().__init__(
+            f"the wallet's signature is for the domain separator {separator}, which is none that is"
+            f" accepted here{reason}",
+            **details,
+        )
+
+
+class ContentsMismatch(InvalidInput):
+    """The signature of a contract wallet is of another order."""
+
+    cure = "sign the order that is sent, with the wallet as maker and as signer"
+
+    def __init__(self, named: str, wanted: str) -> None:
+        super().__init__(
+            f"the wallet's signature is of an order with the struct hash {named}, and this order"
+            f" has {wanted}",
+            want=wanted,
         )
 
 
@@ -179,6 +230,18 @@ class MarketClosed(Conflict):
         )
 
 
+class MarketHalted(Conflict):
+    """A reorganization of the chain removed the market's question; it may come back."""
+
+    cure = "wait until the chain has the market again"
+
+    def __init__(self, condition_id: str) -> None:
+        super().__init__(
+            f"market {condition_id} is halted, because the chain lost its question",
+            condition_id=condition_id,
+        )
+
+
 class OrderCanceledOnChain(Conflict):
     """The maker canceled the order at the exchange, so it cannot settle."""
 
@@ -188,6 +251,15 @@ class OrderCanceledOnChain(Conflict):
         super().__init__(
             f"order {order_id} was canceled by its maker at the exchange", order_id=order_id
         )
+
+
+class WalletBarred(Conflict):
+    """The order's wallet made settlements fail, and is barred until it has proved itself."""
+
+    cure = "mend the wallet, and wait: it is tried again from time to time"
+
+    def __init__(self, wallet: str, cause: str) -> None:
+        super().__init__(f"wallet {wallet} is barred from matching: {cause}", wallet=wallet)
 
 
 class OrderDuplicated(Conflict):

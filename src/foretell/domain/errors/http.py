@@ -6,6 +6,7 @@ Their place in the tree of refusals: see `families`.
 from collections.abc import Sequence
 
 from foretell.domain.errors.families import (
+    Conflict,
     ForetellError,
     InvalidInput,
     NotFound,
@@ -21,6 +22,17 @@ class L1SignatureMismatch(Unauthenticated):
         super().__init__(
             f"the signature was not made by {address} over these headers; check the key, the chain id and"
             " the nonce"
+        )
+
+
+class UnboundSignature(Unauthenticated):
+    """The wallet signature is right, but does not say for which installation it was made."""
+
+    def __init__(self, contract: str) -> None:
+        super().__init__(
+            "the signature names no installation, so another one may have got it; sign with"
+            f" verifyingContract {contract} in the domain, as auth.domain of GET /auth/account says",
+            verifying_contract=contract,
         )
 
 
@@ -57,6 +69,15 @@ class UnknownKey(Unauthenticated):
     """The API key does not exist, or belongs to another address."""
 
 
+class ReadonlyKeyRefused(Unauthenticated):
+    """The route needs an API key, and the request has a read-only key."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "a read-only key reads orders, trades and notifications only; sign this request with an API key"
+        )
+
+
 class RevokedKey(Unauthenticated):
     """The API key was revoked."""
 
@@ -74,6 +95,43 @@ class SignedBeforeRevocation(Unauthenticated):
             f" at {revoked_at_s} s; sign a new request with a later timestamp",
             signed_at_s=signed_at_s,
             revoked_at_s=revoked_at_s,
+        )
+
+
+class NotServed(ForetellError):
+    """The route belongs to a programme that this installation does not have."""
+
+    def __init__(self, programme: str) -> None:
+        super().__init__(f"this installation has no {programme}; nothing was done")
+
+
+class MalformedIdempotencyKey(InvalidInput):
+    """The header that names a request is malformed, or was sent more than once."""
+
+    def __init__(self, characters_max: int) -> None:
+        super().__init__(
+            f"the header Idempotency-Key must be sent once, with 1 to {characters_max} visible ASCII"
+            " characters"
+        )
+
+
+class IdempotencyKeyReused(Conflict):
+    """The client has used this idempotency key for another request."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "this Idempotency-Key was used for a request with another method, path, query or body;"
+            " use a new key for a new request"
+        )
+
+
+class IdempotencyKeysFull(Unavailable):
+    """No more requests with an idempotency key can be kept."""
+
+    def __init__(self, keys_max: int) -> None:
+        super().__init__(
+            f"{keys_max} requests with an Idempotency-Key are kept; send this one without, or later",
+            retry_after_s=60,
         )
 
 

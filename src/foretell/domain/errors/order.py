@@ -3,18 +3,68 @@
 Their place in the tree of refusals: see `families`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from foretell.domain.errors.families import Conflict, InvalidInput, NotFound
 
 
 class OrderVersionMismatch(InvalidInput):
-    """The order has a struct version that is not supported."""
+    """The order has a struct version that no signing profile of its exchange accepts."""
 
-    cure = "sign version 1 of the order struct"
+    cure = "sign the version of the order struct in served, for one of the domains"
 
-    def __init__(self, served: int) -> None:
-        super().__init__(f"only version {served} of the order struct is supported", served=served)
+    def __init__(
+        self, version: int, served: Sequence[int], domains: Sequence[Mapping[str, object]]
+    ) -> None:
+        super().__init__(
+            f"the order has version {version} of the struct, and must have"
+            f" {' or '.join(map(str, served))}",
+            served=list(served),
+            domains=list(domains),
+        )
+
+
+class WalletNeedsVersion2(InvalidInput):
+    """A contract wallet signs version 2 of the order struct alone."""
+
+    cure = "sign version 2 of the order struct, which has a timestamp"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "signatureType 3 belongs to version 2 of the order struct, and the order has version 1"
+        )
+
+
+class SignerNotWallet(InvalidInput):
+    """The signer of a contract wallet's order is not the wallet."""
+
+    cure = "put the wallet into signer as into maker; its owner signs for it"
+
+    def __init__(self, signer: str, maker: str) -> None:
+        super().__init__(
+            f"the signer is {signer}, and must be the maker {maker} where signatureType is 3",
+            want=maker,
+        )
+
+
+class NoDepositWallets(InvalidInput):
+    """The deployment has no factory of deposit wallets."""
+
+    cure = "trade with another signatureType that GET /auth/account lists"
+
+    def __init__(self) -> None:
+        super().__init__("signatureType is 3, and this deployment has no deposit wallets")
+
+
+class WalletRefuses(InvalidInput):
+    """A contract wallet does not accept the signature on the chain, or is not deployed."""
+
+    cure = "create the wallet at the relayer (WALLET-CREATE), and sign with its owner's key"
+
+    def __init__(self, wallet: str) -> None:
+        super().__init__(
+            f"the wallet {wallet} does not accept the signature on the chain, or is not deployed"
+        )
 
 
 class OwnerMismatch(InvalidInput):
@@ -220,13 +270,27 @@ class HeartbeatMismatch(Conflict):
 
 
 class RequestTaken(Conflict):
-    """The same signed request was sent before, and its answer is not known."""
+    """The same request was sent before, and its answer is not known."""
 
     def __init__(self) -> None:
         super().__init__(
-            "this signed request was taken before, and its answer is not known; look at its effect, and"
-            " sign a new request if needed"
+            "this request was taken before, and its answer is not known; look at its effect, and sign a new"
+            " request, with another Idempotency-Key if it had one, if needed"
         )
+
+
+class NameTaken(Conflict):
+    """Another address has this name."""
+
+    def __init__(self) -> None:
+        super().__init__("another address has this name; choose another one")
+
+
+class TooManyReadonlyKeys(Conflict):
+    """The address has as many read-only keys as it may have."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__(f"the address has {most} read-only keys; delete one before", most=most)
 
 
 class KeyNotOwned(NotFound):

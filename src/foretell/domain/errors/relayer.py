@@ -3,7 +3,13 @@
 Their place in the tree of refusals: see `families`.
 """
 
-from foretell.domain.errors.families import Conflict, InvalidInput, Unavailable, Upstream
+from foretell.domain.errors.families import (
+    Conflict,
+    InvalidInput,
+    NotFound,
+    Unavailable,
+    Upstream,
+)
 
 
 class InvalidField(InvalidInput):
@@ -96,6 +102,27 @@ class OwnerLimitReached(Unavailable):
             most=most,
             retry_after_s=retry_after_s,
         )
+
+
+class OwnerGasReached(Unavailable):
+    """An owner's wallet had its gas of a day; nothing was done."""
+
+    def __init__(self, most: int, used: int, needed: int) -> None:
+        super().__init__(
+            f"transactions of this owner may use {most} gas in 24 hours; they have {used}, and this one"
+            f" may use {needed}; try again later",
+            most=most,
+            used=used,
+            needed=needed,
+            retry_after_s=3600,
+        )
+
+
+class TransactionNotFound(NotFound):
+    """The caller signed and submitted no transaction with this id."""
+
+    def __init__(self) -> None:
+        super().__init__("you have signed and submitted no transaction with this id")
 
 
 class NotSentYet(Unavailable):

@@ -55,7 +55,21 @@ class SignedTx(NamedTuple):
 
 def sign_tx(fields: TxFields, private_key: bytes) -> SignedTx:
     """Return the transaction, signed."""
-    body = [
+    body = unsigned_items(fields)
+    digest = keccak256(DYNAMIC_FEE_TYPE + encode_list(body))
+    signature = sign_digest(digest, private_key)
+    body += [
+        encode_integer(signature[64] - _V_OFFSET),
+        encode_integer(int.from_bytes(signature[:32], "big")),
+        encode_integer(int.from_bytes(signature[32:64], "big")),
+    ]
+    raw = DYNAMIC_FEE_TYPE + encode_list(body)
+    return SignedTx(raw, word_of(keccak256(raw)))
+
+
+def unsigned_items(fields: TxFields) -> list[bytes]:
+    """Return the encoded items of a transaction that a signature covers."""
+    return [
         encode_integer(fields.chain_id),
         encode_integer(fields.account_nonce),
         encode_integer(fields.fees.priority_fee_wei),
@@ -66,15 +80,6 @@ def sign_tx(fields: TxFields, private_key: bytes) -> SignedTx:
         encode_bytes(fields.calldata),
         encode_list([]),
     ]
-    digest = keccak256(DYNAMIC_FEE_TYPE + encode_list(body))
-    signature = sign_digest(digest, private_key)
-    body += [
-        encode_integer(signature[64] - _V_OFFSET),
-        encode_integer(int.from_bytes(signature[:32], "big")),
-        encode_integer(int.from_bytes(signature[32:64], "big")),
-    ]
-    raw = DYNAMIC_FEE_TYPE + encode_list(body)
-    return SignedTx(raw, word_of(keccak256(raw)))
 
 
 def is_noop(raw: bytes, sender: Address) -> bool:

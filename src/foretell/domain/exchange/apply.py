@@ -10,10 +10,12 @@ import msgspec
 
 from foretell.domain.exchange.allocations import AllocationTotal
 from foretell.domain.exchange.commands import (
+    BarWallet,
     CancelOrders,
     ChangeTick,
     Command,
     ExpireOrders,
+    HaltMarket,
     JoinTreasury,
     ObserveChain,
     OpenMarket,
@@ -45,6 +47,7 @@ from foretell.domain.exchange.place_order import first_placement, place_order, p
 from foretell.domain.exchange.split_trade import split_trade
 from foretell.domain.exchange.state import Market, Placement, State
 from foretell.domain.exchange.tick_size import check_finer
+from foretell.domain.exchange.wallets.bar_wallet import bar_wallet
 from foretell.domain.values.hexadecimal import Bytes32
 
 NOT_CANCELED = "order can't be found - already canceled or matched"
@@ -68,6 +71,8 @@ RareCommand = (
     | TakeAllocations
     | ReturnAllocation
     | SplitTrade
+    | BarWallet
+    | HaltMarket
 )
 """All commands but those of traders, which place and cancel orders."""
 
@@ -174,6 +179,11 @@ def _outcome(state: State, command: RareCommand) -> Outcome:
             result, effects = move_allocations(state, command)
         case ObserveChain():
             return Outcome(None, observe_chain(state, command), is_change=True)
+        case BarWallet():
+            barred = bar_wallet(state, command)
+            return Outcome(None, barred or [], is_change=barred is not None)
+        case HaltMarket():
+            return Outcome(None, [], is_change=_halt(state, command))
         case _:
             effects = _effects(state, command)
     return Outcome(result, effects, bool(effects))
@@ -229,6 +239,18 @@ def cancellation_of(command: CancelOrders, canceled: Canceled) -> Cancellation:
     for order_id in order_ids:
         del others[order_id]
     return Cancellation(order_ids, others)
+
+
+def _halt(state: State, command: HaltMarket) -> bool:
+    """Halt a market or end its halt; return whether that changed anything."""
+    halted, condition_id = state.halted_markets, command.condition_id
+    if (condition_id in halted) is command.is_halted:
+        return False
+    if command.is_halted:
+        halted[condition_id] = None
+    else:
+        del halted[condition_id]
+    return True
 
 
 def _expire(state: State, command: ExpireOrders) -> list[Effect]:

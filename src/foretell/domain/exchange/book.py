@@ -138,6 +138,20 @@ class BookSide(Generic[Order]):
         level.tail = order
         level.size_units += order.remaining_units
 
+    def insert(self, order: Order, older: Order | None) -> None:
+        """Add the order to its level behind an older one there, or first of all."""
+        level = order.level
+        following = level.head if older is None else older.next
+        if following is None:
+            self.add(order)
+            return
+        order.previous, order.next, following.previous = older, following, order
+        if older is None:
+            level.head = order
+        else:
+            older.next = order
+        level.size_units += order.remaining_units
+
     def remove(self, order: Order) -> None:
         """Remove the order from anywhere in its queue."""
         level, previous, following = order.level, order.previous, order.next

@@ -95,12 +95,36 @@ class AllowanceSeen(msgspec.Struct, frozen=True, array_like=True, gc=False):
     units: int
 
 
+class ReturnedOrder(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """An order of a failed trade that another order is to blame for, as it was placed.
+
+    `is_filled` when it left the book because it was filled, and for nothing else.
+    """
+
+    order_id: Bytes32
+    signer: Address
+    owner: str
+    order_type: OrderType
+    price_ticks: int
+    ticks_per_one: int
+    size_units: int
+    leaves_at_s: int | None
+    placed_at_ms: int
+    nonce: int
+    trade_ids: tuple[str, ...]
+    is_filled: bool
+
+
 class TradeSeen(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """The status of a trade's settlement at the block of the observation."""
+    """The status of a trade's settlement at the block of the observation.
+
+    `returned` are the orders of a failed trade that are not to blame for it.
+    """
 
     trade_id: str
     status: TradeStatus
     tx_hash: str
+    returned: tuple[ReturnedOrder, ...] = ()
 
 
 class CancelSeen(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -179,6 +203,23 @@ class SplitTrade(msgspec.Struct, frozen=True, array_like=True, gc=False, tag="sp
     refused_ids: tuple[Bytes32, ...]
 
 
+class BarWallet(msgspec.Struct, frozen=True, array_like=True, gc=False, tag="bar"):
+    """Bar a wallet from matching, for a cause that its owner sees, or end its bar."""
+
+    at_ms: int
+    wallet: Address
+    is_barred: bool
+    cause: str
+
+
+class HaltMarket(msgspec.Struct, frozen=True, array_like=True, gc=False, tag="halt"):
+    """Take no orders of a market, because the chain lost it, or take them again."""
+
+    at_ms: int
+    condition_id: Bytes32
+    is_halted: bool
+
+
 Command = (
     OpenMarket
     | ChangeTick
@@ -191,6 +232,8 @@ Command = (
     | TakeAllocations
     | ReturnAllocation
     | SplitTrade
+    | BarWallet
+    | HaltMarket
 )
 
 _ENCODER: Final = msgspec.msgpack.Encoder()

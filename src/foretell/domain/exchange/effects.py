@@ -30,6 +30,7 @@ class CloseReason(enum.StrEnum):
     CANCELED_ON_CHAIN = "canceled_on_chain"
     NONCE_RAISED = "nonce_raised"
     REVERTS_ON_CHAIN = "reverts_on_chain"
+    WALLET_BARRED = "wallet_barred"
 
 
 class MarketOpened(msgspec.Struct, frozen=True, array_like=True, gc=False, tag="market_opened"):
@@ -224,6 +225,14 @@ class TradeRestored(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=
     tx_hash: str
 
 
+class OrderReturned(msgspec.Struct, frozen=True, array_like=True, gc=False, tag="order_returned"):
+    """An order whose fills in a failed trade can trade again; it rests as it is in `order`."""
+
+    order: OrderRestored
+    trade_id: str
+    at_ms: int
+
+
 Effect = (
     MarketOpened
     | TickChanged
@@ -239,5 +248,6 @@ Effect = (
     | AllocationMoved
     | MarketRestored
     | OrderRestored
+    | OrderReturned
     | TradeRestored
 )

@@ -15,6 +15,7 @@ from foretell.domain.exchange.commands import (
     CancelSeen,
     NonceSeen,
     ObserveChain,
+    ReturnedOrder,
     SplitTrade,
     TradeSeen,
 )
@@ -35,6 +36,8 @@ class TradeSettlement(NamedTuple):
     block_number: int | None
     is_failed: bool
     is_given_up: bool
+    returned: tuple[ReturnedOrder, ...] = ()
+    """The orders that are not to blame, where another one is to blame that it was given up."""
 
 
 class RefusedFill(NamedTuple):
@@ -202,7 +205,7 @@ def trade_seen(
         status = TradeStatus.CONFIRMED if is_confirmed else TradeStatus.MINED
         return TradeSeen(trade_id, status, settlement.tx_hash)
     if settlement.is_given_up:
-        return TradeSeen(trade_id, TradeStatus.FAILED, "")
+        return TradeSeen(trade_id, TradeStatus.FAILED, "", settlement.returned)
     if settlement.is_failed or known is TradeStatus.MINED:
         return TradeSeen(trade_id, TradeStatus.RETRYING, "")
     return None

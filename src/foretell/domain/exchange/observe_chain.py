@@ -10,12 +10,19 @@ from typing import Any, Final
 
 import msgspec
 
-from foretell.domain.exchange.commands import CancelSeen, NonceSeen, ObserveChain, TradeSeen
+from foretell.domain.exchange.commands import (
+    CancelSeen,
+    NonceSeen,
+    ObserveChain,
+    ReturnedOrder,
+    TradeSeen,
+)
 from foretell.domain.exchange.effects import CloseReason, Effect, TradeAdvanced
+from foretell.domain.exchange.failed_trades.return_orders import return_order
 from foretell.domain.exchange.ledger import COLLATERAL, Account, AssetId, LiveOrder, Move
 from foretell.domain.exchange.move_allocations import settle_allocations
 from foretell.domain.exchange.state import State, UnsettledTrade
-from foretell.domain.exchange.trade import PENDING, TradeStatus, trade_steps
+from foretell.domain.exchange.trade import PENDING, Trade, TradeStatus, trade_steps
 from foretell.domain.values.hexadecimal import Address
 
 _SETTLED: Final = (TradeStatus.MINED, TradeStatus.CONFIRMED)
@@ -77,10 +84,12 @@ def _joined(parts: list[ObserveChain]) -> ObserveChain:
 def _observe(state: State, command: ObserveChain) -> list[Effect]:
     touched = _set_balances(state, command)
     effects: list[Effect] = []
+    returned: list[tuple[Trade, ReturnedOrder]] = []
     for seen in command.trades:
         trade = state.unsettled_trades.get(seen.trade_id)
         if trade is not None and (seen.status, seen.tx_hash) != (trade.status, trade.tx_hash):
             moves = trade.moves
+            returned += [(trade.trade, each) for each in seen.returned]
             effects += _advance(state, trade, moves, seen, command.at_ms)
             touched.update([((wallet, asset), None) for wallet, asset, _ in moves])
     for canceled in command.cancels:
@@ -91,6 +100,9 @@ def _observe(state: State, command: ObserveChain) -> list[Effect]:
     state.observed_hash = command.block_hash
     for wallet, asset in touched:
         effects += _cancel_uncovered(state, wallet, asset, command.at_ms)
+    for failed, order in returned:
+        effect = return_order(state, failed, order, command.at_ms)
+        effects += [] if effect is None else [effect]
     return [*effects, *state.book_changes(command.at_ms)]
 
 

@@ -7,15 +7,14 @@ the collateral of a market order.
 """
 
 import enum
-import struct
-from collections.abc import Callable, Mapping
-from functools import lru_cache
+from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Final, NamedTuple
+from typing import Final
 
 import msgspec
 
 from foretell.domain.errors.exchange import (
+    BudgetBelowMinimum,
     InvalidExpiration,
     InvalidFeeRate,
     MalformedOrder,
@@ -23,18 +22,16 @@ from foretell.domain.errors.exchange import (
     SizeBelowMinimum,
 )
 from foretell.domain.errors.families import IllegalTransition
-from foretell.domain.values.eip712 import address_word, text_word, uint_word
-from foretell.domain.values.hexadecimal import ZERO_ADDRESS, Address, Bytes32, keccak256
+from foretell.domain.values.hexadecimal import Address, Bytes32
 
-ORDER_V1_TYPE: Final = (
-    "Order(uint256 salt,address maker,address signer,address taker,uint256 tokenId,"
-    "uint256 makerAmount,uint256 takerAmount,uint256 expiration,uint256 nonce,uint256 feeRateBps,"
-    "uint8 side,uint8 signatureType)"
-)
-ORDER_V1_TYPE_HASH: Final = text_word(ORDER_V1_TYPE)
+NONCE_NEVER_LEFT: Final = 2**63 - 1
+"""The nonce of an order that signs none: no nonce that its maker raises ends it."""
 
 EXPIRATION_MARGIN_S: Final = 60
 """The time before its expiration at which an order leaves the book, so that it can still settle."""
+
+BUDGET_UNITS_MIN: Final = 10**6
+"""The least collateral, 1.00, that an order may spend that only takes. A market without a minimum has none of this kind either."""
 
 TICK_TOLERANCE: Final = 20
 """The price of an order that only takes may differ from its tick by a tick over this number."""
@@ -60,7 +57,11 @@ class SignatureType(enum.IntEnum):
 
 
 SERVED_SIGNATURE_TYPES: Final[Mapping[int, str]] = MappingProxyType(
-    {SignatureType.EOA: "EOA", SignatureType.SAFE: "Safe"}
+    {
+        SignatureType.EOA: "EOA",
+        SignatureType.SAFE: "Safe",
+        SignatureType.CONTRACT: "deposit wallet",
+    }
 )
 """The signature types that are accepted, and their names in messages."""
 
@@ -91,11 +92,22 @@ def has_budget(side: Side, order_type: OrderType) -> bool:
     return side is _BUY and not order_type.may_rest
 
 
+class OrderV2Fields(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """The fields that version 2 of the order struct has and version 1 has not."""
+
+    timestamp_ms: int
+    metadata: Bytes32
+    builder: Bytes32
+
+
 class SignedOrder(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """An order as signed, with the signing profile under which it was verified.
 
     `salt` and `token_id` are decimal strings, because both may exceed an integer of the journal.
-    The signature is normalized: r, s and v of 27 or 28.
+    The `signer` is the address whose key signed: for a contract wallet it is the wallet's owner. The
+    signature is normalized: r, s and v of 27 or 28, with more behind them for a contract wallet.
+    An order of version 2 of the struct has `v2`. Its taker, nonce and fee rate are zero, and its
+    expiration is not signed.
     """
 
     salt: str
@@ -112,6 +124,12 @@ class SignedOrder(msgspec.Struct, frozen=True, array_like=True, gc=False):
     signature_type: SignatureType
     profile: int
     signature: bytes
+    v2: OrderV2Fields | None = None
+
+    @property
+    def struct_version(self) -> int:
+        """The version of the struct that was signed."""
+        return 1 if self.v2 is None else 2
 
     @property
     def size_units(self) -> int:
@@ -122,69 +140,6 @@ class SignedOrder(msgspec.Struct, frozen=True, array_like=True, gc=False):
     def collateral_units(self) -> int:
         """The collateral units that the order offers or asks for."""
         return self.maker_amount if self.side is _BUY else self.taker_amount
-
-
-_SMALL_WORDS: Final = struct.Struct(">" + "24xQ" * 7)
-_NO_TAKER: Final = bytes(32)
-TOKEN_WORDS_KEPT_MAX: Final = 4096
-
-
-class OrderStruct(NamedTuple):
-    """A version of the order's EIP-712 struct: its type hash, and the packer of its fields."""
-
-    type_hash: bytes
-    pack: Callable[[SignedOrder], bytes]
-
-    def hash(self, order: SignedOrder) -> bytes:
-        """Return the struct hash of an order."""
-        return keccak256(self.type_hash + self.pack(order))
-
-
-def _pack_v1(order: SignedOrder) -> bytes:
-    """Return the twelve fields of a version 1 order as words.
-
-    The last seven words of an order that is traded here have at most 63 bits, and are packed in one step.
-    """
-    maker = address_word(order.maker)
-    signer = maker if order.signer == order.maker else address_word(order.signer)
-    return b"".join(
-        (
-            uint_word(int(order.salt)),
-            maker,
-            signer,
-            _NO_TAKER if order.taker == ZERO_ADDRESS else address_word(order.taker),
-            token_word(order.token_id),
-            _last_words(order),
-        )
-    )
-
-
-def _last_words(order: SignedOrder) -> bytes:
-    numbers = (
-        order.maker_amount,
-        order.taker_amount,
-        order.expiration_s,
-        order.nonce,
-        order.fee_rate_bps,
-        order.side,
-        order.signature_type,
-    )
-    try:
-        return _SMALL_WORDS.pack(*numbers)
-    except struct.error:
-        return b"".join(map(uint_word, numbers))
-
-
-@lru_cache(TOKEN_WORDS_KEPT_MAX)
-def token_word(token_id: str) -> bytes:
-    """Return a token id as a word; the conversion of 77 digits costs more than the others."""
-    return uint_word(int(token_id))
-
-
-STRUCTS: Final[Mapping[int, OrderStruct]] = MappingProxyType(
-    {1: OrderStruct(ORDER_V1_TYPE_HASH, _pack_v1)}
-)
-"""The supported structs by version; a signing profile names the version that it is for."""
 
 
 class OrderTerms(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -224,12 +179,15 @@ def order_terms(
         raise MalformedOrder("makerAmount and takerAmount must be greater than zero")
     if (order.expiration_s != 0) != (order_type is OrderType.GTD):
         raise InvalidExpiration("GTD orders need an expiration, and other orders must have 0")
-    if order.fee_rate_bps != rules.fee_rate_bps:
+    if order.v2 is None and order.fee_rate_bps != rules.fee_rate_bps:
         raise InvalidFeeRate(order.fee_rate_bps, rules.fee_rate_bps)
     price_ticks = _price_ticks(order, order_type, rules.ticks_per_one, order_id)
-    if order.size_units < rules.size_units_min:
-        raise SizeBelowMinimum(order_id, order.size_units, rules.size_units_min)
     is_budgeted = has_budget(order.side, order_type)
+    if order_type.may_rest:
+        if order.size_units < rules.size_units_min:
+            raise SizeBelowMinimum(order_id, order.size_units, rules.size_units_min)
+    elif is_budgeted and order.collateral_units < BUDGET_UNITS_MIN and rules.size_units_min:
+        raise BudgetBelowMinimum(order_id, order.collateral_units, BUDGET_UNITS_MIN)
     return OrderTerms(
         price_ticks=price_ticks,
         ticks_per_one=rules.ticks_per_one,

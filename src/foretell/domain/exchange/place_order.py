@@ -12,11 +12,13 @@ from foretell.domain.errors.exchange import (
     FillAndKillUnmatched,
     FillOrKillUnfilled,
     MarketClosed,
+    MarketHalted,
     OrderCanceledOnChain,
     OrderDuplicated,
     OrderPlacedBefore,
     PostOnlyWouldCross,
     UnknownMarket,
+    WalletBarred,
 )
 from foretell.domain.errors.order import InvalidOrderNonce
 from foretell.domain.exchange.book import Level, Match
@@ -38,6 +40,7 @@ from foretell.domain.exchange.matching import (
     plan_match,
 )
 from foretell.domain.exchange.order import (
+    NONCE_NEVER_LEFT,
     OrderStatus,
     OrderTerms,
     OrderType,
@@ -145,7 +148,13 @@ def _arrival(  # noqa: PLR0915 - every order is made here, and fifteen statement
     ticks_per_one, price_ticks, size_units = book.ticks_per_one, terms.price_ticks, terms.size_units
     if terms.ticks_per_one != ticks_per_one:
         price_ticks = _refined_ticks(terms, ticks_per_one)
-    if market.forgotten_order_ids or state.canceled_orders or state.maker_nonces:
+    if (
+        market.forgotten_order_ids
+        or state.canceled_orders
+        or state.maker_nonces
+        or state.barred_wallets
+        or state.halted_markets
+    ):
         _check_standing(state, market, command)
     wallet = state.ledger.accounts_by_wallet.get(signed.maker, NOBODY)
     if signed.side is _BUY:
@@ -181,7 +190,7 @@ def _arrival(  # noqa: PLR0915 - every order is made here, and fifteen statement
     arrival.order_type = command.order_type
     arrival.leaves_at_s = leaves_book_at_s(signed) if signed.expiration_s else None
     arrival.placed_at_ms = command.at_ms
-    arrival.nonce = signed.nonce
+    arrival.nonce = signed.nonce if signed.v2 is None else NONCE_NEVER_LEFT
     arrival.trade_ids = ()
     return arrival, need_units
 
@@ -194,15 +203,20 @@ def _refined_ticks(terms: OrderTerms, ticks_per_one: int) -> int:
 
 
 def _check_standing(state: State, market: Market, command: PlaceOrder) -> None:
-    """Refuse an order that was placed long ago, or that its maker canceled on the chain."""
+    """Refuse an order that was placed long ago or canceled, of a barred wallet or a halted market."""
     if market.was_placed(command.order_id):
         raise OrderPlacedBefore(command.order_id)
     exchange, signed = market.opened.exchange, command.order
     if (exchange, command.order_id) in state.canceled_orders:
         raise OrderCanceledOnChain(command.order_id)
     nonce = state.maker_nonces.get((exchange, signed.maker), 0)
-    if signed.nonce < nonce:
+    if signed.v2 is None and signed.nonce < nonce:
         raise InvalidOrderNonce(signed.nonce, nonce)
+    cause = state.barred_wallets.get(signed.maker)
+    if cause is not None:
+        raise WalletBarred(signed.maker, cause)
+    if command.condition_id in state.halted_markets:
+        raise MarketHalted(command.condition_id)
 
 
 def _unmatched(command: PlaceOrder) -> FillOrKillUnfilled | FillAndKillUnmatched:

@@ -6,11 +6,12 @@ A domain of another exchange is allowed in the sandbox only: on a public chain t
 replayed at that exchange.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 from foretell.domain.errors.exchange import ForeignProfile
-from foretell.domain.exchange.order import STRUCTS, OrderStruct, SignedOrder
+from foretell.domain.exchange.order import SignedOrder
+from foretell.domain.exchange.signing.structs import STRUCTS, OrderStruct
 from foretell.domain.values.eip712 import Eip712Domain, typed_digest
 from foretell.domain.values.hexadecimal import Address, Bytes32, word_of
 
@@ -35,6 +36,9 @@ class SigningProfile(NamedTuple):
 
 
 OWN_PROFILE: Final = SigningProfile(1, "Foretell Exchange", "1")
+OWN_PROFILE_V2: Final = SigningProfile(2, "Foretell Exchange", "2")
+OWN_PROFILES: Final = (OWN_PROFILE, OWN_PROFILE_V2)
+"""The profiles of a deployment outside of the sandbox."""
 
 SANDBOX_PROFILES: Final = (
     OWN_PROFILE,
@@ -45,6 +49,14 @@ SANDBOX_PROFILES: Final = (
         Address("0xdfe02eb6733538f8ea35d585af8de5958ad99e40"),
     ),
     SigningProfile(1, "CTF Exchange", "1", Address("0xb5592f7ccca122558d2201e190826276f3a661cb")),
+    OWN_PROFILE_V2,
+    SigningProfile(
+        2,
+        "Polymarket CTF Exchange",
+        "2",
+        Address("0xe111180000d2663c0091e4f400237545b87b996b"),
+    ),
+    SigningProfile(2, "CTF Exchange", "2", Address("0xaa1b8de834e16ec69c044f5300041673c968c9ef")),
 )
 
 SANDBOX_NEG_RISK_PROFILES: Final = (
@@ -56,6 +68,14 @@ SANDBOX_NEG_RISK_PROFILES: Final = (
         Address("0xd91e80cf2e7be2e162c6513ced06f1dd0da35296"),
     ),
     SigningProfile(1, "CTF Exchange", "1", Address("0xef02d1ea5b42432c4e99c2785d1a4020d2fb24f5")),
+    OWN_PROFILE_V2,
+    SigningProfile(
+        2,
+        "Polymarket CTF Exchange",
+        "2",
+        Address("0xe2222d279d744050d28e00520010520000310f59"),
+    ),
+    SigningProfile(2, "CTF Exchange", "2", Address("0xe7fa09ca716fdf498d74aff618d32afeacc310ab")),
 )
 
 
@@ -64,10 +84,17 @@ class Separators(NamedTuple):
 
     by_profile: tuple[bytes, ...]
     structs: tuple[OrderStruct, ...]
+    by_version: Mapping[int, tuple[int, ...]]
+    """The indexes of the profiles of each version of the struct that is accepted."""
+
+    def first_of_version(self, version: int) -> int | None:
+        """Return the first profile of a version of the struct, None if the version is not accepted."""
+        found = self.by_version.get(version)
+        return None if found is None else found[0]
 
     def struct_hash(self, order: SignedOrder) -> bytes:
-        """Return the struct hash of an order under its profile."""
-        return self.structs[order.profile].hash(order)
+        """Return the struct hash of an order, which is the same under every profile of its version."""
+        return STRUCTS[order.struct_version].hash(order)
 
     def digest(self, order: SignedOrder, profile: int) -> bytes:
         """Return the digest that is signed for an order under a profile."""
@@ -84,6 +111,12 @@ def separators(profiles: Sequence[SigningProfile], chain_id: int, exchange: Addr
     return Separators(
         tuple(profile.separator(chain_id, exchange) for profile in profiles),
         tuple(STRUCTS[profile.struct_version] for profile in profiles),
+        {
+            version: tuple(
+                index for index, profile in enumerate(profiles) if profile.struct_version == version
+            )
+            for version in sorted({profile.struct_version for profile in profiles})
+        },
     )
 
 

@@ -8,7 +8,7 @@ after a restore from a snapshot.
 
 import hashlib
 from collections.abc import Iterator
-from typing import Final, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 import msgspec
 
@@ -123,8 +123,17 @@ class _Body(msgspec.Struct, Generic[OrderForm, PlacementForm], frozen=True, arra
     allocations: list[_Allocation]
 
 
+class _FullBody(
+    _Body[OrderForm, PlacementForm], Generic[OrderForm, PlacementForm], frozen=True, array_like=True
+):
+    """A state with barred wallets or halted markets; without them it has the bytes of before."""
+
+    barred_wallets: list[tuple[Address, str]] = []
+    halted_markets: list[Bytes32] = []
+
+
 _WRITTEN: Final = Versioned(VERSION, _Body[_Order, Placement])
-_READ: Final = Versioned(VERSION, _Body[msgspec.Raw, msgspec.Raw])
+_READ: Final = Versioned(VERSION, _FullBody[msgspec.Raw, msgspec.Raw])
 _ORDER: Final = msgspec.msgpack.Decoder(_Order)
 _PLACEMENT: Final = msgspec.msgpack.Decoder(Placement)
 
@@ -151,7 +160,11 @@ def encode_state(state: State) -> bytes:
             for wallet, each in state.allocations.allocation_by_wallet.items()
         ],
     )
-    return _WRITTEN.encode(body)
+    if not (state.barred_wallets or state.halted_markets):
+        return _WRITTEN.encode(body)
+    fields: dict[str, Any] = msgspec.structs.asdict(body)
+    fields["barred_wallets"] = list(state.barred_wallets.items())
+    return _WRITTEN.encode(_FullBody(**fields, halted_markets=list(state.halted_markets)))
 
 
 def state_digest(state: State) -> str:
@@ -168,7 +181,7 @@ def decode_state(raw: bytes, placements_kept_max: int = PLACEMENTS_KEPT_MAX) -> 
         raise SnapshotUnknown(str(error)) from error
 
 
-def _restored_state(body: _Body[msgspec.Raw, msgspec.Raw], placements_kept_max: int) -> State:
+def _restored_state(body: _FullBody[msgspec.Raw, msgspec.Raw], placements_kept_max: int) -> State:
     state = State(placements_kept_max)
     state.latest_ms = body.latest_ms
     state.observed_block, state.observed_hash = body.observed_block, body.observed_hash
@@ -181,7 +194,7 @@ def _restored_state(body: _Body[msgspec.Raw, msgspec.Raw], placements_kept_max: 
         state.ledger.allow(seen.wallet, seen.exchange, seen.units, of_collateral=seen.is_collateral)
     for raw_order in body.orders:
         order = _restored_order(state, _ORDER.decode(raw_order))
-        state.rest(order, order.reserved_units())
+        state.rest(order, order.reserved_units(), is_by_age=True)
     for unsettled in body.unsettled:
         state.unsettled_trades[unsettled.trade.trade_id] = UnsettledTrade(
             state.market_by_id[unsettled.trade.condition_id].opened,
@@ -198,6 +211,8 @@ def _restored_state(body: _Body[msgspec.Raw, msgspec.Raw], placements_kept_max: 
     state.canceled_orders = set(body.canceled_orders)
     state.maker_nonces = {(each.exchange, each.maker): each.nonce for each in body.maker_nonces}
     state.allocations = _restored_allocations(body)
+    state.barred_wallets = dict(body.barred_wallets)
+    state.halted_markets = dict.fromkeys(body.halted_markets)
     return state
 
 

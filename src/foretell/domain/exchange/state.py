@@ -194,8 +194,10 @@ class State:
         "_placements_kept_max",
         "_touched",
         "allocations",
+        "barred_wallets",
         "canceled_orders",
         "exchanges",
+        "halted_markets",
         "latest_ms",
         "ledger",
         "live_orders",
@@ -229,6 +231,10 @@ class State:
         """Orders that were canceled at an exchange before they were placed here."""
         self.maker_nonces: dict[tuple[Address, Address], int] = {}
         """The nonces of makers that raised them, by exchange and maker."""
+        self.barred_wallets: dict[Address, str] = {}
+        """Wallets of which no order is taken, with the cause that their owners see."""
+        self.halted_markets: dict[Bytes32, None] = {}
+        """Markets that the chain lost, in the order of their halts: their orders rest, and none is taken."""
         self.tracks_book_changes = True
         """Whether commands return changes of books; a replay without subscribers needs none."""
         self._expiries: list[tuple[int, Bytes32]] = []
@@ -280,8 +286,11 @@ class State:
         if market.is_open and not is_over:
             market.forgotten_order_ids.add(word_bytes(placement.order_id))
 
-    def rest(self, order: LiveOrder, units: int) -> None:
-        """Add an order to its book and reserve what it may cost."""
+    def rest(self, order: LiveOrder, units: int, *, is_by_age: bool = False) -> None:
+        """Add an order to its book and reserve what it may cost.
+
+        It is the newest at its price, or `is_by_age` behind those that were not placed later.
+        """
         account = order.account
         wallet = account.wallet
         # The wallet's strings replace equal ones that the command brought, so that a million orders
@@ -294,7 +303,10 @@ class State:
             order.signer = wallet.signer
         else:
             wallet.signer = order.signer
-        order.level.side.add(order)
+        if is_by_age:
+            order.level.side.insert(order, _older_than(order))
+        else:
+            order.level.side.add(order)
         account.reserve(order, units)
         self.live_orders[order.order_id] = order
         if order.leaves_at_s is not None:
@@ -307,6 +319,10 @@ class State:
         self.release(order)
         self._touched.append((order.condition_id, level))
         return order_closed(closed_order(order), reason, at_ms)
+
+    def touch(self, order: LiveOrder) -> None:
+        """Keep that the size of an order's level changed."""
+        self._touched.append((order.condition_id, order.level))
 
     def release(self, order: LiveOrder) -> None:
         """Release what an order reserved that has left its book."""
@@ -332,6 +348,14 @@ class State:
         """Return the effects of the levels that closed orders changed, and forget them."""
         touched, self._touched = self._touched, []
         return [book_changed(changed, at_ms) for changed in self.changed_levels(touched, at_ms)]
+
+
+def _older_than(order: LiveOrder) -> LiveOrder | None:
+    """Return the last order of its level that was not placed later, None if all were."""
+    older, placed_at_ms = order.level.tail, order.placed_at_ms
+    while older is not None and older.placed_at_ms > placed_at_ms:
+        older = older.previous
+    return older
 
 
 def trade_moves(market: OpenMarket, trade: Trade) -> tuple[Move, ...]:

@@ -37,6 +37,14 @@ class RelayKind(enum.StrEnum):
     """A transaction of an existing wallet."""
     SAFE_CREATE = "SAFE-CREATE"
     """The creation of a wallet."""
+    WALLET = "WALLET"
+    """A batch of calls of an existing deposit wallet."""
+    WALLET_CREATE = "WALLET-CREATE"
+    """The creation of a deposit wallet."""
+
+
+CREATIONS: Final = frozenset({RelayKind.SAFE_CREATE, RelayKind.WALLET_CREATE})
+DEPOSIT_KINDS: Final = frozenset({RelayKind.WALLET, RelayKind.WALLET_CREATE})
 
 
 class RelayState(enum.StrEnum):
@@ -123,7 +131,8 @@ class RelayRequest:
     """A signed transaction, its submitter, and its state.
 
     `signature` is normalized, and `digest` are the 32 signed bytes, which identify the transaction.
-    Only the transaction of an existing wallet has a nonce.
+    Only the transaction of an existing wallet has a nonce. The calldata of a deposit wallet's request is
+    that of the whole transaction; nothing is signed to create one.
     """
 
     transaction_id: str
@@ -157,6 +166,9 @@ class RelayRequest:
 
     def outgoing(self) -> OutgoingTx:
         """Return the transaction that carries the request."""
+        if self.kind in DEPOSIT_KINDS:
+            target = self.target if self.kind is RelayKind.WALLET_CREATE else self.wallet
+            return OutgoingTx(self.tx_id, target, self.calldata, self.gas)
         if self.safe_nonce is None:
             return OutgoingTx(
                 self.tx_id, self.target, encode_create_proxy(self.signature), self.gas

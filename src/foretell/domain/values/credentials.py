@@ -87,35 +87,55 @@ def derive_credentials(master_key: bytes, index: KeyIndex) -> Credentials:
     )
 
 
+def derive_readonly_key(master_key: bytes, address: Address, salt: str) -> str:
+    """Return the read-only key of an address and a salt, a UUID v4."""
+    assert len(master_key) == MASTER_KEY_BYTES
+    digest = _expand(master_key, f"readonly|{address}|{salt}")
+    return str(uuid.UUID(bytes=digest[:16], version=4))
+
+
 def _expand(master_key: bytes, purpose: str) -> bytes:
     return hmac.digest(master_key, f"foretell credentials|{purpose}".encode() + b"\x01", "sha256")
 
 
+def l1_domain(
+    chain_id: int, name: str = L1_DOMAIN_NAME, contract: Address | None = None
+) -> Eip712Domain:
+    """Return the domain in which a wallet signs to request credentials; a contract names the operator."""
+    return Eip712Domain(name, L1_DOMAIN_VERSION, chain_id, contract)
+
+
 def l1_digest(
-    chain_id: int, address: Address, timestamp: str, nonce: int, domain_name: str = L1_DOMAIN_NAME
-) -> bytes:
-    """Return the digest that a wallet signs to request credentials."""
-    separator = Eip712Domain(domain_name, L1_DOMAIN_VERSION, chain_id).separator()
-    words = address_word(address) + text_word(timestamp) + uint_word(nonce) + text_word(L1_MESSAGE)
-    return typed_digest(separator, keccak256(L1_TYPE_HASH + words))
-
-
-def check_l1(
     chain_id: int,
     address: Address,
     timestamp: str,
     nonce: int,
-    signature: bytes,
     domain_name: str = L1_DOMAIN_NAME,
-) -> None:
-    """Refuse a signature that the address did not make over these values."""
-    digest = l1_digest(chain_id, address, timestamp, nonce, domain_name)
+    contract: Address | None = None,
+) -> bytes:
+    """Return the digest that a wallet signs to request credentials."""
+    return _l1_digest(l1_domain(chain_id, domain_name, contract), address, timestamp, nonce)
+
+
+def signed_l1(
+    domain: Eip712Domain, address: Address, timestamp: str, nonce: int, signature: bytes
+) -> bool:
+    """Return whether the address made a signature over these values in a domain."""
     try:
-        is_own = recover_signer(digest, signature) == address
+        return recover_signer(_l1_digest(domain, address, timestamp, nonce), signature) == address
     except MalformedSignature:
-        is_own = False
-    if not is_own:
+        return False
+
+
+def check_l1(chain_id: int, address: Address, timestamp: str, nonce: int, signature: bytes) -> None:
+    """Refuse a signature that the address did not make over these values, in the domain of all clients."""
+    if not signed_l1(l1_domain(chain_id), address, timestamp, nonce, signature):
         raise L1SignatureMismatch(address)
+
+
+def _l1_digest(domain: Eip712Domain, address: Address, timestamp: str, nonce: int) -> bytes:
+    words = address_word(address) + text_word(timestamp) + uint_word(nonce) + text_word(L1_MESSAGE)
+    return typed_digest(domain.separator(), keccak256(L1_TYPE_HASH + words))
 
 
 def parse_nonce(text: str) -> int:

@@ -11,6 +11,12 @@ from typing import Any, Final, NamedTuple
 from litestar.handlers import BaseRouteHandler
 
 from foretell.domain.errors.families import ForetellError
+from foretell.domain.errors.http import (
+    IdempotencyKeyReused,
+    IdempotencyKeysFull,
+    MalformedIdempotencyKey,
+)
+from foretell.domain.errors.order import RequestTaken
 from foretell.edge.documents.security import Security
 from foretell.edge.parameters import Parameter, boolean
 
@@ -18,6 +24,9 @@ JSON: Final = "application/json"
 TEXT: Final = "text/plain"
 STRICT: Final = boolean("strict", "whether unknown parameters are refused", default=False)
 """Taken by every route that takes parameters."""
+
+KEYED: Final = (MalformedIdempotencyKey, IdempotencyKeyReused, IdempotencyKeysFull, RequestTaken)
+"""The refusals of a request with an idempotency key."""
 
 _KEY: Final = "description"
 
@@ -30,6 +39,7 @@ class Success(NamedTuple):
     media_type: str = JSON
     headers: Mapping[str, str] = {}
     """The meaning of each header that matters to clients."""
+    status: int = 200
 
 
 class Body(NamedTuple):
@@ -52,6 +62,8 @@ class Described:
     security: Security | None = None
     refusals: frozenset[type[ForetellError]] = frozenset()
     is_shown: bool = True
+    is_keyed: bool = False
+    """Whether the operation takes an idempotency key."""
 
 
 HIDDEN: Final = Described(Success(None, ""), is_shown=False)
@@ -65,6 +77,7 @@ def describe(
     body: Body | type | None = None,
     security: Security | None = None,
     refusals: Sequence[type[ForetellError]] = (),
+    is_keyed: bool = False,
 ) -> dict[str, Any]:
     """Return the `opt` of a route with this description.
 
@@ -73,7 +86,8 @@ def describe(
     """
     named = (*parameters, STRICT) if parameters and STRICT not in parameters else parameters
     sent = body if body is None or isinstance(body, Body) else Body(body)
-    return {_KEY: Described(answer, named, tag, sent, security, frozenset(refusals))}
+    refused = frozenset((*refusals, *(KEYED if is_keyed else ())))
+    return {_KEY: Described(answer, named, tag, sent, security, refused, is_keyed=is_keyed)}
 
 
 def description_of(handler: BaseRouteHandler) -> Described:

@@ -16,9 +16,11 @@ from foretell.domain.errors.http import (
     MalformedQuery,
     MissingHeader,
     MissingParameter,
+    ReadonlyKeyRefused,
     RevokedKey,
     Starting,
     TooManyRequests,
+    UnboundSignature,
     UnknownKey,
     UnknownParameter,
     WrongPassphrase,
@@ -43,8 +45,17 @@ BODY: Final[tuple[Refusal, ...]] = (BodyTooLarge, BodyCutOff, BodiesBusy)
 """Of every route that reads a body, as each does that a key signs."""
 SIGNED: Final[tuple[Refusal, ...]] = (MissingHeader, ClockSkew)
 BY_LEVEL: Final[Mapping[str, tuple[Refusal, ...]]] = {
-    "L1": (*SIGNED, L1SignatureMismatch),
-    "L2": (*SIGNED, *BODY, UnknownKey, RevokedKey, WrongPassphrase, L2SignatureMismatch),
+    "L1": (*SIGNED, L1SignatureMismatch, UnboundSignature),
+    "L2": (
+        *SIGNED,
+        *BODY,
+        UnknownKey,
+        RevokedKey,
+        ReadonlyKeyRefused,
+        WrongPassphrase,
+        L2SignatureMismatch,
+    ),
+    "Readonly": (MissingHeader, UnknownKey),
     "Builder": (*SIGNED, *BODY, UnknownKey, RevokedKey, WrongPassphrase, L2SignatureMismatch),
 }
 

@@ -89,6 +89,15 @@ def described_by(api: Api) -> dict[str, Any]:
     return {_API: api}
 
 
+IDEMPOTENCY_KEY: Final[dict[str, Any]] = {
+    "name": "Idempotency-Key",
+    "in": "header",
+    "required": False,
+    "description": "Names the request: one with the same key and content gets the first answer for a day.",
+    "schema": {"type": "string", "minLength": 1, "maxLength": 128, "pattern": "^[!-~]+$"},
+}
+
+
 class _Document:
     """The document of an application, while it is made."""
 
@@ -149,6 +158,8 @@ class _Document:
         for parameter in operation.described.parameters:
             if parameter.is_documented:
                 yield parameter.document() | _example(examples.get(parameter.names[0]))
+        if operation.described.is_keyed:
+            yield IDEMPOTENCY_KEY
 
     def _body(self, operation: RouteOperation, body: Body | None) -> dict[str, Any] | None:
         if body is None:
@@ -169,7 +180,7 @@ class _Document:
     def _responses(self, operation: RouteOperation) -> Iterator[tuple[str, dict[str, Any]]]:
         described = operation.described
         if described.answer.kind is not None:
-            yield "200", self._answer(operation, described.answer)
+            yield str(described.answer.status), self._answer(operation, described.answer)
         refusals = self._api.refusals
         for status, codes in refusals.codes_by_status(operation.method, described).items():
             example = self._examples.refusal(operation.name, status, codes)
@@ -183,7 +194,7 @@ class _Document:
 
     def _answer(self, operation: RouteOperation, answer: Success) -> dict[str, Any]:
         schema = BINARY if answer.kind is bytes else self._schemas.of_answer(answer.kind)
-        example = _example(self._examples.answer(operation.name, 200))
+        example = _example(self._examples.answer(operation.name, answer.status))
         shown: dict[str, Any] = {
             "description": answer.about,
             "content": {answer.media_type: {"schema": schema, **example}},

@@ -41,6 +41,10 @@ HEADERS: Final[Mapping[str, Mapping[str, str]]] = {
         "API_KEY": "The key, a UUID.",
         "PASSPHRASE": "The passphrase, 64 hex digits.",
     },
+    "Readonly": {
+        "ADDRESS": "The address that the key belongs to.",
+        "READONLY_API_KEY": "A read-only key, which needs no signature.",
+    },
     "Builder": {
         "BUILDER_API_KEY": "The builder's key, a UUID.",
         "BUILDER_SIGNATURE": "HMAC-SHA256 as in L2, with the builder's secret.",
@@ -52,7 +56,9 @@ HEADERS: Final[Mapping[str, Mapping[str, str]]] = {
 
 L1: Final = Security(("L1",))
 L2: Final = Security(("L2",))
+L2_OR_READONLY: Final = Security(("L2", "Readonly"))
 L2_OR_BUILDER: Final = Security(("L2", "Builder"))
+L2_OR_BUILDER_IF_SIGNED: Final = Security(("L2", "Builder"), is_required=False)
 L2_IF_SIGNED: Final = Security(("L2",), is_required=False)
 
 

@@ -9,7 +9,7 @@ parts has changed nothing, and the next run starts again.
 
 import itertools
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
@@ -18,7 +18,9 @@ import msgspec
 from foretell.domain.exchange.commands import (
     AllowanceSeen,
     BalanceSeen,
+    BarWallet,
     CancelSeen,
+    HaltMarket,
     NonceSeen,
     ObserveChain,
     OpenMarket,
@@ -36,10 +38,13 @@ from foretell.domain.exchange.observation import (
 )
 from foretell.domain.exchange.observe_chain import OBSERVED_PER_COMMAND_MAX, split_observation
 from foretell.domain.exchange.order import MarketRules
+from foretell.domain.exchange.wallets.wallet_bars import bars_of
 from foretell.domain.values.hexadecimal import Address
 from foretell.domain.values.sharding import ALONE, ShardPlace
 from foretell.engine.writer.engine import Engine
+from foretell.engine.writer.returned_orders import ReturnedOrders
 from foretell.runtime.worker import PollIntervals, run_watching_worker
+from foretell.store.creation.halted_markets import load_halted
 from foretell.store.creation.markets import load_markets
 from foretell.store.database import Database, Transaction
 from foretell.store.index.balances import load_allowances_changed, load_balances_changed
@@ -48,6 +53,7 @@ from foretell.store.index.cancellations import load_canceled_orders, load_raised
 from foretell.store.index.conditions import load_payouts
 from foretell.store.outbox.refused_orders import load_refused_orders
 from foretell.store.outbox.settlements import load_settlement_outcomes
+from foretell.store.outbox.wallet_bars import load_barred, load_bars_of
 
 PACE: Final = PollIntervals(busy_s=1.0, idle_s=1.0)
 TOPICS: Final = ("chain", "markets", "settlements")
@@ -65,6 +71,7 @@ class ChainFeed:
     confirmations: int
     observed_per_command_max: int = OBSERVED_PER_COMMAND_MAX
     place: ShardPlace = ALONE
+    returns: ReturnedOrders = field(default_factory=ReturnedOrders)
 
     async def run(self) -> None:
         """Run until canceled, after each notification of the tables and at least once a second."""
@@ -76,6 +83,8 @@ class ChainFeed:
         foreign_assets = await self._open_markets()
         async with self.database.reading() as tx:
             splits = await self._load_splits(tx)
+            bars = await self._load_bars(tx)
+            halts = await self._load_halts(tx)
             reading = await self._load_reading(tx)
         observation = None
         if reading is not None:
@@ -83,8 +92,13 @@ class ChainFeed:
             observation = observation_of(self.engine.state, reading, scope, self.engine.clock_ms())
         for split in splits:
             await self.engine.submit(split)
+        for bar in bars:
+            await self.engine.submit(bar)
+        for halt in halts:
+            await self.engine.submit(halt)
         if observation is not None:
             await self._submit_parts(observation)
+            self.returns.note(observation, self.engine)
         await self._resolve_markets()
         return False
 
@@ -186,7 +200,22 @@ class ChainFeed:
                 )
                 for each in landings
             ]
-        return settlements
+        return await self.returns.with_returned(tx, self.engine, settlements, self.place.name)
+
+    async def _load_bars(self, tx: Transaction) -> list[BarWallet]:
+        """Return the bars of wallets that began or ended; one without a row stays as it is."""
+        known, at_ms = self.engine.state.barred_wallets, self.engine.clock_ms()
+        bars = [*await load_barred(tx), *await load_bars_of(tx, known)]
+        return bars_of(known, bars, at_ms)
+
+    async def _load_halts(self, tx: Transaction) -> list[HaltMarket]:
+        """Return the halts of this engine's markets that began or ended."""
+        state, at_ms = self.engine.state, self.engine.clock_ms()
+        wanted = {each.condition_id for each in await load_halted(tx)}
+        begun = [each for each in wanted if each in state.market_by_id]
+        changes = [(each, True) for each in sorted(begun) if each not in state.halted_markets]
+        changes += [(each, False) for each in state.halted_markets if each not in wanted]
+        return [HaltMarket(at_ms, condition_id, is_halted) for condition_id, is_halted in changes]
 
     async def _load_splits(self, tx: Transaction) -> list[SplitTrade]:
         """Return the splits of trades with fills that settlement found not to settle together."""

@@ -15,6 +15,7 @@ from foretell.domain.exchange.effects import (
     OrderFilled,
     OrderPlaced,
     OrderRestored,
+    OrderReturned,
     TickChanged,
     TradeAdvanced,
     TradeMatched,
@@ -22,6 +23,7 @@ from foretell.domain.exchange.effects import (
     TradeSplit,
     TreasuryJoined,
 )
+from foretell.domain.exchange.order import OrderStatus
 from foretell.domain.exchange.trade import Trade, TradeStatus, last_trade_of
 from foretell.domain.portfolio.prices import BookTop
 from foretell.domain.values.hexadecimal import Bytes32
@@ -118,7 +120,7 @@ class TableRows:
         match effect:
             case OrderPlaced():
                 self._placed[effect.command.order_id] = _Placed(sequence, effect)
-            case OrderFilled() | OrderClosed():
+            case OrderFilled() | OrderClosed() | OrderReturned():
                 self._change(effect)
             case TradeMatched():
                 self._trade(sequence, effect.trade)
@@ -144,7 +146,13 @@ class TableRows:
             for order_id, placed in self._placed.items()
         ]
 
-    def _change(self, effect: OrderFilled | OrderClosed) -> None:
+    def _change(self, effect: OrderFilled | OrderClosed | OrderReturned) -> None:
+        if isinstance(effect, OrderReturned):
+            order = effect.order
+            self._changed[order.order_id] = OrderChange(
+                order.order_id, order.matched_units, OrderStatus.LIVE, None, effect.at_ms
+            )
+            return
         closed = effect.reason if isinstance(effect, OrderClosed) else effect.close_reason
         self._changed[effect.order_id] = OrderChange(
             effect.order_id,

@@ -68,14 +68,14 @@ class Answerer(NamedTuple):
 
 async def play_dispute(session: DemoSession) -> None:
     """Play a market from creation through a dispute to redemption; raise at the first wrong amount."""
-    session.chapter("10. A market is created with an answer that may be disputed")
+    session.chapter("11. A market is created with an answer that may be disputed")
     draft = demo_draft(session, session.new_salt(), ResolutionType.OPTIMISTIC)
     market = await make_market(session, draft, session.account(AccountRole.CREATOR))
     stack = await _stack(session)
     dana = await _trader(session, "Dana")
     erik = await _trader(session, "Erik")
     await _trade(session, market, dana, erik)
-    session.chapter("11. A wrong answer is disputed, and a right one is final")
+    session.chapter("12. A wrong answer is disputed, and a right one is final")
     petra = await _answerer(session, stack, "Petra", bonds=1)
     quentin = await _answerer(session, stack, "Quentin", bonds=2)
     question_id = await _question_id(session, market)
@@ -87,7 +87,7 @@ async def play_dispute(session: DemoSession) -> None:
     statuses = msgspec.json.decode(listed[0]["umaResolutionStatuses"])
     agree("umaResolutionStatuses", statuses, STATUSES)
     session.state(f"GET /markets: {', '.join(statuses)}")
-    session.chapter("12. The winner redeems, and the books are closed")
+    session.chapter("13. The winner redeems, and the books are closed")
     await _redeem(session, market, dana)
     owed = await _owed(session, stack, treasury) - owed_before
     wallets = (dana.wallet.maker, erik.wallet.maker, petra.address, quentin.address)

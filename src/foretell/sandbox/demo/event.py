@@ -63,7 +63,7 @@ class EventSession(NamedTuple):
 
 async def play_event(session: DemoSession) -> None:
     """Play an event from creation to redemption; raise at the first amount that is wrong."""
-    session.chapter("6. An event of three outcomes is created")
+    session.chapter("7. An event of three outcomes is created")
     config = await session.worker.get("/market-config")
     fee = config["directNegRiskQuestionFeeUsdc"]
     session.state(f"the worker asks {fee} collateral for each question of an event")
@@ -80,14 +80,14 @@ async def play_event(session: DemoSession) -> None:
         traders.bob.for_exchange(separators),
         markets,
     )
-    session.chapter("7. Its markets trade, and No's are converted")
+    session.chapter("8. Its markets trade, and No's are converted")
     await _mint(event)
     await _convert(event)
     await _sell(event)
-    session.chapter("8. Cleo wins")
+    session.chapter("9. Cleo wins")
     await _resolve(event)
     await _redeem(event)
-    session.chapter("9. The books of the event are closed")
+    session.chapter("10. The books of the event are closed")
     await _balance(event)
 
 

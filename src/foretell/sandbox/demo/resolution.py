@@ -1,7 +1,7 @@
-"""Chapters 4 and 5: a merge, the resolution, the redemption, and the balance to the base unit."""
+"""Chapters 5 and 6: a merge, the resolution, the redemption, and the balance to the base unit."""
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 
 from rich.table import Table
 
@@ -136,6 +136,25 @@ async def balance(
     session.state(
         f"{decimal_text(total_in)} in = {decimal_text(total_out)} out + {decimal_text(locked)}"
         " still locked, and GET /oi agrees"
+    )
+    await close_books(session)
+
+
+async def close_books(session: DemoSession) -> None:
+    """Check that the contracts hold what all tokens of the installation can claim."""
+    head = await Reader(session.rpc, session.deployment).head()
+
+    async def fetch_report() -> Any | None:
+        report = (await session.data.get("/solvency", limit=0))["total"]
+        return report if report["block"] >= head else None
+
+    with session.waiting("the report of solvency reaches the last block"):
+        report = await wait_for("GET /solvency", fetch_report)
+    if not report["isSolvent"]:
+        raise DemoMismatch("deficits", report["deficits"], [])
+    session.state(
+        f"GET /solvency: {report['conditions']} conditions, {report['held']:g} held,"
+        f" {report['owed']:g} owed, no deficit at block {report['block']}"
     )
 
 

@@ -2,6 +2,7 @@
 
 from foretell.domain.contracts.sandbox_accounts import AccountRole
 from foretell.sandbox.demo.create_market import demo_draft, make_market
+from foretell.sandbox.demo.deposit_wallet import trade_from_deposit_wallet
 from foretell.sandbox.demo.output import show
 from foretell.sandbox.demo.resolution import (
     balance,
@@ -26,10 +27,12 @@ async def play(session: DemoSession) -> None:
     await trade(session, market, traders)
     session.chapter("3. What happened")
     await show(session, market, traders.alice.wallet.maker, traders.bob.wallet.maker)
-    session.chapter("4. The market ends")
+    session.chapter("4. A deposit wallet trades")
+    doras_wallet = await trade_from_deposit_wallet(session, market, traders)
+    session.chapter("5. The market ends")
     carols_safe = await merge(session, market)
     await refuse_early_redemption(session, market, traders.bobs_safe)
     await resolve(session, market)
     await redeem(session, market, traders.bobs_safe)
-    session.chapter("5. The books are closed")
-    await balance(session, market, wallets(traders, carols_safe))
+    session.chapter("6. The books are closed")
+    await balance(session, market, wallets(traders, carols_safe) | doras_wallet)

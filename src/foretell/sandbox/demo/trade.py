@@ -12,6 +12,7 @@ from foretell.sandbox.demo.session import DemoSession
 from foretell.sandbox.demo.streams import Frame, MessageStream, subscribed
 from foretell.sandbox.market_creation import SandboxMarket
 from foretell.sandbox.session import approval_calls, approvals
+from foretell.sdk.authentication import usual_l1_domain
 from foretell.sdk.http import wait_for
 from foretell.sdk.relayer import RelayerClient
 from foretell.sdk.trading import TradingClient, Wallet
@@ -53,8 +54,9 @@ async def gather_traders(session: DemoSession) -> Traders:
 async def new_trader(session: DemoSession, wallet: Wallet) -> TradingClient:
     """Return the client of a wallet with a new API key."""
     ready, separators = session.ready, session.deployment.separators()
+    l1_domain = usual_l1_domain(ready.chain_id, ready.l1_domain)
     client = TradingClient(
-        session.trading, wallet, ready.chain_id, separators, session.now_s, ready.l1_domain
+        session.trading, wallet, ready.chain_id, separators, session.now_s, l1_domain
     )
     await client.create_key()
     return client
@@ -64,7 +66,12 @@ async def new_safe_owner(session: DemoSession) -> tuple[TradingClient, RelayerCl
     """Return the client of a Safe that the relayer deployed, and its owner at the relayer."""
     key = await session.new_account()
     signer = await new_trader(session, Wallet(key))
-    relayer = RelayerClient(session.relayer, signer, session.deployment)
+    relayer = RelayerClient(
+        session.relayer,
+        signer,
+        session.deployment,
+        session.deployment.safe_of(signer.wallet.address),
+    )
     with session.waiting("the relayer deploys a Safe"):
         safe = await relayer.create_safe()
     return await new_trader(session, Wallet(key, safe)), relayer

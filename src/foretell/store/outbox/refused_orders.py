@@ -1,10 +1,11 @@
 """Orders that keep a trade from settling; written by settlement, read by the engine."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import sqlalchemy as sa
 
 from foretell.domain.exchange.settlement import RefusedOrder
+from foretell.domain.values.hexadecimal import Bytes32
 from foretell.store.database import Transaction
 from foretell.store.outbox.settlements import TOPIC
 from foretell.store.tables import refused_orders
@@ -30,3 +31,14 @@ async def load_refused_orders(tx: Transaction, trade_ids: Sequence[str]) -> Sequ
         .order_by(refused_orders.c.trade_id, refused_orders.c.part, refused_orders.c.order_id)
     )
     return [RefusedOrder._make(row) for row in rows]
+
+
+async def load_blamed(tx: Transaction, order_ids: Collection[Bytes32]) -> frozenset[Bytes32]:
+    """Return which of these orders are to blame, in any trade."""
+    rows = await tx.all(
+        sa.select(refused_orders.c.order_id).where(
+            refused_orders.c.order_id.in_(sorted(order_ids)),
+            refused_orders.c.is_blamed.is_(sa.true()),
+        )
+    )
+    return frozenset(row.order_id for row in rows)

@@ -97,6 +97,14 @@ async def load_relay_time(tx: Transaction, owner: Address, place: int) -> int | 
     return None if row is None else row.created_at_ms
 
 
+async def load_relay_gas(tx: Transaction, owner: Address, since_ms: int) -> int:
+    """Return the gas that an owner's requests since a time may use, without those that were never sent."""
+    columns = relay_requests.c
+    counts = (columns.owner == owner) & (columns.state != RelayState.INVALID.value)
+    query = sa.select(sa.func.coalesce(sa.func.sum(columns.gas), 0))
+    return int(await tx.scalar(query.where(counts, columns.created_at_ms > since_ms)))
+
+
 async def load_open_relays(tx: Transaction, limit: int) -> Sequence[RelayRequest]:
     """Return the oldest requests whose outcome is not final."""
     return await _load(tx, relay_requests.c.state.in_(_OPEN), limit=limit)

@@ -19,9 +19,11 @@ from foretell.domain.exchange.settlement import (
 from foretell.domain.exchange.trade import PENDING
 from foretell.domain.values.hexadecimal import Address, Bytes32
 from foretell.store.database import Transaction
+from foretell.store.outbox.landed_trades import load_whole_landings
 from foretell.store.tables import (
     exchange_fills,
     fills,
+    halted_markets,
     markets,
     orders,
     refused_orders,
@@ -90,7 +92,7 @@ async def load_due_settlements(
     Of the places, half are for new trades of wallets without a failing trade, and half of the others
     for trades that never failed a try, however many are tried again: so failures keep nobody else
     waiting. With very few places, the longest due are returned. A trade that is to be split waits for
-    the split, and one of a closed exchange until it opens. New trades that share transactions are not
+    the split, one of a closed exchange until it opens, and one of a halted market until that resumes. New trades that share transactions are not
     bound by the places but by `batched_max`, if that is more. When more new trades wait than may go,
     half of them are those whose orders expire first.
     """
@@ -197,6 +199,7 @@ def _due(
             trades.c.status.in_(UNSETTLED),
             may_be_tried,
             sa.not_(_needs_split()),
+            trades.c.condition_id.not_in(sa.select(halted_markets.c.condition_id)),
             *([sa.not_(is_closed)] if closed else []),
         )
     )
@@ -299,6 +302,7 @@ async def load_settlement_outcomes(
 
     Any attempt of a transaction may be the one that was mined; the exchange's own log shows which. A
     trade is in it if its taker's order is the taker of a match there: a batch has one of each taker.
+    A trade that no transaction carries may be in one of which this database does not know.
     """
     is_own_fill = sa.and_(
         exchange_fills.c.tx_hash == settlement_tx_attempts.c.tx_hash,
@@ -308,6 +312,7 @@ async def load_settlement_outcomes(
     rows = await tx.all(
         sa.select(
             settled_trades.c.trade_id,
+            settled_trades.c.tx_id,
             settled_trades.c.failure,
             settled_trades.c.is_given_up,
             sa.func.max(exchange_fills.c.tx_hash).label("tx_hash"),
@@ -317,10 +322,20 @@ async def load_settlement_outcomes(
         .outerjoin(settlement_tx_attempts, settlement_tx_attempts.c.tx_id == settled_trades.c.tx_id)
         .outerjoin(exchange_fills, is_own_fill)
         .where(settled_trades.c.trade_id.in_(trade_ids))
-        .group_by(settled_trades.c.trade_id, settled_trades.c.failure, settled_trades.c.is_given_up)
+        .group_by(
+            settled_trades.c.trade_id,
+            settled_trades.c.tx_id,
+            settled_trades.c.failure,
+            settled_trades.c.is_given_up,
+        )
     )
+    landings = await load_whole_landings(tx, [row.trade_id for row in rows if row.tx_id is None])
     return [
         SettlementOutcome(row.trade_id, row.tx_hash, row.block_number, row.failure, row.is_given_up)
+        if (landing := landings.get(row.trade_id)) is None
+        else SettlementOutcome(
+            row.trade_id, landing.tx_hash, landing.block_number, row.failure, row.is_given_up
+        )
         for row in rows
     ]
 

@@ -10,6 +10,7 @@ from foretell.store.tables.creation import (
     claims,
     event_tags,
     events,
+    halted_markets,
     markets,
     request_images,
     request_txs,
@@ -41,6 +42,7 @@ from foretell.store.tables.indexing import (
 from foretell.store.tables.limits import rate_leases
 from foretell.store.tables.rankings import ranking_cursors, ranking_marks, standings, wins
 from foretell.store.tables.sending import (
+    barred_wallets,
     refused_orders,
     registration_tx_attempts,
     registration_txs,
@@ -50,22 +52,29 @@ from foretell.store.tables.sending import (
     settled_trades,
     settlement_tx_attempts,
     settlement_txs,
+    wallet_gas,
 )
 from foretell.store.tables.sports import series, sports, sports_events, sports_markets, teams
 from foretell.store.tables.trading import (
+    acknowledged_times,
+    acknowledgements,
     api_keys,
     fills,
     heartbeats,
     is_live,
     orders,
+    profiles,
     projections,
     quote_points,
     quotes,
+    readonly_keys,
     signed_requests,
     trades,
 )
 
 __all__ = [
+    "acknowledged_times",
+    "acknowledgements",
     "activities",
     "allowance_changes",
     "allowances",
@@ -73,6 +82,7 @@ __all__ = [
     "api_keys",
     "balance_changes",
     "balances",
+    "barred_wallets",
     "blocks",
     "canceled_orders",
     "claims",
@@ -81,6 +91,7 @@ __all__ = [
     "events",
     "exchange_fills",
     "fills",
+    "halted_markets",
     "heartbeats",
     "identity",
     "is_live",
@@ -92,6 +103,7 @@ __all__ = [
     "payouts",
     "position_changes",
     "positions",
+    "profiles",
     "projections",
     "quote_points",
     "quotes",
@@ -99,6 +111,7 @@ __all__ = [
     "ranking_cursors",
     "ranking_marks",
     "rate_leases",
+    "readonly_keys",
     "refused_orders",
     "registration_tx_attempts",
     "registration_txs",
@@ -123,5 +136,6 @@ __all__ = [
     "trades",
     "trading_total_changes",
     "trading_totals",
+    "wallet_gas",
     "wins",
 ]

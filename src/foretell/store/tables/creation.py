@@ -133,3 +133,8 @@ markets: Final = sa.Table(
     sa.UniqueConstraint("token_no"),
     sa.Index(None, "event_id"),
 )
+
+halted_markets: Final = sa.Table(
+    "halted_markets", metadata, key("condition_id"), text("request_id"), integer("since_ms")
+)
+"""Markets that a reorganization of the chain removed."""

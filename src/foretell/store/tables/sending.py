@@ -1,6 +1,6 @@
 """Transactions sent to the chain, and what they are sent for.
 
-`settled_trades` and `refused_orders` are written by settlement, `relay_requests` by the relayer. Each
+`settled_trades`, `refused_orders`, `barred_wallets` and `wallet_gas` are written by settlement, `relay_requests` by the relayer. Each
 product that sends has its own pair of transaction tables: `settlement_`, `relayed_` (the relayer) and
 `registration_` (creation).
 """
@@ -77,8 +77,28 @@ refused_orders: Final = sa.Table(
     integer("part"),
     text("cause"),
     flag("is_blamed"),
+    sa.Index(None, "order_id"),
 )
 """Orders that keep a trade from settling; those of one part, from 1, leave it together."""
+
+barred_wallets: Final = sa.Table(
+    "barred_wallets",
+    metadata,
+    key("wallet"),
+    flag("is_barred"),
+    text("cause"),
+    integer("offences"),
+    integer("barred_at_ms"),
+    integer("probe_at_ms", nullable=True),
+    integer("probes"),
+    text("probe_tx_id", nullable=True),
+)
+"""Wallets that are or were barred from matching; the engine reads it."""
+
+wallet_gas: Final = sa.Table(
+    "wallet_gas", metadata, key("wallet"), key("day", sa.BigInteger), integer("gas")
+)
+"""What failed settlements of a wallet cost on a day of UTC."""
 
 relay_requests: Final = sa.Table(
     "relay_requests",

@@ -1,6 +1,7 @@
 """Keys, and the projection of the journal.
 
-`api_keys` and `signed_requests` are written by trading, all other tables by the engine.
+`api_keys`, `readonly_keys`, `profiles` and what is acknowledged are written by trading, `signed_requests` by the edge of several APIs, and all other tables by the
+engine.
 """
 
 from typing import Final
@@ -10,6 +11,11 @@ import sqlalchemy as sa
 from foretell.store.tables.columns import flag, integer, key, metadata, text
 
 LIVE: Final = sa.text("status = 'LIVE'")
+CLOSED_UNASKED: Final = sa.text(
+    "close_reason IN ('expired', 'self_trade', 'market_resolved', 'underfunded',"
+    " 'canceled_on_chain', 'nonce_raised', 'reverts_on_chain')"
+)
+"""The condition of an order that left the book without a request; the index of those has it too."""
 
 
 def while_live(column: str) -> sa.Index:
@@ -36,6 +42,47 @@ api_keys: Final = sa.Table(
     sa.UniqueConstraint("chain_id", "address", "nonce", "generation"),
 )
 
+readonly_keys: Final = sa.Table(
+    "readonly_keys",
+    metadata,
+    key("key_hash"),
+    text("address"),
+    text("salt"),
+    integer("created_at_ms"),
+    sa.Index(None, "address"),
+)
+
+profiles: Final = sa.Table(
+    "profiles",
+    metadata,
+    key("address"),
+    text("safe"),
+    text("name"),
+    text("name_key", nullable=True),
+    text("bio"),
+    text("image"),
+    integer("updated_at_ms"),
+    sa.UniqueConstraint("name_key"),
+    sa.Index(None, "safe"),
+)
+
+acknowledgements: Final = sa.Table(
+    "acknowledgements",
+    metadata,
+    key("address"),
+    key("notification_id"),
+    integer("type"),
+    integer("at_ms"),
+)
+
+acknowledged_times: Final = sa.Table(
+    "acknowledged_times",
+    metadata,
+    key("address"),
+    key("type", sa.BigInteger),
+    integer("until_ms"),
+)
+
 signed_requests: Final = sa.Table(
     "signed_requests",
     metadata,
@@ -43,7 +90,10 @@ signed_requests: Final = sa.Table(
     integer("expires_at_ms"),
     integer("status", nullable=True),
     text("answer", nullable=True),
+    text("client", nullable=True),
+    text("content_hash", nullable=True),
     sa.Index(None, "expires_at_ms"),
+    sa.Index(None, "client", "expires_at_ms"),
 )
 
 orders: Final = sa.Table(
@@ -77,8 +127,18 @@ orders: Final = sa.Table(
     integer("signature_type"),
     integer("profile"),
     sa.Column("signature", sa.LargeBinary, nullable=False),
+    integer("timestamp_ms", nullable=True),
+    text("metadata_word", nullable=True),
+    text("builder_code", nullable=True),
     while_live("condition_id"),
     while_live("signer"),
+    sa.Index(
+        "ix_orders_closed_unasked",
+        "signer",
+        "updated_at_ms",
+        sqlite_where=CLOSED_UNASKED,
+        postgresql_where=CLOSED_UNASKED,
+    ),
 )
 
 is_live: Final = orders.c.status == sa.literal("LIVE", literal_execute=True)

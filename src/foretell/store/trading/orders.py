@@ -8,6 +8,7 @@ import sqlalchemy as sa
 from foretell.domain.exchange.order import (
     OrderStatus,
     OrderType,
+    OrderV2Fields,
     Side,
     SignatureType,
     SignedOrder,
@@ -16,6 +17,7 @@ from foretell.domain.exchange.order import (
 from foretell.domain.values.hexadecimal import Address, Bytes32
 from foretell.store.database import Transaction
 from foretell.store.tables import is_live, orders
+from foretell.store.tables.trading import CLOSED_UNASKED
 
 
 class OrderRow(NamedTuple):
@@ -105,6 +107,19 @@ async def load_orders(tx: Transaction, order_ids: Sequence[str]) -> Mapping[str,
     return {row.order_id: _row(row) for row in rows}
 
 
+async def load_closed_orders(
+    tx: Transaction, signer: Address, since_ms: int, limit: int
+) -> Sequence[tuple[OrderRow, int]]:
+    """Return a signer's orders that left the book without a request, and when; the newest first."""
+    rows = await tx.all(
+        sa.select(orders)
+        .where(orders.c.signer == signer, orders.c.updated_at_ms >= since_ms, CLOSED_UNASKED)
+        .order_by(orders.c.updated_at_ms.desc(), orders.c.order_id)
+        .limit(limit)
+    )
+    return [(_row(row), row.updated_at_ms) for row in rows]
+
+
 async def load_live_orders(
     tx: Transaction, signer: Address, wanted: OrderFilter, offset: int, limit: int
 ) -> Sequence[OrderRow]:
@@ -128,6 +143,7 @@ async def load_live_orders(
 def _cells(order: OrderRow) -> tuple[Any, ...]:
     """Return the values of the columns in the table's order."""
     signed = order.signed
+    added = signed.v2
     return (
         order.order_id,
         order.sequence,
@@ -157,6 +173,9 @@ def _cells(order: OrderRow) -> tuple[Any, ...]:
         int(signed.signature_type),
         signed.profile,
         signed.signature,
+        None if added is None else added.timestamp_ms,
+        None if added is None else added.metadata,
+        None if added is None else added.builder,
     )
 
 
@@ -191,5 +210,12 @@ def _row(row: sa.Row[Any]) -> OrderRow:
             signature_type=SignatureType(row.signature_type),
             profile=row.profile,
             signature=bytes(row.signature),
+            v2=_v2_fields(row),
         ),
     )
+
+
+def _v2_fields(row: sa.Row[Any]) -> OrderV2Fields | None:
+    if row.timestamp_ms is None:
+        return None
+    return OrderV2Fields(row.timestamp_ms, Bytes32(row.metadata_word), Bytes32(row.builder_code))

@@ -256,6 +256,27 @@ async def load_wallet_trades(
     return await _with_fills(tx, page)
 
 
+async def load_failed_trades(
+    tx: Transaction, wallets: Sequence[Address], since_ms: int, limit: int
+) -> Sequence[TradeRow]:
+    """Return trades of wallets that failed to settle since a time, the newest first.
+
+    Few of all trades fail, so they are looked through by their status.
+    """
+    is_made = sa.exists().where(fills.c.trade_id == trades.c.trade_id, fills.c.maker.in_(wallets))
+    query = (
+        sa.select(trades)
+        .where(
+            trades.c.status == TradeStatus.FAILED.value,
+            trades.c.matched_at_ms >= since_ms,
+            sa.or_(trades.c.taker.in_(wallets), is_made),
+        )
+        .order_by(*NEWEST_FIRST)
+        .limit(limit)
+    )
+    return await _with_fills(tx, query)
+
+
 def _filtered(query: sa.Select[Any], wanted: TradeFilter) -> sa.Select[Any]:
     if wanted.trade_id is not None:
         query = query.where(trades.c.trade_id == wanted.trade_id)

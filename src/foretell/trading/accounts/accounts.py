@@ -1,7 +1,7 @@
 """Accounts: the wallets that an address trades with, their nonces and their balances.
 
-An address signs; a wallet pays: the address itself (signature type 0), or the Safe that the factory
-makes for it (type 2). An account states everything that a client needs to sign an order.
+An address signs; a wallet pays: the address itself (signature type 0), the Safe that a factory makes
+for it (type 2), or a deposit wallet (type 3). An account states everything that a client needs to sign an order.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -14,11 +14,13 @@ from foretell.domain.contracts.deployment import Deployment
 from foretell.domain.contracts.wallets import Wallets
 from foretell.domain.errors.families import Upstream
 from foretell.domain.errors.order import InvalidOrderNonce
-from foretell.domain.exchange.order import SERVED_SIGNATURE_TYPES, SignedOrder
+from foretell.domain.exchange.order import SignatureType, SignedOrder
 from foretell.domain.values.amounts import AMOUNT_UNITS_MAX
 from foretell.domain.values.hexadecimal import Address, checksum_address
+from foretell.edge.header_rules import HeaderRules
 from foretell.engine.protocol.requests import AccountReply
 from foretell.runtime.lru import LruCache
+from foretell.trading.accounts.wallet_checks import FetchAccepts
 
 NONCES_KEPT_MAX: Final = 20_000
 NONCE_KEPT_MS: Final = 30_000
@@ -102,20 +104,27 @@ class BalanceRecord(msgspec.Struct, frozen=True):
 
 
 def balance_record(
-    wallet: Address, view: AccountReply, exchanges: Sequence[Address], exchange: Address
+    wallet: Address, view: AccountReply, deployment: Deployment, exchange: Address
 ) -> BalanceRecord:
-    """Return the ledger's view of a wallet's asset, with the allowances of these exchanges.
+    """Return the ledger's view of a wallet's asset, with the allowances of the exchanges.
 
-    `allowance`, which older clients read, is that of the exchange where the asset trades; for
-    collateral that is the standard exchange.
+    Clients that sign for a contract that they contain look for its allowance: it is that of the
+    exchange which accepts their signatures. `allowance`, which older clients read, is that of the
+    exchange where the asset trades; for collateral that is the standard exchange.
     """
     text_by_exchange = {
         each: _allowance_text(units)
-        for each, units in zip(exchanges, view.allowed_units, strict=True)
+        for each, units in zip(deployment.exchanges, view.allowed_units, strict=True)
+    }
+    text_by_spender = text_by_exchange | {
+        profile.verifying_contract: text
+        for each, text in text_by_exchange.items()
+        for profile in deployment.profiles_of(each)
+        if profile.verifying_contract is not None
     }
     return BalanceRecord(
         balance=str(max(view.confirmed_units + view.pending_units, 0)),
-        allowances={checksum_address(each): text for each, text in text_by_exchange.items()},
+        allowances={checksum_address(each): text for each, text in text_by_spender.items()},
         allowance=text_by_exchange[exchange],
         wallet=checksum_address(wallet),
         confirmed=str(view.confirmed_units),
@@ -161,6 +170,22 @@ class ExchangeRecord(msgspec.Struct, frozen=True, rename="camel"):
     nonces: dict[str, str]
 
 
+class AuthDomainRecord(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """A domain in which a wallet signs for an API key; without a contract it names no installation."""
+
+    name: str
+    version: str
+    chain_id: int
+    verifying_contract: str | None = None
+
+
+class AuthRecord(msgspec.Struct, frozen=True, rename="camel"):
+    """How a wallet signs for an API key: in this domain, and also without its contract if that is accepted."""
+
+    domain: AuthDomainRecord
+    accepts_unbound: bool
+
+
 class AccountRecord(msgspec.Struct, frozen=True, rename="camel"):
     """Everything that a client needs to sign an order for an address.
 
@@ -173,6 +198,21 @@ class AccountRecord(msgspec.Struct, frozen=True, rename="camel"):
     domains: list[DomainRecord]
     wallets: list[WalletRecord]
     exchanges: list[ExchangeRecord]
+    auth: AuthRecord
+
+
+def auth_record(rules: HeaderRules, chain_id: int) -> AuthRecord:
+    """Return how a wallet signs for an API key of this installation."""
+    bound = rules.bound_domain(chain_id)
+    domain = bound or rules.unbound_domain(chain_id)
+    contract = domain.verifying_contract
+    record = AuthDomainRecord(
+        name=str(domain.name),
+        version=str(domain.version),
+        chain_id=chain_id,
+        verifying_contract=None if contract is None else checksum_address(contract),
+    )
+    return AuthRecord(record, rules.accepts_unbound_l1)
 
 
 async def account_record(
@@ -180,14 +220,18 @@ async def account_record(
     wallets: Wallets,
     nonces: OrderNonces,
     fetch_has_code: FetchHasCode,
+    rules: HeaderRules,
     address: Address,
 ) -> AccountRecord:
     """Return how an address can trade; nonces and deployment are fetched from the chain."""
-    wallet_by_type = {
-        served: wallets.by_signature_type(address, served) for served in SERVED_SIGNATURE_TYPES
-    }
+    served = [
+        (kind, name, wallet)
+        for kind, name in wallets.served_types.items()
+        for wallet in _wallets_of_type(wallets, address, kind)
+    ]
+    paying = [wallet for _, _, wallet in served]
     exchanges = [
-        await _exchange_record(deployment, nonces, exchange, tuple(wallet_by_type.values()))
+        await _exchange_record(deployment, nonces, exchange, paying)
         for exchange in deployment.exchanges
     ]
     standard = exchanges[0]
@@ -198,18 +242,25 @@ async def account_record(
         domains=standard.domains,
         wallets=[
             WalletRecord(
-                kind=SERVED_SIGNATURE_TYPES[signature_type].lower(),
+                kind=name.lower(),
                 address=checksum_address(wallet),
                 is_deployed=wallet == address or await fetch_has_code(wallet),
-                signature_type=int(signature_type),
+                signature_type=int(kind),
                 maker=checksum_address(wallet),
-                signer=checksum_address(address),
+                signer=checksum_address(wallet if kind is SignatureType.CONTRACT else address),
                 nonce=standard.nonces[checksum_address(wallet)],
             )
-            for signature_type, wallet in wallet_by_type.items()
+            for kind, name, wallet in served
         ],
         exchanges=exchanges,
+        auth=auth_record(rules, deployment.chain_id),
     )
+
+
+def _wallets_of_type(wallets: Wallets, address: Address, kind: SignatureType) -> Sequence[Address]:
+    if kind is SignatureType.CONTRACT:
+        return wallets.deposit_wallets_of(address)
+    return (wallets.by_signature_type(address, kind),)
 
 
 async def _exchange_record(
@@ -241,3 +292,4 @@ class ChainView:
 
     fetch_nonce: FetchNonce
     fetch_has_code: FetchHasCode
+    fetch_accepts: FetchAccepts

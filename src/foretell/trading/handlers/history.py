@@ -44,7 +44,7 @@ async def live_orders(context: TradingContext, address: Address, query: Query) -
         rows = await load_live_orders(tx, address, wanted, offset, ENTRIES_PER_PAGE + 1)
         trade_ids = await load_trade_ids(tx, [row.order_id for row in rows])
     await context.market_names.load(row.condition_id for row in rows)
-    return page([_order(context, row, trade_ids) for row in rows], offset, ENTRIES_PER_PAGE)
+    return page([render_order(context, row, trade_ids) for row in rows], offset, ENTRIES_PER_PAGE)
 
 
 async def order(context: TradingContext, address: Address, order_id: str) -> OrderRecord:
@@ -56,7 +56,7 @@ async def order(context: TradingContext, address: Address, order_id: str) -> Ord
             raise OrderNotFound(order_id)
         trade_ids = await load_trade_ids(tx, [row.order_id])
     await context.market_names.load([row.condition_id])
-    return _order(context, row, trade_ids)
+    return render_order(context, row, trade_ids)
 
 
 async def trades(context: TradingContext, address: Address, query: Query) -> Page[TradeRecord]:
@@ -86,12 +86,13 @@ async def balance(
     condition_id = None if token is None else token.market.condition_id
     reply = await context.shards.account(request, condition_id)
     exchange = context.deployment.exchange if token is None else token.market.opened.exchange
-    return balance_record(wallet, reply, context.exchanges, exchange)
+    return balance_record(wallet, reply, context.deployment, exchange)
 
 
-def _order(
+def render_order(
     context: TradingContext, row: OrderRow, trade_ids: Mapping[str, Sequence[str]]
 ) -> OrderRecord:
+    """Return an order as clients read it; the names of its market must be loaded."""
     return order_record(
         view_of_row(row),
         row.status,

@@ -15,11 +15,12 @@ from foretell.domain.errors.order import OwnerMismatch, SignerNotCaller
 from foretell.domain.exchange.commands import PlaceOrder
 from foretell.domain.exchange.order import (
     OrderTerms,
+    SignatureType,
     SignedOrder,
     check_expiration,
     order_terms,
 )
-from foretell.domain.values.hexadecimal import Bytes32, word_of
+from foretell.domain.values.hexadecimal import Bytes32, word_bytes, word_of
 from foretell.edge.auth import L2Caller
 from foretell.engine.protocol.requests import (
     CheckOrderReply,
@@ -30,7 +31,7 @@ from foretell.engine.protocol.requests import (
 from foretell.trading.accounts.signers import Identity
 from foretell.trading.books.books import TokenRef
 from foretell.trading.context import TradingContext
-from foretell.trading.wire.order_body import PlacingBody, parse_placing, signed_order
+from foretell.trading.wire.order_body import PlacingBody, PlacingV2Body, parse_placing, signed_order
 
 
 class OrderCheck:
@@ -60,7 +61,7 @@ class OrderCheck:
         self.caller = caller
         self.raw = raw
         self.is_dry_run = is_dry_run
-        self.body: PlacingBody | None = None
+        self.body: PlacingBody | PlacingV2Body | None = None
         self.order: SignedOrder | None = None
         self.token: TokenRef | None = None
         self.order_id: Bytes32 | None = None
@@ -79,7 +80,7 @@ class OrderCheck:
     def parse_fields(self) -> None:
         """Parse the fields of the order."""
         assert self.body is not None
-        self.order = signed_order(self.body.order)
+        self.order = signed_order(self.body.order, self.caller.address)
 
     def check_signer(self) -> None:
         """Refuse an order of another address."""
@@ -131,11 +132,23 @@ class OrderCheck:
         check_expiration(self.order, self.context.now_ms() // 1000)
 
     def check_nonce(self) -> Coroutine[Any, Any, None] | None:
-        """Refuse an order with another nonce than its maker has at the exchange."""
+        """Refuse an order with another nonce than its maker has at the exchange; version 2 has none."""
         assert self.order is not None
         assert self.token is not None
+        if self.order.v2 is not None:
+            return None
         nonces, exchange = self.context.nonces, self.token.market.opened.exchange
         return None if nonces.is_known(exchange, self.order) else nonces.check(exchange, self.order)
+
+    def check_wallet(self) -> Coroutine[Any, Any, None] | None:
+        """Refuse an order whose contract wallet does not accept the signature on the chain."""
+        assert self.order is not None
+        if self.order.signature_type is not SignatureType.CONTRACT or self.order_id is None:
+            return None
+        checks, wallet = self.context.wallet_checks, self.order.maker
+        if checks.is_known(wallet):
+            return None
+        return checks.check(wallet, word_bytes(self.order_id), self.order.signature)
 
     async def check_funds_and_book(self) -> None:
         """Refuse an order that the engine would refuse."""
@@ -239,6 +252,7 @@ RULES_AFTER_SIGNATURE: Final = (
     Rule("terms", OrderCheck.find_terms, OrderCheck.has_market),
     Rule("expiration", OrderCheck.check_expiration, OrderCheck.has_order, spares_repeats=True),
     Rule("nonce", OrderCheck.check_nonce, OrderCheck.has_market, spares_repeats=True),
+    Rule("wallet", OrderCheck.check_wallet, OrderCheck.has_order, spares_repeats=True),
 )
 """Rules that placing checks before the engine checks the rest."""
 

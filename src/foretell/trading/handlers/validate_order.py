@@ -12,7 +12,6 @@ import msgspec
 
 from foretell.domain.errors.families import ForetellError, MalformedSignature
 from foretell.domain.exchange.order import Side
-from foretell.domain.values.eip712 import recover_signer
 from foretell.domain.values.hexadecimal import Bytes32, checksum_address, word_of
 from foretell.edge.auth import L2Caller
 from foretell.trading.accounts.accounts import BalanceRecord
@@ -97,9 +96,11 @@ def _signed_as(check: OrderCheck) -> list[SignedAs]:
     separators = context.signers.separators(exchange)
     answers = []
     for index, profile in enumerate(context.signers.profiles_of(exchange)):
+        if profile.struct_version != order.struct_version:
+            continue
         digest = separators.digest(order, index)
         try:
-            recovered = recover_signer(digest, order.signature)
+            recovered = context.signers.recover_under(order, separators, index)
         except MalformedSignature:
             recovered = None
         answers.append(

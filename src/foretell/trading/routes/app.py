@@ -30,7 +30,18 @@ from foretell.trading.accounts.accounts import AccountRecord, account_record
 from foretell.trading.context import TradingContext
 from foretell.trading.handlers import keys
 from foretell.trading.refusals import DOCUMENTED, trading_body, trading_l1_body
-from foretell.trading.routes import listings, placeholders, private, public, refused
+from foretell.trading.routes import (
+    batches,
+    listings,
+    notifications,
+    placeholders,
+    private,
+    profiles,
+    public,
+    readonly_keys,
+    refused,
+    stream_events,
+)
 from foretell.trading.routes.dependencies import (
     Context,
     answer_once,
@@ -39,7 +50,6 @@ from foretell.trading.routes.dependencies import (
 )
 from foretell.trading.streams.connection import Socket
 from foretell.trading.streams.document import asyncapi_document
-from foretell.trading.wire.order_body import STRUCT_VERSION
 from foretell.trading.wire.parameters import ADDRESS, API_KEY, INCLUDE_REVOKED, METADATA
 
 TITLE: Final = "Foretell trading API"
@@ -71,9 +81,9 @@ async def get_time(context: Context) -> JsonResponse:
 
 
 @get("/version", opt=describe(Success(dict[str, int], "The version."), tag=refused.STATUS))
-async def get_version() -> JsonResponse:
+async def get_version(context: Context) -> JsonResponse:
     """Return the version of the order struct to sign."""
-    return json_response({"version": STRUCT_VERSION})
+    return json_response({"version": context.struct_version})
 
 
 @post(
@@ -140,23 +150,26 @@ async def list_keys(request: AnyRequest, context: Context) -> JsonResponse:
         tag=refused.KEYS,
         security=L2,
         refusals=(KeyNotOwned, MalformedBody, RequestTaken),
+        is_keyed=True,
     ),
 )
 async def revoke_key(request: AnyRequest, context: Context) -> JsonResponse:
     """Revoke a key of the address at once, and close its streams (L2)."""
     query = Query.of(request)
     try:
-        caller, body = await authenticate(request, context)
+        signed = await authenticate(request, context)
     except RevokedKey:
         first = await find_first_answer(request, context)
         if first is None:
             raise
         key_id = query.read(API_KEY)
     else:
+        caller = signed.caller
         key_id = query.read(API_KEY) or caller.key_id
         query.check_known()
-        keys.check_named(body, key_id)
-        first = await answer_once(request, context, partial(keys.revoke, context, caller, key_id))
+        keys.check_named(signed.body, key_id)
+        revoke = partial(keys.revoke, context, caller, key_id)
+        first = await answer_once(request, context, signed, revoke)
     if key_id is not None and first.status_code == HTTP_200_OK:
         signer_id = context.key_ring.key_id_of(request.headers)
         # The query, which names the key, is not signed.
@@ -198,6 +211,7 @@ async def get_account(request: AnyRequest, context: Context) -> JsonResponse:
             context.wallets,
             context.nonces,
             context.fetch_has_code,
+            context.key_ring.rules,
             address,
         )
     )
@@ -214,7 +228,8 @@ async def show_limits(request: AnyRequest, context: Context) -> JsonResponse:
 @websocket("/ws/market")
 async def serve_market(socket: AnySocket, context: Context) -> None:
     """Publish books, prices, and the opening and resolution of markets."""
-    await context.streams.serve_market(Socket(socket.receive, socket.send))
+    place: Any = socket.scope.get(PLACE)
+    await context.streams.serve_market(Socket(socket.receive, socket.send), place)
 
 
 @websocket("/ws/user")
@@ -243,9 +258,14 @@ ROUTES: Final = (
     get_account,
     serve_market,
     serve_user,
+    stream_events.get_events,
     *public.ROUTES,
+    *batches.ROUTES,
     *listings.ROUTES,
+    *notifications.ROUTES,
     *private.ROUTES,
+    *profiles.ROUTES,
+    *readonly_keys.ROUTES,
     *placeholders.ROUTES,
 )
 

@@ -2,9 +2,9 @@
 
 from typing import NamedTuple
 
-from litestar import Response
 from litestar.di import NamedDependency
 
+from foretell.domain.values.hexadecimal import Address
 from foretell.edge.auth import L2Caller
 from foretell.edge.codec import (
     BODY_BYTES_MAX,
@@ -14,9 +14,10 @@ from foretell.edge.codec import (
     sent_method,
     sent_path,
 )
+from foretell.edge.idempotency import answer_keyed, response_of
+from foretell.edge.signed_requests import Act, signed_identity
 from foretell.edge.throttled_application import count_for_key
-from foretell.store.trading.signed_requests import StoredAnswer
-from foretell.trading.accounts.signed_requests import Act, RequestIdentity
+from foretell.store.signed_requests import RequestIdentity, StoredAnswer
 from foretell.trading.context import TradingContext
 
 Context = NamedDependency[TradingContext]
@@ -49,24 +50,43 @@ async def authenticate(
     return SignedRequest(caller, body)
 
 
-async def answer_once(request: AnyRequest, context: TradingContext, act: Act) -> JsonResponse:
+async def authenticate_reader(request: AnyRequest, context: TradingContext) -> Address:
+    """Return the address whose API key signed a request, or whose read-only key is in its headers."""
+    reader = await context.key_ring.authenticate_reader(request.headers)
+    if reader is None:
+        caller, _ = await authenticate(request, context)
+        return caller.address
+    await count_for_key(request, f"readonly {reader.key_hash}", b"")
+    return reader.address
+
+
+async def answer_named(
+    request: AnyRequest, context: TradingContext, signed: SignedRequest, act: Act
+) -> JsonResponse:
+    """Return the answer to a request, carried out unless one with its idempotency key was before."""
+    client = f"trading {signed.caller.address}"
+    return await answer_keyed(request, context.signed_requests, client, signed.body, act)
+
+
+async def answer_once(
+    request: AnyRequest, context: TradingContext, signed: SignedRequest, act: Act
+) -> JsonResponse:
     """Return the answer to an authenticated request, carried out unless it was sent before."""
-    answer = await context.signed_requests.answer(_identity(request, context), act)
-    return _response(answer)
+
+    async def answer() -> StoredAnswer:
+        return await context.signed_requests.answer(_identity(request, context), act)
+
+    return await answer_named(request, context, signed, answer)
 
 
 async def find_first_answer(request: AnyRequest, context: TradingContext) -> JsonResponse | None:
     """Return the answer that a request got before, or None; the key that signed it may be revoked."""
     answer = await context.signed_requests.find(_identity(request, context).signature)
-    return None if answer is None else _response(answer)
+    return None if answer is None else response_of(answer)
 
 
 def _identity(request: AnyRequest, context: TradingContext) -> RequestIdentity:
     """Return the identity of a request; the signature has its route, so no other finds its answer."""
     signature = context.key_ring.signature_of(request.headers)
     signed_at_s = context.key_ring.signed_at_of(request.headers)
-    return RequestIdentity(f"{sent_method(request)} {sent_path(request)} {signature}", signed_at_s)
-
-
-def _response(answer: StoredAnswer) -> JsonResponse:
-    return Response(answer.body.encode(), status_code=answer.status, media_type="application/json")
+    return signed_identity(f"{sent_method(request)} {sent_path(request)} {signature}", signed_at_s)

@@ -1,20 +1,18 @@
 """Placeholder routes, such as rewards: clients call them, and they return empty responses.
 
-There are no rewards, no requests for quotes, no builder fees, no kinds of keys and no
-notifications. The answers have the shape that clients read.
+There are no rewards, no requests for quotes and no builder fees. The answers have the shape that clients read.
 """
 
-from typing import Any, Final, Literal
+from typing import Any, Final
 
-import msgspec
 from litestar import delete, get, post
 from litestar.params import FromPath
 
+from foretell.domain.errors.http import NotServed
 from foretell.edge.codec import AnyRequest, JsonResponse, WireObject, decode, json_response
 from foretell.edge.documents.description import Success, describe
 from foretell.edge.documents.security import L2
 from foretell.trading.handlers.history import ENTRIES_PER_PAGE
-from foretell.trading.handlers.keys import BARE_DIALECT
 from foretell.trading.routes import refused
 from foretell.trading.routes.dependencies import Context, authenticate
 from foretell.trading.wire.pages import END, Page
@@ -34,6 +32,9 @@ NO_BUILDER_FEES: Final = {
     "builder_taker_fee_rate_bps": 0,
 }
 
+RFQ: Final = "requests for quotes"
+
+_NOTHING: Final = Success(None, "")
 _EMPTY: Final = Success(Page[Any], "An empty page.")
 
 
@@ -45,12 +46,6 @@ class CamelPage(WireObject, frozen=True, kw_only=True):
     limit: int
     count: int
     total_count: int
-
-
-class DroppedNotifications(msgspec.Struct, frozen=True):
-    """The ids of the notifications that were dropped."""
-
-    deleted: list[str]
 
 
 @get(
@@ -120,6 +115,38 @@ async def get_rfq_lists(request: AnyRequest, context: Context) -> JsonResponse:
 
 
 @get(
+    "/rfq/data/best-quote",
+    opt=describe(_NOTHING, tag=refused.PLACEHOLDERS, security=L2, refusals=(NotServed,)),
+)
+async def get_best_quote(request: AnyRequest, context: Context) -> JsonResponse:
+    """Refuse to return a best quote: there are no requests for quotes (L2)."""
+    await authenticate(request, context)
+    raise NotServed(RFQ)
+
+
+@post(
+    ["/rfq/request", "/rfq/quote", "/rfq/request/accept", "/rfq/quote/approve"],
+    status_code=200,
+    opt=describe(_NOTHING, tag=refused.PLACEHOLDERS, security=L2, refusals=(NotServed,)),
+)
+async def refuse_rfq(request: AnyRequest, context: Context) -> JsonResponse:
+    """Refuse a request for quotes, a quote, and what follows from them (L2)."""
+    await authenticate(request, context)
+    raise NotServed(RFQ)
+
+
+@delete(
+    ["/rfq/request", "/rfq/quote"],
+    status_code=200,
+    opt=describe(_NOTHING, tag=refused.PLACEHOLDERS, security=L2, refusals=(NotServed,)),
+)
+async def refuse_rfq_cancel(request: AnyRequest, context: Context) -> JsonResponse:
+    """Refuse to cancel a request for quotes or a quote: there are none (L2)."""
+    await authenticate(request, context)
+    raise NotServed(RFQ)
+
+
+@get(
     "/fees/builder-fees/{builder_code:str}",
     opt=describe(Success(dict[str, int], "Zeros."), tag=refused.PLACEHOLDERS),
 )
@@ -136,22 +163,13 @@ async def get_builder_trades() -> JsonResponse:
 
 
 @get(
-    ["/auth/readonly-api-keys", "/auth/builder-api-key"],
+    "/auth/builder-api-key",
     opt=describe(Success(list[str], "Nothing."), tag=refused.PLACEHOLDERS, security=L2),
 )
-async def get_other_keys(request: AnyRequest, context: Context) -> JsonResponse:
-    """Return no read-only and no builder's key: every key is of the one kind."""
+async def get_builder_keys(request: AnyRequest, context: Context) -> JsonResponse:
+    """Return no builder's key: a builder signs with any API key (L2)."""
     await authenticate(request, context)
     return json_response([])
-
-
-@get(
-    "/auth/validate-readonly-api-key",
-    opt=describe(Success(dict[str, bool], "Not valid."), tag=refused.PLACEHOLDERS),
-)
-async def validate_other_key() -> JsonResponse:
-    """Return that a read-only key is not valid: there are none."""
-    return json_response({"valid": False})
 
 
 @get("/data/pre-migration-orders", opt=describe(_EMPTY, tag=refused.PLACEHOLDERS, security=L2))
@@ -159,31 +177,6 @@ async def get_earlier_orders(request: AnyRequest, context: Context) -> JsonRespo
     """Return no orders of an earlier system."""
     await authenticate(request, context)
     return json_response(EMPTY_PAGE)
-
-
-@get(
-    "/notifications",
-    opt=describe(Success(list[str], "Nothing."), tag=refused.PLACEHOLDERS, security=L2),
-)
-async def get_notifications(request: AnyRequest, context: Context) -> JsonResponse:
-    """Return no notifications: the user channel publishes what happens."""
-    await authenticate(request, context)
-    return json_response([])
-
-
-@delete(
-    "/notifications",
-    status_code=200,
-    opt=describe(
-        Success(DroppedNotifications | Literal["OK"], "None."),
-        tag=refused.PLACEHOLDERS,
-        security=L2,
-    ),
-)
-async def drop_notifications(request: AnyRequest, context: Context) -> JsonResponse:
-    """Drop notifications, of which there are none."""
-    caller, _ = await authenticate(request, context)
-    return json_response("OK" if caller.dialect == BARE_DIALECT else DroppedNotifications([]))
 
 
 @get(
@@ -220,13 +213,13 @@ ROUTES: Final = (
     get_user_reward_percentages,
     get_rfq_config,
     get_rfq_lists,
+    get_best_quote,
+    refuse_rfq,
+    refuse_rfq_cancel,
     get_builder_fees,
     get_builder_trades,
-    get_other_keys,
-    validate_other_key,
+    get_builder_keys,
     get_earlier_orders,
-    get_notifications,
-    drop_notifications,
     get_order_scoring,
     get_orders_scoring,
 )

@@ -17,6 +17,7 @@ from foretell.domain.errors.order import (
     InvalidSignatureType,
     InvalidTradeFilter,
     MalformedBatch,
+    NoDepositWallets,
     NothingNamed,
     OrderNotFound,
     RequestTaken,
@@ -25,7 +26,7 @@ from foretell.domain.errors.order import (
 )
 from foretell.edge.codec import AnyRequest, JsonResponse, decode, json_response
 from foretell.edge.documents.description import Success, describe
-from foretell.edge.documents.security import L2
+from foretell.edge.documents.security import L2, L2_OR_READONLY
 from foretell.edge.query import Query
 from foretell.engine.protocol.requests import HeartbeatRequest
 from foretell.trading.accounts.accounts import BalanceRecord
@@ -36,11 +37,13 @@ from foretell.trading.handlers.validate_order import Validation, validate_order
 from foretell.trading.routes import refused
 from foretell.trading.routes.dependencies import (
     Context,
+    answer_named,
     answer_once,
     authenticate,
+    authenticate_reader,
 )
 from foretell.trading.wire import parameters
-from foretell.trading.wire.order_body import PlacingBody
+from foretell.trading.wire.order_body import SentPlacing
 from foretell.trading.wire.orders import OrderRecord, TradeRecord
 from foretell.trading.wire.pages import Page
 
@@ -66,14 +69,17 @@ class HeartbeatRecord(msgspec.Struct, frozen=True):
         Success(orders.PlacementReply, "The outcome."),
         tag=refused.ORDERS,
         security=L2,
-        body=PlacingBody,
+        body=SentPlacing,
         refusals=refused.ORDER,
+        is_keyed=True,
     ),
 )
 async def place_order(request: AnyRequest, context: Context) -> JsonResponse:
     """Place a signed order; sent again, it is not placed again and has the same answer."""
-    caller, raw = await authenticate(request, context)
-    return json_response(await orders.place_order(context, caller, raw))
+    signed = await authenticate(request, context)
+    return await answer_named(
+        request, context, signed, partial(orders.place_order, context, *signed)
+    )
 
 
 @post(
@@ -83,14 +89,17 @@ async def place_order(request: AnyRequest, context: Context) -> JsonResponse:
         Success(list[orders.PlacementReply], "One outcome for each order, in their order."),
         tag=refused.ORDERS,
         security=L2,
-        body=list[PlacingBody],
+        body=list[SentPlacing],
         refusals=(*refused.ENGINE, MalformedOrder, TooManyOrders),
+        is_keyed=True,
     ),
 )
 async def place_orders(request: AnyRequest, context: Context) -> JsonResponse:
     """Place at most 15 signed orders; each succeeds or fails alone."""
-    caller, raw = await authenticate(request, context)
-    return json_response(await orders.place_orders(context, caller, raw))
+    signed = await authenticate(request, context)
+    return await answer_named(
+        request, context, signed, partial(orders.place_orders, context, *signed)
+    )
 
 
 @post(
@@ -100,7 +109,7 @@ async def place_orders(request: AnyRequest, context: Context) -> JsonResponse:
         Success(Validation, "The result of every rule."),
         tag=refused.ORDERS,
         security=L2,
-        body=PlacingBody,
+        body=SentPlacing,
         refusals=refused.ORDER,
     ),
 )
@@ -119,12 +128,15 @@ async def validate(request: AnyRequest, context: Context) -> JsonResponse:
         security=L2,
         body=cancels.CancelBody,
         refusals=(*refused.CANCEL, InvalidOrderId),
+        is_keyed=True,
     ),
 )
 async def cancel_order(request: AnyRequest, context: Context) -> JsonResponse:
     """Cancel an order."""
-    caller, raw = await authenticate(request, context)
-    return json_response(await cancels.cancel_order(context, caller, raw))
+    signed = await authenticate(request, context)
+    return await answer_named(
+        request, context, signed, partial(cancels.cancel_order, context, *signed)
+    )
 
 
 @delete(
@@ -136,25 +148,33 @@ async def cancel_order(request: AnyRequest, context: Context) -> JsonResponse:
         security=L2,
         body=list[str],
         refusals=(*refused.CANCEL, InvalidOrderId, TooManyCancels),
+        is_keyed=True,
     ),
 )
 async def cancel_orders(request: AnyRequest, context: Context) -> JsonResponse:
     """Cancel at most 3000 orders."""
-    caller, raw = await authenticate(request, context, cancels.CANCELS_BYTES_MAX)
-    return json_response(await cancels.cancel_orders(context, caller, raw))
+    signed = await authenticate(request, context, cancels.CANCELS_BYTES_MAX)
+    return await answer_named(
+        request, context, signed, partial(cancels.cancel_orders, context, *signed)
+    )
 
 
 @delete(
     "/cancel-all",
     status_code=200,
     opt=describe(
-        CANCELED, tag=refused.ORDERS, security=L2, refusals=(*refused.CANCEL, RequestTaken)
+        CANCELED,
+        tag=refused.ORDERS,
+        security=L2,
+        refusals=(*refused.CANCEL, RequestTaken),
+        is_keyed=True,
     ),
 )
 async def cancel_all(request: AnyRequest, context: Context) -> JsonResponse:
     """Cancel every order of the address."""
-    caller, _ = await authenticate(request, context)
-    return await answer_once(request, context, partial(cancels.cancel_all, context, caller))
+    signed = await authenticate(request, context)
+    cancel = partial(cancels.cancel_all, context, signed.caller)
+    return await answer_once(request, context, signed, cancel)
 
 
 @delete(
@@ -166,13 +186,14 @@ async def cancel_all(request: AnyRequest, context: Context) -> JsonResponse:
         security=L2,
         body=cancels.CancelMarketBody,
         refusals=(*refused.CANCEL, NothingNamed, InvalidMarketId, RequestTaken),
+        is_keyed=True,
     ),
 )
 async def cancel_market_orders(request: AnyRequest, context: Context) -> JsonResponse:
     """Cancel the address's orders in a market, or in one of its tokens."""
-    caller, raw = await authenticate(request, context)
-    cancel = partial(cancels.cancel_market_orders, context, caller, raw)
-    return await answer_once(request, context, cancel)
+    signed = await authenticate(request, context)
+    cancel = partial(cancels.cancel_market_orders, context, *signed)
+    return await answer_once(request, context, signed, cancel)
 
 
 @get(
@@ -182,15 +203,15 @@ async def cancel_market_orders(request: AnyRequest, context: Context) -> JsonRes
         *parameters.ORDER_FILTERS,
         parameters.CURSOR,
         tag=refused.ORDERS,
-        security=L2,
+        security=L2_OR_READONLY,
         refusals=(*refused.TABLES, InvalidOrderFilter, MalformedBatch),
     ),
 )
 async def get_orders(request: AnyRequest, context: Context) -> JsonResponse:
     """Return the address's orders that are in the books."""
-    caller, _ = await authenticate(request, context)
+    address = await authenticate_reader(request, context)
     query = Query.of(request)
-    answer = await history.live_orders(context, caller.address, query)
+    answer = await history.live_orders(context, address, query)
     query.check_known()
     return json_response(answer)
 
@@ -200,14 +221,14 @@ async def get_orders(request: AnyRequest, context: Context) -> JsonResponse:
     opt=describe(
         Success(OrderRecord, "The order."),
         tag=refused.ORDERS,
-        security=L2,
+        security=L2_OR_READONLY,
         refusals=(*refused.TABLES, OrderNotFound),
     ),
 )
 async def get_order(request: AnyRequest, order_id: FromPath[str], context: Context) -> JsonResponse:
     """Return any order that the address ever placed."""
-    caller, _ = await authenticate(request, context)
-    return json_response(await history.order(context, caller.address, order_id))
+    address = await authenticate_reader(request, context)
+    return json_response(await history.order(context, address, order_id))
 
 
 @get(
@@ -217,15 +238,15 @@ async def get_order(request: AnyRequest, order_id: FromPath[str], context: Conte
         *parameters.TRADE_FILTERS,
         parameters.CURSOR,
         tag=refused.ACCOUNT,
-        security=L2,
+        security=L2_OR_READONLY,
         refusals=(*refused.TABLES, InvalidTradeFilter, MalformedBatch),
     ),
 )
 async def get_trades(request: AnyRequest, context: Context) -> JsonResponse:
     """Return the trades that the address took part in, as taker or maker."""
-    caller, _ = await authenticate(request, context)
+    address = await authenticate_reader(request, context)
     query = Query.of(request)
-    answer = await history.trades(context, caller.address, query)
+    answer = await history.trades(context, address, query)
     query.check_known()
     return json_response(answer)
 
@@ -239,7 +260,13 @@ async def get_trades(request: AnyRequest, context: Context) -> JsonResponse:
         parameters.SIGNATURE_TYPE,
         tag=refused.ACCOUNT,
         security=L2,
-        refusals=(*refused.ENGINE, *refused.TOKEN, InvalidAssetType, InvalidSignatureType),
+        refusals=(
+            *refused.ENGINE,
+            *refused.TOKEN,
+            InvalidAssetType,
+            InvalidSignatureType,
+            NoDepositWallets,
+        ),
     ),
 )
 async def get_balance_allowance(request: AnyRequest, context: Context) -> JsonResponse:
@@ -249,7 +276,7 @@ async def get_balance_allowance(request: AnyRequest, context: Context) -> JsonRe
     token = _token(context, query)
     signature_type = query.read(parameters.SIGNATURE_TYPE)
     query.check_known()
-    wallet = context.wallets.by_signature_type(caller.address, signature_type)
+    wallet = context.wallets.by_signature_type(caller.address, signature_type, caller.dialect)
     return json_response(await history.balance(context, wallet, token))
 
 
@@ -262,18 +289,20 @@ async def get_balance_allowance(request: AnyRequest, context: Context) -> JsonRe
         security=L2,
         body=HeartbeatBody,
         refusals=(*refused.ENGINE, HeartbeatMismatch, RequestTaken),
+        is_keyed=True,
     ),
 )
 async def beat(request: AnyRequest, context: Context) -> JsonResponse:
     """Accept a heartbeat; after the first, the key's orders are canceled 10 s after the last one."""
-    caller, raw = await authenticate(request, context)
-    named = decode(raw, HeartbeatBody).heartbeat_id
+    signed = await authenticate(request, context)
+    caller = signed.caller
+    named = decode(signed.body, HeartbeatBody).heartbeat_id
     heartbeat = HeartbeatRequest(caller.key_id, caller.address, named)
 
     async def take() -> HeartbeatRecord:
         return HeartbeatRecord(await context.shards.beat(heartbeat))
 
-    return await answer_once(request, context, take)
+    return await answer_once(request, context, signed, take)
 
 
 def _token(context: TradingContext, query: Query) -> TokenRef | None:

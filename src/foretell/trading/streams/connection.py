@@ -1,14 +1,22 @@
 """One WebSocket connection: its queue of frames, and its end.
 
-Messages are numbered in the connection's own sequence, without a gap. A client that reads too slowly
+Messages are numbered in the stream's own sequence, without a gap. A client that reads too slowly
 is disconnected with a close code; no message is ever dropped silently. What waits to be sent is bounded in
-frames and bytes for a connection, and in bytes over all connections.
+frames and bytes for a connection, and in bytes over all connections. A stream outlives its connection for a
+while, and another connection can go on with it.
 """
 
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from foretell.domain.errors.families import ForetellError
+from foretell.domain.errors.streams import MalformedMessage, MessagesNotKept
+from foretell.trading.refusals import trading_body
+from foretell.trading.streams.recent import NOT_KEPT, Message, StreamHistory
 
 FRAMES_QUEUED_MAX: Final = 1_000
 BYTES_QUEUED_MAX: Final = 4 * 1024 * 1024
@@ -24,7 +32,6 @@ CLOSE_TRY_LATER: Final = 1013
 
 PING: Final = "PING"
 PONG: Final = "PONG"
-INVALID: Final = "INVALID OPERATION"
 
 
 class Socket(NamedTuple):
@@ -63,6 +70,30 @@ class SendBudget:
             max(by_connection, key=by_connection.__getitem__).overflow()
 
 
+class Resumed(msgspec.Struct, frozen=True, tag="resumed", tag_field="event_type"):
+    """The stream goes on: the missed messages follow, and then the newer ones."""
+
+    stream_id: str
+    last_sequence: int
+    missed: int
+
+
+class NotResumed(msgspec.Struct, frozen=True, tag="not_resumed", tag_field="event_type"):
+    """The stream cannot go on: the message was taken as a subscription, to the stream with this id."""
+
+    stream_id: str
+    code: str
+    message: str
+
+
+class Heartbeat(msgspec.Struct, frozen=True, tag="heartbeat", tag_field="event_type"):
+    """The number of the newest message; a client that has a lower one has missed messages."""
+
+    stream_id: str
+    last_sequence: int
+    server_ts_ms: int
+
+
 class Connection:
     """The frames to be sent on a socket, in order."""
 
@@ -71,10 +102,17 @@ class Connection:
         "_budget",
         "_frames",
         "_frames_queued_max",
+        "_history",
         "_woken",
         "bytes_queued",
+        "channel",
         "close_code",
         "ended",
+        "has_client",
+        "has_heartbeat",
+        "has_left",
+        "is_over",
+        "is_resumed",
         "is_subscribed",
         "rest_s",
         "sequence",
@@ -86,9 +124,18 @@ class Connection:
         stream_id: str,
         budget: SendBudget | None = None,
         *,
+        channel: str = "",
         frames_queued_max: int = FRAMES_QUEUED_MAX,
     ) -> None:
         self.stream_id = stream_id
+        self.channel = channel
+        self.has_client = True
+        self.has_heartbeat = False
+        self.is_resumed = False
+        self.has_left = False
+        """Whether the client has closed the connection with the code for that."""
+        self.is_over = False
+        """Whether no connection may go on with the stream."""
         self.bytes_queued = 0
         self.rest_s = 0.0
         self._budget = SendBudget() if budget is None else budget
@@ -99,6 +146,7 @@ class Connection:
         self._bad_messages = 0
         self._frames_queued_max = frames_queued_max
         self._frames: deque[str] = deque()
+        self._history = StreamHistory()
         self._woken = asyncio.Event()
 
     @property
@@ -106,14 +154,64 @@ class Connection:
         """The number of frames that wait to be sent."""
         return len(self._frames)
 
-    def send(self, stamp: str, text: str) -> None:
-        """Queue a message, given as an object without its opening brace, and number it."""
-        self.send_frame(self._numbered(stamp, text))
+    @property
+    def may_be_resumed(self) -> bool:
+        """Whether another connection may go on with the stream of this one."""
+        return (
+            self.is_subscribed
+            and not (self.is_over or self.has_left)
+            and self.close_code in {None, CLOSE_TRY_LATER}
+        )
+
+    def send(self, message: Message) -> None:
+        """Queue a message and number it; without a client it is only kept."""
+        self.sequence += 1
+        self._history.append(message)
+        if self.has_client:
+            self.send_frame(self._numbered(self.sequence, message.stamp, message.text or ""))
 
     def send_together(self, stamp: str, texts: Sequence[str]) -> None:
-        """Queue messages as one frame that is an array."""
+        """Queue messages as one frame that is an array; they are not kept."""
         if texts:
-            self.send_frame(f"[{','.join(self._numbered(stamp, text) for text in texts)}]")
+            first = self.sequence + 1
+            self.sequence += len(texts)
+            for _ in texts:
+                self._history.append(NOT_KEPT)
+            self._send_array(first, [(stamp, text) for text in texts])
+
+    def messages_after(self, after: int) -> list[str]:
+        """Return the messages after a sequence number, as objects, or refuse."""
+        missed = self._missed_after(after)
+        return [
+            self._numbered(number, stamp, text)
+            for number, (stamp, text) in enumerate(missed, after + 1)
+        ]
+
+    def resume(self, former: "Connection", after: int) -> None:
+        """Go on with the stream of another connection, which ends; messages after a number follow."""
+        missed = former._missed_after(after)  # noqa: SLF001 - it is of this class
+        self.stream_id, self.sequence = former.stream_id, former.sequence
+        self._history = former._history  # noqa: SLF001
+        self.is_subscribed = True
+        self.has_heartbeat = former.has_heartbeat
+        former.end_stream()
+        former.close(CLOSE_NORMAL)
+        self.is_resumed = True
+        self.send_struct(Resumed(self.stream_id, self.sequence, len(missed)))
+        if missed:
+            self._send_array(after + 1, missed)
+
+    def end_stream(self) -> None:
+        """Have no other connection go on with the stream."""
+        self.is_over = True
+
+    def beat(self, now_ms: int) -> None:
+        """Queue a heartbeat, which says the number of the newest message."""
+        self.send_struct(Heartbeat(self.stream_id, self.sequence, now_ms))
+
+    def send_struct(self, reply: object) -> None:
+        """Queue a reply, which has no number."""
+        self.send_frame(msgspec.json.encode(reply).decode())
 
     def send_frame(self, frame: str) -> None:
         """Queue a frame as it is; a queue that is full closes the connection."""
@@ -141,10 +239,10 @@ class Connection:
         """Read no message of the client for a time, which its last one has cost."""
         self.rest_s = seconds
 
-    def refuse(self) -> None:
-        """Answer a message that is not understood; too many of them close the connection."""
+    def refuse(self, refusal: ForetellError) -> None:
+        """Say what is wrong with a message; too many of them close the connection."""
         self._bad_messages += 1
-        self.send_frame(INVALID)
+        self.send_struct(trading_body(refusal)[1])
         if self._bad_messages >= BAD_MESSAGES_MAX:
             self.close(CLOSE_POLICY)
 
@@ -178,9 +276,20 @@ class Connection:
         self.bytes_queued += size
         self._budget.add(self, size)
 
-    def _numbered(self, stamp: str, text: str) -> str:
-        self.sequence += 1
-        return f'{{"sequence":{self.sequence},"stream_id":"{self.stream_id}",{stamp}{text}'
+    def _missed_after(self, after: int) -> list[tuple[str, str]]:
+        count = self.sequence - after
+        missed = self._history.newest(count) if 0 <= count <= self.sequence else None
+        if missed is None:
+            raise MessagesNotKept(after, self.sequence)
+        return missed
+
+    def _send_array(self, first: int, messages: Sequence[tuple[str, str]]) -> None:
+        numbered = enumerate(messages, first)
+        texts = [self._numbered(number, stamp, text) for number, (stamp, text) in numbered]
+        self.send_frame(f"[{','.join(texts)}]")
+
+    def _numbered(self, number: int, stamp: str, text: str) -> str:
+        return f'{{"sequence":{number},"stream_id":"{self.stream_id}",{stamp}{text}'
 
 
 async def run_connection(
@@ -226,10 +335,11 @@ async def _read(socket: Socket, connection: Connection, handle: Handle) -> None:
     while connection.close_code is None:
         message: Mapping[str, Any] = await socket.receive()
         if message["type"] != "websocket.receive":
+            connection.has_left = message.get("code") == CLOSE_NORMAL
             return
         text = message.get("text")
         if text is None:
-            connection.refuse()
+            connection.refuse(MalformedMessage("a frame must be text"))
         elif text.strip().upper() == PING:
             connection.send_frame(PONG)
         else:

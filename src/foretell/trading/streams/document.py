@@ -12,8 +12,7 @@ from foretell.edge.documents.examples import Examples
 from foretell.edge.documents.schemas import Schemas
 from foretell.trading.books.books import BookRecord
 from foretell.trading.refusals import TradingError
-from foretell.trading.streams.connection import INVALID, PING, PONG
-from foretell.trading.streams.market_channel import MarketChannelRequest
+from foretell.trading.streams.connection import PING, PONG, Heartbeat, NotResumed, Resumed
 from foretell.trading.streams.messages import (
     BestPricesMessage,
     LastTradeMessage,
@@ -24,7 +23,7 @@ from foretell.trading.streams.messages import (
     TickSizeMessage,
     TradeHead,
 )
-from foretell.trading.streams.user_channel import UserChannelRequest
+from foretell.trading.streams.requests import MarketChannelRequest, UserChannelRequest
 from foretell.trading.wire.orders import OrderRecord, TradeRecord
 
 ASYNCAPI: Final = "3.0.0"
@@ -82,6 +81,10 @@ CHANNELS: Final[Mapping[str, Channel]] = {
 }
 
 
+REPLIES: Final = {"resumed": Resumed, "not_resumed": NotResumed, "heartbeat": Heartbeat}
+"""The replies that have no number."""
+
+
 class _Message(NamedTuple):
     name: str
     about: str
@@ -131,11 +134,11 @@ def _sent(schemas: Schemas, name: str, channel: Channel) -> Iterator[_Message]:
 def _replies(schemas: Schemas, name: str) -> Iterator[_Message]:
     """Yield the frames of the server that have no number."""
     yield _Message(f"{name}.pong", f"The answer to {PING}.", {"const": PONG})
-    invalid = "The answer to a frame that is malformed or binary."
-    yield _Message(f"{name}.invalid", invalid, {"const": INVALID})
-    if name == "user":
-        refused = schemas.of_answer(TradingError)
-        yield _Message(f"{name}.refused", "A refused login; the connection is closed.", refused)
+    for event_type, struct in REPLIES.items():
+        about = cleandoc(struct.__doc__ or "")
+        yield _Message(f"{name}.{event_type}", about, schemas.of_answer(struct))
+    about = "A message was not understood, or a login was refused; then the connection is closed."
+    yield _Message(f"{name}.refused", about, schemas.of_answer(TradingError))
 
 
 def _received(schemas: Schemas, name: str, channel: Channel) -> Iterator[_Message]:

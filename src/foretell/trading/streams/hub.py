@@ -29,11 +29,15 @@ from foretell.trading.streams.connection import (
     Socket,
     run_connection,
 )
+from foretell.trading.streams.market_channel import CHANNEL as MARKET_CHANNEL
 from foretell.trading.streams.market_channel import MarketChannel
+from foretell.trading.streams.open_streams import OpenStreams
+from foretell.trading.streams.user_channel import CHANNEL as USER_CHANNEL
 from foretell.trading.streams.user_channel import UserChannel
 
 CONNECTIONS_MAX: Final = 16_384
 """Not fewer than the places of a process, of which anonymous connections cannot have all."""
+HEARTBEAT_S: Final = 10.0
 REVOCATIONS_CHECK_S: Final = 5.0
 ANNOUNCING_PACE: Final = PollIntervals(busy_s=0.0, idle_s=15.0)
 
@@ -55,9 +59,10 @@ class Streams:
         self._new_uuid = new_uuid
         self._key_ring = key_ring
         self.connections_max = CONNECTIONS_MAX
-        self.market = MarketChannel(books, market_names, self._stamp)
+        self.open = OpenStreams(now_ms)
+        self.market = MarketChannel(books, market_names, self.open)
         self.user = UserChannel(
-            books, market_names.outcome, wallets, key_ring.authenticate_credentials, self._stamp
+            books, market_names.outcome, wallets, key_ring.authenticate_credentials, self.open
         )
         self._announced = Watch()
         self._connections: set[Connection] = set()
@@ -75,18 +80,19 @@ class Streams:
         if self.market.announcements:
             self._announced.wake()
 
-    async def serve_market(self, socket: Socket) -> None:
+    async def serve_market(self, socket: Socket, place: ConnectionPlace | None = None) -> None:
         """Serve a connection of the market channel."""
-        connection = Connection(self._new_uuid(), self._budget)
+        connection = Connection(self._new_uuid(), self._budget, channel=MARKET_CHANNEL)
         self.market.join(connection)
         try:
             await self._serve(socket, connection, self.market.handle)
         finally:
-            self.market.leave(connection)
+            client = "" if place is None else place.client
+            self.open.part(connection, client, self.market.leave)
 
     async def serve_user(self, socket: Socket, place: ConnectionPlace | None = None) -> None:
         """Serve a connection of the user channel; its place learns the key that it logs in with."""
-        connection = Connection(self._new_uuid(), self._budget)
+        connection = Connection(self._new_uuid(), self._budget, channel=USER_CHANNEL)
 
         async def handle(connection: Connection, text: str) -> None:
             await self.user.handle(connection, text)
@@ -97,7 +103,8 @@ class Streams:
         try:
             await self._serve(socket, connection, handle)
         finally:
-            self.user.leave(connection)
+            key_id = self.user.key_of(connection)
+            self.open.part(connection, key_id or "", self.user.leave)
 
     def begin(self, is_theirs: Callable[[Bytes32], bool]) -> None:
         """Forget the orders and trades of some markets, whose engine publishes them again.
@@ -105,12 +112,19 @@ class Streams:
         Commands of the time in between are not known, so every client has to connect again.
         """
         self.user.forget(is_theirs)
+        self.open.drop_kept()
         for connection in self._connections:
+            connection.end_stream()
             connection.close(CLOSE_TRY_LATER)
 
     def revoke(self, key_id: str) -> None:
-        """Close every connection that was opened with a key."""
+        """Close every connection that was opened with a key, and end its streams."""
+        self.open.drop_of(lambda kept: self.user.key_of(kept) == key_id)
         self.user.revoke(key_id)
+
+    async def beat(self, beat_every_s: float = HEARTBEAT_S) -> None:
+        """Send heartbeats, endlessly, to the connections that asked for them."""
+        await run_worker("heartbeats", self._beat_once, PollIntervals(beat_every_s, beat_every_s))
 
     async def announce(self) -> None:
         """Publish, endlessly, the markets that open and resolve."""
@@ -133,6 +147,13 @@ class Streams:
             partial(self._watch_keys, database),
             expected=(Unavailable,),
         )
+
+    async def _beat_once(self) -> bool:
+        now_ms = self._now_ms()
+        for connection in self._connections:
+            if connection.has_heartbeat:
+                connection.beat(now_ms)
+        return False
 
     async def _announce_next(self) -> bool:
         """Publish an announcement, and return whether more wait; one that fails is lost."""
@@ -164,10 +185,8 @@ class Streams:
         if len(self._connections) >= self.connections_max:
             connection.close(CLOSE_TRY_LATER)
         self._connections.add(connection)
+        self.open.add(connection)
         try:
             await run_connection(socket, connection, handle)
         finally:
             self._connections.discard(connection)
-
-    def _stamp(self, sequence: int) -> str:
-        return f'"server_ts_ms":{self._now_ms()},"journal_sequence":{sequence},'

@@ -1,12 +1,13 @@
 """The market channel: books, prices, and the opening and resolution of markets."""
 
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Final, NamedTuple
 
 import msgspec
 
 from foretell.domain.errors.families import ForetellError
+from foretell.domain.errors.streams import MalformedMessage, TooManySubscriptions
 from foretell.domain.exchange.decision import BookChange, Canceled, Done, Placed
 from foretell.domain.exchange.effects import (
     BookChanged,
@@ -33,24 +34,18 @@ from foretell.trading.streams.messages import (
     price_change_text,
     tick_size_texts,
 )
-from foretell.trading.streams.subscription import OPERATIONS
+from foretell.trading.streams.open_streams import OpenStreams
+from foretell.trading.streams.requests import (
+    PING_OPERATION,
+    MarketChannelRequest,
+    check_request,
+    decode_message,
+)
 
 TOKENS_PER_CONNECTION_MAX: Final = 500
 DUMPED_BOOK_S: Final = 0.002
 """How long a client is not read for each book that it asked for."""
 ANNOUNCEMENTS_WAITING_MAX: Final = 10_000
-
-
-class MarketChannelRequest(msgspec.Struct):
-    """A message of a client: subscribe to tokens, or unsubscribe from them."""
-
-    type: str | None = None
-    operation: str | None = None
-    assets_ids: list[str] = []
-    asset_ids: list[str] = []
-    markets: list[str] = []
-    initial_dump: bool = True
-    custom_feature_enabled: bool | None = None
 
 
 class Announcement(NamedTuple):
@@ -66,19 +61,22 @@ class Announcement(NamedTuple):
     is_awaited: bool
 
 
+CHANNEL: Final = "market"
 _DECODER: Final = msgspec.json.Decoder(MarketChannelRequest)
-_TYPES: Final = frozenset({None, "market"})
 
 
 class MarketChannel:
     """The subscriptions to tokens, and the messages for them."""
 
     def __init__(
-        self, books: PublicBooks, market_names: MarketNames, stamp: Callable[[int], str]
+        self,
+        books: PublicBooks,
+        market_names: MarketNames,
+        streams: OpenStreams,
     ) -> None:
         self._books = books
         self._market_names = market_names
-        self._stamp = stamp
+        self._streams = streams
         self._connections_by_token: dict[str, dict[Connection, None]] = {}
         self._tokens_by_connection: dict[Connection, dict[str, None]] = {}
         self._extended: dict[Connection, None] = {}
@@ -103,20 +101,43 @@ class MarketChannel:
         return not any(kept)
 
     async def handle(self, connection: Connection, text: str) -> None:
-        """Handle a message of a client."""
+        """Handle a message of a client, or say what is wrong with it."""
         try:
-            request = _DECODER.decode(text)
-        except (msgspec.MsgspecError, RecursionError):
-            connection.refuse()
+            self._handle(connection, decode_message(text, _DECODER))
+        except ForetellError as refusal:
+            connection.refuse(refusal)
+
+    def _handle(self, connection: Connection, request: MarketChannelRequest) -> None:
+        check_request(CHANNEL, request.type, request.operation)
+        if request.operation == PING_OPERATION:
+            connection.beat(self._streams.now_ms())
             return
-        kind = None if request.type is None else request.type.lower()
         tokens = self._tokens(request)
-        if kind not in _TYPES or request.operation not in OPERATIONS or tokens is None:
-            connection.refuse()
-        elif request.operation == "unsubscribe":
+        if request.stream_id is not None:
+            former = self._streams.resume(
+                connection,
+                request.stream_id,
+                request.sequence,
+                is_first=not connection.is_subscribed,
+            )
+            if former is not None:
+                self._take_over(former, connection)
+        if request.operation == "unsubscribe":
             self._unsubscribe(connection, tokens)
         else:
             self._subscribe(connection, tokens, request)
+
+    def _take_over(self, former: Connection, connection: Connection) -> None:
+        """Have a connection, which has no subscription, receive what another one received."""
+        tokens = self._tokens_by_connection.pop(former)
+        self._tokens_by_connection[connection] = tokens
+        for token_id in tokens:
+            connections = self._connections_by_token[token_id]
+            del connections[former]
+            connections[connection] = None
+        if former in self._extended:
+            del self._extended[former]
+            self._extended[connection] = None
 
     def on_committed(self, committed: CommittedCommand) -> None:
         """Publish a command to the subscribers."""
@@ -147,11 +168,12 @@ class MarketChannel:
         text_of = market_resolved_text if is_resolved else new_market_text
         self._send(self._extended, sequence, text_of(listing, at_ms))
 
-    def _tokens(self, request: MarketChannelRequest) -> list[str] | None:
-        """Return the tokens that a message names, or None when one is malformed."""
+    def _tokens(self, request: MarketChannelRequest) -> list[str]:
+        """Return the tokens that a message names, or refuse one that is malformed."""
         tokens = [*request.assets_ids, *request.asset_ids]
-        if not all(map(is_token_id, tokens)):
-            return None
+        for place, token_id in enumerate(tokens):
+            if not is_token_id(token_id):
+                raise MalformedMessage(f"asset {place} must be a decimal integer of 256 bits")
         for condition_id in request.markets:
             market = self._books.market_by_id.get(Bytes32(condition_id.lower()))
             if market is not None:
@@ -164,9 +186,10 @@ class MarketChannel:
         held = self._tokens_by_connection[connection]
         new = [token_id for token_id in tokens if token_id not in held]
         if len(held) + len(new) > TOKENS_PER_CONNECTION_MAX:
-            connection.refuse()
-            return
+            raise TooManySubscriptions("tokens", len(held) + len(new), TOKENS_PER_CONNECTION_MAX)
         connection.is_subscribed = True
+        if request.heartbeat is not None:
+            connection.has_heartbeat = request.heartbeat
         if request.custom_feature_enabled is True:
             self._extended[connection] = None
         elif request.custom_feature_enabled is False:
@@ -175,7 +198,9 @@ class MarketChannel:
             held[token_id] = None
             self._connections_by_token.setdefault(token_id, {})[connection] = None
         if request.initial_dump:
-            connection.send_together(self._stamp(self._books.sequence), self._book_texts(new))
+            connection.send_together(
+                self._streams.stamp(self._books.sequence), self._book_texts(new)
+            )
             connection.rest(len(new) * DUMPED_BOOK_S)
 
     def _unsubscribe(self, connection: Connection, tokens: Iterable[str]) -> None:
@@ -268,10 +293,11 @@ class MarketChannel:
     def _subscribers(self, token_id: str) -> dict[Connection, None]:
         return self._connections_by_token.get(token_id, {})
 
-    def _send(self, connections: Iterable[Connection], sequence: int, text: str) -> None:
-        stamp = self._stamp(sequence)
-        for connection in list(connections):
-            connection.send(stamp, text)
+    def _send(self, connections: Collection[Connection], sequence: int, text: str) -> None:
+        if connections:
+            message = self._streams.message(sequence, text)
+            for connection in list(connections):
+                connection.send(message)
 
     def _announce(
         self, condition_id: Bytes32, at_ms: int, sequence: int, *, is_resolved: bool

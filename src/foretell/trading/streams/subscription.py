@@ -1,13 +1,9 @@
-"""Subscriptions: their operations, and the markets that a connection of the user channel subscribed to."""
+"""The markets that a connection of the user channel subscribed to."""
 
 from collections.abc import Sequence
-from typing import Final
 
 from foretell.domain.values.hexadecimal import Bytes32
 from foretell.edge.auth import L2Caller
-
-OPERATIONS: Final = frozenset({None, "subscribe", "unsubscribe"})
-"""The operations of a request; without one it subscribes."""
 
 
 class Subscription:

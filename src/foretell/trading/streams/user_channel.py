@@ -12,6 +12,7 @@ import msgspec
 
 from foretell.domain.contracts.wallets import Wallets
 from foretell.domain.errors.families import ForetellError, Unauthenticated
+from foretell.domain.errors.streams import TooManySubscriptions
 from foretell.domain.exchange.commands import PlaceOrder
 from foretell.domain.exchange.decision import Canceled, Done, Placed, order_closed, trades_of
 from foretell.domain.exchange.effects import (
@@ -20,6 +21,7 @@ from foretell.domain.exchange.effects import (
     OrderClosed,
     OrderFilled,
     OrderRestored,
+    OrderReturned,
     TradeAdvanced,
     TradeRestored,
     TradeSplit,
@@ -37,8 +39,16 @@ from foretell.trading.books.books import PublicBooks
 from foretell.trading.refusals import trading_body
 from foretell.trading.streams.connection import CLOSE_POLICY, CLOSE_TRY_LATER, Connection
 from foretell.trading.streams.messages import order_text, trade_text
+from foretell.trading.streams.open_streams import OpenStreams
+from foretell.trading.streams.requests import (
+    PING_OPERATION,
+    StreamAuth,
+    UserChannelRequest,
+    check_request,
+    decode_message,
+)
 from foretell.trading.streams.streamed import StreamedOrder, StreamedTrade
-from foretell.trading.streams.subscription import OPERATIONS, Subscription
+from foretell.trading.streams.subscription import Subscription
 from foretell.trading.wire.orders import (
     OutcomeOf,
     order_record,
@@ -53,33 +63,8 @@ Authenticate = Callable[[str, str, str], Awaitable[L2Caller]]
 _FINAL: Final = frozenset({TradeStatus.CONFIRMED, TradeStatus.FAILED})
 
 
-class StreamAuth(msgspec.Struct):
-    """A set of credentials; clients name the key in several ways."""
-
-    secret: str = ""
-    passphrase: str = ""
-    api_key: str = msgspec.field(name="apiKey", default="")
-    api_key_lower: str = msgspec.field(name="apikey", default="")
-    api_key_snake: str = msgspec.field(name="api_key", default="")
-    key: str = ""
-
-    @property
-    def key_id(self) -> str:
-        """The key, under whichever name."""
-        return self.api_key or self.api_key_lower or self.api_key_snake or self.key
-
-
-class UserChannelRequest(msgspec.Struct):
-    """A message of a client: authenticate and subscribe to markets, or unsubscribe from them."""
-
-    type: str | None = None
-    operation: str | None = None
-    auth: StreamAuth | None = None
-    markets: list[str] = []
-
-
+CHANNEL: Final = "user"
 _DECODER: Final = msgspec.json.Decoder(UserChannelRequest)
-_TYPES: Final = frozenset({None, "user"})
 
 
 class UserChannel:
@@ -91,13 +76,13 @@ class UserChannel:
         outcome_of: OutcomeOf,
         wallets: Wallets,
         authenticate: Authenticate,
-        stamp: Callable[[int], str],
+        streams: OpenStreams,
     ) -> None:
         self._books = books
         self._outcome_of = outcome_of
         self._wallets = wallets
         self._authenticate = authenticate
-        self._stamp = stamp
+        self._streams = streams
         self._subscription_by_connection: dict[Connection, Subscription] = {}
         self._connections_by_address: dict[Address, dict[Connection, None]] = {}
         self._live: dict[Bytes32, StreamedOrder] = {}
@@ -141,26 +126,44 @@ class UserChannel:
     async def handle(self, connection: Connection, text: str) -> None:
         """Handle a message of a client; the first one must have its credentials."""
         try:
-            request = _DECODER.decode(text)
-        except (msgspec.MsgspecError, RecursionError):
-            connection.refuse()
-            return
-        kind = None if request.type is None else request.type.lower()
-        markets = [market.lower() for market in request.markets]
-        if kind not in _TYPES or request.operation not in OPERATIONS:
-            connection.refuse()
-            return
+            await self._handle(connection, decode_message(text, _DECODER))
+        except ForetellError as refusal:
+            connection.refuse(refusal)
+
+    async def _handle(self, connection: Connection, request: UserChannelRequest) -> None:
+        check_request(CHANNEL, request.type, request.operation)
         subscription = self._subscription_by_connection.get(connection)
         if subscription is None:
             subscription = await self._log_in(connection, request.auth or StreamAuth())
         if subscription is None:
             return
-        if subscription.size + len(markets) > MARKETS_PER_CONNECTION_MAX:
-            connection.refuse()
-        elif request.operation == "unsubscribe":
-            subscription.remove(markets)
-        else:
-            subscription.add(markets)
+        if request.operation == PING_OPERATION:
+            connection.beat(self._streams.now_ms())
+            return
+        resumed = None
+        if request.stream_id is not None:
+            resumed = self._resume(connection, request.stream_id, request.sequence)
+        if request.heartbeat is not None:
+            connection.has_heartbeat = request.heartbeat
+        if request.markets or resumed is None:
+            _change(resumed or subscription, request)
+
+    def _resume(self, connection: Connection, stream_id: str, after: int) -> Subscription | None:
+        """Have a connection go on with a stream of the same key, and return its subscription."""
+        own = self._subscription_by_connection[connection]
+        former = self._streams.resume(
+            connection,
+            stream_id,
+            after,
+            is_first=not (own.covers_all or own.size),
+            is_owner=lambda found: self.key_of(found) == own.caller.key_id,
+        )
+        if former is None:
+            return None
+        subscription = self._subscription_by_connection[former]
+        self.leave(former)
+        self._subscription_by_connection[connection] = subscription
+        return subscription
 
     def on_committed(self, committed: CommittedCommand) -> None:
         """Publish a command to the accounts: orders first, trades afterwards."""
@@ -199,7 +202,7 @@ class UserChannel:
             caller = await self._authenticate(auth.key_id, auth.secret, auth.passphrase)
         except ForetellError as refusal:
             is_unknown = isinstance(refusal, Unauthenticated)
-            connection.send_frame(msgspec.json.encode(trading_body(refusal)[1]).decode())
+            connection.send_struct(trading_body(refusal)[1])
             connection.close(CLOSE_POLICY if is_unknown else CLOSE_TRY_LATER)
             return None
         subscription = self._subscription_by_connection[connection] = Subscription(caller)
@@ -240,6 +243,8 @@ class UserChannel:
                 self._live[effect.order_id] = StreamedOrder(
                     effect, effect.size_units, effect.matched_units, effect.trade_ids
                 )
+            case OrderReturned():
+                self._return(effect, sequence)
             case TradeRestored():
                 self._unsettled[effect.trade.trade_id] = StreamedTrade(
                     effect.trade,
@@ -276,6 +281,13 @@ class UserChannel:
             del self._live[filled.order_id]
         reason = filled.close_reason
         self._publish_order(live, filled.status, "UPDATE", filled.at_ms, sequence, reason)
+
+    def _return(self, returned: OrderReturned, sequence: int) -> None:
+        """Publish an order that is live with more to trade, because a trade of it failed."""
+        order = returned.order
+        live = StreamedOrder(order, order.size_units, order.matched_units, order.trade_ids)
+        self._live[order.order_id] = live
+        self._publish_order(live, OrderStatus.LIVE, "UPDATE", returned.at_ms, sequence)
 
     def _close(self, closed: OrderClosed, sequence: int) -> None:
         live = self._live.pop(closed.order_id)
@@ -365,6 +377,18 @@ class UserChannel:
         ]
 
     def _send(self, connections: Iterable[Connection], sequence: int, text: str) -> None:
-        stamp = self._stamp(sequence)
+        message = self._streams.message(sequence, text)
         for connection in connections:
-            connection.send(stamp, text)
+            connection.send(message)
+
+
+def _change(subscription: Subscription, request: UserChannelRequest) -> None:
+    """Add the markets that a message names to a subscription, or remove them."""
+    markets = [market.lower() for market in request.markets]
+    size = subscription.size + len(markets)
+    if size > MARKETS_PER_CONNECTION_MAX:
+        raise TooManySubscriptions("markets", size, MARKETS_PER_CONNECTION_MAX)
+    if request.operation == "unsubscribe":
+        subscription.remove(markets)
+    else:
+        subscription.add(markets)

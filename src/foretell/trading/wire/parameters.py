@@ -25,6 +25,7 @@ from foretell.edge.parameters import (
     Parameter,
     boolean,
     choice,
+    entries,
     ignored,
     optional_choice,
     optional_integer,
@@ -111,6 +112,8 @@ def _parse_asset_type(value: str | None) -> AssetType:
     return AssetType(value)
 
 
+TOKENS: Final = entries("token_ids", "token ids, comma-separated or repeated", "token_id")
+WITH_DAY: Final = boolean("include_24h", "add the volume of the last 24 hours", default=False)
 TOKEN: Final = _required(text("token_id", "token id, a decimal integer"))
 SIDE: Final = _one_of("side", "BUY or SELL, in any case", [side.name for side in Side])
 CURSOR: Final = text("next_cursor", "where the next page begins; LTE= is the end").convert(

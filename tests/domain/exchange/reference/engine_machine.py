@@ -27,23 +27,26 @@ from foretell.domain.exchange.apply import Cancellation, Outcome, apply
 from foretell.domain.exchange.commands import (
     AllowanceSeen,
     BalanceSeen,
+    BarWallet,
     CancelOrders,
     CancelSeen,
     ChangeTick,
     Command,
     ExpireOrders,
+    HaltMarket,
     NonceSeen,
     OpenMarket,
     PlaceOrder,
     ResolveMarket,
+    ReturnedOrder,
     SplitTrade,
     TradeSeen,
     decode_command,
     encode_command,
 )
-from foretell.domain.exchange.effects import Effect, OrderClosed, TradeMatched
+from foretell.domain.exchange.effects import Effect, OrderClosed, OrderReturned, TradeMatched
 from foretell.domain.exchange.ledger import COLLATERAL, AssetId
-from foretell.domain.exchange.order import OrderTerms, OrderType, Side, has_budget
+from foretell.domain.exchange.order import OrderTerms, OrderType, Side, has_budget, leaves_book_at_s
 from foretell.domain.exchange.snapshot import decode_state, encode_state
 from foretell.domain.exchange.state import Placement, State
 from foretell.domain.exchange.trade import Trade, TradeStatus
@@ -217,10 +220,11 @@ class EngineMachine(RuleBasedStateMachine):
         number=st.integers(0),
         status=st.sampled_from(TradeStatus),
         tx_hash=st.sampled_from(["0x1", "0x2"]),
+        blamed=st.integers(0, 3),
     )
-    def see_a_trade(self, number: int, status: TradeStatus, tx_hash: str) -> None:
+    def see_a_trade(self, number: int, status: TradeStatus, tx_hash: str, blamed: int) -> None:
         some = at_most_one(list(self.reference.trades)[-5:], number)
-        self.submit_all([self.observed(trade_id, status, tx_hash) for trade_id in some])
+        self.submit_all([self.observed(trade_id, status, tx_hash, blamed) for trade_id in some])
 
     @rule(number=st.integers(0), exchange=st.sampled_from(list(EXCHANGES.values())))
     def see_a_cancel(self, number: int, exchange: Address) -> None:
@@ -237,6 +241,14 @@ class EngineMachine(RuleBasedStateMachine):
         seen = NonceSeen(exchange, an_address(who), nonce)
         self.submit(msgspec.structs.replace(an_observation(at_ms=self.at_ms), nonces=(seen,)))
 
+    @rule(who=names, is_barred=st.booleans(), cause=st.sampled_from(("reverts", "costs")))
+    def bar(self, who: str, cause: str, *, is_barred: bool) -> None:
+        self.submit(BarWallet(self.at_ms, an_address(who), is_barred, cause))
+
+    @rule(market=markets, is_halted=st.sampled_from((True, False, False)))
+    def halt(self, market: str, *, is_halted: bool) -> None:
+        self.submit(HaltMarket(self.at_ms, a_word(market), is_halted))
+
     @rule(number=st.integers(0), marks=st.lists(st.integers(0, 2), min_size=1, max_size=6))
     def split(self, number: int, marks: list[int]) -> None:
         """Split a trade: fills with the same mark leave it together, and some orders are refused."""
@@ -251,14 +263,44 @@ class EngineMachine(RuleBasedStateMachine):
         ]
         return SplitTrade(self.at_ms, trade_id, tuple(parts), parts[0])
 
-    def observed(self, trade_id: str, status: TradeStatus, tx_hash: str) -> Command:
-        """Return what an honest chain shows: balances with the trade, or without it."""
+    def returned(self, trade_id: str, blamed: int) -> tuple[ReturnedOrder, ...]:
+        """Return the orders of a trade but one, as the tables have them."""
+        taker, fills = self.reference.taker_by_trade[trade_id], self.reference.units_by_fill
+        order_ids = [taker, *fills[trade_id]]
+        del order_ids[blamed % len(order_ids)]
+        return tuple(self.row_of(order_id, trade_id) for order_id in order_ids)
+
+    def row_of(self, order_id: str, trade_id: str) -> ReturnedOrder:
+        offer = self.reference.offers[order_id]
+        command, is_resting = offer.command, order_id in self.state.live_orders
+        return ReturnedOrder(
+            order_id=command.order_id,
+            signer=command.order.signer,
+            owner=command.owner,
+            order_type=command.order_type,
+            price_ticks=command.terms.price_ticks,
+            ticks_per_one=command.terms.ticks_per_one,
+            size_units=command.terms.size_units or command.order.taker_amount,
+            leaves_at_s=leaves_book_at_s(command.order),
+            placed_at_ms=command.at_ms,
+            nonce=command.order.nonce,
+            trade_ids=(trade_id,),
+            is_filled=offer.left == 0 and not is_resting,
+        )
+
+    def observed(self, trade_id: str, status: TradeStatus, tx_hash: str, blamed: int) -> Command:
+        """Return what an honest chain shows: balances with the trade, or without it.
+
+        The orders of a failed trade go back to the book, but one of them.
+        """
         was, _, moves = self.reference.trades[trade_id]
         on_chain = {TradeStatus.MINED, TradeStatus.CONFIRMED}
         ended = {TradeStatus.CONFIRMED, TradeStatus.FAILED}
         ignored = was in ended or status is TradeStatus.MATCHED
         sign = 0 if ignored else (status in on_chain) - (was in on_chain)
         self.only_good_news &= ignored or status is not TradeStatus.FAILED
+        is_failed = status is TradeStatus.FAILED
+        returned = self.returned(trade_id, blamed) if is_failed else ()
         changes: Counter[tuple[Any, Any]] = Counter()
         for wallet, asset, units in moves:
             changes[wallet, asset] += sign * units
@@ -267,7 +309,9 @@ class EngineMachine(RuleBasedStateMachine):
             for account, units in changes.items()
         ]
         return an_observation(
-            balances, trades=[TradeSeen(trade_id, status, tx_hash)], at_ms=self.at_ms
+            balances,
+            trades=[TradeSeen(trade_id, status, tx_hash, returned)],
+            at_ms=self.at_ms,
         )
 
     @rule(
@@ -345,6 +389,10 @@ class EngineMachine(RuleBasedStateMachine):
         assert sorted((each.order_id, each.reason.value) for each in closed) == sorted(
             report.closed
         )
+        returned = [each.order for each in outcome.effects if isinstance(each, OrderReturned)]
+        assert report.returned == [
+            (each.order_id, each.size_units - each.matched_units) for each in returned
+        ]
         assert answer(outcome.result) == report.answer
         for trade in trades:
             assert isinstance(command, PlaceOrder)

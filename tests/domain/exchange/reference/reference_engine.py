@@ -9,19 +9,22 @@ import itertools
 import math
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
 from foretell.domain.exchange.commands import (
+    BarWallet,
     CancelOrders,
     ChangeTick,
     Command,
     ExpireOrders,
+    HaltMarket,
     ObserveChain,
     OpenMarket,
     PlaceOrder,
     ResolveMarket,
+    ReturnedOrder,
     SplitTrade,
 )
 from foretell.domain.exchange.order import OrderType, Side
@@ -50,6 +53,7 @@ class Offer:
     market: OpenMarket
     price: Fraction
     left: int
+    rested_as: int = 0
 
     def __post_init__(self) -> None:
         order = self.command.order
@@ -107,6 +111,7 @@ class Report:
     answer: Any = None
     trades: list[Any] = field(default_factory=list)
     closed: list[tuple[str, str]] = field(default_factory=list)
+    returned: list[tuple[str, int]] = field(default_factory=list)
 
 
 class ReferenceEngine:
@@ -123,6 +128,12 @@ class ReferenceEngine:
         self.ended: set[tuple[str, str]] = set()
         self.nonces: Counter[tuple[str, str]] = Counter()
         self.spent: set[str] = set()
+        self.barred: dict[str, str] = {}
+        self.halted: set[str] = set()
+        self.offers: dict[str, Offer] = {}
+        self.units_by_fill: dict[str, dict[str, int]] = {}
+        self.taker_by_trade: dict[str, str] = {}
+        self.rests = itertools.count(1)
         self.latest_ms = 0
         self.answers_kept_max = answers_kept_max
 
@@ -136,6 +147,8 @@ class ReferenceEngine:
             ExpireOrders: self._expire,
             ObserveChain: self._observe,
             SplitTrade: self._split,
+            BarWallet: self._bar,
+            HaltMarket: self._halt,
         }
         report = Report()
         handlers[type(command)](command, report)
@@ -210,6 +223,8 @@ class ReferenceEngine:
         refuse_if("OrderCanceledOnChain", (market.exchange, command.order_id) in self.ended)
         nonce = self.nonces[market.exchange, command.order.maker]
         refuse_if("InvalidOrderNonce", command.order.nonce < nonce)
+        refuse_if("WalletBarred", command.order.maker in self.barred)
+        refuse_if("MarketHalted", command.condition_id in self.halted)
         price = Fraction(terms.price_ticks, terms.ticks_per_one)
         taker = Offer(command, market, price, terms.size_units or 0)
         need = taker.reserved if terms.budget_units is None else terms.budget_units
@@ -279,7 +294,9 @@ class ReferenceEngine:
         left_is_dust = meeting.is_done or taker.left < taker.price.denominator
         may_rest = taker.command.order_type in {OrderType.GTC, OrderType.GTD}
         rests = may_rest and not left_is_dust
+        self.offers[taker.order_id] = taker
         if rests:
+            taker.rested_as = next(self.rests)
             self.resting.append(taker)
         amounts = (int(paid), taken) if taker.is_buy else (taken, int(paid))
         ids = tuple(trade[0] for trade in report.trades)
@@ -302,6 +319,8 @@ class ReferenceEngine:
             moves_by_fill[maker.order_id] = moves
             fills.append((maker.order_id, units))
         self._keep(trade_id, TradeStatus.MATCHED, "", moves_by_fill)
+        self.units_by_fill[trade_id] = dict(fills)
+        self.taker_by_trade[trade_id] = taker.order_id
         report.trades.append((trade_id, fills))
 
     def _keep(
@@ -320,10 +339,26 @@ class ReferenceEngine:
                 del kept[name]
         if kept:
             self._keep(command.trade_id, *status, kept)
+            units = self.units_by_fill[command.trade_id]
+            self.units_by_fill[command.trade_id] = {name: units[name] for name in kept}
             for part in filter(None, parts):
-                self._keep(part_id_of(command.trade_id, Bytes32(next(iter(part)))), *status, part)
+                part_id = part_id_of(command.trade_id, Bytes32(next(iter(part))))
+                self._keep(part_id, *status, part)
+                self.units_by_fill[part_id] = {name: units[name] for name in part}
+                self.taker_by_trade[part_id] = self.taker_by_trade[command.trade_id]
         named = [each for each in self.resting if each.order_id in command.refused_ids]
         self._close(named, "reverts_on_chain", report)
+
+    def _halt(self, command: HaltMarket, _: Report) -> None:
+        (self.halted.add if command.is_halted else self.halted.discard)(command.condition_id)
+
+    def _bar(self, command: BarWallet, report: Report) -> None:
+        if not command.is_barred:
+            self.barred.pop(command.wallet, None)
+        elif self.barred.get(command.wallet) != command.cause:
+            self.barred[command.wallet] = command.cause
+            theirs = [each for each in self.resting if each.wallet == command.wallet]
+            self._close(theirs, "wallet_barred", report)
 
     def _end(self, command: ObserveChain, report: Report) -> None:
         for seen in command.cancels:
@@ -350,14 +385,58 @@ class ReferenceEngine:
         for seen in command.allowances:
             self.allowances[seen.wallet, seen.exchange, seen.is_collateral] = seen.units
             looked_at |= {(seen.wallet, each.pays_with) for each in self.resting}
+        failing = []
         for trade in command.trades:
-            looked_at |= self._settle(trade.trade_id, trade.status, trade.tx_hash)
+            settled = self._settle(trade.trade_id, trade.status, trade.tx_hash)
+            looked_at |= settled
+            failing += [(trade.trade_id, trade.returned)] if settled else []
         self._end(command, report)
-        for offer in reversed(list(self.resting)):
+        for offer in sorted(self.resting, key=lambda each: -each.rested_as):
             wallet, asset = offer.wallet, offer.pays_with
             uncovered = self.spendable(wallet, offer.market.exchange, asset) < 0
             if (wallet, asset) in looked_at and uncovered:
                 self._close([offer], "underfunded", report)
+        for trade_id, returned in failing:
+            for each in returned:
+                self._return(trade_id, each, command.at_ms, report)
+
+    def _return(self, trade_id: str, returned: ReturnedOrder, at_ms: int, report: Report) -> None:
+        """Give an order of a failed trade what that took of it, if it could rest now."""
+        offer, units = self.offers.get(returned.order_id), self.units_in(trade_id, returned)
+        if offer is None or not units or offer.market.condition_id in self.resolved:
+            return
+        order, market = offer.command.order, offer.market
+        second = max(self.latest_ms, at_ms) // 1000 + SECONDS_BEFORE_EXPIRATION
+        is_barred = offer.wallet in self.barred or (market.exchange, offer.order_id) in self.ended
+        is_old = order.nonce < self.nonces[market.exchange, offer.wallet]
+        may_rest = offer.command.order_type in {OrderType.GTC, OrderType.GTD}
+        if is_barred or is_old or not may_rest or 0 < order.expiration_s <= second:
+            return
+        is_resting = any(each is offer for each in self.resting)
+        left = units + (offer.left if is_resting else 0)
+        again = replace(offer, left=left)
+        if not is_resting and (not returned.is_filled or left < offer.price.denominator):
+            return
+        if not is_resting and any(each.price_for(again) is not None for each in self.resting):
+            return
+        more = again.reserved - (offer.reserved if is_resting else 0)
+        if left > returned.size_units or (
+            self.spendable(offer.wallet, market.exchange, offer.pays_with) < more
+        ):
+            return
+        offer.left = left
+        if not is_resting:
+            offer.rested_as = next(self.rests)
+            older = [e for e in self.resting if e.command.at_ms <= offer.command.at_ms]
+            self.resting.insert(len(older), offer)
+        report.returned.append((offer.order_id, left))
+
+    def units_in(self, trade_id: str, returned: ReturnedOrder) -> int:
+        """Return what a trade took of an order: of a maker its fill, of the taker all fills."""
+        fills = self.units_by_fill[trade_id]
+        if returned.order_id == self.taker_by_trade[trade_id]:
+            return sum(fills.values())
+        return fills.get(returned.order_id, 0)
 
     def _settle(self, trade_id: str, status: TradeStatus, tx_hash: str) -> set[tuple[str, str]]:
         was = self.trades.get(trade_id)

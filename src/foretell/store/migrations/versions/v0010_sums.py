@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from alembic import op
 
 revision = "0010"
-down_revision = "0007"
+down_revision = "0009"
 
 TRADED_MARKETS = """
     INSERT INTO traded_markets (block_number, log_index, part, wallet, condition_id)

@@ -1,0 +1,1 @@
+"""Commands of clients: markets, orders, books, wallets and whitelists, over the public APIs alone."""

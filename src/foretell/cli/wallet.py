@@ -1,0 +1,58 @@
+"""`foretell wallet`: the wallets that are barred from matching."""
+
+import uvloop
+from rich.console import Console
+
+from foretell.app.clock_and_ids import now_ms
+from foretell.domain.exchange.wallets.wallet_bars import WalletBar
+from foretell.domain.values.hexadecimal import checksum_address, parse_address
+from foretell.domain.values.instants import iso_time
+from foretell.settings import Settings
+from foretell.settlement.operator_bars import bar, barred, unbar
+from foretell.store.database import Database
+
+
+def run_bar(settings: Settings, wallet: str, cause: str, console: Console) -> None:
+    """Bar a wallet until the operator ends its bar."""
+    address = parse_address(wallet, "the wallet")
+
+    async def run() -> None:
+        async with Database(settings.database) as database:
+            await bar(database, address, cause, now_ms())
+
+    uvloop.run(run())
+    _print(console, f"{checksum_address(address)} is barred until foretell wallet unbar ends it")
+
+
+def run_unbar(settings: Settings, wallet: str, console: Console) -> None:
+    """End the bar of a wallet, and forget its offences."""
+    address = parse_address(wallet, "the wallet")
+
+    async def run() -> None:
+        async with Database(settings.database) as database:
+            await unbar(database, address, now_ms())
+
+    uvloop.run(run())
+    _print(console, f"{checksum_address(address)} may trade")
+
+
+def run_list(settings: Settings, console: Console) -> None:
+    """Print a line for each barred wallet: when it is probed, how many offences it gave, and the cause."""
+
+    async def run() -> None:
+        async with Database(settings.database) as database:
+            for each in await barred(database):
+                _print(console, _line(each))
+
+    uvloop.run(run())
+
+
+def _line(each: WalletBar) -> str:
+    ends = "by the operator"
+    if each.probe_at_ms is not None:
+        ends = f"probe {iso_time(each.probe_at_ms)}, {each.offences} offences"
+    return f"{checksum_address(each.wallet)}  {ends}  {each.cause}"
+
+
+def _print(console: Console, line: str) -> None:
+    console.print(line, soft_wrap=True, markup=False, highlight=False)

@@ -1,0 +1,180 @@
+"""The report of solvency: what contracts hold against what is claimed, as of one indexed block.
+
+The claims of all conditions are added up once for all clients, and kept for `KEPT_S`. The chain is asked
+once for each report, at the hash of the block that the tables are of. A page of conditions is read from
+the tables for each request.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+import structlog
+from prometheus_client import REGISTRY, Metric
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.registry import Collector
+from typing_extensions import override
+
+from foretell.domain.errors.chain import ChainUnavailable, NothingIndexed
+from foretell.domain.errors.families import ForetellError
+from foretell.domain.portfolio.solvency import (
+    BackingUnits,
+    ClaimSum,
+    OutstandingTokens,
+    SolvencyTotal,
+)
+from foretell.domain.values.hexadecimal import Address, Bytes32
+from foretell.store.database import Database, ReadKind, Transaction
+from foretell.store.index.blocks import Block, load_last_block
+from foretell.store.queries.solvency import FIRST, load_outstanding
+from foretell.store.read_places import client_name
+
+KEPT_S: Final = 5.0
+"""How long a report is kept; also how long a failure is, so that nobody makes the node fail often."""
+CHAIN_S: Final = 5.0
+"""The deadline of the chain's answer."""
+REPORT_EVERY_S: Final = 60.0
+"""How often a process that serves the API computes a report without being asked, for its metrics."""
+CONDITIONS_PER_READ: Final = 500
+CLIENT: Final = "solvency"
+"""The client of the shared read among public reads: the same one, whichever client asked first."""
+
+FetchBacking = Callable[[Bytes32], Awaitable[BackingUnits]]
+"""Returns what the contracts hold at the block of a hash."""
+
+log = structlog.get_logger(__name__)
+
+
+class SolvencyMetrics(Collector):
+    """The newest report of this process as metrics, in base units."""
+
+    def __init__(self) -> None:
+        self.total: SolvencyTotal | None = None
+
+    @override
+    def collect(self) -> list[Metric]:
+        """Return the metrics, for the registry; none before the first report."""
+        total = self.total
+        if total is None:
+            return []
+        held = GaugeMetricFamily(
+            "foretell_solvency_held_units", "collateral that contracts hold", labels=["pool"]
+        )
+        owed = GaugeMetricFamily(
+            "foretell_solvency_owed_units", "collateral that is claimed", labels=["pool"]
+        )
+        for pool in total.pools:
+            held.add_metric([pool.name], pool.held_units)
+            owed.add_metric([pool.name], pool.owed_units)
+        deficit = GaugeMetricFamily(
+            "foretell_solvency_deficit_units", "missing collateral", value=total.deficit_units
+        )
+        short = GaugeMetricFamily(
+            "foretell_solvency_short_conditions",
+            "conditions that owe more than is locked for them",
+            value=total.short_conditions,
+        )
+        block = GaugeMetricFamily(
+            "foretell_solvency_block", "block of the report", value=total.block_number
+        )
+        return [held, owed, deficit, short, block]
+
+
+METRICS: Final = SolvencyMetrics()
+REGISTRY.register(METRICS)
+
+
+class SolvencyBooks:
+    """The report of one process, computed at most once at a time and kept for a while."""
+
+    def __init__(
+        self,
+        database: Database,
+        neg_risk_adapter: Address | None,
+        fetch_backing: FetchBacking,
+        now_ms: Callable[[], int],
+    ) -> None:
+        self._database = database
+        self._fetch_backing = fetch_backing
+        self._now_ms = now_ms
+        self._running: asyncio.Task[SolvencyTotal] | None = None
+        self._ended_at_ms = 0
+        self.neg_risk_adapter = neg_risk_adapter
+
+    async def total(self) -> SolvencyTotal:
+        """Return the newest report, or the failure of the newest try; all who wait share one."""
+        running = self._running
+        if running is None or (
+            running.done() and self._now_ms() - self._ended_at_ms >= KEPT_S * 1000
+        ):
+            running = self._running = asyncio.create_task(self._compute())
+            running.add_done_callback(_take_failure)
+        return await asyncio.shield(running)
+
+    async def run(self) -> None:
+        """Compute a report now and then until canceled, and log each deficit."""
+        try:
+            while True:
+                await self._log_report()
+                await asyncio.sleep(REPORT_EVERY_S)
+        finally:
+            if self._running is not None:
+                self._running.cancel()
+
+    async def _log_report(self) -> None:
+        try:
+            total = await self.total()
+        except ForetellError as error:
+            log.warning("solvency not computed", cause=error.message)
+            return
+        for deficit in total.deficits:
+            log.error("deficit", name=deficit.name, units=deficit.units)
+
+    async def page(self, tx: Transaction, after: Bytes32, limit: int) -> list[OutstandingTokens]:
+        """Return the conditions after one, in the order of their ids."""
+        return list(await load_outstanding(tx, self.neg_risk_adapter, after, limit))
+
+    async def _compute(self) -> SolvencyTotal:
+        client_name.set(CLIENT)
+        try:
+            total = METRICS.total = await self._report()
+        finally:
+            self._ended_at_ms = self._now_ms()
+        return total
+
+    async def _report(self) -> SolvencyTotal:
+        claims = ClaimSum()
+        async with self._database.public_reading(ReadKind.RANKING) as tx:
+            block = await last_block(tx)
+            after = FIRST
+            while rows := await self.page(tx, after, CONDITIONS_PER_READ):
+                claims.add(rows)
+                after = rows[-1].condition_id
+        try:
+            async with asyncio.timeout(CHAIN_S):
+                backing = await self._fetch_backing(block.block_hash)
+        except TimeoutError as error:
+            raise ChainUnavailable("eth_call", f"no answer in {CHAIN_S:g} s") from error
+        return SolvencyTotal(
+            block_number=block.block_number,
+            block_hash=block.block_hash,
+            computed_at_ms=self._now_ms(),
+            conditions=claims.conditions,
+            pools=claims.pools(backing),
+            short_conditions=claims.short_conditions,
+            short=tuple(claims.short),
+        )
+
+
+async def last_block(tx: Transaction) -> Block:
+    """Return the block that the tables are of, or refuse while there is none."""
+    block = await load_last_block(tx)
+    if block is None:
+        raise NothingIndexed
+    return block
+
+
+def _take_failure(ended: "asyncio.Task[SolvencyTotal]") -> None:
+    """Take the failure of a report that nobody waits for any more."""
+    if not ended.cancelled():
+        ended.exception()

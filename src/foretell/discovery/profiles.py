@@ -1,0 +1,27 @@
+"""Public profiles, which their owners set at the trading API."""
+
+from foretell.discovery.context import DiscoveryContext
+from foretell.discovery.responses import PublicProfileResponse
+from foretell.domain.errors.http import UnknownRecord
+from foretell.domain.values.hexadecimal import Address, checksum_address
+from foretell.domain.values.instants import iso_time
+from foretell.store.trading.profiles import load_profiles
+
+
+async def find_profile(context: DiscoveryContext, address: str) -> PublicProfileResponse:
+    """Return the profile of an address or of its wallet, or refuse."""
+    wanted = Address(address.lower())
+    async with context.database.public_reading() as tx:
+        found = (await load_profiles(tx, [wanted])).get(wanted)
+    if found is None:
+        raise UnknownRecord("address")
+    return PublicProfileResponse(
+        name=found.name,
+        pseudonym="",
+        bio=found.bio,
+        profile_image=found.image,
+        proxy_wallet=checksum_address(found.safe),
+        base_address=checksum_address(found.address),
+        display_username_public=bool(found.name),
+        updated_at=iso_time(found.updated_at_ms),
+    )

@@ -1,0 +1,93 @@
+"""Calldata of `matchPacked`: a match in a quarter of the bytes of `matchOrders`.
+
+A record has what the exchange cannot derive. Makers trade the taker's token or its complement; the
+maker of an order is its signer, or the signer's Safe. An order that cannot be said so is settled by
+`matchOrders`.
+"""
+
+import struct
+from collections.abc import Sequence
+from typing import Final
+
+from foretell.domain.contracts.calldata import OrderFill
+from foretell.domain.evm.abi import contract_function
+from foretell.domain.exchange.order import Side, SignatureType, SignedOrder
+from foretell.domain.values.hexadecimal import ZERO_ADDRESS
+
+MATCH_PACKED: Final = contract_function("matchPacked(uint256,bytes)")
+SUPPORTS_INTERFACE: Final = contract_function("supportsInterface(bytes4)", "(bool)")
+"""The exchange answers yes for the selector of `matchPacked`; earlier ones answer no."""
+
+ECDSA_BYTES: Final = 65
+V_28: Final = 28
+TIME_MAX: Final = 2**64 - 1
+AMOUNT_UNITS_MAX: Final = 2**128 - 1
+
+_SELL_BIT: Final = 3
+_TYPE_BIT: Final = 4
+_V_BIT: Final = 6
+_EXTRA_BIT: Final = 7
+_PROFILES: Final = 8
+_HEAD: Final = struct.Struct(">20sQHH")
+
+
+def encode_match_packed(taker: OrderFill, makers: Sequence[OrderFill]) -> bytes | None:
+    """Return the calldata that settles a taker order with maker orders; None if it can't be packed."""
+    fills = (taker, *makers)
+    if not all(map(_is_packable, fills)):
+        return None
+    records = b"".join(_record(fill) for fill in fills)
+    return MATCH_PACKED.encode(int(taker.order.token_id), records)
+
+
+def _is_packable(fill: OrderFill) -> bool:
+    order = fill.order
+    is_own = order.signature_type is SignatureType.SAFE or (
+        order.signature_type is SignatureType.EOA and order.maker == order.signer
+    )
+    amounts = (order.maker_amount, order.taker_amount, fill.making_units, fill.fee_units)
+    return (
+        is_own
+        and order.taker == ZERO_ADDRESS
+        and len(order.signature) == ECDSA_BYTES
+        and order.profile < _PROFILES
+        and order.expiration_s <= TIME_MAX
+        and max(amounts) <= AMOUNT_UNITS_MAX
+    )
+
+
+def _record(fill: OrderFill) -> bytes:
+    order = fill.order
+    extra = _word(order.nonce) + _word(order.fee_rate_bps) if _has_extra(order) else b""
+    return b"".join(
+        (
+            _HEAD.pack(bytes.fromhex(order.signer[2:]), order.expiration_s, _flags(order), 0),
+            _word(int(order.salt)),
+            _halves(order.maker_amount, order.taker_amount),
+            _halves(fill.making_units, fill.fee_units),
+            order.signature[:64],
+            extra,
+        )
+    )
+
+
+def _has_extra(order: SignedOrder) -> bool:
+    return order.nonce != 0 or order.fee_rate_bps != 0
+
+
+def _flags(order: SignedOrder) -> int:
+    return (
+        order.profile
+        | (order.side is Side.SELL) << _SELL_BIT
+        | order.signature_type << _TYPE_BIT
+        | (order.signature[-1] == V_28) << _V_BIT
+        | _has_extra(order) << _EXTRA_BIT
+    )
+
+
+def _word(number: int) -> bytes:
+    return number.to_bytes(32)
+
+
+def _halves(high: int, low: int) -> bytes:
+    return high.to_bytes(16) + low.to_bytes(16)

@@ -1,0 +1,1 @@
+"""Consequences of failed trades: orders that are not to blame go back to their book."""

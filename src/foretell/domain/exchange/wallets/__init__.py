@@ -1,0 +1,1 @@
+"""Wallets that settlement barred from matching: the engine's side, and settlement's decisions."""

@@ -1,0 +1,106 @@
+"""Clients that others wrote, and the lines with which each uses a running sandbox.
+
+The addresses that a client trades for are those that it derives from its key itself.
+"""
+
+from collections.abc import Callable
+from typing import Final, NamedTuple
+
+from foretell.domain.contracts.deployment import Deployment
+from foretell.domain.contracts.sandbox_accounts import AccountRole
+from foretell.domain.values.hexadecimal import checksum_address, parse_address
+from foretell.sandbox.ready import Ready
+
+
+class ClientSetup(NamedTuple):
+    """The values of a sandbox that the lines of a client contain."""
+
+    ready: Ready
+    ready_file: str
+    deposit_wallets: tuple[str, ...]
+    """The trader's deposit wallets, one of each factory."""
+
+    @property
+    def key_line(self) -> str:
+        """The line that reads the key of the first trader."""
+        return (
+            f"key = next(each['privateKey'] for each in json.load(open({self.ready_file!r}))"
+            "['accounts'] if each['role'] == 'trader')"
+        )
+
+
+def _clob(setup: ClientSetup, package: str, arguments: str = "", login: str = "") -> str:
+    login = login or "create_or_derive_api_creds"
+    return (
+        f"import json\nfrom {package}.client import ClobClient\n\n{setup.key_line}\n"
+        f"client = ClobClient({setup.ready.clob!r}, chain_id={setup.ready.chain_id}, key=key"
+        f"{arguments})\nclient.set_api_creds(client.{login}())"
+    )
+
+
+def _funder(setup: ClientSetup, factory: int) -> str:
+    return f", signature_type=3, funder={setup.deposit_wallets[factory]!r}"
+
+
+def _relayer(setup: ClientSetup, arguments: str = "") -> str:
+    return (
+        "import json\n"
+        "from py_builder_relayer_client.client import RelayClient\n"
+        "from py_builder_signing_sdk.config import BuilderConfig\n"
+        "from py_builder_signing_sdk.sdk_types import BuilderApiKeyCreds\n\n"
+        f"{setup.key_line}\n"
+        "# The credentials are those that a client of the trading API above has created.\n"
+        "creds = BuilderApiKeyCreds(key=api_key, secret=api_secret, passphrase=api_passphrase)\n"
+        f"relayer = RelayClient({setup.ready.relayer!r}, {setup.ready.chain_id}, key,"
+        f" BuilderConfig(local_builder_creds=creds){arguments})\n"
+        "relayer.deploy_deposit_wallet()"
+    )
+
+
+class KnownClient(NamedTuple):
+    """A client: its package and version, what it trades for, and its lines."""
+
+    package: str
+    version: str
+    wallet: str
+    lines: Callable[[ClientSetup], str]
+
+
+KNOWN_CLIENTS: Final = (
+    KnownClient("py-clob-client", "0.34.6", "the address", lambda s: _clob(s, "py_clob_client")),
+    KnownClient(
+        "py-clob-client-v2",
+        "1.2.1",
+        "the address",
+        lambda s: _clob(s, "py_clob_client_v2", login="create_or_derive_api_key"),
+    ),
+    KnownClient(
+        "py-clob-client-v2",
+        "1.2.1",
+        "its deposit wallet",
+        lambda s: _clob(s, "py_clob_client_v2", _funder(s, -1), "create_or_derive_api_key"),
+    ),
+    KnownClient(
+        "kuest-py-clob-client", "0.34.6", "the address", lambda s: _clob(s, "py_clob_client")
+    ),
+    KnownClient(
+        "kuest-py-clob-client",
+        "2.0.15",
+        "its deposit wallet",
+        lambda s: _clob(s, "py_clob_client", _funder(s, 0)),
+    ),
+    KnownClient(
+        "py-builder-relayer-client",
+        "0.0.3",
+        "its deposit wallet",
+        lambda s: _relayer(s, f", rpc_url={s.ready.rpc!r}"),
+    ),
+    KnownClient("kuest-py-builder-relayer-client", "2.0.9", "its deposit wallet", _relayer),
+)
+
+
+def client_setup(ready: Ready, ready_file: str, deployment: Deployment) -> ClientSetup:
+    """Return the values of a running sandbox that clients need, for its first trader."""
+    trader = parse_address(ready.account(AccountRole.TRADER).address)
+    wallets = tuple(map(checksum_address, deployment.deposit_wallets_of(trader)))
+    return ClientSetup(ready, ready_file, wallets)

@@ -1,0 +1,217 @@
+"""Answers of the trading API, and orders before they are signed."""
+
+from typing import Any, Final
+
+import msgspec
+
+from foretell.domain.exchange.order import OrderType, Side
+from foretell.domain.values.eip712 import Eip712Domain
+from foretell.domain.values.hexadecimal import parse_address
+from foretell.sdk.amounts import OrderAmounts, budget_amounts, limit_amounts
+
+STRUCT_VERSION: Final = 1
+"""The version of the order struct that is signed here."""
+
+
+class DomainTerms(msgspec.Struct, frozen=True, rename="camel"):
+    """A domain that orders may be signed for."""
+
+    struct_version: int
+    name: str
+    version: str
+    chain_id: int
+    verifying_contract: str
+
+
+class ExchangeTerms(msgspec.Struct, frozen=True, rename="camel"):
+    """An exchange, its domains, and the nonces there by wallet."""
+
+    address: str
+    neg_risk: bool
+    domains: list[DomainTerms]
+    nonces: dict[str, str]
+
+    def domain(self) -> Eip712Domain:
+        """Return the first domain of the order struct that is signed here."""
+        found = next(each for each in self.domains if each.struct_version == STRUCT_VERSION)
+        contract = parse_address(found.verifying_contract)
+        return Eip712Domain(found.name, found.version, found.chain_id, contract)
+
+
+class WalletTerms(msgspec.Struct, frozen=True, rename="camel"):
+    """A wallet that a signer can trade with."""
+
+    kind: str
+    address: str
+    is_deployed: bool
+    signature_type: int
+
+
+class KeyDomainTerms(msgspec.Struct, frozen=True, rename="camel"):
+    """The domain in which a wallet signs for an API key; it may name a contract."""
+
+    name: str
+    version: str
+    chain_id: int
+    verifying_contract: str | None = None
+
+
+class KeyTerms(msgspec.Struct, frozen=True):
+    """How a wallet signs for an API key."""
+
+    domain: KeyDomainTerms
+
+
+class AccountTerms(msgspec.Struct, frozen=True, rename="camel"):
+    """The wallets of a signer, and everything that its signatures need."""
+
+    address: str
+    chain_id: int
+    wallets: list[WalletTerms]
+    exchanges: list[ExchangeTerms]
+    auth: KeyTerms | None = None
+    """None from a server that names no domain for keys."""
+
+    def l1_domain(self) -> Eip712Domain | None:
+        """Return the domain in which the wallet signs for API keys, if the server names it."""
+        if self.auth is None:
+            return None
+        found = self.auth.domain
+        contract = found.verifying_contract
+        return Eip712Domain(
+            found.name,
+            found.version,
+            found.chain_id,
+            None if contract is None else parse_address(contract),
+        )
+
+    def wallet(self, kind: str) -> WalletTerms:
+        """Return the wallet of a kind: `eoa` (the address itself) or `safe`."""
+        return next(each for each in self.wallets if each.kind == kind)
+
+    def exchange(self, *, is_neg_risk: bool) -> ExchangeTerms:
+        """Return the exchange of a market."""
+        return next(each for each in self.exchanges if each.neg_risk is is_neg_risk)
+
+
+class MarketTerms(msgspec.Struct, frozen=True):
+    """The rules of a token's market for its orders."""
+
+    tick_size: str
+    is_neg_risk: bool
+    fee_rate_bps: int
+
+
+class PlacedOrder(msgspec.Struct, frozen=True, rename="camel"):
+    """The answer to an order; `making_amount` and `taking_amount` are what it gave and got at once."""
+
+    success: bool
+    status: str
+    order_id: str = msgspec.field(name="orderID")
+    making_amount: str = ""
+    taking_amount: str = ""
+    error_msg: str = ""
+    code: str = ""
+    trade_ids: list[str] = msgspec.field(name="tradeIDs", default_factory=list)
+    replayed: bool = False
+
+
+class CanceledOrders(msgspec.Struct, frozen=True):
+    """The orders that were canceled, and why others were not."""
+
+    canceled: list[str]
+    not_canceled: dict[str, str]
+
+
+class OpenOrder(msgspec.Struct, frozen=True):
+    """An order as its owner reads it."""
+
+    id: str
+    status: str
+    market: str
+    asset_id: str
+    side: str
+    price: str
+    original_size: str
+    size_matched: str
+    order_type: str
+    outcome: str = ""
+    close_reason: str | None = None
+    created_at: int = 0
+
+
+class OwnTrade(msgspec.Struct, frozen=True):
+    """A trade of one's own; the amounts are its taker's."""
+
+    id: str
+    taker_order_id: str
+    market: str
+    asset_id: str
+    side: str
+    size: str
+    price: str
+    status: str
+    match_time: str
+    trader_side: str
+    outcome: str = ""
+    transaction_hash: str = ""
+    err_msg: str | None = None
+    maker_orders: list[dict[str, Any]] = []
+
+
+class Funds(msgspec.Struct, frozen=True):
+    """What a wallet may trade with, in base units, as integers in text."""
+
+    balance: str
+    allowance: str
+    wallet: str
+    reserved: str
+    allowances: dict[str, str] = {}
+
+
+class BookLevel(msgspec.Struct, frozen=True):
+    """The size at a price."""
+
+    price: str
+    size: str
+
+
+class OrderBook(msgspec.Struct, frozen=True):
+    """A token's book; the best price is the last of both lists."""
+
+    market: str
+    asset_id: str
+    timestamp: str
+    hash: str
+    bids: list[BookLevel]
+    asks: list[BookLevel]
+    min_order_size: str
+    tick_size: str
+    neg_risk: bool
+    last_trade_price: str = ""
+
+
+class OrderDraft(msgspec.Struct, frozen=True, kw_only=True):
+    """An order before it is signed. A BUY that takes (FOK, FAK) names a budget in place of a size."""
+
+    token_id: str
+    side: Side
+    price: str
+    size: str | None = None
+    budget: str | None = None
+    order_type: OrderType = OrderType.GTC
+    expires_at_s: int = 0
+    is_post_only: bool = False
+
+    def amounts(self) -> OrderAmounts:
+        """Return the two amounts, or refuse what no amounts can express."""
+        if self.budget is not None:
+            return budget_amounts(self.price, self.budget)
+        return limit_amounts(self.side, self.price, self.size or "")
+
+
+class SignedBody(msgspec.Struct, frozen=True):
+    """The signed body of an order: sending it twice places it once."""
+
+    order_id: str
+    body: dict[str, Any]

@@ -1,0 +1,1 @@
+"""Signers, and the typed data that they sign."""

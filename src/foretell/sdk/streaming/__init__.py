@@ -1,0 +1,1 @@
+"""Streams that survive a lost connection, and the books that they keep."""

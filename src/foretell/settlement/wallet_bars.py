@@ -1,0 +1,150 @@
+"""Bar wallets that make settlements fail, and probe them until they have proved themselves.
+
+A probe sends none of a token to the wallet: the tokens' contract calls the wallet as it does in a
+settlement, in a transaction that costs little. A wallet that fails it stays barred for twice the time.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+import structlog
+from prometheus_client import Counter
+
+from foretell.chain.artifacts import reason_of
+from foretell.domain.contracts.calldata import SAFE_TRANSFER_FROM
+from foretell.domain.errors.chain import ExecutionReverted, RpcRefused
+from foretell.domain.evm.transaction import OutgoingTx, SentTx, TxStatus
+from foretell.domain.exchange.settlement import (
+    Settlement,
+    report_of_reverting,
+    settlement_after_revert,
+)
+from foretell.domain.exchange.wallets.wallet_bars import (
+    Offence,
+    WalletBar,
+    day_of,
+    ended,
+    kept,
+    postponed,
+    probed,
+)
+from foretell.domain.values.hexadecimal import Address
+from foretell.settlement.context import SettlementContext
+from foretell.settlement.stored import load_matched, record
+from foretell.store.outbox.transactions import SETTLEMENT, load_txs
+from foretell.store.outbox.wallet_bars import (
+    add_gas,
+    load_bar,
+    load_bars_in_trades,
+    load_probes,
+    record_bar,
+)
+
+PROBE_GAS: Final = 150_000
+"""Gas of a probe: the transaction, the tokens' contract, and any wallet that takes tokens."""
+PROBE_TOKEN: Final = 0
+PROBES_AT_ONCE_MAX: Final = 8
+"""Most probes on their way at a time: the places of trades are not theirs."""
+NOBODY: Final = "nobody"
+
+GAS: Final = Counter(
+    "foretell_failed_settlement_gas",
+    "gas of settlements that were mined in vain, by whether a wallet is proved to have made them fail",
+    ["blamed"],
+)
+
+log = structlog.get_logger(__name__)
+
+
+def count_offence(offence: Offence | None, gas: int) -> None:
+    """Count the gas of a settlement that was mined in vain in the metrics."""
+    GAS.labels(NOBODY if offence is None else "wallet").inc(gas)
+    if offence is not None:
+        log.warning("wallet made a settlement fail", **offence._asdict())
+
+
+async def without_barred(
+    context: SettlementContext, due: Sequence[Settlement]
+) -> Sequence[Settlement]:
+    """Return the due trades without those of barred wallets, which are not sent any more.
+
+    The fills of a barred maker leave a trade, and one of a barred taker ends.
+    """
+    async with context.database.reading() as tx:
+        bars = await load_bars_in_trades(tx, [each.trade_id for each in due])
+    if not bars:
+        return due
+    cause_by_wallet = {bar.wallet: f"wallet is barred: {bar.cause}" for bar in bars}
+    sent: list[Settlement] = []
+    for settlement, matched in zip(due, await load_matched(context, due), strict=True):
+        trade = matched.row.trade
+        wallets = [trade.taker, *(fill.maker for fill in trade.fills)]
+        barred = next((wallet for wallet in wallets if wallet in cause_by_wallet), None)
+        if barred is None:
+            sent.append(settlement)
+            continue
+        cause = cause_by_wallet[barred]
+        report = report_of_reverting(trade, barred, cause)
+        after = settlement_after_revert(
+            settlement, cause, report, context.now_ms(), context.options
+        )
+        log.warning("trade of a barred wallet", trade_id=trade.trade_id, wallet=barred)
+        await record(context, [after], report.refused)
+    return sent
+
+
+async def probe_wallets(context: SettlementContext) -> None:
+    """Send the probes that are due, and end the bars of wallets that passed one."""
+    if context.conditional_tokens is None:
+        return
+    async with context.database.reading() as tx:
+        bars = await load_probes(tx, context.now_ms(), PROBES_AT_ONCE_MAX)
+        txs = await load_txs(tx, SETTLEMENT, [bar.probe_tx_id or "" for bar in bars])
+    sent_by_id = {each.tx_id: each for each in txs}
+    for bar in bars:
+        if bar.probe_tx_id is None:
+            named = probed(bar)
+            await _record(context, named)
+            await _send(context, context.conditional_tokens, named)
+        elif (sent := sent_by_id.get(bar.probe_tx_id)) is None:
+            await _send(context, context.conditional_tokens, bar)
+        else:
+            await _follow(context, bar, sent)
+
+
+async def _send(context: SettlementContext, tokens: Address, bar: WalletBar) -> None:
+    """Send the probe that a bar names, unless its simulation fails, which costs nothing."""
+    assert bar.probe_tx_id is not None
+    sender = context.operator.address
+    calldata = SAFE_TRANSFER_FROM.encode(sender, bar.wallet, PROBE_TOKEN, 0, b"")
+    now_ms, options = context.now_ms(), context.bars
+    try:
+        await context.operator.send(OutgoingTx(bar.probe_tx_id, tokens, calldata, PROBE_GAS))
+    except ExecutionReverted as reverted:
+        await _record(context, kept(bar, f"fails a probe: {reason_of(reverted)}", now_ms, options))
+    except RpcRefused as refusal:
+        log.warning("probe refused by the node", wallet=bar.wallet, cause=refusal.message)
+        await _record(context, postponed(bar, now_ms, options))
+
+
+async def _follow(context: SettlementContext, bar: WalletBar, sent: SentTx) -> None:
+    """End a bar once its probe is confirmed, or keep it when that was mined in vain."""
+    now_ms = context.now_ms()
+    if sent.status is TxStatus.CONFIRMED:
+        log.warning("wallet passed its probe", wallet=bar.wallet)
+        await _record(context, ended(bar))
+    elif sent.status is TxStatus.FAILED:
+        async with context.database.writing() as tx:
+            await add_gas(tx, bar.wallet, day_of(now_ms), PROBE_GAS)
+        await _record(context, kept(bar, "fails a probe when it is mined", now_ms, context.bars))
+    elif sent.status is TxStatus.CANCELED:
+        await _record(context, postponed(bar, now_ms, context.bars))
+
+
+async def _record(context: SettlementContext, bar: WalletBar) -> None:
+    """Store a bar, unless the operator has changed it meanwhile: then only its probe is forgotten."""
+    async with context.database.writing() as tx:
+        known = await load_bar(tx, bar.wallet)
+        if known is not None and known.barred_at_ms != bar.barred_at_ms:
+            bar = known._replace(probes=bar.probes, probe_tx_id=bar.probe_tx_id)
+        await record_bar(tx, bar)

@@ -1,0 +1,68 @@
+"""Public profiles of addresses, found by the address or by its Safe.
+
+Written by trading.
+"""
+
+from collections.abc import Collection, Mapping
+from typing import NamedTuple
+
+import sqlalchemy as sa
+
+from foretell.domain.values.hexadecimal import Address
+from foretell.store.database import Transaction
+from foretell.store.tables import profiles
+
+
+class PublicProfile(NamedTuple):
+    """What an address says of itself; empty texts are not said."""
+
+    address: Address
+    safe: Address
+    name: str
+    bio: str
+    image: str
+    updated_at_ms: int
+
+
+async def record_profile(tx: Transaction, profile: PublicProfile) -> bool:
+    """Store the profile of an address; return whether its name is nobody else's, whatever the case."""
+    name_key = profile.name.casefold() or None
+    values = profile._asdict() | {"name_key": name_key}
+    if name_key is not None:
+        holder = await tx.scalar(
+            sa.select(profiles.c.address).where(profiles.c.name_key == name_key)
+        )
+        if holder not in {None, profile.address}:
+            return False
+    if await tx.insert_new(profiles, **values):
+        return True
+    own = await tx.scalar(
+        sa.select(profiles.c.address).where(profiles.c.address == profile.address)
+    )
+    if own is None:  # another address has just taken the name
+        return False
+    await tx.execute(
+        profiles.update().where(profiles.c.address == profile.address).values(**values)
+    )
+    return True
+
+
+async def load_profiles(
+    tx: Transaction, wallets: Collection[str]
+) -> Mapping[Address, PublicProfile]:
+    """Return the profiles of wallets, by wallet; those of wallets without one are left out."""
+    wanted = set(wallets)
+    if not wanted:
+        return {}
+    rows = await tx.all(
+        sa.select(*(profiles.c[name] for name in PublicProfile._fields)).where(
+            sa.or_(profiles.c.address.in_(wanted), profiles.c.safe.in_(wanted))
+        )
+    )
+    found = [PublicProfile._make(row) for row in rows]
+    return {
+        wallet: profile
+        for profile in found
+        for wallet in (profile.address, profile.safe)
+        if wallet in wanted
+    }

@@ -1,0 +1,270 @@
+"""Small faults in the contracts, each with the fastest tests that should find it."""
+
+from typing import Final, NamedTuple
+
+EXCHANGE: Final = "tests/contracts/exchange/"
+NEG_RISK: Final = "tests/contracts/neg_risk/"
+ORACLE: Final = "tests/contracts/oracle/"
+ECOSYSTEM: Final = "tests/contracts/ecosystem/"
+
+AUDIT: Final = f"{EXCHANGE}test_audit_findings.py"
+INVARIANTS: Final = f"{EXCHANGE}test_invariants.py"
+FEES: Final = f"{EXCHANGE}test_fees.py"
+STOPS: Final = f"{EXCHANGE}test_stops.py"
+PACKED: Final = f"{EXCHANGE}test_packed.py"
+MATCHING: Final = f"{EXCHANGE}test_matching.py"
+SETTLING: Final = f"{EXCHANGE}test_settling.py"
+CROSSING: Final = f"{EXCHANGE}test_crossing.py"
+STATUS: Final = f"{EXCHANGE}test_status.py"
+SIGNATURES: Final = f"{EXCHANGE}test_signatures.py"
+VALIDITY: Final = f"{EXCHANGE}test_validity.py"
+CANCELLING: Final = f"{EXCHANGE}test_cancelling.py"
+RECEIVER: Final = f"{EXCHANGE}test_receiver.py"
+ROLES: Final = f"{EXCHANGE}test_roles.py"
+ORDERS: Final = f"{EXCHANGE}test_orders.py"
+REGISTRY: Final = f"{EXCHANGE}test_token_registry.py"
+CONVERSION: Final = f"{NEG_RISK}test_neg_risk_conversion.py"
+MARKETS: Final = f"{NEG_RISK}test_neg_risk_markets.py"
+OPERATOR: Final = f"{NEG_RISK}test_neg_risk_operator.py"
+REENTRANCY: Final = f"{NEG_RISK}test_adapter_reentrancy.py"
+WRAPPED: Final = f"{NEG_RISK}test_wrapped_collateral.py"
+OPTIMISTIC: Final = f"{ORACLE}test_optimistic_oracle.py"
+ADAPTER: Final = f"{ORACLE}test_optimistic_adapter.py"
+REQUESTS: Final = f"{ORACLE}test_oracle_reentrancy.py"
+WAY_OUT: Final = f"{ORACLE}test_direct_way_out.py"
+BULLETIN: Final = f"{ECOSYSTEM}test_bulletin.py"
+PREAPPROVAL: Final = f"{ECOSYSTEM}test_preapproval.py"
+SWEEPING: Final = f"{ECOSYSTEM}test_sweeping.py"
+V1_CANCELLING: Final = f"{ECOSYSTEM}test_v1_cancelling.py"
+ABI: Final = f"{ECOSYSTEM}test_abi.py"
+BATCHES: Final = "tests/contracts/test_batch_settler.py"
+OWNERSHIP: Final = "tests/contracts/test_ownership.py"
+
+
+class Patch(NamedTuple):
+    """A text of a source, which occurs in it once, and the faulty text in its place."""
+
+    source: str
+    text: str
+    fault: str
+    tests: str
+
+    @property
+    def name(self) -> str:
+        """The source and the fault, in one line."""
+        return f"{self.source}: {' '.join(self.text.split())} -> {' '.join(self.fault.split())}"
+
+
+LOCK: Final = "@external\n@nonreentrant\ndef "
+OPEN: Final = "@external\ndef "
+
+PATCHES: Final = (
+    # The five that an audit found alive.
+    Patch("exchange/stops", "self.raised |= 1", "self.raised = 1", STOPS),
+    Patch("neg_risk/conversion", "[count] += amount", "[count] = amount", REENTRANCY),
+    Patch("neg_risk/conversion", f"{LOCK}convert", f"{OPEN}convert", REENTRANCY),
+    Patch("neg_risk/complete_sets", f"{LOCK}redeem", f"{OPEN}redeem", REENTRANCY),
+    Patch("OptimisticOracle", f"{LOCK}disputePrice", f"{OPEN}disputePrice", REQUESTS),
+    Patch("optimistic/requests", "+= request.bond - half", "+= half", REQUESTS),
+    Patch("NegRiskOperator", "or is_resolved or", "or", OPERATOR),
+    # Stops.
+    Patch("exchange/stops", "word & ~TIMESTAMP | (timestamp", "word | (timestamp", STOPS),
+    Patch("exchange/stops", "not is_later or timestamp >", "timestamp >", STOPS),
+    Patch("exchange/stops", "(block.timestamp + AHEAD_MAX_S)", "2**200 * (AHEAD_MAX_S)", STOPS),
+    Patch("exchange/stops", "word if isAllowed else word | NO_OWNER", "word | NO_OWNER", STOPS),
+    Patch(
+        "exchange/stops",
+        "_raise(msg.sender, word)\n    log Nonce",
+        "_raise(msg.sender, 1)\n    log Nonce",
+        STOPS,
+    ),
+    Patch(
+        "exchange/validity",
+        "order.timestamp < stops._timestamp(stop):\n            raw",
+        "order.timestamp <= stops._timestamp(stop):\n            raw",
+        STOPS,
+    ),
+    Patch("exchange/validity", "stop & stops.NO_OWNER != 0", "False", STOPS),
+    Patch(
+        "exchange/validity",
+        "if order.nonce != stop & stops.NONCE",
+        "if order.nonce < stop & stops.NONCE",
+        STOPS,
+    ),
+    # Validity and status.
+    Patch("exchange/validity", "order.taker != msg.sender", "False", VALIDITY),
+    Patch(
+        "exchange/validity",
+        "order.expiration < block.timestamp:\n            raw",
+        "order.expiration <= block.timestamp:\n            raw",
+        VALIDITY,
+    ),
+    Patch("exchange/validity", "order.feeRateBps > fees", "order.feeRateBps > 1 + fees", VALIDITY),
+    Patch("exchange/validity", "chain.id != profiles.CHAIN_ID", "False", AUDIT),
+    Patch("exchange/validity", "len(signature) != 0 or not", "not", PREAPPROVAL),
+    Patch("exchange/status", "if slot & DONE != 0:", "if False:", STATUS),
+    Patch(
+        "exchange/status", "unsafe_sub(making, 1) >= left", "unsafe_sub(making, 1) > left", STATUS
+    ),
+    Patch("exchange/status", "= left << 1", "= (left << 1) + 2", STATUS),
+    Patch("exchange/matching", "if slot == 0 or", "if", AUDIT),
+    Patch("exchange/matching", "or order.signatureType == validity.signatures.ERC1271", "", PACKED),
+    Patch(
+        "exchange/orders",
+        "unsafe_sub(collateral, 1) >= tokens",
+        "unsafe_sub(collateral, 1) > tokens",
+        ORDERS,
+    ),
+    # Signatures.
+    Patch("exchange/signatures", "s > S_MAX or", "", SIGNATURES),
+    Patch("exchange/signatures", "or signer == empty(address)", "", AUDIT),
+    Patch(
+        "exchange/signatures",
+        "if maker != self._safe_address(signer)",
+        "if maker == self._safe_address(maker)",
+        SIGNATURES,
+    ),
+    Patch("exchange/signatures", "len(answer) != 32 or", "", SIGNATURES),
+    Patch("exchange/signatures", "gas=ERC1271_GAS_MAX,", "gas=msg.gas,", SIGNATURES),
+    Patch("exchange/preapproval", "if order.maker != msg.sender", "if False", PREAPPROVAL),
+    Patch(
+        "exchange/preapproval", "if self.approver[orderHash] != msg.sender", "if False", PREAPPROVAL
+    ),
+    Patch("exchange/preapproval", "or profiles._is_v1(order.profile)", "", PREAPPROVAL),
+    # Matching.
+    Patch(
+        "exchange/crossing",
+        ") >= unsafe_mul(\n            taker.takerAmount, maker.takerAmount",
+        ") > unsafe_mul(\n            taker.takerAmount, maker.takerAmount",
+        CROSSING,
+    ),
+    Patch("exchange/crossing", "unsafe_sub(maker_makes, 1)", "0", INVARIANTS),
+    Patch("exchange/crossing", "if paid > taker_fill", "if False", MATCHING),
+    Patch(
+        "exchange/crossing",
+        "received * taker.makerAmount < paid",
+        "received * taker.makerAmount <= paid",
+        MATCHING,
+    ),
+    Patch("exchange/crossing", "received < taker_fill *", "received + 1 < taker_fill *", MATCHING),
+    Patch(
+        "exchange/matching",
+        "if maker.tokenId != (taker.tokenId if is_direct else complement)",
+        "if False",
+        MATCHING,
+    ),
+    Patch(
+        "exchange/matching", "direct_fees = unsafe_add(direct_fees, fee)", "direct_fees = fee", FEES
+    ),
+    Patch(
+        "exchange/matching",
+        "withheld: uint256 = min(making, fee_due)",
+        "withheld: uint256 = fee_due",
+        FEES,
+    ),
+    Patch(
+        "exchange/settling",
+        "unsafe_sub(sets.received, sets.given), sets.received",
+        "sets.received, sets.received",
+        SETTLING,
+    ),
+    Patch(
+        "exchange/settling", "taker.maker, unsafe_sub(received, fee)", "taker.maker, received", FEES
+    ),
+    Patch("exchange/fees", "if order.fee > most", "if order.fee > most + 1", FEES),
+    Patch("exchange/fees", "min(received, given - received)", "received", FEES),
+    Patch("exchange/fees", "if rateBps <= rate:", "if True:", FEES),
+    Patch("exchange/fees", "block.timestamp < starts_at", "block.timestamp + 1 < starts_at", FEES),
+    Patch("exchange/fees", "3 * 24 * 3600", "2 * 24 * 3600", FEES),
+    Patch("exchange/fees", "or receiver == self", "", FEES),
+    # Packed matches.
+    Patch("exchange/matching", "if at != records_end", "if False", PACKED),
+    Patch("exchange/matching", "if at >= call.end", "if False", PACKED),
+    Patch("exchange/packed", "if offset != RECORDS_OFFSET", "if False", PACKED),
+    Patch("exchange/packed", "elif slot == 0:", "elif False:", PACKED),
+    Patch("exchange/packed", "order.nonce = extra[0]", "order.nonce = 0", STOPS),
+    Patch("exchange/packed", "28 if flags & V_28 != 0 else 27", "27", PACKED),
+    Patch("exchange/packed", "order.tokenId = sells", "order.tokenId = buys", PACKED),
+    Patch("exchange/packed", "length > orders.SIGNATURE_BYTES_MAX", "False", PACKED),
+    # Cancelling, roles, registry, custody, sweeping.
+    Patch(
+        "exchange/cancelling",
+        "if not signatures._is_owner(msg.sender, order)",
+        "if not signatures._is_owner(order.maker, order)",
+        CANCELLING,
+    ),
+    Patch("exchange/cancelling", "if count > orders.ORDERS_MAX", "if False", V1_CANCELLING),
+    Patch(
+        "exchange/cancelling",
+        "order.expiration = v1.expiration",
+        "order.expiration = 0",
+        V1_CANCELLING,
+    ),
+    Patch("exchange/roles", "self.isOperator[operator] = False", "pass", ROLES),
+    Patch(
+        "exchange/token_registry",
+        "or tokenB != self._derived(conditionId, SECOND_OUTCOME)",
+        "",
+        REGISTRY,
+    ),
+    Patch("exchange/token_registry", "self._complement(token) != complement", "False", ABI),
+    Patch(
+        "exchange/receiver", "operator != self and operator != custody.SPLITTER", "False", RECEIVER
+    ),
+    Patch("exchange/stops", f"{LOCK}incrementNonce", f"{OPEN}incrementNonce", RECEIVER),
+    Patch(
+        "exchange/sweeping",
+        "receiver: address = fees.feeReceiver",
+        "receiver: address = msg.sender",
+        SWEEPING,
+    ),
+    Patch("neg_risk/sweeping", f"{LOCK}sweep", f"{OPEN}sweep", REENTRANCY),
+    Patch("access/ownership", "self.pendingAdmin = empty(address)", "pass", OWNERSHIP),
+    # Events.
+    Patch("neg_risk/conversion", "if not markets._is_sealed(word)", "if False", CONVERSION),
+    Patch(
+        "neg_risk/conversion",
+        "(len(given) - 1) * (amount - fee)",
+        "len(given) * (amount - fee)",
+        CONVERSION,
+    ),
+    Patch("neg_risk/conversion", "received, amount - fee)", "received, amount)", CONVERSION),
+    Patch("neg_risk/conversion", "self.converted[marketId][questionCount] = 0", "pass", CONVERSION),
+    Patch(
+        "neg_risk/markets", "self.answered[market_id] |= 1", "self.answered[market_id] = 1", MARKETS
+    ),
+    Patch("neg_risk/markets", "index == QUESTIONS_MAX", "False", CONVERSION),
+    Patch("NegRiskOperator", "payouts[0] + payouts[1] != 1", "False", OPERATOR),
+    Patch("NegRiskOperator", "block.timestamp < flagged_at + DELAY_PERIOD", "False", OPERATOR),
+    Patch("NegRiskOperator", "block.timestamp < reported_at + HOLD_PERIOD", "True", OPERATOR),
+    Patch("WrappedCollateral", "self.totalSupply -= amount", "pass", WRAPPED),
+    # Resolution.
+    Patch(
+        "optimistic/requests",
+        "if block.timestamp < self.requests[key].expiresAt",
+        "if block.timestamp <= self.requests[key].expiresAt",
+        OPTIMISTIC,
+    ),
+    Patch("optimistic/requests", "self.owed[msg.sender] = 0", "pass", OPTIMISTIC),
+    Patch("optimistic/requests", "self.requests[key].isFallback = True", "pass", OPTIMISTIC),
+    Patch(
+        "optimistic/requests",
+        "state == REQUESTED and block.timestamp >= released_at",
+        "block.timestamp >= released_at",
+        OPTIMISTIC,
+    ),
+    Patch("optimistic/holding", "if block.timestamp < answers_at", "if False", ADAPTER),
+    Patch("OptimisticResolutionAdapter", "or seconds < defaultLiveness or", "or", ADAPTER),
+    Patch("OptimisticResolutionAdapter", "if msg.sender != oracle", "if False", ADAPTER),
+    Patch(
+        "DirectResolutionAdapter",
+        "if block.timestamp < self._ends_at(questionID)",
+        "if False",
+        WAY_OUT,
+    ),
+    Patch("optimistic/bulletin", "len(self.updates[key]) == UPDATES_MAX", "False", BULLETIN),
+    Patch(
+        "optimistic/bulletin", "keccak256(abi_encode(question_id, owner))", "question_id", BULLETIN
+    ),
+    Patch("BatchSettler", "failed |= 1 << i", "failed = 1 << i", BATCHES),
+)

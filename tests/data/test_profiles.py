@@ -1,0 +1,48 @@
+import pytest
+from tests.rigs.read_apis import Reader
+from tests.rigs.rows import Rows
+from tests.rigs.values import NOW_MS, TOKEN, a_word, an_address
+
+from foretell.domain.exchange.order import Side
+from foretell.store.database import Database
+from foretell.store.trading.profiles import PublicProfile, record_profile
+
+pytestmark = pytest.mark.anyio
+
+IMAGE = "https://example.org/a.png"
+
+
+@pytest.fixture(autouse=True)
+async def traded(database: Database) -> None:
+    """Alice, who has a profile, and bob, who has none."""
+    alice, safe = an_address("alice"), an_address("alice's safe")
+    async with database.writing() as tx:
+        rows = Rows(tx)
+        await rows.open_named("rain")
+        await rows.buy("alice", "rain", 10 * TOKEN, 4 * TOKEN)
+        await rows.buy("bob", "rain", 9 * TOKEN, 3 * TOKEN, side=Side.SELL)
+        for name in ("alice", "bob"):
+            await rows.hold(name, "rain", TOKEN, 0, realized_units=TOKEN, bought_units=9 * TOKEN)
+        await record_profile(tx, PublicProfile(alice, safe, "Alice", "I trade.", IMAGE, NOW_MS))
+
+
+@pytest.mark.parametrize("path", ["/trades", "/activity", "/holders"])
+async def test_rows_show_the_profile_of_their_wallet(reader: Reader, path: str) -> None:
+    queries: dict[str, dict[str, str]] = {
+        "/holders": {"market": a_word("rain")},
+        "/activity": {"user": an_address("alice")},
+    }
+    answer = await reader.get(path, **queries.get(path, {}))
+    rows = answer[0]["holders"] if path == "/holders" else answer
+    by_wallet = {row["proxyWallet"].lower(): row for row in rows}
+    alice = by_wallet[an_address("alice")]
+    assert [alice[name] for name in ("name", "bio", "profileImage")] == ["Alice", "I trade.", IMAGE]
+    bob = by_wallet.get(an_address("bob"), {"name": "", "bio": "", "profileImage": ""})
+    assert [bob[name] for name in ("name", "bio", "profileImage")] == ["", "", ""]
+
+
+async def test_the_leaderboard_shows_names_and_images(reader: Reader) -> None:
+    rows = await reader.get("/v1/leaderboard")
+    shown = {row["proxyWallet"].lower(): (row["userName"], row["profileImage"]) for row in rows}
+    assert shown[an_address("alice")] == ("Alice", IMAGE)
+    assert shown[an_address("bob")] == (None, None)

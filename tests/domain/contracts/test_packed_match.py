@@ -1,0 +1,119 @@
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from foretell.domain.contracts.calldata import OrderFill
+from foretell.domain.contracts.packed_match import (
+    MATCH_PACKED,
+    SUPPORTS_INTERFACE,
+    encode_match_packed,
+)
+from foretell.domain.exchange.order import Side, SignatureType, SignedOrder
+from foretell.domain.values.hexadecimal import ZERO_ADDRESS, Address
+
+ACCOUNT = Address("0x" + "aa" * 20)
+SAFE = Address("0x" + "bb" * 20)
+TOKEN = 2**255 + 7
+ORDER = SignedOrder(
+    salt="9",
+    maker=ACCOUNT,
+    signer=ACCOUNT,
+    taker=ZERO_ADDRESS,
+    token_id=str(TOKEN),
+    maker_amount=40,
+    taker_amount=100,
+    expiration_s=0x0102,
+    nonce=0,
+    fee_rate_bps=0,
+    side=Side.BUY,
+    signature_type=SignatureType.EOA,
+    profile=0,
+    signature=b"\x11" * 32 + b"\x22" * 32 + b"\x1b",
+)
+
+
+def an_order(**changed: Any) -> SignedOrder:
+    return msgspec.structs.replace(ORDER, **changed)
+
+
+def records(*fills: OrderFill) -> bytes:
+    calldata = encode_match_packed(fills[0], fills[1:])
+    assert calldata is not None
+    token, packed = MATCH_PACKED.decode(calldata)
+    assert token == TOKEN
+    return bytes(packed)
+
+
+def test_a_record_has_six_words() -> None:
+    assert (
+        records(OrderFill(ORDER, 7, 3)).hex()
+        == (
+            "aa" * 20 + "0000000000000102" + "0000" + "0000"  # account, time, flags, no wallet
+            "0000000000000000000000000000000000000000000000000000000000000009"  # salt
+            "0000000000000000000000000000002800000000000000000000000000000064"  # amounts
+            "0000000000000000000000000000000700000000000000000000000000000003"  # fill, fee
+             + "11" * 32 + "22" * 32
+        )
+    )
+
+
+def test_the_account_of_a_safe_order_is_its_signer() -> None:
+    order = an_order(maker=SAFE, signature_type=SignatureType.SAFE)
+    assert records(OrderFill(order, 7))[:32].hex() == "aa" * 20 + "0000000000000102" + "00200000"
+
+
+@pytest.mark.parametrize(
+    ("changed", "flags"),
+    [
+        ({"side": Side.SELL}, 0x08),
+        ({"profile": 7}, 0x07),
+        ({"signature": b"\x11" * 64 + b"\x1c"}, 0x40),
+        ({"nonce": 5}, 0x80),
+        ({"fee_rate_bps": 6}, 0x80),
+    ],
+)
+def test_flags_have_side_profile_recovery_and_extra_words(
+    changed: dict[str, Any], flags: int
+) -> None:
+    assert records(OrderFill(an_order(**changed), 7))[28:30] == flags.to_bytes(2)
+
+
+def test_a_nonce_and_a_fee_rate_are_two_more_words() -> None:
+    packed = records(OrderFill(an_order(nonce=5, fee_rate_bps=6), 7), OrderFill(ORDER, 8))
+    assert packed[192:256] == (5).to_bytes(32) + (6).to_bytes(32)
+    assert packed[256:] == records(OrderFill(ORDER, 8))
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"maker": SAFE},
+        {"signature_type": SignatureType.PROXY},
+        {"signature_type": SignatureType.CONTRACT},
+        {"taker": SAFE},
+        {"signature": b"\x11" * 64},
+        {"signature": b"\x11" * 66},
+        {"profile": 8},
+        {"expiration_s": 2**64},
+        {"maker_amount": 2**128},
+        {"taker_amount": 2**128},
+    ],
+)
+def test_an_order_that_a_record_cannot_say_is_not_packed(changed: dict[str, Any]) -> None:
+    odd, plain = OrderFill(an_order(**changed), 7), OrderFill(ORDER, 7)
+    assert encode_match_packed(odd, [plain]) is None
+    assert encode_match_packed(plain, [plain, odd]) is None
+
+
+@given(making=st.integers(0, 2**128 - 1), fee=st.integers(0, 2**128 - 1))
+def test_a_fill_and_a_fee_have_half_a_word_each(making: int, fee: int) -> None:
+    packed = records(OrderFill(ORDER, making, fee))
+    assert (packed[96:112], packed[112:128]) == (making.to_bytes(16), fee.to_bytes(16))
+
+
+def test_an_exchange_is_asked_for_the_selector() -> None:
+    assert SUPPORTS_INTERFACE.selector.hex() == "01ffc9a7"
+    assert len(MATCH_PACKED.selector) == 4

@@ -1,0 +1,68 @@
+"""A creator makes a game with commands alone, loses its process again and again, and resolves the game."""
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+import httpx
+import pytest
+from tests.examples.conftest import EXAMPLES, WITHIN_S, Play
+from tests.rigs.installation import FORETELL, Running
+
+from foretell.domain.contracts.sandbox_accounts import AccountRole
+from foretell.sandbox.ready import read_ready
+
+pytestmark = [pytest.mark.xdist_group("examples")]
+
+KILLED_AFTER = ("notes:", "is signed and sent", "plan:", "initialize-market-2 is in a block")
+"""Words of the line after which the process is killed, one run after the other."""
+MARKETS = ["moneyline-home", "moneyline-draw", "moneyline-away", "total-2-5"]
+PLAN = 1 + len(MARKETS)
+"""The transactions of the plan: an approval, and the question of each market."""
+
+
+def kill_after(words: str, folder: Path, environment: dict[str, str]) -> None:
+    """Run the command until a line has these words, and kill it there."""
+    line = [FORETELL, "market", "create", "game.json"]
+    with subprocess.Popen(
+        line, cwd=folder, env=environment, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stderr is not None
+        printed = []
+        for step in process.stderr:
+            printed.append(step)
+            if words in step:
+                break
+        process.kill()
+        assert any(words in step for step in printed), printed
+
+
+def creators_nonce(sandbox: Running) -> int:
+    """Return how many transactions the creator has sent."""
+    ready = read_ready(sandbox.data)
+    address = ready.account(AccountRole.CREATOR).address
+    call = {"jsonrpc": "2.0", "id": 1, "method": "eth_getTransactionCount"}
+    answer = httpx.post(ready.rpc, json=call | {"params": [address, "latest"]}, timeout=WITHIN_S)
+    return int(answer.json()["result"], 16)
+
+
+def test_a_game_survives_kill_9_and_is_paid_for_once(
+    example_sandbox: Running, environment: dict[str, str], command: Play, tmp_path: Path
+) -> None:
+    shutil.copy(EXAMPLES / "game.json", tmp_path)
+    before = creators_nonce(example_sandbox)
+
+    for words in KILLED_AFTER:
+        kill_after(words, tmp_path, environment)
+    made = json.loads(command("market", "create", "game.json", "--json"))
+
+    assert sorted(each["market"] for each in made) == sorted(MARKETS)
+    updates = len(MARKETS)  # the final metadata of each market
+    assert creators_nonce(example_sandbox) - before == PLAN + updates
+    assert json.loads(command("market", "create", "game.json", "--json")) == made
+
+    total = next(each["condition"] for each in made if each["market"] == "total-2-5")
+    command("market", "resolve", total, "Over")
+    shown = json.loads(command("market", "show", total, "--json"))
+    assert shown["prices"] == "Over 1, Under 0"

@@ -1,0 +1,51 @@
+"""The build of the web app itself: its size, and what must not be in it."""
+
+import gzip
+import re
+from pathlib import Path
+
+import pytest
+
+from foretell.domain.contracts.sandbox_accounts import SANDBOX_ACCOUNTS
+from foretell.web.build_files import BUILD, INDEX, read_build
+
+ROOT = Path(__file__).parents[2]
+FIRST_LOAD_BYTES_MAX = 250_000
+SOURCE_LINES_MAX = 400
+SOURCES = sorted((ROOT / "web").glob("src/**/*.ts*")) + sorted((ROOT / "web" / "e2e").glob("*.mjs"))
+
+
+def test_the_first_load_is_small() -> None:
+    files = read_build()
+    page = files[INDEX].content.decode()
+    named = re.findall(r'(?:src|href)="/(assets/[^"]+)"', page)
+    assert len(named) >= 2
+    sizes = {name: len(gzip.compress(files[name].content)) for name in named}
+    assert sum(sizes.values()) < FIRST_LOAD_BYTES_MAX, sizes
+
+
+def test_the_page_loads_nothing_from_elsewhere() -> None:
+    page = (BUILD / INDEX).read_text()
+    assert re.findall(r'(?:src|href)="(?!/)[^"]*"', page) == []
+    assert "<script>" not in page
+
+
+@pytest.mark.parametrize("name", sorted(read_build()))
+def test_no_file_of_the_build_has_a_key(name: str) -> None:
+    text = read_build()[name].content.lower()
+    keys = [each.private_key.hex().encode() for each in SANDBOX_ACCOUNTS]
+    assert [key for key in keys if key in text] == []
+    assert b"test test test test" not in text  # the mnemonic of the sandbox's keys
+
+
+def test_a_source_has_at_most_400_lines() -> None:
+    lines = {path.name: path.read_text().count("\n") for path in SOURCES}
+    assert lines
+    assert {name: count for name, count in lines.items() if count > SOURCE_LINES_MAX} == {}
+
+
+def test_every_dependency_is_pinned_to_one_version() -> None:
+    text = (ROOT / "web" / "package.json").read_text()
+    versions = re.findall(r'"[@a-z][^"]*": "([^"]*\d[^"]*)"', text)
+    assert len(versions) >= 14
+    assert [each for each in versions if not re.fullmatch(r"\d+\.\d+\.\d+", each)] == []

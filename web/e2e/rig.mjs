@@ -1,0 +1,89 @@
+// A browser with the web app of a running sandbox, and what the stories need of it.
+
+import { mkdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+
+import { chromium } from "playwright-core";
+
+export const STEP_MS = 30_000;
+
+const [, , readyFile, folder, program] = process.argv;
+export const ready = JSON.parse(await readFile(readyFile, "utf8"));
+export const link = new URL(ready.web);
+export const shotFolder = folder;
+
+const problems = [];
+
+export function check(condition, words) {
+  if (!condition) throw new Error(words);
+}
+
+/** Run a story in a page of its own; end with code 1 and a picture when it fails. */
+export async function play(name, story, { size = { width: 1280, height: 900 }, prepare } = {}) {
+  await mkdir(folder, { recursive: true });
+  const browser = await chromium.launch({ executablePath: program, args: ["--no-sandbox", "--disable-dev-shm-usage"] });
+  const context = await browser.newContext({ viewport: size, locale: "en-US", colorScheme: "dark" });
+  context.setDefaultTimeout(STEP_MS);
+  const page = await context.newPage();
+  const faults = [];
+  page.on("pageerror", (error) => faults.push(error.message));
+  page.on("console", (message) => {
+    if (message.type() === "error" && !/Failed to load resource|WebSocket/.test(message.text())) faults.push(message.text());
+  });
+  try {
+    await prepare?.(page, context);
+    await story(page, context);
+    check(faults.length === 0, `the page reports: ${faults.join(" | ")}`);
+    console.log(`${name}: done`);
+  } catch (error) {
+    problems.push(name);
+    console.log(`${name}: ${error.stack}\nthe page reports: ${faults.join(" | ")}`);
+    await page.screenshot({ path: join(folder, `${name}-failed.png`), fullPage: true }).catch(() => undefined);
+  } finally {
+    await browser.close();
+  }
+}
+
+export function end() {
+  process.exit(problems.length === 0 ? 0 : 1);
+}
+
+export function shot(page, name, fullPage = false) {
+  return page.screenshot({ path: join(folder, `${name}.png`), fullPage });
+}
+
+export async function open(page, path, { withToken = true } = {}) {
+  await page.goto(`${link.origin}${path}${withToken ? link.hash : ""}`);
+}
+
+/** Act as a wallet of the sandbox, by its label. */
+export async function actAs(page, label) {
+  const current = page.locator("[data-wallet]");
+  const head = page.getByRole("banner");
+  await current.or(head.locator("button:enabled", { hasText: "Connect wallet" })).waitFor();
+  if ((await current.count()) > 0) {
+    if ((await current.getAttribute("data-wallet")) === label) return;
+    await current.click();
+    await page.getByRole("button", { name: "Switch wallet" }).click();
+  } else {
+    await head.getByRole("button", { name: "Connect wallet" }).click();
+  }
+  await page.getByRole("dialog").getByRole("button", { name: label }).click();
+  await page.locator(`[data-wallet="${label}"]`).waitFor();
+}
+
+export async function chooseLimit(page, { side = "Buy", outcome = "Yes", cents, shares }) {
+  const ticket = page.getByRole("region", { name: "Trade" });
+  await ticket.getByRole("group", { name: "Buy or sell" }).getByRole("button", { name: side }).click();
+  await ticket.getByRole("group", { name: "Outcome" }).getByRole("button", { name: outcome }).click();
+  await ticket.getByRole("button", { name: "Limit", exact: true }).click();
+  await ticket.getByLabel("Limit price").fill(String(cents));
+  await ticket.getByRole("textbox", { name: "Shares" }).fill(String(shares));
+  return ticket.getByRole("button", { name: `${side} ${outcome}`, exact: true });
+}
+
+export async function placeLimit(page, order) {
+  const submit = await chooseLimit(page, order);
+  await submit.click();
+  await page.getByText(order.says ?? "The order is in the book.").first().waitFor();
+}

@@ -1,0 +1,141 @@
+// What goes wrong: a dropped stream, refusals for now, a wallet that refuses, another chain, another account.
+// Each has a sentence and a way on.
+
+import { privateKeyToAccount } from "viem/accounts";
+
+import { actAs, check, chooseLimit, end, open, placeLimit, play, ready } from "./rig.mjs";
+
+const MARKET = `/event/${ready.market.slug}`;
+const TRADERS = ready.accounts.filter((account) => account.role === "trader");
+const wallet = privateKeyToAccount(TRADERS[5].privateKey);
+
+/** Give the page a browser wallet (EIP-1193), whose keys stay out of the page; its behaviour can be changed. */
+async function withWallet(page, behaviour) {
+  const answer = async (method, params) => {
+    if (behaviour.refuses && /^eth_(sign|send)/.test(method)) return { error: { code: 4001, message: "User rejected the request." } };
+    if (method === "eth_requestAccounts" || method === "eth_accounts") return { result: [wallet.address] };
+    if (method === "eth_chainId") return { result: `0x${behaviour.chainId.toString(16)}` };
+    if (method === "wallet_switchEthereumChain") return { error: { code: 4001, message: "User rejected the request." } };
+    if (method === "eth_signTypedData_v4") return { result: await wallet.signTypedData(JSON.parse(params[1])) };
+    const sent = await fetch(ready.rpc, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify({ jsonrpc: "2.0", id: 1, method, params }) });
+    return sent.json();
+  };
+  await page.exposeFunction("askWallet", answer);
+  await page.addInitScript(() => {
+    const listeners = {};
+    window.ethereum = {
+      request: async ({ method, params }) => {
+        const { result, error } = await window.askWallet(method, params ?? []);
+        if (error) throw Object.assign(new Error(error.message), { code: error.code });
+        return result;
+      },
+      on: (event, listener) => { (listeners[event] ??= new Set()).add(listener); },
+      removeListener: (event, listener) => { listeners[event]?.delete(listener); },
+    };
+    window.emitWallet = (event, value) => { for (const listener of listeners[event] ?? []) listener(value); };
+  });
+}
+
+await play("stream", async (page) => {
+  let socket = null;
+  let connections = 0;
+  await page.routeWebSocket(/ws\/market/, (route) => {
+    connections += 1;
+    socket = route;
+    route.connectToServer();
+  });
+  await open(page, MARKET);
+  await page.getByText("Live prices", { exact: true }).waitFor();
+  await actAs(page, "Trader 4");
+  await placeLimit(page, { cents: 21, shares: 50 });
+  await page.locator('[data-side="bid"]').getByText("21¢").waitFor();
+  await socket.close({ code: 1013, reason: "too slow" });
+  await page.getByText("Live prices are interrupted. Connecting again …").first().waitFor();
+  await page.getByText("Live prices", { exact: true }).waitFor();
+  check(connections >= 2, "the page connects again");
+  await page.locator('[data-side="bid"]').getByText("21¢").waitFor();
+});
+
+await play("gap", async (page) => {
+  let connections = 0;
+  await page.routeWebSocket(/ws\/market/, (route) => {
+    connections += 1;
+    const first = connections === 1;
+    const server = route.connectToServer();
+    server.onMessage((message) => {
+      if (first && !String(message).startsWith("[") && message !== "PONG") return;
+      route.send(message);
+      if (first && String(message).startsWith("[")) route.send(JSON.stringify({ event_type: "tick", sequence: 900 }));
+    });
+  });
+  await open(page, MARKET);
+  await page.getByText("Live prices", { exact: true }).waitFor();
+  for (let tries = 0; connections < 2 && tries < 100; tries += 1) await page.waitForTimeout(100);
+  check(connections >= 2, "a gap in the sequence ends the connection");
+});
+
+await play("for-now", async (page) => {
+  const refusals = [
+    { status: 425, code: "engine_restarting", message: "the matching engine is restarting" },
+    { status: 429, code: "too_many_requests", message: "too many requests" },
+    { status: 503, code: "engine_busy", message: "too much waits for the disk" },
+  ];
+  const bodies = [];
+  await page.route(/clob\/order$/, async (route) => {
+    bodies.push(route.request().postData());
+    const refusal = refusals[bodies.length - 1];
+    if (refusal === undefined) return route.continue();
+    const body = JSON.stringify({ error: refusal.message, code: refusal.code, message: refusal.message });
+    return route.fulfill({ status: refusal.status, headers: { "retry-after": "1" }, contentType: "application/json", body });
+  });
+  await open(page, MARKET);
+  await actAs(page, "Trader 5");
+  const submit = await chooseLimit(page, { cents: 22, shares: 10 });
+  await submit.click();
+  for (const refusal of refusals) await page.getByText(`The exchange asks for patience: ${refusal.message}`).waitFor();
+  await page.getByText("The order is in the book.").waitFor();
+  check(bodies.length === 4 && new Set(bodies).size === 1, "the same signed order is sent again");
+});
+
+await play("refusal", async (page) => {
+  await open(page, MARKET);
+  await actAs(page, "Trader 5");
+  const submit = await chooseLimit(page, { cents: 50, shares: 900000 });
+  await submit.click();
+  await page.getByText("The exchange refused this").waitFor();
+  const words = await page.getByRole("alert").innerText();
+  check(words.includes("insufficient_balance"), `the refusal has its code: ${words}`);
+  check(words.split("\n").length >= 4, `the refusal has its cure: ${words}`);
+});
+
+const behaviour = { refuses: true, chainId: ready.chainId };
+await play(
+  "wallet",
+  async (page) => {
+    await open(page, MARKET, { withToken: false });
+    const connect = async () => {
+      await page.getByRole("banner").getByRole("button", { name: "Connect wallet" }).click();
+      await page.getByRole("button", { name: /Browser wallet/ }).click();
+    };
+    await connect();
+    await page.getByText("You refused this in your wallet.").waitFor();
+    await page.getByRole("button", { name: "Close" }).click();
+    Object.assign(behaviour, { refuses: false, chainId: 1 });
+    await connect();
+    await page.getByText(`Switch it to chain ${ready.chainId}, then try again.`).waitFor();
+    await page.getByRole("button", { name: "Close" }).click();
+    behaviour.chainId = ready.chainId;
+    await connect();
+    await page.locator("[data-wallet]").waitFor();
+    await placeLimit(page, { cents: 23, shares: 10 });
+    behaviour.refuses = true;
+    const submit = await chooseLimit(page, { cents: 23, shares: 10 });
+    await submit.click();
+    await page.getByText("Nothing was signed or sent; you can try again.").waitFor();
+    await page.evaluate((address) => window.emitWallet("accountsChanged", [address]), TRADERS[6].address);
+    await page.getByText("Connect again to use that account.").waitFor();
+    await page.getByRole("banner").getByRole("button", { name: "Connect wallet" }).waitFor();
+  },
+  { prepare: (page) => withWallet(page, behaviour) },
+);
+end();

@@ -1,0 +1,97 @@
+// The fields of a draft: the question with its outcomes, then everything that decides it.
+
+import { t } from "../strings";
+import { ImageCrop } from "../ui/image_crop";
+import { Field, Segments } from "../ui/parts";
+import { type MarketDraft, type Mode, MAIN_CATEGORIES, slugOf, tagsOf } from "./create_draft";
+
+const OPTIONS_MIN = 2;
+const OPTIONS_MAX = 60;
+const RULES_MIN = 60;
+
+interface FieldsProps {
+  draft: MarketDraft;
+  change: (part: Partial<MarketDraft>) => void;
+  problemOf: (field: string, name?: string) => string | null;
+}
+
+export function QuestionStep({ draft, change, problemOf }: FieldsProps) {
+  const modes: readonly { value: Mode; label: string }[] = [
+    { value: "binary", label: t.create.modes.binary },
+    { value: "multi_unique", label: t.create.modes.multi_unique },
+    { value: "multi_multiple", label: t.create.modes.multi_multiple },
+  ];
+  return (
+    <div className="stack">
+      <Segments options={modes} value={draft.mode} onChange={(mode) => change({ mode })} label={t.create.mode} />
+      <p className="muted small">{t.create.modeHints[draft.mode]}</p>
+      <Field label={draft.mode === "binary" ? t.create.question : t.create.eventTitle} problem={problemOf("title")}>
+        <input className="input" value={draft.title} maxLength={300} placeholder={t.create.questionExample} onChange={(event) => change({ title: event.target.value })} />
+      </Field>
+      <Field label={t.create.slug} problem={problemOf("slug")} hint={t.create.slugHint}>
+        <input className="input" value={draft.slug} maxLength={128} placeholder={slugOf(draft.title)} onChange={(event) => change({ slug: event.target.value })} />
+      </Field>
+      {draft.mode === "binary" ? (
+        <div className="row">
+          <div className="grow"><Field label={t.create.firstOutcome} problem={problemOf("binaryOutcomeYes", "yes")}><input className="input" value={draft.yes} maxLength={60} onChange={(event) => change({ yes: event.target.value })} /></Field></div>
+          <div className="grow"><Field label={t.create.secondOutcome} problem={problemOf("binaryOutcomeNo", "no")}><input className="input" value={draft.no} maxLength={60} onChange={(event) => change({ no: event.target.value })} /></Field></div>
+        </div>
+      ) : <Options draft={draft} change={change} problemOf={problemOf} />}
+    </div>
+  );
+}
+
+function Options({ draft, change, problemOf }: FieldsProps) {
+  const set = (index: number, part: Partial<MarketDraft["options"][number]>): void =>
+    change({ options: draft.options.map((option, each) => (each === index ? { ...option, ...part } : option)) });
+  return (
+    <fieldset className="stack">
+      <legend>{t.create.options}</legend>
+      {draft.options.map((option, index) => (
+        <div key={index} className="option">
+          <Field label={t.create.optionName(index + 1)} problem={problemOf(`options/${index}/title`, "options") ?? problemOf(`options/${index}/slug`, "options")}>
+            <input className="input" value={option.title} maxLength={60} onChange={(event) => set(index, { title: event.target.value })} />
+          </Field>
+          <Field label={t.create.optionQuestion} problem={problemOf(`options/${index}/question`, "options")}>
+            <input className="input" value={option.question} maxLength={500} placeholder={t.create.optionQuestionHint} onChange={(event) => set(index, { question: event.target.value })} />
+          </Field>
+          <button type="button" className="button" disabled={draft.options.length <= OPTIONS_MIN} onClick={() => change({ options: draft.options.filter((_, each) => each !== index) })}>{t.create.removeOption}</button>
+        </div>
+      ))}
+      <div><button type="button" className="button" disabled={draft.options.length >= OPTIONS_MAX} onClick={() => change({ options: [...draft.options, { title: "", question: "" }] })}>{t.create.addOption}</button></div>
+    </fieldset>
+  );
+}
+
+export function DetailsStep({ draft, change, problemOf, onPicture }: FieldsProps & { onPicture: (picture: Blob | null) => void }) {
+  return (
+    <div className="stack">
+      <Field label={t.create.end} problem={problemOf("endDateIso", "end")} hint={t.create.endHint}>
+        <input className="input" type="datetime-local" value={draft.end} onChange={(event) => change({ end: event.target.value })} />
+      </Field>
+      <Field label={t.create.category}>
+        <select className="input" value={draft.category} onChange={(event) => change({ category: event.target.value })}>
+          {MAIN_CATEGORIES.map((name) => <option key={name} value={name}>{t.create.categories[name]}</option>)}
+        </select>
+      </Field>
+      <Field label={t.create.tags} problem={problemOf("categories", "tags")} hint={t.create.tagsHint(tagsOf(draft).length)}>
+        <input className="input" value={draft.tags} placeholder={t.create.tagsExample} onChange={(event) => change({ tags: event.target.value })} />
+      </Field>
+      <Field label={t.create.rules} problem={problemOf("resolutionRules", "rules")} hint={t.create.rulesHint([...draft.rules.trim()].length, RULES_MIN)}>
+        <textarea className="input" value={draft.rules} onChange={(event) => change({ rules: event.target.value })} />
+      </Field>
+      <Field label={t.create.source} problem={problemOf("resolutionSource", "source")}>
+        <input className="input" type="url" value={draft.source} placeholder="https://" onChange={(event) => change({ source: event.target.value })} />
+      </Field>
+      <fieldset className="stack tight">
+        <legend>{t.create.resolution}</legend>
+        <Segments
+          options={[{ value: "dro_moov2", label: t.create.resolutions.dro_moov2 }, { value: "alt_moov2", label: t.create.resolutions.alt_moov2 }] as const}
+          value={draft.resolution} onChange={(resolution) => change({ resolution })} label={t.create.resolution}
+        />
+        <p className="muted small">{t.create.resolutionHints[draft.resolution]}</p>
+      </fieldset>
+      <ImageCrop title={draft.title} onPicture={onPicture} />
+    </div>
+  );
+}

@@ -1,0 +1,77 @@
+// The markets of an event as one distribution, each with its prices.
+
+import { type Event, type Market, byChance } from "../api/discovery";
+import { type Book, midpoint } from "../lib/book";
+import { numberOf } from "../lib/amounts";
+import { cents, percent, shortDollars } from "../lib/format";
+import type { LiveMarkets } from "../lib/live_market";
+import { t } from "../strings";
+
+const SUM_SHOWN_FROM = 2;
+
+export function livePrice(market: Market, live: LiveMarkets): number {
+  const book = live.books[market.tokens[0]];
+  if (market.closed || book === undefined) return market.prices[0];
+  return midpoint(book) ?? market.prices[0];
+}
+
+/** Return what buying costs at once: the best offer, or the listed price where there is none. */
+export function askOf(book: Book | undefined, fallback: number): string {
+  const ask = book?.asks[0];
+  return cents(ask === undefined ? fallback : numberOf(ask.price));
+}
+
+export function OutcomeList({ event, selected, outcome, live, onSelect }: {
+  event: Event; selected: Market; outcome: number; live: LiveMarkets; onSelect: (market: Market, outcome: number) => void;
+}) {
+  const sum = event.markets.reduce((total, market) => total + livePrice(market, live), 0);
+  return (
+    <section className="stack" aria-label={t.event.outcomes}>
+      <div className="row spread">
+        <h2>{t.event.outcomes}</h2>
+        {event.negRisk && event.markets.length >= SUM_SHOWN_FROM ? <span className="muted small">{t.event.sum(percent(Math.min(sum, 9.99)))}</span> : null}
+      </div>
+      <div className="card flush">
+        {byChance(event).map((market) => (
+          <OutcomeRow
+            key={market.id} market={market} live={live} isSelected={market.id === selected.id}
+            outcome={outcome} onSelect={onSelect}
+          />
+        ))}
+      </div>
+    </section>
+  );
+}
+
+function OutcomeRow({ market, live, isSelected, outcome, onSelect }: {
+  market: Market; live: LiveMarkets; isSelected: boolean; outcome: number; onSelect: (market: Market, outcome: number) => void;
+}) {
+  const price = livePrice(market, live);
+  const name = market.groupItemTitle || market.question;
+  return (
+    <div className="bar-row" data-selected={isSelected}>
+      <div className="stack tight" style={{ minWidth: 0 }}>
+        <span className="strong clip">{name}</span>
+        <span className="muted small">{t.markets.volume(shortDollars(market.volumeNum))}</span>
+      </div>
+      <div className="bar" aria-hidden="true"><i style={{ width: `${Math.round(price * 100)}%` }} /></div>
+      <span className="strong number">{percent(price)}</span>
+      {market.closed ? (
+        <span className={`badge ${market.prices[0] >= 0.5 ? "yes" : "no"}`}>{market.prices[0] === 0.5 ? t.event.split : market.outcomes[market.prices[0] > 0.5 ? 0 : 1]}</span>
+      ) : (
+        <div className="row">
+          {[0, 1].map((index) => (
+            <button
+              key={index} type="button" className={`outcome ${index === 0 ? "yes" : "no"}`}
+              aria-pressed={isSelected && outcome === index}
+              onClick={() => onSelect(market, index)}
+            >
+              <span className="clip"><span className="hidden-label">{t.event.pick(name)}</span>{market.outcomes[index]}</span>
+              <span>{askOf(live.books[market.tokens[index] ?? ""], market.prices[index] ?? 0.5)}</span>
+            </button>
+          ))}
+        </div>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,219 @@
+// The ticket: what to buy or sell, what it costs and pays, and the signature.
+
+import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { type FormEvent, useEffect, useMemo, useState } from "react";
+
+import type { Market } from "../api/discovery";
+import { numberOf, unitsText } from "../lib/amounts";
+import { EMPTY_BOOK } from "../lib/book";
+import { useConfig, useNotify } from "../lib/context";
+import { cents, dollars, dollarsOf, shares } from "../lib/format";
+import { query, request } from "../lib/http";
+import type { LiveMarkets } from "../lib/live_market";
+import { t } from "../strings";
+import { Field, Problem, Segments } from "../ui/parts";
+import { useFunds } from "../wallet/funds";
+import type { Side } from "../wallet/orders";
+import { type Session, useSession } from "../wallet/session";
+import { ApproveTrading, ConnectPrompt, needsApproval } from "./ticket_setup";
+import { type Form, type Quote, quoteOf } from "./ticket_quote";
+import { usePlacing } from "./ticket_placing";
+import { askOf } from "./event_outcomes";
+
+export interface Draft {
+  side: Side;
+  price: bigint | null;
+  serial: number;
+}
+
+const EMPTY_FORM: Form = { side: "BUY", kind: "market", limitType: "GTC", marketType: "FAK", price: "", amount: "", minutes: "60", postOnly: false };
+
+export function Ticket({ market, outcome, live, draft, onOutcome }: {
+  market: Market; outcome: number; live: LiveMarkets; draft: Draft; onOutcome: (index: number) => void;
+}) {
+  const { session } = useSession();
+  const [form, setForm] = useState<Form>(EMPTY_FORM);
+  const change = (part: Partial<Form>): void => setForm((before) => ({ ...before, ...part }));
+  useEffect(() => {
+    if (draft.price === null) return;
+    change({ side: draft.side, kind: "limit", price: unitsText(draft.price * 100n) });
+  }, [draft.serial]);
+  if (market.closed) return <ClosedTicket market={market} />;
+  return (
+    <section className="card stack" aria-label={t.ticket.title}>
+      <strong className="two-lines">{market.groupItemTitle || market.question}</strong>
+      <Segments
+        options={[{ value: "BUY", label: t.side.BUY }, { value: "SELL", label: t.side.SELL }] as const}
+        value={form.side} onChange={(side) => change({ side, amount: "" })} label={t.ticket.side}
+      />
+      <div className="row" role="group" aria-label={t.book.outcome}>
+        {market.outcomes.map((name, index) => (
+          <button
+            key={name} type="button" className={`outcome ${index === 0 ? "yes" : "no"}`}
+            aria-pressed={outcome === index} onClick={() => onOutcome(index)}
+          >
+            <span className="clip">{name}</span>
+            <span>{priceFor(form.side, live, market, index)}</span>
+          </button>
+        ))}
+      </div>
+      {session === null ? <ConnectPrompt /> : <OrderForm market={market} outcome={outcome} live={live} session={session} form={form} change={change} />}
+    </section>
+  );
+}
+
+function priceFor(side: Side, live: LiveMarkets, market: Market, index: number): string {
+  const book = live.books[market.tokens[index] ?? ""];
+  if (side === "BUY") return askOf(book, market.prices[index] ?? 0.5);
+  const bid = book?.bids[0];
+  return bid === undefined ? "–" : cents(numberOf(bid.price));
+}
+
+function ClosedTicket({ market }: { market: Market }) {
+  const [yes, no] = market.prices;
+  return (
+    <section className="card stack" aria-label={t.ticket.title}>
+      <strong>{t.ticket.closed}</strong>
+      <p>{yes === no ? t.event.split : t.ticket.won(market.outcomes[yes > no ? 0 : 1])}</p>
+      <p className="muted">{t.ticket.redeemHint}</p>
+    </section>
+  );
+}
+
+function OrderForm({ market, outcome, live, session, form, change }: {
+  market: Market; outcome: number; live: LiveMarkets; session: Session; form: Form; change: (part: Partial<Form>) => void;
+}) {
+  const config = useConfig();
+  const notify = useNotify();
+  const client = useQueryClient();
+  const token = market.tokens[outcome] ?? "";
+  const book = live.books[token] ?? EMPTY_BOOK;
+  const fee = useQuery({
+    queryKey: ["fee", token],
+    queryFn: () => request<{ base_fee: number }>(`${config.apis.trading}/fee-rate${query({ token_id: token })}`),
+    staleTime: 60_000,
+  });
+  const collateral = useFunds();
+  const tokens = useFunds(token);
+  const feeRateBps = fee.data?.base_fee ?? 0;
+  const result = useMemo(() => quoteOf(form, token, book, feeRateBps, Math.floor(Date.now() / 1000)), [form, token, book, feeRateBps]);
+  const placing = usePlacing(session, market, feeRateBps);
+  const funds = form.side === "BUY" ? collateral : tokens;
+  const quote = "quote" in result ? result.quote : null;
+  const submit = async (event: FormEvent): Promise<void> => {
+    event.preventDefault();
+    if (quote === null) return;
+    const placed = await placing.place(quote.wanted);
+    if (placed === null) return;
+    notify("good", placed.status === "matched" ? t.ticket.matched(shares(Number(form.side === "BUY" ? placed.takingAmount : placed.makingAmount))) : t.ticket.rests);
+    change({ amount: "" });
+    await client.invalidateQueries({ queryKey: ["own"] });
+  };
+  if (funds.data !== undefined && needsApproval(funds.data, form.side)) return <ApproveTrading session={session} />;
+  return (
+    <form className="stack" onSubmit={(event) => void submit(event)} noValidate>
+      <Segments
+        options={[{ value: "market", label: t.ticket.market }, { value: "limit", label: t.ticket.limit }] as const}
+        value={form.kind} onChange={(kind) => change({ kind, amount: "" })} label={t.ticket.kind}
+      />
+      {form.kind === "limit" ? <LimitFields form={form} change={change} /> : <MarketFields form={form} change={change} />}
+      <AmountField form={form} change={change} available={available(funds.data)} problem={"problem" in result ? result.problem : null} />
+      {funds.isError ? <Problem error={funds.error} onRetry={() => void funds.refetch()} /> : null}
+      {quote === null ? null : <Summary quote={quote} form={form} />}
+      <button type="submit" className={`button full ${form.side === "BUY" ? "buy" : "sell"}`} disabled={quote === null || placing.isBusy}>
+        {placing.isBusy ? placing.doing : t.ticket.submit(t.side[form.side], market.outcomes[outcome] ?? "")}
+      </button>
+      {placing.error !== null ? <Problem error={placing.error} /> : null}
+      <p className="muted small">{session.usesSafe ? t.ticket.fromSafe : t.ticket.fromAddress(session.label)}</p>
+    </form>
+  );
+}
+
+function available(funds: { balance: bigint; reserved: bigint } | undefined): bigint | null {
+  if (funds === undefined) return null;
+  return funds.balance > funds.reserved ? funds.balance - funds.reserved : 0n;
+}
+
+function AmountField({ form, change, available: free, problem }: {
+  form: Form; change: (part: Partial<Form>) => void; available: bigint | null; problem: string | null;
+}) {
+  const isMoney = form.kind === "market" && form.side === "BUY";
+  const cap = free === null ? null : (free / 10_000n) * 10_000n;
+  const steps = isMoney ? ["1", "10", "100"] : ["10", "50", "100"];
+  const canBeMax = cap !== null && cap > 0n && (isMoney || form.side === "SELL");
+  return (
+    <div className="stack tight">
+      <Field label={isMoney ? t.ticket.amount : t.ticket.shares} problem={problem}>
+        <input className="input" inputMode="decimal" autoComplete="off" value={form.amount} aria-invalid={problem !== null && problem !== ""}
+          onChange={(event) => change({ amount: event.target.value })} placeholder="0" name="amount" />
+      </Field>
+      <div className="row spread">
+        <span className="muted small">{free === null ? " " : t.ticket.available(form.side === "BUY" ? dollarsOf(free) : shares(numberOf(free)))}</span>
+        <span className="quick">
+          {steps.map((step) => (
+            <button key={step} type="button" className="button slim" onClick={() => change({ amount: step })}>{isMoney ? `$${step}` : step}</button>
+          ))}
+          {canBeMax ? <button type="button" className="button slim" onClick={() => change({ amount: unitsText(cap) })}>{t.ticket.max}</button> : null}
+        </span>
+      </div>
+    </div>
+  );
+}
+
+function LimitFields({ form, change }: { form: Form; change: (part: Partial<Form>) => void }) {
+  return (
+    <>
+      <Field label={t.ticket.price}>
+        <input className="input" inputMode="decimal" autoComplete="off" value={form.price} placeholder="50" name="price"
+          onChange={(event) => change({ price: event.target.value })} />
+      </Field>
+      <div className="row">
+        <label className="field grow">
+          <span>{t.ticket.until}</span>
+          <select className="input" value={form.limitType} onChange={(event) => change({ limitType: event.target.value as Form["limitType"] })}>
+            <option value="GTC">{t.ticket.types.GTC}</option>
+            <option value="GTD">{t.ticket.types.GTD}</option>
+          </select>
+        </label>
+        {form.limitType === "GTD" ? (
+          <label className="field">
+            <span>{t.ticket.minutes}</span>
+            <input className="input" inputMode="numeric" style={{ width: "6rem" }} value={form.minutes} onChange={(event) => change({ minutes: event.target.value })} />
+          </label>
+        ) : null}
+      </div>
+      <label className="row small">
+        <input type="checkbox" checked={form.postOnly} onChange={(event) => change({ postOnly: event.target.checked })} />
+        <span>{t.ticket.postOnly}</span>
+      </label>
+    </>
+  );
+}
+
+function MarketFields({ form, change }: { form: Form; change: (part: Partial<Form>) => void }) {
+  return (
+    <label className="field">
+      <span>{t.ticket.fill}</span>
+      <select className="input" value={form.marketType} onChange={(event) => change({ marketType: event.target.value as Form["marketType"] })}>
+        <option value="FAK">{t.ticket.types.FAK}</option>
+        <option value="FOK">{t.ticket.types.FOK}</option>
+      </select>
+    </label>
+  );
+}
+
+function Summary({ quote, form }: { quote: Quote; form: Form }) {
+  const isBuy = form.side === "BUY";
+  const payout = numberOf(quote.size);
+  const cost = numberOf(quote.cost);
+  return (
+    <dl className="facts" data-quote>
+      <dt>{t.ticket.averagePrice}</dt><dd>{cents(quote.averagePrice)}</dd>
+      <dt>{t.ticket.shares}</dt><dd>{shares(payout)}</dd>
+      <dt>{isBuy ? t.ticket.cost : t.ticket.proceeds}</dt><dd>{dollars(cost)}</dd>
+      <dt>{t.ticket.fee}</dt><dd>{dollarsOf(quote.fee)}</dd>
+      {isBuy ? <><dt>{t.ticket.payout}</dt><dd className="yes">{t.ticket.payoutOf(dollars(payout), dollars(payout - cost))}</dd></> : null}
+      {form.kind === "limit" ? <><dt>{t.ticket.atOnce}</dt><dd>{shares(numberOf(quote.atOnce))}</dd></> : <><dt>{t.ticket.worstPrice}</dt><dd>{cents(numberOf(quote.wanted.price))}</dd></>}
+    </dl>
+  );
+}

@@ -1,0 +1,216 @@
+// The wallet that the user acts as, for every component.
+
+import { type ReactNode, createContext, useCallback, useContext, useEffect, useMemo, useState } from "react";
+
+import { useConfig, useNotify } from "../lib/context";
+import { query, request } from "../lib/http";
+import { readStored, writeStored } from "../lib/stored";
+import { shortAddress } from "../lib/format";
+import { t } from "../strings";
+import { credentialsOf } from "./credentials";
+import { executeFromSafe } from "./safe";
+import { type Address, type Call, type Hex, type Provider, WalletProblem, ensureChain, sendCall, waitForReceipt } from "./provider";
+import { type SandboxAccount, fetchSandboxAccounts, hasToken, sandboxProvider } from "./sandbox";
+
+interface Domain {
+  structVersion: number;
+  name: string;
+  version: string;
+  chainId: number;
+  verifyingContract: Address;
+}
+
+export interface Account {
+  address: Address;
+  wallets: { kind: "eoa" | "safe"; address: Address; isDeployed: boolean; signatureType: 0 | 2 }[];
+  exchanges: { address: Address; negRisk: boolean; domains: Domain[]; nonces: Record<string, string> }[];
+}
+
+export interface Session {
+  kind: "sandbox" | "injected";
+  address: Address;
+  label: string;
+  role: SandboxAccount["role"] | null;
+  provider: Provider;
+  usesSafe: boolean;
+  safe: Address;
+  isSafeDeployed: boolean;
+  /** The address that pays and holds: the account itself, or its Safe. */
+  maker: Address;
+  signatureType: 0 | 2;
+}
+
+interface SessionState {
+  session: Session | null;
+  /** Whether the page still looks for the wallet of before a reload. */
+  isRestoring: boolean;
+  sandbox: SandboxAccount[];
+  sandboxError: unknown;
+  connectSandbox: (account: SandboxAccount) => Promise<void>;
+  connectInjected: () => Promise<void>;
+  setUsesSafe: (usesSafe: boolean) => Promise<void>;
+  disconnect: () => void;
+}
+
+const SessionContext = createContext<SessionState | null>(null);
+const STORED = "wallet";
+
+declare global {
+  interface Window {
+    ethereum?: Provider;
+  }
+}
+
+export function useSession(): SessionState {
+  const state = useContext(SessionContext);
+  if (state === null) throw new Error("the session is above every page");
+  return state;
+}
+
+export function fetchAccount(trading: string, address: Address): Promise<Account> {
+  return request<Account>(`${trading}/auth/account${query({ address })}`);
+}
+
+export function labelOf(account: SandboxAccount, all: SandboxAccount[]): string {
+  if (account.role !== "trader") return t.wallet.roles[account.role];
+  const traders = all.filter((each) => each.role === "trader");
+  return t.wallet.trader(traders.findIndex((each) => each.address === account.address) + 1);
+}
+
+interface Chosen {
+  kind: Session["kind"];
+  address: Address;
+  usesSafe: boolean;
+}
+
+function storedChoice(): Chosen | null {
+  const text = readStored("session", STORED);
+  return text === null ? null : (JSON.parse(text) as Chosen);
+}
+
+export function SessionProvider({ children }: { children: ReactNode }) {
+  const config = useConfig();
+  const notify = useNotify();
+  const [session, setSession] = useState<Session | null>(null);
+  const [sandbox, setSandbox] = useState<SandboxAccount[]>([]);
+  const [isRestoring, setRestoring] = useState(true);
+  const [sandboxError, setSandboxError] = useState<unknown>(null);
+
+  const open = useCallback(
+    async (chosen: Chosen, accounts: SandboxAccount[]): Promise<void> => {
+      const account = await fetchAccount(config.apis.trading, chosen.address);
+      const safe = account.wallets.find((each) => each.kind === "safe");
+      const listed = accounts.find((each) => each.address === chosen.address);
+      const provider = chosen.kind === "sandbox" ? sandboxProvider(chosen.address) : window.ethereum;
+      if (provider === undefined || safe === undefined) throw new WalletProblem(t.wallet.none);
+      setSession({
+        kind: chosen.kind,
+        address: account.address,
+        label: listed === undefined ? shortAddress(account.address) : labelOf(listed, accounts),
+        role: listed?.role ?? null,
+        provider,
+        usesSafe: chosen.usesSafe,
+        safe: safe.address,
+        isSafeDeployed: safe.isDeployed,
+        maker: chosen.usesSafe ? safe.address : account.address,
+        signatureType: chosen.usesSafe ? 2 : 0,
+      });
+      writeStored("session", STORED, JSON.stringify(chosen));
+    },
+    [config],
+  );
+
+  useEffect(() => {
+    const restore = async (): Promise<void> => {
+      const accounts = config.isSandbox && hasToken() ? await fetchSandboxAccounts() : [];
+      setSandbox(accounts);
+      const chosen = storedChoice();
+      if (chosen === null) return;
+      if (chosen.kind === "injected") {
+        const allowed = (await window.ethereum?.request({ method: "eth_accounts" })) as string[] | undefined;
+        if (!allowed?.some((each) => each.toLowerCase() === chosen.address.toLowerCase())) return;
+      }
+      await open(chosen, accounts);
+    };
+    restore().catch(setSandboxError).finally(() => setRestoring(false));
+  }, [config, open]);
+
+  const disconnect = useCallback(() => {
+    setSession(null);
+    writeStored("session", STORED, null);
+  }, []);
+
+  useInjectedChanges(session, (words) => {
+    disconnect();
+    notify("wait", words);
+  });
+
+  const state = useMemo<SessionState>(
+    () => ({
+      session,
+      isRestoring,
+      sandbox,
+      sandboxError,
+      disconnect,
+      connectSandbox: (account) => open({ kind: "sandbox", address: account.address, usesSafe: false }, sandbox),
+      connectInjected: async () => {
+        if (window.ethereum === undefined) throw new WalletProblem(t.wallet.none);
+        const [address] = (await requestAccounts(window.ethereum)) as Address[];
+        if (address === undefined) throw new WalletProblem(t.wallet.noAccount);
+        await ensureChain(window.ethereum, config);
+        await credentialsOf(config, { address, provider: window.ethereum });
+        await open({ kind: "injected", address, usesSafe: false }, sandbox);
+      },
+      setUsesSafe: async (usesSafe) => {
+        if (session !== null) await open({ kind: session.kind, address: session.address, usesSafe }, sandbox);
+      },
+    }),
+    [session, isRestoring, sandbox, sandboxError, disconnect, open, config],
+  );
+  return <SessionContext.Provider value={state}>{children}</SessionContext.Provider>;
+}
+
+async function requestAccounts(provider: Provider): Promise<unknown> {
+  try {
+    return await provider.request({ method: "eth_requestAccounts" });
+  } catch (error) {
+    throw new WalletProblem((error as { code?: number }).code === 4001 ? t.wallet.refused : t.wallet.failed(String((error as Error).message)), true);
+  }
+}
+
+/** End the session when the browser's wallet switches to another account: it signs for one account only. */
+function useInjectedChanges(session: Session | null, end: (words: string) => void): void {
+  useEffect(() => {
+    if (session?.kind !== "injected") return;
+    const { provider } = session;
+    const switched = (accounts: string[]): void => {
+      const [now] = accounts;
+      if (now?.toLowerCase() === session.address.toLowerCase()) return;
+      end(now === undefined ? t.wallet.locked : t.wallet.switched(shortAddress(now)));
+    };
+    provider.on?.("accountsChanged", switched as (value: never) => void);
+    return () => provider.removeListener?.("accountsChanged", switched as (value: never) => void);
+  });
+}
+
+/** Make calls as the session's wallet: a transaction each, or one bundle of its Safe. */
+export function useExecute(): (calls: Call[], onStep?: (done: number) => void) => Promise<Hex[]> {
+  const config = useConfig();
+  const { session } = useSession();
+  return useCallback(
+    async (calls, onStep) => {
+      if (session === null) throw new WalletProblem(t.wallet.noAccount);
+      if (session.usesSafe) return [await executeFromSafe(config, session, session.safe, calls)];
+      await ensureChain(session.provider, config);
+      const hashes: Hex[] = [];
+      for (const call of calls) {
+        const hash = await sendCall(session.provider, session.address, call);
+        await waitForReceipt(session.provider, hash);
+        hashes.push(hash);
+        onStep?.(hashes.length);
+      }
+      return hashes;
+    },
+    [config, session],
+  );
+}

@@ -38,7 +38,6 @@ def context(sandbox: Sandbox, build: Path, wallets: SandboxWallets) -> WebContex
         is_sandbox=True,
         chain_url=None,
         images_url=f"http://{HOST}/create-market",
-        l1_domain="ClobAuthDomain",
         apis=ApiUrls(),
         contracts=contracts_of(sandbox.deployment),
         safe_factory_name=sandbox.deployment.safe_factory_name,

@@ -177,7 +177,6 @@ def build_web(resources: Resources) -> WebContext:
         is_sandbox=settings.is_sandbox,
         chain_url=settings.devchain_url if settings.is_sandbox else None,
         images_url=settings.blob_base_url,
-        l1_domain=settings.l1_domain,
         apis=apis,
         contracts=contracts_of(deployment),
         safe_factory_name=deployment.safe_factory_name,

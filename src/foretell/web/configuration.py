@@ -33,7 +33,6 @@ class WebConfiguration(WireObject, frozen=True):
     """The node's URL for wallets that do not know the chain; in the sandbox only."""
     images_url: str
     """The beginning of pictures' URLs; the page shows no other host's."""
-    l1_domain: str
     apis: ApiUrls
     contracts: dict[str, str]
     safe_factory_name: str

@@ -6,7 +6,6 @@ export interface Config {
   isSandbox: boolean;
   chainUrl: string | null;
   imagesUrl: string;
-  l1Domain: string;
   apis: { trading: string; createMarket: string; relayer: string; data: string; discovery: string };
   contracts: Record<string, `0x${string}`>;
   safeFactoryName: string;

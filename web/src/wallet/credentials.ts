@@ -4,10 +4,10 @@ import { hmac } from "@noble/hashes/hmac.js";
 import { sha256 } from "@noble/hashes/sha2.js";
 
 import type { Config } from "../lib/config";
-import { Refusal, request } from "../lib/http";
+import { Refusal, query, request } from "../lib/http";
 import { readStored, writeStored } from "../lib/stored";
 import { type Credentials, type KeyFile, cipherKey, fromBase64, unwrapSecret, wrapKey } from "./key_file";
-import { type Address, type Provider, ensureChain, signTyped } from "./provider";
+import { type Address, type Provider, type Typed, ensureChain, signTyped } from "./provider";
 
 const MESSAGE = "This message attests that I control the given wallet";
 const NONCE = 0;
@@ -16,6 +16,11 @@ const KEY_PROBLEMS = new Set(["unknown_key", "revoked_key", "wrong_passphrase"])
 export interface Signer {
   address: Address;
   provider: Provider;
+}
+
+/** The domain in which wallets sign for keys; its contract names the operator. */
+interface KeyTerms {
+  auth: { domain: Typed["domain"] };
 }
 
 interface OpenKey {
@@ -47,9 +52,10 @@ function learnClock(error: unknown): boolean {
 /** Have the wallet sign for its API key: the same wallet always gets the same key. */
 async function createKey(config: Config, signer: Signer): Promise<Credentials> {
   await ensureChain(signer.provider, config);
+  const account = await request<KeyTerms>(`${config.apis.trading}/auth/account${query({ address: signer.address })}`);
   const timestamp = String(nowS());
   const signature = await signTyped(signer.provider, signer.address, {
-    domain: { name: config.l1Domain, version: "1", chainId: config.chainId },
+    domain: account.auth.domain,
     types: {
       ClobAuth: [
         { name: "address", type: "address" },

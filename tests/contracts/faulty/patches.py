@@ -215,7 +215,7 @@ PATCHES: Final = (
     Patch(
         "exchange/sweeping",
         "receiver: address = fees.feeReceiver",
-        "receiver: address = msg.sender",
+        "receiver: address = msg.sender if fees.feeReceiver != self else self",
         SWEEPING,
     ),
     Patch("neg_risk/sweeping", f"{LOCK}sweep", f"{OPEN}sweep", REENTRANCY),

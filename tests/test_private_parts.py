@@ -86,7 +86,10 @@ DOCUMENTED: Final = frozenset(
         "sqlalchemy.dialects",
         "sqlalchemy.engine.interfaces",
         "sqlalchemy.ext.asyncio",
+        "sqlalchemy.ext.compiler",
         "sqlalchemy.pool",
+        "sqlalchemy.sql.compiler",
+        "sqlalchemy.sql.functions",
         "structlog",
         "structlog.dev",
         "structlog.typing",
@@ -99,7 +102,7 @@ DOCUMENTED: Final = frozenset(
     }
 )
 """Modules of libraries whose documentation describes them."""
-OPEN_TO_SUBCLASSES: Final = frozenset({"Collector", "BaseSettings"})
+OPEN_TO_SUBCLASSES: Final = frozenset({"Collector", "BaseSettings", "ReturnTypeFromArgs[str]"})
 """Classes of libraries that are documented as something to derive from."""
 FREE_OF_METHODS: Final = frozenset({"msgspec"})
 """Libraries whose classes are derived from for their fields alone."""

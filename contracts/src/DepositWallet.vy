@@ -64,6 +64,7 @@ def execute(
 ):
     """
     @notice Make calls that the owner signed with the present nonce: all of them, or none.
+    @param calls What is called: the target, the native currency that goes along, and the data
     @param deadline The last second at which they may be made
     @param signature The owner's, over the batch
     """
@@ -94,6 +95,9 @@ def execute(
 def isValidSignature(digest: bytes32, signature: Bytes[512]) -> bytes4:
     """
     @notice ERC-1271: whether the owner signed this order for this wallet.
+    @param digest The hash of the order in the exchange's domain
+    @param signature The owner's, with the domain, the contents and their type
+    @return The selector of this function for yes
     """
     if len(signature) != order_signatures.SIGNATURE_BYTES:
         return ERC1271_NO
@@ -108,6 +112,7 @@ def isValidSignature(digest: bytes32, signature: Bytes[512]) -> bytes4:
 def getOwners() -> DynArray[address, 1]:
     """
     @notice The one who signs for the wallet, as a Safe names its owners.
+    @return The owner alone
     """
     return [owner._owner()]
 
@@ -117,6 +122,7 @@ def getOwners() -> DynArray[address, 1]:
 def getThreshold() -> uint256:
     """
     @notice How many owners must sign.
+    @return One
     """
     return 1
 
@@ -132,6 +138,12 @@ def onERC1155Received(
 ) -> bytes4:
     """
     @notice Take tokens.
+    @param operator Who moves them
+    @param sender Whose they were
+    @param id Which they are
+    @param amount How many
+    @param data What came along
+    @return The selector of this function
     """
     return method_id("onERC1155Received(address,address,uint256,uint256,bytes)", output_type=bytes4)
 
@@ -147,6 +159,12 @@ def onERC1155BatchReceived(
 ) -> bytes4:
     """
     @notice Take tokens of several kinds.
+    @param operator Who moves them
+    @param sender Whose they were
+    @param ids Which they are
+    @param amounts How many of each
+    @param data What came along
+    @return The selector of this function
     """
     return method_id(
         "onERC1155BatchReceived(address,address,uint256[],uint256[],bytes)", output_type=bytes4
@@ -158,6 +176,8 @@ def onERC1155BatchReceived(
 def supportsInterface(interfaceId: bytes4) -> bool:
     """
     @notice ERC-165: an ERC-1155 receiver that answers for its signatures.
+    @param interfaceId The interface
+    @return Whether the wallet has it
     """
     return interfaceId in [ERC165, ERC1155_RECEIVER, ERC1271_YES]
 

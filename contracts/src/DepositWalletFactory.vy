@@ -32,6 +32,8 @@ def __init__(beacon_: address):
 def deploy(owner: address) -> address:
     """
     @notice Make the wallet of this owner. Anybody may: the owner alone decides over it.
+    @param owner Who signs for the wallet
+    @return The wallet's address
     """
     if owner == empty(address):
         raw_revert(method_id("ZeroAddress()"))
@@ -47,6 +49,8 @@ def deploy(owner: address) -> address:
 def predictWalletAddress(owner: address) -> address:
     """
     @notice Where the owner's wallet is, or would be.
+    @param owner Who signs for the wallet
+    @return The wallet's address
     """
     return self._wallet_address(owner)
 

@@ -63,7 +63,7 @@ async def test_every_account_has_the_role_of_the_plan(
         ),
         (deployment.exchange, "admin()", "(address)", (), account(AccountRole.ADMIN)),
         (deployment.exchange, "feeReceiver()", "(address)", (), account(AccountRole.TREASURY)),
-        (deployment.exchange, "profileCount()", "(uint256)", (), 3),
+        (deployment.exchange, "profileCount()", "(uint256)", (), 6),
         (deployment.exchange, "safeFactory()", "(address)", (), deployment.safe_factory),
         (adapter, "creationFee()", "(uint256)", (), 5_000_000),
         (adapter, "communityShareBps()", "(uint256)", (), 8_000),

@@ -15,6 +15,8 @@ from tests.contracts.evm import ROOT, own_artifact_fields
 
 SOURCES = ROOT / "contracts" / "src"
 CONTRACTS = sorted(path.stem for path in SOURCES.glob("*.vy"))
+GETTERS_ALONE = frozenset({"DepositWalletBeacon"})
+"""Contracts whose functions are those of public variables."""
 GETTER = re.compile(r"^(\w+): public\(", re.MULTILINE)
 DEADLINE_S = 120
 
@@ -113,7 +115,7 @@ def test_every_external_function_is_documented(name: str) -> None:
         f"{each}: {gap}" for each, entry in functions(name).items() for gap in gaps(entry, merged)
     ]
     assert "\n".join(missing) == ""
-    assert functions(name)
+    assert functions(name) or name in GETTERS_ALONE
 
 
 def test_every_source_has_a_title_and_a_notice() -> None:

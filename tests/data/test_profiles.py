@@ -1,5 +1,5 @@
 import pytest
-from tests.rigs.read_apis import Reader
+from tests.rigs.read_apis import Reader, keep_rankings
 from tests.rigs.rows import Rows
 from tests.rigs.values import NOW_MS, TOKEN, a_word, an_address
 
@@ -41,7 +41,8 @@ async def test_rows_show_the_profile_of_their_wallet(reader: Reader, path: str) 
     assert [bob[name] for name in ("name", "bio", "profileImage")] == ["", "", ""]
 
 
-async def test_the_leaderboard_shows_names_and_images(reader: Reader) -> None:
+async def test_the_leaderboard_shows_names_and_images(database: Database, reader: Reader) -> None:
+    await keep_rankings(database)
     rows = await reader.get("/v1/leaderboard")
     shown = {row["proxyWallet"].lower(): (row["userName"], row["profileImage"]) for row in rows}
     assert shown[an_address("alice")] == ("Alice", IMAGE)

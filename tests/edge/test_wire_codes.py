@@ -20,6 +20,7 @@ from foretell.domain.errors.chain import (
     MalformedTransaction,
     ProgramMissing,
     SandboxOnly,
+    TransactionReplaced,
     TxIdReused,
 )
 from foretell.domain.errors.exchange import ForeignProfile, NotEnoughFunds, TickNotFiner
@@ -59,6 +60,7 @@ ENDS_A_COMMAND: Final = {
     DevChainFailed,
     ProgramMissing,
     SandboxOnly,
+    TransactionReplaced,
     ForeignProfile,
     FolderInUse,
     JournalBehindTables,
@@ -99,6 +101,7 @@ ON_THE_WIRE: Final = [
     kind
     for kind in every_refusal()
     if kind.__module__.startswith("foretell.")
+    and not kind.__module__.startswith("foretell.sdk.")
     and kind.__module__ != command_errors.__name__
     and kind not in OFF_THE_WIRE
 ]

@@ -133,13 +133,7 @@ async def test_a_transaction_needs_an_id(rig: RelayerRig) -> None:
 
 @pytest.mark.parametrize(
     "path",
-    [
-        "/operations/split-position",
-        "/operations/convert-position",
-        "/operations/approve",
-        "/wallet/safe",
-        "/nothing",
-    ],
+    ["/operations/redeem", "/wallet/proxy", "/nothing"],
 )
 async def test_unserved_routes_are_not_found(newcomer: OwnerClient, path: str) -> None:
     answer = await newcomer.post(path, {})
@@ -179,11 +173,19 @@ async def test_the_routes_are_documented(rig: RelayerRig) -> None:
         "/deployed",
         "/limits",
         "/nonce",
+        "/operations/approve",
+        "/operations/convert-position",
         "/operations/merge-position",
         "/operations/redeem-position",
+        "/operations/set-approval",
+        "/operations/split-position",
+        "/relay-payload",
         "/submit",
         "/transaction",
         "/transactions",
+        "/v1/account/transactions/params",
+        "/v1/account/transactions/{transaction_id}",
+        "/wallet/safe",
     }
 
 

@@ -6,6 +6,7 @@ the tables for each request.
 """
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable
 from typing import Final
 
@@ -15,7 +16,7 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 from typing_extensions import override
 
-from foretell.domain.errors.chain import ChainUnavailable, NothingIndexed
+from foretell.domain.errors.chain import ChainUnavailable, NothingIndexed, RpcRefused
 from foretell.domain.errors.families import ForetellError
 from foretell.domain.portfolio.solvency import (
     BackingUnits,
@@ -33,6 +34,9 @@ KEPT_S: Final = 5.0
 """How long a report is kept; also how long a failure is, so that nobody makes the node fail often."""
 CHAIN_S: Final = 5.0
 """The deadline of the chain's answer."""
+BLOCKS_TRIED: Final = 3
+NEXT_BLOCK_S: Final = 0.5
+"""A node may keep the states of a few blocks alone, and the index is behind its head."""
 REPORT_EVERY_S: Final = 60.0
 """How often a process that serves the API computes a report without being asked, for its metrics."""
 CONDITIONS_PER_READ: Final = 500
@@ -143,6 +147,14 @@ class SolvencyBooks:
         return total
 
     async def _report(self) -> SolvencyTotal:
+        """Return a report; a block whose state the node has let go of is followed by a newer one."""
+        for _ in range(BLOCKS_TRIED - 1):
+            with contextlib.suppress(RpcRefused):
+                return await self._report_once()
+            await asyncio.sleep(NEXT_BLOCK_S)
+        return await self._report_once()
+
+    async def _report_once(self) -> SolvencyTotal:
         claims = ClaimSum()
         async with self._database.public_reading(ReadKind.RANKING) as tx:
             block = await last_block(tx)

@@ -175,7 +175,7 @@ TRADING: Final[Mapping[type[ForetellError], RefusalRow]] = {
     InvalidMarketId: RefusalRow(400, "Invalid market"),
     InvalidAssetType: RefusalRow(400, "Invalid asset type"),
     InvalidSignatureType: RefusalRow(400, "Invalid signature_type"),
-    NotServed: RefusalRow(501),
+    NotServed: RefusalRow(403),
     OrderNotFound: RefusalRow(404, "order not found"),
     MarketNotFound: RefusalRow(404, "market not found"),
     NeverTraded: RefusalRow(404, "No trades found for the requested token id"),

@@ -207,7 +207,8 @@ def test_a_price_signed_in_coarse_ticks_is_valid_in_every_finer_tick(
 ) -> None:
     coarse, fine = pair
     ticks = price.draw(st.integers(1, coarse - 1))
-    order = make(price_ticks=ticks, ticks_per_one=coarse, signature=b"kept")
+    size_units = 10_000 * TOKEN  # above every minimum, at any price
+    order = make(price_ticks=ticks, size_units=size_units, ticks_per_one=coarse, signature=b"kept")
     terms = order_terms(order, order_type, some_rules(fine), MARKET)
     assert (terms.price_ticks, terms.ticks_per_one) == (ticks * fine // coarse, fine)
 

@@ -80,7 +80,7 @@ async def test_nothing_is_written_to_a_programme_that_does_not_exist(
 ) -> None:
     """No write is answered as if it had succeeded."""
     response = await alice.send(method, path, {})
-    assert (response.status_code, response.json()["code"]) == (501, "not_served")
+    assert (response.status_code, response.json()["code"]) == (403, "not_served")
 
 
 @pytest.mark.deviation(15)

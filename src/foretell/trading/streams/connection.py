@@ -102,7 +102,6 @@ class Connection:
         "_budget",
         "_frames",
         "_frames_queued_max",
-        "_history",
         "_woken",
         "bytes_queued",
         "channel",
@@ -111,6 +110,7 @@ class Connection:
         "has_client",
         "has_heartbeat",
         "has_left",
+        "history",
         "is_over",
         "is_resumed",
         "is_subscribed",
@@ -146,7 +146,7 @@ class Connection:
         self._bad_messages = 0
         self._frames_queued_max = frames_queued_max
         self._frames: deque[str] = deque()
-        self._history = StreamHistory()
+        self.history = StreamHistory()
         self._woken = asyncio.Event()
 
     @property
@@ -166,7 +166,7 @@ class Connection:
     def send(self, message: Message) -> None:
         """Queue a message and number it; without a client it is only kept."""
         self.sequence += 1
-        self._history.append(message)
+        self.history.append(message)
         if self.has_client:
             self.send_frame(self._numbered(self.sequence, message.stamp, message.text or ""))
 
@@ -176,12 +176,12 @@ class Connection:
             first = self.sequence + 1
             self.sequence += len(texts)
             for _ in texts:
-                self._history.append(NOT_KEPT)
+                self.history.append(NOT_KEPT)
             self._send_array(first, [(stamp, text) for text in texts])
 
     def messages_after(self, after: int) -> list[str]:
         """Return the messages after a sequence number, as objects, or refuse."""
-        missed = self._missed_after(after)
+        missed = self.missed_after(after)
         return [
             self._numbered(number, stamp, text)
             for number, (stamp, text) in enumerate(missed, after + 1)
@@ -189,9 +189,9 @@ class Connection:
 
     def resume(self, former: "Connection", after: int) -> None:
         """Go on with the stream of another connection, which ends; messages after a number follow."""
-        missed = former._missed_after(after)  # noqa: SLF001 - it is of this class
+        missed = former.missed_after(after)
         self.stream_id, self.sequence = former.stream_id, former.sequence
-        self._history = former._history  # noqa: SLF001
+        self.history = former.history
         self.is_subscribed = True
         self.has_heartbeat = former.has_heartbeat
         former.end_stream()
@@ -276,9 +276,10 @@ class Connection:
         self.bytes_queued += size
         self._budget.add(self, size)
 
-    def _missed_after(self, after: int) -> list[tuple[str, str]]:
+    def missed_after(self, after: int) -> list[tuple[str, str]]:
+        """Return the stamps and texts of the messages after a sequence number, or refuse."""
         count = self.sequence - after
-        missed = self._history.newest(count) if 0 <= count <= self.sequence else None
+        missed = self.history.newest(count) if 0 <= count <= self.sequence else None
         if missed is None:
             raise MessagesNotKept(after, self.sequence)
         return missed

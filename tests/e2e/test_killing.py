@@ -60,7 +60,7 @@ async def test_a_market_traded_across_kills_ends_with_every_unit_accounted_for(
         await resolve(session, market)
         await redeem(session, market, traders.bobs_safe)
         await balance(session, market, wallets(traders, carols_safe))
-    assert "1580 in = 1490 out + 90 still locked" in running.demo_output()
+    assert "1080 in = 990 out + 90 still locked" in running.demo_output()
 
 
 async def test_a_relayed_transaction_that_was_accepted_is_sent_once(running: Running) -> None:

@@ -14,7 +14,7 @@ class Chart(NamedTuple):
 
     def svg(self) -> str:
         """Return the picture."""
-        times, values = zip(*self.points, strict=True)
+        times, values = [at for at, _ in self.points] or [0.0], [y for _, y in self.points] or [0.0]
         low, high = min(values), max(values)
         span_s, span = max(times) - min(times) or 1, high - low or 1
         places = [

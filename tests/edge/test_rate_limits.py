@@ -111,7 +111,7 @@ async def test_a_refused_request_has_the_apis_body_and_true_headers(api: str) ->
     limits = RateLimits(windows_with({api: "1/10s"}))
     bounds = limits.bounds._replace(requests=0)
     async with throttled(api, limits._replace(bounds=bounds)) as client:
-        path = "/version" if api == "trading" else "/limits"
+        path = "/" if api == "trading" else "/limits"
         first = await client.get(path)
         answer = await client.get(path)
     assert first.status_code == 200

@@ -19,6 +19,7 @@ from foretell.sandbox.ready import read_ready
 from foretell.sdk.blocking import BlockingForetell, connect
 from foretell.sdk.client import KeySigner, Urls
 
+INDEXED_WITHIN_S = 30.0
 pytestmark = [pytest.mark.xdist_group("examples"), pytest.mark.usefixtures("example_sandbox")]
 
 SHARED = {"sandbox.py", "charts.py"}
@@ -70,7 +71,10 @@ def test_a_market_is_created_and_resolved_and_a_second_run_continues(
     play: Play, command: Play
 ) -> None:
     assert "Yes it is: 0x" in play("create_and_resolve.py")
-    assert "closed       yes" in command("market", "show", "will-the-example-end-well")
+    give_up_at_s = time.monotonic() + INDEXED_WITHIN_S
+    while "closed       yes" not in command("market", "show", "will-the-example-end-well"):
+        assert time.monotonic() < give_up_at_s
+        time.sleep(0.2)
 
 
 def test_a_safe_trades_without_gas(play: Play) -> None:

@@ -128,6 +128,8 @@ class SolvencyBooks:
     async def _log_report(self) -> None:
         try:
             total = await self.total()
+        except NothingIndexed:  # a first start: the next report has something to weigh
+            return
         except ForetellError as error:
             log.warning("solvency not computed", cause=error.message)
             return

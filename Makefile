@@ -16,7 +16,7 @@ MINUTES ?= 60
 BESIDE = -n $(WORKERS) --dist loadgroup --reruns $(RERUNS) --reruns-delay 2 -raR
 
 .DEFAULT_GOAL := help
-.PHONY: help rooms up run dev bare test check faults cases spec spec-mutants bench attacks figures soak peers mutants mutants-contracts audit docs client sbom lock artifacts examples gas invariants clean
+.PHONY: help rooms up run dev bare test check faults cases spec spec-mutants bench attacks figures soak peers mutants mutants-contracts audit docs client client-types sbom lock artifacts examples compatibility gas invariants clean
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 15
@@ -36,6 +36,7 @@ check: dev  ## run all checks: format, lint, spelling, types, import contracts, 
 	$(BIN)/codespell
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python tests/run.py web.client_types
 	$(BIN)/python requirements/node.py web node_modules/typescript/bin/tsc --noEmit
 	$(BIN)/coverage erase
 	$(BIN)/coverage run -m pytest $(BESIDE)
@@ -48,7 +49,8 @@ faults: dev  ## kill processes, damage files, lie: CYCLES=200 DAMAGES=10000 LIES
 	FORETELL_TEST_CYCLES=$(CYCLES) FORETELL_TEST_DAMAGES=$(DAMAGES) FORETELL_TEST_LIES=$(LIES) \
 	  FORETELL_TEST_PATRONI=$(PATRONI) $(BIN)/pytest -n 2 --dist loadgroup --durations=20 tests/faults
 	FORETELL_TEST_ATTACKS=1 $(BIN)/pytest tests/faults/test_attacks.py
-	FORETELL_TEST_RANKINGS=$(HISTORIES) $(BIN)/pytest -n 2 --dist loadgroup tests/store/index/rankings
+	FORETELL_TEST_RANKINGS=$(HISTORIES) FORETELL_TEST_HISTORIES=$(HISTORIES) \
+	  $(BIN)/pytest -n 2 --dist loadgroup tests/store/index/rankings tests/reconciliation
 	FORETELL_TEST_SCHEMA_CASES=$(CASES) \
 	  $(BIN)/pytest -n 2 --dist loadgroup tests/edge/documents/test_random_requests.py
 
@@ -86,10 +88,16 @@ audit:  ## look the locked packages up among known vulnerabilities; needs the ne
 	$(INSTALL) audit
 	$(BIN)/python requirements/audit.py vulnerabilities
 
-docs:  ## build the documentation's site in build/site; needs no network once it is installed
+docs:  ## build the documentation's site, which `make up` then serves at /docs; needs no network once it is installed
 	$(INSTALL) docs
 	NO_MKDOCS_2_WARNING=1 PYTHONPATH=.venv/docs $(BIN)/python -m mkdocs build --strict --quiet
-	@echo "open build/site/index.html"
+	@echo "open src/foretell/web/site/build/index.html, or start make up and open http://127.0.0.1:8000/docs"
+
+reference: run  ## write the pages of docs/reference that are made from the code
+	$(BIN)/python requirements/reference.py
+
+client-types: dev  ## write the types of the web app's client in TypeScript, from the API documents
+	$(BIN)/python tests/run.py web.client_types
 
 client: run  ## build the package foretell-client in build/client
 	$(BIN)/python requirements/client.py build/client
@@ -113,8 +121,12 @@ invariants: dev  ## run STEPS random steps on the contracts, from a printed SEED
 examples: dev  ## record the examples of the API documents while the tests of the APIs run
 	FORETELL_TEST_EXAMPLES=$(CURDIR)/src/foretell/edge/documents/recorded \
 	  $(BIN)/pytest -q tests/trading tests/creation tests/relayer tests/data tests/discovery tests/edge \
+	  tests/settlement/test_owed_tokens.py \
 	  --ignore=tests/edge/documents/test_random_requests.py --ignore=tests/edge/documents/test_generated_clients.py \
 	  --ignore=tests/edge/documents/test_completeness.py
+
+compatibility: dev  ## call every method of the ecosystem's clients, and write the table of the documentation
+	FORETELL_TEST_COMPATIBILITY=1 $(BIN)/pytest -q -n 0 tests/ecosystem/compatibility/test_*_clients.py
 
 lock: dev  ## resolve the dependencies and write the lock files
 	$(BIN)/python requirements/lock.py

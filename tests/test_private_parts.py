@@ -67,6 +67,7 @@ DOCUMENTED: Final = frozenset(
         "litestar.openapi.plugins",
         "litestar.openapi.spec",
         "litestar.params",
+        "litestar.response",
         "litestar.routes",
         "litestar.status_codes",
         "litestar.types",

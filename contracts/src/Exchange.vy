@@ -7,7 +7,7 @@
         `preapproval`); what it may still do (`status`, `stops`, `validity`, `cancelling`); what may
         be traded (`token_registry`); who may do what (`ownership`, `roles`, `pausing`); how orders
         meet (`crossing`, `matching`), what they pay (`fees`) and how assets move (`settling`,
-        `custody`, `receiver`, `sweeping`, `trade_logs`).
+        `custody`, `owed_tokens`, `receiver`, `sweeping`, `trade_logs`).
 """
 
 from access import ownership
@@ -15,6 +15,7 @@ from exchange import cancelling
 from exchange import custody
 from exchange import fees
 from exchange import matching
+from exchange import owed_tokens
 from exchange import packed
 from exchange import pausing
 from exchange import preapproval
@@ -33,7 +34,7 @@ from exchange import validity
 initializes: ownership
 initializes: roles[ownership := ownership]
 initializes: pausing[ownership := ownership]
-initializes: custody
+initializes: custody[owed_tokens := owed_tokens]
 initializes: profiles
 initializes: signatures
 initializes: status
@@ -71,6 +72,7 @@ initializes: matching[
     token_registry := token_registry,
     validity := validity,
 ]
+initializes: owed_tokens
 
 exports: (
     ownership.admin,
@@ -95,6 +97,8 @@ exports: (
     custody.getCtf,
     custody.getSplitter,
     custody.getTokenCollateral,
+    custody.claimTokens,
+    owed_tokens.owedTokens,
 )
 exports: (
     profiles.profileCount,
@@ -108,6 +112,7 @@ exports: (
     signatures.getSafeAddress,
     signatures.safeFactory,
     signatures.safeInitCodeHash,
+    signatures.proxyFactory,
 )
 exports: (status.orderStatus, status.getOrderStatus)
 exports: (
@@ -160,6 +165,7 @@ def __init__(
     tokenCollateral: address,
     safeFactory: address,
     safeInitCodeHash: bytes32,
+    proxyFactory: address,
     admin: address,
     feeReceiver: address,
     profileNames: DynArray[String[profiles.NAME_BYTES_MAX], profiles.PROFILES_MAX],
@@ -174,6 +180,7 @@ def __init__(
     @param tokenCollateral What token ids are derived from: the collateral, or its wrapping
     @param safeFactory The factory whose Safes may be makers
     @param safeInitCodeHash The hash of those Safes' creation code
+    @param proxyFactory The factory whose proxy wallets may be makers; zero for none
     @param admin Who names operators and registrars, sets fees and may pause
     @param feeReceiver Who gets the fees
     @param profileNames The EIP-712 domain names of the signing profiles
@@ -184,7 +191,7 @@ def __init__(
     ownership.__init__(admin)
     custody.__init__(collateral, conditionalTokens, splitter, tokenCollateral)
     profiles.__init__(profileNames, profileVersions, profileContracts, profileStructs)
-    signatures.__init__(safeFactory, safeInitCodeHash)
+    signatures.__init__(safeFactory, safeInitCodeHash, proxyFactory)
     fees.__init__(feeReceiver)
 
 

@@ -85,6 +85,11 @@ class Settings(ClientSettings):
     operator_key: SecretStr | None = Field(
         default=None, description="private key of the account that settles trades"
     )
+    operator_keys: SecretStr | None = Field(
+        default=None,
+        description="private keys of up to seven further accounts that settle trades, separated by commas; outside"
+        " of the sandbox",
+    )
     registrar_key: SecretStr | None = Field(
         default=None, description="private key of the account that opens tokens to trading"
     )
@@ -193,6 +198,12 @@ class Settings(ClientSettings):
         default=5_000_000,
         ge=1,
         description="smallest order of a new market, in base units of a token",
+    )
+    sports_delay_s: int = Field(
+        default=0,
+        ge=0,
+        le=60,
+        description="seconds for which an order that crosses the book of a sports market is held; 0: it matches at once",
     )
     snapshot_every: int = Field(
         default=250_000,

@@ -172,6 +172,37 @@ def test_attack_l1_a_key_that_was_not_made_at_random_is_refused(
         open_keys(production(tmp_path, **{name: SecretStr(text)}), NO_KEYS)
 
 
+FURTHER = [a_key(f"further {number}").hex() for number in range(8)]
+
+
+def test_further_operators_keys_are_separated_by_commas(tmp_path: Path) -> None:
+    settings = production(tmp_path, operator_keys=SecretStr(f"{FURTHER[0]}, 0x{FURTHER[1]}"))
+    keys = open_keys(settings, NO_KEYS)
+    assert keys.further_operators == (a_key("further 0"), a_key("further 1"))
+    assert FURTHER[0] not in f"{settings!r}"
+    assert open_keys(production(tmp_path), NO_KEYS).further_operators == ()
+    assert open_keys(sandbox_settings(tmp_path), NO_KEYS).further_operators == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("", "is not 64 hex digits"),
+        (f"{FURTHER[0]},", "is not 64 hex digits"),
+        (SANDBOX_ACCOUNTS[0].private_key.hex(), "is one of the sandbox's keys"),
+        ("ab" * 32, "repeats itself"),
+        (f"{FURTHER[0]},{FURTHER[0]}", "is that of FORETELL_OPERATOR_KEYS"),
+        (f"{FURTHER[0]},{a_key(KeyName.RELAYER).hex()}", "is that of FORETELL_RELAYER_KEY"),
+        (",".join(FURTHER), "has 8 keys, above 7"),
+    ],
+)
+def test_further_operators_keys_that_cannot_be_used_are_refused(
+    tmp_path: Path, text: str, why: str
+) -> None:
+    with pytest.raises(MissingKey, match=f"FORETELL_OPERATOR_KEYS {why}"):
+        open_keys(production(tmp_path, operator_keys=SecretStr(text)), NO_KEYS)
+
+
 def test_no_key_is_shown_by_the_keys_or_the_settings(tmp_path: Path) -> None:
     settings = production(tmp_path)
     shown = f"{open_keys(settings, NO_KEYS)!r} {settings!r} {settings}"

@@ -1,4 +1,5 @@
 import io
+import re
 import sqlite3
 from pathlib import Path
 
@@ -34,6 +35,19 @@ async def test_a_generated_history_adds_up(tmp_path: Path) -> None:
         assert traded == value("SELECT sum(cost_units) FROM activities")
         assert value("SELECT sum(volume_units) FROM trading_totals") == traded
         assert value("SELECT sum(size_units) FROM trades") == PLAN.fills // 2 * SIZE_UNITS
+
+
+@pytest.mark.parametrize(("bar", "missed"), [(1_000.0, 0), (0.0, 1)])
+def test_cheap_reads_are_measured_beside_those_of_a_stranger(
+    monkeypatch: pytest.MonkeyPatch, bar: float, missed: int
+) -> None:
+    monkeypatch.setattr("foretell.bench.data.STRANGER_RATIO_MAX", bar)
+    file = io.StringIO()
+    plan = DataPlan(fills=(2_000,), wallets=1_000, markets=100, calls=1, is_stranger=True)
+    assert run_bench_data(plan, Console(file=file, width=200)) == missed
+    found = re.search(r"p99 ([\d.]+) ms alone, ([\d.]+) ms beside .* (\d+) dear", file.getvalue())
+    assert found is not None
+    assert min(float(each) for each in found.groups()) > 0
 
 
 def test_reads_are_printed_beside_bare_sql() -> None:

@@ -6,14 +6,21 @@ from rich.console import Console
 from foretell.bench.rigs.figures import SETTLE
 from foretell.bench.settle import SettlePlan, run_bench_settle
 
+GAS_RATIO_MAX = 0.85
+
 
 @pytest.mark.parametrize(
-    ("plan", "txs"), [(SettlePlan(1, 4), 1), (SettlePlan(1, 4, is_alone=True), 4)]
+    ("plan", "txs"),
+    [(SettlePlan(1, 4, orders_per_s=100), 1), (SettlePlan(1, 4, is_alone=True), 4)],
 )
 def test_trades_are_settled_and_mined_again_by_the_chain_alone(plan: SettlePlan, txs: int) -> None:
     file = io.StringIO()
     (measured,) = run_bench_settle(plan, Console(file=file, width=200))
     assert measured.figure == SETTLE
     assert measured.seen > 0
-    row = next(line for line in file.getvalue().splitlines() if line.startswith("│"))
-    assert int(row.split("│")[-3]) == txs
+    lines = file.getvalue().splitlines()
+    row = next(line for line in lines if line.startswith("│")).split("│")
+    assert int(row[5]) == txs
+    assert (int(row[8]) > 0) is (plan.orders_per_s > 0)
+    (ratio,) = (line.split("(ratio ")[1] for line in lines if line.startswith("gas of a trade"))
+    assert float(ratio.removesuffix(")")) <= GAS_RATIO_MAX

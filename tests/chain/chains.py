@@ -22,7 +22,7 @@ LATER: Final = frozenset(
         ContractName.BATCH_SETTLER,
     }
 )
-"""The contracts that deployments of the first version lack."""
+"""The contracts that deployments of the first version lack, and get."""
 
 
 @contextlib.asynccontextmanager

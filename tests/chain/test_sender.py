@@ -11,7 +11,7 @@ from tests.chain.sending import (
     stored,
     used_nonces,
 )
-from tests.rigs.fault_proxy import BROADCAST, FaultProxy, lose_request, refuse
+from tests.rigs.fault_proxy import BROADCAST, FaultProxy, honest, lose_request, refuse
 from tests.rigs.sandbox import Sandbox
 
 from foretell.chain.sender import Sender
@@ -166,3 +166,78 @@ async def test_the_watcher_continues_after_faults_and_wakes_for_new_transactions
                 await watch.wait(1)
     finally:
         watching.cancel()
+
+
+async def ids_sent(outbox: TxOutbox, sender: Sender, *ids: str) -> list[tuple[str, TxStatus]]:
+    """Return the transactions with these ids and their statuses, in the order of their nonces."""
+    await sender.run_once()
+    return [(tx.tx_id, tx.status) for tx in await outbox.load_all(ids)]
+
+
+def in_order(approving: Approving, *ids: str) -> list[OutgoingTx]:
+    return [replace(approving(tx_id), gas=100_000) for tx_id in ids]
+
+
+async def test_transactions_sent_together_have_nonces_in_their_order(
+    sender: Sender, approving: Approving, outbox: TxOutbox, proxy: FaultProxy
+) -> None:
+    together = in_order(approving, "c", "a", "b")
+    await sender.send_all(together)
+    asked = proxy.asked["eth_feeHistory"]
+    await sender.send_all([*together, *in_order(approving, "d")])
+    assert proxy.asked[BROADCAST] == 4
+    assert proxy.asked["eth_feeHistory"] == asked == 1
+    sent = await ids_sent(outbox, sender, "a", "b", "c", "d")
+    assert [tx_id for tx_id, _ in sent] == ["c", "a", "b", "d"]
+    assert {status for _, status in sent} <= {TxStatus.MINED, TxStatus.CONFIRMED}
+
+
+async def test_transactions_sent_together_and_known_with_another_call_are_refused(
+    sender: Sender, approving: Approving, outbox: TxOutbox
+) -> None:
+    await sender.send(approving("a"))
+    with pytest.raises(TxIdReused):
+        await sender.send_all([*in_order(approving, "b"), replace(approving("a", 8), gas=100_000)])
+    assert await outbox.load("b") is None
+
+
+async def test_one_that_the_node_refuses_holds_up_none_of_those_sent_with_it(
+    sender: Sender, approving: Approving, outbox: TxOutbox, proxy: FaultProxy
+) -> None:
+    proxy.fail(BROADCAST, honest, refuse("max fee per gas less than block base fee"))
+    await sender.send_all(in_order(approving, "a", "b", "c"))
+    assert len((await stored(outbox, "b")).attempts) == 1
+    assert proxy.asked[BROADCAST] == 4
+    sent = await ids_sent(outbox, sender, "a", "b", "c")
+    assert {status for _, status in sent} <= {TxStatus.MINED, TxStatus.CONFIRMED}
+
+
+async def test_those_sent_together_without_an_answer_are_broadcast_again(
+    sender: Sender, approving: Approving, outbox: TxOutbox, proxy: FaultProxy
+) -> None:
+    proxy.fail(BROADCAST, honest, lose_request)
+    await sender.send_all(in_order(approving, "a", "b", "c"))
+    assert {tx.status for tx in await outbox.load_all(["a", "b", "c"])} == {TxStatus.PENDING}
+    await sender.run_once()
+    sent = await ids_sent(outbox, sender, "a", "b", "c")
+    assert {status for _, status in sent} <= {TxStatus.MINED, TxStatus.CONFIRMED}
+
+
+async def test_a_nonce_that_another_process_took_is_not_used_by_those_sent_together(
+    sender: Sender,
+    make_sender: MakeSender,
+    approving: Approving,
+    outbox: TxOutbox,
+    fresh_sandbox: Sandbox,
+) -> None:
+    before = await used_nonces(fresh_sandbox)
+    other = make_sender()
+    await asyncio.gather(
+        sender.send_all(in_order(approving, "a", "b", "c")),
+        other.send_all(in_order(approving, "d", "e", "f")),
+    )
+    for _ in range(2):
+        await sender.run_once()
+    sent = await outbox.load_all(list("abcdef"))
+    assert [tx.account_nonce for tx in sent] == list(range(before, before + 6))
+    assert await used_nonces(fresh_sandbox) == before + 6

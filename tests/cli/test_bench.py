@@ -14,6 +14,7 @@ from foretell.bench.rigs.order_rounds import OrderPlan
 from foretell.bench.rigs.soak.fill import FILLING_ORDERS
 from foretell.bench.rigs.soak.messages import SoakPlan
 from foretell.bench.suite import Sizes
+from foretell.bench.ws import StreamPlan
 from foretell.cli.main import run
 from foretell.domain.exchange.state import PLACEMENTS_KEPT_MAX
 from foretell.runtime.interpreter import running_interpreter
@@ -57,6 +58,7 @@ def called(
         (("order", "--conns", "128"), "order", (OrderPlan(5, 10_000, 128),)),
         (("book", "--rate", "7"), "book", (BookPlan(5, 7),)),
         (("memory", "--orders", "300"), "memory", (MemoryPlan(300, 400_000, 300.0),)),
+        (("ws", "--conns", "9"), "ws", (StreamPlan(5, 200, 9, 20),)),
         (("latency",), "latency", (OrderPlan(5, 2_000),)),
         (("latency", "--rate", "0.7"), "steady_rate", (OrderPlan(5, 2_000), 0.7)),
         (("durable", "--rounds", "1"), "durable", (OrderPlan(1, 5_000, 32),)),

@@ -79,7 +79,8 @@ async def test_the_sandboxs_contracts_are_deployed_to_a_dev_chain(
 async def test_contracts_of_an_operator_grant_roles_to_the_operators_keys(
     fresh_sandbox: Sandbox, operators: MakeSettings
 ) -> None:
-    settings, sandbox = operators(), fresh_sandbox
+    further = SecretStr(a_key("further").hex())
+    settings, sandbox = operators(operator_keys=further), fresh_sandbox
     admin = address_of_key(a_key("admin_key"))
     await sandbox.rpc.send("anvil_setBalance", admin, GAS_MONEY)
     await deployed(settings)
@@ -89,6 +90,8 @@ async def test_contracts_of_an_operator_grant_roles_to_the_operators_keys(
     assert made.collateral == sandbox.deployment.collateral
     assert made.exchange != sandbox.deployment.exchange
     assert await is_granted(sandbox, IS_OPERATOR, made.exchange, "operator_key")
+    assert await is_granted(sandbox, IS_OPERATOR, made.exchange, "further")
+    assert await is_granted(sandbox, IS_OPERATOR, made.neg_risk_exchange, "further")
     assert await is_granted(sandbox, IS_REGISTRAR, made.exchange, "registrar_key")
     assert not await is_granted(sandbox, IS_OPERATOR, made.exchange, "relayer_key")
 

@@ -5,15 +5,19 @@ from importlib.metadata import version
 from pathlib import Path
 
 import pytest
+from pydantic import SecretStr
 from rich.console import Console
 from tests.rigs.in_process import installed, sandbox_settings
 from tests.rigs.ports import free_port
+from tests.rigs.sandbox import Sandbox
 from tests.rigs.values import a_key
 
 from foretell.bench.rigs.world import make_world
 from foretell.cli import doctor
 from foretell.cli.doctor import run_doctor
 from foretell.domain.errors.command import ProblemsFound
+from foretell.domain.values.eip712 import address_of_key
+from foretell.domain.values.hexadecimal import checksum_address
 from foretell.runtime.interpreter import running_interpreter
 from foretell.sandbox.ready import SeededMarket, describe, write_ready
 from foretell.settings import Settings
@@ -97,3 +101,20 @@ async def test_a_running_installation_is_reported_api_by_api(settings: Settings)
     names = ("trading", "market creation", "relayer", "data", "discovery", "chain")
     assert [name for name in names if f"│ {name} " not in printed] == []
     assert "is at block" in printed
+
+
+async def test_the_coin_of_every_account_that_settles_is_shown(
+    fresh_sandbox: Sandbox, tmp_path: Path
+) -> None:
+    rich, poor = a_key("rich"), a_key("poor")
+    await fresh_sandbox.rpc.send("anvil_setBalance", address_of_key(rich), "0x7")
+    settings = sandbox_settings(
+        tmp_path,
+        rpc_url=SecretStr(fresh_sandbox.rpc_url),
+        operator_key=SecretStr(rich.hex()),
+        operator_keys=SecretStr(poor.hex()),
+    )
+    printed, ailing = await asyncio.to_thread(examined, settings)
+    assert f"{checksum_address(address_of_key(rich))} has 7 wei" in printed
+    assert f"{checksum_address(address_of_key(poor))} has 0 wei" in printed
+    assert ailing == "problems found: operator"

@@ -22,6 +22,7 @@ COMMANDS = {
     ("clients",): "Print the lines with which clients of Polymarket and Kuest use a running",
     ("demo",): "Run a market from creation to redemption",
     ("solvency",): "Compare the collateral that the contracts hold with all claims on it",
+    ("builder-fees",): "Set the rates by which a builder's fees are accounted",
     ("wallet", "barred"): "Print a line for each barred wallet",
     ("wallet", "bar"): "Bar a wallet from matching",
     ("wallet", "unbar"): "End the bar of a wallet",
@@ -40,7 +41,9 @@ COMMANDS = {
     ("storage", "push"): "Post every stored item",
     ("market",): "Create, list, show and resolve markets",
     ("market", "create"): "Create the markets of a payload",
-    ("market", "resolve"): "The answer is final",
+    ("market", "resolve"): "anyone proposes the answer with a bond",
+    ("market", "dispute"): "After a first dispute the question is asked again",
+    ("market", "withdraw"): "Withdraw the bonds and rewards",
     ("order",): "Place, cancel and list orders",
     ("order", "place"): "Amounts are never rounded",
     ("book",): "Show the book of an outcome",
@@ -50,6 +53,8 @@ COMMANDS = {
     ("whitelist", "create"): "Deploy the creator's whitelist",
     ("index",): "Compute the sums of the index again",
     ("index", "rebuild"): "Stop the indexer first",
+    ("verify",): "Compare what is stored with where it comes from",
+    ("verify", "data"): "from the chain, and compare",
     ("journal",): "Check, replay or export the journal",
     ("journal", "verify"): "Check every record, the hash chain through all of them",
     ("journal", "replay"): "Replay the journal in memory",
@@ -71,7 +76,7 @@ def test_every_command_is_listed(call: Call) -> None:
     assert [name for name in names if f"│ {name} " not in listed] == []
     assert sorted(names) == sorted(
         [
-            str(command.callback and command.callback.__name__)
+            str(command.name or (command.callback and command.callback.__name__))
             for command in main.app.registered_commands
         ]
         + [str(group.name) for group in main.app.registered_groups]

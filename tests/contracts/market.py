@@ -15,7 +15,17 @@ from tests.contracts.evm import (
     own_artifact_fields,
     safe_artifact,
 )
-from tests.contracts.signing import BUY, PROFILES, SELL, UNIT, ZERO_WORD, Order, order_hash, signed
+from tests.contracts.signing import (
+    BUY,
+    CHAIN_ID,
+    PROFILES,
+    SELL,
+    UNIT,
+    ZERO_WORD,
+    Order,
+    order_hash,
+    signed,
+)
 
 from foretell.domain.values.hexadecimal import keccak256, parse_address, parse_bytes32
 from foretell.domain.values.tokens import condition_id, token_pair
@@ -41,6 +51,8 @@ class World:
     collateral: Contract
     ctf: Contract
     safe_factory: Contract
+    relay_hub: Contract
+    proxy_factory: Contract
     exchange: Contract
     minter: str
     admin: str
@@ -209,9 +221,22 @@ def deploy_safe_factory(evm: Evm) -> Contract:
     )
 
 
+def deploy_proxy_factory(evm: Evm) -> tuple[Contract, Contract]:
+    """Deploy a relay hub, and the factory of proxy wallets that believes it.
+
+    Their deployer deploys nothing else: the gas of positions depends on the other contracts' addresses.
+    """
+    sender = evm.actor("deployer of proxy wallets").address
+    hub = evm.deploy(own_artifact("RelayHub"), CHAIN_ID, sender=sender)
+    wallet = evm.deploy(own_artifact("ProxyWallet"), sender=sender)
+    artifact = own_artifact("ProxyWalletFactory")
+    return hub, evm.deploy(artifact, wallet.address, hub.address, sender=sender)
+
+
 def exchange_arguments(parts: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments of the exchange's constructor by name, in order."""
     factory: Contract = parts["safe_factory"]
+    proxies: Contract = parts["proxy_factory"]
     collateral, ctf = parts["collateral"].address, parts["ctf"].address
     return {
         "collateral": collateral,
@@ -220,6 +245,7 @@ def exchange_arguments(parts: Mapping[str, Any]) -> dict[str, Any]:
         "tokenCollateral": collateral,
         "safeFactory": factory.address,
         "safeInitCodeHash": factory.call("initCodeHash"),
+        "proxyFactory": proxies.address,
         "admin": parts["admin"],
         "feeReceiver": parts["fee_receiver"],
         "profileNames": [profile.name for profile in PROFILES],
@@ -244,6 +270,7 @@ def deploy_world(evm: Evm) -> World:
     )
     parts["ctf"] = evm.deploy(conditional_tokens_artifact())
     parts["safe_factory"] = deploy_safe_factory(evm)
+    parts["relay_hub"], parts["proxy_factory"] = deploy_proxy_factory(evm)
     parts["exchange"] = evm.deploy(own_artifact("Exchange"), *exchange_arguments(parts).values())
     parts["taker"] = evm.actor("taker")
     parts["makers"] = tuple(evm.actor(f"maker {index}") for index in range(MAKERS))

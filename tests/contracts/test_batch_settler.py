@@ -10,7 +10,7 @@ from tests.contracts.evm import TX_GAS_MAX, own_artifact, reverts
 from tests.contracts.gas import filled
 from tests.contracts.market import Fill, World
 from tests.contracts.neg_risk.rig import NegRisk
-from tests.contracts.signing import UNIT
+from tests.contracts.signing import ERC1271, OWN_V2, UNIT
 from tests.contracts.wallets import BURN, REVERT, answer, answer_receipts, call_of
 
 from foretell.domain.values.hexadecimal import keccak256
@@ -20,7 +20,7 @@ MATCHES: Final = 3
 MATCHES_MAX: Final = 20
 FAILED_TRADE: Final = (0, 0, 0)
 PAID: Final = (-SIZE // 2, SIZE, 0)
-TWO_FACED: Final = bytes.fromhex("3a600c575f355f5260205ff35bfe")
+TWO_FACED: Final = bytes.fromhex("3a6012575f3560e01c60e01b5f5260205ff35bfe")
 """Without a gas price, as in a simulation, it returns the selector that it was called with."""
 HOSTILE: Final = {
     "burns all gas": BURN,
@@ -43,6 +43,15 @@ def a_match(world: World, number: int, salt: int = 1) -> Match:
     bid = world.buy(world.makers[number], world.yes, SIZE, 50, salt=salt)
     ask = world.sell(world.makers[-1 - number], world.yes, SIZE, 50, salt=salt)
     return Match(ask, [bid], filled(ask, [bid]))
+
+
+def a_hostile_match(world: World, number: int, code: bytes) -> Match:
+    """Return such a match, where the buyer is a contract that judges its own signature by this code."""
+    fair = a_match(world, number)
+    (bid,) = fair.makers
+    world.evm.rpc("anvil_setCode", bid.maker, "0x" + code.hex())
+    judged = replace(bid, signature_type=ERC1271, profile=OWN_V2, signature=b"\1")
+    return replace(fair, makers=[judged])
 
 
 def matches(world: World, count: int = MATCHES) -> list[Match]:
@@ -77,28 +86,36 @@ def test_a_batch_of_the_greatest_size_settles(batches: Batches) -> None:
 
 @pytest.mark.parametrize("place", range(MATCHES))
 @pytest.mark.parametrize("code", HOSTILE.values(), ids=HOSTILE.keys())
-def test_h1_a_hostile_receiver_harms_its_own_match_alone(
+def test_h1_a_hostile_wallet_harms_its_own_match_alone(
     batches: Batches, code: bytes, place: int
 ) -> None:
     world = batches.world
-    world.evm.rpc("anvil_setCode", world.makers[place].address, "0x" + code.hex())
+    batch = matches(world)
+    batch[place] = a_hostile_match(world, place, code)
     wanted = [FAILED_TRADE if number == place else PAID for number in range(MATCHES)]
-    assert changes(batches, matches(world)) == (wanted, [place])
+    assert changes(batches, batch) == (wanted, [place])
 
 
-def test_h1_receivers_that_burn_everything_burn_their_shares_alone(batches: Batches) -> None:
+@pytest.mark.parametrize("code", HOSTILE.values(), ids=HOSTILE.keys())
+def test_h1_a_hostile_receiver_fails_no_match(batches: Batches, code: bytes) -> None:
     world = batches.world
-    for maker in world.makers[: MATCHES - 1]:
-        world.evm.rpc("anvil_setCode", maker.address, "0x" + BURN.hex())
-    receipt = batches.settle(matches(world))
+    world.evm.rpc("anvil_setCode", world.makers[0].address, "0x" + code.hex())
+    unfetched = (-SIZE // 2, 0, 0)
+    assert changes(batches, matches(world)) == ([unfetched, PAID, PAID], [])
+
+
+def test_h1_wallets_that_burn_everything_burn_their_shares_alone(batches: Batches) -> None:
+    world = batches.world
+    hostile = [a_hostile_match(world, number, BURN) for number in range(MATCHES - 1)]
+    receipt = batches.settle([*hostile, a_match(world, MATCHES - 1)])
     assert list(batches.failed(receipt)) == [0, 1]
     assert receipt.gas_used < (MATCHES - 1) * MATCH_GAS + 300_000
 
 
-def test_h1_a_receiver_that_changes_its_mind_passes_only_the_simulation(batches: Batches) -> None:
+def test_h1_a_wallet_that_changes_its_mind_passes_only_the_simulation(batches: Batches) -> None:
     world = batches.world
-    world.evm.rpc("anvil_setCode", world.makers[0].address, "0x" + TWO_FACED.hex())
-    arguments = batches.arguments(matches(world))
+    batch = [a_hostile_match(world, 0, TWO_FACED), *matches(world)[1:]]
+    arguments = batches.arguments(batch)
     assert batches.settler.call("settle", *arguments, sender=world.operator) == 0
     receipt = batches.settler.send("settle", *arguments, sender=world.operator)
     assert list(batches.failed(receipt)) == [0]
@@ -183,6 +200,8 @@ def test_an_exchange_that_does_not_know_the_settler_settles_nothing(batches: Bat
 def test_nothing_settles_while_trading_is_paused(batches: Batches) -> None:
     world = batches.world
     world.exchange.send("pauseTrading", sender=world.admin)
+    arguments = batches.arguments(matches(world))
+    assert batches.settler.call("settle", *arguments, sender=world.operator) == 2**MATCHES - 1
     failed = batches.failed(batches.settle(matches(world)))
     assert failed == dict.fromkeys(range(MATCHES), keccak256(b"Paused()")[:4])
 

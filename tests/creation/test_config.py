@@ -65,6 +65,11 @@ async def test_addresses_are_those_of_the_deployment_and_have_code(
     assert chain["positionAdapter"] == at(ContractName.NEG_RISK_ADAPTER)
     assert chain["safeFactory"] == at(ContractName.SAFE_FACTORY)
     assert chain["safeFactoryName"] == deployment.safe_factory_name
+    factories = [
+        at(ContractName.DEPOSIT_WALLET_FACTORY),
+        at(ContractName.SECOND_DEPOSIT_WALLET_FACTORY),
+    ]
+    assert chain["depositWalletFactories"] == list(dict.fromkeys(factories))
     assert chain["multiSend"] == at(ContractName.MULTI_SEND)
     stacks = chain["resolutionStacks"]
     assert stacks.keys() == {"dro_moov2", "alt_moov2"}
@@ -92,7 +97,7 @@ async def test_addresses_are_those_of_the_deployment_and_have_code(
         for value in (*chain.values(), *stacks["dro_moov2"].values(), *stacks["alt_moov2"].values())
         if isinstance(value, str) and len(value) == 42
     }
-    assert len(named) == 17
+    assert len(named) == 19
     assert all([await fresh_sandbox.reader.code(address_of(value)) for value in named])
 
 

@@ -4,18 +4,22 @@ from collections.abc import AsyncIterator
 from typing import Any, Final
 
 import pytest
+import sqlalchemy as sa
 from tests.rigs.applications import an_app
 from tests.rigs.postgres import PostgresServer
 from tests.rigs.read_apis import BLOBS, Reader, a_data_context, keep_rankings
 from tests.rigs.rows import Rows, a_market_row, an_event_row
-from tests.rigs.values import NOW_MS, NOW_S, TOKEN, a_word, an_address
+from tests.rigs.values import EXCHANGE, NOW_MS, NOW_S, TOKEN, a_token_pair, a_word, an_address
 
 from foretell.data.routes import build_app as build_data_app
 from foretell.discovery.context import DiscoveryContext
 from foretell.discovery.routes import build_app as build_discovery_app
-from foretell.domain.exchange.order import Side
+from foretell.domain.exchange.order import OrderStatus, Side
 from foretell.store.database import Database
 from foretell.store.index.activities import ActivityKind
+from foretell.store.tables import fills, trades
+from foretell.store.trading.builder_trades import BuilderTradeFilter, load_builder_trades
+from foretell.store.trading.referrals import record_referral
 
 pytestmark = pytest.mark.anyio
 
@@ -44,6 +48,7 @@ DATA: Final = (
         for order in ["REALIZEDPNL", "TITLE", "PRICE", "AVGPRICE", "TIMESTAMP"]
     ),
     f"/value?user={ALICE}",
+    f"/positions/{a_token_pair('a').yes}/ledger?user={ALICE}",
     f"/traded?user={ALICE}",
     f"/volume?user={ALICE}",
     f"/holders?market={MARKETS}&minBalance=0",
@@ -60,6 +65,23 @@ DATA: Final = (
     ),
     f"/v1/leaderboard?timePeriod=ALL&user={ALICE}",
     "/v1/leaderboard/biggest-wins?timePeriod=ALL",
+    *(
+        f"/{route}?address={an_address('referrer')}{chosen}"
+        for route in ("referrers", "affiliates")
+        for chosen in (
+            "",
+            f"&tokenId={a_token_pair('d').yes}",
+            f"&exchange={EXCHANGE}",
+            "&limit=1",
+        )
+    ),
+)
+BUILDER: Final = a_word("builder")
+BUILDER_FILTERS: Final = (
+    BuilderTradeFilter(),
+    BuilderTradeFilter(condition_id=a_word("b")),
+    BuilderTradeFilter(wallet=an_address("maker")),
+    BuilderTradeFilter(after_s=NOW_S - 3600, before_s=NOW_S),
 )
 ORDERS: Final = [
     "slug",
@@ -100,6 +122,18 @@ async def fill(database: Database) -> None:
         await rows.hold("alice", "elsewhere", TOKEN, 5)
         await rows.act("alice", "a", ActivityKind.SPLIT, TOKEN)
         await rows.resolve("e", 2**62, 2**62 + 1)
+        for wallet in ("alice", "bob"):
+            await record_referral(tx, [an_address(wallet)], an_address("referrer"), NOW_S - 10**6)
+        matched = await tx.all(
+            sa.select(trades.c.taker_order_id, fills.c.maker_order_id)
+            .join_from(trades, fills, fills.c.trade_id == trades.c.trade_id)
+            .order_by(trades.c.matched_at_ms)
+        )
+        for name, order_id in zip(
+            "abcde" * 2, [each for row in matched for each in row], strict=True
+        ):
+            brought = {"order_id": order_id, "builder": BUILDER, "status": OrderStatus.MATCHED}
+            await rows.rest("bob", name, Side.BUY, 10, 10 * TOKEN, **brought)
     await keep_rankings(database)
 
 
@@ -123,6 +157,37 @@ def a_reader(database: Database, *, is_data: bool) -> Reader:
     if is_data:
         return Reader(an_app(build_data_app, a_data_context(database, BLOBS, lambda: NOW_MS)))
     return Reader(an_app(build_discovery_app, DiscoveryContext(database, BLOBS, lambda: NOW_MS)))
+
+
+async def test_an_export_has_the_same_rows_on_both_databases(
+    databases: tuple[Database, Database],
+) -> None:
+    for kind in ("trades", "positions", "ledger"):
+        path = f"/export/{kind}.csv?user={ALICE}&after={'0-0-0' if kind == 'trades' else ''}"
+        texts = [
+            (await a_reader(database, is_data=True).http.get(path.removesuffix("&after="))).text
+            for database in databases
+        ]
+        assert texts[0] == texts[1]
+        assert texts[0].startswith("cursor,")
+        assert texts[0].count("\r\n") > 1 or kind == "trades"
+
+
+async def test_the_trades_of_a_builder_are_the_same_on_both_databases(
+    databases: tuple[Database, Database],
+) -> None:
+    found: list[list[Any]] = []
+    for database in databases:
+        async with database.reading() as tx:
+            found.append(
+                [
+                    await load_builder_trades(tx, BUILDER, wanted, offset, 3)
+                    for wanted in BUILDER_FILTERS
+                    for offset in (0, 3)
+                ]
+            )
+    assert found[0] == found[1]
+    assert [len(page) for page in found[0]] == [3, 3, 2, 0, 3, 2, 2, 0]
 
 
 @pytest.mark.parametrize("is_data", [True, False], ids=["data", "discovery"])

@@ -6,13 +6,14 @@ import pytest
 from tests.rigs.applications import an_app
 from tests.rigs.clock import Clock
 from tests.rigs.events import SandboxEvent
-from tests.rigs.read_apis import BLOBS, Reader, a_data_context
+from tests.rigs.read_apis import BLOBS, Reader, a_data_context, no_node
 from tests.rigs.rows import Rows, a_market_row, an_event_row
 from tests.rigs.sandbox import Sandbox, SandboxMarket, an_indexer, catch_up
 from tests.rigs.values import NOW_S, a_word
 
 from foretell.app.builders import build_solvency
 from foretell.data.context import DataContext
+from foretell.data.owed_reader import OwedReader
 from foretell.data.routes import build_app
 from foretell.data.solvency_books import KEPT_S, METRICS
 from foretell.domain.contracts.calldata import MergePositions, RedeemPositions, Transfer
@@ -47,7 +48,7 @@ class Exchange(NamedTuple):
 async def exchange(fresh_sandbox: Sandbox, database: Database) -> Exchange:
     clock = Clock()
     books = build_solvency(database, fresh_sandbox.reader, fresh_sandbox.deployment, clock.now_ms)
-    context = DataContext(database, BLOBS, clock.now_ms, books)
+    context = DataContext(database, BLOBS, clock.now_ms, books, OwedReader((), no_node))
     return Exchange(fresh_sandbox, database, Reader(an_app(build_app, context)), clock)
 
 

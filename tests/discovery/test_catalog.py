@@ -10,6 +10,11 @@ from tests.rigs.values import NOW_MS, NOW_S, TOKEN, a_token_pair, a_word, an_add
 from foretell.discovery.pages import EVENT_SORTS, MARKET_SORTS
 from foretell.domain.creation.payload import Category
 from foretell.domain.exchange.order import Side
+from foretell.store.creation.halted_markets import (
+    RegisteredMarket,
+    record_halt,
+    record_resumption,
+)
 from foretell.store.database import Database
 
 pytestmark = pytest.mark.anyio
@@ -322,3 +327,26 @@ async def test_a_strict_client_is_refused_an_unknown_name(reader: Reader) -> Non
     status, body = await reader.refused("/events", strict="true", luck="1")
     assert (status, body["type"]) == (400, "bad request")
     assert await reader.get("/events", luck="1") == []
+
+
+@pytest.mark.usefixtures("catalog")
+async def test_a_halted_market_accepts_no_orders_until_it_resumes(
+    reader: Reader, database: Database
+) -> None:
+    halted = RegisteredMarket(a_word("rain"), "request-rain")
+    async with database.writing() as tx:
+        await record_halt(tx, halted, "lost by a reorganization", NOW_MS)
+    assert await accepting(reader) == [False, False, False]
+    async with database.writing() as tx:
+        await record_resumption(tx, halted)
+    assert await accepting(reader) == [True, True, True]
+
+
+async def accepting(reader: Reader) -> list[bool]:
+    """Return whether the first market accepts orders: by itself, in the list and in its event."""
+    event = await reader.get("/events/1")
+    [listed] = await reader.get("/markets", id="1")
+    shown = [await reader.get("/markets/1"), listed, *event["markets"]]
+    assert {each["slug"] for each in shown} == {shown[0]["slug"]}
+    assert not any(each["closed"] for each in shown)
+    return [each["acceptingOrders"] for each in shown]

@@ -1,13 +1,17 @@
 """Sports, teams, series and games, as created events name them."""
 
+import dataclasses
 from typing import Any
 
 import pytest
+from tests.rigs.applications import an_app
 from tests.rigs.payloads import ABSENT, AWAY, HOME, a_sports_market, a_team, a_template
 from tests.rigs.read_apis import BLOBS, Reader, fields, misfits
 from tests.rigs.rows import Rows, a_game_event_row
 from tests.rigs.values import NOW_MS, TOKEN
 
+from foretell.discovery.context import DiscoveryContext
+from foretell.discovery.routes import build_app
 from foretell.store.creation.markets import EventRow
 from foretell.store.database import Database
 
@@ -307,3 +311,21 @@ async def test_what_an_event_said_first_stays_and_a_missing_logo_is_added(
     ]
     assert series["title"] == "Eliteserien"
     assert series["updatedAt"] > series["createdAt"]
+
+
+async def test_the_operators_delay_is_shown_for_sports_markets_alone(
+    context: DiscoveryContext, database: Database
+) -> None:
+    async with database.writing() as tx:
+        rows = Rows(tx)
+        await rows.open(a_game_event_row("first"))
+        await rows.open_named("rain")
+    delayed = Reader(an_app(build_app, dataclasses.replace(context, sports_delay_s=3)))
+    for reader, seconds in ((Reader(an_app(build_app, context)), 0), (delayed, 3)):
+        markets = await reader.get("/markets", ascending="true")
+        [game, rain] = await reader.get("/events", ascending="true")
+        delays = {each["slug"]: each["secondsDelay"] for each in markets}
+        assert delays.pop(rain["markets"][0]["slug"]) == 0
+        assert set(delays.values()) == {seconds}
+        assert {each["secondsDelay"] for each in game["markets"]} == {seconds}
+        assert rain["markets"][0]["secondsDelay"] == 0

@@ -47,7 +47,7 @@ async def node(
     )
     options.folder.mkdir()
     async with started(options) as rpc:
-        for name in (*NAMES, "creator", "maker", "taker"):
+        for name in (*NAMES, "further operator", "creator", "maker", "taker"):
             await rpc.send("anvil_setBalance", KeySigner(a_key(name)).address, COINS)
         await rpc.send("evm_setIntervalMining", 1)
         yield f"http://127.0.0.1:{options.port}"
@@ -64,7 +64,7 @@ async def collateral(node: str) -> Address:
 
 
 async def mint(node: str, collateral: Address) -> None:
-    """Mint collateral to those who trade, after the blocks from which the exchange reads the chain."""
+    """Mint collateral to those who trade."""
     async with JsonRpc(node) as rpc:
         account = ChainAccount(rpc, KeySigner(a_key("admin_key")), CHAIN_ID)
         for name in ("creator", "maker", "taker"):
@@ -84,6 +84,7 @@ def operators_settings(folder: Path, node: str, collateral: Address) -> Settings
         community_pool=an_address("pool"),
         stores_locally=True,
         confirmations=1,
+        operator_keys=SecretStr(a_key("further operator").hex()),
         **keys,
     )
     run_deploy(settings, Console(quiet=True))
@@ -93,9 +94,12 @@ def operators_settings(folder: Path, node: str, collateral: Address) -> Settings
 async def test_a_market_lives_on_a_chain_that_no_client_knows(
     tmp_path: Path, node: str, collateral: Address
 ) -> None:
-    """Domains, contracts and the chain id come from the installation: the SDK has none built in."""
-    settings = await asyncio.to_thread(operators_settings, tmp_path, node, collateral)
+    """Domains, contracts and the chain id come from the installation: the SDK has none built in.
+
+    Those who trade got their collateral before the first block that the exchange reads.
+    """
     await mint(node, collateral)
+    settings = await asyncio.to_thread(operators_settings, tmp_path, node, collateral)
     async with installed(settings):
         urls = Urls.at(settings.base_url, node, {})
         async with Foretell.connect(urls, KeySigner(a_key("creator"))) as creator:
@@ -117,14 +121,14 @@ async def test_a_market_lives_on_a_chain_that_no_client_knows(
 async def trade_and_redeem(
     creator: Foretell, market: CreatedMarket, urls: Urls, collateral: Address
 ) -> None:
-    """Trade between an address and a Safe, resolve, and redeem."""
+    """Trade between a deposit wallet, by version 2 of the struct, and a Safe; resolve, and redeem."""
     async with (
-        Foretell.connect(urls, KeySigner(a_key("maker"))) as maker,
+        Foretell.connect(urls, KeySigner(a_key("maker")), wallet="deposit wallet") as maker,
         Foretell.connect(urls, KeySigner(a_key("taker")), wallet="safe") as taker,
     ):
         assert maker.trader.chain_id == CHAIN_ID
-        await maker.deploy_wallet()
-        await give_to_safe(taker, collateral)
+        await deploy_and_fund(maker, collateral)
+        await deploy_and_fund(taker, collateral)
         await until_funded(maker)
         await until_funded(taker)
         assert (await maker.trader.buy(market.token_a, "0.40", "10")).status == "live"
@@ -149,11 +153,11 @@ async def trade_and_redeem(
         assert await balance_is(taker, FUNDS_UNITS + 4 * UNITS_PER_TOKEN)
 
 
-async def give_to_safe(taker: Foretell, collateral: Address) -> None:
-    """Deploy the Safe, and send it the collateral of its owner."""
-    safe = await taker.deploy_wallet()
-    sent = ContractCall(collateral, TRANSFER.encode(safe, FUNDS_UNITS))
-    await taker.chain.call(sent)
+async def deploy_and_fund(foretell: Foretell, collateral: Address) -> None:
+    """Deploy the wallet, and send it the collateral of its owner."""
+    wallet = await foretell.deploy_wallet()
+    sent = ContractCall(collateral, TRANSFER.encode(wallet, FUNDS_UNITS))
+    await foretell.chain.call(sent)
 
 
 async def until_funded(foretell: Foretell) -> None:

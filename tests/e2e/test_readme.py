@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.ecosystem.clients import FOLDER, NAMES
+from tests.ecosystem.clients import FOLDER, NAMES, NPM, node_program
 from tests.rigs.installation import Running
 
 pytestmark = [pytest.mark.anyio, pytest.mark.xdist_group("e2e")]
@@ -16,14 +16,16 @@ CHECKOUT = Path(__file__).parents[2]
 README = (CHECKOUT / "README.md").read_text()
 
 
-def play(program: str, folder: Path, client: Path) -> "subprocess.CompletedProcess[str]":
+def play(
+    command: list[str], folder: Path, client: Path = FOLDER
+) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(
-        [sys.executable, "-c", program],
+        command,
         cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(client)},
+        env={**os.environ, "PYTHONPATH": str(client), "NO_PROXY": "*"},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=120,
         check=False,
     )
 
@@ -34,11 +36,23 @@ async def test_the_bot_of_the_readme_trades_with_an_unmodified_client(
 ) -> None:
     (bot,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
     (running.folder / ".foretell").symlink_to(running.data)
-    played = play(bot, running.folder, FOLDER / name)
+    played = play([sys.executable, "-c", bot], running.folder, FOLDER / name)
     assert played.returncode == 0, played.stderr
     placed, bids = played.stdout.splitlines()
     assert "'status': 'live'" in placed
     assert bids == "[OrderSummary(price='0.4', size='10')]"
+
+
+async def test_the_bot_of_the_readme_in_typescript_trades_with_an_unmodified_client(
+    running: Running,
+) -> None:
+    (bot,) = re.findall(r"```js\n(.*?)```", README, re.DOTALL)
+    (running.folder / ".foretell").symlink_to(running.data)
+    (running.folder / "node_modules").symlink_to(NPM / "node_modules")
+    played = play([node_program(), "--input-type=module", "-e", bot], running.folder)
+    assert played.returncode == 0, played.stderr
+    assert "status: 'live'" in played.stdout
+    assert "[ { price: '0.4', size: '10' } ]" in played.stdout
 
 
 def test_the_continuous_build_runs_the_test_command_of_the_readme() -> None:

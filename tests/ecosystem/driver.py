@@ -1,12 +1,15 @@
 """A process that runs unmodified clients: it reads requests of the tests, one a line.
 
-The argument is the name of the client's package. A request is JSON. `{"make", "host", "key", "signature_type", "funder"}` makes a client of that number,
-`{"client", "call", "args", "kwargs", "keep"}` calls a method of it, `{"end"}` forgets it. Arguments
-that are objects with `__type` become that type of the client, and `__kept` stands for an earlier
-result. The answer is `{"result"}` or `{"status", "error"}`.
+The argument is the name of the client's package. A request is JSON. `{"make", "host", "key", "signature_type",
+"funder", "builder"}` makes a client of that number, `{"client", "call", "args", "kwargs", "keep"}` calls a method
+of it, `{"client", "methods"}` lists them, `{"end"}` forgets it. A method of a part of the client has the part's
+name before it. Arguments that are objects with `__type` become that type of the client, and `__kept` stands for
+an earlier result, or for a field of it. The answer is `{"result"}`, `{"status", "error"}` if the server refused,
+or `{"raised"}` if the client did.
 """
 
 import importlib
+import inspect
 import json
 import sys
 from typing import Any
@@ -15,6 +18,7 @@ CHAIN_ID = 80002
 PACKAGE = sys.argv[1]
 
 types = importlib.import_module(f"{PACKAGE}.clob_types")
+quotes = importlib.import_module(f"{PACKAGE}.rfq.rfq_types")
 make_client = importlib.import_module(f"{PACKAGE}.client").ClobClient
 refused = importlib.import_module(f"{PACKAGE}.exceptions").PolyApiException
 
@@ -30,10 +34,21 @@ class RunningClient:
             key=request["key"],
             signature_type=request["signature_type"],
             funder=request["funder"],
+            **builder_of(request.get("builder")),
         )
 
+    def methods(self) -> list[str]:
+        """Return the names of the public methods, those of parts with the part's name before it."""
+        parts = {"": self.client, "rfq.": self.client.rfq}
+        return [
+            before + name
+            for before, part in parts.items()
+            for name, _ in inspect.getmembers(part, inspect.ismethod)
+            if not name.startswith("_")
+        ]
+
     def call(self, request: dict[str, Any]) -> Any:
-        result = getattr(self.client, request["call"])(
+        result = field_of(self.client, request["call"].split("."))(
             *self.value_of(request["args"]),
             **{name: self.value_of(each) for name, each in request["kwargs"].items()},
         )
@@ -46,11 +61,29 @@ class RunningClient:
         if isinstance(given, list):
             return [self.value_of(each) for each in given]
         if isinstance(given, dict) and "__kept" in given:
-            return self.kept[given["__kept"]]
+            name, *fields = given["__kept"].split(".")
+            return field_of(self.kept[name], fields)
         if isinstance(given, dict) and "__type" in given:
             fields = {name: self.value_of(each) for name, each in given.items() if name != "__type"}
-            return getattr(types, given["__type"])(**fields)
+            kinds = types if hasattr(types, given["__type"]) else quotes
+            return getattr(kinds, given["__type"])(**fields)
         return given
+
+
+def builder_of(credentials: dict[str, Any] | None) -> dict[str, Any]:
+    """Return the argument with which a client signs as a builder."""
+    if credentials is None:
+        return {}
+    config = importlib.import_module("py_builder_signing_sdk.config").BuilderConfig
+    kind = importlib.import_module("py_builder_signing_sdk.sdk_types").BuilderApiKeyCreds
+    return {"builder_config": config(local_builder_creds=kind(**credentials))}
+
+
+def field_of(value: Any, names: list[str]) -> Any:
+    """Return a field of a field of a value."""
+    for name in names:
+        value = value[name] if isinstance(value, dict) else getattr(value, name)
+    return value
 
 
 clients: dict[int, RunningClient] = {}
@@ -77,6 +110,8 @@ def do(request: dict[str, Any]) -> Any:
     if "end" in request:
         del clients[request["end"]]
         return None
+    if "methods" in request:
+        return clients[request["client"]].methods()
     return clients[request["client"]].call(request)
 
 
@@ -86,6 +121,8 @@ def main() -> None:
             answer = {"result": do(json.loads(line))}
         except refused as refusal:
             answer = {"status": refusal.status_code, "error": refusal.error_msg}
+        except Exception as error:  # noqa: BLE001 - the test judges what the client raises
+            answer = {"raised": f"{type(error).__name__}: {error}"}
         sys.stdout.write(json.dumps(answer) + "\n")
         sys.stdout.flush()
 

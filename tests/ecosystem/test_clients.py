@@ -20,6 +20,7 @@ from tests.rigs.values import (
 
 from foretell.domain.exchange.commands import AllowanceSeen, BalanceSeen, ChangeTick
 from foretell.domain.exchange.ledger import COLLATERAL
+from foretell.domain.exchange.order import SignatureType
 from foretell.domain.values.amounts import AMOUNT_UNITS_MAX
 from foretell.domain.values.hexadecimal import checksum_address
 
@@ -300,21 +301,24 @@ async def test_a_refusal_has_the_words_that_clients_know(alice: Client) -> None:
     assert refused.value.status == 404
 
 
-async def test_a_safe_trades_through_its_owner(rig: TradingRig, host: str, family: Family) -> None:
-    safe = rig.context.wallets.safe_of(an_address("alice"))
+@pytest.mark.parametrize("kind", [SignatureType.PROXY, SignatureType.SAFE])
+async def test_a_wallet_trades_through_its_owner(
+    rig: TradingRig, host: str, family: Family, kind: SignatureType
+) -> None:
+    wallet = rig.context.wallets.by_signature_type(an_address("alice"), kind)
     await rig.submit(
         an_observation(
-            [BalanceSeen(safe, COLLATERAL, 100 * TOKEN)],
-            [AllowanceSeen(safe, EXCHANGE, is_collateral=True, units=AMOUNT_UNITS_MAX)],
+            [BalanceSeen(wallet, COLLATERAL, 100 * TOKEN)],
+            [AllowanceSeen(wallet, EXCHANGE, is_collateral=True, units=AMOUNT_UNITS_MAX)],
         )
     )
-    async with a_client(family, host, "alice", signature_type=2, funder=safe) as alice:
+    async with a_client(family, host, "alice", signature_type=int(kind), funder=wallet) as alice:
         await alice.log_in()
         placed = await alice.call("create_and_post_order", order_args(0.4, 10))
         params = {"__type": "BalanceAllowanceParams", "asset_type": "COLLATERAL"}
         balance = await alice.call("get_balance_allowance", params)
     assert placed["status"] == "live"
-    assert rig.host.engine.state.live_orders[placed["orderID"]].maker == safe
+    assert rig.host.engine.state.live_orders[placed["orderID"]].maker == wallet
     assert (balance["balance"], balance["reserved"]) == (str(100 * TOKEN), str(4 * TOKEN))
 
 

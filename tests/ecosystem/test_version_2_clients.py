@@ -116,6 +116,31 @@ async def test_polymarket_s_client_signs_version_2_for_every_wallet(
         assert canceled["canceled"] == [placed["orderID"]]
 
 
+async def test_polymarket_s_client_makes_builder_s_keys_and_reads_a_builder_s_trades(
+    rig: TradingRig, host: str
+) -> None:
+    await endow(rig, an_address("alice"))
+    async with (
+        running(POLYMARKET_V2) as [family],
+        polymarket(family, host, "alice", 0) as client,
+    ):
+        made = await client.call("create_builder_api_key")
+        assert set(made) == {"key", "secret", "passphrase"}
+        assert [each["key"] for each in await client.call("get_builder_api_keys")] == [made["key"]]
+        placed = await client.call(
+            "create_and_post_order", order_args(0.4, 10, builder_code=BUILDER)
+        )
+        await rig.rest(a_sell("bob", price_ticks=40, size_units=10 * TOKEN))
+        found = await client.call(
+            "get_builder_trades", {"__type": "BuilderTradeParams", "builder_code": BUILDER}
+        )
+        (trade,) = found["trades"]
+        assert (trade["tradeType"], trade["size"], trade["price"]) == ("MAKER", "10", "0.4")
+        assert placed["status"] == "live"
+        assert await client.call("revoke_builder_api_key") == "OK"
+        assert await client.call("get_builder_api_keys") == []
+
+
 @pytest.mark.parametrize(("side", "amount"), [("BUY", 1.0), ("BUY", 7.77), ("SELL", 0.01)])
 async def test_polymarket_s_client_sends_market_orders_of_any_size(
     rig: TradingRig, host: str, side: str, amount: float

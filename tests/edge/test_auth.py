@@ -46,6 +46,7 @@ from foretell.domain.values.credentials import (
 from foretell.domain.values.eip712 import CURVE_ORDER, sign_digest
 from foretell.domain.values.hexadecimal import Address, checksum_address
 from foretell.edge.auth import KeyRing, L1Caller, L2Caller
+from foretell.edge.builder_requests import authenticate_builder
 from foretell.edge.codec import read_body
 from foretell.edge.header_rules import HeaderRules
 from foretell.edge.refusals import handlers
@@ -373,7 +374,7 @@ def builder_headers(prefix: str = "service_", **changes: str) -> Headers:
 @pytest.mark.parametrize("prefix", PREFIXES)
 async def test_a_builder_is_identified_by_its_key_alone(ring: KeyRing, prefix: str) -> None:
     headers = builder_headers(prefix)
-    caller = await ring.authenticate_builder(headers, "POST", "/order", BODY)
+    caller = await authenticate_builder(ring, headers, "POST", "/order", BODY)
     assert caller == L2Caller(ALICE, ALICES.key_id, prefix)
     assert ring.builder_dialect(headers) == prefix
 
@@ -398,7 +399,7 @@ async def test_every_builder_header_altered_alone_has_its_own_refusal(
 ) -> None:
     headers, code, words = BUILDER_REFUSALS[name]
     with pytest.raises(Unauthenticated, match=words) as refusal:
-        await ring.authenticate_builder(headers, "POST", "/order", BODY)
+        await authenticate_builder(ring, headers, "POST", "/order", BODY)
     assert refusal.value.code == code
 
 

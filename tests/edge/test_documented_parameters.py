@@ -189,6 +189,10 @@ def reader(product: str) -> Reader:
     return Reader(an_app(BUILD_APPS[product], CONTEXTS[product]))
 
 
+IN_PATHS = {"file": "trades.csv"}
+"""Parts of paths, where any number is none: a route that knows its parts reads no more then."""
+
+
 async def status_of(product: str, path: str, parameters: dict[str, str]) -> int:
     """Return the status of a route with these parameters and those that it needs."""
     required = {
@@ -198,7 +202,7 @@ async def status_of(product: str, path: str, parameters: dict[str, str]) -> int:
     }
     given = required | NEEDED.get((product, path), {}) | parameters
     answer = await reader(product).http.get(
-        re.sub(r"\{\w+\}", "1", path),
+        re.sub(r"\{(\w+)\}", lambda part: IN_PATHS.get(part[1], "1"), path),
         params={name: value for name, value in given.items() if value},
     )
     return answer.status_code

@@ -3,6 +3,7 @@
 import json
 import shutil
 import subprocess
+import time
 from pathlib import Path
 
 import httpx
@@ -18,6 +19,13 @@ pytestmark = [pytest.mark.xdist_group("examples")]
 KILLED_AFTER = ("notes:", "is signed and sent", "plan:", "initialize-market-2 is in a block")
 """Words of the line after which the process is killed, one run after the other."""
 MARKETS = ["moneyline-home", "moneyline-draw", "moneyline-away", "total-2-5"]
+PRICES = {
+    "moneyline-home": "Yes 1, No 0",
+    "moneyline-draw": "Yes 0, No 1",
+    "moneyline-away": "Yes 0, No 1",
+    "total-2-5": "Over 1, Under 0",
+}
+"""What the markets of a game pay that the home team won by 3 to 1."""
 PLAN = 1 + len(MARKETS)
 """The transactions of the plan: an approval, and the question of each market."""
 
@@ -47,6 +55,21 @@ def creators_nonce(sandbox: Running) -> int:
     return int(answer.json()["result"], 16)
 
 
+def result_of(made: dict[str, str]) -> tuple[str, str]:
+    """Return a market and its true outcome."""
+    first, second = (each.rpartition(" ") for each in PRICES[made["market"]].split(", "))
+    return made["condition"], first[0] if first[2] == "1" else second[0]
+
+
+def eventually_closed(command: Play, condition: str) -> str:
+    """Return the prices of a market once the exchange has read its resolution."""
+    give_up_at_s = time.monotonic() + WITHIN_S
+    while not (shown := json.loads(command("market", "show", condition, "--json")))["closed"]:
+        assert time.monotonic() < give_up_at_s
+        time.sleep(0.2)
+    return str(shown["prices"])
+
+
 def test_a_game_survives_kill_9_and_is_paid_for_once(
     example_sandbox: Running, environment: dict[str, str], command: Play, tmp_path: Path
 ) -> None:
@@ -62,7 +85,8 @@ def test_a_game_survives_kill_9_and_is_paid_for_once(
     assert creators_nonce(example_sandbox) - before == PLAN + updates
     assert json.loads(command("market", "create", "game.json", "--json")) == made
 
-    total = next(each["condition"] for each in made if each["market"] == "total-2-5")
-    command("market", "resolve", total, "Over")
-    shown = json.loads(command("market", "show", total, "--json"))
-    assert shown["prices"] == "Over 1, Under 0"
+    for each in made:
+        resolved = json.loads(command("market", "resolve", *result_of(each), "--json"))
+        assert [row["step"] for row in resolved] == ["resolve"]
+    shown = {each["market"]: eventually_closed(command, each["condition"]) for each in made}
+    assert shown == PRICES

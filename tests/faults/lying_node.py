@@ -19,6 +19,8 @@ import httpx
 import msgspec
 from tests.rigs.fault_proxy import HEAD_BYTES_MAX, http_answer, read_body
 
+from foretell.reconciliation.transaction_logs import READINGS
+
 Call = dict[str, Any]
 
 BROADCAST: Final = "eth_sendRawTransaction"
@@ -42,6 +44,8 @@ PLACE_OF_BLOCK: Final = {
     "eth_getTransactionCount": 1,
 }
 """The parameter that names a block."""
+COUNTED: Final = frozenset(f"0x{topic:064x}" for _, topic in READINGS)
+"""The first topics of logs that change a figure."""
 NAMES_OF_HEAD: Final = ("latest", "pending")
 
 
@@ -158,6 +162,41 @@ async def be_stale(node: "LyingNode", request: Request) -> bytes | None:
         answer.update(of_block(call, answer, max(head, 0)))
     return http_answer(request.encode(answers))
 
+
+async def omit_log(node: "LyingNode", request: Request) -> bytes | None:
+    """The node leaves out one log of those that it is asked for."""
+    return await falsified(node, request, lambda logs, place: [*logs[:place], *logs[place + 1 :]])
+
+
+async def repeat_log(node: "LyingNode", request: Request) -> bytes | None:
+    """The node sends one log twice."""
+    return await falsified(node, request, lambda logs, place: [*logs[: place + 1], *logs[place:]])
+
+
+async def swap_logs(node: "LyingNode", request: Request) -> bytes | None:
+    """The node sends one log after the one that follows it, or the last one first."""
+    return await falsified(
+        node, request, lambda logs, place: [*logs[:place], *reversed(logs[place:])]
+    )
+
+
+async def falsified(
+    node: "LyingNode", request: Request, change: Callable[[list[Any], int], list[Any]]
+) -> bytes:
+    """Return the answer with other logs, as of a place among several that are counted."""
+    answers = await node.answers(request)
+    for call, answer in zip(request.calls, answers, strict=True):
+        logs = answer.get("result")
+        if call["method"] == "eth_getLogs" and isinstance(logs, list):
+            counted = [place for place, log in enumerate(logs[:-1]) if log["topics"][0] in COUNTED]
+            if counted:
+                answer["result"] = change(logs, node.random.choice(counted))
+                node.lies["logs"] += 1
+    return http_answer(request.encode(answers))
+
+
+LIES_OF_LOGS: Final[tuple[Lie, ...]] = (omit_log, repeat_log, swap_logs)
+"""Lies that leave every answer well-formed."""
 
 LIES: Final[tuple[Lie, ...]] = (
     delay,

@@ -46,8 +46,8 @@ from foretell.store.index.blocks import Block, record_blocks
 FUNDS_UNITS: Final = 10**9 * TOKEN
 SHARD: Final = ShardNumber(0)
 SNAPSHOT_EVERY: Final = 200
-CAUGHT_UP_WITHIN_S: Final = 30.0
-ANSWERED_WITHIN_S: Final = 60.0
+CAUGHT_UP_WITHIN_S: Final = 180.0
+ANSWERED_WITHIN_S: Final = 180.0
 LOOK_S: Final = 0.02
 TABLES: Final = ("orders", "trades", "fills", "quotes", "quote_points")
 

@@ -22,7 +22,7 @@ CYCLES: Final = max(1, int(os.environ.get("FORETELL_TEST_CYCLES", "3")) // 20)
 ANSWERS: Final = 15
 LOOKS: Final = 10
 ORDERS: Final = 10
-WITHIN_S: Final = 30.0
+WITHIN_S: Final = 180.0
 LOOK_S: Final = 0.01
 STARTING: Final = 425
 TOKEN_ID: Final = an_asset(is_yes=True, market=MARKETS[0])

@@ -29,6 +29,7 @@ from foretell.domain.contracts.calldata import (
 from foretell.domain.contracts.sandbox_accounts import AccountRole, SandboxAccount
 from foretell.domain.exchange.ledger import COLLATERAL
 from foretell.domain.exchange.order import Side, SignatureType, SignedOrder
+from foretell.domain.exchange.profiles import Separators
 from foretell.domain.values.eip712 import sign_digest
 from foretell.domain.values.hexadecimal import ZERO_ADDRESS, Address
 from foretell.store.database import Database
@@ -54,6 +55,35 @@ TABLES: Final = [
 ]
 
 Dump = dict[str, list[tuple[object, ...]]]
+
+
+def a_signed_order(
+    separators: Separators,
+    salt: int,
+    trader: SandboxAccount,
+    side: Side,
+    token: int,
+    amounts: tuple[int, int],
+) -> SignedOrder:
+    """Return a trader's signed order of one token, whose amounts are those of maker and taker."""
+    order = SignedOrder(
+        salt=str(salt),
+        maker=trader.address,
+        signer=trader.address,
+        taker=ZERO_ADDRESS,
+        token_id=str(token),
+        maker_amount=amounts[0],
+        taker_amount=amounts[1],
+        expiration_s=0,
+        nonce=0,
+        fee_rate_bps=1000,
+        side=side,
+        signature_type=SignatureType.EOA,
+        profile=0,
+        signature=b"",
+    )
+    digest = separators.digest(order, order.profile)
+    return msgspec.structs.replace(order, signature=sign_digest(digest, trader.private_key))
 
 
 class IndexerRig:
@@ -182,24 +212,8 @@ class IndexerRig:
     def _order(
         self, trader: SandboxAccount, side: Side, token: int, amounts: tuple[int, int]
     ) -> SignedOrder:
-        order = SignedOrder(
-            salt=str(next(self._salts)),
-            maker=trader.address,
-            signer=trader.address,
-            taker=ZERO_ADDRESS,
-            token_id=str(token),
-            maker_amount=amounts[0],
-            taker_amount=amounts[1],
-            expiration_s=0,
-            nonce=0,
-            fee_rate_bps=1000,
-            side=side,
-            signature_type=SignatureType.EOA,
-            profile=0,
-            signature=b"",
-        )
-        digest = self._deployment.separators().digest(order, order.profile)
-        return msgspec.structs.replace(order, signature=sign_digest(digest, trader.private_key))
+        separators, salt = self._deployment.separators(), next(self._salts)
+        return a_signed_order(separators, salt, trader, side, token, amounts)
 
     async def _send(self, account: SandboxAccount, target: Address, calldata: bytes) -> None:
         call = {"from": account.address, "to": target, "data": "0x" + calldata.hex(), "gas": GAS}

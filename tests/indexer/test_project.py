@@ -20,9 +20,15 @@ from tests.indexer.chain_script import (
 from tests.indexer.rig import dump, wipe
 from tests.rigs.values import EXCHANGE, a_word
 
-from foretell.domain.contracts.logs import NonceIncremented, OrderCancelled
+from foretell.domain.contracts.logs import (
+    NonceIncremented,
+    OrderCancelled,
+    OrdersCancelledBefore,
+    OwnerSigningChanged,
+)
 from foretell.domain.exchange.ledger import AssetId
 from foretell.domain.exchange.order import Side
+from foretell.domain.exchange.signing.stops import TIMESTAMP_MS_MAX, StopKind
 from foretell.domain.portfolio.positions import NO_POSITION
 from foretell.domain.values.hexadecimal import ZERO_ADDRESS, Address
 from foretell.indexer.project import project
@@ -200,7 +206,23 @@ def test_cancellations_of_makers_are_recorded_with_their_place() -> None:
     script.log(EXCHANGE, NonceIncremented(ANN, 1))
     rows = ScriptResult(script).rows
     first, second = (placed.place for placed in script.logs)
+    assert rows.stops == []
     assert rows.canceled == [
         CanceledOrder(first.block_number, first.log_index, 0, EXCHANGE, a_word("order"))
     ]
     assert rows.nonces == [RaisedNonce(second.block_number, second.log_index, 0, EXCHANGE, ANN, 1)]
+
+
+def test_stops_of_makers_are_recorded_beside_their_nonces() -> None:
+    script = ChainScript()
+    script.log(EXCHANGE, OrdersCancelledBefore(ANN, 2**200))
+    script.log(EXCHANGE, OwnerSigningChanged(ANN, is_allowed=False))
+    script.log(EXCHANGE, OwnerSigningChanged(ANN, is_allowed=True))
+    rows = ScriptResult(script).rows
+    assert [(each.part, each.maker, each.nonce) for each in rows.stops] == [
+        (StopKind.TIMESTAMP, ANN, TIMESTAMP_MS_MAX),
+        (StopKind.OWNER_SIGNING, ANN, 1),
+        (StopKind.OWNER_SIGNING, ANN, 0),
+    ]
+    places = [(placed.place.block_number, placed.place.log_index) for placed in script.logs]
+    assert [each[:2] for each in rows.stops] == places

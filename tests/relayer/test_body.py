@@ -57,7 +57,7 @@ CREATE_BODY: Final[Body] = {
 WRONG_ADDRESSES: Final = [None, 5, "", "0x12", OWNER[2:], OWNER + "00", OWNER[:-1] + "g", [OWNER]]
 WRONG_ZEROS: Final = [None, 0, "", "1", "-1", "0x0", "00", 0.0, False, [0]]
 WRONG_SAFE_FIELDS: Final[list[tuple[str, list[Any]]]] = [
-    ("type", [None, 1, "", "safe", "PROXY", "wallet", "WALLET-DELETE", ["SAFE"]]),
+    ("type", [None, 1, "", "safe", "PASSKEY", "wallet", "WALLET-DELETE", ["SAFE"]]),
     ("from", WRONG_ADDRESSES),
     ("to", WRONG_ADDRESSES),
     ("proxyWallet", WRONG_ADDRESSES),

@@ -97,7 +97,7 @@ async def test_a_nonce_is_a_decimal_string(rig: RelayerRig, owner: OwnerClient, 
     [
         ({}, "address"),
         ({"address": "0x12"}, "address"),
-        ({"address": an_address("a"), "type": "PROXY"}, "type"),
+        ({"address": an_address("a"), "type": "PASSKEY"}, "type"),
         ({"address": an_address("a"), "type": "SAFE", "strict": "true", "more": "1"}, "more"),
     ],
 )

@@ -425,7 +425,7 @@ async def test_a_fault_after_the_row_is_stored_does_not_undo_it(
     owner = await shaky_rig.owner("an owner")
     await owner.deploy()
     proxy.fail(BROADCAST, refuse("transaction underpriced"))
-    proxy.fail("eth_feeHistory", honest, *[lose_request] * 3)
+    proxy.fail("eth_feeHistory", *[lose_request] * 3)
     answer = await owner.submit(await approval_body(owner))
     assert answer.status_code == 200, answer.text
     assert answer.json()["state"] == "STATE_NEW"

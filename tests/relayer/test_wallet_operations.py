@@ -147,7 +147,7 @@ async def test_the_payload_of_a_wallet_names_the_sending_account(
     payload = await rig.http.get("/relay-payload", params=query)
     assert payload.json() == expected
     assert (await owner.get("/v1/account/transactions/params", **query)).json() == expected
-    refused = await rig.http.get("/relay-payload", params=query | {"type": "PROXY"})
+    refused = await rig.http.get("/relay-payload", params=query | {"type": "PASSKEY"})
     assert refused.status_code == 400
 
 

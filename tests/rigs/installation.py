@@ -18,8 +18,8 @@ from foretell.sandbox.demo.session import DemoSession
 from foretell.sandbox.ready import Ready, read_ready
 
 FORETELL = str(Path(sys.executable).with_name("foretell"))
-READY_WITHIN_S = 90.0
-STOPPED_WITHIN_S = 30.0
+READY_WITHIN_S = 300.0
+STOPPED_WITHIN_S = 120.0
 POLL_S = 0.05
 BLOCK_S = "0.2"
 """Seconds between blocks of its chain, as a setting; a user's chain takes a second."""

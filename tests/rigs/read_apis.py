@@ -1,7 +1,7 @@
 """Clients of the read-only APIs, and the types of their records."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Never
 
 import httpx
 from litestar import Litestar
@@ -9,17 +9,16 @@ from litestar.types import ASGIApp
 from tests.rigs.values import NOW_MS
 
 from foretell.data.context import DataContext
+from foretell.data.owed_reader import OwedReader
 from foretell.data.solvency_books import FetchBacking, SolvencyBooks
 from foretell.domain.errors.chain import ChainUnavailable
-from foretell.domain.portfolio.solvency import BackingUnits
-from foretell.domain.values.hexadecimal import Bytes32
 from foretell.indexer.rankings import RankingContext, refresh_rankings
 from foretell.store.database import Database
 
 BLOBS = "https://blobs.example/worker"
 
 
-async def no_node(_block_hash: Bytes32) -> BackingUnits:
+async def no_node(*_: object) -> Never:
     """Refuse as a node that is away: most tests of the data API have no chain."""
     raise ChainUnavailable("eth_call", "no node")
 
@@ -32,7 +31,7 @@ def a_data_context(
 ) -> DataContext:
     """Return the context of the data API, of an installation whose node is away by default."""
     solvency = SolvencyBooks(database, None, fetch_backing, now_ms)
-    return DataContext(database, blob_base_url, now_ms, solvency)
+    return DataContext(database, blob_base_url, now_ms, solvency, OwedReader((), no_node))
 
 
 async def keep_rankings(database: Database, now_ms: int = NOW_MS, rows_max: int = 3) -> None:

@@ -312,8 +312,8 @@ async def a_rig_on(
     clock = clock or Clock()
     chain = KnownChain()
     key_ring = KeyRing(database, master_key, [CHAIN_ID], clock.now_ms)
+    fields.setdefault("deployment", a_deployment())
     parts = TradingParts(
-        deployment=a_deployment(),
         database=database,
         key_ring=key_ring,
         chain=ChainView(chain.fetch_nonce, chain.fetch_has_code, chain.fetch_accepts),

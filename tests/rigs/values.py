@@ -69,6 +69,8 @@ WALLET_FACTORIES: Final = (
     Address("0x2ccdc6c5ddcd895afccd259f291de9b618a5ca6c"),
     Address("0x00000000000fb5c9adea0298d729a0cb3823cc07"),
 )
+PROXY_WALLET: Final = Address("0x44e999d5c2f66ef0861317f9a4805ac2e90aeb4f")
+PROXY_FACTORY: Final = Address("0xab45c5a4b0c941a2f231c04c3f49182e1a254052")
 SAFE_FACTORY: Final = Address("0xaacfeea03eb1561c4e67d661e40682bd20e3541b")
 INIT_CODE_HASH: Final = Bytes32(
     "0x2bce2127ff07fb632d16c8347c4ebf501f4841168bed00d9e6ef715ddb6fcecf"
@@ -321,6 +323,8 @@ def a_deployment() -> Deployment:
             ContractName.SECOND_DEPOSIT_WALLET_FACTORY: DeployedContract(
                 WALLET_FACTORIES[1], ZERO_BYTES32
             ),
+            ContractName.PROXY_WALLET: DeployedContract(PROXY_WALLET, ZERO_BYTES32),
+            ContractName.PROXY_WALLET_FACTORY: DeployedContract(PROXY_FACTORY, ZERO_BYTES32),
         },
         profiles=SANDBOX_PROFILES,
         safe_factory_name="Contract Proxy Factory",

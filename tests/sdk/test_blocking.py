@@ -13,6 +13,7 @@ from foretell.sdk.blocking import (
     BlockingIteration,
     BlockingMarketData,
     BlockingMethod,
+    BlockingOptimisticResolver,
     BlockingPortfolio,
     BlockingPublicApis,
     BlockingResolver,
@@ -22,8 +23,9 @@ from foretell.sdk.blocking import (
 )
 from foretell.sdk.client import Foretell, PublicApis
 from foretell.sdk.market_creation import MarketCreation
+from foretell.sdk.oracles.optimistic import OptimisticResolver
+from foretell.sdk.oracles.resolution import MarketResolver, Whitelist
 from foretell.sdk.portfolio import Discovery, Portfolio
-from foretell.sdk.resolution import MarketResolver, Whitelist
 from foretell.sdk.trader import MarketData, Trader
 
 PAIRS: list[tuple[type, type[Blocking[Any]]]] = [
@@ -35,6 +37,7 @@ PAIRS: list[tuple[type, type[Blocking[Any]]]] = [
     (Portfolio, BlockingPortfolio),
     (MarketCreation, BlockingCreation),
     (MarketResolver, BlockingResolver),
+    (OptimisticResolver, BlockingOptimisticResolver),
     (Whitelist, BlockingWhitelist),
 ]
 GENERATORS = {"watch_books", "watch_account", "events"}

@@ -1,7 +1,7 @@
 import pytest
 
 from foretell.domain.errors.command import ApiRefused
-from foretell.sdk.refusals import CURES, Refusal, refusal_of
+from foretell.sdk.refusals import CURE_BY_STATUS, CURES, Refusal, refusal_of
 
 
 @pytest.mark.parametrize(
@@ -13,7 +13,7 @@ from foretell.sdk.refusals import CURES, Refusal, refusal_of
         ),
         (
             '{"error": {"code": "validation_error", "message": "slug is taken", "details": null}}',
-            Refusal("validation_error", "slug is taken", ""),
+            Refusal("validation_error", "slug is taken", CURE_BY_STATUS[400]),
         ),
         (
             '{"error": "nonce_mismatch: expected 3", "code": "nonce_mismatch", "details": {}}',
@@ -21,11 +21,11 @@ from foretell.sdk.refusals import CURES, Refusal, refusal_of
         ),
         (
             '{"error": "missing_field: user is required"}',
-            Refusal("missing_field", "user is required", ""),
+            Refusal("missing_field", "user is required", CURE_BY_STATUS[400]),
         ),
         (
             '{"type": "not found error", "error": "slug not found"}',
-            Refusal("not found error", "slug not found", ""),
+            Refusal("not found error", "slug not found", CURE_BY_STATUS[400]),
         ),
         ('{"code": "x_y", "message": "m", "cure": "do this"}', Refusal("x_y", "m", "do this")),
     ],
@@ -37,5 +37,5 @@ def test_every_form_of_refusal_has_a_code_a_cause_and_a_cure(body: str, refusal:
 @pytest.mark.parametrize("body", ["", "Bad Gateway", "[]", "7", '"text"'])
 def test_an_answer_of_another_form_is_quoted(body: str) -> None:
     refusal = refusal_of(ApiRefused("GET /x", 502, body))
-    assert (refusal.code, refusal.cure) == ("", "")
+    assert (refusal.code, refusal.cure) == ("", CURE_BY_STATUS[502])
     assert refusal.cause == f"GET /x answered 502: {body}"

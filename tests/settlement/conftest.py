@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from tests.rigs.fault_proxy import FaultProxy, proxying
 from tests.rigs.sandbox import Sandbox, SandboxMarket
+from tests.settlement.earlier_exchange import place_earlier_exchanges
 from tests.settlement.rig import DATABASE_FILE, HELD, SettlementRig, Trader
 
 
@@ -42,3 +43,9 @@ async def traders(rig: SettlementRig, market: SandboxMarket) -> list[Trader]:
         await rig.sandbox.split(trader.account, market, HELD)
     await rig.see()
     return traders
+
+
+@pytest.fixture
+async def earlier_exchange(rig: SettlementRig) -> None:
+    """Exchanges of an earlier version: a receiver that refuses its tokens reverts its match there."""
+    await place_earlier_exchanges(rig.sandbox)

@@ -83,6 +83,7 @@ class SettlementRig:
     bars: BarOptions = field(default_factory=BarOptions)
     confirmations: int = 1
     has_batches: bool = False
+    further_operators: tuple[SandboxAccount, ...] = ()
     salts: "itertools.count[int]" = field(default_factory=lambda: itertools.count(1))
     stack: AsyncExitStack = field(default_factory=AsyncExitStack)
 
@@ -102,13 +103,17 @@ class SettlementRig:
         self.feed = ChainFeed(self.engine, self.database, exchanges, self.confirmations)
         self.indexer = an_indexer(self.sandbox, self.database)
         rpc = await self.stack.enter_async_context(Rpc(self.rpc_url or self.sandbox.rpc_url))
-        operator = Sender(
-            rpc,
-            self.sandbox.account(AccountRole.OPERATOR).private_key,
-            TxOutbox(self.database, SETTLEMENT),
-            SenderOptions(SANDBOX_CHAIN_ID, confirmations=self.confirmations),
-            self.clock.now_ms,
-        )
+        accounts = (self.sandbox.account(AccountRole.OPERATOR), *self.further_operators)
+        operator, *further = [
+            Sender(
+                rpc,
+                account.private_key,
+                TxOutbox(self.database, SETTLEMENT),
+                SenderOptions(SANDBOX_CHAIN_ID, confirmations=self.confirmations),
+                self.clock.now_ms,
+            )
+            for account in accounts
+        ]
         settler = self.sandbox.deployment.batch_settler if self.has_batches else None
         tokens = self.sandbox.deployment.conditional_tokens
         self.context = SettlementContext(
@@ -120,6 +125,7 @@ class SettlementRig:
             self.bars,
             tokens,
             frozenset({self.sandbox.deployment.collateral, tokens}),
+            further_operators=tuple(further),
         )
 
     async def stop(self) -> None:
@@ -211,7 +217,12 @@ class SettlementRig:
         if not self.context.start.is_indexed:
             await catch_up(self.indexer)
         await run_once(self.context)
-        await self.context.operator.run_once()
+        await self.watch()
+
+    async def watch(self) -> None:
+        """Watch the transactions of every account once."""
+        for sender in (self.context.operator, *self.context.further_operators):
+            await sender.run_once()
 
     async def settle(self, *, step_ms: int = 1_000) -> None:
         """Run passes, mine blocks and move the clock until no trade waits for the chain."""
@@ -221,7 +232,7 @@ class SettlementRig:
             self.clock.move(step_ms)
             await self.see()
             if not self.engine.state.unsettled_trades:
-                await self.context.operator.run_once()
+                await self.watch()
                 return
         raise AssertionError(self.engine.state.unsettled_trades)
 

@@ -125,6 +125,7 @@ async def test_a_trade_that_would_fail_leaves_the_batch_before_it_is_sent(
     await rig.check_ledger()
 
 
+@pytest.mark.usefixtures("earlier_exchange")
 async def test_h1_a_two_faced_wallet_fails_alone_within_a_batch_and_is_blamed_by_itself(
     rig: SettlementRig, market: SandboxMarket, traders: list[Trader]
 ) -> None:
@@ -314,6 +315,40 @@ async def test_a_batch_takes_one_place_of_those_on_their_way(
     await rig.check_ledger()
 
 
+async def test_batches_of_one_pass_are_simulated_and_stored_together(
+    rig: SettlementRig, market: SandboxMarket, traders: list[Trader], proxy: FaultProxy
+) -> None:
+    rig.change(batch_trades_max=2)
+    trade_ids = await matched(market, traders, 6)
+    proxy.asked.clear()
+    await rig.act()
+    assert await ids_sent(rig) == [together(trade_ids[number]) for number in (0, 2, 4)]
+    assert (proxy.asked["eth_call"], proxy.asked["eth_feeHistory"]) == (3, 1)
+    await rig.settle()
+    assert await rig.statuses(trade_ids) == [CONFIRMED] * 6
+    await rig.check_ledger()
+
+
+async def test_tokens_bought_in_one_batch_are_sold_in_the_next_of_the_same_pass(
+    rig: SettlementRig, market: SandboxMarket, traders: list[Trader]
+) -> None:
+    rig.change(batch_trades_max=2)
+    alice, bob, carol = traders
+    poor = await rig.trader(6)
+    await rig.see()
+    await alice.sell(market, 40, 11 * UNIT)
+    first = [await poor.buy(market, 40, 10 * UNIT), await carol.buy(market, 40, UNIT)]
+    await bob.buy(market, 50, 11 * UNIT)
+    second = [await poor.sell(market, 50, 10 * UNIT), await carol.sell(market, 50, UNIT)]
+    trade_ids = [trade_id for each in (*first, *second) for trade_id in each.trade_ids]
+    await rig.act()
+    assert await ids_sent(rig) == [together(trade_ids[0]), together(trade_ids[2])]
+    await rig.settle()
+    assert await rig.statuses(trade_ids) == [CONFIRMED] * TRADES
+    assert {each.attempts for each in [await rig.settlement(one) for one in trade_ids]} == {0}
+    await rig.check_ledger()
+
+
 async def test_without_the_exchanges_leave_for_batches_trades_go_alone(
     rig: SettlementRig, market: SandboxMarket, traders: list[Trader]
 ) -> None:
@@ -375,10 +410,11 @@ async def test_every_trade_of_a_batch_settles_once_when_the_process_is_killed_at
     rig: SettlementRig, market: SandboxMarket, traders: list[Trader], proxy: FaultProxy, seed: int
 ) -> None:
     rng = random.Random(seed)
+    rig.change(batch_trades_max=rng.choice([2, 20]))
     fills_before = await rig.fill_count()
     trade_ids: list[str] = []
     for _ in range(2):
-        trade_ids += await matched(market, traders, rng.randint(1, 3))
+        trade_ids += await matched(market, traders, rng.randint(1, 5))
         for _ in range(rng.randint(0, 2)):
             killer = Killer(proxy, rng.randint(1, 25), is_received=rng.random() < 0.5)
             await killer.kill(rig, attempt(rig))
@@ -396,6 +432,7 @@ async def test_every_trade_of_a_batch_settles_once_when_the_process_is_killed_at
 async def test_batches_settle_whatever_the_engine_matches(
     rig: SettlementRig, market: SandboxMarket, traders: list[Trader], seed: int
 ) -> None:
+    rig.change(batch_trades_max=random.Random(seed).choice([2, 3, 20]))
     crowd = Crowd(market, traders, seed)
     for _ in range(30):
         await crowd.place()

@@ -52,6 +52,7 @@ async def every_part(rig: SettlementRig, trade_id: str, splits: list[TradeSplit]
 
 
 @pytest.mark.case("C-05", "D-14")
+@pytest.mark.usefixtures("earlier_exchange")
 async def test_an_honest_maker_settles_next_to_any_failing_makers(
     rig: SettlementRig, market: SandboxMarket, traders: list[Trader]
 ) -> None:
@@ -91,6 +92,7 @@ async def test_an_honest_maker_settles_next_to_any_failing_makers(
 
 
 @pytest.mark.case("D-14")
+@pytest.mark.usefixtures("earlier_exchange")
 async def test_an_honest_maker_does_not_wait_for_the_tries_of_the_others(
     rig: SettlementRig, market: SandboxMarket, traders: list[Trader]
 ) -> None:
@@ -249,6 +251,7 @@ async def test_a_split_survives_a_restart_between_any_two_steps(
     await rig.check_ledger()
 
 
+@pytest.mark.usefixtures("earlier_exchange")
 async def test_a_wallet_that_reverts_as_a_closed_exchange_does_delays_no_other_fill(
     rig: SettlementRig, market: SandboxMarket, traders: list[Trader]
 ) -> None:

@@ -12,7 +12,7 @@ from foretell.domain.exchange.order import OrderStatus
 from foretell.domain.exchange.trade import TradeStatus
 from foretell.domain.values.hexadecimal import Bytes32
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("earlier_exchange")]
 
 LIVE, MATCHED = OrderStatus.LIVE, OrderStatus.MATCHED
 CONFIRMED: Final = TradeStatus.CONFIRMED

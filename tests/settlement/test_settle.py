@@ -430,6 +430,7 @@ async def test_a_maker_that_raises_its_nonce_before_settlement_loses_the_trade_a
 
 
 @pytest.mark.case("C-05")
+@pytest.mark.usefixtures("earlier_exchange")
 async def test_a_wallet_that_rejects_tokens_fails_its_own_trade_only(
     rig: SettlementRig, market: SandboxMarket, traders: list[Trader]
 ) -> None:

@@ -16,7 +16,7 @@ from foretell.domain.exchange.trade import TradeStatus
 from foretell.domain.values.hexadecimal import Bytes32, parse_address
 from foretell.store.trading.trades import load_trade_ids
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("earlier_exchange")]
 
 CONFIRMED: Final = TradeStatus.CONFIRMED
 FAILED: Final = TradeStatus.FAILED

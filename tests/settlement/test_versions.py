@@ -17,6 +17,8 @@ from foretell.domain.contracts.calldata import (
     Transfer,
 )
 from foretell.domain.contracts.deposit_wallet import WalletBatch
+from foretell.domain.contracts.packed_match import MATCH_PACKED
+from foretell.domain.contracts.proxy_wallet import encode_proxy_calls
 from foretell.domain.contracts.safe import InnerCall
 from foretell.domain.contracts.sandbox_accounts import SANDBOX_CHAIN_ID
 from foretell.domain.exchange.ledger import COLLATERAL, AssetId
@@ -107,6 +109,68 @@ async def test_orders_of_all_profiles_and_wallets_settle_in_one_transaction(
     assert await rig.chain_units(taker.wallet, yes) == HELD + len(sales) * UNIT
     after = [await rig.chain_units(each.wallet, COLLATERAL) for each in (safe, *wallets)]
     assert [then - now for now, then in zip(before, after, strict=True)] == [1_200_000] * 3
+    await rig.check_ledger()
+
+
+async def proxy_trader(rig: SettlementRig, number: int, market: SandboxMarket) -> Trader:
+    """Return the owner of a proxy wallet that has collateral and tokens and approves the exchange."""
+    sandbox, deployment = rig.sandbox, rig.sandbox.deployment
+    account, factory = sandbox.trader(number), deployment.proxy_wallet_factory
+    assert factory is not None
+    wallet = deployment.proxy_wallet_of(account.address)
+    await sandbox.call(account, deployment.collateral, Transfer(wallet, HELD).encode())
+    await sandbox.split(account, market, HELD)
+    calls: list[tuple[Address, ClientCall]] = [
+        (deployment.collateral, Approve(deployment.exchange, ALLOWANCE_UNITS_MAX)),
+        (
+            deployment.conditional_tokens,
+            SetApprovalForAll(deployment.exchange, is_approved=True),
+        ),
+    ]
+    inner = tuple(InnerCall(target, call.encode()) for target, call in calls)
+    await sandbox.call(account, factory, encode_proxy_calls(inner))
+    for token in market.tokens:
+        gift = SAFE_TRANSFER_FROM.encode(account.address, wallet, token, HELD, b"")
+        await sandbox.call(account, deployment.conditional_tokens, gift)
+    return Trader(rig, account, wallet, SignatureType.PROXY)
+
+
+async def test_orders_of_a_proxy_wallet_settle_as_maker_and_as_taker(
+    rig: SettlementRig, market: SandboxMarket, traders: list[Trader]
+) -> None:
+    other, owner = traders[0], await proxy_trader(rig, 2, market)
+    await rig.see()
+    yes = AssetId(str(market.tokens.yes))
+    for fields in ({"v2": None, "profile": 0}, {}):
+        await owner.place(market, signed(owner, market, Side.SELL, 40, UNIT, **fields))
+        bought = await other.place(market, signed(other, market, Side.BUY, 40, UNIT))
+        await other.place(market, signed(other, market, Side.SELL, 45, UNIT))
+        taken = await owner.place(market, signed(owner, market, Side.BUY, 45, UNIT, **fields))
+        await rig.settle()
+        statuses = await rig.statuses([*bought.trade_ids, *taken.trade_ids])
+        assert statuses == [TradeStatus.CONFIRMED] * 2
+    assert await rig.chain_units(owner.wallet, yes) == HELD
+    assert await rig.chain_units(owner.wallet, COLLATERAL) == HELD - 2 * UNIT * 5 // 100
+    await rig.check_ledger()
+
+
+@pytest.mark.parametrize("builder", [ZERO_BYTES32, V2.builder])
+async def test_orders_of_version_2_settle_by_a_packed_call(
+    rig: SettlementRig, market: SandboxMarket, traders: list[Trader], builder: Bytes32
+) -> None:
+    """Each of the addresses' and Safes' orders with one of version 1 and with one of version 2."""
+    taker, maker = traders[0], traders[1]
+    safe = await rig.safe_trader(2, market)
+    await rig.see()
+    fields = {"v2": msgspec.structs.replace(V2, builder=builder), "profile": POLYMARKET_V2}
+    await maker.place(market, maker.order(market, Side.SELL, 40, UNIT))
+    for each in (maker, safe):
+        await each.place(market, signed(each, market, Side.SELL, 40, UNIT, **fields))
+    bought = await taker.place(market, signed(taker, market, Side.BUY, 40, 3 * UNIT, **fields))
+    await rig.settle()
+    (sent,) = await rig.sent()
+    assert sent.calldata[:4] == MATCH_PACKED.selector
+    assert await rig.statuses(bought.trade_ids) == [TradeStatus.CONFIRMED]
     await rig.check_ledger()
 
 

@@ -226,6 +226,7 @@ async def test_a_maker_whose_tokens_a_failing_trade_would_bring_keeps_its_order(
 
 
 @pytest.mark.parametrize("word", ["Paused", "NotOperator"])
+@pytest.mark.usefixtures("earlier_exchange")
 async def test_a_wallet_that_reverts_with_words_of_the_exchange_fails_its_own_trade_only(
     rig: SettlementRig, market: SandboxMarket, traders: list[Trader], word: str
 ) -> None:

@@ -19,7 +19,7 @@ from foretell.settlement.operator_bars import bar, unbar
 from foretell.settlement.wallet_bars import GAS, PROBE_GAS
 from foretell.store.outbox.wallet_bars import load_bar
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("earlier_exchange")]
 
 FAIR: Final = "0x5f355f5260205ff3"
 """It returns the selector that it was called with, in a simulation and in a block."""

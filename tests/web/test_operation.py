@@ -10,7 +10,15 @@ from tests.web.test_routes import client_of
 
 from foretell.domain.contracts.sandbox_accounts import AccountRole
 from foretell.store.database import Database
-from foretell.store.tables import blocks, events, markets, payouts, settlement_txs, trades
+from foretell.store.tables import (
+    blocks,
+    events,
+    halted_markets,
+    markets,
+    payouts,
+    settlement_txs,
+    trades,
+)
 from foretell.web.context import WebContext
 from foretell.web.operation import BLOCKS_BEHIND_MAX, OperatorView
 
@@ -45,7 +53,8 @@ async def fetch(context: WebContext, token: bytes = TOKEN.encode()) -> httpx.Res
 
 async def test_a_new_installation_has_nothing_that_waits(operated: WebContext) -> None:
     found = (await fetch(operated)).json()
-    assert (found["work"], found["due"], found["accounts"]) == ([], [], [])
+    lists = [found[name] for name in ("work", "due", "halts", "accounts")]
+    assert lists == [[], [], [], []]
     assert found["serverMs"] == NOW_MS
 
 
@@ -94,6 +103,28 @@ async def test_a_market_after_its_end_is_due_until_it_is_resolved(
         await tx.execute(payouts.insert(), [paid])
     found = (await fetch(operated)).json()
     assert [each["eventSlug"] for each in found["due"]] == ["over"]
+
+
+async def test_a_halted_market_is_listed_until_it_resumes(
+    operated: WebContext, database: Database
+) -> None:
+    async with database.writing() as tx:
+        event = a_row(events, event_id=1, slug="rain", ends_at_ms=NOW_MS + 1)
+        await tx.execute(events.insert(), [event])
+        market = a_row(markets, market_id=1, event_id=1, condition_id="0xaa", question="Rain?")
+        await tx.execute(markets.insert(), [market])
+        halt = a_row(halted_markets, condition_id="0xaa", since_ms=NOW_MS - 5)
+        await tx.execute(halted_markets.insert(), [halt])
+    expected = {
+        "conditionId": "0xaa",
+        "question": "Rain?",
+        "eventSlug": "rain",
+        "sinceMs": NOW_MS - 5,
+    }
+    assert (await fetch(operated)).json()["halts"] == [expected]
+    async with database.writing() as tx:
+        await tx.execute(halted_markets.delete())
+    assert (await fetch(operated)).json()["halts"] == []
 
 
 async def test_an_index_far_behind_the_node_is_said(

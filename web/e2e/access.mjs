@@ -35,6 +35,7 @@ for (const [name, size] of [["wide", { width: 1280, height: 900 }], ["phone", { 
         if (path === "/nowhere") await page.evaluate(() => { history.pushState(null, "", "/nowhere"); dispatchEvent(new PopStateEvent("popstate")); });
         else await open(page, path);
         await page.locator("h1, h2").first().waitFor();
+        if (path === "/create") await page.getByRole("button", { name: "Game", exact: true }).click();
         await page.locator('[role="status"][aria-label="Loading"]').first().waitFor({ state: "detached" });
         const wider = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
         check(wider <= 0, `${path} scrolls sideways by ${wider} px`);
@@ -44,6 +45,7 @@ for (const [name, size] of [["wide", { width: 1280, height: 900 }], ["phone", { 
           check(found.length === 0, `${path} (${theme}): ${found.join("; ")}`);
         }
         if (name === "phone" && path.startsWith("/event")) await shot(page, "event-phone");
+        if (name === "wide" && path === "/operator") await shot(page, "operator");
       }
       await page.goto("about:blank");
     },

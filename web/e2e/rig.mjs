@@ -19,16 +19,16 @@ export function check(condition, words) {
 }
 
 /** Run a story in a page of its own; end with code 1 and a picture when it fails. */
-export async function play(name, story, { size = { width: 1280, height: 900 }, prepare } = {}) {
+export async function play(name, story, { size = { width: 1280, height: 900 }, prepare, expected = /^$/ } = {}) {
   await mkdir(folder, { recursive: true });
   const browser = await chromium.launch({ executablePath: program, args: ["--no-sandbox", "--disable-dev-shm-usage"] });
   const context = await browser.newContext({ viewport: size, locale: "en-US", colorScheme: "dark" });
   context.setDefaultTimeout(STEP_MS);
   const page = await context.newPage();
   const faults = [];
-  page.on("pageerror", (error) => faults.push(error.message));
+  page.on("pageerror", (error) => { if (!expected.test(error.message)) faults.push(error.message); });
   page.on("console", (message) => {
-    if (message.type() === "error" && !/Failed to load resource|WebSocket/.test(message.text())) faults.push(message.text());
+    if (message.type() === "error" && !/Failed to load resource|WebSocket/.test(message.text()) && !expected.test(message.text())) faults.push(message.text());
   });
   try {
     await prepare?.(page, context);

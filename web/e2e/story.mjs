@@ -54,6 +54,9 @@ async function trade(page) {
   const odd = (await ticket.locator("[data-quote]").innerText()).replace(/\s+/g, " ");
   check(odd.includes("Shares 37.78") && odd.includes("Worst price 47¢"), `what rounding leaves takes no worse price: ${odd}`);
   await ticket.getByLabel("Amount ($)").fill("18");
+  await page.reload();
+  await asks.getByText("45¢").waitFor();
+  check((await ticket.getByLabel("Amount ($)").inputValue()) === "18", "what was typed is there after a reload");
   await shot(page, "event", true);
   await ticket.getByRole("button", { name: "Buy Yes", exact: true }).click();
   await page.getByText("Matched: 40 shares").waitFor();
@@ -65,6 +68,7 @@ async function sellAndCancel(page) {
   const ticket = page.getByRole("region", { name: "Trade" });
   await ticket.getByRole("group", { name: "Buy or sell" }).getByRole("button", { name: "Sell" }).click();
   await ticket.getByRole("textbox", { name: "Shares" }).fill("10");
+  await page.reload();
   await ticket.getByRole("button", { name: "Sell Yes", exact: true }).click();
   await page.getByText("Matched: 10 shares").waitFor();
   await actAs(page, "Trader 1");
@@ -76,14 +80,24 @@ async function sellAndCancel(page) {
 
 async function resolve(page) {
   await open(page, "/resolve");
-  await page.getByRole("group", { name: `Answer: ${QUESTION}` }).getByRole("button", { name: "Yes" }).click();
-  await page.getByText("The answer is on the chain.").waitFor();
-  await page.getByRole("group", { name: `Answer: ${QUESTION}` }).waitFor({ state: "detached" });
+  const group = page.getByRole("group", { name: `Answer: ${QUESTION}` });
+  await group.getByRole("button", { name: "Yes" }).click();
+  await group.getByRole("button", { disabled: true }).first().or(page.getByText("The answer is on the chain.")).first().waitFor();
+  await page.reload();
+  await page.getByRole("heading", { level: 2 }).first().waitFor();
+  for (let tries = 0; tries < 5; tries += 1) {
+    const isGone = await group.waitFor({ state: "detached", timeout: 6_000 }).then(() => true, () => false);
+    if (isGone) return;
+    await group.getByRole("button", { name: "Yes" }).click({ timeout: 5_000 }).catch(() => undefined); // the reload was before it was sent
+  }
+  await group.waitFor({ state: "detached" });
 }
 
 async function redeem(page) {
   await open(page, "/portfolio");
   await actAs(page, "Trader 3");
+  await page.getByText("$30.00 to redeem").waitFor();
+  await page.reload();
   await page.getByText("$30.00 to redeem").waitFor();
   await shot(page, "portfolio");
   await page.getByRole("button", { name: "Redeem all" }).click();

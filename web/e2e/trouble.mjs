@@ -97,6 +97,37 @@ await play("for-now", async (page) => {
   check(bodies.length === 4 && new Set(bodies).size === 1, "the same signed order is sent again");
 });
 
+await play("node-down", async (page) => {
+  await open(page, MARKET);
+  await actAs(page, "Trader 5");
+  const sets = page.locator("details", { hasText: "Split or merge sets" });
+  await sets.locator("summary").click();
+  await sets.getByRole("textbox", { name: "Sets" }).fill("7");
+  let isDown = true;
+  await page.route(/sandbox\/(chain|send)$/, (route) => {
+    if (!isDown) return route.continue();
+    return route.fulfill({ status: 502, contentType: "application/json", body: JSON.stringify({ error: { code: "chain_unavailable", message: "the chain does not answer", details: null } }) });
+  });
+  await sets.getByRole("button", { name: "Split" }).click();
+  await sets.getByRole("alert").getByText("The chain does not answer", { exact: true }).waitFor();
+  isDown = false;
+  check((await sets.getByRole("textbox", { name: "Sets" }).inputValue()) === "7", "what was typed is still there");
+  await sets.getByRole("button", { name: "Split" }).click();
+  await page.getByText("$7.00 were split into complete sets.").waitFor();
+});
+
+await play("stale-tab", async (page) => {
+  await open(page, "/");
+  await page.getByRole("heading", { level: 1 }).waitFor();
+  let isGone = true;
+  await page.route(/assets\/portfolio/, (route) => (isGone ? route.fulfill({ status: 404 }) : route.continue()));
+  await page.getByRole("link", { name: "Portfolio" }).click();
+  await page.getByText("This tab is older than the exchange").waitFor();
+  isGone = false;
+  await page.getByRole("button", { name: "Load again" }).click();
+  await page.getByRole("heading", { name: "Portfolio" }).waitFor();
+}, { expected: /dynamically imported module/ });
+
 await play("refusal", async (page) => {
   await open(page, MARKET);
   await actAs(page, "Trader 5");

@@ -8,6 +8,7 @@ import { toggleTheme, useTheme } from "./lib/theme";
 import { EventPage } from "./pages/event";
 import { MarketsPage } from "./pages/markets";
 import { t } from "./strings";
+import { Boundary } from "./ui/boundary";
 import { Empty, Link, Skeleton } from "./ui/parts";
 import { WalletButton } from "./ui/wallet_button";
 import { SessionProvider } from "./wallet/session";
@@ -24,6 +25,7 @@ const NOTICE_MS = 7_000;
 const NOTICES_MAX = 4;
 
 export function App() {
+  const path = usePath().split("?")[0] ?? "/";
   const [notices, setNotices] = useState<Notice[]>([]);
   const serial = useRef(0);
   const notify = useCallback((kind: NoticeKind, text: string) => {
@@ -37,7 +39,7 @@ export function App() {
       <SessionProvider>
         <a className="skip" href="#main">{t.skip}</a>
         <Head />
-        <main id="main" tabIndex={-1}><Suspense fallback={<div className="page"><Skeleton height="6rem" count={3} /></div>}><Page /></Suspense></main>
+        <main id="main" tabIndex={-1}><Suspense fallback={<div className="page"><Skeleton height="6rem" count={3} /></div>}><Boundary of={path}><Page /></Boundary></Suspense></main>
         <Foot />
       </SessionProvider>
       <div className="notices" role="status" aria-live="polite">

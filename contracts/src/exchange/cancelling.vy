@@ -2,7 +2,7 @@
 """
 @title Cancelling
 @license Apache-2.0
-@notice A maker, or the owner who signs for its Safe, ends an order. No pause stops this, and it
+@notice A maker, or the owner who signs for its Safe or proxy wallet, ends an order. No pause stops this, and it
         needs neither a signature nor an order that is still valid. The tuple of the ecosystem's v1
         exchange is taken too; it names no profile, so it ends the order in every v1 profile.
 """

@@ -5,13 +5,33 @@
 @notice Every move of an asset. An asset is a token id, or zero for the collateral. Amounts are what
         the match says they are: the exchange's own balance is never read, so that what strays into
         it cannot leak out in a match.
+
+        Conditional Tokens calls the receiver of tokens. One that refuses them, burns gas or answers
+        otherwise than in a simulation stops no match: what it refused is kept for it here.
 """
 
+from exchange import owed_tokens
 from interfaces import IConditionalTokens
 from interfaces import IERC20
 from interfaces import ISplitter
 
+uses: owed_tokens
+
+event DeliveryRefused:
+    receiver: indexed(address)
+    tokenId: indexed(uint256)
+    amount: uint256
+
+
 COLLATERAL_ASSET: constant(uint256) = 0
+
+# What one delivery of tokens may use, at most 33,000 of it for the move itself. The call has it all, or the
+# match reverts: too little gas of an operator's must not look like a refusal.
+DELIVERY_GAS: constant(uint256) = 80_000
+GAS_BEFORE_DELIVERY: constant(uint256) = DELIVERY_GAS + DELIVERY_GAS // 32
+
+# Where the calldata of `safeTransferFrom` has its last argument, which is empty.
+DATA_AT: constant(uint256) = 160
 
 # What people pay and are paid.
 COLLATERAL: immutable(address)
@@ -79,6 +99,21 @@ def getTokenCollateral() -> address:
     return TOKEN_COLLATERAL
 
 
+@external
+@nonreentrant
+def claimTokens(tokenId: uint256, receiver: address):
+    """
+    @notice Send the tokens that are kept for the caller.
+    @param tokenId The token id
+    @param receiver Who gets them, and must accept them
+    """
+    amount: uint256 = owed_tokens.owed[msg.sender][tokenId]
+    if amount == 0 or receiver == self:
+        raw_revert(method_id("NothingOwed()"))
+    owed_tokens.owed[msg.sender][tokenId] = 0
+    self._move_tokens(self, receiver, tokenId, amount)
+
+
 @internal
 def _move(asset: uint256, sender: address, receiver: address, amount: uint256):
     """
@@ -87,9 +122,7 @@ def _move(asset: uint256, sender: address, receiver: address, amount: uint256):
     if amount == 0:
         return
     if asset != COLLATERAL_ASSET:
-        extcall IConditionalTokens(CONDITIONAL_TOKENS).safeTransferFrom(
-            sender, receiver, asset, amount, b"", skip_contract_check=True
-        )
+        self._deliver(sender, receiver, asset, amount)
         return
     success: bool = False
     if sender == self:
@@ -102,6 +135,43 @@ def _move(asset: uint256, sender: address, receiver: address, amount: uint256):
         )
     if not success:
         raw_revert(method_id("TransferFailed()"))
+
+
+@internal
+def _move_tokens(sender: address, receiver: address, asset: uint256, amount: uint256):
+    extcall IConditionalTokens(CONDITIONAL_TOKENS).safeTransferFrom(
+        sender, receiver, asset, amount, b"", skip_contract_check=True
+    )
+
+
+@internal
+def _deliver(sender: address, receiver: address, asset: uint256, amount: uint256):
+    """
+    @dev A sender without the tokens or the approval reverts the match, as ever: then they cannot be
+         taken in either.
+    """
+    if msg.gas < GAS_BEFORE_DELIVERY:
+        raw_revert(method_id("NotEnoughGas()"))
+    success: bool = raw_call(
+        CONDITIONAL_TOKENS,
+        abi_encode(
+            sender,
+            receiver,
+            asset,
+            amount,
+            DATA_AT,
+            empty(uint256),
+            method_id=method_id("safeTransferFrom(address,address,uint256,uint256,bytes)"),
+        ),
+        gas=DELIVERY_GAS,
+        revert_on_failure=False,
+    )
+    if success:
+        return
+    if sender != self:
+        self._move_tokens(sender, self, asset, amount)
+    owed_tokens.owed[receiver][asset] += amount
+    log DeliveryRefused(receiver=receiver, tokenId=asset, amount=amount)
 
 
 @internal

@@ -2,14 +2,17 @@
 """
 @title Signatures
 @license Apache-2.0
-@notice Who may sign for a maker: itself (type 0), the owner of its Safe (type 2), or the wallet's
-        own judgement by ERC-1271 (type 3, struct v2 alone). Type 1, another vendor's proxy wallet,
-        is refused. An ECDSA signature has one spelling: 65 bytes, v of 27 or 28, s in the lower half.
+@notice Who may sign for a maker: itself (type 0), the owner of its proxy wallet (type 1) or of its
+        Safe (type 2), or the wallet's own judgement by ERC-1271 (type 3, struct v2 alone). Without a
+        proxy factory type 1 is refused. An ECDSA signature has one spelling: 65 bytes, v of 27 or 28,
+        s in the lower half.
 """
 
 from exchange import orders
+from interfaces import IProxyWalletFactory
 
 EOA: constant(uint8) = 0
+PROXY: constant(uint8) = 1
 SAFE: constant(uint8) = 2
 ERC1271: constant(uint8) = 3
 
@@ -26,12 +29,14 @@ ERC1271_YES: constant(bytes32) = (
 
 SAFE_FACTORY: immutable(address)
 SAFE_INIT_CODE_HASH: immutable(bytes32)
+PROXY_FACTORY: immutable(address)
 
 
 @deploy
-def __init__(safeFactory: address, safeInitCodeHash: bytes32):
+def __init__(safeFactory: address, safeInitCodeHash: bytes32, proxyFactory: address):
     SAFE_FACTORY = safeFactory
     SAFE_INIT_CODE_HASH = safeInitCodeHash
+    PROXY_FACTORY = proxyFactory
 
 
 @external
@@ -76,6 +81,16 @@ def safeInitCodeHash() -> bytes32:
     return SAFE_INIT_CODE_HASH
 
 
+@external
+@view
+def proxyFactory() -> address:
+    """
+    @notice The factory whose proxy wallets may be makers of type 1.
+    @return Its address; zero where there is none
+    """
+    return PROXY_FACTORY
+
+
 @internal
 @view
 def _safe_address(owner: address) -> address:
@@ -92,12 +107,25 @@ def _safe_address(owner: address) -> address:
 
 @internal
 @view
+def _proxy_address(owner: address) -> address:
+    """
+    @dev Asked of the factory, which is no account's to change: to derive it here takes more code than
+         a contract may have.
+    """
+    return staticcall IProxyWalletFactory(PROXY_FACTORY).proxyWalletAddress(owner)
+
+
+@internal
+@view
 def _is_owner(account: address, order: orders.Fields) -> bool:
     """
-    @dev Whether the order is the account's to cancel: its maker, or the owner of the maker's Safe.
+    @dev Whether the order is the account's to cancel: its maker, or the owner of the maker's
+         Safe or proxy wallet.
     """
     if account == order.maker:
         return True
+    if order.signatureType == PROXY and PROXY_FACTORY != empty(address):
+        return order.maker == self._proxy_address(account)
     return order.signatureType == SAFE and order.maker == self._safe_address(account)
 
 
@@ -105,13 +133,16 @@ def _is_owner(account: address, order: orders.Fields) -> bool:
 @view
 def _check_signer(signer: address, maker: address, signature_type: uint8):
     """
-    @dev Types 0 and 2: the signer is the maker, or the owner of its Safe.
+    @dev Types 0, 2 and 1: the signer is the maker, or the owner of its Safe or proxy wallet.
     """
     if signature_type == EOA:
         if signer != maker:
             raw_revert(method_id("InvalidSigner()"))
     elif signature_type == SAFE:
         if maker != self._safe_address(signer):
+            raw_revert(method_id("InvalidSigner()"))
+    elif signature_type == PROXY and PROXY_FACTORY != empty(address):
+        if maker != self._proxy_address(signer):
             raw_revert(method_id("InvalidSigner()"))
     else:
         raw_revert(method_id("InvalidSignatureType()"))

@@ -81,7 +81,10 @@ def _checked(order: orders.Fields) -> orders.Terms:
     if stop != 0:
         if not is_v1 and order.timestamp < stops._timestamp(stop):
             raw_revert(method_id("OrderFilledOrCancelled()"))
-        if order.signatureType == signatures.SAFE and stop & stops.NO_OWNER != 0:
+        is_owned: bool = (
+            order.signatureType == signatures.SAFE or order.signatureType == signatures.PROXY
+        )
+        if is_owned and stop & stops.NO_OWNER != 0:
             raw_revert(method_id("InvalidSigner()"))
     if chain.id != profiles.CHAIN_ID:
         # Our domains are of the chain we were deployed on. On a fork that took another id, an

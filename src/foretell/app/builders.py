@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from importlib.metadata import version
 from typing import NamedTuple
 
@@ -15,9 +15,11 @@ from foretell.chain.logs import LogReader
 from foretell.chain.reader import Reader
 from foretell.chain.rpc import Rpc
 from foretell.chain.sender import Sender, SenderOptions
-from foretell.chain.views import at_block
+from foretell.chain.views import at_block, owed_units
 from foretell.creation.context import CreationContext, CreationOptions
 from foretell.data.context import DataContext
+from foretell.data.owed_reader import OwedReader
+from foretell.data.recent_answers import RANKINGS_KEPT_S, RecentAnswers
 from foretell.data.solvency_books import SolvencyBooks
 from foretell.discovery.context import DiscoveryContext
 from foretell.domain.contracts.deployment import Deployment
@@ -32,6 +34,7 @@ from foretell.indexer.context import IndexerContext
 from foretell.indexer.contracts import IndexedContracts
 from foretell.indexer.head_watch import STILL_AFTER_S
 from foretell.indexer.rankings import RankingContext
+from foretell.indexer.wallet_reader import WalletReader
 from foretell.journal.files.journal import FileJournal
 from foretell.journal.files.revocations import RevocationLog
 from foretell.media.blobs import BlobStore
@@ -120,6 +123,7 @@ class Resources:
             new_uuid=new_uuid,
             make_tables=tables_in_child,
             revocations=self.revocations,
+            sports_delay_s=self.settings.sports_delay_s,
         )
 
 
@@ -150,7 +154,13 @@ def build_embedded_engine(resources: Resources, recover: Recover) -> EmbeddedEng
     journal = FileJournal(embedded_journal_folder(settings))
     trading = resources.trading_parts(recover).embedded(journal)
     exchanges, confirmations = trading.context.exchanges, settings.confirmations
-    feed = ChainFeed(trading.host.engine, resources.database, exchanges, confirmations)
+    feed = ChainFeed(
+        trading.host.engine,
+        resources.database,
+        exchanges,
+        confirmations,
+        sports_delay_s=settings.sports_delay_s,
+    )
     projection, schedule = trading.host.projection, Schedule.of(settings)
     snapshots = Snapshots(journal, lambda: projection.sequence, schedule)
     return EmbeddedEngine(trading, feed, snapshots)
@@ -251,6 +261,7 @@ def build_relayer(resources: Resources) -> RelayerContext:
 def build_settlement(resources: Resources) -> SettlementContext:
     """Return the context of settlement."""
     operator = resources.sender(resources.keys.operator, SETTLEMENT)
+    further = [resources.sender(key, SETTLEMENT) for key in resources.keys.further_operators]
     deployment = resources.deployment
     wrapped = IndexedContracts.of(deployment).wrapped_collateral
     tokens = deployment.collateral, deployment.conditional_tokens, wrapped
@@ -262,18 +273,21 @@ def build_settlement(resources: Resources) -> SettlementContext:
         bars=BarOptions(gas_per_day_max=resources.settings.wallet_gas_per_day_max),
         conditional_tokens=deployment.conditional_tokens,
         assets=frozenset(filter(None, tokens)),
+        further_operators=tuple(further),
     )
 
 
 def build_indexer(resources: Resources) -> IndexerContext:
     """Return the context of the indexer."""
-    deployment = resources.deployment
+    deployment, contracts = resources.deployment, IndexedContracts.of(resources.deployment)
+    wallets = WalletReader(resources.database, resources.rpc, contracts, now_ms)
     return IndexerContext(
         database=resources.database,
         reader=resources.reader,
         logs=LogReader(resources.rpc, deployment.kind_by_contract()),
-        contracts=IndexedContracts.of(deployment),
+        contracts=contracts,
         start_block=deployment.start_block,
+        wallets=wallets if deployment.has_collateral_history else None,
         head_still_s=None if resources.settings.is_sandbox else STILL_AFTER_S,
     )
 
@@ -287,7 +301,9 @@ def build_data(resources: Resources) -> DataContext:
     """Return the context of the data API."""
     database, base_url = resources.database, resources.settings.blob_base_url
     solvency = build_solvency(database, resources.reader, resources.deployment, now_ms)
-    return DataContext(database, base_url, now_ms, solvency)
+    owed = OwedReader(resources.deployment.exchanges, partial(owed_units, resources.rpc))
+    recent = RecentAnswers(RANKINGS_KEPT_S)
+    return DataContext(database, base_url, now_ms, solvency, owed, recent)
 
 
 def build_solvency(
@@ -304,4 +320,10 @@ def build_solvency(
 
 def build_discovery(resources: Resources) -> DiscoveryContext:
     """Return the context of the discovery API."""
-    return DiscoveryContext(resources.database, resources.settings.blob_base_url, now_ms)
+    settings = resources.settings
+    return DiscoveryContext(
+        resources.database,
+        settings.blob_base_url,
+        now_ms,
+        sports_delay_s=settings.sports_delay_s,
+    )

@@ -109,6 +109,7 @@ class TradingParts(EngineParts):
     blob_base_url: str
     price_side: PriceSide = "taker"
     revocations: Revocations | None = None
+    sports_delay_s: int = 0
 
     def context(self, shards: Shards) -> TradingContext:
         """Return the context of handlers that send requests to these engines."""
@@ -124,6 +125,7 @@ class TradingParts(EngineParts):
             new_uuid=self.new_uuid,
             price_side=self.price_side,
             revocations=self.revocations,
+            sports_delay_s=self.sports_delay_s,
         )
 
     def embedded(self, journal: Journal) -> EmbeddedTrading:

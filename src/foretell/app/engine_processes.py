@@ -185,7 +185,14 @@ async def lead_shard(resources: Resources, shard: ShardNumber) -> RunningEngine:
     snapshots = Snapshots(journal, lambda: projection.sequence, schedule)
     await host.start()
     exchanges = resources.deployment.exchanges
-    feed = ChainFeed(engine, resources.database, exchanges, settings.confirmations, place=place)
+    feed = ChainFeed(
+        engine,
+        resources.database,
+        exchanges,
+        settings.confirmations,
+        place=place,
+        sports_delay_s=settings.sports_delay_s,
+    )
     server.open(host, engine)
     loops |= {"snapshots": snapshots.run, **host.loops(), "feed": feed.run}
     return RunningEngine(host, listening, loops)

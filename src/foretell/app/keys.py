@@ -39,6 +39,10 @@ class KeyName(enum.StrEnum):
     ADMIN = "admin_key"
 
 
+FURTHER_OPERATORS: Final = "operator_keys"
+FURTHER_OPERATORS_MAX: Final = 7
+"""Most accounts that settle beside the first: each is watched and asked for its coin."""
+
 DISTINCT_BYTES_MIN: Final = 8
 """Of 32 random bytes, fewer are distinct once in 10^37 keys."""
 
@@ -70,6 +74,13 @@ class InstallationKeys:
     def operator(self) -> bytes:
         """The key of the account that settles trades."""
         return self._account_key(KeyName.OPERATOR)
+
+    @property
+    def further_operators(self) -> tuple[bytes, ...]:
+        """The keys of further accounts that settle trades; the sandbox has none."""
+        if self._settings.is_sandbox:
+            return ()
+        return _further_operators(self._settings)
 
     @property
     def registrar(self) -> bytes:
@@ -122,24 +133,41 @@ def required_key(settings: Settings, name: KeyName) -> bytes:
     key = _given(settings, name)
     if key is None:
         raise MissingKey(name, "is not set")
+    _check_private(name, key)
+    return key
+
+
+def _check_private(name: str, key: bytes) -> None:
     if key in PUBLIC_KEYS:
         raise MissingKey(
             name, "is one of the sandbox's keys, which are public; set one of your own"
         )
-    return key
 
 
 def _check_given(settings: Settings) -> None:
-    name_by_key: dict[bytes, KeyName] = {}
-    for name in KeyName:
-        key = _given(settings, name)
+    further = _further_operators(settings)
+    given: list[tuple[str, bytes | None]] = [(name, _given(settings, name)) for name in KeyName]
+    given += [(FURTHER_OPERATORS, key) for key in further]
+    for each in further:
+        _check_private(FURTHER_OPERATORS, each)
+    name_by_key: dict[bytes, str] = {}
+    for name, key in given:
         if key is None:
             continue
         if len(set(key)) < DISTINCT_BYTES_MIN:
             raise MissingKey(name, "repeats itself; make one at random: openssl rand -hex 32")
-        other = name_by_key.setdefault(key, name)
-        if other is not name:
+        if (other := name_by_key.get(key)) is not None:
             raise MissingKey(name, f"is that of FORETELL_{other.upper()}: each needs its own")
+        name_by_key[key] = name
+
+
+def _further_operators(settings: Settings) -> tuple[bytes, ...]:
+    """Return the further operators' keys as the settings have them."""
+    secret = settings.operator_keys
+    texts = () if secret is None else tuple(secret.get_secret_value().split(","))
+    if len(texts) > FURTHER_OPERATORS_MAX:
+        raise MissingKey(FURTHER_OPERATORS, f"has {len(texts)} keys, above {FURTHER_OPERATORS_MAX}")
+    return tuple(_parsed(FURTHER_OPERATORS, text.strip()) for text in texts)
 
 
 def _given(settings: Settings, name: KeyName) -> bytes | None:
@@ -147,9 +175,12 @@ def _given(settings: Settings, name: KeyName) -> bytes | None:
     secret = _secrets(settings)[name]
     if secret is None:
         return None
-    text = secret.get_secret_value().removeprefix("0x")
+    return _parsed(name, secret.get_secret_value())
+
+
+def _parsed(name: str, text: str) -> bytes:
     try:
-        key = bytes.fromhex(text)
+        key = bytes.fromhex(text.removeprefix("0x"))
     except ValueError:
         key = b""
     if len(key) != MASTER_KEY_BYTES:

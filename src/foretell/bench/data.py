@@ -4,28 +4,30 @@ A history is generated in a temporary database, at two sizes with the same walle
 whole request to the application, without a socket; the bare SQL is a hand-written statement on a connection of the store.
 """
 
+import contextlib
 import statistics
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from functools import partial
 from http import HTTPStatus
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Never
 
 import uvloop
 from rich.console import Console
 from rich.table import Table
 
 from foretell.app.clock_and_ids import new_word
-from foretell.bench.rigs.reads.history import NOW_S, History, HistoryPlan
-from foretell.bench.rigs.reads.routes import DATA, DISCOVERY, ReadCase, cases
+from foretell.bench.rigs.reads.history import NOW_S, History, HistoryPlan, Names
+from foretell.bench.rigs.reads.routes import DATA, DISCOVERY, ReadCase, cases, dear_cases
+from foretell.bench.rigs.reads.stranger import Read, StrangerTimes, measure_stranger
 from foretell.data.context import DataContext
+from foretell.data.owed_reader import OwedReader
 from foretell.data.routes import build_app as build_data_app
 from foretell.data.solvency_books import SolvencyBooks
 from foretell.discovery.context import DiscoveryContext
 from foretell.discovery.routes import build_app as build_discovery_app
 from foretell.domain.errors.chain import ChainUnavailable
 from foretell.domain.errors.command import BenchFailed
-from foretell.domain.portfolio.solvency import BackingUnits
-from foretell.domain.values.hexadecimal import Bytes32
 from foretell.indexer.rankings import RankingContext, rebuild_sums
 from foretell.store.database import Database
 from foretell.store.migrations import upgrade
@@ -40,6 +42,10 @@ BLOBS: Final = "https://blobs.example"
 TIMES_BARE_MAX: Final = 3.0
 GROWTH_MAX: Final = 1.3
 MOST_MS: Final = 50.0
+STRANGER_RATIO_MAX: Final = 2.0
+CHEAP: Final = frozenset({"traded", "value, 1,000 held", "trades of a market", "activity"})
+CLIENT: Final = "127.0.0.1"
+STRANGER: Final = "127.0.0.2"
 JUDGED_FROM_MS: Final = 0.5
 """Reads that take less are not compared with bare SQL: a request alone takes most of that."""
 
@@ -47,13 +53,17 @@ Call = Callable[[], Awaitable[object]]
 
 
 class DataPlan(NamedTuple):
-    """The numbers of fills, in growing order; calls of each read; PostgreSQL's server, or None for SQLite."""
+    """The numbers of fills, in growing order; calls of each read; PostgreSQL's server, or None for SQLite.
+
+    With `is_stranger` cheap reads are measured beside dear reads of another client, and nothing else is.
+    """
 
     fills: tuple[int, ...] = (100_000, 1_000_000)
     wallets: int = 50_000
     markets: int = 5_000
     calls: int = CALLS_LEAST
     postgres: str | None = None
+    is_stranger: bool = False
 
 
 class ReadTimes(NamedTuple):
@@ -75,6 +85,8 @@ class Timed(NamedTuple):
 
 def run_bench_data(plan: DataPlan, console: Console) -> int:
     """Print the times of every read at each size; return how many bars were missed."""
+    if plan.is_stranger:
+        return sum([_print_stranger(plan, fills, console) for fills in plan.fills])
     runs = [uvloop.run(_measure(plan, fills, console)) for fills in plan.fills]
     table = Table("read", "bare SQL", "p50", "p99", "p50 / bare", "growth")
     missed = 0
@@ -94,6 +106,18 @@ def run_bench_data(plan: DataPlan, console: Console) -> int:
     return missed
 
 
+def _print_stranger(plan: DataPlan, fills: int, console: Console) -> bool:
+    """Print the cheap reads alone and beside a stranger's; return whether the bar was missed."""
+    times = uvloop.run(_measure_beside(plan, fills, console))
+    console.print(
+        f"cheap reads: p99 {times.alone_ms:.1f} ms alone, {times.beside_ms:.1f} ms beside a stranger's"
+        f" {times.dear} dear reads ({times.refused} more refused): ratio {times.ratio:.2f},"
+        f" bar {STRANGER_RATIO_MAX:g}",
+        soft_wrap=True,
+    )
+    return times.ratio > STRANGER_RATIO_MAX
+
+
 def _misses(read: ReadTimes, growth: float) -> int:
     is_slow = read.p99_ms > MOST_MS
     is_costly = read.p50_ms > JUDGED_FROM_MS and read.p50_ms > TIMES_BARE_MAX * read.bare_ms
@@ -101,6 +125,28 @@ def _misses(read: ReadTimes, growth: float) -> int:
 
 
 async def _measure(plan: DataPlan, fills: int, console: Console) -> Sequence[ReadTimes]:
+    async with _filled(plan, fills, console) as (database, names):
+        return await _times(database, cases(names), plan.calls)
+
+
+async def _measure_beside(plan: DataPlan, fills: int, console: Console) -> StrangerTimes:
+    async with _filled(plan, fills, console) as (database, names):
+        apps = _apps(database)
+
+        def reads(chosen: Sequence[ReadCase], client: str) -> list[Read]:
+            return [partial(_request, apps[case.api], case, client) for case in chosen]
+
+        cheap = [case for case in cases(names) if case.name in CHEAP]
+        return await measure_stranger(
+            reads(cheap, CLIENT), reads(dear_cases(names), STRANGER), CALLS_GROWTH * plan.calls
+        )
+
+
+@contextlib.asynccontextmanager
+async def _filled(
+    plan: DataPlan, fills: int, console: Console
+) -> AsyncIterator[tuple[Database, Names]]:
+    """Give a database with a history, and what the reads ask for."""
     async with scratch_store(plan.postgres, f"foretell_bench_{new_word()[2:12]}") as database:
         began_s = time.monotonic()
         await upgrade(database)
@@ -113,7 +159,7 @@ async def _measure(plan: DataPlan, fills: int, console: Console) -> Sequence[Rea
             f"{fills:,} fills on {'SQLite' if database.is_sqlite else 'PostgreSQL'}: written in"
             f" {written_s - began_s:.0f} s, sums built in {time.monotonic() - written_s:.0f} s"
         )
-        return await _times(database, cases(history.names), plan.calls)
+        yield database, history.names
 
 
 def _now_ms() -> int:
@@ -123,15 +169,12 @@ def _now_ms() -> int:
 
 async def _times(database: Database, reads: Sequence[ReadCase], calls: int) -> list[ReadTimes]:
     """Return the times of each read; it and the bare SQL take turns."""
-    apps = {
-        DATA: build_data_app(DataContext(database, BLOBS, _now_ms, _no_solvency(database))),
-        DISCOVERY: build_discovery_app(DiscoveryContext(database, BLOBS, _now_ms)),
-    }
+    apps = _apps(database)
     found: list[ReadTimes] = []
     for case in reads:
         app = apps[case.api]
         served, bare = await _alternate(
-            lambda: _request(app, case),  # noqa: B023 - called before the next case
+            lambda: _answered(app, case),  # noqa: B023 - called before the next case
             lambda: fetch_bare(database, case.sql, case.values),  # noqa: B023 - called before the next case
             calls,
         )
@@ -148,13 +191,21 @@ async def _times(database: Database, reads: Sequence[ReadCase], calls: int) -> l
     return found
 
 
-def _no_solvency(database: Database) -> SolvencyBooks:
-    """Return books that no read here asks for: there is no chain to compare with."""
+def _apps(database: Database) -> dict[str, Any]:
+    return {
+        DATA: build_data_app(_data_context(database)),
+        DISCOVERY: build_discovery_app(DiscoveryContext(database, BLOBS, _now_ms)),
+    }
 
-    async def refuse(_block_hash: Bytes32) -> BackingUnits:
+
+def _data_context(database: Database) -> DataContext:
+    """Return a context without a chain, which no read here asks."""
+
+    async def refuse(*_: object) -> Never:
         raise ChainUnavailable("eth_call", "no chain")
 
-    return SolvencyBooks(database, None, refuse, _now_ms)
+    solvency = SolvencyBooks(database, None, refuse, _now_ms)
+    return DataContext(database, BLOBS, _now_ms, solvency, OwedReader((), refuse))
 
 
 async def _alternate(one: Call, other: Call, calls: int) -> tuple[Timed, Timed]:
@@ -173,8 +224,15 @@ async def _alternate(one: Call, other: Call, calls: int) -> tuple[Timed, Timed]:
     return times
 
 
-async def _request(app: Any, case: ReadCase) -> None:
+async def _answered(app: Any, case: ReadCase) -> None:
     """Send a request to the application; anything but an answer ends the benchmark."""
+    status = await _request(app, case, CLIENT)
+    if status != HTTPStatus.OK:
+        raise BenchFailed(f"{case.path} answered {status}")
+
+
+async def _request(app: Any, case: ReadCase, client: str) -> int:
+    """Send a request of a client to the application, and return the status of the answer."""
     sent: list[Any] = []
     scope = {
         "type": "http",
@@ -187,7 +245,7 @@ async def _request(app: Any, case: ReadCase) -> None:
         "query_string": case.query.encode(),
         "root_path": "",
         "headers": [],
-        "client": ("127.0.0.1", 1),
+        "client": (client, 1),
         "server": ("127.0.0.1", 80),
     }
 
@@ -198,5 +256,4 @@ async def _request(app: Any, case: ReadCase) -> None:
         sent.append(message)
 
     await app(scope, receive, send)
-    if sent[0]["status"] != HTTPStatus.OK:
-        raise BenchFailed(f"{case.path} answered {sent[0]['status']}: {sent[-1]}")
+    return int(sent[0]["status"])

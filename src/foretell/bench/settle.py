@@ -22,6 +22,7 @@ from rich.table import Table
 from foretell.bench.rigs.figures import SETTLE, Measurement
 from foretell.bench.rigs.settle.chain import SettleChain, settle_chain
 from foretell.bench.rigs.settle.exchange import settling_exchange
+from foretell.chain.broadcaster import BROADCASTS_PER_REQUEST_MAX
 from foretell.chain.setup_caller import wait_for_receipts
 from foretell.domain.errors.command import BenchFailed
 from foretell.domain.evm.transaction import SentTx
@@ -35,22 +36,32 @@ ALONE: Final = SettlementOptions(batch_trades_max=1)
 """Each trade with a transaction of its own, for the comparison."""
 
 
+GAS_TRADES: Final = 20
+"""Trades of the rounds that compare the gas of a full batch and of as many transactions."""
+
+
 class SettlePlan(NamedTuple):
-    """Rounds, and the trades of each."""
+    """Rounds, the trades of each, and the orders a second that are placed beside settlement."""
 
     rounds: int = 3
     trades: int = 400
     is_alone: bool = False
+    orders_per_s: int = 0
 
 
 class SettleRound(NamedTuple):
-    """The trades of a round a second, settled and by the chain alone, their transactions and gas."""
+    """Trades of a round: the time until they were in blocks, that of the chain alone, transactions and gas.
+
+    `cpu_s` is the time of all threads of this process, the chain's apart.
+    """
 
     trades: int
     settle_s: float
+    cpu_s: float
     chain_s: float
     txs: int
     gas: int
+    orders: int = 0
 
     @property
     def per_s(self) -> float:
@@ -72,7 +83,11 @@ def run_bench_settle(plan: SettlePlan, console: Console) -> list[Measurement]:
     """Settle trades in rounds, and print the rates next to those of the chain alone."""
     with _warnings_only(), tempfile.TemporaryDirectory(prefix="foretell-settle-") as name:
         rounds = uvloop.run(_measure(plan, Path(name)))
-    columns = ("round", "trades/s", "chain alone", "ratio", "transactions", "gas a trade")
+    *rounds, batch, alone = rounds
+    columns = (
+        *("round", "trades/s", "chain alone", "ratio"),
+        *("txs", "gas/trade", "CPU ms/trade", "orders/s"),
+    )
     table = Table(*columns)
     for number, each in enumerate(rounds, 1):
         table.add_row(
@@ -82,8 +97,14 @@ def run_bench_settle(plan: SettlePlan, console: Console) -> list[Measurement]:
             f"{each.ratio:.2f}",
             str(each.txs),
             f"{each.gas // each.trades:,}",
+            f"{each.cpu_s * 1000 / each.trades:.2f}",
+            f"{each.orders / each.settle_s:,.0f}",
         )
     console.print(table)
+    console.print(
+        f"gas of a trade in a batch of {GAS_TRADES}: {batch.gas // GAS_TRADES:,}, alone:"
+        f" {alone.gas // GAS_TRADES:,} (ratio {batch.gas / alone.gas:.2f})"
+    )
     ratio = statistics.median(each.ratio for each in rounds)
     ceiling_per_s = statistics.median(each.ceiling_per_s for each in rounds)
     console.print(
@@ -112,26 +133,39 @@ async def _measure(plan: SettlePlan, folder: Path) -> list[SettleRound]:
         for number in range(plan.rounds):
             own = folder / f"round {number}"
             own.mkdir()
-            rounds.append(await _round(chain, own, plan.trades, options))
+            rounds.append(await _round(chain, own, plan, options))
+        few = SettlePlan(trades=GAS_TRADES)
+        for name, chosen in (("batch", SettlementOptions()), ("alone", ALONE)):
+            own = folder / name
+            own.mkdir()
+            rounds.append(await _round(chain, own, few, chosen))
         return rounds
 
 
 async def _round(
-    chain: SettleChain, folder: Path, trades: int, options: SettlementOptions
+    chain: SettleChain, folder: Path, plan: SettlePlan, options: SettlementOptions
 ) -> SettleRound:
     """Settle trades, take the chain back, and have it mine the same transactions again."""
     before = await chain.rpc.send("evm_snapshot")
     async with settling_exchange(chain, folder, options) as exchange:
-        await exchange.match(trades)
-        began_s = time.perf_counter()
-        await exchange.settle()
-        settle_s = time.perf_counter() - began_s
+        await exchange.match(plan.trades)
+        began_s, began_cpu_s = time.perf_counter(), time.process_time()
+        orders = await exchange.settle(plan.orders_per_s)
+        settle_s, cpu_s = time.perf_counter() - began_s, time.process_time() - began_cpu_s
         sent = await _sent(exchange.database)
     await _take_back(chain, before)
     before = await chain.rpc.send("evm_snapshot")
     chain_s, gas = await _mine_again(chain, sent)
     await _take_back(chain, before)
-    return SettleRound(trades, settle_s, chain_s, len(sent), gas)
+    return SettleRound(
+        trades=plan.trades,
+        settle_s=settle_s,
+        cpu_s=cpu_s,
+        chain_s=chain_s,
+        txs=len(sent),
+        gas=gas,
+        orders=orders,
+    )
 
 
 async def _sent(database: Database) -> Sequence[SentTx]:
@@ -148,7 +182,10 @@ async def _mine_again(chain: SettleChain, sent: Sequence[SentTx]) -> tuple[float
     """Return the time that the chain needs for these transactions, and their gas."""
     raws = ["0x" + each.newest.raw.hex() for each in sent]
     began_s = time.perf_counter()
-    hashes = await chain.rpc.batch([("eth_sendRawTransaction", [raw]) for raw in raws])
+    hashes = []
+    for start in range(0, len(raws), BROADCASTS_PER_REQUEST_MAX):
+        part = raws[start : start + BROADCASTS_PER_REQUEST_MAX]
+        hashes += await chain.rpc.batch([("eth_sendRawTransaction", [raw]) for raw in part])
     receipts = await wait_for_receipts(chain.rpc, [Bytes32(each) for each in hashes])
     took_s = time.perf_counter() - began_s
     if not all(receipt.is_success for receipt in receipts):

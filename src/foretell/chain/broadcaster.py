@@ -4,11 +4,12 @@ An attempt is stored before it is broadcast. All of it runs under the account's 
 nonce is reserved once and an attempt replaced once.
 """
 
+from collections.abc import Sequence
 from typing import Final
 
 import structlog
 
-from foretell.chain.fees import fetch_fees
+from foretell.chain.fees import OpeningFees, fetch_fees
 from foretell.chain.rpc_types import quantity_of
 from foretell.chain.sending_account import SendingAccount
 from foretell.domain.errors.chain import ChainUnavailable, NonceContended, RpcRefused, WrongChain
@@ -22,6 +23,7 @@ from foretell.domain.evm.transaction import (
     TxStatus,
     TxTrigger,
     bumped_fees,
+    moved,
 )
 
 NOOP_GAS: Final = 21_000
@@ -30,6 +32,9 @@ ATTEMPTS_MAX: Final = 10
 """A transaction that no block includes after this many attempts is given up."""
 ATTEMPTS_AT_ONCE_MAX: Final = 2 * ATTEMPTS_MAX
 """A node that finds every fee too low gets no higher ones after this many attempts."""
+
+BROADCASTS_PER_REQUEST_MAX: Final = 10
+"""Batches of trades have up to 170 KiB each, and nodes take requests of a few MiB."""
 
 log = structlog.get_logger(__name__)
 
@@ -41,6 +46,7 @@ class Broadcaster:
         self._account = account
         self._private_key = private_key
         self._is_chain_checked = False
+        self._opening = OpeningFees(account.rpc, account.options.fee_cap_wei, account.now_ms)
 
     async def check_chain(self) -> None:
         """Refuse a node of another chain; asks the node once."""
@@ -53,20 +59,41 @@ class Broadcaster:
     async def reserve(self, tx: OutgoingTx, gas: int) -> SentTx:
         """Return the transaction with a reserved nonce, signed and stored but not broadcast."""
         account = self._account
-        fees = await fetch_fees(account.rpc, account.options.fee_cap_wei)
+        fees = await self._opening.current()
         for _ in range(RESERVE_ATTEMPTS_MAX):
-            # The outbox knows nonces that no node has yet, and the node those that another program
-            # used: the larger one is free in both. The unique nonce of the outbox settles a race
-            # between processes, and the loser tries the next nonce.
-            last = await account.outbox.load_last_nonce(account.address)
-            nonce = await account.fetch_nonce("pending")
-            sent = self._signed(tx, gas, fees, nonce if last is None else max(nonce, last + 1))
+            sent = self._signed(tx, gas, fees, await self._free_nonce())
             if await account.outbox.record_new(sent):
                 return sent
             if (known := await account.outbox.load(tx.tx_id)) is not None:
                 known.check_same(tx)
                 return known
         raise NonceContended(account.address, RESERVE_ATTEMPTS_MAX)
+
+    async def reserve_all(self, txs: Sequence[tuple[OutgoingTx, int]]) -> Sequence[SentTx]:
+        """Return transactions with their gas as `reserve` does, with nonces in their order.
+
+        They are stored together; where another process took one of the nonces, one by one.
+        """
+        fees, first = await self._opening.current(), await self._free_nonce()
+        signed = [self._signed(*tx, fees, nonce) for nonce, tx in enumerate(txs, first)]
+        if await self._account.outbox.record_all_new(signed):
+            return signed
+        return [await self.reserve(*tx) for tx in txs]
+
+    async def _free_nonce(self) -> int:
+        """Return the lowest nonce after all that are used.
+
+        The outbox knows nonces that no node has yet, and the node those that another program used: the
+        larger one is free in both. The unique nonce of the outbox settles a race between processes, and
+        the loser tries the next nonce.
+        """
+        last = await self._account.outbox.load_last_nonce(self._account.address)
+        nonce = await self._account.fetch_nonce("pending")
+        return nonce if last is None else max(nonce, last + 1)
+
+    async def opening_fees(self) -> Fees:
+        """Return the fees of a first attempt now."""
+        return await self._opening.current()
 
     async def fill_gap(self, account_nonce: int) -> None:
         """Use up a nonce that no transaction in the outbox has and no node knows."""
@@ -112,6 +139,29 @@ class Broadcaster:
         elif tx.status is TxStatus.PENDING:
             tx = await self._account.move(tx, TxMove(TxTrigger.ACCEPT)) or tx
         return tx
+
+    async def push_all(self, txs: Sequence[SentTx]) -> None:
+        """Broadcast the newest attempts in as few requests as possible; see to those not accepted one by one."""
+        for start in range(0, len(txs), BROADCASTS_PER_REQUEST_MAX):
+            await self._push_together(txs[start : start + BROADCASTS_PER_REQUEST_MAX])
+
+    async def _push_together(self, txs: Sequence[SentTx]) -> None:
+        """Broadcast attempts in one request. Without its answer each may have arrived: the watcher repeats them."""
+        sent = [("eth_sendRawTransaction", ["0x" + tx.newest.raw.hex()]) for tx in txs]
+        try:
+            answers = await self._account.rpc.send_all(sent)
+        except ChainUnavailable as error:
+            log.warning("broadcasts not answered", first=txs[0].tx_id, words=error.message)
+            return
+        pairs = list(zip(txs, answers, strict=True))
+        accepted = [tx for tx, answer in pairs if not isinstance(answer, RpcRefused)]
+        for tx in accepted:
+            self._account.times.record_accepted(tx.newest.tx_hash)
+        now_ms, step = self._account.now_ms(), TxMove(TxTrigger.ACCEPT)
+        await self._account.move_all([(tx, moved(tx, step, now_ms)) for tx in accepted])
+        for tx, answer in pairs:
+            if isinstance(answer, RpcRefused):
+                await self.push(tx)
 
     async def broadcast(self, tx: SentTx) -> tuple[BroadcastResult, str]:
         """Return the result of broadcasting the newest attempt, and the node's words."""

@@ -1,5 +1,6 @@
 """Current gas fees, from the last few blocks and the node's own suggestion."""
 
+from collections.abc import Callable
 from typing import Final
 
 from foretell.chain.rpc import Rpc
@@ -12,6 +13,9 @@ HISTORY_BLOCKS: Final = 4
 REWARD_PERCENTILE: Final = 50
 PRIORITY_FEE_WEI_MIN: Final = 1_000_000
 """The lowest tip, for a chain with empty blocks, which have no rewards to go by."""
+
+FEES_KEPT_MS: Final = 2_000
+"""The age up to which fees open transactions: their headroom covers six full blocks."""
 
 _HISTORY: Final = "eth_feeHistory"
 _SUGGESTION: Final = "eth_maxPriorityFeePerGas"
@@ -28,6 +32,25 @@ async def fetch_fees(rpc: Rpc, cap_wei: int) -> Fees:
     suggested_wei = await _suggested_wei(rpc)
     priority_fee_wei = max([PRIORITY_FEE_WEI_MIN, suggested_wei, *rewards_wei])
     return opening_fees(base_fee_wei, priority_fee_wei, cap_wei)
+
+
+class OpeningFees:
+    """The fees of first attempts, fetched once in `FEES_KEPT_MS`."""
+
+    def __init__(self, rpc: Rpc, cap_wei: int, now_ms: Callable[[], int]) -> None:
+        self._rpc = rpc
+        self._cap_wei = cap_wei
+        self._now_ms = now_ms
+        self._kept: Fees | None = None
+        self._fetched_at_ms = 0
+
+    async def current(self) -> Fees:
+        """Return fees that are not too old."""
+        now_ms = self._now_ms()
+        if self._kept is None or not 0 <= now_ms - self._fetched_at_ms < FEES_KEPT_MS:
+            self._kept = await fetch_fees(self._rpc, self._cap_wei)
+            self._fetched_at_ms = now_ms
+        return self._kept
 
 
 async def _suggested_wei(rpc: Rpc) -> int:

@@ -14,6 +14,10 @@ class Outbox(Protocol):
         """Return the transaction with this id, or None."""
         ...
 
+    async def load_all(self, tx_ids: Sequence[str]) -> Sequence[SentTx]:
+        """Return the transactions with these ids, in the order of their nonces."""
+        ...
+
     async def load_unfinished(self, sender: Address, limit: int) -> Sequence[SentTx]:
         """Return transactions whose outcome is not final, the lowest nonce first."""
         ...
@@ -34,10 +38,18 @@ class Outbox(Protocol):
         """Store a new transaction, or return False when its id or its nonce is taken."""
         ...
 
+    async def record_all_new(self, txs: Sequence[SentTx]) -> bool:
+        """Store new transactions, or none of them and return False when an id or a nonce is taken."""
+        ...
+
     async def record_attempt(self, tx: SentTx) -> None:
         """Store the newest attempt of a transaction, and its failure."""
         ...
 
     async def record_move(self, was: SentTx, now: SentTx) -> bool:
         """Store a status change, or return False when the stored status was no longer `was`."""
+        ...
+
+    async def record_moves(self, moves: Sequence[tuple[SentTx, SentTx]]) -> Sequence[bool]:
+        """Store the status changes of several transactions; return for each what `record_move` does."""
         ...

@@ -72,6 +72,7 @@ def plan_contracts(plan: DeployPlan) -> PlannedContracts:
     _add_resolution(builder, plan)
     _add_neg_risk(builder, plan)
     _add_optimistic(builder, plan)
+    _add_proxy_wallets(builder, plan)
     _add_exchanges(builder, plan, safe_init_code_hash)
     _add_deposit_wallets(builder, plan)
     return PlannedContracts(builder.contracts, safe_init_code_hash)
@@ -263,6 +264,7 @@ def _add_optimistic(builder: _Builder, plan: DeployPlan) -> None:
 
 def _add_exchanges(builder: _Builder, plan: DeployPlan, safe_init_code_hash: Bytes32) -> None:
     """Add the exchanges, and the contract that settles batches of trades at them."""
+    proxies = builder.contracts.get(ContractName.PROXY_WALLET_FACTORY)
     for name, splitter, token_collateral, profiles in (
         (
             ContractName.EXCHANGE,
@@ -286,6 +288,7 @@ def _add_exchanges(builder: _Builder, plan: DeployPlan, safe_init_code_hash: Byt
                 builder.address(token_collateral),
                 builder.address(ContractName.SAFE_FACTORY),
                 bytes.fromhex(safe_init_code_hash[2:]),
+                proxies.address if proxies else ZERO_ADDRESS,
                 plan.admin,
                 plan.fee_receiver,
                 [profile.name for profile in profiles],
@@ -298,6 +301,21 @@ def _add_exchanges(builder: _Builder, plan: DeployPlan, safe_init_code_hash: Byt
         ContractName.BATCH_SETTLER,
         own_artifact("BatchSettler").init_code(
             builder.address(ContractName.EXCHANGE), builder.address(ContractName.NEG_RISK_EXCHANGE)
+        ),
+    )
+
+
+def _add_proxy_wallets(builder: _Builder, plan: DeployPlan) -> None:
+    """Add the proxy wallets' hub, code and factory, unless an exchange exists that does not know them."""
+    factory = ContractName.PROXY_WALLET_FACTORY
+    if ContractName.EXCHANGE in plan.existing and factory not in plan.existing:
+        return
+    builder.add(ContractName.RELAY_HUB, own_artifact("RelayHub").init_code(plan.chain_id))
+    builder.add(ContractName.PROXY_WALLET, own_artifact("ProxyWallet").init_code())
+    builder.add(
+        factory,
+        own_artifact("ProxyWalletFactory").init_code(
+            builder.address(ContractName.PROXY_WALLET), builder.address(ContractName.RELAY_HUB)
         ),
     )
 

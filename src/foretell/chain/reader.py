@@ -55,6 +55,7 @@ _COMPLEMENT_OF: Final = contract_function("getComplement(uint256)", "(uint256)")
 _SAFE_NONCE: Final = contract_function("nonce()", "(uint256)")
 _SAFE_THRESHOLD: Final = contract_function("getThreshold()", "(uint256)")
 _SAFE_OWNERS: Final = contract_function("getOwners()", "(address[])")
+_RELAY_NONCE: Final = contract_function("getNonce(address)", "(uint256)")
 _WHITELIST_OF: Final = contract_function("whitelistOf(address)", "(address)")
 _WHITELIST_CREATOR: Final = contract_function("creator()", "(address)")
 _WHITELIST_PROPOSERS: Final = contract_function("getProposers()", "(address[])")
@@ -226,11 +227,14 @@ class Reader:
         """Return a Safe's state, or None when there is no contract at the address."""
         if not await self.code(address, at):
             return None
-        calls = [
-            ViewCall(address, function) for function in (_SAFE_NONCE, _SAFE_THRESHOLD, _SAFE_OWNERS)
-        ]
+        functions = (_SAFE_NONCE, _SAFE_THRESHOLD, _SAFE_OWNERS)
+        calls = [ViewCall(address, function) for function in functions]
         nonce, threshold, owners = await call_views(self._rpc, calls, at)
         return SafeState(nonce, threshold, tuple(map(Address, owners)))
+
+    async def relay_nonce(self, hub: Address, owner: Address, at: str = LATEST) -> int:
+        """Return how many calls of an owner a relay hub has made."""
+        return int(await call_view(self._rpc, ViewCall(hub, _RELAY_NONCE, (owner,)), at))
 
     async def accepts_signature(
         self, wallet: Address, digest: bytes, signature: bytes, at: str = LATEST

@@ -103,7 +103,20 @@ class Rpc:
             results += await self._batch(calls[start : start + CALLS_PER_BATCH_MAX])
         return results
 
+    async def send_all(self, calls: Sequence[tuple[str, Sequence[object]]]) -> list[Any]:
+        """Return the results of calls that are sent exactly once, in one request and in their order.
+
+        In the place of a call that the node refuses is the refusal, an `RpcRefused`.
+        """
+        assert len(calls) <= CALLS_PER_BATCH_MAX
+        return [_outcome(method, answer) for method, answer in await self._answers(calls)]
+
     async def _batch(self, calls: Sequence[tuple[str, Sequence[object]]]) -> list[Any]:
+        return [_result(method, answer) for method, answer in await self._answers(calls)]
+
+    async def _answers(
+        self, calls: Sequence[tuple[str, Sequence[object]]]
+    ) -> list[tuple[str, _Answer]]:
         method_by_id = {next(self._ids): call for call in calls}
         body = [_request(id_, *call) for id_, call in method_by_id.items()]
         raw = await self._post("batch", body)
@@ -113,7 +126,7 @@ class Rpc:
             raise ChainUnavailable("batch", "the answer is not a batch") from error
         if answer_by_id.keys() != method_by_id.keys():
             raise ChainUnavailable("batch", "answers are missing")
-        return [_result(call[0], answer_by_id[id_]) for id_, call in method_by_id.items()]
+        return [(call[0], answer_by_id[id_]) for id_, call in method_by_id.items()]
 
     async def _post(self, method: str, body: object, bytes_max: int | None = None) -> bytes:
         sent = self._client.stream(
@@ -171,6 +184,13 @@ def _result(method: str, answer: _Answer) -> Any:
     data = error.data if isinstance(error.data, str) else ""
     refusal = ExecutionReverted if _is_revert(error) else RpcRefused
     raise refusal(method, error.code, error.message, data)
+
+
+def _outcome(method: str, answer: _Answer) -> Any:
+    try:
+        return _result(method, answer)
+    except RpcRefused as refusal:
+        return refusal
 
 
 def _is_revert(error: _Error) -> bool:

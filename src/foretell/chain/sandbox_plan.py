@@ -24,6 +24,9 @@ ECOSYSTEM_DEPOSIT_WALLET_FACTORIES: Final = (
     Address("0x2ccdc6c5ddcd895afccd259f291de9b618a5ca6c"),
     Address("0x00000000000fb5c9adea0298d729a0cb3823cc07"),
 )
+ECOSYSTEM_RELAY_HUB: Final = Address("0xd216153c06e857cd7f72665e0af1d7d82172f494")
+ECOSYSTEM_PROXY_WALLET: Final = Address("0x44e999d5c2f66ef0861317f9a4805ac2e90aeb4f")
+ECOSYSTEM_PROXY_WALLET_FACTORY: Final = Address("0xab45c5a4b0c941a2f231c04c3f49182e1a254052")
 ECOSYSTEM_SAFE_FACTORY_NAME: Final = "Polymarket Contract Proxy Factory"
 
 
@@ -49,6 +52,9 @@ def sandbox_plan(npm_folder: Path) -> DeployPlan:
             ContractName.DEPOSIT_WALLET_BEACON: ECOSYSTEM_DEPOSIT_WALLET_BEACON,
             ContractName.DEPOSIT_WALLET_FACTORY: ECOSYSTEM_DEPOSIT_WALLET_FACTORIES[0],
             ContractName.SECOND_DEPOSIT_WALLET_FACTORY: ECOSYSTEM_DEPOSIT_WALLET_FACTORIES[1],
+            ContractName.RELAY_HUB: ECOSYSTEM_RELAY_HUB,
+            ContractName.PROXY_WALLET: ECOSYSTEM_PROXY_WALLET,
+            ContractName.PROXY_WALLET_FACTORY: ECOSYSTEM_PROXY_WALLET_FACTORY,
         },
         whitelists=(CreatorWhitelist(creator.private_key, (proposer.address,)),),
         faucet_key=sandbox_account(AccountRole.FAUCET, chain_id).private_key,

@@ -10,7 +10,8 @@ nonce that is taken.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
+from functools import partial
 from typing import Any, Final
 
 import structlog
@@ -32,7 +33,7 @@ from foretell.domain.errors.families import Upstream
 from foretell.domain.evm.transaction import OutgoingTx, SentTx
 from foretell.domain.values.call_trace import FailedCall, failed_calls
 from foretell.domain.values.eip712 import address_of_key
-from foretell.domain.values.hexadecimal import Bytes32
+from foretell.domain.values.hexadecimal import Address, Bytes32
 from foretell.runtime.watch import Watch
 from foretell.runtime.worker import PollIntervals, run_worker
 
@@ -89,6 +90,27 @@ class Sender:
             self._wakes.wake()
             return await self._broadcaster.push(reserved)
 
+    async def send_all(self, txs: Sequence[OutgoingTx]) -> None:
+        """Send transactions with stated gas that were simulated, with nonces in their order.
+
+        Their nonces are stored together and then broadcast together. One whose id was sent before is not
+        sent again.
+        """
+        assert all(tx.gas is not None for tx in txs)
+        await self._broadcaster.check_chain()
+        async with self._lock:
+            known_by_id = {
+                each.tx_id: each for each in await self._outbox.load_all([tx.tx_id for tx in txs])
+            }
+            for tx in txs:
+                if tx.tx_id in known_by_id:
+                    known_by_id[tx.tx_id].check_same(tx)
+            new = [(tx, tx.gas or 0) for tx in txs if tx.tx_id not in known_by_id]
+            if new:
+                reserved = await self._broadcaster.reserve_all(new)
+                self._wakes.wake()
+                await self._broadcaster.push_all(reserved)
+
     async def call_views(self, calls: list[ViewCall]) -> list[Any]:
         """Return the results of views, in their order, in the state that calls are simulated in."""
         return await call_views(self._rpc, calls, SIMULATED_AT)
@@ -101,10 +123,29 @@ class Sender:
             return reverted
         return None
 
-    async def result_of(self, tx: OutgoingTx) -> bytes:
+    async def affordable(self, gas: int) -> int:
+        """Return how many transactions of this gas the account's coin pays for at the present fees."""
+        balance = await self._rpc.call("eth_getBalance", self.address, "latest")
+        fees = await self._broadcaster.opening_fees()
+        return quantity_of(balance, "eth_getBalance") // (gas * fees.max_fee_wei)
+
+    async def result_of(self, tx: OutgoingTx, at: str = SIMULATED_AT) -> bytes:
         """Return what the call of a transaction would return now, or raise ExecutionReverted."""
-        answer = await self._rpc.call("eth_call", self._request(tx), SIMULATED_AT)
+        answer = await self._rpc.call("eth_call", self._request(tx), at)
         return bytes_of(answer, "eth_call")
+
+    async def results_of(
+        self, txs: Sequence[OutgoingTx], at: str = SIMULATED_AT
+    ) -> list[bytes | RpcRefused]:
+        """Return what the calls of transactions would return now, each without those before it.
+
+        In the place of a call that the node refuses or that reverts is the refusal.
+        """
+        asked = [("eth_call", [self._request(tx), at]) for tx in txs]
+        answers = await self._rpc.send_all(asked)
+        return [
+            each if isinstance(each, RpcRefused) else bytes_of(each, "eth_call") for each in answers
+        ]
 
     async def head(self) -> int:
         """Return the number of the newest block."""
@@ -133,27 +174,34 @@ class Sender:
             return []
         return failed_calls(trace)
 
-    async def run(self) -> None:
-        """Watch transactions, of this process and earlier ones, until cancelled."""
-        name = f"transactions of {self.address}"
-        await run_worker(name, self._watch, PACE, self._wakes.wait, expected=(Upstream,))
+    async def run(self, beside: Collection[Address] = ()) -> None:
+        """Watch transactions, of this process and earlier ones, until cancelled.
 
-    async def _watch(self) -> bool:
+        The process has the keys of the accounts `beside`, too.
+        """
+        name = f"transactions of {self.address}"
+        watch = partial(self._watch, beside)
+        await run_worker(name, watch, PACE, self._wakes.wait, expected=(Upstream,))
+
+    async def _watch(self, beside: Collection[Address]) -> bool:
         await self._broadcaster.check_chain()
         if not self._has_named_former_keys:
-            await self.name_former_keys()
+            await self.name_former_keys(beside)
             self._has_named_former_keys = True
         return await self.run_once() > 0
 
-    async def name_former_keys(self) -> None:
+    async def name_former_keys(self, beside: Collection[Address] = ()) -> None:
         """Log the accounts whose keys this process lacks and whose transactions are not final.
+
+        It has those `beside`.
 
         Nobody else watches them. A start with the former key goes on with them.
         """
         for former in await self._outbox.load_other_senders(self.address):
-            log.error(
-                "transactions of a former key wait for it", former=former, present=self.address
-            )
+            if former not in beside:
+                log.error(
+                    "transactions of a former key wait for it", former=former, present=self.address
+                )
 
     async def run_once(self) -> int:
         """Watch once, and return how many transactions are still unfinished."""

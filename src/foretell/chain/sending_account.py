@@ -1,7 +1,7 @@
 """The state that the broadcaster and the watcher of one account share."""
 
 import asyncio
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -94,6 +94,13 @@ class SendingAccount:
         """Return how many nonces of the account are used, `latest` or `pending`."""
         answer = await self.rpc.call("eth_getTransactionCount", self.address, at)
         return quantity_of(answer, "eth_getTransactionCount")
+
+    async def move_all(self, moves: Sequence[tuple[SentTx, SentTx]]) -> list[SentTx]:
+        """Return transactions after steps that are stored together; those another process moved stay."""
+        if not moves:
+            return []
+        are_moved = await self.outbox.record_moves(moves)
+        return [now if moved else was for (was, now), moved in zip(moves, are_moved, strict=True)]
 
     async def move(self, tx: SentTx, step: TxMove) -> SentTx | None:
         """Return the transaction after a stored step, or None when another process moved it."""

@@ -1,6 +1,6 @@
 """Calls of contracts' views, one or many in a round trip."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from foretell.chain.rpc import Rpc
@@ -20,6 +20,7 @@ SIGNATURE_GAS_MAX: Final = 340_000
 """Gas to ask a wallet for its signature: what the exchange gives it, and the call itself."""
 SIGNATURE_ANSWER_BYTES_MAX: Final = 16 * 1024
 
+_OWED_TOKENS: Final = contract_function("owedTokens(address,uint256)", "(uint256)")
 _IS_VALID_SIGNATURE: Final = contract_function("isValidSignature(bytes32,bytes)", "(bytes4)")
 
 BlockTag = str | Mapping[str, object]
@@ -63,6 +64,23 @@ def _decoded(call: ViewCall, answer: object) -> Any:
             f"{call.target} does not answer {call.function.name} as that contract does"
         ) from error
     return values[0] if len(values) == 1 else values
+
+
+async def owed_units(rpc: Rpc, account: Address, keys: Sequence[tuple[Address, str]]) -> list[int]:
+    """Return what each exchange keeps of a token for an account, in one round trip for each exchange.
+
+    An exchange of an earlier deployment has no such view, and keeps nothing.
+    """
+    units_by_key: dict[tuple[Address, str], int] = {}
+    for exchange in sorted({exchange for exchange, _ in keys}):
+        own = [key for key in keys if key[0] == exchange]
+        calls = [ViewCall(exchange, _OWED_TOKENS, (account, int(token))) for _, token in own]
+        try:
+            found = await call_views(rpc, calls)
+        except ExecutionReverted:
+            found = [0] * len(own)
+        units_by_key.update(zip(own, map(int, found), strict=True))
+    return [units_by_key[key] for key in keys]
 
 
 async def accepts_signature(

@@ -20,6 +20,7 @@ from foretell.domain.evm.transaction import (
     SentTx,
     TxMove,
     TxTrigger,
+    moved,
     next_move,
 )
 
@@ -72,7 +73,7 @@ class Watcher:
                 self._forget_all_but([])
                 return 0
             view = await self._fetch_view(rows)
-            settled = [await self._settle(row, view) for row in rows]
+            settled = await self._settle(rows, view)
             unfinished = [row for row in settled if not row.is_finished]
             waiting = [row for row in unfinished if row.status in WAITING]
             was_in_block = {row.tx_id for row in rows if row.block_number is not None}
@@ -107,16 +108,24 @@ class Watcher:
             sightings,
         )
 
-    async def _settle(self, tx: SentTx, view: _ChainView) -> SentTx:
+    async def _settle(self, rows: Sequence[SentTx], view: _ChainView) -> list[SentTx]:
+        """Return the transactions after every step that the view allows, all of them stored together."""
+        moves = [(row, self._after(row, view)) for row in rows]
+        stored = await self._account.move_all([move for move in moves if move[1] is not move[0]])
+        for row in stored:
+            log.info("transaction changed status", tx_id=row.tx_id, status=row.status.value)
+        after_by_id = {row.tx_id: row for row in stored}
+        return [after_by_id.get(row.tx_id, row) for row in rows]
+
+    def _after(self, tx: SentTx, view: _ChainView) -> SentTx:
         """Return the transaction after every step that the view allows."""
         sighting = view.sighting_by_tx_id.get(tx.tx_id)
         confirmations = self._account.options.confirmations
         while not tx.is_finished:
             step = next_move(tx, sighting, view.head, confirmations)
-            if step is None or (after := await self._account.move(tx, step)) is None:
+            if step is None:
                 break
-            log.info("transaction changed status", tx_id=tx.tx_id, status=after.status.value)
-            tx = after
+            tx = moved(tx, step, self._account.now_ms())
         return tx
 
     async def _rebroadcast(self, tx: SentTx, view: _ChainView, *, is_unmined: bool) -> SentTx:

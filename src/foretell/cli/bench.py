@@ -85,6 +85,12 @@ def data(
             help="Database server; a temporary database is created on it.", show_default="SQLite"
         ),
     ] = None,
+    stranger: Annotated[  # noqa: FBT002 - an option of the command
+        bool,
+        typer.Option(
+            "--stranger", help="Measure cheap reads beside the dearest of another client."
+        ),
+    ] = False,
 ) -> None:
     """Measure reads of the data and discovery APIs on a generated history, against bare SQL, and their growth.
 
@@ -93,7 +99,8 @@ def data(
     from foretell.bench.data import DataPlan, run_bench_data
 
     sizes = tuple(sorted(fills or DataPlan().fills))
-    if run_bench_data(DataPlan(sizes, wallets, markets, postgres=postgres), _console()):
+    plan = DataPlan(sizes, wallets, markets, postgres=postgres, is_stranger=stranger)
+    if run_bench_data(plan, _console()):
         raise typer.Exit(3)
 
 
@@ -211,11 +218,14 @@ def settle(
     alone: Annotated[  # noqa: FBT002 - an option of the command
         bool, typer.Option("--alone", help="Settle each trade by a transaction of its own.")
     ] = False,
+    orders: Annotated[
+        int, typer.Option(min=0, max=1_000, help="Orders a second that are placed beside it.")
+    ] = 0,
 ) -> None:
     """Measure trades from the match to a block, against a chain that mines the same transactions."""
     from foretell.bench.settle import SettlePlan, run_bench_settle
 
-    run_bench_settle(SettlePlan(rounds, trades, alone), _console())
+    run_bench_settle(SettlePlan(rounds, trades, alone, orders), _console())
 
 
 @bench.command()
@@ -229,6 +239,24 @@ def limit(
     from foretell.bench.limit import run_bench_limit
 
     run_bench_limit(rounds, checks, _console())
+
+
+@bench.command()
+def ws(
+    rounds: Rounds = 5,
+    orders: Annotated[int, typer.Option(min=10, max=10_000, help="Orders in a round.")] = 200,
+    connections: Annotated[
+        int,
+        typer.Option("--connections", "--conns", min=1, max=8_000, help="Connections that read."),
+    ] = 2_000,
+    subscriptions: Annotated[
+        int, typer.Option(min=1, max=50, help="Markets that each connection subscribes to.")
+    ] = 20,
+) -> None:
+    """Measure deliveries of the market stream to many subscribers, against bare sockets."""
+    from foretell.bench.ws import StreamPlan, run_bench_ws
+
+    run_bench_ws(StreamPlan(rounds, orders, connections, subscriptions), _console())
 
 
 @bench.command()

@@ -8,13 +8,16 @@ from foretell.settings import Settings
 
 def client_lines(settings: Settings) -> str:
     """Return the lines of every known client for the sandbox of the data folder."""
+    return "\n\n".join(client_parts(settings))
+
+
+def client_parts(settings: Settings) -> list[str]:
+    """Return the lines of each known client, those in Python first."""
     ready = read_ready(settings.data)
     deployment = parse_deployment(settings.deployment_file.read_bytes())
     setup = client_setup(ready, str((settings.data / FILE).resolve()), deployment)
-    return "\n\n".join(
-        f"# {client.package} {client.version}, trading for {client.wallet}\n"
-        f"# pip install {client.package}=={client.version}, in an environment of its own\n"
-        f"{client.lines(setup)}"
+    return [
+        client.described(setup)
         for client in KNOWN_CLIENTS
         if setup.deposit_wallets or "deposit" not in client.wallet
-    )
+    ]

@@ -88,7 +88,7 @@ def _plan(settings: Settings, network: NetworkName | None) -> DeployPlan:
         chain_id=settings.chain_id,
         npm_folder=settings.npm_folder,
         admin_key=required_key(settings, KeyName.ADMIN),
-        operators=(address_of_key(keys.operator),),
+        operators=tuple(map(address_of_key, (keys.operator, *keys.further_operators))),
         registrars=(address_of_key(keys.registrar),),
         fee_receiver=_address("fee_receiver", settings.fee_receiver),
         community_pool=_address("community_pool", settings.community_pool),

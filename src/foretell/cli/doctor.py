@@ -11,14 +11,16 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from foretell.app.keys import KeyName, open_keys
 from foretell.chain.artifacts import CONDITIONAL_TOKENS, npm_artifact, own_artifact
 from foretell.chain.devchain import find_anvil
 from foretell.chain.rpc import Rpc
+from foretell.chain.rpc_types import quantity_of
 from foretell.domain.errors.command import NotRunning, ProblemsFound
 from foretell.domain.errors.families import ForetellError
 from foretell.domain.values.credentials import L1_MESSAGE
 from foretell.domain.values.eip712 import address_of_key, recover_signer, sign_digest
-from foretell.domain.values.hexadecimal import keccak256
+from foretell.domain.values.hexadecimal import checksum_address, keccak256
 from foretell.runtime.interpreter import running_interpreter
 from foretell.sandbox.ready import Ready, read_ready
 from foretell.sdk.http import HttpClient
@@ -38,7 +40,11 @@ class Finding(NamedTuple):
 
 def run_doctor(settings: Settings, console: Console, free_bytes_min: int = FREE_BYTES_MIN) -> None:
     """Print every finding; raise when a check failed."""
-    findings = [*_machine(settings, free_bytes_min), *uvloop.run(_running(settings))]
+    findings = [
+        *_machine(settings, free_bytes_min),
+        *uvloop.run(_operators(settings)),
+        *uvloop.run(_running(settings)),
+    ]
     table = Table("", "what", "seen")
     for finding in findings:
         sign = "[green]✓[/]" if finding.is_well else "[red]✗[/]"
@@ -83,6 +89,25 @@ def _checked(what: str, check: Callable[[], str]) -> Finding:
         return Finding(what, is_well=True, seen=check())
     except (ForetellError, OSError) as error:
         return Finding(what, is_well=False, seen=str(error))
+
+
+async def _operators(settings: Settings) -> list[Finding]:
+    """Return the balance of every account that settles, where the operator set their keys."""
+    if settings.rpc_url is None or settings.operator_key is None:
+        return []
+    rpc_url = settings.rpc_url.get_secret_value()
+    try:
+        keys = open_keys(settings, frozenset({KeyName.OPERATOR}))
+        accounts = [address_of_key(key) for key in (keys.operator, *keys.further_operators)]
+        async with Rpc(rpc_url) as rpc:
+            answers = await rpc.batch([("eth_getBalance", [each, "latest"]) for each in accounts])
+    except ForetellError as error:
+        return [Finding("operators", is_well=False, seen=error.message)]
+    balances = [quantity_of(answer, "eth_getBalance") for answer in answers]
+    return [
+        Finding("operator", balance > 0, f"{checksum_address(account)} has {balance} wei")
+        for account, balance in zip(accounts, balances, strict=True)
+    ]
 
 
 async def _running(settings: Settings) -> list[Finding]:

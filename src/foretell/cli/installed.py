@@ -1,4 +1,4 @@
-"""Commands on what an installation has stored: its items, its sums and its journal."""
+"""Commands on what an installation has stored: its items, its index and its journal."""
 
 from typing import Annotated
 
@@ -34,6 +34,23 @@ def rebuild_index(data: Data = None) -> None:
     from foretell.cli.index import run_rebuild_index
 
     run_rebuild_index(settings_of(data=data), Console())
+
+
+verification = typer.Typer(
+    no_args_is_help=True, help="Compare what is stored with where it comes from."
+)
+
+
+@verification.command("data")
+def check_data(data: Data = None) -> None:
+    """Compute positions, volumes, holders, open interest and leaderboards from the chain, and compare.
+
+    Reads all logs of the contracts from the node, up to the last indexed block. The exchange may run
+    meanwhile. If any row differs, prints the first ones, and exits with 1.
+    """
+    from foretell.cli.verification import run_verify_data
+
+    run_verify_data(settings_of(data=data), Console())
 
 
 journal = typer.Typer(

@@ -14,10 +14,11 @@ from foretell.cli.bench import bench
 from foretell.cli.client.market import market
 from foretell.cli.client.options import client_command
 from foretell.cli.client.order import book, order
+from foretell.cli.client.resolution import dispute, resolve, withdraw
 from foretell.cli.client.wallet import wallet
 from foretell.cli.client.whitelist import whitelist
 from foretell.cli.failure import fail
-from foretell.cli.installed import index, journal, storage
+from foretell.cli.installed import index, journal, storage, verification
 from foretell.cli.options import ChainPort, Data, Port, settings_of
 from foretell.domain.contracts.networks import NetworkName
 from foretell.domain.errors.families import ForetellError
@@ -192,15 +193,35 @@ def solvency(data: Data = None) -> None:
     run_solvency(settings_of(data=data), Console())
 
 
+@app.command("builder-fees")
+def builder_fees(
+    code: Annotated[str, typer.Argument(help="The builder's code, 32 bytes in hex.")],
+    taker_share_bps: Annotated[int, typer.Option(help="Its share of takers' fees.")] = 0,
+    maker_flat_bps: Annotated[int, typer.Option(help="Its fee of makers' collateral.")] = 0,
+    data: Data = None,
+) -> None:
+    """Set the rates by which a builder's fees are accounted from now on, in hundredths of a percent.
+
+    Trades that matched before keep the rates of their time. Nothing is charged or paid by it.
+    """
+    from foretell.cli.builder_fees import run_builder_fees
+
+    run_builder_fees(settings_of(data=data), Console(), code, taker_share_bps, maker_flat_bps)
+
+
 app.add_typer(bench, name="bench")
 app.add_typer(market, name="market")
 app.add_typer(order, name="order")
 client_command(app, "book")(book)
+client_command(market, "resolve")(resolve)
+client_command(market, "dispute")(dispute)
+client_command(market, "withdraw")(withdraw)
 app.add_typer(wallet, name="wallet")
 app.add_typer(whitelist, name="whitelist")
 
 app.add_typer(storage, name="storage")
 app.add_typer(index, name="index")
+app.add_typer(verification, name="verify")
 app.add_typer(journal, name="journal")
 
 WalletAddress = Annotated[str, typer.Argument(help="The address that holds the funds.")]

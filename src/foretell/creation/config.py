@@ -65,6 +65,9 @@ async def _chain(context: CreationContext) -> Chain:
         safe_factory=_address(context, ContractName.SAFE_FACTORY),
         safe_factory_name=deployment.safe_factory_name,
         multi_send=_address(context, ContractName.MULTI_SEND),
+        deposit_wallet_factories=list(map(checksum_address, deployment.deposit_wallet_factories)),
+        proxy_wallet_factory=_address(context, ContractName.PROXY_WALLET_FACTORY),
+        relay_hub=_address(context, ContractName.RELAY_HUB),
         resolution_stacks={
             stack: await _stack(context, stack)
             for stack, names in STACKS.items()

@@ -44,6 +44,9 @@ class Chain(WireObject, frozen=True, kw_only=True):
     safe_factory: str
     safe_factory_name: str
     multi_send: str
+    deposit_wallet_factories: list[str]
+    proxy_wallet_factory: str
+    relay_hub: str
     resolution_stacks: dict[str, ResolutionStack]
 
 

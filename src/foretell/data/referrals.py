@@ -1,32 +1,50 @@
-"""Fees shared with referrers and affiliates.
+"""Fees shared with referrers and affiliates: the trades of the wallets that an address referred.
 
-Orders carry no referrer and the exchange pays fees only to its own receiver, so a well-formed request
-gets an empty list.
+A wallet is referred by the address in the referral header of its owner's request for an API key. The exchange
+settles without fees, so the amount of shared fees is 0; the volume is that of trades the chain settled since.
 """
 
 from typing import Final
 
+from foretell.data.context import DataContext
 from foretell.data.responses import FeeAggregate
 from foretell.domain.errors.http import MalformedQuery
+from foretell.domain.values.hexadecimal import checksum_address
 from foretell.domain.values.tokens import is_token_id
 from foretell.edge.parameters import integer, optional_wallet, text, wallet
 from foretell.edge.query import Query
+from foretell.store.database import ReadKind
+from foretell.store.queries.referrals import ReferralFilter, load_referred_volumes
 
+ALL_TOKENS: Final = "0"
+ADDRESS: Final = wallet("address", "the referrer")
+EXCHANGE: Final = optional_wallet("exchange", "address of the exchange")
 TOKEN_ID: Final = text("tokenId", "token id")
+LIMIT: Final = integer("limit", 100, 0, 500)
+OFFSET: Final = integer("offset", 0, 0, 10_000)
 
-PARAMETERS: Final = (
-    wallet("address", "who received the fees"),
-    optional_wallet("exchange", "address of the exchange"),
-    TOKEN_ID,
-    integer("limit", 100, 0, 500),
-    integer("offset", 0, 0, 10_000),
-)
+PARAMETERS: Final = (ADDRESS, EXCHANGE, TOKEN_ID, LIMIT, OFFSET)
 
 
-def list_fee_shares(query: Query) -> list[FeeAggregate]:
-    """Return the fees that an address received as a referrer or an affiliate."""
-    query.check(PARAMETERS)
+async def list_fee_shares(context: DataContext, query: Query) -> list[FeeAggregate]:
+    """Return, for each exchange, what the wallets that an address referred have traded."""
+    referrer, exchange = query.read(ADDRESS), query.read(EXCHANGE)
     token_id = query.read(TOKEN_ID)
+    limit, offset = query.read(LIMIT), query.read(OFFSET)
+    query.check_known()
     if token_id is not None and not is_token_id(token_id):
         raise MalformedQuery("tokenId", "a decimal integer")
-    return []
+    wanted = ReferralFilter(referrer, exchange, token_id)
+    async with context.database.public_reading(ReadKind.RANKING) as tx:
+        volumes = await load_referred_volumes(tx, wanted, limit, offset)
+    return [
+        FeeAggregate(
+            exchange=checksum_address(each.exchange),
+            receiver=checksum_address(referrer),
+            token_id=ALL_TOKENS if token_id is None else token_id,
+            total_amount="0",
+            updated_at=each.updated_at_s,
+            total_volume=str(each.volume_units),
+        )
+        for each in volumes
+    ]

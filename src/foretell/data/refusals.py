@@ -13,7 +13,12 @@ from foretell.domain.errors.chain import (
     RpcRefused,
 )
 from foretell.domain.errors.families import ForetellError, NotFound, code_of
-from foretell.domain.errors.http import MalformedQuery, MissingParameter, UnknownParameter
+from foretell.domain.errors.http import (
+    MalformedQuery,
+    MissingParameter,
+    NotServed,
+    UnknownParameter,
+)
 from foretell.edge.documents.errors import PUBLIC_READ, Refusals
 from foretell.edge.refusals import RefusalRow, row_of, words_of
 
@@ -22,6 +27,7 @@ DATA: Final[Mapping[type[ForetellError], RefusalRow]] = {
     MissingParameter: RefusalRow(400, "missing_field"),
     UnknownParameter: RefusalRow(400, "unknown_field"),
     NotFound: RefusalRow(404, "not_found"),
+    NotServed: RefusalRow(403, "not_served"),
     NothingIndexed: RefusalRow(503, "nothing_indexed"),
     ChainUnavailable: RefusalRow(502, "chain_unavailable"),
     ChainInconsistent: RefusalRow(502, "chain_inconsistent"),

@@ -42,6 +42,69 @@ class PositionResponse(WireObject, frozen=True, kw_only=True):
     timestamp: int
 
 
+class OwedToken(WireObject, frozen=True, kw_only=True):
+    """Tokens that an exchange keeps for a wallet that refused them."""
+
+    proxy_wallet: str
+    exchange: str
+    asset: str
+    condition_id: str
+    size: Decimal
+    title: str
+    slug: str
+    event_slug: str
+    outcome: str
+    outcome_index: int
+    negative_risk: bool
+
+
+class OwedPage(WireObject, frozen=True, kw_only=True):
+    """Some of the tokens that are kept for a wallet; `next` is empty on the last page."""
+
+    owed: list[OwedToken]
+    next: str
+
+
+class LedgerFigures(WireObject, frozen=True, kw_only=True):
+    """The figures of a position at a time, or what a block added to them."""
+
+    size: Decimal
+    initial_value: Decimal
+    total_bought: Decimal
+    total_bought_usdc: Decimal
+    realized_pnl: Decimal
+
+
+class LedgerAct(WireObject, frozen=True, kw_only=True):
+    """An activity of the wallet in the block of an entry; only a trade has a side."""
+
+    type: str
+    side: str | None
+    size: Decimal
+    usdc_size: Decimal
+    transaction_hash: str
+
+
+class LedgerEntry(LedgerFigures, frozen=True, kw_only=True):
+    """What one block added to each figure, and why. Without an activity it is a transfer."""
+
+    block: int
+    timestamp: int
+    activities: list[LedgerAct]
+
+
+class LedgerResponse(WireObject, frozen=True, kw_only=True):
+    """A page of the changes of a position."""
+
+    proxy_wallet: str
+    asset: str
+    condition_id: str
+    before: LedgerFigures
+    entries: list[LedgerEntry]
+    now: LedgerFigures
+    next: str
+
+
 class Value(WireObject, frozen=True, kw_only=True):
     """The value of all open positions of a wallet."""
 

@@ -1,6 +1,6 @@
 """Routes of the data API: portfolios, activity, metrics of markets and leaderboards; read only.
 
-There is no authentication and no header is read. An answer is one reading transaction on the tables;
+There is no authentication; no header is read but If-None-Match. An answer is one reading transaction on the tables;
 the engine is never asked.
 """
 
@@ -10,8 +10,21 @@ from typing import Any, Final
 
 from litestar import Litestar, get
 from litestar.di import NamedDependency
+from litestar.params import FromPath
+from litestar.response import Stream
 
-from foretell.data import activity, leaderboards, metrics, portfolio, referrals, responses, solvency
+from foretell.data import (
+    activity,
+    exports,
+    leaderboards,
+    ledger,
+    metrics,
+    owed_tokens,
+    portfolio,
+    referrals,
+    responses,
+    solvency,
+)
 from foretell.data.context import DataContext
 from foretell.data.parameters import MARKET, USER
 from foretell.data.refusals import DOCUMENTED, data_body
@@ -21,12 +34,19 @@ from foretell.domain.errors.chain import (
     NothingIndexed,
     RpcRefused,
 )
-from foretell.domain.errors.http import MissingParameter
+from foretell.domain.errors.http import MissingParameter, NotServed, UnknownRecord
 from foretell.edge.application import build_application
-from foretell.edge.codec import AnyRequest, JsonResponse, json_response
-from foretell.edge.documents.description import Success, describe
+from foretell.edge.codec import (
+    NOT_STORED,
+    AnyRequest,
+    JsonResponse,
+    encode_json,
+    json_response,
+)
+from foretell.edge.documents.description import Success, describe, tagged
 from foretell.edge.documents.openapi import Api
 from foretell.edge.query import Query
+from foretell.edge.read_answers import encoded_json, read_json
 
 TITLE: Final = "Foretell data API (pre-release)"
 ABOUT: Final = (
@@ -40,7 +60,20 @@ UseCase = Callable[[DataContext, Query], Awaitable[Any]]
 
 
 async def _answer(use_case: UseCase, request: AnyRequest, context: DataContext) -> JsonResponse:
-    return json_response(await use_case(context, Query.of(request)))
+    return read_json(request, await use_case(context, Query.of(request)))
+
+
+async def _recent_answer(
+    use_case: UseCase, request: AnyRequest, context: DataContext
+) -> JsonResponse:
+    """Return an answer over all wallets, which is kept for a moment."""
+
+    async def compute() -> bytes:
+        return encode_json(await use_case(context, Query.of(request)))
+
+    key = f"{use_case.__name__}?{request.scope['query_string'].decode('latin-1')}"
+    content = await context.recent.get(key, compute)
+    return encoded_json(request, content, kept_s=context.recent.kept_s)
 
 
 @get("/", opt=describe(Success(dict[str, str], "It is there."), tag="Status"))
@@ -52,7 +85,7 @@ async def get_root() -> JsonResponse:
 @get(
     "/positions",
     opt=describe(
-        Success(list[responses.PositionResponse], "A page of open positions."),
+        tagged(list[responses.PositionResponse], "A page of open positions."),
         *portfolio.POSITION_PARAMETERS,
         tag="Portfolio",
     ),
@@ -63,9 +96,36 @@ async def get_positions(request: AnyRequest, context: Context) -> JsonResponse:
 
 
 @get(
+    "/positions/{token:str}/ledger",
+    opt=describe(
+        tagged(responses.LedgerResponse, "A page of the changes of a position."),
+        *ledger.PARAMETERS,
+        tag="Portfolio",
+    ),
+)
+async def get_ledger(request: AnyRequest, context: Context, token: FromPath[str]) -> JsonResponse:
+    """Return every change of a wallet's position in a token, with its causes."""
+    return read_json(request, await ledger.show_ledger(context, Query.of(request), token))
+
+
+@get(
+    "/owed",
+    opt=describe(
+        tagged(responses.OwedPage, "Tokens that exchanges keep for the wallet."),
+        *owed_tokens.PARAMETERS,
+        refusals=(ChainUnavailable, ChainInconsistent, RpcRefused),
+        tag="Portfolio",
+    ),
+)
+async def get_owed(request: AnyRequest, context: Context) -> JsonResponse:
+    """Return tokens that a wallet refused when a match delivered them, and can claim."""
+    return await _answer(owed_tokens.list_owed, request, context)
+
+
+@get(
     "/closed-positions",
     opt=describe(
-        Success(list[responses.PositionResponse], "A page of closed positions."),
+        tagged(list[responses.PositionResponse], "A page of closed positions."),
         *portfolio.CLOSED_PARAMETERS,
         tag="Portfolio",
     ),
@@ -78,7 +138,7 @@ async def get_closed_positions(request: AnyRequest, context: Context) -> JsonRes
 @get(
     "/value",
     opt=describe(
-        Success(list[responses.Value], "The worth of all open positions: one entry."),
+        tagged(list[responses.Value], "The worth of all open positions: one entry."),
         USER,
         MARKET,
         tag="Portfolio",
@@ -92,7 +152,7 @@ async def get_value(request: AnyRequest, context: Context) -> JsonResponse:
 @get(
     "/traded",
     opt=describe(
-        Success(responses.Traded, "The number of markets traded in."), USER, tag="Portfolio"
+        tagged(responses.Traded, "The number of markets traded in."), USER, tag="Portfolio"
     ),
 )
 async def get_traded(request: AnyRequest, context: Context) -> JsonResponse:
@@ -103,7 +163,7 @@ async def get_traded(request: AnyRequest, context: Context) -> JsonResponse:
 @get(
     "/volume",
     opt=describe(
-        Success(responses.Volume, "The collateral traded, as maker and as taker."),
+        tagged(responses.Volume, "The collateral traded, as maker and as taker."),
         USER,
         tag="Portfolio",
     ),
@@ -116,7 +176,7 @@ async def get_volume(request: AnyRequest, context: Context) -> JsonResponse:
 @get(
     "/holders",
     opt=describe(
-        Success(list[responses.TokenHolders], "An entry for each outcome token."),
+        tagged(list[responses.TokenHolders], "An entry for each outcome token."),
         *metrics.HOLDERS_PARAMETERS,
         tag="Markets",
     ),
@@ -129,7 +189,7 @@ async def get_holders(request: AnyRequest, context: Context) -> JsonResponse:
 @get(
     "/oi",
     opt=describe(
-        Success(list[responses.MarketValue], "Collateral locked behind each condition."),
+        tagged(list[responses.MarketValue], "Collateral locked behind each condition."),
         *metrics.OPEN_INTEREST_PARAMETERS,
         tag="Markets",
     ),
@@ -142,7 +202,7 @@ async def get_open_interest(request: AnyRequest, context: Context) -> JsonRespon
 @get(
     "/solvency",
     opt=describe(
-        Success(responses.SolvencyResponse, "What contracts hold, and what is claimed."),
+        tagged(responses.SolvencyResponse, "What contracts hold, and what is claimed."),
         *solvency.PARAMETERS,
         refusals=(NothingIndexed, ChainUnavailable, ChainInconsistent, RpcRefused),
         tag="Markets",
@@ -156,7 +216,7 @@ async def get_solvency(request: AnyRequest, context: Context) -> JsonResponse:
 @get(
     "/live-volume",
     opt=describe(
-        Success(list[responses.LiveVolume], "Volume of each market and of all: one entry."),
+        tagged(list[responses.LiveVolume], "Volume of each market and of all: one entry."),
         *metrics.LIVE_VOLUME_PARAMETERS,
         refusals=(MissingParameter,),
         tag="Markets",
@@ -170,7 +230,7 @@ async def get_live_volume(request: AnyRequest, context: Context) -> JsonResponse
 @get(
     "/trades",
     opt=describe(
-        Success(list[responses.TradeResponse], "A page of trades, the newest first."),
+        tagged(list[responses.TradeResponse], "A page of trades, the newest first."),
         *activity.TRADE_PARAMETERS,
         refusals=(MissingParameter,),
         tag="Activity",
@@ -184,7 +244,7 @@ async def get_trades(request: AnyRequest, context: Context) -> JsonResponse:
 @get(
     "/activity",
     opt=describe(
-        Success(list[responses.ActivityResponse], "A page of what the wallet did."),
+        tagged(list[responses.ActivityResponse], "A page of what the wallet did."),
         *activity.ACTIVITY_PARAMETERS,
         tag="Activity",
     ),
@@ -195,42 +255,57 @@ async def get_activity(request: AnyRequest, context: Context) -> JsonResponse:
 
 
 @get(
+    "/export/{file:str}",
+    opt=describe(
+        Success(bytes, "Rows in the order of their cursors.", "*/*"),
+        *exports.PARAMETERS,
+        refusals=(UnknownRecord, NotServed),
+        tag="Activity",
+    ),
+)
+async def export_rows(request: AnyRequest, context: Context, file: FromPath[str]) -> Stream:
+    """Return a wallet's trades, positions or ledger as CSV or as lines of JSON."""
+    found = await exports.begin_export(context, Query.of(request), file)
+    return Stream(found.parts, media_type=found.media_type, headers=NOT_STORED)
+
+
+@get(
     ["/referrers", "/affiliates"],
     opt=describe(
-        Success(list[responses.FeeAggregate], "Shared fees: none are."),
+        Success(list[responses.FeeAggregate], "An entry for each exchange, the latest first."),
         *referrals.PARAMETERS,
         tag="Referrals",
     ),
 )
-async def get_fee_shares(request: AnyRequest) -> JsonResponse:
-    """Return fees that were shared with referrers or affiliates."""
-    return json_response(referrals.list_fee_shares(Query.of(request)))
+async def get_fee_shares(request: AnyRequest, context: Context) -> JsonResponse:
+    """Return what the wallets that an address referred have traded; no fees are shared."""
+    return await _answer(referrals.list_fee_shares, request, context)
 
 
 @get(
     "/v1/leaderboard",
     opt=describe(
-        Success(list[responses.TraderRow], "A page of the leaderboard."),
+        tagged(list[responses.TraderRow], "A page of the leaderboard."),
         *leaderboards.TRADERS_PARAMETERS,
         tag="Leaderboards",
     ),
 )
 async def get_leaderboard(request: AnyRequest, context: Context) -> JsonResponse:
     """Return the wallets with the largest gain or volume."""
-    return await _answer(leaderboards.list_traders, request, context)
+    return await _recent_answer(leaderboards.list_traders, request, context)
 
 
 @get(
     ["/v1/leaderboard/biggest-wins", "/v1/biggest-winners"],
     opt=describe(
-        Success(list[responses.WinRow], "A page of the largest wins."),
+        tagged(list[responses.WinRow], "A page of the largest wins."),
         *leaderboards.WINS_PARAMETERS,
         tag="Leaderboards",
     ),
 )
 async def get_biggest_wins(request: AnyRequest, context: Context) -> JsonResponse:
     """Return the positions that were closed with the largest gains."""
-    return await _answer(leaderboards.list_wins, request, context)
+    return await _recent_answer(leaderboards.list_wins, request, context)
 
 
 @get(
@@ -262,6 +337,8 @@ async def get_builder_volumes(request: AnyRequest) -> JsonResponse:
 ROUTES: Final = (
     get_root,
     get_positions,
+    get_ledger,
+    get_owed,
     get_closed_positions,
     get_value,
     get_traded,
@@ -272,6 +349,7 @@ ROUTES: Final = (
     get_solvency,
     get_trades,
     get_activity,
+    export_rows,
     get_fee_shares,
     get_leaderboard,
     get_biggest_wins,

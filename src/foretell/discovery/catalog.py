@@ -43,6 +43,7 @@ from foretell.edge.parameters import ignored
 from foretell.edge.query import Query
 from foretell.store.database import Transaction
 from foretell.store.queries.catalog import (
+    CatalogMarket,
     load_catalog_markets,
     load_events,
     load_markets_of_events,
@@ -243,7 +244,7 @@ async def render_events(
         if position % ROWS_PER_PART == 0:
             await asyncio.sleep(0)
         event_id = event.event_id
-        own_markets = markets.get(event_id, []) if has_markets else None
+        own_markets = _delayed(markets.get(event_id, []), context) if has_markets else None
         shown.append(
             render_event(event, context.blob_base_url, tags.get(event_id, []), own_markets)
         )
@@ -258,7 +259,7 @@ async def _render_markets(
     *,
     has_tags: bool,
 ) -> list[MarketResponse]:
-    markets = await load_catalog_markets(tx, market_ids, now_ms)
+    markets = _delayed(await load_catalog_markets(tx, market_ids, now_ms), context)
     event_ids = sorted({market.event_id for market in markets})
     event_by_id = {event.event_id: event for event in await load_events(tx, event_ids, now_ms)}
     tags = await load_tags_of_events(tx, event_ids)
@@ -276,6 +277,17 @@ async def _render_markets(
             )
         )
     return shown
+
+
+def _delayed(
+    markets: Sequence[CatalogMarket], context: DiscoveryContext
+) -> Sequence[CatalogMarket]:
+    """Return the markets, those of games with the operator's delay of orders."""
+    delay_s = context.sports_delay_s
+    return [
+        market if market.sports is None else market._replace(seconds_delay=delay_s)
+        for market in markets
+    ]
 
 
 async def _find_event(context: DiscoveryContext, chosen: EventFilter, field: str) -> Event:

@@ -9,9 +9,10 @@ from foretell.store.database import Database
 
 @dataclass(frozen=True, slots=True)
 class DiscoveryContext:
-    """The tables, the base URL of images, the clock, and the search index."""
+    """The tables, the base URL of images, the clock, the search index, and the delay of sports markets."""
 
     database: Database
     blob_base_url: str
     now_ms: Callable[[], int]
     search_index: SearchIndex = field(default_factory=SearchIndex)
+    sports_delay_s: int = 0

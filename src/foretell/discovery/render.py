@@ -162,7 +162,8 @@ def _state(market: CatalogMarket) -> dict[str, Any]:
     statuses = [*market.answer_steps, RESOLVED] if is_closed else market.answer_steps
     return {
         "closed": is_closed,
-        "accepting_orders": not is_closed,
+        "accepting_orders": market.is_accepting_orders,
+        "seconds_delay": market.seconds_delay,
         "uma_resolution_status": statuses[-1] if statuses else "",
         "uma_resolution_statuses": _json_text(statuses),
     }

@@ -1,6 +1,6 @@
 """Routes of the discovery API: events, markets, tags and a search; read only.
 
-There is no authentication and no header is read. An answer is one reading transaction on the tables;
+There is no authentication and no header is read but If-None-Match. An answer is one reading transaction on the tables;
 the engine is never asked. Routes for comments and named creators, which this installation does not
 have, return empty lists.
 """
@@ -19,10 +19,11 @@ from foretell.discovery.refusals import DOCUMENTED, discovery_body
 from foretell.domain.errors.http import MissingParameter, UnknownRecord, UnknownSortField
 from foretell.edge.application import build_application
 from foretell.edge.codec import AnyRequest, JsonResponse, json_response
-from foretell.edge.documents.description import STRICT, TEXT, Success, describe
+from foretell.edge.documents.description import STRICT, TEXT, Success, describe, tagged
 from foretell.edge.documents.openapi import Api
 from foretell.edge.parameters import wallet
 from foretell.edge.query import Query
+from foretell.edge.read_answers import read_json
 
 TITLE: Final = "Foretell discovery API"
 ABOUT: Final = (
@@ -33,9 +34,9 @@ ABOUT: Final = (
 Context = NamedDependency[DiscoveryContext]
 
 PROFILE_ADDRESS: Final = wallet("address", "a wallet")
-EVENT: Final = Success(responses.Event, "The event.")
-MARKET: Final = Success(responses.MarketResponse, "The market.")
-TAG: Final = Success(responses.TagResponse, "The tag.")
+EVENT: Final = tagged(responses.Event, "The event.")
+MARKET: Final = tagged(responses.MarketResponse, "The market.")
+TAG: Final = tagged(responses.TagResponse, "The tag.")
 ONE_EVENT: Final = catalog.ONE_EVENT_PARAMETERS
 ONE_MARKET: Final = catalog.ONE_MARKET_PARAMETERS
 ONE_TAG: Final = tags.ONE_TAG_PARAMETERS
@@ -55,7 +56,7 @@ async def get_status() -> str:
 @get(
     "/events",
     opt=describe(
-        Success(list[responses.Event], "A page of events."),
+        tagged(list[responses.Event], "A page of events."),
         *catalog.EVENTS_PARAMETERS,
         tag="Events",
         refusals=(UnknownSortField,),
@@ -63,13 +64,13 @@ async def get_status() -> str:
 )
 async def get_events(request: AnyRequest, context: Context) -> JsonResponse:
     """Return events with their markets and tags."""
-    return json_response(await catalog.list_events(context, Query.of(request)))
+    return read_json(request, await catalog.list_events(context, Query.of(request)))
 
 
 @get(
     "/events/keyset",
     opt=describe(
-        Success(responses.EventKeyset, "A page of events."),
+        tagged(responses.EventKeyset, "A page of events."),
         *catalog.EVENT_KEYSET_PARAMETERS,
         tag="Events",
         refusals=(UnknownSortField,),
@@ -77,13 +78,13 @@ async def get_events(request: AnyRequest, context: Context) -> JsonResponse:
 )
 async def get_events_after(request: AnyRequest, context: Context) -> JsonResponse:
     """Return events after a cursor, and the cursor of the next page."""
-    return json_response(await catalog.list_events_after(context, Query.of(request)))
+    return read_json(request, await catalog.list_events_after(context, Query.of(request)))
 
 
 @get(
     "/events/pagination",
     opt=describe(
-        Success(responses.EventPage, "A page of events."),
+        tagged(responses.EventPage, "A page of events."),
         *catalog.EVENTS_PARAMETERS,
         tag="Events",
         refusals=(UnknownSortField,),
@@ -91,7 +92,7 @@ async def get_events_after(request: AnyRequest, context: Context) -> JsonRespons
 )
 async def get_event_page(request: AnyRequest, context: Context) -> JsonResponse:
     """Return events, and the number of all that match."""
-    return json_response(await catalog.list_event_page(context, Query.of(request)))
+    return read_json(request, await catalog.list_event_page(context, Query.of(request)))
 
 
 @get(
@@ -100,7 +101,7 @@ async def get_event_page(request: AnyRequest, context: Context) -> JsonResponse:
 )
 async def get_event(request: AnyRequest, context: Context, event_id: FromPath[str]) -> JsonResponse:
     """Return the event of an id."""
-    return json_response(await catalog.find_event(context, Query.of(request), event_id))
+    return read_json(request, await catalog.find_event(context, Query.of(request), event_id))
 
 
 @get(
@@ -111,13 +112,13 @@ async def get_event_by_slug(
     request: AnyRequest, context: Context, slug: FromPath[str]
 ) -> JsonResponse:
     """Return the event of a slug."""
-    return json_response(await catalog.find_event_by_slug(context, Query.of(request), slug))
+    return read_json(request, await catalog.find_event_by_slug(context, Query.of(request), slug))
 
 
 @get(
     "/events/{event_id:str}/tags",
     opt=describe(
-        Success(list[responses.TagResponse], "The tags."),
+        tagged(list[responses.TagResponse], "The tags."),
         STRICT,
         tag="Events",
         refusals=(UnknownRecord,),
@@ -127,7 +128,7 @@ async def get_event_tags(
     request: AnyRequest, context: Context, event_id: FromPath[str]
 ) -> JsonResponse:
     """Return the tags of an event."""
-    return json_response(await catalog.list_event_tags(context, Query.of(request), event_id))
+    return read_json(request, await catalog.list_event_tags(context, Query.of(request), event_id))
 
 
 @get(
@@ -147,7 +148,7 @@ async def get_comment_count(
 @get(
     "/markets",
     opt=describe(
-        Success(list[responses.MarketResponse], "A page of markets."),
+        tagged(list[responses.MarketResponse], "A page of markets."),
         *catalog.MARKETS_PARAMETERS,
         tag="Markets",
         refusals=(UnknownSortField,),
@@ -155,13 +156,13 @@ async def get_comment_count(
 )
 async def get_markets(request: AnyRequest, context: Context) -> JsonResponse:
     """Return markets with their events."""
-    return json_response(await catalog.list_markets(context, Query.of(request)))
+    return read_json(request, await catalog.list_markets(context, Query.of(request)))
 
 
 @get(
     "/markets/keyset",
     opt=describe(
-        Success(responses.MarketKeyset, "A page of markets."),
+        tagged(responses.MarketKeyset, "A page of markets."),
         *catalog.MARKET_KEYSET_PARAMETERS,
         tag="Markets",
         refusals=(UnknownSortField,),
@@ -169,7 +170,7 @@ async def get_markets(request: AnyRequest, context: Context) -> JsonResponse:
 )
 async def get_markets_after(request: AnyRequest, context: Context) -> JsonResponse:
     """Return markets after a cursor, and the cursor of the next page."""
-    return json_response(await catalog.list_markets_after(context, Query.of(request)))
+    return read_json(request, await catalog.list_markets_after(context, Query.of(request)))
 
 
 @get(
@@ -180,7 +181,7 @@ async def get_market(
     request: AnyRequest, context: Context, market_id: FromPath[str]
 ) -> JsonResponse:
     """Return the market of an id or a condition id."""
-    return json_response(await catalog.find_market(context, Query.of(request), market_id))
+    return read_json(request, await catalog.find_market(context, Query.of(request), market_id))
 
 
 @get(
@@ -191,13 +192,13 @@ async def get_market_by_slug(
     request: AnyRequest, context: Context, slug: FromPath[str]
 ) -> JsonResponse:
     """Return the market of a slug."""
-    return json_response(await catalog.find_market_by_slug(context, Query.of(request), slug))
+    return read_json(request, await catalog.find_market_by_slug(context, Query.of(request), slug))
 
 
 @get(
     "/markets/{market_id:str}/tags",
     opt=describe(
-        Success(list[responses.TagResponse], "The tags."),
+        tagged(list[responses.TagResponse], "The tags."),
         STRICT,
         tag="Markets",
         refusals=(UnknownRecord,),
@@ -207,13 +208,13 @@ async def get_market_tags(
     request: AnyRequest, context: Context, market_id: FromPath[str]
 ) -> JsonResponse:
     """Return the tags of a market's event."""
-    return json_response(await catalog.list_market_tags(context, Query.of(request), market_id))
+    return read_json(request, await catalog.list_market_tags(context, Query.of(request), market_id))
 
 
 @get(
     "/markets/{market_id:str}/description",
     opt=describe(
-        Success(responses.Description, "The market's rules."),
+        tagged(responses.Description, "The market's rules."),
         *ONE_MARKET,
         tag="Markets",
         refusals=(UnknownRecord,),
@@ -223,13 +224,13 @@ async def get_market_description(
     request: AnyRequest, context: Context, market_id: FromPath[str]
 ) -> JsonResponse:
     """Return the rules of a market."""
-    return json_response(await catalog.describe_market(context, Query.of(request), market_id))
+    return read_json(request, await catalog.describe_market(context, Query.of(request), market_id))
 
 
 @get(
     "/tags",
     opt=describe(
-        Success(list[responses.TagResponse], "A page of tags."),
+        tagged(list[responses.TagResponse], "A page of tags."),
         *tags.TAGS_PARAMETERS,
         tag="Tags",
         refusals=(UnknownSortField,),
@@ -237,13 +238,13 @@ async def get_market_description(
 )
 async def get_tags(request: AnyRequest, context: Context) -> JsonResponse:
     """Return tags."""
-    return json_response(await tags.list_tags(context, Query.of(request)))
+    return read_json(request, await tags.list_tags(context, Query.of(request)))
 
 
 @get("/tags/{tag_id:str}", opt=describe(TAG, *ONE_TAG, tag="Tags", refusals=(UnknownRecord,)))
 async def get_tag(request: AnyRequest, context: Context, tag_id: FromPath[str]) -> JsonResponse:
     """Return the tag of an id."""
-    return json_response(await tags.find_tag(context, Query.of(request), tag_id))
+    return read_json(request, await tags.find_tag(context, Query.of(request), tag_id))
 
 
 @get("/tags/slug/{slug:str}", opt=describe(TAG, *ONE_TAG, tag="Tags", refusals=(UnknownRecord,)))
@@ -251,7 +252,7 @@ async def get_tag_by_slug(
     request: AnyRequest, context: Context, slug: FromPath[str]
 ) -> JsonResponse:
     """Return the tag of a slug."""
-    return json_response(await tags.find_tag_by_slug(context, Query.of(request), slug))
+    return read_json(request, await tags.find_tag_by_slug(context, Query.of(request), slug))
 
 
 @get(
@@ -285,7 +286,7 @@ async def get_related_tags_by_slug(
 @get(
     "/public-search",
     opt=describe(
-        Success(responses.SearchResult, "The matches."),
+        tagged(responses.SearchResult, "The matches."),
         *search.PARAMETERS,
         tag="Search",
         refusals=(UnknownSortField, MissingParameter),
@@ -293,7 +294,7 @@ async def get_related_tags_by_slug(
 )
 async def get_search(request: AnyRequest, context: Context) -> JsonResponse:
     """Return the events and tags that match a query."""
-    return json_response(await search.public_search(context, Query.of(request)))
+    return read_json(request, await search.public_search(context, Query.of(request)))
 
 
 @get(

@@ -10,31 +10,32 @@ from foretell.discovery import responses, sports
 from foretell.discovery.context import DiscoveryContext
 from foretell.domain.errors.http import UnknownRecord, UnknownSortField
 from foretell.edge.codec import AnyRequest, JsonResponse, json_response
-from foretell.edge.documents.description import STRICT, Success, describe
+from foretell.edge.documents.description import STRICT, Success, describe, tagged
 from foretell.edge.query import Query
+from foretell.edge.read_answers import read_json
 
 Context = NamedDependency[DiscoveryContext]
 
 
-@get("/sports", opt=describe(Success(list[responses.Sport], "The sports."), STRICT, tag="Sports"))
+@get("/sports", opt=describe(tagged(list[responses.Sport], "The sports."), STRICT, tag="Sports"))
 async def get_sports(request: AnyRequest, context: Context) -> JsonResponse:
     """Return the sports of created events."""
-    return json_response(await sports.list_sports(context, Query.of(request)))
+    return read_json(request, await sports.list_sports(context, Query.of(request)))
 
 
 @get(
     "/sports/market-types",
-    opt=describe(Success(responses.MarketTypes, "The types."), STRICT, tag="Sports"),
+    opt=describe(tagged(responses.MarketTypes, "The types."), STRICT, tag="Sports"),
 )
 async def get_market_types(request: AnyRequest, context: Context) -> JsonResponse:
     """Return the types of created sports markets."""
-    return json_response(await sports.list_market_types(context, Query.of(request)))
+    return read_json(request, await sports.list_market_types(context, Query.of(request)))
 
 
 @get(
     "/teams",
     opt=describe(
-        Success(list[responses.Team], "A page of teams."),
+        tagged(list[responses.Team], "A page of teams."),
         *sports.TEAMS_PARAMETERS,
         tag="Sports",
         refusals=(UnknownSortField,),
@@ -42,13 +43,13 @@ async def get_market_types(request: AnyRequest, context: Context) -> JsonRespons
 )
 async def get_teams(request: AnyRequest, context: Context) -> JsonResponse:
     """Return the teams of created events."""
-    return json_response(await sports.list_teams(context, Query.of(request)))
+    return read_json(request, await sports.list_teams(context, Query.of(request)))
 
 
 @get(
     "/series",
     opt=describe(
-        Success(list[responses.SeriesResponse], "A page of series."),
+        tagged(list[responses.SeriesResponse], "A page of series."),
         *sports.SERIES_PARAMETERS,
         tag="Series",
         refusals=(UnknownSortField,),
@@ -56,13 +57,13 @@ async def get_teams(request: AnyRequest, context: Context) -> JsonResponse:
 )
 async def get_series_list(request: AnyRequest, context: Context) -> JsonResponse:
     """Return series, which are the leagues of created events."""
-    return json_response(await sports.list_series(context, Query.of(request)))
+    return read_json(request, await sports.list_series(context, Query.of(request)))
 
 
 @get(
     "/series/{series_id:str}",
     opt=describe(
-        Success(responses.SeriesResponse, "The series."),
+        tagged(responses.SeriesResponse, "The series."),
         *sports.ONE_SERIES_PARAMETERS,
         tag="Series",
         refusals=(UnknownRecord,),
@@ -72,7 +73,7 @@ async def get_series(
     request: AnyRequest, context: Context, series_id: FromPath[str]
 ) -> JsonResponse:
     """Return the series of an id with its newest events."""
-    return json_response(await sports.find_series(context, Query.of(request), series_id))
+    return read_json(request, await sports.find_series(context, Query.of(request), series_id))
 
 
 @get(

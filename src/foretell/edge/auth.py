@@ -40,14 +40,14 @@ from foretell.domain.values.credentials import (
 )
 from foretell.domain.values.eip712 import SIGNATURE_BYTES, normalize_signature
 from foretell.domain.values.hexadecimal import Address, parse_address
+from foretell.edge.builders.keys import BUILDER, BuilderKeys
 from foretell.edge.header_rules import DEFAULT_RULES, OWN_PREFIX, HeaderRules
 from foretell.runtime.lru import LruCache
 from foretell.store.database import Database
 from foretell.store.trading.api_keys import ApiKey, load_key
 from foretell.store.trading.readonly_keys import load_readonly_salt, readonly_hash
 
-BUILDER: Final = "builder_"
-"""Follows the prefix in the header names of a builder, which submits for other wallets."""
+REFERRAL: Final = "referral"
 READONLY_KEY: Final = "readonly_api_key"
 KEYS_CACHED_MAX: Final = 10_000
 KEY_AGE_MS_MAX: Final = 30_000
@@ -66,6 +66,8 @@ class L1Caller(NamedTuple):
     nonce: int
     dialect: str
     signed_at_s: int
+    referrer: Address | None = None
+    """Who referred the wallet, by a header that is not signed; it counts when a key is created."""
 
 
 class L2Caller(NamedTuple):
@@ -112,6 +114,7 @@ class KeyRing:
         self._cached_by_id: LruCache[str, _CachedKey] = LruCache(keys_cached_max)
         self._unknown_at_ms: LruCache[str, int] = LruCache(keys_cached_max)
         self._revocations = 0
+        self.builders = BuilderKeys(database, master_key, now_ms, keys_cached_max=keys_cached_max)
 
     def credentials(self, index: KeyIndex) -> Credentials:
         """Return the credentials of an index; call it only for an owner that has just signed for it."""
@@ -129,7 +132,7 @@ class KeyRing:
         dialect = next((each for each in self._prefixes if each + READONLY_KEY in headers), None)
         if dialect is None or dialect + "api_key" in headers:
             return None
-        key = _header(headers, dialect, READONLY_KEY)
+        key = header_value(headers, dialect, READONLY_KEY)
         address = _address(headers, dialect)
         if not await self.is_readonly_key(address, key):
             raise UnknownKey("the address has no such read-only key")
@@ -156,23 +159,25 @@ class KeyRing:
         """Empty the cache: another process may have revoked keys."""
         self._revocations += 1
         self._cached_by_id.clear()
+        self.builders.forget_all()
 
     def authenticate_l1(self, headers: Mapping[str, str]) -> L1Caller:
         """Return the wallet that signed the headers, or refuse."""
         dialect = self._dialect(headers)
         address = _address(headers, dialect)
-        timestamp = _header(headers, dialect, "timestamp")
+        timestamp = header_value(headers, dialect, "timestamp")
         check_timestamp(timestamp, self._now_ms() // 1000)
         nonce = _nonce(headers, dialect)
         signature = _l1_signature(headers, dialect)
+        referrer = _address(headers, dialect, REFERRAL) if dialect + REFERRAL in headers else None
         for chain_id in self._chain_ids:
             bound, unbound = self.rules.bound_domain(chain_id), self.rules.unbound_domain(chain_id)
             if bound is not None and signed_l1(bound, address, timestamp, nonce, signature):
-                return L1Caller(chain_id, address, nonce, dialect, int(timestamp))
+                return L1Caller(chain_id, address, nonce, dialect, int(timestamp), referrer)
             if signed_l1(unbound, address, timestamp, nonce, signature):
                 if not self.rules.accepts_unbound_l1:
                     raise UnboundSignature(str(self.rules.l1_contract))
-                return L1Caller(chain_id, address, nonce, dialect, int(timestamp))
+                return L1Caller(chain_id, address, nonce, dialect, int(timestamp), referrer)
         raise L1SignatureMismatch(address)
 
     async def authenticate_l2(
@@ -214,10 +219,6 @@ class KeyRing:
             return False
         return cached is not None
 
-    async def check_builder_key(self, headers: Mapping[str, str]) -> None:
-        """Refuse a builder's headers without a known key, as `check_key` does."""
-        await self.check_key(await self._plain_of_builder(headers))
-
     def _check(
         self,
         cached: _CachedKey,
@@ -227,7 +228,7 @@ class KeyRing:
     ) -> L2Caller:
         """Return the key's holder when the headers are signed by it for this request."""
         timestamp = self._check_claims(cached, dialect, headers)
-        signature = _header(headers, dialect, "signature")
+        signature = header_value(headers, dialect, "signature")
         cached.signer.check(signature, timestamp, *request)
         return L2Caller(cached.key.index.address, cached.key.key_id, dialect)
 
@@ -235,9 +236,9 @@ class KeyRing:
         """Return the time of signing when everything but the signature is right, or refuse."""
         if cached.key.index.address != _address(headers, dialect):
             raise UnknownKey("the API key does not belong to this address")
-        timestamp = _header(headers, dialect, "timestamp")
+        timestamp = header_value(headers, dialect, "timestamp")
         check_timestamp(timestamp, self._now_ms() // 1000)
-        passphrase = _header(headers, dialect, "passphrase")
+        passphrase = header_value(headers, dialect, "passphrase")
         if not hmac.compare_digest(passphrase.encode(), cached.passphrase.encode()):
             raise WrongPassphrase("the passphrase does not belong to the API key")
         return timestamp
@@ -248,33 +249,19 @@ class KeyRing:
 
     def signature_of(self, headers: Mapping[str, str]) -> str:
         """Return the signature of an L2 request in hex, however the header spells it; unverified."""
-        return signature_bytes(_header(headers, self._dialect(headers), "signature")).hex()
+        return signature_bytes(header_value(headers, self._dialect(headers), "signature")).hex()
 
     def signed_at_of(self, headers: Mapping[str, str]) -> int:
         """Return when an authenticated L2 request was signed, in seconds."""
-        return int(_header(headers, self._dialect(headers), "timestamp"))
-
-    async def authenticate_builder(
-        self, headers: Mapping[str, str], method: str, path: str, body: bytes
-    ) -> L2Caller:
-        """Return the holder of the key that signed a builder's headers, which carry no address."""
-        return await self.authenticate_l2(await self._plain_of_builder(headers), method, path, body)
-
-    async def _plain_of_builder(self, headers: Mapping[str, str]) -> dict[str, str]:
-        """Return a builder's headers as those of an owner, with the address of its key."""
-        dialect = self.builder_dialect(headers)
-        if dialect is None:
-            raise MissingHeader(f"{OWN_PREFIX}{BUILDER.upper()}API_KEY")
-        cached = await self._load(_header(headers, dialect, f"{BUILDER}api_key"))
-        plain = {
-            dialect + name: _header(headers, dialect, BUILDER + name)
-            for name in ("api_key", "timestamp", "passphrase", "signature")
-        }
-        return plain | {f"{dialect}address": cached.key.index.address}
+        return int(header_value(headers, self._dialect(headers), "timestamp"))
 
     async def check_active(self, key_id: str) -> None:
         """Refuse a key that was revoked after its request was verified."""
         await self._load(key_id)
+
+    async def address_of(self, key_id: str) -> Address:
+        """Return the address of an active key, or refuse."""
+        return (await self._load(key_id)).key.index.address
 
     def builder_dialect(self, headers: Mapping[str, str]) -> str | None:
         """Return the prefix of a builder's headers, or None when there are none."""
@@ -335,45 +322,46 @@ class KeyRing:
         raise MissingHeader(f"{OWN_PREFIX}ADDRESS")
 
 
-def _header(headers: Mapping[str, str], dialect: str, name: str) -> str:
-    """Return the value of a header that was sent once: of two values, each reader might take another."""
-    value = headers.get(dialect + name)
-    is_repeated = isinstance(headers, Headers) and len(headers.getall(dialect + name, ())) > 1
-    if not value or is_repeated:
-        raise _malformed(dialect, name)
-    return value
-
-
 def _key_id(headers: Mapping[str, str], dialect: str) -> str:
     """Return the id of the API key that signed a request; a read-only key is none."""
     if dialect + "api_key" not in headers and dialect + READONLY_KEY in headers:
         raise ReadonlyKeyRefused
-    return _header(headers, dialect, "api_key")
+    return header_value(headers, dialect, "api_key")
 
 
-def _address(headers: Mapping[str, str], dialect: str) -> Address:
+def _address(headers: Mapping[str, str], dialect: str, name: str = "address") -> Address:
     try:
-        return parse_address(_header(headers, dialect, "address"))
+        return parse_address(header_value(headers, dialect, name))
     except MalformedHex as error:
-        raise _malformed(dialect, "address") from error
+        raise malformed_header(dialect, name) from error
 
 
 def _nonce(headers: Mapping[str, str], dialect: str) -> int:
     try:
-        return parse_nonce(_header(headers, dialect, "nonce"))
+        return parse_nonce(header_value(headers, dialect, "nonce"))
     except MalformedAmount as error:
-        raise _malformed(dialect, "nonce") from error
+        raise malformed_header(dialect, "nonce") from error
 
 
 def _l1_signature(headers: Mapping[str, str], dialect: str) -> bytes:
     """Return the signature from hex digits, with or without 0x."""
-    text = _header(headers, dialect, "signature")
+    text = header_value(headers, dialect, "signature")
     digits = text[2:] if text[:2].lower() == "0x" else text
     try:
         return normalize_signature(bytes.fromhex(digits[: 2 * SIGNATURE_BYTES + 1]))
     except (ValueError, MalformedSignature) as error:
-        raise _malformed(dialect, "signature") from error
+        raise malformed_header(dialect, "signature") from error
 
 
-def _malformed(dialect: str, name: str) -> MissingHeader:
+def header_value(headers: Mapping[str, str], dialect: str, name: str) -> str:
+    """Return the value of a header that was sent once: of two values, each reader might take another."""
+    value = headers.get(dialect + name)
+    is_repeated = isinstance(headers, Headers) and len(headers.getall(dialect + name, ())) > 1
+    if not value or is_repeated:
+        raise malformed_header(dialect, name)
+    return value
+
+
+def malformed_header(dialect: str, name: str) -> MissingHeader:
+    """Return the refusal of a header that is missing, malformed or repeated."""
     return MissingHeader((dialect + name).upper())

@@ -24,6 +24,7 @@ from foretell.domain.exchange.commands import (
 from foretell.domain.exchange.ledger import COLLATERAL, Ledger, LiveOrder
 from foretell.domain.exchange.place_order import plan_order
 from foretell.domain.exchange.state import Placement, State
+from foretell.domain.exchange.waiting.delays import DelayedOrder
 from foretell.domain.values.hexadecimal import Address, Bytes32
 from foretell.engine.protocol.endpoint import SettlePlacing
 from foretell.engine.protocol.requests import (
@@ -111,6 +112,7 @@ async def cancel_orders(
 async def cancel_matching(engine: Engine, request: CancelMatchingRequest) -> CancelOrdersReply:
     """Cancel the orders that match."""
     order_ids = [order.order_id for order in _matching(engine.state, request)]
+    order_ids += [order.command.order_id for order in _matching_delayed(engine.state, request)]
     return await cancel_orders(engine, CancelOrdersRequest(request.signer, order_ids))
 
 
@@ -197,6 +199,19 @@ def _matching(state: State, request: CancelMatchingRequest) -> Iterable[LiveOrde
         if (
             request.owner in {None, order.owner}
             and request.condition_id in {None, order.condition_id}
+            and request.token_id in {None, token_id}
+        ):
+            yield order
+
+
+def _matching_delayed(state: State, request: CancelMatchingRequest) -> Iterable[DelayedOrder]:
+    for order in (each for wallet in request.wallets for each in state.delays.of(wallet)):
+        command = order.command
+        token_id = state.market_by_id[command.condition_id].token(is_yes=command.is_yes)
+        if (
+            command.order.signer == request.signer
+            and request.owner in {None, command.owner}
+            and request.condition_id in {None, command.condition_id}
             and request.token_id in {None, token_id}
         ):
             yield order

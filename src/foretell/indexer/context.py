@@ -6,6 +6,7 @@ from typing import Final
 from foretell.chain.logs import LogReader
 from foretell.chain.reader import Reader
 from foretell.indexer.contracts import IndexedContracts
+from foretell.indexer.wallet_reader import WalletReader
 from foretell.store.database import Database
 
 REORG_BLOCKS_MAX: Final = 256
@@ -19,6 +20,7 @@ class IndexerContext:
 
     `reorg_blocks_max` is the depth that a reorg may reach: this many blocks are kept, and a chain
     that changed below them is refused. `blocks_per_range_max` bounds what one transaction writes.
+    `wallets` reads what wallets held before the first block; None is for a collateral without such a history.
     A head that stands still for `head_still_s` is logged; None is for a chain that has no blocks while nothing happens.
     """
 
@@ -31,3 +33,4 @@ class IndexerContext:
     blocks_per_range_max: int = BLOCKS_PER_RANGE_MAX
     poll_interval_s: float = POLL_INTERVAL_S
     head_still_s: float | None = None
+    wallets: WalletReader | None = None

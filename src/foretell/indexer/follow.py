@@ -16,6 +16,7 @@ from foretell.indexer.context import IndexerContext
 from foretell.indexer.project import project
 from foretell.indexer.reorg import is_on_chain, unwind_to_ancestor
 from foretell.store.index.blocks import Block, load_last_block, prune_blocks, record_blocks
+from foretell.store.index.wallet_readings import WalletReading, record_readings
 
 
 class Step(NamedTuple):
@@ -53,8 +54,9 @@ async def follow(context: IndexerContext) -> Step:
     end = min(head.block_number, first + context.blocks_per_range_max - 1)
     parent_hash = None if last is None else last.block_hash
     found = await context.logs.read(first, end, parent_hash)
-    ignored = await record_range(context, last, found)
-    newest = block_of(found[-1].header)
+    newest, wallets = block_of(found[-1].header), context.wallets
+    readings = [] if wallets is None else await wallets.read(newest, head.block_number)
+    ignored = await record_range(context, last, found, readings)
     return Step(newest, head.block_number, len(found), unwound_blocks, ignored)
 
 
@@ -67,9 +69,14 @@ async def fetch_head(context: IndexerContext) -> BlockHeader:
 
 
 async def record_range(
-    context: IndexerContext, last: Block | None, found: Sequence[BlockLogs]
+    context: IndexerContext,
+    last: Block | None,
+    found: Sequence[BlockLogs],
+    readings: Sequence[WalletReading] = (),
 ) -> Mapping[str, int]:
     """Write the rows of these blocks; return how many logs were ignored, by reason.
+
+    The readings of wallets are true after the last of the blocks.
 
     Raises ChainInconsistent when another indexer has written the tables since `last` was read.
     """
@@ -79,6 +86,7 @@ async def record_range(
         if await load_last_block(tx) != last:
             raise ChainInconsistent("another indexer writes these tables; run only one")
         state = await project(tx, context.contracts, blocks, logs)
+        await record_readings(tx, readings, blocks[-1].block_number)
         await record_blocks(tx, blocks)
         await prune_blocks(tx, blocks[-1].block_number - context.reorg_blocks_max)
     return state.ignored + Counter({"log of no known shape": sum(each.ignored for each in found)})

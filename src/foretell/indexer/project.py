@@ -50,7 +50,11 @@ from foretell.store.index.balances import (
     record_locked,
 )
 from foretell.store.index.blocks import Block
-from foretell.store.index.cancellations import record_canceled_orders, record_raised_nonces
+from foretell.store.index.cancellations import (
+    record_canceled_orders,
+    record_raised_nonces,
+    record_stops,
+)
 from foretell.store.index.conditions import (
     load_conditions,
     load_conditions_of_tokens,
@@ -111,6 +115,7 @@ async def project(
     await record_activities(tx, rows.activities)
     await record_canceled_orders(tx, rows.canceled)
     await record_raised_nonces(tx, rows.nonces)
+    await record_stops(tx, rows.stops)
     await record_answers(tx, rows.answers)
     await record_balances(tx, changes.balances)
     await record_allowances(tx, changes.allowances)
@@ -122,10 +127,25 @@ async def project(
 
 
 def touched(contracts: IndexedContracts, placed_logs: Iterable[PlacedLog]) -> AffectedKeys:
-    """Return the keys of all values that these logs may read or change."""
-    found = AffectedKeys()
-    for placed in placed_logs:
+    """Return the keys of all values that these logs may read or change.
+
+    Tokens that an exchange moves without a fill are given: what it kept for a wallet is claimed.
+    """
+    found, logs = AffectedKeys(), list(placed_logs)
+    filled = {
+        (placed.place.tx_hash, AssetId(placed.log.token_id))
+        for placed in logs
+        if isinstance(placed.log, OrderFilledLog)
+    }
+    for placed in logs:
         _touch(contracts, placed, found)
+        if isinstance(placed.log, TokensTransferred):
+            found.given_tokens.update(
+                token
+                for token in map(AssetId, placed.log.token_ids)
+                if placed.log.operator not in contracts.exchanges
+                or (placed.place.tx_hash, token) not in filled
+            )
     return found
 
 
@@ -261,7 +281,6 @@ def _touch(contracts: IndexedContracts, placed: PlacedLog, found: AffectedKeys) 
             tokens = [AssetId(token) for token in log.token_ids]
             wallets = (log.sender, log.receiver)
             found.holdings.update((wallet, token) for wallet in wallets for token in tokens)
-            found.given_tokens.update(() if log.operator in contracts.exchanges else tokens)
         case (
             PositionSplit()
             | PositionsMerged()

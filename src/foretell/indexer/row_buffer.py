@@ -11,17 +11,22 @@ from foretell.domain.contracts.logs import (
     NonceIncremented,
     OrderCancelled,
     OrderFilledLog,
+    OrdersCancelledBefore,
+    OwnerSigningChanged,
 )
 from foretell.domain.exchange.ledger import AssetId
+from foretell.domain.exchange.signing.stops import TIMESTAMP_MS_MAX, StopKind
 from foretell.domain.portfolio.positions import Payout
 from foretell.domain.values.amounts import AMOUNT_UNITS_MAX
 from foretell.domain.values.hexadecimal import Address, Bytes32
 from foretell.domain.values.tokens import TokenPair
 from foretell.store.index.activities import ActivityKind, ActivityRow, ExchangeFill
-from foretell.store.index.cancellations import CanceledOrder, RaisedNonce
+from foretell.store.index.cancellations import CanceledOrder, MakerStop, RaisedNonce
 from foretell.store.index.conditions import Condition, PayoutReport
 from foretell.store.index.oracle_answers import Answer, AnswerStep
 from foretell.store.index.trading_totals import TradedMarket
+
+CancellationLog = OrderCancelled | NonceIncremented | OrdersCancelledBefore | OwnerSigningChanged
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +39,7 @@ class RowBuffer:
     activities: list[ActivityRow] = field(default_factory=list)
     canceled: list[CanceledOrder] = field(default_factory=list)
     nonces: list[RaisedNonce] = field(default_factory=list)
+    stops: list[MakerStop] = field(default_factory=list)
     answers: list[Answer] = field(default_factory=list)
     traded_markets: list[TradedMarket] = field(default_factory=list)
 
@@ -104,14 +110,25 @@ class RowBuffer:
             )
         )
 
-    def add_cancellation(
-        self, place: LogPlace, log: OrderCancelled | NonceIncremented, exchange: Address
+    def add_cancellation(self, place: LogPlace, log: CancellationLog, exchange: Address) -> None:
+        """Add a maker's cancellation at an exchange: of an order, of earlier nonces, or by a stop."""
+        match log:
+            case OrderCancelled():
+                self.canceled.append(CanceledOrder(*_row_place(place), exchange, log.order_id))
+            case NonceIncremented():
+                self.nonces.append(RaisedNonce(*_row_place(place), exchange, log.maker, log.nonce))
+            case OrdersCancelledBefore():
+                value = min(log.timestamp_ms, TIMESTAMP_MS_MAX)
+                self._add_stop(place, exchange, log.maker, StopKind.TIMESTAMP, value)
+            case OwnerSigningChanged():
+                value = int(not log.is_allowed)
+                self._add_stop(place, exchange, log.safe, StopKind.OWNER_SIGNING, value)
+
+    def _add_stop(
+        self, place: LogPlace, exchange: Address, maker: Address, kind: StopKind, value: int
     ) -> None:
-        """Add a maker's cancellation at an exchange: of an order, or of all earlier nonces."""
-        if isinstance(log, OrderCancelled):
-            self.canceled.append(CanceledOrder(*_row_place(place), exchange, log.order_id))
-        else:
-            self.nonces.append(RaisedNonce(*_row_place(place), exchange, log.maker, log.nonce))
+        block_number, log_index, _ = _row_place(place)
+        self.stops.append(MakerStop(block_number, log_index, kind, exchange, maker, value))
 
     def add_answer(self, place: LogPlace, log: AnswerProposed | AnswerDisputed) -> None:
         """Add an answer that was proposed or disputed."""

@@ -13,6 +13,8 @@ from foretell.domain.contracts.logs import (
     NonceIncremented,
     OrderCancelled,
     OrderFilledLog,
+    OrdersCancelledBefore,
+    OwnerSigningChanged,
     PayoutRedeemed,
     PlacedLog,
     PositionsMerged,
@@ -45,7 +47,7 @@ from foretell.domain.values.tokens import (
 )
 from foretell.indexer.contracts import IndexedContracts
 from foretell.indexer.neg_risk_reader import NegRiskReader
-from foretell.indexer.row_buffer import RowBuffer, scaled_payout
+from foretell.indexer.row_buffer import CancellationLog, RowBuffer, scaled_payout
 from foretell.indexer.state import UNLIMITED_UNITS, IndexState
 from foretell.indexer.token_movements import TxMovements
 from foretell.store.index.activities import ActivityKind
@@ -77,7 +79,13 @@ class TxReader:
                 self._condition(placed.place, log)
             case PositionSplit() | PositionsMerged() | PayoutRedeemed() as log:
                 self._sets(placed.place, log)
-            case OrderFilledLog() | OrderCancelled() | NonceIncremented() as log:
+            case (
+                OrderFilledLog()
+                | OrderCancelled()
+                | NonceIncremented()
+                | OrdersCancelledBefore()
+                | OwnerSigningChanged()
+            ) as log:
                 self._exchange(placed, log)
             case _:
                 self._neg_risk.read(placed)
@@ -207,9 +215,7 @@ class TxReader:
             kind = ActivityKind.REDEEM
             self._rows.add_set_activity(place, log.holder, kind, log.condition_id, amounts)
 
-    def _exchange(
-        self, placed: PlacedLog, log: OrderFilledLog | OrderCancelled | NonceIncremented
-    ) -> None:
+    def _exchange(self, placed: PlacedLog, log: OrderFilledLog | CancellationLog) -> None:
         if isinstance(log, OrderFilledLog):
             self._filled(placed, log)
         else:

@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from foretell.domain.contracts.deployment import Deployment
 from foretell.domain.contracts.deposit_wallet import CALL_BYTES_MAX, CALLS_PER_BATCH_MAX
+from foretell.domain.contracts.proxy_wallet import PROXY_CALLDATA_BYTES_MAX
 from foretell.domain.contracts.safe import (
     OPERATION_CALL,
     OPERATION_DELEGATECALL,
@@ -48,6 +49,11 @@ class Submission(NamedTuple):
     calls: tuple[InnerCall, ...] = ()
     """The calls of a deposit wallet's batch."""
     deadline_s: int = 0
+    gas_limit: int = 0
+    """What the calls of a proxy wallet may spend."""
+    hub: Address = ZERO_ADDRESS
+    relay: Address = ZERO_ADDRESS
+    """The account that the owner of a proxy wallet signed for."""
 
 
 def parse_submission(raw: bytes, kinds: Collection[RelayKind] = tuple(RelayKind)) -> Submission:
@@ -163,6 +169,28 @@ def _wallet_creation(fields: "_Fields") -> Submission:
     )
 
 
+def _proxy_submission(fields: "_Fields") -> Submission:
+    params = fields.part("signatureParams")
+    params.choice("gasPrice", "0")
+    params.choice("relayerFee", "0")
+    if fields.has("value"):
+        fields.choice("value", "0")
+    return Submission(
+        kind=RelayKind.PROXY,
+        owner=fields.address("from"),
+        wallet=fields.address("proxyWallet"),
+        target=fields.address("to"),
+        calldata=fields.raw_bytes("data", PROXY_CALLDATA_BYTES_MAX),
+        operation=OPERATION_CALL,
+        safe_nonce=fields.nonce("nonce"),
+        signature=normalize_signature(fields.raw_bytes("signature", SIGNATURE_BYTES)),
+        metadata=fields.label("metadata"),
+        gas_limit=params.nonce("gasLimit"),
+        hub=params.address("relayHub"),
+        relay=params.address("relay"),
+    )
+
+
 class _Fields:
     """The fields of an object; refusals prefix their names with `path`."""
 
@@ -250,5 +278,6 @@ _PARSERS: Final[Mapping[RelayKind, Callable[[_Fields], Submission]]] = MappingPr
         RelayKind.SAFE_CREATE: _create_submission,
         RelayKind.WALLET: _batch_submission,
         RelayKind.WALLET_CREATE: _wallet_creation,
+        RelayKind.PROXY: _proxy_submission,
     }
 )

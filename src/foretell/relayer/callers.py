@@ -4,6 +4,12 @@ from typing import NamedTuple
 
 from foretell.domain.values.hexadecimal import Address
 from foretell.domain.values.origins import READING_METHODS
+from foretell.edge.builder_requests import (
+    authenticate_builder,
+    check_builder_active,
+    check_builder_key,
+    is_of_builder_alone,
+)
 from foretell.edge.codec import AnyRequest, read_body, sent_method, sent_path
 from foretell.edge.throttled_application import count_for_key
 from foretell.relayer.body import BODY_BYTES_MAX
@@ -44,15 +50,14 @@ async def owner_of(context: RelayerContext, request: AnyRequest) -> SignedSubmis
 async def caller_of(context: RelayerContext, request: AnyRequest) -> SignedSubmission:
     """Return the owner or the builder with the key that signed this request, or refuse."""
     key_ring = context.key_ring
-    dialect = key_ring.builder_dialect(request.headers)
-    if dialect is None or f"{dialect}address" in request.headers:
+    if not is_of_builder_alone(key_ring, request.headers):
         return await owner_of(context, request)
-    await key_ring.check_builder_key(request.headers)
+    await check_builder_key(key_ring, request.headers)
     body = await _body(request)
-    path = sent_path(request)
-    caller = await key_ring.authenticate_builder(request.headers, sent_method(request), path, body)
+    method, path = sent_method(request), sent_path(request)
+    caller = await authenticate_builder(key_ring, request.headers, method, path, body)
     if await count_for_key(request, caller.key_id, body):
-        await key_ring.check_active(caller.key_id)
+        await check_builder_active(key_ring, caller.key_id)
     return SignedSubmission(RelayCaller(caller.address, is_builder=True), body)
 
 

@@ -7,15 +7,18 @@ from typing import Final, NamedTuple
 
 from foretell.chain.reader import SafeState
 from foretell.domain.contracts.calldata import ClientCall, MergePositions, RedeemPositions
+from foretell.domain.contracts.deployment import ContractName
 from foretell.domain.contracts.deposit_wallet import DEPLOY_WALLET, WalletBatch
 from foretell.domain.contracts.neg_risk import CONVERT_POSITIONS
+from foretell.domain.contracts.proxy_wallet import RelayedCall, decode_proxy_calls
 from foretell.domain.contracts.safe import (
     OPERATION_CALL,
+    InnerCall,
     SafeTx,
     create_proxy_digest,
     recover_safe_signer,
 )
-from foretell.domain.errors.chain import ChainInconsistent, ExecutionReverted
+from foretell.domain.errors.chain import ChainInconsistent, ExecutionReverted, MalformedCalldata
 from foretell.domain.errors.families import MalformedSignature
 from foretell.domain.errors.relayer import InvalidField, NotEnoughToMerge, NothingToRedeem
 from foretell.domain.relay.request import (
@@ -76,6 +79,8 @@ def checked_submission(context: RelayerContext, submission: Submission) -> Check
     """Return the checked submission, or refuse one with wrong content."""
     if submission.kind in DEPOSIT_KINDS:
         return _checked_deposit(context, submission)
+    if submission.kind is RelayKind.PROXY:
+        return _checked_proxy(context, submission)
     if submission.wallet != context.deployment.safe_of(submission.owner):
         raise InvalidField("proxyWallet", "the Safe of from")
     calls: tuple[ClientCall | None, ...] = ()
@@ -134,6 +139,49 @@ def _checked_deposit(context: RelayerContext, submission: Submission) -> Checked
     return CheckedSubmission(submission._replace(calldata=calldata), word_of(digest), calls)
 
 
+def _checked_proxy(context: RelayerContext, submission: Submission) -> CheckedSubmission:
+    """Return the checked submission of a proxy wallet; target and calldata are the whole transaction's."""
+    deployment = context.deployment
+    factory = deployment.proxy_wallet_factory
+    if factory is None or submission.target != factory:
+        raise InvalidField("to", f"the proxy wallet factory {factory or ': there is none'}")
+    hub, wallet = deployment.address(ContractName.RELAY_HUB), submission.wallet
+    if wallet != deployment.proxy_wallet_of(submission.owner):
+        raise InvalidField("proxyWallet", "the proxy wallet of from")
+    if submission.hub != hub:
+        raise InvalidField("signatureParams.relayHub", hub)
+    if submission.relay != context.sender.address:
+        raise InvalidField("signatureParams.relay", context.sender.address)
+    calls = tuple(
+        decoded
+        for call in decode_proxy_calls(submission.calldata)
+        for decoded in context.rules.read_calls(call.to, OPERATION_CALL, _plain(call))
+    )
+    assert submission.safe_nonce is not None
+    relayed = RelayedCall(
+        submission.owner,
+        factory,
+        submission.calldata,
+        submission.gas_limit,
+        submission.safe_nonce,
+        hub,
+        submission.relay,
+    )
+    digest = relayed.digest()
+    _check_signature(submission, digest)
+    calldata = relayed.encode(submission.signature)
+    return CheckedSubmission(
+        submission._replace(target=hub, calldata=calldata), word_of(digest), calls
+    )
+
+
+def _plain(call: InnerCall) -> bytes:
+    """Return the calldata of a call without native currency, or refuse it."""
+    if call.value_wei:
+        raise MalformedCalldata("calls with the value 0")
+    return call.calldata
+
+
 def _create_digest(context: RelayerContext, submission: Submission) -> bytes:
     deployment = context.deployment
     if submission.target != deployment.safe_factory:
@@ -168,8 +216,12 @@ async def fetch_own_wallet(
 ) -> SafeState:
     """Return the state of the owner's wallet, or refuse one that the owner does not control alone.
 
-    A deposit wallet answers as a Safe does.
+    A deposit wallet answers as a Safe does. A proxy wallet's nonce is its owner's at the relay hub; it is
+    the owner's whether it is deployed or not.
     """
+    if kind is RelayKind.PROXY:
+        hub = context.deployment.address(ContractName.RELAY_HUB)
+        return SafeState(await context.reader.relay_nonce(hub, owner), 1, (owner,))
     is_deposit = kind in DEPOSIT_KINDS
     field, name = (
         (f"{_PARAMS}.depositWallet", "deposit wallet") if is_deposit else ("proxyWallet", "Safe")

@@ -3,6 +3,7 @@
 The nonce is accepted unless another transaction of the wallet is submitted first.
 """
 
+from foretell.domain.contracts.deployment import ContractName
 from foretell.domain.relay.request import DEPOSIT_KINDS, RelayKind, next_safe_nonce
 from foretell.domain.values.hexadecimal import Address
 from foretell.relayer.body import NONCE_MAX
@@ -26,6 +27,8 @@ async def find_next_nonce(context: RelayerContext, address: Address, kind: Relay
     Of an owner's deposit wallets it is the first that is deployed.
     """
     deployment = context.deployment
+    if kind is RelayKind.PROXY:
+        return await _next_proxy_nonce(context, address)
     is_deposit = kind in DEPOSIT_KINDS
     wallets = (
         deployment.deposit_wallets_of(address) if is_deposit else (deployment.safe_of(address),)
@@ -35,3 +38,12 @@ async def find_next_nonce(context: RelayerContext, address: Address, kind: Relay
         if state is not None:
             return await load_next_nonce(context, wallet, state.nonce)
     return 0
+
+
+async def _next_proxy_nonce(context: RelayerContext, owner: Address) -> int:
+    """Return the nonce of an owner's next call through the relay hub."""
+    deployment = context.deployment
+    if deployment.proxy_wallet_factory is None:
+        return 0
+    used = await context.reader.relay_nonce(deployment.address(ContractName.RELAY_HUB), owner)
+    return await load_next_nonce(context, deployment.proxy_wallet_of(owner), used)

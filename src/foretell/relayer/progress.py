@@ -7,6 +7,7 @@ import structlog
 from foretell.domain.evm.transaction import SentTx, TxStatus
 from foretell.domain.relay.request import (
     CREATIONS,
+    RelayKind,
     RelayRequest,
     RelayState,
     RelayTrigger,
@@ -19,6 +20,8 @@ from foretell.store.outbox.relays import load_relay, record_relay_move
 
 EXECUTION_SUCCESS: Final = "0x" + keccak256(b"ExecutionSuccess(bytes32,uint256)").hex()
 
+_REVERT_WHOLE: Final = CREATIONS | {RelayKind.PROXY}
+"""The kinds whose transaction reverts when the wallet's own call fails."""
 _WORD_CHARS: Final = 2 + 2 * 32
 _CALL_FAILED: Final = "the transaction was mined, and the wallet's own call in it failed"
 
@@ -65,7 +68,7 @@ async def _is_done(context: RelayerContext, request: RelayRequest, sent: SentTx)
     """
     is_mined = sent.status in {TxStatus.MINED, TxStatus.CONFIRMED}
     is_known = (request.state, sent.status) == (RelayState.MINED, TxStatus.MINED)
-    if request.kind in CREATIONS or is_known or not is_mined:
+    if request.kind in _REVERT_WHOLE or is_known or not is_mined:
         return True
     assert sent.mined_hash is not None
     (receipt,) = await context.reader.receipts([sent.mined_hash])

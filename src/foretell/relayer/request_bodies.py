@@ -107,4 +107,28 @@ class WalletCreateBody(
     metadata: Label | UnsetType | None = UNSET
 
 
-SubmissionBody = SafeBody | SafeCreateBody | WalletBody | WalletCreateBody
+class ProxyParams(msgspec.Struct, rename="camel", kw_only=True):
+    """What the owner signed beside the calls: the relayer pays for gas, so price and fee are zero."""
+
+    gas_price: Zero
+    gas_limit: Digits
+    relayer_fee: Zero
+    relay_hub: Address
+    relay: Address
+
+
+class ProxyBody(msgspec.Struct, rename="camel", kw_only=True, tag="PROXY", tag_field="type"):
+    """Calls of a proxy wallet that its owner signed."""
+
+    owner: Address = msgspec.field(name="from")
+    to: Address
+    proxy_wallet: Address
+    data: Hex
+    nonce: Digits
+    signature: Hex
+    signature_params: ProxyParams
+    value: Zero | UnsetType = UNSET
+    metadata: Label | UnsetType | None = UNSET
+
+
+SubmissionBody = SafeBody | SafeCreateBody | WalletBody | WalletCreateBody | ProxyBody

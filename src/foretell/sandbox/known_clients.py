@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 from foretell.domain.contracts.deployment import Deployment
 from foretell.domain.contracts.sandbox_accounts import AccountRole
 from foretell.domain.values.hexadecimal import checksum_address, parse_address
+from foretell.sandbox import typescript_clients
 from foretell.sandbox.ready import Ready
 
 
@@ -58,13 +59,35 @@ def _relayer(setup: ClientSetup, arguments: str = "") -> str:
 
 
 class KnownClient(NamedTuple):
-    """A client: its package and version, what it trades for, and its lines."""
+    """A client: its package and version, what it trades for, and its lines.
+
+    One in TypeScript needs packages of npm besides.
+    """
 
     package: str
     version: str
     wallet: str
     lines: Callable[[ClientSetup], str]
+    npm_packages: tuple[str, ...] = ()
 
+    @property
+    def is_in_typescript(self) -> bool:
+        """Whether its lines are TypeScript, else they are Python."""
+        return bool(self.npm_packages)
+
+    def described(self, setup: ClientSetup) -> str:
+        """Return its lines below comments that say what they are and how to install the client."""
+        if self.is_in_typescript:
+            packages = " ".join((f"{self.package}@{self.version}", *self.npm_packages))
+            mark, command = "//", f"npm install {packages}, and run them as a module (.mjs)"
+        else:
+            packages = f"{self.package}=={self.version}"
+            mark, command = "#", f"pip install {packages}, in an environment of its own"
+        title = f"{mark} {self.package} {self.version}, trading for {self.wallet}"
+        return f"{title}\n{mark} {command}\n{self.lines(setup)}"
+
+
+ETHERS_WALLET: Final = "@ethersproject/wallet@5.8.0"
 
 KNOWN_CLIENTS: Final = (
     KnownClient("py-clob-client", "0.34.6", "the address", lambda s: _clob(s, "py_clob_client")),
@@ -96,6 +119,34 @@ KNOWN_CLIENTS: Final = (
         lambda s: _relayer(s, f", rpc_url={s.ready.rpc!r}"),
     ),
     KnownClient("kuest-py-builder-relayer-client", "2.0.9", "its deposit wallet", _relayer),
+    KnownClient(
+        "@polymarket/clob-client",
+        "5.8.1",
+        "the address",
+        lambda s: typescript_clients.clob_lines(s.ready, s.ready_file),
+        (ETHERS_WALLET,),
+    ),
+    KnownClient(
+        "@polymarket/clob-client-v2",
+        "1.1.0",
+        "the address",
+        lambda s: typescript_clients.clob_v2_lines(s.ready, s.ready_file),
+        (ETHERS_WALLET,),
+    ),
+    KnownClient(
+        "@polymarket/clob-client-v2",
+        "1.1.0",
+        "its deposit wallet",
+        lambda s: typescript_clients.clob_v2_lines(s.ready, s.ready_file, s.deposit_wallets[-1]),
+        (ETHERS_WALLET,),
+    ),
+    KnownClient(
+        "@polymarket/builder-relayer-client",
+        "0.0.10",
+        "its deposit wallet",
+        lambda s: typescript_clients.relayer_lines(s.ready, s.ready_file),
+        ("@polymarket/builder-signing-sdk@0.0.8", "viem"),
+    ),
 )
 
 

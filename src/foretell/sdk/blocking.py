@@ -17,8 +17,9 @@ from typing import Any, Concatenate, Final, Generic, ParamSpec, TypeVar
 from foretell.sdk import client
 from foretell.sdk.client import Foretell, PublicApis, Urls
 from foretell.sdk.market_creation import MarketCreation
+from foretell.sdk.oracles.optimistic import OptimisticResolver
+from foretell.sdk.oracles.resolution import MarketResolver, Whitelist
 from foretell.sdk.portfolio import Discovery, Portfolio
-from foretell.sdk.resolution import MarketResolver, Whitelist
 from foretell.sdk.signing.signers import Signer
 from foretell.sdk.trader import MarketData, Trader
 
@@ -131,6 +132,7 @@ class BlockingPortfolio(Blocking[Portfolio]):
 
     positions = BlockingMethod(Portfolio.positions)
     closed_positions = BlockingMethod(Portfolio.closed_positions)
+    owed = BlockingMethod(Portfolio.owed)
     activity = BlockingMethod(Portfolio.activity)
     value = BlockingMethod(Portfolio.value)
 
@@ -175,6 +177,17 @@ class BlockingResolver(Blocking[MarketResolver]):
     close_others = BlockingMethod(MarketResolver.close_others)
 
 
+class BlockingOptimisticResolver(Blocking[OptimisticResolver]):
+    """An account that proposes and disputes answers with a bond."""
+
+    standing = BlockingMethod(OptimisticResolver.standing)
+    propose = BlockingMethod(OptimisticResolver.propose)
+    dispute = BlockingMethod(OptimisticResolver.dispute)
+    wait_until_answered = BlockingMethod(OptimisticResolver.wait_until_answered)
+    report = BlockingMethod(OptimisticResolver.report)
+    withdraw = BlockingMethod(OptimisticResolver.withdraw)
+
+
 class BlockingWhitelist(Blocking[Whitelist]):
     """The whitelist of a creator."""
 
@@ -206,6 +219,7 @@ class BlockingForetell(Blocking[Foretell]):
     convert = BlockingMethod(Foretell.convert)
     redeem = BlockingMethod(Foretell.redeem)
     redeem_all = BlockingMethod(Foretell.redeem_all)
+    claim_tokens = BlockingMethod(Foretell.claim_tokens)
     watch_account = BlockingIteration(Foretell.watch_account)
 
     def __init__(self, inner: Foretell, loop: ClientLoop) -> None:
@@ -214,6 +228,9 @@ class BlockingForetell(Blocking[Foretell]):
         self.trader = BlockingTrader(inner.trader, loop)
         self.portfolio = BlockingPortfolio(inner.portfolio, loop)
         self.resolver = BlockingResolver(inner.resolver(), loop) if inner.has_chain else None
+        self.optimistic = (
+            BlockingOptimisticResolver(inner.optimistic(), loop) if inner.has_chain else None
+        )
         self.whitelist = BlockingWhitelist(inner.whitelist(), loop) if inner.has_chain else None
 
 

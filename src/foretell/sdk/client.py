@@ -17,22 +17,24 @@ from typing import Any, Final, Self
 import msgspec
 
 from foretell.domain.contracts.safe import InnerCall
-from foretell.domain.errors.command import NoNode, NotRunning
+from foretell.domain.errors.command import NoNode, NoSuchWallet, NotRunning
 from foretell.domain.evm.transaction import ContractCall
 from foretell.domain.exchange.order import OrderType, Side
 from foretell.domain.values.credentials import L1_DOMAIN_NAME
-from foretell.domain.values.hexadecimal import Address, Bytes32
+from foretell.domain.values.hexadecimal import Address, Bytes32, parse_address
 from foretell.sdk import wallet_calls
 from foretell.sdk.amounts import parse_base_units
 from foretell.sdk.chain import ChainAccount
 from foretell.sdk.contracts import Contracts
+from foretell.sdk.deposit_wallet import DepositWalletClient
 from foretell.sdk.http import UNREACHABLE_ATTEMPTS, HttpClient
 from foretell.sdk.json_rpc import JsonRpc
 from foretell.sdk.market_creation import MarketCreation, Report
+from foretell.sdk.oracles.optimistic import OptimisticResolver
+from foretell.sdk.oracles.resolution import MarketResolver, Whitelist
 from foretell.sdk.orders import OrderDraft
-from foretell.sdk.portfolio import Discovery, Portfolio
+from foretell.sdk.portfolio import Discovery, Portfolio, Row
 from foretell.sdk.relayer import RelayerClient
-from foretell.sdk.resolution import MarketResolver, Whitelist
 from foretell.sdk.signing.signers import KeySigner, RemoteSigner, Signer
 from foretell.sdk.streaming.account_stream import watch_account
 from foretell.sdk.streaming.book import Message
@@ -51,6 +53,10 @@ __all__ = [
     "Urls",
 ]
 
+SAFE: Final = "safe"
+"""The kind of the wallet that `GET /auth/account` calls so."""
+CLAIMS_PER_TRANSACTION: Final = 16
+"""As many calls as a deposit wallet makes in one."""
 WORKER_VARIABLE: Final = "CREATE_MARKET_URL"
 """Names another market-creation worker than the installation's own."""
 
@@ -140,7 +146,7 @@ async def open_apis(urls: Urls, stack: contextlib.AsyncExitStack) -> PublicApis:
 
 
 class Foretell:
-    """A signer at an installation, with its own address or its Safe as the wallet."""
+    """A signer at an installation, with its own address, its Safe or its deposit wallet as the wallet."""
 
     def __init__(
         self,
@@ -156,14 +162,16 @@ class Foretell:
         self._account = account
         safe = Address(trader.account.wallet("safe").address.lower())
         self.relayer = RelayerClient(relayer, trader, contracts, safe)
+        self.deposit_wallet = _deposit_wallet(self.relayer, trader, contracts)
 
     @classmethod
     @contextlib.asynccontextmanager
     async def connect(
         cls, urls: Urls, signer: Signer, *, wallet: str = "eoa"
     ) -> AsyncIterator["Foretell"]:
-        """Give a signer's client; `wallet` is `eoa` or `safe`. Its connections end with the block.
+        """Give a signer's client; its connections end with the block.
 
+        `wallet` is `eoa`, `safe` or `deposit wallet`: the relayer sends the transactions of the last two.
         The API key is created or derived by a signature, and is nowhere on disk.
         """
         async with contextlib.AsyncExitStack() as stack:
@@ -202,8 +210,8 @@ class Foretell:
 
     @property
     def is_safe(self) -> bool:
-        """Whether the wallet is a Safe, whose transactions the relayer sends."""
-        return self.trader.wallet.kind == "safe"
+        """Whether the wallet is a Safe."""
+        return self.trader.wallet.kind == SAFE
 
     def watch_account(self) -> AsyncGenerator[Message]:
         """Yield one's own orders and trades as they change; see `account_stream`."""
@@ -212,17 +220,21 @@ class Foretell:
     async def execute(self, calls: Sequence[InnerCall]) -> str:
         """Make calls from the wallet, and return the hash of the last transaction.
 
-        A Safe makes them all or none; an address one after the other.
+        A Safe makes them all or none, a deposit wallet up to 16 of them; an address one after the other.
         """
         if self.is_safe:
             return await self.relayer.execute(calls)
+        if self.deposit_wallet is not None:
+            return await self.deposit_wallet.execute(calls)
         own = [ContractCall(each.to, each.calldata, value_wei=each.value_wei) for each in calls]
         return (await self.chain.call_all(own))[-1].tx_hash
 
     async def deploy_wallet(self) -> Address:
-        """Deploy the Safe if the wallet is one and does not exist, and make the approvals of trading."""
+        """Deploy the wallet if it is a contract that does not exist, and make the approvals of trading."""
         if self.is_safe:
             await self.relayer.create_safe()
+        elif self.deposit_wallet is not None:
+            await self.deposit_wallet.create()
         await self.execute(wallet_calls.approvals(self.contracts))
         return self.trader.maker
 
@@ -255,6 +267,22 @@ class Foretell:
             await self.execute([await self._redemption(condition)])
         return conditions
 
+    async def claim_tokens(self, receiver: Address | None = None) -> list[Row]:
+        """Claim all tokens that exchanges keep for the wallet, and return their rows of `GET /owed`.
+
+        The wallet refused them once: if it still does, name another receiver.
+        """
+        rows, to = await self.portfolio.owed(), receiver or self.trader.maker
+        for start in range(0, len(rows), CLAIMS_PER_TRANSACTION):
+            part = rows[start : start + CLAIMS_PER_TRANSACTION]
+            await self.execute(
+                [
+                    wallet_calls.claim(parse_address(row["exchange"]), row["asset"], to)
+                    for row in part
+                ]
+            )
+        return rows
+
     async def _redemption(self, condition: MarketCondition) -> InnerCall:
         market = await self.apis.discovery.market(condition.condition_id)
         rows = await self.portfolio.positions(market=condition.condition_id)
@@ -266,13 +294,31 @@ class Foretell:
         """Return the creation of markets from the notes in a folder."""
         return MarketCreation(self.apis.worker, self.chain, folder, report)
 
+    def optimistic(self) -> OptimisticResolver:
+        """Return the account that proposes and disputes answers with a bond."""
+        return OptimisticResolver(self.chain, self.contracts)
+
     def resolver(self) -> MarketResolver:
-        """Return the proposer that this signer is."""
+        """Return the whitelisted proposer that this signer is."""
         return MarketResolver(self.chain, self.contracts)
 
     def whitelist(self) -> Whitelist:
         """Return the whitelist of this signer as a creator."""
         return Whitelist(self.chain, self.contracts)
+
+
+def _deposit_wallet(
+    relayer: RelayerClient, trader: Trader, contracts: Contracts
+) -> DepositWalletClient | None:
+    """Return the client of the trader's wallet if it is a deposit wallet; the factories are in its order."""
+    if not trader.wallet.is_contract:
+        return None
+    own = [each.address for each in trader.account.wallets if each.is_contract]
+    place = own.index(trader.wallet.address)
+    if place >= len(contracts.deposit_wallet_factories):
+        raise NoSuchWallet(trader.wallet.kind, ["eoa", SAFE])
+    factory = contracts.deposit_wallet_factories[place]
+    return DepositWalletClient(relayer, factory, trader.maker, trader.markets.server_time)
 
 
 def _text(number: Any) -> str:

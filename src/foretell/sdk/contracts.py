@@ -17,6 +17,9 @@ class StackTerms(msgspec.Struct, frozen=True, rename="camel"):
     adapter: str
     neg_risk_adapter: str
     neg_risk_operator: str
+    liveness_seconds: int = 0
+    proposal_bond_usdc: str = "0"
+    """What a proposer and a disputer put at stake, in whole collateral."""
 
 
 class ChainTerms(msgspec.Struct, frozen=True, rename="camel"):
@@ -33,6 +36,8 @@ class ChainTerms(msgspec.Struct, frozen=True, rename="camel"):
     safe_factory_name: str
     multi_send: str
     resolution_stacks: dict[str, StackTerms]
+    deposit_wallet_factories: list[str] = []
+    """Empty from a server that names none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +56,7 @@ class Contracts:
     multi_send: Address
     whitelist_registry: Address
     stacks: dict[str, StackTerms]
+    deposit_wallet_factories: tuple[Address, ...] = ()
 
     @classmethod
     async def fetch(cls, worker: HttpClient) -> Self:
@@ -69,6 +75,7 @@ class Contracts:
             multi_send=parse_address(chain.multi_send),
             whitelist_registry=parse_address(chain.proposer_whitelist_registry),
             stacks=chain.resolution_stacks,
+            deposit_wallet_factories=tuple(map(parse_address, chain.deposit_wallet_factories)),
         )
 
     @classmethod
@@ -86,4 +93,5 @@ class Contracts:
             multi_send=deployment.multi_send,
             whitelist_registry=deployment.address(ContractName.PROPOSER_WHITELIST_REGISTRY),
             stacks={},
+            deposit_wallet_factories=deployment.deposit_wallet_factories,
         )

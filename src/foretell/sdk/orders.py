@@ -4,13 +4,19 @@ from typing import Any, Final
 
 import msgspec
 
-from foretell.domain.exchange.order import OrderType, Side
+from foretell.domain.errors.command import NoSuchWallet, StructNotAccepted
+from foretell.domain.exchange.order import OrderType, Side, SignatureType
 from foretell.domain.values.eip712 import Eip712Domain
-from foretell.domain.values.hexadecimal import parse_address
+from foretell.domain.values.hexadecimal import ZERO_BYTES32, parse_address
 from foretell.sdk.amounts import OrderAmounts, budget_amounts, limit_amounts
 
-STRUCT_VERSION: Final = 1
-"""The version of the order struct that is signed here."""
+STRUCT_VERSIONS: Final = (1, 2)
+"""The versions of the order struct that can be signed here, the preferred one first.
+
+Version 1 binds the expiration, the nonce and the highest fee by the signature.
+"""
+CONTRACT_STRUCT_VERSION: Final = 2
+"""The version that a deposit wallet signs."""
 
 
 class DomainTerms(msgspec.Struct, frozen=True, rename="camel"):
@@ -31,11 +37,29 @@ class ExchangeTerms(msgspec.Struct, frozen=True, rename="camel"):
     domains: list[DomainTerms]
     nonces: dict[str, str]
 
-    def domain(self) -> Eip712Domain:
-        """Return the first domain of the order struct that is signed here."""
-        found = next(each for each in self.domains if each.struct_version == STRUCT_VERSION)
-        contract = parse_address(found.verifying_contract)
-        return Eip712Domain(found.name, found.version, found.chain_id, contract)
+    def domain(self, struct_version: int) -> Eip712Domain:
+        """Return the first domain of a version of the order struct, or refuse one that is not accepted."""
+        for each in self.domains:
+            if each.struct_version == struct_version:
+                contract = parse_address(each.verifying_contract)
+                return Eip712Domain(each.name, each.version, each.chain_id, contract)
+        raise StructNotAccepted(struct_version, self.struct_versions)
+
+    @property
+    def struct_versions(self) -> list[int]:
+        """The versions of the order struct that the exchange accepts."""
+        return sorted({each.struct_version for each in self.domains})
+
+    def struct_version_for(self, wallet: "WalletTerms", wanted: int | None) -> int:
+        """Return the version to sign: the wanted one, or the first that both sides know."""
+        if wallet.is_contract:
+            accepted = [CONTRACT_STRUCT_VERSION]
+        else:
+            accepted = [each for each in STRUCT_VERSIONS if each in self.struct_versions]
+        found = wanted or next(iter(accepted), STRUCT_VERSIONS[0])
+        if found not in accepted:
+            raise StructNotAccepted(found, accepted)
+        return found
 
 
 class WalletTerms(msgspec.Struct, frozen=True, rename="camel"):
@@ -45,6 +69,11 @@ class WalletTerms(msgspec.Struct, frozen=True, rename="camel"):
     address: str
     is_deployed: bool
     signature_type: int
+
+    @property
+    def is_contract(self) -> bool:
+        """Whether it is a deposit wallet, whose orders its owner signs nested (ERC-7739)."""
+        return self.signature_type == SignatureType.CONTRACT
 
 
 class KeyDomainTerms(msgspec.Struct, frozen=True, rename="camel"):
@@ -86,8 +115,11 @@ class AccountTerms(msgspec.Struct, frozen=True, rename="camel"):
         )
 
     def wallet(self, kind: str) -> WalletTerms:
-        """Return the wallet of a kind: `eoa` (the address itself) or `safe`."""
-        return next(each for each in self.wallets if each.kind == kind)
+        """Return the wallet of a kind: `eoa` (the address itself), `safe` or `deposit wallet`."""
+        for each in self.wallets:
+            if each.kind == kind:
+                return each
+        raise NoSuchWallet(kind, list(dict.fromkeys(each.kind for each in self.wallets)))
 
     def exchange(self, *, is_neg_risk: bool) -> ExchangeTerms:
         """Return the exchange of a market."""
@@ -202,6 +234,10 @@ class OrderDraft(msgspec.Struct, frozen=True, kw_only=True):
     order_type: OrderType = OrderType.GTC
     expires_at_s: int = 0
     is_post_only: bool = False
+    builder: str = ZERO_BYTES32
+    """The code of the builder that the order is attributed to, 32 bytes; signed by version 2 alone."""
+    metadata: str = ZERO_BYTES32
+    """32 bytes for the caller's own use; signed by version 2 alone."""
 
     def amounts(self) -> OrderAmounts:
         """Return the two amounts, or refuse what no amounts can express."""

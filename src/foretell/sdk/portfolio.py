@@ -119,6 +119,17 @@ class Portfolio:
         """Return positions with nothing left."""
         return list(await self._get("/closed-positions", **filters))
 
+    async def owed(self) -> list[Row]:
+        """Return the tokens that exchanges keep for the wallet because it refused them."""
+        rows: list[Row] = []
+        after = ""
+        while True:
+            page = await self._get("/owed", **({"after": after} if after else {}))
+            rows += page["owed"]
+            after = page["next"]
+            if not after:
+                return rows
+
     async def activity(self, /, **filters: str | int) -> list[Row]:
         """Return trades, splits, merges, conversions and redemptions, newest first."""
         return list(await self._get("/activity", **filters))

@@ -16,7 +16,7 @@ class Refusal(NamedTuple):
     """The machine-readable code, empty if the answer has none."""
     cause: str
     cure: str
-    """What the caller can do; empty if nothing general can be said."""
+    """What the caller can do."""
 
 
 _SIGN_AGAIN: Final = "create or derive the API key again, and sign with its secret"
@@ -29,6 +29,8 @@ CURES: Final[Mapping[str, str]] = MappingProxyType(
         "price_off_tick": "use a price that is a multiple of the market's tick size",
         "size_below_minimum": "use at least the market's `min_order_size`",
         "invalid_expiration": "GTD needs a time more than 60 s ahead; other types need none",
+        "order_stopped": "sign the order again, with the present time in `timestamp`",
+        "owner_signing_off": "call `setOwnerSigning(true)` as the Safe, or use another wallet",
         "invalid_order_nonce": "read the wallet's nonce with `GET /auth/account`, and sign with it",
         "invalid_fee_rate": "sign with the market's fee: `GET /fee-rate`",
         "unknown_market": "check the token id; a market trades from its finalization to its payout",
@@ -54,6 +56,35 @@ CURES: Final[Mapping[str, str]] = MappingProxyType(
 )
 
 
+CURE_BY_STATUS: Final[Mapping[int, str]] = MappingProxyType(
+    {
+        400: "correct what the message names, and send the request again",
+        401: "sign the request again, with the key and the time that the message asks for",
+        403: "use an account that may do this, or do without it",
+        404: "check the path and the id",
+        405: "use a method that `Allow` lists",
+        408: "send the whole request at once",
+        409: "read the present state, and send the request only if it is still wanted",
+        413: "send less at once",
+        414: "send a shorter URL",
+        415: "send the media type that the route documents",
+        422: "correct what the message names, and send the request again",
+        425: "send the same request again after `Retry-After`",
+        429: "send fewer requests, and wait for `Retry-After`",
+        431: "send fewer or shorter headers",
+        500: "report it to the operator with the request's id: the log has the cause",
+        502: "wait: the chain or another service did not answer; read the state before the next try",
+        503: "send the same request again after a pause, that of `Retry-After` if there is one",
+    }
+)
+"""What to do about a refusal that has no cure of its own."""
+
+
+def cure_of(code: str, status: int) -> str:
+    """Return what a caller can do about a refusal: its own cure, or that of its status."""
+    return CURES.get(code) or CURE_BY_STATUS.get(status, "")
+
+
 def refusal_of(refused: ApiRefused) -> Refusal:
     """Return the refusal that an answer holds."""
     try:
@@ -65,7 +96,9 @@ def refusal_of(refused: ApiRefused) -> Refusal:
     if isinstance(inner, dict):  # market creation
         fields, inner = inner, None
     code, cause = _code_and_cause(fields, inner if isinstance(inner, str) else "")
-    return Refusal(code, cause or refused.message, str(fields.get("cure") or CURES.get(code, "")))
+    return Refusal(
+        code, cause or refused.message, str(fields.get("cure") or cure_of(code, refused.status))
+    )
 
 
 def _code_and_cause(fields: Mapping[str, Any], words: str) -> tuple[str, str]:

@@ -60,22 +60,23 @@ class RelayerClient:
         *,
         poll_s: float = POLL_S,
     ) -> None:
-        self._http = http
-        self._owner = owner
+        self.http = http
+        self.owner = owner
         self._contracts = contracts
+        self.chain_id = contracts.chain_id
         self._poll_s = poll_s
         self.safe = safe
 
     async def is_deployed(self) -> bool:
         """Return whether the owner's Safe exists."""
-        answer = await self._http.get("/deployed", address=checksum_address(self.safe))
+        answer = await self.http.get("/deployed", address=checksum_address(self.safe))
         return bool(answer["deployed"])
 
     async def create_safe(self) -> Address:
         """Have the owner's Safe deployed, and return its address; one that exists stays as it is."""
         if await self.is_deployed():
             return self.safe
-        contracts, signer = self._contracts, self._owner.signer
+        contracts, signer = self._contracts, self.owner.signer
         typed = new_safe_data(
             contracts.chain_id, contracts.safe_factory, contracts.safe_factory_name
         )
@@ -116,10 +117,10 @@ class RelayerClient:
         return await self.post(f"/operations/{operation}", body)
 
     async def _safe_body(self, to: Address, calldata: bytes, operation: int) -> dict[str, Any]:
-        signer = self._owner.signer
-        nonce = await self._http.get("/nonce", address=signer.address, type="SAFE")
+        signer = self.owner.signer
+        nonce = await self.http.get("/nonce", address=signer.address, type="SAFE")
         call = SafeCall(self.safe, to, calldata, int(nonce["nonce"]), operation)
-        signature = await signer.sign_typed(safe_tx_data(self._contracts.chain_id, call))
+        signature = await signer.sign_typed(safe_tx_data(self.chain_id, call))
         return {
             "type": "SAFE",
             "from": checksum_address(signer.address),
@@ -142,14 +143,14 @@ class RelayerClient:
     async def post(self, path: str, body: object) -> Any:
         """Return the answer to a body, authenticated by the owner's key."""
         raw = msgspec.json.encode(body)
-        headers = self._owner.l2_headers("POST", path, raw)
-        return await self._http.send("POST", path, raw, headers, is_repeatable=True)
+        headers = self.owner.l2_headers("POST", path, raw)
+        return await self.http.send("POST", path, raw, headers, is_repeatable=True)
 
     async def wait_until_mined(self, answer: Any) -> str:
         """Return the hash of an accepted transaction once it is in a block."""
 
         async def fetch_hash() -> str | None:
-            found = await self._http.get("/transaction", id=answer["transactionID"])
+            found = await self.http.get("/transaction", id=answer["transactionID"])
             state = found[0]["state"] if found else "STATE_NEW"
             if state in FAILED:
                 raise ApiRefused("POST /submit", 200, str(found[0]["failureReason"]))

@@ -11,6 +11,7 @@ from typing import Any, Final, Self
 import msgspec
 
 from foretell.domain.exchange.order import Side
+from foretell.domain.exchange.signing.wallet_signatures import wallet_signature
 from foretell.domain.values.credentials import L1_DOMAIN_NAME
 from foretell.domain.values.hexadecimal import (
     ZERO_ADDRESS,
@@ -33,12 +34,17 @@ from foretell.sdk.orders import (
     SignedBody,
 )
 from foretell.sdk.signing.signers import Signer
-from foretell.sdk.signing.typed_data import order_data
+from foretell.sdk.signing.typed_data import TypedData, Value, order_data, wallet_order_data
 
 LAST_PAGE: Final = "LTE="
 SALT_BYTES: Final = 6
 """A salt fits the integers of every JSON reader."""
 SETTLED_S: Final = 120.0
+MS_PER_S: Final = 1_000
+DECIMALS: Final = frozenset(
+    ("tokenId", "makerAmount", "takerAmount", "expiration", "nonce", "feeRateBps", "timestamp")
+)
+"""The fields of an order that are decimal text in its body."""
 
 
 class MarketData:
@@ -90,7 +96,10 @@ async def fetch_account(http: HttpClient, address: Address) -> AccountTerms:
 
 
 class Trader(AuthenticatedClient):
-    """A signer with an API key, trading for its own address or for its Safe."""
+    """A signer with an API key, trading for its own address, its Safe or its deposit wallet."""
+
+    struct_version: int | None = None
+    """The version of the order struct to sign; None for the first that the exchange and the wallet accept."""
 
     def __init__(
         self,
@@ -116,7 +125,10 @@ class Trader(AuthenticatedClient):
         wallet: str = "eoa",
         l1_domain: str = L1_DOMAIN_NAME,
     ) -> Self:
-        """Return the trader of a signer, with a new or its earlier API key."""
+        """Return the trader of a signer, with a new or its earlier API key.
+
+        `wallet` is `eoa`, `safe` or `deposit wallet`.
+        """
         account = await fetch_account(http, signer.address)
         trader = cls(http, signer, account, now_s, l1_domain)
         trader.wallet = account.wallet(wallet)
@@ -133,26 +145,30 @@ class Trader(AuthenticatedClient):
         assert self.credentials is not None
         terms = await self.markets.market_terms(draft.token_id)
         exchange = self.account.exchange(is_neg_risk=terms.is_neg_risk)
-        amounts = draft.amounts()
-        message: dict[str, str | int | bytes] = {
-            "salt": int.from_bytes(os.urandom(SALT_BYTES), "big"),
-            "maker": self.wallet.address,
-            "signer": checksum_address(self.signer.address),
-            "taker": ZERO_ADDRESS,
-            "tokenId": int(draft.token_id),
-            "makerAmount": amounts.maker_units,
-            "takerAmount": amounts.taker_units,
-            "expiration": draft.expires_at_s,
-            "nonce": int(exchange.nonces[self.wallet.address]),
-            "feeRateBps": terms.fee_rate_bps,
-            "side": int(draft.side),
-            "signatureType": self.wallet.signature_type,
+        version = exchange.struct_version_for(self.wallet, self.struct_version)
+        message = self._order_fields(draft)
+        if version == 1:
+            message |= {
+                "taker": ZERO_ADDRESS,
+                "expiration": draft.expires_at_s,
+                "nonce": int(exchange.nonces[self.wallet.address]),
+                "feeRateBps": terms.fee_rate_bps,
+            }
+        else:
+            signed_at_ms = self._now_s() * MS_PER_S
+            message |= {
+                "timestamp": signed_at_ms,
+                "metadata": draft.metadata,
+                "builder": draft.builder,
+            }
+        typed = order_data(exchange.domain(version), message, version)
+        signature = await self._signature(typed)
+        order = {name: str(each) if name in DECIMALS else each for name, each in message.items()}
+        order |= {
+            "side": draft.side.name,
+            "expiration": str(draft.expires_at_s),
+            "signature": "0x" + signature.hex(),
         }
-        typed = order_data(exchange.domain(), message)
-        signature = await self.signer.sign_typed(typed)
-        texts = ("tokenId", "makerAmount", "takerAmount", "expiration", "nonce", "feeRateBps")
-        order = message | {name: str(message[name]) for name in texts}
-        order |= {"side": draft.side.name, "signature": "0x" + signature.hex()}
         body = {
             "order": order,
             "owner": self.credentials.key_id,
@@ -160,6 +176,29 @@ class Trader(AuthenticatedClient):
             "postOnly": draft.is_post_only,
         }
         return SignedBody("0x" + typed.digest().hex(), body)
+
+    def _order_fields(self, draft: OrderDraft) -> dict[str, Value]:
+        """Return the fields that every version of the struct has. A deposit wallet is its own signer."""
+        amounts, is_contract = draft.amounts(), self.wallet.is_contract
+        signer = self.maker if is_contract else self.signer.address
+        return {
+            "salt": int.from_bytes(os.urandom(SALT_BYTES), "big"),
+            "maker": self.wallet.address,
+            "signer": checksum_address(signer),
+            "tokenId": int(draft.token_id),
+            "makerAmount": amounts.maker_units,
+            "takerAmount": amounts.taker_units,
+            "side": int(draft.side),
+            "signatureType": self.wallet.signature_type,
+        }
+
+    async def _signature(self, typed: TypedData) -> bytes:
+        """Return the signature of an order: that of the signer, nested for a deposit wallet."""
+        if not self.wallet.is_contract:
+            return await self.signer.sign_typed(typed)
+        nested = wallet_order_data(typed, self.chain_id, self.maker)
+        own = await self.signer.sign_typed(nested)
+        return wallet_signature(own, typed.domain.separator(), typed.struct_hash())
 
     async def place(self, draft: OrderDraft) -> PlacedOrder:
         """Place an order. If no answer comes, the same signed order is sent again: it exists once."""

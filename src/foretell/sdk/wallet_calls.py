@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 
 from foretell.domain.contracts.calldata import (
     ALLOWANCE_UNITS_MAX,
+    CLAIM_TOKENS,
     Approve,
     MergePositions,
     RedeemPositions,
@@ -108,3 +109,8 @@ def convert(
         index_set |= 1 << index
     calldata = CONVERT_POSITIONS.encode(word_bytes(event_id), index_set, units)
     return InnerCall(contracts.neg_risk_adapter, calldata)
+
+
+def claim(exchange: Address, token_id: str, receiver: Address) -> InnerCall:
+    """Return the claim of all tokens that an exchange keeps for the caller; the receiver must accept them."""
+    return InnerCall(exchange, CLAIM_TOKENS.encode(int(token_id), receiver))

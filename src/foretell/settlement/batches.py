@@ -7,14 +7,16 @@ never sent twice. A trade that failed goes on alone.
 """
 
 from collections.abc import Sequence
+from typing import Final
 
 import structlog
 
 from foretell.chain.artifacts import error_names, reason_of
+from foretell.chain.sender import Sender
 from foretell.domain.contracts.batches import failed_places, matches_of, parse_match_failed
 from foretell.domain.errors.chain import ExecutionReverted, MalformedCalldata, RpcRefused
 from foretell.domain.evm.abi import revert_reason
-from foretell.domain.evm.transaction import SentTx, TxStatus
+from foretell.domain.evm.transaction import OutgoingTx, SentTx, TxStatus
 from foretell.domain.exchange.settlement import (
     Settlement,
     batch_id_of,
@@ -26,44 +28,121 @@ from foretell.domain.exchange.settlement import (
 from foretell.domain.values.hexadecimal import Address, parse_bytes
 from foretell.settlement.batch_call import BatchedTrade, batch_call, batched_trade
 from foretell.settlement.context import SettlementContext
+from foretell.settlement.operators import operators_for, simulated_at
 from foretell.settlement.stored import load_matched, record
 from foretell.store.index.blocks import load_last_block
-from foretell.store.outbox.settlements import load_settled_in, name_batch
+from foretell.store.outbox.settlements import load_settled_in, name_batches
 from foretell.store.outbox.transactions import SETTLEMENT, load_txs
 
 log = structlog.get_logger(__name__)
 
+TOGETHER_MIN: Final = 2
+"""The fewest batches that are simulated in one request."""
+SHARED_MIN: Final = 2
+"""The fewest trades that share a transaction."""
 FAILED_IN_BATCH = "failed within a batch"
 
 
 async def passing_trades(
-    context: SettlementContext, settler: Address, batch: Sequence[BatchedTrade]
+    context: SettlementContext, settler: Address, batch: Sequence[BatchedTrade], sender: Sender
 ) -> list[BatchedTrade]:
     """Return the trades of a batch that settle in a simulation now; none if it says nothing."""
     call = batch_call(settler, batch, "")
     try:
-        failed = failed_places(await context.operator.result_of(call), len(batch))
-    except ExecutionReverted as reverted:
-        log.warning("batch reverts", cause=reason_of(reverted))
+        result: bytes | RpcRefused = await sender.result_of(call, simulated_at(context))
+    except RpcRefused as refusal:
+        result = refusal
+    return _passing(batch, result)
+
+
+def _passing(batch: Sequence[BatchedTrade], result: bytes | RpcRefused) -> list[BatchedTrade]:
+    """Return the trades of a batch that settled in its simulation."""
+    if isinstance(result, ExecutionReverted):
+        log.warning("batch reverts", cause=reason_of(result))
         return []
-    except (RpcRefused, MalformedCalldata) as refusal:
-        log.warning("batch not simulated", cause=str(refusal))
+    if isinstance(result, RpcRefused):
+        log.warning("batch not simulated", cause=result.message)
+        return []
+    try:
+        failed = failed_places(result, len(batch))
+    except MalformedCalldata as malformed:
+        log.warning("batch not simulated", cause=malformed.message)
         return []
     return [each for place, each in enumerate(batch) if place not in failed]
 
 
+async def start_whole_batches(
+    context: SettlementContext, settler: Address, batches: Sequence[Sequence[BatchedTrade]]
+) -> int:
+    """Send the first batches together, up to one of which a trade fails; return how many were sent.
+
+    They are simulated in one request, each without those before it. A trade that needs an earlier batch
+    fails then, so from the first failure on the batches are for the caller, one after the other.
+    """
+    if len(batches) < TOGETHER_MIN:
+        return 0
+    senders = await operators_for(context, [batch[0].matched.exchange for batch in batches])
+    results = await _simulated(context, settler, batches, senders)
+    named_by_sender: dict[Sender, list[list[BatchedTrade]]] = {}
+    whole = 0
+    for batch, result, sender in zip(batches, results, senders, strict=True):
+        if len(_passing(batch, result)) < len(batch):
+            break
+        named_by_sender.setdefault(sender, []).append(_named(batch))
+        whole += 1
+    for sender, named in named_by_sender.items():
+        await _start(context, settler, named, sender)
+    return whole
+
+
+async def _simulated(
+    context: SettlementContext,
+    settler: Address,
+    batches: Sequence[Sequence[BatchedTrade]],
+    senders: Sequence[Sender],
+) -> list[bytes | RpcRefused]:
+    """Return the results of batches, in their order; those of an account are simulated in one request."""
+    calls_by_sender: dict[Sender, dict[int, OutgoingTx]] = {}
+    for number, (batch, sender) in enumerate(zip(batches, senders, strict=True)):
+        calls_by_sender.setdefault(sender, {})[number] = batch_call(settler, batch, "")
+    result_by_number: dict[int, bytes | RpcRefused] = {}
+    for sender, calls in calls_by_sender.items():
+        results = await sender.results_of(list(calls.values()), simulated_at(context))
+        result_by_number |= zip(calls, results, strict=True)
+    return [result_by_number[number] for number in range(len(batches))]
+
+
 async def start_batch(
     context: SettlementContext, settler: Address, batch: Sequence[BatchedTrade]
-) -> None:
-    """Name the transaction that carries trades that pass together, and send it."""
+) -> list[BatchedTrade]:
+    """Simulate a batch, send the trades that pass together, and return them; a single one goes alone."""
+    (sender,) = await operators_for(context, [batch[0].matched.exchange])
+    passing = await passing_trades(context, settler, batch, sender)
+    if len(passing) < SHARED_MIN:
+        return []
+    await _start(context, settler, [_named(passing)], sender)
+    return passing
+
+
+def _named(batch: Sequence[BatchedTrade]) -> list[BatchedTrade]:
     tx_id = batch_id_of([each.settlement for each in batch])
-    named = [each._replace(settlement=each.settlement._replace(tx_id=tx_id)) for each in batch]
+    return [each._replace(settlement=each.settlement._replace(tx_id=tx_id)) for each in batch]
+
+
+async def _start(
+    context: SettlementContext,
+    settler: Address,
+    batches: Sequence[Sequence[BatchedTrade]],
+    sender: Sender,
+) -> None:
+    """Store the names of batches, all or none, and send them."""
+    settlements = [each.settlement for batch in batches for each in batch]
     async with context.database.writing() as tx:
-        is_named = await name_batch(tx, [each.settlement for each in named])
+        is_named = await name_batches(tx, settlements)
     if is_named:
-        await _send(context, settler, named, is_simulated=True)
+        await _send(context, settler, batches, sender)
     else:
-        log.error("trades are settled by another process too", tx_id=tx_id)
+        log.error("trades are settled by another process too", tx_id=settlements[0].tx_id)
 
 
 async def follow_batch(
@@ -90,9 +169,11 @@ async def _resume(context: SettlementContext, settlements: Sequence[Settlement])
     rows = await load_matched(context, settlements)
     batch = [batched_trade(*pair) for pair in zip(settlements, rows, strict=True)]
     settler = context.batch_settler
-    if settler is not None and await passing_trades(context, settler, batch):
-        await _send(context, settler, batch)
-        return True
+    if settler is not None:
+        (sender,) = await operators_for(context, [batch[0].matched.exchange])
+        if await passing_trades(context, settler, batch, sender):
+            await _send(context, settler, [batch], sender)
+            return True
     if await _is_stored(context, settlements):
         return True  # sent meanwhile, which is why its trades fail in a simulation
     now_ms, options = context.now_ms(), context.options
@@ -103,22 +184,24 @@ async def _resume(context: SettlementContext, settlements: Sequence[Settlement])
 async def _send(
     context: SettlementContext,
     settler: Address,
-    batch: Sequence[BatchedTrade],
-    *,
-    is_simulated: bool = False,
+    batches: Sequence[Sequence[BatchedTrade]],
+    sender: Sender,
 ) -> None:
-    """Send a named batch, unless it was sent before; a refusal of the node counts as no try."""
-    settlements = [each.settlement for each in batch]
-    tx_id = settlements[0].tx_id
-    assert tx_id is not None
+    """Send named batches that passed a simulation, unless they were sent before.
+
+    A refusal of the node counts as no try.
+    """
+    calls = [batch_call(settler, batch, batch[0].settlement.tx_id or "") for batch in batches]
     try:
-        await context.operator.send(batch_call(settler, batch, tx_id), is_simulated=is_simulated)
-    except (RpcRefused, ExecutionReverted) as refusal:
-        log.warning("batch refused by the node", tx_id=tx_id, cause=str(refusal))
-        if not await _is_stored(context, settlements):
-            now_ms, options = context.now_ms(), context.options
-            refused = [refused_settlement(each, now_ms, options) for each in settlements]
-            await record(context, refused)
+        await sender.send_all(calls)
+    except RpcRefused as refusal:
+        for batch, call in zip(batches, calls, strict=True):
+            log.warning("batch refused by the node", tx_id=call.tx_id, cause=str(refusal))
+            settlements = [each.settlement for each in batch]
+            if not await _is_stored(context, settlements):
+                now_ms, options = context.now_ms(), context.options
+                refused = [refused_settlement(each, now_ms, options) for each in settlements]
+                await record(context, refused)
 
 
 async def _is_stored(context: SettlementContext, settlements: Sequence[Settlement]) -> bool:

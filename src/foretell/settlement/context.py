@@ -21,7 +21,7 @@ class StartBlock:
 
 @dataclass(frozen=True, slots=True)
 class SettlementContext:
-    """Settlement by one operator account; without a batch settler each trade has a transaction.
+    """Settlement by an operator account, and further ones that send batches; without a batch settler each trade has a transaction.
 
     Without the address of the outcome tokens no barred wallet is probed.
     """
@@ -36,4 +36,7 @@ class SettlementContext:
     assets: frozenset[Address] = frozenset()
     """The tokens that trades move: collateral, what wraps it, and the outcome tokens."""
     call_forms: CallForms = field(default_factory=CallForms)
+    further_operators: tuple[Sender, ...] = ()
+    granted: set[tuple[Address, Address]] = field(default_factory=set)
+    """Further accounts and the exchanges that have them as operators."""
     start: StartBlock = field(default_factory=StartBlock)

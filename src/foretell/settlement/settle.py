@@ -36,13 +36,14 @@ from foretell.domain.exchange.settlement import (
 from foretell.domain.exchange.wallets.wallet_bars import Offence
 from foretell.domain.values.hexadecimal import Address
 from foretell.settlement.batch_call import batched_trade, in_batches
-from foretell.settlement.batches import follow_batch, passing_trades, start_batch
+from foretell.settlement.batches import follow_batch, start_batch, start_whole_batches
 from foretell.settlement.context import SettlementContext
 from foretell.settlement.exchange_status import CLOSED_REASONS, check_exchange
 from foretell.settlement.failing_orders import find_failing_orders
 from foretell.settlement.landed_trades import has_index, without_landed
 from foretell.settlement.match_call import Matched, match_call
 from foretell.settlement.mined_reverts import MinedRevert, judge_mined_revert
+from foretell.settlement.operators import must_wait
 from foretell.settlement.stored import load_matched, record
 from foretell.settlement.wallet_bars import count_offence, probe_wallets, without_barred
 from foretell.store.outbox.settlements import (
@@ -141,16 +142,16 @@ async def _start_due(
         return
     rows = await load_matched(context, due)
     trades = [batched_trade(*pair) for pair in zip(due, rows, strict=True)]
-    groups = in_batches(trades, context.options)
-    for group in sorted(groups, key=lambda each: len(each) == 1):
+    groups = sorted(in_batches(trades, context.options), key=lambda each: len(each) == 1)
+    shared = [group for group in groups if len(group) > 1][:room]
+    whole = await start_whole_batches(context, settler, shared)
+    room -= whole
+    for group in groups[whole:]:
         if room <= 0:
             return
-        passing = await passing_trades(context, settler, group) if len(group) > 1 else []
-        alone = group
-        if len(passing) > 1:
-            await start_batch(context, settler, passing)
-            room -= 1
-            alone = [each for each in group if each not in passing]
+        together = await start_batch(context, settler, group) if len(group) > 1 else []
+        room -= bool(together)
+        alone = [each for each in group if each not in together]
         for each in alone:
             await _start(context, each.settlement, closed)
         room -= len(alone)
@@ -159,6 +160,9 @@ async def _start_due(
 async def _start(context: SettlementContext, due: Settlement, closed: _Closed) -> None:
     """Name the transaction that carries a trade, and send it, unless its exchange is closed."""
     if closed and (await _load(context, due)).exchange in closed:
+        return
+    if await must_wait(context, due):
+        await record(context, [waiting_settlement(due, context.now_ms(), context.options)])
         return
     named = named_settlement(due)
     await record(context, [named])

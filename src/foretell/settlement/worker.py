@@ -17,7 +17,10 @@ PACE: Final = PollIntervals(busy_s=0.5, idle_s=15.0)
 
 async def run(context: SettlementContext) -> None:
     """Settle trades and watch the operator's transactions until cancelled."""
-    await run_together([context.operator.run, partial(run_settlements, context)])
+    senders = (context.operator, *context.further_operators)
+    accounts = [each.address for each in senders]
+    watching = [partial(each.run, accounts) for each in senders]
+    await run_together([*watching, partial(run_settlements, context)])
 
 
 async def run_settlements(context: SettlementContext) -> None:

@@ -6,10 +6,11 @@ from functools import partial
 
 from foretell.domain.contracts.deployment import Deployment
 from foretell.domain.contracts.wallets import Wallets
+from foretell.domain.exchange.ledger import COLLATERAL
 from foretell.domain.values.hexadecimal import Address, Bytes32
 from foretell.edge.auth import KeyRing
 from foretell.edge.signed_requests import SignedRequests
-from foretell.engine.protocol.requests import CommittedCommand
+from foretell.engine.protocol.requests import AccountReply, AccountRequest, CommittedCommand
 from foretell.engine.protocol.router import Shards
 from foretell.runtime.loops import Loop
 from foretell.store.database import Database
@@ -17,6 +18,7 @@ from foretell.trading.accounts.accounts import ChainView, FetchHasCode, OrderNon
 from foretell.trading.accounts.revocations import Revocations
 from foretell.trading.accounts.signers import Recover, Signers
 from foretell.trading.accounts.wallet_checks import WalletChecks
+from foretell.trading.accounts.wallet_readings import WalletReadings
 from foretell.trading.books.books import PriceSide, PublicBooks
 from foretell.trading.books.market_names import MarketNames
 from foretell.trading.refusals import trading_body
@@ -46,6 +48,10 @@ class TradingContext:
     new_uuid: Callable[[], str]
     revocations: Revocations | None = None
     """The log of revoked keys beside the database; a rig may have none."""
+    sports_delay_s: int = 0
+    """For how long orders that cross the book of a sports market are held."""
+    wallet_readings: WalletReadings | None = None
+    """None where no wallet held collateral before the first block."""
 
     def begin(self, is_theirs: Callable[[Bytes32], bool]) -> None:
         """Drop the state of some markets: their engine publishes the whole of it next."""
@@ -61,6 +67,9 @@ class TradingContext:
         follow = partial(self.streams.follow_revocations, self.database)
         return {
             "announcements": self.streams.announce,
+            "live data": self.streams.publish_live,
+            "sports": partial(self.streams.publish_sports, self.database),
+            "pings of sports": self.streams.ping_sports,
             "heartbeats of streams": self.streams.beat,
             "revocations": follow,
         }
@@ -89,8 +98,13 @@ def build_context(  # noqa: PLR0913 - the composition root calls it, once, by ke
     new_uuid: Callable[[], str],
     price_side: PriceSide = "taker",
     revocations: Revocations | None = None,
+    sports_delay_s: int = 0,
 ) -> TradingContext:
     """Return the context; `on_committed` must be called with every command of the engines."""
+
+    async def fetch_collateral(wallet: Address) -> AccountReply:
+        return await shards.account(AccountRequest(wallet, COLLATERAL, deployment.exchanges), None)
+
     books = PublicBooks(deployment.exchange)
     market_names = MarketNames(database)
     wallets = Wallets(deployment)
@@ -126,4 +140,8 @@ def build_context(  # noqa: PLR0913 - the composition root calls it, once, by ke
         now_ms=now_ms,
         new_uuid=new_uuid,
         revocations=revocations,
+        sports_delay_s=sports_delay_s,
+        wallet_readings=WalletReadings(database, deployment.exchanges, fetch_collateral, now_ms)
+        if deployment.has_collateral_history
+        else None,
     )

@@ -1,4 +1,4 @@
-"""The files of the built web app, read once.
+"""The files of the built web app, and of the documentation's site, read once.
 
 A file of `assets/` has the hash of its content in its name, so a browser keeps it for ever; all other
 files are asked for again each time.
@@ -27,6 +27,9 @@ MEDIA_TYPES: Final[Mapping[str, str]] = MappingProxyType(
         ".svg": "image/svg+xml",
         ".txt": "text/plain",
         ".woff2": "font/woff2",
+        ".png": "image/png",
+        ".json": "application/json",
+        ".xml": "application/xml",
     }
 )
 LASTING: Final = "public, max-age=31536000, immutable"

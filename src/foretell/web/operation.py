@@ -14,6 +14,7 @@ from foretell.store.database import Database
 from foretell.store.queries.operation import (
     GasAccount,
     load_due_markets,
+    load_halted_markets,
     load_indexed_head,
     load_queued_work,
     load_sending_accounts,
@@ -51,6 +52,15 @@ class DueState(WireObject, frozen=True):
     ended_at_ms: int
 
 
+class HaltState(WireObject, frozen=True):
+    """A market that is halted: the chain lost it by a reorganization."""
+
+    condition_id: str
+    question: str
+    event_slug: str
+    since_ms: int
+
+
 class AccountState(WireObject, frozen=True):
     """An account that a product sends from, and what it has for gas."""
 
@@ -66,6 +76,7 @@ class InstallationState(WireObject, frozen=True):
     chain: ChainState
     work: list[WorkState]
     due: list[DueState]
+    halts: list[HaltState]
     accounts: list[AccountState]
 
 
@@ -90,6 +101,7 @@ class OperatorView:
             work = await load_queued_work(tx)
             indexed = await load_indexed_head(tx)
             due = await load_due_markets(tx, now_ms)
+            halted = await load_halted_markets(tx)
             senders = await load_sending_accounts(tx)
         head = quantity_of(await self.rpc.call("eth_blockNumber"), "eth_blockNumber")
         indexed_block = 0 if indexed is None else indexed.block_number
@@ -119,6 +131,7 @@ class OperatorView:
                 )
                 for each in due
             ],
+            halts=[HaltState(*each) for each in halted],
             accounts=[await self._account(each) for each in senders],
         )
 

@@ -11,8 +11,9 @@ from foretell.domain.errors.http import UnknownRoute
 from foretell.edge.codec import NOT_STORED, AnyRequest, JsonResponse, decode, read_body
 from foretell.edge.injection import context_dependency, state_with
 from foretell.edge.refusals import handlers
-from foretell.web.build_files import ASKED_AGAIN, ASSETS, INDEX, BuildFile
+from foretell.web.build_files import ASKED_AGAIN, ASSETS, INDEX
 from foretell.web.context import WebContext
+from foretell.web.file_response import file_response
 from foretell.web.refusals import web_body
 from foretell.web.sandbox_wallets import (
     ChainRequest,
@@ -21,6 +22,7 @@ from foretell.web.sandbox_wallets import (
     SignRequest,
     Visitor,
 )
+from foretell.web.site.routes import site_routes
 
 PAGES: Final = (
     "/",
@@ -55,7 +57,7 @@ def get_page(
     file = context.files.get(INDEX)
     if file is None:
         return Response(MISSING.encode(), media_type="text/plain")
-    return _response(request, file, context.policy)
+    return file_response(request, file, context.policy)
 
 
 @get("/assets/{name:str}", sync_to_thread=True)
@@ -64,7 +66,7 @@ def get_asset(request: AnyRequest, context: Context, name: FromPath[str]) -> Res
     file = context.files.get(ASSETS + name)
     if file is None:
         raise UnknownRoute(f"the web app has no file {name[:100]}")
-    return _response(request, file)
+    return file_response(request, file)
 
 
 @get("/favicon.svg", sync_to_thread=False)
@@ -73,7 +75,7 @@ def get_icon(request: AnyRequest, context: Context) -> Response[bytes]:
     file = context.files.get("favicon.svg")
     if file is None:
         raise UnknownRoute("the web app has no icon")
-    return _response(request, file)
+    return file_response(request, file)
 
 
 @get("/config.json", sync_to_thread=False)
@@ -131,6 +133,7 @@ def build_app(context: WebContext) -> Litestar:
     return Litestar(
         route_handlers=[
             *ROUTES,
+            *site_routes(),
             *(SANDBOX_ROUTES if context.wallets is not None else ()),
             *([get_state] if context.operation is not None else ()),
         ],
@@ -159,14 +162,3 @@ def _bearer(request: AnyRequest) -> str:
 def _answer(value: object) -> JsonResponse:
     content = msgspec.json.encode(value)
     return Response(content, media_type="application/json", headers=NOT_STORED)
-
-
-def _response(request: AnyRequest, file: BuildFile, policy: str | None = None) -> Response[bytes]:
-    headers = {"cache-control": file.cache_control, "vary": "accept-encoding"}
-    if policy is not None:
-        headers["content-security-policy"] = policy
-    content, wanted = file.content, request.headers.get("accept-encoding", "")
-    if "gzip" in wanted and file.compressed is not None:
-        headers["content-encoding"] = "gzip"
-        content = file.compressed
-    return Response(content, media_type=file.media_type, headers=headers)

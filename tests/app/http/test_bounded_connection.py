@@ -137,7 +137,7 @@ async def test_an_answer_that_is_not_taken_is_held_no_longer_than_a_pause() -> N
         await send({"type": "http.response.start", "status": 200, "headers": headers})
         await send({"type": "http.response.body", "body": bytes(size)})
 
-    async with serving(answer, limits=ConnectionLimits(keep_alive_s=0.2)) as place:
+    async with serving(answer, limits=ConnectionLimits(stall_deadline_s=0.2)) as place:
         host, port = place.split(":")
         reader, writer = await asyncio.open_connection(host, int(port))
         writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
@@ -150,3 +150,46 @@ async def test_an_answer_that_is_not_taken_is_held_no_longer_than_a_pause() -> N
                     taken += len(part)
         writer.transport.abort()
     assert taken < size
+
+
+async def send_without_end(scope: Scope, receive: Receive, send: Send) -> None:
+    """Answer in parts, as long as the client reads them."""
+    assert scope["type"] == "http"
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+    gone = asyncio.create_task(_disconnected(receive))
+    while not gone.done():
+        await send({"type": "http.response.body", "body": bytes(64 * 1024), "more_body": True})
+        await asyncio.sleep(0)
+
+
+async def _disconnected(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+@pytest.mark.case("G-02")
+async def test_an_answer_that_its_client_does_not_read_is_cut_off() -> None:
+    """An answer in parts kept its place and its memory for as long as the client liked."""
+    limits = ConnectionLimits(stall_deadline_s=0.2)
+    async with serving(send_without_end, limits=limits) as place:
+        host, port = place.split(":")
+        reader, writer = await asyncio.open_connection(host, int(port), limit=1024)
+        writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+        await asyncio.sleep(4 * limits.stall_deadline_s)
+        with contextlib.suppress(ConnectionResetError):
+            async with asyncio.timeout(ANSWER_WITHIN_S):
+                while await reader.read(1024 * 1024):
+                    pass
+        writer.close()
+
+
+async def test_an_answer_that_its_client_reads_slowly_goes_on() -> None:
+    limits = ConnectionLimits(stall_deadline_s=0.5)
+    async with serving(send_without_end, limits=limits) as place:
+        host, port = place.split(":")
+        reader, writer = await asyncio.open_connection(host, int(port))
+        writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+        for _ in range(20):
+            assert await reader.read(8 * 1024 * 1024)
+            await asyncio.sleep(0.05)
+        writer.close()

@@ -5,9 +5,7 @@ from tests.contracts.evm import reverts
 from tests.contracts.market import Fill, World, deploy_exchange, match_args
 from tests.contracts.signing import BUY, ERC1271, OWN_V2, UNIT, Order
 from tests.contracts.wallets import (
-    BURN,
     RECEIPT_YES,
-    REVERT,
     SIGNATURE_YES,
     WALLET_ADDRESS,
     a_wallet,
@@ -89,26 +87,6 @@ def wallet_bid(world: World, on_receipt: bytes, data: bytes = b"") -> Order:
     """Return a bid of a wallet with this answer to receipts."""
     a_wallet(world, wallet(answer(SIGNATURE_YES), on_receipt, data))
     return bid_of_wallet(world)
-
-
-@pytest.mark.parametrize(
-    ("on_receipt", "error"),
-    [
-        pytest.param(REVERT, "", id="reverts"),
-        pytest.param(BURN, "", id="burns all gas"),
-        pytest.param(
-            answer(bytes(32)), "ERC1155: got unknown value from onERC1155Received", id="says no"
-        ),
-    ],
-)
-def test_a_receiver_that_refuses_reverts_its_match_alone(
-    world: World, on_receipt: bytes, error: str
-) -> None:
-    bid = wallet_bid(world, on_receipt)
-    ask = world.sell(world.taker, world.yes, 100 * UNIT, 50)
-    with reverts(error):
-        world.match(ask, [bid], Fill(100 * UNIT, (50 * UNIT,)))
-    assert world.exchange.call("orderStatus", world.hash(ask)) == (False, 0)
 
 
 def test_a_receiver_cannot_raise_a_nonce_during_a_match(world: World) -> None:

@@ -15,7 +15,6 @@ from tests.contracts.signing import (
     ERC1271,
     OWN_V1,
     OWN_V2,
-    PROXY,
     SAFE,
     UNIT,
     ZERO,
@@ -171,7 +170,7 @@ def test_an_order_has_one_signature(world: World, position: int, bit: int) -> No
         validate(world, replace(order, signature=bytes(signature)))
 
 
-@pytest.mark.parametrize("signature_type", [PROXY, 4, 255])
+@pytest.mark.parametrize("signature_type", [4, 255])
 def test_other_signature_types_are_refused(world: World, bid: Order, signature_type: int) -> None:
     with reverts("InvalidSignatureType"):
         validate(world, world.sign(replace(bid, signature_type=signature_type), world.taker))

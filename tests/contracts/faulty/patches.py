@@ -19,6 +19,7 @@ STATUS: Final = f"{EXCHANGE}test_status.py"
 SIGNATURES: Final = f"{EXCHANGE}test_signatures.py"
 VALIDITY: Final = f"{EXCHANGE}test_validity.py"
 CANCELLING: Final = f"{EXCHANGE}test_cancelling.py"
+DELIVERIES: Final = "tests/contracts/receivers/test_deliveries.py"
 RECEIVER: Final = f"{EXCHANGE}test_receiver.py"
 ROLES: Final = f"{EXCHANGE}test_roles.py"
 ORDERS: Final = f"{EXCHANGE}test_orders.py"
@@ -186,6 +187,12 @@ PATCHES: Final = (
     Patch("exchange/packed", "28 if flags & V_28 != 0 else 27", "27", PACKED),
     Patch("exchange/packed", "order.tokenId = sells", "order.tokenId = buys", PACKED),
     Patch("exchange/packed", "length > orders.SIGNATURE_BYTES_MAX", "False", PACKED),
+    # Deliveries.
+    Patch("exchange/custody", "if msg.gas < GAS_BEFORE_DELIVERY", "if False", DELIVERIES),
+    Patch("exchange/custody", "gas=DELIVERY_GAS,", "gas=msg.gas,", DELIVERIES),
+    Patch("exchange/custody", "[asset] += amount", "[asset] = amount", DELIVERIES),
+    Patch("exchange/custody", "[tokenId] = 0", "[tokenId] = amount", DELIVERIES),
+    Patch("exchange/custody", "or receiver == self", "", DELIVERIES),
     # Cancelling, roles, registry, custody, sweeping.
     Patch(
         "exchange/cancelling",
@@ -233,7 +240,7 @@ PATCHES: Final = (
     Patch(
         "neg_risk/markets", "self.answered[market_id] |= 1", "self.answered[market_id] = 1", MARKETS
     ),
-    Patch("neg_risk/markets", "index == QUESTIONS_MAX", "False", CONVERSION),
+    Patch("neg_risk/markets", "index == QUESTIONS_MAX", "False", MARKETS),
     Patch("NegRiskOperator", "payouts[0] + payouts[1] != 1", "False", OPERATOR),
     Patch("NegRiskOperator", "block.timestamp < flagged_at + DELAY_PERIOD", "False", OPERATOR),
     Patch("NegRiskOperator", "block.timestamp < reported_at + HOLD_PERIOD", "True", OPERATOR),

@@ -153,6 +153,10 @@ def test_all_questions_of_a_market_may_be_no(neg_risk: NegRisk, host: str, marke
         question = neg_risk.question(index, market)
         neg_risk.adapter.send("reportOutcome", question, False, sender=host)  # noqa: FBT003
     assert not neg_risk.adapter.call("getDetermined", market)
+    questions = [neg_risk.question(index, market) for index in (0, 1)]
+    assert all(neg_risk.adapter.call("isAnswered", question) for question in questions)
+    with reverts("QuestionAlreadyAnswered"):
+        neg_risk.adapter.send("reportOutcome", questions[0], False, sender=host)  # noqa: FBT003
 
 
 def test_a_question_is_answered_once(neg_risk: NegRisk, host: str, market: bytes) -> None:

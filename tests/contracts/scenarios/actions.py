@@ -80,6 +80,35 @@ def cancel(scenario: Scenario, step: Step) -> None:
         resting.is_cancelled = True
 
 
+def claim(scenario: Scenario, step: Step) -> None:
+    """Claim refused tokens for any account, some of which refuse them again."""
+    traded, accounts = scenario.traded(step.first), scenario.accounts
+    who = scenario.rig.refusing[step.actor % 2]
+    receiver = accounts[step.third % len(accounts)]
+    claim_token(scenario, traded, who, traded.pair[step.second % 2], receiver)
+
+
+def claim_token(
+    scenario: Scenario, traded: TradedPair, who: str, token: int, receiver: str
+) -> None:
+    exchange = traded.exchange
+    owed = scenario.owed[exchange.address, who, token]
+    is_due = owed > 0 and receiver not in scenario.rig.refusing
+    assert scenario.attempt(who, exchange, "claimTokens", token, receiver) == is_due
+    if is_due:
+        scenario.expected.move(token, exchange.address, receiver, owed)
+        scenario.owed[exchange.address, who, token] = 0
+        scenario.done["claimed"] += 1
+
+
+def claim_all(scenario: Scenario) -> None:
+    """Claim everything that was refused, for an account that takes it."""
+    for traded in scenario.pairs:
+        for who in scenario.rig.refusing:
+            for token in traded.pair:
+                claim_token(scenario, traded, who, token, scenario.honest[0])
+
+
 def raise_nonce(scenario: Scenario, step: Step) -> None:
     traded, who = scenario.traded(step.first), scenario.account(step.actor)
     if step.second % 16 == 0:
@@ -172,14 +201,15 @@ def redeem(scenario: Scenario, step: Step) -> None:
 
 
 def redeem_all(scenario: Scenario, who: str) -> None:
-    for traded in (scenario.rig.market, *scenario.rig.questions):
-        redeem_pair(scenario, who, traded)
+    for traded in scenario.pairs:
+        if traded.pair[0] in scenario.expected.payout_by_token:
+            redeem_pair(scenario, who, traded)
 
 
 def redeem_pair(scenario: Scenario, who: str, traded: TradedPair) -> None:
     held = [scenario.expected.units[who, token] for token in traded.pair]
     collateral = scenario.rig.world.collateral.address
-    if traded is scenario.rig.market:
+    if traded.splitter is scenario.rig.world.ctf:
         arguments: tuple[object, ...] = (collateral, ZERO_WORD, traded.condition, [1, 2])
     else:
         arguments = (traded.condition, held)

@@ -18,14 +18,20 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 from tests.contracts.scenarios.disputes import STEP_BYTES as DISPUTE_STEP_BYTES
 from tests.contracts.scenarios.disputes import run_disputes
+from tests.contracts.scenarios.lives import run_life
 from tests.contracts.scenarios.runs import run
 from tests.contracts.scenarios.scenario import STEP_BYTES
 
 STEPS: Final = 100
 STEPS_TOTAL: Final = 1_000_000
 DISPUTE_STEPS: Final = 40
-# One step of a dispute for so many of trading.
+# One step of a dispute, and one of a life of all kinds of markets, for so many of trading.
 TRADING_STEPS: Final = 5
+
+
+def matched_share(done: Counter[str]) -> float:
+    """Return the share of the steps which try a match that go through."""
+    return done["matched"] / (done["match"] + done["ladder"])
 
 
 def run_counted(script: bytes) -> Counter[str]:
@@ -45,6 +51,11 @@ def run_many_disputes(steps: int, from_seed: int, *, is_shrunk: bool = True) -> 
     """Run scenarios of optimistic questions, and count their calls."""
     sizes = (steps, DISPUTE_STEPS, DISPUTE_STEP_BYTES)
     return _run_scripts(run_disputes, sizes, from_seed, is_shrunk=is_shrunk)
+
+
+def run_many_lives(steps: int, from_seed: int, *, is_shrunk: bool = True) -> Counter[str]:
+    """Run lives of all kinds of markets side by side, and count their actions."""
+    return _run_scripts(run_life, (steps, STEPS, STEP_BYTES), from_seed, is_shrunk=is_shrunk)
 
 
 def _run_scripts(
@@ -84,8 +95,11 @@ def main() -> None:
     sys.stdout.flush()
     started = time.monotonic()
     done = run_many(arguments.steps, arguments.seed)
+    share = matched_share(done)
     done += run_many_disputes(arguments.steps // TRADING_STEPS, arguments.seed)
+    done += run_many_lives(arguments.steps // TRADING_STEPS, arguments.seed)
     sys.stdout.writelines(f"{count:>9} {name}\n" for name, count in done.most_common())
+    sys.stdout.write(f"{share:.0%} of the match steps matched\n")
     sys.stdout.write(f"all invariants held for {time.monotonic() - started:.0f} s\n")
 
 

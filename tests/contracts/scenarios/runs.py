@@ -13,6 +13,8 @@ from tests.contracts.scenarios.actions import (
     answer_market,
     answer_question,
     cancel,
+    claim,
+    claim_all,
     convert,
     give,
     merge,
@@ -46,6 +48,7 @@ ACTIONS: Final[tuple[Callable[[Scenario, Step], None], ...]] = (
         raise_nonce,
         end_before,
         silence_owner,
+        claim,
         pause,
         convert,
         convert,
@@ -80,9 +83,10 @@ def finish(scenario: Scenario) -> None:
     answer_market(scenario, Step(0, 0, 0, 0, 0, 0))
     for index in range(QUESTIONS):
         answer_question(scenario, Step(0, index, 0, 0, index, 1))
+    claim_all(scenario)
     for who in (*scenario.accounts, *scenario.paid):
         redeem_all(scenario, who)
-    event, market = scenario.rig.neg_risk, scenario.rig.market
+    event, plain = scenario.rig.neg_risk, scenario.plain_pairs
     if True not in scenario.answered.values() and scenario.expected.converted:
         event.adapter.send(
             "releaseUnclaimed", scenario.rig.event_market, QUESTIONS, sender=scenario.accounts[0]
@@ -92,6 +96,6 @@ def finish(scenario: Scenario) -> None:
         )
     scenario.compare({key for key, _ in scenario.expected.units.items() if key[0] != BURN})
     assert scenario.expected.units[event.wrapped.address, COLLATERAL] == 0
-    left = scenario.expected.units[market.lock, COLLATERAL] - scenario.market_base
+    left = scenario.expected.units[plain[0].lock, COLLATERAL] - scenario.market_base
     # Halves are rounded down, once for each holder and side.
-    assert 0 <= left <= 2 * (len(scenario.accounts) + len(scenario.paid))
+    assert 0 <= left <= 2 * len(plain) * (len(scenario.accounts) + len(scenario.paid))

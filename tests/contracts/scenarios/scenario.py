@@ -50,6 +50,7 @@ class Scenario:
         self.fees = {
             each.address: ExpectedFees(self.rig.fee_receivers[0]) for each in self.exchanges
         }
+        self.owed: Counter[tuple[str, str, int]] = Counter()
         self.salt = 0
         self.done: Counter[str] = Counter()
         traders = (actor.address for actor in self.rig.traders)
@@ -72,6 +73,11 @@ class Scenario:
     @property
     def pairs(self) -> tuple[TradedPair, ...]:
         return (self.rig.market, *self.rig.questions)
+
+    @property
+    def plain_pairs(self) -> tuple[TradedPair, ...]:
+        """The pairs outside events, whose collateral lies in the conditional tokens."""
+        return (self.rig.market,)
 
     @property
     def exchanges(self) -> tuple[Contract, Contract]:

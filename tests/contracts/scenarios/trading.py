@@ -280,6 +280,7 @@ def settle(
             expected.move(gives, taker.who, maker.who, taking)
             expected.move(gets, maker.who, taker.who, making)
             expected.move(gives, maker.who, fees, fee)
+            deliver(scenario, traded, maker.who, gives, taking - fee)
             continue
         theirs = COLLATERAL if taker.side == SELL else maker.token
         given = maker.token if taker.side == SELL else COLLATERAL
@@ -293,8 +294,20 @@ def settle(
         sets = taking if taker.side == BUY else -making
         expected.change(traded.lock, COLLATERAL, sets)
         expected.move(theirs, maker.who, fees, fee)
+        deliver(scenario, traded, maker.who, theirs, taking - fee)
     received_asset = taker.token if taker.side == BUY else COLLATERAL
     expected.move(received_asset, taker.who, fees, taker_fee)
+    received = sum(part(taker, maker, making)[1] for maker, making, _ in fills)
+    deliver(scenario, traded, taker.who, received_asset, received - taker_fee)
+
+
+def deliver(scenario: Scenario, traded: TradedPair, who: str, asset: int, amount: int) -> None:
+    """Have the exchange keep the tokens that a wallet refuses."""
+    if asset != COLLATERAL and who in scenario.rig.refusing and amount:
+        exchange = traded.exchange.address
+        scenario.expected.move(asset, who, exchange, amount)
+        scenario.owed[exchange, who, asset] += amount
+        scenario.done["owed"] += 1
 
 
 def take_off(taker: ExpectedOrder, taker_fill: int, fills: list[FillOf]) -> None:
@@ -328,7 +341,7 @@ def may_fail(
         needs[order.who, COLLATERAL if order.side == BUY else order.token] += making
     return (
         traded.exchange.address in scenario.paused | scenario.without_operator
-        or any(order.is_cancelled or order.who in scenario.rig.refusing for order in orders)
+        or any(order.is_cancelled for order in orders)
         or any(is_stopped(scenario, traded, order) for order in orders)
         or any(
             not 0 < making <= order.remaining for order, making in zip(orders, makings, strict=True)

@@ -169,6 +169,21 @@ CASES: list[tuple[ContractKind, tuple[list[str], str], ChainLog]] = [
     ),
     (
         ContractKind.EXCHANGE,
+        a_log("FeeCharged(address,uint256)", [ALICE], FIVE_NUMBERS[:1], [5]),
+        logs.FeeCharged(ALICE, None, 5),
+    ),
+    (
+        ContractKind.EXCHANGE,
+        a_log("OrdersCancelledBefore(address,uint256)", [ALICE], ["uint256"], [2**200]),
+        logs.OrdersCancelledBefore(ALICE, 2**200),
+    ),
+    (
+        ContractKind.EXCHANGE,
+        a_log("OwnerSigningChanged(address,bool)", [ALICE], ["bool"], [False]),
+        logs.OwnerSigningChanged(ALICE, is_allowed=False),
+    ),
+    (
+        ContractKind.EXCHANGE,
         a_log("OrderCancelled(bytes32)", [ID]),
         logs.OrderCancelled(ID),
     ),

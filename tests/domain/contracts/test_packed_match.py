@@ -11,8 +11,8 @@ from foretell.domain.contracts.packed_match import (
     SUPPORTS_INTERFACE,
     encode_match_packed,
 )
-from foretell.domain.exchange.order import Side, SignatureType, SignedOrder
-from foretell.domain.values.hexadecimal import ZERO_ADDRESS, Address
+from foretell.domain.exchange.order import OrderV2Fields, Side, SignatureType, SignedOrder
+from foretell.domain.values.hexadecimal import ZERO_ADDRESS, ZERO_BYTES32, Address, Bytes32
 
 ACCOUNT = Address("0x" + "aa" * 20)
 SAFE = Address("0x" + "bb" * 20)
@@ -87,6 +87,22 @@ def test_a_nonce_and_a_fee_rate_are_two_more_words() -> None:
     assert packed[256:] == records(OrderFill(ORDER, 8))
 
 
+def test_version_2_has_a_timestamp_in_place_of_the_expiration() -> None:
+    v2 = OrderV2Fields(0x0304, ZERO_BYTES32, ZERO_BYTES32)
+    packed = records(OrderFill(an_order(v2=v2, profile=3), 7))
+    assert packed[:32].hex() == "aa" * 20 + "0000000000000304" + "00030000"
+    assert len(packed) == 192
+
+
+@pytest.mark.parametrize(("metadata", "builder"), [("00", "cc"), ("dd", "00"), ("dd", "cc")])
+def test_metadata_and_a_builder_are_two_more_words(metadata: str, builder: str) -> None:
+    v2 = OrderV2Fields(0, Bytes32("0x" + metadata * 32), Bytes32("0x" + builder * 32))
+    packed = records(OrderFill(an_order(v2=v2), 7), OrderFill(ORDER, 8))
+    assert packed[28:30] == (0x80).to_bytes(2)
+    assert packed[192:256].hex() == metadata * 32 + builder * 32
+    assert packed[256:] == records(OrderFill(ORDER, 8))
+
+
 @pytest.mark.parametrize(
     "changed",
     [
@@ -98,6 +114,7 @@ def test_a_nonce_and_a_fee_rate_are_two_more_words() -> None:
         {"signature": b"\x11" * 66},
         {"profile": 8},
         {"expiration_s": 2**64},
+        {"v2": OrderV2Fields(2**64, ZERO_BYTES32, ZERO_BYTES32)},
         {"maker_amount": 2**128},
         {"taker_amount": 2**128},
     ],

@@ -5,13 +5,14 @@ import pytest
 from tests.domain.contracts.test_deployment import a_deployment
 from tests.rigs.values import a_buy, an_address
 
-from foretell.domain.contracts.deployment import ContractName, DeployedContract
+from foretell.domain.contracts.deployment import PROXY_CONTRACTS, ContractName, DeployedContract
 from foretell.domain.contracts.wallets import Wallets
-from foretell.domain.errors.order import NoDepositWallets, WrongWallet
+from foretell.domain.errors.order import NoDepositWallets, UnsupportedSignatureType, WrongWallet
 from foretell.domain.exchange.order import SignatureType, SignedOrder
 
 ALICE = an_address("alice")
 SAFE = a_deployment().safe_of(ALICE)
+PROXY_WALLET = a_deployment().proxy_wallet_of(ALICE)
 DEPOSIT_WALLETS = a_deployment().deposit_wallets_of(ALICE)
 
 
@@ -19,8 +20,22 @@ def of_maker(maker: str, signature_type: SignatureType) -> SignedOrder:
     return msgspec.structs.replace(a_buy("alice"), maker=maker, signature_type=signature_type)
 
 
-def test_an_address_has_itself_its_safe_and_its_deposit_wallets() -> None:
-    assert Wallets(a_deployment()).of(ALICE) == (ALICE, SAFE, *DEPOSIT_WALLETS)
+def test_an_address_has_itself_its_safe_its_deposit_wallets_and_its_proxy_wallet() -> None:
+    assert Wallets(a_deployment()).of(ALICE) == (ALICE, SAFE, *DEPOSIT_WALLETS, PROXY_WALLET)
+
+
+def test_a_deployment_without_a_factory_refuses_proxy_wallets_by_name() -> None:
+    deployment = a_deployment()
+    older = {
+        name: contract
+        for name, contract in deployment.contracts.items()
+        if name not in PROXY_CONTRACTS
+    }
+    wallets = Wallets(replace(deployment, contracts=older))
+    assert wallets.of(ALICE) == (ALICE, SAFE, *DEPOSIT_WALLETS)
+    assert SignatureType.PROXY not in wallets.served_types
+    with pytest.raises(UnsupportedSignatureType, match=r"0 \(EOA\) or 2 \(Safe\) or 3"):
+        wallets.check_maker(of_maker(PROXY_WALLET, SignatureType.PROXY))
 
 
 @pytest.mark.parametrize(
@@ -51,14 +66,19 @@ def test_a_deployment_without_a_factory_has_no_deposit_wallets() -> None:
         }
     }
     wallets = Wallets(replace(deployment, contracts=without))
-    assert wallets.of(ALICE) == (ALICE, SAFE)
-    assert set(wallets.served_types) == {SignatureType.EOA, SignatureType.SAFE}
+    assert wallets.of(ALICE) == (ALICE, SAFE, PROXY_WALLET)
+    assert SignatureType.CONTRACT not in wallets.served_types
     with pytest.raises(NoDepositWallets):
         wallets.check_maker(of_maker(DEPOSIT_WALLETS[0], SignatureType.CONTRACT))
 
 
 @pytest.mark.parametrize(
-    ("signature_type", "wallet"), [(SignatureType.EOA, ALICE), (SignatureType.SAFE, SAFE)]
+    ("signature_type", "wallet"),
+    [
+        (SignatureType.EOA, ALICE),
+        (SignatureType.SAFE, SAFE),
+        (SignatureType.PROXY, PROXY_WALLET),
+    ],
 )
 def test_a_signature_type_stands_for_one_wallet_of_the_signer(
     signature_type: SignatureType, wallet: str
@@ -76,6 +96,10 @@ def test_a_signature_type_stands_for_one_wallet_of_the_signer(
         (ALICE, SignatureType.SAFE),
         (an_address("bob"), SignatureType.EOA),
         (ALICE, SignatureType.CONTRACT),
+        (ALICE, SignatureType.PROXY),
+        (SAFE, SignatureType.PROXY),
+        (PROXY_WALLET, SignatureType.SAFE),
+        (a_deployment().proxy_wallet_of(an_address("bob")), SignatureType.PROXY),
         (SAFE, SignatureType.CONTRACT),
         (DEPOSIT_WALLETS[0], SignatureType.EOA),
         (DEPOSIT_WALLETS[1], SignatureType.SAFE),

@@ -7,6 +7,7 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.rigs.orders.version_2 import a_builder, a_v2_buy, some_v2_fields
 from tests.rigs.values import (
     EXCHANGE,
     NOW_MS,
@@ -30,10 +31,13 @@ from foretell.domain.exchange.commands import (
     CancelSeen,
     ChangeTick,
     Command,
+    DelayMarket,
     ExpireOrders,
     HaltMarket,
     JoinTreasury,
     NonceSeen,
+    PlaceOrder,
+    ReleaseOrder,
     ResolveMarket,
     ReturnAllocation,
     SplitTrade,
@@ -45,7 +49,7 @@ from foretell.domain.exchange.commands import (
 from foretell.domain.exchange.ledger import COLLATERAL, AssetId
 from foretell.domain.exchange.order import OrderType
 from foretell.domain.exchange.trade import TradeStatus
-from foretell.domain.values.hexadecimal import address_of, word_of
+from foretell.domain.values.hexadecimal import Bytes32, address_of, word_of
 
 COMMANDS: dict[str, Command] = {
     "open": an_open_market(),
@@ -54,6 +58,8 @@ COMMANDS: dict[str, Command] = {
     "place": a_placing(a_buy()),
     "place, post-only": a_placing(a_sell(is_yes=False), is_post_only=True),
     "place, spending": a_placing(a_spending(), OrderType.FOK),
+    "release": ReleaseOrder(*msgspec.structs.astuple(a_placing(a_buy()))),
+    "delay": DelayMarket(NOW_MS, a_word("market"), 3_000),
     "cancel": CancelOrders(NOW_MS, an_address("alice"), (a_word("a"), a_word("b"))),
     "cancel nothing": CancelOrders(NOW_MS, an_address("alice"), ()),
     "expire": ExpireOrders(NOW_MS),
@@ -107,6 +113,8 @@ def test_every_command_has_its_own_tag() -> None:
     kinds = get_args(Command)
     tags = {kind.__struct_config__.tag for kind in kinds}
     assert tags == {
+        "release",
+        "delay",
         "open",
         "tick",
         "resolve",
@@ -235,3 +243,29 @@ def test_commands_of_old_journals_are_decoded(name: str) -> None:
 def test_an_asset_is_a_decimal_string_and_collateral_is_zero() -> None:
     assert an_asset(is_yes=True).isdigit()
     assert COLLATERAL == "0"
+
+
+@pytest.mark.parametrize(
+    ("signed", "beside", "code"),
+    [
+        (None, None, None),
+        (None, a_builder(2), a_builder(2)),
+        (a_builder(0), None, None),
+        (a_builder(0), a_builder(2), a_builder(2)),
+        (a_builder(1), a_builder(2), a_builder(1)),
+    ],
+)
+def test_the_journal_keeps_the_builder_of_an_order(
+    signed: Bytes32 | None, beside: Bytes32 | None, code: Bytes32 | None
+) -> None:
+    """The code that the owner signed goes before that of the builder beside it."""
+    order = a_buy() if signed is None else a_v2_buy(v2=some_v2_fields(builder=signed))
+    placed = decode_command(encode_command(a_placing(order, builder=beside)))
+    assert isinstance(placed, PlaceOrder)
+    assert placed.builder_code == code
+
+
+def test_an_order_from_before_there_were_builders_has_none() -> None:
+    fields = msgspec.msgpack.decode(encode_command(a_placing(a_buy())))
+    placed = decode_command(msgspec.msgpack.encode(fields[:-1]))
+    assert placed == a_placing(a_buy())

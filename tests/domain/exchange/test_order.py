@@ -126,9 +126,10 @@ def test_only_a_buy_that_may_not_rest_has_a_budget(side: Side, order_type: Order
     assert terms_of(order, order_type).has_budget is is_budgeted
 
 
-def test_the_served_signature_types_are_those_of_own_keys_safes_and_deposit_wallets() -> None:
+def test_the_served_signature_types_are_those_of_own_keys_and_the_three_wallets() -> None:
     assert dict(SERVED_SIGNATURE_TYPES) == {
         SignatureType.EOA: "EOA",
+        SignatureType.PROXY: "proxy wallet",
         SignatureType.SAFE: "Safe",
         SignatureType.CONTRACT: "deposit wallet",
     }
@@ -352,6 +353,10 @@ LIFE = {
     (OrderStatus.LIVE, OrderTrigger.FILL_ALL): OrderStatus.MATCHED,
     (OrderStatus.LIVE, OrderTrigger.CLOSE_DUST): OrderStatus.MATCHED,
     (OrderStatus.LIVE, OrderTrigger.CANCEL): OrderStatus.CANCELED,
+    (OrderStatus.DELAYED, OrderTrigger.RELEASE): OrderStatus.LIVE,
+    (OrderStatus.DELAYED, OrderTrigger.FILL_ALL): OrderStatus.MATCHED,
+    (OrderStatus.DELAYED, OrderTrigger.CLOSE_DUST): OrderStatus.MATCHED,
+    (OrderStatus.DELAYED, OrderTrigger.CANCEL): OrderStatus.CANCELED,
 }
 
 

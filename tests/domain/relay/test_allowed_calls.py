@@ -11,6 +11,7 @@ from tests.rigs.values import a_buy, a_word, an_address, encode_cancel_orders
 from foretell.domain.contracts.calldata import (
     CANCEL_ORDER,
     CANCEL_ORDERS,
+    CLAIM_TOKENS,
     INCREMENT_NONCE,
     MERGE_POSITIONS,
     Approve,
@@ -160,6 +161,32 @@ def test_calls_that_trading_needs_are_allowed(to: Address, served: Any) -> None:
 def test_orders_may_be_ended_at_the_exchange(calldata: bytes) -> None:
     assert len(calldata) <= CANCEL_BYTES_MAX
     assert RULES.read_calls(EXCHANGE, 0, calldata) == (None,)
+
+
+def test_tokens_that_an_exchange_keeps_may_be_claimed_for_any_receiver() -> None:
+    calldata = CLAIM_TOKENS.encode(7, OUTSIDER)
+    assert RULES.read_calls(EXCHANGE, 0, calldata) == (None,)
+    events = EventTargets(
+        an_address("event exchange"), an_address("adapter"), an_address("wrapped")
+    )
+    rules = replace(RULES, events=events)
+    assert rules.read_calls(events.exchange, 0, calldata) == (None,)
+
+
+@pytest.mark.parametrize(
+    ("rules", "calldata"),
+    [
+        (replace(RULES, calls={ServedCall.CANCEL_ORDERS}), CLAIM_TOKENS.encode(7, OUTSIDER)),
+        (RULES, CLAIM_TOKENS.encode(7, OUTSIDER) + b"\0"),
+        (RULES, CLAIM_TOKENS.encode(7, OUTSIDER)[:-1]),
+    ],
+    ids=["not served", "extra bytes", "missing bytes"],
+)
+def test_a_claim_that_is_not_served_or_malformed_is_refused(
+    rules: CallRules, calldata: bytes
+) -> None:
+    with pytest.raises(MalformedCalldata):
+        rules.read_calls(EXCHANGE, 0, calldata)
 
 
 @pytest.mark.spec(94)

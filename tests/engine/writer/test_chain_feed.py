@@ -1,9 +1,19 @@
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
+from tests.rigs.orders.version_2 import a_v2_buy
 from tests.rigs.trading import TradingRig, a_rig
-from tests.rigs.values import EXCHANGE, TOKEN, a_buy, a_placing, a_word, an_address, an_observation
+from tests.rigs.values import (
+    EXCHANGE,
+    NOW_MS,
+    TOKEN,
+    a_buy,
+    a_placing,
+    a_word,
+    an_address,
+    an_observation,
+)
 
 from foretell.domain.errors.exchange import (
     EngineBusy,
@@ -11,7 +21,7 @@ from foretell.domain.errors.exchange import (
     MarketHalted,
     OrderCanceledOnChain,
 )
-from foretell.domain.errors.order import InvalidOrderNonce
+from foretell.domain.errors.order import InvalidOrderNonce, OrderStopped
 from foretell.domain.exchange.apply import Result
 from foretell.domain.exchange.commands import (
     AllowanceSeen,
@@ -24,6 +34,7 @@ from foretell.domain.exchange.commands import (
 )
 from foretell.domain.exchange.ledger import COLLATERAL, AssetId
 from foretell.domain.exchange.observe_chain import OBSERVED_PER_COMMAND_MAX
+from foretell.domain.exchange.signing.stops import StopKind
 from foretell.domain.exchange.snapshot import decode_state, encode_state
 from foretell.domain.exchange.trade import TradeStatus, trade_id_of
 from foretell.domain.values.amounts import AMOUNT_UNITS_MAX
@@ -40,9 +51,11 @@ from foretell.store.index.balances import Allowance, Balance, record_allowances,
 from foretell.store.index.blocks import Block, record_blocks
 from foretell.store.index.cancellations import (
     CanceledOrder,
+    MakerStop,
     RaisedNonce,
     record_canceled_orders,
     record_raised_nonces,
+    record_stops,
 )
 from foretell.store.index.unwind import unwind
 
@@ -276,6 +289,46 @@ async def test_a_reorg_lowers_a_raised_nonce_but_restores_no_order(rig: TradingR
     await feed.run_once()
     await rig.submit(later)
     assert list(rig.host.engine.state.live_orders) == [later.order_id]
+
+
+async def store_stops(rig: TradingRig, number: int, stops: Mapping[StopKind, int]) -> None:
+    """Store a block in which the first trader set these stops."""
+    maker = an_address(NAMES[0])
+    async with rig.context.database.writing() as tx:
+        await record_blocks(tx, [Block(number, block_hash(number), block_hash(number - 1), 0)])
+        await record_stops(
+            tx,
+            [
+                MakerStop(number, index, kind, EXCHANGE, maker, value)
+                for index, (kind, value) in enumerate(stops.items())
+            ],
+        )
+
+
+async def test_audit_l5_a_stop_ends_orders_until_its_block_is_undone(
+    rig: TradingRig, tmp_path: Path
+) -> None:
+    feed, engine = a_feed(rig), rig.host.engine
+    await feed.run_once()
+    ended, later = a_placing(a_v2_buy(NAMES[0])), a_placing(a_v2_buy(NAMES[0], salt="2"))
+    other = a_placing(a_v2_buy(NAMES[1]))
+    await rig.submit(ended)
+    await rig.submit(other)
+    await store_stops(rig, 2, {StopKind.TIMESTAMP: NOW_MS + 1})
+    await feed.run_once()
+    await feed.run_once()
+    assert list(engine.state.live_orders) == [other.order_id]
+    observed = [each for each in observations(tmp_path / "journal") if each.stops]
+    assert [len(each.stops) for each in observed] == [1]
+    engine.state = decode_state(encode_state(engine.state))
+    with pytest.raises(OrderStopped, match=str(NOW_MS + 1)):
+        await rig.submit(later)
+    async with rig.context.database.writing() as tx:
+        await unwind(tx, 1)
+        await record_blocks(tx, [Block(2, a_word("another"), block_hash(1), 0)])
+    await feed.run_once()
+    await rig.submit(later)
+    assert list(engine.state.live_orders) == [other.order_id, later.order_id]
 
 
 async def test_attack_m1_tables_behind_the_observed_block_cancel_no_covered_order(

@@ -5,6 +5,7 @@ import contextlib
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
+import msgspec
 import pytest
 from tests.rigs.clock import Clock
 from tests.rigs.digest import digest
@@ -178,6 +179,23 @@ async def test_without_capacity_expired_orders_wait(place: Place) -> None:
     await waiting
     await place.engine.expire()
     assert dated.order_id not in place.engine.state.live_orders
+
+
+async def test_without_capacity_an_order_that_is_sent_again_expires_no_other(place: Place) -> None:
+    """It needs no room itself; what had expired since was taken into a journal without any."""
+    dated = a_placing(a_buy(expiration_s=NOW_S + 100), OrderType.GTD)
+    await place.engine.submit(dated)
+    waiting = place.become_full()
+    await place.until(lambda: place.journal.capacity is Capacity.NONE)
+    place.clock.move(60_000)
+    before, sequence = digest(place.engine.state), place.engine.sequence
+    known = msgspec.structs.replace(place.placed[0], at_ms=place.clock.now_ms())
+    again = asyncio.create_task(place.engine.submit(known))
+    await asyncio.sleep(0)
+    assert (digest(place.engine.state), place.engine.sequence) == (before, sequence)
+    place.disk.heal()
+    await waiting
+    await again
 
 
 async def test_no_caller_waits_without_end_and_its_command_still_becomes_durable(

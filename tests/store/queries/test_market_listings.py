@@ -3,12 +3,18 @@ from tests.rigs.rows import CREATOR, Rows, a_market_row, an_event_row
 from tests.rigs.values import NOW_MS, TOKEN, a_word, an_asset
 
 from foretell.domain.portfolio.positions import Payout
+from foretell.store.creation.halted_markets import (
+    RegisteredMarket,
+    record_halt,
+    record_resumption,
+)
 from foretell.store.database import Database
 from foretell.store.queries.market_listings import (
     Listing,
     load_market_listings,
     load_market_listings_by_id,
 )
+from foretell.trading.wire.markets import compact_record, market_record, simplified_record
 
 pytestmark = pytest.mark.anyio
 
@@ -95,3 +101,29 @@ async def test_a_resolved_market_has_its_payout_and_is_not_among_the_unresolved(
         "will-it-snow": None,
     }
     assert set(found) == {a_word("rain"), a_word("snow")}
+
+
+async def test_a_halted_market_accepts_no_orders_until_it_resumes(database: Database) -> None:
+    async with database.writing() as tx:
+        rows = Rows(tx)
+        for name in ("rain", "snow"):
+            await rows.open_named(name)
+        halted = RegisteredMarket(a_word("rain"), "request-rain")
+        await record_halt(tx, halted, "lost by a reorganization", NOW_MS)
+        listings = await load_market_listings(tx, 0, 10)
+        assert [(each.is_halted, each.is_accepting_orders) for each in listings] == [
+            (True, False),
+            (False, True),
+        ]
+        records = [
+            (market_record(each, None), simplified_record(each, None), compact_record(each))
+            for each in listings
+        ]
+        await record_resumption(tx, halted)
+        resumed = await load_market_listings(tx, 0, 10)
+    shown = [
+        (full.accepting_orders, full.closed, main.accepting_orders, main.closed, compact.ao)
+        for full, main, compact in records
+    ]
+    assert shown == [(False, False, False, False, False), (True, False, True, False, True)]
+    assert [each.is_accepting_orders for each in resumed] == [True, True]

@@ -237,7 +237,7 @@ async def test_an_update_returns_the_same_balance(alice: Trader) -> None:
     [
         ({}, "Invalid asset type"),
         ({"asset_type": "GOLD"}, "Invalid asset type"),
-        ({"asset_type": "COLLATERAL", "signature_type": "1"}, "Invalid signature_type"),
+        ({"asset_type": "COLLATERAL", "signature_type": "4"}, "Invalid signature_type"),
         ({"asset_type": "COLLATERAL", "signature_type": "x"}, "Invalid signature_type"),
     ],
 )
@@ -273,7 +273,7 @@ async def test_an_account_states_how_to_sign(rig: TradingRig) -> None:
         "Polymarket CTF Exchange",
         "CTF Exchange",
     ] * 2
-    own, other, *_ = account["wallets"]
+    own, _proxy, other, *_ = account["wallets"]
     assert own == {
         "kind": "eoa",
         "address": checksum_address(ALICE),
@@ -307,11 +307,11 @@ async def test_an_account_states_how_to_sign(rig: TradingRig) -> None:
     assert neg_risk["nonces"] == {
         checksum_address(ALICE): "0",
         checksum_address(safe): "3",
-        **{checksum_address(each): "0" for each in rig.context.wallets.deposit_wallets_of(ALICE)},
+        **{checksum_address(each): "0" for each in rig.context.wallets.of(ALICE)[2:]},
     }
     rig.chain.contracts.add(safe)
     response = await rig.client.get("/auth/account", params={"address": ALICE})
-    assert response.json()["wallets"][1]["isDeployed"] is True
+    assert response.json()["wallets"][2]["isDeployed"] is True
 
 
 @pytest.mark.parametrize("query", [{}, {"address": "alice"}])

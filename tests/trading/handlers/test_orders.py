@@ -192,7 +192,7 @@ async def test_an_order_sent_again_after_its_market_resolved_has_its_first_answe
         (
             a_signed_order("alice", signature_type=SignatureType.PROXY),
             "Invalid order payload",
-            "unsupported_signature_type",
+            "wrong_wallet",
         ),
         (
             a_signed_order("alice", signature_type=SignatureType.CONTRACT),
@@ -497,3 +497,17 @@ async def test_of_parallel_orders_for_the_last_unit_one_wins(
     takers = [a_spending("alice", 50, 2_500_000, salt=str(salt)) for salt in range(contenders)]
     answers = await asyncio.gather(*(alice.place(order, "FOK") for order in takers))
     assert sorted(answer.status_code for answer in answers) == [200, *[400] * (contenders - 1)]
+
+
+@pytest.mark.parametrize("is_deferred", [True, False])
+async def test_an_order_whose_execution_is_deferred_gets_the_same_answer(
+    alice: Trader, bob: Trader, *, is_deferred: bool
+) -> None:
+    """No answer waits for the chain, so there is nothing to defer: matched is matched."""
+    await bob.placed(a_sell("bob", price_ticks=40))
+    answer = await alice.placed(a_buy("alice", price_ticks=40), deferExec=is_deferred)
+    assert (answer["status"], answer["transactionsHashes"]) == ("matched", [])
+    assert len(answer["tradeIDs"]) == 1
+    batch = [bob.body(a_sell("bob", price_ticks=90, salt="2"), deferExec=is_deferred)]
+    (entry,) = (await bob.send("POST", "/orders", batch)).json()
+    assert entry["status"] == "live"

@@ -108,7 +108,7 @@ async def test_an_impossible_signature_recovers_no_signer(alice: Trader) -> None
         (
             a_signed_order("alice", signature_type=SignatureType.PROXY),
             "GTC",
-            {"fields": "unsupported_signature_type"},
+            {"maker": "wrong_wallet"},
         ),
         (a_signed_order("alice", taker=an_address("bob")), "GTC", {"fields": "private_order"}),
         (a_signed_order("alice", token_id="12"), "GTC", {"market": "unknown_market"}),

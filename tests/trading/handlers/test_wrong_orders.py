@@ -19,6 +19,7 @@ pytestmark = pytest.mark.anyio
 ALICE: Final = an_address("alice")
 WALLETS: Final = {
     SignatureType.EOA: (ALICE,),
+    SignatureType.PROXY: (a_deployment().proxy_wallet_of(ALICE),),
     SignatureType.SAFE: (a_deployment().safe_of(ALICE),),
     SignatureType.CONTRACT: (a_deposit_wallet("alice"), a_deposit_wallet("alice", 1)),
 }

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import httpx
 import pytest
 from tests.rigs.applications import serving
+from tests.rigs.orders.builders import a_builder_of
 from tests.rigs.trading import Trader, TradingRig, first_answer
 from tests.rigs.values import (
     NOW_S,
@@ -119,7 +120,7 @@ REFUSED: list[tuple[str, SignedOrder, dict[str, Any]]] = [
     ("malformed_order", a_buy("alice"), {"order_type": "GTX"}),
     ("malformed_order", a_buy("alice"), {"order_type": "FOK", "postOnly": True}),
     ("malformed_order", a_buy("alice"), {"changed": {"timestamp": "1"}}),
-    ("unsupported_signature_type", a_buy("alice"), {"changed": {"signatureType": 1}}),
+    ("unsupported_signature_type", a_buy("alice"), {"changed": {"signatureType": 4}}),
     ("owner_mismatch", a_buy("alice"), {"owner": "another"}),
     ("signer_not_caller", a_buy("bob"), {}),
     ("wrong_wallet", a_buy("alice", maker=an_address("bob")), {}),
@@ -470,3 +471,17 @@ async def test_a_connection_that_pauses_for_too_long_is_closed() -> None:
         async with asyncio.timeout(ANSWER_WITHIN_S):
             assert await reader.read() == b""
         writer.close()
+
+
+async def test_an_order_with_a_builder_s_headers_is_attributed(
+    fast: httpx.AsyncClient, alice: Trader, bob: Trader
+) -> None:
+    builder = await a_builder_of(bob)
+    await bob.placed(a_sell("bob", 40, 5 * TOKEN))
+    order = a_buy("alice", 40, 5 * TOKEN)
+    refused = await builder.bring(alice, order, client=fast, changed={"PASSPHRASE": "0" * 64})
+    assert (refused.status_code, refused.json()["code"]) == (401, "builder_headers_refused")
+    answer = await builder.bring(alice, order, client=fast)
+    assert answer.status_code == 200, answer.text
+    page = (await builder.send("GET", "/builder/trades")).json()
+    assert [each["takerOrderHash"] for each in page["data"]] == [answer.json()["orderID"]]

@@ -18,17 +18,7 @@ CAMEL_PAGE = {"data": [], "nextCursor": "LTE=", "limit": 100, "count": 0, "total
         ("/rewards/markets/multi", PAGE),
         (f"/rewards/markets/{a_word('market')}", PAGE),
         ("/rebates/current", []),
-        ("/builder/trades", PAGE),
         ("/rfq/config", {"enabled": False}),
-        (
-            f"/fees/builder-fees/{a_word('builder')}",
-            {
-                "builder_maker_flat_fee_bps": 0,
-                "builder_taker_fee_share_bps": 0,
-                "builder_maker_fee_rate_bps": 0,
-                "builder_taker_fee_rate_bps": 0,
-            },
-        ),
     ],
 )
 async def test_a_programme_that_does_not_exist_is_empty(
@@ -45,7 +35,6 @@ async def test_a_programme_that_does_not_exist_is_empty(
         ("/rewards/user", PAGE),
         ("/rewards/user/markets", PAGE),
         ("/rewards/user/total", []),
-        ("/auth/builder-api-key", []),
         ("/rewards/user/percentages", {}),
         ("/rfq/data/requests", CAMEL_PAGE),
         ("/rfq/data/quoter/quotes", CAMEL_PAGE),
@@ -81,10 +70,3 @@ async def test_nothing_is_written_to_a_programme_that_does_not_exist(
     """No write is answered as if it had succeeded."""
     response = await alice.send(method, path, {})
     assert (response.status_code, response.json()["code"]) == (403, "not_served")
-
-
-@pytest.mark.deviation(15)
-@pytest.mark.parametrize("method", ["POST", "DELETE"])
-async def test_a_builder_s_key_is_neither_made_nor_deleted(alice: Trader, method: str) -> None:
-    response = await alice.send(method, "/auth/builder-api-key", {})
-    assert (response.status_code, response.json()["code"]) == (405, "method_not_allowed")

@@ -259,7 +259,7 @@ def test_a_contract_wallet_signs_version_2_alone() -> None:
 
 
 @pytest.mark.deviation(9)
-@pytest.mark.parametrize("signature_type", [1, 4, -1, 2**40])
+@pytest.mark.parametrize("signature_type", [4, 5, -1, 2**40])
 def test_only_signature_types_of_wallets_that_exist_are_served(signature_type: int) -> None:
     with pytest.raises(UnsupportedSignatureType):
         order_of(fields(signatureType=signature_type))

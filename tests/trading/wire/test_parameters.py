@@ -58,7 +58,7 @@ def test_a_parameter_is_read_as_its_value(
         (parameters.START_S, "-1", MalformedQuery),
         (parameters.ASSET_TYPE, "", InvalidAssetType),
         (parameters.ASSET_TYPE, "GOLD", InvalidAssetType),
-        (parameters.SIGNATURE_TYPE, "1", InvalidSignatureType),
+        (parameters.SIGNATURE_TYPE, "4", InvalidSignatureType),
         (parameters.TOKEN, "1" * 257, MalformedQuery),
     ],
 )
@@ -77,4 +77,4 @@ def test_a_refused_filter_names_the_parameter_and_the_value_that_it_needs() -> N
 def test_a_word_that_the_handler_checks_is_documented_with_its_choices() -> None:
     assert parameters.SIDE.schema.enum == ["BUY", "SELL"]
     assert parameters.INTERVAL.schema.enum == list(INTERVALS_S)
-    assert parameters.SIGNATURE_TYPE.schema.enum == ["0", "2", "3"]
+    assert parameters.SIGNATURE_TYPE.schema.enum == ["0", "1", "2", "3"]

@@ -1,42 +1,12 @@
 // The discovery API: events, markets, tags and a search.
 
+import { type Answer, get } from "../client/api";
 import type { Config } from "../lib/config";
-import { query, request } from "../lib/http";
 
-interface RawMarket {
-  id: string;
-  question: string;
-  conditionId: string;
-  questionID: string;
-  slug: string;
-  outcomes: string;
-  outcomePrices: string;
-  clobTokenIds: string;
-  volumeNum: number;
-  liquidityNum: number;
-  closed: boolean;
-  closedTime?: string;
-  acceptingOrders: boolean;
-  groupItemTitle?: string;
-  icon: string;
-  description: string;
-  orderPriceMinTickSize: number;
-  orderMinSize: number;
-  negRisk: boolean;
-  negRiskRequestID?: string;
-  negRiskMarketID?: string;
-  umaResolutionStatus?: string;
-  umaResolutionStatuses?: string;
-  resolvedBy: string;
-  bestBid?: number;
-  bestAsk?: number;
-  lastTradePrice?: number;
-  oneDayPriceChange?: number;
-  sportsMarketType?: string;
-  line?: number;
-  creator: string;
-  events?: { slug: string; title: string; endDate: string }[];
-}
+type RawEvent = Answer<"discovery", "get", "/events/slug/{slug}">;
+type RawMarket = NonNullable<RawEvent["markets"]>[number];
+export type Tag = Answer<"discovery", "get", "/tags">[number];
+export type Team = NonNullable<RawEvent["teams"]>[number];
 
 export interface Market extends Omit<RawMarket, "outcomes" | "outcomePrices" | "clobTokenIds"> {
   outcomes: [string, string];
@@ -45,44 +15,9 @@ export interface Market extends Omit<RawMarket, "outcomes" | "outcomePrices" | "
   statuses: string[];
 }
 
-export interface Tag {
-  id: string;
-  label: string;
-  slug: string;
-}
-
-export interface Team {
-  name: string;
-  abbreviation: string;
-  hostStatus: string;
-  logo?: string;
-}
-
-interface RawEvent {
-  id: string;
-  slug: string;
-  title: string;
-  description: string;
-  resolutionSource: string;
-  startDate: string;
-  endDate: string;
-  icon: string;
-  image: string;
-  closed: boolean;
-  volume: number;
-  volume24hr: number;
-  liquidity: number;
-  openInterest: number;
-  negRisk: boolean;
-  markets: RawMarket[];
-  tags: Tag[];
-  teams?: Team[];
-  startTime?: string;
-  category: string;
-}
-
-export interface Event extends Omit<RawEvent, "markets"> {
+export interface Event extends Omit<RawEvent, "markets" | "tags"> {
   markets: Market[];
+  tags: Tag[];
 }
 
 function marketOf(raw: RawMarket): Market {
@@ -98,7 +33,7 @@ function marketOf(raw: RawMarket): Market {
 }
 
 function eventOf(raw: RawEvent): Event {
-  return { ...raw, markets: raw.markets.map(marketOf) };
+  return { ...raw, markets: (raw.markets ?? []).map(marketOf), tags: raw.tags ?? [] };
 }
 
 export interface EventFilter {
@@ -112,26 +47,64 @@ export interface EventFilter {
 
 export async function fetchEvents(config: Config, filter: EventFilter): Promise<Event[]> {
   const { tag, order, ascending, closed, offset, limit } = filter;
-  const parameters = query({ tag_slug: tag, order, ascending, closed, offset, limit });
-  return (await request<RawEvent[]>(`${config.apis.discovery}/events${parameters}`)).map(eventOf);
+  const tags = tag === undefined || tag === "" ? undefined : [tag];
+  return (await get(config, "discovery", "/events", { tag_slug: tags, order: [order], ascending, closed, offset, limit })).map(eventOf);
 }
 
 export async function searchEvents(config: Config, words: string): Promise<Event[]> {
-  const parameters = query({ q: words, limit_per_type: 50, search_tags: false });
-  const found = await request<{ events: RawEvent[] }>(`${config.apis.discovery}/public-search${parameters}`);
+  const found = await get(config, "discovery", "/public-search", { q: words, limit_per_type: 50, search_tags: false });
   return found.events.map(eventOf);
 }
 
 export async function fetchEvent(config: Config, slug: string): Promise<Event> {
-  return eventOf(await request<RawEvent>(`${config.apis.discovery}/events/slug/${encodeURIComponent(slug)}`));
+  return eventOf(await get(config, "discovery", "/events/slug/{slug}", {}, { slug }));
 }
 
-export async function fetchMarkets(config: Config, filter: Record<string, string | number | boolean>): Promise<Market[]> {
-  return (await request<RawMarket[]>(`${config.apis.discovery}/markets${query(filter)}`)).map(marketOf);
+export async function fetchMarkets(config: Config, conditions: string[], limit: number): Promise<Market[]> {
+  return (await get(config, "discovery", "/markets", { condition_ids: conditions, limit })).map(marketOf);
 }
 
 export async function fetchTags(config: Config): Promise<Tag[]> {
-  return request<Tag[]>(`${config.apis.discovery}/tags${query({ limit: 100, order: "label", ascending: true })}`);
+  return get(config, "discovery", "/tags", { limit: 100, order: ["label"], ascending: true });
+}
+
+export interface Game {
+  home: Team;
+  away: Team;
+  league: string;
+  startMs: number | null;
+  livestreamUrl: string | null;
+}
+
+/** Return the game that an event is, or null. */
+export function gameOf(event: Event): Game | null {
+  const home = event.teams?.find((team) => team.hostStatus === "home");
+  const away = event.teams?.find((team) => team.hostStatus === "away");
+  if (home === undefined || away === undefined) return null;
+  return {
+    home, away, league: event.eventMetadata?.leagueLabel ?? event.series?.[0]?.title ?? "",
+    startMs: event.startTime === undefined ? null : Date.parse(event.startTime),
+    livestreamUrl: event.eventMetadata?.livestreamUrl ?? null,
+  };
+}
+
+export const MONEYLINE = "moneyline";
+
+/** Return the markets for the winner of a game: the home team's, perhaps one for a draw, and the away team's. */
+export function winnerMarkets(event: Event): Market[] {
+  const markets = event.markets.filter((market) => market.sportsMarketType === MONEYLINE);
+  const rank = (market: Market): number => (market.slug.endsWith("-home") ? 0 : market.slug.endsWith("-draw") ? 1 : 2);
+  return markets.sort((a, b) => rank(a) - rank(b));
+}
+
+/** Return the markets of a game by their kind, in the order of the first of each. */
+export function byType(event: Event): [string, Market[]][] {
+  const groups = new Map<string, Market[]>();
+  for (const market of event.markets) {
+    const type = market.sportsMarketType ?? "";
+    groups.set(type, [...(groups.get(type) ?? []), market]);
+  }
+  return [...groups];
 }
 
 /** Return the markets as they are listed: those of a game in their order, others by their price, open ones first. */

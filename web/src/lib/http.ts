@@ -107,7 +107,7 @@ export function pause(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
 }
 
-export function query(parameters: Record<string, string | number | boolean | undefined>): string {
+export function query(parameters: Record<string, string | number | boolean | readonly string[] | undefined>): string {
   const pairs = Object.entries(parameters).filter((pair) => pair[1] !== undefined && pair[1] !== "");
   return pairs.length === 0 ? "" : `?${new URLSearchParams(pairs.map(([k, v]) => [k, String(v)]))}`;
 }

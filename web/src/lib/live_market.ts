@@ -9,6 +9,9 @@ import { streamUrl } from "./config";
 import { Stream, type StreamState } from "./stream";
 
 const TRADES_KEPT = 50;
+const FRAME_MS = 16;
+
+type Message = Record<string, unknown>;
 
 export interface LiveTrade {
   token: string;
@@ -36,7 +39,7 @@ interface Change {
 }
 
 /** Return the live state after a message of the market channel. */
-function after(live: LiveMarkets, message: Record<string, unknown>, tokens: string[]): LiveMarkets {
+function after(live: LiveMarkets, message: Message, tokens: string[]): LiveMarkets {
   switch (message["event_type"]) {
     case "book": {
       const raw = message as unknown as RawBook;
@@ -76,6 +79,29 @@ function after(live: LiveMarkets, message: Record<string, unknown>, tokens: stri
   }
 }
 
+/** Messages that are applied together, once a frame, so that a busy book costs one rendering for each frame. */
+class Batch {
+  private waiting: Message[] = [];
+  private timer: ReturnType<typeof setTimeout> | null = null;
+
+  constructor(private readonly apply: (messages: Message[]) => void) {}
+
+  add(message: Message): void {
+    this.waiting.push(message);
+    this.timer ??= setTimeout(() => this.flush(), FRAME_MS);
+  }
+
+  end(): void {
+    if (this.timer !== null) clearTimeout(this.timer);
+    this.waiting = [];
+  }
+
+  private flush(): void {
+    this.timer = null;
+    this.apply(this.waiting.splice(0));
+  }
+}
+
 /** Return live books and trades; they begin with fresh books after every reconnection. */
 export function useLiveMarkets(tokens: string[]): LiveMarkets {
   const config = useConfig();
@@ -85,12 +111,16 @@ export function useLiveMarkets(tokens: string[]): LiveMarkets {
     const wanted = key === "" ? [] : key.split(",");
     setLive(NOTHING);
     if (wanted.length === 0) return;
+    const batch = new Batch((messages) => setLive((before) => messages.reduce((live, message) => after(live, message, wanted), before)));
     const stream = new Stream(streamUrl(config, "market"), {
       hello: () => ({ type: "market", assets_ids: wanted, custom_feature_enabled: true }),
-      onMessage: (message) => setLive((before) => after(before, message, wanted)),
+      onMessage: (message) => batch.add(message),
       onState: (state) => setLive((before) => (before.state === state ? before : { ...before, state })),
     });
-    return () => stream.close();
+    return () => {
+      stream.close();
+      batch.end();
+    };
   }, [config, key]);
   return live;
 }

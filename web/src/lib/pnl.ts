@@ -4,6 +4,7 @@ import type { Activity, Position } from "../api/data";
 import type { Point } from "../api/trading";
 
 interface Tokens {
+  eventSlug: string;
   conditionId: string;
   assets: [string, string];
 }
@@ -12,9 +13,9 @@ interface Tokens {
 function tokensByCondition(positions: Position[]): Map<string, Tokens> {
   return new Map(
     positions.map((position) => {
-      const { asset, oppositeAsset, outcomeIndex, conditionId } = position;
+      const { asset, oppositeAsset, outcomeIndex, conditionId, eventSlug } = position;
       const assets: [string, string] = outcomeIndex === 0 ? [asset, oppositeAsset] : [oppositeAsset, asset];
-      return [conditionId, { conditionId, assets }];
+      return [conditionId, { eventSlug, conditionId, assets }];
     }),
   );
 }
@@ -40,8 +41,22 @@ function applied(row: Activity, tokens: Tokens | undefined, held: Map<string, nu
     case "REDEEM":
       for (const asset of both) held.set(asset, 0);
       return row.usdcSize;
-    case "CONVERSION":
+    default:
       return row.usdcSize;
+  }
+}
+
+/** Change holdings by a conversion: of the event's No tokens those that are held are given, of others the Yes comes. */
+function convert(row: Activity, tokens: Tokens[], held: Map<string, number>): void {
+  const amount = row.size - row.usdcSize; // so many were given once more than they were paid
+  if (amount <= 0) return;
+  let given = Math.round(row.size / amount);
+  for (const { assets: [yes, no] } of tokens.filter((each) => each.eventSlug === row.eventSlug)) {
+    const has = held.get(no) ?? 0;
+    if (given > 0 && has >= amount) {
+      held.set(no, has - amount);
+      given -= 1;
+    } else held.set(yes, (held.get(yes) ?? 0) + amount);
   }
 }
 
@@ -74,6 +89,7 @@ export function profitOverTime(
   for (const t of [...times].sort((a, b) => a - b)) {
     for (; next < rows.length && (rows[next]?.timestamp ?? 0) <= t; next += 1) {
       const row = rows[next];
+      if (row?.type === "CONVERSION") convert(row, [...tokens.values()], held);
       if (row !== undefined) cash += applied(row, tokens.get(row.conditionId), held);
     }
     let value = 0;

@@ -6,18 +6,20 @@ import { useEffect, useState } from "react";
 import { useConfig } from "../lib/context";
 import { t } from "../strings";
 import { Empty, Problem } from "../ui/parts";
-import { type Images, type Unfinished, type Verdict, beginCreation, readUnfinished, validatePayload } from "../wallet/creation";
+import { type Unfinished, type Verdict, beginCreation, readUnfinished, validatePayload } from "../wallet/creation";
+import { forgetPictures } from "../lib/pictures";
 import { type Session, useSession } from "../wallet/session";
 import { type MarketDraft, payloadOf, readDraft, slugOf, writeDraft } from "./create_draft";
 import { DetailsStep, QuestionStep } from "./create_fields";
 import { CreationProgress } from "./create_progress";
+import { filesOf, usePictures } from "./create_pictures";
 import { ReviewStep } from "./create_review";
 import { ConnectPrompt } from "./ticket_setup";
 
 const TYPING_MS = 400;
 const STEPS = ["question", "details", "review"] as const;
-const FIELDS = [["title", "slug", "yes", "no", "options"], ["end", "tags", "source", "rules"]] as const;
-const QUESTION_FIELDS = ["title", "slug", "binary", "options"];
+const FIELDS = [["title", "slug", "yes", "no", "options", "game"], ["end", "tags", "source", "rules"]] as const;
+const QUESTION_FIELDS = ["title", "slug", "binary", "options", "sports"];
 
 export function CreatePage() {
   const { session } = useSession();
@@ -55,7 +57,7 @@ function Wizard({ session, onBegin }: { session: Session; onBegin: (unfinished: 
   const client = useQueryClient();
   const [draft, setDraft] = useState<MarketDraft>(readDraft);
   const [step, setStep] = useState(0);
-  const [picture, setPicture] = useState<Blob | null>(null);
+  const [pictures, changePicture] = usePictures();
   const [touched, setTouched] = useState<ReadonlySet<string>>(new Set());
   const [isBusy, setBusy] = useState(false);
   const [error, setError] = useState<unknown>(null);
@@ -81,12 +83,13 @@ function Wizard({ session, onBegin }: { session: Session; onBegin: (unfinished: 
       setError(failure);
     }
   };
-  const create = async (images: Images): Promise<void> => {
+  const create = async (): Promise<void> => {
     setBusy(true);
     setError(null);
     try {
-      const begun = await beginCreation(config, session, payload, images, draft.slug || slugOf(draft.title), draft.title);
+      const begun = await beginCreation(config, session, payload, await filesOf(draft, pictures), draft.slug || slugOf(draft.title), draft.title);
       writeDraft(null);
+      await forgetPictures();
       onBegin(begun);
     } catch (failure) {
       setError(failure);
@@ -102,9 +105,9 @@ function Wizard({ session, onBegin }: { session: Session; onBegin: (unfinished: 
         ))}
       </ol>
       {verdict.isError ? <Problem error={verdict.error} onRetry={() => void verdict.refetch()} /> : null}
-      {step === 0 ? <QuestionStep draft={draft} change={change} problemOf={problemOf} /> : null}
-      {step === 1 ? <DetailsStep draft={draft} change={change} problemOf={problemOf} onPicture={setPicture} /> : null}
-      {step === 2 ? <ReviewStep draft={draft} verdict={verdict.data} session={session} picture={picture} isBusy={isBusy} onCreate={(images) => void create(images)} /> : null}
+      {step === 0 ? <QuestionStep draft={draft} change={change} problemOf={problemOf} pictures={pictures} onPicture={changePicture} /> : null}
+      {step === 1 ? <DetailsStep draft={draft} change={change} problemOf={problemOf} pictures={pictures} onPicture={changePicture} /> : null}
+      {step === 2 ? <ReviewStep draft={draft} verdict={verdict.data} session={session} isBusy={isBusy} onCreate={() => void create()} /> : null}
       {error !== null ? <Problem error={error} /> : null}
       <div className="row spread">
         <button type="button" className="button quiet" disabled={step === 0 || isBusy} onClick={() => setStep(step - 1)}>{t.create.back}</button>

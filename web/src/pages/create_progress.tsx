@@ -3,11 +3,13 @@
 import { useCallback, useEffect, useRef, useState } from "react";
 
 import { useConfig } from "../lib/context";
+import { forgetPictures } from "../lib/pictures";
 import { t } from "../strings";
 import { Link, Problem } from "../ui/parts";
 import { type Progress, type Unfinished, continueCreation, writeUnfinished } from "../wallet/creation";
 import { WalletProblem } from "../wallet/provider";
 import type { Session } from "../wallet/session";
+import { writeDraft } from "./create_draft";
 
 const MARKS: Record<string, string> = { done: "✓", failed: "!" };
 
@@ -25,6 +27,8 @@ export function CreationProgress({ session, unfinished, onEnd }: { session: Sess
     try {
       await continueCreation(config, session, unfinished, setProgress);
       writeUnfinished(null);
+      writeDraft(null);
+      await forgetPictures();
       setDone(true);
     } catch (failure) {
       setError(failure);

@@ -4,18 +4,18 @@ import { useConfig } from "../lib/context";
 import { day, dollars } from "../lib/format";
 import { t } from "../strings";
 import { Problem, Skeleton } from "../ui/parts";
-import type { Images, Verdict } from "../wallet/creation";
+import type { Verdict } from "../wallet/creation";
 import { WalletProblem } from "../wallet/provider";
 import { type Session, useSession } from "../wallet/session";
 import { type MarketDraft, endOf } from "./create_draft";
 
-export function ReviewStep({ draft, verdict, session, picture, isBusy, onCreate }: {
-  draft: MarketDraft; verdict: Verdict | undefined; session: Session; picture: Blob | null; isBusy: boolean; onCreate: (images: Images) => void;
+export function ReviewStep({ draft, verdict, session, isBusy, onCreate }: {
+  draft: MarketDraft; verdict: Verdict | undefined; session: Session; isBusy: boolean; onCreate: () => void;
 }) {
   if (verdict === undefined) return <Skeleton height="8rem" />;
   const fees = verdict.fees;
   const isFunded = fees === undefined || Number(fees.creatorHolds) >= Number(fees.total);
-  const isReady = verdict.valid && verdict.creatorIsWhitelisted === true && isFunded && picture !== null;
+  const isReady = verdict.valid && verdict.creatorIsWhitelisted === true && isFunded;
   return (
     <div className="stack">
       <h2>{draft.title}</h2>
@@ -31,6 +31,12 @@ export function ReviewStep({ draft, verdict, session, picture, isBusy, onCreate 
           </>
         )}
       </dl>
+      {(verdict.markets?.length ?? 0) > 1 ? (
+        <details className="card">
+          <summary>{t.create.questionsOf(verdict.markets?.length ?? 0)}</summary>
+          <ul className="stack tight" style={{ marginTop: "var(--s3)" }}>{verdict.markets?.map((market) => <li key={market.marketKey}>{market.question}</li>)}</ul>
+        </details>
+      ) : null}
       <ol className="stack tight">
         {t.create.planWords(verdict.markets?.length ?? 1, draft.mode === "multi_unique").map((words, index) => <li key={words} className="row"><span className="badge">{index + 1}</span><span>{words}</span></li>)}
       </ol>
@@ -38,7 +44,7 @@ export function ReviewStep({ draft, verdict, session, picture, isBusy, onCreate 
       {verdict.duplicates.length > 0 ? <Problem error={new WalletProblem(t.create.duplicate)} /> : null}
       {verdict.creatorIsWhitelisted === false ? <NotWhitelisted /> : null}
       {isFunded ? null : <Problem error={new WalletProblem(t.create.underfunded)} />}
-      <button type="button" className="button solid full" disabled={!isReady || isBusy} onClick={() => { if (picture !== null) onCreate({ eventImage: picture }); }}>
+      <button type="button" className="button solid full" disabled={!isReady || isBusy} onClick={onCreate}>
         {isBusy ? t.create.signing : t.create.submit(session.label)}
       </button>
     </div>

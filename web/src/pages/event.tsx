@@ -14,6 +14,7 @@ import { Icon, Link, Problem, Skeleton, Tabs } from "../ui/parts";
 import { MarketActivity, MarketHolders, MarketRules } from "./event_details";
 import { OutcomeList } from "./event_outcomes";
 import { BookPanel } from "./order_book";
+import { GameBoard } from "./game_board";
 import { SetsPanel } from "./sets_panel";
 import { Ticket, type Draft } from "./ticket";
 import { MarketOrders } from "./market_orders";
@@ -114,7 +115,7 @@ function EventHead({ event }: { event: Event }) {
           </div>
         ) : null}
       </div>
-      <Game event={event} />
+      <GameBoard event={event} />
       <div className="row wraps muted small" style={{ gap: "var(--s4)" }}>
         <span>{t.markets.volume(shortDollars(event.volume))}</span>
         <span>{t.event.liquidity(shortDollars(event.liquidity))}</span>
@@ -122,19 +123,6 @@ function EventHead({ event }: { event: Event }) {
         <span>{t.markets.ends(day(event.endDate))}</span>
       </div>
     </header>
-  );
-}
-
-function Game({ event }: { event: Event }) {
-  const home = event.teams?.find((team) => team.hostStatus === "home");
-  const away = event.teams?.find((team) => team.hostStatus === "away");
-  if (home === undefined || away === undefined) return null;
-  return (
-    <div className="card teams">
-      <div className="team"><Icon url={home.logo ?? ""} title={home.name} /><span>{home.name}</span></div>
-      <div className="muted small">{event.startTime ? day(event.startTime) : t.event.versus}</div>
-      <div className="team"><Icon url={away.logo ?? ""} title={away.name} /><span>{away.name}</span></div>
-    </div>
   );
 }
 

@@ -5,9 +5,10 @@ import { useQuery } from "@tanstack/react-query";
 import { fetchHolders, fetchTrades } from "../api/data";
 import type { Event, Market } from "../api/discovery";
 import { useConfig } from "../lib/context";
-import { cents, day, dollars, moment, shares, shortAddress } from "../lib/format";
+import { cents, dollars, moment, shares, shortAddress } from "../lib/format";
 import { t } from "../strings";
 import { Link, Problem, Skeleton } from "../ui/parts";
+import { ResolutionTimeline } from "./event_timeline";
 
 const TRADES_SHOWN = 30;
 
@@ -23,21 +24,13 @@ export function MarketRules({ event, market }: { event: Event; market: Market })
             <a className="link" href={event.resolutionSource} target="_blank" rel="noopener noreferrer nofollow">{event.resolutionSource}</a>
           )}
         </dd>
-        <dt>{t.event.endDate}</dt><dd>{day(event.endDate)}</dd>
-        <dt>{t.event.resolution}</dt><dd>{resolution(market)}</dd>
         <dt>{t.event.creator}</dt><dd><Link to={`/portfolio/${market.creator}`} className="link">{shortAddress(market.creator)}</Link></dd>
         <dt>{t.event.condition}</dt><dd title={market.conditionId}>{shortAddress(market.conditionId)}</dd>
       </dl>
+      <h3>{t.event.resolution}</h3>
+      <ResolutionTimeline event={event} market={market} />
     </div>
   );
-}
-
-function resolution(market: Market): string {
-  if (market.closed) {
-    const winner = market.prices[0] === market.prices[1] ? t.event.split : market.outcomes[market.prices[0] > market.prices[1] ? 0 : 1];
-    return t.event.resolvedAs(winner, market.closedTime ? day(market.closedTime) : "");
-  }
-  return t.event.statuses[market.umaResolutionStatus ?? ""] ?? t.event.openUntil;
 }
 
 export function MarketActivity({ market }: { market: Market }) {

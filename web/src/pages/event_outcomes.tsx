@@ -1,11 +1,12 @@
 // The markets of an event as one distribution, each with its prices.
 
-import { type Event, type Market, byChance } from "../api/discovery";
+import { type Event, type Market, byChance, byType, gameOf } from "../api/discovery";
 import { type Book, midpoint } from "../lib/book";
 import { numberOf } from "../lib/amounts";
 import { cents, percent, shortDollars } from "../lib/format";
 import type { LiveMarkets } from "../lib/live_market";
 import { t } from "../strings";
+import { Icon } from "../ui/parts";
 
 const SUM_SHOWN_FROM = 2;
 
@@ -24,6 +25,7 @@ export function askOf(book: Book | undefined, fallback: number): string {
 export function OutcomeList({ event, selected, outcome, live, onSelect }: {
   event: Event; selected: Market; outcome: number; live: LiveMarkets; onSelect: (market: Market, outcome: number) => void;
 }) {
+  const groups: [string, Market[]][] = gameOf(event) === null ? [["", byChance(event)]] : byType(event);
   const sum = event.markets.reduce((total, market) => total + livePrice(market, live), 0);
   return (
     <section className="stack" aria-label={t.event.outcomes}>
@@ -31,27 +33,38 @@ export function OutcomeList({ event, selected, outcome, live, onSelect }: {
         <h2>{t.event.outcomes}</h2>
         {event.negRisk && event.markets.length >= SUM_SHOWN_FROM ? <span className="muted small">{t.event.sum(percent(Math.min(sum, 9.99)))}</span> : null}
       </div>
-      <div className="card flush">
-        {byChance(event).map((market) => (
-          <OutcomeRow
-            key={market.id} market={market} live={live} isSelected={market.id === selected.id}
-            outcome={outcome} onSelect={onSelect}
-          />
-        ))}
-      </div>
+      {groups.map(([type, markets]) => (
+        <div key={type} className="stack tight">
+          {groups.length > 1 ? <h3>{kindOf(type)}</h3> : null}
+          <div className="card flush">
+            {markets.map((market) => (
+              <OutcomeRow
+                key={market.id} market={market} icon={market.icon === event.icon ? null : market.icon} live={live} isSelected={market.id === selected.id}
+                outcome={outcome} onSelect={onSelect}
+              />
+            ))}
+          </div>
+        </div>
+      ))}
     </section>
   );
 }
 
-function OutcomeRow({ market, live, isSelected, outcome, onSelect }: {
-  market: Market; live: LiveMarkets; isSelected: boolean; outcome: number; onSelect: (market: Market, outcome: number) => void;
+/** Return the heading of a kind of sports market; a kind without a text is its own name. */
+function kindOf(type: string): string {
+  const words = type.replaceAll("_", " ");
+  return t.event.kinds[type] ?? words.slice(0, 1).toUpperCase() + words.slice(1);
+}
+
+function OutcomeRow({ market, icon, live, isSelected, outcome, onSelect }: {
+  market: Market; icon: string | null; live: LiveMarkets; isSelected: boolean; outcome: number; onSelect: (market: Market, outcome: number) => void;
 }) {
   const price = livePrice(market, live);
   const name = market.groupItemTitle || market.question;
   return (
     <div className="bar-row" data-selected={isSelected}>
       <div className="stack tight" style={{ minWidth: 0 }}>
-        <span className="strong clip">{name}</span>
+        <span className="row">{icon === null ? null : <Icon url={icon} title={name} size="mini" />}<span className="strong clip">{name}</span></span>
         <span className="muted small">{t.markets.volume(shortDollars(market.volumeNum))}</span>
       </div>
       <div className="bar" aria-hidden="true"><i style={{ width: `${Math.round(price * 100)}%` }} /></div>

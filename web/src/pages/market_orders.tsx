@@ -78,7 +78,7 @@ function OpenOrders({ market, session }: { market: Market; session: Session }) {
 }
 
 /** Return a trade as its reader sees it: a maker sees its own order's side, token and price. */
-export function ownSide(trade: OwnTrade, maker: string): { side: "BUY" | "SELL"; outcome: string; price: number; size: number } {
+export function ownSide(trade: OwnTrade, maker: string): { side: string; outcome: string; price: number; size: number } {
   if (trade.trader_side === "TAKER") {
     return { side: trade.side, outcome: trade.outcome, price: Number(trade.price), size: Number(trade.size) };
   }
@@ -89,7 +89,7 @@ export function ownSide(trade: OwnTrade, maker: string): { side: "BUY" | "SELL";
 }
 
 export function SettlementBadge({ trade }: { trade: OwnTrade }) {
-  const kind = { MATCHED: "caution", MINED: "caution", CONFIRMED: "yes", RETRYING: "caution", FAILED: "no" }[trade.status];
+  const kind = { CONFIRMED: "yes", FAILED: "no" }[trade.status] ?? "caution";
   return <span className={`badge ${kind}`} title={trade.err_msg ?? t.orders.statusHints[trade.status]}>{t.orders.statuses[trade.status]}</span>;
 }
 

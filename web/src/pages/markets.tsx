@@ -3,13 +3,14 @@
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
 
-import { type Event, fetchEvents, fetchTags, searchEvents } from "../api/discovery";
+import { type Event, fetchEvents, gameOf, fetchTags, searchEvents } from "../api/discovery";
 import { fetchHistories } from "../api/trading";
 import { useConfig } from "../lib/context";
 import { day, percent, shortDollars } from "../lib/format";
 import { setParameter, useParameter } from "../lib/router";
 import { t } from "../strings";
 import { Empty, Icon, Link, Problem } from "../ui/parts";
+import { GameLines } from "./game_board";
 import { Sparkline } from "../ui/sparkline";
 import type { Point } from "../api/trading";
 
@@ -130,6 +131,7 @@ function EventGrid({ events }: { events: Event[] }) {
 
 function EventCard({ event, points }: { event: Event; points: Point[] }) {
   const [market] = event.markets;
+  const game = gameOf(event);
   const isGroup = event.markets.length > 1;
   const top = [...event.markets].sort((a, b) => b.prices[0] - a.prices[0]).slice(0, 3);
   return (
@@ -139,7 +141,7 @@ function EventCard({ event, points }: { event: Event; points: Point[] }) {
         <h2 className="grow two-lines">{event.title}</h2>
         {!isGroup && market ? <span className="chance" title={t.markets.chance}>{percent(market.prices[0])}</span> : null}
       </div>
-      {isGroup ? (
+      {game !== null ? <GameLines event={event} game={game} /> : isGroup ? (
         <ul className="stack tight grow">
           {top.map((each) => (
             <li key={each.id} className="row spread">

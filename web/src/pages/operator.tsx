@@ -3,8 +3,9 @@
 import { useQuery } from "@tanstack/react-query";
 import { type FormEvent, useState } from "react";
 
+import { type Solvency, fetchSolvency } from "../api/data";
 import { useConfig } from "../lib/context";
-import { day, duration, shortAddress } from "../lib/format";
+import { day, dollars, duration, shortAddress } from "../lib/format";
 import { Refusal, request } from "../lib/http";
 import { readStored, writeStored } from "../lib/stored";
 import { t } from "../strings";
@@ -16,6 +17,7 @@ interface InstallationState {
   chain: { headBlock: number; indexedBlock: number; isBehind: boolean };
   work: { kind: string; status: string; count: number; oldestAgeMs: number; isLate: boolean }[];
   due: { conditionId: string; question: string; eventSlug: string; endedAtMs: number }[];
+  halts: { conditionId: string; question: string; eventSlug: string; sinceMs: number }[];
   accounts: { product: string; address: string; balanceWei: string }[];
 }
 
@@ -61,8 +63,9 @@ function TokenForm({ onToken }: { onToken: (token: string) => void }) {
 }
 
 function State({ state }: { state: InstallationState }) {
-  const { chain, work, due, accounts } = state;
-  const isWell = !chain.isBehind && work.every((each) => !each.isLate);
+  const { chain, work, due, halts, accounts } = state;
+  const solvency = useSolvency();
+  const isWell = !chain.isBehind && work.every((each) => !each.isLate) && halts.length === 0 && solvency.data?.isSolvent !== false;
   return (
     <>
       <div className={`callout ${isWell ? "good" : "caution"}`} role="status"><strong>{isWell ? t.operator.well : t.operator.notWell}</strong></div>
@@ -71,7 +74,22 @@ function State({ state }: { state: InstallationState }) {
         <Figure label={t.operator.indexed} text={String(chain.indexedBlock)} isBad={chain.isBehind} />
         <Figure label={t.operator.waiting} text={String(work.reduce((sum, each) => sum + each.count, 0))} />
         <Figure label={t.operator.due} text={String(due.length)} isBad={due.length > 0} />
+        <Figure label={t.operator.halts} text={String(halts.length)} isBad={halts.length > 0} />
       </div>
+      <section className="card stack">
+        <h2>{t.operator.solvency}</h2>
+        {solvency.isError ? <Problem error={solvency.error} onRetry={() => void solvency.refetch()} /> : null}
+        {solvency.data === undefined ? null : <SolvencyTable total={solvency.data} />}
+      </section>
+      {halts.length === 0 ? null : (
+        <section className="card stack">
+          <h2>{t.operator.haltsTitle}</h2>
+          <p className="muted small">{t.operator.haltsText}</p>
+          <ul className="stack tight">
+            {halts.map((each) => <li key={each.conditionId} className="row spread wraps"><Link to={`/event/${each.eventSlug}`} className="link">{each.question}</Link><span className="muted small">{t.operator.halted(duration(state.serverMs - each.sinceMs))}</span></li>)}
+          </ul>
+        </section>
+      )}
       <section className="card stack">
         <h2>{t.operator.queues}</h2>
         {work.length === 0 ? <p className="muted">{t.operator.noQueues}</p> : (
@@ -94,6 +112,31 @@ function State({ state }: { state: InstallationState }) {
         )}
       </section>
       <Accounts accounts={accounts} />
+    </>
+  );
+}
+
+function useSolvency() {
+  const config = useConfig();
+  return useQuery({
+    queryKey: ["solvency"],
+    queryFn: () => fetchSolvency(config),
+    refetchInterval: 15_000,
+  });
+}
+
+function SolvencyTable({ total }: { total: Solvency }) {
+  return (
+    <>
+      <p className={total.isSolvent ? "yes" : "no"}>{total.isSolvent ? t.operator.solvent(total.conditions, total.block) : t.operator.deficit(dollars(total.deficit), total.shortConditions)}</p>
+      <div className="scrolls"><table>
+        <thead><tr><th>{t.operator.pool}</th><th className="number">{t.operator.held}</th><th className="number">{t.operator.owed}</th><th className="number">{t.operator.missing}</th></tr></thead>
+        <tbody>
+          {total.pools.map((pool) => (
+            <tr key={pool.name}><td>{t.operator.pools[pool.name] ?? pool.name}</td><td className="number">{dollars(pool.held)}</td><td className="number">{dollars(pool.owed)}</td><td className={`number ${pool.deficit > 0 ? "no" : ""}`}>{dollars(pool.deficit)}</td></tr>
+          ))}
+        </tbody>
+      </table></div>
     </>
   );
 }

@@ -14,6 +14,8 @@ import { PriceChart } from "../ui/price_chart";
 import { useFunds } from "../wallet/funds";
 import { useSession } from "../wallet/session";
 import { ActivityTable, ClosedTable, PositionsTable } from "./portfolio_tables";
+import { ClaimShares } from "./portfolio_claim";
+import { ConvertSets } from "./portfolio_convert";
 import { RedeemAll } from "./portfolio_redeem";
 import { AllOrders } from "./portfolio_orders";
 import { ConnectPrompt } from "./ticket_setup";
@@ -56,7 +58,9 @@ function WalletPortfolio({ owner, isOwn }: { owner: string; isOwn: boolean }) {
       <Figures owner={owner} isOwn={isOwn} realized={[...(positions.data ?? []), ...(closed.data ?? [])].reduce((sum, each) => sum + each.realizedPnl, 0)}
         open={(positions.data ?? []).reduce((sum, each) => sum + each.cashPnl, 0)} />
       <ProfitChart owner={owner} positions={[...(positions.data ?? []), ...(closed.data ?? [])]} activity={activity.data ?? []} />
+      {isOwn ? <ClaimShares /> : null}
       {isOwn && positions.data !== undefined ? <RedeemAll positions={positions.data} /> : null}
+      {isOwn && positions.data !== undefined ? <ConvertSets positions={positions.data} /> : null}
       <section className="stack">
         <Tabs items={items} selected={tab} onSelect={setTab} label={t.portfolio.title} />
         {tab === "positions" ? (positions.data === undefined ? <Skeleton height="3rem" count={3} /> : <PositionsTable positions={positions.data} isOwn={isOwn} />) : null}

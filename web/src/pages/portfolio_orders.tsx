@@ -22,7 +22,7 @@ export function AllOrders() {
   const conditions = [...new Set((orders.data ?? []).map((order) => order.market))];
   const markets = useQuery({
     queryKey: ["markets", conditions],
-    queryFn: () => fetchMarkets(config, { condition_ids: conditions.join(","), limit: 500 }),
+    queryFn: () => fetchMarkets(config, conditions, 500),
     enabled: conditions.length > 0,
   });
   const cancel = useCancel((id) => {

@@ -12,6 +12,7 @@ import { type Answer, answerCalls, isAnsweredDirectly } from "../wallet/answers"
 import { type Address, type Provider, WalletProblem, ensureChain, sendCall, waitForReceipt } from "../wallet/provider";
 import { sandboxProvider } from "../wallet/sandbox";
 import { useSession } from "../wallet/session";
+import { OptimisticAnswer, OracleOwes } from "./resolve_optimistic";
 
 const EVENTS_SHOWN = 100;
 
@@ -45,6 +46,7 @@ export function ResolvePage() {
       {events.isError ? <Problem error={events.error} onRetry={() => void events.refetch()} /> : null}
       {events.isPending ? <Skeleton height="6rem" count={3} /> : null}
       {events.data?.length === 0 ? <Empty title={t.resolve.none} /> : null}
+      <OracleOwes />
       <ul className="stack">
         {(events.data ?? []).map((event) => <li key={event.id}><EventAnswers event={event} proposer={proposer} /></li>)}
       </ul>
@@ -102,8 +104,9 @@ function MarketAnswer({ event, market, proposer }: { event: Event; market: Marke
               <button key={given} type="button" className={`button slim ${kind}`} disabled={isBusy || proposer === null} onClick={() => void answer(given)}>{label}</button>
             ))}
           </span>
-        ) : <span className="muted small">{t.resolve.optimistic}</span>}
+        ) : <span className="badge">{t.resolve.optimistic}</span>}
       </div>
+      {isAnsweredDirectly(config, market) ? null : <OptimisticAnswer event={event} market={market} />}
       {error !== null ? <Problem error={error} /> : null}
     </div>
   );

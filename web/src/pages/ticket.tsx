@@ -8,8 +8,9 @@ import { numberOf, unitsText } from "../lib/amounts";
 import { EMPTY_BOOK } from "../lib/book";
 import { useConfig, useNotify } from "../lib/context";
 import { cents, dollars, dollarsOf, shares } from "../lib/format";
-import { query, request } from "../lib/http";
+import { fetchFeeRate } from "../api/trading";
 import type { LiveMarkets } from "../lib/live_market";
+import { readStored, writeStored } from "../lib/stored";
 import { t } from "../strings";
 import { Field, Problem, Segments } from "../ui/parts";
 import { useFunds } from "../wallet/funds";
@@ -32,8 +33,7 @@ export function Ticket({ market, outcome, live, draft, onOutcome }: {
   market: Market; outcome: number; live: LiveMarkets; draft: Draft; onOutcome: (index: number) => void;
 }) {
   const { session } = useSession();
-  const [form, setForm] = useState<Form>(EMPTY_FORM);
-  const change = (part: Partial<Form>): void => setForm((before) => ({ ...before, ...part }));
+  const [form, change] = useKeptForm(market.conditionId);
   useEffect(() => {
     if (draft.price === null) return;
     change({ side: draft.side, kind: "limit", price: unitsText(draft.price * 100n) });
@@ -60,6 +60,14 @@ export function Ticket({ market, outcome, live, draft, onOutcome }: {
       {session === null ? <ConnectPrompt /> : <OrderForm market={market} outcome={outcome} live={live} session={session} form={form} change={change} />}
     </section>
   );
+}
+
+/** Return what is typed into the ticket of a market, kept for the tab: a reload loses nothing. */
+function useKeptForm(conditionId: string): [Form, (part: Partial<Form>) => void] {
+  const name = `ticket.${conditionId}`;
+  const [form, setForm] = useState<Form>(() => ({ ...EMPTY_FORM, ...(JSON.parse(readStored("session", name) ?? "{}") as Partial<Form>) }));
+  useEffect(() => writeStored("session", name, JSON.stringify(form)), [name, form]);
+  return [form, (part) => setForm((before) => ({ ...before, ...part }))];
 }
 
 function priceFor(side: Side, live: LiveMarkets, market: Market, index: number): string {
@@ -90,12 +98,12 @@ function OrderForm({ market, outcome, live, session, form, change }: {
   const book = live.books[token] ?? EMPTY_BOOK;
   const fee = useQuery({
     queryKey: ["fee", token],
-    queryFn: () => request<{ base_fee: number }>(`${config.apis.trading}/fee-rate${query({ token_id: token })}`),
+    queryFn: () => fetchFeeRate(config, token),
     staleTime: 60_000,
   });
   const collateral = useFunds();
   const tokens = useFunds(token);
-  const feeRateBps = fee.data?.base_fee ?? 0;
+  const feeRateBps = fee.data ?? 0;
   const result = useMemo(() => quoteOf(form, token, book, feeRateBps, Math.floor(Date.now() / 1000)), [form, token, book, feeRateBps]);
   const placing = usePlacing(session, market, feeRateBps);
   const funds = form.side === "BUY" ? collateral : tokens;

@@ -162,11 +162,10 @@ export function Field({ label, problem, hint, children }: {
   label: string; problem?: string | null | undefined; hint?: string; children: ReactNode;
 }) {
   return (
-    <label className="field">
-      <span>{label}</span>
-      {children}
+    <div className="field">
+      <label><span>{label}</span>{children}</label>
       {problem ? <span className="problem" role="alert">{problem}</span> : null}
       {hint && !problem ? <span className="hint">{hint}</span> : null}
-    </label>
+    </div>
   );
 }

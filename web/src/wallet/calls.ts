@@ -20,7 +20,9 @@ const NEG_RISK = parseAbi([
   "function splitPosition(bytes32 condition, uint256 amount)",
   "function mergePositions(bytes32 condition, uint256 amount)",
   "function redeemPositions(bytes32 condition, uint256[] amounts)",
+  "function convertPositions(bytes32 market, uint256 indexSet, uint256 amount)",
 ]);
+const EXCHANGE = parseAbi(["function claimTokens(uint256 tokenId, address receiver)"]);
 const NO_PARENT: Hex = `0x${"0".repeat(64)}`;
 const BOTH = [1n, 2n];
 
@@ -41,6 +43,11 @@ export function approvals(config: Config): Call[] {
       to: tokens, data: encodeFunctionData({ abi: TOKENS, functionName: "setApprovalForAll", args: [operator, true] }),
     })),
   ];
+}
+
+/** Return the call that lets a contract take so much of the collateral. */
+export function allow(config: Config, spender: Address, units: bigint): Call {
+  return { to: contract(config, "collateral"), data: encodeFunctionData({ abi: COLLATERAL, functionName: "approve", args: [spender, units] }) };
 }
 
 export function transfer(config: Config, to: Address, units: bigint): Call {
@@ -74,6 +81,16 @@ export function redeem(config: Config, held: Held, amounts: readonly [bigint, bi
   }
   const args = [contract(config, "collateral"), NO_PARENT, held.conditionId, BOTH] as const;
   return { to: contract(config, "conditionalTokens"), data: encodeFunctionData({ abi: TOKENS, functionName: "redeemPositions", args }) };
+}
+
+/** Return the call that converts No shares of an exclusive event; the index set has a bit for each question given. */
+export function convert(config: Config, eventId: Hex, indexSet: bigint, units: bigint): Call {
+  return { to: contract(config, "negRiskAdapter"), data: encodeFunctionData({ abi: NEG_RISK, functionName: "convertPositions", args: [eventId, indexSet, units] }) };
+}
+
+/** Return the call that claims what an exchange keeps for the caller. */
+export function claim(kept: { exchange: string; asset: string }, receiver: Address): Call {
+  return { to: kept.exchange as Address, data: encodeFunctionData({ abi: EXCHANGE, functionName: "claimTokens", args: [BigInt(kept.asset), receiver] }) };
 }
 
 /** Return how many tokens of both outcomes an owner holds on the chain, in units. */

@@ -2,50 +2,26 @@
 
 import { keccak256, stringToHex } from "viem";
 
+import { type Answer, get, post } from "../client/api";
 import type { Config } from "../lib/config";
-import { Refusal, pause, query, request } from "../lib/http";
+import { Refusal, pause, request } from "../lib/http";
 import { readStored, writeStored } from "../lib/stored";
 import { t } from "../strings";
-import { type Address, type Hex, WalletProblem, ensureChain, sendCall, signTyped, waitForReceipt } from "./provider";
+import { type Address, type Hex, WalletProblem, ensureChain, hexOf, sendCall, signTyped, waitForReceipt } from "./provider";
 import type { Session } from "./session";
 
 const POLL_MS = 1_000;
 const DEADLINE_MS = 20 * 60_000;
 const STORED = "creation";
 
-export interface PayloadProblem {
-  pointer: string;
-  field: string;
-  message: string;
-}
-
-export interface Verdict {
-  valid: boolean;
-  problems: PayloadProblem[];
-  duplicates: unknown[];
-  creatorIsWhitelisted?: boolean;
-  markets?: { marketKey: string; question: string }[];
-  fees?: { feePerMarket: string; rewardPerMarket: string; total: string; creatorHolds: string };
-}
+export type Verdict = Answer<"createMarket", "post", "/validate">;
 
 export function validatePayload(config: Config, payload: string): Promise<Verdict> {
   return request<Verdict>(`${config.apis.createMarket}/validate`, { method: "POST", body: payload });
 }
 
-interface PlanItem {
-  id: string;
-  to: Address;
-  value: string;
-  data: Hex;
-}
-
-export interface CreationRecord {
-  requestId: string;
-  status: string;
-  errorMessage: string | null;
-  prepared?: { txPlan: PlanItem[] };
-  steps: { step: string; state: "done" | "running" | "waiting" | "open" | "failed"; message: string | null }[];
-}
+export type CreationRecord = NonNullable<Answer<"createMarket", "get", "/pending">["request"]>;
+type PlanItem = NonNullable<CreationRecord["prepared"]>["txPlan"][number];
 
 /** What is kept in the browser, so that a reload goes on where it was. */
 export interface Unfinished {
@@ -65,19 +41,8 @@ export function writeUnfinished(unfinished: Unfinished | null): void {
   writeStored("local", STORED, unfinished === null ? null : JSON.stringify(unfinished));
 }
 
-export interface Images {
-  eventImage: Blob;
-}
-
-interface Challenge {
-  requestId: string;
-  creator: Address;
-  payloadHash: Hex;
-  nonce: Hex;
-  expiresAt: number;
-  chainId: number;
-  domain: { name: string; version: string; verifyingContract: Address };
-}
+/** Files by the names of their fields in the request. */
+export type Images = Record<string, Blob>;
 
 const AUTH_TYPES = {
   CreateMarketAuth: [
@@ -90,12 +55,10 @@ const AUTH_TYPES = {
 export async function beginCreation(config: Config, session: Session, payload: string, images: Images, slug: string, title: string): Promise<Unfinished> {
   await ensureChain(session.provider, config);
   const payloadHash = keccak256(stringToHex(payload));
-  const challenge = await request<Challenge>(`${config.apis.createMarket}/prepare-auth`, {
-    method: "POST", body: JSON.stringify({ creator: session.address, chainId: config.chainId, payloadHash }),
-  });
+  const challenge = await post(config, "createMarket", "/prepare-auth", { creator: session.address, chainId: config.chainId, payloadHash });
   const { requestId, nonce, expiresAt, chainId, domain } = challenge;
   const signature = await signTyped(session.provider, session.address, {
-    domain: { name: domain.name, version: domain.version, chainId, verifyingContract: domain.verifyingContract },
+    domain: { name: domain.name, version: domain.version, chainId, verifyingContract: hexOf(domain.verifyingContract) },
     types: AUTH_TYPES,
     primaryType: "CreateMarketAuth",
     message: { requestId, creator: session.address, payloadHash, nonce, expiresAt, chainId },
@@ -103,15 +66,23 @@ export async function beginCreation(config: Config, session: Session, payload: s
   const form = new FormData();
   form.set("payload", payload);
   form.set("auth", JSON.stringify({ requestId, nonce, expiresAt, payloadHash, signature }));
-  form.set("eventImage", images.eventImage, "event.png");
-  await request(`${config.apis.createMarket}/prepare`, { method: "POST", body: form });
+  for (const [field, file] of Object.entries(images)) form.set(field, file, "picture.png");
   const unfinished = { requestId, creator: session.address, slug, title, hashes: {} };
-  writeUnfinished(unfinished);
+  writeUnfinished(unfinished); // before it is sent: a reload meanwhile finds what the server may have accepted
+  try {
+    await request(`${config.apis.createMarket}/prepare`, { method: "POST", body: form });
+  } catch (error) {
+    if (error instanceof Refusal && error.status === 0) return unfinished; // it may have arrived: its record says so
+    writeUnfinished(null);
+    throw error;
+  }
   return unfinished;
 }
 
 export async function fetchCreation(config: Config, requestId: string): Promise<CreationRecord> {
-  return (await request<{ request: CreationRecord }>(`${config.apis.createMarket}/pending${query({ requestId })}`)).request;
+  const { request: record } = await get(config, "createMarket", "/pending", { requestId });
+  if (record === null) throw new WalletProblem(t.create.failed(requestId));
+  return record;
 }
 
 export interface Progress {
@@ -145,7 +116,7 @@ export async function continueCreation(config: Config, session: Session, unfinis
       show({ record, sending: item.id, sent: index, planned: plan.length });
       let hash = unfinished.hashes[item.id];
       if (hash === undefined) {
-        hash = await sendCall(session.provider, session.address, { to: item.to, data: item.data, value: BigInt(item.value) });
+        hash = await sendCall(session.provider, session.address, { to: hexOf(item.to), data: hexOf(item.data), value: BigInt(item.value) });
         unfinished.hashes[item.id] = hash;
         writeUnfinished(unfinished);
       }
@@ -157,6 +128,7 @@ export async function continueCreation(config: Config, session: Session, unfinis
   const prepared = await until(async () => {
     const record = await fetchCreation(config, requestId);
     show({ record, sending: null, sent: 0, planned: record.prepared?.txPlan.length ?? 0 });
+    if (record.status === "auth_pending") throw new WalletProblem(t.create.notSent);
     if (record.status === "failed") throw new WalletProblem(t.create.failed(record.errorMessage ?? ""));
     return record.prepared === undefined ? null : record;
   });

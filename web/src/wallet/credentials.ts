@@ -3,8 +3,9 @@
 import { hmac } from "@noble/hashes/hmac.js";
 import { sha256 } from "@noble/hashes/sha2.js";
 
+import { type Answer, type PathOf, get } from "../client/api";
 import type { Config } from "../lib/config";
-import { Refusal, query, request } from "../lib/http";
+import { Refusal, request } from "../lib/http";
 import { readStored, writeStored } from "../lib/stored";
 import { type Credentials, type KeyFile, cipherKey, fromBase64, unwrapSecret, wrapKey } from "./key_file";
 import { type Address, type Provider, type Typed, ensureChain, signTyped } from "./provider";
@@ -16,11 +17,8 @@ const KEY_PROBLEMS = new Set(["unknown_key", "revoked_key", "wrong_passphrase"])
 export interface Signer {
   address: Address;
   provider: Provider;
-}
-
-/** The domain in which wallets sign for keys; its contract names the operator. */
-interface KeyTerms {
-  auth: { domain: Typed["domain"] };
+  /** The domain of its signature for a key, of `GET /auth/account`; it is asked for where it is not known. */
+  keyDomain?: Typed["domain"];
 }
 
 interface OpenKey {
@@ -52,10 +50,10 @@ function learnClock(error: unknown): boolean {
 /** Have the wallet sign for its API key: the same wallet always gets the same key. */
 async function createKey(config: Config, signer: Signer): Promise<Credentials> {
   await ensureChain(signer.provider, config);
-  const account = await request<KeyTerms>(`${config.apis.trading}/auth/account${query({ address: signer.address })}`);
+  const domain = signer.keyDomain ?? (await get(config, "trading", "/auth/account", { address: signer.address })).auth.domain;
   const timestamp = String(nowS());
   const signature = await signTyped(signer.provider, signer.address, {
-    domain: account.auth.domain,
+    domain: domain as Typed["domain"], // names the operator
     types: {
       ClobAuth: [
         { name: "address", type: "address" },
@@ -128,15 +126,18 @@ function signature(secret: string, message: string): string {
   return btoa(String.fromCharCode(...bytes)).replace(/\+/g, "-").replace(/\//g, "_");
 }
 
-interface SignedRequest {
-  api: "trading" | "relayer";
-  method: "GET" | "POST" | "DELETE";
-  path: string;
+type SignedApi = "trading" | "relayer";
+type Method = "GET" | "POST" | "DELETE";
+
+interface SignedRequest<Api extends SignedApi, Verb extends Method, Path> {
+  api: Api;
+  method: Verb;
+  path: Path;
   query?: string;
   body?: unknown;
 }
 
-async function sendOnce<Answer>(config: Config, signer: Signer, sent: SignedRequest): Promise<Answer> {
+async function sendOnce<Value>(config: Config, signer: Signer, sent: SignedRequest<SignedApi, Method, string>): Promise<Value> {
   const key = await openKey(config, signer);
   const body = sent.body === undefined ? "" : JSON.stringify(sent.body);
   const timestamp = String(nowS());
@@ -149,17 +150,19 @@ async function sendOnce<Answer>(config: Config, signer: Signer, sent: SignedRequ
     SERVICE_SIGNATURE: signature(secret, `${timestamp}${sent.method}${sent.path}${body}`),
   };
   const options = body === "" ? { method: sent.method, headers } : { method: sent.method, headers, body };
-  return request<Answer>(`${config.apis[sent.api]}${sent.path}${sent.query ?? ""}`, options);
+  return request<Value>(`${config.apis[sent.api]}${sent.path}${sent.query ?? ""}`, options);
 }
 
 /** Send a request that the wallet's API key signs; a key that was revoked is made again once. */
-export async function signed<Answer>(config: Config, signer: Signer, sent: SignedRequest): Promise<Answer> {
+export async function signed<Api extends SignedApi, Verb extends Method, Path extends PathOf<Api, Lowercase<Verb>>>(
+  config: Config, signer: Signer, sent: SignedRequest<Api, Verb, Path>,
+): Promise<Answer<Api, Lowercase<Verb>, Path>> {
   try {
-    return await sendOnce<Answer>(config, signer, sent);
+    return await sendOnce(config, signer, sent);
   } catch (error) {
     if (error instanceof Refusal && KEY_PROBLEMS.has(error.code)) forgetKey(config, signer.address);
     else if (!learnClock(error)) throw error;
-    return sendOnce<Answer>(config, signer, sent);
+    return sendOnce(config, signer, sent);
   }
 }
 

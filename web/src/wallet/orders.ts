@@ -2,13 +2,14 @@
 
 import { zeroAddress } from "viem";
 
+import type { Answer } from "../client/api";
 import type { Market } from "../api/discovery";
 import { UNIT, ceilDivide } from "../lib/amounts";
 import type { Config } from "../lib/config";
 import { query } from "../lib/http";
 import { t } from "../strings";
 import { keyId, signed } from "./credentials";
-import { type Hex, WalletProblem, ensureChain, signTyped } from "./provider";
+import { WalletProblem, ensureChain, hexOf, signTyped } from "./provider";
 import { type Session, fetchAccount } from "./session";
 
 export type Side = "BUY" | "SELL";
@@ -51,7 +52,7 @@ const FIELDS = [
 /** Have the wallet sign an order; nothing is sent yet. */
 export async function signOrder(config: Config, session: Session, market: Market, wanted: Wanted, feeRateBps: number): Promise<SignedOrder> {
   await ensureChain(session.provider, config);
-  const account = await fetchAccount(config.apis.trading, session.address);
+  const account = await fetchAccount(config, session.address);
   const exchange = account.exchanges.find((each) => each.negRisk === market.negRisk);
   const domain = exchange?.domains.find((each) => each.structVersion === STRUCT_VERSION);
   if (exchange === undefined || domain === undefined) throw new WalletProblem(t.ticket.noExchange);
@@ -71,7 +72,7 @@ export async function signOrder(config: Config, session: Session, market: Market
     signatureType: session.signatureType,
   };
   const signature = await signTyped(session.provider, session.address, {
-    domain: { name: domain.name, version: domain.version, chainId: domain.chainId, verifyingContract: domain.verifyingContract },
+    domain: { name: domain.name, version: domain.version, chainId: domain.chainId, verifyingContract: hexOf(domain.verifyingContract) },
     types: { Order: FIELDS },
     primaryType: "Order",
     message,
@@ -80,93 +81,39 @@ export async function signOrder(config: Config, session: Session, market: Market
   return { order, owner: await keyId(config, session), orderType: wanted.type, postOnly: wanted.postOnly };
 }
 
-export interface Placement {
-  success: boolean;
-  orderID: Hex;
-  status: "live" | "matched";
-  makingAmount: string;
-  takingAmount: string;
-}
+export type Placement = Answer<"trading", "post", "/order">;
+export type Verdict = Answer<"trading", "post", "/order/validate">;
 
 /** Place a signed order; the same one may be sent again, and is placed once. */
 export function placeOrder(config: Config, session: Session, body: SignedOrder): Promise<Placement> {
-  return signed<Placement>(config, session, { api: "trading", method: "POST", path: "/order", body });
-}
-
-interface Rule {
-  rule: string;
-  pass: boolean | null;
-  message?: string;
-}
-
-export interface Verdict {
-  valid: boolean;
-  cure: string | null;
-  rules: Rule[];
+  return signed(config, session, { api: "trading", method: "POST", path: "/order", body });
 }
 
 /** Have the server check an order as it would when it is placed, with what to do about a failure. */
 export function validateOrder(config: Config, session: Session, body: SignedOrder): Promise<Verdict> {
-  return signed<Verdict>(config, session, { api: "trading", method: "POST", path: "/order/validate", body });
+  return signed(config, session, { api: "trading", method: "POST", path: "/order/validate", body });
 }
 
-export interface OpenOrder {
-  id: Hex;
-  market: Hex;
-  asset_id: string;
-  side: Side;
-  original_size: string;
-  size_matched: string;
-  price: string;
-  outcome: string;
-  created_at: number;
-  expiration: string;
-  order_type: OrderType;
-  maker_address: string;
-}
-
-export interface OwnTrade {
-  id: string;
-  market: Hex;
-  asset_id: string;
-  side: Side;
-  size: string;
-  price: string;
-  status: "MATCHED" | "MINED" | "CONFIRMED" | "RETRYING" | "FAILED";
-  match_time: string;
-  outcome: string;
-  maker_address: string;
-  transaction_hash: string;
-  trader_side: "TAKER" | "MAKER";
-  err_msg: string | null;
-  maker_orders: { order_id: string; maker_address: string; matched_amount: string; price: string; asset_id: string; outcome: string; side: Side }[];
-}
-
-interface Page<Row> {
-  data: Row[];
-}
+export type OpenOrder = Answer<"trading", "get", "/data/orders">["data"][number];
+export type OwnTrade = Answer<"trading", "get", "/data/trades">["data"][number];
+export type Canceled = Answer<"trading", "delete", "/order">;
 
 export async function fetchOpenOrders(config: Config, session: Session, market?: string): Promise<OpenOrder[]> {
-  const page = await signed<Page<OpenOrder>>(config, session, { api: "trading", method: "GET", path: "/data/orders", query: query({ market }) });
+  const page = await signed(config, session, { api: "trading", method: "GET", path: "/data/orders", query: query({ market }) });
   return page.data;
 }
 
 export async function fetchOwnTrades(config: Config, session: Session, market?: string): Promise<OwnTrade[]> {
-  const page = await signed<Page<OwnTrade>>(config, session, { api: "trading", method: "GET", path: "/data/trades", query: query({ market }) });
+  const page = await signed(config, session, { api: "trading", method: "GET", path: "/data/trades", query: query({ market }) });
   return page.data;
 }
 
-export interface Canceled {
-  canceled: string[];
-  not_canceled: Record<string, string>;
-}
-
 export function cancelOrder(config: Config, session: Session, orderID: string): Promise<Canceled> {
-  return signed<Canceled>(config, session, { api: "trading", method: "DELETE", path: "/order", body: { orderID } });
+  return signed(config, session, { api: "trading", method: "DELETE", path: "/order", body: { orderID } });
 }
 
 export function cancelMarketOrders(config: Config, session: Session, market: string): Promise<Canceled> {
-  return signed<Canceled>(config, session, { api: "trading", method: "DELETE", path: "/cancel-market-orders", body: { market } });
+  return signed(config, session, { api: "trading", method: "DELETE", path: "/cancel-market-orders", body: { market } });
 }
 
 export interface Funds {
@@ -180,7 +127,7 @@ export async function fetchFunds(config: Config, session: Session, token?: strin
   const parameters = query({
     asset_type: token === undefined ? "COLLATERAL" : "CONDITIONAL", token_id: token, signature_type: session.signatureType,
   });
-  const found = await signed<{ balance: string; reserved: string; allowance: string; allowances: Record<string, string> }>(
+  const found = await signed(
     config, session, { api: "trading", method: "GET", path: "/balance-allowance", query: parameters },
   );
   return { balance: BigInt(found.balance), reserved: BigInt(found.reserved), allowance: smallest(config, found.allowances) };

@@ -28,6 +28,14 @@ export interface Call {
   value?: bigint;
 }
 
+const HEX = /^0x[0-9a-f]*$/i;
+
+/** Return a text of a server as hex; whatever else it sends is never signed or sent on. */
+export function hexOf(text: string): Hex {
+  if (!HEX.test(text)) throw new WalletProblem(t.wallet.notHex(text.slice(0, 80)));
+  return text as Hex;
+}
+
 const RECEIPT_MS = 120_000;
 const POLL_MS = 700;
 const USER_REJECTED = 4001;

@@ -2,11 +2,12 @@
 
 import { concat, encodeFunctionData, encodePacked, parseAbi, size, zeroAddress } from "viem";
 
+import { get } from "../client/api";
 import { type Config, contract } from "../lib/config";
-import { pause, query, request } from "../lib/http";
+import { pause } from "../lib/http";
 import { t } from "../strings";
 import { type Signer, signed } from "./credentials";
-import { type Address, type Call, type Hex, WalletProblem, ensureChain, signTyped } from "./provider";
+import { type Address, type Call, type Hex, WalletProblem, ensureChain, hexOf, signTyped } from "./provider";
 
 const MULTI_SEND = parseAbi(["function multiSend(bytes transactions)"]);
 const DONE = new Set(["STATE_MINED", "STATE_CONFIRMED"]);
@@ -14,23 +15,13 @@ const FAILED = new Set(["STATE_FAILED", "STATE_INVALID"]);
 const DEADLINE_MS = 120_000;
 const POLL_MS = 700;
 
-interface Submitted {
-  transactionID: string;
-}
-
-interface Relayed {
-  state: string;
-  transactionHash: Hex | null;
-  failureReason: string | null;
-}
-
 async function submit(config: Config, signer: Signer, body: unknown): Promise<Hex> {
-  const accepted = await signed<Submitted>(config, signer, { api: "relayer", method: "POST", path: "/submit", body });
+  const accepted = await signed(config, signer, { api: "relayer", method: "POST", path: "/submit", body });
   for (const end = Date.now() + DEADLINE_MS; Date.now() < end; await pause(POLL_MS)) {
-    const [found] = await request<Relayed[]>(`${config.apis.relayer}/transaction${query({ id: accepted.transactionID })}`);
+    const [found] = await get(config, "relayer", "/transaction", { id: accepted.transactionID });
     if (found === undefined) continue;
     if (FAILED.has(found.state)) throw new WalletProblem(t.wallet.relayerFailed(found.failureReason ?? found.state));
-    if (DONE.has(found.state) && found.transactionHash !== null) return found.transactionHash;
+    if (DONE.has(found.state) && found.transactionHash !== null) return hexOf(found.transactionHash);
   }
   throw new WalletProblem(t.wallet.notMined(accepted.transactionID));
 }
@@ -71,7 +62,7 @@ function bundle(config: Config, calls: Call[]): Call & { operation: number } {
 export async function executeFromSafe(config: Config, signer: Signer, safe: Address, calls: Call[]): Promise<Hex> {
   await ensureChain(signer.provider, config);
   const { to, data, operation } = bundle(config, calls);
-  const { nonce } = await request<{ nonce: string }>(`${config.apis.relayer}/nonce${query({ address: signer.address, type: "SAFE" })}`);
+  const { nonce } = await get(config, "relayer", "/nonce", { address: signer.address, type: "SAFE" });
   const words = ["safeTxGas", "baseGas", "gasPrice"].map((name) => ({ name, type: "uint256" }));
   const signature = await signTyped(signer.provider, signer.address, {
     domain: { chainId: config.chainId, verifyingContract: safe },

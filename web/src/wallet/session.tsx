@@ -2,29 +2,18 @@
 
 import { type ReactNode, createContext, useCallback, useContext, useEffect, useMemo, useState } from "react";
 
+import { type Answer, get } from "../client/api";
+import type { Config } from "../lib/config";
 import { useConfig, useNotify } from "../lib/context";
-import { query, request } from "../lib/http";
 import { readStored, writeStored } from "../lib/stored";
 import { shortAddress } from "../lib/format";
 import { t } from "../strings";
 import { credentialsOf } from "./credentials";
 import { executeFromSafe } from "./safe";
-import { type Address, type Call, type Hex, type Provider, WalletProblem, ensureChain, sendCall, waitForReceipt } from "./provider";
+import { type Address, type Call, type Hex, type Provider, WalletProblem, ensureChain, hexOf, sendCall, waitForReceipt, type Typed } from "./provider";
 import { type SandboxAccount, fetchSandboxAccounts, hasToken, sandboxProvider } from "./sandbox";
 
-interface Domain {
-  structVersion: number;
-  name: string;
-  version: string;
-  chainId: number;
-  verifyingContract: Address;
-}
-
-export interface Account {
-  address: Address;
-  wallets: { kind: "eoa" | "safe"; address: Address; isDeployed: boolean; signatureType: 0 | 2 }[];
-  exchanges: { address: Address; negRisk: boolean; domains: Domain[]; nonces: Record<string, string> }[];
-}
+export type Account = Answer<"trading", "get", "/auth/account">;
 
 export interface Session {
   kind: "sandbox" | "injected";
@@ -32,6 +21,7 @@ export interface Session {
   label: string;
   role: SandboxAccount["role"] | null;
   provider: Provider;
+  keyDomain: Typed["domain"];
   usesSafe: boolean;
   safe: Address;
   isSafeDeployed: boolean;
@@ -67,8 +57,8 @@ export function useSession(): SessionState {
   return state;
 }
 
-export function fetchAccount(trading: string, address: Address): Promise<Account> {
-  return request<Account>(`${trading}/auth/account${query({ address })}`);
+export function fetchAccount(config: Config, address: Address): Promise<Account> {
+  return get(config, "trading", "/auth/account", { address });
 }
 
 export function labelOf(account: SandboxAccount, all: SandboxAccount[]): string {
@@ -98,21 +88,22 @@ export function SessionProvider({ children }: { children: ReactNode }) {
 
   const open = useCallback(
     async (chosen: Chosen, accounts: SandboxAccount[]): Promise<void> => {
-      const account = await fetchAccount(config.apis.trading, chosen.address);
+      const account = await fetchAccount(config, chosen.address);
       const safe = account.wallets.find((each) => each.kind === "safe");
       const listed = accounts.find((each) => each.address === chosen.address);
       const provider = chosen.kind === "sandbox" ? sandboxProvider(chosen.address) : window.ethereum;
       if (provider === undefined || safe === undefined) throw new WalletProblem(t.wallet.none);
       setSession({
         kind: chosen.kind,
-        address: account.address,
+        address: hexOf(account.address),
         label: listed === undefined ? shortAddress(account.address) : labelOf(listed, accounts),
         role: listed?.role ?? null,
         provider,
+        keyDomain: account.auth.domain as Typed["domain"],
         usesSafe: chosen.usesSafe,
-        safe: safe.address,
+        safe: hexOf(safe.address),
         isSafeDeployed: safe.isDeployed,
-        maker: chosen.usesSafe ? safe.address : account.address,
+        maker: hexOf(chosen.usesSafe ? safe.address : account.address),
         signatureType: chosen.usesSafe ? 2 : 0,
       });
       writeStored("session", STORED, JSON.stringify(chosen));

@@ -52,6 +52,8 @@ class ConnectionLimits(NamedTuple):
     """From an answer to the first byte of the next request."""
     linger_s: float = 2.0
     """From a refusal that ends the connection to its end, unless the client closes it before."""
+    stall_deadline_s: float = 75.0
+    """Until a client has read most of what waits to be sent; an answer in parts waits for that."""
     provisional_s: float = 5.0
     """Until a connection that is admitted provisionally has shown a key."""
 
@@ -127,6 +129,7 @@ class FrameworkConnection(HttpToolsProtocol):
         self._received_bytes = 0
         self._head_bytes = 0
         self._deadline: asyncio.TimerHandle | None = None
+        self._stall: asyncio.TimerHandle | None = None
 
     @property
     def is_refused(self) -> bool:
@@ -143,8 +146,24 @@ class FrameworkConnection(HttpToolsProtocol):
             self._limit_provisional(self.place)
 
     @override
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._stall = self.loop.call_later(self._limits.stall_deadline_s, self.transport.abort)
+
+    @override
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self._end_stall()
+
+    def _end_stall(self) -> None:
+        if self._stall is not None:
+            self._stall.cancel()
+            self._stall = None
+
+    @override
     def connection_lost(self, exc: Exception | None) -> None:
         self._cancel_deadline()
+        self._end_stall()
         self._is_refused = True
         if self.place is not None:
             self.place.end()
@@ -280,6 +299,7 @@ class FrameworkConnection(HttpToolsProtocol):
     def handle_websocket_upgrade(self) -> None:
         self._is_arriving = False
         self._cancel_deadline()
+        self._end_stall()
         self._owner.framework_upgrades()
         super().handle_websocket_upgrade()
         stream = self.transport.get_protocol()

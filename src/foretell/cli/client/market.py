@@ -10,10 +10,9 @@ import typer
 from foretell.cli.client.options import ClientOptions, client_command
 from foretell.cli.client.output import print_fields, print_rows, report
 from foretell.domain.contracts.sandbox_accounts import AccountRole
-from foretell.domain.errors.command import MarketUnknown
+from foretell.domain.creation.payload import ResolutionType
 from foretell.domain.values.hexadecimal import Address, checksum_address, keccak256
 from foretell.domain.values.slugs import normalize_slug
-from foretell.sdk.client import Foretell
 from foretell.sdk.market_creation import CreatedMarket, Image
 from foretell.sdk.payloads import NewMarket, binary_payload, picture
 from foretell.sdk.portfolio import ListedMarket, listed_market
@@ -25,7 +24,7 @@ market = typer.Typer(no_args_is_help=True, help="Create, list, show and resolve 
 
 
 @client_command(market, "create")
-async def create(
+async def create(  # noqa: PLR0913 - the options of a command
     options: ClientOptions,
     payload: Annotated[
         Path | None, typer.Argument(help="File with the payload, as JSON.", exists=True)
@@ -36,6 +35,13 @@ async def create(
     ends: Annotated[
         str | None, typer.Option(help="End of that market, such as 2035-06-01T12:00:00Z.")
     ] = None,
+    *,
+    is_optimistic: Annotated[
+        bool,
+        typer.Option(
+            "--optimistic", help="Anyone proposes its answer with a bond, in place of a proposer."
+        ),
+    ] = False,
     image: Annotated[
         list[str] | None,
         typer.Option(
@@ -58,7 +64,7 @@ async def create(
     """
     async with options.foretell(AccountRole.CREATOR) as foretell:
         creator = foretell.chain.address
-        text = _payload(creator, payload, question, ends)
+        text = _payload(creator, payload, question, ends, is_optimistic=is_optimistic)
         folder = notes or NOTES / keccak256(text.encode()).hex()[:HASH_DIGITS]
         creation = foretell.creation(folder, report)
         creation.begin(text, [_image(each) for each in image or [""]])
@@ -67,14 +73,23 @@ async def create(
     print_rows([_created(each) for each in markets], is_json=options.is_json)
 
 
-def _payload(creator: Address, file: Path | None, question: str | None, ends: str | None) -> str:
+def _payload(
+    creator: Address,
+    file: Path | None,
+    question: str | None,
+    ends: str | None,
+    *,
+    is_optimistic: bool,
+) -> str:
     """Return the payload, serialized the same way each time."""
     if file is not None:
         fields = msgspec.json.decode(file.read_bytes())
         return msgspec.json.encode({"creator": checksum_address(creator)} | fields).decode()
     if question is None or ends is None:
         raise typer.BadParameter("name a payload, or --question with --ends")
-    return binary_payload(NewMarket(creator, question, normalize_slug(question), question, ends))
+    stack = ResolutionType.OPTIMISTIC if is_optimistic else ResolutionType.DIRECT
+    slug = normalize_slug(question)
+    return binary_payload(NewMarket(creator, question, slug, question, ends, stack))
 
 
 def _image(given: str) -> Image:
@@ -153,47 +168,3 @@ async def show(options: ClientOptions, name: MarketName) -> None:
         "resolution": row.get("umaResolutionStatus", ""),
     }
     print_fields(fields, is_json=options.is_json)
-
-
-@client_command(market, "resolve")
-async def resolve(
-    options: ClientOptions,
-    name: MarketName,
-    answer: Annotated[
-        str, typer.Argument(help="The outcome that is true, or `half` for one half to each.")
-    ],
-) -> None:
-    """Answer a market's question as a proposer of its creator's whitelist. The answer is final.
-
-    In an event of which exactly one market is true, the others close as No with it. A market that is
-    resolved already stays as it is.
-    """
-    async with options.foretell(AccountRole.PROPOSER) as foretell:
-        found = await foretell.apis.discovery.market(name)
-        if found.is_closed:
-            report(f"{found.slug} is resolved already")
-            return
-        closed = await _answer(foretell, found, answer)
-    rows = [{"market": slug, "transaction": tx_hash} for slug, tx_hash in closed]
-    print_rows(rows, is_json=options.is_json)
-
-
-async def _answer(foretell: Foretell, found: ListedMarket, answer: str) -> list[tuple[str, str]]:
-    names = [each.casefold() for each in found.outcomes]
-    if answer.casefold() not in {*names, "half"}:
-        raise MarketUnknown(f"{found.slug} has no outcome {answer}: {', '.join(found.outcomes)}")
-    is_half = answer.casefold() not in names
-    key = "half" if is_half else ("first", "second")[names.index(answer.casefold())]
-    resolver = foretell.resolver()
-    receipt = await resolver.resolve(found.row, key)
-    closed = [(found.slug, str(receipt.tx_hash))]
-    if found.is_neg_risk and key == "first":
-        event = await foretell.apis.discovery.event(found.row["events"][0]["slug"])
-        others = [
-            row for row in event["markets"] if row["slug"] != found.slug and not row["closed"]
-        ]
-        receipts = await resolver.close_others(others)
-        closed += [
-            (row["slug"], str(each.tx_hash)) for row, each in zip(others, receipts, strict=True)
-        ]
-    return closed

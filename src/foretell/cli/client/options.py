@@ -74,6 +74,9 @@ SandboxRole = Annotated[
     ),
 ]
 IsSafe = Annotated[bool, typer.Option("--safe", help="Use the signer's Safe as the wallet.")]
+IsDepositWallet = Annotated[
+    bool, typer.Option("--deposit-wallet", help="Use the signer's deposit wallet as the wallet.")
+]
 IsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
@@ -88,6 +91,7 @@ class ClientOptions(NamedTuple):
     account: SignerAddress = None
     role: SandboxRole = None
     is_safe: IsSafe = False
+    is_deposit_wallet: IsDepositWallet = False
     is_json: IsJson = False
 
     @property
@@ -139,7 +143,11 @@ class ClientOptions(NamedTuple):
     @contextlib.asynccontextmanager
     async def foretell(self, role: AccountRole = AccountRole.TRADER) -> AsyncIterator[Foretell]:
         """Give the client of the signer."""
+        if self.is_safe and self.is_deposit_wallet:
+            raise typer.BadParameter("--safe and --deposit-wallet are two wallets: name one")
         wallet = "safe" if self.is_safe else "eoa"
+        if self.is_deposit_wallet:
+            wallet = "deposit wallet"
         async with (
             self.signer(role) as signer,
             Foretell.connect(self.urls(), signer, wallet=wallet) as foretell,

@@ -1,4 +1,4 @@
-"""`foretell wallet`: deploy, fund and show a wallet; split, merge, convert and redeem its positions."""
+"""`foretell wallet`: deploy, fund and show a wallet; split, merge, convert, redeem and claim its positions."""
 
 from typing import Annotated, Final
 
@@ -14,6 +14,7 @@ from foretell.domain.values.hexadecimal import checksum_address, parse_address, 
 from foretell.sdk.amounts import parse_base_units
 from foretell.sdk.chain import ChainAccount
 from foretell.sdk.json_rpc import JsonRpc
+from foretell.sdk.portfolio import Row
 from foretell.sdk.signing.signers import KeySigner
 
 GAS_MONEY_WEI: Final = 10**18
@@ -21,7 +22,7 @@ TRANSFER_GAS: Final = 21_000
 
 wallet = typer.Typer(
     no_args_is_help=True,
-    help="Deploy, fund and show a wallet; split, merge, convert and redeem.",
+    help="Deploy, fund and show a wallet; split, merge, convert, redeem and claim.",
 )
 
 Name = Annotated[str, typer.Argument(help="Slug or condition id of a market.")]
@@ -66,10 +67,11 @@ async def fund(
 
 @client_command(wallet, "show")
 async def show(options: ClientOptions) -> None:
-    """Show the wallet's collateral and positions."""
+    """Show the wallet's collateral, positions, and tokens that are owed to it."""
     async with options.foretell() as foretell:
         funds = await foretell.trader.collateral()
         positions = await foretell.portfolio.positions()
+        owed = [_owed_row(row) for row in await foretell.portfolio.owed()]
         maker = checksum_address(foretell.trader.maker)
         is_deployed = foretell.trader.wallet.is_deployed
     rows = [
@@ -91,11 +93,14 @@ async def show(options: ClientOptions) -> None:
         "reserved": decimal_text(int(funds.reserved)),
     }
     if options.is_json:
-        print_fields({**fields, "positions": rows}, is_json=True)
+        print_fields({**fields, "positions": rows, "owed": owed}, is_json=True)
         return
     print_fields(fields, is_json=False)
     typer.echo("")
     print_rows(rows, is_json=False)
+    if owed:
+        typer.echo("\nRefused by the wallet, and kept for it until `foretell wallet claim`:")
+        print_rows(owed, is_json=False)
 
 
 @client_command(wallet, "split")
@@ -154,3 +159,26 @@ async def redeem(
             done = await foretell.redeem_all()
             rows = [{"market": str(condition.condition_id)} for condition in done]
     print_rows(rows, is_json=options.is_json)
+
+
+@client_command(wallet, "claim")
+async def claim(
+    options: ClientOptions,
+    to: Annotated[
+        str | None, typer.Option(help="Address that receives them.", show_default="the wallet")
+    ] = None,
+) -> None:
+    """Claim the tokens that exchanges keep because the wallet refused them."""
+    receiver = None if to is None else parse_address(to)
+    async with options.foretell() as foretell:
+        claimed = await foretell.claim_tokens(receiver)
+    print_rows([_owed_row(row) for row in claimed], is_json=options.is_json)
+
+
+def _owed_row(row: Row) -> Row:
+    return {
+        "market": row["slug"],
+        "outcome": row["outcome"],
+        "size": row["size"],
+        "token": row["asset"],
+    }

@@ -14,6 +14,7 @@ import msgspec
 
 from foretell.domain.contracts.deposit_wallet import deposit_wallet_address
 from foretell.domain.contracts.logs import ContractKind
+from foretell.domain.contracts.proxy_wallet import proxy_wallet_address
 from foretell.domain.contracts.safe import safe_address
 from foretell.domain.errors.chain import InvalidDeployment
 from foretell.domain.errors.families import MalformedHex
@@ -57,6 +58,15 @@ class ContractName(enum.StrEnum):
     DEPOSIT_WALLET_BEACON = "depositWalletBeacon"
     DEPOSIT_WALLET_FACTORY = "depositWalletFactory"
     SECOND_DEPOSIT_WALLET_FACTORY = "secondDepositWalletFactory"
+    RELAY_HUB = "relayHub"
+    PROXY_WALLET = "proxyWallet"
+    PROXY_WALLET_FACTORY = "proxyWalletFactory"
+
+
+PROXY_CONTRACTS: Final = frozenset(
+    {ContractName.RELAY_HUB, ContractName.PROXY_WALLET, ContractName.PROXY_WALLET_FACTORY}
+)
+"""The contracts that an exchange must be deployed with: an earlier one never takes proxy wallets."""
 
 
 INDEXED: Final[Mapping[ContractName, ContractKind]] = MappingProxyType(
@@ -107,6 +117,11 @@ class Deployment:
     creation: CreationTerms
     neg_risk_profiles: tuple[SigningProfile, ...] = ()
 
+    @property
+    def has_collateral_history(self) -> bool:
+        """Whether wallets may have held the collateral before the first block; a sandbox makes its own."""
+        return not self.is_sandbox
+
     def address(self, name: ContractName) -> Address:
         """Return the address of a contract."""
         try:
@@ -117,7 +132,12 @@ class Deployment:
     @property
     def missing(self) -> tuple[ContractName, ...]:
         """The contracts that an interrupted deployment or an earlier version lacks."""
-        return tuple(name for name in ContractName if name not in self.contracts)
+        return tuple(
+            name
+            for name in ContractName
+            if name not in self.contracts
+            and not (name in PROXY_CONTRACTS and ContractName.EXCHANGE in self.contracts)
+        )
 
     @property
     def collateral(self) -> Address:
@@ -177,6 +197,20 @@ class Deployment:
         return tuple(
             deposit_wallet_address(owner, factory, self.address(ContractName.DEPOSIT_WALLET_BEACON))
             for factory in self.deposit_wallet_factories
+        )
+
+    @property
+    def proxy_wallet_factory(self) -> Address | None:
+        """The factory of the users' proxy wallets; none where the exchange does not take them."""
+        factory = self.contracts.get(ContractName.PROXY_WALLET_FACTORY)
+        return None if factory is None else factory.address
+
+    def proxy_wallet_of(self, owner: Address) -> Address:
+        """Return the address of the owner's proxy wallet, deployed or not."""
+        return proxy_wallet_address(
+            owner,
+            self.address(ContractName.PROXY_WALLET_FACTORY),
+            self.address(ContractName.PROXY_WALLET),
         )
 
     def profiles_of(self, exchange: Address) -> tuple[SigningProfile, ...]:

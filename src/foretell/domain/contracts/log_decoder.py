@@ -212,12 +212,25 @@ def _fee_charged(words: LogWords) -> ChainLog:
     return logs.FeeCharged(receiver, str(words.integer(0)), words.integer(1))
 
 
+def _fee_charged_v2(words: LogWords) -> ChainLog:
+    return logs.FeeCharged(address_in(words.topics[1]), None, words.integer(0))
+
+
 def _order_cancelled(words: LogWords) -> ChainLog:
     return logs.OrderCancelled(bytes32_in(words.topics[1]))
 
 
 def _nonce_incremented(words: LogWords) -> ChainLog:
     return logs.NonceIncremented(address_in(words.topics[1]), words.integer(0))
+
+
+def _cancelled_before(words: LogWords) -> ChainLog:
+    return logs.OrdersCancelledBefore(address_in(words.topics[1]), words.integer(0))
+
+
+def _owner_signing_changed(words: LogWords) -> ChainLog:
+    is_allowed = _one_of(words.integer(0), 2) == 1
+    return logs.OwnerSigningChanged(address_in(words.topics[1]), is_allowed)
 
 
 def _token_registered(words: LogWords) -> ChainLog:
@@ -327,8 +340,11 @@ _SCHEMAS: Final[Mapping[ContractKind, Mapping[bytes, LogSchema]]] = MappingProxy
                     3, 4, _orders_matched_v2
                 ),
                 "FeeCharged(address,uint256,uint256)": LogSchema(2, 2, _fee_charged),
+                "FeeCharged(address,uint256)": LogSchema(2, 1, _fee_charged_v2),
                 "OrderCancelled(bytes32)": LogSchema(2, 0, _order_cancelled),
                 "NonceIncremented(address,uint256)": LogSchema(2, 1, _nonce_incremented),
+                "OrdersCancelledBefore(address,uint256)": LogSchema(2, 1, _cancelled_before),
+                "OwnerSigningChanged(address,bool)": LogSchema(2, 1, _owner_signing_changed),
                 "TokenRegistered(uint256,uint256,bytes32)": LogSchema(4, 0, _token_registered),
             }
         ),

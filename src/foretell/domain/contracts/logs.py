@@ -182,10 +182,10 @@ class OrdersMatched:
 
 @dataclass(frozen=True, slots=True)
 class FeeCharged:
-    """A fee was charged, in collateral when the token id is "0"."""
+    """A fee was charged, in collateral when the token id is "0"; None where the log names no asset."""
 
     receiver: Address
-    token_id: str
+    token_id: str | None
     amount_units: int
 
 
@@ -202,6 +202,22 @@ class NonceIncremented:
 
     maker: Address
     nonce: int
+
+
+@dataclass(frozen=True, slots=True)
+class OrdersCancelledBefore:
+    """A maker cancelled every order of struct version 2 that it signed with an earlier timestamp."""
+
+    maker: Address
+    timestamp_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class OwnerSigningChanged:
+    """A Safe said whether orders count that its first owner signs alone."""
+
+    safe: Address
+    is_allowed: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -309,6 +325,8 @@ ChainLog = (
     | FeeCharged
     | OrderCancelled
     | NonceIncremented
+    | OrdersCancelledBefore
+    | OwnerSigningChanged
     | TokenRegistered
     | QuestionInitialized
     | QuestionResolved

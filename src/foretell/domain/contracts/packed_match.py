@@ -51,17 +51,18 @@ def _is_packable(fill: OrderFill) -> bool:
         and order.taker == ZERO_ADDRESS
         and len(order.signature) == ECDSA_BYTES
         and order.profile < _PROFILES
-        and order.expiration_s <= TIME_MAX
+        and _time(order) <= TIME_MAX
         and max(amounts) <= AMOUNT_UNITS_MAX
     )
 
 
 def _record(fill: OrderFill) -> bytes:
     order = fill.order
-    extra = _word(order.nonce) + _word(order.fee_rate_bps) if _has_extra(order) else b""
+    extra = _extra(order)
+    flags = _flags(order) | bool(extra) << _EXTRA_BIT
     return b"".join(
         (
-            _HEAD.pack(bytes.fromhex(order.signer[2:]), order.expiration_s, _flags(order), 0),
+            _HEAD.pack(bytes.fromhex(order.signer[2:]), _time(order), flags, 0),
             _word(int(order.salt)),
             _halves(order.maker_amount, order.taker_amount),
             _halves(fill.making_units, fill.fee_units),
@@ -71,8 +72,18 @@ def _record(fill: OrderFill) -> bytes:
     )
 
 
-def _has_extra(order: SignedOrder) -> bool:
-    return order.nonce != 0 or order.fee_rate_bps != 0
+def _time(order: SignedOrder) -> int:
+    """Return the time that was signed: version 1 has an expiration, and version 2 a timestamp."""
+    return order.expiration_s if order.v2 is None else order.v2.timestamp_ms
+
+
+def _extra(order: SignedOrder) -> bytes:
+    """Return the two words that only some orders have, or nothing if both are zero."""
+    if order.v2 is None:
+        words = _word(order.nonce) + _word(order.fee_rate_bps)
+    else:
+        words = bytes.fromhex(order.v2.metadata[2:]) + bytes.fromhex(order.v2.builder[2:])
+    return words if any(words) else b""
 
 
 def _flags(order: SignedOrder) -> int:
@@ -81,7 +92,6 @@ def _flags(order: SignedOrder) -> int:
         | (order.side is Side.SELL) << _SELL_BIT
         | order.signature_type << _TYPE_BIT
         | (order.signature[-1] == V_28) << _V_BIT
-        | _has_extra(order) << _EXTRA_BIT
     )
 
 

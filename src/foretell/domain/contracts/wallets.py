@@ -1,10 +1,10 @@
-"""The wallets that an address signs for: itself, its Safe and its deposit wallets."""
+"""The wallets that an address signs for: itself, its Safe, its proxy wallet and its deposit wallets."""
 
 from functools import lru_cache
 from typing import Final
 
 from foretell.domain.contracts.deployment import Deployment
-from foretell.domain.errors.order import NoDepositWallets, WrongWallet
+from foretell.domain.errors.order import NoDepositWallets, UnsupportedSignatureType, WrongWallet
 from foretell.domain.exchange.order import SERVED_SIGNATURE_TYPES, SignatureType, SignedOrder
 from foretell.domain.values.hexadecimal import Address
 
@@ -20,28 +20,43 @@ class Wallets:
     def __init__(self, deployment: Deployment, *, kept_max: int = WALLETS_KEPT_MAX) -> None:
         self._safe_of = lru_cache(kept_max)(deployment.safe_of)
         self._deposit_wallets_of = lru_cache(kept_max)(deployment.deposit_wallets_of)
+        self._proxy_wallet_of = lru_cache(kept_max)(deployment.proxy_wallet_of)
+        self.has_proxy_wallets = deployment.proxy_wallet_factory is not None
         self.has_deposit_wallets = bool(deployment.deposit_wallet_factories)
 
     @property
     def served_types(self) -> dict[SignatureType, str]:
         """The signature types of this deployment's wallets, and their names."""
-        return {
-            SignatureType(kind): name
-            for kind, name in SERVED_SIGNATURE_TYPES.items()
-            if kind != SignatureType.CONTRACT or self.has_deposit_wallets
-        }
+        return {SignatureType(kind): name for kind, name in self.names_by_type.items()}
+
+    @property
+    def names_by_type(self) -> dict[int, str]:
+        """The names of the served types, by the number on the wire."""
+        absent = set()
+        if not self.has_proxy_wallets:
+            absent.add(SignatureType.PROXY)
+        if not self.has_deposit_wallets:
+            absent.add(SignatureType.CONTRACT)
+        return {kind: name for kind, name in SERVED_SIGNATURE_TYPES.items() if kind not in absent}
 
     def safe_of(self, owner: Address) -> Address:
         """Return the address of the owner's Safe, deployed or not."""
         return self._safe_of(owner)
+
+    def proxy_wallet_of(self, owner: Address) -> Address:
+        """Return the address of the owner's proxy wallet, or refuse where there are none."""
+        if not self.has_proxy_wallets:
+            raise UnsupportedSignatureType(SignatureType.PROXY, self.names_by_type)
+        return self._proxy_wallet_of(owner)
 
     def deposit_wallets_of(self, owner: Address) -> tuple[Address, ...]:
         """Return the addresses of the owner's deposit wallets, one of each factory, deployed or not."""
         return self._deposit_wallets_of(owner)
 
     def of(self, address: Address) -> tuple[Address, ...]:
-        """Return the wallets that an address trades with: itself, its Safe and its deposit wallets."""
-        return address, self.safe_of(address), *self.deposit_wallets_of(address)
+        """Return the wallets that an address trades with: itself, its Safe, its deposit and proxy wallets."""
+        proxies = (self._proxy_wallet_of(address),) if self.has_proxy_wallets else ()
+        return address, self.safe_of(address), *self.deposit_wallets_of(address), *proxies
 
     def by_signature_type(
         self, address: Address, signature_type: int, dialect: str = ""
@@ -52,6 +67,8 @@ class Wallets:
         """
         if signature_type == SignatureType.SAFE:
             return self.safe_of(address)
+        if signature_type == SignatureType.PROXY:
+            return self.proxy_wallet_of(address)
         if signature_type != SignatureType.CONTRACT:
             return address
         wallets = self.deposit_wallets_of(address)

@@ -147,6 +147,23 @@ class NoSigner(Unavailable):
         super().__init__("no key is named: use --key-file, or --signer with --address")
 
 
+class StructNotAccepted(InvalidInput):
+    """An order was to be signed by a version of the struct that the exchange or the wallet lacks."""
+
+    def __init__(self, version: int, accepted: Sequence[int]) -> None:
+        known = ", ".join(map(str, accepted)) or "none that this client signs"
+        super().__init__(f"order struct version {version} is not accepted here; accepted: {known}")
+
+
+class NoSuchWallet(NotFound):
+    """The installation has no wallet of a kind."""
+
+    def __init__(self, kind: str, kinds: Sequence[str]) -> None:
+        super().__init__(
+            f"this installation has no wallet of kind {kind}; it has {', '.join(kinds)}"
+        )
+
+
 class OrderNotPlaced(Conflict):
     """An order was refused; the message is the server's."""
 
@@ -171,6 +188,56 @@ class NotDirectlyResolved(Conflict):
         super().__init__(
             f"the market {condition_id} is not resolved directly: its question is at another oracle",
             condition_id=condition_id,
+        )
+
+
+class NotOptimistic(Conflict):
+    """A market's question is not one of the optimistic stack."""
+
+    def __init__(self, condition_id: str) -> None:
+        super().__init__(
+            f"the market {condition_id} is resolved directly: its proposer's answer is final, and takes no"
+            " bond or dispute",
+            condition_id=condition_id,
+        )
+
+
+class QuestionUnknown(NotFound):
+    """No resolution stack of the installation was asked the question of a market."""
+
+    def __init__(self, condition_id: str) -> None:
+        super().__init__(
+            f"no oracle of this installation was asked the question of the market {condition_id}"
+        )
+
+
+class OtherAnswer(Conflict):
+    """Another answer than the wanted one is proposed."""
+
+    def __init__(self, market: str, proposed: str) -> None:
+        super().__init__(
+            f"the proposed answer of {market} is {proposed}; if it is wrong, dispute it with:"
+            f" foretell market dispute {market}"
+        )
+
+
+class QuestionAskedAgain(Conflict):
+    """A proposed answer was disputed while somebody waited for it."""
+
+    def __init__(self, market: str) -> None:
+        super().__init__(
+            f"the proposed answer of {market} was disputed, and the question is asked again;"
+            " run the command again to propose it once more"
+        )
+
+
+class ArbiterDecides(Conflict):
+    """A question was disputed twice."""
+
+    def __init__(self, market: str) -> None:
+        super().__init__(
+            f"the answer of {market} was disputed twice: its arbiter decides within a week;"
+            " run the command again then"
         )
 
 

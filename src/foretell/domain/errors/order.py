@@ -140,6 +140,28 @@ class InvalidOrderNonce(InvalidInput):
         )
 
 
+class OrderStopped(InvalidInput):
+    """The maker ended its orders of an earlier timestamp at the exchange."""
+
+    cure = "sign the order again, with the present time in timestamp"
+
+    def __init__(self, timestamp_ms: int, stop_ms: int) -> None:
+        super().__init__(
+            f"the timestamp is {timestamp_ms}, and the maker ended at the exchange all orders with one"
+            f" below {stop_ms}",
+            want=stop_ms,
+        )
+
+
+class OwnerSigningOff(InvalidInput):
+    """The Safe takes no orders at the exchange that its first owner signs alone."""
+
+    cure = "call setOwnerSigning(true) at the exchange as the Safe, or trade with another wallet"
+
+    def __init__(self, safe: str) -> None:
+        super().__init__(f"the Safe {safe} takes no orders that its first owner signs alone")
+
+
 class InvalidTokenId(InvalidInput):
     """A token id is missing, or is not a decimal integer."""
 

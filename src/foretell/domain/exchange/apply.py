@@ -14,12 +14,14 @@ from foretell.domain.exchange.commands import (
     CancelOrders,
     ChangeTick,
     Command,
+    DelayMarket,
     ExpireOrders,
     HaltMarket,
     JoinTreasury,
     ObserveChain,
     OpenMarket,
     PlaceOrder,
+    ReleaseOrder,
     ResolveMarket,
     ReturnAllocation,
     SplitTrade,
@@ -27,6 +29,7 @@ from foretell.domain.exchange.commands import (
 )
 from foretell.domain.exchange.decision import (
     Canceled,
+    ClosedOrder,
     Decision,
     Done,
     Placed,
@@ -34,6 +37,13 @@ from foretell.domain.exchange.decision import (
     closed_order,
     effects_of,
 )
+from foretell.domain.exchange.delays.delayed_orders import (
+    close_delayed,
+    closed_delayed,
+    delay_market,
+    take_delayed,
+)
+from foretell.domain.exchange.delays.release_order import release_order
 from foretell.domain.exchange.effects import (
     CloseReason,
     Effect,
@@ -73,6 +83,7 @@ RareCommand = (
     | SplitTrade
     | BarWallet
     | HaltMarket
+    | DelayMarket
 )
 """All commands but those of traders, which place and cancel orders."""
 
@@ -148,7 +159,7 @@ def _result_of(command: Command | None, decision: Decision) -> Result:
 def apply(state: State, command: Command) -> Outcome:
     """Apply the command to the state and return its outcome, or refuse."""
     decision: Decision | None
-    if isinstance(command, PlaceOrder):
+    if type(command) is PlaceOrder:
         decision = place_order(state, command)
         if decision is None:
             return Outcome(first_placement(state, command), [], is_change=False)
@@ -156,7 +167,12 @@ def apply(state: State, command: Command) -> Outcome:
         decision = _cancel(state, command)
         if decision is None:
             return Outcome(cancellation_of(command, _NOTHING_CANCELED), [], is_change=False)
+    elif isinstance(command, ReleaseOrder):
+        decision = release_order(state, command)
+        if decision is None:
+            return Outcome(None, [], is_change=False)
     else:
+        assert not isinstance(command, PlaceOrder), "it is one of the first two"
         return _apply_rare(state, command)
     at_ms = command.at_ms
     if at_ms > state.latest_ms:  # noqa: PLR1730 - calling `max` costs six times as much
@@ -184,6 +200,8 @@ def _outcome(state: State, command: RareCommand) -> Outcome:
             return Outcome(None, barred or [], is_change=barred is not None)
         case HaltMarket():
             return Outcome(None, [], is_change=_halt(state, command))
+        case DelayMarket():
+            return Outcome(None, [], is_change=delay_market(state, command))
         case _:
             effects = _effects(state, command)
     return Outcome(result, effects, bool(effects))
@@ -217,9 +235,10 @@ def _cancel(state: State, command: CancelOrders) -> Canceled | None:
             order.level.side.remove(order)
             state.release(order)
             orders.append(order)
-    if not orders:
+    delayed = _cancel_delayed(state, command) if state.delays.orders else []
+    if not orders and not delayed:
         return None
-    if len(orders) == 1:
+    if len(orders) == 1 and not delayed:
         order = orders[0]
         market = state.market_by_id[order.condition_id]
         market.changed_at_ms = command.at_ms
@@ -229,7 +248,18 @@ def _cancel(state: State, command: CancelOrders) -> Canceled | None:
         return Canceled((closed_order(order),), (changed,))
     touched = [(order.condition_id, order.level) for order in orders]
     changes = state.changed_levels(touched, command.at_ms)
-    return Canceled([closed_order(order) for order in orders], changes)
+    return Canceled([*map(closed_order, orders), *delayed], changes)
+
+
+def _cancel_delayed(state: State, command: CancelOrders) -> list[ClosedOrder]:
+    """Remove the delayed orders that the command names, and return them."""
+    closed = []
+    for order_id in command.order_ids:
+        order = state.delays.orders.get(order_id)
+        if order is not None and order.command.order.signer == command.signer:
+            take_delayed(state, order_id)
+            closed.append(closed_delayed(order))
+    return closed
 
 
 def cancellation_of(command: CancelOrders, canceled: Canceled) -> Cancellation:
@@ -290,6 +320,11 @@ def _resolve(state: State, command: ResolveMarket) -> list[Effect]:
     effects: list[Effect] = [
         state.close(order, CloseReason.MARKET_RESOLVED, command.at_ms)
         for order in list(market.book.orders())
+    ]
+    effects += [
+        close_delayed(state, order, CloseReason.MARKET_RESOLVED, command.at_ms)
+        for order in list(state.delays.orders.values())
+        if order.command.condition_id == command.condition_id
     ]
     assert market.book.best_bid() is None, "a resolved market has no orders"
     assert market.book.best_ask() is None, "a resolved market has no orders"

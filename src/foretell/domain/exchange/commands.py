@@ -13,8 +13,9 @@ import msgspec
 from foretell.domain.exchange.allocations import AllocationTotal, Total
 from foretell.domain.exchange.ledger import AssetId
 from foretell.domain.exchange.order import MarketRules, OrderTerms, OrderType, SignedOrder
+from foretell.domain.exchange.signing.stops import StopKind
 from foretell.domain.exchange.trade import TradeStatus
-from foretell.domain.values.hexadecimal import Address, Bytes32
+from foretell.domain.values.hexadecimal import ZERO_BYTES32, Address, Bytes32
 
 
 class OpenMarket(msgspec.Struct, frozen=True, array_like=True, gc=False, tag="open"):
@@ -50,7 +51,8 @@ class ResolveMarket(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=
 class PlaceOrder(msgspec.Struct, frozen=True, array_like=True, gc=False, tag="place"):
     """Place a verified signed order.
 
-    `order_id` is the order's hash and identifies the command: repeated, it is placed once.
+    `order_id` is the order's hash and identifies the command: repeated, it is placed once. `builder` is
+    the code of the builder that signed the request beside the owner; the order itself may name another.
     """
 
     at_ms: int
@@ -62,6 +64,25 @@ class PlaceOrder(msgspec.Struct, frozen=True, array_like=True, gc=False, tag="pl
     condition_id: Bytes32
     is_yes: bool
     terms: OrderTerms
+    builder: Bytes32 | None = None
+
+    @property
+    def builder_code(self) -> Bytes32 | None:
+        """The code that the order is attributed to: the one that its owner signed goes first."""
+        signed = None if self.order.v2 is None else self.order.v2.builder
+        return self.builder if signed in {None, ZERO_BYTES32} else signed
+
+
+class ReleaseOrder(PlaceOrder, frozen=True, array_like=True, gc=False, tag="release"):
+    """Place a delayed order, whose delay is over: it arrives at the time of this command."""
+
+
+class DelayMarket(msgspec.Struct, frozen=True, array_like=True, gc=False, tag="delay"):
+    """Hold orders of a market that would match at once for a time; zero ends that for new ones."""
+
+    at_ms: int
+    condition_id: Bytes32
+    delay_ms: int
 
 
 class CancelOrders(msgspec.Struct, frozen=True, array_like=True, gc=False, tag="cancel"):
@@ -142,6 +163,19 @@ class NonceSeen(msgspec.Struct, frozen=True, array_like=True, gc=False):
     nonce: int
 
 
+class StopSeen(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """A maker's stop at an exchange, for one kind of its orders; 0 where there is none.
+
+    The value is a time in milliseconds, before which orders are ended, or 1 where a Safe's first owner
+    may not sign alone.
+    """
+
+    exchange: Address
+    maker: Address
+    kind: StopKind
+    value: int
+
+
 class ObserveChain(msgspec.Struct, frozen=True, array_like=True, gc=False, tag="observe"):
     """Changes on the chain up to a block, as of that block.
 
@@ -160,6 +194,7 @@ class ObserveChain(msgspec.Struct, frozen=True, array_like=True, gc=False, tag="
     parts: int = 1
     cancels: tuple[CancelSeen, ...] = ()
     nonces: tuple[NonceSeen, ...] = ()
+    stops: tuple[StopSeen, ...] = ()
 
 
 class JoinTreasury(msgspec.Struct, frozen=True, array_like=True, gc=False, tag="join"):
@@ -234,6 +269,8 @@ Command = (
     | SplitTrade
     | BarWallet
     | HaltMarket
+    | ReleaseOrder
+    | DelayMarket
 )
 
 _ENCODER: Final = msgspec.msgpack.Encoder()

@@ -102,11 +102,18 @@ class Placed(msgspec.Struct, frozen=True, array_like=True, gc=False, tag="placed
     makers: Sequence[tuple[int, int]] = ()
     own_orders: Sequence[ClosedOrder] = ()
     dust_orders: Sequence[ClosedOrder] = ()
+    is_delayed: bool = False
 
     @property
     def status(self) -> OrderStatus:
-        """The status of the order: it rests if nothing closed it."""
-        return _LIVE if self.close_reason is None else _MATCHED_AT_ONCE
+        """The status of the order: it rests, or is delayed, if nothing closed it.
+
+        A release that finds nothing to match ends an order without any fill.
+        """
+        if self.close_reason is None:
+            return OrderStatus.DELAYED if self.is_delayed else _LIVE
+        is_ended = self.matched_units == 0 and self.close_reason is not CloseReason.DUST
+        return _CANCELED if is_ended else _MATCHED_AT_ONCE
 
 
 class Canceled(msgspec.Struct, frozen=True, array_like=True, gc=False, tag="canceled"):

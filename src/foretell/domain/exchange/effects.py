@@ -9,7 +9,7 @@ import msgspec
 
 from foretell.domain.exchange.allocations import Total
 from foretell.domain.exchange.book import LevelSize
-from foretell.domain.exchange.commands import OpenMarket, PlaceOrder
+from foretell.domain.exchange.commands import OpenMarket, PlaceOrder, ReleaseOrder
 from foretell.domain.exchange.ledger import AssetId
 from foretell.domain.exchange.order import MarketRules, OrderStatus, OrderType, Side
 from foretell.domain.exchange.trade import Trade, TradeStatus
@@ -61,9 +61,12 @@ class MarketResolved(msgspec.Struct, frozen=True, array_like=True, gc=False, tag
 
 
 class OrderPlaced(msgspec.Struct, frozen=True, array_like=True, gc=False, tag="order_placed"):
-    """An order was accepted, with `matched_units` of its size filled at once."""
+    """An order was accepted, with `matched_units` of its size filled at once.
 
-    command: PlaceOrder
+    One that is delayed has the status for that; with its release it is placed once more.
+    """
+
+    command: PlaceOrder | ReleaseOrder
     size_units: int
     matched_units: int
     status: OrderStatus

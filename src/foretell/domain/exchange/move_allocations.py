@@ -9,6 +9,7 @@ from typing import assert_never
 
 from foretell.domain.exchange.allocations import AllocationTotal, total_of
 from foretell.domain.exchange.commands import JoinTreasury, ReturnAllocation, TakeAllocations
+from foretell.domain.exchange.delays.delayed_orders import close_delayed, delayed_of
 from foretell.domain.exchange.effects import AllocationMoved, CloseReason, Effect, TreasuryJoined
 from foretell.domain.exchange.ledger import COLLATERAL, Account, Move
 from foretell.domain.exchange.state import State
@@ -89,7 +90,8 @@ def _take(state: State, command: TakeAllocations) -> list[Effect]:
 def _return(state: State, command: ReturnAllocation) -> tuple[AllocationTotal, list[Effect]]:
     """Return units up to the requested total, and reply with the total returned.
 
-    Only free units are returned; a forced return closes the newest orders until enough is free.
+    Only free units are returned; a forced return closes delayed orders and then the newest ones until
+    enough is free.
     """
     assert state.allocations.shard == command.shard, (
         "a return goes to the shard that has the allocation"
@@ -98,6 +100,11 @@ def _return(state: State, command: ReturnAllocation) -> tuple[AllocationTotal, l
     wanted = int(command.returned) - state.allocations.look_up(wallet).returned_units
     account = state.ledger.look_up(wallet, COLLATERAL)
     if command.is_forced:
+        effects += [
+            close_delayed(state, delayed, CloseReason.UNDERFUNDED, command.at_ms)
+            for delayed in delayed_of(state, wallet, COLLATERAL)
+            if returnable_units(account) < wanted
+        ]
         effects += _close_orders(state, account, wanted, command.at_ms)
     units = min(wanted, returnable_units(account))
     if units > 0:

@@ -17,6 +17,7 @@ from foretell.domain.exchange.commands import (
     ObserveChain,
     ReturnedOrder,
     SplitTrade,
+    StopSeen,
     TradeSeen,
 )
 from foretell.domain.exchange.ledger import AssetId, Ledger
@@ -63,6 +64,7 @@ class ChainReading(NamedTuple):
     cancels: Sequence[CancelSeen]
     nonces: Sequence[NonceSeen]
     settlements: Sequence[TradeSettlement]
+    stops: Sequence[StopSeen] = ()
 
 
 class ObservationScope(NamedTuple):
@@ -95,7 +97,8 @@ def observation_of(
     trades = trades_seen(state, reading.settlements, confirmed_block)
     cancels = cancels_seen(state, reading.cancels)
     nonces = nonces_seen(state, reading.nonces, is_complete=is_complete)
-    has_news = is_complete or balances or allowances or trades or cancels or nonces
+    stops = stops_seen(state, reading.stops, is_complete=is_complete)
+    has_news = is_complete or balances or allowances or trades or cancels or nonces or stops
     blocks_unobserved = reading.block_number - state.observed_block
     if not has_news and blocks_unobserved < scope.blocks_unobserved_max:
         return None
@@ -108,6 +111,7 @@ def observation_of(
         trades=tuple(trades),
         cancels=tuple(cancels),
         nonces=tuple(nonces),
+        stops=tuple(stops),
     )
 
 
@@ -175,6 +179,18 @@ def nonces_seen(state: State, nonces: Sequence[NonceSeen], *, is_complete: bool)
         NonceSeen(exchange, maker, nonce)
         for (exchange, maker), nonce in nonce_by_key.items()
         if state.maker_nonces.get((exchange, maker), 0) != nonce
+    ]
+
+
+def stops_seen(state: State, stops: Sequence[StopSeen], *, is_complete: bool) -> list[StopSeen]:
+    """Return the stops that differ from the known ones."""
+    value_by_key = {(each.exchange, each.maker, each.kind): each.value for each in stops}
+    if is_complete:
+        value_by_key = dict.fromkeys(state.maker_stops, 0) | value_by_key
+    return [
+        StopSeen(*key, value)
+        for key, value in value_by_key.items()
+        if state.maker_stops.get(key, 0) != value
     ]
 
 

@@ -15,14 +15,18 @@ from foretell.domain.exchange.commands import (
     NonceSeen,
     ObserveChain,
     ReturnedOrder,
+    StopSeen,
     TradeSeen,
 )
+from foretell.domain.exchange.delays.delayed_orders import close_delayed, delayed_of
 from foretell.domain.exchange.effects import CloseReason, Effect, TradeAdvanced
 from foretell.domain.exchange.failed_trades.return_orders import return_order
 from foretell.domain.exchange.ledger import COLLATERAL, Account, AssetId, LiveOrder, Move
 from foretell.domain.exchange.move_allocations import settle_allocations
+from foretell.domain.exchange.signing.stops import is_stopped
 from foretell.domain.exchange.state import State, UnsettledTrade
 from foretell.domain.exchange.trade import PENDING, Trade, TradeStatus, trade_steps
+from foretell.domain.exchange.waiting.delays import DelayedOrder
 from foretell.domain.values.hexadecimal import Address
 
 _SETTLED: Final = (TradeStatus.MINED, TradeStatus.CONFIRMED)
@@ -33,8 +37,8 @@ OBSERVED_PER_COMMAND_MAX: Final = 10_000
 """The most entries of one command, so that it fits into a record of any journal."""
 
 # A part may end in the middle of any list. So splitting and joining treat an observation as one
-# sequence of entries, each with the name of its list, instead of five lists with five remainders.
-_LISTS: Final = ("balances", "allowances", "trades", "cancels", "nonces")
+# sequence of entries, each with the name of its list, instead of six lists with six remainders.
+_LISTS: Final = ("balances", "allowances", "trades", "cancels", "nonces", "stops")
 
 
 def split_observation(whole: ObserveChain, entries_max: int) -> list[ObserveChain]:
@@ -96,6 +100,8 @@ def _observe(state: State, command: ObserveChain) -> list[Effect]:
         effects += _cancel(state, canceled, command.at_ms)
     for raised in command.nonces:
         effects += _raise_nonce(state, raised, command.at_ms)
+    for stop in command.stops:
+        effects += _stop(state, stop, command.at_ms)
     state.observed_block = command.block_number
     state.observed_hash = command.block_hash
     for wallet, asset in touched:
@@ -160,6 +166,11 @@ def _pend(state: State, moves: Sequence[Move], *, before: bool, after: bool) -> 
 def _cancel(state: State, canceled: CancelSeen, at_ms: int) -> list[Effect]:
     """Close an order that was canceled at its exchange; remember the cancel of an unknown order."""
     order = state.live_orders.get(canceled.order_id)
+    delayed = state.delays.orders.get(canceled.order_id)
+    if delayed is not None:
+        if _delayed_at(state, delayed) != canceled.exchange:
+            return []
+        return [close_delayed(state, delayed, CloseReason.CANCELED_ON_CHAIN, at_ms)]
     if order is None:
         if canceled.order_id not in state.placement_by_order:
             state.canceled_orders.add((canceled.exchange, canceled.order_id))
@@ -175,7 +186,12 @@ def _raise_nonce(state: State, raised: NonceSeen, at_ms: int) -> list[Effect]:
     A reorg may lower the nonce: orders signed with it are accepted again.
     """
     state.maker_nonces[raised.exchange, raised.maker] = raised.nonce
-    return [
+    delayed: list[Effect] = [
+        close_delayed(state, order, CloseReason.NONCE_RAISED, at_ms)
+        for order in delayed_of(state, raised.maker)
+        if order.nonce < raised.nonce and _delayed_at(state, order) == raised.exchange
+    ]
+    return delayed + [
         state.close(order, CloseReason.NONCE_RAISED, at_ms)
         for asset in state.ledger.assets(raised.maker)
         for order in reversed(state.ledger.look_up(raised.maker, asset).orders())
@@ -183,18 +199,54 @@ def _raise_nonce(state: State, raised: NonceSeen, at_ms: int) -> list[Effect]:
     ]
 
 
+def _stop(state: State, stop: StopSeen, at_ms: int) -> list[Effect]:
+    """Set a maker's stop, and close its orders at that exchange that it ends.
+
+    A stop without a value, after a reorg or a Safe's change of mind, accepts orders again.
+    """
+    key = (stop.exchange, stop.maker, stop.kind)
+    if stop.value == 0:
+        state.maker_stops.pop(key, None)
+        return []
+    state.maker_stops[key] = stop.value
+    delayed: list[Effect] = [
+        close_delayed(state, order, CloseReason.CANCELED_ON_CHAIN, at_ms)
+        for order in delayed_of(state, stop.maker)
+        if _delayed_at(state, order) == stop.exchange
+        and is_stopped(
+            order.nonce, stop.kind, stop.value, signer=order.command.order.signer, maker=stop.maker
+        )
+    ]
+    return delayed + [
+        state.close(order, CloseReason.CANCELED_ON_CHAIN, at_ms)
+        for asset in state.ledger.assets(stop.maker)
+        for order in reversed(state.ledger.look_up(stop.maker, asset).orders())
+        if _exchange_of(state, order) == stop.exchange
+        and is_stopped(order.nonce, stop.kind, stop.value, signer=order.signer, maker=stop.maker)
+    ]
+
+
+def _delayed_at(state: State, order: DelayedOrder) -> Address:
+    """Return the exchange of a delayed order."""
+    return state.market_by_id[order.command.condition_id].opened.exchange
+
+
 def _exchange_of(state: State, order: LiveOrder) -> Address:
     return state.market_by_id[order.condition_id].opened.exchange
 
 
 def _cancel_uncovered(state: State, wallet: Address, asset: AssetId, at_ms: int) -> list[Effect]:
-    """Close the newest orders of an account until the chain covers the rest.
+    """Close the delayed and then the newest orders of an account until the chain covers the rest.
 
     Allowances differ by exchange, so each order is checked against the allowance of its own.
     """
     account = state.ledger.look_up(wallet, asset)
     effects: list[Effect] = []
     short = _short_exchanges(state, asset, account)
+    for delayed in delayed_of(state, wallet, asset) if short else ():
+        if _delayed_at(state, delayed) in short:
+            effects.append(close_delayed(state, delayed, CloseReason.UNDERFUNDED, at_ms))
+            short = _short_exchanges(state, asset, account)
     for order in account.orders() if short else ():
         if _exchange_of(state, order) in short:
             effects.append(state.close(order, CloseReason.UNDERFUNDED, at_ms))

@@ -24,9 +24,6 @@ from foretell.domain.errors.exchange import (
 from foretell.domain.errors.families import IllegalTransition
 from foretell.domain.values.hexadecimal import Address, Bytes32
 
-NONCE_NEVER_LEFT: Final = 2**63 - 1
-"""The nonce of an order that signs none: no nonce that its maker raises ends it."""
-
 EXPIRATION_MARGIN_S: Final = 60
 """The time before its expiration at which an order leaves the book, so that it can still settle."""
 
@@ -59,6 +56,7 @@ class SignatureType(enum.IntEnum):
 SERVED_SIGNATURE_TYPES: Final[Mapping[int, str]] = MappingProxyType(
     {
         SignatureType.EOA: "EOA",
+        SignatureType.PROXY: "proxy wallet",
         SignatureType.SAFE: "Safe",
         SignatureType.CONTRACT: "deposit wallet",
     }
@@ -233,6 +231,7 @@ class OrderStatus(enum.StrEnum):
     LIVE = "LIVE"
     MATCHED = "MATCHED"
     CANCELED = "CANCELED"
+    DELAYED = "DELAYED"
 
 
 class OrderTrigger(enum.StrEnum):
@@ -242,6 +241,7 @@ class OrderTrigger(enum.StrEnum):
     FILL_ALL = "fill_all"
     CLOSE_DUST = "close_dust"
     CANCEL = "cancel"
+    RELEASE = "release"
 
 
 ORDER_TRANSITIONS: Final[Mapping[tuple[OrderStatus, OrderTrigger], OrderStatus]] = MappingProxyType(
@@ -250,6 +250,10 @@ ORDER_TRANSITIONS: Final[Mapping[tuple[OrderStatus, OrderTrigger], OrderStatus]]
         (OrderStatus.LIVE, OrderTrigger.FILL_ALL): OrderStatus.MATCHED,
         (OrderStatus.LIVE, OrderTrigger.CLOSE_DUST): OrderStatus.MATCHED,
         (OrderStatus.LIVE, OrderTrigger.CANCEL): OrderStatus.CANCELED,
+        (OrderStatus.DELAYED, OrderTrigger.RELEASE): OrderStatus.LIVE,
+        (OrderStatus.DELAYED, OrderTrigger.FILL_ALL): OrderStatus.MATCHED,
+        (OrderStatus.DELAYED, OrderTrigger.CLOSE_DUST): OrderStatus.MATCHED,
+        (OrderStatus.DELAYED, OrderTrigger.CANCEL): OrderStatus.CANCELED,
     }
 )
 

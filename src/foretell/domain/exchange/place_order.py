@@ -20,9 +20,9 @@ from foretell.domain.errors.exchange import (
     UnknownMarket,
     WalletBarred,
 )
-from foretell.domain.errors.order import InvalidOrderNonce
+from foretell.domain.errors.order import InvalidOrderNonce, OrderStopped, OwnerSigningOff
 from foretell.domain.exchange.book import Level, Match
-from foretell.domain.exchange.commands import PlaceOrder
+from foretell.domain.exchange.commands import PlaceOrder, ReleaseOrder
 from foretell.domain.exchange.decision import (
     ChangedLevels,
     ClosedOrder,
@@ -40,15 +40,18 @@ from foretell.domain.exchange.matching import (
     plan_match,
 )
 from foretell.domain.exchange.order import (
-    NONCE_NEVER_LEFT,
     OrderStatus,
     OrderTerms,
     OrderType,
     Side,
+    SignedOrder,
     check_expiration,
     leaves_book_at_s,
 )
+from foretell.domain.exchange.signing.stops import StopKind, is_stopped, standing_of
 from foretell.domain.exchange.state import Market, Placement, State
+from foretell.domain.exchange.waiting.delays import DelayedOrder
+from foretell.domain.values.hexadecimal import Address
 
 _BUY: Final = Side.BUY
 _LIVE: Final = OrderStatus.LIVE
@@ -77,7 +80,7 @@ def place_order(state: State, command: PlaceOrder) -> Placed | None:
     level, size_units = arrival.level, arrival.size_units
     side = level.side
     if level.rank + side.opposite.best_rank >= side.ticks_per_one:
-        return _match(state, market, command, arrival)
+        return _match(state, market, command, arrival, need_units)
     if not command.order_type.may_rest:
         raise _unmatched(command)
     if size_units < level.lot_units:
@@ -152,6 +155,7 @@ def _arrival(  # noqa: PLR0915 - every order is made here, and fifteen statement
         market.forgotten_order_ids
         or state.canceled_orders
         or state.maker_nonces
+        or state.maker_stops
         or state.barred_wallets
         or state.halted_markets
     ):
@@ -190,7 +194,7 @@ def _arrival(  # noqa: PLR0915 - every order is made here, and fifteen statement
     arrival.order_type = command.order_type
     arrival.leaves_at_s = leaves_book_at_s(signed) if signed.expiration_s else None
     arrival.placed_at_ms = command.at_ms
-    arrival.nonce = signed.nonce if signed.v2 is None else NONCE_NEVER_LEFT
+    arrival.nonce = signed.nonce if signed.v2 is None else standing_of(signed)
     arrival.trade_ids = ()
     return arrival, need_units
 
@@ -212,11 +216,26 @@ def _check_standing(state: State, market: Market, command: PlaceOrder) -> None:
     nonce = state.maker_nonces.get((exchange, signed.maker), 0)
     if signed.v2 is None and signed.nonce < nonce:
         raise InvalidOrderNonce(signed.nonce, nonce)
+    if state.maker_stops:
+        _check_stops(state, exchange, signed)
     cause = state.barred_wallets.get(signed.maker)
     if cause is not None:
         raise WalletBarred(signed.maker, cause)
     if command.condition_id in state.halted_markets:
         raise MarketHalted(command.condition_id)
+
+
+def _check_stops(state: State, exchange: Address, signed: SignedOrder) -> None:
+    """Refuse an order that its maker ended at the exchange by a stop."""
+    maker, standing = signed.maker, standing_of(signed)
+    for kind in StopKind:
+        value = state.maker_stops.get((exchange, maker, kind), 0)
+        if not is_stopped(standing, kind, value, signer=signed.signer, maker=maker):
+            continue
+        if kind is StopKind.OWNER_SIGNING:
+            raise OwnerSigningOff(maker)
+        assert signed.v2 is not None, "a timestamp ends orders of version 2"
+        raise OrderStopped(signed.v2.timestamp_ms, value)
 
 
 def _unmatched(command: PlaceOrder) -> FillOrKillUnfilled | FillAndKillUnmatched:
@@ -246,6 +265,24 @@ def _plan(command: PlaceOrder, arrival: LiveOrder) -> Match[LiveOrder]:
     return plan
 
 
+def _is_to_wait(state: State, command: PlaceOrder) -> bool:
+    """Return whether an order that crosses the book is held; an order that may not match is refused."""
+    is_new = not (command.is_post_only or isinstance(command, ReleaseOrder))
+    return is_new and command.condition_id in state.delays.ms_by_market
+
+
+def _delay(state: State, command: PlaceOrder, arrival: LiveOrder, need_units: int) -> Placed:
+    """Hold an order until its release; it reserves what it needs."""
+    market = state.market_by_id[command.condition_id]
+    due_ms = command.at_ms + state.delays.ms_by_market[command.condition_id]
+    asset = market.asset_given(arrival.side, is_yes=command.is_yes)
+    arrival.account.reserved_units += need_units
+    state.delays.add(DelayedOrder(command, due_ms, asset, need_units))
+    placed = Placed(arrival.size_units, 0, 0, None, None, is_delayed=True)
+    state.remember(command.order_id, placement_of(command, placed))
+    return placed
+
+
 def _close_unmatched(state: State, command: PlaceOrder, size_units: int) -> Placed:
     """Close an order that crosses no other and is less than a lot: it could never trade."""
     placed = Placed(size_units, 0, 0, _DUST, None)
@@ -253,8 +290,12 @@ def _close_unmatched(state: State, command: PlaceOrder, size_units: int) -> Plac
     return placed
 
 
-def _match(state: State, market: Market, command: PlaceOrder, arrival: LiveOrder) -> Placed:
-    """Match an order that crosses the book, and rest or close its remainder; or refuse it."""
+def _match(
+    state: State, market: Market, command: PlaceOrder, arrival: LiveOrder, need_units: int
+) -> Placed:
+    """Match an order that crosses the book, and rest or close its remainder; or delay or refuse it."""
+    if state.delays.ms_by_market and _is_to_wait(state, command):
+        return _delay(state, command, arrival, need_units)
     match = _meet(command, arrival)
     own_orders = _released(state, match.own_orders) if match.own_orders else ()
     fills = match.fills

@@ -45,7 +45,7 @@ class SettlementOptions:
     """How many trades one transaction settles; with 1 each trade has its own."""
     batch_gas_max: int = 16_500_000
     """Most gas of such a transaction: below 2**24, which no transaction may exceed (EIP-7825)."""
-    batched_per_pass_max: int = 100
+    batched_per_pass_max: int = 200
     """Most trades that one pass puts into batches."""
     attempts_max: int = 8
     retry_delay_ms: int = 1_000

@@ -18,6 +18,7 @@ from foretell.domain.exchange.book import is_bid
 from foretell.domain.exchange.commands import ObserveChain, OpenMarket
 from foretell.domain.exchange.ledger import AssetId, Ledger, LiveOrder, Move
 from foretell.domain.exchange.order import OrderStatus, OrderType, Side, SignedOrder
+from foretell.domain.exchange.signing.stops import StopKind
 from foretell.domain.exchange.state import (
     PLACEMENTS_KEPT_MAX,
     Market,
@@ -26,6 +27,7 @@ from foretell.domain.exchange.state import (
     UnsettledTrade,
 )
 from foretell.domain.exchange.trade import Trade, TradeStatus
+from foretell.domain.exchange.waiting.delays import DelayedOrder
 from foretell.domain.values.hexadecimal import Address, Bytes32
 from foretell.domain.values.versioned import Versioned
 
@@ -126,14 +128,27 @@ class _Body(msgspec.Struct, Generic[OrderForm, PlacementForm], frozen=True, arra
 class _FullBody(
     _Body[OrderForm, PlacementForm], Generic[OrderForm, PlacementForm], frozen=True, array_like=True
 ):
-    """A state with barred wallets or halted markets; without them it has the bytes of before."""
+    """A state with barred wallets, halted markets or stops; without them it has the bytes of before."""
 
     barred_wallets: list[tuple[Address, str]] = []
     halted_markets: list[Bytes32] = []
+    maker_stops: list[tuple[Address, Address, StopKind, int]] = []
+
+
+class _DelayingBody(
+    _FullBody[OrderForm, PlacementForm],
+    Generic[OrderForm, PlacementForm],
+    frozen=True,
+    array_like=True,
+):
+    """A state with markets that delay orders, or with orders that are delayed."""
+
+    delays: list[tuple[Bytes32, int]] = []
+    delayed_orders: list[DelayedOrder] = []
 
 
 _WRITTEN: Final = Versioned(VERSION, _Body[_Order, Placement])
-_READ: Final = Versioned(VERSION, _FullBody[msgspec.Raw, msgspec.Raw])
+_READ: Final = Versioned(VERSION, _DelayingBody[msgspec.Raw, msgspec.Raw])
 _ORDER: Final = msgspec.msgpack.Decoder(_Order)
 _PLACEMENT: Final = msgspec.msgpack.Decoder(Placement)
 
@@ -160,11 +175,18 @@ def encode_state(state: State) -> bytes:
             for wallet, each in state.allocations.allocation_by_wallet.items()
         ],
     )
-    if not (state.barred_wallets or state.halted_markets):
+    is_delaying = bool(state.delays.ms_by_market or state.delays.orders)
+    if not (state.barred_wallets or state.halted_markets or state.maker_stops or is_delaying):
         return _WRITTEN.encode(body)
     fields: dict[str, Any] = msgspec.structs.asdict(body)
     fields["barred_wallets"] = list(state.barred_wallets.items())
-    return _WRITTEN.encode(_FullBody(**fields, halted_markets=list(state.halted_markets)))
+    fields["halted_markets"] = list(state.halted_markets)
+    fields["maker_stops"] = [(*key, value) for key, value in state.maker_stops.items()]
+    if not is_delaying:
+        return _WRITTEN.encode(_FullBody(**fields))
+    fields["delays"] = list(state.delays.ms_by_market.items())
+    fields["delayed_orders"] = list(state.delays.orders.values())
+    return _WRITTEN.encode(_DelayingBody(**fields))
 
 
 def state_digest(state: State) -> str:
@@ -181,7 +203,9 @@ def decode_state(raw: bytes, placements_kept_max: int = PLACEMENTS_KEPT_MAX) -> 
         raise SnapshotUnknown(str(error)) from error
 
 
-def _restored_state(body: _FullBody[msgspec.Raw, msgspec.Raw], placements_kept_max: int) -> State:
+def _restored_state(
+    body: _DelayingBody[msgspec.Raw, msgspec.Raw], placements_kept_max: int
+) -> State:
     state = State(placements_kept_max)
     state.latest_ms = body.latest_ms
     state.observed_block, state.observed_hash = body.observed_block, body.observed_hash
@@ -213,6 +237,14 @@ def _restored_state(body: _FullBody[msgspec.Raw, msgspec.Raw], placements_kept_m
     state.allocations = _restored_allocations(body)
     state.barred_wallets = dict(body.barred_wallets)
     state.halted_markets = dict.fromkeys(body.halted_markets)
+    state.maker_stops = {
+        (exchange, maker, kind): value for exchange, maker, kind, value in body.maker_stops
+    }
+    state.delays.ms_by_market = dict(body.delays)
+    for delayed in body.delayed_orders:
+        state.delays.add(delayed)
+        waiting = state.ledger.account(delayed.command.order.maker, delayed.asset)
+        waiting.reserved_units += delayed.need_units
     return state
 
 

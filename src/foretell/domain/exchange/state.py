@@ -33,8 +33,10 @@ from foretell.domain.exchange.order import (
     Side,
     SignedOrder,
 )
+from foretell.domain.exchange.signing.stops import StopKind
 from foretell.domain.exchange.trade import Trade, TradeStatus
 from foretell.domain.exchange.trade_references import trade_order_ids
+from foretell.domain.exchange.waiting.delays import Delays
 from foretell.domain.values.hexadecimal import ZERO_BYTES32, Address, Bytes32, word_bytes
 
 PLACEMENTS_KEPT_MAX: Final = 100_000
@@ -196,12 +198,14 @@ class State:
         "allocations",
         "barred_wallets",
         "canceled_orders",
+        "delays",
         "exchanges",
         "halted_markets",
         "latest_ms",
         "ledger",
         "live_orders",
         "maker_nonces",
+        "maker_stops",
         "market_by_id",
         "observed_block",
         "observed_hash",
@@ -231,10 +235,13 @@ class State:
         """Orders that were canceled at an exchange before they were placed here."""
         self.maker_nonces: dict[tuple[Address, Address], int] = {}
         """The nonces of makers that raised them, by exchange and maker."""
+        self.maker_stops: dict[tuple[Address, Address, StopKind], int] = {}
+        """What makers ended besides, by exchange, maker and kind; see `StopSeen`."""
         self.barred_wallets: dict[Address, str] = {}
         """Wallets of which no order is taken, with the cause that their owners see."""
         self.halted_markets: dict[Bytes32, None] = {}
         """Markets that the chain lost, in the order of their halts: their orders rest, and none is taken."""
+        self.delays = Delays()
         self.tracks_book_changes = True
         """Whether commands return changes of books; a replay without subscribers needs none."""
         self._expiries: list[tuple[int, Bytes32]] = []

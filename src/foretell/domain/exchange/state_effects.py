@@ -15,6 +15,7 @@ from foretell.domain.exchange.effects import (
 from foretell.domain.exchange.ledger import LiveOrder
 from foretell.domain.exchange.order import EXPIRATION_MARGIN_S
 from foretell.domain.exchange.state import Market, State
+from foretell.domain.exchange.waiting.delays import DelayedOrder
 
 
 class _Order(NamedTuple):
@@ -34,7 +35,7 @@ class _OrderMarket(NamedTuple):
 
 
 def restored_effects(state: State) -> Iterator[Effect]:
-    """Return all markets, then all resting orders, then all unsettled trades.
+    """Return all markets, then all resting and delayed orders, then all unsettled trades.
 
     The effects show the state at the time of the call, even if commands change it during the
     iteration: fields that may change are copied here, and each effect is built when it is read.
@@ -53,7 +54,11 @@ def restored_effects(state: State) -> Iterator[Effect]:
         for each in state.unsettled_trades.values()
     ]
     restored = (_order(market_by_id[each.order.condition_id], each) for each in orders)
-    return chain(markets, restored, trades)
+    delayed = [
+        _delayed(market_by_id[each.command.condition_id], each)
+        for each in state.delays.orders.values()
+    ]
+    return chain(markets, restored, delayed, trades)
 
 
 def _market(market: Market) -> MarketRestored:
@@ -94,4 +99,26 @@ def _order(market: _OrderMarket, seen: _Order) -> OrderRestored:
         expiration_s=0 if leaves_at_s is None else leaves_at_s + EXPIRATION_MARGIN_S,
         placed_at_ms=order.placed_at_ms,
         trade_ids=seen.trade_ids,
+    )
+
+
+def _delayed(market: _OrderMarket, order: DelayedOrder) -> OrderRestored:
+    command, terms = order.command, order.command.terms
+    return OrderRestored(
+        order_id=command.order_id,
+        condition_id=command.condition_id,
+        token_id=market.opened.token(is_yes=command.is_yes),
+        owner=command.owner,
+        signer=command.order.signer,
+        maker=command.order.maker,
+        side=command.order.side,
+        is_yes=command.is_yes,
+        price_ticks=terms.price_ticks,
+        ticks_per_one=terms.ticks_per_one,
+        size_units=order.size_units,
+        matched_units=0,
+        order_type=command.order_type,
+        expiration_s=command.order.expiration_s,
+        placed_at_ms=command.at_ms,
+        trade_ids=(),
     )

@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 from foretell.domain.contracts.calldata import (
     CANCEL_ORDER,
     CANCEL_ORDERS,
+    CLAIM_TOKENS,
     INCREMENT_NONCE,
     MERGE_POSITIONS,
     SPLIT_POSITION,
@@ -61,6 +62,7 @@ class ServedCall(enum.StrEnum):
     UNWRAP = "unwrap"
     CANCEL_ORDERS = "cancelOrders"
     """Cancels of the exchange: one order, several, or all by a new nonce."""
+    CLAIM_TOKENS = "claimTokens"
 
 
 class EventTargets(NamedTuple):
@@ -121,7 +123,7 @@ class CallRules:
         if call.value_wei:
             raise MalformedCalldata("calls with the value 0")
         if call.to in self.exchanges:
-            self._check_cancel(call.calldata)
+            self._check_exchange_call(call.calldata)
             return None
         if call.to in self._served_by_target:
             self._check_event_call(call)
@@ -146,7 +148,11 @@ class CallRules:
         _CHECKS[type(decoded)](self, decoded)
         return decoded
 
-    def _check_cancel(self, calldata: bytes) -> None:
+    def _check_exchange_call(self, calldata: bytes) -> None:
+        if calldata[:SELECTOR_BYTES] == CLAIM_TOKENS.selector:
+            self._check_allowed(ServedCall.CLAIM_TOKENS)
+            CLAIM_TOKENS.decode(calldata)
+            return
         self._check_allowed(ServedCall.CANCEL_ORDERS)
         if len(calldata) > CANCEL_BYTES_MAX:
             raise MalformedCalldata(f"at most {CANCEL_BYTES_MAX} bytes in a cancel")
@@ -155,7 +161,7 @@ class CallRules:
                 function.decode(calldata)
                 return
         raise MalformedCalldata(
-            "a call of cancelOrder, cancelOrders or incrementNonce at an exchange"
+            "a call of cancelOrder, cancelOrders, incrementNonce or claimTokens at an exchange"
         )
 
     @property

@@ -41,6 +41,8 @@ class RelayKind(enum.StrEnum):
     """A batch of calls of an existing deposit wallet."""
     WALLET_CREATE = "WALLET-CREATE"
     """The creation of a deposit wallet."""
+    PROXY = "PROXY"
+    """Calls of a proxy wallet, which the first ones create."""
 
 
 CREATIONS: Final = frozenset({RelayKind.SAFE_CREATE, RelayKind.WALLET_CREATE})
@@ -131,8 +133,9 @@ class RelayRequest:
     """A signed transaction, its submitter, and its state.
 
     `signature` is normalized, and `digest` are the 32 signed bytes, which identify the transaction.
-    Only the transaction of an existing wallet has a nonce. The calldata of a deposit wallet's request is
-    that of the whole transaction; nothing is signed to create one.
+    Only the transaction of an existing wallet has a nonce, or that of a proxy wallet: its owner's at the
+    relay hub. The calldata of a deposit or proxy wallet's request is that of the whole transaction; nothing
+    is signed to create a deposit wallet.
     """
 
     transaction_id: str
@@ -166,6 +169,8 @@ class RelayRequest:
 
     def outgoing(self) -> OutgoingTx:
         """Return the transaction that carries the request."""
+        if self.kind is RelayKind.PROXY:
+            return OutgoingTx(self.tx_id, self.target, self.calldata, self.gas)
         if self.kind in DEPOSIT_KINDS:
             target = self.target if self.kind is RelayKind.WALLET_CREATE else self.wallet
             return OutgoingTx(self.tx_id, target, self.calldata, self.gas)

@@ -94,6 +94,17 @@ def derive_readonly_key(master_key: bytes, address: Address, salt: str) -> str:
     return str(uuid.UUID(bytes=digest[:16], version=4))
 
 
+def derive_builder_credentials(master_key: bytes, address: Address, salt: str) -> Credentials:
+    """Return the set of a builder's key: no set of an API key has the same labels."""
+    assert len(master_key) == MASTER_KEY_BYTES
+    name = f"{address}|{salt}"
+    return Credentials(
+        key_id=str(uuid.UUID(bytes=_expand(master_key, f"builder key|{name}")[:16], version=4)),
+        secret=base64.urlsafe_b64encode(_expand(master_key, f"builder secret|{name}")).decode(),
+        passphrase=_expand(master_key, f"builder passphrase|{name}").hex(),
+    )
+
+
 def _expand(master_key: bytes, purpose: str) -> bytes:
     return hmac.digest(master_key, f"foretell credentials|{purpose}".encode() + b"\x01", "sha256")
 

@@ -6,6 +6,7 @@ passes what its handler reads, answers and refuses to `describe`, in the `opt` o
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from litestar.handlers import BaseRouteHandler
@@ -28,6 +29,13 @@ STRICT: Final = boolean("strict", "whether unknown parameters are refused", defa
 KEYED: Final = (MalformedIdempotencyKey, IdempotencyKeyReused, IdempotencyKeysFull, RequestTaken)
 """The refusals of a request with an idempotency key."""
 
+TAG_HEADERS: Final = MappingProxyType(
+    {
+        "etag": "A tag of the content: with it in If-None-Match the answer is 304 without a body.",
+        "cache-control": "How long a cache may keep the answer, or no-cache: it asks each time.",
+    }
+)
+
 _KEY: Final = "description"
 
 
@@ -40,6 +48,13 @@ class Success(NamedTuple):
     headers: Mapping[str, str] = {}
     """The meaning of each header that matters to clients."""
     status: int = 200
+    is_tagged: bool = False
+    """Whether a client that has the answer gets 304 without a body."""
+
+
+def tagged(kind: Any, about: str) -> Success:
+    """Return an answer in JSON that names its content."""
+    return Success(kind, about, headers=TAG_HEADERS, is_tagged=True)
 
 
 class Body(NamedTuple):

@@ -72,11 +72,12 @@ class Refusals(NamedTuple):
     def codes_by_status(self, method: str, described: Described) -> dict[int, list[str]]:
         """Return the codes of each status with which an operation may refuse."""
         codes: dict[int, set[str]] = {}
-        for refusal in self._refusals_of(method, described):
+        for refusal in self.of_operation(method, described):
             codes.setdefault(status_of(self.rows, refusal), set()).add(self.code_of(refusal))
         return {status: sorted(codes[status]) for status in sorted(codes)}
 
-    def _refusals_of(self, method: str, described: Described) -> set[Refusal]:
+    def of_operation(self, method: str, described: Described) -> set[Refusal]:
+        """Return the refusals of an operation: its own, and those that its form brings."""
         found = {*ALWAYS, *self.always, *described.refusals}
         if method == "GET" or described.parameters:
             found.update(QUERY)

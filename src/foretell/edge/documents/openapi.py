@@ -56,12 +56,14 @@ class RouteOperation(NamedTuple):
 
 
 def operations_of(app: Litestar) -> Iterator[RouteOperation]:
-    """Yield the operations that an application describes."""
+    """Yield the operations that an application describes, in an order that is the same in every process."""
     for route in sorted(app.routes, key=lambda route: route.path_format):
         if not isinstance(route, HTTPRoute):
             continue
         names = tuple(part.name for part in route.path_components if not isinstance(part, str))
-        for method, (handler, _) in route.route_handler_map.items():
+        for method, (handler, _) in sorted(
+            route.route_handler_map.items(), key=lambda each: str(each[0])
+        ):
             if method in METHODS and description_of(handler).is_shown:
                 identity = _operation_id(handler, route.path_format)
                 path = route.path_format or "/"
@@ -181,6 +183,8 @@ class _Document:
         described = operation.described
         if described.answer.kind is not None:
             yield str(described.answer.status), self._answer(operation, described.answer)
+        if described.answer.is_tagged:
+            yield "304", {"description": "The client has the answer."}
         refusals = self._api.refusals
         for status, codes in refusals.codes_by_status(operation.method, described).items():
             example = self._examples.refusal(operation.name, status, codes)

@@ -62,7 +62,7 @@ class DocumentPage(ScalarRenderPlugin):
         return f"<script>{_CONFIGURE}</script>"
 
 
-def _policy(html: bytes) -> str:
+def page_policy(html: bytes) -> str:
     """Return the header that forbids every other host, and every script but ours and those within the page."""
     hashes = {
         f"'sha256-{base64.b64encode(hashlib.sha256(script).digest()).decode()}'"
@@ -70,7 +70,7 @@ def _policy(html: bytes) -> str:
     }
     return (
         f"default-src 'none'; script-src 'self' {' '.join(sorted(hashes))};"
-        " style-src 'unsafe-inline' data:; img-src 'self' data: blob:; font-src 'self' data:;"
+        " style-src 'self' 'unsafe-inline' data:; img-src 'self' data: blob:; font-src 'self' data:;"
         " connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
     )
 
@@ -85,7 +85,7 @@ def document_routes(npm_folder: Path | None) -> list[HTTPRouteHandler]:
         if script is None or not script.is_file():
             return Response(MISSING.encode(), media_type=MediaType.TEXT)
         html = page.render(request, document_of(request.app))
-        headers = {"content-security-policy": _policy(html)}
+        headers = {"content-security-policy": page_policy(html)}
         return Response(html, media_type=MediaType.HTML, headers=headers)
 
     @get("/docs/script.js", sync_to_thread=True)

@@ -59,6 +59,7 @@ L2: Final = Security(("L2",))
 L2_OR_READONLY: Final = Security(("L2", "Readonly"))
 L2_OR_BUILDER: Final = Security(("L2", "Builder"))
 L2_OR_BUILDER_IF_SIGNED: Final = Security(("L2", "Builder"), is_required=False)
+BUILDER_IF_SIGNED: Final = Security(("Builder",), is_required=False)
 L2_IF_SIGNED: Final = Security(("L2",), is_required=False)
 
 

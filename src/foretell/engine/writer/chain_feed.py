@@ -20,12 +20,14 @@ from foretell.domain.exchange.commands import (
     BalanceSeen,
     BarWallet,
     CancelSeen,
+    DelayMarket,
     HaltMarket,
     NonceSeen,
     ObserveChain,
     OpenMarket,
     ResolveMarket,
     SplitTrade,
+    StopSeen,
 )
 from foretell.domain.exchange.ledger import COLLATERAL, AssetId
 from foretell.domain.exchange.observation import (
@@ -44,12 +46,17 @@ from foretell.domain.values.sharding import ALONE, ShardPlace
 from foretell.engine.writer.engine import Engine
 from foretell.engine.writer.returned_orders import ReturnedOrders
 from foretell.runtime.worker import PollIntervals, run_watching_worker
+from foretell.store.creation.games import load_sports_conditions
 from foretell.store.creation.halted_markets import load_halted
 from foretell.store.creation.markets import load_markets
 from foretell.store.database import Database, Transaction
 from foretell.store.index.balances import load_allowances_changed, load_balances_changed
 from foretell.store.index.blocks import BEFORE_ALL_BLOCKS, load_block_hash, load_last_block
-from foretell.store.index.cancellations import load_canceled_orders, load_raised_nonces
+from foretell.store.index.cancellations import (
+    load_canceled_orders,
+    load_raised_nonces,
+    load_stops,
+)
 from foretell.store.index.conditions import load_payouts
 from foretell.store.outbox.refused_orders import load_refused_orders
 from foretell.store.outbox.settlements import load_settlement_outcomes
@@ -72,6 +79,7 @@ class ChainFeed:
     observed_per_command_max: int = OBSERVED_PER_COMMAND_MAX
     place: ShardPlace = ALONE
     returns: ReturnedOrders = field(default_factory=ReturnedOrders)
+    sports_delay_s: int = 0
 
     async def run(self) -> None:
         """Run until canceled, after each notification of the tables and at least once a second."""
@@ -85,6 +93,7 @@ class ChainFeed:
             splits = await self._load_splits(tx)
             bars = await self._load_bars(tx)
             halts = await self._load_halts(tx)
+            delays = await self._load_delays(tx)
             reading = await self._load_reading(tx)
         observation = None
         if reading is not None:
@@ -96,6 +105,8 @@ class ChainFeed:
             await self.engine.submit(bar)
         for halt in halts:
             await self.engine.submit(halt)
+        for delay in delays:
+            await self.engine.submit(delay)
         if observation is not None:
             await self._submit_parts(observation)
             self.returns.note(observation, self.engine)
@@ -170,6 +181,7 @@ class ChainFeed:
         allowances = await load_allowances_changed(tx, since)
         cancels = await load_canceled_orders(tx, since)
         nonces = await load_raised_nonces(tx, since)
+        stops = await load_stops(tx, since)
         return ChainReading(
             block_number=last.block_number,
             block_hash=last.block_hash,
@@ -182,6 +194,7 @@ class ChainFeed:
             cancels=[CancelSeen(each.exchange, each.order_id) for each in cancels],
             nonces=[NonceSeen(each.exchange, each.maker, each.nonce) for each in nonces],
             settlements=await self._load_settlements(tx),
+            stops=[StopSeen(each.exchange, each.maker, each.part, each.nonce) for each in stops],
         )
 
     async def _load_settlements(self, tx: Transaction) -> list[TradeSettlement]:
@@ -216,6 +229,18 @@ class ChainFeed:
         changes = [(each, True) for each in sorted(begun) if each not in state.halted_markets]
         changes += [(each, False) for each in state.halted_markets if each not in wanted]
         return [HaltMarket(at_ms, condition_id, is_halted) for condition_id, is_halted in changes]
+
+    async def _load_delays(self, tx: Transaction) -> list[DelayMarket]:
+        """Return the delays of this engine's sports markets that differ from the operator's."""
+        state, delay_ms = self.engine.state, self.sports_delay_s * 1000
+        known = state.delays.ms_by_market
+        sports = await load_sports_conditions(tx) if delay_ms else list(known)
+        own = [each for each in sports if each in state.market_by_id]
+        return [
+            DelayMarket(self.engine.clock_ms(), condition_id, delay_ms)
+            for condition_id in own
+            if known.get(condition_id, 0) != delay_ms and state.market_by_id[condition_id].is_open
+        ]
 
     async def _load_splits(self, tx: Transaction) -> list[SplitTrade]:
         """Return the splits of trades with fills that settlement found not to settle together."""

@@ -34,6 +34,7 @@ from foretell.domain.exchange.commands import (
     decode_command,
     encode_command,
 )
+from foretell.domain.exchange.delays.delayed_orders import due_releases
 from foretell.domain.exchange.snapshot import decode_state
 from foretell.domain.exchange.state import State
 from foretell.domain.exchange.state_effects import restored_effects
@@ -205,8 +206,10 @@ class Engine:
         except ForetellError as refusal:
             settle(refusal)
             return
-        if isinstance(command, PlaceOrder):
+        if isinstance(command, PlaceOrder) and self.journal.capacity is not Capacity.NONE:
             self._expire_before(command.at_ms)
+            if self.state.delays.orders:
+                self._release_before(command.at_ms)
         outcome = self._apply(command)
         if isinstance(outcome, Outcome) and outcome.is_change:
             self._enqueue(outcome, self._append(command), settle)
@@ -224,11 +227,16 @@ class Engine:
             await settled
 
     async def expire(self) -> bool:
-        """Close the orders that have expired, if the journal has room; return that none is left."""
+        """Close expired orders and release delayed ones, if the journal has room; return that none is left."""
         expiry_s = self.state.next_expiry_s()
         is_due = expiry_s is not None and expiry_s * 1000 <= self.clock_ms()
-        if is_due and self.journal.capacity is not Capacity.NONE:
+        has_room = self.journal.capacity is not Capacity.NONE
+        if is_due and has_room:
             await self.submit(ExpireOrders(self.clock_ms()))
+        if self.state.delays.orders and has_room:
+            self._check_open()
+            self._release_before(self.clock_ms())
+            await self.sync()
         return False
 
     async def close(self) -> None:
@@ -270,6 +278,13 @@ class Engine:
         outcome = self._apply(command)
         assert isinstance(outcome, Outcome)
         self._enqueue(outcome, self._append(command), None)
+
+    def _release_before(self, at_ms: int) -> None:
+        """Release the orders whose delay is over, so that they precede an order that arrives now."""
+        for command in due_releases(self.state, at_ms):
+            outcome = self._apply(command)
+            assert isinstance(outcome, Outcome)
+            self._enqueue(outcome, self._append(command), None)
 
     def _apply(self, command: Command) -> Outcome | ForetellError:
         """Return the outcome or the refusal; an exception of another kind stops the engine."""

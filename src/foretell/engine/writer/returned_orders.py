@@ -10,6 +10,7 @@ from foretell.domain.exchange.commands import ObserveChain, ReturnedOrder
 from foretell.domain.exchange.effects import CloseReason
 from foretell.domain.exchange.observation import TradeSettlement
 from foretell.domain.exchange.order import OrderStatus, leaves_book_at_s
+from foretell.domain.exchange.signing.stops import standing_of
 from foretell.domain.exchange.trade import Trade
 from foretell.domain.exchange.trade_references import trade_order_ids
 from foretell.domain.values.hexadecimal import Bytes32
@@ -94,7 +95,7 @@ def returned_order(row: OrderRow, trade_ids: Mapping[str, Sequence[str]]) -> Ret
         size_units=row.size_units,
         leaves_at_s=leaves_book_at_s(row.signed),
         placed_at_ms=row.placed_at_ms,
-        nonce=row.signed.nonce,
+        nonce=standing_of(row.signed),
         trade_ids=tuple(trade_ids.get(row.order_id, ())[-TRADE_IDS_MAX:]),
         is_filled=is_filled,
     )

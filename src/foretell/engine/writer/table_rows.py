@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from foretell.domain.exchange.commands import OpenMarket
+from foretell.domain.exchange.commands import OpenMarket, ReleaseOrder
 from foretell.domain.exchange.effects import (
     AllocationMoved,
     BookChanged,
@@ -28,7 +28,13 @@ from foretell.domain.exchange.trade import Trade, TradeStatus, last_trade_of
 from foretell.domain.portfolio.prices import BookTop
 from foretell.domain.values.hexadecimal import Bytes32
 from foretell.store.database import Transaction
-from foretell.store.trading.orders import OrderChange, OrderRow, record_changes, record_orders
+from foretell.store.trading.orders import (
+    OrderChange,
+    OrderRow,
+    forget_delayed,
+    record_changes,
+    record_orders,
+)
 from foretell.store.trading.quote_points import (
     MINUTE_MS,
     FailedTrade,
@@ -78,6 +84,7 @@ class TableRows:
 
     async def record(self, tx: Transaction) -> None:
         """Write the rows."""
+        await forget_delayed(tx, self._released())
         await record_orders(tx, self._new_orders())
         await record_changes(tx, list(self._changed.values()))
         await record_trades(tx, list(self._traded.values()))
@@ -138,6 +145,14 @@ class TableRows:
                 | TradeRestored()
             ):
                 pass
+
+    def _released(self) -> list[Bytes32]:
+        """Return the orders of this batch that were delayed before, and may have a row."""
+        return [
+            order_id
+            for order_id, placed in self._placed.items()
+            if isinstance(placed.effect.command, ReleaseOrder)
+        ]
 
     def _new_orders(self) -> list[OrderRow]:
         """Return the orders placed in this batch as they are now, their changes included."""
@@ -280,6 +295,7 @@ def _order_row(placed: _Placed, change: OrderChange | None) -> OrderRow:
         placed_at_ms=command.at_ms,
         updated_at_ms=change.updated_at_ms,
         signed=command.order,
+        builder=command.builder_code,
     )
 
 

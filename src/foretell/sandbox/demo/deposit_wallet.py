@@ -24,7 +24,6 @@ from foretell.sdk.trading import TradingClient, Wallet
 FUNDS_UNITS: Final = 500 * UNITS_PER_TOKEN
 SIZE_UNITS: Final = 10 * UNITS_PER_TOKEN
 CENTS: Final = 70
-BATCH_LASTS_S: Final = 600
 
 
 async def trade_from_deposit_wallet(
@@ -55,13 +54,19 @@ async def _new_wallet_owner(session: DemoSession) -> TradingClient:
     owner, deployment = await new_trader(session, Wallet(key)), session.deployment
     safe = deployment.safe_of(owner.wallet.address)
     relayer = RelayerClient(session.relayer, owner, deployment, safe)
-    deposit = DepositWalletClient(session.relayer, relayer, deployment, key)
+    address = deployment.deposit_wallets_of(owner.wallet.address)[0]
+
+    async def now_s() -> int:
+        return session.now_s()
+
+    factory = deployment.deposit_wallet_factories[0]
+    deposit = DepositWalletClient(relayer, factory, address, now_s)
     with session.waiting("the relayer deploys a deposit wallet"):
         wallet = await deposit.create()
     await session.fund(wallet, FUNDS_UNITS)
     with session.waiting("the wallet approves, in a batch that Dora signed"):
         calls = approvals(session.deployment)
-        await deposit.execute(calls, session.now_s() + BATCH_LASTS_S)
+        await deposit.execute(calls)
     dora = await new_trader(session, Wallet(key, deposit_wallet=wallet))
     await wait_for_collateral(session, dora)
     session.state(f"Dora trades with deposit wallet {wallet}, deployed and driven by the relayer")

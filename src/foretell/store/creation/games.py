@@ -14,9 +14,10 @@ import sqlalchemy as sa
 from foretell.domain.creation.sports import SportsEvent
 from foretell.domain.creation.sports_metadata import event_document, game_id
 from foretell.domain.creation.sports_types import SportsMarket, SportsTeam
+from foretell.domain.values.hexadecimal import Bytes32
 from foretell.store.creation.ids import next_id
 from foretell.store.database import Transaction
-from foretell.store.tables import series, sports, sports_events, sports_markets, teams
+from foretell.store.tables import markets, series, sports, sports_events, sports_markets, teams
 
 _NUMBERS: Final = msgspec.json.Encoder(decimal_format="number")
 
@@ -63,6 +64,15 @@ async def record_game(
     ]
     if rows:
         await tx.execute(sports_markets.insert(), rows)
+
+
+async def load_sports_conditions(tx: Transaction) -> Sequence[Bytes32]:
+    """Return the conditions of all sports markets, in the order of their markets."""
+    joined = markets.join(sports_markets, sports_markets.c.market_id == markets.c.market_id)
+    rows = await tx.all(
+        sa.select(markets.c.condition_id).select_from(joined).order_by(markets.c.market_id)
+    )
+    return [Bytes32(row.condition_id) for row in rows]
 
 
 def _market_values(market: SportsMarket, market_id: int) -> dict[str, Any]:

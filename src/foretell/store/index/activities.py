@@ -5,7 +5,7 @@ Written by the indexer.
 
 import enum
 from collections.abc import Collection, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
 
@@ -15,6 +15,9 @@ from foretell.domain.portfolio.positions import TradePrice
 from foretell.domain.values.hexadecimal import Address, Bytes32
 from foretell.store.database import Transaction
 from foretell.store.tables import activities, exchange_fills
+
+RARE_ROWS_MAX: Final = 10_000
+"""So many activities are sorted; if more match, the newest are found by walking back in time."""
 
 
 class ActivityKind(enum.StrEnum):
@@ -111,16 +114,35 @@ async def load_activities(
     tx: Transaction, chosen: ActivityFilter, page: ActivityPage
 ) -> Sequence[ActivityRow]:
     """Return one page of the activities that match the filter."""
-    columns: list[sa.ColumnElement[Any]] = [activities.c[page.order.value]]
+    first: sa.ColumnElement[Any] = activities.c[page.order.value]
+    # A sum is in no index: few rows are found by their cost and sorted, and of many the newest by their time.
+    is_rare = await _is_rare(tx, chosen)
+    if is_rare and page.order is ActivityOrder.TIME:
+        first = first + 0
+    columns: list[sa.ColumnElement[Any]] = [first]
     columns += [activities.c.block_number, activities.c.log_index, activities.c.part]
     rows = await tx.all(
         sa.select(activities)
-        .where(*_conditions(chosen))
+        .where(*_conditions(chosen, is_rare=is_rare))
         .order_by(*(column.desc() if page.is_descending else column.asc() for column in columns))
         .limit(page.limit)
         .offset(page.offset)
     )
-    return [_activity(row) for row in rows]
+    return [activity_row(row) for row in rows]
+
+
+async def _is_rare(tx: Transaction, chosen: ActivityFilter) -> bool:
+    """Return whether few activities cost so much that they are found faster by their cost than by their time."""
+    if chosen.cost_units_min is None or chosen.condition_ids is not None:
+        return False
+    wanted = ActivityFilter(wallet=chosen.wallet, cost_units_min=chosen.cost_units_min)
+    found = (
+        sa.select(sa.literal(1)).where(*_conditions(wanted, is_rare=True)).limit(RARE_ROWS_MAX + 1)
+    )
+    count = await tx.scalar(
+        sa.select(sa.func.count()).select_from(found.select_from(activities).subquery())
+    )
+    return bool(count <= RARE_ROWS_MAX)
 
 
 async def load_last_price(tx: Transaction, token_id: AssetId) -> TradePrice | None:
@@ -134,8 +156,9 @@ async def load_last_price(tx: Transaction, token_id: AssetId) -> TradePrice | No
     return None if row is None else TradePrice._make(row)
 
 
-def _conditions(chosen: ActivityFilter) -> list[sa.ColumnElement[bool]]:
+def _conditions(chosen: ActivityFilter, *, is_rare: bool) -> list[sa.ColumnElement[bool]]:
     column = activities.c
+    cost = column.cost_units if is_rare else column.cost_units + 0
     side = None if chosen.side is None else chosen.side.name
     asked = (
         (chosen.wallet, lambda: column.wallet == chosen.wallet),
@@ -146,7 +169,7 @@ def _conditions(chosen: ActivityFilter) -> list[sa.ColumnElement[bool]]:
         (chosen.end_s, lambda: column.timestamp_s <= chosen.end_s),
         (chosen.takers_only or None, lambda: column.is_taker),
         (chosen.size_units_min, lambda: column.size_units >= chosen.size_units_min),
-        (chosen.cost_units_min, lambda: column.cost_units >= chosen.cost_units_min),
+        (chosen.cost_units_min, lambda: cost >= chosen.cost_units_min),
     )
     return [clause() for wanted, clause in asked if wanted is not None]
 
@@ -156,6 +179,7 @@ def _activity_values(act: ActivityRow) -> dict[str, Any]:
     return act._asdict() | {"kind": act.kind.value, "side": side}
 
 
-def _activity(row: sa.Row[Any]) -> ActivityRow:
+def activity_row(row: sa.Row[Any]) -> ActivityRow:
+    """Return the activity in a row of its table."""
     side = None if row.side is None else Side[row.side]
     return ActivityRow._make(row)._replace(kind=ActivityKind(row.kind), side=side)

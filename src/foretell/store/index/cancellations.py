@@ -1,16 +1,21 @@
-"""Cancellations of makers at an exchange: single orders, and all orders below a nonce.
+"""Cancellations of makers at an exchange: single orders, all orders below a nonce, and stops.
 
-Written by the indexer.
+The contract keeps a maker's nonce and its stops in one word, and the table of raised nonces has a row
+for each change of it. The `part` of a row is the part of the word: 0 for the nonce, or the kind of the
+stop. Written by the indexer.
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
 
+from foretell.domain.exchange.signing.stops import StopKind
 from foretell.domain.values.hexadecimal import Address, Bytes32
 from foretell.store.database import Transaction
 from foretell.store.tables import canceled_orders, raised_nonces
+
+NONCE_PART: Final = 0
 
 
 class CanceledOrder(NamedTuple):
@@ -34,6 +39,18 @@ class RaisedNonce(NamedTuple):
     nonce: int
 
 
+class MakerStop(NamedTuple):
+    """A maker's new stop of one kind; 0 ends it."""
+
+    block_number: int
+    log_index: int
+    part: StopKind
+    exchange: Address
+    maker: Address
+    nonce: int
+    """The value of the stop, in the column of the nonce."""
+
+
 async def record_canceled_orders(tx: Transaction, canceled: Sequence[CanceledOrder]) -> None:
     """Store canceled orders."""
     if canceled:
@@ -44,6 +61,15 @@ async def record_raised_nonces(tx: Transaction, raised: Sequence[RaisedNonce]) -
     """Store raised nonces."""
     if raised:
         await tx.execute(raised_nonces.insert(), [each._asdict() for each in raised])
+
+
+async def record_stops(tx: Transaction, stops: Sequence[MakerStop]) -> None:
+    """Store stops."""
+    if stops:
+        await tx.execute(
+            raised_nonces.insert(),
+            [{**each._asdict(), "part": each.part.value} for each in stops],
+        )
 
 
 async def load_canceled_orders(tx: Transaction, since_block: int) -> Sequence[CanceledOrder]:
@@ -58,9 +84,19 @@ async def load_canceled_orders(tx: Transaction, since_block: int) -> Sequence[Ca
 
 async def load_raised_nonces(tx: Transaction, since_block: int) -> Sequence[RaisedNonce]:
     """Return the nonces that were raised after this block, the oldest first."""
-    rows = await tx.all(
+    rows = await tx.all(_changes_since(since_block).where(raised_nonces.c.part == NONCE_PART))
+    return [RaisedNonce._make(row) for row in rows]
+
+
+async def load_stops(tx: Transaction, since_block: int) -> Sequence[MakerStop]:
+    """Return the stops that makers set after this block, the oldest first."""
+    rows = await tx.all(_changes_since(since_block).where(raised_nonces.c.part != NONCE_PART))
+    return [MakerStop._make(row)._replace(part=StopKind(row.part)) for row in rows]
+
+
+def _changes_since(block_number: int) -> sa.Select[Any]:
+    return (
         sa.select(raised_nonces)
-        .where(raised_nonces.c.block_number > since_block)
+        .where(raised_nonces.c.block_number > block_number)
         .order_by(raised_nonces.c.block_number, raised_nonces.c.log_index)
     )
-    return [RaisedNonce._make(row) for row in rows]

@@ -6,6 +6,7 @@ from foretell.store.database import Transaction
 from foretell.store.index.history_tables import VERSIONED_TABLES, restore_states
 from foretell.store.index.rankings.advance import unwind_rankings
 from foretell.store.index.rankings.wins import refresh_wins
+from foretell.store.index.wallet_readings import unwind_readings
 from foretell.store.tables import (
     activities,
     answers,
@@ -42,4 +43,5 @@ async def unwind(tx: Transaction, block_number: int) -> None:
         await tx.execute(table.delete().where(table.c.block_number > block_number))
     for versioned in VERSIONED_TABLES:
         await restore_states(tx, versioned, block_number)
+    await unwind_readings(tx, block_number)
     await refresh_wins(tx, unwound)

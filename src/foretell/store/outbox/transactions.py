@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 import sqlalchemy as sa
 
 from foretell.domain.evm.raw_transaction import Fees, is_noop
-from foretell.domain.evm.transaction import UNFINISHED, SentTx, TxAttempt, TxStatus
+from foretell.domain.evm.transaction import UNFINISHED, WAITING, SentTx, TxAttempt, TxStatus
 from foretell.domain.values.hexadecimal import Address, Bytes32
 from foretell.store.database import Database, Transaction
 from foretell.store.tables import (
@@ -53,6 +53,30 @@ async def load_settlement_txs(tx: Transaction) -> Sequence[SentTx]:
     return await _load(tx, SETTLEMENT, sa.true(), limit=int(count))
 
 
+class WaitingTxs(NamedTuple):
+    """How many transactions of an account are in no block: those no node is known to have, and the others."""
+
+    pending: int
+    sent: int
+
+
+async def load_waiting(tx: Transaction, tables: TxTables) -> Mapping[Address, WaitingTxs]:
+    """Return how many transactions of each account are in no block."""
+    columns = tables.txs.c
+    rows = await tx.all(
+        sa.select(columns.sender, columns.status, sa.func.count().label("waiting"))
+        .where(columns.status.in_(sorted(WAITING)))
+        .group_by(columns.sender, columns.status)
+    )
+    counts = {(row.sender, row.status): row.waiting for row in rows}
+    return {
+        Address(sender): WaitingTxs(
+            counts.get((sender, TxStatus.PENDING), 0), counts.get((sender, TxStatus.SENT), 0)
+        )
+        for sender, _ in counts
+    }
+
+
 class TxOutbox:
     """The chain sender's access to one product's tables."""
 
@@ -64,6 +88,11 @@ class TxOutbox:
         """Return the transaction with this id, or None."""
         async with self._database.reading() as tx:
             return await load_tx(tx, self._tables, tx_id)
+
+    async def load_all(self, tx_ids: Sequence[str]) -> Sequence[SentTx]:
+        """Return the transactions with these ids, in the order of their nonces."""
+        async with self._database.reading() as tx:
+            return await load_txs(tx, self._tables, tx_ids)
 
     async def load_unfinished(self, sender: Address, limit: int) -> Sequence[SentTx]:
         """Return transactions whose outcome is not final, the lowest nonce first."""
@@ -103,23 +132,15 @@ class TxOutbox:
 
     async def record_new(self, new: SentTx) -> bool:
         """Store a new transaction, or return False when its id or its nonce is taken."""
-        row = {
-            "tx_id": new.tx_id,
-            "sender": new.sender,
-            "account_nonce": new.account_nonce,
-            "target": new.target,
-            "calldata": "0x" + new.calldata.hex(),
-            "gas": new.gas,
-            "created_at_ms": new.created_at_ms,
-            **_changing(new),
-        }
+        return await self.record_all_new([new])
+
+    async def record_all_new(self, txs: Sequence[SentTx]) -> bool:
+        """Store new transactions, or none of them and return False when an id or a nonce is taken."""
+        attempts = [_attempt_row(new.tx_id, attempt) for new in txs for attempt in new.attempts]
         try:
             async with self._database.writing() as tx:
-                await tx.execute(self._tables.txs.insert(), [row])
-                await tx.execute(
-                    self._tables.attempts.insert(),
-                    [_attempt_row(new.tx_id, attempt) for attempt in new.attempts],
-                )
+                await tx.execute(self._tables.txs.insert(), [_new_row(new) for new in txs])
+                await tx.execute(self._tables.attempts.insert(), attempts)
                 await tx.announce(self._tables.topic)
         except sa.exc.IntegrityError:
             return False
@@ -140,15 +161,36 @@ class TxOutbox:
 
     async def record_move(self, was: SentTx, now: SentTx) -> bool:
         """Store a new status, or return False when the transaction is no longer in the old one."""
+        (is_moved,) = await self.record_moves([(was, now)])
+        return is_moved
+
+    async def record_moves(self, moves: Sequence[tuple[SentTx, SentTx]]) -> Sequence[bool]:
+        """Store new statuses, and return for each whether the transaction was still in the old one."""
         txs = self._tables.txs
         async with self._database.writing() as tx:
-            changed = await tx.execute(
-                txs.update()
-                .where(txs.c.tx_id == was.tx_id, txs.c.status == was.status.value)
-                .values(_changing(now))
-            )
+            changed = [
+                await tx.execute(
+                    txs.update()
+                    .where(txs.c.tx_id == was.tx_id, txs.c.status == was.status.value)
+                    .values(_changing(now))
+                )
+                for was, now in moves
+            ]
             await tx.announce(self._tables.topic)
-        return changed == 1
+        return [count == 1 for count in changed]
+
+
+def _new_row(new: SentTx) -> dict[str, Any]:
+    return {
+        "tx_id": new.tx_id,
+        "sender": new.sender,
+        "account_nonce": new.account_nonce,
+        "target": new.target,
+        "calldata": "0x" + new.calldata.hex(),
+        "gas": new.gas,
+        "created_at_ms": new.created_at_ms,
+        **_changing(new),
+    }
 
 
 def _changing(tx: SentTx) -> Mapping[str, Any]:

@@ -32,6 +32,7 @@ from foretell.store.quoted_columns import QUOTED, REPORTED, payout
 from foretell.store.tables import (
     event_tags,
     events,
+    halted_markets,
     locked_collateral,
     markets,
     payouts,
@@ -40,6 +41,7 @@ from foretell.store.tables import (
 )
 
 HOUR_MS: Final = 3_600_000
+NO_DELAY_S: Final = 0
 
 _VOLUME_PERIODS_MS: Final = (DAY_MS, WEEK_MS, MONTH_MS, YEAR_MS)
 _CHANGE_PERIODS_MS: Final = (HOUR_MS, DAY_MS, WEEK_MS, MONTH_MS)
@@ -130,6 +132,14 @@ class CatalogMarket(NamedTuple):
     past_prices: tuple[float | None, ...]
     answer_steps: tuple[str, ...] = ()
     sports: CatalogSportsMarket | None = None
+    is_halted: bool = False
+    seconds_delay: int = NO_DELAY_S
+    """For how long an order that crosses the book is held; the operator's setting, not a column."""
+
+    @property
+    def is_accepting_orders(self) -> bool:
+        """Whether new orders are accepted."""
+        return self.payout is None and not self.is_halted
 
 
 _EVENT_COLUMNS: Final = (
@@ -306,11 +316,13 @@ async def _load_markets(
             *QUOTED[1:],
             quotes.c.ticks_per_one.label("quoted_ticks_per_one"),
             *REPORTED,
+            halted_markets.c.condition_id.is_not(None).label("is_halted"),
         )
         .select_from(
             markets.join(facts, facts.c.market_id == markets.c.market_id)
             .outerjoin(quotes, quotes.c.condition_id == markets.c.condition_id)
             .outerjoin(payouts, payouts.c.condition_id == markets.c.condition_id)
+            .outerjoin(halted_markets, halted_markets.c.condition_id == markets.c.condition_id)
         )
         .order_by(markets.c.market_id)
     )
@@ -368,5 +380,7 @@ def _market(
             tuple(row[count + 7 : count + 11]),
             tuple(answer_steps),
             sports,
+            bool(row.is_halted),
+            NO_DELAY_S,
         )
     )

@@ -9,7 +9,15 @@ from foretell.domain.exchange.ledger import AssetId
 from foretell.domain.portfolio.positions import Payout
 from foretell.domain.values.hexadecimal import Address, Bytes32
 from foretell.store.database import Transaction
-from foretell.store.tables import event_tags, events, markets, payouts, tags
+from foretell.store.tables import (
+    event_tags,
+    events,
+    halted_markets,
+    markets,
+    payouts,
+    sports_markets,
+    tags,
+)
 
 
 class Listing(NamedTuple):
@@ -41,6 +49,16 @@ class Listing(NamedTuple):
     ends_at_ms: int
     tags: tuple[str, ...]
     payout: Payout | None
+    is_sports: bool = False
+    seconds_delay: int = 0
+    """For how long an order that crosses the book is held; the operator's setting, not a column."""
+    is_halted: bool = False
+    """Whether the chain lost the market by a reorganization, so that no order is accepted."""
+
+    @property
+    def is_accepting_orders(self) -> bool:
+        """Whether new orders are accepted."""
+        return self.payout is None and not self.is_halted
 
     def outcome(self, *, is_yes: bool) -> str:
         """Return the name of an outcome."""
@@ -78,6 +96,8 @@ _COLUMNS: Final = (
     events.c.ends_at_ms,
     payouts.c.payout_yes,
     payouts.c.payout_no,
+    sa.exists().where(sports_markets.c.market_id == markets.c.market_id).label("is_sports"),
+    halted_markets.c.condition_id.is_not(None).label("is_halted"),
 )
 
 
@@ -103,6 +123,9 @@ async def load_market_listings_by_id(
 def _query() -> sa.Select[Any]:
     joined = markets.join(events, events.c.event_id == markets.c.event_id).outerjoin(
         payouts, payouts.c.condition_id == markets.c.condition_id
+    )
+    joined = joined.outerjoin(
+        halted_markets, halted_markets.c.condition_id == markets.c.condition_id
     )
     return sa.select(*_COLUMNS).select_from(joined)
 
@@ -150,4 +173,6 @@ def _listing(row: sa.Row[Any], labels: Sequence[str]) -> Listing:
         ends_at_ms=row.ends_at_ms,
         tags=tuple(labels),
         payout=payout,
+        is_sports=bool(row.is_sports),
+        is_halted=bool(row.is_halted),
     )

@@ -1,4 +1,4 @@
-"""The view of an operator: work that is under way, the indexed chain, and resolutions that are due."""
+"""The view of an operator: work under way, the indexed chain, resolutions that are due, halted markets."""
 
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
@@ -9,6 +9,7 @@ from foretell.store.database import Transaction
 from foretell.store.tables import (
     blocks,
     events,
+    halted_markets,
     markets,
     payouts,
     registration_txs,
@@ -21,6 +22,7 @@ from foretell.store.tables import (
 
 DUE_MAX: Final = 50
 SENDERS_MAX: Final = 20
+HALTS_MAX: Final = 50
 _TRADES_UNDER_WAY: Final = ("MATCHED", "RETRYING", "MINED")
 _RELAYS_ENDED: Final = ("STATE_CONFIRMED", "STATE_FAILED", "STATE_INVALID")
 _REQUESTS_ENDED: Final = ("auth_pending", "finalized", "failed")
@@ -54,6 +56,15 @@ class DueMarket(NamedTuple):
     question: str
     event_slug: str
     ends_at_ms: int
+
+
+class HaltedMarket(NamedTuple):
+    """A market that the chain lost by a reorganization, and since when it is halted."""
+
+    condition_id: str
+    question: str
+    event_slug: str
+    since_ms: int
 
 
 class GasAccount(NamedTuple):
@@ -104,6 +115,20 @@ async def load_due_markets(tx: Transaction, now_ms: int) -> Sequence[DueMarket]:
         .limit(DUE_MAX)
     )
     return [DueMarket._make(row) for row in rows]
+
+
+async def load_halted_markets(tx: Transaction) -> Sequence[HaltedMarket]:
+    """Return the halted markets, the first halted first."""
+    rows = await tx.all(
+        sa.select(
+            markets.c.condition_id, markets.c.question, events.c.slug, halted_markets.c.since_ms
+        )
+        .join(markets, markets.c.condition_id == halted_markets.c.condition_id)
+        .join(events, events.c.event_id == markets.c.event_id)
+        .order_by(halted_markets.c.since_ms, halted_markets.c.condition_id)
+        .limit(HALTS_MAX)
+    )
+    return [HaltedMarket._make(row) for row in rows]
 
 
 async def load_sending_accounts(tx: Transaction) -> Sequence[GasAccount]:

@@ -5,6 +5,7 @@ product may read them. Amounts are integers in base units, times integers with t
 Token ids are decimal strings, addresses and hashes lower-case hex, as on the wire.
 """
 
+from foretell.store.tables.builders import builder_keys, builder_rates, referred_wallets
 from foretell.store.tables.columns import metadata
 from foretell.store.tables.creation import (
     claims,
@@ -71,6 +72,7 @@ from foretell.store.tables.trading import (
     signed_requests,
     trades,
 )
+from foretell.store.tables.wallets import asked_wallets, wallet_readings
 
 __all__ = [
     "acknowledged_times",
@@ -80,10 +82,13 @@ __all__ = [
     "allowances",
     "answers",
     "api_keys",
+    "asked_wallets",
     "balance_changes",
     "balances",
     "barred_wallets",
     "blocks",
+    "builder_keys",
+    "builder_rates",
     "canceled_orders",
     "claims",
     "conditions",
@@ -112,6 +117,7 @@ __all__ = [
     "ranking_marks",
     "rate_leases",
     "readonly_keys",
+    "referred_wallets",
     "refused_orders",
     "registration_tx_attempts",
     "registration_txs",
@@ -137,5 +143,6 @@ __all__ = [
     "trading_total_changes",
     "trading_totals",
     "wallet_gas",
+    "wallet_readings",
     "wins",
 ]

@@ -111,8 +111,12 @@ activities: Final = sa.Table(
     integer("timestamp_s"),
     text("tx_hash"),
     sa.Index(None, "wallet", "timestamp_s"),
+    sa.Index(
+        "ix_activities_wallet_cost", "wallet", "cost_units", "block_number", "log_index", "part"
+    ),
     sa.Index(None, "condition_id", "timestamp_s"),
     sa.Index(None, "timestamp_s"),
+    sa.Index(None, "cost_units"),
 )
 
 

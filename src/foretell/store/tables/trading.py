@@ -17,6 +17,9 @@ CLOSED_UNASKED: Final = sa.text(
 )
 """The condition of an order that left the book without a request; the index of those has it too."""
 
+ATTRIBUTED: Final = sa.text("attributed_code IS NOT NULL")
+"""The condition of an order that a builder brought: few are, and the index costs others nothing."""
+
 
 def while_live(column: str) -> sa.Index:
     """Return an index of the live orders alone: few of all orders are, and a closed one costs it nothing.
@@ -130,8 +133,15 @@ orders: Final = sa.Table(
     integer("timestamp_ms", nullable=True),
     text("metadata_word", nullable=True),
     text("builder_code", nullable=True),
+    text("attributed_code", nullable=True),
     while_live("condition_id"),
     while_live("signer"),
+    sa.Index(
+        "ix_orders_attributed",
+        "attributed_code",
+        sqlite_where=ATTRIBUTED,
+        postgresql_where=ATTRIBUTED,
+    ),
     sa.Index(
         "ix_orders_closed_unasked",
         "signer",

@@ -38,6 +38,8 @@ class OrderRow(NamedTuple):
     placed_at_ms: int
     updated_at_ms: int
     signed: SignedOrder
+    builder: Bytes32 | None = None
+    """The code of the builder that the order is attributed to."""
 
     @property
     def has_budget(self) -> bool:
@@ -78,6 +80,12 @@ _CHANGE: Final = (
 async def record_orders(tx: Transaction, placed: Sequence[OrderRow]) -> None:
     """Store placed orders."""
     await tx.insert_rows(orders, [_cells(order) for order in placed])
+
+
+async def forget_delayed(tx: Transaction, order_ids: Sequence[Bytes32]) -> None:
+    """Delete the rows of orders that were delayed: they are stored again as their release left them."""
+    if order_ids:
+        await tx.execute(orders.delete().where(orders.c.order_id.in_(order_ids)))
 
 
 async def record_changes(tx: Transaction, changes: Sequence[OrderChange]) -> None:
@@ -176,6 +184,7 @@ def _cells(order: OrderRow) -> tuple[Any, ...]:
         None if added is None else added.timestamp_ms,
         None if added is None else added.metadata,
         None if added is None else added.builder,
+        order.builder,
     )
 
 
@@ -212,6 +221,7 @@ def _row(row: sa.Row[Any]) -> OrderRow:
             signature=bytes(row.signature),
             v2=_v2_fields(row),
         ),
+        builder=None if row.attributed_code is None else Bytes32(row.attributed_code),
     )
 
 

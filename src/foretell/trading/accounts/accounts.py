@@ -1,7 +1,7 @@
 """Accounts: the wallets that an address trades with, their nonces and their balances.
 
-An address signs; a wallet pays: the address itself (signature type 0), the Safe that a factory makes
-for it (type 2), or a deposit wallet (type 3). An account states everything that a client needs to sign an order.
+An address signs; a wallet pays: the address itself (signature type 0), the proxy wallet or the Safe that
+a factory makes for it (types 1 and 2), or a deposit wallet (type 3). An account states everything that a client needs to sign an order.
 """
 
 from collections.abc import Awaitable, Callable, Sequence

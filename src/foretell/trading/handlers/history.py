@@ -81,6 +81,8 @@ async def balance(
     context: TradingContext, wallet: Address, token: TokenRef | None
 ) -> BalanceRecord:
     """Return a wallet's balance of a token, or of collateral when none is named."""
+    if context.wallet_readings is not None:
+        await context.wallet_readings.wait(wallet)
     asset = COLLATERAL if token is None else token.market.token(is_yes=token.is_yes)
     request = AccountRequest(wallet, asset, context.exchanges)
     condition_id = None if token is None else token.market.condition_id

@@ -33,6 +33,7 @@ from foretell.store.trading.api_keys import (
     record_signing,
     revoke_key,
 )
+from foretell.store.trading.referrals import record_referral
 from foretell.trading.context import TradingContext
 
 BARE_DIALECT: Final = "poly_"
@@ -88,6 +89,7 @@ async def create_key(context: TradingContext, caller: L1Caller) -> CredentialsRe
     async with context.database.writing() as tx:
         await lock_keys(tx, caller.address)
         keys = await load_keys(tx, caller.chain_id, caller.address)
+        await _note_referral(context, tx, caller)
         latest = _latest(keys, caller.nonce)
         if latest is None:
             used = [key.index.nonce for key in keys]
@@ -224,6 +226,14 @@ async def _note_signing(
     """Store the time of signing if it is ahead of the clock, and so may be after a revocation."""
     if caller.signed_at_s * 1000 > context.now_ms():
         await record_signing(tx, key_id, caller.signed_at_s)
+
+
+async def _note_referral(context: TradingContext, tx: Transaction, caller: L1Caller) -> None:
+    """Store who referred the wallets of an address, from now on, unless somebody did or it was itself."""
+    if caller.referrer is None or caller.referrer == caller.address:
+        return
+    wallets = context.wallets.of(caller.address)
+    await record_referral(tx, wallets, caller.referrer, context.now_ms() // 1000)
 
 
 def _latest(keys: Sequence[ApiKey], nonce: int) -> ApiKey | None:

@@ -91,12 +91,13 @@ async def _listing(context: TradingContext, condition_id: str) -> Listing:
 
 
 def _with_current(context: TradingContext, listing: Listing) -> Listing:
-    """Return the listing with the URLs of its images and its current tick."""
+    """Return the listing with the URLs of its images, its current tick and its delay."""
     base_url, top = context.blob_base_url, _top(context, listing)
     return listing._replace(
         icon=blob_url(base_url, listing.icon),
         event_image=blob_url(base_url, listing.event_image),
         ticks_per_one=listing.ticks_per_one if top is None else top.ticks_per_one,
+        seconds_delay=context.sports_delay_s if listing.is_sports else 0,
     )
 
 

@@ -19,7 +19,7 @@ from foretell.engine.protocol.requests import PlaceReply, PlaceRequest
 from foretell.trading.accounts.signers import Identity
 from foretell.trading.context import TradingContext
 from foretell.trading.handlers.order_rules import (
-    RULES_AFTER_SIGNATURE,
+    PLACING_RULES,
     RULES_BEFORE_SIGNATURE,
     OrderCheck,
     prepare_order,
@@ -71,7 +71,7 @@ class OrderPipeline:
             settle(InternalError())
 
     def _check_signed(self, check: OrderCheck, settle: SettleOrder) -> None:
-        for rule in RULES_AFTER_SIGNATURE:
+        for rule in PLACING_RULES:
             try:
                 pending = rule.check(check)
             except ForetellError as refusal:

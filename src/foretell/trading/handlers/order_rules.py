@@ -39,6 +39,7 @@ class OrderCheck:
 
     __slots__ = (
         "body",
+        "builder",
         "caller",
         "context",
         "is_dry_run",
@@ -55,11 +56,13 @@ class OrderCheck:
         caller: L2Caller,
         raw: bytes | msgspec.Raw,
         *,
+        builder: Bytes32 | None = None,
         is_dry_run: bool = False,
     ) -> None:
         self.context = context
         self.caller = caller
         self.raw = raw
+        self.builder = builder
         self.is_dry_run = is_dry_run
         self.body: PlacingBody | PlacingV2Body | None = None
         self.order: SignedOrder | None = None
@@ -150,8 +153,16 @@ class OrderCheck:
             return None
         return checks.check(wallet, word_bytes(self.order_id), self.order.signature)
 
+    def read_wallet(self) -> Coroutine[Any, Any, None] | None:
+        """Wait until the maker's funds are known, if this is the first use of the wallet; refuse nothing."""
+        assert self.order is not None
+        readings, wallet = self.context.wallet_readings, self.order.maker
+        return None if readings is None or readings.is_known(wallet) else readings.wait(wallet)
+
     async def check_funds_and_book(self) -> None:
         """Refuse an order that the engine would refuse."""
+        if (reading := self.read_wallet()) is not None:
+            await reading
         command = self.command()
         await self.context.shards.handle(
             command.condition_id, CheckOrderRequest(command), CheckOrderReply
@@ -173,6 +184,7 @@ class OrderCheck:
             condition_id=self.token.market.condition_id,
             is_yes=self.token.is_yes,
             terms=self.terms,
+            builder=self.builder,
         )
 
     async def was_placed(self) -> bool:
@@ -256,6 +268,12 @@ RULES_AFTER_SIGNATURE: Final = (
 )
 """Rules that placing checks before the engine checks the rest."""
 
+PLACING_RULES: Final = (
+    *RULES_AFTER_SIGNATURE,
+    Rule("reading", OrderCheck.read_wallet, OrderCheck.has_order),
+)
+"""What placing waits for after the signature; a dry run reads the wallet when it checks the funds."""
+
 ORDER_RULES: Final = (
     *RULES_BEFORE_SIGNATURE,
     SIGNATURE_RULE,
@@ -274,7 +292,7 @@ async def prepare_order(check: OrderCheck) -> PlaceOrder:
 
 async def prepare_signed_order(check: OrderCheck) -> PlaceOrder:
     """Return the command that places an order with a valid signature, or refuse it."""
-    for rule in RULES_AFTER_SIGNATURE:
+    for rule in PLACING_RULES:
         try:
             pending = rule.check(check)
             if pending is not None:

@@ -17,6 +17,7 @@ from foretell.domain.errors.families import ForetellError
 from foretell.domain.errors.order import TooManyOrders
 from foretell.domain.exchange.commands import PlaceOrder
 from foretell.domain.values.amounts import decimal_text
+from foretell.domain.values.hexadecimal import Bytes32
 from foretell.edge.auth import L2Caller
 from foretell.engine.protocol.requests import PlaceReply, PlaceRequest
 from foretell.trading.context import TradingContext
@@ -53,14 +54,19 @@ class PlacementReply(msgspec.Struct, frozen=True, omit_defaults=True):
     present: OrderRecord | None = None
 
 
-async def place_order(context: TradingContext, caller: L2Caller, raw: bytes) -> PlacementReply:
-    """Place the order in the body; return its outcome once that is durable."""
-    command = await prepare_order(OrderCheck(context, caller, raw))
+async def place_order(
+    context: TradingContext, caller: L2Caller, raw: bytes, builder: Bytes32 | None = None
+) -> PlacementReply:
+    """Place the order in the body; return its outcome once that is durable.
+
+    It is attributed to the builder with this code, unless it names one itself.
+    """
+    command = await prepare_order(OrderCheck(context, caller, raw, builder=builder))
     return await _place(context, caller, command)
 
 
 async def place_orders(
-    context: TradingContext, caller: L2Caller, raw: bytes
+    context: TradingContext, caller: L2Caller, raw: bytes, builder: Bytes32 | None = None
 ) -> list[PlacementReply]:
     """Place the orders in the body; return the outcome of each, in their order."""
     entries = parse_batch(raw)
@@ -68,7 +74,8 @@ async def place_orders(
         raise MalformedOrder("the body must have the key order")
     if len(entries) > ORDERS_PER_BATCH_MAX:
         raise TooManyOrders(len(entries), ORDERS_PER_BATCH_MAX)
-    commands = await asyncio.gather(*(_try_prepare(context, caller, entry) for entry in entries))
+    checks = [OrderCheck(context, caller, entry, builder=builder) for entry in entries]
+    commands = await asyncio.gather(*map(_try_prepare, checks))
     return list(
         await asyncio.gather(*(_try_place(context, caller, command) for command in commands))
     )
@@ -102,11 +109,9 @@ async def repeated_reply(
     return msgspec.structs.replace(first, present=present)
 
 
-async def _try_prepare(
-    context: TradingContext, caller: L2Caller, raw: msgspec.Raw
-) -> PlaceOrder | ForetellError:
+async def _try_prepare(check: OrderCheck) -> PlaceOrder | ForetellError:
     try:
-        return await prepare_order(OrderCheck(context, caller, raw))
+        return await prepare_order(check)
     except ForetellError as refusal:
         return refusal
 

@@ -32,6 +32,8 @@ from foretell.trading.handlers import keys
 from foretell.trading.refusals import DOCUMENTED, trading_body, trading_l1_body
 from foretell.trading.routes import (
     batches,
+    builder_keys,
+    builder_trades,
     listings,
     notifications,
     placeholders,
@@ -239,6 +241,18 @@ async def serve_user(socket: AnySocket, context: Context) -> None:
     await context.streams.serve_user(Socket(socket.receive, socket.send), place)
 
 
+@websocket("/ws")
+async def serve_live(socket: AnySocket, context: Context) -> None:
+    """Publish trades of all markets, by topic."""
+    await context.streams.serve_live(Socket(socket.receive, socket.send))
+
+
+@websocket("/sports/ws")
+async def serve_sports(socket: AnySocket, context: Context) -> None:
+    """Publish games as they are created, start and end."""
+    await context.streams.serve_sports(Socket(socket.receive, socket.send))
+
+
 @get("/schema/asyncapi.json", sync_to_thread=True)
 def get_asyncapi() -> JsonResponse:
     """Return the AsyncAPI document of the streams."""
@@ -258,6 +272,8 @@ ROUTES: Final = (
     get_account,
     serve_market,
     serve_user,
+    serve_live,
+    serve_sports,
     stream_events.get_events,
     *public.ROUTES,
     *batches.ROUTES,
@@ -266,6 +282,8 @@ ROUTES: Final = (
     *private.ROUTES,
     *profiles.ROUTES,
     *readonly_keys.ROUTES,
+    *builder_keys.ROUTES,
+    *builder_trades.ROUTES,
     *placeholders.ROUTES,
 )
 

@@ -4,7 +4,8 @@ from typing import NamedTuple
 
 from litestar.di import NamedDependency
 
-from foretell.domain.values.hexadecimal import Address
+from foretell.domain.values.hexadecimal import Address, Bytes32
+from foretell.edge import builder_requests
 from foretell.edge.auth import L2Caller
 from foretell.edge.codec import (
     BODY_BYTES_MAX,
@@ -48,6 +49,26 @@ async def authenticate(
     if await count_for_key(request, caller.key_id, body):
         await context.key_ring.check_active(caller.key_id)
     return SignedRequest(caller, body)
+
+
+async def authenticate_builder(request: AnyRequest, context: TradingContext) -> SignedRequest:
+    """Return the builder whose headers alone sign this request when it is its turn, or refuse."""
+    key_ring = context.key_ring
+    await builder_requests.check_builder_key(key_ring, request.headers)
+    body = await read_body(request)
+    sent = sent_method(request), sent_path(request), body
+    caller = await builder_requests.authenticate_builder(key_ring, request.headers, *sent)
+    if await count_for_key(request, caller.key_id, body):
+        await builder_requests.check_builder_active(key_ring, caller.key_id)
+    return SignedRequest(caller, body)
+
+
+async def attributed_code(
+    request: AnyRequest, context: TradingContext, body: bytes
+) -> Bytes32 | None:
+    """Return the code of the builder whose headers are beside those of an owner, or refuse wrong ones."""
+    sent = sent_method(request), sent_path(request), body
+    return await builder_requests.attributed_code(context.key_ring, request.headers, *sent)
 
 
 async def authenticate_reader(request: AnyRequest, context: TradingContext) -> Address:

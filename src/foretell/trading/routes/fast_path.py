@@ -14,7 +14,9 @@ import msgspec
 import structlog
 
 from foretell.domain.errors.families import ForetellError
+from foretell.domain.values.hexadecimal import Bytes32
 from foretell.edge.auth import L2Caller
+from foretell.edge.builder_requests import attributed_code
 from foretell.edge.fast_route import FastRequest, FastResponse, FastRoute, Route, SendReply
 from foretell.edge.refusals import InternalError
 from foretell.edge.throttle import Turn
@@ -59,12 +61,14 @@ def _begin_order(
 ) -> Coroutine[Any, Any, None] | None:
     """Place an order; a caller whose key is not cached, and an order sent again, need a coroutine."""
 
-    def begin(caller: L2Caller) -> None:
-        check = OrderCheck(context, caller, request.body)
+    def begin(caller: L2Caller, builder: Bytes32 | None = None) -> None:
+        check = OrderCheck(context, caller, request.body, builder=builder)
         pipeline.begin(check, partial(_reply_order, context, pipeline, reply, caller))
 
     try:
         method, path, _, headers, body, turn = request
+        if context.key_ring.builder_dialect(headers) is not None:
+            return _begin_attributed(context, request, begin, reply)
         caller = context.key_ring.authenticate_l2_cached(headers, method, path, body)
         if caller is None:
             return _begin_later(_authenticated(context, request), begin, reply)
@@ -114,6 +118,25 @@ async def _begin_later(
     except Exception:
         log.exception("unhandled error", path="/order")
         reply(_refused(InternalError()))
+
+
+async def _begin_attributed(
+    context: TradingContext,
+    request: FastRequest,
+    begin: Callable[[L2Caller, Bytes32 | None], None],
+    reply: SendReply,
+) -> None:
+    """Place an order that a builder brings: its headers are checked after the owner's."""
+    key_ring = context.key_ring
+    method, path, _, headers, body, _ = request
+    codes: list[Bytes32 | None] = []
+
+    async def authenticated() -> L2Caller:
+        caller = await _authenticated(context, request)
+        codes.append(await attributed_code(key_ring, headers, method, path, body))
+        return caller
+
+    await _begin_later(authenticated(), lambda caller: begin(caller, codes[0]), reply)
 
 
 async def _authenticated(context: TradingContext, request: FastRequest) -> L2Caller:

@@ -1,12 +1,11 @@
 """Placeholder routes, such as rewards: clients call them, and they return empty responses.
 
-There are no rewards, no requests for quotes and no builder fees. The answers have the shape that clients read.
+There are no rewards and no requests for quotes. The answers have the shape that clients read.
 """
 
 from typing import Any, Final
 
 from litestar import delete, get, post
-from litestar.params import FromPath
 
 from foretell.domain.errors.http import NotServed
 from foretell.edge.codec import AnyRequest, JsonResponse, WireObject, decode, json_response
@@ -25,13 +24,6 @@ EMPTY_CAMEL_PAGE: Final = {
     "count": 0,
     "totalCount": 0,
 }
-NO_BUILDER_FEES: Final = {
-    "builder_maker_flat_fee_bps": 0,
-    "builder_taker_fee_share_bps": 0,
-    "builder_maker_fee_rate_bps": 0,
-    "builder_taker_fee_rate_bps": 0,
-}
-
 RFQ: Final = "requests for quotes"
 
 _NOTHING: Final = Success(None, "")
@@ -146,32 +138,6 @@ async def refuse_rfq_cancel(request: AnyRequest, context: Context) -> JsonRespon
     raise NotServed(RFQ)
 
 
-@get(
-    "/fees/builder-fees/{builder_code:str}",
-    opt=describe(Success(dict[str, int], "Zeros."), tag=refused.PLACEHOLDERS),
-)
-async def get_builder_fees(builder_code: FromPath[str]) -> JsonResponse:
-    """Return builder fees of zero."""
-    del builder_code
-    return json_response(NO_BUILDER_FEES)
-
-
-@get("/builder/trades", opt=describe(_EMPTY, tag=refused.PLACEHOLDERS))
-async def get_builder_trades() -> JsonResponse:
-    """Return no trades of a builder: no order names one."""
-    return json_response(EMPTY_PAGE)
-
-
-@get(
-    "/auth/builder-api-key",
-    opt=describe(Success(list[str], "Nothing."), tag=refused.PLACEHOLDERS, security=L2),
-)
-async def get_builder_keys(request: AnyRequest, context: Context) -> JsonResponse:
-    """Return no builder's key: a builder signs with any API key (L2)."""
-    await authenticate(request, context)
-    return json_response([])
-
-
 @get("/data/pre-migration-orders", opt=describe(_EMPTY, tag=refused.PLACEHOLDERS, security=L2))
 async def get_earlier_orders(request: AnyRequest, context: Context) -> JsonResponse:
     """Return no orders of an earlier system."""
@@ -216,9 +182,6 @@ ROUTES: Final = (
     get_best_quote,
     refuse_rfq,
     refuse_rfq_cancel,
-    get_builder_fees,
-    get_builder_trades,
-    get_builder_keys,
     get_earlier_orders,
     get_order_scoring,
     get_orders_scoring,

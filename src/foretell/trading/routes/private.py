@@ -7,6 +7,7 @@ import msgspec
 from litestar import delete, get, post
 from litestar.params import FromPath
 
+from foretell.domain.errors.builders import BuilderHeadersRefused
 from foretell.domain.errors.exchange import MalformedOrder
 from foretell.domain.errors.order import (
     HeartbeatMismatch,
@@ -24,6 +25,7 @@ from foretell.domain.errors.order import (
     TooManyCancels,
     TooManyOrders,
 )
+from foretell.domain.exchange.order import SignatureType
 from foretell.edge.codec import AnyRequest, JsonResponse, decode, json_response
 from foretell.edge.documents.description import Success, describe
 from foretell.edge.documents.security import L2, L2_OR_READONLY
@@ -39,6 +41,7 @@ from foretell.trading.routes.dependencies import (
     Context,
     answer_named,
     answer_once,
+    attributed_code,
     authenticate,
     authenticate_reader,
 )
@@ -70,16 +73,16 @@ class HeartbeatRecord(msgspec.Struct, frozen=True):
         tag=refused.ORDERS,
         security=L2,
         body=SentPlacing,
-        refusals=refused.ORDER,
+        refusals=(*refused.ORDER, BuilderHeadersRefused),
         is_keyed=True,
     ),
 )
 async def place_order(request: AnyRequest, context: Context) -> JsonResponse:
     """Place a signed order; sent again, it is not placed again and has the same answer."""
     signed = await authenticate(request, context)
-    return await answer_named(
-        request, context, signed, partial(orders.place_order, context, *signed)
-    )
+    builder = await attributed_code(request, context, signed.body)
+    place = partial(orders.place_order, context, *signed, builder)
+    return await answer_named(request, context, signed, place)
 
 
 @post(
@@ -90,16 +93,16 @@ async def place_order(request: AnyRequest, context: Context) -> JsonResponse:
         tag=refused.ORDERS,
         security=L2,
         body=list[SentPlacing],
-        refusals=(*refused.ENGINE, MalformedOrder, TooManyOrders),
+        refusals=(*refused.ENGINE, MalformedOrder, TooManyOrders, BuilderHeadersRefused),
         is_keyed=True,
     ),
 )
 async def place_orders(request: AnyRequest, context: Context) -> JsonResponse:
     """Place at most 15 signed orders; each succeeds or fails alone."""
     signed = await authenticate(request, context)
-    return await answer_named(
-        request, context, signed, partial(orders.place_orders, context, *signed)
-    )
+    builder = await attributed_code(request, context, signed.body)
+    place = partial(orders.place_orders, context, *signed, builder)
+    return await answer_named(request, context, signed, place)
 
 
 @post(
@@ -276,6 +279,9 @@ async def get_balance_allowance(request: AnyRequest, context: Context) -> JsonRe
     token = _token(context, query)
     signature_type = query.read(parameters.SIGNATURE_TYPE)
     query.check_known()
+    served = context.wallets.names_by_type
+    if signature_type == SignatureType.PROXY and signature_type not in served:
+        raise InvalidSignatureType(served)
     wallet = context.wallets.by_signature_type(caller.address, signature_type, caller.dialect)
     return json_response(await history.balance(context, wallet, token))
 

@@ -13,6 +13,7 @@ from foretell.edge.documents.schemas import Schemas
 from foretell.trading.books.books import BookRecord
 from foretell.trading.refusals import TradingError
 from foretell.trading.streams.connection import PING, PONG, Heartbeat, NotResumed, Resumed
+from foretell.trading.streams.live_channel import LiveMessage, LiveRequest
 from foretell.trading.streams.messages import (
     BestPricesMessage,
     LastTradeMessage,
@@ -24,14 +25,17 @@ from foretell.trading.streams.messages import (
     TradeHead,
 )
 from foretell.trading.streams.requests import MarketChannelRequest, UserChannelRequest
+from foretell.trading.streams.sports_channel import PING as SPORTS_PING
+from foretell.trading.streams.sports_channel import PONG as SPORTS_PONG
+from foretell.trading.streams.sports_channel import GameMessage
 from foretell.trading.wire.orders import OrderRecord, TradeRecord
 
 ASYNCAPI: Final = "3.0.0"
 EXAMPLES: Final = "streams"
 TITLE: Final = "Foretell streams"
 ABOUT: Final = (
-    "Books, prices, orders and trades as they change, over WebSocket. A frame holds one JSON object;"
-    " the books after a subscription come in one frame that is an array."
+    "Books, prices, orders, trades and games as they change, over WebSocket. A frame holds one JSON"
+    " object; the books after a subscription come in one frame that is an array."
 )
 
 
@@ -48,13 +52,34 @@ class BookHead(msgspec.Struct, tag="book", tag_field="event_type"):
     """A token's book, after a subscription and after each trade."""
 
 
+REPLIES: Final = {"resumed": Resumed, "not_resumed": NotResumed, "heartbeat": Heartbeat}
+"""The replies that have no number."""
+
+
+class Text(NamedTuple):
+    """A frame that is a fixed text, and its meaning."""
+
+    text: str
+    about: str
+
+
+PONGS: Final = {"pong": Text(PONG, f"The answer to {PING}.")}
+PINGS: Final = {"ping": Text(PING, "In any case, with spaces around it.")}
+
+
 class Channel(NamedTuple):
-    """A channel: its address, its meaning, and the structs of each message in both directions."""
+    """A channel: its address, its meaning, and the structs of each message in both directions.
+
+    A stream that is numbered can be resumed. Frames that are texts are in both directions too.
+    """
 
     address: str
     about: str
     sent: Mapping[str, tuple[type, ...]]
-    received: type
+    received: type | None
+    is_numbered: bool = True
+    sent_texts: Mapping[str, Text] = PONGS
+    received_texts: Mapping[str, Text] = PINGS
 
 
 CHANNELS: Final[Mapping[str, Channel]] = {
@@ -78,11 +103,23 @@ CHANNELS: Final[Mapping[str, Channel]] = {
         {"order": (OrderHead, OrderRecord), "trade": (TradeHead, TradeRecord)},
         UserChannelRequest,
     ),
+    "live": Channel(
+        "/ws",
+        "Trades of all markets as they match, by topic; no authentication.",
+        {"activity": (LiveMessage,)},
+        LiveRequest,
+        is_numbered=False,
+    ),
+    "sports": Channel(
+        "/sports/ws",
+        "Games that are created, start and end; no subscription and no authentication.",
+        {"game": (GameMessage,)},
+        None,
+        is_numbered=False,
+        sent_texts=PONGS | {"server_ping": Text(SPORTS_PING, "The client answers it.")},
+        received_texts=PINGS | {"client_pong": Text(SPORTS_PONG, "The answer to the server.")},
+    ),
 }
-
-
-REPLIES: Final = {"resumed": Resumed, "not_resumed": NotResumed, "heartbeat": Heartbeat}
-"""The replies that have no number."""
 
 
 class _Message(NamedTuple):
@@ -97,7 +134,7 @@ def asyncapi_document() -> dict[str, Any]:
     schemas, examples = Schemas(), Examples.of(EXAMPLES)
     channels, operations, messages = {}, {}, {}
     for name, channel in CHANNELS.items():
-        sent = [*_sent(schemas, name, channel), *_replies(schemas, name)]
+        sent = [*_sent(schemas, name, channel), *_replies(schemas, name, channel)]
         received = [*_received(schemas, name, channel)]
         for each in (*sent, *received):
             messages[each.name] = _shown(each, examples)
@@ -126,15 +163,16 @@ def asyncapi_document() -> dict[str, Any]:
 
 def _sent(schemas: Schemas, name: str, channel: Channel) -> Iterator[_Message]:
     """Yield the messages of the server."""
+    first = (Numbered,) if channel.is_numbered else ()
     for event_type, structs in channel.sent.items():
-        parts = [schemas.of_answer(struct) for struct in (Numbered, *structs)]
+        parts = [schemas.of_answer(struct) for struct in (*first, *structs)]
         yield _Message(f"{name}.{event_type}", cleandoc(structs[0].__doc__ or ""), {"allOf": parts})
 
 
-def _replies(schemas: Schemas, name: str) -> Iterator[_Message]:
+def _replies(schemas: Schemas, name: str, channel: Channel) -> Iterator[_Message]:
     """Yield the frames of the server that have no number."""
-    yield _Message(f"{name}.pong", f"The answer to {PING}.", {"const": PONG})
-    for event_type, struct in REPLIES.items():
+    yield from _texts(name, channel.sent_texts)
+    for event_type, struct in REPLIES.items() if channel.is_numbered else ():
         about = cleandoc(struct.__doc__ or "")
         yield _Message(f"{name}.{event_type}", about, schemas.of_answer(struct))
     about = "A message was not understood, or a login was refused; then the connection is closed."
@@ -143,9 +181,15 @@ def _replies(schemas: Schemas, name: str) -> Iterator[_Message]:
 
 def _received(schemas: Schemas, name: str, channel: Channel) -> Iterator[_Message]:
     """Yield the messages of clients."""
-    about = cleandoc(channel.received.__doc__ or "")
-    yield _Message(f"{name}.request", about, schemas.of_body(channel.received))
-    yield _Message(f"{name}.ping", "In any case, with spaces around it.", {"const": PING})
+    if channel.received is not None:
+        about = cleandoc(channel.received.__doc__ or "")
+        yield _Message(f"{name}.request", about, schemas.of_body(channel.received))
+    yield from _texts(name, channel.received_texts)
+
+
+def _texts(name: str, texts: Mapping[str, Text]) -> Iterator[_Message]:
+    for kind, text in texts.items():
+        yield _Message(f"{name}.{kind}", text.about, {"const": text.text})
 
 
 def _shown(message: _Message, examples: Examples) -> dict[str, Any]:

@@ -29,21 +29,27 @@ from foretell.trading.streams.connection import (
     Socket,
     run_connection,
 )
+from foretell.trading.streams.live_channel import CHANNEL as LIVE_CHANNEL
+from foretell.trading.streams.live_channel import LiveChannel
 from foretell.trading.streams.market_channel import CHANNEL as MARKET_CHANNEL
 from foretell.trading.streams.market_channel import MarketChannel
 from foretell.trading.streams.open_streams import OpenStreams
+from foretell.trading.streams.sports_channel import CHANNEL as SPORTS_CHANNEL
+from foretell.trading.streams.sports_channel import SportsChannel
 from foretell.trading.streams.user_channel import CHANNEL as USER_CHANNEL
 from foretell.trading.streams.user_channel import UserChannel
 
 CONNECTIONS_MAX: Final = 16_384
 """Not fewer than the places of a process, of which anonymous connections cannot have all."""
 HEARTBEAT_S: Final = 10.0
+SPORTS_PING_S: Final = 5.0
+SPORTS_PACE: Final = PollIntervals(busy_s=0.0, idle_s=5.0)
 REVOCATIONS_CHECK_S: Final = 5.0
 ANNOUNCING_PACE: Final = PollIntervals(busy_s=0.0, idle_s=15.0)
 
 
 class Streams:
-    """Both channels and their connections."""
+    """The channels and their connections."""
 
     def __init__(
         self,
@@ -64,21 +70,31 @@ class Streams:
         self.user = UserChannel(
             books, market_names.outcome, wallets, key_ring.authenticate_credentials, self.open
         )
+        self.live = LiveChannel(market_names)
+        self.sports = SportsChannel(market_names)
         self._announced = Watch()
+        self._played = Watch()
+        self._traded = Watch()
         self._connections: set[Connection] = set()
         self._budget = SendBudget()
 
     @property
     def connection_count(self) -> int:
-        """The number of open connections, of both channels."""
+        """The number of open connections, of all channels."""
         return len(self._connections)
 
     def on_committed(self, committed: CommittedCommand) -> None:
         """Publish a command to the subscribers."""
         self.market.on_committed(committed)
         self.user.on_committed(committed)
+        self.live.on_committed(committed)
+        self.sports.on_committed(committed)
         if self.market.announcements:
             self._announced.wake()
+        if self.live.waiting:
+            self._traded.wake()
+        if self.sports.has_waiting:
+            self._played.wake()
 
     async def serve_market(self, socket: Socket, place: ConnectionPlace | None = None) -> None:
         """Serve a connection of the market channel."""
@@ -105,6 +121,26 @@ class Streams:
         finally:
             key_id = self.user.key_of(connection)
             self.open.part(connection, key_id or "", self.user.leave)
+
+    async def serve_live(self, socket: Socket) -> None:
+        """Serve a connection of the live-data channel, which ends with its stream."""
+        connection = Connection(self._new_uuid(), self._budget, channel=LIVE_CHANNEL)
+        self.live.join(connection)
+        try:
+            await self._serve(socket, connection, self.live.handle)
+        finally:
+            connection.end_stream()
+            self.open.part(connection, "", self.live.leave)
+
+    async def serve_sports(self, socket: Socket) -> None:
+        """Serve a connection of the sports channel, which ends with its stream."""
+        connection = Connection(self._new_uuid(), self._budget, channel=SPORTS_CHANNEL)
+        self.sports.join(connection)
+        try:
+            await self._serve(socket, connection, self.sports.handle)
+        finally:
+            connection.end_stream()
+            self.open.part(connection, "", self.sports.leave)
 
     def begin(self, is_theirs: Callable[[Bytes32], bool]) -> None:
         """Forget the orders and trades of some markets, whose engine publishes them again.
@@ -136,6 +172,35 @@ class Streams:
             expected=(Unavailable,),
         )
 
+    async def publish_live(self) -> None:
+        """Publish, endlessly, trades on the live-data channel."""
+        await run_worker(
+            "live data",
+            self._publish_next,
+            ANNOUNCING_PACE,
+            self._traded.wait,
+            expected=(Unavailable,),
+        )
+
+    async def publish_sports(self, database: Database) -> None:
+        """Publish, endlessly, games on the sports channel."""
+
+        async def publish_next() -> bool:
+            return await self.sports.publish(database, self._now_ms())
+
+        await run_worker(
+            "sports", publish_next, SPORTS_PACE, self._played.wait, expected=(Unavailable,)
+        )
+
+    async def ping_sports(self, ping_every_s: float = SPORTS_PING_S) -> None:
+        """Send pings, endlessly, on the sports channel."""
+
+        async def ping_once() -> bool:
+            self.sports.ping()
+            return False
+
+        await run_worker("pings", ping_once, PollIntervals(ping_every_s, ping_every_s))
+
     async def follow_revocations(
         self, database: Database, check_every_s: float = REVOCATIONS_CHECK_S
     ) -> None:
@@ -160,6 +225,12 @@ class Streams:
         if self.market.announcements:
             await self.market.announce(self.market.announcements.popleft())
         return bool(self.market.announcements)
+
+    async def _publish_next(self) -> bool:
+        """Publish a trade, and return whether more wait; one that fails is lost."""
+        if self.live.waiting:
+            await self.live.publish(self.live.waiting.popleft())
+        return bool(self.live.waiting)
 
     async def _watch_keys(self, database: Database) -> Wait:
         """Return a wait for revoked keys that empties their cache when it is woken."""

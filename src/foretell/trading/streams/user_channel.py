@@ -13,7 +13,7 @@ import msgspec
 from foretell.domain.contracts.wallets import Wallets
 from foretell.domain.errors.families import ForetellError, Unauthenticated
 from foretell.domain.errors.streams import TooManySubscriptions
-from foretell.domain.exchange.commands import PlaceOrder
+from foretell.domain.exchange.commands import PlaceOrder, ReleaseOrder
 from foretell.domain.exchange.decision import Canceled, Done, Placed, order_closed, trades_of
 from foretell.domain.exchange.effects import (
     CloseReason,
@@ -261,14 +261,18 @@ class UserChannel:
     def _place(self, command: PlaceOrder, placed: Placed, sequence: int) -> None:
         trade_ids = tuple([trade.trade_id for trade in placed.trades])
         live = StreamedOrder(command, placed.size_units, placed.matched_units, trade_ids)
-        status = placed.status
-        if status is OrderStatus.LIVE:
+        status, is_release = placed.status, isinstance(command, ReleaseOrder)
+        if status in {OrderStatus.LIVE, OrderStatus.DELAYED}:
             self._live[command.order_id] = live
+        else:
+            self._live.pop(command.order_id, None)
         if command.order.signer not in self._connections_by_address:
             return
+        first = OrderStatus.DELAYED if placed.is_delayed else OrderStatus.LIVE
         fresh = StreamedOrder(command, placed.size_units, 0, ())
-        self._publish_order(fresh, OrderStatus.LIVE, "PLACEMENT", command.at_ms, sequence)
-        if status is not OrderStatus.LIVE or placed.matched_units:
+        if not is_release:
+            self._publish_order(fresh, first, "PLACEMENT", command.at_ms, sequence)
+        if is_release or status is not first or placed.matched_units:
             self._publish_order(
                 live, status, "UPDATE", command.at_ms, sequence, placed.close_reason
             )

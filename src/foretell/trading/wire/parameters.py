@@ -154,6 +154,18 @@ TRADE_FILTERS: Final = (
     AFTER_S,
 )
 
+BUILDER_WALLET: Final = _filter(
+    "maker_address", "the wallet of the builder's order", parse_address, InvalidTradeFilter
+)
+BUILDER_TRADE_FILTERS: Final = (
+    TRADE_ID,
+    TRADE_MARKET,
+    TRADE_TOKEN,
+    BUILDER_WALLET,
+    BEFORE_S,
+    AFTER_S,
+)
+
 ASSET_TYPE: Final = _refusing(
     optional_choice("asset_type", "which asset", [each.value for each in AssetType]),
     lambda _: InvalidAssetType(),

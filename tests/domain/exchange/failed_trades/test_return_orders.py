@@ -4,6 +4,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from tests.rigs.orders.version_2 import a_v2_sell
 from tests.rigs.values import (
     NOW_MS,
     NOW_S,
@@ -28,9 +29,11 @@ from foretell.domain.exchange.commands import (
     PlaceOrder,
     ResolveMarket,
     ReturnedOrder,
+    StopSeen,
 )
 from foretell.domain.exchange.effects import BookChanged, OrderReturned
 from foretell.domain.exchange.order import OrderType, leaves_book_at_s
+from foretell.domain.exchange.signing.stops import StopKind, standing_of
 from foretell.domain.exchange.snapshot import decode_state, encode_state
 from foretell.domain.exchange.state import Placement, State
 from foretell.domain.exchange.trade import TradeStatus
@@ -189,6 +192,21 @@ def test_an_order_canceled_at_its_exchange_before_it_was_known_stays_away() -> N
     (market,) = state.market_by_id.values()
     state.canceled_orders.add((market.opened.exchange, maker.order_id))
     apply(state, failed(trade_id, returned(maker)))
+    assert resting(state) == []
+
+
+def test_an_order_that_its_maker_ended_by_a_timestamp_stays_away() -> None:
+    maker = a_placing(a_v2_sell("alice"))
+    state, trade_id = matched(maker, a_placing(a_buy("bob")))
+    back = returned(maker, nonce=standing_of(maker.order))
+    exchange = next(iter(state.exchanges))
+    apply(state, an_observation(nonces=(NonceSeen(exchange, ALICE, 1),)))
+    restored = decode_state(encode_state(state))
+    apply(restored, failed(trade_id, back))
+    assert resting(restored) == [(maker.order_id, SIZE)]
+    stop = StopSeen(exchange, ALICE, StopKind.TIMESTAMP, NOW_MS + 1)
+    apply(state, an_observation(stops=(stop,)))
+    apply(state, failed(trade_id, back))
     assert resting(state) == []
 
 

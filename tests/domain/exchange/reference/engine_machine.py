@@ -32,11 +32,13 @@ from foretell.domain.exchange.commands import (
     CancelSeen,
     ChangeTick,
     Command,
+    DelayMarket,
     ExpireOrders,
     HaltMarket,
     NonceSeen,
     OpenMarket,
     PlaceOrder,
+    ReleaseOrder,
     ResolveMarket,
     ReturnedOrder,
     SplitTrade,
@@ -44,6 +46,7 @@ from foretell.domain.exchange.commands import (
     decode_command,
     encode_command,
 )
+from foretell.domain.exchange.delays.delayed_orders import due_releases
 from foretell.domain.exchange.effects import Effect, OrderClosed, OrderReturned, TradeMatched
 from foretell.domain.exchange.ledger import COLLATERAL, AssetId
 from foretell.domain.exchange.order import OrderTerms, OrderType, Side, has_budget, leaves_book_at_s
@@ -188,6 +191,7 @@ class EngineMachine(RuleBasedStateMachine):
     def cancel(self, who: str, count: int, others_count: int) -> None:
         signer = an_address(who)
         mine = [each for each in self.reference.resting if each.wallet == signer]
+        mine += [each for each, _ in self.reference.delayed if each.wallet == signer][:1]
         resting = [each.command.order_id for each in mine]
         others = [placing.order_id for placing in self.placings]
         asked = [*resting[-count:], *others[:others_count], *resting[:1]]
@@ -197,6 +201,19 @@ class EngineMachine(RuleBasedStateMachine):
     def wait(self, milliseconds: int) -> None:
         self.at_ms += milliseconds
         self.submit(ExpireOrders(self.at_ms))
+        self.submit_all(list(due_releases(self.state, self.at_ms)))
+
+    @rule(market=markets, delay_ms=st.sampled_from((0, 0, 3_000, 15_000)))
+    def delay(self, market: str, delay_ms: int) -> None:
+        self.submit(DelayMarket(self.at_ms, a_word(market), delay_ms))
+
+    @rule(number=st.integers(0))
+    def release_an_order_that_may_not_wait(self, number: int) -> None:
+        """A release of an order that is not delayed does nothing, whatever became of the order."""
+        waiting = self.state.delays.orders
+        some = [each for each in self.placings if each.order_id not in waiting]
+        fields = [msgspec.structs.astuple(each) for each in at_most_one(some, number)]
+        self.submit_all([ReleaseOrder(self.at_ms, *each[1:]) for each in fields])
 
     @rule(who=names, asset=st.sampled_from(ASSETS), units=st.integers(0, 900))
     def see_a_balance(self, who: str, asset: AssetId, units: int) -> None:
@@ -377,7 +394,7 @@ class EngineMachine(RuleBasedStateMachine):
         second = apply(self.state, command)
         assert digest(self.state) == before
         assert second.effects == []
-        if isinstance(command, PlaceOrder):
+        if type(command) is PlaceOrder:
             assert second.result == first.result
 
     def compare(self, command: Command, outcome: Outcome, report: Report) -> None:
@@ -420,6 +437,8 @@ class EngineMachine(RuleBasedStateMachine):
                 offer.price_in_yes * ticks for offer in bids + asks
             ]
         assert set(self.state.live_orders) == {each.order_id for each in self.reference.resting}
+        waiting = [each.order_id for each, _ in self.reference.delayed]
+        assert list(self.state.delays.orders) == waiting
 
     @invariant()
     def no_book_is_crossed(self) -> None:

@@ -18,11 +18,13 @@ from foretell.domain.exchange.commands import (
     CancelOrders,
     ChangeTick,
     Command,
+    DelayMarket,
     ExpireOrders,
     HaltMarket,
     ObserveChain,
     OpenMarket,
     PlaceOrder,
+    ReleaseOrder,
     ResolveMarket,
     ReturnedOrder,
     SplitTrade,
@@ -120,6 +122,8 @@ class ReferenceEngine:
         self.ticks: dict[str, int] = {}
         self.resolved: set[str] = set()
         self.resting: list[Offer] = []
+        self.delays: Counter[str] = Counter()
+        self.delayed: list[tuple[Offer, int]] = []
         self.balances: Counter[tuple[str, str]] = Counter()
         self.allowances: Counter[tuple[str, str, bool]] = Counter()
         self.trades: dict[str, tuple[TradeStatus, str, list[Move]]] = {}
@@ -149,6 +153,8 @@ class ReferenceEngine:
             SplitTrade: self._split,
             BarWallet: self._bar,
             HaltMarket: self._halt,
+            DelayMarket: self._set_delay,
+            ReleaseOrder: self._release,
         }
         report = Report()
         handlers[type(command)](command, report)
@@ -156,7 +162,15 @@ class ReferenceEngine:
 
     def reserved(self, wallet: str, asset: str) -> int:
         mine = [each for each in self.resting if (each.wallet, each.pays_with) == (wallet, asset)]
-        return sum(offer.reserved for offer in mine)
+        waiting = [
+            need for each, need in self.delayed if (each.wallet, each.pays_with) == (wallet, asset)
+        ]
+        return sum(offer.reserved for offer in mine) + sum(waiting)
+
+    @property
+    def open_offers(self) -> list[Offer]:
+        """Return all orders that rest or wait."""
+        return [*self.resting, *(each for each, _ in self.delayed)]
 
     def coming(self, wallet: str, asset: str) -> list[int]:
         """Return the amounts that unsettled trades will credit or debit."""
@@ -186,13 +200,13 @@ class ReferenceEngine:
     def _resolve(self, command: ResolveMarket, report: Report) -> None:
         self.resolved |= {command.condition_id} & set(self.markets)
         self._close(
-            [each for each in self.resting if each.market.condition_id == command.condition_id],
+            [each for each in self.open_offers if each.market.condition_id == command.condition_id],
             "market_resolved",
             report,
         )
 
     def _cancel(self, command: CancelOrders, report: Report) -> None:
-        mine = [each for each in self.resting if each.command.order.signer == command.signer]
+        mine = [each for each in self.open_offers if each.command.order.signer == command.signer]
         gone = [each for each in mine if each.order_id in command.order_ids]
         self._close(gone, "canceled", report)
         names = {offer.order_id for offer in gone}
@@ -207,6 +221,7 @@ class ReferenceEngine:
     def _close(self, offers: Iterable[Offer], reason: str, report: Report) -> None:
         for offer in list(offers):
             self.resting = [each for each in self.resting if each is not offer]
+            self.delayed = [each for each in self.delayed if each[0] is not offer]
             report.closed.append((offer.order_id, reason))
 
     def _place(self, command: PlaceOrder, report: Report) -> None:
@@ -229,6 +244,10 @@ class ReferenceEngine:
         taker = Offer(command, market, price, terms.size_units or 0)
         need = taker.reserved if terms.budget_units is None else terms.budget_units
         self._check_funds(taker, need)
+        if self._waits(taker):
+            self.delayed.append((taker, need))
+            self._answer(command, ("DELAYED", 0, 0, ()), report)
+            return
         meeting = self._meet(taker, terms.budget_units)
         crosses, is_killed = bool(meeting.deals or meeting.own), not meeting.deals
         refuse_if("PostOnlyWouldCross", command.is_post_only and crosses)
@@ -236,6 +255,38 @@ class ReferenceEngine:
         refuse_if("FillOrKillUnfilled", command.order_type is OrderType.FOK and is_part)
         refuse_if("FillAndKillUnmatched", command.order_type is OrderType.FAK and is_killed)
         self._carry_out(taker, meeting, report)
+
+    def _waits(self, taker: Offer) -> bool:
+        """Return whether an order crosses the book of a market with a delay."""
+        command = taker.command
+        if isinstance(command, ReleaseOrder) or command.is_post_only:
+            return False
+        crosses = any(each.price_for(taker) is not None for each in self.resting)
+        return crosses and self.delays[command.condition_id] > 0
+
+    def _set_delay(self, command: DelayMarket, _: Report) -> None:
+        self.delays[command.condition_id] = command.delay_ms
+
+    def _release(self, command: ReleaseOrder, report: Report) -> None:
+        """Place an order that waited as if it arrived now; a refusal ends it."""
+        waiting = [each for each, _ in self.delayed if each.order_id == command.order_id]
+        if not waiting:
+            return
+        self.delayed = [each for each in self.delayed if each[0] is not waiting[0]]
+        self.answers.pop(command.order_id, None)
+        self.spent.discard(command.order_id)
+        try:
+            self._place(command, report)
+        except Refused:
+            self._answer(command, ("CANCELED", 0, 0, ()), report)
+
+    def _answer(self, command: PlaceOrder, answer: Any, report: Report) -> None:
+        report.answer = answer
+        self.answers[command.order_id] = ((command.owner, command.order_type), answer)
+        while len(self.answers) > self.answers_kept_max:
+            oldest = next(iter(self.answers))
+            self.spent.add(oldest)
+            del self.answers[oldest]
 
     def _check_funds(self, taker: Offer, need: int) -> None:
         wallet, exchange, asset = taker.wallet, taker.market.exchange, taker.pays_with
@@ -300,13 +351,8 @@ class ReferenceEngine:
             self.resting.append(taker)
         amounts = (int(paid), taken) if taker.is_buy else (taken, int(paid))
         ids = tuple(trade[0] for trade in report.trades)
-        report.answer = ("LIVE" if rests else "MATCHED", *amounts, ids)
-        asked = (taker.command.owner, taker.command.order_type)
-        self.answers[taker.command.order_id] = (asked, report.answer)
-        while len(self.answers) > self.answers_kept_max:
-            oldest = next(iter(self.answers))
-            self.spent.add(oldest)
-            del self.answers[oldest]
+        answer = ("LIVE" if rests else "MATCHED", *amounts, ids)
+        self._answer(taker.command, answer, report)
 
     def _trade(
         self, taker: Offer, deals: list[tuple[Offer, Fraction, int]], report: Report
@@ -357,12 +403,12 @@ class ReferenceEngine:
             self.barred.pop(command.wallet, None)
         elif self.barred.get(command.wallet) != command.cause:
             self.barred[command.wallet] = command.cause
-            theirs = [each for each in self.resting if each.wallet == command.wallet]
+            theirs = [each for each in self.open_offers if each.wallet == command.wallet]
             self._close(theirs, "wallet_barred", report)
 
     def _end(self, command: ObserveChain, report: Report) -> None:
         for seen in command.cancels:
-            named = [each for each in self.resting if each.order_id == seen.order_id]
+            named = [each for each in self.open_offers if each.order_id == seen.order_id]
             here = [each for each in named if each.market.exchange == seen.exchange]
             self._close(here, "canceled_on_chain", report)
             if seen.order_id not in self.answers:
@@ -371,7 +417,7 @@ class ReferenceEngine:
             self.nonces[raised.exchange, raised.maker] = raised.nonce
             old = [
                 each
-                for each in self.resting
+                for each in self.open_offers
                 if (each.market.exchange, each.wallet) == (raised.exchange, raised.maker)
                 and each.command.order.nonce < raised.nonce
             ]
@@ -384,14 +430,15 @@ class ReferenceEngine:
             looked_at.add((balance.wallet, balance.asset))
         for seen in command.allowances:
             self.allowances[seen.wallet, seen.exchange, seen.is_collateral] = seen.units
-            looked_at |= {(seen.wallet, each.pays_with) for each in self.resting}
+            looked_at |= {(seen.wallet, each.pays_with) for each in self.open_offers}
         failing = []
         for trade in command.trades:
             settled = self._settle(trade.trade_id, trade.status, trade.tx_hash)
             looked_at |= settled
             failing += [(trade.trade_id, trade.returned)] if settled else []
         self._end(command, report)
-        for offer in sorted(self.resting, key=lambda each: -each.rested_as):
+        newest_first = sorted(self.resting, key=lambda each: -each.rested_as)
+        for offer in [*(each for each, _ in reversed(self.delayed)), *newest_first]:
             wallet, asset = offer.wallet, offer.pays_with
             uncovered = self.spendable(wallet, offer.market.exchange, asset) < 0
             if (wallet, asset) in looked_at and uncovered:

@@ -78,6 +78,20 @@ def cases(names: Names) -> list[ReadCase]:
     ]
 
 
+def dear_cases(names: Names) -> list[ReadCase]:
+    """Return the dearest reads, which have no bare SQL to compare with."""
+    whale, market = {"user": names.whale}, {"market": names.condition_id}
+    wanted: list[tuple[str, str, dict[str, str]]] = [
+        (DATA, "/trades", {"limit": "10000", "takerOnly": "false"}),
+        (DATA, "/activity", {**whale, "sortBy": "TOKENS", "limit": "500"}),
+        (DATA, "/positions", {**whale, "sortBy": "CASHPNL", "limit": "500"}),
+        (DATA, "/trades", {**market, "filterType": "TOKENS", "filterAmount": "1000000"}),
+        (DISCOVERY, "/markets", {"order": "liquidity", "limit": "500"}),
+        (DISCOVERY, "/events", {"order": "volume1yr", "limit": "500"}),
+    ]
+    return [ReadCase(path, api, path, urlencode(query), "", {}) for api, path, query in wanted]
+
+
 def _rankings(typical: dict[str, str]) -> list[ReadCase]:
     return [
         _data("leaderboard DAY PNL", "/v1/leaderboard", {}, STANDINGS.format(1, "", "gain_units")),

@@ -3,10 +3,13 @@
 import asyncio
 import contextlib
 import itertools
-from collections.abc import AsyncIterator
+import time
+from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+import msgspec
 
 from foretell.app.clock_and_ids import now_ms
 from foretell.bench.rigs.load import Offer, sign_order
@@ -55,6 +58,10 @@ SIZE_UNITS_MIN: Final = 100
 CONFIRMATIONS: Final = 2
 MINED_DEADLINE_S: Final = 300.0
 POLL_S: Final = 0.002
+PREPARED_S: Final = 20
+"""The orders beside settlement are signed for this time before it begins."""
+RESTING_TICKS: Final = 1
+RESTING_SALT: Final = 1 << 32
 _DAY_MS: Final = 86_400_000
 
 
@@ -81,13 +88,16 @@ class SettlingExchange:
         if len(self.engine.state.unsettled_trades) != trades:
             raise BenchFailed(f"{len(self.engine.state.unsettled_trades)} trades, not {trades}")
 
-    async def settle(self) -> None:
-        """Run until all trades are in blocks."""
+    async def settle(self, orders_per_s: int = 0) -> int:
+        """Run until all trades are in blocks; return how many orders were placed beside that."""
+        beside = self._resting(orders_per_s * PREPARED_S)
+        placed = itertools.count()
         loops = [
             self.projection.run,
             self.feed.run,
             lambda: run_indexer(self.indexer),
             lambda: run_settlement(self.settlement),
+            *([lambda: self._load(beside, placed, orders_per_s)] if orders_per_s else []),
         ]
         running = asyncio.create_task(run_together(loops))
         try:
@@ -101,28 +111,57 @@ class SettlingExchange:
         finally:
             running.cancel()
             await asyncio.wait([running])
+        return next(placed)
+
+    async def _load(
+        self, orders: Sequence[PlaceOrder], placed: Iterator[int], orders_per_s: int
+    ) -> None:
+        """Place orders at a steady rate; as many as a second has may wait for the disk."""
+        places = asyncio.Semaphore(orders_per_s)
+
+        async def place(order: PlaceOrder) -> None:
+            await self.engine.submit(msgspec.structs.replace(order, at_ms=self.engine.clock_ms()))
+            next(placed)
+            places.release()
+
+        began_s = time.perf_counter()
+        async with asyncio.TaskGroup() as placing:
+            for number, order in enumerate(orders):
+                await asyncio.sleep(max(0.0, began_s + number / orders_per_s - time.perf_counter()))
+                await places.acquire()
+                placing.create_task(place(order))
+        raise BenchFailed(f"the {len(orders)} orders beside settlement did not suffice")
+
+    def _resting(self, count: int) -> list[PlaceOrder]:
+        """Return signed orders that match nothing."""
+        makers = itertools.cycle(self.chain.traders)
+        return [
+            self._order(trader, Side.BUY, RESTING_SALT + number, RESTING_TICKS)
+            for number, trader in zip(range(count), makers, strict=False)
+        ]
 
     def _is_pending(self) -> bool:
         return any(each.status in PENDING for each in self.engine.state.unsettled_trades.values())
 
     async def _place(self, trader: ChainTrader, side: Side, salt: int) -> None:
-        offer = Offer(0, side is Side.BUY, PRICE_TICKS, SIZE_UNITS)
+        await self.engine.submit(self._order(trader, side, salt, PRICE_TICKS))
+
+    def _order(self, trader: ChainTrader, side: Side, salt: int, price_ticks: int) -> PlaceOrder:
+        offer = Offer(0, side is Side.BUY, price_ticks, SIZE_UNITS)
         separators, token = self.chain.deployment.separators(), self.chain.tokens.yes
         order = sign_order(separators, trader.private_key, trader.address, salt, token, offer)
         order_id = separators.order_id(order)
         rules = MarketRules(TICKS_PER_ONE, SIZE_UNITS_MIN, 0)
-        await self.engine.submit(
-            PlaceOrder(
-                at_ms=self.engine.clock_ms(),
-                order_id=order_id,
-                order=order,
-                order_type=OrderType.GTC,
-                is_post_only=False,
-                owner="bench",
-                condition_id=self.chain.condition_id,
-                is_yes=True,
-                terms=order_terms(order, OrderType.GTC, rules, order_id),
-            )
+        return PlaceOrder(
+            at_ms=self.engine.clock_ms(),
+            order_id=order_id,
+            order=order,
+            order_type=OrderType.GTC,
+            is_post_only=False,
+            owner="bench",
+            condition_id=self.chain.condition_id,
+            is_yes=True,
+            terms=order_terms(order, OrderType.GTC, rules, order_id),
         )
 
 

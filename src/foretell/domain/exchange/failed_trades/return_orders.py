@@ -10,6 +10,7 @@ from foretell.domain.exchange.commands import ReturnedOrder
 from foretell.domain.exchange.effects import OrderRestored, OrderReturned
 from foretell.domain.exchange.ledger import LiveOrder
 from foretell.domain.exchange.order import EXPIRATION_MARGIN_S, Side
+from foretell.domain.exchange.signing.stops import StopKind, is_stopped
 from foretell.domain.exchange.state import Market, State
 from foretell.domain.exchange.trade import Trade
 from foretell.domain.values.hexadecimal import Address
@@ -58,6 +59,17 @@ def _may_rest(
         and maker not in state.barred_wallets
         and (exchange, returned.order_id) not in state.canceled_orders
         and returned.nonce >= state.maker_nonces.get((exchange, maker), 0)
+        and not _is_stopped(state, exchange, maker, returned)
+    )
+
+
+def _is_stopped(state: State, exchange: Address, maker: Address, returned: ReturnedOrder) -> bool:
+    signer, stops = returned.signer, state.maker_stops
+    return any(
+        is_stopped(
+            returned.nonce, kind, stops.get((exchange, maker, kind), 0), signer=signer, maker=maker
+        )
+        for kind in StopKind
     )
 
 

@@ -1,6 +1,6 @@
 """Changes between two blocks, and holdings at one: positions, trades and payouts."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
@@ -139,34 +139,60 @@ async def load_holders_at(
 
     Positions that begin later have nothing.
     """
-    then = position_changes.alias("at_block")
+    is_wanted = (positions.c.condition_id == condition_id, positions.c.wallet > after_wallet)
+    query = _held_at(block_number).where(*is_wanted).order_by(positions.c.wallet)
+    return [_held_token(row) for row in await tx.all(query.limit(limit))]
+
+
+async def load_all_holders_at(
+    tx: Transaction, condition_ids: Collection[Bytes32], block_number: int, limit: int
+) -> Mapping[Bytes32, Sequence[HeldToken]]:
+    """Return the positions in several conditions after a block, of each condition all or none.
+
+    At most `limit` positions are returned. A condition without a position is there only if all are.
+    """
     rows = await tx.all(
-        sa.select(
-            positions.c.wallet,
-            positions.c.token_id,
-            (positions.c.token_id == conditions.c.token_yes).label("is_yes"),
-            then.c.size_units,
-            then.c.cost_units,
-            then.c.realized_units,
-        )
-        .select_from(
-            positions.join(
-                conditions, conditions.c.condition_id == positions.c.condition_id
-            ).outerjoin(then, _is_newest(then, positions, sa.literal(block_number)))
-        )
-        .where(positions.c.condition_id == condition_id, positions.c.wallet > after_wallet)
-        .order_by(positions.c.wallet)
-        .limit(limit)
+        _held_at(block_number)
+        .where(positions.c.condition_id.in_(sorted(condition_ids)))
+        .order_by(positions.c.condition_id, positions.c.wallet)
+        .limit(limit + 1)
     )
-    return [
-        HeldToken(
-            Address(row.wallet),
-            AssetId(row.token_id),
-            bool(row.is_yes),
-            NOTHING if row.size_units is None else Held._make(row[3:]),
+    found: dict[Bytes32, list[HeldToken]] = {}
+    if len(rows) <= limit:
+        found = {condition_id: [] for condition_id in condition_ids}
+    for row in rows:
+        found.setdefault(Bytes32(row.condition_id), []).append(_held_token(row))
+    if len(rows) > limit:
+        del found[Bytes32(rows[-1].condition_id)]
+    return found
+
+
+def _held_at(block_number: int) -> sa.Select[Any]:
+    then = position_changes.alias("at_block")
+    return sa.select(
+        positions.c.wallet,
+        positions.c.token_id,
+        (positions.c.token_id == conditions.c.token_yes).label("is_yes"),
+        then.c.size_units,
+        then.c.cost_units,
+        then.c.realized_units,
+        positions.c.condition_id,
+    ).select_from(
+        positions.join(conditions, conditions.c.condition_id == positions.c.condition_id).outerjoin(
+            then, _is_newest(then, positions, sa.literal(block_number))
         )
-        for row in rows
-    ]
+    )
+
+
+def _held_token(row: Any) -> HeldToken:
+    return HeldToken(
+        Address(row.wallet),
+        AssetId(row.token_id),
+        bool(row.is_yes),
+        NOTHING
+        if row.size_units is None
+        else Held(row.size_units, row.cost_units, row.realized_units),
+    )
 
 
 async def load_volumes_at(

@@ -8,7 +8,12 @@ from foretell.domain.portfolio.gains import gain_units
 from foretell.domain.portfolio.periods import Period
 from foretell.domain.values.hexadecimal import Address, Bytes32
 from foretell.store.database import Transaction
-from foretell.store.index.rankings.history import HeldToken, load_holders_at, load_volumes_at
+from foretell.store.index.rankings.history import (
+    HeldToken,
+    load_all_holders_at,
+    load_holders_at,
+    load_volumes_at,
+)
 from foretell.store.index.rankings.prices import load_current_marks, load_marks_at
 from foretell.store.index.rankings.progress import (
     MarkState,
@@ -58,19 +63,38 @@ async def revalue(tx: Transaction, period: Period, holders_max: int) -> bool:
     """Value the next holders at the marks that change; return whether there were any."""
     cursor = (await load_cursors(tx))[period]
     changing = await load_changing_marks(tx, period, CONDITIONS_PER_STEP)
-    left, sums, closed = holders_max, Sums(), set[tuple[Address, AssetId]]()
-    states: list[MarkState] = []
-    for state in changing:
-        if left <= 0:
-            break
-        page = await _load_page(tx, cursor, state, max(2, left))
+    if not changing:
+        return False
+    sums, closed, states = Sums(), set[tuple[Address, AssetId]](), list[MarkState]()
+    for was, page in await _load_pages(tx, cursor, changing, holders_max):
         states.append(page.state)
-        left -= len(page.holders) + 1
-        closed |= _value_again(state, page.holders, sums)
+        closed |= _value_again(was, page.holders, sums)
     await sums.record(tx, period)
     await record_marks(tx, period, states)
     await refresh_wins(tx, closed)
-    return bool(changing)
+    return True
+
+
+async def _load_pages(
+    tx: Transaction, cursor: RankingCursor, changing: Sequence[MarkState], holders_max: int
+) -> Sequence[tuple[MarkState, _Page]]:
+    """Return the marks whose holders fit, each with all of them; or else some holders of one mark.
+
+    One query for many conditions: most have few holders, and a query for each costs more than its rows.
+    """
+    begins = [state for state in changing if not state.done_wallet]
+    block = cursor.block_number
+    ids = [state.condition_id for state in begins]
+    found = await load_all_holders_at(tx, ids, block, holders_max) if ids else {}
+    whole = [(state, found[state.condition_id]) for state in begins if state.condition_id in found]
+    if not whole:
+        return [(changing[0], await _load_page(tx, cursor, changing[0], max(2, holders_max)))]
+    return [(state, _Page(holders, _done(state))) for state, holders in whole]
+
+
+def _done(state: MarkState) -> MarkState:
+    assert state.following is not None
+    return MarkState(state.condition_id, state.following)
 
 
 def _changing(state: MarkState, mark: PriceMark) -> MarkState:
@@ -96,7 +120,7 @@ async def _load_page(
         tx, state.condition_id, cursor.block_number, state.done_wallet, holders_max + 1
     )
     if len(found) <= holders_max:
-        return _Page(found, MarkState(state.condition_id, state.following))
+        return _Page(found, _done(state))
     page = [row for row in found if row.wallet < found[-1].wallet]
     return _Page(page, state._replace(done_wallet=page[-1].wallet))
 

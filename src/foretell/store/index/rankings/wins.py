@@ -31,14 +31,17 @@ WinKey = tuple[int, Address, AssetId]
 
 
 async def refresh_wins(tx: Transaction, holdings: Collection[tuple[Address, AssetId]]) -> None:
-    """Add or delete the wins of these positions, in every period."""
+    """Add or delete the wins of these positions, in every period.
+
+    Their category is that of the sum up to now: an earlier sum may not have come to the condition yet.
+    """
     if not holdings:
         return
     cursors = await load_cursors(tx)
     held = await load_positions(tx, holdings)
     wanted: dict[WinKey, tuple[Any, ...]] = {}
+    marks = await load_marks(tx, Period.ALL, {row.condition_id for row in held})
     for period in Period:
-        marks = await load_marks(tx, period, {row.condition_id for row in held})
         for row in held:
             if _is_win(row, period, cursors):
                 state = marks.get(row.condition_id, MarkState(row.condition_id))

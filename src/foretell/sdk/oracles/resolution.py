@@ -1,17 +1,15 @@
 """Resolution by a whitelisted proposer, and the whitelists of creators."""
 
 from collections.abc import Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from foretell.domain.contracts.calldata import (
-    PRICE_NO,
-    PRICE_UNKNOWN,
-    PRICE_YES,
     REGISTER_WHITELIST,
     YES_OR_NO_QUERY,
     Resolution,
 )
-from foretell.domain.contracts.neg_risk import PROPOSE_AND_RESOLVE_NEG_RISK, RESOLVE_QUESTION
+from foretell.domain.contracts.neg_risk import PROPOSE_AND_RESOLVE_NEG_RISK
+from foretell.domain.creation.payload import ResolutionType
 from foretell.domain.errors.chain import ChainInconsistent
 from foretell.domain.errors.command import NotDirectlyResolved, NoWhitelist
 from foretell.domain.evm.abi import contract_function
@@ -20,31 +18,19 @@ from foretell.domain.values.hexadecimal import (
     ZERO_ADDRESS,
     Address,
     parse_address,
-    parse_bytes32,
     word_bytes,
 )
 from foretell.sdk.chain import ChainAccount, TxReceipt
-from foretell.sdk.contracts import Contracts, StackTerms
+from foretell.sdk.contracts import Contracts
+from foretell.sdk.oracles.optimistic import PRICE_BY_ANSWER
+from foretell.sdk.oracles.questions import fetch_question
 
-PRICE_BY_ANSWER: Final = {"first": PRICE_YES, "second": PRICE_NO, "half": PRICE_UNKNOWN}
-"""The answers to a question: its first outcome, its second, or one half to each."""
-DIRECT: Final = "dro_moov2"
+DIRECT: Final = ResolutionType.DIRECT
 
-_QUESTION: Final = contract_function(
-    "getQuestion(bytes32)",
-    "((uint256,uint256,uint256,uint256,uint256,bool,bool,bool,bool,address,address,bytes))",
-)
 _WHITELIST_OF: Final = contract_function("whitelistOf(address)", "(address)")
 _PROPOSERS: Final = contract_function("getProposers()", "(address[])")
 _ADD: Final = contract_function("addProposers(address[])")
 _REMOVE: Final = contract_function("removeProposers(address[])")
-_ASKED_AT: Final = 0
-_TEXT: Final = 11
-
-
-class _Question(NamedTuple):
-    asked_at_s: int
-    text: bytes
 
 
 class MarketResolver:
@@ -60,44 +46,32 @@ class MarketResolver:
         The answer is a key of `PRICE_BY_ANSWER`. A market of another stack is refused.
         """
         price = PRICE_BY_ANSWER[answer]
-        stack = self._contracts.stacks[DIRECT]
-        is_event = bool(market.get("negRiskRequestID"))
-        adapter = parse_address(stack.neg_risk_adapter if is_event else stack.adapter)
-        asked_id = parse_bytes32(market["negRiskRequestID" if is_event else "questionID"])
-        question = await self._question(adapter, asked_id)
-        if question is None:
+        question = await fetch_question(self._account, self._contracts, market)
+        if question.stack_name != DIRECT:
             raise NotDirectlyResolved(str(market["conditionId"]))
-        if is_event:
+        stack, adapter = question.stack, question.adapter
+        if question.is_event:
             calldata = PROPOSE_AND_RESOLVE_NEG_RISK.encode(
                 adapter,
                 parse_address(stack.neg_risk_operator),
-                word_bytes(asked_id),
-                word_bytes(parse_bytes32(market["questionID"])),
+                word_bytes(question.asked_id),
+                word_bytes(question.question_id),
                 YES_OR_NO_QUERY,
                 question.asked_at_s,
                 question.text,
                 price,
             )
         else:
-            answered = Resolution(adapter, asked_id, question.asked_at_s, question.text, price)
+            answered = Resolution(
+                adapter, question.asked_id, question.asked_at_s, question.text, price
+            )
             calldata = answered.encode()
         return await self._account.call(ContractCall(parse_address(stack.oracle), calldata))
 
     async def close_others(self, markets: Sequence[dict[str, Any]]) -> list[TxReceipt]:
         """Close the other markets of a `multi_unique` event as No, after one was answered Yes."""
-        stack: StackTerms = self._contracts.stacks[DIRECT]
-        operator = parse_address(stack.neg_risk_operator)
-        calls = [
-            ContractCall(
-                operator, RESOLVE_QUESTION.encode(word_bytes(parse_bytes32(each["questionID"])))
-            )
-            for each in markets
-        ]
-        return await self._account.call_all(calls)
-
-    async def _question(self, adapter: Address, question_id: str) -> _Question | None:
-        found = await self._account.read(adapter, _QUESTION, word_bytes(parse_bytes32(question_id)))
-        return _Question(found[_ASKED_AT], found[_TEXT]) if found[_ASKED_AT] else None
+        questions = [await fetch_question(self._account, self._contracts, each) for each in markets]
+        return await self._account.call_all([each.forward() for each in questions])
 
 
 class Whitelist:

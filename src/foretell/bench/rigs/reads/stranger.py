@@ -1,0 +1,91 @@
+"""Cheap reads of one client, alone and beside the dearest reads of another."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from http import HTTPStatus
+from typing import Final, NamedTuple
+
+from foretell.domain.errors.command import BenchFailed
+
+DEAR_AT_ONCE: Final = 8
+"""So many reads the stranger has under way at any time; the rest of them waits for its places."""
+REFUSALS: Final = frozenset({HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE})
+P99: Final = 0.99
+READING_S_MAX: Final = 10.0
+"""After so long no further round of cheap reads begins."""
+
+Read = Callable[[], Awaitable[int]]
+"""Sends a request, and returns the status of its answer."""
+
+
+class StrangerTimes(NamedTuple):
+    """The p99 of the cheap reads in milliseconds, and what became of the dear ones meanwhile."""
+
+    alone_ms: float
+    beside_ms: float
+    dear: int
+    refused: int
+
+    @property
+    def ratio(self) -> float:
+        """How much longer the cheap reads take beside the stranger's."""
+        return self.beside_ms / self.alone_ms
+
+
+async def measure_stranger(
+    cheap: Sequence[Read], dear: Sequence[Read], rounds: int
+) -> StrangerTimes:
+    """Read each cheap one up to so many times, first alone; any refusal of them ends the benchmark."""
+    await _passed_ms(cheap, 1)
+    alone = await _passed_ms(cheap, rounds)
+    answered: list[int] = []
+    began = asyncio.Event()
+    strangers = [
+        asyncio.create_task(_read_on(dear, place, answered, began)) for place in range(DEAR_AT_ONCE)
+    ]
+    try:
+        await began.wait()
+        beside = await _passed_ms(cheap, rounds)
+    finally:
+        for stranger in strangers:
+            stranger.cancel()
+        ended = await asyncio.gather(*strangers, return_exceptions=True)
+    for failure in ended:
+        if isinstance(failure, Exception):
+            raise failure
+    refused = sum(status in REFUSALS for status in answered)
+    return StrangerTimes(_p99(alone), _p99(beside), len(answered) - refused, refused)
+
+
+async def _passed_ms(reads: Sequence[Read], rounds: int) -> list[float]:
+    passed: list[float] = []
+    until_s = time.monotonic() + READING_S_MAX
+    for _ in range(rounds):
+        if passed and time.monotonic() > until_s:
+            break
+        for read in reads:
+            began_s = time.perf_counter()
+            if (status := await read()) != HTTPStatus.OK:
+                raise BenchFailed(f"a cheap read was answered with {status}")
+            passed.append(1000 * (time.perf_counter() - began_s))
+    return passed
+
+
+async def _read_on(
+    dear: Sequence[Read], place: int, answered: list[int], began: asyncio.Event
+) -> None:
+    while True:
+        try:
+            status = await dear[place % len(dear)]()
+        finally:
+            began.set()
+        if status != HTTPStatus.OK and status not in REFUSALS:
+            raise BenchFailed(f"a dear read was answered with {status}")
+        answered.append(status)
+        place += 1
+
+
+def _p99(passed_ms: Sequence[float]) -> float:
+    ordered = sorted(passed_ms)
+    return ordered[min(len(ordered) - 1, round(len(ordered) * P99))]

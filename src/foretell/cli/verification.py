@@ -1,0 +1,40 @@
+"""`foretell verify data`: the tables of the index against the chain's logs."""
+
+import uvloop
+from rich.console import Console
+from rich.table import Table
+
+from foretell.chain.deploy import load_deployment
+from foretell.chain.rpc import Rpc
+from foretell.cli.failure import fail
+from foretell.domain.errors.chain import InvalidDeployment
+from foretell.reconciliation.comparison import DataReport
+from foretell.reconciliation.verify import verify_data
+from foretell.settings import Settings
+from foretell.store.database import Database
+
+
+def run_verify_data(settings: Settings, console: Console) -> None:
+    """Print how many rows of each table were compared, and fail when any of them differs."""
+    report = uvloop.run(_verify(settings))
+    table = Table("table", "rows", title=f"block {report.block_number}")
+    for name, count in report.rows.items():
+        table.add_row(name, str(count))
+    console.print(table)
+    console.print(f"block hash {report.block_hash}", soft_wrap=True)
+    for each in report.differences:
+        line = f"{each.table} {each.key}: the chain says {each.of_chain}, the table {each.of_table}"
+        console.print(line, soft_wrap=True, highlight=False, markup=False)
+    if not report.is_exact:
+        fail(f"{report.found} rows differ from the chain")
+    console.print(f"{len(report.wallets)} wallets: every row is what the chain says")
+
+
+async def _verify(settings: Settings) -> DataReport:
+    deployment = load_deployment(settings.deployment_file)
+    if deployment is None:
+        raise InvalidDeployment(f"{settings.deployment_file} does not exist; start Foretell first")
+    given = settings.rpc_url
+    rpc_url = settings.devchain_url if given is None else given.get_secret_value()
+    async with Rpc(rpc_url) as rpc, Database(settings.database) as database:
+        return await verify_data(database, rpc, deployment)

@@ -1,0 +1,247 @@
+"""Exports of a wallet's trades, positions and ledger: rows that are sent while they are read.
+
+A response is made of parts, each one transaction, so a long export holds no transaction and no connection of the
+database while its client is slow. Each row has a cursor: an export that was cut off goes on after the last row that
+arrived. It is complete when a request returns no row. Responses that are being sent are bounded in number, for a
+client and in all, and in time.
+"""
+
+import asyncio
+import csv
+import io
+import weakref
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from types import MappingProxyType
+from typing import Any, Final
+
+from foretell.data.context import DataContext
+from foretell.data.parameters import USER
+from foretell.domain.errors.families import ForetellError
+from foretell.domain.errors.http import MalformedQuery, NotServed, UnknownRecord
+from foretell.domain.values.hexadecimal import Address
+from foretell.edge.codec import encode_json
+from foretell.edge.parameters import integer, text
+from foretell.edge.query import Query
+from foretell.edge.rendering import amount, decimal_string
+from foretell.store.database import Transaction
+from foretell.store.queries.exports import (
+    LEDGER_BEGIN,
+    POSITIONS_BEGIN,
+    TRADES_BEGIN,
+    load_changes_after,
+    load_positions_after,
+    load_trades_after,
+)
+from foretell.store.read_places import client_name
+
+ROWS_PER_PART: Final = 1_000
+ROWS_MAX: Final = 50_000
+CURSOR_CHARS_MAX: Final = 128
+LIMIT: Final = integer("limit", 10_000, 1, ROWS_MAX, "rows of one response")
+AFTER: Final = text("after", "cursor of the last row that arrived", chars_max=CURSOR_CHARS_MAX)
+PARAMETERS: Final = (USER, AFTER, LIMIT)
+PARQUET: Final = "parquet"
+MEDIA_TYPES: Final = MappingProxyType(
+    {"csv": "text/csv; charset=utf-8", "jsonl": "application/jsonl"}
+)
+
+Row = Mapping[str, str | int | Decimal]
+Key = tuple[str | int, ...]
+Load = Callable[[Transaction, Address, tuple[Any, ...], int], Awaitable[Sequence[Any]]]
+
+
+@dataclass(frozen=True, slots=True)
+class ExportKind:
+    """How rows are read and shown, and the key before the first one: its types are those of a cursor."""
+
+    load: Load
+    show: Callable[[Any], Row]
+    key: Callable[[Any], Key]
+    begin: Key
+    columns: tuple[str, ...]
+
+    def parse(self, cursor: str | None) -> Key:
+        """Return the key in a cursor, or refuse it."""
+        if cursor is None:
+            return self.begin
+        parts = cursor.split("-")
+        if len(parts) != len(self.begin) or not all(p.isascii() and p.isdigit() for p in parts):
+            raise MalformedQuery("after", "the cursor of a row of this export")
+        wanted = [
+            each if isinstance(first, str) else int(each)
+            for each, first in zip(parts, self.begin, strict=True)
+        ]
+        if any(isinstance(each, int) and each >= 1 << 63 for each in wanted):
+            raise MalformedQuery("after", "the cursor of a row of this export")
+        return tuple(wanted)
+
+
+@dataclass(frozen=True, slots=True)
+class Export:
+    """A response: its media type and its parts."""
+
+    media_type: str
+    parts: AsyncIterator[bytes]
+
+
+async def begin_export(context: DataContext, query: Query, file: str) -> Export:
+    """Return an export whose first part has been read, so that a refusal can still be sent."""
+    name, _, form = file.partition(".")
+    if name not in KINDS or form not in (*MEDIA_TYPES, PARQUET):
+        raise UnknownRecord("file")
+    if form == PARQUET:
+        raise NotServed(f"exports as {form}, only as csv and jsonl")
+    kind, wallet = KINDS[name], query.read(USER)
+    after, limit = kind.parse(query.read(AFTER)), query.read(LIMIT)
+    query.check_known()
+    client = client_name.get()
+    await context.exports.take(client)
+    reading = _Reading(context, kind, wallet, after, limit)
+    reading.hold_place(client)
+    try:
+        first = await reading.next_part()
+    except BaseException:
+        reading.end()
+        raise
+    return Export(MEDIA_TYPES[form], _sent(reading, first, form))
+
+
+class _Reading:
+    """The parts of one response."""
+
+    def __init__(
+        self, context: DataContext, kind: ExportKind, wallet: Address, after: Key, limit: int
+    ) -> None:
+        self.kind = kind
+        self._context, self._wallet, self._after, self._left = context, wallet, after, limit
+        self._loop = asyncio.get_running_loop()
+        self._until_s = self._loop.time() + context.export_s
+
+    def hold_place(self, client: str) -> None:
+        """Give the client's place back with the end of the response; one that never begins has no other."""
+        release = self._context.exports.release
+        self._place = weakref.finalize(self, self._loop.call_soon_threadsafe, release, client)
+        self._place.atexit = False
+
+    def end(self) -> None:
+        """Give the place back."""
+        self._place()
+
+    async def next_part(self) -> Sequence[Row]:
+        """Return the next rows, none at the end of the wallet's rows, of the response or of its time."""
+        wanted = min(self._left, ROWS_PER_PART)
+        if not wanted or self._loop.time() >= self._until_s:
+            return ()
+        async with self._context.database.public_reading() as tx:
+            rows = await self.kind.load(tx, self._wallet, self._after, wanted)
+        self._left = self._left - len(rows) if len(rows) == wanted else 0
+        if rows:
+            self._after = self.kind.key(rows[-1])
+        return [{"cursor": _cursor(self.kind.key(row)), **self.kind.show(row)} for row in rows]
+
+
+async def _sent(reading: _Reading, part: Sequence[Row], form: str) -> AsyncIterator[bytes]:
+    """Yield encoded parts; a part that cannot be read ends the response, and the client resumes."""
+    try:
+        if form == "csv":
+            yield _csv([dict(zip(reading.kind.columns, reading.kind.columns, strict=True))])
+        while part:
+            yield (
+                _csv(part) if form == "csv" else b"".join(encode_json(row) + b"\n" for row in part)
+            )
+            part = await reading.next_part()
+    except ForetellError:
+        return
+    finally:
+        reading.end()
+
+
+def _csv(rows: Sequence[Row]) -> bytes:
+    target = io.StringIO()
+    writer = csv.writer(target, lineterminator="\r\n")
+    for row in rows:
+        writer.writerow(
+            decimal_string(each) if isinstance(each, Decimal) else each for each in row.values()
+        )
+    return target.getvalue().encode()
+
+
+def _cursor(key: Key) -> str:
+    return "-".join(map(str, key))
+
+
+def _trade(row: Any) -> Row:
+    return {
+        "timestamp": row.timestamp_s,
+        "block": row.block_number,
+        "transactionHash": row.tx_hash,
+        "orderId": row.order_id,
+        "conditionId": row.condition_id,
+        "asset": row.token_id,
+        "side": row.side,
+        "role": "TAKER" if row.is_taker else "MAKER",
+        "size": amount(row.size_units),
+        "usdcSize": amount(row.cost_units),
+        "fee": amount(row.fee_units),
+    }
+
+
+def _position(row: Any) -> Row:
+    return {
+        "asset": row.token_id,
+        "conditionId": row.condition_id,
+        "timestamp": row.changed_at_s,
+        "size": amount(row.size_units),
+        "initialValue": amount(row.cost_units),
+        "totalBought": amount(row.bought_units),
+        "totalBoughtUsdc": amount(row.spent_units),
+        "realizedPnl": amount(row.realized_units),
+    }
+
+
+def _change(row: Any) -> Row:
+    return {
+        "asset": row.token_id,
+        "conditionId": row.condition_id,
+        "block": row.block_number,
+        "timestamp": row.changed_at_s,
+        "size": amount(row.size_units - row.size_units_before),
+        "initialValue": amount(row.cost_units - row.cost_units_before),
+        "totalBought": amount(row.bought_units - row.bought_units_before),
+        "totalBoughtUsdc": amount(row.spent_units - row.spent_units_before),
+        "realizedPnl": amount(row.realized_units - row.realized_units_before),
+    }
+
+
+_FIGURES: Final = ("size", "initialValue", "totalBought", "totalBoughtUsdc", "realizedPnl")
+
+KINDS: Final[Mapping[str, ExportKind]] = MappingProxyType(
+    {
+        "trades": ExportKind(
+            load_trades_after,
+            _trade,
+            lambda row: (row.timestamp_s, row.block_number, row.log_index),
+            TRADES_BEGIN,
+            (
+                *("cursor", "timestamp", "block", "transactionHash", "orderId", "conditionId"),
+                *("asset", "side", "role", "size", "usdcSize", "fee"),
+            ),
+        ),
+        "positions": ExportKind(
+            load_positions_after,
+            _position,
+            lambda row: (row.token_id,),
+            POSITIONS_BEGIN,
+            ("cursor", "asset", "conditionId", "timestamp", *_FIGURES),
+        ),
+        "ledger": ExportKind(
+            load_changes_after,
+            _change,
+            lambda row: (row.token_id, row.block_number),
+            LEDGER_BEGIN,
+            ("cursor", "asset", "conditionId", "block", "timestamp", *_FIGURES),
+        ),
+    }
+)

@@ -1,0 +1,101 @@
+"""The ledger of a position: every change of its figures, in the order of the chain, with its causes."""
+
+from itertools import pairwise
+from typing import Final
+
+from foretell.data.context import DataContext
+from foretell.data.parameters import USER
+from foretell.data.responses import (
+    LedgerAct,
+    LedgerEntry,
+    LedgerFigures,
+    LedgerResponse,
+)
+from foretell.domain.errors.http import MalformedQuery
+from foretell.domain.exchange.ledger import AssetId
+from foretell.domain.portfolio.positions import Position
+from foretell.domain.values.hexadecimal import checksum_address
+from foretell.edge.parameters import ID_MAX, integer, optional_integer
+from foretell.edge.query import Query
+from foretell.edge.rendering import amount
+from foretell.store.index.activities import ActivityKind, ActivityRow
+from foretell.store.queries.ledger import (
+    PositionAt,
+    load_acts_at,
+    load_position_history,
+    load_position_now,
+)
+
+TOKEN_DIGITS_MAX: Final = 78
+BEFORE_ALL: Final = -1
+LIMIT: Final = integer("limit", 100, 1, 200, "changes of a page")
+AFTER: Final = optional_integer("after", 0, ID_MAX, "the next of the page before, a block")
+PARAMETERS: Final = (USER, LIMIT, AFTER)
+
+OF_THE_EVENT: Final = frozenset({ActivityKind.CONVERSION})
+"""Activities that are listed under one condition of an event and change others too."""
+
+
+async def show_ledger(context: DataContext, query: Query, token: str) -> LedgerResponse:
+    """Return a page of the changes of a wallet's position in a token."""
+    wallet, limit, after = query.read(USER), query.read(LIMIT), query.read(AFTER)
+    query.check_known()
+    if not (token.isascii() and token.isdigit() and len(token) <= TOKEN_DIGITS_MAX):
+        raise MalformedQuery("token", f"at most {TOKEN_DIGITS_MAX} decimal digits")
+    asset = AssetId(token)
+    async with context.database.public_reading() as tx:
+        now = await load_position_now(tx, wallet, asset)
+        start = BEFORE_ALL if after is None else after
+        before, found = await load_position_history(tx, wallet, asset, start, limit + 1)
+        history = found[:limit]
+        acts = await load_acts_at(tx, wallet, asset, history) if history else ()
+    return LedgerResponse(
+        proxy_wallet=checksum_address(wallet),
+        asset=token,
+        condition_id=now.condition_id,
+        before=_figures(before.position),
+        entries=[
+            _entry(was, then, [act for act in acts if _is_cause(act, then)])
+            for was, then in pairwise((before, *history))
+        ],
+        now=_figures(now.position),
+        next=str(history[-1].block_number) if len(found) > limit else "",
+    )
+
+
+def _is_cause(act: ActivityRow, then: PositionAt) -> bool:
+    is_of_condition = act.condition_id == then.condition_id or act.kind in OF_THE_EVENT
+    return act.block_number == then.block_number and is_of_condition
+
+
+def _entry(was: PositionAt, then: PositionAt, acts: list[ActivityRow]) -> LedgerEntry:
+    before, after = was.position, then.position
+    return LedgerEntry(
+        block=then.block_number,
+        timestamp=then.at_s,
+        size=amount(after.size_units - before.size_units),
+        initial_value=amount(after.cost_units - before.cost_units),
+        total_bought=amount(after.bought_units - before.bought_units),
+        total_bought_usdc=amount(after.spent_units - before.spent_units),
+        realized_pnl=amount(after.realized_units - before.realized_units),
+        activities=[
+            LedgerAct(
+                type=act.kind.value,
+                side=None if act.side is None else act.side.name,
+                size=amount(act.size_units),
+                usdc_size=amount(act.cost_units),
+                transaction_hash=act.tx_hash,
+            )
+            for act in acts
+        ],
+    )
+
+
+def _figures(position: Position) -> LedgerFigures:
+    return LedgerFigures(
+        size=amount(position.size_units),
+        initial_value=amount(position.cost_units),
+        total_bought=amount(position.bought_units),
+        total_bought_usdc=amount(position.spent_units),
+        realized_pnl=amount(position.realized_units),
+    )

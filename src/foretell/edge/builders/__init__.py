@@ -1,0 +1,1 @@
+"""Builders: their keys."""

@@ -1,0 +1,366 @@
+"""One transaction, read log by log: which tokens moved, and which log says why.
+
+Rules are those of the reference page of the indexer. Tokens move first, and the log that says why comes later:
+it belongs to the newest move without a reason that has its wallet, its token and its amount.
+"""
+
+from collections.abc import Callable
+from typing import Final
+
+from foretell.domain.contracts.neg_risk import NO_TOKEN_BURN, QUESTIONS_EVER_MAX
+from foretell.domain.errors.chain import ChainInconsistent
+from foretell.domain.values.hexadecimal import ZERO_ADDRESS, keccak256
+from foretell.reconciliation.chain_figures import (
+    CASH,
+    ChainFigures,
+    CountedCondition,
+    CountedTrade,
+)
+from foretell.reconciliation.fetched_logs import FetchedLog, address_in, topic_of, word_text
+from foretell.reconciliation.holdings import UNITS_MAX, arrived, gone, transferred
+from foretell.reconciliation.transaction_moves import TransactionMoves
+
+BINARY: Final = 2
+PLAIN_WORDS: Final = 5
+"""The data words of a fill of the first order struct; the second has two more."""
+
+FILLED_OF_SECOND_STRUCT: Final = (
+    "OrderFilled(bytes32,address,address,uint8,uint256,uint256,uint256,uint256,bytes32,bytes32)"
+)
+
+TokenIds = dict[str, tuple[str, str]]
+"""The tokens of conditions: Yes and No."""
+
+
+class TransactionLogs:
+    """The reading of one transaction into the figures."""
+
+    def __init__(self, figures: ChainFigures, token_ids: TokenIds, at_s: int) -> None:
+        self._figures = figures
+        self._token_ids = token_ids
+        self._at_s = at_s
+        self._moves = TransactionMoves(figures)
+
+    def read(self, log: FetchedLog) -> None:
+        """Apply the next log; those of no interest are passed over."""
+        kind = self._kind(log.contract)
+        reading = READINGS.get((kind, log.topics[0] if log.topics else 0))
+        if reading is not None:
+            try:
+                reading(self, log)
+            except IndexError as error:
+                raise ChainInconsistent(
+                    f"log {log.log_index} of {log.tx_hash} has another shape"
+                ) from error
+
+    def close(self) -> None:
+        """Apply all moves to the positions."""
+        self._moves.close()
+
+    def _kind(self, contract: str) -> str:
+        contracts = self._figures.contracts
+        if contract in contracts.exchanges:
+            return "exchange"
+        named = {
+            contracts.collateral: "cash",
+            contracts.tokens: "tokens",
+            contracts.adapter: "event",
+        }
+        return named.get(contract, "")
+
+    def paid(self, log: FetchedLog) -> None:
+        """Collateral moved."""
+        if log.words[0] <= UNITS_MAX:
+            sender, receiver = map(address_in, log.topics[1:3])
+            self._figures.move(sender, receiver, CASH, log.words[0])
+
+    def moved_one(self, log: FetchedLog) -> None:
+        """Tokens of one id moved."""
+        self._moved(log, str(log.words[0]), log.words[1])
+
+    def moved_many(self, log: FetchedLog) -> None:
+        """Tokens of several ids moved."""
+        for token, units in zip(log.numbers(0), log.numbers(1), strict=True):
+            self._moved(log, str(token), units)
+
+    def _moved(self, log: FetchedLog, token: str, units: int) -> None:
+        figures = self._figures
+        if token not in figures.outcomes or not 0 < units <= UNITS_MAX:
+            return
+        operator, sender, receiver = map(address_in, log.topics[1:4])
+        figures.move(sender, receiver, token, units)
+        if operator in figures.contracts.exchanges:
+            self._moves.add_of_exchange((sender, token), -units)
+            self._moves.add_of_exchange((receiver, token), units)
+        elif figures.contracts.adapter and operator == figures.contracts.adapter:
+            self._moves.add((sender, token), units, is_in=False)
+            self._moves.add((receiver, token), units, is_in=True)
+            if receiver == NO_TOKEN_BURN:
+                figures.lock(figures.outcomes[token][0], -units)
+        elif sender == ZERO_ADDRESS:
+            self._moves.add((receiver, token), units, is_in=True)
+        elif receiver == ZERO_ADDRESS:
+            self._moves.add((sender, token), units, is_in=False)
+        else:
+            self._moves.add_transfer(sender, receiver, token, units)
+
+    def prepared(self, log: FetchedLog) -> None:
+        """A condition was prepared; those that are not binary do not count."""
+        if log.words[0] == BINARY:
+            condition_id, oracle = word_text(log.topics[1]), address_in(log.topics[2])
+            yes, no = self._token_ids[condition_id]
+            backing = self._figures.contracts.backing(oracle)
+            question = word_text(log.topics[3])
+            self._figures.add_condition(
+                condition_id, CountedCondition(oracle, question, yes, no, backing)
+            )
+
+    def resolved(self, log: FetchedLog) -> None:
+        """An oracle reported a payout."""
+        figures, condition_id = self._figures, word_text(log.topics[1])
+        if (condition := figures.conditions.get(condition_id)) is None:
+            return
+        yes, no = log.numbers(1)
+        while max(yes, no) > UNITS_MAX:
+            yes, no = yes >> 1, no >> 1
+        figures.payouts[condition_id] = yes, no
+        if condition.oracle == figures.contracts.adapter and yes:
+            figures.lock(condition_id, figures.balances[NO_TOKEN_BURN, condition.no])
+
+    def split(self, log: FetchedLog) -> None:
+        """Collateral became complete sets."""
+        self._sets(log, is_in=True)
+
+    def merged(self, log: FetchedLog) -> None:
+        """Complete sets became collateral."""
+        self._sets(log, is_in=False)
+
+    def _sets(self, log: FetchedLog, *, is_in: bool) -> None:
+        holder, parent, condition_id = (
+            address_in(log.topics[1]),
+            log.topics[2],
+            word_text(log.topics[3]),
+        )
+        condition = self._figures.conditions.get(condition_id)
+        backing = condition.backing if condition else self._figures.contracts.collateral
+        units = log.words[2]
+        if address_in(log.words[0]) != backing:
+            return
+        if parent:
+            if is_in:
+                self._given_to_child(holder, parent, backing, units)
+        elif condition is not None and units <= UNITS_MAX:
+            self._figures.lock(condition_id, units if is_in else -units)
+            self._whole_sets(log, holder, condition_id, is_in=is_in, units=units)
+
+    def _given_to_child(self, holder: str, parent: int, backing: str, units: int) -> None:
+        packed = bytes.fromhex(backing[2:]) + parent.to_bytes(32)
+        token = str(int.from_bytes(keccak256(packed)))
+        self._moves.explains((holder, token), transferred(units, 0, is_in=False))
+
+    def _whole_sets(
+        self, log: FetchedLog, holder: str, condition_id: str, *, is_in: bool, units: int
+    ) -> None:
+        if holder in self._figures.contracts.without_positions or units == 0:
+            return
+        condition = self._figures.conditions[condition_id]
+        for token, money in ((condition.yes, -(-units // 2)), (condition.no, units // 2)):
+            act = arrived(units, money) if is_in else gone(units, money)
+            self._moves.explain(log, (holder, token), act)
+        self._act(log, holder, "SPLIT" if is_in else "MERGE", condition_id, (units, units))
+
+    def redeemed(self, log: FetchedLog) -> None:
+        """Tokens were redeemed at the contract itself."""
+        holder, backing = address_in(log.topics[1]), address_in(log.topics[2])
+        condition_id, paid = word_text(log.words[0]), log.words[2]
+        condition = self._figures.conditions.get(condition_id)
+        if condition is None or condition.backing != backing or log.topics[3] or paid > UNITS_MAX:
+            return
+        self._figures.lock(condition_id, -paid)
+        if holder in self._figures.contracts.without_positions:
+            return
+        sets = log.numbers(1)
+        amounts = tuple(
+            self._moves.newest((holder, token), is_in=False) if index in sets else 0
+            for index, token in ((1, condition.yes), (2, condition.no))
+        )
+        self._burned(log, holder, condition_id, (amounts[0], amounts[1]), paid)
+
+    def _burned(
+        self, log: FetchedLog, holder: str, condition_id: str, amounts: tuple[int, int], paid: int
+    ) -> None:
+        condition = self._figures.conditions[condition_id]
+        numerators = self._figures.payouts.get(condition_id, (1, 1))
+        of_yes = amounts[0] * numerators[0] // sum(numerators)
+        for_yes = min(paid, of_yes) if amounts[1] else paid
+        for token, units, money in (
+            (condition.yes, amounts[0], for_yes),
+            (condition.no, amounts[1], paid - for_yes),
+        ):
+            if units:
+                self._moves.explain(log, (holder, token), gone(units, money))
+        if any(amounts):
+            self._act(log, holder, "REDEEM", condition_id, (sum(amounts), paid))
+
+    def event_split(self, log: FetchedLog) -> None:
+        """Collateral became complete sets of an event's question."""
+        self._event_sets(log, is_in=True)
+
+    def event_merged(self, log: FetchedLog) -> None:
+        """Complete sets of an event's question became collateral."""
+        self._event_sets(log, is_in=False)
+
+    def _event_sets(self, log: FetchedLog, *, is_in: bool) -> None:
+        condition_id, units = word_text(log.topics[2]), log.words[0]
+        if condition_id in self._figures.conditions and units <= UNITS_MAX:
+            holder = address_in(log.topics[1])
+            self._whole_sets(log, holder, condition_id, is_in=is_in, units=units)
+
+    def event_redeemed(self, log: FetchedLog) -> None:
+        """Tokens of an event's question were redeemed."""
+        condition_id, paid = word_text(log.topics[2]), log.words[1]
+        yes, no = log.numbers(0)
+        if condition_id in self._figures.conditions and max(yes, no, paid) <= UNITS_MAX:
+            self._burned(log, address_in(log.topics[1]), condition_id, (yes, no), paid)
+
+    def converted(self, log: FetchedLog) -> None:
+        """No tokens of some questions became Yes tokens of the others, and collateral."""
+        holder, units, index_set = address_in(log.topics[1]), log.words[0], log.topics[3]
+        if units > UNITS_MAX:
+            return
+        given, received = self._questions(log.topics[2], index_set)
+        if not given:
+            return
+        cost_of_yes = units // (len(given) + len(received))
+        proceeds = (len(given) - 1) * units + len(received) * cost_of_yes
+        for place, condition_id in enumerate(given):
+            part = proceeds // len(given) + (place < proceeds % len(given))
+            token = self._figures.conditions[condition_id].no
+            self._moves.explain(log, (holder, token), gone(units, part))
+        for condition_id in received:
+            holding = holder, self._figures.conditions[condition_id].yes
+            more = arrived(self._moves.newest(holding, is_in=True), cost_of_yes)
+            self._moves.explain(log, holding, more)
+        amounts = len(given) * units, (len(given) - 1) * units
+        self._act(log, holder, "CONVERSION", given[0], amounts)
+
+    def _questions(self, event: int, index_set: int) -> tuple[list[str], list[str]]:
+        given: list[str] = []
+        received: list[str] = []
+        for index in range(QUESTIONS_EVER_MAX):
+            question = word_text(event & ~0xFF | index)
+            if (condition_id := self._figures.condition_by_question.get(question)) is None:
+                break
+            (given if index_set >> index & 1 else received).append(condition_id)
+        return given, received
+
+    def filled(self, log: FetchedLog) -> None:
+        """An order was filled."""
+        words = log.words
+        if len(words) == PLAIN_WORDS:
+            is_buy, token = words[0] == 0, str(words[0] or words[1])
+        else:
+            is_buy, token = words[0] == 0, str(words[1])
+        size, cost = (words[3], words[2]) if is_buy else (words[2], words[3])
+        outcome = self._figures.outcomes.get(token)
+        if outcome is None or max(size, cost) > UNITS_MAX:
+            return
+        wallet, fee = address_in(log.topics[2]), words[4]
+        act = arrived(size - fee, cost) if is_buy else gone(size, cost - fee)
+        self._moves.add((wallet, token), act.units, act, is_in=is_buy)
+        self._moves.add_of_exchange((wallet, token), -act.units if is_buy else act.units)
+        if size:
+            self._figures.prices[token] = cost, size
+        self._add_fill(log, outcome[0], (token, "BUY" if is_buy else "SELL", size, cost, fee))
+
+    def _add_fill(
+        self, log: FetchedLog, condition_id: str, terms: tuple[str, str, int, int, int]
+    ) -> None:
+        token, side, size, cost, fee = terms
+        place = log.block_number, log.log_index
+        wallet, other = address_in(log.topics[2]), address_in(log.topics[3])
+        is_taker = other == log.contract
+        order = word_text(log.topics[1])
+        self._figures.fills[place] = (
+            *(order, wallet, other, side, token, size, cost, fee, is_taker),
+            log.tx_hash,
+        )
+        self._figures.acts[place] = (
+            *(wallet, "TRADE", condition_id, token, side, size, cost, is_taker),
+            *(self._at_s, log.tx_hash),
+        )
+        self._figures.trades.append(CountedTrade(log.block_number, wallet, condition_id, cost))
+
+    def _act(
+        self, log: FetchedLog, wallet: str, kind: str, condition_id: str, amounts: tuple[int, int]
+    ) -> None:
+        self._figures.acts[log.block_number, log.log_index] = (
+            *(wallet, kind, condition_id, None, None, *amounts, False),
+            *(self._at_s, log.tx_hash),
+        )
+
+
+READINGS: Final[dict[tuple[str, int], Callable[[TransactionLogs, FetchedLog], None]]] = {
+    (kind, topic_of(signature)): reading
+    for kind, signature, reading in (
+        ("cash", "Transfer(address,address,uint256)", TransactionLogs.paid),
+        (
+            "tokens",
+            "TransferSingle(address,address,address,uint256,uint256)",
+            TransactionLogs.moved_one,
+        ),
+        (
+            "tokens",
+            "TransferBatch(address,address,address,uint256[],uint256[])",
+            TransactionLogs.moved_many,
+        ),
+        (
+            "tokens",
+            "ConditionPreparation(bytes32,address,bytes32,uint256)",
+            TransactionLogs.prepared,
+        ),
+        (
+            "tokens",
+            "ConditionResolution(bytes32,address,bytes32,uint256,uint256[])",
+            TransactionLogs.resolved,
+        ),
+        (
+            "tokens",
+            "PositionSplit(address,address,bytes32,bytes32,uint256[],uint256)",
+            TransactionLogs.split,
+        ),
+        (
+            "tokens",
+            "PositionsMerge(address,address,bytes32,bytes32,uint256[],uint256)",
+            TransactionLogs.merged,
+        ),
+        (
+            "tokens",
+            "PayoutRedemption(address,address,bytes32,bytes32,uint256[],uint256)",
+            TransactionLogs.redeemed,
+        ),
+        ("event", "PositionSplit(address,bytes32,uint256)", TransactionLogs.event_split),
+        ("event", "PositionsMerge(address,bytes32,uint256)", TransactionLogs.event_merged),
+        (
+            "event",
+            "PayoutRedemption(address,bytes32,uint256[],uint256)",
+            TransactionLogs.event_redeemed,
+        ),
+        (
+            "event",
+            "PositionsConverted(address,bytes32,uint256,uint256)",
+            TransactionLogs.converted,
+        ),
+        (
+            "exchange",
+            "OrderFilled(bytes32,address,address,uint256,uint256,uint256,uint256,uint256)",
+            TransactionLogs.filled,
+        ),
+        (
+            "exchange",
+            FILLED_OF_SECOND_STRUCT,
+            TransactionLogs.filled,
+        ),
+    )
+}
+"""Readings by the kind of a contract and the first topic."""

@@ -1,0 +1,113 @@
+"""Readings of wallets before their first use: what they held before this installation's first block.
+
+Logs do not show it, so the indexer reads a wallet when trading asks for it. The first request that needs the
+wallet waits until the engine knows its funds, at most for `WAIT_S`; later ones do not wait.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+from foretell.domain.errors.families import ForetellError
+from foretell.domain.exchange.ledger import COLLATERAL
+from foretell.domain.values.hexadecimal import Address
+from foretell.engine.protocol.requests import AccountReply
+from foretell.runtime.lru import LruCache
+from foretell.store.database import Database
+from foretell.store.index.balances import load_allowances, load_balances
+from foretell.store.index.wallet_readings import is_read
+from foretell.store.trading.asked_wallets import record_asked
+
+WAIT_S: Final = 5.0
+POLL_S: Final = 0.1
+WALLETS_KEPT_MAX: Final = 20_000
+RETRY_MS: Final = 30_000
+"""How long after a wait in vain no request waits for the same wallet."""
+ASKS_PER_MINUTE_MAX: Final = 300
+WAITING_MAX: Final = 64
+
+FetchCollateral = Callable[[Address], Awaitable[AccountReply]]
+"""Fetches the engine's view of a wallet's collateral and of its allowances to the exchanges."""
+
+
+class WalletReadings:
+    """The wallets that are read, and those that were asked for in vain lately."""
+
+    def __init__(
+        self,
+        database: Database,
+        exchanges: tuple[Address, ...],
+        fetch_collateral: FetchCollateral,
+        now_ms: Callable[[], int],
+        *,
+        wait_s: float = WAIT_S,
+        asks_max: int = ASKS_PER_MINUTE_MAX,
+    ) -> None:
+        self._database = database
+        self._exchanges = exchanges
+        self._fetch_collateral = fetch_collateral
+        self._now_ms = now_ms
+        self._wait_s = wait_s
+        self._asks_max = asks_max
+        self._asked_at_ms: deque[int] = deque()
+        self._waiting = 0
+        self._again_at_ms: LruCache[Address, float] = LruCache(WALLETS_KEPT_MAX)
+
+    def is_known(self, wallet: Address) -> bool:
+        """Return whether a request for the wallet need not wait."""
+        return self._now_ms() < (self._again_at_ms.get(wallet) or 0)
+
+    async def wait(self, wallet: Address) -> None:
+        """Ask for a wallet and wait until the engine has its funds, or until no longer."""
+        if self.is_known(wallet) or self._waiting >= WAITING_MAX:
+            return
+        self._waiting += 1
+        try:
+            async with asyncio.timeout(self._wait_s):
+                if not await self._is_read(wallet):
+                    if not await self._ask(wallet):
+                        return
+                    await self._arrival(wallet)
+            self._again_at_ms.put(wallet, float("inf"))
+        except (TimeoutError, ForetellError):
+            self._again_at_ms.put(wallet, self._now_ms() + RETRY_MS)
+        finally:
+            self._waiting -= 1
+
+    async def _ask(self, wallet: Address) -> bool:
+        """Ask the indexer for a wallet, or return False when others have used up the minute."""
+        now_ms, asked = self._now_ms(), self._asked_at_ms
+        while asked and asked[0] <= now_ms - 60_000:
+            asked.popleft()
+        if len(asked) >= self._asks_max:
+            return False
+        asked.append(now_ms)
+        async with self._database.writing() as tx:
+            await record_asked(tx, wallet, now_ms)
+        return True
+
+    async def _is_read(self, wallet: Address) -> bool:
+        async with self._database.reading() as tx:
+            return await is_read(tx, wallet)
+
+    async def _arrival(self, wallet: Address) -> None:
+        """Return when the funds of the wallet have arrived; the caller has the deadline."""
+        while True:
+            if await self._has_arrived(wallet):
+                return
+            await asyncio.sleep(POLL_S)
+
+    async def _has_arrived(self, wallet: Address) -> bool:
+        """Return whether the wallet is read, and the engine has the funds that the tables show."""
+        keys = [(wallet, exchange, True) for exchange in self._exchanges]
+        async with self._database.reading() as tx:
+            if not await is_read(tx, wallet):
+                return False
+            held = await load_balances(tx, [(wallet, COLLATERAL)])
+            allowed = await load_allowances(tx, keys)
+        view = await self._fetch_collateral(wallet)
+        units_by_exchange = {row.spender: row.units for row in allowed}
+        return view.confirmed_units == sum(row.units for row in held) and [
+            units_by_exchange.get(exchange, 0) for exchange in self._exchanges
+        ] == list(view.allowed_units)

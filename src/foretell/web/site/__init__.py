@@ -1,0 +1,1 @@
+"""The documentation's site at `/docs`, if it was built."""

@@ -1,0 +1,327 @@
+"""Lives of all kinds of markets side by side: the scenarios' market and sealed event, beside them a market
+and an event of the optimistic oracle.
+
+That event gets its questions, and its seal, while it is traded. The two events share one lock of collateral,
+and the two markets the other; after every step each lock covers what all of its holders may be paid.
+"""
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+from typing import Final, NamedTuple
+
+from tests.contracts.evm import Contract, Reverted
+from tests.contracts.market import ALLOWANCE_MAX
+from tests.contracts.optimistic import (
+    BOND,
+    DISPUTED,
+    LIVENESS_S,
+    REQUESTED,
+    REWARD,
+    Optimistic,
+    deploy_optimistic,
+    deploy_optimistic_event,
+)
+from tests.contracts.resolution import PRICE_NO, PRICE_UNKNOWN, PRICE_YES
+from tests.contracts.scenarios.actions import (
+    answer_question,
+    cancel,
+    claim,
+    claim_all,
+    convert,
+    give,
+    merge,
+    raise_nonce,
+    redeem,
+    redeem_all,
+    split,
+)
+from tests.contracts.scenarios.expected import BPS, COLLATERAL
+from tests.contracts.scenarios.powers import end_before, sweep
+from tests.contracts.scenarios.rig import ScenarioRig, TradedPair, scenario_rig
+from tests.contracts.scenarios.runs import finish
+from tests.contracts.scenarios.scenario import Scenario, Step, steps_of
+from tests.contracts.scenarios.trading import ladder, match, place
+from typing_extensions import override
+
+from foretell.domain.contracts.neg_risk import market_id
+from foretell.domain.values.hexadecimal import parse_address, parse_bytes32
+from foretell.domain.values.tokens import token_pair
+
+LATE_QUESTIONS_MAX: Final = 4
+LATE_FEE_BIPS: Final = 200
+ROUNDS_MAX: Final = 6
+PRICES: Final = (PRICE_YES, PRICE_NO, PRICE_UNKNOWN)
+PAYOUT_BY_PRICE: Final = {PRICE_YES: (1, 0), PRICE_NO: (0, 1), PRICE_UNKNOWN: (1, 1)}
+WRONG_BY_PRICE: Final = {PRICE_YES: PRICE_NO, PRICE_NO: PRICE_YES, PRICE_UNKNOWN: PRICE_YES}
+
+
+class LifeRig(NamedTuple):
+    """What lives have beside the scenarios' rig: a question that was asked, and an event without any."""
+
+    base: ScenarioRig
+    asked: Optimistic
+    market: TradedPair
+    late: Optimistic
+    operator: Contract
+    late_market: bytes
+
+
+@cache
+def life_rig() -> LifeRig:
+    """Deploy the optimistic stack beside the scenarios' markets, once."""
+    base = scenario_rig()
+    neg_risk, world = base.neg_risk, base.world
+    stack = deploy_optimistic(neg_risk.resolution)
+    asked = replace(stack, text=b"does it rain in a life?")
+    late, operator = deploy_optimistic_event(neg_risk, stack)
+    for account in (stack.proposer, stack.disputer):
+        world.collateral.send("mint", account, 100 * BOND, sender=world.minter)
+    world.collateral.send("mint", stack.creator, 100 * REWARD, sender=world.minter)
+    for adapter in (asked.adapter, late.adapter):
+        world.collateral.send("approve", adapter.address, ALLOWANCE_MAX, sender=stack.creator)
+    asked.ask()
+    condition, collateral = asked.condition, parse_address(world.collateral.address)
+    pair = token_pair(collateral, parse_bytes32("0x" + condition.hex()))
+    market = TradedPair(
+        world.exchange, world.ctf, (pair.yes, pair.no), condition, world.ctf.address
+    )
+    world.exchange.send("registerToken", *market.pair, condition, sender=world.registrar)
+    event = LATE_FEE_BIPS, b"who comes late?"
+    event_id = market_id(parse_address(operator.address), *event, parse_address(stack.creator))
+    operator.send("prepareMarket", *event, sender=stack.creator)
+    return LifeRig(base, asked, market, late, operator, bytes.fromhex(event_id[2:]))
+
+
+class Life(Scenario):
+    """One random life of all markets."""
+
+    def __init__(self) -> None:
+        self.life = life_rig()
+        self.late_pairs: list[TradedPair] = []
+        self.late_asked: list[Optimistic] = []
+        self.late_answers: dict[int, bool] = {}
+        self.late_winner: int | None = None
+        self.late_converted = 0
+        self.is_sealed = False
+        self.price: int | None = None
+        super().__init__()
+
+    @property
+    @override
+    def pairs(self) -> tuple[TradedPair, ...]:
+        return (self.rig.market, self.life.market, *self.rig.questions, *self.late_pairs)
+
+    @override
+    def traded(self, number: int) -> TradedPair:
+        return self.pairs[number % len(self.pairs)]
+
+    @property
+    @override
+    def plain_pairs(self) -> tuple[TradedPair, ...]:
+        return self.rig.market, self.life.market
+
+    @override
+    def check_covered(self) -> None:
+        """Check that each lock covers what its markets, or its events, may pay together."""
+        expected = self.expected
+        for traded in self.plain_pairs:
+            if traded.pair[0] not in expected.payout_by_token:
+                assert expected.held(traded.pair[0]) == expected.held(traded.pair[1])
+        plain = [each.pair for each in self.plain_pairs]
+        payouts = [self.payout_of(each) for each in self.plain_pairs]
+        locked = expected.units[self.rig.market.lock, COLLATERAL] - self.market_base
+        assert locked >= expected.owed(plain, payouts)
+        sealed = [each.pair for each in self.rig.questions]
+        late = [each.pair for each in self.late_pairs]
+        most = max(expected.owed(sealed, each) for each in self.outcomes())
+        most += max(expected.owed(late, each) for each in self.late_outcomes())
+        assert expected.units[self.rig.questions[0].lock, COLLATERAL] >= most
+
+    def late_outcomes(self) -> list[list[tuple[int, int]]]:
+        """Return the possible payouts of the late event: at most one Yes, and the given answers."""
+        count = len(self.late_pairs)
+        return [
+            [(1, 0) if index == winner else (0, 1) for index in range(count)]
+            for winner in (None, *range(count))
+            if all((index == winner) == is_yes for index, is_yes in self.late_answers.items())
+        ]
+
+    @property
+    def neither_open(self) -> bool:
+        """Whether the optimistic market and every question of the late event are answered."""
+        is_answered = self.life.market.pair[0] in self.expected.payout_by_token
+        return is_answered and len(self.late_answers) == len(self.late_pairs)
+
+
+def add_option(life: Life, step: Step) -> None:
+    """Ask one more question of the late event, which is refused once that is sealed."""
+    rig, count = life.life, len(life.late_pairs)
+    if count == LATE_QUESTIONS_MAX and not life.is_sealed:
+        return
+    neg_risk, world, creator = life.rig.neg_risk, life.rig.world, rig.late.creator
+    question = replace(rig.late, text=b"does option %d come late?" % (count + life.is_sealed * 10))
+    if question.asked_at == 0:
+        question.ask()
+    arguments = rig.late_market, b"option", question.question
+    is_added = life.attempt(creator, rig.operator, "prepareQuestion", *arguments)
+    assert is_added != life.is_sealed, life.refusal
+    if not is_added:
+        return
+    pair = neg_risk.tokens(count, rig.late_market)
+    condition = neg_risk.condition(count, rig.late_market)
+    traded = TradedPair(
+        neg_risk.exchange,
+        neg_risk.adapter,
+        (pair.yes, pair.no),
+        condition,
+        neg_risk.wrapped.address,
+    )
+    neg_risk.exchange.send("registerToken", *traded.pair, condition, sender=world.registrar)
+    life.late_pairs.append(traded)
+    life.late_asked.append(question)
+    for number in range(len(life.honest)):
+        who = life.trader(step.actor + number)
+        split(life, step._replace(actor=life.accounts.index(who), first=len(life.pairs) - 1))
+
+
+def seal(life: Life, step: Step) -> None:
+    """Seal the late event at some steps; nobody but its creator does, and once."""
+    if step.second % 4 or len(life.late_pairs) < step.third % 4:
+        return
+    rig = life.life
+    assert not life.attempt(life.account(step.actor), rig.operator, "sealMarket", rig.late_market)
+    is_sealed = life.attempt(rig.late.creator, rig.operator, "sealMarket", rig.late_market)
+    assert is_sealed != life.is_sealed
+    life.is_sealed = True
+
+
+def convert_late(life: Life, step: Step) -> None:
+    """Convert in the late event, which is refused before its seal."""
+    event, who, count = life.rig.neg_risk, life.account(step.actor), len(life.late_pairs)
+    sets = 1 << (count if step.third % 4 else LATE_QUESTIONS_MAX)
+    index_set, amount = step.first % sets, step.amount % 100
+    given = [index for index in range(count) if index_set >> index & 1]
+    received = [index for index in range(count) if index not in given]
+    pairs, expected = [each.pair for each in life.late_pairs], life.expected
+    is_known = life.is_sealed and count > 1 and 0 < index_set < 1 << count and amount > 0
+    arguments = life.life.late_market, index_set, amount
+    if not life.attempt(who, event.adapter, "convertPositions", *arguments):
+        short = any(expected.units[who, pairs[index][1]] < amount for index in given)
+        assert not is_known or short or (who in life.rig.refusing and received), life.refusal
+        life.done["refused before the seal"] += life.refusal == "MarketNotSealed"
+        return
+    assert is_known
+    fee, vault, lock = amount * LATE_FEE_BIPS // BPS, event.vault, event.wrapped.address
+    for index in given:
+        expected.change(who, pairs[index][1], -amount)
+    for index in received:
+        expected.change(who, pairs[index][0], amount - fee)
+        expected.change(vault, pairs[index][0], fee)
+    expected.move(COLLATERAL, lock, who, (len(given) - 1) * (amount - fee))
+    expected.move(COLLATERAL, lock, vault, (len(given) - 1) * fee)
+    life.late_converted += amount
+    life.done["converted late"] += 1
+
+
+def go_on(life: Life, question: Optimistic, price: int, step: Step) -> bool:
+    """Make the next call about a question that ends with this price; return whether it is answered.
+
+    A wrong answer that somebody proposes is disputed at once.
+    """
+    question.wait(SETTLING_S)
+    state = question.state()
+    if state == REQUESTED and step.third % 3 == 0:
+        question.propose(WRONG_BY_PRICE[price] if step.third % 2 else price)
+        question.dispute()
+        life.done["disputed"] += 1
+    elif state == REQUESTED:
+        question.propose(price)
+    elif state == DISPUTED:
+        question.decide(price)
+    else:
+        try:
+            question.resolve()
+        except Reverted:
+            return False
+        return True
+    return False
+
+
+def answer_asked(life: Life, step: Step) -> None:
+    """Bring the optimistic market nearer to its answer."""
+    market = life.life.market
+    if market.pair[0] in life.expected.payout_by_token:
+        return
+    if life.price is None:
+        life.price = PRICES[step.amount % len(PRICES)]
+    if go_on(life, life.life.asked, life.price, step):
+        payout = PAYOUT_BY_PRICE[life.price]
+        for token, numerator in zip(market.pair, payout, strict=True):
+            life.expected.payout_by_token[token] = numerator, sum(payout)
+        life.done["answered"] += 1
+
+
+def answer_late(life: Life, step: Step) -> None:
+    """Bring a question of the late event nearer to its answer, sealed or not."""
+    if not life.late_pairs:
+        return
+    index = step.first % len(life.late_pairs)
+    if index in life.late_answers:
+        return
+    if life.late_winner is None:
+        life.late_winner = step.amount % (LATE_QUESTIONS_MAX + 1)
+    is_yes = index == life.late_winner
+    question = life.late_asked[index]
+    if go_on(life, question, PRICE_YES if is_yes else PRICE_NO, step):
+        rig = life.life
+        number = life.rig.neg_risk.question(index, rig.late_market)
+        rig.operator.send("resolveQuestion", number, sender=question.proposer)
+        life.late_answers[index] = is_yes
+        yes, no = life.late_pairs[index].pair
+        life.expected.payout_by_token |= {yes: (int(is_yes), 1), no: (int(not is_yes), 1)}
+        life.done["answered late"] += 1
+
+
+SETTLING_S: Final = LIVENESS_S + 60
+ACTIONS: Final[tuple[Callable[[Life, Step], None], ...]] = (
+    *(split, split, merge, give),
+    *(place, place, match, match, match, ladder, ladder),
+    *(cancel, raise_nonce, end_before, claim, convert, sweep, answer_question, redeem),
+    *(add_option, add_option, seal, seal, convert_late, convert_late, convert_late),
+    *(answer_asked, answer_late),
+)
+
+
+def run_life(script: bytes) -> Counter[str]:
+    """Run a script, answer and redeem everything, compare all balances, and count the actions."""
+    life = Life()
+    with life.rig.evm.rolled_back():
+        for step in steps_of(script):
+            action = ACTIONS[step.action % len(ACTIONS)]
+            life.expected.touched.clear()
+            action(life, step)
+            life.done[action.__name__] += 1
+            life.compare(life.expected.touched)
+            life.check_covered()
+        end_life(life)
+        finish(life)
+    return life.done
+
+
+def end_life(life: Life) -> None:
+    """Answer the optimistic questions, and have everything of them redeemed."""
+    for number in range(ROUNDS_MAX * (1 + len(life.late_pairs))):
+        answer_asked(life, Step(0, 0, 0, 0, 1, 0))
+        answer_late(life, Step(0, 0, number, 0, 1, 0))
+    assert life.neither_open
+    claim_all(life)
+    for who in (*life.accounts, *life.paid):
+        redeem_all(life, who)
+    event, count = life.rig.neg_risk, len(life.late_pairs)
+    if True not in life.late_answers.values() and life.late_converted:
+        arguments = life.life.late_market, count
+        event.adapter.send("releaseUnclaimed", *arguments, sender=life.accounts[0])
+        lock, vault = event.wrapped.address, event.vault
+        life.expected.move(COLLATERAL, lock, vault, life.late_converted)

@@ -1,0 +1,78 @@
+"""The ledger of a position explains every figure of it, to the unit."""
+
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from tests.indexer.rig import IndexerRig
+from tests.reconciliation.conftest import market  # noqa: F401 - a fixture
+from tests.reconciliation.history import EventActs, RandomHistory
+from tests.rigs.applications import an_app
+from tests.rigs.read_apis import BLOBS, Reader, a_data_context
+from tests.rigs.sandbox import Sandbox
+from tests.rigs.values import NOW_MS, an_address
+
+from foretell.data.routes import build_app
+from foretell.store.database import Database
+
+pytestmark = pytest.mark.anyio
+
+FIGURES = ("size", "initialValue", "totalBought", "totalBoughtUsdc", "realizedPnl")
+ANN = an_address("ann")
+
+
+async def pages_of(reader: Reader, wallet: str, token: str) -> list[Any]:
+    """Return all pages of a ledger, of two entries each."""
+    pages = [await reader.get(f"/positions/{token}/ledger", user=wallet, limit="2")]
+    while pages[-1]["next"]:
+        asked = {"user": wallet, "limit": "2", "after": pages[-1]["next"]}
+        pages.append(await reader.get(f"/positions/{token}/ledger", **asked))
+    return pages
+
+
+async def test_the_entries_of_a_random_history_add_up_to_every_position(
+    fresh_sandbox: Sandbox,
+    market: tuple[IndexerRig, EventActs],  # noqa: F811 - the fixture
+    fresh_database: Database,
+) -> None:
+    history = RandomHistory(fresh_sandbox, *market, fresh_database, 0)
+    await history.play(30)
+    reader = Reader(an_app(build_app, a_data_context(fresh_database, BLOBS, lambda: NOW_MS)))
+    wallet = fresh_sandbox.trader(0).address
+    shown = await reader.get("/positions", user=wallet, sizeThreshold="0")
+    shown += await reader.get("/closed-positions", user=wallet)
+    kinds: set[str] = set()
+    for position in shown:
+        pages = await pages_of(reader, wallet, position["asset"])
+        entries = [entry for page in pages for entry in page["entries"]]
+        sums = {name: sum(exact(entry[name]) for entry in entries) for name in FIGURES}
+        assert sums == {name: exact(position[name]) for name in FIGURES}
+        assert sums == {name: exact(pages[0]["now"][name]) for name in FIGURES}
+        assert pages[0]["before"] == dict.fromkeys(FIGURES, 0)
+        assert [entry["block"] for entry in entries] == sorted({e["block"] for e in entries})
+        kinds |= {act["type"] for entry in entries for act in entry["activities"]}
+    assert kinds >= {"TRADE", "SPLIT", "MERGE"}
+    assert len(shown) > 2
+
+
+def exact(number: float) -> Decimal:
+    return Decimal(str(number))
+
+
+async def test_a_wallet_that_never_had_the_token_has_an_empty_ledger(reader: Reader) -> None:
+    assert await reader.get("/positions/7/ledger", user=ANN) == {
+        "proxyWallet": (await reader.get("/value", user=ANN))[0]["user"],
+        "asset": "7",
+        "conditionId": "",
+        "before": dict.fromkeys(FIGURES, 0),
+        "entries": [],
+        "now": dict.fromkeys(FIGURES, 0),
+        "next": "",
+    }
+
+
+@pytest.mark.parametrize("token", ["-1", "0x7", "\u0667", "7" * 79])
+async def test_a_token_that_is_no_number_is_refused(reader: Reader, token: str) -> None:
+    status, body = await reader.refused(f"/positions/{token}/ledger", user=ANN)
+    assert status == 400
+    assert body["error"].startswith("invalid_field: ")

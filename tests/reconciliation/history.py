@@ -1,0 +1,206 @@
+"""Random histories on a real chain: a market and an event, trades with fees, reorganizations and restarts.
+
+Traders act with plain transactions, and many acts revert. The indexer is started again at each look, so its only
+memory is the tables.
+"""
+
+import itertools
+import random
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+from tests.indexer.rig import GAS, IndexerRig, a_signed_order
+from tests.rigs.events import SandboxEvent
+from tests.rigs.read_apis import keep_rankings
+from tests.rigs.sandbox import Sandbox, an_indexer, catch_up
+
+from foretell.chain.devchain import STATES_KEPT
+from foretell.chain.rpc import Rpc
+from foretell.domain.contracts.calldata import (
+    ALLOWANCE_UNITS_MAX,
+    SAFE_TRANSFER_FROM,
+    Approve,
+    OrderFill,
+    SetApprovalForAll,
+    encode_match_orders,
+)
+from foretell.domain.contracts.neg_risk import (
+    CONVERT_POSITIONS,
+    MERGE_SETS,
+    REDEEM_SETS,
+    SPLIT_SETS,
+)
+from foretell.domain.contracts.sandbox_accounts import AccountRole, SandboxAccount
+from foretell.domain.evm.abi import contract_function
+from foretell.domain.exchange.order import Side, SignedOrder
+from foretell.domain.values.hexadecimal import Address, word_bytes
+from foretell.indexer.follow import follow
+from foretell.store.database import Database
+from foretell.store.trading.trades import Quote, record_quotes
+
+DEPTH_MAX: Final = 20
+TRADERS: Final = 3
+DAYS_S: Final = (60, 86_400 // 3, 5 * 86_400)
+GIVE_MANY: Final = contract_function(
+    "safeBatchTransferFrom(address,address,uint256[],uint256[],bytes)"
+)
+
+
+class EventActs:
+    """What traders do with the questions of an event, each in one transaction."""
+
+    def __init__(self, event: SandboxEvent, seed: int) -> None:
+        self.event = event
+        self.random = random.Random(seed)
+        self._sandbox = event.sandbox
+        self._salts = itertools.count(1)
+        self._traders = [event.sandbox.trader(number) for number in range(TRADERS)]
+
+    async def open(self) -> None:
+        deployment = self._sandbox.deployment
+        for trader in self._traders:
+            for spender in (self.event.adapter, deployment.neg_risk_exchange):
+                allowed = Approve(spender, ALLOWANCE_UNITS_MAX).encode()
+                await self.send(trader, deployment.collateral, allowed)
+                approved = SetApprovalForAll(spender, is_approved=True).encode()
+                await self.send(trader, deployment.conditional_tokens, approved)
+            for market in self.event.markets:
+                split = SPLIT_SETS.encode(word_bytes(market.condition_id), 10_001)
+                await self.send(trader, self.event.adapter, split)
+        await self._sandbox.mine()
+
+    async def act(self) -> None:
+        """Do one act, which is not mined yet."""
+        one, other = self.random.sample(self._traders, 2)
+        market, units = self.random.choice(self.event.markets), self.random.randint(1, 3_000)
+        condition = word_bytes(market.condition_id)
+        tokens = self._sandbox.deployment.conditional_tokens
+        adapter, pair = self.event.adapter, list(market.tokens)
+        calls = [
+            (adapter, SPLIT_SETS.encode(condition, units)),
+            (adapter, MERGE_SETS.encode(condition, units)),
+            (adapter, REDEEM_SETS.encode(condition, [units, units // 2])),
+            (adapter, self._conversion(units)),
+            (adapter, self._conversion(units)),
+            (tokens, self._gift(one, other, pair, units)),
+            (
+                tokens,
+                GIVE_MANY.encode(one.address, other.address, pair, [units, units // 3], b""),
+            ),
+        ]
+        if self.random.random() < 0.4:
+            await self._trade(one, other, self.random.choice(pair), units * 10)
+        else:
+            await self.send(one, *self.random.choice(calls))
+
+    def _conversion(self, units: int) -> bytes:
+        event_id = self.event.markets[0].neg_risk_market_id
+        assert event_id is not None
+        return CONVERT_POSITIONS.encode(word_bytes(event_id), self.random.randint(1, 7), units)
+
+    def _gift(
+        self, one: SandboxAccount, other: SandboxAccount, pair: list[int], units: int
+    ) -> bytes:
+        token = self.random.choice(pair)
+        receiver = self.random.choice([other.address, one.address])
+        return SAFE_TRANSFER_FROM.encode(one.address, receiver, token, units, b"")
+
+    async def _trade(
+        self, buyer: SandboxAccount, seller: SandboxAccount, token: int, units: int
+    ) -> None:
+        cost, fee = units * 3 // 10, units // 100
+        taker = self._order(buyer, Side.BUY, token, (cost, units))
+        maker = self._order(seller, Side.SELL, token, (units, cost))
+        fills = OrderFill(taker, cost, fee), [OrderFill(maker, units, fee // 7)]
+        operator = self._sandbox.account(AccountRole.OPERATOR)
+        exchange = self._sandbox.deployment.neg_risk_exchange
+        await self.send(operator, exchange, encode_match_orders(*fills))
+
+    def _order(
+        self, trader: SandboxAccount, side: Side, token: int, amounts: tuple[int, int]
+    ) -> SignedOrder:
+        separators = self._sandbox.deployment.neg_risk_separators()
+        return a_signed_order(separators, next(self._salts), trader, side, token, amounts)
+
+    async def send(self, account: SandboxAccount, target: Address, calldata: bytes) -> None:
+        call = {"from": account.address, "to": target, "data": "0x" + calldata.hex(), "gas": GAS}
+        await self._sandbox.rpc.send("eth_sendTransaction", call)
+
+
+class RandomHistory:
+    """A chain that grows and reorganizes at random, and an index that follows it."""
+
+    def __init__(
+        self, sandbox: Sandbox, rig: IndexerRig, acts: EventActs, database: Database, seed: int
+    ) -> None:
+        self.sandbox, self.rig, self.acts, self.database = sandbox, rig, acts, database
+        self.random = random.Random(seed)
+        self.acts.random = random.Random(seed)
+        self.unwound_blocks = 0
+        self.depths: list[int] = []
+        self.snapshots: list[tuple[int, str]] = []
+
+    async def play(self, steps: int) -> None:
+        """Act, look and reorganize in random order; end with an index that has everything."""
+        kinds: list[Callable[[], Awaitable[None]]] = [self.grow] * 8
+        kinds += [self.look, self.look, self.reorganize, self.rank, self.pass_time]
+        for number, act in enumerate([self.grow, *self.random.choices(kinds, k=steps)]):
+            await act()
+            if number == steps * 2 // 3:
+                await self.resolve()
+        await self.reorganize()
+        await self.grow()
+        await self.finish()
+
+    async def finish(self, rpc: Rpc | None = None) -> None:
+        """Bring the tables to the head."""
+        step = await catch_up(an_indexer(self.sandbox, self.database, rpc))
+        self.unwound_blocks += step.unwound_blocks
+        await self.rank()
+
+    async def grow(self) -> None:
+        snapshot = await self.sandbox.rpc.send("evm_snapshot")
+        self.snapshots.append((await self.sandbox.reader.head(), snapshot))
+        for _ in range(self.random.randint(1, 4)):
+            await self.acts.act()
+            await self.rig.act()
+
+    async def look(self) -> None:
+        """Follow one range with an indexer that has just started."""
+        size = self.random.choice([1, 3, 200])
+        context = an_indexer(self.sandbox, self.database, blocks_per_range_max=size)
+        self.unwound_blocks += (await follow(context)).unwound_blocks
+
+    async def reorganize(self) -> None:
+        """Replace the last blocks by as many others: the node's own way is only as deep as its states."""
+        await self.look()
+        depth, head = self.random.randint(1, DEPTH_MAX), await self.sandbox.reader.head()
+        kept = [each for each in self.snapshots if head - DEPTH_MAX <= each[0] <= head - depth]
+        if depth >= STATES_KEPT and kept:
+            bottom, snapshot = kept[-1]
+            assert await self.sandbox.rpc.send("evm_revert", snapshot)
+            await self.sandbox.rpc.send("evm_increaseTime", 7)
+            await self.sandbox.mine(head - bottom)
+        else:
+            bottom = head - min(depth, STATES_KEPT - 1)
+            await self.sandbox.rpc.send("anvil_reorg", head - bottom, [])
+        self.snapshots = [each for each in self.snapshots if each[0] < bottom]
+        self.depths.append(head - bottom)
+
+    async def pass_time(self) -> None:
+        await self.sandbox.rpc.send("evm_increaseTime", self.random.choice(DAYS_S))
+        await self.sandbox.mine()
+
+    async def rank(self) -> None:
+        """Bring the leaderboards to what is indexed, at a price that moves."""
+        bid, head = self.random.randint(1, 80), await self.sandbox.reader.header("latest")
+        assert head is not None
+        async with self.database.writing() as tx:
+            quote = Quote(self.rig.condition_id, 100, bid, bid + 9, None, None, 0, bid)
+            await record_quotes(tx, [quote])
+        await keep_rankings(self.database, head.timestamp_s * 1000, self.random.choice([3, 500]))
+
+    async def resolve(self) -> None:
+        await self.rig.resolve()
+        place = self.random.randrange(len(self.acts.event.markets))
+        await self.acts.event.answer(place, is_yes=self.random.random() < 0.5)

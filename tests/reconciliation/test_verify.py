@@ -1,0 +1,207 @@
+"""Every figure of the index against a slow computation from the chain's logs, after random histories."""
+
+import contextlib
+import dataclasses
+import os
+from typing import Any, Final
+
+import pytest
+import sqlalchemy as sa
+from tests.faults.lying_node import LIES_OF_LOGS, Lie, lying
+from tests.indexer.late_installation import LateInstallation
+from tests.indexer.rig import IndexerRig
+from tests.reconciliation.history import EventActs, RandomHistory
+from tests.rigs.sandbox import Sandbox, an_indexer, catch_up
+
+from foretell.chain.rpc import Rpc
+from foretell.domain.errors.chain import ChainInconsistent, NothingIndexed
+from foretell.indexer.follow import follow
+from foretell.reconciliation.chain_figures import ChainFigures
+from foretell.reconciliation.comparison import DataReport, compare_all
+from foretell.reconciliation.recount import recount
+from foretell.reconciliation.verify import verify_data
+from foretell.store.database import Database
+from foretell.store.queries.index_tables import load_index_tables
+from foretell.store.tables import (
+    activities,
+    balances,
+    conditions,
+    exchange_fills,
+    locked_collateral,
+    payouts,
+    positions,
+    standings,
+    traded_markets,
+    trading_totals,
+    wins,
+)
+
+pytestmark = pytest.mark.anyio
+
+HISTORIES: Final = int(os.environ.get("FORETELL_TEST_HISTORIES", "4"))
+STEPS: Final = 40
+TRIES_MAX: Final = 200
+
+Market = tuple[IndexerRig, EventActs]
+
+FIGURES: Final = {
+    activities: ("size_units", "cost_units", "timestamp_s"),
+    balances: ("units",),
+    exchange_fills: ("size_units", "cost_units", "fee_units"),
+    locked_collateral: ("units",),
+    payouts: ("payout_yes", "payout_no"),
+    positions: (
+        "size_units",
+        "cost_units",
+        "bought_units",
+        "spent_units",
+        "realized_units",
+        "changed_at_s",
+    ),
+    standings: ("volume_units", "gain_units"),
+    trading_totals: ("trades", "markets", "volume_units"),
+    wins: ("realized_units",),
+}
+"""Every number that is compared."""
+
+
+@pytest.mark.parametrize("seed", range(HISTORIES))
+async def test_after_a_random_history_every_row_is_what_the_chain_says(
+    fresh_sandbox: Sandbox, market: Market, fresh_database: Database, seed: int
+) -> None:
+    history = RandomHistory(fresh_sandbox, *market, fresh_database, seed)
+    await history.play(STEPS)
+    report = await verify_data(fresh_database, fresh_sandbox.rpc, fresh_sandbox.deployment)
+    assert [str(each) for each in report.differences] == []
+    assert report.is_exact
+    assert history.unwound_blocks > 0
+    assert min(report.rows[table.name] for table in FIGURES if table is not wins) > 0
+
+
+async def test_a_figure_that_is_off_by_one_unit_and_a_row_that_is_missing_are_found(
+    fresh_sandbox: Sandbox, market: Market, fresh_database: Database
+) -> None:
+    history = RandomHistory(fresh_sandbox, *market, fresh_database, 0)
+    await history.play(STEPS)
+    async with fresh_database.reading() as tx:
+        head = (await load_index_tables(tx)).last
+    assert head is not None
+    figures = await recount(fresh_sandbox.rpc, fresh_sandbox.deployment, head.block_number)
+    assert await differing(fresh_database, figures) == set()
+    for table, names in FIGURES.items():
+        for name in names:
+            column = table.c[name]
+            raised = sa.update(table).values({name: column + 1}).where(column == greatest(column))
+            assert table.name in await differing(fresh_database, figures, raised), column
+    for table in (*FIGURES, conditions, traded_markets):
+        deleted = sa.delete(table).where(table.c[0] == greatest(table.c[0]))
+        assert table.name in await differing(fresh_database, figures, deleted)
+
+
+def greatest(column: sa.Column[Any]) -> sa.ScalarSelect[Any]:
+    return sa.select(sa.func.max(column)).scalar_subquery()
+
+
+class _TakenBack(Exception):
+    """A change of a test that is not to stay."""
+
+
+async def differing(
+    database: Database, figures: ChainFigures, change: sa.Executable | None = None
+) -> set[str]:
+    """Return the tables that differ from the chain after a change, which is then taken back."""
+    report = DataReport(0, "")
+    with contextlib.suppress(_TakenBack):
+        async with database.writing() as tx:
+            if change is not None:
+                assert await tx.execute(change) > 0
+            compare_all(figures, await load_index_tables(tx), report)
+            raise _TakenBack
+    return {each.table for each in report.differences}
+
+
+@pytest.mark.parametrize("lie", LIES_OF_LOGS)
+async def test_a_node_that_omits_repeats_or_reorders_logs_is_caught(
+    fresh_sandbox: Sandbox, market: Market, fresh_database: Database, lie: Lie
+) -> None:
+    rig, _ = market
+    await rig.act()
+    await follow(an_indexer(fresh_sandbox, fresh_database))
+    async with lying(fresh_sandbox.rpc_url, 1, [lie], rate=1.0) as node, Rpc(node.url) as rpc:
+        await verify_data(fresh_database, rpc, fresh_sandbox.deployment)
+        node.is_lying = True
+        try:
+            report = await verify_data(fresh_database, rpc, fresh_sandbox.deployment)
+        except ChainInconsistent:
+            assert node.lies["logs"]
+        else:
+            assert not report.is_exact
+
+
+async def test_an_index_behind_a_node_that_lies_of_logs_is_exact_or_behind_but_never_wrong(
+    fresh_sandbox: Sandbox, market: Market, fresh_database: Database
+) -> None:
+    rig, acts = market
+    async with (
+        lying(fresh_sandbox.rpc_url, 2, LIES_OF_LOGS, rate=0.5) as node,
+        Rpc(node.url) as rpc,
+    ):
+        node.is_lying = True
+        refusals = 0
+        for _ in range(TRIES_MAX):
+            context = an_indexer(fresh_sandbox, fresh_database, rpc, blocks_per_range_max=9)
+            try:
+                step = await follow(context)
+            except ChainInconsistent:
+                refusals += 1
+                continue
+            if step.last is not None and step.last.block_number == step.head_number:
+                break
+            await acts.act()
+    assert refusals > 0
+    report = await verify_data(fresh_database, fresh_sandbox.rpc, fresh_sandbox.deployment)
+    assert report.is_exact
+    assert report.rows["positions"] > 0
+    assert rig.condition_id
+
+
+async def test_a_chain_with_another_block_than_the_indexed_one_is_refused(
+    fresh_sandbox: Sandbox, market: Market, fresh_database: Database
+) -> None:
+    with pytest.raises(NothingIndexed):
+        await verify_data(fresh_database, fresh_sandbox.rpc, fresh_sandbox.deployment)
+    bottom = await fresh_sandbox.reader.head()
+    await market[0].act()
+    await fresh_sandbox.mine()
+    await follow(an_indexer(fresh_sandbox, fresh_database))
+    await fresh_sandbox.rpc.send("anvil_reorg", await fresh_sandbox.reader.head() - bottom, [])
+    with pytest.raises(ChainInconsistent):
+        await verify_data(fresh_database, fresh_sandbox.rpc, fresh_sandbox.deployment)
+
+
+async def test_what_wallets_held_before_the_first_block_is_no_difference(
+    fresh_sandbox: Sandbox, market: Market, fresh_database: Database
+) -> None:
+    """Of three traders only the first two are read; a wrong balance of theirs is found all the same."""
+    rig, _ = market
+    await rig.act()
+    start_block = await fresh_sandbox.reader.head() + 1
+    late = LateInstallation(fresh_sandbox, fresh_database, start_block)
+    deployment = dataclasses.replace(fresh_sandbox.deployment, start_block=start_block)
+    read = [trader.address for trader in rig.traders[:2]]
+    await late.ask(*read)
+    for _ in range(8):
+        await rig.act()
+        await catch_up(late.indexer(blocks_per_range_max=2))
+        report = await verify_data(fresh_database, fresh_sandbox.rpc, deployment)
+        assert report.differences == []
+    held = [(await late.funds(each))[0] for each in read]
+    assert min(held) > 0
+    assert held == [(await late.on_chain(each))[0] for each in read]
+    less = {"units": balances.c.units - 1}
+    is_it = balances.c.wallet == read[0], balances.c.asset == "0"
+    async with fresh_database.writing() as tx:
+        assert await tx.execute(sa.update(balances).where(*is_it).values(less)) == 1
+    [found] = (await verify_data(fresh_database, fresh_sandbox.rpc, deployment)).differences
+    assert (found.key, found.of_chain) == ((read[0], "0"), held[0])
+    assert found.of_table == held[0] - 1

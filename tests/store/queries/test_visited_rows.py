@@ -1,0 +1,268 @@
+"""Reads that must not visit more rows when the history grows: steps of the database, and its plans."""
+
+import sqlite3
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+import sqlalchemy as sa
+from tests.rigs.applications import an_app
+from tests.rigs.read_apis import BLOBS, Reader, a_data_context
+
+from foretell.bench.rigs.reads.history import (
+    NOW_S,
+    SIZE_UNITS,
+    History,
+    HistoryPlan,
+    a_condition,
+    a_token,
+    a_wallet,
+)
+from foretell.data.routes import build_app
+from foretell.domain.exchange.ledger import AssetId
+from foretell.domain.exchange.order import Side
+from foretell.domain.portfolio.price_history import Buckets
+from foretell.domain.values.hexadecimal import Address, Bytes32
+from foretell.indexer.rankings import RankingContext, rebuild_sums
+from foretell.store.database import Database
+from foretell.store.index.activities import (
+    ActivityFilter,
+    ActivityKind,
+    ActivityOrder,
+    ActivityPage,
+    ActivityRow,
+    load_activities,
+    record_activities,
+)
+from foretell.store.migrations import upgrade
+from foretell.store.scratch import analyze
+from foretell.store.trading.quote_points import load_history
+
+pytestmark = pytest.mark.anyio
+
+FILLS: Final = (1_000, 10_000)
+GROWTH_MAX: Final = 1.5
+LARGE: Final = 50
+RARE: Final = LARGE * SIZE_UNITS
+POINTS: Final = 200
+STEPS_PER_POINT_MAX: Final = 80
+ROWS: Final = 5_000
+
+
+@contextmanager
+def recorded() -> Iterator[list[tuple[str, Any]]]:
+    """Collect the queries that are run, with their values."""
+    found: list[tuple[str, Any]] = []
+
+    def record(_c: object, _u: object, sql: str, values: Any, _x: object, _m: object) -> None:
+        if sql.lstrip().upper().startswith(("SELECT", "WITH")):
+            found.append((sql, values))
+
+    sa.event.listen(sa.Engine, "before_cursor_execute", record)
+    try:
+        yield found
+    finally:
+        sa.event.remove(sa.Engine, "before_cursor_execute", record)
+
+
+class Grown:
+    """A database with a history of a number of fills, and some large trades before all of it."""
+
+    def __init__(self, path: Path, fills: int) -> None:
+        self.path = path
+        self.database = Database(f"sqlite+aiosqlite:///{path}")
+        self.history = History(HistoryPlan(fills, wallets=100, markets=20))
+        self.reader = Reader(
+            an_app(build_app, a_data_context(self.database, BLOBS, lambda: NOW_S * 1000))
+        )
+
+    async def fill(self) -> None:
+        await upgrade(self.database)
+        await self.history.write(self.database)
+        names = self.history.names
+        large = [
+            ActivityRow(
+                0,
+                index,
+                0,
+                Address(names.whale),
+                ActivityKind.TRADE,
+                Bytes32(names.condition_id),
+                AssetId(names.token_id),
+                Side.BUY,
+                2 * RARE,
+                RARE + index,
+                is_taker=True,
+                timestamp_s=1,
+                tx_hash=Bytes32(names.condition_id),
+            )
+            for index in range(12)
+        ]
+        async with self.database.writing() as tx:
+            await record_activities(tx, large)
+        await rebuild_sums(RankingContext(self.database, lambda: NOW_S * 1000, 1_000))
+        await analyze(self.database)
+
+    def steps(self, queries: list[tuple[str, Any]]) -> int:
+        """Return how many steps of its machine SQLite takes for these queries."""
+        count = 0
+
+        def step() -> int:
+            nonlocal count
+            count += 1
+            return 0
+
+        with sqlite3.connect(self.path) as connection:
+            connection.set_progress_handler(step, 1)
+            for sql, values in queries:
+                connection.execute(sql, values).fetchall()
+        return count
+
+    def scanned(self, queries: list[tuple[str, Any]]) -> list[str]:
+        """Return the parts of the plans that read a whole table."""
+        with sqlite3.connect(self.path) as connection:
+            lines = [
+                row[3]
+                for sql, values in queries
+                for row in connection.execute(f"EXPLAIN QUERY PLAN {sql}", values)
+            ]
+        assert lines
+        tables = ("activities", "balances", "standings", "quote_points", "positions", "wins")
+        return [
+            line
+            for line in lines
+            if line.startswith("SCAN") and line.split()[1] in tables and "INDEX" not in line
+        ]
+
+
+@pytest.fixture
+def few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make a hundred rows many."""
+    monkeypatch.setattr("foretell.store.index.activities.RARE_ROWS_MAX", 100)
+
+
+@pytest.fixture(scope="module")
+async def grown(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[tuple[Grown, Grown]]:
+    folder = tmp_path_factory.mktemp("grown")
+    both = Grown(folder / "small.db", FILLS[0]), Grown(folder / "large.db", FILLS[1])
+    for each in both:
+        await each.fill()
+    yield both
+    for each in both:
+        await each.database.close()
+
+
+READS: Final = {
+    "trades of a rare amount": f"/trades?filterType=CASH&filterAmount={LARGE * 10}&limit=10",
+    "all trades of a rare amount": (
+        f"/trades?takerOnly=false&filterType=CASH&filterAmount={LARGE * 10}&limit=10"
+    ),
+    "trades of an amount that no trade has": "/trades?filterType=CASH&filterAmount=100000",
+    "rare trades of a wallet": (
+        f"/trades?user=WHALE&filterType=CASH&filterAmount={LARGE * 10}&limit=10"
+    ),
+    "trades of an amount that most trades have": "/trades?filterType=CASH&filterAmount=1&limit=10",
+    "trades of a wallet of an amount": (
+        "/trades?user=WHALE&filterType=CASH&filterAmount=1&limit=10&takerOnly=false"
+    ),
+    "trades of a market of an amount": (
+        "/trades?market=MARKET&filterType=CASH&filterAmount=1&limit=10&takerOnly=false"
+    ),
+    "largest activity": "/activity?user=WHALE&sortBy=CASH&limit=10",
+    "smallest activity": "/activity?user=WHALE&sortBy=CASH&sortDirection=ASC&limit=10",
+    "newest trades": "/trades?limit=10",
+    "holders": "/holders?market=MARKET&limit=10",
+    "rank": "/v1/leaderboard?user=TYPICAL&timePeriod=ALL",
+    "leaderboard": "/v1/leaderboard?timePeriod=ALL&limit=10",
+    "wins": "/v1/leaderboard/biggest-wins?timePeriod=ALL&limit=10",
+}
+
+
+@pytest.mark.usefixtures("few")
+@pytest.mark.parametrize("path", READS.values(), ids=READS.keys())
+async def test_a_read_takes_no_more_steps_when_the_history_is_ten_times_as_long(
+    grown: tuple[Grown, Grown], path: str
+) -> None:
+    steps: list[int] = []
+    for each in grown:
+        names = each.history.names
+        asked = path.replace("WHALE", names.whale).replace("TYPICAL", names.typical)
+        with recorded() as queries:
+            answer = await each.reader.get(asked.replace("MARKET", names.condition_id))
+        assert isinstance(answer, list)
+        assert each.scanned(queries) == []
+        steps.append(each.steps(queries))
+    assert steps[0] > 0
+    assert steps[1] <= GROWTH_MAX * steps[0], steps
+
+
+async def test_a_point_of_a_price_history_costs_the_same_however_many_trades_there_are(
+    grown: tuple[Grown, Grown],
+) -> None:
+    steps: list[int] = []
+    wanted = Buckets(NOW_S - POINTS * 86_400, NOW_S - 86_400, 86_400)
+    for each in grown:
+        with recorded() as queries:
+            async with each.database.reading() as tx:
+                points = await load_history(tx, Bytes32(each.history.names.condition_id), wanted)
+        assert len(points) == POINTS
+        assert each.scanned(queries) == []
+        steps.append(each.steps(queries))
+    assert steps[1] <= GROWTH_MAX * steps[0]
+    assert steps[1] <= POINTS * STEPS_PER_POINT_MAX
+
+
+def a_fill(number: int) -> ActivityRow:
+    return ActivityRow(
+        number,
+        0,
+        0,
+        Address(a_wallet(number % 50)),
+        ActivityKind.TRADE,
+        Bytes32(a_condition(0)),
+        AssetId(a_token(0, is_yes=True)),
+        Side.BUY,
+        SIZE_UNITS,
+        number,
+        is_taker=True,
+        timestamp_s=number,
+        tx_hash=Bytes32(a_condition(number)),
+    )
+
+
+@pytest.mark.parametrize(
+    ("chosen", "page", "index"),
+    [
+        (
+            ActivityFilter(takers_only=True, cost_units_min=ROWS - 10),
+            ActivityPage(10),
+            "ix_activities_cost_units",
+        ),
+        (
+            ActivityFilter(wallet=Address(a_wallet(1))),
+            ActivityPage(10, order=ActivityOrder.COST),
+            "ix_activities_wallet_cost",
+        ),
+    ],
+    ids=["rare", "largest"],
+)
+async def test_both_databases_find_activities_by_their_cost(
+    database: Database, chosen: ActivityFilter, page: ActivityPage, index: str
+) -> None:
+    async with database.writing() as tx:
+        await record_activities(tx, [a_fill(number) for number in range(ROWS)])
+    await analyze(database)
+    with recorded() as queries:
+        async with database.reading() as tx:
+            assert len(await load_activities(tx, chosen, page)) == page.limit
+    plans: list[str] = []
+    explain = "EXPLAIN QUERY PLAN" if database.is_sqlite else "EXPLAIN"
+
+    def ask(connection: sa.Connection) -> None:
+        for sql, values in queries:
+            plans.extend(map(str, connection.exec_driver_sql(f"{explain} {sql}", values)))
+
+    await database.run_sync(ask)
+    assert any(index in line for line in plans), plans

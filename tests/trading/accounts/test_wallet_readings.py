@@ -1,0 +1,142 @@
+"""The first use of a wallet on a chain where the collateral is older than the installation."""
+
+import asyncio
+import dataclasses
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from tests.rigs.trading import Trader, TradingRig, a_rig_on
+from tests.rigs.values import EXCHANGE, TOKEN, a_buy, a_deployment, an_address, an_observation
+
+from foretell.domain.exchange.commands import AllowanceSeen, BalanceSeen
+from foretell.domain.exchange.ledger import COLLATERAL
+from foretell.domain.values.amounts import AMOUNT_UNITS_MAX
+from foretell.domain.values.hexadecimal import Address
+from foretell.engine.protocol.requests import AccountReply, AccountRequest
+from foretell.store.database import Database
+from foretell.store.index.wallet_readings import WalletReading, load_unread, record_readings
+from foretell.trading.accounts.wallet_readings import RETRY_MS, WalletReadings
+
+pytestmark = pytest.mark.anyio
+
+DAN = an_address("dan")
+UNITS = 500 * TOKEN
+
+
+@pytest.fixture
+async def late(fresh_database: Database, tmp_path: Path) -> AsyncIterator[TradingRig]:
+    """An installation on a chain with an older collateral, and a market without any funded trader."""
+    deployment = dataclasses.replace(a_deployment(), is_sandbox=False)
+    async with a_rig_on(tmp_path / "journal", fresh_database, deployment=deployment) as rig:
+        await rig.open("market")
+        yield rig
+
+
+@pytest.fixture
+async def dan(late: TradingRig) -> Trader:
+    return await late.trader("dan")
+
+
+async def asked(rig: TradingRig) -> list[Address]:
+    async with rig.context.database.reading() as tx:
+        return list(await load_unread(tx, 0, 100))
+
+
+async def read(rig: TradingRig, wallet: Address) -> None:
+    """Do what the indexer and the feed of the chain do, once the wallet is asked for."""
+    for _ in range(500):
+        if wallet in await asked(rig):
+            break
+        await asyncio.sleep(0.01)
+    allowed = [(EXCHANGE, True, AMOUNT_UNITS_MAX)]
+    async with rig.context.database.writing() as tx:
+        await record_readings(tx, [WalletReading(wallet, UNITS, allowed)], 1)
+    await rig.submit(
+        an_observation(
+            [BalanceSeen(wallet, COLLATERAL, UNITS)],
+            [AllowanceSeen(wallet, EXCHANGE, is_collateral=True, units=AMOUNT_UNITS_MAX)],
+        )
+    )
+
+
+async def test_the_first_balance_is_that_of_the_chain(late: TradingRig, dan: Trader) -> None:
+    reading = asyncio.create_task(read(late, DAN))
+    record = await dan.get("/balance-allowance", asset_type="COLLATERAL")
+    await reading
+    assert record["balance"] == str(UNITS)
+    assert record["allowance"] == str(2**256 - 1)
+    assert await asked(late) == []
+
+
+async def test_the_first_order_is_covered_by_what_the_chain_had(
+    late: TradingRig, dan: Trader
+) -> None:
+    reading = asyncio.create_task(read(late, DAN))
+    placed = await dan.placed(a_buy("dan", price_ticks=40))
+    await reading
+    assert placed["status"] == "live"
+
+
+async def test_the_orders_of_a_batch_wait_together(late: TradingRig, dan: Trader) -> None:
+    reading = asyncio.create_task(read(late, DAN))
+    bodies = [dan.body(a_buy("dan", price_ticks=ticks)) for ticks in (40, 41, 42)]
+    response = await dan.send("POST", "/orders", bodies)
+    await reading
+    assert [each["status"] for each in response.json()] == ["live"] * 3
+
+
+async def test_a_dry_run_reads_the_wallet_too(late: TradingRig, dan: Trader) -> None:
+    reading = asyncio.create_task(read(late, DAN))
+    response = await dan.send("POST", "/order/validate", dan.body(a_buy("dan", price_ticks=40)))
+    await reading
+    assert response.json()["valid"] is True
+
+
+def readings_of(rig: TradingRig, wait_s: float = 0.2, **limits: int) -> WalletReadings:
+    """Return readings with limits of the test."""
+
+    async def fetch_collateral(wallet: Address) -> AccountReply:
+        request = AccountRequest(wallet, COLLATERAL, rig.context.exchanges)
+        return await rig.context.shards.account(request, None)
+
+    context = rig.context
+    database, exchanges = context.database, context.exchanges
+    return WalletReadings(
+        database, exchanges, fetch_collateral, context.now_ms, wait_s=wait_s, **limits
+    )
+
+
+async def test_a_chain_that_does_not_answer_costs_one_wait_in_half_a_minute(
+    late: TradingRig,
+) -> None:
+    readings = readings_of(late)
+    before = time.monotonic()
+    await readings.wait(DAN)
+    assert 0.1 < time.monotonic() - before < 5
+    assert readings.is_known(DAN)
+    late.clock.at_ms += RETRY_MS
+    assert not readings.is_known(DAN)
+    assert await asked(late) == [DAN]
+
+
+async def test_strangers_can_ask_for_a_bounded_number_of_wallets_in_a_minute(
+    late: TradingRig,
+) -> None:
+    readings = readings_of(late, asks_max=3)
+    wallets = [an_address(f"stranger {number}") for number in range(5)]
+    await asyncio.gather(*(readings.wait(wallet) for wallet in wallets))
+    assert len(await asked(late)) == 3
+    late.clock.at_ms += 60_000
+    await readings.wait(wallets[4])
+    assert wallets[4] in await asked(late)
+
+
+async def test_a_wallet_that_was_read_before_a_restart_does_not_wait(late: TradingRig) -> None:
+    async with late.context.database.writing() as tx:
+        await record_readings(tx, [WalletReading(DAN, UNITS, ())], 1)
+    readings = readings_of(late, wait_s=60)
+    await asyncio.wait_for(readings.wait(DAN), 10)
+    assert readings.is_known(DAN)
+    assert await asked(late) == []

@@ -153,6 +153,22 @@ async def test_t1_titles_are_found_without_regard_to_accents_and_capitals(
     assert sorted(titled) == sorted(a_word(name) for name in found)
 
 
+async def test_titles_are_found_among_what_may_be_redeemed_or_merged(database: Database) -> None:
+    """A finding: with a title, the resolved and the opposite tokens of all wallets were searched."""
+    async with database.writing() as tx:
+        rows = Rows(tx)
+        for name in ("rain", "snow", "hail"):
+            await rows.open_named(name)
+            await rows.hold("alice", name, TOKEN, 0)
+        await rows.hold("alice", "rain", TOKEN, 0, is_yes=False)
+        await rows.hold("bob", "hail", TOKEN, 0, is_yes=False)
+        await rows.resolve("snow", 0, 1)
+        mergeable = HoldingFilter(wallet=ALICE, only_mergeable=True)
+        assert await load_titled_conditions(tx, mergeable, "will") == [a_word("rain")]
+        redeemable = HoldingFilter(wallet=ALICE, only_redeemable=True)
+        assert await load_titled_conditions(tx, redeemable, "will") == [a_word("snow")]
+
+
 async def test_a_sum_of_holdings_may_exceed_63_bits(database: Database) -> None:
     async with database.writing() as tx:
         rows = Rows(tx)

@@ -154,8 +154,12 @@ async def load_titled_conditions(
     while not is_last:
         rows = await tx.all(
             sa.select(positions.c.token_id, positions.c.condition_id, markets.c.question)
-            .join(markets, markets.c.condition_id == positions.c.condition_id)
-            .where(*_clauses(chosen), positions.c.token_id > after)
+            .select_from(_valued())
+            .where(
+                *_clauses(chosen),
+                markets.c.condition_id.is_not(None),
+                positions.c.token_id > after,
+            )
             .order_by(positions.c.token_id)
             .limit(TITLES_PER_PART)
         )

@@ -76,7 +76,7 @@ def copied(here: SettlementRig, folder: Path) -> SettlementRig:
 
 @pytest.mark.case("A-09")
 @pytest.mark.parametrize("sent_first", [True, False], ids=["sent before", "sent after"])
-async def test_trades_that_settled_after_a_copy_are_not_sent_again_by_it(
+async def test_attack_l9_trades_that_settled_after_a_copy_are_not_sent_again_by_it(
     rig: SettlementRig,  # noqa: F811 - the fixture
     market: SandboxMarket,  # noqa: F811 - the fixture
     traders: list[Trader],  # noqa: F811 - the fixture

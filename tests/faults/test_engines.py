@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from tests.faults.led_rig import LedFaultRig, a_led_fault_rig
 from tests.faults.processes import Processes
-from tests.faults.rig import LedFaultRig, a_led_fault_rig
 from tests.rigs.postgres import PostgresServer
 
 pytestmark = [pytest.mark.anyio, pytest.mark.xdist_group("faults")]
@@ -34,20 +34,18 @@ async def exchange(
 async def test_a_leader_that_is_stopped_and_resumes_loses_and_doubles_nothing(
     exchange: LedFaultRig,
 ) -> None:
-    leading = await exchange.start_engine()
-    await leading.serves()
-    await exchange.start()
-    trading = asyncio.create_task(exchange.trade_on())
-    for _ in range(ROUNDS):
-        waiting = await exchange.start_engine()
+    async with exchange.supervised():
+        await exchange.leading()
+        await exchange.start()
+        trading = asyncio.create_task(exchange.trade_on())
+        for _ in range(ROUNDS):
+            await exchange.more_answers(ANSWERS)
+            stopped = await exchange.leading()
+            await stopped.signal(signal.SIGSTOP)
+            await exchange.more_answers(ANSWERS)
+            await stopped.signal(signal.SIGCONT)
+            assert await stopped.ended() == 1
         await exchange.more_answers(ANSWERS)
-        await leading.signal(signal.SIGSTOP)
-        await waiting.serves()
-        await exchange.more_answers(ANSWERS)
-        await leading.signal(signal.SIGCONT)
-        assert await leading.ended() == 1
-        leading = waiting
-    await exchange.more_answers(ANSWERS)
-    exchange.is_over = True
-    await trading
-    await exchange.check()
+        exchange.is_over = True
+        await trading
+        await exchange.check()

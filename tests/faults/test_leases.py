@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Iterator
 
 import pytest
-from tests.faults.rig import check_journal
+from tests.faults.led_rig import check_journal
 from tests.rigs.journals import query
 
 from foretell.bench.rigs.leaders import LeaderSuccession

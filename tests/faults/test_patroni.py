@@ -6,8 +6,8 @@ import signal
 from collections.abc import Callable, Iterator, Sequence
 
 import pytest
+from tests.faults.led_rig import check_journal
 from tests.faults.patroni import Cluster, Node, a_cluster, until
-from tests.faults.rig import check_journal
 
 from foretell.bench.rigs.leaders import Leader, succession
 from foretell.journal.postgres.leases import LEASE_S

@@ -16,6 +16,7 @@ import pytest
 from rich.console import Console
 from tests.rigs.installation import FORETELL, command_lines, run_foretell
 
+from foretell.bench.rigs.soak import sandbox_process
 from foretell.bench.rigs.soak.messages import Line, SoakOutcome, SoakPlan, SoakWindow
 from foretell.bench.rigs.soak.samples import PROCESSES
 from foretell.bench.rigs.soak.sandbox_process import LoadProcess, running_sandbox
@@ -143,6 +144,17 @@ def test_a_load_that_ends_too_early_is_no_success() -> None:
         assert next(lines) == WINDOW
         with pytest.raises(BenchFailed, match="the load ended before its time"):
             next(lines)
+
+
+def test_a_load_may_take_longer_before_its_first_line_by_the_orders_that_fill(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A finding: a busy machine that filled 110,000 orders was given up after two minutes."""
+    monkeypatch.setattr(sandbox_process, "LINE_DEADLINE_S", 0.0)
+    plan = SoakPlan(0.1, filling_orders=int(60 * sandbox_process.FILLED_PER_S))
+    slow = ["sh", "-c", 'sleep 0.3; exec "$@"', "sh", *printing(CLEAN)]
+    with subprocess.Popen(slow, stdout=subprocess.PIPE) as process:
+        assert list(LoadProcess(process, plan, 0.05).lines()) == [CLEAN]
 
 
 def test_a_silent_load_is_given_up() -> None:

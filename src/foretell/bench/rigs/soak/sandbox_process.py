@@ -25,6 +25,8 @@ LINE_DEADLINE_S: Final = 120.0
 """How much later than due a line of the load may come; its audit is the longest wait."""
 LOOKUPS_PER_S: Final = 50.0
 """Orders that the audit looks up in a second, at the least."""
+FILLED_PER_S: Final = 100.0
+"""Orders before the load that are placed and canceled in a second, at the least."""
 POLL_S: Final = 0.1
 
 
@@ -80,12 +82,14 @@ class LoadProcess:
 
     def lines(self) -> Iterator[Line]:
         """Yield the windows, and the outcome as the last one."""
-        deadline_s = self._window_s + LINE_DEADLINE_S
+        filled_within_s = self._plan.filling_orders / FILLED_PER_S
+        deadline_s = self._window_s + LINE_DEADLINE_S + filled_within_s
         while True:
             line = self._next(deadline_s)
             yield line
             if isinstance(line, SoakOutcome):
                 return
+            deadline_s = self._window_s + LINE_DEADLINE_S
             if line.at_s + 2 * self._window_s > self._plan.seconds:
                 deadline_s = 2 * self._window_s + self._audit_s()
 

@@ -215,6 +215,7 @@ async def test_a_batch_that_was_named_and_not_sent_is_sent_after_a_restart(
     rig: SettlementRig, market: SandboxMarket, traders: list[Trader], proxy: FaultProxy
 ) -> None:
     trade_ids = await matched(market, traders)
+    await rig.begin()
     proxy.fail_always("eth_getTransactionCount", lose_request)
     with pytest.raises(ChainUnavailable):
         await rig.act()
@@ -234,6 +235,7 @@ async def test_trades_of_a_batch_that_was_not_sent_go_alone_in_a_deployment_with
     rig: SettlementRig, market: SandboxMarket, traders: list[Trader], proxy: FaultProxy
 ) -> None:
     trade_ids = await matched(market, traders)
+    await rig.begin()
     proxy.fail_always("eth_getTransactionCount", lose_request)
     with pytest.raises(ChainUnavailable):
         await rig.act()
@@ -250,6 +252,7 @@ async def test_a_batch_that_the_node_refuses_is_tried_again_without_counting(
     rig: SettlementRig, market: SandboxMarket, traders: list[Trader], proxy: FaultProxy
 ) -> None:
     trade_ids = await matched(market, traders)
+    await rig.begin()
     proxy.fail("eth_getTransactionCount", refuse("daily quota exceeded", -32005))
     await rig.act()
     waiting = await rig.settlement(trade_ids[-1])

@@ -155,6 +155,8 @@ async def follow_batch(
         await _read_outcomes(context, settlements, sent)
         return False
     if sent.status in {TxStatus.FAILED, TxStatus.CANCELED}:
+        if sent.status is TxStatus.CANCELED:
+            context.start.ask_again()
         await _fail_all(context, settlements, sent.failure or sent.status)
         return False
     return True

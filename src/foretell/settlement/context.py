@@ -13,10 +13,14 @@ from foretell.store.database import Database
 
 @dataclass(slots=True)
 class StartBlock:
-    """The newest block at the start of a process, and whether the index has read it."""
+    """The newest block when what may be on the chain was asked for, and whether the index has read it."""
 
     head_number: int | None = None
     is_indexed: bool = False
+
+    def ask_again(self) -> None:
+        """Have the newest block asked for again: a transaction that is not known here was mined."""
+        self.head_number, self.is_indexed = None, False
 
 
 @dataclass(frozen=True, slots=True)

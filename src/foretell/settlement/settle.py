@@ -70,6 +70,8 @@ async def run_once(context: SettlementContext) -> bool:
         return True
     closed: _Closed = {}
     room = max(0, context.options.in_flight_max - await _follow(context, closed))
+    if not await has_index(context):
+        return True
     has_batches = context.batch_settler is not None and room > 0
     batched_max = context.options.batched_per_pass_max if has_batches else 0
     async with context.database.reading() as tx:
@@ -126,6 +128,7 @@ async def _follow_one(
         await _revert(context, settlement, carrying_tx)
         return False
     if carrying_tx.status is TxStatus.CANCELED:
+        context.start.ask_again()
         await _fail(context, settlement, carrying_tx.failure or carrying_tx.status)
         return False
     return True

@@ -129,6 +129,11 @@ class SettlementRig:
             further_operators=tuple(further),
         )
 
+    @property
+    def operator_key(self) -> bytes:
+        """The key of the account that sends any transaction."""
+        return self.sandbox.account(AccountRole.OPERATOR).private_key
+
     async def stop(self) -> None:
         await self.stack.aclose()
         self.stack = AsyncExitStack()

@@ -14,7 +14,7 @@ from foretell.domain.evm.transaction import TxStatus
 from foretell.domain.exchange.settlement import Settlement, named_settlement
 from foretell.domain.exchange.trade import TradeStatus
 from foretell.settlement.settle import run_once
-from foretell.store.outbox.settlements import name_batches
+from foretell.store.outbox.settlements import name_settlements
 from foretell.store.trading.trades import load_trade_ids
 
 pytestmark = pytest.mark.anyio
@@ -89,7 +89,7 @@ async def test_a_trade_that_was_named_and_is_settled_since_is_not_sent_under_its
     (trade_id,) = (await bob.buy(market, 40, 10 * UNIT)).trade_ids
     await rig.projection.catch_up()
     async with rig.database.writing() as tx:
-        assert await name_batches(tx, [named_settlement(Settlement(trade_id))])
+        assert await name_settlements(tx, [named_settlement(Settlement(trade_id))])
     await copy(rig)
     await rig.settle()
     fills = await rig.fill_count()

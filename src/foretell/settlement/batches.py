@@ -31,7 +31,7 @@ from foretell.settlement.context import SettlementContext
 from foretell.settlement.operators import operators_for, simulated_at
 from foretell.settlement.stored import load_matched, record
 from foretell.store.index.blocks import load_last_block
-from foretell.store.outbox.settlements import load_settled_in, name_batches
+from foretell.store.outbox.settlements import load_settled_in, name_settlements
 from foretell.store.outbox.transactions import SETTLEMENT, load_txs
 
 log = structlog.get_logger(__name__)
@@ -138,7 +138,7 @@ async def _start(
     """Store the names of batches, all or none, and send them."""
     settlements = [each.settlement for batch in batches for each in batch]
     async with context.database.writing() as tx:
-        is_named = await name_batches(tx, settlements)
+        is_named = await name_settlements(tx, settlements)
     if is_named:
         await _send(context, settler, batches, sender)
     else:

@@ -8,6 +8,7 @@ from foretell.domain.exchange.settlement import SettlementOptions
 from foretell.domain.exchange.wallets.wallet_bars import BarOptions
 from foretell.domain.values.hexadecimal import Address
 from foretell.settlement.call_forms import CallForms
+from foretell.settlement.failed_gas import CountGas, count_gas
 from foretell.store.database import Database
 
 
@@ -44,3 +45,4 @@ class SettlementContext:
     granted: set[tuple[Address, Address]] = field(default_factory=set)
     """Further accounts and the exchanges that have them as operators."""
     start: StartBlock = field(default_factory=StartBlock)
+    count_gas: CountGas = count_gas

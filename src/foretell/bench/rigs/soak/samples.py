@@ -15,6 +15,7 @@ PROCESSES: Final = {
     "server": "foretell up",
     "tables": "foretell.app.tables_process",
     "recovery": "foretell.app.signer_recovery",
+    "settlement": "foretell.app.settlement_process",
     "chain": "/bin/anvil",
 }
 """The processes of a sandbox by a part of their command line; others are the shells around the chain."""

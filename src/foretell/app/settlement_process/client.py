@@ -18,6 +18,7 @@ from foretell.app.settlement_process.messages import (
     BeginSettlement,
     FailedGas,
     FromSettlement,
+    SettlementStarted,
     decode_from_settlement,
     message,
 )
@@ -58,6 +59,8 @@ class SettlementProcess:
             program, decode_from_settlement, self._on_connected, self._on_message
         )
         self._overdue_at_s = math.inf
+        self.started = asyncio.Event()
+        """Whether a process has started to settle."""
 
     @property
     def process_id(self) -> int | None:
@@ -80,6 +83,8 @@ class SettlementProcess:
             self._database.topics.wake(received.topics)
         elif isinstance(received, FailedGas):
             count_gas(received.blamed, received.gas)
+        elif isinstance(received, SettlementStarted):
+            self.started.set()
 
     async def _relay(self) -> None:
         """Have the process look for trades after each commit that wrote some, until cancelled."""

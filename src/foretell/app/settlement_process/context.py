@@ -27,6 +27,7 @@ def build_settlement(
         database,
         operator,
         now_ms,
+        begin.options,
         batch_settler=deployment.batch_settler,
         bars=BarOptions(gas_per_day_max=begin.wallet_gas_per_day_max),
         conditional_tokens=deployment.conditional_tokens,

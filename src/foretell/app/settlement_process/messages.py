@@ -9,6 +9,7 @@ from typing import Final
 
 import msgspec
 
+from foretell.domain.exchange.settlement import SettlementOptions
 from foretell.engine.protocol.framing import framed
 
 
@@ -25,6 +26,7 @@ class BeginSettlement(msgspec.Struct, frozen=True, array_like=True, tag="begin")
     operator_keys: Sequence[bytes]
     confirmations: int
     wallet_gas_per_day_max: int
+    options: SettlementOptions = SettlementOptions()
 
 
 class Announced(msgspec.Struct, frozen=True, array_like=True, tag="announced"):

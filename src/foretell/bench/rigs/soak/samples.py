@@ -51,6 +51,7 @@ def sample(pid: int, data: Path, window: SoakWindow) -> dict[str, float]:
         "lag tables ms": window.tables_ms,
         "lag index blocks": window.index_blocks,
         "lag settlement s": window.unsettled_s,
+        "backlog": window.backlog,
         "faults": window.faults,
     }
     return values | {name: value for name, value in seen.items() if value is not None}

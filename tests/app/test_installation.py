@@ -202,12 +202,12 @@ async def test_a_part_that_fails_stops_everything_and_is_named(
         await gate.wait()
         raise Broken
 
-    monkeypatch.setattr("foretell.settlement.worker.run", fail_later)
+    monkeypatch.setattr("foretell.relayer.worker.run", fail_later)
     async with installed(settings) as running:
         with capture_logs() as logs:
             gate.set()
             assert isinstance(await ended(running), Broken)
-    assert [each["part"] for each in logs if each["event"] == "component failed"] == ["settlement"]
+    assert [each["part"] for each in logs if each["event"] == "component failed"] == ["relayer"]
 
 
 async def test_a_journal_that_fails_stops_everything(

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 from collections.abc import Coroutine
+from pathlib import Path
 from typing import Any, Final, Protocol
 
 from tests.rigs.fault_proxy import Answer, FaultProxy, Forward, Request
@@ -62,3 +63,12 @@ class Killer:
         self._struck.set()
         await self._released.wait()
         return None
+
+
+def is_running(pid: int, module: str) -> bool:
+    """Return whether the process of this id runs this module; a dead one may wait to be reaped."""
+    try:
+        status = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+        return status != "Z" and module in Path(f"/proc/{pid}/cmdline").read_text()
+    except FileNotFoundError:
+        return False

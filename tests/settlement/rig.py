@@ -54,6 +54,7 @@ from foretell.engine.writer.engine import Engine
 from foretell.engine.writer.projection import Projection
 from foretell.journal.files.journal import FileJournal
 from foretell.settlement.context import SettlementContext
+from foretell.settlement.landed_trades import has_index
 from foretell.settlement.settle import run_once
 from foretell.store.creation.markets import record_event
 from foretell.store.database import Database
@@ -127,6 +128,11 @@ class SettlementRig:
             frozenset({self.sandbox.deployment.collateral, tokens}),
             further_operators=tuple(further),
         )
+
+    @property
+    def operator_key(self) -> bytes:
+        """The key of the account that sends any transaction."""
+        return self.sandbox.account(AccountRole.OPERATOR).private_key
 
     async def stop(self) -> None:
         await self.stack.aclose()
@@ -214,10 +220,15 @@ class SettlementRig:
     async def act(self) -> None:
         """Run one pass of settlement's loops."""
         await self.projection.catch_up()
-        if not self.context.start.is_indexed:
-            await catch_up(self.indexer)
+        await self.begin()
         await run_once(self.context)
         await self.watch()
+
+    async def begin(self) -> None:
+        """Have the index read every block, without which settlement sends nothing."""
+        if not self.context.start.is_indexed:
+            await catch_up(self.indexer)
+            await has_index(self.context)
 
     async def watch(self) -> None:
         """Watch the transactions of every account once."""

@@ -1,12 +1,23 @@
 """Trades that settle together, and those of them that do not."""
 
+import asyncio
+import contextlib
 import random
 from typing import Any, Final
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.rigs.fault_proxy import Answer, FaultProxy, Forward, Request, lose_request, refuse
+from tests.rigs.fault_proxy import (
+    Answer,
+    Fault,
+    FaultProxy,
+    Forward,
+    Request,
+    honest,
+    lose_request,
+    refuse,
+)
 from tests.rigs.killing import Killer
 from tests.rigs.sandbox import SandboxMarket
 from tests.settlement.rig import UNIT, SettlementRig, Trader
@@ -21,12 +32,15 @@ from foretell.domain.evm.abi import contract_function
 from foretell.domain.evm.transaction import TxStatus
 from foretell.domain.exchange.order import OrderStatus
 from foretell.domain.exchange.trade import TradeStatus
+from foretell.settlement.batches import TOGETHER_MAX
 from foretell.settlement.settle import run_once
 
 pytestmark = pytest.mark.anyio
 
 CONFIRMED: Final = TradeStatus.CONFIRMED
 TRADES: Final = 4
+OVERLAP_S: Final = 5.0
+"""How long a request waits for the one beside it: less than it may take."""
 
 
 @pytest.fixture
@@ -55,6 +69,36 @@ def alone(trade_id: str, number: int = 1) -> str:
 
 def together(trade_id: str) -> str:
     return f"batch:{trade_id}:1"
+
+
+async def test_the_next_batches_are_simulated_while_the_node_takes_those_before(
+    rig: SettlementRig, market: SandboxMarket, traders: list[Trader], proxy: FaultProxy
+) -> None:
+    """The node answers the first broadcast and the simulation after it only when it has both."""
+    rig.change(batch_trades_max=2)
+    trade_ids = await matched(market, traders, 2 * (TOGETHER_MAX + 1))
+    await rig.begin()
+    is_broadcast, is_simulated = asyncio.Event(), asyncio.Event()
+    meetings: list[bool] = []
+
+    def meet(arrived: asyncio.Event, other: asyncio.Event) -> Fault:
+        async def fault(_request: Request, forward: Forward) -> Answer | None:
+            arrived.set()
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(other.wait(), OVERLAP_S)
+            meetings.append(other.is_set())
+            return await forward()
+
+        return fault
+
+    proxy.fail("eth_sendRawTransaction", meet(is_broadcast, is_simulated))
+    proxy.fail("eth_call", *[honest] * TOGETHER_MAX, meet(is_simulated, is_broadcast))
+    await rig.act()
+    assert meetings == [True, True]
+    await rig.settle()
+    assert await rig.statuses(trade_ids) == [CONFIRMED] * len(trade_ids)
+    assert await ids_sent(rig) == [together(each) for each in trade_ids[::2]]
+    await rig.check_ledger()
 
 
 async def test_trades_settle_in_one_transaction(
@@ -215,6 +259,7 @@ async def test_a_batch_that_was_named_and_not_sent_is_sent_after_a_restart(
     rig: SettlementRig, market: SandboxMarket, traders: list[Trader], proxy: FaultProxy
 ) -> None:
     trade_ids = await matched(market, traders)
+    await rig.begin()
     proxy.fail_always("eth_getTransactionCount", lose_request)
     with pytest.raises(ChainUnavailable):
         await rig.act()
@@ -234,6 +279,7 @@ async def test_trades_of_a_batch_that_was_not_sent_go_alone_in_a_deployment_with
     rig: SettlementRig, market: SandboxMarket, traders: list[Trader], proxy: FaultProxy
 ) -> None:
     trade_ids = await matched(market, traders)
+    await rig.begin()
     proxy.fail_always("eth_getTransactionCount", lose_request)
     with pytest.raises(ChainUnavailable):
         await rig.act()
@@ -250,6 +296,7 @@ async def test_a_batch_that_the_node_refuses_is_tried_again_without_counting(
     rig: SettlementRig, market: SandboxMarket, traders: list[Trader], proxy: FaultProxy
 ) -> None:
     trade_ids = await matched(market, traders)
+    await rig.begin()
     proxy.fail("eth_getTransactionCount", refuse("daily quota exceeded", -32005))
     await rig.act()
     waiting = await rig.settlement(trade_ids[-1])

@@ -6,16 +6,24 @@ from typing import Final
 import pytest
 from tests.rigs.sandbox import SandboxMarket, catch_up
 from tests.settlement.rig import UNIT, SettlementRig, Trader
+from tests.settlement.test_batches import matched
 
+from foretell.domain.contracts.calldata import ADD_OPERATOR
+from foretell.domain.contracts.sandbox_accounts import AccountRole
+from foretell.domain.evm.transaction import TxStatus
 from foretell.domain.exchange.settlement import Settlement, named_settlement
 from foretell.domain.exchange.trade import TradeStatus
 from foretell.settlement.settle import run_once
-from foretell.store.outbox.settlements import name_batches
+from foretell.store.outbox.settlements import name_settlements
 from foretell.store.trading.trades import load_trade_ids
 
 pytestmark = pytest.mark.anyio
 
 CONFIRMED: Final = TradeStatus.CONFIRMED
+FURTHER: Final = 7
+"""The number of the sandbox's account that settles beside the first one."""
+PASSES: Final = 5
+"""Passes after which a trade was examined, split, and sent."""
 
 
 async def copy(rig: SettlementRig) -> None:
@@ -81,7 +89,7 @@ async def test_a_trade_that_was_named_and_is_settled_since_is_not_sent_under_its
     (trade_id,) = (await bob.buy(market, 40, 10 * UNIT)).trade_ids
     await rig.projection.catch_up()
     async with rig.database.writing() as tx:
-        assert await name_batches(tx, [named_settlement(Settlement(trade_id))])
+        assert await name_settlements(tx, [named_settlement(Settlement(trade_id))])
     await copy(rig)
     await rig.settle()
     fills = await rig.fill_count()
@@ -110,3 +118,117 @@ async def test_a_trade_of_which_a_part_was_settled_since_is_split_and_that_part_
     assert sorted(await rig.statuses(trade_ids)) == [CONFIRMED, TradeStatus.FAILED]
     assert (await rig.fill_count(), await rig.sent()) == (fills, [])
     await rig.check_ledger()
+
+
+async def half_dead(rig: SettlementRig, market: SandboxMarket, traders: list[Trader]) -> str:
+    """Match a trade of which the greater fill reverts; return its taker's order.
+
+    Both orders of the other fill have more left than it takes, so the chain would take it twice.
+    """
+    alice, bob, carol = traders
+    await alice.sell(market, 41, 50 * UNIT)
+    bad = await carol.sell(market, 40, 20 * UNIT)
+    taker = await bob.buy(market, 41, 30 * UNIT)
+    await rig.projection.catch_up()
+    await carol.cancel_on_chain((await rig.order_row(bad.order_id)).signed)
+    return taker.order_id
+
+
+async def send(rig: SettlementRig) -> None:
+    """Run passes, with the blocks that are there, until something is on its way."""
+    for _ in range(PASSES):
+        await rig.act()
+        await rig.see()
+        rig.clock.move(1_000)
+    assert await rig.sent()
+
+
+async def check_settled_once(rig: SettlementRig, taker: str, fills: int) -> None:
+    """Assert that one fill of a taker is on the chain, once."""
+    async with rig.database.reading() as tx:
+        trade_ids = (await load_trade_ids(tx, [taker]))[taker]
+    assert sorted(await rig.statuses(trade_ids)) == [CONFIRMED, TradeStatus.FAILED]
+    assert await rig.fill_count() == fills + 2
+    await rig.check_ledger()
+
+
+@pytest.mark.case("A-09")
+async def test_a_trade_whose_unknown_transaction_waits_at_the_node_is_not_sent_again(
+    rig: SettlementRig, market: SandboxMarket, traders: list[Trader]
+) -> None:
+    taker = await half_dead(rig, market, traders)
+    fills = await rig.fill_count()
+    await copy(rig)
+    await rig.automine(is_on=False)
+    await send(rig)
+    await restore(rig)
+    for _ in range(PASSES):
+        await rig.act()
+        await rig.see()
+        rig.clock.move(1_000)
+    assert await rig.sent() == []
+    await rig.automine(is_on=True)
+    await rig.settle()
+    assert await rig.sent() == []
+    await check_settled_once(rig, taker, fills)
+
+
+@pytest.mark.case("A-09")
+async def test_a_batch_of_one_account_that_waits_at_the_node_is_not_sent_by_another(
+    rig: SettlementRig, market: SandboxMarket, traders: list[Trader]
+) -> None:
+    rig.has_batches, rig.further_operators = True, (rig.sandbox.trader(FURTHER),)
+    admin, exchange = rig.sandbox.account(AccountRole.ADMIN), rig.sandbox.deployment.exchange
+    await rig.sandbox.call(admin, exchange, ADD_OPERATOR.encode(rig.further_operators[0].address))
+    await rig.restart()
+    trade_ids = await matched(market, traders, 4)
+    fills = await rig.fill_count()
+    await copy(rig)
+    first = rig.context.operator.address
+    await rig.sandbox.rpc.send("anvil_setBalance", first, "0x0")
+    await rig.automine(is_on=False)
+    await rig.act()
+    assert [each.sender for each in await rig.sent()] == [rig.further_operators[0].address]
+    await rig.sandbox.rpc.send("anvil_setBalance", first, hex(10**20))
+    await restore(rig)
+    for _ in range(PASSES):
+        await rig.act()
+        rig.clock.move(1_000)
+    assert await rig.sent() == []
+    await rig.automine(is_on=True)
+    await rig.settle()
+    assert await rig.statuses(trade_ids) == [CONFIRMED] * 4
+    assert (await rig.fill_count(), await rig.sent()) == (fills + 8, [])
+    await rig.check_ledger()
+
+
+@pytest.mark.case("A-09")
+async def test_a_trade_that_an_unknown_attempt_settled_is_not_sent_again_before_the_index_has_it(
+    rig: SettlementRig, market: SandboxMarket, traders: list[Trader]
+) -> None:
+    """The copy has the transaction without its last attempt, so its nonce is seen as used by another."""
+    taker = await half_dead(rig, market, traders)
+    fills = await rig.fill_count()
+    await rig.automine(is_on=False)
+    await send(rig)
+    await copy(rig)
+    await rig.watch()
+    rig.clock.move(60_000)
+    await rig.watch()
+    assert [len(each.attempts) for each in await rig.sent()] == [2]
+    await restore(rig)
+    await rig.begin()
+    assert rig.context.start.is_indexed
+    await rig.automine(is_on=True)
+    await rig.sandbox.mine()
+    while not all(each.is_finished for each in await rig.sent()):
+        await rig.watch()
+        await rig.sandbox.mine()
+    assert [each.status for each in await rig.sent()] == [TxStatus.CANCELED]
+    for _ in range(PASSES):
+        await run_once(rig.context)
+        rig.clock.move(1_000)
+    assert len(await rig.sent()) == 1
+    await rig.settle()
+    assert len(await rig.sent()) == 1
+    await check_settled_once(rig, taker, fills)

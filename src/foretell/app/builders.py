@@ -10,6 +10,7 @@ from foretell.app.clock_and_ids import new_key, new_uuid, new_word, now_ms
 from foretell.app.embedded import EmbeddedTrading, EngineParts, TradingParts, tables_in_child
 from foretell.app.journals import embedded_journal_folder
 from foretell.app.keys import InstallationKeys
+from foretell.app.settlement_process.messages import BeginSettlement
 from foretell.app.snapshot_schedule import Schedule, Snapshots
 from foretell.chain.logs import LogReader
 from foretell.chain.reader import Reader
@@ -22,8 +23,7 @@ from foretell.data.owed_reader import OwedReader
 from foretell.data.recent_answers import RANKINGS_KEPT_S, RecentAnswers
 from foretell.data.solvency_books import SolvencyBooks
 from foretell.discovery.context import DiscoveryContext
-from foretell.domain.contracts.deployment import Deployment
-from foretell.domain.exchange.wallets.wallet_bars import BarOptions
+from foretell.domain.contracts.deployment import Deployment, encode_deployment
 from foretell.domain.portfolio.solvency import BackingUnits
 from foretell.domain.values.credentials import master_key_of
 from foretell.domain.values.hexadecimal import Address, Bytes32
@@ -42,10 +42,9 @@ from foretell.media.images import ImageNormalizer, ImagePolicy
 from foretell.media.storages import open_storage
 from foretell.relayer.context import RelayerContext, RelayerOptions
 from foretell.settings import Settings
-from foretell.settlement.context import SettlementContext
 from foretell.store.database import Database
 from foretell.store.identity import FIRST_EPOCH
-from foretell.store.outbox.transactions import REGISTRATION, RELAYED, SETTLEMENT, TxOutbox, TxTables
+from foretell.store.outbox.transactions import REGISTRATION, RELAYED, TxOutbox, TxTables
 from foretell.trading.accounts.accounts import ChainView
 from foretell.trading.accounts.revocations import Revocations
 from foretell.trading.accounts.signers import Recover
@@ -76,6 +75,8 @@ class Resources:
     """The shard that this process leads, if it is an engine."""
     key_epoch: str = FIRST_EPOCH
     """The epoch of the database's API keys."""
+    has_other_roles: bool = True
+    """Whether the process has more than one role."""
 
     @cached_property
     def key_ring(self) -> KeyRing:
@@ -258,22 +259,16 @@ def build_relayer(resources: Resources) -> RelayerContext:
     )
 
 
-def build_settlement(resources: Resources) -> SettlementContext:
-    """Return the context of settlement."""
-    operator = resources.sender(resources.keys.operator, SETTLEMENT)
-    further = [resources.sender(key, SETTLEMENT) for key in resources.keys.further_operators]
-    deployment = resources.deployment
-    wrapped = IndexedContracts.of(deployment).wrapped_collateral
-    tokens = deployment.collateral, deployment.conditional_tokens, wrapped
-    return SettlementContext(
-        resources.database,
-        operator,
-        now_ms,
-        batch_settler=deployment.batch_settler,
-        bars=BarOptions(gas_per_day_max=resources.settings.wallet_gas_per_day_max),
-        conditional_tokens=deployment.conditional_tokens,
-        assets=frozenset(filter(None, tokens)),
-        further_operators=tuple(further),
+def settlement_begin(resources: Resources) -> BeginSettlement:
+    """Return what settlement needs, in this process or another."""
+    settings, keys = resources.settings, resources.keys
+    return BeginSettlement(
+        resources.database.url,
+        resources.rpc.url,
+        encode_deployment(resources.deployment),
+        (keys.operator, *keys.further_operators),
+        settings.confirmations,
+        settings.wallet_gas_per_day_max,
     )
 
 

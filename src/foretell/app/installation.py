@@ -147,7 +147,9 @@ class Installation:
         )
         await upgrade(database)
         shard, epoch = ShardNumber(self._shard), await load_key_epoch(database, new_uuid())
-        resources = Resources(settings, keys, self.deployment, database, rpc, shard, epoch)
+        resources = Resources(
+            settings, keys, self.deployment, database, rpc, shard, epoch, len(self._roles) > 1
+        )
         await resources.revocations.restore(database)
         await check_origin(resources, has_master_key=KeyName.MASTER in keys_of(self._roles))
         return resources

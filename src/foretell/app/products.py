@@ -14,8 +14,8 @@ from foretell.app.builders import (
     build_indexer,
     build_rankings,
     build_relayer,
-    build_settlement,
     build_web,
+    settlement_begin,
 )
 from foretell.app.engine_processes import (
     RunningEngine,
@@ -25,6 +25,8 @@ from foretell.app.engine_processes import (
 )
 from foretell.app.remote_trading import build_remote_trading
 from foretell.app.roles import Role
+from foretell.app.settlement_process.client import SettlementProcess
+from foretell.app.settlement_process.context import build_settlement
 from foretell.app.signer_recovery.client import SignerRecovery
 from foretell.app.unavailable import BodyOf, UnavailableApp
 from foretell.creation import routes as creation_routes
@@ -82,8 +84,11 @@ async def indexer(resources: Resources, _closing: contextlib.AsyncExitStack) -> 
 
 
 async def settlement(resources: Resources, _closing: contextlib.AsyncExitStack) -> Product:
-    """Return settlement."""
-    context = build_settlement(resources)
+    """Return settlement, in a child process where this one has other roles too."""
+    begin = settlement_begin(resources)
+    if resources.has_other_roles:
+        return Product({"settlement": SettlementProcess(resources.database, begin).run})
+    context = build_settlement(begin, resources.database, resources.rpc)
     return Product({"settlement": lambda: settlement_worker.run(context)})
 
 

@@ -20,6 +20,7 @@ from rich.console import Console
 from rich.table import Table
 
 from foretell.bench.rigs.figures import SETTLE, Measurement
+from foretell.bench.rigs.machine import usage_with
 from foretell.bench.rigs.settle.chain import SettleChain, settle_chain
 from foretell.bench.rigs.settle.exchange import settling_exchange
 from foretell.chain.broadcaster import BROADCASTS_PER_REQUEST_MAX
@@ -52,7 +53,7 @@ class SettlePlan(NamedTuple):
 class SettleRound(NamedTuple):
     """Trades of a round: the time until they were in blocks, that of the chain alone, transactions and gas.
 
-    `cpu_s` is the time of all threads of this process, the chain's apart.
+    `cpu_s` is the time of this process and that of settlement, the chain's apart.
     """
 
     trades: int
@@ -149,9 +150,11 @@ async def _round(
     before = await chain.rpc.send("evm_snapshot")
     async with settling_exchange(chain, folder, options) as exchange:
         await exchange.match(plan.trades)
-        began_s, began_cpu_s = time.perf_counter(), time.process_time()
+        pid = exchange.settlement.process_id
+        assert pid is not None, "it has started"
+        began = usage_with(pid)
         orders = await exchange.settle(plan.orders_per_s)
-        settle_s, cpu_s = time.perf_counter() - began_s, time.process_time() - began_cpu_s
+        ended = usage_with(pid)
         sent = await _sent(exchange.database)
     await _take_back(chain, before)
     before = await chain.rpc.send("evm_snapshot")
@@ -159,8 +162,8 @@ async def _round(
     await _take_back(chain, before)
     return SettleRound(
         trades=plan.trades,
-        settle_s=settle_s,
-        cpu_s=cpu_s,
+        settle_s=ended.at_s - began.at_s,
+        cpu_s=ended.own_s - began.own_s,
         chain_s=chain_s,
         txs=len(sent),
         gas=gas,

@@ -41,6 +41,7 @@ COLUMNS: Final = {
     "server": "memory server MB",
     "tables": "memory tables MB",
     "recovery": "memory recovery MB",
+    "settlement": "memory settlement MB",
     "chain": "memory chain MB",
     "files": "files open",
     "db MB": "files database MB",
@@ -53,6 +54,7 @@ COLUMNS: Final = {
     "tables ms": "lag tables ms",
     "index": "lag index blocks",
     "settle s": "lag settlement s",
+    "backlog": "backlog",
     "faults": "faults",
 }
 """The columns of the lines that are printed, and their values; memory in MB."""

@@ -91,6 +91,13 @@ class Broadcaster:
         nonce = await self._account.fetch_nonce("pending")
         return nonce if last is None else max(nonce, last + 1)
 
+    async def unknown_nonces(self) -> range:
+        """Return the nonces with which the node has transactions in no block, after all of the outbox."""
+        last = await self._account.outbox.load_last_nonce(self._account.address)
+        pending = await self._account.fetch_nonce("pending")
+        mined = await self._account.fetch_nonce("latest")
+        return range(mined if last is None else max(mined, last + 1), pending)
+
     async def opening_fees(self) -> Fees:
         """Return the fees of a first attempt now."""
         return await self._opening.current()

@@ -65,6 +65,11 @@ class Rpc:
             verify=_tls(),
         )
 
+    @property
+    def url(self) -> str:
+        """The node's address, which may hold a key: for a child process, through a pipe, never for a log."""
+        return self._url
+
     async def __aenter__(self) -> Self:
         return self
 

@@ -151,6 +151,10 @@ class Sender:
         """Return the number of the newest block."""
         return quantity_of(await self._rpc.call("eth_blockNumber"), "eth_blockNumber")
 
+    async def unknown_nonces(self) -> range:
+        """Return the nonces with which the node has transactions in no block, after all of the outbox."""
+        return await self._broadcaster.unknown_nonces()
+
     async def receipt(self, tx_hash: Bytes32) -> Receipt | None:
         """Return the receipt of a transaction, or None while the node shows none."""
         return receipt_of(await self._rpc.call("eth_getTransactionReceipt", tx_hash))

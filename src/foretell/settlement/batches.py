@@ -6,6 +6,7 @@ the index, which has read the block, has no fill of it. Where the two disagree, 
 never sent twice. A trade that failed goes on alone.
 """
 
+import asyncio
 from collections.abc import Sequence
 from typing import Final
 
@@ -31,13 +32,18 @@ from foretell.settlement.context import SettlementContext
 from foretell.settlement.operators import operators_for, simulated_at
 from foretell.settlement.stored import load_matched, record
 from foretell.store.index.blocks import load_last_block
-from foretell.store.outbox.settlements import load_settled_in, name_batches
+from foretell.store.outbox.settlements import load_settled_in, name_settlements
 from foretell.store.outbox.transactions import SETTLEMENT, load_txs
+
+_Assigned = tuple[Sequence[BatchedTrade], Sender]
+"""A batch, and the account that sends it."""
 
 log = structlog.get_logger(__name__)
 
 TOGETHER_MIN: Final = 2
 """The fewest batches that are simulated in one request."""
+TOGETHER_MAX: Final = 4
+"""The most of them: the next ones are simulated while these are mined."""
 SHARED_MIN: Final = 2
 """The fewest trades that share a transaction."""
 FAILED_IN_BATCH = "failed within a batch"
@@ -76,40 +82,65 @@ async def start_whole_batches(
 ) -> int:
     """Send the first batches together, up to one of which a trade fails; return how many were sent.
 
-    They are simulated in one request, each without those before it. A trade that needs an earlier batch
-    fails then, so from the first failure on the batches are for the caller, one after the other.
+    Some are simulated in one request, each without those before it, while the node takes and mines the
+    ones before. A trade that needs an earlier batch may fail then, so from the first failure on the
+    batches are for the caller, one after the other.
     """
     if len(batches) < TOGETHER_MIN:
         return 0
     senders = await operators_for(context, [batch[0].matched.exchange for batch in batches])
-    results = await _simulated(context, settler, batches, senders)
-    named_by_sender: dict[Sender, list[list[BatchedTrade]]] = {}
-    whole = 0
-    for batch, result, sender in zip(batches, results, senders, strict=True):
-        if len(_passing(batch, result)) < len(batch):
-            break
-        named_by_sender.setdefault(sender, []).append(_named(batch))
-        whole += 1
-    for sender, named in named_by_sender.items():
-        await _start(context, settler, named, sender)
+    pairs = list(zip(batches, senders, strict=True))
+    parts = [pairs[at : at + TOGETHER_MAX] for at in range(0, len(pairs), TOGETHER_MAX)]
+    whole, starting = 0, None
+    try:
+        for part in parts:
+            results = await _simulated(context, settler, part)
+            if starting is not None:
+                await starting
+            passed = _first_whole(part, results)
+            starting = asyncio.create_task(_start_by_sender(context, settler, passed))
+            whole += len(passed)
+            if len(passed) < len(part):
+                break
+    finally:
+        if starting is not None:
+            await starting
     return whole
 
 
+def _first_whole(
+    part: Sequence[_Assigned], results: Sequence[bytes | RpcRefused]
+) -> Sequence[_Assigned]:
+    """Return the batches before the first one of which a trade failed in its simulation."""
+    for number, ((batch, _), result) in enumerate(zip(part, results, strict=True)):
+        if len(_passing(batch, result)) < len(batch):
+            return part[:number]
+    return part
+
+
+async def _start_by_sender(
+    context: SettlementContext, settler: Address, assigned: Sequence[_Assigned]
+) -> None:
+    """Name and send batches, those of an account together."""
+    named_by_sender: dict[Sender, list[list[BatchedTrade]]] = {}
+    for batch, sender in assigned:
+        named_by_sender.setdefault(sender, []).append(_named(batch))
+    for sender, named in named_by_sender.items():
+        await _start(context, settler, named, sender)
+
+
 async def _simulated(
-    context: SettlementContext,
-    settler: Address,
-    batches: Sequence[Sequence[BatchedTrade]],
-    senders: Sequence[Sender],
+    context: SettlementContext, settler: Address, assigned: Sequence[_Assigned]
 ) -> list[bytes | RpcRefused]:
     """Return the results of batches, in their order; those of an account are simulated in one request."""
     calls_by_sender: dict[Sender, dict[int, OutgoingTx]] = {}
-    for number, (batch, sender) in enumerate(zip(batches, senders, strict=True)):
+    for number, (batch, sender) in enumerate(assigned):
         calls_by_sender.setdefault(sender, {})[number] = batch_call(settler, batch, "")
     result_by_number: dict[int, bytes | RpcRefused] = {}
     for sender, calls in calls_by_sender.items():
         results = await sender.results_of(list(calls.values()), simulated_at(context))
         result_by_number |= zip(calls, results, strict=True)
-    return [result_by_number[number] for number in range(len(batches))]
+    return [result_by_number[number] for number in range(len(assigned))]
 
 
 async def start_batch(
@@ -138,7 +169,7 @@ async def _start(
     """Store the names of batches, all or none, and send them."""
     settlements = [each.settlement for batch in batches for each in batch]
     async with context.database.writing() as tx:
-        is_named = await name_batches(tx, settlements)
+        is_named = await name_settlements(tx, settlements)
     if is_named:
         await _send(context, settler, batches, sender)
     else:
@@ -155,6 +186,8 @@ async def follow_batch(
         await _read_outcomes(context, settlements, sent)
         return False
     if sent.status in {TxStatus.FAILED, TxStatus.CANCELED}:
+        if sent.status is TxStatus.CANCELED:
+            context.start.ask_again()
         await _fail_all(context, settlements, sent.failure or sent.status)
         return False
     return True

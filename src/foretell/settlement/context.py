@@ -8,15 +8,20 @@ from foretell.domain.exchange.settlement import SettlementOptions
 from foretell.domain.exchange.wallets.wallet_bars import BarOptions
 from foretell.domain.values.hexadecimal import Address
 from foretell.settlement.call_forms import CallForms
+from foretell.settlement.failed_gas import CountGas, count_gas
 from foretell.store.database import Database
 
 
 @dataclass(slots=True)
 class StartBlock:
-    """The newest block at the start of a process, and whether the index has read it."""
+    """The newest block when what may be on the chain was asked for, and whether the index has read it."""
 
     head_number: int | None = None
     is_indexed: bool = False
+
+    def ask_again(self) -> None:
+        """Have the newest block asked for again: a transaction that is not known here was mined."""
+        self.head_number, self.is_indexed = None, False
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,3 +45,4 @@ class SettlementContext:
     granted: set[tuple[Address, Address]] = field(default_factory=set)
     """Further accounts and the exchanges that have them as operators."""
     start: StartBlock = field(default_factory=StartBlock)
+    count_gas: CountGas = count_gas

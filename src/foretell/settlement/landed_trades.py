@@ -3,6 +3,8 @@
 A database that was restored from an older copy has trades that were settled since. The exchange would
 refuse some of them as filled, and settle others a second time. So a process sends nothing before the
 index has the newest block that the node had at its start, and no trade that the index shows as settled.
+A transaction that waits at the node and is not known here may carry any trade, from any of the accounts:
+nothing is sent before a block has it.
 """
 
 from collections.abc import Sequence
@@ -27,16 +29,33 @@ log = structlog.get_logger(__name__)
 
 
 async def has_index(context: SettlementContext) -> bool:
-    """Return whether the index has read all blocks from before the start of this process."""
+    """Return whether the index has read all blocks from before the start of this process.
+
+    The same is asked again after a nonce was used by a transaction that is not known here.
+    """
     start = context.start
     if start.is_indexed:
         return True
     if start.head_number is None:
+        if await _has_unknown_txs(context):
+            return False
         start.head_number = await context.operator.head()
     async with context.database.reading() as tx:
         last = await load_last_block(tx)
     start.is_indexed = last is not None and last.block_number >= start.head_number
     return start.is_indexed
+
+
+async def _has_unknown_txs(context: SettlementContext) -> bool:
+    """Return whether the node has transactions of the accounts that wait and are not known here."""
+    has_unknown = False
+    for sender in (context.operator, *context.further_operators):
+        unknown = await sender.unknown_nonces()
+        if unknown:
+            first, last = unknown[0], unknown[-1]
+            log.error("unknown transactions wait", account=sender.address, first=first, last=last)
+            has_unknown = True
+    return has_unknown
 
 
 async def without_landed(

@@ -51,6 +51,7 @@ from foretell.store.outbox.settlements import (
     load_due_settlements,
     load_earlier,
     load_open_settlements,
+    name_settlements,
 )
 from foretell.store.outbox.transactions import SETTLEMENT, load_txs
 
@@ -70,6 +71,8 @@ async def run_once(context: SettlementContext) -> bool:
         return True
     closed: _Closed = {}
     room = max(0, context.options.in_flight_max - await _follow(context, closed))
+    if not await has_index(context):
+        return True
     has_batches = context.batch_settler is not None and room > 0
     batched_max = context.options.batched_per_pass_max if has_batches else 0
     async with context.database.reading() as tx:
@@ -126,6 +129,7 @@ async def _follow_one(
         await _revert(context, settlement, carrying_tx)
         return False
     if carrying_tx.status is TxStatus.CANCELED:
+        context.start.ask_again()
         await _fail(context, settlement, carrying_tx.failure or carrying_tx.status)
         return False
     return True
@@ -165,8 +169,12 @@ async def _start(context: SettlementContext, due: Settlement, closed: _Closed) -
         await record(context, [waiting_settlement(due, context.now_ms(), context.options)])
         return
     named = named_settlement(due)
-    await record(context, [named])
-    await _send(context, named, closed)
+    async with context.database.writing() as tx:
+        is_named = await name_settlements(tx, [named])
+    if is_named:
+        await _send(context, named, closed)
+    else:
+        log.error("trades are settled by another process too", tx_id=named.tx_id)
 
 
 async def _send(context: SettlementContext, settlement: Settlement, closed: _Closed) -> bool:
@@ -261,7 +269,7 @@ async def _revert(context: SettlementContext, settlement: Settlement, sent: Sent
     now_ms, options, report = context.now_ms(), context.options, judged.report
     after = settlement_after_mined_revert(settlement, cause, report, now_ms, options)
     await _record_failure(context, after, report.refused, judged.offence)
-    count_offence(judged.offence, judged.gas)
+    count_offence(context, judged.offence, judged.gas)
 
 
 async def _fail(context: SettlementContext, settlement: Settlement, cause: str) -> None:

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from typing import Final
 
 import structlog
-from prometheus_client import Counter
 
 from foretell.chain.artifacts import reason_of
 from foretell.domain.contracts.calldata import SAFE_TRANSFER_FROM
@@ -46,19 +45,14 @@ PROBE_TOKEN: Final = 0
 PROBES_AT_ONCE_MAX: Final = 8
 """Most probes on their way at a time: the places of trades are not theirs."""
 NOBODY: Final = "nobody"
-
-GAS: Final = Counter(
-    "foretell_failed_settlement_gas",
-    "gas of settlements that were mined in vain, by whether a wallet is proved to have made them fail",
-    ["blamed"],
-)
+WALLET: Final = "wallet"
 
 log = structlog.get_logger(__name__)
 
 
-def count_offence(offence: Offence | None, gas: int) -> None:
+def count_offence(context: SettlementContext, offence: Offence | None, gas: int) -> None:
     """Count the gas of a settlement that was mined in vain in the metrics."""
-    GAS.labels(NOBODY if offence is None else "wallet").inc(gas)
+    context.count_gas(NOBODY if offence is None else WALLET, gas)
     if offence is not None:
         log.warning("wallet made a settlement fail", **offence._asdict())
 

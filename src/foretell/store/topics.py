@@ -4,7 +4,7 @@ An announcement is a hint that there is work: owners of watches read the tables 
 them at intervals without any announcement.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 from foretell.runtime.watch import Watch
 
@@ -14,6 +14,7 @@ class Topics:
 
     def __init__(self) -> None:
         self._watches_by_topic: dict[str, list[Watch]] = {}
+        self._relays: list[Callable[[Collection[str]], None]] = []
 
     def watch(self, topics: Sequence[str]) -> Watch:
         """Return a new watch on these topics."""
@@ -22,12 +23,23 @@ class Topics:
             self._watches_by_topic.setdefault(topic, []).append(watch)
         return watch
 
-    def announce(self, topics: Iterable[str]) -> None:
-        """Wake every watch on these topics."""
+    def relay(self, announce: Callable[[Collection[str]], None]) -> None:
+        """Pass on what this process announces, to one that its database does not wake."""
+        self._relays.append(announce)
+
+    def announce(self, topics: Collection[str]) -> None:
+        """Wake every watch on these topics, and pass them on."""
+        self.wake(topics)
+        if topics:
+            for relay in self._relays:
+                relay(list(topics))
+
+    def wake(self, topics: Iterable[str]) -> None:
+        """Wake every watch on these topics, which another process has announced."""
         for topic in topics:
             for watch in self._watches_by_topic.get(topic, ()):
                 watch.wake()
 
     def announce_all(self) -> None:
         """Wake every watch: announcements may have been missed."""
-        self.announce(list(self._watches_by_topic))
+        self.wake(list(self._watches_by_topic))

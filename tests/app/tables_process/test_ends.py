@@ -12,6 +12,7 @@ from typing import Final
 
 import pytest
 from tests.app.tables_process.rig import SEGMENT_BYTES, SOON_S, a_tables_rig, until
+from tests.rigs.killing import is_running
 
 from foretell.app.tables_process.child import MODULE
 from foretell.journal.files.journal import FileJournal
@@ -20,15 +21,6 @@ from foretell.store.database import Database
 pytestmark = pytest.mark.anyio
 
 PARENT = Path(__file__).with_name("parent.py")
-
-
-def is_running(pid: int) -> bool:
-    """Return whether the tables' process of this id runs; a dead one may wait to be reaped."""
-    try:
-        status = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-        return status != "Z" and MODULE in Path(f"/proc/{pid}/cmdline").read_text()
-    except FileNotFoundError:
-        return False
 
 
 PARENT_DIES: Final = (("parent", signal.SIGKILL),)
@@ -75,7 +67,7 @@ async def test_a_parent_that_is_killed_at_any_time_loses_and_doubles_nothing(
 async def test_the_tables_process_ends_with_its_parent(tmp_path: Path, database_file: Path) -> None:
     url = f"sqlite+aiosqlite:///{database_file}"
     child = await trade_until(tmp_path / "journal", url, PARENT_DIES, 0)
-    await until(lambda: not is_running(child))
+    await until(lambda: not is_running(child, MODULE))
 
 
 @pytest.mark.case("J-02")
@@ -89,5 +81,5 @@ async def test_a_process_that_was_frozen_when_its_parent_died_writes_nothing_twi
     async with Database(url) as database, a_tables_rig(journal, database, copied) as rig:
         os.kill(old, signal.SIGCONT)
         await rig.trade(100)
-        await until(lambda: not is_running(old))
+        await until(lambda: not is_running(old, MODULE))
         await rig.check()

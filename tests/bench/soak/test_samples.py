@@ -17,7 +17,7 @@ from foretell.bench.rigs.soak.samples import (
 )
 from foretell.domain.exchange.state import PLACEMENTS_KEPT_MAX
 
-WINDOW = SoakWindow(3.0, 1.0, 2.0, None, None, 3.0, 0.0, 0.5, 7, 0)
+WINDOW = SoakWindow(3.0, 1.0, 2.0, None, None, 3.0, 0.0, 0.5, 2, 7, 0)
 
 
 @pytest.mark.parametrize(
@@ -27,7 +27,7 @@ WINDOW = SoakWindow(3.0, 1.0, 2.0, None, None, 3.0, 0.0, 0.5, 7, 0)
 def test_the_memory_of_kept_orders_is_left_out_up_to_its_bound(
     tmp_path: Path, orders: int, kept: int
 ) -> None:
-    window = SoakWindow(3.0, 1.0, 2.0, None, None, 3.0, 0.0, 0.5, orders, 0)
+    window = SoakWindow(3.0, 1.0, 2.0, None, None, 3.0, 0.0, 0.5, 2, orders, 0)
     # It has the name of a server, and waits.
     script = "import sys; print('up', flush=True); sys.stdin.read()"
     command = [sys.executable, "-c", script, "foretell up"]
@@ -40,6 +40,7 @@ def test_the_memory_of_kept_orders_is_left_out_up_to_its_bound(
     assert values["files open"] >= 3
     assert "reads p50 ms" not in values
     assert values["orders p99 ms"] == 2.0
+    assert values["backlog"] == 2
 
 
 def test_a_process_that_ended_has_no_sample(tmp_path: Path) -> None:

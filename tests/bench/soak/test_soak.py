@@ -26,7 +26,7 @@ from foretell.domain.errors.command import BenchFailed
 
 STARTED_WITHIN_S = 120.0
 CLEAN = SoakOutcome(10, 8, 1, 20, 30, 2.0, 3.0, 0, 0, 0)
-WINDOW = SoakWindow(3.0, 1.0, 2.0, None, None, 3.0, 0.0, 0.5, 7, 0)
+WINDOW = SoakWindow(3.0, 1.0, 2.0, None, None, 3.0, 0.0, 0.5, 2, 7, 0)
 
 
 def test_a_short_soak_loses_nothing_and_writes_its_page_and_chart(

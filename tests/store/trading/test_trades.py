@@ -14,7 +14,7 @@ from foretell.store.outbox.settlements import (
     load_due_settlements,
     load_earlier,
     load_open_settlements,
-    name_batches,
+    name_settlements,
     record_settlements,
 )
 from foretell.store.trading.orders import record_orders
@@ -251,7 +251,7 @@ async def test_a_trade_that_is_carried_is_named_by_no_second_batch(database: Dat
 
     async def named(tx_id: str, *numbers: int) -> bool:
         async with database.writing() as tx:
-            return await name_batches(tx, [a_settlement(each, tx_id=tx_id) for each in numbers])
+            return await name_settlements(tx, [a_settlement(each, tx_id=tx_id) for each in numbers])
 
     assert await named("batch:trade-1:1", 1, 2)
     assert not await named("batch:trade-2:1", 2, 3)

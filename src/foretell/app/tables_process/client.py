@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 import msgspec
 import structlog
 
-from foretell.app.tables_process.child import NAME, TablesChild
+from foretell.app.tables_process.child import NAME, PROGRAM, TablesChild
 from foretell.app.tables_process.feed import Feed, FeedLimits, Frame
 from foretell.app.tables_process.messages import (
     Begin,
@@ -23,6 +23,7 @@ from foretell.app.tables_process.messages import (
     ReplayJournal,
     Started,
     Wrote,
+    decode_from_tables,
     frame_of,
     message,
 )
@@ -78,7 +79,9 @@ class RemoteTables:
         self._name = name
         self._begin = message(Begin(database.url, name, journal))
         self.limits = TablesLimits() if limits is None else limits
-        self.child = TablesChild(self._on_connected, self._on_message, self._pump)
+        self.child = TablesChild(
+            PROGRAM, decode_from_tables, self._on_connected, self._on_message, self._pump
+        )
         self.sequence = self._taken = self._framed = 0
         self._flush_wanted = self._flushed = 0
         self._feed = Feed(0, self.limits.feed)

@@ -6,20 +6,14 @@ socket closes: what is not written then is in the journal.
 """
 
 import asyncio
-import os
-import signal
-import socket
-import sys
 from collections import deque
 from collections.abc import Collection
 from functools import partial
 from typing import Final
 
-import structlog
-import uvloop
 from typing_extensions import override
 
-from foretell.app.running import STOP_SIGNALS, set_up_logs
+from foretell.app.framed_process import ServingConnection, run_framed
 from foretell.app.tables_process.messages import (
     Alive,
     Begin,
@@ -33,39 +27,30 @@ from foretell.app.tables_process.messages import (
 )
 from foretell.domain.errors.storage import StoreUnavailable, TablesBehindSnapshot
 from foretell.engine.protocol.decided import committed_of
-from foretell.engine.protocol.framing import FramedConnection
 from foretell.engine.protocol.requests import CommittedCommand
 from foretell.engine.writer.catch_up import CatchUp
 from foretell.engine.writer.projection import PACE, Projection
-from foretell.runtime.child_processes import REFUSED_CODE
 from foretell.runtime.garbage_collection import (
     collect_when_idle,
     garbage_collection_paused,
-    settle_memory,
 )
 from foretell.runtime.loops import run_together
 from foretell.runtime.worker import Wait, run_watching_worker
-from foretell.settings import Settings
 from foretell.store.database import Database
 
 BEGIN_DEADLINE_S: Final = 10.0
-ALIVE_EVERY_S: Final = 1.0
-CLOSE_DEADLINE_S: Final = 5.0
 HELD_COMMANDS_MAX: Final = 10_000
 HELD_BYTES_MAX: Final = 16 * 1024 * 1024
 """Commands that wait to be written, and their bytes, above which nothing more is read."""
 REPLAY_BATCH: Final = 500
 LOOK_S: Final = 0.01
 
-log = structlog.get_logger(__name__)
 
-
-class TablesWriter(FramedConnection):
+class TablesWriter(ServingConnection):
     """The connection to the engine, and the projection that it feeds."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.ended = asyncio.Event()
         self._begun: asyncio.Future[Begin] = asyncio.get_running_loop().create_future()
         self._projection: Projection | None = None
         self._taken = 0
@@ -75,9 +60,11 @@ class TablesWriter(FramedConnection):
         self._replays = asyncio.Event()
         self._catch_up: CatchUp | None = None
 
+    @override
     async def run(self) -> None:
         """Write what comes, until cancelled."""
-        await run_together([self._stay_alive, self._write, collect_when_idle])
+        alive = partial(self.stay_alive, message(Alive()))
+        await run_together([alive, self._write, collect_when_idle])
 
     async def _write(self) -> None:
         async with asyncio.timeout(BEGIN_DEADLINE_S):
@@ -101,11 +88,6 @@ class TablesWriter(FramedConnection):
             )
             refusing = partial(_refuse_when_set_back, projection)
             await run_together([writing, refusing, partial(self._replay, begin, projection)])
-
-    @override
-    def connection_lost(self, exc: Exception | None) -> None:
-        super().connection_lost(exc)
-        self.ended.set()
 
     @override
     def take(self, message: bytes) -> None:
@@ -173,12 +155,6 @@ class TablesWriter(FramedConnection):
             if projection.sequence >= until:
                 self.send(message(Wrote(projection.sequence, ())))
 
-    async def _stay_alive(self) -> None:
-        """Give signs of life, also while the database does not answer."""
-        while True:
-            await asyncio.sleep(ALIVE_EVERY_S)
-            self.send(message(Alive()))
-
 
 async def _refuse_when_set_back(projection: Projection) -> None:
     """End this process when its tables lack what it wrote: the next one is fed from where they are."""
@@ -193,41 +169,5 @@ async def _room(projection: Projection) -> None:
         await asyncio.sleep(LOOK_S)
 
 
-async def serve(inherited: socket.socket) -> int:
-    """Write tables until the connection or the work ends; return the exit code of the process."""
-    loop = asyncio.get_running_loop()
-    _, writer = await loop.create_connection(TablesWriter, sock=inherited)
-    running = asyncio.create_task(writer.run())
-    ended = asyncio.create_task(writer.ended.wait())
-    await asyncio.wait({running, ended}, return_when=asyncio.FIRST_COMPLETED)
-    loop.call_later(CLOSE_DEADLINE_S, os._exit, 1)
-    running.cancel()
-    ended.cancel()
-    (failure, _) = await asyncio.gather(running, ended, return_exceptions=True)
-    return _exit_code(failure)
-
-
-def _exit_code(failure: BaseException | None) -> int:
-    """Return the exit code after a failure: one of its own if every other process would refuse too."""
-    while isinstance(failure, ExceptionGroup):
-        failure = failure.exceptions[0]
-    if isinstance(failure, TablesBehindSnapshot):
-        log.error("tables cannot be written", cause=failure.message)
-        return REFUSED_CODE
-    if isinstance(failure, Exception):
-        log.error("tables process failed", exc_info=failure)
-        return 1
-    return 0
-
-
-def main() -> None:
-    """Serve one engine."""
-    for number in STOP_SIGNALS:  # sent to all processes of a service, they are the engine's to obey
-        signal.signal(number, signal.SIG_IGN)
-    set_up_logs(Settings())
-    settle_memory()
-    sys.exit(uvloop.run(serve(socket.socket(fileno=int(sys.argv[1])))))
-
-
 if __name__ == "__main__":
-    main()
+    run_framed(TablesWriter, lasting=(TablesBehindSnapshot,))

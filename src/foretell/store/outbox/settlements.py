@@ -64,8 +64,8 @@ async def record_settlements(tx: Transaction, settlements: Sequence[Settlement])
     await tx.announce(TOPIC)
 
 
-async def name_batches(tx: Transaction, settlements: Sequence[Settlement]) -> bool:
-    """Store the names of batches with their trades; return False, with nothing stored, if one is carried.
+async def name_settlements(tx: Transaction, settlements: Sequence[Settlement]) -> bool:
+    """Store the names of transactions with their trades; return False, with nothing stored, if one is carried.
 
     A second process by mistake names no trade that the first one has named.
     """

@@ -1,4 +1,4 @@
-"""An exchange that matches and settles on a chain: engine, tables, indexer and settlement, without HTTP."""
+"""An exchange that matches and settles on a chain, without HTTP: engine, tables and indexer, settlement in a child."""
 
 import asyncio
 import contextlib
@@ -12,13 +12,15 @@ from typing import Final
 import msgspec
 
 from foretell.app.clock_and_ids import now_ms
+from foretell.app.settlement_process.client import SettlementProcess
+from foretell.app.settlement_process.messages import BeginSettlement
 from foretell.bench.rigs.load import Offer, sign_order
 from foretell.bench.rigs.settle.chain import ChainTrader, SettleChain
 from foretell.bench.rigs.world import TICKS_PER_ONE
 from foretell.chain.logs import LogReader
 from foretell.chain.reader import Reader
 from foretell.chain.rpc import Rpc
-from foretell.chain.sender import Sender, SenderOptions
+from foretell.domain.contracts.deployment import encode_deployment
 from foretell.domain.contracts.sandbox_accounts import (
     SANDBOX_CHAIN_ID,
     AccountRole,
@@ -35,6 +37,7 @@ from foretell.domain.exchange.order import (
 )
 from foretell.domain.exchange.settlement import SettlementOptions
 from foretell.domain.exchange.trade import PENDING
+from foretell.domain.exchange.wallets.wallet_bars import BarOptions
 from foretell.domain.values.hexadecimal import ZERO_ADDRESS
 from foretell.engine.writer.chain_feed import ChainFeed
 from foretell.engine.writer.engine import Engine
@@ -45,18 +48,16 @@ from foretell.indexer.follow import follow
 from foretell.indexer.worker import run as run_indexer
 from foretell.journal.files.journal import FileJournal
 from foretell.runtime.loops import run_together
-from foretell.settlement.context import SettlementContext
-from foretell.settlement.worker import run as run_settlement
 from foretell.store.creation.markets import EventRow, MarketRow, record_event
 from foretell.store.database import Database
 from foretell.store.migrations import upgrade
-from foretell.store.outbox.transactions import SETTLEMENT, TxOutbox
 
 PRICE_TICKS: Final = 40
 SIZE_UNITS: Final = 1_000_000
 SIZE_UNITS_MIN: Final = 100
 CONFIRMATIONS: Final = 2
 MINED_DEADLINE_S: Final = 300.0
+START_DEADLINE_S: Final = 60.0
 POLL_S: Final = 0.002
 PREPARED_S: Final = 20
 """The orders beside settlement are signed for this time before it begins."""
@@ -75,16 +76,18 @@ class SettlingExchange:
     projection: Projection
     feed: ChainFeed
     indexer: IndexerContext
-    settlement: SettlementContext
+    settlement: SettlementProcess
 
     async def match(self, trades: int) -> None:
-        """Match orders of different traders; each trade has a maker's order of its own."""
+        """Match orders of different traders; each trade has a maker's order of its own.
+
+        The trades are not in the tables yet, and so not in settlement's sight.
+        """
         takers, makers = self.chain.traders[::2], self.chain.traders[1::2]
         pairs = itertools.islice(itertools.cycle(zip(takers, makers, strict=True)), trades)
         for salt, (taker, maker) in enumerate(pairs):
             await self._place(maker, Side.SELL, salt)
             await self._place(taker, Side.BUY, salt)
-        await self.projection.catch_up()
         if len(self.engine.state.unsettled_trades) != trades:
             raise BenchFailed(f"{len(self.engine.state.unsettled_trades)} trades, not {trades}")
 
@@ -96,7 +99,6 @@ class SettlingExchange:
             self.projection.run,
             self.feed.run,
             lambda: run_indexer(self.indexer),
-            lambda: run_settlement(self.settlement),
             *([lambda: self._load(beside, placed, orders_per_s)] if orders_per_s else []),
         ]
         running = asyncio.create_task(run_together(loops))
@@ -184,6 +186,16 @@ async def settling_exchange(
         await engine.start()
         rpc = await stack.enter_async_context(Rpc(chain.rpc_url))
         deployment = chain.deployment
+        sender = sandbox_account(AccountRole.OPERATOR, SANDBOX_CHAIN_ID)
+        begin = BeginSettlement(
+            database.url,
+            chain.rpc_url,
+            encode_deployment(deployment),
+            (sender.private_key,),
+            CONFIRMATIONS,
+            BarOptions().gas_per_day_max,
+            options,
+        )
         exchange = SettlingExchange(
             chain,
             database,
@@ -197,25 +209,22 @@ async def settling_exchange(
                 IndexedContracts.of(deployment),
                 deployment.start_block,
             ),
-            SettlementContext(
-                database,
-                Sender(
-                    rpc,
-                    sandbox_account(AccountRole.OPERATOR, SANDBOX_CHAIN_ID).private_key,
-                    TxOutbox(database, SETTLEMENT),
-                    SenderOptions(SANDBOX_CHAIN_ID, confirmations=CONFIRMATIONS),
-                    now_ms,
-                ),
-                now_ms,
-                options,
-                deployment.batch_settler,
-            ),
+            SettlementProcess(database, begin),
         )
         while (await follow(exchange.indexer)).is_behind:
             pass
         await exchange.feed.run_once()
         await projection.catch_up()
+        running = asyncio.create_task(exchange.settlement.run())
+        stack.push_async_callback(_end, running)
+        async with asyncio.timeout(START_DEADLINE_S):
+            await exchange.settlement.started.wait()
         yield exchange
+
+
+async def _end(running: asyncio.Task[None]) -> None:
+    running.cancel()
+    await asyncio.wait([running])
 
 
 def _event(chain: SettleChain) -> EventRow:

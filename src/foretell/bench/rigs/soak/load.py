@@ -204,6 +204,7 @@ class Load:
             tables_ms=tables_ms,
             index_blocks=index_blocks,
             unsettled_s=seen.unsettled_s(),
+            backlog=len(seen.matched_at_s),
             orders=len(self.accepted),
             faults=seen.faults,
             examples=tuple(seen.new_examples()),

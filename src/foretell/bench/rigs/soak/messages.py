@@ -37,6 +37,8 @@ class SoakWindow(msgspec.Struct, frozen=True, tag=True):
     """Blocks that the engine is behind the chain."""
     unsettled_s: float
     """The age of the oldest trade that is not settled."""
+    backlog: int
+    """Trades that no stream has reported as settled."""
     orders: int
     """Orders accepted since the load began."""
     faults: int

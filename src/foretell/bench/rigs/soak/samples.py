@@ -15,6 +15,7 @@ PROCESSES: Final = {
     "server": "foretell up",
     "tables": "foretell.app.tables_process",
     "recovery": "foretell.app.signer_recovery",
+    "settlement": "foretell.app.settlement_process",
     "chain": "/bin/anvil",
 }
 """The processes of a sandbox by a part of their command line; others are the shells around the chain."""
@@ -50,6 +51,7 @@ def sample(pid: int, data: Path, window: SoakWindow) -> dict[str, float]:
         "lag tables ms": window.tables_ms,
         "lag index blocks": window.index_blocks,
         "lag settlement s": window.unsettled_s,
+        "backlog": window.backlog,
         "faults": window.faults,
     }
     return values | {name: value for name, value in seen.items() if value is not None}

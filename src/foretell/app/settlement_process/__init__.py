@@ -1,0 +1,1 @@
+"""Settlement in a child process of the one that serves."""

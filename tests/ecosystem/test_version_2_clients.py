@@ -84,13 +84,14 @@ async def kuest(family: Family, host: str, person: str, funder: Address) -> Asyn
         yield client
 
 
-@pytest.mark.parametrize("kind", ["address", "safe", "wallet"])
+@pytest.mark.parametrize("kind", ["address", "proxy", "safe", "wallet"])
 async def test_polymarket_s_client_signs_version_2_for_every_wallet(
     rig: TradingRig, host: str, kind: str
 ) -> None:
     alice = an_address("alice")
     number, funder = {
         "address": (0, None),
+        "proxy": (1, rig.context.wallets.proxy_wallet_of(alice)),
         "safe": (2, rig.context.wallets.safe_of(alice)),
         "wallet": (3, a_deposit_wallet("alice", 1)),
     }[kind]

@@ -53,9 +53,10 @@ def order_args(price: float, size: float, side: str = "BUY", **fields: Any) -> d
     return {"__type": "OrderArgs"} | args | fields
 
 
-async def endow(rig: TradingRig, wallet: Address) -> None:
+async def endow(rig: TradingRig, wallet: Address, market: str = "market") -> None:
     """Have the engine see collateral and both tokens of a wallet, and its approvals."""
-    assets: list[AssetId] = [COLLATERAL, YES, NO]
+    tokens = [an_asset(is_yes=is_yes, market=market) for is_yes in (True, False)]
+    assets: list[AssetId] = [COLLATERAL, *tokens]
     await rig.submit(
         an_observation(
             [BalanceSeen(wallet, asset, 1_000 * TOKEN) for asset in assets],

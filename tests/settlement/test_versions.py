@@ -4,6 +4,7 @@ from typing import Any, Final
 
 import msgspec
 import pytest
+import sqlalchemy as sa
 from tests.rigs.orders.version_2 import KUEST_V2, OWN_V2, POLYMARKET_V2, V2_PROFILES
 from tests.rigs.sandbox import SandboxMarket
 from tests.settlement.rig import HELD, UNIT, SettlementRig, Trader
@@ -27,6 +28,7 @@ from foretell.domain.exchange.signing.wallet_signatures import wallet_digest, wa
 from foretell.domain.exchange.trade import FILLS_PER_TRADE_MAX, TradeStatus
 from foretell.domain.values.eip712 import sign_digest
 from foretell.domain.values.hexadecimal import ZERO_BYTES32, Address, Bytes32
+from foretell.store.tables import exchange_fills
 
 pytestmark = pytest.mark.anyio
 
@@ -115,6 +117,9 @@ async def test_orders_of_all_profiles_and_wallets_settle_in_one_transaction(
     after = [await rig.chain_units(each.wallet, COLLATERAL) for each in sellers]
     paid = [then - now for now, then in zip(before, after, strict=True)]
     assert paid == [1_200_000, 2_000_000, 1_200_000, 1_200_000]
+    async with rig.database.reading() as tx:
+        fees = [row.fee_units for row in await tx.all(sa.select(exchange_fills.c.fee_units))]
+    assert fees == [0] * (len(sales) + 1)
     await rig.check_ledger()
 
 

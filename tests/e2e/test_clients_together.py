@@ -6,7 +6,7 @@ Each of them rests an order that another client takes, and takes an order that a
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack
 from typing import Any, Final, NamedTuple
 
@@ -15,6 +15,7 @@ from tests.ecosystem.clients import (
     KUEST_V2,
     NAMES,
     POLYMARKET_V2,
+    PROXY_CHAIN,
     RELAYER_CLIENTS,
     RELAYER_DRIVER,
     Client,
@@ -24,6 +25,7 @@ from tests.ecosystem.clients import (
 from tests.rigs.installation import Running
 
 from foretell.chain.reader import Reader
+from foretell.domain.contracts.safe import InnerCall
 from foretell.domain.contracts.sandbox_accounts import TRADER_UNITS, AccountRole
 from foretell.domain.values.amounts import UNITS_PER_TOKEN
 from foretell.domain.values.eip712 import address_of_key
@@ -35,6 +37,8 @@ pytestmark = [pytest.mark.anyio, pytest.mark.xdist_group("e2e")]
 
 POLYMARKET: Final = "@polymarket/clob-client"
 TRADING_CLIENTS: Final = (*NAMES, POLYMARKET_V2, KUEST_V2, POLYMARKET, f"{POLYMARKET}-v2")
+FOR_PROXY_WALLETS: Final = (NAMES[0], f"{POLYMARKET}-v2")
+"""The clients, one of each version of the order struct, that trade for a proxy wallet besides."""
 FUND_UNITS: Final = 100 * UNITS_PER_TOKEN
 SETTLED_WITHIN_S: Final = 120.0
 POLL_S: Final = 0.2
@@ -77,23 +81,64 @@ def login_of(name: str) -> str:
     return "create_or_derive_api_key" if name == POLYMARKET_V2 else "create_or_derive_api_creds"
 
 
-async def make_deposit_wallet(session: DemoSession, key: bytes, client: Client) -> None:
-    """Have kuest's client of relayers create a key's deposit wallet, which then approves the exchanges."""
-    family = Family(RELAYER_CLIENTS[1], RELAYER_DRIVER)
+@contextlib.asynccontextmanager
+async def a_relayer_client(
+    session: DemoSession, name: str, key: bytes, client: Client, **fields: Any
+) -> AsyncIterator[Family]:
+    """Give a client of relayers of a key, with the credentials of its trading client."""
+    family = Family(name, RELAYER_DRIVER)
     await family.start()
     try:
-        created = client.credentials
         await family.ask(
             make=True,
             url=session.ready.relayer,
             rpc=session.ready.rpc,
             key="0x" + key.hex(),
-            credentials={
-                "key": created["api_key"],
-                "secret": created["api_secret"],
-                "passphrase": created["api_passphrase"],
-            },
+            credentials=credentials_of(client),
+            **fields,
         )
+        yield family
+    finally:
+        await family.stop()
+
+
+def credentials_of(client: Client) -> dict[str, str]:
+    """Return the credentials that a trading client created, by the names of the clients of relayers."""
+    created = client.credentials
+    if "secret" in created:  # as the clients in TypeScript name them
+        return {name: created[name] for name in ("key", "secret", "passphrase")}
+    return {name: created[f"api_{name}"] for name in ("key", "secret", "passphrase")}
+
+
+async def make_proxy_wallet(session: DemoSession, key: bytes, client: Client) -> None:
+    """Have Polymarket's client of relayers approve the exchanges from a key's proxy wallet, which makes it."""
+    async with a_relayer_client(
+        session, RELAYER_CLIENTS[0], key, client, proxy_chain=PROXY_CHAIN
+    ) as family:
+        own = checksum_address(session.deployment.proxy_wallet_of(client.address))
+        assert await family.ask(call="get_expected_proxy_wallet", args=[]) == own
+        assert await family.ask(call="get_deployed", args=[own, "PROXY"]) is False
+        await execute_from_proxy(family, approvals(session.deployment))
+        assert await family.ask(call="get_deployed", args=[own, "PROXY"]) is True
+
+
+async def execute_from_proxy(family: Family, calls: Sequence[InnerCall]) -> None:
+    """Have a client of relayers make calls from its proxy wallet, and wait until they are final."""
+    sent = [
+        {
+            "__type": "Transaction",
+            "to": checksum_address(call.to),
+            "data": "0x" + call.calldata.hex(),
+            "value": "0",
+        }
+        for call in calls
+    ]
+    await mined(family, await family.ask(call="execute", args=[sent, "calls"]))
+
+
+async def make_deposit_wallet(session: DemoSession, key: bytes, client: Client) -> None:
+    """Have kuest's client of relayers create a key's deposit wallet, which then approves the exchanges."""
+    async with a_relayer_client(session, RELAYER_CLIENTS[1], key, client) as family:
         wallet = session.deployment.deposit_wallets_of(client.address)[0]
         sent = await family.ask(call="deploy_deposit_wallet", args=[])
         await mined(family, sent)
@@ -108,8 +153,6 @@ async def make_deposit_wallet(session: DemoSession, key: bytes, client: Client) 
         args = [checksum_address(wallet), str(int(time.time()) + 600)]
         batch = await family.ask(call="execute_deposit_wallet_batch", args=args, calls=calls)
         await mined(family, batch)
-    finally:
-        await family.stop()
 
 
 async def mined(family: Family, transaction_id: str) -> None:
@@ -122,24 +165,38 @@ async def mined(family: Family, transaction_id: str) -> None:
 @contextlib.asynccontextmanager
 async def parties(session: DemoSession) -> AsyncIterator[list[Party]]:
     """Give a party of each client, with collateral that the exchanges may move."""
-    host = session.ready.clob.removeprefix("http://")
     keys = [each.key for each in session.ready.accounts if each.role == AccountRole.TRADER]
     async with AsyncExitStack() as stack:
-        found = []
-        for name, key in zip(TRADING_CLIENTS, keys, strict=False):
-            family = Family(name)
-            stack.push_async_callback(family.stop)
-            own = session.deployment.deposit_wallets_of(address_of_key(key))[0]
-            is_wallet = name == KUEST_V2
-            how = (3, own) if is_wallet else (0, None)
-            client = await stack.enter_async_context(a_client(family, host, key, *how))
-            await client.log_in(login_of(name))
-            if is_wallet:
-                await make_deposit_wallet(session, key, client)
-                await session.fund(own, FUND_UNITS)
-            wallet = own if is_wallet else client.address
-            found.append(Party(client, wallet, name.startswith("@")))
-        yield found
+        kinds = {KUEST_V2: 3}
+        wanted = [(name, kinds.get(name, 0)) for name in TRADING_CLIENTS]
+        wanted += [(name, 1) for name in FOR_PROXY_WALLETS]
+        yield [
+            await a_party(session, stack, name, key, kind)
+            for (name, kind), key in zip(wanted, keys, strict=True)
+        ]
+
+
+async def a_party(
+    session: DemoSession, stack: AsyncExitStack, name: str, key: bytes, kind: int
+) -> Party:
+    """Return a party that trades with a signature type: for its address, proxy or deposit wallet."""
+    family, host = Family(name), session.ready.clob.removeprefix("http://")
+    stack.push_async_callback(family.stop)
+    address, deployment = address_of_key(key), session.deployment
+    wallets = {
+        0: address,
+        1: deployment.proxy_wallet_of(address),
+        3: deployment.deposit_wallets_of(address)[0],
+    }
+    wallet = wallets[kind]
+    funder = wallet if kind else None
+    client = await stack.enter_async_context(a_client(family, host, key, kind, funder))
+    await client.log_in(login_of(name))
+    if kind:
+        make = {1: make_proxy_wallet, 3: make_deposit_wallet}[kind]
+        await make(session, key, client)
+        await session.fund(wallet, FUND_UNITS)
+    return Party(client, wallet, name.startswith("@"))
 
 
 async def holdings(session: DemoSession, wallet: Address) -> Holdings:

@@ -26,6 +26,9 @@ NAMES: Final = ("py-clob-client", "kuest-py-clob-client")
 """The clients of version 1 of the order struct, which have the same methods."""
 
 RELAYER_CLIENTS: Final = ("py-builder-relayer-client", "kuest-py-builder-relayer-client")
+NPM_RELAYER_CLIENT: Final = "@polymarket/builder-relayer-client"
+PROXY_CHAIN: Final = 137
+"""The only chain on which clients of relayers know proxy wallets; the calls that they sign name no chain."""
 RELAYER_DRIVER: Final = Path(__file__).with_name("relayer_driver.py")
 
 POLYMARKET_V2: Final = "py-clob-client-v2"

@@ -1,10 +1,10 @@
 """A process that runs an unmodified client of relayers: it reads requests of the tests, one a line.
 
-`{"make", "url", "rpc", "key", "credentials"}` makes the client; `proxies`, the addresses of the proxy factory and of
-the relay hub, make it one of proxy wallets, for which its own table has no addresses on a test chain. `{"call", "args", "calls"}` calls a method
-of it, `{"methods"}` lists them; `calls` are a batch, which becomes the method's first argument. An object with
-`__type` becomes that type of the client, and `__kept` stands for an earlier result. The answer is `{"result"}`, `{"status", "error"}` if the server refused,
-or `{"raised"}` if the client did.
+`{"make", "url", "rpc", "key", "credentials"}` makes the client; with `proxy_chain` it is one of proxy wallets, made for
+that chain. `{"call", "args", "calls"}` calls a method of it, `{"methods"}` lists them; `calls` are a batch, which
+becomes the method's first argument. An object with `__type` becomes that type of the client, and `__kept` stands for an
+earlier result. The answer is `{"result"}`, `{"status", "error"}` if the server refused, or `{"raised"}` if the client
+did.
 """
 
 import importlib
@@ -29,19 +29,17 @@ def do(request: dict[str, Any]) -> Any:
     """Return the result of a request."""
     if "make" in request:
         credentials = make_credentials(**request["credentials"])
+        is_proxy = "proxy_chain" in request
         clients[:] = [
             make_client(
                 request["url"],
-                CHAIN_ID,
+                request.get("proxy_chain", CHAIN_ID),
                 request["key"],
                 make_config(local_builder_creds=credentials),
                 rpc_url=request["rpc"],
+                **({"relay_tx_type": models.RelayerTxType.PROXY} if is_proxy else {}),
             )
         ]
-        if "proxies" in request:
-            for name, address in request["proxies"].items():
-                setattr(clients[0].contract_config, name, address)
-            clients[0].relay_tx_type = models.RelayerTxType.PROXY
         return None
     if "methods" in request:
         found = inspect.getmembers(clients[0], inspect.ismethod)

@@ -47,7 +47,11 @@ async def run(host: str, package: str, kind: int, funder: Address | None) -> Any
 
 
 @pytest.mark.parametrize(
-    ("package", "kind"), [(PACKAGES[0], 2), (PACKAGES[1], 0), (PACKAGES[1], 3)]
+    ("package", "kind"),
+    [
+        *((PACKAGES[0], kind) for kind in (0, 1, 2)),
+        *((PACKAGES[1], kind) for kind in (0, 1, 2, 3)),
+    ],
 )
 async def test_a_client_in_typescript_places_reads_and_cancels(
     rig: TradingRig, host: str, package: str, kind: int
@@ -55,6 +59,7 @@ async def test_a_client_in_typescript_places_reads_and_cancels(
     alice = an_address("alice")
     funder = {
         0: None,
+        1: rig.context.wallets.proxy_wallet_of(alice),
         2: rig.context.wallets.safe_of(alice),
         3: a_deposit_wallet("alice", 1),
     }[kind]

@@ -7,14 +7,21 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from tests.ecosystem.clients import RELAYER_CLIENTS, RELAYER_DRIVER, Family, Refused
+from tests.ecosystem.clients import (
+    NPM_RELAYER_CLIENT,
+    PROXY_CHAIN,
+    RELAYER_CLIENTS,
+    RELAYER_DRIVER,
+    Family,
+    Refused,
+)
 from tests.ecosystem.conftest import RealClock
 from tests.relayer.rig import DATABASE_FILE, OwnerClient, RelayerRig
 from tests.rigs.applications import serving
 from tests.rigs.sandbox import Sandbox
 
 from foretell.domain.contracts.calldata import Approve, SetApprovalForAll, Transfer
-from foretell.domain.contracts.deployment import ContractName
+from foretell.domain.contracts.deployment import Deployment
 from foretell.domain.contracts.sandbox_accounts import AccountRole
 from foretell.domain.values.hexadecimal import checksum_address
 
@@ -56,16 +63,24 @@ async def client(
 
 @pytest.fixture
 async def proxy_client(rig: RelayerRig, owner: OwnerClient) -> AsyncIterator[Family]:
-    """The client that knows proxy wallets; a test chain's addresses are not in its table, and are set."""
+    """The client in Python that knows proxy wallets, as it is: made for the chain on which it knows them."""
     family = Family(RELAYER_CLIENTS[0], RELAYER_DRIVER)
     await family.start()
-    deployment = rig.sandbox.deployment
-    proxies = {
-        "proxy_factory": checksum_address(deployment.address(ContractName.PROXY_WALLET_FACTORY)),
-        "relay_hub": checksum_address(deployment.address(ContractName.RELAY_HUB)),
-    }
     async with serving(rig.app) as host:
-        await family.ask(**making(rig, owner, host), proxies=proxies)
+        await family.ask(**making(rig, owner, host), proxy_chain=PROXY_CHAIN)
+        yield family
+    await family.stop()
+
+
+@pytest.fixture
+async def npm_proxy_client(rig: RelayerRig, owner: OwnerClient) -> AsyncIterator[Family]:
+    """The client in TypeScript, made likewise."""
+    family = Family(NPM_RELAYER_CLIENT)
+    await family.start()
+    async with serving(rig.app) as host:
+        made = making(rig, owner, host)
+        fields = {"host": made["url"], "builder": made["credentials"], "proxy_chain": PROXY_CHAIN}
+        await family.ask(make=1, rpc=made["rpc"], key=made["key"], **fields)
         yield family
     await family.stop()
 
@@ -161,12 +176,8 @@ async def test_a_late_batch_is_refused(rig: RelayerRig, client: Family) -> None:
     assert "depositWalletParams.deadline" in str(refused.value)
 
 
-async def test_a_client_drives_a_proxy_wallet_that_its_first_calls_create(
-    rig: RelayerRig, owner: OwnerClient, proxy_client: Family
-) -> None:
-    deployment = rig.sandbox.deployment
-    wallet = deployment.proxy_wallet_of(owner.address)
-    assert await call(proxy_client, "get_expected_proxy_wallet") == checksum_address(wallet)
+def approving(deployment: Deployment) -> list[dict[str, str]]:
+    """Return the calls that approve 5 collateral and all tokens to the exchange, as clients name them."""
     calls = [
         (deployment.collateral, Approve(deployment.exchange, 5 * UNIT).encode()),
         (
@@ -174,17 +185,41 @@ async def test_a_client_drives_a_proxy_wallet_that_its_first_calls_create(
             SetApprovalForAll(deployment.exchange, is_approved=True).encode(),
         ),
     ]
-    sent = [
-        {
-            "__type": "Transaction",
-            "to": checksum_address(target),
-            "data": "0x" + calldata.hex(),
-            "value": "0",
-        }
+    return [
+        {"to": checksum_address(target), "data": "0x" + calldata.hex(), "value": "0"}
         for target, calldata in calls
     ]
+
+
+async def test_a_client_drives_a_proxy_wallet_that_its_first_calls_create(
+    rig: RelayerRig, owner: OwnerClient, proxy_client: Family
+) -> None:
+    deployment = rig.sandbox.deployment
+    wallet = deployment.proxy_wallet_of(owner.address)
+    assert await call(proxy_client, "get_expected_proxy_wallet") == checksum_address(wallet)
+    sent = [{"__type": "Transaction", **each} for each in approving(deployment)]
     for _ in range(2):
         made = await call(proxy_client, "execute", sent, "approvals")
         await rig.settle()
         assert (await rig.transaction(made))["state"] == "STATE_CONFIRMED"
     assert await rig.sandbox.reader.allowance_units(wallet, deployment.exchange) == 5 * UNIT
+    assert await rig.sandbox.is_approved(wallet, deployment.exchange)
+
+
+async def test_the_client_in_typescript_drives_a_proxy_wallet_that_its_first_calls_create(
+    rig: RelayerRig, owner: OwnerClient, npm_proxy_client: Family
+) -> None:
+    deployment = rig.sandbox.deployment
+    wallet = deployment.proxy_wallet_of(owner.address)
+    for _ in range(2):
+        args = [approving(deployment), "approvals"]
+        made = await npm_proxy_client.ask(client=1, call="execute", args=args)
+        await rig.settle()
+        record = await rig.transaction(made["transactionID"])
+        assert (record["state"], record["type"]) == ("STATE_CONFIRMED", "PROXY")
+        assert record["proxyAddress"] == checksum_address(wallet)
+    assert await npm_proxy_client.ask(
+        client=1, call="getDeployed", args=[checksum_address(wallet), "PROXY"]
+    )
+    assert await rig.sandbox.reader.allowance_units(wallet, deployment.exchange) == 5 * UNIT
+    assert await rig.sandbox.is_approved(wallet, deployment.exchange)

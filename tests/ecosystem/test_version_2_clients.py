@@ -53,9 +53,10 @@ def order_args(price: float, size: float, side: str = "BUY", **fields: Any) -> d
     return {"__type": "OrderArgs"} | args | fields
 
 
-async def endow(rig: TradingRig, wallet: Address) -> None:
+async def endow(rig: TradingRig, wallet: Address, market: str = "market") -> None:
     """Have the engine see collateral and both tokens of a wallet, and its approvals."""
-    assets: list[AssetId] = [COLLATERAL, YES, NO]
+    tokens = [an_asset(is_yes=is_yes, market=market) for is_yes in (True, False)]
+    assets: list[AssetId] = [COLLATERAL, *tokens]
     await rig.submit(
         an_observation(
             [BalanceSeen(wallet, asset, 1_000 * TOKEN) for asset in assets],
@@ -84,13 +85,14 @@ async def kuest(family: Family, host: str, person: str, funder: Address) -> Asyn
         yield client
 
 
-@pytest.mark.parametrize("kind", ["address", "safe", "wallet"])
+@pytest.mark.parametrize("kind", ["address", "proxy", "safe", "wallet"])
 async def test_polymarket_s_client_signs_version_2_for_every_wallet(
     rig: TradingRig, host: str, kind: str
 ) -> None:
     alice = an_address("alice")
     number, funder = {
         "address": (0, None),
+        "proxy": (1, rig.context.wallets.proxy_wallet_of(alice)),
         "safe": (2, rig.context.wallets.safe_of(alice)),
         "wallet": (3, a_deposit_wallet("alice", 1)),
     }[kind]

@@ -70,6 +70,9 @@ def test_a_remote_signer_trades_and_sends(command: Play, ready: Ready) -> None:
     assert [each["order"] for each in canceled] == [placed["order"], NO_ORDER]
     assert canceled[0]["result"] == "canceled" != canceled[1]["result"]
     assert json.loads(command("wallet", "split", SLUG, "1", *remote))["transaction"][:2] == "0x"
+    proxied = json.loads(command("wallet", "deploy", "--proxy-wallet", *remote))
+    shown = json.loads(command("wallet", "show", "--proxy-wallet", *remote))
+    assert (shown["wallet"], shown["deployed"]) == (proxied["wallet"], True)
 
 
 def test_a_watched_book_is_a_line_of_json_for_each_change(command: Play) -> None:

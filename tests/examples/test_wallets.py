@@ -8,11 +8,13 @@ from pathlib import Path
 
 import pytest
 from tests.examples.conftest import EXAMPLES, WITHIN_S, Play
+from tests.rigs.in_process import Call
 from tests.rigs.installation import Running
 
 from foretell.domain.contracts.sandbox_accounts import AccountRole
 from foretell.domain.errors.command import NoSuchWallet, StructNotAccepted
 from foretell.domain.exchange.order import OrderType, Side
+from foretell.domain.values.amounts import UNITS_PER_TOKEN
 from foretell.sandbox.ready import read_ready
 from foretell.sdk.blocking import BlockingForetell, connect
 from foretell.sdk.client import KeySigner, OrderDraft, Urls
@@ -69,6 +71,58 @@ def test_a_deposit_wallet_is_deployed_and_funded_and_trades_by_commands(
     row = client.trader.open_orders(id=placed.order_id)[0]
     assert (row.id, row.price, row.original_size) == (placed.order_id, "0.05", "10")
     assert client.trader.cancel(placed.order_id).canceled == [placed.order_id]
+
+
+def test_a_proxy_wallet_is_made_by_its_approvals_and_trades_by_commands(
+    command: Play, clients: Clients
+) -> None:
+    own = ("--as", f"trader:{TRADER}", "--proxy-wallet", "--json")
+    command("wallet", "fund", "100", *own)
+    assert json.loads(command("wallet", "show", *own))["deployed"] is False
+    wallet = json.loads(command("wallet", "deploy", *own))["wallet"]
+    shown = json.loads(command("wallet", "show", *own))
+    assert (shown["wallet"], shown["deployed"], shown["collateral"]) == (wallet, True, "100")
+    split = json.loads(command("wallet", "split", SLUG, "20", *own))
+    assert split["transaction"].startswith("0x")
+    place = ("order", "place", "buy", SLUG, "Yes", "--price", "0.05", "--size", "10")
+    placed = json.loads(command(*place, *own))
+    assert placed["status"] == "live"
+    order = clients.of("proxy wallet").trader.order(placed["order"])
+    assert (order.price, order.original_size) == ("0.05", "10")
+    canceled = json.loads(command("order", "cancel", placed["order"], *own))
+    assert canceled == [{"order": placed["order"], "result": "canceled"}]
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_orders_of_both_structs_of_a_proxy_wallet_are_matched_and_settled(
+    command: Play, clients: Clients, version: int
+) -> None:
+    proxy, other = clients.of("proxy wallet"), clients.of("eoa", OTHER_TRADER)
+    proxy.deploy_wallet()
+    command("wallet", "fund", "10", "--as", f"trader:{TRADER}", "--proxy-wallet")
+    until_it_can_pay(proxy, 10 * UNITS_PER_TOKEN)
+    token = other.apis.discovery.market(SLUG).token("No")
+    offered = other.trader.buy(token, price="0.50", size="8")
+    proxy.trader.inner.struct_version = version
+    taken = proxy.trader.place(a_bid(proxy, price="0.50", size="8"))
+    assert taken.status == "matched"
+    settled = proxy.trader.wait_until_settled(taken.order_id)
+    assert {each.status for each in settled} == {"CONFIRMED"}
+    other.trader.cancel(offered.order_id)
+
+
+def until_it_can_pay(client: BlockingForetell, units: int) -> None:
+    """Wait until trading has seen a wallet's collateral and its allowance, a block after the chain."""
+    give_up_at_s = time.monotonic() + WITHIN_S
+    while min(int((seen := client.trader.collateral()).balance), int(seen.allowance)) < units:
+        assert time.monotonic() < give_up_at_s, seen
+        time.sleep(0.2)
+
+
+def test_two_wallets_are_refused(call: Call) -> None:
+    called = call("wallet", "show", "--safe", "--proxy-wallet")
+    assert called.code != 0
+    assert "--safe and --proxy-wallet are 2 wallets: name one" in " ".join(called.err.split())
 
 
 @pytest.mark.parametrize("version", [1, 2])

@@ -43,12 +43,13 @@ async def proxied(owner: OwnerClient, *calls: InnerCall, **fields: Any) -> Body:
     payload = await payload_of(owner)
     relay = fields.pop("relay", payload["address"])
     nonce = fields.pop("nonce", payload["nonce"])
+    gas = fields.pop("gas", GAS)
     calldata = encode_proxy_calls(calls)
     hub, factory = (
         checksum_address(deployment.address(name))
         for name in (ContractName.RELAY_HUB, ContractName.PROXY_WALLET_FACTORY)
     )
-    words = b"".join(int(each).to_bytes(32, "big") for each in ("0", "0", GAS, nonce))
+    words = b"".join(int(each).to_bytes(32, "big") for each in ("0", "0", gas, nonce))
     message = b"rlx:" + _bytes(owner.address) + _bytes(factory) + calldata + words
     struct_hash = keccak256(message + _bytes(hub) + _bytes(relay))
     body = {
@@ -61,7 +62,7 @@ async def proxied(owner: OwnerClient, *calls: InnerCall, **fields: Any) -> Body:
         "signature": owner.sign(encode_defunct(struct_hash)),
         "signatureParams": {
             "gasPrice": "0",
-            "gasLimit": GAS,
+            "gasLimit": gas,
             "relayerFee": "0",
             "relayHub": hub,
             "relay": relay,

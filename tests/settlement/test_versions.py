@@ -4,6 +4,7 @@ from typing import Any, Final
 
 import msgspec
 import pytest
+import sqlalchemy as sa
 from tests.rigs.orders.version_2 import KUEST_V2, OWN_V2, POLYMARKET_V2, V2_PROFILES
 from tests.rigs.sandbox import SandboxMarket
 from tests.settlement.rig import HELD, UNIT, SettlementRig, Trader
@@ -24,9 +25,10 @@ from foretell.domain.contracts.sandbox_accounts import SANDBOX_CHAIN_ID
 from foretell.domain.exchange.ledger import COLLATERAL, AssetId
 from foretell.domain.exchange.order import OrderV2Fields, Side, SignatureType, SignedOrder
 from foretell.domain.exchange.signing.wallet_signatures import wallet_digest, wallet_signature
-from foretell.domain.exchange.trade import TradeStatus
+from foretell.domain.exchange.trade import FILLS_PER_TRADE_MAX, TradeStatus
 from foretell.domain.values.eip712 import sign_digest
 from foretell.domain.values.hexadecimal import ZERO_BYTES32, Address, Bytes32
+from foretell.store.tables import exchange_fills
 
 pytestmark = pytest.mark.anyio
 
@@ -90,25 +92,34 @@ async def test_orders_of_all_profiles_and_wallets_settle_in_one_transaction(
     taker, maker = traders[0], traders[1]
     safe = await rig.safe_trader(2, market)
     wallets = [await wallet_trader(rig, 3 + factory, factory, market) for factory in (0, 1)]
+    proxy = await proxy_trader(rig, 5, market)
     await rig.see()
     sales = [maker.order(market, Side.SELL, 40, UNIT, profile=profile) for profile in range(3)]
+    sales += [proxy.order(market, Side.SELL, 40, UNIT, profile=profile) for profile in (1, 2)]
     sales += [
         signed(each, market, Side.SELL, 40, UNIT, profile=profile)
-        for each in (maker, safe, *wallets)
+        for each in (maker, safe, proxy, *wallets)
         for profile in V2_PROFILES
     ]
-    makers = [maker] * 3 + [each for each in (maker, safe, *wallets) for _ in V2_PROFILES]
+    makers = [maker] * 3 + [proxy] * 2
+    makers += [each for each in (maker, safe, proxy, *wallets) for _ in V2_PROFILES]
     for trader, sale in zip(makers, sales, strict=True):
         await trader.place(market, sale)
-    before = [await rig.chain_units(each.wallet, COLLATERAL) for each in (safe, *wallets)]
+    sellers = (safe, proxy, *wallets)
+    before = [await rig.chain_units(each.wallet, COLLATERAL) for each in sellers]
+    assert len(sales) == FILLS_PER_TRADE_MAX
     bought = await taker.place(market, signed(taker, market, Side.BUY, 40, len(sales) * UNIT))
     await rig.settle()
     assert await rig.statuses(bought.trade_ids) == [TradeStatus.CONFIRMED]
     assert len(await rig.sent()) == 1
     yes = AssetId(str(market.tokens.yes))
     assert await rig.chain_units(taker.wallet, yes) == HELD + len(sales) * UNIT
-    after = [await rig.chain_units(each.wallet, COLLATERAL) for each in (safe, *wallets)]
-    assert [then - now for now, then in zip(before, after, strict=True)] == [1_200_000] * 3
+    after = [await rig.chain_units(each.wallet, COLLATERAL) for each in sellers]
+    paid = [then - now for now, then in zip(before, after, strict=True)]
+    assert paid == [1_200_000, 2_000_000, 1_200_000, 1_200_000]
+    async with rig.database.reading() as tx:
+        fees = [row.fee_units for row in await tx.all(sa.select(exchange_fills.c.fee_units))]
+    assert fees == [0] * (len(sales) + 1)
     await rig.check_ledger()
 
 

@@ -19,5 +19,6 @@ def client_parts(settings: Settings) -> list[str]:
     return [
         client.described(setup)
         for client in KNOWN_CLIENTS
-        if setup.deposit_wallets or "deposit" not in client.wallet
+        if (setup.deposit_wallets or "deposit" not in client.wallet)
+        and (setup.proxy_wallet or "proxy" not in client.wallet)
     ]

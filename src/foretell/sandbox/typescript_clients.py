@@ -2,7 +2,9 @@
 
 import json
 
+from foretell.domain.contracts.safe import InnerCall
 from foretell.domain.contracts.sandbox_accounts import AccountRole
+from foretell.domain.values.hexadecimal import checksum_address
 from foretell.sandbox.ready import Ready
 
 
@@ -16,8 +18,9 @@ def key_lines(ready: Ready, ready_file: str) -> str:
     )
 
 
-def clob_lines(ready: Ready, ready_file: str) -> str:
-    """Return the lines of the client of version 1."""
+def clob_lines(ready: Ready, ready_file: str, proxy_wallet: str = "") -> str:
+    """Return the lines of the client of version 1, which trades for a proxy wallet if there is one."""
+    funder = f", 1, {json.dumps(proxy_wallet)}" if proxy_wallet else ""
     start = f"new ClobClient({json.dumps(ready.clob)}, {ready.chain_id}, signer"
     return (
         'import { Wallet } from "@ethersproject/wallet";\n'
@@ -25,7 +28,7 @@ def clob_lines(ready: Ready, ready_file: str) -> str:
         f"{key_lines(ready, ready_file)}\n"
         "const signer = new Wallet(key);\n"
         f"const creds = await {start}).createOrDeriveApiKey();\n"
-        f"const client = {start}, creds);"
+        f"const client = {start}, creds{funder});"
     )
 
 
@@ -45,14 +48,31 @@ def clob_v2_lines(ready: Ready, ready_file: str, wallet: str = "") -> str:
 
 def relayer_lines(ready: Ready, ready_file: str) -> str:
     """Return the lines of the client of relayers."""
+    made = _new_relayer(ready, ready_file, ready.chain_id, "undefined")
+    return f"{made}\nawait relayer.deployDepositWallet();"
+
+
+def proxy_relayer_lines(ready: Ready, ready_file: str, chain_id: int, approval: InnerCall) -> str:
+    """Return the lines of the same client for a proxy wallet, which it knows on this chain alone."""
+    made = _new_relayer(ready, ready_file, chain_id, "RelayerTxType.PROXY")
+    to, calldata = json.dumps(checksum_address(approval.to)), approval.calldata.hex()
     return (
-        'import { RelayClient } from "@polymarket/builder-relayer-client";\n'
+        f"{made}\n// The first call makes the wallet. This one lets the exchange take its collateral.\n"
+        f'const approval = {{ to: {to}, data: "0x{calldata}", value: "0" }};\n'
+        'await relayer.execute([approval], "approval");'
+    )
+
+
+def _new_relayer(ready: Ready, ready_file: str, chain_id: int, kind: str) -> str:
+    names = "RelayClient, RelayerTxType" if kind != "undefined" else "RelayClient"
+    return (
+        f'import {{ {names} }} from "@polymarket/builder-relayer-client";\n'
         'import { BuilderConfig } from "@polymarket/builder-signing-sdk";\n'
         'import { createWalletClient, defineChain, http } from "viem";\n'
         'import { privateKeyToAccount } from "viem/accounts";\n'
         f"{key_lines(ready, ready_file)}\n"
         "const chain = defineChain({\n"
-        f'  id: {ready.chain_id}, name: "sandbox",'
+        f'  id: {chain_id}, name: "sandbox",'
         ' nativeCurrency: { name: "coin", symbol: "COIN", decimals: 18 },\n'
         f"  rpcUrls: {{ default: {{ http: [{json.dumps(ready.rpc)}] }} }},\n"
         "});\n"
@@ -60,7 +80,6 @@ def relayer_lines(ready: Ready, ready_file: str) -> str:
         "const owner = createWalletClient({ account, chain, transport: http() });\n"
         "// The credentials are those that a client of the trading API above has created.\n"
         "const builder = new BuilderConfig({ localBuilderCreds: creds });\n"
-        f"const relayer = new RelayClient({json.dumps(ready.relayer)}, {ready.chain_id}, owner, builder,"
-        " undefined, { chain });\n"
-        "await relayer.deployDepositWallet();"
+        f"const relayer = new RelayClient({json.dumps(ready.relayer)}, {chain_id}, owner, builder,"
+        f" {kind}, {{ chain }});"
     )

@@ -21,7 +21,7 @@ from foretell.domain.errors.command import NoNode, NoSuchWallet, NotRunning
 from foretell.domain.evm.transaction import ContractCall
 from foretell.domain.exchange.order import OrderType, Side
 from foretell.domain.values.credentials import L1_DOMAIN_NAME
-from foretell.domain.values.hexadecimal import Address, Bytes32, parse_address
+from foretell.domain.values.hexadecimal import ZERO_ADDRESS, Address, Bytes32, parse_address
 from foretell.sdk import wallet_calls
 from foretell.sdk.amounts import parse_base_units
 from foretell.sdk.chain import ChainAccount
@@ -34,6 +34,7 @@ from foretell.sdk.oracles.optimistic import OptimisticResolver
 from foretell.sdk.oracles.resolution import MarketResolver, Whitelist
 from foretell.sdk.orders import OrderDraft
 from foretell.sdk.portfolio import Discovery, Portfolio, Row
+from foretell.sdk.proxy_wallet import ProxyWalletClient
 from foretell.sdk.relayer import RelayerClient
 from foretell.sdk.signing.signers import KeySigner, RemoteSigner, Signer
 from foretell.sdk.streaming.account_stream import watch_account
@@ -56,7 +57,7 @@ __all__ = [
 SAFE: Final = "safe"
 """The kind of the wallet that `GET /auth/account` calls so."""
 CLAIMS_PER_TRANSACTION: Final = 16
-"""As many calls as a deposit wallet makes in one."""
+"""As many calls as a deposit wallet or a proxy wallet makes in one."""
 WORKER_VARIABLE: Final = "CREATE_MARKET_URL"
 """Names another market-creation worker than the installation's own."""
 
@@ -146,7 +147,7 @@ async def open_apis(urls: Urls, stack: contextlib.AsyncExitStack) -> PublicApis:
 
 
 class Foretell:
-    """A signer at an installation, with its own address, its Safe or its deposit wallet as the wallet."""
+    """A signer at an installation, with its own address or a contract of its own as the wallet."""
 
     def __init__(
         self,
@@ -163,6 +164,7 @@ class Foretell:
         safe = Address(trader.account.wallet("safe").address.lower())
         self.relayer = RelayerClient(relayer, trader, contracts, safe)
         self.deposit_wallet = _deposit_wallet(self.relayer, trader, contracts)
+        self.proxy_wallet = _proxy_wallet(self.relayer, trader, contracts)
 
     @classmethod
     @contextlib.asynccontextmanager
@@ -171,7 +173,8 @@ class Foretell:
     ) -> AsyncIterator["Foretell"]:
         """Give a signer's client; its connections end with the block.
 
-        `wallet` is `eoa`, `safe` or `deposit wallet`: the relayer sends the transactions of the last two.
+        `wallet` is `eoa`, `safe`, `proxy wallet` or `deposit wallet`: the relayer sends the transactions of
+        all but the first.
         The API key is created or derived by a signature, and is nowhere on disk.
         """
         async with contextlib.AsyncExitStack() as stack:
@@ -220,17 +223,23 @@ class Foretell:
     async def execute(self, calls: Sequence[InnerCall]) -> str:
         """Make calls from the wallet, and return the hash of the last transaction.
 
-        A Safe makes them all or none, a deposit wallet up to 16 of them; an address one after the other.
+        A Safe makes them all or none, a proxy wallet or a deposit wallet up to 16 of them; an address one
+        after the other.
         """
         if self.is_safe:
             return await self.relayer.execute(calls)
         if self.deposit_wallet is not None:
             return await self.deposit_wallet.execute(calls)
+        if self.proxy_wallet is not None:
+            return await self.proxy_wallet.execute(calls)
         own = [ContractCall(each.to, each.calldata, value_wei=each.value_wei) for each in calls]
         return (await self.chain.call_all(own))[-1].tx_hash
 
     async def deploy_wallet(self) -> Address:
-        """Deploy the wallet if it is a contract that does not exist, and make the approvals of trading."""
+        """Deploy the wallet if it is a contract that does not exist, and make the approvals of trading.
+
+        A proxy wallet is made by its first calls, which are these approvals.
+        """
         if self.is_safe:
             await self.relayer.create_safe()
         elif self.deposit_wallet is not None:
@@ -319,6 +328,19 @@ def _deposit_wallet(
         raise NoSuchWallet(trader.wallet.kind, ["eoa", SAFE])
     factory = contracts.deposit_wallet_factories[place]
     return DepositWalletClient(relayer, factory, trader.maker, trader.markets.server_time)
+
+
+def _proxy_wallet(
+    relayer: RelayerClient, trader: Trader, contracts: Contracts
+) -> ProxyWalletClient | None:
+    """Return the client of the trader's wallet if it is a proxy wallet."""
+    if not trader.wallet.is_proxy_wallet:
+        return None
+    if ZERO_ADDRESS in {contracts.proxy_wallet_factory, contracts.relay_hub}:
+        raise NoSuchWallet(trader.wallet.kind, ["eoa", SAFE])
+    return ProxyWalletClient(
+        relayer, contracts.proxy_wallet_factory, contracts.relay_hub, trader.maker
+    )
 
 
 def _text(number: Any) -> str:

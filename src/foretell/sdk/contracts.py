@@ -6,7 +6,7 @@ from typing import Self
 import msgspec
 
 from foretell.domain.contracts.deployment import ContractName, Deployment
-from foretell.domain.values.hexadecimal import Address, parse_address
+from foretell.domain.values.hexadecimal import ZERO_ADDRESS, Address, parse_address
 from foretell.sdk.http import HttpClient
 
 
@@ -38,6 +38,9 @@ class ChainTerms(msgspec.Struct, frozen=True, rename="camel"):
     resolution_stacks: dict[str, StackTerms]
     deposit_wallet_factories: list[str] = []
     """Empty from a server that names none."""
+    proxy_wallet_factory: str = ZERO_ADDRESS
+    relay_hub: str = ZERO_ADDRESS
+    """Zero where the exchange takes no proxy wallets."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +60,9 @@ class Contracts:
     whitelist_registry: Address
     stacks: dict[str, StackTerms]
     deposit_wallet_factories: tuple[Address, ...] = ()
+    proxy_wallet_factory: Address = ZERO_ADDRESS
+    relay_hub: Address = ZERO_ADDRESS
+    """Makes the calls of proxy wallets; zero, as the factory, where the exchange takes none."""
 
     @classmethod
     async def fetch(cls, worker: HttpClient) -> Self:
@@ -76,6 +82,8 @@ class Contracts:
             whitelist_registry=parse_address(chain.proposer_whitelist_registry),
             stacks=chain.resolution_stacks,
             deposit_wallet_factories=tuple(map(parse_address, chain.deposit_wallet_factories)),
+            proxy_wallet_factory=parse_address(chain.proxy_wallet_factory),
+            relay_hub=parse_address(chain.relay_hub),
         )
 
     @classmethod
@@ -94,4 +102,10 @@ class Contracts:
             whitelist_registry=deployment.address(ContractName.PROPOSER_WHITELIST_REGISTRY),
             stacks={},
             deposit_wallet_factories=deployment.deposit_wallet_factories,
+            proxy_wallet_factory=deployment.proxy_wallet_factory or ZERO_ADDRESS,
+            relay_hub=(
+                ZERO_ADDRESS
+                if deployment.proxy_wallet_factory is None
+                else deployment.address(ContractName.RELAY_HUB)
+            ),
         )

@@ -75,6 +75,11 @@ class WalletTerms(msgspec.Struct, frozen=True, rename="camel"):
         """Whether it is a deposit wallet, whose orders its owner signs nested (ERC-7739)."""
         return self.signature_type == SignatureType.CONTRACT
 
+    @property
+    def is_proxy_wallet(self) -> bool:
+        """Whether it is a proxy wallet, whose orders its owner signs as its own."""
+        return self.signature_type == SignatureType.PROXY
+
 
 class KeyDomainTerms(msgspec.Struct, frozen=True, rename="camel"):
     """The domain in which a wallet signs for an API key; it may name a contract."""
@@ -115,7 +120,7 @@ class AccountTerms(msgspec.Struct, frozen=True, rename="camel"):
         )
 
     def wallet(self, kind: str) -> WalletTerms:
-        """Return the wallet of a kind: `eoa` (the address itself), `safe` or `deposit wallet`."""
+        """Return the wallet of a kind: `eoa` (the address itself), `safe`, `proxy wallet` or `deposit wallet`."""
         for each in self.wallets:
             if each.kind == kind:
                 return each

@@ -96,7 +96,7 @@ async def fetch_account(http: HttpClient, address: Address) -> AccountTerms:
 
 
 class Trader(AuthenticatedClient):
-    """A signer with an API key, trading for its own address, its Safe or its deposit wallet."""
+    """A signer with an API key, trading for its own address or one of its wallets."""
 
     struct_version: int | None = None
     """The version of the order struct to sign; None for the first that the exchange and the wallet accept."""
@@ -127,7 +127,7 @@ class Trader(AuthenticatedClient):
     ) -> Self:
         """Return the trader of a signer, with a new or its earlier API key.
 
-        `wallet` is `eoa`, `safe` or `deposit wallet`.
+        `wallet` is `eoa`, `safe`, `proxy wallet` or `deposit wallet`.
         """
         account = await fetch_account(http, signer.address)
         trader = cls(http, signer, account, now_s, l1_domain)

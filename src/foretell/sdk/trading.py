@@ -29,11 +29,12 @@ from foretell.sdk.signing.signers import KeySigner
 
 @dataclass(frozen=True, slots=True)
 class Wallet:
-    """A key with the wallet that it trades for: its own address, a Safe or a deposit wallet."""
+    """A key with the wallet that it trades for: its own address, a Safe, a proxy or a deposit wallet."""
 
     private_key: bytes
     safe: Address | None = None
     deposit_wallet: Address | None = None
+    proxy_wallet: Address | None = None
 
     @property
     def address(self) -> Address:
@@ -43,13 +44,15 @@ class Wallet:
     @property
     def maker(self) -> Address:
         """The address that pays and receives."""
-        return self.deposit_wallet or self.safe or self.address
+        return self.deposit_wallet or self.proxy_wallet or self.safe or self.address
 
     @property
     def signature_type(self) -> SignatureType:
         """The signature type of orders of this wallet."""
         if self.deposit_wallet is not None:
             return SignatureType.CONTRACT
+        if self.proxy_wallet is not None:
+            return SignatureType.PROXY
         return SignatureType.EOA if self.safe is None else SignatureType.SAFE
 
 

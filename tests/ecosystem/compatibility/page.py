@@ -14,6 +14,8 @@ VARIABLE: Final = "FORETELL_TEST_COMPATIBILITY"
 """If this is set in the environment, the tests write the page instead of comparing with it."""
 
 GREEN: Final = "works"
+FOR_PROXY_WALLETS: Final = ", for proxy wallets"
+"""Ends the name of a section on what a client of relayers does that is made for their chain."""
 
 
 def held_against_the_page(client: str, results: Mapping[str, str]) -> None:

@@ -225,6 +225,30 @@ def python_relayer(made: WalletCall, *, is_kuest: bool) -> Iterator[Step]:
     yield from steps("get_transactions")
 
 
+def python_proxies(made: WalletCall) -> Iterator[Step]:
+    """Yield the program of the client in Python that knows proxy wallets: the methods for these."""
+    yield Step("get_expected_proxy_wallet")
+    yield Step("get_deployed", (made.wallet, "PROXY"))
+    yield Step("get_relay_payload", (ALICE, "PROXY"))
+    yield Step("get_nonce", (ALICE, "PROXY"))
+    sent = [typed("Transaction", to=made.target, data=made.data, value="0")]
+    yield Step("execute", (sent, "a call"), keep="sent")
+    yield Step("poll_until_state", (kept("sent"), ["STATE_CONFIRMED"], "STATE_FAILED", 60, 1_000))
+    yield Step("get_transaction", (kept("sent"),))
+
+
+def typescript_proxies(made: WalletCall) -> Iterator[Step]:
+    """Yield the same program of the client in TypeScript, which keeps its wallet's address to itself."""
+    yield Step("getDeployed", (made.wallet, "PROXY"))
+    yield Step("getRelayPayload", (ALICE, "PROXY"))
+    yield Step("getNonce", (ALICE, "PROXY"))
+    sent = [{"to": made.target, "data": made.data, "value": "0"}]
+    yield Step("execute", (sent, "a call"), keep="sent")
+    sent_id, states = kept("sent.transactionID"), (["STATE_CONFIRMED"], "STATE_FAILED", 60, 1_000)
+    yield Step("pollUntilState", (sent_id, *states))
+    yield Step("getTransaction", (sent_id,))
+
+
 def typescript_relayer(made: WalletCall) -> Iterator[Step]:
     """Yield the program of the client of relayers in TypeScript."""
     yield Step("deriveDepositWalletAddress")

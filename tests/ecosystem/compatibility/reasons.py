@@ -19,7 +19,7 @@ REASONS: Final = {
     "get_rfq_best_quote": QUOTES,
     "assert_builder_auth": SWITCHED_OFF,
     "get_builder_trades": SWITCHED_OFF,
-    "get_expected_proxy_wallet": "the client has no proxy wallets on chain 80002",
+    "get_expected_proxy_wallet": "made for chain 80002, the client knows no proxy wallets; made for chain 137 it does, see the section on them",
     "get_transactions": "this client does not sign the request, so the server does not know whose they are",
 }
 

@@ -1,17 +1,18 @@
 """The page of the documentation on clients: its sections, and the reasons in its rows."""
 
 import pytest
-from tests.ecosystem.clients import RELAYER_CLIENTS as RELAYER_CLIENTS_IN_PYTHON
-from tests.ecosystem.clients import Family
-from tests.ecosystem.compatibility.page import GREEN, PAGE, sections
+from tests.ecosystem.clients import NPM_RELAYER_CLIENT, RELAYER_CLIENTS, Family
+from tests.ecosystem.compatibility.page import FOR_PROXY_WALLETS, GREEN, PAGE, sections
 from tests.ecosystem.compatibility.reasons import REASONS, reason_of
-from tests.ecosystem.compatibility.test_relayer_clients import TYPESCRIPT
 from tests.ecosystem.compatibility.test_trading_clients import PROGRAMS
 
 
 def test_the_page_has_a_section_of_each_client_in_its_installed_version() -> None:
-    clients = [*PROGRAMS, *RELAYER_CLIENTS_IN_PYTHON, TYPESCRIPT]
-    assert set(sections()) == {Family(name).version() for name in clients}
+    relayers = [*RELAYER_CLIENTS, NPM_RELAYER_CLIENT]
+    wanted = {Family(name).version() for name in (*PROGRAMS, *relayers)}
+    with_proxies = (RELAYER_CLIENTS[0], NPM_RELAYER_CLIENT)
+    wanted |= {Family(name).version() + FOR_PROXY_WALLETS for name in with_proxies}
+    assert set(sections()) == wanted
 
 
 @pytest.mark.parametrize("name", REASONS)

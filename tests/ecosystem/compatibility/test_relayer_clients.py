@@ -5,16 +5,25 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 import pytest
-from tests.ecosystem.clients import RELAYER_CLIENTS, Family
-from tests.ecosystem.compatibility.page import held_against_the_page
+from tests.ecosystem.clients import NPM_RELAYER_CLIENT, RELAYER_CLIENTS, Family
+from tests.ecosystem.compatibility.page import FOR_PROXY_WALLETS, held_against_the_page
 from tests.ecosystem.compatibility.programs import (
     Step,
     WalletCall,
+    python_proxies,
     python_relayer,
+    typescript_proxies,
     typescript_relayer,
 )
 from tests.ecosystem.compatibility.running import results_of
-from tests.ecosystem.test_relayer_clients import FACTORY_OF, client, owner, rig
+from tests.ecosystem.test_relayer_clients import (
+    FACTORY_OF,
+    client,
+    npm_proxy_client,
+    owner,
+    proxy_client,
+    rig,
+)
 from tests.relayer.rig import OwnerClient, RelayerRig
 from tests.rigs.applications import serving
 
@@ -23,9 +32,8 @@ from foretell.domain.values.hexadecimal import checksum_address
 
 pytestmark = pytest.mark.anyio
 
-TYPESCRIPT: Final = "@polymarket/builder-relayer-client"
 DEADLINE_S: Final = 600
-__all__ = ("client", "owner", "rig")
+__all__ = ("client", "npm_proxy_client", "owner", "proxy_client", "rig")
 
 
 async def test_every_method_of_a_client_in_python_is_called(
@@ -42,7 +50,7 @@ async def test_every_method_of_a_client_in_python_is_called(
 async def test_every_method_of_the_client_in_typescript_is_called(
     rig: RelayerRig, owner: OwnerClient
 ) -> None:
-    family = Family(TYPESCRIPT)
+    family = Family(NPM_RELAYER_CLIENT)
     await family.start()
 
     async def call(step: Step) -> Any:
@@ -67,10 +75,39 @@ async def test_every_method_of_the_client_in_typescript_is_called(
             await family.stop()
 
 
-async def judge(
-    rig: RelayerRig, family: Family, program: Iterable[Step], methods: list[str], call: Any
+async def test_every_method_for_proxy_wallets_of_the_client_in_python_is_called(
+    rig: RelayerRig, owner: OwnerClient, proxy_client: Family
 ) -> None:
-    """Run a client's program, mining what it sends, and hold its results against the page."""
+    async def call(step: Step) -> Any:
+        return await proxy_client.ask(call=step.method, args=step.args, keep=step.keep)
+
+    program = list(python_proxies(a_proxied_approval(rig, owner)))
+    methods = [step.method for step in program]
+    await judge(rig, proxy_client, program, methods, call, FOR_PROXY_WALLETS)
+
+
+async def test_every_method_for_proxy_wallets_of_the_client_in_typescript_is_called(
+    rig: RelayerRig, owner: OwnerClient, npm_proxy_client: Family
+) -> None:
+    async def call(step: Step) -> Any:
+        return await npm_proxy_client.ask(
+            client=1, call=step.method, args=step.args, keep=step.keep
+        )
+
+    program = list(typescript_proxies(a_proxied_approval(rig, owner)))
+    methods = [step.method for step in program]
+    await judge(rig, npm_proxy_client, program, methods, call, FOR_PROXY_WALLETS)
+
+
+async def judge(
+    rig: RelayerRig,
+    family: Family,
+    program: Iterable[Step],
+    methods: list[str],
+    call: Any,
+    ending: str = "",
+) -> None:
+    """Run a client's program, mining what it sends, and hold its results against a section of the page."""
 
     async def call_and_mine(step: Step) -> Any:
         result = await call(step)
@@ -78,7 +115,13 @@ async def judge(
         return result
 
     results = await results_of(program, methods, call_and_mine)
-    held_against_the_page(family.version(), results)
+    held_against_the_page(family.version() + ending, results)
+
+
+def a_proxied_approval(rig: RelayerRig, owner: OwnerClient) -> WalletCall:
+    """Return the same call of the owner's proxy wallet."""
+    wallet = rig.sandbox.deployment.proxy_wallet_of(owner.address)
+    return an_approval(rig, owner, 0)._replace(wallet=checksum_address(wallet))
 
 
 def an_approval(rig: RelayerRig, owner: OwnerClient, factory: int) -> WalletCall:

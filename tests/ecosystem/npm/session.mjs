@@ -13,16 +13,17 @@ const package_ = await import(name);
 const clients = new Map();
 console.log = console.error;
 
-function relayerWith({ host, rpc, builder, key }) {
+function relayerWith({ host, rpc, builder, key, proxy_chain: proxyChain }) {
   const chain = defineChain({
-    id: CHAIN_ID,
+    id: proxyChain ?? CHAIN_ID,
     name: "chain",
     nativeCurrency: { name: "coin", symbol: "COIN", decimals: 18 },
     rpcUrls: { default: { http: [rpc] } },
   });
   const config = new BuilderConfig({ localBuilderCreds: builder });
   const signer = createWalletClient({ account: privateKeyToAccount(key), chain, transport: http(rpc) });
-  return new package_.RelayClient(host, CHAIN_ID, signer, config, undefined, { chain });
+  const type = proxyChain && package_.RelayerTxType.PROXY;
+  return new package_.RelayClient(host, chain.id, signer, config, type, { chain });
 }
 
 function clobWith({ host, key, signature_type: type, funder, builder }, creds) {

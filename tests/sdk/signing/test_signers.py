@@ -4,14 +4,14 @@ from typing import Any
 
 import pytest
 from eth_account import Account
-from eth_account.messages import encode_typed_data
+from eth_account.messages import encode_defunct, encode_typed_data
 from tests.rigs.applications import serving
 from tests.rigs.values import a_key, an_address
 
 from foretell.domain.errors.chain import ChainUnavailable, RpcRefused
 from foretell.domain.errors.command import SignerRefused
 from foretell.domain.evm.raw_transaction import Fees, TxFields, sign_tx
-from foretell.domain.values.eip712 import address_of_key, recover_signer
+from foretell.domain.values.eip712 import address_of_key, personal_digest, recover_signer
 from foretell.edge.telemetry import Receive, Scope, Send
 from foretell.sdk.authentication import usual_l1_domain
 from foretell.sdk.json_rpc import JsonRpc
@@ -24,6 +24,7 @@ KEY = a_key("remote")
 ADDRESS = address_of_key(KEY)
 TYPED = key_request(usual_l1_domain(137), ADDRESS, "1795269000", 0)
 FIELDS = TxFields(137, 3, Fees(2000, 1000), 21_000, an_address("to"), b"\x01\x02", 5)
+MESSAGE = bytes(range(32))
 Answer = Callable[[str, list[Any]], Any]
 
 
@@ -33,6 +34,9 @@ def signed_by(key: bytes) -> Answer:
     def answer(method: str, params: list[Any]) -> Any:
         if method == "eth_signTypedData_v4":
             signable = encode_typed_data(full_message=params[1])
+            return "0x" + Account.sign_message(signable, key).signature.hex().removeprefix("0x")
+        if method == "eth_sign":
+            signable = encode_defunct(hexstr=params[1])
             return "0x" + Account.sign_message(signable, key).signature.hex().removeprefix("0x")
         request = dict(params[0])
         del request["from"]
@@ -79,6 +83,8 @@ async def test_a_remote_signer_signs_what_a_key_would(remote: Make) -> None:
     assert await signer.sign_typed(TYPED) == await own.sign_typed(TYPED)
     assert recover_signer(TYPED.digest(), await signer.sign_typed(TYPED)) == ADDRESS
     assert await signer.sign_transaction(FIELDS) == sign_tx(FIELDS, KEY)
+    assert await signer.sign_message(MESSAGE) == await own.sign_message(MESSAGE)
+    assert recover_signer(personal_digest(MESSAGE), await own.sign_message(MESSAGE)) == ADDRESS
 
 
 @pytest.mark.parametrize(
@@ -90,6 +96,8 @@ async def test_another_signature_than_the_accounts_is_refused(remote: Make, answ
     signer = await remote(answer)
     with pytest.raises(SignerRefused, match=ADDRESS):
         await signer.sign_typed(TYPED)
+    with pytest.raises(SignerRefused, match=ADDRESS):
+        await signer.sign_message(MESSAGE)
     with pytest.raises(SignerRefused, match=ADDRESS):
         await signer.sign_transaction(FIELDS)
 

@@ -52,7 +52,8 @@ def signed_of(case: Mapping[str, Any]) -> TypedData:
 
 def test_every_wallet_signs_every_struct_that_it_can_at_both_exchanges() -> None:
     found = {(case["wallet"], case["structVersion"], case["negRisk"]) for case in CASES}
-    wanted = {("eoa", 1), ("eoa", 2), ("safe", 1), ("safe", 2), ("deposit wallet", 2)}
+    both = {(kind, version) for kind in ("eoa", "safe", "proxy wallet") for version in (1, 2)}
+    wanted = both | {("deposit wallet", 2)}
     assert found == {(*each, is_event) for each in wanted for is_event in (False, True)}
 
 

@@ -77,6 +77,9 @@ IsSafe = Annotated[bool, typer.Option("--safe", help="Use the signer's Safe as t
 IsDepositWallet = Annotated[
     bool, typer.Option("--deposit-wallet", help="Use the signer's deposit wallet as the wallet.")
 ]
+IsProxyWallet = Annotated[
+    bool, typer.Option("--proxy-wallet", help="Use the signer's proxy wallet as the wallet.")
+]
 IsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
@@ -92,6 +95,7 @@ class ClientOptions(NamedTuple):
     role: SandboxRole = None
     is_safe: IsSafe = False
     is_deposit_wallet: IsDepositWallet = False
+    is_proxy_wallet: IsProxyWallet = False
     is_json: IsJson = False
 
     @property
@@ -143,16 +147,25 @@ class ClientOptions(NamedTuple):
     @contextlib.asynccontextmanager
     async def foretell(self, role: AccountRole = AccountRole.TRADER) -> AsyncIterator[Foretell]:
         """Give the client of the signer."""
-        if self.is_safe and self.is_deposit_wallet:
-            raise typer.BadParameter("--safe and --deposit-wallet are two wallets: name one")
-        wallet = "safe" if self.is_safe else "eoa"
-        if self.is_deposit_wallet:
-            wallet = "deposit wallet"
+        wallet = self.wallet()
         async with (
             self.signer(role) as signer,
             Foretell.connect(self.urls(), signer, wallet=wallet) as foretell,
         ):
             yield foretell
+
+    def wallet(self) -> str:
+        """Return the kind of the wallet that the options name, or refuse two of them."""
+        named = {
+            "safe": self.is_safe,
+            "deposit wallet": self.is_deposit_wallet,
+            "proxy wallet": self.is_proxy_wallet,
+        }
+        kinds = [kind for kind, is_named in named.items() if is_named]
+        if len(kinds) > 1:
+            options = " and ".join("--" + kind.replace(" ", "-") for kind in kinds)
+            raise typer.BadParameter(f"{options} are {len(kinds)} wallets: name one")
+        return kinds[0] if kinds else "eoa"
 
     @contextlib.asynccontextmanager
     async def public(self) -> AsyncIterator[PublicApis]:

@@ -31,7 +31,7 @@ Size = Annotated[str, typer.Argument(help="Number of complete sets, or of tokens
 
 @client_command(wallet, "deploy")
 async def deploy(options: ClientOptions) -> None:
-    """Make the approvals that trading needs; with --safe, deploy the Safe first."""
+    """Make the approvals that trading needs; a wallet that is a contract is deployed first."""
     async with options.foretell() as foretell:
         address = await foretell.deploy_wallet()
     print_fields({"wallet": checksum_address(address)}, is_json=options.is_json)

@@ -74,9 +74,13 @@ class RelayedCall(NamedTuple):
     relay: Address
 
     def digest(self) -> bytes:
+        """Return the 32 bytes that the owner's key signs: those of the personal message (EIP-191)."""
+        return personal_digest(self.message())
+
+    def message(self) -> bytes:
         """Return the 32 bytes that the owner signs as a personal message."""
         no_fee, no_gas_price = uint_word(0), uint_word(0)
-        message = b"".join(
+        signed = b"".join(
             (
                 b"rlx:",
                 address_bytes(self.owner),
@@ -90,7 +94,7 @@ class RelayedCall(NamedTuple):
                 address_bytes(self.relay),
             )
         )
-        return personal_digest(keccak256(message))
+        return keccak256(signed)
 
     def encode(self, signature: bytes) -> bytes:
         """Return the calldata by which the relay makes it at the hub."""

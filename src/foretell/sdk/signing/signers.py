@@ -1,7 +1,8 @@
 """Signers: a private key in this process, or a program elsewhere that holds it.
 
-A client asks a signer for two kinds of signatures: over typed data (orders, API keys, challenges,
-transactions of a Safe) and over the wallet's own transactions.
+A client asks a signer for three kinds of signatures: over typed data (orders, API keys, challenges,
+transactions of a Safe), over the account's own transactions, and over the calls of a proxy wallet, as a
+personal message.
 """
 
 import os
@@ -25,6 +26,7 @@ from foretell.domain.values.eip712 import (
     SIGNATURE_BYTES,
     address_of_key,
     normalize_signature,
+    personal_digest,
     recover_signer,
     sign_digest,
 )
@@ -51,6 +53,9 @@ class Signer(Protocol):
 
     async def sign_typed(self, typed: TypedData) -> bytes:
         """Return the signature of typed data: r, s and v of 27 or 28, 65 bytes."""
+
+    async def sign_message(self, message: bytes) -> bytes:
+        """Return the signature of a personal message (EIP-191) of 32 bytes, in the same form."""
 
     async def sign_transaction(self, fields: TxFields) -> SignedTx:
         """Return a signed transaction of the account."""
@@ -87,6 +92,10 @@ class KeySigner:
         """Return the signature of typed data."""
         return sign_digest(typed.digest(), self.private_key)
 
+    async def sign_message(self, message: bytes) -> bytes:
+        """Return the signature of a personal message of 32 bytes."""
+        return sign_digest(personal_digest(message), self.private_key)
+
     async def sign_transaction(self, fields: TxFields) -> SignedTx:
         """Return a signed transaction."""
         return sign_tx(fields, self.private_key)
@@ -94,9 +103,9 @@ class KeySigner:
 
 @dataclass(frozen=True, slots=True)
 class RemoteSigner:
-    """An account at a program with the JSON-RPC methods `eth_signTypedData_v4` and `eth_signTransaction`.
+    """An account at a program that signs by JSON-RPC.
 
-    Clef, Web3Signer and development nodes have them. Each signature is checked before it is used: a
+    It has the methods `eth_signTypedData_v4` and `eth_signTransaction`, for a proxy wallet `eth_sign` too. Each signature is checked before it is used: a
     signer that answers with another account's is refused.
     """
 
@@ -113,9 +122,19 @@ class RemoteSigner:
         given = await self.rpc.call(
             "eth_signTypedData_v4", checksum_address(self.account), typed.json_object()
         )
+        return self._checked(given, typed.digest())
+
+    async def sign_message(self, message: bytes) -> bytes:
+        """Return the signature of a personal message of 32 bytes."""
+        text = "0x" + message.hex()
+        given = await self.rpc.call("eth_sign", checksum_address(self.account), text)
+        return self._checked(given, personal_digest(message))
+
+    def _checked(self, given: object, digest: bytes) -> bytes:
+        """Return the signature that the program gave, or refuse one that is not the account's."""
         try:
             signature = normalize_signature(parse_bytes(given, "signature", SIGNATURE_BYTES))
-            signer = recover_signer(typed.digest(), signature)
+            signer = recover_signer(digest, signature)
         except (MalformedHex, MalformedSignature) as error:
             raise SignerRefused(self.account, error.message) from error
         if signer != self.account:

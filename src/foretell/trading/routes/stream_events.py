@@ -53,5 +53,5 @@ async def get_events(request: AnyRequest, context: Context) -> JsonResponse:
         caller, _ = await authenticate(request, context)
         if context.streams.user.key_of(stream) != caller.key_id:
             raise UnknownStream
-    events = [msgspec.Raw(text.encode()) for text in stream.messages_after(after)]
+    events = [msgspec.Raw(each) for each in stream.messages_after(after)]
     return json_response(_EncodedEvents(stream_id, stream.sequence, events))

@@ -25,10 +25,10 @@ from foretell.trading.streams.connection import (
     CLOSE_TRY_LATER,
     Connection,
     Handle,
-    SendBudget,
     Socket,
     run_connection,
 )
+from foretell.trading.streams.flush_queue import FlushQueue, SendBudget
 from foretell.trading.streams.live_channel import CHANNEL as LIVE_CHANNEL
 from foretell.trading.streams.live_channel import LiveChannel
 from foretell.trading.streams.market_channel import CHANNEL as MARKET_CHANNEL
@@ -77,6 +77,7 @@ class Streams:
         self._traded = Watch()
         self._connections: set[Connection] = set()
         self._budget = SendBudget()
+        self._flush_queue = FlushQueue()
 
     @property
     def connection_count(self) -> int:
@@ -98,7 +99,7 @@ class Streams:
 
     async def serve_market(self, socket: Socket, place: ConnectionPlace | None = None) -> None:
         """Serve a connection of the market channel."""
-        connection = Connection(self._new_uuid(), self._budget, channel=MARKET_CHANNEL)
+        connection = self._connection(MARKET_CHANNEL)
         self.market.join(connection)
         try:
             await self._serve(socket, connection, self.market.handle)
@@ -108,7 +109,7 @@ class Streams:
 
     async def serve_user(self, socket: Socket, place: ConnectionPlace | None = None) -> None:
         """Serve a connection of the user channel; its place learns the key that it logs in with."""
-        connection = Connection(self._new_uuid(), self._budget, channel=USER_CHANNEL)
+        connection = self._connection(USER_CHANNEL)
 
         async def handle(connection: Connection, text: str) -> None:
             await self.user.handle(connection, text)
@@ -124,7 +125,7 @@ class Streams:
 
     async def serve_live(self, socket: Socket) -> None:
         """Serve a connection of the live-data channel, which ends with its stream."""
-        connection = Connection(self._new_uuid(), self._budget, channel=LIVE_CHANNEL)
+        connection = self._connection(LIVE_CHANNEL)
         self.live.join(connection)
         try:
             await self._serve(socket, connection, self.live.handle)
@@ -134,7 +135,7 @@ class Streams:
 
     async def serve_sports(self, socket: Socket) -> None:
         """Serve a connection of the sports channel, which ends with its stream."""
-        connection = Connection(self._new_uuid(), self._budget, channel=SPORTS_CHANNEL)
+        connection = self._connection(SPORTS_CHANNEL)
         self.sports.join(connection)
         try:
             await self._serve(socket, connection, self.sports.handle)
@@ -251,6 +252,11 @@ class Streams:
                 if key is None or not key.is_active:
                     self.revoke(key_id)
         return False
+
+    def _connection(self, channel: str) -> Connection:
+        return Connection(
+            self._new_uuid(), self._budget, flush_queue=self._flush_queue, channel=channel
+        )
 
     async def _serve(self, socket: Socket, connection: Connection, handle: Handle) -> None:
         if len(self._connections) >= self.connections_max:

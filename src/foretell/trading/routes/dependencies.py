@@ -31,6 +31,13 @@ class SignedRequest(NamedTuple):
     body: bytes
 
 
+class ReadingKey(NamedTuple):
+    """A key that reads, and its address."""
+
+    address: Address
+    key_id: str
+
+
 class BroughtRequest(NamedTuple):
     """A request of an owner, and the code of the builder that brought it, None if nobody did."""
 
@@ -102,12 +109,17 @@ async def authenticate_builder(request: AnyRequest, context: TradingContext) -> 
 
 async def authenticate_reader(request: AnyRequest, context: TradingContext) -> Address:
     """Return the address whose API key signed a request, or whose read-only key is in its headers."""
+    return (await authenticate_reading_key(request, context)).address
+
+
+async def authenticate_reading_key(request: AnyRequest, context: TradingContext) -> ReadingKey:
+    """Return the key of a request that reads: an API key that signed it, or a read-only key in its headers."""
     reader = await context.key_ring.authenticate_reader(request.headers)
     if reader is None:
         caller, _ = await authenticate(request, context)
-        return caller.address
-    await count_for_key(request, f"readonly {reader.key_hash}", b"")
-    return reader.address
+        return ReadingKey(caller.address, caller.key_id)
+    await count_for_key(request, reader.client_id, b"")
+    return ReadingKey(reader.address, reader.client_id)
 
 
 async def answer_named(

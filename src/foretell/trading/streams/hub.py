@@ -18,7 +18,7 @@ from foretell.engine.protocol.requests import CommittedCommand
 from foretell.runtime.watch import Watch
 from foretell.runtime.worker import PollIntervals, Wait, run_watching_worker, run_worker
 from foretell.store.database import Database
-from foretell.store.trading.api_keys import TOPIC, load_key
+from foretell.store.trading.api_keys import TOPIC
 from foretell.trading.books.books import PublicBooks
 from foretell.trading.books.market_names import MarketNames
 from foretell.trading.streams.connection import (
@@ -31,6 +31,7 @@ from foretell.trading.streams.connection import (
 from foretell.trading.streams.flush_queue import FlushQueue, SendBudget
 from foretell.trading.streams.live_channel import CHANNEL as LIVE_CHANNEL
 from foretell.trading.streams.live_channel import LiveChannel
+from foretell.trading.streams.login import authenticate_stream, is_key_active
 from foretell.trading.streams.market_channel import CHANNEL as MARKET_CHANNEL
 from foretell.trading.streams.market_channel import MarketChannel
 from foretell.trading.streams.open_streams import OpenStreams
@@ -68,7 +69,7 @@ class Streams:
         self.open = OpenStreams(now_ms)
         self.market = MarketChannel(books, market_names, self.open)
         self.user = UserChannel(
-            books, market_names.outcome, wallets, key_ring.authenticate_credentials, self.open
+            books, market_names.outcome, wallets, partial(authenticate_stream, key_ring), self.open
         )
         self.live = LiveChannel(market_names)
         self.sports = SportsChannel(market_names)
@@ -247,10 +248,9 @@ class Streams:
         key_ids = self.user.key_ids()
         if key_ids:
             async with database.reading() as tx:
-                keys = [(key_id, await load_key(tx, key_id)) for key_id in key_ids]
-            for key_id, key in keys:
-                if key is None or not key.is_active:
-                    self.revoke(key_id)
+                revoked = [each for each in key_ids if not await is_key_active(tx, each)]
+            for key_id in revoked:
+                self.revoke(key_id)
         return False
 
     def _connection(self, channel: str) -> Connection:

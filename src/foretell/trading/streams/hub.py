@@ -138,6 +138,7 @@ class Streams:
         """Serve a connection of the sports channel, which ends with its stream."""
         connection = self._connection(SPORTS_CHANNEL)
         self.sports.join(connection)
+        self._played.wake()
         try:
             await self._serve(socket, connection, self.sports.handle)
         finally:

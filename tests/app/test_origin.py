@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import msgspec
 import pytest
 import sqlalchemy as sa
 from structlog.testing import capture_logs
@@ -65,6 +66,29 @@ class Owner:
         self.client.credentials = credentials
         headers = self.client.l2_headers("DELETE", "/auth/api-key")
         await self.client.http.send("DELETE", "/auth/api-key", b"", headers)
+
+    async def send(self, method: str, path: str, body: bytes = b"") -> Any:
+        """Send a request that the credentials sign, and return the answer."""
+        headers = self.client.l2_headers(method, path, body)
+        async with httpx.AsyncClient(trust_env=False) as http:
+            url = self.client.http.base_url + path
+            answer = await http.request(method, url, content=body, headers=headers)
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+    async def keys(self) -> tuple[list[str], list[str]]:
+        """Return the active keys of the owner as a builder, and its read-only keys."""
+        builders = await self.send("GET", "/auth/builder-api-key")
+        readers = await self.send("GET", "/auth/readonly-api-keys")
+        return [each["key"] for each in builders], readers
+
+    async def reads_with(self, key: str) -> int:
+        """Return the status of a request for orders with a read-only key."""
+        address = self.client.wallet.address
+        headers = {"SERVICE_ADDRESS": address, "SERVICE_READONLY_API_KEY": key}
+        async with httpx.AsyncClient(trust_env=False) as http:
+            url = self.client.http.base_url + "/data/orders"
+            return (await http.get(url, headers=headers)).status_code
 
 
 @asynccontextmanager
@@ -126,6 +150,30 @@ async def test_attack_m4_an_older_database_keeps_later_revocations(
             third = await owner.create()
             assert len({first, second, third}) == 3
             assert [await owner.status(each) for each in (first, second, third)] == [401, 401, 200]
+    assert [entry["keys"] for entry in logs if "keys are revoked again" in entry["event"]] == [2]
+
+
+async def test_an_older_database_keeps_later_deletions_of_builders_and_read_only_keys(
+    settings: Settings, tmp_path: Path
+) -> None:
+    """A copy from before the deletions is restored: neither key works, whatever it is asked for."""
+    async with running(settings) as owner:
+        await owner.create()
+        builder = await owner.send("POST", "/auth/builder-api-key")
+        reader = (await owner.send("POST", "/auth/readonly-api-key"))["apiKey"]
+        assert await owner.keys() == ([builder["key"]], [reader])
+    copy_tables(settings.data, tmp_path / "older")
+    async with running(settings) as owner:
+        await owner.create()
+        await owner.send("DELETE", "/auth/builder-api-key", b"")
+        await owner.send("DELETE", "/auth/readonly-api-key", msgspec.json.encode({"key": reader}))
+        assert await owner.keys() == ([], [])
+    copy_tables(tmp_path / "older", settings.data)
+    with capture_logs() as logs:
+        async with running(settings) as owner:
+            await owner.create()
+            assert await owner.keys() == ([], [])
+            assert await owner.reads_with(reader) == 401
     assert [entry["keys"] for entry in logs if "keys are revoked again" in entry["event"]] == [2]
 
 

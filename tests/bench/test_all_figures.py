@@ -41,6 +41,7 @@ from foretell.bench.suite import (
     measurements_of_journal,
     measurements_of_match,
 )
+from foretell.bench.ws import StreamPlan
 from foretell.domain.errors.command import BenchFailed
 
 AT_LEAST = Target("speed", least=0.4)
@@ -245,6 +246,7 @@ TINY = Sizes(
     batches=BatchPlan((1, 16), 2),
     replay_orders=200,
     replay_events=300,
+    streams=StreamPlan(1, 50, 20, 10),
     postgres="postgresql://nobody@127.0.0.1:1/none",
 )
 
@@ -256,6 +258,12 @@ def figures(found: Sequence[Measurement]) -> list[str]:
 def test_a_benchmark_in_a_new_process_returns_its_measurements() -> None:
     found: BenchResult = in_new_process(measure, "journal", TINY)
     assert figures(found.measurements) == ["journal, 1 record", "journal, 16 records"]
+
+
+def test_deliveries_are_measured_beside_bare_sockets() -> None:
+    found = measure("ws", TINY)
+    assert figures(found.measurements) == ["ws"]
+    assert found.measurements[0].seen > 0
 
 
 def test_a_replay_measures_the_start_and_its_speed() -> None:

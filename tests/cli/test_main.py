@@ -23,6 +23,7 @@ COMMANDS = {
     ("demo",): "Run a market from creation to redemption",
     ("solvency",): "Compare the collateral that the contracts hold with all claims on it",
     ("builder-fees",): "Set the rates by which a builder's fees are accounted",
+    ("fee-shares",): "Print the fees that the exchange charged on the chain",
     ("wallet", "barred"): "Print a line for each barred wallet",
     ("wallet", "bar"): "Bar a wallet from matching",
     ("wallet", "unbar"): "End the bar of a wallet",

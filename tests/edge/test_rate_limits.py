@@ -53,7 +53,15 @@ APPS: Final = {api: an_app(build, object()) for api, build in BUILD_BY_API.items
 
 
 VERIFIES_KEYS: Final = frozenset(
-    {"authenticate", "authenticate_reader", "owner_of", "caller_of", "_operate"}
+    {
+        "authenticate",
+        "authenticate_brought",
+        "authenticate_reader",
+        "authenticate_reading_key",
+        "owner_of",
+        "caller_of",
+        "_operate",
+    }
 )
 """The functions by which handlers verify the key of a request."""
 SIGNED_IF_NEEDED: Final = frozenset(

@@ -23,6 +23,7 @@ from foretell.bench.rigs.figures import Measurement, e2e_at, journal_of, match_a
 from foretell.bench.rigs.machine import undisturbed
 from foretell.bench.rigs.order_rounds import OrderPlan
 from foretell.bench.settle import SettlePlan, run_bench_settle
+from foretell.bench.ws import StreamPlan, run_bench_ws
 from foretell.domain.errors.command import BenchFailed
 from foretell.domain.errors.families import ForetellError
 
@@ -39,6 +40,7 @@ class Sizes(NamedTuple):
     latency: OrderPlan = OrderPlan(5, 2_000)
     durable: OrderPlan = OrderPlan(3, 5_000, CONNECTIONS)
     book: BookPlan = BookPlan(5, 200)
+    streams: StreamPlan = StreamPlan(5)
     match_commands: int = 20_000
     depths: tuple[int, ...] = match.DEPTHS
     batches: BatchPlan = BATCH_PLAN
@@ -58,6 +60,7 @@ class Sizes(NamedTuple):
             latency=self.latency._replace(rounds=rounds),
             durable=self.durable._replace(rounds=rounds),
             book=self.book._replace(rounds=rounds),
+            streams=self.streams._replace(rounds=rounds),
             settle=self.settle._replace(rounds=rounds),
         )
 
@@ -114,6 +117,10 @@ def _durable(sizes: Sizes, console: Console) -> BenchResult:
 
 def _book(sizes: Sizes, console: Console) -> BenchResult:
     return BenchResult(run_bench_book(sizes.book, console))
+
+
+def _ws(sizes: Sizes, console: Console) -> BenchResult:
+    return BenchResult([run_bench_ws(sizes.streams, console).measurement()])
 
 
 def _match(sizes: Sizes, console: Console) -> BenchResult:
@@ -200,6 +207,7 @@ BENCHMARKS: Final[Mapping[str, Benchmark]] = MappingProxyType(
         "latency": Benchmark((figures.LATENCY,), _latency),
         "durable": Benchmark((figures.DURABLE,), _durable),
         "book": Benchmark((figures.BOOK,), _book),
+        "ws": Benchmark((figures.WS,), _ws),
         "match": Benchmark((*map(match_at, match.DEPTHS), figures.ENGINE, figures.DEPTH), _match),
         "journal": Benchmark(tuple(map(journal_of, BATCH_PLAN.sizes)), _journal),
         "replay": Benchmark((figures.READY, figures.REPLAY), _replay),

@@ -17,8 +17,9 @@ from rich.console import Console
 from rich.table import Table
 
 from foretell.app.clock_and_ids import new_key, now_ms
-from foretell.bench.rigs.cpu_profile import processor_time_of
+from foretell.bench.rigs.cpu_profile import kernel_time_of, processor_time_of
 from foretell.bench.rigs.exchange import Exchange, running_exchange
+from foretell.bench.rigs.figures import WS, Measurement
 from foretell.bench.rigs.load import Offer, requests_of, send_all
 from foretell.bench.rigs.machine import disturbance, others_words, undisturbed, usage_with
 from foretell.bench.rigs.startup import resident_bytes
@@ -43,12 +44,16 @@ class StreamPlan(NamedTuple):
 
 
 class StreamRound(NamedTuple):
-    """Deliveries of a round: by the exchange, and by bare sockets; times of the processor are for one of them."""
+    """Deliveries of a round: by the exchange, and by bare sockets.
+
+    Times are those of the thread that writes, for one delivery; `kernel_us` is the part of it that the kernel takes.
+    """
 
     deliveries: int
     per_s: float
     raw_per_s: float
     cpu_us: float
+    kernel_us: float
     raw_cpu_us: float
     lag_p50_ms: float
     lag_p99_ms: float
@@ -60,7 +65,43 @@ class StreamRound(NamedTuple):
         return self.per_s / self.raw_per_s
 
 
-def run_bench_ws(plan: StreamPlan, console: Console) -> list[StreamRound]:
+class StreamResult(NamedTuple):
+    """All rounds, and the bytes of memory that a connection takes in the server."""
+
+    rounds: Sequence[StreamRound]
+    memory_bytes: float
+
+    def measurement(self) -> Measurement:
+        """Return the ratio to bare sockets, the median of the rounds."""
+        raw_per_s = self._median([one.raw_per_s for one in undisturbed(self.rounds)])
+        return Measurement(WS, self.ratio, f"bare sockets: {raw_per_s:,.0f} writes/s")
+
+    @property
+    def ratio(self) -> float:
+        """The median of the rounds that count."""
+        return self._median([one.ratio for one in undisturbed(self.rounds)])
+
+    def words(self, plan: StreamPlan) -> str:
+        """Return the medians of the rounds that count, in words."""
+        counted = undisturbed(self.rounds)
+        per_s, raw_per_s, cpu_us, kernel_us, raw_us, p99_ms = (
+            self._median([getattr(one, name) for one in counted])
+            for name in ("per_s", "raw_per_s", "cpu_us", "kernel_us", "raw_cpu_us", "lag_p99_ms")
+        )
+        return (
+            f"ws: {per_s:,.0f} deliveries a second, {self.ratio:.2f} for each that bare sockets take of the"
+            f" same bytes ({raw_per_s:,.0f} a second); {cpu_us:.1f} us of the serving thread for each, of"
+            f" which {kernel_us:.1f} in the kernel, and {raw_us:.1f} us without an exchange; p99 lag"
+            f" {p99_ms:.0f} ms; {self.memory_bytes / 1e3:,.1f} kB a connection (median of {len(counted)}"
+            f" rounds, {plan.connections} connections, {plan.subscriptions} markets each)"
+        )
+
+    @staticmethod
+    def _median(values: Sequence[float]) -> float:
+        return statistics.median(values)
+
+
+def run_bench_ws(plan: StreamPlan, console: Console) -> StreamResult:
     """Measure round after round, and print the ratio to bare sockets."""
     _check_files(plan)
     master_key = new_key()
@@ -70,27 +111,10 @@ def run_bench_ws(plan: StreamPlan, console: Console) -> list[StreamRound]:
         running_exchange(master_key, Path(name)) as exchange,
         running_raw_writer() as writer,
     ):
-        measured, memory_bytes = uvloop.run(_Streams(plan, world, exchange, writer).measure())
-    console.print(_table_of(measured))
-    counted = undisturbed(measured)
-    per_s, raw_per_s, ratio, p99_ms, cpu_us, raw_cpu_us = (
-        statistics.median(figures)
-        for figures in zip(
-            *(
-                (one.per_s, one.raw_per_s, one.ratio, one.lag_p99_ms, one.cpu_us, one.raw_cpu_us)
-                for one in counted
-            ),
-            strict=True,
-        )
-    )
-    console.print(
-        f"ws: {per_s:,.0f} deliveries a second, {ratio:.2f} for each that bare sockets take of the"
-        f" same bytes ({raw_per_s:,.0f} a second); {cpu_us:.1f} us of the serving thread for each,"
-        f" {raw_cpu_us:.1f} us without an exchange; p99 lag {p99_ms:.0f} ms; {memory_bytes / 1e3:,.1f} kB"
-        f" a connection (median of {len(counted)} rounds, {plan.connections} connections,"
-        f" {plan.subscriptions} markets each)"
-    )
-    if words := disturbance(measured):
+        measured = uvloop.run(_Streams(plan, world, exchange, writer).measure())
+    console.print(_table_of(measured.rounds))
+    console.print(measured.words(plan))
+    if words := disturbance(measured.rounds):
         console.print(words)
     return measured
 
@@ -112,8 +136,8 @@ class _Streams:
             for market in self._markets_of(number):
                 self._readers_by_market[market].append(number)
 
-    async def measure(self) -> tuple[list[StreamRound], float]:
-        """Return the rounds, and the bytes of memory that a connection takes in the server."""
+    async def measure(self) -> StreamResult:
+        """Return the rounds, and the memory of a connection."""
         plan, world = self._plan, self._world
         openings = [
             opening_of(
@@ -133,7 +157,7 @@ class _Streams:
         finally:
             readers.close()
             raw.close()
-        return rounds, max(after_bytes - before_bytes, 0) / plan.connections
+        return StreamResult(rounds, max(after_bytes - before_bytes, 0) / plan.connections)
 
     async def _measure(self, readers: Audience, raw: Audience) -> StreamRound:
         pids = (*self._exchange.pids, self._writer.pid)
@@ -143,9 +167,10 @@ class _Streams:
         deliveries = sum(map(len, markets))
         readers.lags_ms.clear()
         before = usage_with(*pids)
-        served = processor_time_of(self._exchange.pids)
+        served, in_kernel_s = processor_time_of(pids[:-1]), kernel_time_of(pids[:-1])
         seconds = await self._deliver(readers, numbers, requests)
-        spent_s = served.until(processor_time_of(self._exchange.pids)).serving_s
+        spent_s = served.until(processor_time_of(pids[:-1])).serving_s
+        kernel_s = kernel_time_of(pids[:-1]) - in_kernel_s
         written = processor_time_of([self._writer.pid])
         raw.expect(deliveries)
         began_s = time.perf_counter()
@@ -158,6 +183,7 @@ class _Streams:
             deliveries / seconds,
             deliveries / raw_seconds,
             spent_s / deliveries * 1e6,
+            kernel_s / deliveries * 1e6,
             raw_spent_s / deliveries * 1e6,
             percentiles[49],
             percentiles[98],
@@ -210,7 +236,9 @@ def _check_files(plan: StreamPlan) -> None:
 
 def _table_of(measured: Sequence[StreamRound]) -> Table:
     names = ("round", "deliveries", "a second", "bare sockets", "ratio")
-    table = Table(*names, "us", "us, bare", "lag p50 ms", "lag p99 ms", "cores of others")
+    table = Table(
+        *names, "us", "in kernel", "us, bare", "lag p50 ms", "lag p99 ms", "cores of others"
+    )
     for number, shown in enumerate(measured, 1):
         table.add_row(
             str(number),
@@ -219,6 +247,7 @@ def _table_of(measured: Sequence[StreamRound]) -> Table:
             f"{shown.raw_per_s:,.0f}",
             f"{shown.ratio:.2f}",
             f"{shown.cpu_us:.1f}",
+            f"{shown.kernel_us:.1f}",
             f"{shown.raw_cpu_us:.1f}",
             f"{shown.lag_p50_ms:.0f}",
             f"{shown.lag_p99_ms:.0f}",

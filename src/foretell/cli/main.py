@@ -209,6 +209,23 @@ def builder_fees(
     run_builder_fees(settings_of(data=data), Console(), code, taker_share_bps, maker_flat_bps)
 
 
+@app.command("fee-shares")
+def fee_shares(
+    referrer_share_bps: Annotated[
+        int | None,
+        typer.Option(help="Set the share of referrers in what builders leave of a fee."),
+    ] = None,
+    data: Data = None,
+) -> None:
+    """Print the fees that the exchange charged on the chain, and the parts of builders and referrers.
+
+    A share that is set is in force from now on; earlier fees keep the share of their time. Nothing is paid by it.
+    """
+    from foretell.cli.fee_shares import run_fee_shares
+
+    run_fee_shares(settings_of(data=data), Console(), referrer_share_bps)
+
+
 app.add_typer(bench, name="bench")
 app.add_typer(market, name="market")
 app.add_typer(order, name="order")

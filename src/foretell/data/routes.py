@@ -278,7 +278,7 @@ async def export_rows(request: AnyRequest, context: Context, file: FromPath[str]
     ),
 )
 async def get_fee_shares(request: AnyRequest, context: Context) -> JsonResponse:
-    """Return what the wallets that an address referred have traded; no fees are shared."""
+    """Return the fees that an address shares, and what the wallets that it referred have traded."""
     return await _answer(referrals.list_fee_shares, request, context)
 
 

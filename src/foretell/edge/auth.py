@@ -45,10 +45,11 @@ from foretell.edge.header_rules import DEFAULT_RULES, OWN_PREFIX, HeaderRules
 from foretell.runtime.lru import LruCache
 from foretell.store.database import Database
 from foretell.store.trading.api_keys import ApiKey, load_key
-from foretell.store.trading.readonly_keys import load_readonly_salt, readonly_hash
+from foretell.store.trading.readonly_keys import load_readonly_key, readonly_hash
 
 REFERRAL: Final = "referral"
 READONLY_KEY: Final = "readonly_api_key"
+READER_PREFIX: Final = "readonly "
 KEYS_CACHED_MAX: Final = 10_000
 KEY_AGE_MS_MAX: Final = 30_000
 """How long a cached key is valid: the notice of its revocation may be lost."""
@@ -83,6 +84,11 @@ class KeyReader(NamedTuple):
 
     address: Address
     key_hash: str
+
+    @property
+    def client_id(self) -> str:
+        """The key's name among those of API keys: of a client of limits, and of a stream."""
+        return reader_id(self.key_hash)
 
 
 class _CachedKey(NamedTuple):
@@ -133,7 +139,10 @@ class KeyRing:
         if dialect is None or dialect + "api_key" in headers:
             return None
         key = header_value(headers, dialect, READONLY_KEY)
-        address = _address(headers, dialect)
+        return await self.reader_of(_address(headers, dialect), key)
+
+    async def reader_of(self, address: Address, key: str) -> KeyReader:
+        """Return the holder of a read-only key of an address, or refuse."""
         if not await self.is_readonly_key(address, key):
             raise UnknownKey("the address has no such read-only key")
         return KeyReader(address, readonly_hash(key))
@@ -143,8 +152,10 @@ class KeyRing:
         if _KEY_ID.match(key) is None:
             return False
         async with self._database.reading() as tx:
-            salt = await load_readonly_salt(tx, address, readonly_hash(key))
-        return salt is not None and hmac.compare_digest(self.readonly_key(address, salt), key)
+            stored = await load_readonly_key(tx, readonly_hash(key))
+        if stored is None or stored.address != address or not stored.is_active:
+            return False
+        return hmac.compare_digest(self.readonly_key(address, stored.salt), key)
 
     def learn(self, key_id: str) -> None:
         """Accept a key that was just created, though a request may have named it before."""
@@ -320,6 +331,11 @@ class KeyRing:
             if f"{prefix}address" in headers:
                 return prefix
         raise MissingHeader(f"{OWN_PREFIX}ADDRESS")
+
+
+def reader_id(key_hash: str) -> str:
+    """Return the name of a read-only key among those of API keys."""
+    return READER_PREFIX + key_hash
 
 
 def _key_id(headers: Mapping[str, str], dialect: str) -> str:

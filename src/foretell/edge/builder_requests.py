@@ -51,17 +51,34 @@ async def authenticate_builder(
     return L2Caller(builder.address, builder.key_id, named.dialect)
 
 
-async def attributed_code(
+async def attributing_builder(
     key_ring: KeyRing, headers: Mapping[str, str], method: str, path: str, body: bytes
-) -> Bytes32 | None:
-    """Return the code of the builder that signed beside the owner, None without one, or refuse."""
+) -> L2Caller | None:
+    """Return the builder that signed beside the owner, None without one, or refuse.
+
+    Its time of signing is judged here, so call it on arrival, before the owner's request waits for its turn.
+    """
     if key_ring.builder_dialect(headers) is None:
         return None
     try:
-        caller = await authenticate_builder(key_ring, headers, method, path, body)
+        return await authenticate_builder(key_ring, headers, method, path, body)
     except Unauthenticated as refusal:
         raise BuilderHeadersRefused(refusal.message) from refusal
-    return builder_code(caller.address)
+
+
+async def check_still_attributing(key_ring: KeyRing, builder: L2Caller | None) -> None:
+    """Refuse a builder whose key was deleted while the owner's request waited."""
+    if builder is None:
+        return
+    try:
+        await check_builder_active(key_ring, builder.key_id)
+    except Unauthenticated as refusal:
+        raise BuilderHeadersRefused(refusal.message) from refusal
+
+
+def code_of(builder: L2Caller | None) -> Bytes32 | None:
+    """Return the code of the builder's orders, None without one."""
+    return None if builder is None else builder_code(builder.address)
 
 
 def _builder_headers(key_ring: KeyRing, headers: Mapping[str, str]) -> BuilderHeaders:

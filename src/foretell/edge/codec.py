@@ -22,6 +22,8 @@ TURN: Final = "turn"
 """The key of a request's turn in its scope: its place under the rate limits, and its client."""
 PLACE: Final = "place"
 """The key of the place of a request's connection in its scope."""
+SINK: Final = "frame_sink"
+"""The key of what takes the frames of a WebSocket in bytes in its scope, absent where the server has none."""
 LENGTH_DIGITS_MAX: Final = 18
 SENT_METHOD: Final = "sent_method"
 """The key of the method that was sent in the scope of a request that is carried out by another one."""

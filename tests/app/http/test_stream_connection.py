@@ -11,10 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.rigs.applications import serving
-from websockets.frames import Frame, Opcode
 
 from foretell.app.http.framework_connection import ConnectionLimits
-from foretell.app.http.stream_connection import STREAM_LIMITS, ReadingAllowance, text_frame
+from foretell.app.http.stream_connection import STREAM_LIMITS, ReadingAllowance
 from foretell.edge.telemetry import Receive, Scope, Send
 
 pytestmark = pytest.mark.anyio
@@ -313,9 +312,3 @@ async def test_the_silence_of_a_stream_is_no_pause_between_requests(
         writer.write(a_frame(b"a"))
         await app.reached(1)
     assert app.messages == 1
-
-
-@pytest.mark.parametrize("size", [0, 1, 125, 126, 65_535, 65_536, 100_000])
-def test_a_text_frame_is_that_of_the_library(size: int) -> None:
-    payload = b"x" * size
-    assert text_frame(payload) == Frame(Opcode.TEXT, payload).serialize(mask=False)

@@ -17,6 +17,7 @@ import jsonschema_rs
 import pytest
 from litestar import Litestar
 
+from foretell.edge.codec import SINK
 from foretell.edge.documents.errors import code_in
 from foretell.edge.documents.openapi import document_of, operations_of
 from foretell.edge.telemetry import AsgiApp, Message, Receive, Scope, Send
@@ -24,6 +25,7 @@ from foretell.trading.streams.document import CHANNELS, asyncapi_document
 from foretell.trading.streams.document import EXAMPLES as STREAMS
 
 EXAMPLE_BYTES_MAX: Final = 3_000
+TEXT_FRAME: Final = 0x81
 EXAMPLES: Final = os.environ.get("FORETELL_TEST_EXAMPLES")
 JUDGING: Final = frozenset({"/orders", "/order/validate", "/validate"})
 """Paths whose answer is a verdict on what was sent, so that a wrong body succeeds too."""
@@ -160,6 +162,8 @@ def conforming(routed: Litestar, inner: AsgiApp) -> AsgiApp:
     async def checked(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             channel = _channel(scope)
+            if channel is not None and SINK in scope:
+                scope[SINK] = _CheckingSink(channel, scope[SINK])
             await inner(scope, _noting_requests(channel, receive), _checking_frames(channel, send))
             return
         sent, answer = bytearray(), bytearray()
@@ -225,13 +229,48 @@ def _checking_frames(channel: str | None, send: Send) -> Send:
     async def send_checked(message: Message) -> None:
         text = message.get("text")
         if channel is not None and text is not None:
-            is_json = text.startswith(("{", "["))
-            frame = json.loads(text) if is_json else text
-            for each in frame if isinstance(frame, list) else [frame]:
-                check_message(channel, each)
+            _check_text(channel, text)
         await send(message)
 
     return send_checked
+
+
+class _CheckingSink:
+    """A taker of frames in bytes that checks them too."""
+
+    def __init__(self, channel: str, sink: Any) -> None:
+        self._channel = channel
+        self._sink = sink
+
+    @property
+    def is_ready(self) -> bool:
+        return bool(self._sink.is_ready)
+
+    def write_frames(self, frames: bytes) -> None:
+        for text in _texts(frames):
+            _check_text(self._channel, text)
+        self._sink.write_frames(frames)
+
+
+def _texts(frames: bytes) -> Iterator[str]:
+    """Yield the payload of each text frame of a server, which has no mask."""
+    place = 0
+    while place < len(frames):
+        assert frames[place] == TEXT_FRAME
+        size, place = frames[place + 1], place + 2
+        for mark, digits in ((126, 2), (127, 8)):
+            if size == mark:
+                size, place = int.from_bytes(frames[place : place + digits]), place + digits
+                break
+        yield frames[place : place + size].decode()
+        place += size
+
+
+def _check_text(channel: str, text: str) -> None:
+    is_json = text.startswith(("{", "["))
+    frame = json.loads(text) if is_json else text
+    for each in frame if isinstance(frame, list) else [frame]:
+        check_message(channel, each)
 
 
 def check_message(channel: str, message: Any) -> None:

@@ -48,6 +48,7 @@ class Builder:
         order: SignedOrder,
         order_type: str = "GTC",
         *,
+        path: str = "/order",
         client: httpx.AsyncClient | None = None,
         changed: Mapping[str, str] | None = None,
     ) -> httpx.Response:
@@ -56,7 +57,7 @@ class Builder:
         headers = owner.l2_headers("POST", "/order", raw)
         headers |= self.headers("POST", "/order", raw, **(changed or {}))
         headers["content-type"] = "application/json"
-        return await (client or self.rig.client).post("/order", content=raw, headers=headers)
+        return await (client or self.rig.client).post(path, content=raw, headers=headers)
 
 
 async def a_builder_of(owner: Trader, prefix: str = "SERVICE_") -> Builder:

@@ -11,6 +11,12 @@ from foretell.domain.values.credentials import KeyIndex
 from foretell.journal.files.revocations import RevocationLog
 from foretell.store.database import Database
 from foretell.store.trading.api_keys import ApiKey, load_keys, record_key, revoke_key
+from foretell.store.trading.builder_keys import BuilderKey, load_builder_keys, record_builder_key
+from foretell.store.trading.readonly_keys import (
+    ReadonlyKey,
+    load_readonly_keys,
+    record_readonly_key,
+)
 from foretell.trading.accounts.revocations import Revocations
 
 pytestmark = pytest.mark.anyio
@@ -71,6 +77,41 @@ async def test_revocations_of_a_lost_database_are_nothing_to_another(
     await revocations.record(a_key_of(0), 20)
     assert await Revocations(RevocationLog(tmp_path), "other epoch").restore(database) == 0
     assert await known(database) == []
+
+
+async def deleted_keys(database: Database) -> list[tuple[str, int | None]]:
+    async with database.reading() as tx:
+        builders = await load_builder_keys(tx, ALICE)
+        readers = await load_readonly_keys(tx, ALICE)
+    return [
+        *((key.salt, key.deleted_at_ms) for key in builders),
+        *((key.salt, key.deleted_at_ms) for key in readers),
+    ]
+
+
+async def test_an_older_database_learns_deletions_of_builders_and_read_only_keys(
+    database: Database, revocations: Revocations
+) -> None:
+    """Of each kind one key is active in it, one it never saw, and one was never deleted."""
+    builders = [BuilderKey(f"b{n}", ALICE, f"builder {n}", 10 + n, None) for n in range(3)]
+    readers = [ReadonlyKey(f"r{n}", ALICE, f"reader {n}", 10 + n, None) for n in range(3)]
+    async with database.writing() as tx:
+        for number in (0, 2):
+            await record_builder_key(tx, builders[number])
+            await record_readonly_key(tx, readers[number])
+    for number in (0, 1):
+        await revocations.record_builder_deletion(builders[number], 20 + number)
+        await revocations.record_readonly_deletion(readers[number], 30 + number)
+    assert await revocations.restore(database) == 4
+    assert await deleted_keys(database) == [
+        ("builder 0", 20),
+        ("builder 1", 21),
+        ("builder 2", None),
+        ("reader 0", 30),
+        ("reader 1", 31),
+        ("reader 2", None),
+    ]
+    assert await revocations.restore(database) == 0
 
 
 async def test_a_log_that_cannot_be_written_refuses_the_revocation(tmp_path: Path) -> None:

@@ -116,6 +116,18 @@ async def test_a_creation_sent_again_under_its_idempotency_key_makes_one_key(
     assert await created(bob) not in keys
 
 
+async def test_a_deleted_key_is_never_made_again(alice: Trader) -> None:
+    """The same request once made the deleted key again."""
+    alice.rig.client.headers["Idempotency-Key"] = "one"
+    key = await created(alice)
+    del alice.rig.client.headers["Idempotency-Key"]
+    assert (await alice.send("DELETE", PATH, {"key": key})).status_code == 200
+    alice.rig.client.headers["Idempotency-Key"] = "one"
+    again = await alice.send("POST", PATH)
+    assert (again.status_code, again.json()["code"]) == (409, "request_taken")
+    assert not await is_valid(alice, key)
+
+
 async def test_no_table_holds_a_readonly_key(rig: TradingRig, alice: Trader) -> None:
     rig.client.headers["Idempotency-Key"] = "one"
     key = await created(alice)

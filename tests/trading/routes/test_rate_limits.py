@@ -10,11 +10,13 @@ from typing import Any, NamedTuple
 import httpx
 import pytest
 from tests.rigs.applications import serving
+from tests.rigs.orders.builders import PATH, a_builder_of
 from tests.rigs.trading import Trader, TradingRig
 from tests.rigs.values import a_buy, an_asset
 
 from foretell.app.clock_and_ids import monotonic_ms
 from foretell.app.http.fast_routes import served_under
+from foretell.domain.values.credentials import SKEW_PAST_S
 from foretell.edge.rate_limiter import RateLimiter
 from foretell.edge.rate_limits import (
     DEFAULTS,
@@ -260,6 +262,43 @@ async def test_a_key_that_is_revoked_while_its_order_waits_is_refused(
         answer = await waiting
     assert answer.status_code == 401
     assert int(answer.headers["x-throttled-ms"]) > 500
+
+
+async def until_waiting(limiter: RateLimiter) -> None:
+    async with asyncio.timeout(10):
+        while not limiter.others.requests:  # noqa: ASYNC110 - the limiter has no event for it
+            await asyncio.sleep(0.01)
+
+
+@pytest.mark.parametrize("path", FAST_AND_SLOW)
+async def test_a_builder_s_time_of_signing_is_judged_before_the_owner_s_order_waits(
+    rig: TradingRig, alice: Trader, bob: Trader, path: str
+) -> None:
+    builder = await a_builder_of(bob)
+    async with limited(rig, changed()(POST_order="1/1s")) as served:
+        await signed(alice, served.http, "POST", path, b"{}")
+        bringing = builder.bring(alice, a_buy("alice"), path=path, client=served.http)
+        waiting = asyncio.create_task(bringing)
+        await until_waiting(served.limiter)
+        rig.clock.at_ms += 1_000 * (SKEW_PAST_S + 1)
+        answer = await waiting
+    assert (answer.status_code, answer.json().get("status")) == (200, "live"), answer.text
+    assert int(answer.headers["x-throttled-ms"]) > 0
+
+
+@pytest.mark.parametrize("path", FAST_AND_SLOW)
+async def test_a_builder_s_key_that_is_deleted_while_the_order_waits_attributes_nothing(
+    rig: TradingRig, alice: Trader, bob: Trader, path: str
+) -> None:
+    builder = await a_builder_of(bob)
+    async with limited(rig, changed()(POST_order="1/1s")) as served:
+        await signed(alice, served.http, "POST", path, b"{}")
+        bringing = builder.bring(alice, a_buy("alice"), path=path, client=served.http)
+        waiting = asyncio.create_task(bringing)
+        await until_waiting(served.limiter)
+        assert (await builder.send("DELETE", PATH)).status_code == 200
+        answer = await waiting
+    assert (answer.status_code, answer.json()["code"]) == (401, "builder_headers_refused")
 
 
 @pytest.mark.parametrize("path", FAST_AND_SLOW)

@@ -1,5 +1,5 @@
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import pytest
@@ -8,16 +8,17 @@ from hypothesis import strategies as st
 from tests.rigs.applications import serving
 from tests.trading.rig import listening
 
+from foretell.edge.codec import SINK
 from foretell.trading.streams.connection import (
     BYTES_QUEUED_MAX,
     CLOSE_NORMAL,
     CLOSE_TRY_LATER,
     FRAMES_QUEUED_MAX,
     Connection,
-    SendBudget,
     Socket,
     run_connection,
 )
+from foretell.trading.streams.flush_queue import FlushQueue, SendBudget
 from foretell.trading.streams.recent import Message
 
 pytestmark = pytest.mark.anyio
@@ -36,13 +37,13 @@ class Served:
         self._subscribe_within_s = subscribe_within_s
         self.handle: Any = ignore
 
-    async def __call__(self, _scope: Any, receive: Any, send: Any) -> None:
-        connection = Connection("stream")
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        connection = Connection("stream", flush_queue=FlushQueue())
         await self.connections.put(connection)
         outcome: BaseException | None = None
         try:
             await run_connection(
-                Socket(receive, send),
+                Socket(receive, send, scope[SINK]),
                 connection,
                 self.handle,
                 subscribe_within_s=self._subscribe_within_s,
@@ -66,10 +67,10 @@ async def test_messages_are_numbered_without_a_gap(served: tuple[Served, str]) -
     app, host = served
     async with listening(host, "/") as listener:
         connection = await app.connections.get()
-        connection.send(Message('"at":1,', '"a":1}'))
+        connection.send(Message(b'"at":1,"a":1}'))
         connection.send_together('"at":2,', ['"a":2}', '"a":3}'])
         connection.send_together('"at":3,', [])
-        connection.send(Message('"at":4,', '"a":4}'))
+        connection.send(Message(b'"at":4,"a":4}'))
         one = await listener.message()
         two, three = await listener.message()
         four = await listener.message()
@@ -124,8 +125,21 @@ async def test_a_fault_in_a_channel_is_not_swallowed(served: tuple[Served, str])
         assert isinstance(await app.over.get(), ZeroDivisionError)
 
 
+def send_frame(connection: Connection, text: str) -> None:
+    """Send a frame that no stream keeps."""
+    connection.send_frame(text)
+
+
+def send_message(connection: Connection, text: str) -> None:
+    """Send a message, which takes the direct way to the socket."""
+    connection.send(Message(f'"a":"{text}"}}'.encode()))
+
+
 @pytest.mark.case("H-02")
-async def test_a_client_that_reads_nothing_is_disconnected() -> None:
+@pytest.mark.parametrize("send", [send_frame, send_message])
+async def test_a_client_that_reads_nothing_is_disconnected(
+    send: Callable[[Connection, str], None],
+) -> None:
     """The client's socket is never read, so that the server's buffers fill up."""
     app = Served()
     async with serving(app) as host:
@@ -139,7 +153,7 @@ async def test_a_client_that_reads_nothing_is_disconnected() -> None:
         sent = 0
         async with asyncio.timeout(30):
             while connection.close_code is None:
-                connection.send_frame("x" * 64 * 1024)
+                send(connection, "x" * 64 * 1024)
                 sent += 1
                 await asyncio.sleep(0)
         assert connection.close_code == 1013

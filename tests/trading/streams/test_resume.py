@@ -303,7 +303,7 @@ async def test_a_kept_stream_is_removed_after_its_time() -> None:
     connection.is_subscribed = True
     streams.add(connection)
     streams.part(connection, "", lambda one: left.append(one.stream_id))
-    connection.send(Message("", '"a":1}'))
+    connection.send(Message(b'"a":1}'))
     assert (connection.frames_queued, connection.sequence) == (0, 1)
     async with asyncio.timeout(5):
         while not left:  # noqa: ASYNC110 - no event to wait for
@@ -313,8 +313,8 @@ async def test_a_kept_stream_is_removed_after_its_time() -> None:
 
 def test_all_streams_together_keep_bounded_bytes() -> None:
     recent = RecentMessages(messages_max=5, bytes_max=100)
-    kept = [recent.keep("", "x" * size) for size in (40, 40, 40, 1, 1, 1, 1)]
-    assert [each.text is None for each in kept] == [True, True, False, False, False, False, False]
+    kept = [recent.keep(b"x" * size) for size in (40, 40, 40, 1, 1, 1, 1)]
+    assert [each.tail is None for each in kept] == [True, True, False, False, False, False, False]
     assert (len(recent), recent.bytes_kept) == (5, 44)
 
 
@@ -322,7 +322,7 @@ def test_all_streams_together_keep_bounded_bytes() -> None:
 def test_a_stream_keeps_a_bounded_number_and_bounded_bytes(size: int, kept: int) -> None:
     history = StreamHistory()
     for _ in range(STREAM_MESSAGES_MAX + 1):
-        history.append(Message("", "x" * size))
+        history.append(Message(b"x" * size))
     assert kept * size <= STREAM_BYTES_MAX
     assert len(history.newest(kept) or ()) == kept
     assert history.newest(kept + 1) is None

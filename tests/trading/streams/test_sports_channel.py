@@ -158,9 +158,57 @@ async def test_games_that_start_are_found_a_page_at_a_time(
         for _ in range(6):
             await publish(rig)
             rig.clock.move(10_000)
+        first = [await games.message() for _ in range(2)]
         slugs = [(await games.message())["slug"] for _ in range(5)]
         await games.silence()
+    assert {each["status"] for each in first} == {"Scheduled"}
     assert slugs == [f"event-game {number}" for number in range(5)]
+
+
+async def test_a_new_connection_gets_the_games_of_the_day_that_have_not_ended(
+    rig: TradingRig, host: str, games: Listener
+) -> None:
+    """Another one gets nothing a second time, and the new one gets changes after that."""
+    for name, hours in (("past", -13), ("live", -2), ("soon", 11), ("later", 13)):
+        await create(rig, name, startTime=iso_time(NOW_MS + hours * HOUR_MS), template={})
+    over = await create(rig, "over", startTime=iso_time(NOW_MS - HOUR_MS))
+    await resolve(rig, *over)
+    await publish(rig)
+    assert len({(await games.message())["slug"] for _ in range(5)}) == 5
+    async with listening(host, "/sports/ws") as newcomer:
+        await newcomer.silence()
+        await publish(rig)
+        found = [await newcomer.message() for _ in range(2)]
+        await newcomer.silence()
+        await games.silence()
+        await create(rig, "another")
+        await publish(rig)
+        assert [(await each.message())["slug"] for each in (newcomer, games)] == [
+            "event-another"
+        ] * 2
+    assert [(each["slug"], each["status"]) for each in found] == [
+        ("event-live", "InProgress"),
+        ("event-soon", "Scheduled"),
+    ]
+
+
+async def test_a_new_connection_waits_for_its_games_while_the_database_does_not_answer(
+    rig: TradingRig, host: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await create(rig, startTime=iso_time(NOW_MS))
+
+    def unavailable() -> Any:
+        raise Unavailable("down")
+
+    async with listening(host, "/sports/ws") as games:
+        await games.silence()
+        with monkeypatch.context() as patched:
+            patched.setattr(rig.context.database, "reading", unavailable)
+            with pytest.raises(Unavailable):
+                await publish(rig)
+        await publish(rig)
+        assert (await games.message())["slug"] == "event-game"
+        await games.silence()
 
 
 async def test_a_game_waits_while_the_database_does_not_answer(

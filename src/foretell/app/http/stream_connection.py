@@ -17,13 +17,12 @@ from websockets.protocol import OPEN
 from websockets.server import ServerProtocol
 
 from foretell.app.http.connection_places import Place
-from foretell.edge.codec import PLACE
+from foretell.domain.values.text_frames import text_frame
+from foretell.edge.codec import PLACE, SINK
 from foretell.edge.security_headers import SECURITY_HEADERS
 
 _INVALID_TEXT: Final = 1007
 _SWITCHING: Final = 101
-_SHORT_MAX: Final = 125
-_LONG_BEGINS: Final = 2**16
 
 
 class StreamLimits(NamedTuple):
@@ -48,16 +47,6 @@ class StreamLimits(NamedTuple):
 
 
 STREAM_LIMITS: Final = StreamLimits()
-
-
-def text_frame(payload: bytes) -> bytes:
-    """Return a whole text frame of a server (RFC 6455, section 5.2)."""
-    size = len(payload)
-    if size <= _SHORT_MAX:
-        return b"\x81%c%b" % (size, payload)
-    if size < _LONG_BEGINS:
-        return b"\x81\x7e%b%b" % (size.to_bytes(2), payload)
-    return b"\x81\x7f%b%b" % (size.to_bytes(8), payload)
 
 
 class ReadingAllowance:
@@ -138,8 +127,9 @@ class StreamConnection(WebSocketsSansIOProtocol):
 
     @override
     async def run_asgi(self) -> None:
-        """Run the application, which finds the place in its scope."""
+        """Run the application, which finds the place and the sink of frames in its scope."""
         self.scope[PLACE] = self._place  # type: ignore[typeddict-unknown-key]
+        self.scope[SINK] = self  # type: ignore[typeddict-unknown-key]
         await super().run_asgi()
 
     @override
@@ -199,6 +189,15 @@ class StreamConnection(WebSocketsSansIOProtocol):
             self._end_within(2 * self._limits.closing_s)
         elif message["type"] == "websocket.send":
             await self.writable.wait()
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether frames may be written now: on an open connection, whose client takes what is sent."""
+        return self.writable.is_set() and self._is_open
+
+    def write_frames(self, frames: bytes) -> None:
+        """Write whole frames."""
+        self.transport.write(frames)
 
     @property
     def _is_open(self) -> bool:

@@ -7,9 +7,13 @@ import os
 import statistics
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from foretell.bench.rigs.machine import family
+
+_OWN: Final = 11
+_KERNEL: Final = 12
+"""Places of a thread's own time, and of that of the kernel for it, in its `stat` after the name."""
 
 
 class ProcessorTime(NamedTuple):
@@ -49,6 +53,11 @@ def processor_time_of(pids: Sequence[int]) -> ProcessorTime:
     return ProcessorTime(serving, whole - serving, children, own.user + own.system)
 
 
+def kernel_time_of(pids: Sequence[int]) -> float:
+    """Return the seconds that the kernel worked for the main threads of processes."""
+    return sum(_seconds(Path(f"/proc/{pid}/task/{pid}/stat"), [_KERNEL]) for pid in pids)
+
+
 def median_time(spent: Sequence[ProcessorTime]) -> ProcessorTime:
     """Return the median of each part over the rounds."""
     return ProcessorTime(*(statistics.median(figures) for figures in zip(*spent, strict=True)))
@@ -63,6 +72,6 @@ def processor_time_words(spent: ProcessorTime) -> str:
     )
 
 
-def _seconds(stat: Path) -> float:
+def _seconds(stat: Path, places: Sequence[int] = (_OWN, _KERNEL)) -> float:
     fields = stat.read_text().rpartition(")")[2].split()
-    return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
+    return sum(int(fields[place]) for place in places) / os.sysconf("SC_CLK_TCK")

@@ -78,6 +78,7 @@ ORDER_BYTES: Final = "memory, a resting order"
 DAY: Final = "memory, a day"
 FAILOVER: Final = "failover"
 SETTLE: Final = "settle"
+WS: Final = "ws"
 
 
 def e2e_at(connections: int) -> str:
@@ -103,6 +104,7 @@ TARGETS: Final = (
     Target(LATENCY, most=1.5),
     Target(DURABLE, least=0.85),
     Target(BOOK, least=0.9),
+    Target(WS, least=0.8),
     Target(match_at(10), least=2.0),
     Target(match_at(1_000), least=2.5),
     Target(match_at(100_000), least=4.0),

@@ -311,8 +311,12 @@ class NameTaken(Conflict):
 class TooManyReadonlyKeys(Conflict):
     """The address has as many read-only keys as it may have."""
 
-    def __init__(self, most: int) -> None:
-        super().__init__(f"the address has {most} read-only keys; delete one before", most=most)
+    def __init__(self, most: int, created_most: int) -> None:
+        super().__init__(
+            f"an address has at most {most} read-only keys, and at most {created_most} with those that it"
+            " deleted; delete one, or use another address",
+            most=most,
+        )
 
 
 class KeyNotOwned(NotFound):

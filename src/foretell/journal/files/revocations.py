@@ -1,4 +1,4 @@
-"""The log of revoked API keys: a file beside the journal, which the database cannot take back.
+"""The log of revoked API keys, and of deleted builders' and read-only keys: a file beside the journal, which the database cannot take back.
 
 A database that is restored from an older copy has keys as active that were revoked since. Every revocation is
 here, durable, before it is answered, and a start revokes again what the database does not know.
@@ -7,6 +7,7 @@ A line has the CRC-32 of its JSON in hex, a space and the JSON. A last line with
 acknowledged, and is removed. Several processes of one data folder append to one file, each under its lock.
 """
 
+import enum
 import fcntl
 import os
 import zlib
@@ -45,14 +46,40 @@ class LoggedRevocation(msgspec.Struct, frozen=True, kw_only=True):
         return KeyIndex(self.chain_id, Address(self.address), int(self.nonce), self.generation)
 
 
+class DeletedKind(enum.StrEnum):
+    """Kinds of keys that an address deletes without a generation that follows."""
+
+    BUILDER = "builder"
+    READONLY = "readonly"
+
+
+class LoggedDeletion(msgspec.Struct, frozen=True, kw_only=True):
+    """A deleted builder's key, or read-only key by its hash: all that its row needs, and its epoch."""
+
+    kind: DeletedKind
+    epoch: str
+    key_id: str
+    address: str
+    salt: str
+    created_at_ms: int
+    deleted_at_ms: int
+
+
+class _Line(msgspec.Struct):
+    kind: str | None = None
+
+
+LoggedKey = LoggedRevocation | LoggedDeletion
+
+
 class RevocationLog:
     """The file of a data folder; it is made with its first revocation."""
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / FILE
 
-    def append(self, revocation: LoggedRevocation) -> None:
-        """Write a revocation and return once it is durable; it blocks, so call it in a thread.
+    def append(self, revocation: LoggedKey) -> None:
+        """Write a revocation or a deletion, and return once it is durable; it blocks, so call it in a thread.
 
         If the disk refuses a part of it, nothing of it stays.
         """
@@ -72,8 +99,8 @@ class RevocationLog:
         if is_new:
             sync_folder(self._path.parent)
 
-    def read(self) -> Iterator[LoggedRevocation]:
-        """Yield every revocation, the oldest first; refuse a damaged line."""
+    def read(self) -> Iterator[LoggedKey]:
+        """Yield every revocation and deletion, the oldest first; refuse a damaged line."""
         if not self._path.exists():
             return
         offset = 0
@@ -83,14 +110,16 @@ class RevocationLog:
                     yield self._parse(line[:-1], offset)
                 offset += len(line)
 
-    def _parse(self, line: bytes, offset: int) -> LoggedRevocation:
+    def _parse(self, line: bytes, offset: int) -> LoggedKey:
         checksum, content = line[:_CHECKSUM_CHARS], line[_CHECKSUM_CHARS + 1 :]
         if checksum != _checksum(content):
             raise JournalDamaged(self._path.name, offset, "the line does not match its checksum")
-        return msgspec.json.decode(content, type=LoggedRevocation)
+        if msgspec.json.decode(content, type=_Line).kind is None:
+            return msgspec.json.decode(content, type=LoggedRevocation)
+        return msgspec.json.decode(content, type=LoggedDeletion)
 
 
-def _line(revocation: LoggedRevocation) -> bytes:
+def _line(revocation: LoggedKey) -> bytes:
     content = msgspec.json.encode(revocation)
     return _checksum(content) + b" " + content + b"\n"
 

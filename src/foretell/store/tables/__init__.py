@@ -5,7 +5,12 @@ product may read them. Amounts are integers in base units, times integers with t
 Token ids are decimal strings, addresses and hashes lower-case hex, as on the wire.
 """
 
-from foretell.store.tables.builders import builder_keys, builder_rates, referred_wallets
+from foretell.store.tables.builders import (
+    builder_keys,
+    builder_rates,
+    referral_rates,
+    referred_wallets,
+)
 from foretell.store.tables.columns import metadata
 from foretell.store.tables.creation import (
     claims,
@@ -117,6 +122,7 @@ __all__ = [
     "ranking_marks",
     "rate_leases",
     "readonly_keys",
+    "referral_rates",
     "referred_wallets",
     "refused_orders",
     "registration_tx_attempts",

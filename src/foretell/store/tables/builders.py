@@ -1,6 +1,6 @@
-"""Builders: their keys and the rates of their fees; and who referred a wallet.
+"""Builders: their keys and the rates of their fees; who referred a wallet, and the rates of referrers' shares.
 
-`builder_keys` and `referred_wallets` are written by trading, and `builder_rates` by the operator's command.
+`builder_keys` and `referred_wallets` are written by trading, and the rates by the operator's commands.
 """
 
 from typing import Final
@@ -36,4 +36,11 @@ referred_wallets: Final = sa.Table(
     text("referrer"),
     integer("from_s"),
     sa.Index(None, "referrer"),
+)
+
+referral_rates: Final = sa.Table(
+    "referral_rates",
+    metadata,
+    key("from_ms", sa.BigInteger),
+    integer("share_bps"),
 )

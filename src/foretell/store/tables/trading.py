@@ -52,6 +52,7 @@ readonly_keys: Final = sa.Table(
     text("address"),
     text("salt"),
     integer("created_at_ms"),
+    integer("deleted_at_ms", nullable=True),
     sa.Index(None, "address"),
 )
 

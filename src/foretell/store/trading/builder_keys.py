@@ -50,6 +50,16 @@ async def load_builder_keys(tx: Transaction, address: Address) -> Sequence[Build
     return [_key(row) for row in rows]
 
 
+async def load_deleted_builder_ids(tx: Transaction, key_ids: Sequence[str]) -> set[str]:
+    """Return which of some keys are deleted."""
+    rows = await tx.all(
+        sa.select(builder_keys.c.key_id).where(
+            builder_keys.c.key_id.in_(key_ids), builder_keys.c.deleted_at_ms.is_not(None)
+        )
+    )
+    return {row.key_id for row in rows}
+
+
 async def delete_builder_key(tx: Transaction, key_id: str, now_ms: int) -> bool:
     """Delete a key permanently; return whether it was active."""
     changed = await tx.execute(

@@ -98,10 +98,15 @@ async def check_deleted(context: TradingContext, address: Address, key_id: str) 
 
 async def remove_builder_key(context: TradingContext, address: Address, key_id: str) -> str:
     """Delete a builder's key of an address: from now on it is refused."""
-    async with context.database.writing() as tx:
+    async with context.database.reading() as tx:
         key = await load_builder_key(tx, key_id)
-        is_own = key is not None and key.address == address
-        if not is_own or not await delete_builder_key(tx, key_id, context.now_ms()):
+    if key is None or key.address != address or not key.is_active:
+        raise KeyNotOwned
+    now_ms = context.now_ms()
+    if context.revocations is not None:
+        await context.revocations.record_builder_deletion(key, now_ms)
+    async with context.database.writing() as tx:
+        if not await delete_builder_key(tx, key_id, now_ms):  # another request has just deleted it
             raise KeyNotOwned
     context.key_ring.builders.forget_all()
     return "OK"

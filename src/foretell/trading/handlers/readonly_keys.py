@@ -8,14 +8,16 @@ from typing import Final
 
 import msgspec
 
-from foretell.domain.errors.order import KeyNotOwned, TooManyReadonlyKeys
+from foretell.domain.errors.order import KeyNotOwned, RequestTaken, TooManyReadonlyKeys
 from foretell.domain.values.hexadecimal import Address
-from foretell.edge.auth import L2Caller
+from foretell.edge.auth import L2Caller, reader_id
 from foretell.edge.codec import SecretObject
 from foretell.store.trading.api_keys import lock_keys
 from foretell.store.trading.readonly_keys import (
+    ReadonlyKey,
     delete_readonly_key,
-    load_readonly_salts,
+    load_readonly_key,
+    load_readonly_keys,
     readonly_hash,
     record_readonly_key,
 )
@@ -23,6 +25,8 @@ from foretell.trading.context import TradingContext
 from foretell.trading.handlers.keys import BARE_DIALECT
 
 READONLY_KEYS_MAX: Final = 20
+READONLY_KEYS_EVER_MAX: Final = 1_000
+"""Deleted keys keep their rows, so these are bounded too."""
 
 
 class ReadonlyKeyRecord(SecretObject, frozen=True):
@@ -46,7 +50,7 @@ class DeletedKey(msgspec.Struct, frozen=True):
 async def create_readonly_key(
     context: TradingContext, caller: L2Caller, request_key: str | None
 ) -> ReadonlyKeyRecord:
-    """Return a new read-only key; requests with the same idempotency key get the same one.
+    """Return a new read-only key; requests with the same idempotency key get the same one, or none if it was deleted.
 
     No answer with a key is stored, so the idempotency key is the salt.
     """
@@ -57,24 +61,38 @@ async def create_readonly_key(
     key = context.key_ring.readonly_key(caller.address, salt)
     async with context.database.writing() as tx:
         await lock_keys(tx, caller.address)
-        salts = await load_readonly_salts(tx, caller.address)
-        if salt not in salts and len(salts) >= READONLY_KEYS_MAX:
-            raise TooManyReadonlyKeys(READONLY_KEYS_MAX)
-        await record_readonly_key(tx, key, caller.address, salt, context.now_ms())
+        keys = await load_readonly_keys(tx, caller.address)
+        known = next((each for each in keys if each.salt == salt), None)
+        if known is None:
+            active = sum(each.is_active for each in keys)
+            if active >= READONLY_KEYS_MAX or len(keys) >= READONLY_KEYS_EVER_MAX:
+                raise TooManyReadonlyKeys(READONLY_KEYS_MAX, READONLY_KEYS_EVER_MAX)
+            made = ReadonlyKey(readonly_hash(key), caller.address, salt, context.now_ms(), None)
+            await record_readonly_key(tx, made)
+        elif not known.is_active:
+            raise RequestTaken
     return ReadonlyKeyRecord(key)
 
 
 async def list_readonly_keys(context: TradingContext, address: Address) -> list[str]:
     """Return the read-only keys of an address, the oldest first."""
     async with context.database.reading() as tx:
-        salts = await load_readonly_salts(tx, address)
-    return [context.key_ring.readonly_key(address, salt) for salt in salts]
+        keys = await load_readonly_keys(tx, address)
+    return [context.key_ring.readonly_key(address, key.salt) for key in keys if key.is_active]
 
 
 async def remove_readonly_key(context: TradingContext, caller: L2Caller, key: str) -> object:
-    """Delete a read-only key of the caller's address: from now on it is refused."""
-    async with context.database.writing() as tx:
-        is_deleted = await delete_readonly_key(tx, caller.address, readonly_hash(key))
-    if not is_deleted:
+    """Delete a read-only key of the caller's address: from now on it is refused, and its streams end."""
+    async with context.database.reading() as tx:
+        stored = await load_readonly_key(tx, readonly_hash(key))
+    if stored is None or stored.address != caller.address or not stored.is_active:
         raise KeyNotOwned
+    now_ms = context.now_ms()
+    if context.revocations is not None:
+        await context.revocations.record_readonly_deletion(stored, now_ms)
+    async with context.database.writing() as tx:
+        is_deleted = await delete_readonly_key(tx, caller.address, stored.key_hash, now_ms)
+    if not is_deleted:  # another request has just deleted it
+        raise KeyNotOwned
+    context.streams.revoke(reader_id(stored.key_hash))
     return True if caller.dialect == BARE_DIALECT else DeletedKey(deleted=True)

@@ -19,7 +19,7 @@ from foretell.domain.errors.http import (
 )
 from foretell.domain.errors.order import KeyNotOwned, RequestTaken
 from foretell.edge.application import build_application
-from foretell.edge.codec import PLACE, AnyRequest, JsonResponse, json_response
+from foretell.edge.codec import PLACE, SINK, AnyRequest, JsonResponse, json_response
 from foretell.edge.documents.description import Success, describe
 from foretell.edge.documents.openapi import Api
 from foretell.edge.documents.security import L1, L2, L2_IF_SIGNED
@@ -227,30 +227,35 @@ async def show_limits(request: AnyRequest, context: Context) -> JsonResponse:
     return json_response(limits_of(request, caller.key_id if caller else None))
 
 
+def _socket(socket: AnySocket) -> Socket:
+    sink: Any = socket.scope.get(SINK)
+    return Socket(socket.receive, socket.send, sink)
+
+
 @websocket("/ws/market")
 async def serve_market(socket: AnySocket, context: Context) -> None:
     """Publish books, prices, and the opening and resolution of markets."""
     place: Any = socket.scope.get(PLACE)
-    await context.streams.serve_market(Socket(socket.receive, socket.send), place)
+    await context.streams.serve_market(_socket(socket), place)
 
 
 @websocket("/ws/user")
 async def serve_user(socket: AnySocket, context: Context) -> None:
     """Publish an account's orders and trades."""
     place: Any = socket.scope.get(PLACE)
-    await context.streams.serve_user(Socket(socket.receive, socket.send), place)
+    await context.streams.serve_user(_socket(socket), place)
 
 
 @websocket("/ws")
 async def serve_live(socket: AnySocket, context: Context) -> None:
     """Publish trades of all markets, by topic."""
-    await context.streams.serve_live(Socket(socket.receive, socket.send))
+    await context.streams.serve_live(_socket(socket))
 
 
 @websocket("/sports/ws")
 async def serve_sports(socket: AnySocket, context: Context) -> None:
     """Publish games as they are created, start and end."""
-    await context.streams.serve_sports(Socket(socket.receive, socket.send))
+    await context.streams.serve_sports(_socket(socket))
 
 
 @get("/schema/asyncapi.json", sync_to_thread=True)

@@ -31,6 +31,20 @@ class SignedRequest(NamedTuple):
     body: bytes
 
 
+class ReadingKey(NamedTuple):
+    """A key that reads, and its address."""
+
+    address: Address
+    key_id: str
+
+
+class BroughtRequest(NamedTuple):
+    """A request of an owner, and the code of the builder that brought it, None if nobody did."""
+
+    signed: SignedRequest
+    builder: Bytes32 | None
+
+
 async def authenticate(
     request: AnyRequest, context: TradingContext, bytes_max: int = BODY_BYTES_MAX
 ) -> SignedRequest:
@@ -40,15 +54,45 @@ async def authenticate(
     the signature is checked on arrival; a key may be revoked while its request waits. A body is read only
     for a caller that names a key and its passphrase.
     """
+    signed = await _authenticated_on_arrival(request, context, bytes_max)
+    await _wait_for_turn(request, context, signed)
+    return signed
+
+
+async def authenticate_brought(request: AnyRequest, context: TradingContext) -> BroughtRequest:
+    """Return the owner that signed this request, and the builder beside it, when it is its turn, or refuse.
+
+    Of both the time of signing is checked on arrival.
+    """
+    key_ring = context.key_ring
+    signed = await _authenticated_on_arrival(request, context)
+    sent = sent_method(request), sent_path(request), signed.body
+    builder = await builder_requests.attributing_builder(key_ring, request.headers, *sent)
+    if await _wait_for_turn(request, context, signed):
+        await builder_requests.check_still_attributing(key_ring, builder)
+    return BroughtRequest(signed, builder_requests.code_of(builder))
+
+
+async def _authenticated_on_arrival(
+    request: AnyRequest, context: TradingContext, bytes_max: int = BODY_BYTES_MAX
+) -> SignedRequest:
     await context.key_ring.check_key(request.headers)
     body = await read_body(request, bytes_max)
     path = sent_path(request)
     caller = await context.key_ring.authenticate_l2(
         request.headers, sent_method(request), path, body
     )
-    if await count_for_key(request, caller.key_id, body):
-        await context.key_ring.check_active(caller.key_id)
     return SignedRequest(caller, body)
+
+
+async def _wait_for_turn(
+    request: AnyRequest, context: TradingContext, signed: SignedRequest
+) -> bool:
+    """Wait for the turn of an owner's request, and return whether it waited; its key may be revoked since."""
+    has_waited = await count_for_key(request, signed.caller.key_id, signed.body)
+    if has_waited:
+        await context.key_ring.check_active(signed.caller.key_id)
+    return has_waited
 
 
 async def authenticate_builder(request: AnyRequest, context: TradingContext) -> SignedRequest:
@@ -63,22 +107,19 @@ async def authenticate_builder(request: AnyRequest, context: TradingContext) -> 
     return SignedRequest(caller, body)
 
 
-async def attributed_code(
-    request: AnyRequest, context: TradingContext, body: bytes
-) -> Bytes32 | None:
-    """Return the code of the builder whose headers are beside those of an owner, or refuse wrong ones."""
-    sent = sent_method(request), sent_path(request), body
-    return await builder_requests.attributed_code(context.key_ring, request.headers, *sent)
-
-
 async def authenticate_reader(request: AnyRequest, context: TradingContext) -> Address:
     """Return the address whose API key signed a request, or whose read-only key is in its headers."""
+    return (await authenticate_reading_key(request, context)).address
+
+
+async def authenticate_reading_key(request: AnyRequest, context: TradingContext) -> ReadingKey:
+    """Return the key of a request that reads: an API key that signed it, or a read-only key in its headers."""
     reader = await context.key_ring.authenticate_reader(request.headers)
     if reader is None:
         caller, _ = await authenticate(request, context)
-        return caller.address
-    await count_for_key(request, f"readonly {reader.key_hash}", b"")
-    return reader.address
+        return ReadingKey(caller.address, caller.key_id)
+    await count_for_key(request, reader.client_id, b"")
+    return ReadingKey(reader.address, reader.client_id)
 
 
 async def answer_named(

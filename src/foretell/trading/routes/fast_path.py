@@ -16,7 +16,11 @@ import structlog
 from foretell.domain.errors.families import ForetellError
 from foretell.domain.values.hexadecimal import Bytes32
 from foretell.edge.auth import L2Caller
-from foretell.edge.builder_requests import attributed_code
+from foretell.edge.builder_requests import (
+    attributing_builder,
+    check_still_attributing,
+    code_of,
+)
 from foretell.edge.fast_route import FastRequest, FastResponse, FastRoute, Route, SendReply
 from foretell.edge.refusals import InternalError
 from foretell.edge.throttle import Turn
@@ -126,17 +130,21 @@ async def _begin_attributed(
     begin: Callable[[L2Caller, Bytes32 | None], None],
     reply: SendReply,
 ) -> None:
-    """Place an order that a builder brings: its headers are checked after the owner's."""
+    """Place an order that a builder brings; of both the time of signing is checked on arrival."""
     key_ring = context.key_ring
-    method, path, _, headers, body, _ = request
-    codes: list[Bytes32 | None] = []
+    method, path, _, headers, body, turn = request
+    builder: L2Caller | None = None
 
     async def authenticated() -> L2Caller:
-        caller = await _authenticated(context, request)
-        codes.append(await attributed_code(key_ring, headers, method, path, body))
+        nonlocal builder
+        caller = await key_ring.authenticate_l2(headers, method, path, body)
+        builder = await attributing_builder(key_ring, headers, method, path, body)
+        if turn is not None and not turn.take(caller.key_id):
+            await _in_turn(context, turn, caller)
+            await check_still_attributing(key_ring, builder)
         return caller
 
-    await _begin_later(authenticated(), lambda caller: begin(caller, codes[0]), reply)
+    await _begin_later(authenticated(), lambda caller: begin(caller, code_of(builder)), reply)
 
 
 async def _authenticated(context: TradingContext, request: FastRequest) -> L2Caller:

@@ -41,8 +41,8 @@ from foretell.trading.routes.dependencies import (
     Context,
     answer_named,
     answer_once,
-    attributed_code,
     authenticate,
+    authenticate_brought,
     authenticate_reader,
 )
 from foretell.trading.wire import parameters
@@ -79,8 +79,7 @@ class HeartbeatRecord(msgspec.Struct, frozen=True):
 )
 async def place_order(request: AnyRequest, context: Context) -> JsonResponse:
     """Place a signed order; sent again, it is not placed again and has the same answer."""
-    signed = await authenticate(request, context)
-    builder = await attributed_code(request, context, signed.body)
+    signed, builder = await authenticate_brought(request, context)
     place = partial(orders.place_order, context, *signed, builder)
     return await answer_named(request, context, signed, place)
 
@@ -99,8 +98,7 @@ async def place_order(request: AnyRequest, context: Context) -> JsonResponse:
 )
 async def place_orders(request: AnyRequest, context: Context) -> JsonResponse:
     """Place at most 15 signed orders; each succeeds or fails alone."""
-    signed = await authenticate(request, context)
-    builder = await attributed_code(request, context, signed.body)
+    signed, builder = await authenticate_brought(request, context)
     place = partial(orders.place_orders, context, *signed, builder)
     return await answer_named(request, context, signed, place)
 

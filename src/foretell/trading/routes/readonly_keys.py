@@ -6,7 +6,7 @@ from typing import Final
 from litestar import delete, get, post
 
 from foretell.domain.errors.http import MalformedBody
-from foretell.domain.errors.order import KeyNotOwned, TooManyReadonlyKeys
+from foretell.domain.errors.order import KeyNotOwned, RequestTaken, TooManyReadonlyKeys
 from foretell.edge.codec import NOT_STORED, AnyRequest, JsonResponse, decode, json_response
 from foretell.edge.documents.description import Success, describe
 from foretell.edge.documents.security import L2
@@ -28,7 +28,7 @@ KEY: Final = required_text("key", "a read-only key")
         Success(readonly_keys.ReadonlyKeyRecord, "The key."),
         tag=refused.KEYS,
         security=L2,
-        refusals=(TooManyReadonlyKeys,),
+        refusals=(TooManyReadonlyKeys, RequestTaken),
         is_keyed=True,
     ),
 )

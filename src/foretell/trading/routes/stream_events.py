@@ -12,7 +12,7 @@ from foretell.edge.documents.security import L2_IF_SIGNED
 from foretell.edge.parameters import ID_MAX, integer, required_text
 from foretell.edge.query import Query
 from foretell.trading.routes import refused
-from foretell.trading.routes.dependencies import Context, authenticate
+from foretell.trading.routes.dependencies import Context, authenticate_reading_key
 
 STREAM_ID: Final = required_text("stream_id", "the stream, as its messages name it")
 AFTER: Final = integer("after", 0, 0, ID_MAX, "the number of the last message that came")
@@ -50,8 +50,8 @@ async def get_events(request: AnyRequest, context: Context) -> JsonResponse:
     query.check_known()
     stream = context.streams.open.find_any(stream_id)
     if stream.channel == "user":
-        caller, _ = await authenticate(request, context)
-        if context.streams.user.key_of(stream) != caller.key_id:
+        reading = await authenticate_reading_key(request, context)
+        if context.streams.user.key_of(stream) != reading.key_id:
             raise UnknownStream
-    events = [msgspec.Raw(text.encode()) for text in stream.messages_after(after)]
+    events = [msgspec.Raw(each) for each in stream.messages_after(after)]
     return json_response(_EncodedEvents(stream_id, stream.sequence, events))

@@ -4,24 +4,31 @@ Messages are numbered in the stream's own sequence, without a gap. A client that
 is disconnected with a close code; no message is ever dropped silently. What waits to be sent is bounded in
 frames and bytes for a connection, and in bytes over all connections. A stream outlives its connection for a
 while, and another connection can go on with it.
+
+Messages take the direct way: those of one turn of the event loop are written together, as bytes, without a
+coroutine. They are queued as frames instead while the client takes nothing, or while other frames wait.
 """
 
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Protocol
 
 import msgspec
 
 from foretell.domain.errors.families import ForetellError
 from foretell.domain.errors.streams import MalformedMessage, MessagesNotKept
+from foretell.domain.values.text_frames import frame_head
 from foretell.trading.refusals import trading_body
+from foretell.trading.streams.flush_queue import FlushQueue, SendBudget
 from foretell.trading.streams.recent import NOT_KEPT, Message, StreamHistory
+from foretell.trading.streams.replies import Heartbeat, Resumed
 
 FRAMES_QUEUED_MAX: Final = 1_000
 BYTES_QUEUED_MAX: Final = 4 * 1024 * 1024
 """A frame of any size is queued when no other waits: a dump of many books may be larger."""
-BYTES_QUEUED_BY_ALL_MAX: Final = 256 * 1024 * 1024
+BYTES_UNSENT_MAX: Final = 64 * 1024
+"""Of messages that wait for the next write; more of them are written at once."""
 BAD_MESSAGES_MAX: Final = 10
 CLOSE_WITHIN_S: Final = 5.0
 SUBSCRIBE_WITHIN_S: Final = 120.0
@@ -34,64 +41,29 @@ PING: Final = "PING"
 PONG: Final = "PONG"
 
 
+class FrameSink(Protocol):
+    """The writing end of a WebSocket, for frames in bytes."""
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether the connection is open, and the client has taken most of what was written."""
+        ...
+
+    def write_frames(self, frames: bytes) -> None:
+        """Write whole frames, which are buffered as far as the socket does not take them at once."""
+        ...
+
+
 class Socket(NamedTuple):
-    """A WebSocket of ASGI: `receive` returns the next message, `send` sends one."""
+    """A WebSocket of ASGI: `receive` returns the next message, `send` sends one; `sink` is absent in some servers."""
 
     receive: Callable[[], Awaitable[Any]]
     send: Callable[[Any], Awaitable[None]]
+    sink: FrameSink | None = None
 
 
 Handle = Callable[["Connection", str], Awaitable[None]]
 """Handles a text that a client sent."""
-
-
-class SendBudget:
-    """The bytes that wait to be sent on all connections, by connection.
-
-    Beyond the limit the connection with the most is closed, so slow readers pay for themselves.
-    """
-
-    def __init__(self, bytes_max: int = BYTES_QUEUED_BY_ALL_MAX) -> None:
-        self._bytes_max = bytes_max
-        self._bytes_by_connection: dict[Connection, int] = {}
-        self.bytes_queued = 0
-
-    def add(self, connection: "Connection", size: int) -> None:
-        """Count bytes that a connection queues, or that it has sent if they are negative."""
-        held = self._bytes_by_connection.get(connection, 0) + size
-        assert held >= 0
-        self.bytes_queued += size
-        if held:
-            self._bytes_by_connection[connection] = held
-        else:
-            self._bytes_by_connection.pop(connection, None)
-        if size > 0 and self.bytes_queued > self._bytes_max:
-            by_connection = self._bytes_by_connection
-            max(by_connection, key=by_connection.__getitem__).overflow()
-
-
-class Resumed(msgspec.Struct, frozen=True, tag="resumed", tag_field="event_type"):
-    """The stream goes on: the missed messages follow, and then the newer ones."""
-
-    stream_id: str
-    last_sequence: int
-    missed: int
-
-
-class NotResumed(msgspec.Struct, frozen=True, tag="not_resumed", tag_field="event_type"):
-    """The stream cannot go on: the message was taken as a subscription, to the stream with this id."""
-
-    stream_id: str
-    code: str
-    message: str
-
-
-class Heartbeat(msgspec.Struct, frozen=True, tag="heartbeat", tag_field="event_type"):
-    """The number of the newest message; a client that has a lower one has missed messages."""
-
-    stream_id: str
-    last_sequence: int
-    server_ts_ms: int
 
 
 class Connection:
@@ -100,8 +72,15 @@ class Connection:
     __slots__ = (
         "_bad_messages",
         "_budget",
+        "_flush_queue",
         "_frames",
         "_frames_queued_max",
+        "_head",
+        "_is_due",
+        "_is_idle",
+        "_sink",
+        "_unsent",
+        "_unsent_bytes",
         "_woken",
         "bytes_queued",
         "channel",
@@ -124,10 +103,11 @@ class Connection:
         stream_id: str,
         budget: SendBudget | None = None,
         *,
+        flush_queue: FlushQueue | None = None,
         channel: str = "",
         frames_queued_max: int = FRAMES_QUEUED_MAX,
     ) -> None:
-        self.stream_id = stream_id
+        self._name(stream_id)
         self.channel = channel
         self.has_client = True
         self.has_heartbeat = False
@@ -148,6 +128,15 @@ class Connection:
         self._frames: deque[str] = deque()
         self.history = StreamHistory()
         self._woken = asyncio.Event()
+        self._flush_queue = flush_queue
+        """Without one, messages are written when they are published."""
+        self._sink: FrameSink | None = None
+        self._is_idle = False
+        """Whether no frame waits: it may not be overtaken by messages."""
+        self._is_due = False
+        self._unsent: list[bytes] = []
+        """The newest messages, which are not written yet."""
+        self._unsent_bytes = 0
 
     @property
     def frames_queued(self) -> int:
@@ -164,33 +153,59 @@ class Connection:
         )
 
     def send(self, message: Message) -> None:
-        """Queue a message and number it; without a client it is only kept."""
+        """Number a message, to be written in the next turn; without a client it is only kept."""
         self.sequence += 1
         self.history.append(message)
-        if self.has_client:
-            self.send_frame(self._numbered(self.sequence, message.stamp, message.text or ""))
+        if not self.has_client or self.close_code is not None:
+            return
+        tail = message.tail
+        assert tail is not None, "a message is published before it makes way"
+        self._unsent.append(tail)
+        self._unsent_bytes += message.size
+        if self._flush_queue is None or self._unsent_bytes > BYTES_UNSENT_MAX:
+            self.flush()
+        elif not self._is_due:
+            self._is_due = True
+            self._flush_queue.add(self)
+
+    def flush(self) -> None:
+        """Write the messages that were published since the last time, or queue them."""
+        self._is_due = False
+        tails, self._unsent, self._unsent_bytes = self._unsent, [], 0
+        if not tails:
+            return
+        numbered = enumerate(tails, self.sequence - len(tails) + 1)
+        sink = self._sink
+        if sink is None or not self._is_idle or not sink.is_ready:
+            for number, tail in numbered:
+                self._queue(self._numbered(number, tail).decode())
+            return
+        stream, parts = self._head, list[bytes]()
+        for number, tail in numbered:
+            head = b'{"sequence":%d%b' % (number, stream)
+            parts += (frame_head(len(head) + len(tail)), head, tail)
+        sink.write_frames(b"".join(parts))
 
     def send_together(self, stamp: str, texts: Sequence[str]) -> None:
         """Queue messages as one frame that is an array; they are not kept."""
         if texts:
+            self.flush()
             first = self.sequence + 1
             self.sequence += len(texts)
             for _ in texts:
                 self.history.append(NOT_KEPT)
-            self._send_array(first, [(stamp, text) for text in texts])
+            self._send_array(first, [(stamp + text).encode() for text in texts])
 
-    def messages_after(self, after: int) -> list[str]:
+    def messages_after(self, after: int) -> list[bytes]:
         """Return the messages after a sequence number, as objects, or refuse."""
         missed = self.missed_after(after)
-        return [
-            self._numbered(number, stamp, text)
-            for number, (stamp, text) in enumerate(missed, after + 1)
-        ]
+        return [self._numbered(number, tail) for number, tail in enumerate(missed, after + 1)]
 
     def resume(self, former: "Connection", after: int) -> None:
         """Go on with the stream of another connection, which ends; messages after a number follow."""
         missed = former.missed_after(after)
-        self.stream_id, self.sequence = former.stream_id, former.sequence
+        self._name(former.stream_id)
+        self.sequence = former.sequence
         self.history = former.history
         self.is_subscribed = True
         self.has_heartbeat = former.has_heartbeat
@@ -214,7 +229,11 @@ class Connection:
         self.send_frame(msgspec.json.encode(reply).decode())
 
     def send_frame(self, frame: str) -> None:
-        """Queue a frame as it is; a queue that is full closes the connection."""
+        """Queue a frame as it is, after the messages; a queue that is full closes the connection."""
+        self.flush()
+        self._queue(frame)
+
+    def _queue(self, frame: str) -> None:
         if self.close_code is not None:
             return
         is_full = bool(self._frames) and self.bytes_queued + len(frame) > BYTES_QUEUED_MAX
@@ -222,6 +241,7 @@ class Connection:
             self.overflow()
             return
         self._frames.append(frame)
+        self._is_idle = False
         self._woken.set()
         self._count(len(frame))
 
@@ -232,6 +252,7 @@ class Connection:
 
     def drop(self) -> None:
         """Drop what waits to be sent."""
+        self._unsent, self._unsent_bytes = [], 0
         self._frames.clear()
         self._count(-self.bytes_queued)
 
@@ -247,7 +268,8 @@ class Connection:
             self.close(CLOSE_POLICY)
 
     def close(self, code: int) -> None:
-        """Close the connection once all queued frames were sent."""
+        """Close the connection once all messages and queued frames were sent."""
+        self.flush()
         if self.close_code is None:
             self.close_code = code
         self.ended.set()
@@ -260,6 +282,7 @@ class Connection:
 
     async def write(self, socket: Socket) -> None:
         """Send the queued frames until the connection is closed."""
+        self._sink = socket.sink
         while True:
             while self._frames:
                 frame = self._frames.popleft()
@@ -269,6 +292,7 @@ class Connection:
                 await socket.send({"type": "websocket.close", "code": self.close_code})
                 return
             self._woken.clear()
+            self._is_idle = True
             await self._woken.wait()
 
     def _count(self, size: int) -> None:
@@ -276,21 +300,25 @@ class Connection:
         self.bytes_queued += size
         self._budget.add(self, size)
 
-    def missed_after(self, after: int) -> list[tuple[str, str]]:
-        """Return the stamps and texts of the messages after a sequence number, or refuse."""
+    def missed_after(self, after: int) -> list[bytes]:
+        """Return the messages without their beginning after a sequence number, or refuse."""
         count = self.sequence - after
         missed = self.history.newest(count) if 0 <= count <= self.sequence else None
         if missed is None:
             raise MessagesNotKept(after, self.sequence)
         return missed
 
-    def _send_array(self, first: int, messages: Sequence[tuple[str, str]]) -> None:
-        numbered = enumerate(messages, first)
-        texts = [self._numbered(number, stamp, text) for number, (stamp, text) in numbered]
-        self.send_frame(f"[{','.join(texts)}]")
+    def _send_array(self, first: int, tails: Sequence[bytes]) -> None:
+        objects = [self._numbered(number, tail) for number, tail in enumerate(tails, first)]
+        self.send_frame(f"[{b','.join(objects).decode()}]")
 
-    def _numbered(self, number: int, stamp: str, text: str) -> str:
-        return f'{{"sequence":{number},"stream_id":"{self.stream_id}",{stamp}{text}'
+    def _numbered(self, number: int, tail: bytes) -> bytes:
+        return b'{"sequence":%d%b%b' % (number, self._head, tail)
+
+    def _name(self, stream_id: str) -> None:
+        """Belong to a stream, whose id is in all messages after their number."""
+        self.stream_id = stream_id
+        self._head = f',"stream_id":"{stream_id}",'.encode()
 
 
 async def run_connection(

@@ -18,19 +18,20 @@ from foretell.engine.protocol.requests import CommittedCommand
 from foretell.runtime.watch import Watch
 from foretell.runtime.worker import PollIntervals, Wait, run_watching_worker, run_worker
 from foretell.store.database import Database
-from foretell.store.trading.api_keys import TOPIC, load_key
+from foretell.store.trading.api_keys import TOPIC
 from foretell.trading.books.books import PublicBooks
 from foretell.trading.books.market_names import MarketNames
 from foretell.trading.streams.connection import (
     CLOSE_TRY_LATER,
     Connection,
     Handle,
-    SendBudget,
     Socket,
     run_connection,
 )
+from foretell.trading.streams.flush_queue import FlushQueue, SendBudget
 from foretell.trading.streams.live_channel import CHANNEL as LIVE_CHANNEL
 from foretell.trading.streams.live_channel import LiveChannel
+from foretell.trading.streams.login import authenticate_stream, is_key_active
 from foretell.trading.streams.market_channel import CHANNEL as MARKET_CHANNEL
 from foretell.trading.streams.market_channel import MarketChannel
 from foretell.trading.streams.open_streams import OpenStreams
@@ -68,7 +69,7 @@ class Streams:
         self.open = OpenStreams(now_ms)
         self.market = MarketChannel(books, market_names, self.open)
         self.user = UserChannel(
-            books, market_names.outcome, wallets, key_ring.authenticate_credentials, self.open
+            books, market_names.outcome, wallets, partial(authenticate_stream, key_ring), self.open
         )
         self.live = LiveChannel(market_names)
         self.sports = SportsChannel(market_names)
@@ -77,6 +78,7 @@ class Streams:
         self._traded = Watch()
         self._connections: set[Connection] = set()
         self._budget = SendBudget()
+        self._flush_queue = FlushQueue()
 
     @property
     def connection_count(self) -> int:
@@ -98,7 +100,7 @@ class Streams:
 
     async def serve_market(self, socket: Socket, place: ConnectionPlace | None = None) -> None:
         """Serve a connection of the market channel."""
-        connection = Connection(self._new_uuid(), self._budget, channel=MARKET_CHANNEL)
+        connection = self._connection(MARKET_CHANNEL)
         self.market.join(connection)
         try:
             await self._serve(socket, connection, self.market.handle)
@@ -108,7 +110,7 @@ class Streams:
 
     async def serve_user(self, socket: Socket, place: ConnectionPlace | None = None) -> None:
         """Serve a connection of the user channel; its place learns the key that it logs in with."""
-        connection = Connection(self._new_uuid(), self._budget, channel=USER_CHANNEL)
+        connection = self._connection(USER_CHANNEL)
 
         async def handle(connection: Connection, text: str) -> None:
             await self.user.handle(connection, text)
@@ -124,7 +126,7 @@ class Streams:
 
     async def serve_live(self, socket: Socket) -> None:
         """Serve a connection of the live-data channel, which ends with its stream."""
-        connection = Connection(self._new_uuid(), self._budget, channel=LIVE_CHANNEL)
+        connection = self._connection(LIVE_CHANNEL)
         self.live.join(connection)
         try:
             await self._serve(socket, connection, self.live.handle)
@@ -134,8 +136,9 @@ class Streams:
 
     async def serve_sports(self, socket: Socket) -> None:
         """Serve a connection of the sports channel, which ends with its stream."""
-        connection = Connection(self._new_uuid(), self._budget, channel=SPORTS_CHANNEL)
+        connection = self._connection(SPORTS_CHANNEL)
         self.sports.join(connection)
+        self._played.wake()
         try:
             await self._serve(socket, connection, self.sports.handle)
         finally:
@@ -246,11 +249,15 @@ class Streams:
         key_ids = self.user.key_ids()
         if key_ids:
             async with database.reading() as tx:
-                keys = [(key_id, await load_key(tx, key_id)) for key_id in key_ids]
-            for key_id, key in keys:
-                if key is None or not key.is_active:
-                    self.revoke(key_id)
+                revoked = [each for each in key_ids if not await is_key_active(tx, each)]
+            for key_id in revoked:
+                self.revoke(key_id)
         return False
+
+    def _connection(self, channel: str) -> Connection:
+        return Connection(
+            self._new_uuid(), self._budget, flush_queue=self._flush_queue, channel=channel
+        )
 
     async def _serve(self, socket: Socket, connection: Connection, handle: Handle) -> None:
         if len(self._connections) >= self.connections_max:

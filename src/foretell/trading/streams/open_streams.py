@@ -10,8 +10,9 @@ from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from foretell.domain.errors.streams import MalformedMessage, MessagesNotKept, UnknownStream
-from foretell.trading.streams.connection import Connection, NotResumed
+from foretell.trading.streams.connection import Connection
 from foretell.trading.streams.recent import Message, RecentMessages
+from foretell.trading.streams.replies import NotResumed
 
 KEPT_FOR_S: Final = 60.0
 KEPT_MAX: Final = 4_096
@@ -53,7 +54,7 @@ class OpenStreams:
 
     def message(self, sequence: int, text: str) -> Message:
         """Return a message of a command for any number of streams."""
-        return self._recent.keep(self.stamp(sequence), text)
+        return self._recent.keep((self.stamp(sequence) + text).encode())
 
     @property
     def kept_count(self) -> int:

@@ -5,7 +5,7 @@ What is kept is bounded in number and bytes for a stream, and over all streams o
 """
 
 from collections import deque
-from collections.abc import Iterator
+from itertools import islice
 from typing import Final
 
 STREAM_MESSAGES_MAX: Final = 1_000
@@ -15,20 +15,19 @@ ALL_BYTES_MAX: Final = 64 * 1024 * 1024
 
 
 class Message:
-    """The text of a message: an object without its opening brace, after what all connections share.
+    """A message for any number of streams, in bytes: an object without its beginning, which each stream has of its own.
 
-    The text is None once it is not kept any more.
+    The bytes are None once they are not kept any more.
     """
 
-    __slots__ = ("size", "stamp", "text")
+    __slots__ = ("size", "tail")
 
-    def __init__(self, stamp: str, text: str | None) -> None:
-        self.stamp = stamp
-        self.text = text
-        self.size = len(stamp) + len(text or "")
+    def __init__(self, tail: bytes | None) -> None:
+        self.tail = tail
+        self.size = len(tail or b"")
 
 
-NOT_KEPT: Final = Message("", None)
+NOT_KEPT: Final = Message(None)
 """Stands for a message of one stream only, such as a book after a subscription."""
 
 
@@ -46,14 +45,14 @@ class RecentMessages:
     def __len__(self) -> int:
         return len(self._messages)
 
-    def keep(self, stamp: str, text: str) -> Message:
+    def keep(self, tail: bytes) -> Message:
         """Return the message, which is kept until newer ones have its room."""
-        message = Message(stamp, text)
+        message = Message(tail)
         self._messages.append(message)
         self.bytes_kept += message.size
         while self.bytes_kept > self._bytes_max or len(self._messages) > self._messages_max:
             oldest = self._messages.popleft()
-            oldest.text = None
+            oldest.tail = None
             self.bytes_kept -= oldest.size
         return message
 
@@ -75,16 +74,10 @@ class StreamHistory:
         while self._bytes > STREAM_BYTES_MAX or len(messages) > STREAM_MESSAGES_MAX:
             self._bytes -= messages.popleft().size
 
-    def newest(self, count: int) -> list[tuple[str, str]] | None:
-        """Return stamp and text of the newest messages, the oldest first; None if one is not kept."""
+    def newest(self, count: int) -> list[bytes] | None:
+        """Return the newest messages without their beginning, the oldest first; None if one is not kept."""
         if count > len(self._messages):
             return None
         start = len(self._messages) - count
-        found = list(self._readable(start))
+        found = [each.tail for each in islice(self._messages, start, None) if each.tail is not None]
         return found if len(found) == count else None
-
-    def _readable(self, start: int) -> Iterator[tuple[str, str]]:
-        for index in range(start, len(self._messages)):
-            message = self._messages[index]
-            if message.text is not None:
-                yield message.stamp, message.text

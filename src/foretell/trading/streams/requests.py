@@ -52,7 +52,7 @@ class MarketChannelRequest(msgspec.Struct):
 
 
 class StreamAuth(msgspec.Struct):
-    """A set of credentials; clients name the key in several ways."""
+    """A set of credentials, whose key clients name in several ways; or a read-only key with its address."""
 
     secret: str = ""
     passphrase: str = ""
@@ -60,6 +60,8 @@ class StreamAuth(msgspec.Struct):
     api_key_lower: str = msgspec.field(name="apikey", default="")
     api_key_snake: str = msgspec.field(name="api_key", default="")
     key: str = ""
+    readonly_api_key: str = msgspec.field(name="readonlyApiKey", default="")
+    address: str = ""
 
     @property
     def key_id(self) -> str:

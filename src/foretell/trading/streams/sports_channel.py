@@ -1,4 +1,4 @@
-"""The sports channel: games as they are created, start and end, for every connection.
+"""The sports channel: the games of the day for a new connection, then games as they are created, start and end.
 
 A game starts at the time that its creator gave, and ends when all its markets have a payout. Scores are not known
 here, so messages have none. A connection subscribes to nothing, and answers pings, which are text.
@@ -44,6 +44,10 @@ STARTS_WITHIN_MS: Final = 120_000
 """Games that start within this time are known by their start; they are looked for in half of it."""
 
 
+ACTIVE_WITHIN_MS: Final = 12 * 3_600_000
+"""A new connection gets the games whose start is no farther away, and that have not ended."""
+
+
 class GameStatus(enum.StrEnum):
     """The status of a game, by its start and its markets."""
 
@@ -73,6 +77,8 @@ class SportsChannel:
         self._market_names = market_names
         self._pings_by_connection: dict[Connection, int] = {}
         """Pings without an answer."""
+        self._newcomers: dict[Connection, None] = {}
+        """Connections that have not got the games of the day yet."""
         self._waiting: dict[Bytes32, None] = {}
         self._starts_by_event: dict[int, int] = {}
         self._starts_known_until_ms = 0
@@ -82,10 +88,12 @@ class SportsChannel:
         """Add a connection, which is subscribed to all games."""
         connection.is_subscribed = True
         self._pings_by_connection[connection] = 0
+        self._newcomers[connection] = None
 
     def leave(self, connection: Connection) -> None:
         """Remove a connection; after the last one, nothing is kept."""
         self._pings_by_connection.pop(connection, None)
+        self._newcomers.pop(connection, None)
         if not self._pings_by_connection:
             self._waiting.clear()
             self._starts_by_event.clear()
@@ -95,13 +103,13 @@ class SportsChannel:
     @property
     def is_idle(self) -> bool:
         """Whether nothing is kept."""
-        kept = self._pings_by_connection, self._waiting, self._starts_by_event, self._last_by_event
-        return not any(kept)
+        kept = self._pings_by_connection, self._newcomers, self._waiting
+        return not any((*kept, self._starts_by_event, self._last_by_event))
 
     @property
     def has_waiting(self) -> bool:
-        """Whether the game of a market is to be read."""
-        return bool(self._waiting)
+        """Whether the game of a market, or those of a new connection, are to be read."""
+        return bool(self._waiting or self._newcomers)
 
     async def handle(self, connection: Connection, text: str) -> None:
         """Take the answer to a ping, and refuse everything else."""
@@ -132,6 +140,7 @@ class SportsChannel:
         """Publish the games that changed or started, and return whether more wait."""
         if not self._pings_by_connection:
             return False
+        await self._welcome(database, now_ms)
         taken = list(islice(self._waiting, GAMES_PER_QUERY_MAX))
         for condition_id in taken:
             del self._waiting[condition_id]
@@ -149,6 +158,23 @@ class SportsChannel:
         for game in (*changed, *started):
             self._publish(game, now_ms)
         return bool(self._waiting)
+
+    async def _welcome(self, database: Database, now_ms: int) -> None:
+        """Send the games of the day to the connections that are new."""
+        newcomers = list(self._newcomers)
+        if not newcomers:
+            return
+        from_ms, until_ms = now_ms - ACTIVE_WITHIN_MS, now_ms + ACTIVE_WITHIN_MS
+        async with database.reading() as tx:
+            found = await load_starting_events(tx, from_ms, until_ms, GAMES_PER_QUERY_MAX)
+            games = await load_game_states(tx, found)
+        texts = {game.event_id: encoded(game, now_ms) for game in games if not game_has_ended(game)}
+        for event_id, text in texts.items():
+            self._last_by_event.setdefault(event_id, text)
+        for connection in newcomers:
+            if self._newcomers.pop(connection, connection) is None:  # it is still connected
+                for text in texts.values():
+                    connection.send_frame(text)
 
     def _keep(self, condition_ids: Iterable[Bytes32]) -> None:
         for condition_id in condition_ids:
@@ -210,7 +236,7 @@ def game_message(game: GameState, now_ms: int) -> GameMessage:
     """Return the message about a game at this time."""
     starts_at_ms = _starts_at_ms(game.details)
     has_started = starts_at_ms is not None and starts_at_ms <= now_ms
-    has_ended = not game.open_markets and game.resolved_at_s is not None
+    has_ended = game_has_ended(game)
     status: GameStatus | UnsetType = UNSET
     if has_ended:
         status = GameStatus.FINAL
@@ -228,6 +254,11 @@ def game_message(game: GameState, now_ms: int) -> GameMessage:
         status=status,
         finished_timestamp=iso_time(ended_at_s * 1_000) if has_ended else UNSET,
     )
+
+
+def game_has_ended(game: GameState) -> bool:
+    """Return whether all markets of a game have a payout."""
+    return not game.open_markets and game.resolved_at_s is not None
 
 
 def _starts_at_ms(details: Any) -> int | None:

@@ -57,8 +57,8 @@ from foretell.trading.wire.orders import (
 
 MARKETS_PER_CONNECTION_MAX: Final = 500
 
-Authenticate = Callable[[str, str, str], Awaitable[L2Caller]]
-"""Returns the caller of a set of credentials (key id, secret, passphrase), or refuses."""
+Authenticate = Callable[[StreamAuth], Awaitable[L2Caller]]
+"""Returns the caller of credentials, or refuses."""
 
 _FINAL: Final = frozenset({TradeStatus.CONFIRMED, TradeStatus.FAILED})
 
@@ -199,7 +199,7 @@ class UserChannel:
     async def _log_in(self, connection: Connection, auth: StreamAuth) -> Subscription | None:
         """Return the subscription of a connection, or refuse its credentials and close it."""
         try:
-            caller = await self._authenticate(auth.key_id, auth.secret, auth.passphrase)
+            caller = await self._authenticate(auth)
         except ForetellError as refusal:
             is_unknown = isinstance(refusal, Unauthenticated)
             connection.send_struct(trading_body(refusal)[1])

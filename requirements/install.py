@@ -151,9 +151,10 @@ def install_web(purpose: str) -> None:
 
 def web_sources() -> list[Path]:
     """Return the files that the web app is built from."""
-    folders = (WEB / "src", WEB / "public")
+    folders = (WEB / "src", WEB / "client" / "src", WEB / "public")
     files = [path for folder in folders for path in folder.rglob("*") if path.is_file()]
-    return [WEB / "index.html", WEB / "vite.config.ts", *sorted(files)]
+    own = (WEB / "index.html", WEB / "vite.config.ts", WEB / "client" / "package.json")
+    return [*own, *sorted(files)]
 
 
 def build_web() -> None:

@@ -89,7 +89,7 @@ audit:  ## look the locked packages up among known vulnerabilities; needs the ne
 	$(INSTALL) audit
 	$(BIN)/python requirements/audit.py vulnerabilities
 
-docs:  ## build the documentation's site, which `make up` then serves at /docs; needs no network once it is installed
+docs:  ## build the documentation's site, served at /docs in place of the plain pages; needs no network once it is installed
 	$(INSTALL) docs
 	NO_MKDOCS_2_WARNING=1 PYTHONPATH=.venv/docs $(BIN)/python -m mkdocs build --strict --quiet
 	@echo "open src/foretell/web/site/build/index.html, or start make up and open http://127.0.0.1:8000/docs"

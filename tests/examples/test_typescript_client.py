@@ -162,7 +162,9 @@ def test_the_block_of_a_page_trades(
     own = ("--as", f"trader:{TRADER_NUMBER}", "--safe")
     command("wallet", "deploy", *own)
     command("wallet", "fund", "10", *own)
-    (block,) = re.findall(r"^```js\n(.*?)^```$", (ROOT / page).read_text(), re.DOTALL | re.MULTILINE)
+    (block,) = re.findall(
+        r"^```js\n(.*?)^```$", (ROOT / page).read_text(), re.DOTALL | re.MULTILINE
+    )
     program = block.replace("http://127.0.0.1:8000", f"http://127.0.0.1:{example_sandbox.port}")
     given = {"key": key_of(ready, TRADER_NUMBER), "tokenId": ready.market.token_yes}
     names = "".join(f"const {name} = {json.dumps(value)};\n" for name, value in given.items())

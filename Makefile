@@ -16,7 +16,7 @@ MINUTES ?= 60
 BESIDE = -n $(WORKERS) --dist loadgroup --reruns $(RERUNS) --reruns-delay 2 -raR
 
 .DEFAULT_GOAL := help
-.PHONY: help rooms up run dev bare test check faults cases spec spec-mutants bench attacks figures soak peers mutants mutants-contracts audit docs client client-types client-typescript sbom lock artifacts examples compatibility gas invariants clean
+.PHONY: help rooms up run dev bare test check faults cases spec spec-mutants bench attacks figures soak peers mutants mutants-contracts audit docs client client-types client-typescript sbom lock artifacts examples compatibility screenshot gas invariants clean
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 15
@@ -96,6 +96,11 @@ docs:  ## build the documentation's site, served at /docs in place of the plain 
 
 reference: run  ## write the pages of docs/reference that are made from the code
 	$(BIN)/python requirements/reference.py
+
+screenshot: dev  ## take the picture of the README from today's app, in nine minutes
+	-FORETELL_TEST_PICTURE_PAUSE_S=62 $(BIN)/pytest -q -n 0 tests/examples/test_pictures.py -k picture_of_the_readme
+	$(BIN)/python requirements/screenshot.py build/web/readme.png docs/web.png
+	$(BIN)/pytest -q -n 0 tests/examples/test_pictures.py -k picture_of_the_readme
 
 client-types: dev  ## write the types of the client in TypeScript, from the API documents
 	$(BIN)/python tests/run.py web.client_types

@@ -16,7 +16,7 @@ MINUTES ?= 60
 BESIDE = -n $(WORKERS) --dist loadgroup --reruns $(RERUNS) --reruns-delay 2 -raR
 
 .DEFAULT_GOAL := help
-.PHONY: help rooms up run dev bare test check faults cases spec spec-mutants bench attacks figures soak peers mutants mutants-contracts audit docs client client-types sbom lock artifacts examples compatibility gas invariants clean
+.PHONY: help rooms up run dev bare test check faults cases spec spec-mutants bench attacks figures soak peers mutants mutants-contracts audit docs client client-types client-typescript sbom lock artifacts examples compatibility screenshot gas invariants clean
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 15
@@ -38,6 +38,7 @@ check: dev  ## run all checks: format, lint, spelling, types, import contracts, 
 	$(BIN)/lint-imports
 	$(BIN)/python tests/run.py web.client_types
 	$(BIN)/python requirements/node.py web node_modules/typescript/bin/tsc --noEmit
+	$(BIN)/python requirements/node.py web node_modules/typescript/bin/tsc --noEmit --project client
 	$(BIN)/coverage erase
 	$(BIN)/coverage run -m pytest $(BESIDE)
 	$(BIN)/coverage combine -q
@@ -88,7 +89,7 @@ audit:  ## look the locked packages up among known vulnerabilities; needs the ne
 	$(INSTALL) audit
 	$(BIN)/python requirements/audit.py vulnerabilities
 
-docs:  ## build the documentation's site, which `make up` then serves at /docs; needs no network once it is installed
+docs:  ## build the documentation's site, served at /docs in place of the plain pages; needs no network once it is installed
 	$(INSTALL) docs
 	NO_MKDOCS_2_WARNING=1 PYTHONPATH=.venv/docs $(BIN)/python -m mkdocs build --strict --quiet
 	@echo "open src/foretell/web/site/build/index.html, or start make up and open http://127.0.0.1:8000/docs"
@@ -96,8 +97,16 @@ docs:  ## build the documentation's site, which `make up` then serves at /docs; 
 reference: run  ## write the pages of docs/reference that are made from the code
 	$(BIN)/python requirements/reference.py
 
-client-types: dev  ## write the types of the web app's client in TypeScript, from the API documents
+screenshot: dev  ## take the picture of the README from today's app, in nine minutes
+	-FORETELL_TEST_PICTURE_PAUSE_S=62 $(BIN)/pytest -q -n 0 tests/examples/test_pictures.py -k picture_of_the_readme
+	$(BIN)/python requirements/screenshot.py build/web/readme.png docs/web.png
+	$(BIN)/pytest -q -n 0 tests/examples/test_pictures.py -k picture_of_the_readme
+
+client-types: dev  ## write the types of the client in TypeScript, from the API documents
 	$(BIN)/python tests/run.py web.client_types
+
+client-typescript: client-types  ## build the package foretell-client of npm in build/client-typescript
+	$(BIN)/python requirements/typescript_client.py build/client-typescript
 
 client: run  ## build the package foretell-client in build/client
 	$(BIN)/python requirements/client.py build/client

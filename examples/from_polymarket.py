@@ -12,12 +12,12 @@ from foretell.sdk.blocking import connect
 
 account = sandbox.signer("trader", 5)
 client = ClobClient(
-    sandbox.READY["clob"],  # was: https://clob.polymarket.com
-    chain_id=sandbox.READY["chainId"],  # was: 137
+    sandbox.ready()["clob"],  # was: https://clob.polymarket.com
+    chain_id=sandbox.ready()["chainId"],  # was: 137
     key="0x" + account.private_key.hex(),
 )
 client.set_api_creds(client.create_or_derive_api_creds())
-token = sandbox.READY["market"]["tokenYes"]
+token = sandbox.ready()["market"]["tokenYes"]
 order = client.create_order(OrderArgs(token_id=token, price=0.07, size=10, side="BUY"))
 print("py-clob-client:", client.post_order(order)["status"])
 client.cancel_all()

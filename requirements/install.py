@@ -25,6 +25,8 @@ CLIENTS: Final = sorted((LOCKS / "clients").glob("*.txt"))
 CONTRACTS: Final = ROOT / "contracts"
 WEB: Final = ROOT / "web"
 WEB_BUILD: Final = ROOT / "src" / "foretell" / "web" / "build"
+PAGES: Final = LOCKS / "pages"
+PAGES_BUILD: Final = ROOT / "src" / "foretell" / "web" / "site" / "pages"
 NODE_OF_VITE: Final = (20, 19)
 """The oldest Node.js that builds the web app."""
 GENERATED: Final = ROOT / "tests" / "edge" / "generated"
@@ -88,6 +90,7 @@ def install(purpose: str) -> None:
     install_npm(CONTRACTS, "the chain, its contracts and the script of /docs, from npm")
     if purpose != AUDIT:
         install_web(purpose)
+        install_pages()
     if purpose == "dev":
         install_tests()
     if purpose in {"dev", DOCS}:
@@ -149,11 +152,25 @@ def install_web(purpose: str) -> None:
                 build_web()
 
 
+def install_pages() -> None:
+    """Write the documentation as plain pages, if a page or what writes them changed."""
+    sources = [
+        path for folder in (PAGES, ROOT / "docs") for path in folder.rglob("*") if path.is_file()
+    ]
+    contents = [part for path in sorted(sources) for part in (bytes(path), path.read_bytes())]
+    PAGES_BUILD.mkdir(exist_ok=True)
+    with stamped("pages", contents, PAGES_BUILD.parent) as is_new:
+        if is_new or not (PAGES_BUILD / "index.html").is_file():
+            with step("the documentation, as pages"):
+                run([str(PYTHON), str(PAGES / "build.py"), str(PAGES_BUILD)])
+
+
 def web_sources() -> list[Path]:
     """Return the files that the web app is built from."""
-    folders = (WEB / "src", WEB / "public")
+    folders = (WEB / "src", WEB / "client" / "src", WEB / "public")
     files = [path for folder in folders for path in folder.rglob("*") if path.is_file()]
-    return [WEB / "index.html", WEB / "vite.config.ts", *sorted(files)]
+    own = (WEB / "index.html", WEB / "vite.config.ts", WEB / "client" / "package.json")
+    return [*own, *sorted(files)]
 
 
 def build_web() -> None:

@@ -1,9 +1,10 @@
 // Builds the app into the package that serves it. Every file name of assets/ has the hash of its content.
 import react from "@vitejs/plugin-react";
-import { defineConfig } from "vite";
+import { defaultClientConditions, defineConfig } from "vite";
 
 export default defineConfig({
   plugins: [react()],
+  resolve: { conditions: ["foretell-source", ...defaultClientConditions] }, // the client's sources, not its build
   build: {
     outDir: "../src/foretell/web/build",
     emptyOutDir: true,

@@ -1,7 +1,12 @@
 """An operator's own exchange, on another chain than the sandbox's, used by the SDK alone."""
 
 import asyncio
-from collections.abc import AsyncIterator
+import contextlib
+import os
+import re
+import signal
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,20 +22,24 @@ from foretell.chain.artifacts import own_artifact
 from foretell.chain.devchain import DevChainOptions
 from foretell.cli.deploy import run_deploy
 from foretell.domain.contracts.calldata import MINT, TRANSFER
+from foretell.domain.errors.command import ApiRefused
 from foretell.domain.evm.transaction import ContractCall
 from foretell.domain.values.amounts import UNITS_PER_TOKEN
 from foretell.domain.values.hexadecimal import Address, checksum_address, parse_address
+from foretell.sdk.amounts import parse_base_units
 from foretell.sdk.chain import ChainAccount
 from foretell.sdk.client import Foretell, KeySigner, OrderDraft, OrderType, Side, Urls
 from foretell.sdk.http import wait_for
 from foretell.sdk.json_rpc import JsonRpc
 from foretell.sdk.market_creation import CreatedMarket, Image
+from foretell.sdk.orders import PlacedOrder
 from foretell.sdk.payloads import NewMarket, binary_payload, picture
 from foretell.settings import Settings
 
 pytestmark = pytest.mark.anyio
 
 CHAIN_ID = 31337
+EXAMPLES = Path(__file__).parents[2] / "examples"
 COINS = hex(10**20)
 FUNDS_UNITS = 1000 * UNITS_PER_TOKEN
 NAMES = ("master_key", "operator_key", "registrar_key", "relayer_key", "storage_key", "admin_key")
@@ -143,6 +152,7 @@ async def trade_and_redeem(
         )
         (trade,) = await taker.trader.wait_until_settled(taken.order_id)
         assert (trade.status, trade.size) == ("CONFIRMED", "10")
+        gained_units = await trade_with_a_market_maker(creator, taker, market)
 
         listed = await creator.apis.discovery.market("rain")
         await creator.resolver().resolve(listed.row, "second")
@@ -150,7 +160,78 @@ async def trade_and_redeem(
         assert [each.condition_id for each in await taker.redeem_all()] == [listed.condition_id]
         funds = await taker.trader.collateral()
         assert checksum_address(taker.trader.maker) == funds.wallet
-        assert await balance_is(taker, FUNDS_UNITS + 4 * UNITS_PER_TOKEN)
+        assert await balance_is(taker, FUNDS_UNITS + 4 * UNITS_PER_TOKEN + gained_units)
+
+
+async def trade_with_a_market_maker(
+    creator: Foretell, taker: Foretell, market: CreatedMarket
+) -> int:
+    """Run the market maker of the examples with the creator's key, and take No from what it quotes.
+
+    Return what the tokens pay above their cost if No is true.
+    """
+    await creator.deploy_wallet()
+    key = Path("maker.key")
+    await asyncio.to_thread(key.write_text, a_key("creator").hex())
+    urls = creator.apis.urls
+    own = {
+        "FORETELL_URL": urls.clob.removesuffix("/clob"),
+        "FORETELL_RPC_URL": urls.rpc,
+        "FORETELL_KEY_FILE": str(key),
+        "FORETELL_MARKET": "rain",
+    }
+    rounds = "1000"
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, str(EXAMPLES / "market_maker.py"), rounds),
+        env={**os.environ, **own},
+        stdout=asyncio.subprocess.PIPE,
+    )
+    try:
+
+        async def fetch_taken() -> PlacedOrder | None:
+            """Try to take: quotes are renewed while an order is on its way."""
+            placed = await taker.trader.place(
+                OrderDraft(
+                    token_id=market.token_b,
+                    side=Side.BUY,
+                    price="0.60",
+                    budget="3",
+                    order_type=OrderType.FAK,
+                )
+            )
+            return placed if placed.status == "matched" else None
+
+        taken = await wait_for("a trade with the market maker", refused_is_none(fetch_taken), 60)
+        process.send_signal(signal.SIGINT)
+        printed, _ = await process.communicate()
+    finally:
+        if process.returncode is None:
+            process.kill()
+    assert b": live, live" in printed
+    assert re.search(rb"canceled \d+ orders\n$", printed)
+    assert await creator.trader.open_orders() == []
+    (trade,) = await taker.trader.wait_until_settled(taken.order_id)
+    assert trade.status == "CONFIRMED"
+    assert {each["maker_address"] for each in trade.maker_orders} == {
+        checksum_address(creator.trader.maker)
+    }
+    got, gave = (
+        parse_base_units(each, "amount") for each in (taken.taking_amount, taken.making_amount)
+    )
+    return got - gave
+
+
+def refused_is_none(
+    call: Callable[[], Awaitable[PlacedOrder | None]],
+) -> Callable[[], Awaitable[PlacedOrder | None]]:
+    """Return the call, with None in place of a refusal: nothing is quoted yet."""
+
+    async def refused() -> PlacedOrder | None:
+        with contextlib.suppress(ApiRefused):
+            return await call()
+        return None
+
+    return refused
 
 
 async def deploy_and_fund(foretell: Foretell, collateral: Address) -> None:

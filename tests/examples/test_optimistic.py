@@ -5,6 +5,7 @@ The chain's clock is moved, so the sandbox is one of its own.
 
 import asyncio
 import json
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from tests.rigs.installation import Running
 
 from foretell.domain.contracts.sandbox_accounts import AccountRole
 from foretell.sandbox.ready import Ready, read_ready
+from foretell.sdk.amounts import parse_base_units
 
 __all__ = ["call", "defaults_of_the_logs", "own_environment"]
 
@@ -89,3 +91,81 @@ def test_a_disputed_answer_is_replaced_reported_and_paid_for(hands: Hands) -> No
     paid = hands.run("market", "withdraw", SLUG, "--as", "trader:1")
     assert float(paid["withdrawn"]) > 2 * float(disputed["bond"])
     assert hands.run("market", "withdraw", SLUG) == {"withdrawn": "0"}
+
+
+def brought_to_the_arbiter(hands: Hands, question: str, slug: str, *, says: str) -> int:
+    """Have a proposer's answer disputed twice by the first trader, and return the bond's base units."""
+    proposer = hands.ready.account(AccountRole.PROPOSER).address
+    hands.run("wallet", "fund", "5000", "--to", proposer)
+    ends = ("--ends", "2035-06-01T12:00:00Z", "--optimistic")
+    hands.run("market", "create", "--question", question, *ends)
+    disputed: dict[str, str] = {}
+    for _ in range(2):
+        hands.run("market", "resolve", slug, says)
+        disputed = hands.run("market", "dispute", slug, "--as", "trader:1")
+        assert disputed["disputed"] == says
+        early = hands.refused("market", "arbitrate", slug, says, "--as", "trader:1")
+        assert hands.ready.account(AccountRole.ADMIN).address in early
+    assert "was disputed twice: its arbiter decides" in hands.refused(
+        "market", "resolve", slug, says
+    )
+    return parse_base_units(disputed["bond"], "bond")
+
+
+def withdrawn_units(hands: Hands, slug: str, *account: str) -> int:
+    return parse_base_units(hands.run("market", "withdraw", slug, *account)["withdrawn"], "paid")
+
+
+def reward_units(hands: Hands) -> int:
+    """Return the reward of a question, as the creation API names it."""
+    config = httpx.get(f"{hands.ready.worker}/market-config", timeout=WITHIN_S).json()
+    (chain,) = config["chains"]
+    return parse_base_units(chain["resolutionStacks"]["alt_moov2"]["rewardUsdc"], "reward")
+
+
+def test_the_arbiters_answer_is_reported_and_pays_every_bond_to_the_unit(hands: Hands) -> None:
+    slug = "who-is-right-in-the-end"
+    bond = brought_to_the_arbiter(hands, "Who is right in the end?", slug, says="Yes")
+    hands.run("wallet", "deploy", "--as", "trader:2")
+    hands.run("wallet", "split", slug, "10", "--as", "trader:2")
+
+    assert hands.run("market", "arbitrate", slug, "No")["decided"] == "No"
+    assert "not disputed twice, or is decided already" in hands.refused(
+        "market", "arbitrate", slug, "Yes"
+    )
+    (report,) = hands.run("market", "resolve", slug, "Yes", "--as", "trader:3")
+    assert report["step"] == "report"
+
+    # Right twice: both own bonds, half of each other one, and the reward.
+    gained = withdrawn_units(hands, slug, "--as", "trader:1")
+    assert gained == 2 * bond + 2 * (bond // 2) + reward_units(hands)
+    assert withdrawn_units(hands, slug) == 0
+    assert withdrawn_units(hands, slug, "--as", "trader:1") == 0
+    give_up_at_s = time.monotonic() + WITHIN_S
+    while not (shown := hands.run("market", "show", slug))["closed"]:
+        assert time.monotonic() < give_up_at_s
+        time.sleep(0.2)
+    assert shown["prices"] == "Yes 0, No 1"
+    before = parse_base_units(hands.run("wallet", "show", "--as", "trader:2")["collateral"], "held")
+    hands.run("wallet", "redeem", slug, "--as", "trader:2")
+    after = parse_base_units(hands.run("wallet", "show", "--as", "trader:2")["collateral"], "held")
+    assert after - before == 10_000_000
+
+
+def test_a_question_that_is_too_early_is_asked_again_and_every_bond_goes_back(hands: Hands) -> None:
+    slug = "is-it-known-yet"
+    bond = brought_to_the_arbiter(hands, "Is it known yet?", slug, says="Yes")
+
+    assert hands.run("market", "arbitrate", slug, "early")["decided"] == "that it is too early"
+    (report,) = hands.run("market", "resolve", slug, "Yes", "--as", "trader:3")
+    assert report["step"] == "report"
+
+    assert hands.run("market", "show", slug)["closed"] is False
+    (proposed,) = hands.run("market", "resolve", slug, "No")
+    assert proposed["step"] == "propose"
+    hands.chain("evm_increaseTime", LIVENESS_S + 1)
+    hands.chain("evm_mine")
+    (report,) = hands.run("market", "resolve", slug, "No", "--wait")
+    assert report["step"] == "report"
+    assert withdrawn_units(hands, slug, "--as", "trader:1") == 2 * bond
+    assert withdrawn_units(hands, slug) == 3 * bond + reward_units(hands)

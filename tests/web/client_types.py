@@ -11,7 +11,7 @@ from tests.edge.documents.test_generated_clients import TYPESCRIPT, node
 from tests.rigs.applications import openapi_document
 
 ROOT: Final = Path(__file__).parents[2]
-TYPES: Final = ROOT / "web" / "types"
+TYPES: Final = ROOT / "web" / "client" / "types"
 DEADLINE_S: Final = 120
 
 

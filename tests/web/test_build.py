@@ -1,6 +1,7 @@
 """The build of the web app itself: its size, and what must not be in it."""
 
 import gzip
+import json
 import re
 from pathlib import Path
 
@@ -12,7 +13,11 @@ from foretell.web.build_files import BUILD, INDEX, read_build
 ROOT = Path(__file__).parents[2]
 FIRST_LOAD_BYTES_MAX = 250_000
 SOURCE_LINES_MAX = 400
-SOURCES = sorted((ROOT / "web").glob("src/**/*.ts*")) + sorted((ROOT / "web" / "e2e").glob("*.mjs"))
+SOURCES = sorted(
+    path
+    for pattern in ("src/**/*.ts*", "client/src/*.ts", "e2e/*.mjs")
+    for path in (ROOT / "web").glob(pattern)
+)
 
 
 def test_the_first_load_is_small() -> None:
@@ -45,7 +50,14 @@ def test_a_source_has_at_most_400_lines() -> None:
 
 
 def test_every_dependency_is_pinned_to_one_version() -> None:
-    text = (ROOT / "web" / "package.json").read_text()
-    versions = re.findall(r'"[@a-z][^"]*": "([^"]*\d[^"]*)"', text)
+    described = [
+        json.loads((ROOT / "web" / each / "package.json").read_text()) for each in ("", "client")
+    ]
+    versions = [
+        version
+        for package in described
+        for kind in ("dependencies", "devDependencies")
+        for version in package.get(kind, {}).values()
+    ]
     assert len(versions) >= 14
     assert [each for each in versions if not re.fullmatch(r"\d+\.\d+\.\d+", each)] == []

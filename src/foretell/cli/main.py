@@ -14,7 +14,7 @@ from foretell.cli.bench import bench
 from foretell.cli.client.market import market
 from foretell.cli.client.options import client_command
 from foretell.cli.client.order import book, order
-from foretell.cli.client.resolution import dispute, resolve, withdraw
+from foretell.cli.client.resolution import arbitrate, dispute, resolve, withdraw
 from foretell.cli.client.wallet import wallet
 from foretell.cli.client.whitelist import whitelist
 from foretell.cli.failure import fail
@@ -232,6 +232,7 @@ app.add_typer(order, name="order")
 client_command(app, "book")(book)
 client_command(market, "resolve")(resolve)
 client_command(market, "dispute")(dispute)
+client_command(market, "arbitrate")(arbitrate)
 client_command(market, "withdraw")(withdraw)
 app.add_typer(wallet, name="wallet")
 app.add_typer(whitelist, name="whitelist")

@@ -183,6 +183,7 @@ class BlockingOptimisticResolver(Blocking[OptimisticResolver]):
     standing = BlockingMethod(OptimisticResolver.standing)
     propose = BlockingMethod(OptimisticResolver.propose)
     dispute = BlockingMethod(OptimisticResolver.dispute)
+    arbitrate = BlockingMethod(OptimisticResolver.arbitrate)
     wait_until_answered = BlockingMethod(OptimisticResolver.wait_until_answered)
     report = BlockingMethod(OptimisticResolver.report)
     withdraw = BlockingMethod(OptimisticResolver.withdraw)

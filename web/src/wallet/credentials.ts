@@ -1,16 +1,14 @@
 // API keys of wallets (L1), and the requests that they sign (L2).
 
-import { hmac } from "@noble/hashes/hmac.js";
-import { sha256 } from "@noble/hashes/sha2.js";
+import { type Account, keyRequest, requestSignature } from "foretell-client";
 
 import { type Answer, type PathOf, get } from "../client/api";
 import type { Config } from "../lib/config";
 import { Refusal, request } from "../lib/http";
 import { readStored, writeStored } from "../lib/stored";
-import { type Credentials, type KeyFile, cipherKey, fromBase64, unwrapSecret, wrapKey } from "./key_file";
+import { type Credentials, type KeyFile, cipherKey, unwrapSecret, wrapKey } from "./key_file";
 import { type Address, type Provider, type Typed, ensureChain, signTyped } from "./provider";
 
-const MESSAGE = "This message attests that I control the given wallet";
 const NONCE = 0;
 const KEY_PROBLEMS = new Set(["unknown_key", "revoked_key", "wrong_passphrase"]);
 
@@ -52,19 +50,8 @@ async function createKey(config: Config, signer: Signer): Promise<Credentials> {
   await ensureChain(signer.provider, config);
   const domain = signer.keyDomain ?? (await get(config, "trading", "/auth/account", { address: signer.address })).auth.domain;
   const timestamp = String(nowS());
-  const signature = await signTyped(signer.provider, signer.address, {
-    domain: domain as Typed["domain"], // names the operator
-    types: {
-      ClobAuth: [
-        { name: "address", type: "address" },
-        { name: "timestamp", type: "string" },
-        { name: "nonce", type: "uint256" },
-        { name: "message", type: "string" },
-      ],
-    },
-    primaryType: "ClobAuth",
-    message: { address: signer.address, timestamp, nonce: NONCE, message: MESSAGE },
-  });
+  const wanted = keyRequest(domain as Account["auth"]["domain"], signer.address, timestamp, NONCE);
+  const signature = await signTyped(signer.provider, signer.address, wanted);
   const headers = {
     SERVICE_ADDRESS: signer.address, SERVICE_SIGNATURE: signature, SERVICE_TIMESTAMP: timestamp, SERVICE_NONCE: String(NONCE),
   };
@@ -121,11 +108,6 @@ export async function credentialsOf(config: Config, signer: Signer): Promise<Cre
   return { apiKey: key.file.apiKey, secret: unwrapSecret(key.file, key.cipherKey), passphrase: key.passphrase };
 }
 
-function signature(secret: string, message: string): string {
-  const bytes = hmac(sha256, fromBase64(secret), new TextEncoder().encode(message));
-  return btoa(String.fromCharCode(...bytes)).replace(/\+/g, "-").replace(/\//g, "_");
-}
-
 type SignedApi = "trading" | "relayer";
 type Method = "GET" | "POST" | "DELETE";
 
@@ -147,7 +129,7 @@ async function sendOnce<Value>(config: Config, signer: Signer, sent: SignedReque
     SERVICE_API_KEY: key.file.apiKey,
     SERVICE_PASSPHRASE: key.passphrase,
     SERVICE_TIMESTAMP: timestamp,
-    SERVICE_SIGNATURE: signature(secret, `${timestamp}${sent.method}${sent.path}${body}`),
+    SERVICE_SIGNATURE: requestSignature(secret, timestamp, sent.method, sent.path, body),
   };
   const options = body === "" ? { method: sent.method, headers } : { method: sent.method, headers, body };
   return request<Value>(`${config.apis[sent.api]}${sent.path}${sent.query ?? ""}`, options);

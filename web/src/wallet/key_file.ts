@@ -31,7 +31,7 @@ function base64(bytes: Uint8Array): string {
   return btoa(String.fromCharCode(...bytes));
 }
 
-export function fromBase64(text: string): Uint8Array {
+function fromBase64(text: string): Uint8Array {
   const standard = text.replace(/-/g, "+").replace(/_/g, "/");
   return Uint8Array.from(atob(standard), (character) => character.charCodeAt(0));
 }

@@ -1,5 +1,6 @@
 // Orders: amounts from what the user wants, the typed data, and the requests.
 
+import { orderTyped } from "foretell-client";
 import { zeroAddress } from "viem";
 
 import type { Answer } from "../client/api";
@@ -43,11 +44,6 @@ export function amountsOf(wanted: Wanted): { makerAmount: bigint; takerAmount: b
 }
 
 const STRUCT_VERSION = 1;
-const FIELDS = [
-  ["salt", "uint256"], ["maker", "address"], ["signer", "address"], ["taker", "address"], ["tokenId", "uint256"],
-  ["makerAmount", "uint256"], ["takerAmount", "uint256"], ["expiration", "uint256"], ["nonce", "uint256"],
-  ["feeRateBps", "uint256"], ["side", "uint8"], ["signatureType", "uint8"],
-].map(([name, type]) => ({ name: name ?? "", type: type ?? "" }));
 
 /** Have the wallet sign an order; nothing is sent yet. */
 export async function signOrder(config: Config, session: Session, market: Market, wanted: Wanted, feeRateBps: number): Promise<SignedOrder> {
@@ -71,12 +67,8 @@ export async function signOrder(config: Config, session: Session, market: Market
     side: wanted.side === "BUY" ? 0 : 1,
     signatureType: session.signatureType,
   };
-  const signature = await signTyped(session.provider, session.address, {
-    domain: { name: domain.name, version: domain.version, chainId: domain.chainId, verifyingContract: hexOf(domain.verifyingContract) },
-    types: { Order: FIELDS },
-    primaryType: "Order",
-    message,
-  });
+  hexOf(domain.verifyingContract); // what a server sends is signed as an address alone
+  const signature = await signTyped(session.provider, session.address, orderTyped(domain, message));
   const order = { ...message, side: wanted.side, signature };
   return { order, owner: await keyId(config, session), orderType: wanted.type, postOnly: wanted.postOnly };
 }

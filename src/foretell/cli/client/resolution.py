@@ -24,6 +24,7 @@ from foretell.sdk.oracles.resolution import DIRECT
 from foretell.sdk.portfolio import ListedMarket
 
 HALF: Final = "half"
+EARLY: Final = "early"
 MS_PER_S: Final = 1_000
 
 
@@ -73,13 +74,13 @@ async def resolve(
                     found.slug, "resolve", await foretell.resolver().resolve(found.row, key)
                 )
             ]
-            is_final = True
+            final: str | None = key
         else:
             now_s = await foretell.apis.markets.server_time()
             optimistic = _Optimistic(foretell.optimistic(), found, key)
-            is_final = await optimistic.go_on(now_s if waits else None)
+            final = await optimistic.go_on(now_s if waits else None)
             steps = optimistic.steps
-        if is_final and found.is_neg_risk and key == "first":
+        if final == "first" and found.is_neg_risk:
             steps += await _close_others(foretell, found)
     print_rows([step.row() for step in steps], is_json=options.is_json)
 
@@ -109,9 +110,10 @@ class _Optimistic:
         self._key = key
         self.steps: list[ResolutionStep] = []
 
-    async def go_on(self, now_s: int | None) -> bool:
-        """Do what the question's state allows, and return whether the answer is reported.
+    async def go_on(self, now_s: int | None) -> str | None:
+        """Do what the question's state allows, and return the answer that was reported, as a key.
 
+        None if none was: it may still be disputed, or it was too early and the question is asked again.
         With the time, it waits for the end of the liveness.
         """
         row, slug = self._found.row, self._found.slug
@@ -127,7 +129,7 @@ class _Optimistic:
                 f" at stake; it stands at {iso_time(standing.expires_at_s * MS_PER_S)} unless it is disputed"
             )
             if now_s is None:
-                return False
+                return None
             standing = await self._resolver.wait_until_answered(row, now_s)
         if standing.state is RequestState.REQUESTED:
             raise QuestionAskedAgain(slug)
@@ -136,7 +138,7 @@ class _Optimistic:
         report(f"the answer is {_outcome(self._found, standing.answer)}")
         for receipt in await self._resolver.report(row):
             self._note("report", receipt)
-        return True
+        return standing.answer
 
     def _note(self, act: str, receipt: TxReceipt) -> None:
         self.steps.append(ResolutionStep(self._found.slug, act, receipt))
@@ -167,6 +169,34 @@ async def dispute(options: ClientOptions, name: MarketName) -> None:
         "disputed": _outcome(found, standing.answer),
         "bond": decimal_text(standing.bond_units),
         "asked at": standing.asked_at_s,
+        "transaction": str(receipt.tx_hash),
+    }
+    print_fields(fields, is_json=options.is_json)
+
+
+async def arbitrate(
+    options: ClientOptions,
+    name: MarketName,
+    decision: Annotated[
+        str,
+        typer.Argument(
+            help="The outcome that is true, `half`, or `early`: the question is asked again."
+        ),
+    ],
+) -> None:
+    """Decide a question that was disputed twice, as the arbiter of the optimistic oracle.
+
+    It is final. `market resolve` then reports it to the market, and the bonds can be withdrawn.
+    """
+    async with options.foretell(AccountRole.ADMIN) as foretell:
+        found = await foretell.apis.discovery.market(name)
+        outcomes = [each.casefold() for each in found.outcomes]
+        is_early = decision.casefold() == EARLY and EARLY not in outcomes
+        key = EARLY if is_early else _answer_key(found, decision)
+        receipt = await foretell.optimistic().arbitrate(found.row, key)
+    fields = {
+        "market": found.slug,
+        "decided": _outcome(found, key),
         "transaction": str(receipt.tx_hash),
     }
     print_fields(fields, is_json=options.is_json)

@@ -241,6 +241,23 @@ class ArbiterDecides(Conflict):
         )
 
 
+class OtherArbiter(Conflict):
+    """Somebody else than the oracle's arbiter decides a question."""
+
+    def __init__(self, arbiter: str, account: str) -> None:
+        super().__init__(f"the arbiter of the oracle is {arbiter}, and the account is {account}")
+
+
+class NothingToArbitrate(Conflict):
+    """A question is decided that was not disputed twice."""
+
+    def __init__(self, condition_id: str) -> None:
+        super().__init__(
+            f"the answer of the market {condition_id} was not disputed twice, or is decided already",
+            condition_id=condition_id,
+        )
+
+
 class NoWhitelist(NotFound):
     """A creator has registered no whitelist."""
 

@@ -13,12 +13,25 @@ from foretell.domain.contracts.calldata import (
     YES_OR_NO_QUERY,
     Approve,
 )
-from foretell.domain.contracts.oracle import OWED, RESOLVE, WITHDRAW, PriceRequest
+from foretell.domain.contracts.oracle import (
+    ARBITER,
+    OWED,
+    RESOLVE,
+    TOO_EARLY,
+    WITHDRAW,
+    PriceRequest,
+)
 from foretell.domain.creation.payload import ResolutionType
-from foretell.domain.errors.command import NotOptimistic
+from foretell.domain.errors.command import NothingToArbitrate, NotOptimistic, OtherArbiter
 from foretell.domain.evm.abi import contract_function
 from foretell.domain.evm.transaction import ContractCall
-from foretell.domain.values.hexadecimal import Address, keccak256, parse_address, word_bytes
+from foretell.domain.values.hexadecimal import (
+    Address,
+    checksum_address,
+    keccak256,
+    parse_address,
+    word_bytes,
+)
 from foretell.sdk.chain import ChainAccount, TxReceipt
 from foretell.sdk.contracts import Contracts
 from foretell.sdk.http import wait_for
@@ -45,6 +58,8 @@ _EXPIRES_AT: Final = 9
 ANSWER_BY_PRICE: Final = {PRICE_YES: "first", PRICE_NO: "second", PRICE_UNKNOWN: "half"}
 PRICE_BY_ANSWER: Final = {answer: price for price, answer in ANSWER_BY_PRICE.items()}
 """The answers to a question: its first outcome, its second, or one half to each."""
+PRICE_BY_DECISION: Final = {**PRICE_BY_ANSWER, "early": TOO_EARLY}
+"""The decisions of an arbiter: an answer, or that it is too early for one."""
 CHAIN_POLL_S: Final = 2.0
 LATE_S: Final = 600.0
 """How much later than the liveness a block may come that ends it."""
@@ -98,6 +113,22 @@ class OptimisticResolver:
         """Dispute the proposed answer with the same bond: the question is asked again, or the arbiter decides."""
         question = await self._question(market)
         return await self._stake(question, _request(question).dispute())
+
+    async def arbitrate(self, market: dict[str, Any], decision: str) -> TxReceipt:
+        """Decide a question that was disputed twice, as the oracle's arbiter; it is final.
+
+        The decision is a key of `PRICE_BY_DECISION`. Other accounts are refused, and so are questions that
+        nobody has brought before the arbiter.
+        """
+        question = await self._question(market)
+        oracle = parse_address(question.stack.oracle)
+        arbiter = parse_address(await self._account.read(oracle, ARBITER))
+        if arbiter != self._account.address:
+            raise OtherArbiter(checksum_address(arbiter), checksum_address(self._account.address))
+        if (await self._standing(question)).state is not RequestState.DISPUTED:
+            raise NothingToArbitrate(str(market["conditionId"]))
+        calldata = _request(question).arbitrate(PRICE_BY_DECISION[decision])
+        return await self._account.call(ContractCall(oracle, calldata))
 
     async def wait_until_answered(self, market: dict[str, Any], now_s: int) -> QuestionStanding:
         """Return the standing once the liveness has ended, or once somebody has disputed the answer."""

@@ -1,6 +1,7 @@
 """Routes of the documentation's site: `/docs`, beside the pages of the APIs at `/clob/docs` and so on.
 
-`make docs` builds the site into this package, so that a wheel that is made afterwards has it too.
+The installation writes the documentation as plain pages into this package, and `make docs` builds a larger site, which is
+served in their place. A wheel that is made afterwards has both.
 """
 
 from pathlib import Path
@@ -17,20 +18,21 @@ from foretell.web.build_files import INDEX, read_build
 from foretell.web.file_response import file_response
 
 SITE: Final = Path(__file__).parent / "build"
+PAGES: Final = Path(__file__).parent / "pages"
 PATH: Final = "/docs"
 MISSING: Final = (
-    "The documentation is not built: run make docs, and start again. The pages of the APIs are at /clob/docs,"
+    "The documentation is not built: run make run, and start again. The pages of the APIs are at /clob/docs,"
     " /create-market/docs, /relayer/docs, /data/docs and /discovery/docs; the sources are in docs/.\n"
 )
 HTML: Final = ".html"
 
 
-def site_routes(folder: Path = SITE) -> list[HTTPRouteHandler]:
-    """Return the routes of the site in a folder; without one, `/docs` says how it is built.
+def site_routes(folder: Path = SITE, pages: Path = PAGES) -> list[HTTPRouteHandler]:
+    """Return the routes of the site in a folder, or else of the plain pages; without both, `/docs` says how to get them.
 
-    The files are read once: nothing that appears in the folder later is served.
+    The files are read once: nothing that appears in a folder later is served.
     """
-    files = read_build(folder)
+    files = read_build(folder) or read_build(pages)
     policies = {
         name: page_policy(file.content) for name, file in files.items() if name.endswith(HTML)
     }

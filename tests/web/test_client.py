@@ -10,10 +10,12 @@ WEB = ROOT / "web"
 COMPILER = WEB / "node_modules" / "typescript" / "bin" / "tsc"
 MISUSE = """
 import type { Answer, Query } from "../src/client/api";
+import type { Config } from "../src/lib/config";
 
 export const row: Answer<"data", "get", "/positions">[number]["size"] = "ten";
 export const asked: Query<"data", "/positions">["limit"] = "ten";
 export const path: Answer<"data", "get", "/nowhere"> = 1;
+export const chain: Config["chainId"] = "31337";
 """
 
 
@@ -34,4 +36,4 @@ def test_the_app_uses_the_apis_as_their_documents_describe_them() -> None:
     finally:
         misuse.unlink()
     faults = [line.split("(")[0] for line in compiled.stdout.splitlines() if "error TS" in line]
-    assert faults == ["types/misuse.ts"] * 3, compiled.stdout
+    assert faults == ["types/misuse.ts"] * 4, compiled.stdout

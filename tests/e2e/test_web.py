@@ -75,6 +75,10 @@ async def test_what_goes_wrong_has_a_sentence_and_a_way_on(sandbox: Running) -> 
     play(sandbox, "trouble")
 
 
+async def test_an_owner_trades_from_its_safe_and_from_its_proxy_wallet(sandbox: Running) -> None:
+    play(sandbox, "wallets")
+
+
 async def test_a_page_is_soon_there_and_a_busy_book_leaves_it_alive(sandbox: Running) -> None:
     play(sandbox, "speed")
 

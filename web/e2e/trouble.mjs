@@ -1,40 +1,11 @@
 // What goes wrong: a dropped stream, refusals for now, a wallet that refuses, another chain, another account.
 // Each has a sentence and a way on.
 
-import { privateKeyToAccount } from "viem/accounts";
-
+import { connect, injectWallet } from "./injected.mjs";
 import { actAs, check, chooseLimit, end, open, placeLimit, play, ready } from "./rig.mjs";
 
 const MARKET = `/event/${ready.market.slug}`;
 const TRADERS = ready.accounts.filter((account) => account.role === "trader");
-const wallet = privateKeyToAccount(TRADERS[5].privateKey);
-
-/** Give the page a browser wallet (EIP-1193), whose keys stay out of the page; its behaviour can be changed. */
-async function withWallet(page, behaviour) {
-  const answer = async (method, params) => {
-    if (behaviour.refuses && /^eth_(sign|send)/.test(method)) return { error: { code: 4001, message: "User rejected the request." } };
-    if (method === "eth_requestAccounts" || method === "eth_accounts") return { result: [wallet.address] };
-    if (method === "eth_chainId") return { result: `0x${behaviour.chainId.toString(16)}` };
-    if (method === "wallet_switchEthereumChain") return { error: { code: 4001, message: "User rejected the request." } };
-    if (method === "eth_signTypedData_v4") return { result: await wallet.signTypedData(JSON.parse(params[1])) };
-    const sent = await fetch(ready.rpc, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify({ jsonrpc: "2.0", id: 1, method, params }) });
-    return sent.json();
-  };
-  await page.exposeFunction("askWallet", answer);
-  await page.addInitScript(() => {
-    const listeners = {};
-    window.ethereum = {
-      request: async ({ method, params }) => {
-        const { result, error } = await window.askWallet(method, params ?? []);
-        if (error) throw Object.assign(new Error(error.message), { code: error.code });
-        return result;
-      },
-      on: (event, listener) => { (listeners[event] ??= new Set()).add(listener); },
-      removeListener: (event, listener) => { listeners[event]?.delete(listener); },
-    };
-    window.emitWallet = (event, value) => { for (const listener of listeners[event] ?? []) listener(value); };
-  });
-}
 
 await play("stream", async (page) => {
   let socket = null;
@@ -144,19 +115,15 @@ await play(
   "wallet",
   async (page) => {
     await open(page, MARKET, { withToken: false });
-    const connect = async () => {
-      await page.getByRole("banner").getByRole("button", { name: "Connect wallet" }).click();
-      await page.getByRole("button", { name: /Browser wallet/ }).click();
-    };
-    await connect();
+    await connect(page);
     await page.getByText("You refused this in your wallet.").waitFor();
     await page.getByRole("button", { name: "Close" }).click();
     Object.assign(behaviour, { refuses: false, chainId: 1 });
-    await connect();
+    await connect(page);
     await page.getByText(`Switch it to chain ${ready.chainId}, then try again.`).waitFor();
     await page.getByRole("button", { name: "Close" }).click();
     behaviour.chainId = ready.chainId;
-    await connect();
+    await connect(page);
     await page.locator("[data-wallet]").waitFor();
     await placeLimit(page, { cents: 23, shares: 10 });
     behaviour.refuses = true;
@@ -167,6 +134,6 @@ await play(
     await page.getByText("Connect again to use that account.").waitFor();
     await page.getByRole("banner").getByRole("button", { name: "Connect wallet" }).waitFor();
   },
-  { prepare: (page) => withWallet(page, behaviour) },
+  { prepare: (page) => injectWallet(page, TRADERS[5].privateKey, behaviour) },
 );
 end();

@@ -132,7 +132,7 @@ function OrderForm({ market, outcome, live, session, form, change }: {
         {placing.isBusy ? placing.doing : t.ticket.submit(t.side[form.side], market.outcomes[outcome] ?? "")}
       </button>
       {placing.error !== null ? <Problem error={placing.error} /> : null}
-      <p className="muted small">{session.usesSafe ? t.ticket.fromSafe : t.ticket.fromAddress(session.label)}</p>
+      <p className="muted small">{session.payer.kind === "eoa" ? t.ticket.fromAddress(session.label) : t.ticket.fromContract[session.payer.kind]}</p>
     </form>
   );
 }

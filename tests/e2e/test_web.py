@@ -108,5 +108,11 @@ async def test_h1_shares_that_a_wallet_refused_are_claimed_by_mouse(sandbox: Run
     play(sandbox, "claim")
 
 
+async def test_a_halted_market_says_so_and_refuses_orders_until_it_resumes(
+    sandbox: Running,
+) -> None:
+    play(sandbox, "halt")
+
+
 async def test_an_event_is_converted_disputed_and_redeemed_by_mouse(sandbox: Running) -> None:
     play(sandbox, "event")  # the last: it moves the chain's clock

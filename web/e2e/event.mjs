@@ -2,18 +2,11 @@
 // reloads in the middle.
 
 import { RULES, finish, picture } from "./creating.mjs";
-import { actAs, check, end, open, play, ready, shot } from "./rig.mjs";
+import { actAs, check, end, open, play, rpc, shot } from "./rig.mjs";
 
 const OPTIONS = ["Anna", "Ben", "Cleo"];
 const TITLE = "Who wins the regatta?";
 const LIVENESS_S = 7200;
-
-async function rpc(method, params = []) {
-  const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method, params });
-  const { result, error } = await (await fetch(ready.rpc, { method: "POST", headers: { "content-type": "application/json" }, body })).json();
-  check(error === undefined, `${method}: ${JSON.stringify(error)}`);
-  return result;
-}
 
 async function createEvent(page) {
   await open(page, "/create");

@@ -44,6 +44,14 @@ export async function play(name, story, { size = { width: 1280, height: 900 }, p
   }
 }
 
+/** Return what the sandbox's node answers; raise what it refuses. */
+export async function rpc(method, params = []) {
+  const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method, params });
+  const { result, error } = await (await fetch(ready.rpc, { method: "POST", headers: { "content-type": "application/json" }, body })).json();
+  check(error === undefined, `${method}: ${JSON.stringify(error)}`);
+  return result;
+}
+
 export function end() {
   process.exit(problems.length === 0 ? 0 : 1);
 }

@@ -69,6 +69,11 @@ export const t = {
       lost: "Live prices are interrupted. Connecting again …",
     },
   },
+  halt: {
+    title: "This market is halted",
+    text: "A reorganization of the chain removed it. New orders are refused until the chain has it again; orders in the book stay, and can be canceled.",
+    badge: "Halted",
+  },
   timeline: {
     opened: "Opened to trading", ends: "The question is decided", answer: "An answer", payout: "Payout",
     answers: { proposed: "Answer proposed", disputed: "Disputed" } as Record<string, string>,

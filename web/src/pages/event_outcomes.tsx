@@ -64,7 +64,7 @@ function OutcomeRow({ market, icon, live, isSelected, outcome, onSelect }: {
   return (
     <div className="bar-row" data-selected={isSelected}>
       <div className="stack tight" style={{ minWidth: 0 }}>
-        <span className="row">{icon === null ? null : <Icon url={icon} title={name} size="mini" />}<span className="strong clip">{name}</span></span>
+        <span className="row">{market.closed || market.acceptingOrders ? null : <span className="badge caution">{t.halt.badge}</span>}{icon === null ? null : <Icon url={icon} title={name} size="mini" />}<span className="strong clip">{name}</span></span>
         <span className="muted small">{t.markets.volume(shortDollars(market.volumeNum))}</span>
       </div>
       <div className="bar" aria-hidden="true"><i style={{ width: `${Math.round(price * 100)}%` }} /></div>

@@ -42,6 +42,7 @@ export function Ticket({ market, outcome, live, draft, onOutcome }: {
   return (
     <section className="card stack" aria-label={t.ticket.title}>
       <strong className="two-lines">{market.groupItemTitle || market.question}</strong>
+      <HaltNotice market={market} />
       <Segments
         options={[{ value: "BUY", label: t.side.BUY }, { value: "SELL", label: t.side.SELL }] as const}
         value={form.side} onChange={(side) => change({ side, amount: "" })} label={t.ticket.side}
@@ -59,6 +60,17 @@ export function Ticket({ market, outcome, live, draft, onOutcome }: {
       </div>
       {session === null ? <ConnectPrompt /> : <OrderForm market={market} outcome={outcome} live={live} session={session} form={form} change={change} />}
     </section>
+  );
+}
+
+/** What is to know of a market that the chain lost by a reorganization; its orders stay, and new ones are refused. */
+export function HaltNotice({ market }: { market: Market }) {
+  if (market.closed || market.acceptingOrders) return null;
+  return (
+    <div className="callout caution" role="status">
+      <strong>{t.halt.title}</strong>
+      <span>{t.halt.text}</span>
+    </div>
   );
 }
 
@@ -112,7 +124,7 @@ function OrderForm({ market, outcome, live, session, form, change }: {
     event.preventDefault();
     if (quote === null) return;
     const placed = await placing.place(quote.wanted);
-    if (placed === null) return;
+    if (placed === null) return client.invalidateQueries({ queryKey: ["event"] }); // the refusal may be the first sign of a halt
     notify("good", placed.status === "matched" ? t.ticket.matched(shares(Number(form.side === "BUY" ? placed.takingAmount : placed.makingAmount))) : t.ticket.rests);
     change({ amount: "" });
     await client.invalidateQueries({ queryKey: ["own"] });

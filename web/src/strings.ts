@@ -76,7 +76,11 @@ export const t = {
   },
   timeline: {
     opened: "Opened to trading", ends: "The question is decided", answer: "An answer", payout: "Payout",
-    answers: { proposed: "Answer proposed", disputed: "Disputed" } as Record<string, string>,
+    answers: {
+      proposed: (answer: string) => `Proposed: ${answer}`,
+      disputed: (answer: string) => `Disputed: ${answer}`,
+    },
+    by: "by",
     firstDispute: "The question is asked again.", secondDispute: "The arbiter decides within a week.",
     direct: "By a proposer, final at once.", optimistic: "Anyone proposes one with a bond; it stands unless somebody disputes it.",
     payoutText: "Winning shares pay $1 each.",

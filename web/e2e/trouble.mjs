@@ -68,6 +68,40 @@ await play("for-now", async (page) => {
   check(bodies.length === 4 && new Set(bodies).size === 1, "the same signed order is sent again");
 });
 
+const BUSY = [[425, "The exchange is restarting"], [429, "Too many requests at once"], [503, "The exchange is busy"]];
+await play("busy", async (page) => {
+  let status = 0;
+  await page.route(/discovery\/events\/slug/, (route) => {
+    if (status === 0) return route.continue();
+    const body = JSON.stringify({ type: "busy", error: "another time" });
+    return route.fulfill({ status, headers: { "retry-after": "0" }, contentType: "application/json", body });
+  });
+  for (const [refused, words] of BUSY) {
+    status = refused;
+    await page.goto("about:blank");
+    await open(page, MARKET);
+    const alert = page.getByRole("alert");
+    await alert.getByText(words, { exact: true }).waitFor();
+    status = 0;
+    await alert.getByRole("button", { name: "Try again" }).click();
+    await page.getByText("Live prices", { exact: true }).waitFor();
+  }
+});
+
+await play("no-answer", async (page) => {
+  await open(page, MARKET);
+  await actAs(page, "Trader 5");
+  let isAway = true;
+  await page.route(/clob\/order$/, (route) => (isAway ? route.abort("connectionrefused") : route.continue()));
+  const submit = await chooseLimit(page, { cents: 24, shares: 11 });
+  await submit.click();
+  await page.getByRole("alert").getByText("The server does not answer", { exact: true }).waitFor();
+  check((await page.getByRole("textbox", { name: "Shares" }).inputValue()) === "11", "what was typed is still there");
+  isAway = false;
+  await submit.click();
+  await page.getByText("The order is in the book.").waitFor();
+});
+
 await play("node-down", async (page) => {
   await open(page, MARKET);
   await actAs(page, "Trader 5");
@@ -83,6 +117,9 @@ await play("node-down", async (page) => {
   await sets.getByRole("alert").getByText("The chain does not answer", { exact: true }).waitFor();
   isDown = false;
   check((await sets.getByRole("textbox", { name: "Sets" }).inputValue()) === "7", "what was typed is still there");
+  await page.reload();
+  await sets.getByRole("textbox", { name: "Sets" }).waitFor();
+  check((await sets.getByRole("textbox", { name: "Sets" }).inputValue()) === "7", "what was typed is there after a reload");
   await sets.getByRole("button", { name: "Split" }).click();
   await page.getByText("$7.00 were split into complete sets.").waitFor();
 });
@@ -133,6 +170,16 @@ await play(
     await page.evaluate((address) => window.emitWallet("accountsChanged", [address]), TRADERS[6].address);
     await page.getByText("Connect again to use that account.").waitFor();
     await page.getByRole("banner").getByRole("button", { name: "Connect wallet" }).waitFor();
+    behaviour.refuses = false;
+    await connect(page);
+    await page.locator("[data-wallet]").waitFor();
+    check((await page.getByRole("textbox", { name: "Shares" }).inputValue()) === "10", "what was typed is there for the next account");
+    behaviour.chainId = 1;
+    await submit.click();
+    await page.getByRole("alert").getByText(`Switch it to chain ${ready.chainId}, then try again.`).waitFor();
+    behaviour.chainId = ready.chainId;
+    await submit.click();
+    await page.getByText("The order is in the book.").waitFor();
   },
   { prepare: (page) => injectWallet(page, TRADERS[5].privateKey, behaviour) },
 );

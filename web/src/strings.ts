@@ -282,6 +282,7 @@ export const t = {
       sports: "A game of two teams, with markets for its winner, lines and whatever you add.",
     },
     question: "Question", eventTitle: "Title of the event", questionExample: "Will it snow in Oslo on New Year's Eve?",
+    gameExample: "Left empty, it is the two teams",
     slug: "Address of the page", slugHint: "Left empty, it comes from the title.", firstOutcome: "First outcome",
     secondOutcome: "Second outcome", options: "Options",
     optionName: (number: number) => `Option ${number}`,

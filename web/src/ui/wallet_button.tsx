@@ -6,6 +6,7 @@ import { useState } from "react";
 import { numberOf, parseUnits } from "../lib/amounts";
 import { useConfig, useNotify } from "../lib/context";
 import { dollars, dollarsOf } from "../lib/format";
+import { useKeptText } from "../lib/kept";
 import { t } from "../strings";
 import { transfer } from "../wallet/calls";
 import { useFunds } from "../wallet/funds";
@@ -72,7 +73,7 @@ function Deposit({ session }: { session: Session }) {
   const config = useConfig();
   const notify = useNotify();
   const client = useQueryClient();
-  const [amount, setAmount] = useState("");
+  const [amount, setAmount] = useKeptText(`deposit.${session.maker}`);
   const [isBusy, setBusy] = useState(false);
   const [error, setError] = useState<unknown>(null);
   const units = parseUnits(amount);

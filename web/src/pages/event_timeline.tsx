@@ -36,11 +36,12 @@ function answerAt(market: Market, price: string): string {
 /** Return the steps of a market: those it made, then those to come. */
 function stepsOf(event: Event, market: Market, isDirect: boolean, nowMs: number): Step[] {
   const isOver = Date.parse(event.endDate) <= nowMs;
+  const isEarly = market.closed && !isOver; // what was planned did not happen
   const answers = market.resolutionSteps ?? [];
   const last = answers.at(-1)?.status;
   const steps: Step[] = [
     { title: t.timeline.opened, text: at(market.startDate), state: "done" },
-    { title: t.timeline.ends, text: at(event.endDate), state: isOver || market.closed ? "done" : "running" },
+    ...(isEarly ? [] : [{ title: t.timeline.ends, text: at(event.endDate), state: isOver ? "done" : "running" } as Step]),
     ...answers.map(({ status, price, time, account }, index): Step => ({
       title: t.timeline.answers[status](answerAt(market, price)),
       by: account,
@@ -71,12 +72,12 @@ export function ResolutionTimeline({ event, market }: { event: Event; market: Ma
   const config = useConfig();
   const steps = stepsOf(event, market, isAnsweredDirectly(config, market), Date.now());
   return (
-    <ol className="steps" aria-label={t.event.resolution}>
+    <ol className="steps still" aria-label={t.event.resolution}>
       {steps.map((step, index) => (
         <li key={index} className="step" data-state={step.state} aria-current={step.state === "running" ? "step" : undefined}>
           <i aria-hidden="true">{step.state === "done" ? "✓" : ""}</i>
           <span className="stack tight"><span>{step.title}</span><StepNote step={step} /></span>
-          <span className="muted small">{t.create.states[step.state]}</span>
+          <span className="hidden-label">{t.create.states[step.state]}</span>
         </li>
       ))}
     </ol>

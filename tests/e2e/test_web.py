@@ -87,6 +87,12 @@ async def test_a_game_is_created_with_pictures_and_shown_as_one(sandbox: Running
     play(sandbox, "game")
 
 
+async def test_an_event_is_found_traded_by_every_type_of_order_and_looked_at(
+    sandbox: Running,
+) -> None:
+    play(sandbox, "browse")
+
+
 async def test_a_market_is_created_traded_resolved_and_redeemed_by_mouse(sandbox: Running) -> None:
     play(sandbox, "story")
     rows = list(csv.DictReader((PICTURES / "history.csv").read_text().splitlines()))

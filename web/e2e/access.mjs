@@ -54,4 +54,4 @@ for (const [name, size] of [["wide", { width: 1280, height: 900 }], ["phone", { 
     { size },
   );
 }
-end();
+await end();

@@ -27,4 +27,4 @@ await play("claim", async (page) => {
   await kept.waitFor({ state: "detached" });
   await page.getByRole("row", { name: /rain within a year/ }).waitFor();
 });
-end();
+await end();

@@ -113,4 +113,4 @@ await play("event", async (page) => {
   await page.getByRole("button", { name: "Redeem all" }).click();
   await page.getByText("$20.00 were redeemed.").waitFor();
 });
-end();
+await end();

@@ -73,4 +73,4 @@ await play("halt", async (page, context) => {
   await submit.click();
   await page.getByText("The order is in the book.").waitFor();
 });
-end();
+await end();

@@ -13,6 +13,7 @@ export const link = new URL(ready.web);
 export const shotFolder = folder;
 
 const problems = [];
+let browser = null; // one for all stories of a file; each has a context of its own, with its own storage
 
 export function check(condition, words) {
   if (!condition) throw new Error(words);
@@ -21,7 +22,7 @@ export function check(condition, words) {
 /** Run a story in a page of its own; end with code 1 and a picture when it fails. */
 export async function play(name, story, { size = { width: 1280, height: 900 }, prepare, expected = /^$/ } = {}) {
   await mkdir(folder, { recursive: true });
-  const browser = await chromium.launch({ executablePath: program, args: ["--no-sandbox", "--disable-dev-shm-usage"] });
+  browser ??= await chromium.launch({ executablePath: program, args: ["--no-sandbox", "--disable-dev-shm-usage"] });
   const context = await browser.newContext({ viewport: size, locale: "en-US", colorScheme: "dark" });
   context.setDefaultTimeout(STEP_MS);
   const page = await context.newPage();
@@ -40,7 +41,7 @@ export async function play(name, story, { size = { width: 1280, height: 900 }, p
     console.log(`${name}: ${error.stack}\nthe page reports: ${faults.join(" | ")}`);
     await page.screenshot({ path: join(folder, `${name}-failed.png`), fullPage: true }).catch(() => undefined);
   } finally {
-    await browser.close();
+    await context.close();
   }
 }
 
@@ -52,7 +53,8 @@ export async function rpc(method, params = []) {
   return result;
 }
 
-export function end() {
+export async function end() {
+  await browser?.close();
   process.exit(problems.length === 0 ? 0 : 1);
 }
 

@@ -110,4 +110,4 @@ await play("frames", async (page) => {
   await page.waitForFunction((old) => document.querySelector('[data-side="bid"]').innerText !== old, text);
 });
 flood.close();
-end();
+await end();

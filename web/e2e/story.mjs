@@ -121,4 +121,4 @@ await play("story", async (page) => {
   const kept = await page.evaluate(() => ({ local: { ...localStorage }, session: { ...sessionStorage } }));
   await writeFile(join(shotFolder, "storage.json"), JSON.stringify(kept));
 });
-end();
+await end();

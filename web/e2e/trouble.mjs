@@ -183,4 +183,4 @@ await play(
   },
   { prepare: (page) => injectWallet(page, TRADERS[5].privateKey, behaviour) },
 );
-end();
+await end();

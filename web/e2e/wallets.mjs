@@ -53,4 +53,4 @@ for (const [payer, index, cents] of PAYERS) {
     { prepare: (page) => injectWallet(page, owner.privateKey) },
   );
 }
-end();
+await end();

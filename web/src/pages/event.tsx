@@ -99,7 +99,7 @@ function EventHead({ event }: { event: Event }) {
   const [market] = event.markets;
   return (
     <header className="stack">
-      <div className="row" style={{ gap: "var(--s4)" }}>
+      <div className="row" style={{ gap: "var(--s4)", alignItems: "flex-start" }}>
         <Icon url={event.image} title={event.title} size="large" />
         <div className="stack tight grow">
           <div className="row wraps">

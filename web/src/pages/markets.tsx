@@ -29,7 +29,8 @@ export function MarketsPage() {
   const config = useConfig();
   const words = useParameter("q") ?? "";
   const tag = useParameter("tag") ?? "";
-  const sort = ORDERS.find((each) => each.id === useParameter("sort")) ?? ORDERS[0];
+  const sorted = useParameter("sort");
+  const sort = ORDERS.find((each) => each.id === sorted) ?? ORDERS[0];
   const [pages, setPages] = useState(1);
   useEffect(() => setPages(1), [words, tag, sort.id]);
   const found = useQuery({

@@ -129,7 +129,7 @@ invariants: dev  ## run STEPS random steps on the contracts, from a printed SEED
 
 examples: dev  ## record the examples of the API documents while the tests of the APIs run
 	FORETELL_TEST_EXAMPLES=$(CURDIR)/src/foretell/edge/documents/recorded \
-	  $(BIN)/pytest -q tests/trading tests/creation tests/relayer tests/data tests/discovery tests/edge \
+	  $(BIN)/pytest -q tests/trading tests/creation tests/relayer tests/data tests/discovery tests/edge tests/web \
 	  tests/settlement/test_owed_tokens.py \
 	  --ignore=tests/edge/documents/test_random_requests.py --ignore=tests/edge/documents/test_generated_clients.py \
 	  --ignore=tests/edge/documents/test_completeness.py

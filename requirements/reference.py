@@ -47,12 +47,13 @@ APIS: Final = (
     ApiPart("Relayer", "relayer.md", "relayer", "relayer.routes"),
     ApiPart("Data API", "data-api.md", "data", "data.routes"),
     ApiPart("Discovery API", "discovery-api.md", "discovery", "discovery.routes"),
+    ApiPart("Web app", "web.md", "web", "web.routes"),
 )
 ERRORS: Final = """\
 # Errors
 
 Every refusal of the APIs, with its code, its status, its cause and what a client can do about it. The form of a refusal
-is on the page of its API; `refusal_of` of the [SDK](sdk.md#errors) reads all five. An answer names the values that it
+is on the page of its API; `refusal_of` of the [SDK](sdk.md#errors) reads all of them. An answer names the values that it
 saw, and `details` has them for programs where the API has that field.
 
 A request that was answered with 425, 429 or 503 and `Retry-After` did nothing: send it again after that time. After any

@@ -11,6 +11,7 @@ from foretell.discovery.render import render_event, render_market, render_tag
 from foretell.domain.portfolio.positions import Payout
 from foretell.domain.portfolio.prices import BookTop
 from foretell.domain.values.hexadecimal import checksum_address
+from foretell.store.index.oracle_answers import Answer, AnswerStep
 from foretell.store.queries.catalog import CatalogEvent, CatalogMarket, CatalogTag, VolumeSums
 
 VOLUMES = VolumeSums(5_000_000, 1_000_000, 2_000_000, 3_000_000, 4_000_000)
@@ -182,8 +183,28 @@ def test_a_resolved_market_is_listed_at_its_payout(payout: Payout, prices: str) 
 def test_a_market_has_the_status_of_its_resolution(
     steps: tuple[str, ...], payout: Payout | None, status: str, statuses: str
 ) -> None:
-    market = render_market(a_market(answer_steps=steps, payout=payout), an_event(), BLOBS)
+    answers = tuple(an_answer(AnswerStep(step), number) for number, step in enumerate(steps))
+    market = render_market(a_market(answers=answers, payout=payout), an_event(), BLOBS)
     assert (market.uma_resolution_status, market.uma_resolution_statuses) == (status, statuses)
+
+
+def an_answer(step: AnswerStep, at_s: int) -> Answer:
+    account, word = an_address("ann"), a_word(f"answer {at_s}")
+    return Answer(at_s, 0, 0, an_address("oracle"), a_word("asked"), step, account, "0", at_s, word)
+
+
+def test_a_market_has_its_proposals_and_disputes_with_their_times() -> None:
+    answers = (an_answer(AnswerStep.PROPOSED, 60), an_answer(AnswerStep.DISPUTED, 7_260))
+    market = render_market(a_market(answers=answers), an_event(), BLOBS)
+    steps = market.resolution_steps
+    assert steps is not UNSET
+    assert [(step.status, step.time) for step in steps] == [
+        ("proposed", "1970-01-01T00:01:00Z"),
+        ("disputed", "1970-01-01T02:01:00Z"),
+    ]
+    assert (steps[0].account, steps[0].price) == (checksum_address(an_address("ann")), "0")
+    assert steps[1].transaction_hash == a_word("answer 7260")
+    assert render_market(a_market(), an_event(), BLOBS).resolution_steps is UNSET
 
 
 def test_a_neg_risk_market_has_its_ids_in_the_contracts() -> None:

@@ -75,12 +75,22 @@ async def test_what_goes_wrong_has_a_sentence_and_a_way_on(sandbox: Running) -> 
     play(sandbox, "trouble")
 
 
+async def test_an_owner_trades_from_its_safe_and_from_its_proxy_wallet(sandbox: Running) -> None:
+    play(sandbox, "wallets")
+
+
 async def test_a_page_is_soon_there_and_a_busy_book_leaves_it_alive(sandbox: Running) -> None:
     play(sandbox, "speed")
 
 
 async def test_a_game_is_created_with_pictures_and_shown_as_one(sandbox: Running) -> None:
     play(sandbox, "game")
+
+
+async def test_an_event_is_found_traded_by_every_type_of_order_and_looked_at(
+    sandbox: Running,
+) -> None:
+    play(sandbox, "browse")
 
 
 async def test_a_market_is_created_traded_resolved_and_redeemed_by_mouse(sandbox: Running) -> None:
@@ -102,6 +112,12 @@ async def test_a_market_is_created_traded_resolved_and_redeemed_by_mouse(sandbox
 
 async def test_h1_shares_that_a_wallet_refused_are_claimed_by_mouse(sandbox: Running) -> None:
     play(sandbox, "claim")
+
+
+async def test_a_halted_market_says_so_and_refuses_orders_until_it_resumes(
+    sandbox: Running,
+) -> None:
+    play(sandbox, "halt")
 
 
 async def test_an_event_is_converted_disputed_and_redeemed_by_mouse(sandbox: Running) -> None:

@@ -4,14 +4,12 @@ from pathlib import Path
 
 import pytest
 from tests.rigs.sandbox import Sandbox
+from tests.web.contexts import HOST, TOKEN, a_configuration
 
 from foretell.web.build_files import read_build
-from foretell.web.configuration import ApiUrls, WebConfiguration, contracts_of, policy_of
+from foretell.web.configuration import contracts_of, policy_of
 from foretell.web.context import WebContext
 from foretell.web.sandbox_wallets import SandboxWallets
-
-TOKEN = "5a" * 32
-HOST = "127.0.0.1:8000"
 
 
 @pytest.fixture
@@ -32,13 +30,8 @@ def wallets(sandbox: Sandbox) -> SandboxWallets:
 
 @pytest.fixture
 def context(sandbox: Sandbox, build: Path, wallets: SandboxWallets) -> WebContext:
-    configuration = WebConfiguration(
-        version="1",
-        chain_id=sandbox.deployment.chain_id,
-        is_sandbox=True,
-        chain_url=None,
-        images_url=f"http://{HOST}/create-market",
-        apis=ApiUrls(),
+    configuration = a_configuration(
+        sandbox.deployment.chain_id,
         contracts=contracts_of(sandbox.deployment),
         safe_factory_name=sandbox.deployment.safe_factory_name,
     )

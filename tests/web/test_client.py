@@ -12,17 +12,19 @@ WEB = ROOT / "web"
 COMPILER = WEB / "node_modules" / "typescript" / "bin" / "tsc"
 MISUSE = """
 import type {{ Answer, Query }} from "{client}";
+import type {{ Config }} from "{config}";
 
 export const row: Answer<"data", "get", "/positions">[number]["size"] = "ten";
 export const asked: Query<"data", "/positions">["limit"] = "ten";
 export const path: Answer<"data", "get", "/nowhere"> = 1;
+export const chain: Config["chainId"] = "31337";
 """
 
 
 def test_the_app_uses_the_apis_as_their_documents_describe_them(tmp_path: Path) -> None:
     write_types()
     assert sorted(each.name for each in TYPES.glob("*.d.ts")) == [f"{api}.d.ts" for api in APIS]
-    (tmp_path / "misuse.ts").write_text(MISUSE.format(client=WEB / "src" / "client" / "api"))
+    (tmp_path / "misuse.ts").write_text(MISUSE.format(client=WEB / "src" / "client" / "api", config=WEB / "src" / "lib" / "config"))
     (tmp_path / "tsconfig.json").write_text(
         json.dumps({"extends": str(WEB / "tsconfig.json"), "include": [str(WEB / "src"), "*.ts"]})
     )
@@ -35,4 +37,4 @@ def test_the_app_uses_the_apis_as_their_documents_describe_them(tmp_path: Path) 
         check=False,
     )
     faults = [line.split("(")[0] for line in compiled.stdout.splitlines() if "error TS" in line]
-    assert [Path(each).name for each in faults] == ["misuse.ts"] * 3, compiled.stdout
+    assert [Path(each).name for each in faults] == ["misuse.ts"] * 4, compiled.stdout

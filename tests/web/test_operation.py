@@ -6,7 +6,7 @@ import httpx
 import pytest
 import sqlalchemy as sa
 from tests.rigs.sandbox import Sandbox
-from tests.web.test_routes import client_of
+from tests.web.contexts import OPERATOR_TOKEN, client_of
 
 from foretell.domain.contracts.sandbox_accounts import AccountRole
 from foretell.store.database import Database
@@ -25,12 +25,11 @@ from foretell.web.operation import BLOCKS_BEHIND_MAX, OperatorView
 pytestmark = pytest.mark.anyio
 
 NOW_MS = 1_800_000_000_000
-TOKEN = "7c" * 32
 
 
 @pytest.fixture
 def operated(context: WebContext, database: Database, sandbox: Sandbox) -> WebContext:
-    operation = OperatorView(database, sandbox.rpc, TOKEN, lambda: NOW_MS)
+    operation = OperatorView(database, sandbox.rpc, OPERATOR_TOKEN, lambda: NOW_MS)
     return dataclasses.replace(context, operation=operation)
 
 
@@ -46,7 +45,7 @@ def a_row(table: sa.Table, **values: object) -> dict[str, object]:
     return {**numbers, **texts, **values}
 
 
-async def fetch(context: WebContext, token: bytes = TOKEN.encode()) -> httpx.Response:
+async def fetch(context: WebContext, token: bytes = OPERATOR_TOKEN.encode()) -> httpx.Response:
     async with client_of(context) as http:
         return await http.get("/operator/status", headers={b"authorization": b"Bearer " + token})
 
@@ -59,7 +58,7 @@ async def test_a_new_installation_has_nothing_that_waits(operated: WebContext) -
 
 
 async def test_the_state_is_the_operators_alone(operated: WebContext, context: WebContext) -> None:
-    for token in (b"", TOKEN[:-1].encode(), "é".encode() * 64):
+    for token in (b"", OPERATOR_TOKEN[:-1].encode(), "é".encode() * 64):
         refused = await fetch(operated, token)
         assert refused.json()["error"]["code"] == "wrong_operator_token"
         assert refused.status_code == 401

@@ -4,20 +4,14 @@ from collections.abc import AsyncIterator
 import httpx
 import pytest
 from tests.rigs.sandbox import Sandbox
-from tests.web.conftest import HOST, TOKEN
+from tests.web.contexts import TOKEN, client_of
 
-from foretell.edge.security_headers import SecureApplication
 from foretell.web.context import WebContext
-from foretell.web.routes import PAGES, build_app
+from foretell.web.routes import PAGES
 
 pytestmark = pytest.mark.anyio
 
 OWN = {"authorization": f"Bearer {TOKEN}"}
-
-
-def client_of(context: WebContext) -> httpx.AsyncClient:
-    app = SecureApplication(build_app(context))
-    return httpx.AsyncClient(transport=httpx.ASGITransport(app=app), base_url=f"http://{HOST}")
 
 
 @pytest.fixture
@@ -98,3 +92,20 @@ async def test_an_installation_on_a_real_chain_has_no_wallets(context: WebContex
     async with client_of(dataclasses.replace(context, wallets=None)) as http:
         for path in ("accounts", "sign", "send", "chain"):
             assert (await http.get(f"/sandbox/{path}", headers=OWN)).status_code == 404
+
+
+async def test_the_document_describes_exactly_the_routes_of_the_installation(
+    context: WebContext,
+) -> None:
+    sandbox = {f"/sandbox/{name}" for name in ("accounts", "sign", "send", "chain")}
+    for wallets, paths in ((context.wallets, sandbox), (None, set())):
+        async with client_of(dataclasses.replace(context, wallets=wallets)) as http:
+            document = (await http.get("/schema/openapi.json")).json()
+        assert set(document["paths"]) == {"/config.json"} | paths
+        assert document["servers"] == [{"url": ".."}]
+
+
+async def test_what_the_chain_refuses_is_the_requests_fault(http: httpx.AsyncClient) -> None:
+    asked = {"method": "eth_getBalance", "params": ["not an address", "latest"]}
+    answer = await http.post("/sandbox/chain", json=asked, headers=OWN)
+    assert (answer.status_code, answer.json()["error"]["code"]) == (400, "rpc_refused")

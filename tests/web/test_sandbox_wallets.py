@@ -3,7 +3,7 @@ import asyncio
 import pytest
 from eth_account import Account
 from tests.rigs.sandbox import Sandbox
-from tests.web.conftest import HOST, TOKEN
+from tests.web.contexts import HOST, TOKEN
 
 from foretell.chain.setup_caller import wait_for_receipts
 from foretell.domain.contracts.calldata import Transfer

@@ -44,12 +44,14 @@ for (const [name, size] of [["wide", { width: 1280, height: 900 }], ["phone", { 
           const found = await findings(page);
           check(found.length === 0, `${path} (${theme}): ${found.join("; ")}`);
         }
-        if (name === "phone" && path.startsWith("/event")) await shot(page, "event-phone");
-        if (name === "wide" && path === "/operator") await shot(page, "operator");
+        for (const theme of ["light", "dark"]) {
+          await page.evaluate((value) => { document.documentElement.dataset.theme = value; }, theme);
+          await shot(page, `${path.split("/")[1] || "markets"}-${name}-${theme}`, path.startsWith("/event"));
+        }
       }
       await page.goto("about:blank");
     },
     { size },
   );
 }
-end();
+await end();

@@ -1,15 +1,9 @@
 // Shares that a wallet refused: the portfolio shows them, and claims them once the wallet takes them.
 
-import { actAs, check, end, open, placeLimit, play, ready, shot } from "./rig.mjs";
+import { actAs, check, end, open, placeLimit, play, ready, rpc, shot } from "./rig.mjs";
 
 const EVENT = `/event/${ready.market.slug}`;
 const REFUSING = "0x5f5ffd";
-
-async function rpc(method, params) {
-  const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method, params });
-  const { error } = await (await fetch(ready.rpc, { method: "POST", headers: { "content-type": "application/json" }, body })).json();
-  check(error === undefined, `${method}: ${JSON.stringify(error)}`);
-}
 
 await play("claim", async (page) => {
   await open(page, EVENT);
@@ -33,4 +27,4 @@ await play("claim", async (page) => {
   await kept.waitFor({ state: "detached" });
   await page.getByRole("row", { name: /rain within a year/ }).waitFor();
 });
-end();
+await end();

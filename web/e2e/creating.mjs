@@ -4,7 +4,7 @@ import { deflateSync } from "node:zlib";
 
 export const RULES = "Resolves by the official result that the organizer publishes on its own pages, and by nothing else.";
 
-/** Return a PNG of one colour. */
+/** Return a PNG of one colour, darker on its right side. */
 function png(side, [red, green, blue]) {
   const chunk = (type, data) => {
     const body = Buffer.concat([Buffer.from(type), data]);
@@ -22,7 +22,7 @@ function png(side, [red, green, blue]) {
   head.writeUInt32BE(side, 0);
   head.writeUInt32BE(side, 4);
   head.set([8, 2, 0, 0, 0], 8);
-  const row = Buffer.concat([Buffer.from([0]), Buffer.alloc(side * 3, Buffer.from([red, green, blue]))]);
+  const row = Buffer.concat([Buffer.from([0]), Buffer.alloc(side * 1.5, Buffer.from([red, green, blue])), Buffer.alloc(side * 1.5, Buffer.from([red, green, blue].map((part) => part >> 1)))]);
   const rows = Buffer.concat(Array.from({ length: side }, () => row));
   return Buffer.concat([Buffer.from("89504e470d0a1a0a", "hex"), chunk("IHDR", head), chunk("IDAT", deflateSync(rows)), chunk("IEND", Buffer.alloc(0))]);
 }

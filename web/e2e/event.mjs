@@ -1,19 +1,18 @@
 // An exclusive event: created, converted, answered by the optimistic oracle after a dispute, and redeemed, with
 // reloads in the middle.
 
+import { toEventSelector } from "viem";
+
 import { RULES, finish, picture } from "./creating.mjs";
-import { actAs, check, end, open, play, ready, shot } from "./rig.mjs";
+import { actAs, check, end, link, open, play, rpc, shot } from "./rig.mjs";
 
 const OPTIONS = ["Anna", "Ben", "Cleo"];
 const TITLE = "Who wins the regatta?";
 const LIVENESS_S = 7200;
-
-async function rpc(method, params = []) {
-  const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method, params });
-  const { result, error } = await (await fetch(ready.rpc, { method: "POST", headers: { "content-type": "application/json" }, body })).json();
-  check(error === undefined, `${method}: ${JSON.stringify(error)}`);
-  return result;
-}
+const ANSWERS = [
+  "event ProposePrice(address indexed, address indexed, bytes32, uint256, bytes, int256, uint256, address)",
+  "event DisputePrice(address indexed, address indexed, address indexed, bytes32, uint256, bytes, int256)",
+].map((each) => toEventSelector(each));
 
 async function createEvent(page) {
   await open(page, "/create");
@@ -81,6 +80,16 @@ async function answer(page) {
   await page.getByText("were withdrawn.").waitFor();
 }
 
+/** Return when the answers of the event were proposed and disputed, as a page shows times, by the chain's own logs. */
+async function chainTimes() {
+  const { contracts } = await (await fetch(`${link.origin}/config.json`)).json();
+  const logs = await rpc("eth_getLogs", [{ fromBlock: "0x0", toBlock: "latest", address: contracts.optimisticOracle, topics: [ANSWERS] }]);
+  const format = new Intl.DateTimeFormat("en-US", { year: "numeric", month: "short", day: "numeric", hour: "2-digit", minute: "2-digit" });
+  const times = [];
+  for (const log of logs) times.push(format.format(new Date(Number((await rpc("eth_getBlockByNumber", [log.blockNumber, false])).timestamp) * 1000)));
+  return times;
+}
+
 await play("event", async (page) => {
   await createEvent(page);
   const url = page.url();
@@ -88,7 +97,13 @@ await play("event", async (page) => {
   await answer(page);
   await page.goto(url);
   const timeline = page.getByRole("list", { name: "Resolution" });
-  await timeline.getByText("Disputed").waitFor();
+  await timeline.getByText("Proposed: No").waitFor();
+  await timeline.getByText("Disputed: No").waitFor();
+  await timeline.getByText("Proposed: Yes").waitFor();
+  const times = await chainTimes();
+  const shown = await timeline.getByRole("listitem").filter({ hasText: /^.?(Proposed|Disputed)/ }).allInnerTexts();
+  check(shown.length === 3 && times.length === 3, `the timeline has three steps: ${shown.join(" | ")}`);
+  for (const [index, time] of times.entries()) check(shown[index].replace(/\s+/g, " ").includes(time), `step ${index + 1} was at ${time}: ${shown[index]}`);
   await timeline.getByText(/^Resolved: Yes/).waitFor();
   await shot(page, "resolved", true);
   await open(page, "/portfolio");
@@ -98,4 +113,4 @@ await play("event", async (page) => {
   await page.getByRole("button", { name: "Redeem all" }).click();
   await page.getByText("$20.00 were redeemed.").waitFor();
 });
-end();
+await end();

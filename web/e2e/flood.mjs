@@ -58,15 +58,18 @@ export async function serveFlood(origin, rate) {
       const [token, other] = JSON.parse(text).assets_ids;
       let sequence = 2;
       socket.write(frame(JSON.stringify([book(token, 1), book(other, 2)])));
+      const begin = performance.now();
+      let written = 0;
       timer = setInterval(() => {
+        const due = Math.floor(((performance.now() - begin) * rate) / 1000); // a late timer sends what it missed
         const changes = [];
-        for (let count = 0; count < (rate * TICK_MS) / 1000; count += 1) {
+        for (; written < due; written += 1) {
           sequence += 1;
-          sent += 1;
           const [price, size] = [(10 + (sequence % 39)) / 100, (sequence % 997) + 1];
           const change = { asset_id: token, side: "BUY", price: price.toFixed(2), size: String(size) };
           changes.push(frame(JSON.stringify({ event_type: "price_change", sequence, price_changes: [change] })));
         }
+        sent += changes.length;
         socket.write(Buffer.concat(changes));
       }, TICK_MS);
     });

@@ -37,4 +37,4 @@ await play("game", async (page) => {
   await page.getByRole("link", { name: /Brann – Molde/ }).getByText("Eliteserien").waitFor();
   await shot(page, "markets");
 });
-end();
+await end();

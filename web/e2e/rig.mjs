@@ -13,6 +13,7 @@ export const link = new URL(ready.web);
 export const shotFolder = folder;
 
 const problems = [];
+let browser = null; // one for all stories of a file; each has a context of its own, with its own storage
 
 export function check(condition, words) {
   if (!condition) throw new Error(words);
@@ -21,7 +22,7 @@ export function check(condition, words) {
 /** Run a story in a page of its own; end with code 1 and a picture when it fails. */
 export async function play(name, story, { size = { width: 1280, height: 900 }, prepare, expected = /^$/ } = {}) {
   await mkdir(folder, { recursive: true });
-  const browser = await chromium.launch({ executablePath: program, args: ["--no-sandbox", "--disable-dev-shm-usage"] });
+  browser ??= await chromium.launch({ executablePath: program, args: ["--no-sandbox", "--disable-dev-shm-usage"] });
   const context = await browser.newContext({ viewport: size, locale: "en-US", colorScheme: "dark" });
   context.setDefaultTimeout(STEP_MS);
   const page = await context.newPage();
@@ -40,11 +41,20 @@ export async function play(name, story, { size = { width: 1280, height: 900 }, p
     console.log(`${name}: ${error.stack}\nthe page reports: ${faults.join(" | ")}`);
     await page.screenshot({ path: join(folder, `${name}-failed.png`), fullPage: true }).catch(() => undefined);
   } finally {
-    await browser.close();
+    await context.close();
   }
 }
 
-export function end() {
+/** Return what the sandbox's node answers; raise what it refuses. */
+export async function rpc(method, params = []) {
+  const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method, params });
+  const { result, error } = await (await fetch(ready.rpc, { method: "POST", headers: { "content-type": "application/json" }, body })).json();
+  check(error === undefined, `${method}: ${JSON.stringify(error)}`);
+  return result;
+}
+
+export async function end() {
+  await browser?.close();
   process.exit(problems.length === 0 ? 0 : 1);
 }
 

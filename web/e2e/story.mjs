@@ -57,6 +57,8 @@ async function trade(page) {
   await page.reload();
   await asks.getByText("45¢").waitFor();
   check((await ticket.getByLabel("Amount ($)").inputValue()) === "18", "what was typed is there after a reload");
+  await page.locator(".chart canvas").first().waitFor();
+  await page.locator('[role="status"][aria-label="Loading"]').first().waitFor({ state: "detached" });
   await shot(page, "event", true);
   await ticket.getByRole("button", { name: "Buy Yes", exact: true }).click();
   await page.getByText("Matched: 40 shares").waitFor();
@@ -119,4 +121,4 @@ await play("story", async (page) => {
   const kept = await page.evaluate(() => ({ local: { ...localStorage }, session: { ...sessionStorage } }));
   await writeFile(join(shotFolder, "storage.json"), JSON.stringify(kept));
 });
-end();
+await end();

@@ -1,40 +1,11 @@
 // What goes wrong: a dropped stream, refusals for now, a wallet that refuses, another chain, another account.
 // Each has a sentence and a way on.
 
-import { privateKeyToAccount } from "viem/accounts";
-
+import { connect, injectWallet } from "./injected.mjs";
 import { actAs, check, chooseLimit, end, open, placeLimit, play, ready } from "./rig.mjs";
 
 const MARKET = `/event/${ready.market.slug}`;
 const TRADERS = ready.accounts.filter((account) => account.role === "trader");
-const wallet = privateKeyToAccount(TRADERS[5].privateKey);
-
-/** Give the page a browser wallet (EIP-1193), whose keys stay out of the page; its behaviour can be changed. */
-async function withWallet(page, behaviour) {
-  const answer = async (method, params) => {
-    if (behaviour.refuses && /^eth_(sign|send)/.test(method)) return { error: { code: 4001, message: "User rejected the request." } };
-    if (method === "eth_requestAccounts" || method === "eth_accounts") return { result: [wallet.address] };
-    if (method === "eth_chainId") return { result: `0x${behaviour.chainId.toString(16)}` };
-    if (method === "wallet_switchEthereumChain") return { error: { code: 4001, message: "User rejected the request." } };
-    if (method === "eth_signTypedData_v4") return { result: await wallet.signTypedData(JSON.parse(params[1])) };
-    const sent = await fetch(ready.rpc, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify({ jsonrpc: "2.0", id: 1, method, params }) });
-    return sent.json();
-  };
-  await page.exposeFunction("askWallet", answer);
-  await page.addInitScript(() => {
-    const listeners = {};
-    window.ethereum = {
-      request: async ({ method, params }) => {
-        const { result, error } = await window.askWallet(method, params ?? []);
-        if (error) throw Object.assign(new Error(error.message), { code: error.code });
-        return result;
-      },
-      on: (event, listener) => { (listeners[event] ??= new Set()).add(listener); },
-      removeListener: (event, listener) => { listeners[event]?.delete(listener); },
-    };
-    window.emitWallet = (event, value) => { for (const listener of listeners[event] ?? []) listener(value); };
-  });
-}
 
 await play("stream", async (page) => {
   let socket = null;
@@ -97,6 +68,40 @@ await play("for-now", async (page) => {
   check(bodies.length === 4 && new Set(bodies).size === 1, "the same signed order is sent again");
 });
 
+const BUSY = [[425, "The exchange is restarting"], [429, "Too many requests at once"], [503, "The exchange is busy"]];
+await play("busy", async (page) => {
+  let status = 0;
+  await page.route(/discovery\/events\/slug/, (route) => {
+    if (status === 0) return route.continue();
+    const body = JSON.stringify({ type: "busy", error: "another time" });
+    return route.fulfill({ status, headers: { "retry-after": "0" }, contentType: "application/json", body });
+  });
+  for (const [refused, words] of BUSY) {
+    status = refused;
+    await page.goto("about:blank");
+    await open(page, MARKET);
+    const alert = page.getByRole("alert");
+    await alert.getByText(words, { exact: true }).waitFor();
+    status = 0;
+    await alert.getByRole("button", { name: "Try again" }).click();
+    await page.getByText("Live prices", { exact: true }).waitFor();
+  }
+});
+
+await play("no-answer", async (page) => {
+  await open(page, MARKET);
+  await actAs(page, "Trader 5");
+  let isAway = true;
+  await page.route(/clob\/order$/, (route) => (isAway ? route.abort("connectionrefused") : route.continue()));
+  const submit = await chooseLimit(page, { cents: 24, shares: 11 });
+  await submit.click();
+  await page.getByRole("alert").getByText("The server does not answer", { exact: true }).waitFor();
+  check((await page.getByRole("textbox", { name: "Shares" }).inputValue()) === "11", "what was typed is still there");
+  isAway = false;
+  await submit.click();
+  await page.getByText("The order is in the book.").waitFor();
+});
+
 await play("node-down", async (page) => {
   await open(page, MARKET);
   await actAs(page, "Trader 5");
@@ -112,6 +117,9 @@ await play("node-down", async (page) => {
   await sets.getByRole("alert").getByText("The chain does not answer", { exact: true }).waitFor();
   isDown = false;
   check((await sets.getByRole("textbox", { name: "Sets" }).inputValue()) === "7", "what was typed is still there");
+  await page.reload();
+  await sets.getByRole("textbox", { name: "Sets" }).waitFor();
+  check((await sets.getByRole("textbox", { name: "Sets" }).inputValue()) === "7", "what was typed is there after a reload");
   await sets.getByRole("button", { name: "Split" }).click();
   await page.getByText("$7.00 were split into complete sets.").waitFor();
 });
@@ -144,19 +152,15 @@ await play(
   "wallet",
   async (page) => {
     await open(page, MARKET, { withToken: false });
-    const connect = async () => {
-      await page.getByRole("banner").getByRole("button", { name: "Connect wallet" }).click();
-      await page.getByRole("button", { name: /Browser wallet/ }).click();
-    };
-    await connect();
+    await connect(page);
     await page.getByText("You refused this in your wallet.").waitFor();
     await page.getByRole("button", { name: "Close" }).click();
     Object.assign(behaviour, { refuses: false, chainId: 1 });
-    await connect();
+    await connect(page);
     await page.getByText(`Switch it to chain ${ready.chainId}, then try again.`).waitFor();
     await page.getByRole("button", { name: "Close" }).click();
     behaviour.chainId = ready.chainId;
-    await connect();
+    await connect(page);
     await page.locator("[data-wallet]").waitFor();
     await placeLimit(page, { cents: 23, shares: 10 });
     behaviour.refuses = true;
@@ -166,7 +170,17 @@ await play(
     await page.evaluate((address) => window.emitWallet("accountsChanged", [address]), TRADERS[6].address);
     await page.getByText("Connect again to use that account.").waitFor();
     await page.getByRole("banner").getByRole("button", { name: "Connect wallet" }).waitFor();
+    behaviour.refuses = false;
+    await connect(page);
+    await page.locator("[data-wallet]").waitFor();
+    check((await page.getByRole("textbox", { name: "Shares" }).inputValue()) === "10", "what was typed is there for the next account");
+    behaviour.chainId = 1;
+    await submit.click();
+    await page.getByRole("alert").getByText(`Switch it to chain ${ready.chainId}, then try again.`).waitFor();
+    behaviour.chainId = ready.chainId;
+    await submit.click();
+    await page.getByText("The order is in the book.").waitFor();
   },
-  { prepare: (page) => withWallet(page, behaviour) },
+  { prepare: (page) => injectWallet(page, TRADERS[5].privateKey, behaviour) },
 );
-end();
+await end();

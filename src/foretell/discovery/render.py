@@ -23,6 +23,7 @@ from foretell.domain.portfolio.prices import (
 from foretell.domain.values.hexadecimal import Address, checksum_address
 from foretell.domain.values.instants import iso_time
 from foretell.edge.rendering import amount, blob_url, decimal_string, rounded
+from foretell.store.index.oracle_answers import Answer
 from foretell.store.queries.catalog import CatalogEvent, CatalogMarket, CatalogTag, VolumeSums
 
 DATE_CHARS: Final = 10
@@ -166,7 +167,18 @@ def _state(market: CatalogMarket) -> dict[str, Any]:
         "seconds_delay": market.seconds_delay,
         "uma_resolution_status": statuses[-1] if statuses else "",
         "uma_resolution_statuses": _json_text(statuses),
+        "resolution_steps": [_step(answer) for answer in market.answers] or UNSET,
     }
+
+
+def _step(answer: Answer) -> responses.ResolutionStep:
+    return responses.ResolutionStep(
+        status=answer.step.value,
+        time=iso_time(answer.timestamp_s * 1000),
+        account=checksum_address(answer.account),
+        price=answer.price,
+        transaction_hash=answer.tx_hash,
+    )
 
 
 def _amounts(market: CatalogMarket) -> dict[str, Any]:

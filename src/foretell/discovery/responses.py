@@ -5,7 +5,7 @@ token ids are always strings.
 """
 
 from decimal import Decimal
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -174,6 +174,19 @@ class Event(VolumesResponse, frozen=True, kw_only=True):
     pending_deployment: bool = False
 
 
+class ResolutionStep(WireObject, frozen=True, kw_only=True):
+    """A proposal or a dispute of an answer at the optimistic oracle.
+
+    `price` is the answer as the oracle has it: 10¹⁸ for the first outcome, 0 for the second, half for both.
+    """
+
+    status: Literal["proposed", "disputed"]
+    time: str
+    account: str
+    price: str
+    transaction_hash: str
+
+
 class MarketResponse(VolumesResponse, frozen=True, kw_only=True):
     """One tradable condition; inside an event, without its event."""
 
@@ -216,6 +229,7 @@ class MarketResponse(VolumesResponse, frozen=True, kw_only=True):
     order_min_size: Decimal
     uma_resolution_status: str
     uma_resolution_statuses: str
+    resolution_steps: list[ResolutionStep] | UnsetType = UNSET
     end_date_iso: str
     start_date_iso: str
     has_reviewed_dates: bool = True

@@ -34,7 +34,7 @@ def build_application(
         route_handlers=[*routes, limits_route, *document_routes(npm_folder)],
         state=state_with(context),
         dependencies=context_dependency(),
-        before_request=_begin,
+        before_request=begin_request,
         exception_handlers=handlers(body_of),
         opt=described_by(api),
         openapi_config=None,
@@ -43,7 +43,7 @@ def build_application(
     )
 
 
-async def _begin(request: AnyRequest) -> None:
+async def begin_request(request: AnyRequest) -> None:
     """Count a request and wait for its turn, then check its parameters if its route takes none."""
     client_name.set(address_of(request))
     await count_for_address(request)

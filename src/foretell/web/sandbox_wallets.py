@@ -85,6 +85,24 @@ class ChainRequest(msgspec.Struct, frozen=True):
     params: list[Any]
 
 
+class Signature(msgspec.Struct, frozen=True):
+    """A signature of a wallet: 65 bytes in hex."""
+
+    signature: str
+
+
+class SentTransaction(msgspec.Struct, frozen=True):
+    """The hash of a transaction that the node has taken; it is in no block yet."""
+
+    hash: str
+
+
+class ChainAnswer(msgspec.Struct, frozen=True):
+    """The chain's answer to a question, as in JSON-RPC."""
+
+    result: Any
+
+
 class Visitor(NamedTuple):
     """Headers of a request that say who sends it."""
 

@@ -1,4 +1,4 @@
-"""The five HTTP APIs, and the operations of their documents."""
+"""The five HTTP APIs, the web app's own routes, and the operations of their documents."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -11,6 +11,7 @@ from foretell.data import routes as data
 from foretell.discovery import routes as discovery
 from foretell.relayer import routes as relayer
 from foretell.trading.routes import app as trading
+from foretell.web import routes as web
 
 BUILD_APPS: dict[str, BuildApp] = {
     "trading": trading.build_app,
@@ -18,6 +19,7 @@ BUILD_APPS: dict[str, BuildApp] = {
     "relayer": relayer.build_app,
     "data": data.build_app,
     "discovery": discovery.build_app,
+    "web": web.build_app,
 }
 APIS = sorted(BUILD_APPS)
 

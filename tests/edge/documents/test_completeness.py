@@ -19,8 +19,12 @@ from tests.edge.test_documented_parameters import CONTEXTS, GONE
 from tests.rigs.applications import an_app, openapi_document
 from tests.rigs.trading import MASTER_KEY, TradingRig
 from tests.rigs.values import CHAIN_ID, NOW_MS
+from tests.web.contexts import OPERATOR_TOKEN, TOKEN, a_configuration
 
 from foretell.edge.auth import KeyRing
+from foretell.web.context import WebContext
+from foretell.web.operation import OperatorView
+from foretell.web.sandbox_wallets import SandboxWallets
 
 pytestmark = pytest.mark.anyio
 
@@ -56,7 +60,14 @@ UNREACHABLE: dict[str, Any] = CONTEXTS | {
     "relayer": replace(
         CONTEXTS["relayer"],  # type: ignore[type-var]  # a context of a product is a dataclass
         key_ring=KeyRing(GONE, MASTER_KEY, [CHAIN_ID], lambda: NOW_MS),
-    )
+    ),
+    "web": WebContext(
+        {},
+        a_configuration(),
+        "",
+        SandboxWallets(GONE, CHAIN_ID, TOKEN, ["web"]),
+        OperatorView(GONE, GONE, OPERATOR_TOKEN, lambda: NOW_MS),
+    ),
 }
 """The contexts of all APIs but trading, of which nothing but the keys can be reached."""
 SUCCEEDING = [each for each in OPERATIONS if each.operation_id not in NEVER_SUCCEED]

@@ -15,7 +15,7 @@ from foretell.edge.application import build_application
 from foretell.edge.codec import AnyRequest
 from foretell.edge.documents.description import Success, describe
 from foretell.edge.documents.openapi import Api, document_of
-from foretell.edge.documents.security import L2, L2_IF_SIGNED
+from foretell.edge.documents.security import L2, L2_IF_SIGNED, OPERATOR
 from foretell.edge.parameters import (
     boolean,
     choice,
@@ -73,10 +73,15 @@ async def get_mine(request: AnyRequest) -> None:
     """Return the sum of the caller."""
 
 
+@get("/kept", opt=describe(Success(Sum, "Kept."), tag="Sums", security=OPERATOR))
+async def get_kept(request: AnyRequest) -> None:
+    """Return the sum of the operator."""
+
+
 def an_app() -> Litestar:
     api = Api("sums", "Sums", "All about sums.", DOCUMENTED)
     return build_application(
-        api=api, routes=[get_sums, get_sum, get_mine], context=None, body_of=data_body
+        api=api, routes=[get_sums, get_sum, get_mine, get_kept], context=None, body_of=data_body
     )
 
 
@@ -104,6 +109,7 @@ def test_the_document_has_the_version_of_the_package(document: dict[str, Any]) -
 def test_paths_of_one_handler_are_operations_of_their_own(document: dict[str, Any]) -> None:
     ids = {path: operations["get"]["operationId"] for path, operations in document["paths"].items()}
     assert ids == {
+        "/kept": "get_kept",
         "/limits": "show_limits",
         "/mine": "get_mine",
         "/sums/all": "get_sums_sums_all",
@@ -193,3 +199,11 @@ def test_a_signature_that_may_be_absent_is_one_of_two_choices(document: dict[str
     unsigned, signed = document["paths"]["/mine"]["get"]["security"]
     assert unsigned == {}
     assert len(signed) == 5
+
+
+def test_the_token_of_a_bearer_is_one_scheme(document: dict[str, Any]) -> None:
+    kept = document["paths"]["/kept"]["get"]
+    assert kept["security"] == [{"Operator": []}]
+    scheme = document["components"]["securitySchemes"]["Operator"]
+    assert (scheme["type"], scheme["scheme"]) == ("http", "bearer")
+    assert kept["responses"]["401"]["x-codes"] == ["wrong_operator_token"]

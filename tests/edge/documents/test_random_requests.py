@@ -28,13 +28,26 @@ from tests.rigs.read_apis import a_data_context
 from tests.rigs.rows import Rows
 from tests.rigs.sandbox import Sandbox
 from tests.rigs.trading import Headers, a_rig_on
-from tests.rigs.values import NOW_MS, a_buy, a_sell, a_word, an_address, an_asset, an_open_market
+from tests.rigs.values import (
+    CHAIN_ID,
+    NOW_MS,
+    a_buy,
+    a_sell,
+    a_word,
+    an_address,
+    an_asset,
+    an_open_market,
+)
+from tests.web.contexts import OPERATOR_TOKEN, TOKEN, a_configuration
 
 from foretell.discovery.context import DiscoveryContext
 from foretell.domain.portfolio.solvency import BackingUnits
 from foretell.domain.values.hexadecimal import Bytes32
 from foretell.store.database import Database
 from foretell.store.index.blocks import Block, record_blocks
+from foretell.web.context import WebContext
+from foretell.web.operation import OperatorView
+from foretell.web.sandbox_wallets import SandboxWallets
 
 pytestmark = pytest.mark.anyio
 
@@ -145,6 +158,19 @@ def data(fresh_database: Database, filled: Mapping[str, str]) -> Target:
 def discovery(fresh_database: Database, filled: Mapping[str, str]) -> Target:
     context = DiscoveryContext(database=fresh_database, blob_base_url="", now_ms=lambda: NOW_MS)
     return Target(an_app(BUILD_APPS["discovery"], context), filled)
+
+
+@pytest.fixture
+def web(fresh_sandbox: Sandbox, fresh_database: Database) -> Target:
+    wallets = SandboxWallets(fresh_sandbox.rpc, CHAIN_ID, TOKEN, [HOST.partition("//")[2]])
+    operation = OperatorView(fresh_database, fresh_sandbox.rpc, OPERATOR_TOKEN, lambda: NOW_MS)
+    context = WebContext({}, a_configuration(), "", wallets, operation)
+
+    def sign(_method: str, path: str, _body: bytes) -> Headers:
+        token = OPERATOR_TOKEN if path.startswith("/operator") else TOKEN
+        return {"authorization": f"Bearer {token}"}
+
+    return Target(an_app(BUILD_APPS["web"], context), {}, sign)
 
 
 class Requests:
@@ -296,3 +322,8 @@ async def test_random_requests_to_data_are_answered_as_documented(data: Target) 
 @pytest.mark.case("G-01")
 async def test_random_requests_to_discovery_are_answered_as_documented(discovery: Target) -> None:
     await try_all("discovery", discovery)
+
+
+@pytest.mark.case("G-01")
+async def test_random_requests_to_the_web_app_are_answered_as_documented(web: Target) -> None:
+    await try_all("web", web)

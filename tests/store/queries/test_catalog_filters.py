@@ -271,3 +271,5 @@ async def test_markets_are_filtered_by_the_newest_step_of_their_answer(
         "will-it-snow": ("proposed", "disputed"),
         "will-it-hail": (),
     }
+    times = {market.slug: [each.timestamp_s for each in market.answers] for market in markets}
+    assert times == {"will-it-rain": [0], "will-it-snow": [1, 2], "will-it-hail": []}

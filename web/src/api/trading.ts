@@ -12,10 +12,6 @@ export async function fetchBook(config: Config, token: string): Promise<Book> {
   return bookOf(await get(config, "trading", "/book", { token_id: token }));
 }
 
-export async function fetchFeeRate(config: Config, token: string): Promise<number> {
-  return (await get(config, "trading", "/fee-rate", { token_id: token })).base_fee;
-}
-
 /** Return the histories of at most 20 tokens. */
 export async function fetchHistories(config: Config, tokens: string[], interval: Interval): Promise<History> {
   return (await post(config, "trading", "/batch-prices-history", { markets: tokens, interval })).history;

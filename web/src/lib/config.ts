@@ -1,15 +1,8 @@
 // The configuration that the server gives at run time: nothing of it is built in.
 
-export interface Config {
-  version: string;
-  chainId: number;
-  isSandbox: boolean;
-  chainUrl: string | null;
-  imagesUrl: string;
-  apis: { trading: string; createMarket: string; relayer: string; data: string; discovery: string };
-  contracts: Record<string, `0x${string}`>;
-  safeFactoryName: string;
-}
+import type { OwnAnswer } from "./own_routes";
+
+export type Config = OwnAnswer<"get", "/config.json">;
 
 export async function loadConfig(): Promise<Config> {
   const answer = await fetch("/config.json", { signal: AbortSignal.timeout(15_000) });
@@ -21,7 +14,7 @@ export async function loadConfig(): Promise<Config> {
 export function contract(config: Config, name: string): `0x${string}` {
   const address = config.contracts[name];
   if (address === undefined) throw new Error(`the deployment has no contract ${name}`);
-  return address;
+  return address as `0x${string}`;
 }
 
 /** Return whether the page may show a picture: those of other hosts would show them who looks. */

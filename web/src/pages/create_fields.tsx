@@ -35,7 +35,7 @@ export function QuestionStep({ draft, change, problemOf, pictures, onPicture }: 
       <Segments options={modes} value={draft.mode} onChange={(mode) => change({ mode })} label={t.create.mode} />
       <p className="muted small">{t.create.modeHints[draft.mode]}</p>
       <Field label={draft.mode === "binary" ? t.create.question : t.create.eventTitle} problem={problemOf("title")}>
-        <input className="input" value={draft.title} maxLength={300} placeholder={t.create.questionExample} onChange={(event) => change({ title: event.target.value })} />
+        <input className="input" value={draft.title} maxLength={300} placeholder={draft.mode === "sports" ? t.create.gameExample : t.create.questionExample} onChange={(event) => change({ title: event.target.value })} />
       </Field>
       <Field label={t.create.slug} problem={problemOf("slug")} hint={t.create.slugHint}>
         <input className="input" value={draft.slug} maxLength={128} placeholder={slugOf(draft.title)} onChange={(event) => change({ slug: event.target.value })} />

@@ -99,12 +99,13 @@ function EventHead({ event }: { event: Event }) {
   const [market] = event.markets;
   return (
     <header className="stack">
-      <div className="row" style={{ gap: "var(--s4)" }}>
+      <div className="row" style={{ gap: "var(--s4)", alignItems: "flex-start" }}>
         <Icon url={event.image} title={event.title} size="large" />
         <div className="stack tight grow">
           <div className="row wraps">
             {event.tags.slice(0, 4).map((tag) => <Link key={tag.id} to={`/?tag=${tag.slug}`} className="badge">{tag.label}</Link>)}
             {event.closed ? <span className="badge yes">{t.markets.resolved}</span> : null}
+            {event.markets.some((each) => !each.closed && !each.acceptingOrders) ? <span className="badge caution">{t.halt.badge}</span> : null}
           </div>
           <h1>{event.title}</h1>
         </div>

@@ -16,16 +16,18 @@ export function livePrice(market: Market, live: LiveMarkets): number {
   return midpoint(book) ?? market.prices[0];
 }
 
-/** Return what buying costs at once: the best offer, or the listed price where there is none. */
+/** Return what buying costs at once: the best offer, a dash if there is none, the listed price before the book is known. */
 export function askOf(book: Book | undefined, fallback: number): string {
-  const ask = book?.asks[0];
-  return cents(ask === undefined ? fallback : numberOf(ask.price));
+  if (book === undefined) return cents(fallback);
+  const ask = book.asks[0];
+  return ask === undefined ? "–" : cents(numberOf(ask.price));
 }
 
 export function OutcomeList({ event, selected, outcome, live, onSelect }: {
   event: Event; selected: Market; outcome: number; live: LiveMarkets; onSelect: (market: Market, outcome: number) => void;
 }) {
   const groups: [string, Market[]][] = gameOf(event) === null ? [["", byChance(event)]] : byType(event);
+  const hasIcons = event.markets.some((market) => market.icon !== event.icon);
   const sum = event.markets.reduce((total, market) => total + livePrice(market, live), 0);
   return (
     <section className="stack" aria-label={t.event.outcomes}>
@@ -36,10 +38,10 @@ export function OutcomeList({ event, selected, outcome, live, onSelect }: {
       {groups.map(([type, markets]) => (
         <div key={type} className="stack tight">
           {groups.length > 1 ? <h3>{kindOf(type)}</h3> : null}
-          <div className="card flush">
+          <div className="card flush" data-closed={event.closed || undefined}>
             {markets.map((market) => (
               <OutcomeRow
-                key={market.id} market={market} icon={market.icon === event.icon ? null : market.icon} live={live} isSelected={market.id === selected.id}
+                key={market.id} market={market} icon={hasIcons ? market.icon : null} live={live} isSelected={market.id === selected.id}
                 outcome={outcome} onSelect={onSelect}
               />
             ))}
@@ -64,7 +66,7 @@ function OutcomeRow({ market, icon, live, isSelected, outcome, onSelect }: {
   return (
     <div className="bar-row" data-selected={isSelected}>
       <div className="stack tight" style={{ minWidth: 0 }}>
-        <span className="row">{icon === null ? null : <Icon url={icon} title={name} size="mini" />}<span className="strong clip">{name}</span></span>
+        <span className="row">{market.closed || market.acceptingOrders ? null : <span className="badge caution">{t.halt.badge}</span>}{icon === null ? null : <Icon url={icon} title={name} size="mini" />}<span className="strong clip">{name}</span></span>
         <span className="muted small">{t.markets.volume(shortDollars(market.volumeNum))}</span>
       </div>
       <div className="bar" aria-hidden="true"><i style={{ width: `${Math.round(price * 100)}%` }} /></div>

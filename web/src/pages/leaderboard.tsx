@@ -21,8 +21,8 @@ export function LeaderboardPage() {
     <div className="page narrow stack loose">
       <h1>{t.leaderboard.title}</h1>
       <div className="row wraps">
-        <div className="grow"><Segments label={t.leaderboard.period} value={period} onChange={setPeriod} options={PERIODS.map((value) => ({ value, label: t.leaderboard.periods[value] }))} /></div>
-        <div className="grow"><Segments label={t.leaderboard.order} value={order} onChange={setOrder} options={[{ value: "PNL", label: t.leaderboard.profit }, { value: "VOL", label: t.leaderboard.volume }] as const} /></div>
+        <div className="choice"><Segments label={t.leaderboard.period} value={period} onChange={setPeriod} options={PERIODS.map((value) => ({ value, label: t.leaderboard.periods[value] }))} /></div>
+        <div className="choice"><Segments label={t.leaderboard.order} value={order} onChange={setOrder} options={[{ value: "PNL", label: t.leaderboard.profit }, { value: "VOL", label: t.leaderboard.volume }] as const} /></div>
       </div>
       {rows.isError ? <Problem error={rows.error} onRetry={() => void rows.refetch()} /> : null}
       {rows.isPending ? <Skeleton height="2.5rem" count={5} /> : null}

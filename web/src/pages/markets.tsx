@@ -3,10 +3,10 @@
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
 
-import { type Event, fetchEvents, gameOf, fetchTags, searchEvents } from "../api/discovery";
+import { type Event, type Market, fetchEvents, gameOf, fetchTags, searchEvents } from "../api/discovery";
 import { fetchHistories } from "../api/trading";
 import { useConfig } from "../lib/context";
-import { day, percent, shortDollars } from "../lib/format";
+import { cents, day, percent, shortDollars } from "../lib/format";
 import { setParameter, useParameter } from "../lib/router";
 import { t } from "../strings";
 import { Empty, Icon, Link, Problem } from "../ui/parts";
@@ -29,7 +29,8 @@ export function MarketsPage() {
   const config = useConfig();
   const words = useParameter("q") ?? "";
   const tag = useParameter("tag") ?? "";
-  const sort = ORDERS.find((each) => each.id === useParameter("sort")) ?? ORDERS[0];
+  const sorted = useParameter("sort");
+  const sort = ORDERS.find((each) => each.id === sorted) ?? ORDERS[0];
   const [pages, setPages] = useState(1);
   useEffect(() => setPages(1), [words, tag, sort.id]);
   const found = useQuery({
@@ -129,6 +130,17 @@ function EventGrid({ events }: { events: Event[] }) {
   );
 }
 
+/** The prices of both outcomes on a card; of a resolved market, what they paid. */
+function OutcomePrices({ market }: { market: Market }) {
+  return (
+    <div className="row">
+      {market.outcomes.map((name, index) => (
+        <span key={name} className={`outcome slim ${index === 0 ? "yes" : "no"}`}><span className="clip">{name}</span><span>{cents(market.prices[index] ?? 0.5)}</span></span>
+      ))}
+    </div>
+  );
+}
+
 function EventCard({ event, points }: { event: Event; points: Point[] }) {
   const [market] = event.markets;
   const game = gameOf(event);
@@ -153,7 +165,8 @@ function EventCard({ event, points }: { event: Event; points: Point[] }) {
         </ul>
       ) : (
         <div className="grow stack" style={{ justifyContent: "flex-end" }}>
-          <Sparkline points={points} label={t.markets.sparkline(event.title)} />
+          {points.length < 2 ? null : <Sparkline points={points} label={t.markets.sparkline(event.title)} />}
+          {market === undefined ? null : <OutcomePrices market={market} />}
         </div>
       )}
       <div className="row spread muted small">

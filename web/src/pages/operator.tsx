@@ -7,19 +7,13 @@ import { type Solvency, fetchSolvency } from "../api/data";
 import { useConfig } from "../lib/context";
 import { day, dollars, duration, shortAddress } from "../lib/format";
 import { Refusal, request } from "../lib/http";
+import type { OwnAnswer } from "../lib/own_routes";
 import { readStored, writeStored } from "../lib/stored";
 import { t } from "../strings";
 import { Field, Link, Problem, Skeleton } from "../ui/parts";
 import { sandboxToken } from "../wallet/sandbox";
 
-interface InstallationState {
-  serverMs: number;
-  chain: { headBlock: number; indexedBlock: number; isBehind: boolean };
-  work: { kind: string; status: string; count: number; oldestAgeMs: number; isLate: boolean }[];
-  due: { conditionId: string; question: string; eventSlug: string; endedAtMs: number }[];
-  halts: { conditionId: string; question: string; eventSlug: string; sinceMs: number }[];
-  accounts: { product: string; address: string; balanceWei: string }[];
-}
+type InstallationState = OwnAnswer<"get", "/operator/status">;
 
 const STORED = "operator-token";
 const WEI = 10n ** 14n;

@@ -81,7 +81,7 @@ function Figures({ owner, isOwn, realized, open }: { owner: string; isOwn: boole
     <div className="figures">
       <Figure label={t.portfolio.value} text={value.data === undefined ? "…" : dollars(value.data)} />
       {isOwn ? <Figure label={t.portfolio.cash} text={funds.data === undefined ? "…" : dollarsOf(funds.data.balance)} /> : null}
-      <Figure label={t.portfolio.profit} text={signedDollars(profit)} tone={profit < 0 ? "no" : "yes"} />
+      <Figure label={t.portfolio.profit} text={signedDollars(profit)} tone={profit === 0 ? "" : profit < 0 ? "no" : "yes"} />
       <Figure label={t.portfolio.realized} text={signedDollars(realized)} />
     </div>
   );

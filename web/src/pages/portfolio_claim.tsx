@@ -25,7 +25,7 @@ function OwedShares({ session }: { session: Session }) {
   const rows = owed.data ?? [];
   if (rows.length === 0) return null;
   const receivers: { to: Address; label: string }[] = [{ to: session.maker, label: t.claim.claim }];
-  if (session.usesSafe) receivers.push({ to: session.address, label: t.claim.toAddress });
+  if (session.payer.kind !== "eoa") receivers.push({ to: session.address, label: t.claim.toAddress });
   return (
     <section className="callout" aria-label={t.claim.title}>
       <span className="stack tight"><strong>{t.claim.title}</strong><span className="muted small">{t.claim.text}</span></span>

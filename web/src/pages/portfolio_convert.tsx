@@ -8,6 +8,7 @@ import { type Event, fetchEvent } from "../api/discovery";
 import { floorTo, numberOf, parseUnits, SIZE_STEP, unitsOf, unitsText } from "../lib/amounts";
 import { useConfig } from "../lib/context";
 import { dollarsOf, shares } from "../lib/format";
+import { useKeptText } from "../lib/kept";
 import { t } from "../strings";
 import { Field, Problem } from "../ui/parts";
 import { approvals, convert } from "../wallet/calls";
@@ -52,7 +53,7 @@ function ConversionForm({ event, held }: { event: Event; held: Position[] }) {
   const config = useConfig();
   const { isBusy, error, run } = useChainAction();
   const [left, setLeft] = useState<ReadonlySet<string>>(new Set());
-  const [amount, setAmount] = useState("");
+  const [amount, setAmount] = useKeptText(`convert.${event.slug}`);
   const given = held.filter((position) => !left.has(position.conditionId));
   const others = event.markets.filter((market) => !given.some((position) => position.conditionId === market.conditionId));
   const most = given.reduce((least, position) => (unitsOf(position.size) < least ? unitsOf(position.size) : least), unitsOf(given[0]?.size ?? 0));

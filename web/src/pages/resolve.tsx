@@ -97,7 +97,7 @@ function MarketAnswer({ event, market, proposer }: { event: Event; market: Marke
   return (
     <div className="stack tight">
       <div className="row spread wraps">
-        {event.markets.length > 1 ? <span className="grow">{market.groupItemTitle || market.question}</span> : <span className="grow muted">{market.question}</span>}
+        {event.markets.length > 1 ? <span className="grow">{market.groupItemTitle || market.question}</span> : <span className="grow muted">{market.question === event.title ? "" : market.question}</span>}
         {isAnsweredDirectly(config, market) ? (
           <span className="row" role="group" aria-label={t.resolve.answerOf(market.question)}>
             {choices.map(([given, label, kind]) => (

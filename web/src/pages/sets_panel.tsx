@@ -1,11 +1,10 @@
 // Split collateral into a complete set, which needs no counterparty, or merge a set back.
 
-import { useState } from "react";
-
 import type { Market } from "../api/discovery";
 import { parseUnits } from "../lib/amounts";
 import { useConfig } from "../lib/context";
 import { dollarsOf } from "../lib/format";
+import { useKeptText } from "../lib/kept";
 import { t } from "../strings";
 import { Field, Problem } from "../ui/parts";
 import { merge, split } from "../wallet/calls";
@@ -17,12 +16,12 @@ export function SetsPanel({ market }: { market: Market }) {
   const config = useConfig();
   const { session } = useSession();
   const { isBusy, error, run } = useChainAction();
-  const [amount, setAmount] = useState("");
+  const [amount, setAmount] = useKeptText(`sets.${market.conditionId}`);
   if (session === null || market.closed) return null;
   const units = parseUnits(amount) ?? 0n;
   const held = { conditionId: market.conditionId as Hex, isNegRisk: market.negRisk };
   return (
-    <details className="card">
+    <details className="card" open={amount !== "" || undefined}>
       <summary>{t.sets.title}</summary>
       <div className="stack" style={{ marginTop: "var(--s3)" }}>
         <p className="muted small">{t.sets.text(market.outcomes[0], market.outcomes[1])}</p>

@@ -1,14 +1,13 @@
 // The ticket: what to buy or sell, what it costs and pays, and the signature.
 
-import { useQuery, useQueryClient } from "@tanstack/react-query";
-import { type FormEvent, useEffect, useMemo, useState } from "react";
+import { useQueryClient } from "@tanstack/react-query";
+import { type FormEvent, type ReactNode, useEffect, useMemo, useRef, useState } from "react";
 
 import type { Market } from "../api/discovery";
 import { numberOf, unitsText } from "../lib/amounts";
 import { EMPTY_BOOK } from "../lib/book";
-import { useConfig, useNotify } from "../lib/context";
+import { useNotify } from "../lib/context";
 import { cents, dollars, dollarsOf, shares } from "../lib/format";
-import { fetchFeeRate } from "../api/trading";
 import type { LiveMarkets } from "../lib/live_market";
 import { readStored, writeStored } from "../lib/stored";
 import { t } from "../strings";
@@ -27,6 +26,8 @@ export interface Draft {
   serial: number;
 }
 
+type Change = (part: Partial<Form> | ((before: Form) => Partial<Form>)) => void;
+
 const EMPTY_FORM: Form = { side: "BUY", kind: "market", limitType: "GTC", marketType: "FAK", price: "", amount: "", minutes: "60", postOnly: false };
 
 export function Ticket({ market, outcome, live, draft, onOutcome }: {
@@ -42,6 +43,7 @@ export function Ticket({ market, outcome, live, draft, onOutcome }: {
   return (
     <section className="card stack" aria-label={t.ticket.title}>
       <strong className="two-lines">{market.groupItemTitle || market.question}</strong>
+      <HaltNotice market={market} />
       <Segments
         options={[{ value: "BUY", label: t.side.BUY }, { value: "SELL", label: t.side.SELL }] as const}
         value={form.side} onChange={(side) => change({ side, amount: "" })} label={t.ticket.side}
@@ -62,12 +64,23 @@ export function Ticket({ market, outcome, live, draft, onOutcome }: {
   );
 }
 
+/** What is to know of a market that the chain lost by a reorganization; its orders stay, and new ones are refused. */
+export function HaltNotice({ market }: { market: Market }) {
+  if (market.closed || market.acceptingOrders) return null;
+  return (
+    <div className="callout caution" role="status">
+      <strong>{t.halt.title}</strong>
+      <span>{t.halt.text}</span>
+    </div>
+  );
+}
+
 /** Return what is typed into the ticket of a market, kept for the tab: a reload loses nothing. */
-function useKeptForm(conditionId: string): [Form, (part: Partial<Form>) => void] {
+function useKeptForm(conditionId: string): [Form, Change] {
   const name = `ticket.${conditionId}`;
   const [form, setForm] = useState<Form>(() => ({ ...EMPTY_FORM, ...(JSON.parse(readStored("session", name) ?? "{}") as Partial<Form>) }));
   useEffect(() => writeStored("session", name, JSON.stringify(form)), [name, form]);
-  return [form, (part) => setForm((before) => ({ ...before, ...part }))];
+  return [form, (part) => setForm((before) => ({ ...before, ...(typeof part === "function" ? part(before) : part) }))];
 }
 
 function priceFor(side: Side, live: LiveMarkets, market: Market, index: number): string {
@@ -89,32 +102,25 @@ function ClosedTicket({ market }: { market: Market }) {
 }
 
 function OrderForm({ market, outcome, live, session, form, change }: {
-  market: Market; outcome: number; live: LiveMarkets; session: Session; form: Form; change: (part: Partial<Form>) => void;
+  market: Market; outcome: number; live: LiveMarkets; session: Session; form: Form; change: Change;
 }) {
-  const config = useConfig();
   const notify = useNotify();
   const client = useQueryClient();
   const token = market.tokens[outcome] ?? "";
   const book = live.books[token] ?? EMPTY_BOOK;
-  const fee = useQuery({
-    queryKey: ["fee", token],
-    queryFn: () => fetchFeeRate(config, token),
-    staleTime: 60_000,
-  });
-  const collateral = useFunds();
-  const tokens = useFunds(token);
-  const feeRateBps = fee.data ?? 0;
+  const funds = useFunds(form.side === "BUY" ? undefined : token);
+  const feeRateBps = market.takerBaseFee;
   const result = useMemo(() => quoteOf(form, token, book, feeRateBps, Math.floor(Date.now() / 1000)), [form, token, book, feeRateBps]);
   const placing = usePlacing(session, market, feeRateBps);
-  const funds = form.side === "BUY" ? collateral : tokens;
   const quote = "quote" in result ? result.quote : null;
   const submit = async (event: FormEvent): Promise<void> => {
     event.preventDefault();
     if (quote === null) return;
+    const { amount } = form;
     const placed = await placing.place(quote.wanted);
-    if (placed === null) return;
+    if (placed === null) return client.invalidateQueries({ queryKey: ["event"] }); // the refusal may be the first sign of a halt
     notify("good", placed.status === "matched" ? t.ticket.matched(shares(Number(form.side === "BUY" ? placed.takingAmount : placed.makingAmount))) : t.ticket.rests);
-    change({ amount: "" });
+    change((now) => (now.amount === amount ? { amount: "" } : {})); // what was typed meanwhile stays
     await client.invalidateQueries({ queryKey: ["own"] });
   };
   if (funds.data !== undefined && needsApproval(funds.data, form.side)) return <ApproveTrading session={session} />;
@@ -131,10 +137,19 @@ function OrderForm({ market, outcome, live, session, form, change }: {
       <button type="submit" className={`button full ${form.side === "BUY" ? "buy" : "sell"}`} disabled={quote === null || placing.isBusy}>
         {placing.isBusy ? placing.doing : t.ticket.submit(t.side[form.side], market.outcomes[outcome] ?? "")}
       </button>
-      {placing.error !== null ? <Problem error={placing.error} /> : null}
-      <p className="muted small">{session.usesSafe ? t.ticket.fromSafe : t.ticket.fromAddress(session.label)}</p>
+      {placing.error !== null ? <Shown><Problem error={placing.error} /></Shown> : null}
+      <p className="muted small">{session.payer.kind === "eoa" ? t.ticket.fromAddress(session.label) : t.ticket.fromContract[session.payer.kind]}</p>
     </form>
   );
+}
+
+/** What must be seen although the ticket is longer than the screen. */
+function Shown({ children }: { children: ReactNode }) {
+  const element = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    void element.current?.scrollIntoView({ block: "nearest" });
+  }, []);
+  return <div ref={element}>{children}</div>;
 }
 
 function available(funds: { balance: bigint; reserved: bigint } | undefined): bigint | null {
@@ -143,7 +158,7 @@ function available(funds: { balance: bigint; reserved: bigint } | undefined): bi
 }
 
 function AmountField({ form, change, available: free, problem }: {
-  form: Form; change: (part: Partial<Form>) => void; available: bigint | null; problem: string | null;
+  form: Form; change: Change; available: bigint | null; problem: string | null;
 }) {
   const isMoney = form.kind === "market" && form.side === "BUY";
   const cap = free === null ? null : (free / 10_000n) * 10_000n;
@@ -155,7 +170,7 @@ function AmountField({ form, change, available: free, problem }: {
         <input className="input" inputMode="decimal" autoComplete="off" value={form.amount} aria-invalid={problem !== null && problem !== ""}
           onChange={(event) => change({ amount: event.target.value })} placeholder="0" name="amount" />
       </Field>
-      <div className="row spread">
+      <div className="row spread wraps">
         <span className="muted small">{free === null ? " " : t.ticket.available(form.side === "BUY" ? dollarsOf(free) : shares(numberOf(free)))}</span>
         <span className="quick">
           {steps.map((step) => (
@@ -168,7 +183,7 @@ function AmountField({ form, change, available: free, problem }: {
   );
 }
 
-function LimitFields({ form, change }: { form: Form; change: (part: Partial<Form>) => void }) {
+function LimitFields({ form, change }: { form: Form; change: Change }) {
   return (
     <>
       <Field label={t.ticket.price}>
@@ -198,7 +213,7 @@ function LimitFields({ form, change }: { form: Form; change: (part: Partial<Form
   );
 }
 
-function MarketFields({ form, change }: { form: Form; change: (part: Partial<Form>) => void }) {
+function MarketFields({ form, change }: { form: Form; change: Change }) {
   return (
     <label className="field">
       <span>{t.ticket.fill}</span>

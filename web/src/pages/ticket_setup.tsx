@@ -9,8 +9,7 @@ import { Problem } from "../ui/parts";
 import { ConnectDialog } from "../ui/connect";
 import { approvals } from "../wallet/calls";
 import type { Funds } from "../wallet/orders";
-import { createSafe } from "../wallet/safe";
-import { type Session, useExecute, useSession } from "../wallet/session";
+import { type Session, useExecute } from "../wallet/session";
 
 export function ConnectPrompt() {
   const [isOpen, setOpen] = useState(false);
@@ -35,7 +34,6 @@ export function ApproveTrading({ session }: { session: Session }) {
   const notify = useNotify();
   const client = useQueryClient();
   const execute = useExecute();
-  const { setUsesSafe } = useSession();
   const [done, setDone] = useState<number | null>(null);
   const [error, setError] = useState<unknown>(null);
   const calls = approvals(config);
@@ -43,10 +41,6 @@ export function ApproveTrading({ session }: { session: Session }) {
     setError(null);
     setDone(0);
     try {
-      if (session.usesSafe && !session.isSafeDeployed) {
-        await createSafe(config, session, session.safe);
-        await setUsesSafe(true);
-      }
       await execute(calls, setDone);
       notify("good", t.ticket.approved);
       await client.invalidateQueries({ queryKey: ["own"] });
@@ -63,7 +57,7 @@ export function ApproveTrading({ session }: { session: Session }) {
         <span>{t.ticket.approveText}</span>
       </div>
       <button type="button" className="button solid full" onClick={() => void approve()} disabled={done !== null}>
-        {done === null ? t.ticket.approve : t.ticket.approving(done, session.usesSafe ? 1 : calls.length)}
+        {done === null ? t.ticket.approve : t.ticket.approving(done, session.payer.kind === "eoa" ? calls.length : 1)}
       </button>
       {error !== null ? <Problem error={error} onRetry={() => void approve()} /> : null}
     </div>

@@ -14,7 +14,7 @@ import { Problem, Segments, Skeleton } from "./parts";
 import { type ChartLine, PriceChart } from "./price_chart";
 
 const LINES_MAX = 4;
-const COLORS = ["var(--act)", "var(--yes)", "var(--caution)", "var(--no)"] as const;
+const COLORS = ["var(--act)", "var(--text)", "var(--muted)", "var(--act)"] as const; // the last one is dashed
 const INTERVALS: readonly { value: Interval; label: string }[] = [
   { value: "1h", label: "1H" },
   { value: "6h", label: "6H" },
@@ -54,6 +54,7 @@ export function EventChart({ event, live }: { event: Event; live: LiveMarkets })
         id: market.id,
         label: market.groupItemTitle || market.outcomes[0],
         color: COLORS[index] ?? "var(--act)",
+        isDashed: index === LINES_MAX - 1,
         points: extended(histories.data?.[market.tokens[0]] ?? [], live, market.tokens[0], market),
       })),
     [histories.data, live.books, event],
@@ -65,7 +66,7 @@ export function EventChart({ event, live }: { event: Event; live: LiveMarkets })
         <ul className="legend">
           {lines.map((line) => (
             <li key={line.id} className="row">
-              <span className="swatch" style={{ background: line.color }} />
+              <span className="swatch" data-dashed={line.isDashed || undefined} style={{ color: line.color }} />
               <span className="clip">{line.label}</span>
               <span className="strong">{percent(line.points.at(-1)?.p ?? 0.5)}</span>
             </li>
@@ -75,7 +76,7 @@ export function EventChart({ event, live }: { event: Event; live: LiveMarkets })
       </div>
       {histories.isPending ? <Skeleton height="18rem" /> : null}
       {histories.isError ? <Problem error={histories.error} onRetry={() => void histories.refetch()} /> : null}
-      {histories.isSuccess && isEmpty ? <p className="muted chart" style={{ display: "grid", placeItems: "center" }}>{t.event.noHistory}</p> : null}
+      {histories.isSuccess && isEmpty ? <p className="muted chart none">{t.event.noHistory}</p> : null}
       {histories.isSuccess && !isEmpty ? <PriceChart lines={lines} label={t.event.chartOf(event.title)} /> : null}
     </section>
   );

@@ -11,6 +11,7 @@ export interface ChartLine {
   id: string;
   label: string;
   color: string;
+  isDashed?: boolean;
   points: Point[];
 }
 
@@ -49,7 +50,7 @@ interface Shown {
 }
 
 async function show(element: HTMLElement, isMoney: boolean): Promise<Shown> {
-  const { LineSeries, createChart } = await import("lightweight-charts");
+  const { LineSeries, LineStyle, createChart } = await import("lightweight-charts");
   const chart = createChart(element, {
     autoSize: true,
     layout: { background: { color: "transparent" }, textColor: css("--muted"), attributionLogo: false, fontFamily: css("--font") },
@@ -62,7 +63,7 @@ async function show(element: HTMLElement, isMoney: boolean): Promise<Shown> {
   });
   const add = (line: ChartLine): ISeriesApi<"Line"> =>
     chart.addSeries(LineSeries, {
-      color: resolved(line.color), lineWidth: 2, priceLineVisible: false, lastValueVisible: true,
+      color: resolved(line.color), lineWidth: 2, lineStyle: line.isDashed === true ? LineStyle.Dashed : LineStyle.Solid, priceLineVisible: false, lastValueVisible: true,
       autoscaleInfoProvider: (original: () => AutoscaleInfo | null) => widened(original(), isMoney),
     });
   return { chart, series: new Map(), add };

@@ -6,6 +6,7 @@ import { useState } from "react";
 import { numberOf, parseUnits } from "../lib/amounts";
 import { useConfig, useNotify } from "../lib/context";
 import { dollars, dollarsOf } from "../lib/format";
+import { useKeptText } from "../lib/kept";
 import { t } from "../strings";
 import { transfer } from "../wallet/calls";
 import { useFunds } from "../wallet/funds";
@@ -39,7 +40,7 @@ function Balance() {
 }
 
 function AccountDialog({ session, onClose, onSwitch }: { session: Session; onClose: () => void; onSwitch: () => void }) {
-  const { setUsesSafe, disconnect } = useSession();
+  const { choosePayer, disconnect } = useSession();
   const funds = useFunds();
   const [error, setError] = useState<unknown>(null);
   return (
@@ -52,12 +53,12 @@ function AccountDialog({ session, onClose, onSwitch }: { session: Session; onClo
       </dl>
       <Segments
         label={t.wallet.tradeFrom}
-        options={[{ value: "eoa", label: t.wallet.fromAddress }, { value: "safe", label: t.wallet.fromSafe }] as const}
-        value={session.usesSafe ? "safe" : "eoa"}
-        onChange={(value) => void setUsesSafe(value === "safe").catch(setError)}
+        options={session.payers.map(({ kind }) => ({ value: kind, label: t.wallet.payers[kind] }))}
+        value={session.payer.kind}
+        onChange={(kind) => void choosePayer(kind).catch(setError)}
       />
-      <p className="muted small">{session.usesSafe ? t.wallet.safeHint : t.wallet.addressHint}</p>
-      {session.usesSafe ? <Deposit session={session} /> : null}
+      <p className="muted small">{t.wallet.payerHints[session.payer.kind]}</p>
+      {session.payer.kind === "eoa" ? null : <Deposit session={session} />}
       {error !== null ? <Problem error={error} /> : null}
       <div className="row">
         <button type="button" className="button grow" onClick={onSwitch}>{t.wallet.switch}</button>
@@ -67,12 +68,12 @@ function AccountDialog({ session, onClose, onSwitch }: { session: Session; onClo
   );
 }
 
-/** Move collateral from the owner's address to its Safe. */
+/** Move collateral from the owner's address to the contract that it trades from. */
 function Deposit({ session }: { session: Session }) {
   const config = useConfig();
   const notify = useNotify();
   const client = useQueryClient();
-  const [amount, setAmount] = useState("");
+  const [amount, setAmount] = useKeptText(`deposit.${session.maker}`);
   const [isBusy, setBusy] = useState(false);
   const [error, setError] = useState<unknown>(null);
   const units = parseUnits(amount);
@@ -82,9 +83,9 @@ function Deposit({ session }: { session: Session }) {
     setError(null);
     try {
       await ensureChain(session.provider, config);
-      const hash = await sendCall(session.provider, session.address, transfer(config, session.safe, units));
+      const hash = await sendCall(session.provider, session.address, transfer(config, session.maker, units));
       await waitForReceipt(session.provider, hash);
-      notify("good", t.wallet.deposited(dollarsOf(units)));
+      notify("good", t.wallet.deposited(dollarsOf(units), t.wallet.payers[session.payer.kind]));
       setAmount("");
       await client.invalidateQueries({ queryKey: ["own"] });
     } catch (failure) {
@@ -96,7 +97,7 @@ function Deposit({ session }: { session: Session }) {
   return (
     <div className="stack tight">
       <div className="row" style={{ alignItems: "end" }}>
-        <div className="grow"><Field label={t.wallet.deposit}><input className="input" inputMode="decimal" value={amount} onChange={(event) => setAmount(event.target.value)} placeholder="100" /></Field></div>
+        <div className="grow"><Field label={t.wallet.deposit(t.wallet.payers[session.payer.kind])}><input className="input" inputMode="decimal" value={amount} onChange={(event) => setAmount(event.target.value)} placeholder="100" /></Field></div>
         <button type="button" className="button" disabled={isBusy || units === null || units === 0n} onClick={() => void deposit()}>{isBusy ? t.wallet.sending : t.wallet.move}</button>
       </div>
       {error !== null ? <Problem error={error} /> : null}

@@ -70,6 +70,11 @@ export async function signTyped(provider: Provider, address: Address, typed: Typ
   return (await ask(provider, "eth_signTypedData_v4", [address, text])) as Hex;
 }
 
+/** Have the wallet sign 32 bytes as a personal message (EIP-191). */
+export async function signBytes(provider: Provider, address: Address, bytes: Hex): Promise<Hex> {
+  return (await ask(provider, "personal_sign", [bytes, address])) as Hex;
+}
+
 export async function sendCall(provider: Provider, from: Address, call: Call): Promise<Hex> {
   const value = `0x${(call.value ?? 0n).toString(16)}`;
   return (await ask(provider, "eth_sendTransaction", [{ from, to: call.to, data: call.data, value }])) as Hex;

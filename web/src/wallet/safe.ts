@@ -4,28 +4,11 @@ import { concat, encodeFunctionData, encodePacked, parseAbi, size, zeroAddress }
 
 import { get } from "../client/api";
 import { type Config, contract } from "../lib/config";
-import { pause } from "../lib/http";
-import { t } from "../strings";
-import { type Signer, signed } from "./credentials";
-import { type Address, type Call, type Hex, WalletProblem, ensureChain, hexOf, signTyped } from "./provider";
+import type { Signer } from "./credentials";
+import { type Address, type Call, type Hex, ensureChain, signTyped } from "./provider";
+import { submit } from "./relayer";
 
 const MULTI_SEND = parseAbi(["function multiSend(bytes transactions)"]);
-const DONE = new Set(["STATE_MINED", "STATE_CONFIRMED"]);
-const FAILED = new Set(["STATE_FAILED", "STATE_INVALID"]);
-const DEADLINE_MS = 120_000;
-const POLL_MS = 700;
-
-async function submit(config: Config, signer: Signer, body: unknown): Promise<Hex> {
-  const accepted = await signed(config, signer, { api: "relayer", method: "POST", path: "/submit", body });
-  for (const end = Date.now() + DEADLINE_MS; Date.now() < end; await pause(POLL_MS)) {
-    const [found] = await get(config, "relayer", "/transaction", { id: accepted.transactionID });
-    if (found === undefined) continue;
-    if (FAILED.has(found.state)) throw new WalletProblem(t.wallet.relayerFailed(found.failureReason ?? found.state));
-    if (DONE.has(found.state) && found.transactionHash !== null) return hexOf(found.transactionHash);
-  }
-  throw new WalletProblem(t.wallet.notMined(accepted.transactionID));
-}
-
 /** Have the relayer deploy the owner's Safe. */
 export async function createSafe(config: Config, signer: Signer, safe: Address): Promise<Hex> {
   await ensureChain(signer.provider, config);

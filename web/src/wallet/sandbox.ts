@@ -1,15 +1,19 @@
 // The sandbox's wallets. They sign on the server: the page has a token, which is no key, and only while its
 // tab is open.
 
-import { hashTypedData } from "viem";
+import { hashMessage, hashTypedData } from "viem";
 
 import { request } from "../lib/http";
+import type { OwnAnswer } from "../lib/own_routes";
 import { readStored, writeStored } from "../lib/stored";
-import type { Address, Provider, Typed } from "./provider";
+import type { Address, Hex, Provider, Typed } from "./provider";
 
-export interface SandboxAccount {
+type Role = "trader" | "creator" | "proposer";
+type Listed = OwnAnswer<"get", "/sandbox/accounts">[number];
+
+export interface SandboxAccount extends Listed {
   address: Address;
-  role: "trader" | "creator" | "proposer";
+  role: Role;
 }
 
 const TOKEN = "sandbox-token";
@@ -41,21 +45,22 @@ export function fetchSandboxAccounts(): Promise<SandboxAccount[]> {
 }
 
 export function sandboxProvider(address: Address): Provider {
-  const signTyped = async (text: string): Promise<string> => {
+  const sign = async (digest: Hex): Promise<string> => (await call<OwnAnswer<"post", "/sandbox/sign">>("/sign", { address, digest })).signature;
+  const signTyped = (text: string): Promise<string> => {
     const typed = JSON.parse(text) as Typed;
-    const digest = hashTypedData(typed as Parameters<typeof hashTypedData>[0]);
-    return (await call<{ signature: string }>("/sign", { address, digest })).signature;
+    return sign(hashTypedData(typed as Parameters<typeof hashTypedData>[0]));
   };
   const send = async (sent: { to: string; data: string; value: string }): Promise<string> => {
     const body = { address, to: sent.to, data: sent.data, value: BigInt(sent.value).toString() };
-    return (await call<{ hash: string }>("/send", body)).hash;
+    return (await call<OwnAnswer<"post", "/sandbox/send">>("/send", body)).hash;
   };
   return {
     request: async ({ method, params = [] }) => {
       if (method === "eth_accounts" || method === "eth_requestAccounts") return [address];
       if (method === "eth_signTypedData_v4") return signTyped(params[1] as string);
+      if (method === "personal_sign") return sign(hashMessage({ raw: params[0] as Hex }));
       if (method === "eth_sendTransaction") return send(params[0] as { to: string; data: string; value: string });
-      return (await call<{ result: unknown }>("/chain", { method, params })).result;
+      return (await call<OwnAnswer<"post", "/sandbox/chain">>("/chain", { method, params })).result;
     },
   };
 }

@@ -9,11 +9,24 @@ import { readStored, writeStored } from "../lib/stored";
 import { shortAddress } from "../lib/format";
 import { t } from "../strings";
 import { credentialsOf } from "./credentials";
-import { executeFromSafe } from "./safe";
+import { PROXY_CALLS_MAX, executeFromProxy } from "./proxy";
+import { createSafe, executeFromSafe } from "./safe";
 import { type Address, type Call, type Hex, type Provider, WalletProblem, ensureChain, hexOf, sendCall, waitForReceipt, type Typed } from "./provider";
 import { type SandboxAccount, fetchSandboxAccounts, hasToken, sandboxProvider } from "./sandbox";
 
 export type Account = Answer<"trading", "get", "/auth/account">;
+
+/** A wallet that can pay for orders: the account itself, or a contract that it owns. */
+export type PayerKind = "eoa" | "safe" | "proxy wallet";
+
+export interface Payer {
+  kind: PayerKind;
+  address: Address;
+  isDeployed: boolean;
+  signatureType: number;
+}
+
+const PAYER_KINDS: readonly PayerKind[] = ["eoa", "safe", "proxy wallet"];
 
 export interface Session {
   kind: "sandbox" | "injected";
@@ -22,12 +35,12 @@ export interface Session {
   role: SandboxAccount["role"] | null;
   provider: Provider;
   keyDomain: Typed["domain"];
-  usesSafe: boolean;
-  safe: Address;
-  isSafeDeployed: boolean;
-  /** The address that pays and holds: the account itself, or its Safe. */
+  /** The wallets that it can trade from. */
+  payers: Payer[];
+  payer: Payer;
+  /** The address of the payer, which pays and holds. */
   maker: Address;
-  signatureType: 0 | 2;
+  signatureType: number;
 }
 
 interface SessionState {
@@ -38,7 +51,7 @@ interface SessionState {
   sandboxError: unknown;
   connectSandbox: (account: SandboxAccount) => Promise<void>;
   connectInjected: () => Promise<void>;
-  setUsesSafe: (usesSafe: boolean) => Promise<void>;
+  choosePayer: (kind: PayerKind) => Promise<void>;
   disconnect: () => void;
 }
 
@@ -70,7 +83,15 @@ export function labelOf(account: SandboxAccount, all: SandboxAccount[]): string 
 interface Chosen {
   kind: Session["kind"];
   address: Address;
-  usesSafe: boolean;
+  payer: PayerKind;
+}
+
+/** Return the wallets of an account that the app can trade from. */
+function payersOf(account: Account): Payer[] {
+  return PAYER_KINDS.flatMap((kind) => {
+    const found = account.wallets.find((each) => each.kind === kind);
+    return found === undefined ? [] : [{ kind, address: hexOf(found.address), isDeployed: found.isDeployed, signatureType: found.signatureType }];
+  });
 }
 
 function storedChoice(): Chosen | null {
@@ -89,10 +110,11 @@ export function SessionProvider({ children }: { children: ReactNode }) {
   const open = useCallback(
     async (chosen: Chosen, accounts: SandboxAccount[]): Promise<void> => {
       const account = await fetchAccount(config, chosen.address);
-      const safe = account.wallets.find((each) => each.kind === "safe");
+      const payers = payersOf(account);
+      const payer = payers.find((each) => each.kind === chosen.payer) ?? payers[0];
       const listed = accounts.find((each) => each.address === chosen.address);
       const provider = chosen.kind === "sandbox" ? sandboxProvider(chosen.address) : window.ethereum;
-      if (provider === undefined || safe === undefined) throw new WalletProblem(t.wallet.none);
+      if (provider === undefined || payer === undefined) throw new WalletProblem(t.wallet.none);
       setSession({
         kind: chosen.kind,
         address: hexOf(account.address),
@@ -100,11 +122,10 @@ export function SessionProvider({ children }: { children: ReactNode }) {
         role: listed?.role ?? null,
         provider,
         keyDomain: account.auth.domain as Typed["domain"],
-        usesSafe: chosen.usesSafe,
-        safe: hexOf(safe.address),
-        isSafeDeployed: safe.isDeployed,
-        maker: hexOf(chosen.usesSafe ? safe.address : account.address),
-        signatureType: chosen.usesSafe ? 2 : 0,
+        payers,
+        payer,
+        maker: payer.address,
+        signatureType: payer.signatureType,
       });
       writeStored("session", STORED, JSON.stringify(chosen));
     },
@@ -143,17 +164,17 @@ export function SessionProvider({ children }: { children: ReactNode }) {
       sandbox,
       sandboxError,
       disconnect,
-      connectSandbox: (account) => open({ kind: "sandbox", address: account.address, usesSafe: false }, sandbox),
+      connectSandbox: (account) => open({ kind: "sandbox", address: account.address, payer: "eoa" }, sandbox),
       connectInjected: async () => {
         if (window.ethereum === undefined) throw new WalletProblem(t.wallet.none);
         const [address] = (await requestAccounts(window.ethereum)) as Address[];
         if (address === undefined) throw new WalletProblem(t.wallet.noAccount);
         await ensureChain(window.ethereum, config);
         await credentialsOf(config, { address, provider: window.ethereum });
-        await open({ kind: "injected", address, usesSafe: false }, sandbox);
+        await open({ kind: "injected", address, payer: "eoa" }, sandbox);
       },
-      setUsesSafe: async (usesSafe) => {
-        if (session !== null) await open({ kind: session.kind, address: session.address, usesSafe }, sandbox);
+      choosePayer: async (payer) => {
+        if (session !== null) await open({ kind: session.kind, address: session.address, payer }, sandbox);
       },
     }),
     [session, isRestoring, sandbox, sandboxError, disconnect, open, config],
@@ -184,14 +205,32 @@ function useInjectedChanges(session: Session | null, end: (words: string) => voi
   });
 }
 
-/** Make calls as the session's wallet: a transaction each, or one bundle of its Safe. */
+/** Make calls from the user's own contract, which is made first if it does not exist; return the hashes. */
+async function executeFromContract(config: Config, session: Session, calls: Call[]): Promise<Hex[]> {
+  const { payer } = session;
+  if (payer.kind === "safe") {
+    if (!payer.isDeployed) await createSafe(config, session, payer.address);
+    return [await executeFromSafe(config, session, payer.address, calls)];
+  }
+  const hashes: Hex[] = [];
+  for (let from = 0; from < calls.length; from += PROXY_CALLS_MAX) {
+    hashes.push(await executeFromProxy(config, session, payer.address, calls.slice(from, from + PROXY_CALLS_MAX)));
+  }
+  return hashes;
+}
+
+/** Make calls as the session's wallet: a transaction each, or bundles of the contract that it trades from. */
 export function useExecute(): (calls: Call[], onStep?: (done: number) => void) => Promise<Hex[]> {
   const config = useConfig();
-  const { session } = useSession();
+  const { session, choosePayer } = useSession();
   return useCallback(
     async (calls, onStep) => {
       if (session === null) throw new WalletProblem(t.wallet.noAccount);
-      if (session.usesSafe) return [await executeFromSafe(config, session, session.safe, calls)];
+      if (session.payer.kind !== "eoa") {
+        const made = await executeFromContract(config, session, calls);
+        if (!session.payer.isDeployed) await choosePayer(session.payer.kind); // it exists now
+        return made;
+      }
       await ensureChain(session.provider, config);
       const hashes: Hex[] = [];
       for (const call of calls) {
@@ -202,6 +241,6 @@ export function useExecute(): (calls: Call[], onStep?: (done: number) => void) =
       }
       return hashes;
     },
-    [config, session],
+    [config, session, choosePayer],
   );
 }

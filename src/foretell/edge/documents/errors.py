@@ -26,6 +26,7 @@ from foretell.domain.errors.http import (
     WrongPassphrase,
 )
 from foretell.domain.errors.storage import ReadsBusy, ReadTooSlow, StoreUnavailable
+from foretell.domain.errors.web import ForeignHost, WrongOperatorToken, WrongSandboxToken
 from foretell.edge.documents.description import Described
 from foretell.edge.refusals import InternalError, RefusalRow, status_of
 
@@ -57,6 +58,8 @@ BY_LEVEL: Final[Mapping[str, tuple[Refusal, ...]]] = {
     ),
     "Readonly": (MissingHeader, UnknownKey),
     "Builder": (*SIGNED, *BODY, UnknownKey, RevokedKey, WrongPassphrase, L2SignatureMismatch),
+    "Sandbox": (ForeignHost, WrongSandboxToken),
+    "Operator": (WrongOperatorToken,),
 }
 
 

@@ -1,4 +1,4 @@
-"""The headers that authenticate a request, as security schemes: L1, L2 and builder."""
+"""The headers that authenticate a request, as security schemes: L1, L2, builder, and tokens of bearers."""
 
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
@@ -15,7 +15,7 @@ class Security(NamedTuple):
     def requirements(self) -> list[dict[str, list[str]]]:
         """Return the alternatives of an operation's document."""
         signed: list[dict[str, list[str]]] = [
-            {scheme_name(level, header): [] for header in HEADERS[level]} for level in self.levels
+            {name: [] for name in _scheme_names(level)} for level in self.levels
         ]
         return signed if self.is_required else [{}, *signed]
 
@@ -54,6 +54,17 @@ HEADERS: Final[Mapping[str, Mapping[str, str]]] = {
 }
 """The headers of each level, without their prefix, and what they hold."""
 
+BEARERS: Final[Mapping[str, str]] = {
+    "Sandbox": (
+        "The token of the sandbox, 64 hex digits: it ends the link that `foretell up` prints. The request is refused"
+        " unless its `Host` is this machine and its `Origin`, if there is one, the page's own."
+    ),
+    "Operator": (
+        "The setting `operator_token`; in a sandbox without the setting, the token of the sandbox."
+    ),
+}
+"""The levels that a token in the header `Authorization: Bearer` stands for, and which token it is."""
+
 L1: Final = Security(("L1",))
 L2: Final = Security(("L2",))
 L2_OR_READONLY: Final = Security(("L2", "Readonly"))
@@ -61,6 +72,8 @@ L2_OR_BUILDER: Final = Security(("L2", "Builder"))
 L2_OR_BUILDER_IF_SIGNED: Final = Security(("L2", "Builder"), is_required=False)
 BUILDER_IF_SIGNED: Final = Security(("Builder",), is_required=False)
 L2_IF_SIGNED: Final = Security(("L2",), is_required=False)
+SANDBOX: Final = Security(("Sandbox",))
+OPERATOR: Final = Security(("Operator",))
 
 
 def scheme_name(level: str, header: str) -> str:
@@ -70,7 +83,12 @@ def scheme_name(level: str, header: str) -> str:
 
 def security_schemes(levels: frozenset[str]) -> dict[str, Any]:
     """Return the schemes of these levels."""
-    return {
+    tokens = {
+        level: {"type": "http", "scheme": "bearer", "description": about}
+        for level, about in BEARERS.items()
+        if level in levels
+    }
+    return tokens | {
         scheme_name(level, header): {
             "type": "apiKey",
             "in": "header",
@@ -81,3 +99,10 @@ def security_schemes(levels: frozenset[str]) -> dict[str, Any]:
         if level in levels
         for header, about in HEADERS[level].items()
     }
+
+
+def _scheme_names(level: str) -> list[str]:
+    """Return the names of the schemes that are needed together at a level."""
+    if level in BEARERS:
+        return [level]
+    return [scheme_name(level, header) for header in HEADERS[level]]

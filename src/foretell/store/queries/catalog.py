@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from foretell.domain.portfolio.positions import Payout
 from foretell.domain.portfolio.prices import BookTop
 from foretell.store.database import Transaction
-from foretell.store.index.oracle_answers import load_answers
+from foretell.store.index.oracle_answers import Answer, AnswerStep, load_answers
 from foretell.store.queries.catalog_filters import DAY_MS, MONTH_MS, WEEK_MS, YEAR_MS
 from foretell.store.queries.games import (
     CatalogGame,
@@ -130,11 +130,17 @@ class CatalogMarket(NamedTuple):
     top: BookTop | None
     payout: Payout | None
     past_prices: tuple[float | None, ...]
-    answer_steps: tuple[str, ...] = ()
+    answers: tuple[Answer, ...] = ()
+    """The proposals and disputes at the optimistic oracle, the oldest first."""
     sports: CatalogSportsMarket | None = None
     is_halted: bool = False
     seconds_delay: int = NO_DELAY_S
     """For how long an order that crosses the book is held; the operator's setting, not a column."""
+
+    @property
+    def answer_steps(self) -> tuple[AnswerStep, ...]:
+        """What happened to its answers, in order."""
+        return tuple(answer.step for answer in self.answers)
 
     @property
     def is_accepting_orders(self) -> bool:
@@ -326,13 +332,13 @@ async def _load_markets(
         )
         .order_by(markets.c.market_id)
     )
-    steps_by_question: dict[tuple[str, str], list[str]] = defaultdict(list)
+    answers_by_question: dict[tuple[str, str], list[Answer]] = defaultdict(list)
     question_ids = [row.neg_risk_request_id or row.question_id for row in rows]
     for answer in await load_answers(tx, question_ids):
-        steps_by_question[answer.adapter, answer.question_id].append(answer.step)
+        answers_by_question[answer.adapter, answer.question_id].append(answer)
     sports = await load_sports_markets(tx, [row.market_id for row in rows])
     return [
-        _market(row, steps_by_question[row.oracle, question_id], sports.get(row.market_id))
+        _market(row, answers_by_question[row.oracle, question_id], sports.get(row.market_id))
         for row, question_id in zip(rows, question_ids, strict=True)
     ]
 
@@ -361,7 +367,7 @@ def _event(row: Any, game: CatalogGame | None) -> CatalogEvent:
 
 
 def _market(
-    row: Any, answer_steps: Sequence[str], sports: CatalogSportsMarket | None
+    row: Any, answers: Sequence[Answer], sports: CatalogSportsMarket | None
 ) -> CatalogMarket:
     count = len(_MARKET_COLUMNS)
     top = None
@@ -378,7 +384,7 @@ def _market(
             top,
             payout(row),
             tuple(row[count + 7 : count + 11]),
-            tuple(answer_steps),
+            tuple(answers),
             sports,
             bool(row.is_halted),
             NO_DELAY_S,

@@ -78,6 +78,8 @@ ORDER_BYTES: Final = "memory, a resting order"
 DAY: Final = "memory, a day"
 FAILOVER: Final = "failover"
 SETTLE: Final = "settle"
+INDEX: Final = "index, fetch and decode"
+INDEX_MEMORY: Final = "index, memory"
 
 
 def e2e_at(connections: int) -> str:
@@ -118,6 +120,8 @@ TARGETS: Final = (
     Target(DAY, most=1.05),
     Target(FAILOVER, most=1.5),
     Target(SETTLE, least=0.7),
+    Target(INDEX, least=0.5),
+    Target(INDEX_MEMORY, most=1.05),
 )
 
 

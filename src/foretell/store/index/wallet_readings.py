@@ -100,4 +100,4 @@ async def _correct(
     same = [table.history.c[name] == sa.bindparam(f"key_{name}") for name in names]
     keys = [{f"key_{name}": getattr(row, name) for name in names} for row in changed]
     await tx.execute(table.history.delete().where(*same), keys)
-    await record_states(tx, table, [row._asdict() for row in changed])
+    await record_states(tx, table, changed)

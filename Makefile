@@ -9,7 +9,8 @@ CYCLES ?= 200
 DAMAGES ?= 10000
 CASES ?= 50000
 LIES ?= 2000
-HISTORIES ?= 100
+HISTORIES ?= 1000
+RANKINGS ?= 100
 PATRONI ?= 1
 MINUTES ?= 60
 # The whole suite: tests beside each other. One that fails runs once more, and the summary names it: RERUNS=0 for none.
@@ -45,12 +46,12 @@ check: dev  ## run all checks: format, lint, spelling, types, import contracts, 
 	$(BIN)/coverage report
 	$(BIN)/coverage report --include='*/foretell/domain/*' --fail-under=100
 
-faults: dev  ## kill processes, damage files, lie: CYCLES=200 DAMAGES=10000 LIES=2000 CASES=50000 HISTORIES=100; PATRONI= skips the cluster
+faults: dev  ## kill processes, damage files, lie: CYCLES=200 DAMAGES=10000 LIES=2000 CASES=50000 HISTORIES=1000; PATRONI= skips the cluster
 	$(if $(PATRONI),sh tests/faults/install_patroni.sh)
 	FORETELL_TEST_CYCLES=$(CYCLES) FORETELL_TEST_DAMAGES=$(DAMAGES) FORETELL_TEST_LIES=$(LIES) \
 	  FORETELL_TEST_PATRONI=$(PATRONI) $(BIN)/pytest -n 2 --dist loadgroup --durations=20 tests/faults
 	FORETELL_TEST_ATTACKS=1 $(BIN)/pytest tests/faults/test_attacks.py
-	FORETELL_TEST_RANKINGS=$(HISTORIES) FORETELL_TEST_HISTORIES=$(HISTORIES) \
+	FORETELL_TEST_RANKINGS=$(RANKINGS) FORETELL_TEST_HISTORIES=$(HISTORIES) \
 	  $(BIN)/pytest -n 2 --dist loadgroup tests/store/index/rankings tests/reconciliation
 	FORETELL_TEST_SCHEMA_CASES=$(CASES) \
 	  $(BIN)/pytest -n 2 --dist loadgroup tests/edge/documents/test_random_requests.py

@@ -4,12 +4,14 @@ import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Final
 
+import msgspec
 import pytest
 from tests.rigs.fault_proxy import FaultProxy, change, lose_answer, lose_request, refuse
 from tests.rigs.ports import free_port
 from tests.rigs.sandbox import Sandbox
 
 from foretell.chain.rpc import CALLS_PER_BATCH_MAX, READ_ATTEMPTS_MAX, Rpc
+from foretell.chain.rpc_types import RawBlock, RawLog
 from foretell.domain.errors.chain import ChainUnavailable, ExecutionReverted, RpcRefused
 
 pytestmark = pytest.mark.anyio
@@ -71,6 +73,29 @@ async def test_one_refusal_fails_its_batch(faulty_rpc: Rpc, proxy: FaultProxy) -
     proxy.fail("eth_chainId", refuse("not today"))
     with pytest.raises(RpcRefused, match="not today"):
         await faulty_rpc.batch([("eth_blockNumber", []), ("eth_chainId", [])])
+
+
+@pytest.mark.parametrize("result", [b'[{"address": 5}]', b'"logs"', b"[[]]"])
+async def test_a_result_of_another_shape_than_asked_for_is_unavailable(result: bytes) -> None:
+    body = b'{"jsonrpc":"2.0","id":%d,"result":%s}'
+    async with answering(body % (1, result)) as rpc:
+        with pytest.raises(ChainUnavailable, match="another shape"):
+            await rpc.call_as(list[RawLog], "eth_getLogs")
+    async with answering(b"[" + body % (1, result) + b"]") as rpc:
+        with pytest.raises(ChainUnavailable, match="another shape"):
+            await rpc.batch_as(list[RawLog], [("eth_getLogs", [])])
+
+
+async def test_a_result_is_decoded_as_the_type_that_is_asked_for(sandbox: Sandbox) -> None:
+    start = hex(sandbox.deployment.start_block)
+    query = {"fromBlock": start, "toBlock": "latest"}
+    logs = await sandbox.rpc.call_as(list[RawLog], "eth_getLogs", query)
+    assert logs
+    plain = await sandbox.rpc.call("eth_getLogs", query)
+    assert logs == msgspec.convert(plain, list[RawLog])
+    assert await sandbox.rpc.batch_as(
+        RawBlock, [("eth_getBlockByNumber", ["0xffffffff", False])]
+    ) == [None]
 
 
 @pytest.mark.parametrize(

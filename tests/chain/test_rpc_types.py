@@ -7,7 +7,6 @@ from foretell.chain.rpc_types import (
     chain_tx_of,
     header_of,
     quantity_of,
-    raw_logs_of,
     receipt_of,
 )
 from foretell.domain.errors.chain import ChainUnavailable
@@ -102,12 +101,9 @@ def test_an_answer_of_another_shape_counts_as_no_answer(read: Any, answer: Any) 
         read(answer)
 
 
-def test_logs_quantities_and_bytes_are_read_or_refused() -> None:
-    assert raw_logs_of([LOG], "eth_getLogs")[0].topics == (WORD,)
+def test_quantities_and_bytes_are_read_or_refused() -> None:
     assert quantity_of("0x10", "eth_blockNumber") == 16
     assert bytes_of("0x0A", "eth_call") == b"\n"
-    with pytest.raises(ChainUnavailable, match="eth_getLogs"):
-        raw_logs_of(None, "eth_getLogs")
     with pytest.raises(ChainUnavailable, match="eth_blockNumber"):
         quantity_of(None, "eth_blockNumber")
     with pytest.raises(ChainUnavailable, match="eth_blockNumber"):

@@ -8,8 +8,10 @@ import pytest
 from rich.console import Console
 
 from foretell.bench.book import BookPlan
+from foretell.bench.index import IndexPlan
 from foretell.bench.memory import MemoryPlan
 from foretell.bench.rigs.fleet import Size
+from foretell.bench.rigs.index.chain import ChainPlan
 from foretell.bench.rigs.order_rounds import OrderPlan
 from foretell.bench.rigs.soak.fill import FILLING_ORDERS
 from foretell.bench.rigs.soak.messages import SoakPlan
@@ -65,6 +67,11 @@ def called(
         (("match", "--commands", "1000"), "match", (5, 1_000)),
         (("journal", "--rounds", "7"), "journal", (7,)),
         (("replay", "--orders", "100", "--events", "200"), "replay", (5, 100, 200)),
+        (
+            ("index", "--rounds", "3", "--wallets", "200", "--postgres", URL),
+            "index",
+            (IndexPlan(3, ChainPlan(200, 1_000), postgres=URL),),
+        ),
         (("failover", "--postgres", URL, "--lease", "1"), "failover", (URL, 1.0, 5)),
     ],
 )
@@ -88,6 +95,7 @@ def test_a_command_passes_its_options_on_and_prints_the_interpreter(
         (("latency",), SIZES.latency),
         (("durable",), SIZES.durable),
         (("book",), SIZES.book),
+        (("index",), SIZES.indexing),
         (("memory",), SIZES.memory),
         (("match",), (SIZES.rounds, SIZES.match_commands)),
         (("replay",), (SIZES.rounds, SIZES.replay_orders, SIZES.replay_events)),

@@ -10,15 +10,24 @@ from tests.reconciliation.history import EventActs, RandomHistory
 from tests.rigs.applications import an_app
 from tests.rigs.read_apis import BLOBS, Reader, a_data_context
 from tests.rigs.sandbox import Sandbox
-from tests.rigs.values import NOW_MS, an_address
+from tests.rigs.values import NOW_MS, a_word, an_address
 
 from foretell.data.routes import build_app
+from foretell.domain.contracts.neg_risk import question_id
+from foretell.domain.exchange.ledger import AssetId
+from foretell.domain.exchange.order import Side
+from foretell.domain.values.hexadecimal import keccak256, word_of
 from foretell.store.database import Database
+from foretell.store.index.activities import ActivityKind, ActivityRow, record_activities
+from foretell.store.index.conditions import Condition, record_conditions
+from foretell.store.index.positions import PositionRow, record_positions
 
 pytestmark = pytest.mark.anyio
 
 FIGURES = ("size", "initialValue", "totalBought", "totalBoughtUsdc", "realizedPnl")
 ANN = an_address("ann")
+ADAPTER = an_address("adapter")
+AT_S = NOW_MS // 1000
 
 
 async def pages_of(reader: Reader, wallet: str, token: str) -> list[Any]:
@@ -76,3 +85,44 @@ async def test_a_token_that_is_no_number_is_refused(reader: Reader, token: str) 
     status, body = await reader.refused(f"/positions/{token}/ledger", user=ANN)
     assert status == 400
     assert body["error"].startswith("invalid_field: ")
+
+
+async def test_a_conversion_is_a_cause_in_its_own_event_alone(fresh_database: Database) -> None:
+    """The wallet converts in one event and sells a token of another in the same block."""
+    events = [word_of(keccak256(name)[:31] + b"\0") for name in (b"one", b"other")]
+    prepared = [
+        Condition(
+            *(1, place, 0, a_word(f"{event} {index}"), ADAPTER, question_id(event, index)),
+            *(AssetId(f"{place}01"), AssetId(f"{place}02")),
+        )
+        for place, (event, index) in enumerate([(events[0], 0), (events[0], 1), (events[1], 0)])
+    ]
+    converted, received, sold = prepared
+    conversion = ActivityRow(
+        *(2, 0, 0, ANN, ActivityKind.CONVERSION, converted.condition_id, None, None),
+        *(5, 0, False, AT_S, a_word("tx")),
+    )
+    sale = conversion._replace(
+        log_index=1,
+        kind=ActivityKind.TRADE,
+        condition_id=sold.condition_id,
+        token_id=sold.token_yes,
+        side=Side.SELL,
+    )
+    async with fresh_database.writing() as tx:
+        await record_conditions(tx, prepared)
+        await record_activities(tx, [conversion, sale])
+        await record_positions(
+            tx,
+            [
+                PositionRow(ANN, each.token_yes, each.condition_id, 5, 1, 5, 1, 0, AT_S, 2)
+                for each in (received, sold)
+            ],
+        )
+    reader = Reader(an_app(build_app, a_data_context(fresh_database, BLOBS, lambda: NOW_MS)))
+    kinds = {}
+    for each in (received, sold):
+        (page,) = await pages_of(reader, ANN, each.token_yes)
+        (entry,) = page["entries"]
+        kinds[each] = [act["type"] for act in entry["activities"]]
+    assert kinds == {received: ["CONVERSION"], sold: ["TRADE"]}

@@ -10,7 +10,7 @@ from foretell.domain.values.amounts import AMOUNT_UNITS_MAX
 from foretell.domain.values.hexadecimal import Address
 from foretell.indexer.context import IndexerContext
 from foretell.indexer.contracts import IndexedContracts
-from foretell.indexer.wallet_reader import WalletReader
+from foretell.indexer.wallet_reader import READ_AGAIN_MAX, WalletReader
 from foretell.store.database import Database
 from foretell.store.index.balances import load_allowances, load_balances
 from foretell.store.index.wallet_readings import is_read
@@ -26,11 +26,18 @@ class LateInstallation:
         self.sandbox, self.database, self.start_block = sandbox, database, start_block
         self.now_ms = NOW_MS
 
-    def indexer(self, rpc: Rpc | None = None, **fields: Any) -> IndexerContext:
+    def indexer(
+        self, rpc: Rpc | None = None, again_max: int = READ_AGAIN_MAX, **fields: Any
+    ) -> IndexerContext:
         """Return an indexer as after a start."""
         contracts = IndexedContracts.of(self.sandbox.deployment)
         wallets = WalletReader(
-            self.database, rpc or self.sandbox.rpc, contracts, lambda: self.now_ms, wallets_max=2
+            self.database,
+            rpc or self.sandbox.rpc,
+            contracts,
+            lambda: self.now_ms,
+            wallets_max=2,
+            again_max=again_max,
         )
         return an_indexer(
             self.sandbox, self.database, start_block=self.start_block, wallets=wallets, **fields

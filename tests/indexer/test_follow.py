@@ -155,8 +155,8 @@ class LyingRpc(Rpc):
         self.lies = 0
 
     @override
-    async def call(self, method: str, *params: object) -> Any:
-        answer = await super().call(method, *params)
+    async def call_as(self, kind: Any, method: str, *params: object) -> Any:
+        answer = await super().call_as(kind, method, *params)
         if not self.is_lying or method != "eth_getLogs" or not answer:
             return answer
         self.lies += 1

@@ -9,6 +9,7 @@ from tests.rigs.values import an_address
 from foretell.chain.rpc import Rpc
 from foretell.domain.contracts.calldata import Approve, Transfer
 from foretell.domain.errors.chain import ChainUnavailable
+from foretell.domain.values.hexadecimal import Address
 from foretell.indexer.follow import follow
 from foretell.indexer.wallet_reader import READING_INTERVAL_MS
 from foretell.store.database import Database
@@ -157,6 +158,35 @@ async def test_wallets_are_read_a_few_at_a_time_and_each_once(
         read.append(sum([await late.has_read(each) for each in strangers]))
     assert read == [2, 2, 4, 4, 5]
     assert await late.funds(strangers[0]) == (0, 0, 0)
+
+
+@pytest.mark.parametrize(("again_max", "read"), [(2, [2, 4, 5]), (4, [4, 5, 5]), (9, [5, 5, 5])])
+async def test_wallets_that_a_reorg_left_are_read_again_in_bounded_numbers(
+    late: LateInstallation, rig: IndexerRig, again_max: int, read: list[int]
+) -> None:
+    wallets = [*(each.address for each in rig.traders[:2]), *map(an_address, ("x", "y", "z"))]
+    await late.ask(*wallets)
+    await late.sandbox.mine()
+    bottom = await late.sandbox.reader.head()
+    for _ in range(3):
+        late.now_ms += READING_INTERVAL_MS
+        await late.sandbox.mine()
+        await catch_up(late.indexer())
+    assert await how_many_are_read(late, wallets) == 5
+    await late.sandbox.rpc.send("anvil_reorg", await late.sandbox.reader.head() - bottom, [])
+    context = late.indexer(again_max=again_max)
+    again = []
+    for _ in read:
+        await late.sandbox.mine()
+        await catch_up(context)
+        again.append(await how_many_are_read(late, wallets))
+    assert again == read
+    for each in wallets:
+        assert await late.funds(each) == await late.on_chain(each)
+
+
+async def how_many_are_read(late: LateInstallation, wallets: list[Address]) -> int:
+    return sum([await late.has_read(each) for each in wallets])
 
 
 async def test_blocks_far_below_the_head_are_not_read(

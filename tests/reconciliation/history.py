@@ -198,7 +198,7 @@ class RandomHistory:
         async with self.database.writing() as tx:
             quote = Quote(self.rig.condition_id, 100, bid, bid + 9, None, None, 0, bid)
             await record_quotes(tx, [quote])
-        await keep_rankings(self.database, head.timestamp_s * 1000, self.random.choice([3, 500]))
+        await keep_rankings(self.database, head.timestamp_s * 1000, self.random.choice([9, 500]))
 
     async def resolve(self) -> None:
         await self.rig.resolve()

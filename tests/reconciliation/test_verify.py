@@ -14,7 +14,9 @@ from tests.reconciliation.history import EventActs, RandomHistory
 from tests.rigs.sandbox import Sandbox, an_indexer, catch_up
 
 from foretell.chain.rpc import Rpc
+from foretell.domain.contracts.calldata import INCREMENT_NONCE
 from foretell.domain.errors.chain import ChainInconsistent, NothingIndexed
+from foretell.domain.evm.abi import contract_function
 from foretell.indexer.follow import follow
 from foretell.reconciliation.chain_figures import ChainFigures
 from foretell.reconciliation.comparison import DataReport, compare_all
@@ -24,12 +26,15 @@ from foretell.store.database import Database
 from foretell.store.queries.index_tables import load_index_tables
 from foretell.store.tables import (
     activities,
+    allowances,
     balances,
+    canceled_orders,
     conditions,
     exchange_fills,
     locked_collateral,
     payouts,
     positions,
+    raised_nonces,
     standings,
     traded_markets,
     trading_totals,
@@ -38,14 +43,21 @@ from foretell.store.tables import (
 
 pytestmark = pytest.mark.anyio
 
-HISTORIES: Final = int(os.environ.get("FORETELL_TEST_HISTORIES", "4"))
+HISTORIES: Final = int(os.environ.get("FORETELL_TEST_HISTORIES", "100"))
 STEPS: Final = 40
+STEPS_OF_MOST: Final = 12
+LONG_EACH: Final = 10
+"""Every tenth history is a long one."""
 TRIES_MAX: Final = 200
+
+CANCEL_BEFORE: Final = contract_function("cancelBefore(uint256)")
+SET_OWNER_SIGNING: Final = contract_function("setOwnerSigning(bool)")
 
 Market = tuple[IndexerRig, EventActs]
 
 FIGURES: Final = {
     activities: ("size_units", "cost_units", "timestamp_s"),
+    allowances: ("units",),
     balances: ("units",),
     exchange_fills: ("size_units", "cost_units", "fee_units"),
     locked_collateral: ("units",),
@@ -58,11 +70,13 @@ FIGURES: Final = {
         "realized_units",
         "changed_at_s",
     ),
+    raised_nonces: ("nonce",),
     standings: ("volume_units", "gain_units"),
     trading_totals: ("trades", "markets", "volume_units"),
     wins: ("realized_units",),
 }
 """Every number that is compared."""
+IN_EACH_HISTORY: Final = (activities, allowances, balances, locked_collateral, positions)
 
 
 @pytest.mark.parametrize("seed", range(HISTORIES))
@@ -70,12 +84,30 @@ async def test_after_a_random_history_every_row_is_what_the_chain_says(
     fresh_sandbox: Sandbox, market: Market, fresh_database: Database, seed: int
 ) -> None:
     history = RandomHistory(fresh_sandbox, *market, fresh_database, seed)
-    await history.play(STEPS)
+    await history.play(STEPS_OF_MOST if seed % LONG_EACH else STEPS)
     report = await verify_data(fresh_database, fresh_sandbox.rpc, fresh_sandbox.deployment)
     assert [str(each) for each in report.differences] == []
     assert report.is_exact
     assert history.unwound_blocks > 0
-    assert min(report.rows[table.name] for table in FIGURES if table is not wins) > 0
+    assert min(report.rows[table.name] for table in IN_EACH_HISTORY) > 0
+
+
+@pytest.mark.usefixtures("market")
+async def test_stops_of_orders_are_compared_with_the_logs_of_the_exchange(
+    fresh_sandbox: Sandbox, fresh_database: Database
+) -> None:
+    trader, exchange = fresh_sandbox.trader(), fresh_sandbox.deployment.exchange
+    await fresh_sandbox.rpc.send("evm_setAutomine", True)  # noqa: FBT003 - the protocol's own
+    for calldata in (
+        INCREMENT_NONCE.encode(),
+        CANCEL_BEFORE.encode(1_790_000_000_000),
+        SET_OWNER_SIGNING.encode(False),  # noqa: FBT003 - the contract's own
+        SET_OWNER_SIGNING.encode(True),  # noqa: FBT003 - the contract's own
+    ):
+        await fresh_sandbox.call(trader, exchange, calldata)
+    await catch_up(an_indexer(fresh_sandbox, fresh_database))
+    report = await verify_data(fresh_database, fresh_sandbox.rpc, fresh_sandbox.deployment)
+    assert (report.differences, report.rows["raised_nonces"]) == ([], 4)
 
 
 async def test_a_figure_that_is_off_by_one_unit_and_a_row_that_is_missing_are_found(
@@ -91,9 +123,9 @@ async def test_a_figure_that_is_off_by_one_unit_and_a_row_that_is_missing_are_fo
     for table, names in FIGURES.items():
         for name in names:
             column = table.c[name]
-            raised = sa.update(table).values({name: column + 1}).where(column == greatest(column))
-            assert table.name in await differing(fresh_database, figures, raised), column
-    for table in (*FIGURES, conditions, traded_markets):
+            less = sa.update(table).values({name: column - 1}).where(column == greatest(column))
+            assert table.name in await differing(fresh_database, figures, less), column
+    for table in (*FIGURES, canceled_orders, conditions, traded_markets):
         deleted = sa.delete(table).where(table.c[0] == greatest(table.c[0]))
         assert table.name in await differing(fresh_database, figures, deleted)
 
@@ -195,9 +227,10 @@ async def test_what_wallets_held_before_the_first_block_is_no_difference(
         await catch_up(late.indexer(blocks_per_range_max=2))
         report = await verify_data(fresh_database, fresh_sandbox.rpc, deployment)
         assert report.differences == []
-    held = [(await late.funds(each))[0] for each in read]
+    funds = [await late.funds(each) for each in read]
+    held = [each[0] for each in funds]
     assert min(held) > 0
-    assert held == [(await late.on_chain(each))[0] for each in read]
+    assert funds == [await late.on_chain(each) for each in read]
     less = {"units": balances.c.units - 1}
     is_it = balances.c.wallet == read[0], balances.c.asset == "0"
     async with fresh_database.writing() as tx:

@@ -24,7 +24,9 @@ export const chain: Config["chainId"] = "31337";
 def test_the_app_uses_the_apis_as_their_documents_describe_them(tmp_path: Path) -> None:
     write_types()
     assert sorted(each.name for each in TYPES.glob("*.d.ts")) == [f"{api}.d.ts" for api in APIS]
-    (tmp_path / "misuse.ts").write_text(MISUSE.format(client=WEB / "src" / "client" / "api", config=WEB / "src" / "lib" / "config"))
+    (tmp_path / "misuse.ts").write_text(
+        MISUSE.format(client=WEB / "src" / "client" / "api", config=WEB / "src" / "lib" / "config")
+    )
     (tmp_path / "tsconfig.json").write_text(
         json.dumps({"extends": str(WEB / "tsconfig.json"), "include": [str(WEB / "src"), "*.ts"]})
     )

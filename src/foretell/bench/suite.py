@@ -11,6 +11,7 @@ from foretell.bench import match
 from foretell.bench.book import BookPlan, run_bench_book
 from foretell.bench.durable import run_bench_durable
 from foretell.bench.failover import run_bench_failover
+from foretell.bench.index import IndexPlan, run_bench_index
 from foretell.bench.journal import run_bench_journal
 from foretell.bench.latency import run_bench_latency
 from foretell.bench.memory import MemoryPlan, run_bench_memory
@@ -50,6 +51,7 @@ class Sizes(NamedTuple):
     lease_s: float = 3.0
     cycles: int = 5
     settle: SettlePlan = SettlePlan()
+    indexing: IndexPlan = IndexPlan()
     postgres: str | None = None
 
     def with_rounds(self, rounds: int) -> "Sizes":
@@ -192,6 +194,11 @@ def _settle(sizes: Sizes, console: Console) -> BenchResult:
     return BenchResult(run_bench_settle(sizes.settle, console))
 
 
+def _index(sizes: Sizes, console: Console) -> BenchResult:
+    """Index into SQLite, which an installation has by default."""
+    return BenchResult(run_bench_index(sizes.indexing, console))
+
+
 def _median(values: Sequence[float]) -> float:
     return statistics.median(values)
 
@@ -214,5 +221,6 @@ BENCHMARKS: Final[Mapping[str, Benchmark]] = MappingProxyType(
         "memory": Benchmark((figures.ORDER_BYTES, figures.DAY), _memory),
         "failover": Benchmark((figures.FAILOVER,), _failover, is_watched=False),
         "settle": Benchmark((figures.SETTLE,), _settle, is_watched=False),
+        "index": Benchmark((figures.INDEX, figures.INDEX_MEMORY), _index, is_watched=False),
     }
 )

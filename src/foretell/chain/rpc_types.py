@@ -21,7 +21,7 @@ LOGS_BLOOM_BYTES: Final = 256
 _T = TypeVar("_T")
 
 
-class RawLog(msgspec.Struct, rename="camel", frozen=True):
+class RawLog(msgspec.Struct, rename="camel", frozen=True, gc=False):
     """A log as a node sends it: every number is hex text."""
 
     address: str
@@ -43,13 +43,21 @@ class _Receipt(msgspec.Struct, rename="camel"):
     logs: tuple[RawLog, ...]
 
 
-class _Block(msgspec.Struct, rename="camel"):
+class RawBlock(msgspec.Struct, rename="camel"):
+    """A header as a node sends it: every number is hex text."""
+
     number: str
     hash: str
     parent_hash: str
     timestamp: str
     logs_bloom: str
     base_fee_per_gas: str = "0x0"
+
+
+class ReceiptLogs(msgspec.Struct):
+    """The logs of a receipt as a node sends it."""
+
+    logs: tuple[RawLog, ...]
 
 
 class _Tx(msgspec.Struct, rename="camel"):
@@ -131,7 +139,11 @@ def header_of(answer: Any) -> BlockHeader | None:
     """Return the header, or None when the node has no such block."""
     if answer is None:
         return None
-    raw = _converted(answer, _Block, "block")
+    return read_header(_converted(answer, RawBlock, "block"))
+
+
+def read_header(raw: RawBlock) -> BlockHeader:
+    """Return the header in a node's response."""
     try:
         return BlockHeader(
             int(raw.number, 16),
@@ -177,11 +189,6 @@ def tx_hash_by_nonce(answer: Any, sender: Address) -> dict[int, Bytes32]:
         }
     except (MalformedHex, ValueError) as error:
         raise ChainUnavailable("block", "a malformed field") from error
-
-
-def raw_logs_of(answer: Any, method: str) -> list[RawLog]:
-    """Return the logs of a list."""
-    return _converted(answer, list[RawLog], method)
 
 
 def quantity_of(answer: Any, method: str) -> int:

@@ -105,6 +105,31 @@ def data(
 
 
 @bench.command()
+def index(
+    rounds: Annotated[
+        int, typer.Option(min=2, max=2_000, help="Rounds; each indexes 200 blocks with matches.")
+    ] = 20,
+    wallets: Annotated[int, typer.Option(min=100, max=1_000_000, help="Wallets.")] = 10_000,
+    markets: Annotated[int, typer.Option(min=10, max=100_000, help="Markets.")] = 1_000,
+    postgres: Annotated[
+        str | None,
+        typer.Option(
+            help="Database server; a temporary database is created on it.", show_default="SQLite"
+        ),
+    ] = None,
+) -> None:
+    """Measure logs from a node to the tables, far behind the head, against decoding the same JSON.
+
+    The chain is generated, and a node in a process of its own serves it.
+    """
+    from foretell.bench.index import IndexPlan, run_bench_index
+    from foretell.bench.rigs.index.chain import ChainPlan
+
+    plan = IndexPlan(rounds, ChainPlan(wallets, markets), postgres=postgres)
+    run_bench_index(plan, _console())
+
+
+@bench.command()
 def memory(
     orders: Annotated[
         int, typer.Option(min=100, max=1_000_000, help="Resting orders whose memory is measured.")

@@ -18,7 +18,7 @@ from foretell.domain.values.hexadecimal import checksum_address
 from foretell.edge.parameters import ID_MAX, integer, optional_integer
 from foretell.edge.query import Query
 from foretell.edge.rendering import amount
-from foretell.store.index.activities import ActivityKind, ActivityRow
+from foretell.store.index.activities import ActivityRow
 from foretell.store.queries.ledger import (
     PositionAt,
     load_acts_at,
@@ -31,9 +31,6 @@ BEFORE_ALL: Final = -1
 LIMIT: Final = integer("limit", 100, 1, 200, "changes of a page")
 AFTER: Final = optional_integer("after", 0, ID_MAX, "the next of the page before, a block")
 PARAMETERS: Final = (USER, LIMIT, AFTER)
-
-OF_THE_EVENT: Final = frozenset({ActivityKind.CONVERSION})
-"""Activities that are listed under one condition of an event and change others too."""
 
 
 async def show_ledger(context: DataContext, query: Query, token: str) -> LedgerResponse:
@@ -55,17 +52,12 @@ async def show_ledger(context: DataContext, query: Query, token: str) -> LedgerR
         condition_id=now.condition_id,
         before=_figures(before.position),
         entries=[
-            _entry(was, then, [act for act in acts if _is_cause(act, then)])
+            _entry(was, then, [act for act in acts if act.block_number == then.block_number])
             for was, then in pairwise((before, *history))
         ],
         now=_figures(now.position),
         next=str(history[-1].block_number) if len(found) > limit else "",
     )
-
-
-def _is_cause(act: ActivityRow, then: PositionAt) -> bool:
-    is_of_condition = act.condition_id == then.condition_id or act.kind in OF_THE_EVENT
-    return act.block_number == then.block_number and is_of_condition
 
 
 def _entry(was: PositionAt, then: PositionAt, acts: list[ActivityRow]) -> LedgerEntry:

@@ -34,6 +34,8 @@ from foretell.store.index.wallet_readings import (
 log = structlog.get_logger(__name__)
 
 WALLETS_PER_READING_MAX: Final = 20
+READ_AGAIN_MAX: Final = 2_000
+"""Wallets that are read again with one block, in as many round trips as it takes; the rest come with the next."""
 READING_INTERVAL_MS: Final = 500
 """The least time between two readings of new wallets, so that requests cannot use up a node's limit."""
 STATE_BLOCKS_MAX: Final = 128
@@ -57,12 +59,14 @@ class WalletReader:
         now_ms: Callable[[], int],
         *,
         wallets_max: int = WALLETS_PER_READING_MAX,
+        again_max: int = READ_AGAIN_MAX,
     ) -> None:
         self._database = database
         self._rpc = rpc
         self._contracts = contracts
         self._now_ms = now_ms
         self._wallets_max = wallets_max
+        self._again_max = again_max
         self._asked_since_ms = 0
         self._read_at_ms = 0
 
@@ -76,10 +80,14 @@ class WalletReader:
         if head_number - block.block_number > STATE_BLOCKS_MAX:
             return []
         async with self._database.reading() as tx:
-            again = await load_to_read_again(tx)
+            again = await load_to_read_again(tx, self._again_max)
         tag = at_block(block.block_hash)
         try:
-            readings = [reading for wallet in again for reading in await self._of([wallet], tag)]
+            readings = [
+                reading
+                for start in range(0, len(again), self._wallets_max)
+                for reading in await self._of(again[start : start + self._wallets_max], tag)
+            ]
         except RpcRefused:
             if block.block_number == head_number:
                 raise

@@ -32,6 +32,11 @@ class ReadContracts(NamedTuple):
         return frozenset({self.collateral, self.tokens, *self.exchanges, self.adapter}) - {""}
 
     @property
+    def spenders(self) -> frozenset[str]:
+        """The contracts that move what wallets have allowed them to."""
+        return frozenset({self.tokens, *self.exchanges, self.adapter}) - {""}
+
+    @property
     def without_positions(self) -> frozenset[str]:
         """Accounts that hold tokens only for others."""
         burn = {NO_TOKEN_BURN} if self.adapter else set[str]()
@@ -88,6 +93,9 @@ class ChainFigures:
     acts: dict[Place, tuple[object, ...]] = field(default_factory=dict)
     fills: dict[Place, tuple[object, ...]] = field(default_factory=dict)
     trades: list[CountedTrade] = field(default_factory=list)
+    allowances: Counter[tuple[str, str, bool]] = field(default_factory=Counter)
+    canceled: dict[Place, tuple[str, str]] = field(default_factory=dict)
+    stops: dict[tuple[int, int, int], tuple[str, str, int]] = field(default_factory=dict)
     touched: set[Holding] = field(default_factory=set)
 
     def move(self, sender: str, receiver: str, asset: str, units: int) -> None:
@@ -96,6 +104,12 @@ class ChainFigures:
             if wallet != ZERO_ADDRESS:
                 held = self.balances[wallet, asset] + change
                 self.balances[wallet, asset] = max(0, min(held, UNITS_MAX))
+
+    def spend(self, wallet: str, spender: str, units: int) -> None:
+        """Take what a spender moved off its allowance; one without a limit stays."""
+        left = self.allowances[wallet, spender, True]
+        if left < UNITS_MAX:
+            self.allowances[wallet, spender, True] = max(0, left - units)
 
     def lock(self, condition: str, units: int) -> None:
         """Add to the open interest of a condition."""

@@ -104,12 +104,38 @@ def _compare_wallets(figures: ChainFigures, tables: IndexTables, report: DataRep
             for row in tables.rows["positions"]
         },
     )
+    report.compare(
+        "allowances",
+        _without_zeros(figures.allowances),
+        _without_zeros(
+            {
+                (row.wallet, row.spender, row.is_collateral): row.units
+                for row in tables.rows["allowances"]
+            }
+        ),
+    )
     report.wallets.update(wallet for wallet, _ in figures.balances)
 
 
 def _compare_acts(figures: ChainFigures, tables: IndexTables, report: DataReport) -> None:
     report.compare("activities", figures.acts, _by_place(tables, "activities"))
     report.compare("exchange_fills", figures.fills, _by_place(tables, "exchange_fills"))
+    report.compare(
+        "canceled_orders",
+        figures.canceled,
+        {
+            (row.block_number, row.log_index): (row.exchange, row.order_id)
+            for row in tables.rows["canceled_orders"]
+        },
+    )
+    report.compare(
+        "raised_nonces",
+        figures.stops,
+        {
+            (row.block_number, row.log_index, row.part): (row.exchange, row.maker, row.nonce)
+            for row in tables.rows["raised_nonces"]
+        },
+    )
     first = {(trade.wallet, trade.condition): trade.block for trade in reversed(figures.trades)}
     report.compare(
         "traded_markets",

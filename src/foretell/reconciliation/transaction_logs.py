@@ -18,6 +18,7 @@ from foretell.reconciliation.chain_figures import (
 )
 from foretell.reconciliation.fetched_logs import FetchedLog, address_in, topic_of, word_text
 from foretell.reconciliation.holdings import UNITS_MAX, arrived, gone, transferred
+from foretell.reconciliation.permission_logs import read_permission
 from foretell.reconciliation.transaction_moves import TransactionMoves
 
 BINARY: Final = 2
@@ -45,13 +46,14 @@ class TransactionLogs:
         """Apply the next log; those of no interest are passed over."""
         kind = self._kind(log.contract)
         reading = READINGS.get((kind, log.topics[0] if log.topics else 0))
-        if reading is not None:
-            try:
+        try:
+            if reading is not None:
                 reading(self, log)
-            except IndexError as error:
-                raise ChainInconsistent(
-                    f"log {log.log_index} of {log.tx_hash} has another shape"
-                ) from error
+            read_permission(self._figures, kind, log)
+        except (IndexError, ValueError) as error:
+            raise ChainInconsistent(
+                f"log {log.log_index} of {log.tx_hash} has another shape"
+            ) from error
 
     def close(self) -> None:
         """Apply all moves to the positions."""
@@ -151,6 +153,8 @@ class TransactionLogs:
                 self._given_to_child(holder, parent, backing, units)
         elif condition is not None and units <= UNITS_MAX:
             self._figures.lock(condition_id, units if is_in else -units)
+            if is_in and backing == self._figures.contracts.collateral:
+                self._figures.spend(holder, log.contract, units)
             self._whole_sets(log, holder, condition_id, is_in=is_in, units=units)
 
     def _given_to_child(self, holder: str, parent: int, backing: str, units: int) -> None:
@@ -214,6 +218,8 @@ class TransactionLogs:
         condition_id, units = word_text(log.topics[2]), log.words[0]
         if condition_id in self._figures.conditions and units <= UNITS_MAX:
             holder = address_in(log.topics[1])
+            if is_in:
+                self._figures.spend(holder, log.contract, units)
             self._whole_sets(log, holder, condition_id, is_in=is_in, units=units)
 
     def event_redeemed(self, log: FetchedLog) -> None:
@@ -266,6 +272,8 @@ class TransactionLogs:
         if outcome is None or max(size, cost) > UNITS_MAX:
             return
         wallet, fee = address_in(log.topics[2]), words[4]
+        if is_buy:
+            self._figures.spend(wallet, log.contract, cost)
         act = arrived(size - fee, cost) if is_buy else gone(size, cost - fee)
         self._moves.add((wallet, token), act.units, act, is_in=is_buy)
         self._moves.add_of_exchange((wallet, token), -act.units if is_buy else act.units)

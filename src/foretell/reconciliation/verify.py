@@ -7,8 +7,8 @@ from foretell.domain.values.hexadecimal import Address, Bytes32
 from foretell.reconciliation.chain_figures import CASH
 from foretell.reconciliation.comparison import DataReport, compare_all
 from foretell.reconciliation.fetched_logs import fetch_times
-from foretell.reconciliation.first_balances import fetch_collateral
-from foretell.reconciliation.recount import recount
+from foretell.reconciliation.first_holdings import fetch_held
+from foretell.reconciliation.recount import contracts_of, recount
 from foretell.store.database import Database
 from foretell.store.index.wallet_readings import TO_READ_AGAIN
 from foretell.store.queries.index_tables import load_index_tables
@@ -32,10 +32,12 @@ async def verify_data(database: Database, rpc: Rpc, deployment: Deployment) -> D
         for row in tables.rows["wallet_readings"]
         if row.block_number != TO_READ_AGAIN
     ]
-    held = await fetch_collateral(rpc, deployment.collateral, read, Bytes32(last.block_hash))
+    held = await fetch_held(rpc, contracts_of(deployment), read, Bytes32(last.block_hash))
     figures = await recount(rpc, deployment, last.block_number)
-    for wallet, units in held.items():
-        figures.balances[wallet, CASH] = units
+    for wallet, first in held.items():
+        figures.balances[wallet, CASH] = first.units
+        for (spender, is_collateral), units in first.allowances.items():
+            figures.allowances[wallet, spender, is_collateral] = units
     report = DataReport(last.block_number, last.block_hash)
     compare_all(figures, tables, report)
     await fetch_times(rpc, {last.block_number: Bytes32(last.block_hash)})

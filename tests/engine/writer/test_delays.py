@@ -4,7 +4,7 @@ import asyncio
 import os
 import subprocess
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,9 +30,11 @@ from tests.rigs.values import (
 from tests.trading.rig import listening
 
 from foretell.domain.exchange.commands import DelayMarket
+from foretell.engine.writer import sports_delays
 from foretell.engine.writer.chain_feed import ChainFeed
 from foretell.engine.writer.engine import Engine
 from foretell.journal.files.journal import FileJournal
+from foretell.store.creation.games import SportsCondition, load_sports_conditions
 from foretell.store.database import Database
 from foretell.store.trading.orders import load_order
 
@@ -251,11 +253,39 @@ async def test_the_operators_delay_is_that_of_sports_markets_alone(
 
 
 async def run_feed(rig: TradingRig, sports_delay_s: int) -> None:
+    await a_feed(rig, sports_delay_s).run_once()
+
+
+def a_feed(rig: TradingRig, sports_delay_s: int) -> ChainFeed:
     context = rig.context
-    feed = ChainFeed(
+    return ChainFeed(
         rig.host.engine, context.database, context.exchanges, 1, sports_delay_s=sports_delay_s
     )
-    await feed.run_once()
+
+
+async def test_a_running_feed_reads_the_sports_markets_since_its_last_look_alone(
+    fresh_database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sports_delays, "COMMITTED_LATE_MARKETS", 0)
+    read: list[int] = []
+
+    async def noted(*arguments: Any) -> Sequence[SportsCondition]:
+        found = await load_sports_conditions(*arguments)
+        read.append(len(found))
+        return found
+
+    monkeypatch.setattr(sports_delays, "load_sports_conditions", noted)
+    async with a_rig_on(tmp_path / "journal", fresh_database, sports_delay_s=3) as rig:
+        feed = a_feed(rig, 3)
+        delays = rig.host.engine.state.delays.ms_by_market
+        games = [a_game_event_row(f"game-{number}") for number in range(3)]
+        for number, game in enumerate(games):
+            async with rig.context.database.writing() as tx:
+                await Rows(tx, numbers=rig.numbers).open(game)
+            await feed.run_once()
+            await feed.run_once()
+            assert len(delays) == (number + 1) * len(game.markets)
+        assert read == [len(games[0].markets), 0] * 3
 
 
 async def test_a_trader_cannot_release_its_order(rig: TradingRig) -> None:

@@ -17,6 +17,7 @@ from foretell.domain.values.hexadecimal import Address
 from foretell.engine.protocol.requests import AccountReply, AccountRequest
 from foretell.store.database import Database
 from foretell.store.index.wallet_readings import WalletReading, load_unread, record_readings
+from foretell.trading.accounts.reading_budget import ReadingLimits
 from foretell.trading.accounts.wallet_readings import RETRY_MS, WalletReadings
 
 pytestmark = pytest.mark.anyio
@@ -94,7 +95,9 @@ async def test_a_dry_run_reads_the_wallet_too(late: TradingRig, dan: Trader) -> 
     assert response.json()["valid"] is True
 
 
-def readings_of(rig: TradingRig, wait_s: float = 0.2, **limits: int) -> WalletReadings:
+def readings_of(
+    rig: TradingRig, wait_s: float = 0.2, limits: ReadingLimits | None = None
+) -> WalletReadings:
     """Return readings with limits of the test."""
 
     async def fetch_collateral(wallet: Address) -> AccountReply:
@@ -104,7 +107,7 @@ def readings_of(rig: TradingRig, wait_s: float = 0.2, **limits: int) -> WalletRe
     context = rig.context
     database, exchanges = context.database, context.exchanges
     return WalletReadings(
-        database, exchanges, fetch_collateral, context.now_ms, wait_s=wait_s, **limits
+        database, exchanges, fetch_collateral, context.now_ms, wait_s=wait_s, limits=limits
     )
 
 
@@ -113,7 +116,7 @@ async def test_a_chain_that_does_not_answer_costs_one_wait_in_half_a_minute(
 ) -> None:
     readings = readings_of(late)
     before = time.monotonic()
-    await readings.wait(DAN)
+    await readings.wait(DAN, "dan")
     assert 0.1 < time.monotonic() - before < 5
     assert readings.is_known(DAN)
     late.clock.at_ms += RETRY_MS
@@ -121,22 +124,50 @@ async def test_a_chain_that_does_not_answer_costs_one_wait_in_half_a_minute(
     assert await asked(late) == [DAN]
 
 
-async def test_strangers_can_ask_for_a_bounded_number_of_wallets_in_a_minute(
+async def test_a_client_can_ask_for_a_bounded_number_of_wallets_and_leaves_the_others_theirs(
     late: TradingRig,
 ) -> None:
-    readings = readings_of(late, asks_max=3)
-    wallets = [an_address(f"stranger {number}") for number in range(5)]
-    await asyncio.gather(*(readings.wait(wallet) for wallet in wallets))
+    limits = ReadingLimits(per_client=4, shared=3, reserve=2)
+    readings = readings_of(late, limits=limits)
+    wallets = [an_address(f"stranger {number}") for number in range(6)]
+    await asyncio.gather(*(readings.wait(wallet, "stranger") for wallet in wallets))
     assert len(await asked(late)) == 3
+    await readings.wait(DAN, "dan")
+    assert DAN in await asked(late)
     late.clock.at_ms += 60_000
-    await readings.wait(wallets[4])
-    assert wallets[4] in await asked(late)
+    await readings.wait(wallets[5], "stranger")
+    assert wallets[5] in await asked(late)
+
+
+async def test_orders_and_balances_count_for_the_address_of_their_client(
+    late: TradingRig, dan: Trader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clients: list[str] = []
+    wait = WalletReadings.wait
+
+    async def noted(readings: WalletReadings, wallet: Address, client: str) -> None:
+        clients.append(client)
+        await wait(readings, wallet, client)
+
+    monkeypatch.setattr(WalletReadings, "wait", noted)
+    eve, fay = await late.trader("eve"), await late.trader("fay")
+    for request, name in (
+        (dan.get("/balance-allowance", asset_type="COLLATERAL"), "dan"),
+        (eve.placed(a_buy("eve", price_ticks=40)), "eve"),
+        (fay.send("POST", "/orders", [fay.body(a_buy("fay", price_ticks=41))]), "fay"),
+    ):
+        reading = asyncio.create_task(read(late, an_address(name)))
+        await request
+        await reading
+    assert len(clients) == 3
+    assert len(set(clients)) == 1
+    assert clients[0]
 
 
 async def test_a_wallet_that_was_read_before_a_restart_does_not_wait(late: TradingRig) -> None:
     async with late.context.database.writing() as tx:
         await record_readings(tx, [WalletReading(DAN, UNITS, ())], 1)
     readings = readings_of(late, wait_s=60)
-    await asyncio.wait_for(readings.wait(DAN), 10)
+    await asyncio.wait_for(readings.wait(DAN, "dan"), 10)
     assert readings.is_known(DAN)
     assert await asked(late) == []

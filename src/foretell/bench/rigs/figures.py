@@ -79,6 +79,8 @@ DAY: Final = "memory, a day"
 FAILOVER: Final = "failover"
 SETTLE: Final = "settle"
 WS: Final = "ws"
+INDEX: Final = "index, fetch and decode"
+INDEX_MEMORY: Final = "index, memory"
 
 
 def e2e_at(connections: int) -> str:
@@ -120,6 +122,8 @@ TARGETS: Final = (
     Target(DAY, most=1.05),
     Target(FAILOVER, most=1.5),
     Target(SETTLE, least=0.7),
+    Target(INDEX, least=0.5),
+    Target(INDEX_MEMORY, most=1.05),
 )
 
 

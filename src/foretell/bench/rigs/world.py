@@ -58,10 +58,10 @@ class World:
     tokens: Sequence[TokenPair]
 
 
-def make_world(master_key: bytes) -> World:
-    """Return the world of a master key."""
+def deployment_without_chain() -> Deployment:
+    """Return contracts with made-up addresses, for what asks no chain about them."""
     contracts = {name: DeployedContract(_address(name), ZERO_BYTES32) for name in ContractName}
-    deployment = Deployment(
+    return Deployment(
         chain_id=CHAIN_ID,
         is_sandbox=True,
         is_complete=True,
@@ -72,6 +72,11 @@ def make_world(master_key: bytes) -> World:
         safe_init_code_hash=ZERO_BYTES32,
         creation=CreationTerms(0, 0, 0),
     )
+
+
+def make_world(master_key: bytes) -> World:
+    """Return the world of a master key."""
+    deployment = deployment_without_chain()
     conditions = [word_of(keccak256(f"condition {number}".encode())) for number in range(MARKETS)]
     return World(
         master_key=master_key,

@@ -27,9 +27,21 @@ from foretell.domain.values.hexadecimal import Address, Bytes32
 
 def decode_log(kind: ContractKind, topics: Sequence[str], data: str) -> ChainLog | None:
     """Return the log of a contract of this kind, or None when it matches no schema."""
+    return decode_with(_SCHEMAS[kind], topics, data)
+
+
+def schemas_of(kind: ContractKind) -> Mapping[bytes, LogSchema]:
+    """Return the schemas of the logs that a contract of this kind may emit, by first topic."""
+    return _SCHEMAS[kind]
+
+
+def decode_with(
+    schemas: Mapping[bytes, LogSchema], topics: Sequence[str], data: str
+) -> ChainLog | None:
+    """Return the log, or None when it matches none of these schemas."""
     try:
         words = parse_words(topics, data)
-        schema = _SCHEMAS[kind].get(words.topics[0]) if words.topics else None
+        schema = schemas.get(words.topics[0]) if words.topics else None
         if schema is None or len(words.topics) != schema.topics:
             return None
         if schema.words is not None:

@@ -61,9 +61,11 @@ class LogWords(NamedTuple):
 
 def parse_words(topics: Sequence[str], data: str) -> LogWords:
     """Return the words of a log in a node's hex text."""
-    words = tuple(bytes.fromhex(topic[2:]) for topic in topics)
-    if any(len(word) != WORD for word in words):
+    digits = [topic[2:] for topic in topics]
+    if any([len(each) != 2 * WORD for each in digits]):  # noqa: C419 - a list is faster here
         raise ValueError("a topic of another length")
+    raw = bytes.fromhex("".join(digits))
+    words = tuple([raw[at : at + WORD] for at in range(0, len(raw), WORD)])
     return LogWords(words, bytes.fromhex(data[2:]))
 
 

@@ -1,7 +1,11 @@
-"""Logs of the contracts as typed values, decoded by `log_decoder`."""
+"""Logs of the contracts as typed values, decoded by `log_decoder`.
+
+They are structs, because one is made for each log of the chain: a frozen dataclass takes several times as long.
+"""
 
 import enum
-from dataclasses import dataclass
+
+import msgspec
 
 from foretell.domain.exchange.order import Side
 from foretell.domain.values.hexadecimal import Address, Bytes32
@@ -21,8 +25,7 @@ class ContractKind(enum.Enum):
     SAFE = "safe"
 
 
-@dataclass(frozen=True, slots=True)
-class CollateralTransferred:
+class CollateralTransferred(msgspec.Struct, frozen=True, gc=False):
     """Collateral went from one account to another; the zero address mints."""
 
     sender: Address
@@ -30,8 +33,7 @@ class CollateralTransferred:
     amount_units: int
 
 
-@dataclass(frozen=True, slots=True)
-class CollateralApproved:
+class CollateralApproved(msgspec.Struct, frozen=True, gc=False):
     """An owner set a spender's allowance."""
 
     owner: Address
@@ -39,8 +41,7 @@ class CollateralApproved:
     amount_units: int
 
 
-@dataclass(frozen=True, slots=True)
-class TokensTransferred:
+class TokensTransferred(msgspec.Struct, frozen=True, gc=False):
     """Outcome tokens went from one account to another; the zero address mints and burns."""
 
     operator: Address
@@ -50,8 +51,7 @@ class TokensTransferred:
     amounts_units: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class TokensApproved:
+class TokensApproved(msgspec.Struct, frozen=True, gc=False):
     """An owner approved an operator for all its outcome tokens, or withdrew that."""
 
     owner: Address
@@ -59,8 +59,7 @@ class TokensApproved:
     is_approved: bool
 
 
-@dataclass(frozen=True, slots=True)
-class ConditionPrepared:
+class ConditionPrepared(msgspec.Struct, frozen=True, gc=False):
     """A condition was prepared."""
 
     condition_id: Bytes32
@@ -69,8 +68,7 @@ class ConditionPrepared:
     outcome_slots: int
 
 
-@dataclass(frozen=True, slots=True)
-class ConditionResolved:
+class ConditionResolved(msgspec.Struct, frozen=True, gc=False):
     """The oracle reported the payout of a condition."""
 
     condition_id: Bytes32
@@ -79,8 +77,7 @@ class ConditionResolved:
     payout_numerators: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class PositionSplit:
+class PositionSplit(msgspec.Struct, frozen=True, gc=False):
     """Collateral was split into complete sets."""
 
     holder: Address
@@ -91,8 +88,7 @@ class PositionSplit:
     amount_units: int
 
 
-@dataclass(frozen=True, slots=True)
-class PositionsMerged:
+class PositionsMerged(msgspec.Struct, frozen=True, gc=False):
     """Complete sets were merged into collateral."""
 
     holder: Address
@@ -103,8 +99,7 @@ class PositionsMerged:
     amount_units: int
 
 
-@dataclass(frozen=True, slots=True)
-class PayoutRedeemed:
+class PayoutRedeemed(msgspec.Struct, frozen=True, gc=False):
     """Outcome tokens were redeemed."""
 
     holder: Address
@@ -115,8 +110,7 @@ class PayoutRedeemed:
     payout_units: int
 
 
-@dataclass(frozen=True, slots=True)
-class EventSetsSplit:
+class EventSetsSplit(msgspec.Struct, frozen=True, gc=False):
     """Collateral was split into complete sets of a question of an event, by the neg-risk adapter."""
 
     holder: Address
@@ -124,8 +118,7 @@ class EventSetsSplit:
     amount_units: int
 
 
-@dataclass(frozen=True, slots=True)
-class EventSetsMerged:
+class EventSetsMerged(msgspec.Struct, frozen=True, gc=False):
     """Complete sets of a question of an event were merged, by the neg-risk adapter."""
 
     holder: Address
@@ -133,8 +126,7 @@ class EventSetsMerged:
     amount_units: int
 
 
-@dataclass(frozen=True, slots=True)
-class EventPayoutRedeemed:
+class EventPayoutRedeemed(msgspec.Struct, frozen=True, gc=False):
     """Outcome tokens of a question of an event were redeemed, by the neg-risk adapter."""
 
     holder: Address
@@ -143,8 +135,7 @@ class EventPayoutRedeemed:
     payout_units: int
 
 
-@dataclass(frozen=True, slots=True)
-class PositionsConverted:
+class PositionsConverted(msgspec.Struct, frozen=True, gc=False):
     """Some No tokens of an event became collateral and the other questions' Yes tokens."""
 
     holder: Address
@@ -153,8 +144,7 @@ class PositionsConverted:
     amount_units: int
 
 
-@dataclass(frozen=True, slots=True)
-class OrderFilledLog:
+class OrderFilledLog(msgspec.Struct, frozen=True, gc=False):
     """An order was filled, in part or whole. The counterparty of a taker order is the exchange."""
 
     order_id: Bytes32
@@ -168,8 +158,7 @@ class OrderFilledLog:
     builder: Bytes32 | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class OrdersMatched:
+class OrdersMatched(msgspec.Struct, frozen=True, gc=False):
     """A taker order was matched, with the totals of its fills."""
 
     order_id: Bytes32
@@ -180,8 +169,7 @@ class OrdersMatched:
     cost_units: int
 
 
-@dataclass(frozen=True, slots=True)
-class FeeCharged:
+class FeeCharged(msgspec.Struct, frozen=True, gc=False):
     """A fee was charged, in collateral when the token id is "0"; None where the log names no asset."""
 
     receiver: Address
@@ -189,39 +177,34 @@ class FeeCharged:
     amount_units: int
 
 
-@dataclass(frozen=True, slots=True)
-class OrderCancelled:
+class OrderCancelled(msgspec.Struct, frozen=True, gc=False):
     """A maker cancelled an order on chain."""
 
     order_id: Bytes32
 
 
-@dataclass(frozen=True, slots=True)
-class NonceIncremented:
+class NonceIncremented(msgspec.Struct, frozen=True, gc=False):
     """A maker cancelled every order that it signed with an earlier nonce."""
 
     maker: Address
     nonce: int
 
 
-@dataclass(frozen=True, slots=True)
-class OrdersCancelledBefore:
+class OrdersCancelledBefore(msgspec.Struct, frozen=True, gc=False):
     """A maker cancelled every order of struct version 2 that it signed with an earlier timestamp."""
 
     maker: Address
     timestamp_ms: int
 
 
-@dataclass(frozen=True, slots=True)
-class OwnerSigningChanged:
+class OwnerSigningChanged(msgspec.Struct, frozen=True, gc=False):
     """A Safe said whether orders count that its first owner signs alone."""
 
     safe: Address
     is_allowed: bool
 
 
-@dataclass(frozen=True, slots=True)
-class TokenRegistered:
+class TokenRegistered(msgspec.Struct, frozen=True, gc=False):
     """A token was registered for trading; each of a pair has its own log."""
 
     token_id: str
@@ -229,8 +212,7 @@ class TokenRegistered:
     condition_id: Bytes32
 
 
-@dataclass(frozen=True, slots=True)
-class QuestionInitialized:
+class QuestionInitialized(msgspec.Struct, frozen=True, gc=False):
     """A creator asked a question."""
 
     question_id: Bytes32
@@ -242,8 +224,7 @@ class QuestionInitialized:
     bond_units: int
 
 
-@dataclass(frozen=True, slots=True)
-class QuestionResolved:
+class QuestionResolved(msgspec.Struct, frozen=True, gc=False):
     """A question was answered."""
 
     question_id: Bytes32
@@ -251,8 +232,7 @@ class QuestionResolved:
     payouts: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class AnswerProposed:
+class AnswerProposed(msgspec.Struct, frozen=True, gc=False):
     """An answer to an adapter's question was proposed; it can be disputed until it expires."""
 
     adapter: Address
@@ -262,8 +242,7 @@ class AnswerProposed:
     expires_at_s: int
 
 
-@dataclass(frozen=True, slots=True)
-class AnswerDisputed:
+class AnswerDisputed(msgspec.Struct, frozen=True, gc=False):
     """The proposed answer to an adapter's question was disputed."""
 
     adapter: Address
@@ -272,8 +251,7 @@ class AnswerDisputed:
     price: int
 
 
-@dataclass(frozen=True, slots=True)
-class CreatorRecorded:
+class CreatorRecorded(msgspec.Struct, frozen=True, gc=False):
     """The registry recorded the creator of a condition."""
 
     condition_id: Bytes32
@@ -281,8 +259,7 @@ class CreatorRecorded:
     adapter: Address
 
 
-@dataclass(frozen=True, slots=True)
-class MetadataSet:
+class MetadataSet(msgspec.Struct, frozen=True, gc=False):
     """A creator set the metadata id of a condition."""
 
     condition_id: Bytes32
@@ -290,16 +267,14 @@ class MetadataSet:
     metadata_id: str
 
 
-@dataclass(frozen=True, slots=True)
-class SafeCreated:
+class SafeCreated(msgspec.Struct, frozen=True, gc=False):
     """The factory created an owner's Safe."""
 
     safe: Address
     owner: Address
 
 
-@dataclass(frozen=True, slots=True)
-class SafeExecuted:
+class SafeExecuted(msgspec.Struct, frozen=True, gc=False):
     """A Safe executed its owner's transaction, successfully or not."""
 
     safe_tx_hash: Bytes32
@@ -339,8 +314,7 @@ ChainLog = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class LogPlace:
+class LogPlace(msgspec.Struct, frozen=True, gc=False):
     """The place of a log on the chain; the block's hash identifies the fork."""
 
     block_number: int
@@ -350,8 +324,7 @@ class LogPlace:
     tx_hash: Bytes32
 
 
-@dataclass(frozen=True, slots=True)
-class PlacedLog:
+class PlacedLog(msgspec.Struct, frozen=True, gc=False):
     """A log, its place, and the contract that emitted it."""
 
     place: LogPlace

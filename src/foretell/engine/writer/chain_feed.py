@@ -20,7 +20,6 @@ from foretell.domain.exchange.commands import (
     BalanceSeen,
     BarWallet,
     CancelSeen,
-    DelayMarket,
     HaltMarket,
     NonceSeen,
     ObserveChain,
@@ -45,8 +44,8 @@ from foretell.domain.values.hexadecimal import Address
 from foretell.domain.values.sharding import ALONE, ShardPlace
 from foretell.engine.writer.engine import Engine
 from foretell.engine.writer.returned_orders import ReturnedOrders
+from foretell.engine.writer.sports_delays import SportsDelays
 from foretell.runtime.worker import PollIntervals, run_watching_worker
-from foretell.store.creation.games import load_sports_conditions
 from foretell.store.creation.halted_markets import load_halted
 from foretell.store.creation.markets import load_markets
 from foretell.store.database import Database, Transaction
@@ -80,6 +79,7 @@ class ChainFeed:
     place: ShardPlace = ALONE
     returns: ReturnedOrders = field(default_factory=ReturnedOrders)
     sports_delay_s: int = 0
+    sports: SportsDelays = field(default_factory=SportsDelays)
 
     async def run(self) -> None:
         """Run until canceled, after each notification of the tables and at least once a second."""
@@ -93,7 +93,9 @@ class ChainFeed:
             splits = await self._load_splits(tx)
             bars = await self._load_bars(tx)
             halts = await self._load_halts(tx)
-            delays = await self._load_delays(tx)
+            delays = await self.sports.changes(
+                tx, self.engine.state, self.sports_delay_s * 1000, self.engine.clock_ms()
+            )
             reading = await self._load_reading(tx)
         observation = None
         if reading is not None:
@@ -229,18 +231,6 @@ class ChainFeed:
         changes = [(each, True) for each in sorted(begun) if each not in state.halted_markets]
         changes += [(each, False) for each in state.halted_markets if each not in wanted]
         return [HaltMarket(at_ms, condition_id, is_halted) for condition_id, is_halted in changes]
-
-    async def _load_delays(self, tx: Transaction) -> list[DelayMarket]:
-        """Return the delays of this engine's sports markets that differ from the operator's."""
-        state, delay_ms = self.engine.state, self.sports_delay_s * 1000
-        known = state.delays.ms_by_market
-        sports = await load_sports_conditions(tx) if delay_ms else list(known)
-        own = [each for each in sports if each in state.market_by_id]
-        return [
-            DelayMarket(self.engine.clock_ms(), condition_id, delay_ms)
-            for condition_id in own
-            if known.get(condition_id, 0) != delay_ms and state.market_by_id[condition_id].is_open
-        ]
 
     async def _load_splits(self, tx: Transaction) -> list[SplitTrade]:
         """Return the splits of trades with fills that settlement found not to settle together."""

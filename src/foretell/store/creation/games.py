@@ -6,7 +6,7 @@ change it for others; only a logo that was missing is added. Written by creation
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 import sqlalchemy as sa
@@ -66,13 +66,26 @@ async def record_game(
         await tx.execute(sports_markets.insert(), rows)
 
 
-async def load_sports_conditions(tx: Transaction) -> Sequence[Bytes32]:
-    """Return the conditions of all sports markets, in the order of their markets."""
-    joined = markets.join(sports_markets, sports_markets.c.market_id == markets.c.market_id)
+class SportsCondition(NamedTuple):
+    """A sports market's number, and its condition."""
+
+    market_id: int
+    condition_id: Bytes32
+
+
+async def load_sports_conditions(
+    tx: Transaction, after_market: int, limit: int
+) -> Sequence[SportsCondition]:
+    """Return the next sports markets after one, in their order."""
+    joined = sports_markets.join(markets, sports_markets.c.market_id == markets.c.market_id)
     rows = await tx.all(
-        sa.select(markets.c.condition_id).select_from(joined).order_by(markets.c.market_id)
+        sa.select(sports_markets.c.market_id, markets.c.condition_id)
+        .select_from(joined)
+        .where(sports_markets.c.market_id > after_market)
+        .order_by(sports_markets.c.market_id)
+        .limit(limit)
     )
-    return [Bytes32(row.condition_id) for row in rows]
+    return [SportsCondition._make(row) for row in rows]
 
 
 def _market_values(market: SportsMarket, market_id: int) -> dict[str, Any]:

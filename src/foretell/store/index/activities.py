@@ -99,15 +99,15 @@ class ActivityPage(NamedTuple):
 
 async def record_activities(tx: Transaction, acts: Sequence[ActivityRow]) -> None:
     """Store activities of wallets."""
-    if acts:
-        await tx.execute(activities.insert(), [_activity_values(act) for act in acts])
+    await tx.insert_rows(
+        activities,
+        [(*act[:4], act.kind.value, *act[5:7], _name(act.side), *act[8:]) for act in acts],
+    )
 
 
 async def record_exchange_fills(tx: Transaction, fills: Sequence[ExchangeFill]) -> None:
     """Store fills of the exchange."""
-    if fills:
-        rows = [fill._asdict() | {"side": fill.side.name} for fill in fills]
-        await tx.execute(exchange_fills.insert(), rows)
+    await tx.insert_rows(exchange_fills, [(*fill[:6], fill.side.name, *fill[7:]) for fill in fills])
 
 
 async def load_activities(
@@ -174,9 +174,8 @@ def _conditions(chosen: ActivityFilter, *, is_rare: bool) -> list[sa.ColumnEleme
     return [clause() for wanted, clause in asked if wanted is not None]
 
 
-def _activity_values(act: ActivityRow) -> dict[str, Any]:
-    side = None if act.side is None else act.side.name
-    return act._asdict() | {"kind": act.kind.value, "side": side}
+def _name(side: Side | None) -> str | None:
+    return None if side is None else side.name
 
 
 def activity_row(row: sa.Row[Any]) -> ActivityRow:

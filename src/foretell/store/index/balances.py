@@ -55,17 +55,17 @@ class LockedCollateral(NamedTuple):
 
 async def record_balances(tx: Transaction, changes: Sequence[Balance]) -> None:
     """Store balances after blocks, in the order of the blocks."""
-    await record_states(tx, BALANCES, [change._asdict() for change in changes])
+    await record_states(tx, BALANCES, changes)
 
 
 async def record_allowances(tx: Transaction, changes: Sequence[Allowance]) -> None:
     """Store allowances after blocks, in the order of the blocks."""
-    await record_states(tx, ALLOWANCES, [change._asdict() for change in changes])
+    await record_states(tx, ALLOWANCES, changes)
 
 
 async def record_locked(tx: Transaction, changes: Sequence[LockedCollateral]) -> None:
     """Store locked collateral after blocks, in the order of the blocks."""
-    await record_states(tx, LOCKED_COLLATERAL, [change._asdict() for change in changes])
+    await record_states(tx, LOCKED_COLLATERAL, changes)
 
 
 async def load_balances(

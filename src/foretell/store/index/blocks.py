@@ -25,7 +25,7 @@ class Block(NamedTuple):
 
 async def record_blocks(tx: Transaction, indexed: Sequence[Block]) -> None:
     """Store blocks whose logs are stored in the same transaction, and announce them."""
-    await tx.execute(blocks.insert(), [block._asdict() for block in indexed])
+    await tx.insert_rows(blocks, indexed)
     await tx.announce(TOPIC)
 
 

@@ -53,23 +53,17 @@ class MakerStop(NamedTuple):
 
 async def record_canceled_orders(tx: Transaction, canceled: Sequence[CanceledOrder]) -> None:
     """Store canceled orders."""
-    if canceled:
-        await tx.execute(canceled_orders.insert(), [each._asdict() for each in canceled])
+    await tx.insert_rows(canceled_orders, canceled)
 
 
 async def record_raised_nonces(tx: Transaction, raised: Sequence[RaisedNonce]) -> None:
     """Store raised nonces."""
-    if raised:
-        await tx.execute(raised_nonces.insert(), [each._asdict() for each in raised])
+    await tx.insert_rows(raised_nonces, raised)
 
 
 async def record_stops(tx: Transaction, stops: Sequence[MakerStop]) -> None:
     """Store stops."""
-    if stops:
-        await tx.execute(
-            raised_nonces.insert(),
-            [{**each._asdict(), "part": each.part.value} for each in stops],
-        )
+    await tx.insert_rows(raised_nonces, [(*each[:2], each.part.value, *each[3:]) for each in stops])
 
 
 async def load_canceled_orders(tx: Transaction, since_block: int) -> Sequence[CanceledOrder]:

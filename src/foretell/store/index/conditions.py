@@ -46,14 +46,12 @@ class PayoutReport(NamedTuple):
 
 async def record_conditions(tx: Transaction, prepared: Sequence[Condition]) -> None:
     """Store prepared conditions."""
-    if prepared:
-        await tx.execute(conditions.insert(), [condition._asdict() for condition in prepared])
+    await tx.insert_rows(conditions, prepared)
 
 
 async def record_payouts(tx: Transaction, reports: Sequence[PayoutReport]) -> None:
     """Store reported payouts."""
-    if reports:
-        await tx.execute(payouts.insert(), [report._asdict() for report in reports])
+    await tx.insert_rows(payouts, reports)
 
 
 async def load_conditions(tx: Transaction, ids: Collection[Bytes32]) -> list[Condition]:

@@ -41,15 +41,18 @@ VERSIONED_TABLES: Final = (BALANCES, ALLOWANCES, POSITIONS, LOCKED_COLLATERAL, T
 
 
 async def record_states(
-    tx: Transaction, table: VersionedTable, rows: Sequence[dict[str, Any]]
+    tx: Transaction, table: VersionedTable, rows: Sequence[tuple[Any, ...]]
 ) -> None:
-    """Store values after blocks, in the order of the blocks; the last of each key is current."""
+    """Store values after blocks, in the order of the blocks; the last of each key is current.
+
+    A row has a value for each column, in the table's order, and begins with its key.
+    """
     if not rows:
         return
-    await tx.execute(table.history.insert(), rows)
-    names = [column.name for column in table.current.primary_key]
-    current = {tuple(row[name] for name in names): row for row in rows}
-    await _replace(tx, table.current, list(current.values()))
+    await tx.insert_rows(table.history, rows)
+    keys = len(table.current.primary_key.columns)
+    current = {row[:keys]: row for row in rows}
+    await tx.upsert_rows(table.current, list(current.values()))
 
 
 async def restore_states(tx: Transaction, table: VersionedTable, block_number: int) -> None:
@@ -69,12 +72,3 @@ async def restore_states(tx: Transaction, table: VersionedTable, block_number: i
     if rows:
         names = [column.name for column in history.columns]
         await tx.execute(current.insert(), [dict(zip(names, row, strict=True)) for row in rows])
-
-
-async def _replace(tx: Transaction, table: sa.Table, rows: Sequence[dict[str, Any]]) -> None:
-    names = [column.name for column in table.primary_key]
-    same = [table.c[name] == sa.bindparam(f"key_{name}") for name in names]
-    await tx.execute(
-        table.delete().where(*same), [{f"key_{name}": row[name] for name in names} for row in rows]
-    )
-    await tx.execute(table.insert(), rows)

@@ -41,8 +41,7 @@ class Answer(NamedTuple):
 
 async def record_answers(tx: Transaction, steps: Sequence[Answer]) -> None:
     """Store steps."""
-    if steps:
-        await tx.execute(answers.insert(), [step._asdict() for step in steps])
+    await tx.insert_rows(answers, [(*each[:5], each.step.value, *each[6:]) for each in steps])
 
 
 async def load_answers(tx: Transaction, question_ids: Collection[str]) -> Sequence[Answer]:

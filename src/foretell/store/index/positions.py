@@ -40,7 +40,7 @@ class PositionRow(NamedTuple):
 
 async def record_positions(tx: Transaction, changes: Sequence[PositionRow]) -> None:
     """Store positions after blocks, in the order of the blocks."""
-    await record_states(tx, POSITIONS, [change._asdict() for change in changes])
+    await record_states(tx, POSITIONS, changes)
 
 
 async def load_positions(

@@ -70,13 +70,12 @@ class TradedMarket(NamedTuple):
 
 async def record_trading_totals(tx: Transaction, changes: Sequence[TradingTotals]) -> None:
     """Store totals after blocks, in the order of the blocks."""
-    await record_states(tx, TRADING_TOTALS, [change._asdict() for change in changes])
+    await record_states(tx, TRADING_TOTALS, changes)
 
 
 async def record_traded_markets(tx: Transaction, first: Sequence[TradedMarket]) -> None:
     """Store first trades."""
-    if first:
-        await tx.execute(traded_markets.insert(), [each._asdict() for each in first])
+    await tx.insert_rows(traded_markets, first)
 
 
 async def load_trading_totals(

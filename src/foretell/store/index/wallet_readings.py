@@ -29,10 +29,15 @@ class WalletReading(NamedTuple):
     allowances_units: Sequence[tuple[Address, bool, int]]
 
 
-async def load_to_read_again(tx: Transaction) -> Sequence[Address]:
-    """Return the wallets whose reading a reorg has removed."""
+async def load_to_read_again(tx: Transaction, limit: int) -> Sequence[Address]:
+    """Return wallets whose reading a reorg has removed, in the order of their addresses."""
     removed = wallet_readings.c.block_number == TO_READ_AGAIN
-    rows = await tx.all(sa.select(wallet_readings.c.wallet).where(removed))
+    rows = await tx.all(
+        sa.select(wallet_readings.c.wallet)
+        .where(removed)
+        .order_by(wallet_readings.c.wallet)
+        .limit(limit)
+    )
     return [Address(row.wallet) for row in rows]
 
 
@@ -100,4 +105,4 @@ async def _correct(
     same = [table.history.c[name] == sa.bindparam(f"key_{name}") for name in names]
     keys = [{f"key_{name}": getattr(row, name) for name in names} for row in changed]
     await tx.execute(table.history.delete().where(*same), keys)
-    await record_states(tx, table, [row._asdict() for row in changed])
+    await record_states(tx, table, changed)

@@ -9,13 +9,16 @@ import sqlalchemy as sa
 from foretell.store.database import Transaction
 from foretell.store.tables import (
     activities,
+    allowances,
     balances,
     blocks,
+    canceled_orders,
     conditions,
     exchange_fills,
     locked_collateral,
     payouts,
     positions,
+    raised_nonces,
     ranking_cursors,
     ranking_marks,
     standings,
@@ -27,12 +30,15 @@ from foretell.store.tables import (
 
 _TABLES: Final = (
     activities,
+    allowances,
     balances,
+    canceled_orders,
     conditions,
     exchange_fills,
     locked_collateral,
     payouts,
     positions,
+    raised_nonces,
     ranking_cursors,
     ranking_marks,
     standings,

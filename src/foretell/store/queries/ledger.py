@@ -5,11 +5,13 @@ from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
+from foretell.domain.contracts.neg_risk import market_of_question
 from foretell.domain.exchange.ledger import AssetId
 from foretell.domain.portfolio.positions import NO_POSITION, Position
 from foretell.domain.values.hexadecimal import Address, Bytes32
 from foretell.store.database import Transaction
-from foretell.store.index.activities import ActivityRow, activity_row
+from foretell.store.index.activities import ActivityKind, ActivityRow, activity_row
+from foretell.store.index.conditions import load_conditions
 from foretell.store.tables import activities, position_changes, positions
 
 
@@ -56,7 +58,10 @@ async def load_position_history(
 async def load_acts_at(
     tx: Transaction, wallet: Address, token: AssetId, history: Sequence[PositionAt]
 ) -> Sequence[ActivityRow]:
-    """Return what the wallet did with a token, or with both of its condition, in the blocks of a history."""
+    """Return what the wallet did with a token or its condition in the blocks of a history, conversions in its event too.
+
+    A conversion is listed under one condition of an event, and changes positions in the others.
+    """
     act, blocks = activities.c, {each.block_number for each in history}
     rows = await tx.all(
         sa.select(activities)
@@ -67,7 +72,22 @@ async def load_acts_at(
         )
         .order_by(act.block_number, act.log_index)
     )
-    return [activity_row(row) for row in rows if row.block_number in blocks]
+    acts = [activity_row(row) for row in rows if row.block_number in blocks]
+    own = {each.condition_id for each in history}
+    others = {each.condition_id for each in acts if each.kind is ActivityKind.CONVERSION} - own
+    if others:
+        own |= await _of_same_event(tx, own, others)
+    return [each for each in acts if each.condition_id in own]
+
+
+async def _of_same_event(tx: Transaction, own: set[Bytes32], others: set[Bytes32]) -> set[Bytes32]:
+    """Return the other conditions whose questions are of the event of one's own."""
+    event_by_condition = {
+        each.condition_id: (each.oracle, market_of_question(each.question_id))
+        for each in await load_conditions(tx, own | others)
+    }
+    events = {event_by_condition[each] for each in own & event_by_condition.keys()}
+    return {each for each in others if event_by_condition.get(each) in events}
 
 
 def _at(row: Any) -> PositionAt:

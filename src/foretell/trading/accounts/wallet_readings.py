@@ -5,7 +5,6 @@ wallet waits until the engine knows its funds, at most for `WAIT_S`; later ones 
 """
 
 import asyncio
-from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import Final
 
@@ -18,14 +17,13 @@ from foretell.store.database import Database
 from foretell.store.index.balances import load_allowances, load_balances
 from foretell.store.index.wallet_readings import is_read
 from foretell.store.trading.asked_wallets import record_asked
+from foretell.trading.accounts.reading_budget import ReadingBudget, ReadingLimits
 
 WAIT_S: Final = 5.0
 POLL_S: Final = 0.1
 WALLETS_KEPT_MAX: Final = 20_000
 RETRY_MS: Final = 30_000
 """How long after a wait in vain no request waits for the same wallet."""
-ASKS_PER_MINUTE_MAX: Final = 300
-WAITING_MAX: Final = 64
 
 FetchCollateral = Callable[[Address], Awaitable[AccountReply]]
 """Fetches the engine's view of a wallet's collateral and of its allowances to the exchanges."""
@@ -42,47 +40,44 @@ class WalletReadings:
         now_ms: Callable[[], int],
         *,
         wait_s: float = WAIT_S,
-        asks_max: int = ASKS_PER_MINUTE_MAX,
+        limits: ReadingLimits | None = None,
     ) -> None:
         self._database = database
         self._exchanges = exchanges
         self._fetch_collateral = fetch_collateral
         self._now_ms = now_ms
         self._wait_s = wait_s
-        self._asks_max = asks_max
-        self._asked_at_ms: deque[int] = deque()
-        self._waiting = 0
+        self._budget = ReadingBudget(limits or ReadingLimits())
         self._again_at_ms: LruCache[Address, float] = LruCache(WALLETS_KEPT_MAX)
 
     def is_known(self, wallet: Address) -> bool:
         """Return whether a request for the wallet need not wait."""
         return self._now_ms() < (self._again_at_ms.get(wallet) or 0)
 
-    async def wait(self, wallet: Address) -> None:
-        """Ask for a wallet and wait until the engine has its funds, or until no longer."""
-        if self.is_known(wallet) or self._waiting >= WAITING_MAX:
+    async def wait(self, wallet: Address, client: str) -> None:
+        """Ask for a wallet and wait until the engine has its funds, or until no longer.
+
+        A client that asks for too much waits for nothing: its wallets have what the tables show.
+        """
+        if self.is_known(wallet) or not self._budget.begin_waiting(client):
             return
-        self._waiting += 1
         try:
             async with asyncio.timeout(self._wait_s):
                 if not await self._is_read(wallet):
-                    if not await self._ask(wallet):
+                    if not await self._ask(wallet, client):
                         return
                     await self._arrival(wallet)
             self._again_at_ms.put(wallet, float("inf"))
         except (TimeoutError, ForetellError):
             self._again_at_ms.put(wallet, self._now_ms() + RETRY_MS)
         finally:
-            self._waiting -= 1
+            self._budget.end_waiting(client)
 
-    async def _ask(self, wallet: Address) -> bool:
-        """Ask the indexer for a wallet, or return False when others have used up the minute."""
-        now_ms, asked = self._now_ms(), self._asked_at_ms
-        while asked and asked[0] <= now_ms - 60_000:
-            asked.popleft()
-        if len(asked) >= self._asks_max:
+    async def _ask(self, wallet: Address, client: str) -> bool:
+        """Ask the indexer for a wallet, or return False when the client may ask for no more in this minute."""
+        now_ms = self._now_ms()
+        if not self._budget.take(client, now_ms):
             return False
-        asked.append(now_ms)
         async with self._database.writing() as tx:
             await record_asked(tx, wallet, now_ms)
         return True

@@ -13,6 +13,7 @@ from foretell.domain.exchange.ledger import COLLATERAL
 from foretell.domain.values.hexadecimal import Address, Bytes32
 from foretell.edge.query import Query
 from foretell.engine.protocol.requests import AccountRequest
+from foretell.store.read_places import client_name
 from foretell.store.trading.orders import OrderFilter, OrderRow, load_live_orders, load_order
 from foretell.store.trading.trades import TradeFilter, load_trade_ids, load_wallet_trades
 from foretell.trading.accounts.accounts import BalanceRecord, balance_record
@@ -82,7 +83,7 @@ async def balance(
 ) -> BalanceRecord:
     """Return a wallet's balance of a token, or of collateral when none is named."""
     if context.wallet_readings is not None:
-        await context.wallet_readings.wait(wallet)
+        await context.wallet_readings.wait(wallet, client_name.get())
     asset = COLLATERAL if token is None else token.market.token(is_yes=token.is_yes)
     request = AccountRequest(wallet, asset, context.exchanges)
     condition_id = None if token is None else token.market.condition_id

@@ -28,6 +28,7 @@ from foretell.engine.protocol.requests import (
     FindPlacementReply,
     FindPlacementRequest,
 )
+from foretell.store.read_places import client_name
 from foretell.trading.accounts.signers import Identity
 from foretell.trading.books.books import TokenRef
 from foretell.trading.context import TradingContext
@@ -41,6 +42,7 @@ class OrderCheck:
         "body",
         "builder",
         "caller",
+        "client",
         "context",
         "is_dry_run",
         "order",
@@ -58,12 +60,14 @@ class OrderCheck:
         *,
         builder: Bytes32 | None = None,
         is_dry_run: bool = False,
+        client: str | None = None,
     ) -> None:
         self.context = context
         self.caller = caller
         self.raw = raw
         self.builder = builder
         self.is_dry_run = is_dry_run
+        self.client = client_name.get() if client is None else client
         self.body: PlacingBody | PlacingV2Body | None = None
         self.order: SignedOrder | None = None
         self.token: TokenRef | None = None
@@ -157,7 +161,11 @@ class OrderCheck:
         """Wait until the maker's funds are known, if this is the first use of the wallet; refuse nothing."""
         assert self.order is not None
         readings, wallet = self.context.wallet_readings, self.order.maker
-        return None if readings is None or readings.is_known(wallet) else readings.wait(wallet)
+        return (
+            None
+            if readings is None or readings.is_known(wallet)
+            else readings.wait(wallet, self.client)
+        )
 
     async def check_funds_and_book(self) -> None:
         """Refuse an order that the engine would refuse."""

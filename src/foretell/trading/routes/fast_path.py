@@ -66,7 +66,8 @@ def _begin_order(
     """Place an order; a caller whose key is not cached, and an order sent again, need a coroutine."""
 
     def begin(caller: L2Caller, builder: Bytes32 | None = None) -> None:
-        check = OrderCheck(context, caller, request.body, builder=builder)
+        client = "" if request.turn is None else request.turn.address
+        check = OrderCheck(context, caller, request.body, builder=builder, client=client)
         pipeline.begin(check, partial(_reply_order, context, pipeline, reply, caller))
 
     try:

@@ -1,0 +1,87 @@
+import io
+import re
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+from tests.rigs.sandbox import catch_up
+
+from foretell.bench.index import IndexPlan, IndexRound, Times, run_bench_index
+from foretell.bench.rigs.figures import INDEX, INDEX_MEMORY
+from foretell.bench.rigs.index.chain import ChainPlan
+from foretell.bench.rigs.index.node import generated_node
+from foretell.bench.rigs.world import deployment_without_chain
+from foretell.chain.logs import LogReader
+from foretell.chain.reader import Reader
+from foretell.chain.rpc import Rpc
+from foretell.domain.errors.chain import RpcRefused
+from foretell.domain.errors.command import BenchFailed
+from foretell.indexer.context import IndexerContext
+from foretell.indexer.contracts import IndexedContracts
+from foretell.reconciliation.verify import verify_data
+from foretell.store.database import Database
+from foretell.store.migrations import upgrade
+
+CHAIN = ChainPlan(wallets=60, markets=20, matches_per_block=3, head=1_000)
+
+
+@pytest.mark.anyio
+async def test_a_generated_chain_adds_up_and_its_index_is_exact(tmp_path: Path) -> None:
+    deployment, plan = deployment_without_chain(), CHAIN._replace(head=40)
+    with generated_node(plan) as node:
+        async with (
+            Rpc(node.url) as rpc,
+            Database(f"sqlite+aiosqlite:///{tmp_path / 'foretell.db'}") as database,
+        ):
+            await upgrade(database)
+            logs = LogReader(rpc, deployment.kind_by_contract())
+            reader, contracts = Reader(rpc, deployment), IndexedContracts.of(deployment)
+            step = await catch_up(IndexerContext(database, reader, logs, contracts, 0))
+            report = await verify_data(database, rpc, deployment)
+            with pytest.raises(RpcRefused):
+                await rpc.call("eth_chainId")
+    assert (step.head_number, step.ignored) == (40, {})
+    assert [str(each) for each in report.differences] == []
+    matches = (plan.head - plan.first_match + 1) * plan.matches_per_block
+    assert report.rows["exchange_fills"] == 2 * matches
+    assert report.rows["positions"] > plan.wallets
+
+
+@pytest.mark.anyio
+async def test_the_node_counts_the_logs_that_it_serves_and_keeps_the_bodies() -> None:
+    first = CHAIN.first_match
+    with generated_node(CHAIN) as node:
+        async with Rpc(node.url) as rpc:
+            logs = LogReader(rpc, deployment_without_chain().kind_by_contract())
+            assert node.prepare(first, first + 9) == 10 * (12 + 7 + 12)
+            node.record()
+            blocks = await logs.read(first, first + 9)
+            bodies = node.recorded()
+    assert sum(len(each.logs) for each in blocks) == 10 * (12 + 7 + 12)
+    assert sum(each.ignored for each in blocks) == 0
+    assert len(bodies) == 3
+    assert all(body.count(b'"removed"') == 310 for body in bodies[::2])
+
+
+def test_a_run_prints_its_ratio_its_rate_and_its_memory() -> None:
+    file = io.StringIO()
+    measured = run_bench_index(IndexPlan(2, CHAIN, blocks=10), Console(file=file, width=200))
+    printed = file.getvalue()
+    assert [each.figure for each in measured] == [INDEX, INDEX_MEMORY]
+    assert min(each.seen for each in measured) > 0
+    assert f"index: {measured[0].seen:.2f} of decoding the same JSON alone" in printed
+    assert re.search(r"[\d,]+ logs/s from the node into SQLite; the head is block 1,000\n", printed)
+    assert f"{measured[1].seen:.2f} of that after half the rounds" in printed
+    rows = re.findall(r"^│ (\d) +│ 310 ", printed, re.MULTILINE)
+    assert rows == ["1", "2"]
+
+
+def test_a_chain_of_fewer_blocks_than_the_rounds_need_is_refused() -> None:
+    with pytest.raises(BenchFailed, match="1,000 blocks"):
+        run_bench_index(IndexPlan(100, CHAIN, blocks=10), Console(file=io.StringIO()))
+
+
+def test_the_ratio_is_the_time_of_bare_json_over_that_of_reading() -> None:
+    times = Times(2.0, 1.0), Times(0.5, 0.4), Times(4.0, 3.0)
+    measured = IndexRound(100, 1_000, *times, 1)
+    assert (measured.ratio, measured.cpu_ratio) == (0.25, 0.4)

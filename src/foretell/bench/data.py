@@ -4,10 +4,11 @@ A history is generated in a temporary database, at two sizes with the same walle
 whole request to the application, without a socket; the bare SQL is a hand-written statement on a connection of the store.
 """
 
+import asyncio
 import contextlib
 import statistics
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from http import HTTPStatus
 from typing import Any, Final, NamedTuple, Never
@@ -17,20 +18,29 @@ from rich.console import Console
 from rich.table import Table
 
 from foretell.app.clock_and_ids import new_word
+from foretell.app.read_process.application import DearReadsApplication
+from foretell.app.read_process.client import DearReads
+from foretell.app.read_process.messages import Begin
 from foretell.bench.rigs.reads.history import NOW_S, History, HistoryPlan, Names
 from foretell.bench.rigs.reads.routes import DATA, DISCOVERY, ReadCase, cases, dear_cases
 from foretell.bench.rigs.reads.stranger import Read, StrangerTimes, measure_stranger
 from foretell.data.context import DataContext
+from foretell.data.dear_reads import DEAR_READS as DATA_DEAR_READS
 from foretell.data.owed_reader import OwedReader
+from foretell.data.refusals import data_body
 from foretell.data.routes import build_app as build_data_app
 from foretell.data.solvency_books import SolvencyBooks
 from foretell.discovery.context import DiscoveryContext
+from foretell.discovery.dear_reads import DEAR_READS as DISCOVERY_DEAR_READS
+from foretell.discovery.refusals import discovery_body
 from foretell.discovery.routes import build_app as build_discovery_app
 from foretell.domain.errors.chain import ChainUnavailable
 from foretell.domain.errors.command import BenchFailed
+from foretell.edge.telemetry import AsgiApp
 from foretell.indexer.rankings import RankingContext, rebuild_sums
 from foretell.store.database import Database
 from foretell.store.migrations import upgrade
+from foretell.store.read_places import PublicReadLimits
 from foretell.store.scratch import analyze, fetch_bare, scratch_store
 
 ROWS_PER_STEP: Final = 100_000
@@ -130,8 +140,10 @@ async def _measure(plan: DataPlan, fills: int, console: Console) -> Sequence[Rea
 
 
 async def _measure_beside(plan: DataPlan, fills: int, console: Console) -> StrangerTimes:
-    async with _filled(plan, fills, console) as (database, names):
-        apps = _apps(database)
+    async with (
+        _filled(plan, fills, console) as (database, names),
+        _with_read_process(database) as apps,
+    ):
 
         def reads(chosen: Sequence[ReadCase], client: str) -> list[Read]:
             return [partial(_request, apps[case.api], case, client) for case in chosen]
@@ -189,6 +201,24 @@ async def _times(database: Database, reads: Sequence[ReadCase], calls: int) -> l
             )
         )
     return found
+
+
+@contextlib.asynccontextmanager
+async def _with_read_process(database: Database) -> AsyncIterator[Mapping[str, AsgiApp]]:
+    """Give the applications as an installation serves them, with a process for dear reads."""
+    reads = DearReads(Begin(database.url, BLOBS, 0, PublicReadLimits().read_s))
+    apps = _apps(database)
+    running = asyncio.create_task(reads.run())
+    try:
+        yield {
+            DATA: DearReadsApplication(apps[DATA], DATA, DATA_DEAR_READS, reads, data_body),
+            DISCOVERY: DearReadsApplication(
+                apps[DISCOVERY], DISCOVERY, DISCOVERY_DEAR_READS, reads, discovery_body
+            ),
+        }
+    finally:
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
 
 
 def _apps(database: Database) -> dict[str, Any]:

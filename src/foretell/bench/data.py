@@ -37,13 +37,11 @@ from foretell.discovery.routes import build_app as build_discovery_app
 from foretell.domain.errors.chain import ChainUnavailable
 from foretell.domain.errors.command import BenchFailed
 from foretell.edge.telemetry import AsgiApp
-from foretell.indexer.rankings import RankingContext, rebuild_sums
 from foretell.store.database import Database
 from foretell.store.migrations import upgrade
 from foretell.store.read_places import PublicReadLimits
 from foretell.store.scratch import analyze, fetch_bare, scratch_store
 
-ROWS_PER_STEP: Final = 100_000
 SECONDS_PER_READ: Final = 0.4
 CALLS_LEAST: Final = 20
 CALLS_GROWTH: Final = 10
@@ -164,9 +162,9 @@ async def _filled(
         await upgrade(database)
         history = History(HistoryPlan(fills, plan.wallets, plan.markets))
         await history.write(database)
-        await analyze(database)
         written_s = time.monotonic()
-        await rebuild_sums(RankingContext(database, _now_ms, ROWS_PER_STEP))
+        await history.write_sums(database)
+        await analyze(database)
         console.print(
             f"{fills:,} fills on {'SQLite' if database.is_sqlite else 'PostgreSQL'}: written in"
             f" {written_s - began_s:.0f} s, sums built in {time.monotonic() - written_s:.0f} s"

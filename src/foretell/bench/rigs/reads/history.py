@@ -16,7 +16,7 @@ from foretell.domain.portfolio.positions import (
 )
 from foretell.domain.portfolio.prices import BookTop
 from foretell.domain.values.hexadecimal import keccak256
-from foretell.store.bulk import indexes_built_after, write_rows
+from foretell.store.bulk import WriteRows, filling
 from foretell.store.database import Database
 from foretell.store.index.trading_totals import rebuild_trading_totals
 from foretell.store.tables import (
@@ -123,17 +123,16 @@ class History:
         return Names(self._wallets[-1], self._wallets[17], self._conditions[0], self._tokens[0][0])
 
     async def write(self, database: Database) -> None:
-        """Write everything but the sums, in transactions of bounded size."""
-        async with indexes_built_after(database, FILLED):
+        """Write everything but the sums, in parts of bounded size."""
+        async with filling(database, FILLED) as write_rows:
             for number in range(self._plan.markets):
                 self._list(number)
-            await self._flush(database)
             for index in range(self._plan.fills // 2):
                 self._trade(index)
                 if index % ROWS_PER_INSERT == ROWS_PER_INSERT - 1:
-                    await self._flush(database)
+                    await self._flush(write_rows)
             self._close()
-            await self._flush(database)
+            await self._flush(write_rows)
 
     async def write_sums(self, database: Database) -> None:
         """Write the sums by wallet of what was written, the same as the indexer's."""
@@ -144,15 +143,15 @@ class History:
             ranking_cursors: kept.cursors(),
             ranking_marks: kept.marks(self._conditions),
         }
-        async with indexes_built_after(database, SUMMED):
+        async with filling(database, SUMMED) as write_rows:
             for table, rows in rows_by_table.items():
-                await write_rows(database, table, rows)
+                await write_rows(table, rows)
         async with database.writing() as tx:
             await rebuild_trading_totals(tx)
 
-    async def _flush(self, database: Database) -> None:
+    async def _flush(self, write_rows: WriteRows) -> None:
         for table in FILLED:
-            await write_rows(database, table, self.rows[table.name])
+            await write_rows(table, self.rows[table.name])
             self.rows[table.name] = []
 
     def _list(self, number: int) -> None:

@@ -122,14 +122,18 @@ class Grown:
                 connection.execute(sql, values).fetchall()
         return count
 
-    def scanned(self, queries: list[tuple[str, Any]]) -> list[str]:
-        """Return the parts of the plans that read a whole table."""
+    def plan(self, queries: list[tuple[str, Any]]) -> list[str]:
+        """Return the lines of the plans of these queries."""
         with sqlite3.connect(self.path) as connection:
-            lines = [
+            return [
                 row[3]
                 for sql, values in queries
                 for row in connection.execute(f"EXPLAIN QUERY PLAN {sql}", values)
             ]
+
+    def scanned(self, queries: list[tuple[str, Any]]) -> list[str]:
+        """Return the parts of the plans that read a whole table."""
+        lines = self.plan(queries)
         assert lines
         tables = ("activities", "balances", "standings", "quote_points", "positions", "wins")
         return [
@@ -222,6 +226,20 @@ async def test_a_point_of_a_price_history_costs_the_same_however_many_trades_the
         steps.append(each.steps(queries))
     assert steps[1] <= GROWTH_MAX * steps[0]
     assert steps[1] <= POINTS * STEPS_PER_POINT_MAX
+
+
+async def test_a_price_history_costs_one_seek_of_the_index_for_each_point(
+    grown: tuple[Grown, Grown],
+) -> None:
+    large, condition_id = grown[1], grown[1].history.names.condition_id
+    wanted = Buckets(NOW_S - POINTS * 86_400, NOW_S - 86_400, 86_400)
+    with recorded() as queries:
+        async with large.database.reading() as tx:
+            assert len(await load_history(tx, Bytes32(condition_id), wanted)) == POINTS
+    assert len(queries) == 1
+    [seek] = [line for line in large.plan(queries) if "quote_points" in line]
+    assert seek.startswith("SEARCH quote_points USING INDEX")
+    assert "(condition_id=? AND minute<?)" in seek
 
 
 def a_fill(number: int) -> ActivityRow:

@@ -2,15 +2,23 @@ import io
 import re
 import sqlite3
 from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as ET
 
 import pytest
 from rich.console import Console
 
 from foretell.bench.data import DataPlan, run_bench_data
-from foretell.bench.rigs.reads.history import NOW_S, SIZE_UNITS, History, HistoryPlan
+from foretell.bench.rigs.page import check_page
+from foretell.bench.rigs.reads.figures import ReadFigure, ReadTimes, figures_of
+from foretell.bench.rigs.reads.history import NOW_S, SIZE_UNITS, SUMMED, History, HistoryPlan
+from foretell.domain.errors.command import BenchFailed
+from foretell.domain.portfolio.periods import Period
 from foretell.indexer.rankings import RankingContext, rebuild_sums
 from foretell.store.database import Database
+from foretell.store.index.rankings.sums import empty_rankings
 from foretell.store.migrations import upgrade
+from foretell.store.tables import traded_markets, trading_total_changes, trading_totals
 
 PLAN = HistoryPlan(fills=4_000, wallets=1_000, markets=200)
 
@@ -37,6 +45,31 @@ async def test_a_generated_history_adds_up(tmp_path: Path) -> None:
         assert value("SELECT sum(size_units) FROM trades") == PLAN.fills // 2 * SIZE_UNITS
 
 
+@pytest.mark.anyio
+async def test_generated_sums_equal_those_of_the_indexer(each_database_url: str) -> None:
+    async with Database(each_database_url) as database:
+        history = History(PLAN)
+        await history.write(database)
+        await rebuild_sums(RankingContext(database, lambda: NOW_S * 1000, 1_000))
+        built = await _sums(database)
+        async with database.writing() as tx:
+            await empty_rankings(tx)
+        await history.write_sums(database)
+        written = await _sums(database)
+    assert built == written
+    assert all(built.values())
+    assert {row[0] for row in built["standings"]} == {*Period}
+    assert len({row[0] for row in built["wins"]}) > 1
+
+
+async def _sums(database: Database) -> dict[str, list[tuple[Any, ...]]]:
+    async with database.reading() as tx:
+        return {
+            table.name: sorted(map(tuple, await tx.all(table.select())), key=repr)
+            for table in (*SUMMED, traded_markets, trading_total_changes, trading_totals)
+        }
+
+
 @pytest.mark.parametrize(("bar", "missed"), [(1_000.0, 0), (0.0, 1)])
 def test_cheap_reads_are_measured_beside_those_of_a_stranger(
     monkeypatch: pytest.MonkeyPatch, bar: float, missed: int
@@ -50,11 +83,72 @@ def test_cheap_reads_are_measured_beside_those_of_a_stranger(
     assert min(float(each) for each in found.groups()) > 0
 
 
-def test_reads_are_printed_beside_bare_sql() -> None:
-    file = io.StringIO()
-    plan = DataPlan(fills=(2_000,), wallets=1_000, markets=100, calls=1)
+@pytest.mark.parametrize("database", ["SQLite", "PostgreSQL"])
+def test_reads_are_printed_beside_bare_sql_and_written_to_a_page(
+    database: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    server = None if database == "SQLite" else request.getfixturevalue("postgres_url")
+    page, file = tmp_path / "page.md", io.StringIO()
+    mark = f"<!-- foretell bench data, {database}:"
+    page.write_text(f"Before.\n{mark} begin -->\nreplaced\n{mark} end -->\nAfter.\n")
+    plan = DataPlan((1_000, 2_000), 1_000, 100, calls=1, postgres=server, page=page)
     run_bench_data(plan, Console(file=file, width=200))
-    printed = file.getvalue()
-    assert "2,000 fills on SQLite" in printed
+    printed, written = file.getvalue(), page.read_text()
+    assert f"2,000 fills on {database}" in printed
     assert "leaderboard DAY PNL" in printed
     assert "bars missed" in printed
+    assert written.startswith("Before.\n")
+    assert written.endswith(f"{mark} end -->\nAfter.\n")
+    assert "replaced" not in written
+    assert (
+        len(
+            re.findall(r"^\| .* ms \| .* ms \| .* ms \| [\d.]+ \| [\d.]+ \|", written, re.MULTILINE)
+        )
+        > 20
+    )
+    chart = tmp_path / f"data-reads-{database.lower()}.svg"
+    assert f"({chart.name})" in written
+    ET.fromstring(chart.read_text())
+
+
+def test_a_page_without_a_place_is_refused_before_a_history_is_written(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("")
+    with pytest.raises(BenchFailed, match="has no place for the figures"):
+        run_bench_data(DataPlan(page=page), Console(file=io.StringIO()))
+
+
+def test_the_page_of_performance_has_a_place_for_both_databases() -> None:
+    for name in ("SQLite", "PostgreSQL"):
+        path = Path(__file__).parents[2] / "docs" / "reference" / "performance.md"
+        check_page(path, f"foretell bench data, {name}")
+
+
+TIMES = ReadTimes("read", p50_ms=9.0, p99_ms=40.0, cpu_ms=2.0, bare_ms=3.0)
+
+
+@pytest.mark.parametrize(
+    ("times", "growth", "others", "missed"),
+    [
+        (TIMES, 1.3, 0.0, []),
+        (TIMES, None, 0.0, []),
+        (TIMES._replace(p99_ms=50.1), 1.0, 0.1, ["p99"]),
+        (TIMES._replace(p99_ms=50.1), 1.0, 0.2, []),
+        (TIMES._replace(p50_ms=9.1), 1.0, 0.2, ["p50 / bare"]),
+        (TIMES._replace(p50_ms=0.5, bare_ms=0.1), 1.0, 0.0, []),
+        (TIMES, 1.31, 0.0, ["growth"]),
+    ],
+)
+def test_a_read_misses_a_bar_that_it_is_above(
+    times: ReadTimes, growth: float | None, others: float, missed: list[str]
+) -> None:
+    assert ReadFigure(times, growth, others).missed == missed
+
+
+@pytest.mark.parametrize(("is_sqlite", "growth"), [(True, 2.0), (False, 3.0)])
+def test_growth_is_of_the_processor_where_the_database_is_in_the_process(
+    *, is_sqlite: bool, growth: float
+) -> None:
+    larger = TIMES._replace(cpu_ms=4.0, p50_ms=27.0)
+    [figure] = figures_of([[TIMES], [larger]], 0.0, is_sqlite=is_sqlite)
+    assert figure.growth == growth

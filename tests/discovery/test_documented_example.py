@@ -34,12 +34,17 @@ async def test_the_example_of_the_page_is_what_the_api_answers(
         await rows.quote("rain", 42, 48, 44, volume_units=25 * TOKEN)
         await rows.match("rain", 5 * TOKEN, NOW_MS - 48 * HOUR_MS)
         await rows.match("rain", 20 * TOKEN, NOW_MS - 3 * HOUR_MS // 2)
+        await rows.quoted_at(
+            "rain", (NOW_MS - HOUR_MS) // 1000 - 60, 38, 42, volume_units=25 * TOKEN
+        )
+        await rows.lock("rain", 30 * TOKEN)
         await rows.rest("ann", "rain", Side.BUY, 42, 100 * TOKEN)
         await rows.rest("bob", "rain", Side.SELL, 48, 50 * TOKEN)
         await rows.rest("bob", "rain", Side.BUY, 30, 1000 * TOKEN)
     [market] = await reader.get("/markets")
     example = documented()
-    assert len(example) == 8
+    assert len(example) == 10
+    [market["openInterest"]] = [event["openInterest"] for event in market["events"]]
     market["outcomePrices"] = [float(price) for price in json.loads(market["outcomePrices"])]
     answered = {field: market[field] for field in example}
     assert answered.pop("outcomePrices") == example.pop("outcomePrices")

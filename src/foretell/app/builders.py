@@ -11,6 +11,8 @@ from foretell.app.embedded import EmbeddedTrading, EngineParts, TradingParts, ta
 from foretell.app.journals import embedded_journal_folder
 from foretell.app.keys import InstallationKeys
 from foretell.app.settlement_process.messages import BeginSettlement
+from foretell.app.read_process.client import DearReads
+from foretell.app.read_process.messages import Begin
 from foretell.app.snapshot_schedule import Schedule, Snapshots
 from foretell.chain.logs import LogReader
 from foretell.chain.reader import Reader
@@ -85,6 +87,15 @@ class Resources:
         chain_ids = [self.settings.chain_id]
         rules = self.settings.header_rules._replace(l1_contract=self.deployment.exchange)
         return KeyRing(self.database, master_key, chain_ids, now_ms, rules)
+
+    @cached_property
+    def dear_reads(self) -> DearReads:
+        """The process for dear reads; the data and discovery APIs of a process share it."""
+        settings = self.settings
+        read_s = settings.public_reads.read_s
+        return DearReads(
+            Begin(self.database.url, settings.blob_base_url, settings.sports_delay_s, read_s)
+        )
 
     @property
     def revocations(self) -> Revocations:

@@ -23,6 +23,8 @@ from foretell.app.engine_processes import (
     lead_treasury,
     supervised_engines,
 )
+from foretell.app.read_process.application import DearReadsApplication
+from foretell.app.read_process.client import NAME as DEAR_READS_NAME
 from foretell.app.remote_trading import build_remote_trading
 from foretell.app.roles import Role
 from foretell.app.settlement_process.client import SettlementProcess
@@ -33,8 +35,10 @@ from foretell.creation import routes as creation_routes
 from foretell.creation import worker as creation_worker
 from foretell.creation.refusals import worker_body
 from foretell.data import routes as data_routes
+from foretell.data.dear_reads import DEAR_READS as DATA_DEAR_READS
 from foretell.data.refusals import data_body
 from foretell.discovery import routes as discovery_routes
+from foretell.discovery.dear_reads import DEAR_READS as DISCOVERY_DEAR_READS
 from foretell.discovery.refusals import discovery_body
 from foretell.domain.errors.exchange import EngineRestarting
 from foretell.domain.errors.families import ForetellError
@@ -112,14 +116,17 @@ async def data(resources: Resources, _closing: contextlib.AsyncExitStack) -> Pro
     """Return the data API."""
     context = build_data(resources)
     app = data_routes.build_app(context, resources.settings.npm_folder)
-    return Product({"solvency": context.solvency.run}, app)
+    reads = resources.dear_reads
+    dear = DearReadsApplication(app, Role.DATA, DATA_DEAR_READS, reads, data_body)
+    return Product({"solvency": context.solvency.run, DEAR_READS_NAME: reads.run}, dear)
 
 
 async def discovery(resources: Resources, _closing: contextlib.AsyncExitStack) -> Product:
     """Return the discovery API."""
-    return Product(
-        app=discovery_routes.build_app(build_discovery(resources), resources.settings.npm_folder)
-    )
+    app = discovery_routes.build_app(build_discovery(resources), resources.settings.npm_folder)
+    reads = resources.dear_reads
+    dear = DearReadsApplication(app, Role.DISCOVERY, DISCOVERY_DEAR_READS, reads, discovery_body)
+    return Product({DEAR_READS_NAME: reads.run}, dear)
 
 
 async def web(resources: Resources, _closing: contextlib.AsyncExitStack) -> Product:

@@ -91,6 +91,10 @@ def data(
             "--stranger", help="Measure cheap reads beside the dearest of another client."
         ),
     ] = False,
+    write: Annotated[
+        Path | None,
+        typer.Option(help="Page that gets the table and the chart.", show_default="no page"),
+    ] = None,
 ) -> None:
     """Measure reads of the data and discovery APIs on a generated history, against bare SQL, and their growth.
 
@@ -99,7 +103,7 @@ def data(
     from foretell.bench.data import DataPlan, run_bench_data
 
     sizes = tuple(sorted(fills or DataPlan().fills))
-    plan = DataPlan(sizes, wallets, markets, postgres=postgres, is_stranger=stranger)
+    plan = DataPlan(sizes, wallets, markets, postgres=postgres, is_stranger=stranger, page=write)
     if run_bench_data(plan, _console()):
         raise typer.Exit(3)
 

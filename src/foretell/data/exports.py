@@ -36,7 +36,8 @@ from foretell.store.queries.exports import (
 )
 from foretell.store.read_places import client_name
 
-ROWS_PER_PART: Final = 1_000
+ROWS_PER_PART: Final = 200
+"""Rows that are rendered before the process serves other requests."""
 ROWS_MAX: Final = 50_000
 CURSOR_CHARS_MAX: Final = 128
 LIMIT: Final = integer("limit", 10_000, 1, ROWS_MAX, "rows of one response")

@@ -1,5 +1,6 @@
 """Reads that must not visit more rows when the history grows: steps of the database, and its plans."""
 
+import asyncio
 import sqlite3
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
@@ -9,6 +10,7 @@ from typing import Any, Final
 import pytest
 import sqlalchemy as sa
 from tests.rigs.applications import an_app
+from tests.rigs.postgres import PostgresServer
 from tests.rigs.read_apis import BLOBS, Reader, a_data_context
 
 from foretell.bench.rigs.reads.history import (
@@ -120,14 +122,18 @@ class Grown:
                 connection.execute(sql, values).fetchall()
         return count
 
-    def scanned(self, queries: list[tuple[str, Any]]) -> list[str]:
-        """Return the parts of the plans that read a whole table."""
+    def plan(self, queries: list[tuple[str, Any]]) -> list[str]:
+        """Return the lines of the plans of these queries."""
         with sqlite3.connect(self.path) as connection:
-            lines = [
+            return [
                 row[3]
                 for sql, values in queries
                 for row in connection.execute(f"EXPLAIN QUERY PLAN {sql}", values)
             ]
+
+    def scanned(self, queries: list[tuple[str, Any]]) -> list[str]:
+        """Return the parts of the plans that read a whole table."""
+        lines = self.plan(queries)
         assert lines
         tables = ("activities", "balances", "standings", "quote_points", "positions", "wins")
         return [
@@ -172,6 +178,14 @@ READS: Final = {
     ),
     "largest activity": "/activity?user=WHALE&sortBy=CASH&limit=10",
     "smallest activity": "/activity?user=WHALE&sortBy=CASH&sortDirection=ASC&limit=10",
+    "trades of a rare size": f"/trades?filterType=TOKENS&filterAmount={LARGE * 20}&limit=10",
+    "trades of a size that no trade has": "/trades?filterType=TOKENS&filterAmount=100000",
+    "rare sizes of a wallet": (
+        f"/trades?user=WHALE&filterType=TOKENS&filterAmount={LARGE * 20}&limit=10"
+    ),
+    "trades of a size that all trades have": "/trades?filterType=TOKENS&filterAmount=1&limit=10",
+    "largest sizes of a wallet": "/activity?user=WHALE&sortBy=TOKENS&limit=10",
+    "smallest sizes of a wallet": ("/activity?user=WHALE&sortBy=TOKENS&sortDirection=ASC&limit=10"),
     "newest trades": "/trades?limit=10",
     "holders": "/holders?market=MARKET&limit=10",
     "rank": "/v1/leaderboard?user=TYPICAL&timePeriod=ALL",
@@ -214,6 +228,20 @@ async def test_a_point_of_a_price_history_costs_the_same_however_many_trades_the
     assert steps[1] <= POINTS * STEPS_PER_POINT_MAX
 
 
+async def test_a_price_history_costs_one_seek_of_the_index_for_each_point(
+    grown: tuple[Grown, Grown],
+) -> None:
+    large, condition_id = grown[1], grown[1].history.names.condition_id
+    wanted = Buckets(NOW_S - POINTS * 86_400, NOW_S - 86_400, 86_400)
+    with recorded() as queries:
+        async with large.database.reading() as tx:
+            assert len(await load_history(tx, Bytes32(condition_id), wanted)) == POINTS
+    assert len(queries) == 1
+    [seek] = [line for line in large.plan(queries) if "quote_points" in line]
+    assert seek.startswith("SEARCH quote_points USING INDEX")
+    assert "(condition_id=? AND minute<?)" in seek
+
+
 def a_fill(number: int) -> ActivityRow:
     return ActivityRow(
         number,
@@ -224,7 +252,7 @@ def a_fill(number: int) -> ActivityRow:
         Bytes32(a_condition(0)),
         AssetId(a_token(0, is_yes=True)),
         Side.BUY,
-        SIZE_UNITS,
+        SIZE_UNITS + number,
         number,
         is_taker=True,
         timestamp_s=number,
@@ -245,10 +273,20 @@ def a_fill(number: int) -> ActivityRow:
             ActivityPage(10, order=ActivityOrder.COST),
             "ix_activities_wallet_cost",
         ),
+        (
+            ActivityFilter(takers_only=True, size_units_min=SIZE_UNITS + ROWS - 10),
+            ActivityPage(10),
+            "ix_activities_size_units",
+        ),
+        (
+            ActivityFilter(wallet=Address(a_wallet(1))),
+            ActivityPage(10, order=ActivityOrder.SIZE),
+            "ix_activities_wallet_size",
+        ),
     ],
-    ids=["rare", "largest"],
+    ids=["rare cost", "largest cost", "rare size", "largest size"],
 )
-async def test_both_databases_find_activities_by_their_cost(
+async def test_both_databases_find_activities_by_their_amounts(
     database: Database, chosen: ActivityFilter, page: ActivityPage, index: str
 ) -> None:
     async with database.writing() as tx:
@@ -266,3 +304,63 @@ async def test_both_databases_find_activities_by_their_cost(
 
     await database.run_sync(ask)
     assert any(index in line for line in plans), plans
+
+
+READS_OF_INDEXES: Final = {
+    **READS,
+    "activity": "/activity?user=WHALE&limit=10",
+    "trades of a market": "/trades?market=MARKET&limit=10",
+    "trades of a wallet": "/trades?user=WHALE&limit=10",
+    "positions": "/positions?user=TYPICAL&limit=10",
+    "closed positions": "/closed-positions?user=TYPICAL&limit=10",
+    "value": "/value?user=TYPICAL",
+    "volume": "/volume?user=TYPICAL",
+    "traded": "/traded?user=TYPICAL",
+    "live volume": "/live-volume?market=MARKET",
+    "open interest": "/oi?market=MARKET",
+    "ledger": "/positions/OUTCOME/ledger?user=WHALE&limit=10",
+    "leaderboard of a category": "/v1/leaderboard?timePeriod=WEEK&category=SPORTS&limit=10",
+    "volumes of a month": "/v1/leaderboard?timePeriod=MONTH&orderBy=VOL&limit=10",
+}
+GROWING: Final = (
+    *("activities", "position_changes", "positions", "balances", "balance_changes"),
+    *("quote_points", "trades", "standings", "wins", "trading_totals", "traded_markets"),
+)
+"""Tables that grow with the history."""
+
+
+@pytest.fixture(scope="module")
+async def on_postgres(postgres: PostgresServer) -> AsyncIterator[Database]:
+    """The same history on PostgreSQL, whose planner has counted its rows."""
+    await asyncio.to_thread(postgres.empty_database)
+    async with Database(postgres.database_url) as database:
+        history = History(HistoryPlan(FILLS[1], wallets=100, markets=20))
+        await history.write(database)
+        await history.write_sums(database)
+        await analyze(database)
+        yield database
+
+
+@pytest.mark.parametrize("path", READS_OF_INDEXES.values(), ids=READS_OF_INDEXES.keys())
+async def test_postgres_has_an_index_for_each_read_of_a_table_that_grows(
+    on_postgres: Database, path: str
+) -> None:
+    names = History(HistoryPlan(2, wallets=100, markets=20)).names
+    reader = Reader(an_app(build_app, a_data_context(on_postgres, BLOBS, lambda: NOW_S * 1000)))
+    for word, name in zip(("WHALE", "TYPICAL", "MARKET", "OUTCOME"), names, strict=True):
+        path = path.replace(word, name)
+    with recorded() as queries:
+        await reader.get(path)
+    plans: list[str] = []
+
+    def ask(connection: sa.Connection) -> None:
+        # A table of a test fits on few pages, which the planner may scan although it has an index.
+        connection.exec_driver_sql("SET LOCAL enable_seqscan = off")
+        for sql, values in queries:
+            rows = connection.exec_driver_sql(f"EXPLAIN {sql}", values)
+            plans.extend(str(row[0]) for row in rows)
+
+    await on_postgres.run_sync(ask)
+    assert plans
+    scanned = [line for line in plans if any(f"Seq Scan on {table}" in line for table in GROWING)]
+    assert scanned == []

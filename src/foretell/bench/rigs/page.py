@@ -1,15 +1,16 @@
 """A page with measured figures: a block between two markers, and a chart of the steps of an order beside it."""
 
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from html import escape
 from pathlib import Path
 from typing import Final
 
 from foretell.domain.errors.command import BenchFailed
 
-BEGIN: Final = "<!-- foretell bench all: begin -->"
-END: Final = "<!-- foretell bench all: end -->"
+ALL: Final = "foretell bench all"
+BEGIN: Final = f"<!-- {ALL}: begin -->"
+END: Final = f"<!-- {ALL}: end -->"
 LINE_WIDTH: Final = 116
 CHART_NAME: Final = "order-steps.svg"
 CHART_TITLE: Final = "Steps of one order on an idle exchange"
@@ -25,32 +26,44 @@ FONT: Final = 'font-family="sans-serif" font-size="13"'
 BAR: Final = f'height="{BAR_HEIGHT}" fill="#4c78a8"'
 
 
-def check_page(page: Path) -> None:
-    """Refuse a page without the two markers, so that a long run does not end with that."""
-    _parts(page)
+def check_page(page: Path, name: str = ALL) -> None:
+    """Refuse a page without the two markers of a name, so that a long run does not end with that."""
+    _parts(page, name)
 
 
 def write_page(page: Path, head: str, table: str, us_by_step: Mapping[str, float]) -> None:
     """Replace what is between the markers, and write the chart, if there are steps, beside the page."""
-    before, after = _parts(page)
-    block = [BEGIN, "", *textwrap.wrap(head, LINE_WIDTH), "", table]
+    chart_lines = []
     if us_by_step:
         page.with_name(CHART_NAME).write_text(chart_of_steps(CHART_TITLE, us_by_step))
-        block += [CHART_LINE, ""]
-    page.write_text("\n".join([*before, *block, END, *after, ""]))
+        chart_lines = [CHART_LINE, ""]
+    write_block(page, ALL, head, [table, *chart_lines])
 
 
-def _parts(page: Path) -> tuple[list[str], list[str]]:
-    """Return the lines of a page before and after its block; each marker is a line."""
+def write_block(page: Path, name: str, head: str, block: Sequence[str]) -> None:
+    """Replace what is between the markers of a name by a head, in lines of bounded width, and a block."""
+    before, after = _parts(page, name)
+    begin, end = _markers(name)
+    lines = [begin, "", *textwrap.wrap(head, LINE_WIDTH), "", *block, end]
+    page.write_text("\n".join([*before, *lines, *after, ""]))
+
+
+def _markers(name: str) -> tuple[str, str]:
+    return f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
+
+
+def _parts(page: Path, name: str) -> tuple[list[str], list[str]]:
+    """Return the lines of a page before and after the block of a name; each marker is a line."""
     lines = page.read_text().splitlines()
+    begin, end = _markers(name)
     try:
-        begin = lines.index(BEGIN)
-        end = lines.index(END, begin)
+        first = lines.index(begin)
+        last = lines.index(end, first)
     except ValueError:
         raise BenchFailed(
-            f"{page} has no place for the figures: add the lines {BEGIN} and {END}"
+            f"{page} has no place for the figures: add the lines {begin} and {end}"
         ) from None
-    return lines[:begin], lines[end + 1 :]
+    return lines[:first], lines[last + 1 :]
 
 
 def chart_of_steps(title: str, us_by_step: Mapping[str, float]) -> str:

@@ -115,7 +115,7 @@ async def load_activities(
 ) -> Sequence[ActivityRow]:
     """Return one page of the activities that match the filter."""
     first: sa.ColumnElement[Any] = activities.c[page.order.value]
-    # A sum is in no index: few rows are found by their cost and sorted, and of many the newest by their time.
+    # A sum is in no index: few rows are found by their amount and sorted, and of many the newest by their time.
     is_rare = await _is_rare(tx, chosen)
     if is_rare and page.order is ActivityOrder.TIME:
         first = first + 0
@@ -132,10 +132,11 @@ async def load_activities(
 
 
 async def _is_rare(tx: Transaction, chosen: ActivityFilter) -> bool:
-    """Return whether few activities cost so much that they are found faster by their cost than by their time."""
-    if chosen.cost_units_min is None or chosen.condition_ids is not None:
+    """Return whether few activities are so large that they are found faster by their amount than by their time."""
+    least = chosen.size_units_min, chosen.cost_units_min
+    if least == (None, None) or chosen.condition_ids is not None:
         return False
-    wanted = ActivityFilter(wallet=chosen.wallet, cost_units_min=chosen.cost_units_min)
+    wanted = ActivityFilter(wallet=chosen.wallet, size_units_min=least[0], cost_units_min=least[1])
     found = (
         sa.select(sa.literal(1)).where(*_conditions(wanted, is_rare=True)).limit(RARE_ROWS_MAX + 1)
     )
@@ -158,7 +159,7 @@ async def load_last_price(tx: Transaction, token_id: AssetId) -> TradePrice | No
 
 def _conditions(chosen: ActivityFilter, *, is_rare: bool) -> list[sa.ColumnElement[bool]]:
     column = activities.c
-    cost = column.cost_units if is_rare else column.cost_units + 0
+    size, cost = (each if is_rare else each + 0 for each in (column.size_units, column.cost_units))
     side = None if chosen.side is None else chosen.side.name
     asked = (
         (chosen.wallet, lambda: column.wallet == chosen.wallet),
@@ -168,7 +169,7 @@ def _conditions(chosen: ActivityFilter, *, is_rare: bool) -> list[sa.ColumnEleme
         (chosen.start_s, lambda: column.timestamp_s >= chosen.start_s),
         (chosen.end_s, lambda: column.timestamp_s <= chosen.end_s),
         (chosen.takers_only or None, lambda: column.is_taker),
-        (chosen.size_units_min, lambda: column.size_units >= chosen.size_units_min),
+        (chosen.size_units_min, lambda: size >= chosen.size_units_min),
         (chosen.cost_units_min, lambda: cost >= chosen.cost_units_min),
     )
     return [clause() for wanted, clause in asked if wanted is not None]

@@ -114,9 +114,13 @@ activities: Final = sa.Table(
     sa.Index(
         "ix_activities_wallet_cost", "wallet", "cost_units", "block_number", "log_index", "part"
     ),
+    sa.Index(
+        "ix_activities_wallet_size", "wallet", "size_units", "block_number", "log_index", "part"
+    ),
     sa.Index(None, "condition_id", "timestamp_s"),
     sa.Index(None, "timestamp_s"),
     sa.Index(None, "cost_units"),
+    sa.Index(None, "size_units"),
 )
 
 

@@ -4,7 +4,7 @@ Written by the engine.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
 
@@ -16,6 +16,9 @@ from foretell.store.database import Transaction
 from foretell.store.tables import quote_points, trades
 
 MINUTE_MS: Final = 1000 * MINUTE_S
+_OPTIONAL: Final = ("best_bid_ticks", "best_ask_ticks", "last_price_ticks")
+_PLACES: Final = 2**15
+"""More than the ticks of any price: four such numbers fit into 63 bits."""
 
 _TAKE_OFF: Final = (
     quote_points.update()
@@ -103,26 +106,30 @@ async def load_history(
             ends.c.end_s + wanted.step_s <= wanted.last_end_s
         )
     )
+    point = quote_points.c
     latest = (
-        sa.select(sa.func.max(quote_points.c.minute))
-        .where(
-            quote_points.c.condition_id == condition_id,
-            quote_points.c.minute < ends.c.end_s // MINUTE_S,
-        )
+        sa.select(_packed(point.ticks_per_one, *(point[name] + 1 for name in _OPTIONAL)))
+        .where(point.condition_id == condition_id, point.minute < ends.c.end_s // MINUTE_S)
+        .order_by(point.minute.desc())
+        .limit(1)
         .correlate(ends)
         .scalar_subquery()
     )
-    known = sa.select(ends.c.end_s, latest.label("minute")).subquery()
-    query = (
-        sa.select(
-            known.c.end_s,
-            quote_points.c.ticks_per_one,
-            quote_points.c.best_bid_ticks,
-            quote_points.c.best_ask_ticks,
-            quote_points.c.last_price_ticks,
-        )
-        .join(quote_points, quote_points.c.minute == known.c.minute)
-        .where(quote_points.c.condition_id == condition_id)
-        .order_by(known.c.end_s)
-    )
-    return [HistoryPoint(row[0], BookTop._make(row[1:])) for row in await tx.all(query)]
+    rows = await tx.all(sa.select(ends.c.end_s, latest.label("top")).order_by(ends.c.end_s))
+    return [HistoryPoint(row.end_s, _unpacked(row.top)) for row in rows if row.top is not None]
+
+
+def _packed(first: sa.ColumnElement[Any], *others: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
+    """Return small integers as one: a subquery has one column, and a second one would look for the row again."""
+    packed = first
+    for each in others:
+        packed = packed * _PLACES + sa.func.coalesce(each, 0)
+    return packed
+
+
+def _unpacked(packed: int) -> BookTop:
+    values: list[int] = []
+    for _ in _OPTIONAL:
+        packed, value = divmod(packed, _PLACES)
+        values.append(value)
+    return BookTop(packed, *(value - 1 if value else None for value in reversed(values)))

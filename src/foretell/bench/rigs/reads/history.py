@@ -6,6 +6,7 @@ The last wallet has a position in both tokens of 500 markets. All others trade a
 from random import Random  # noqa: TID251 - the same plan gives the same rows
 from typing import Any, Final, NamedTuple
 
+from foretell.bench.rigs.reads.standings import Standings
 from foretell.domain.portfolio.positions import (
     NO_POSITION,
     Position,
@@ -13,8 +14,11 @@ from foretell.domain.portfolio.positions import (
     purchase,
     sale,
 )
+from foretell.domain.portfolio.prices import BookTop
 from foretell.domain.values.hexadecimal import keccak256
+from foretell.store.bulk import WriteRows, filling
 from foretell.store.database import Database
+from foretell.store.index.trading_totals import rebuild_trading_totals
 from foretell.store.tables import (
     activities,
     balance_changes,
@@ -27,7 +31,11 @@ from foretell.store.tables import (
     positions,
     quote_points,
     quotes,
+    ranking_cursors,
+    ranking_marks,
+    standings,
     trades,
+    wins,
 )
 
 NOW_S: Final = 1_790_000_000
@@ -53,6 +61,7 @@ FILLED: Final = (
     balances,
     locked_collateral,
 )
+SUMMED: Final = (standings, wins, ranking_cursors, ranking_marks)
 
 
 class HistoryPlan(NamedTuple):
@@ -104,6 +113,8 @@ class History:
         self._locked = [0] * plan.markets
         self._prices = [50] * plan.markets
         self._points: dict[tuple[str, int], tuple[Any, ...]] = {}
+        categories = [CATEGORIES[number % len(CATEGORIES)] for number in range(plan.markets)]
+        self._standings = Standings(NOW_S, categories)
         self.rows: dict[str, list[tuple[Any, ...]]] = {table.name: [] for table in FILLED}
 
     @property
@@ -112,22 +123,36 @@ class History:
         return Names(self._wallets[-1], self._wallets[17], self._conditions[0], self._tokens[0][0])
 
     async def write(self, database: Database) -> None:
-        """Write everything, in transactions of bounded size."""
-        for number in range(self._plan.markets):
-            self._list(number)
-        await self._flush(database)
-        for index in range(self._plan.fills // 2):
-            self._trade(index)
-            if index % ROWS_PER_INSERT == ROWS_PER_INSERT - 1:
-                await self._flush(database)
-        self._close()
-        await self._flush(database)
+        """Write everything but the sums, in parts of bounded size."""
+        async with filling(database, FILLED) as write_rows:
+            for number in range(self._plan.markets):
+                self._list(number)
+            for index in range(self._plan.fills // 2):
+                self._trade(index)
+                if index % ROWS_PER_INSERT == ROWS_PER_INSERT - 1:
+                    await self._flush(write_rows)
+            self._close()
+            await self._flush(write_rows)
 
-    async def _flush(self, database: Database) -> None:
+    async def write_sums(self, database: Database) -> None:
+        """Write the sums by wallet of what was written, the same as the indexer's."""
+        kept, wallets = self._standings, self._wallets
+        rows_by_table = {
+            standings: kept.standings(wallets),
+            wins: kept.wins(self._positions, wallets, self._tokens),
+            ranking_cursors: kept.cursors(),
+            ranking_marks: kept.marks(self._conditions),
+        }
+        async with filling(database, SUMMED) as write_rows:
+            for table, rows in rows_by_table.items():
+                await write_rows(table, rows)
         async with database.writing() as tx:
-            for table in FILLED:
-                await tx.insert_rows(table, self.rows[table.name])
-                self.rows[table.name] = []
+            await rebuild_trading_totals(tx)
+
+    async def _flush(self, write_rows: WriteRows) -> None:
+        for table in FILLED:
+            await write_rows(table, self.rows[table.name])
+            self.rows[table.name] = []
 
     def _list(self, number: int) -> None:
         condition_id, (yes, no) = self._conditions[number], self._tokens[number]
@@ -149,6 +174,8 @@ class History:
         taker, maker, market = self._parties(index)
         block = 1 + index // TRADES_PER_BLOCK
         at_s = NOW_S - DAYS * DAY_S + DAYS * DAY_S * (index - index % TRADES_PER_BLOCK) // count
+        if index % TRADES_PER_BLOCK == 0:
+            self._standings.begin_block(block, at_s, self._positions)
         price = min(max(self._prices[market] + self._random.choice((-1, 0, 1)), 1), 99)
         self._prices[market] = price
         cost = SIZE_UNITS * price // 100
@@ -166,6 +193,7 @@ class History:
             self.rows["activities"].append(
                 (block, 2 * index + part, 0, *act, *traded, f"0x{index}")
             )
+        self._standings.trade((taker, maker), (parts[0][3], parts[1][3]), market)
         self._match(index, market, taker, (cost, at_s), is_sale=is_sale)
 
     def _parties(self, index: int) -> tuple[int, int, int]:
@@ -205,6 +233,7 @@ class History:
         price = self._prices[market]
         top = (100, max(price - 1, 1), min(price + 1, 99), price, self._volume[market])
         self._points[condition_id, at_s // 60] = top
+        self._standings.quote(market, at_s, BookTop(*top[:4]))
         if (index + 1) % TRADES_PER_BLOCK == 0:
             self._end_block()
 
@@ -223,6 +252,9 @@ class History:
 
     def _close(self) -> None:
         self._end_block()
+        count = self._plan.fills // 2
+        tops = [BookTop(100, max(each - 1, 1), min(each + 1, 99), each) for each in self._prices]
+        self._standings.close(1 + (count - 1) // TRADES_PER_BLOCK, self._positions, tops)
         for (wallet, market, is_yes), (position, at_s, block) in self._positions.items():
             owner, token = self._wallets[wallet], self._tokens[market][not is_yes]
             amounts = (position.size_units, position.cost_units, position.bought_units)

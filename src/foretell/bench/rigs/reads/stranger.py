@@ -45,7 +45,9 @@ async def measure_stranger(
         asyncio.create_task(_read_on(dear, place, answered, began)) for place in range(DEAR_AT_ONCE)
     ]
     try:
-        await began.wait()
+        beginning = asyncio.create_task(began.wait())
+        await asyncio.wait({beginning, *strangers}, return_when=asyncio.FIRST_COMPLETED)
+        beginning.cancel()
         beside = await _passed_ms(cheap, rounds)
     finally:
         for stranger in strangers:
@@ -76,11 +78,10 @@ async def _read_on(
     dear: Sequence[Read], place: int, answered: list[int], began: asyncio.Event
 ) -> None:
     while True:
-        try:
-            status = await dear[place % len(dear)]()
-        finally:
+        status = await dear[place % len(dear)]()
+        if status == HTTPStatus.OK:
             began.set()
-        if status != HTTPStatus.OK and status not in REFUSALS:
+        elif status not in REFUSALS:
             raise BenchFailed(f"a dear read was answered with {status}")
         answered.append(status)
         place += 1

@@ -1,0 +1,1 @@
+"""The process that answers dear reads of the data and discovery APIs."""

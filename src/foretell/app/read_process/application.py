@@ -1,0 +1,71 @@
+"""An API's application whose dear reads are answered in another process."""
+
+import msgspec
+
+from foretell.app.read_process.client import DearReads
+from foretell.domain.errors.families import ForetellError
+from foretell.edge.client_addresses import UNKNOWN
+from foretell.edge.codec import TURN
+from foretell.edge.dear_reads import DearRules
+from foretell.edge.refusals import BodyOf
+from foretell.edge.telemetry import AsgiApp, Receive, Scope, Send
+from foretell.edge.throttled_application import take_turn
+
+
+class DearReadsApplication:
+    """Passes dear reads to their process, and all other requests to the application."""
+
+    def __init__(
+        self, app: AsgiApp, api: str, rules: DearRules, reads: DearReads, body_of: BodyOf
+    ) -> None:
+        self._app = app
+        self._api = api
+        self._rules = rules
+        self._reads = reads
+        self._body_of = body_of
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request; a dear read counts for its client before it is carried out."""
+        if not self._is_dear(scope):
+            await self._app(scope, receive, send)
+            return
+        scope["path_template"] = scope["path"]
+        turn, client = scope.get(TURN), scope.get("client")
+        try:
+            address = (client[0] if client else UNKNOWN) if turn is None else turn.address
+            if turn is not None:
+                await take_turn(turn, address)
+            answer = await self._reads.read(
+                self._api, scope["path"], scope["query_string"], address, _known(scope)
+            )
+        except ForetellError as refusal:
+            await self._refuse(refusal, send)
+            return
+        head = {"type": "http.response.start", "status": answer.head.status}
+        await send({**head, "headers": list(answer.head.headers)})
+        last = len(answer.parts) - 1
+        for index, part in enumerate(answer.parts):
+            await send({"type": "http.response.body", "body": part, "more_body": index < last})
+
+    def _is_dear(self, scope: Scope) -> bool:
+        if scope["type"] != "http" or scope["method"] != "GET":
+            return False
+        rule = self._rules.get(scope["path"])
+        return rule is not None and rule.is_dear(scope["query_string"])
+
+    async def _refuse(self, refusal: ForetellError, send: Send) -> None:
+        status, body = self._body_of(refusal)
+        content = msgspec.json.encode(body)
+        headers = [
+            (b"content-type", b"application/json"),
+            (b"content-length", str(len(content)).encode()),
+        ]
+        if refusal.retry_after_s is not None:
+            headers.append((b"retry-after", str(refusal.retry_after_s).encode()))
+        await send({"type": "http.response.start", "status": status, "headers": headers})
+        await send({"type": "http.response.body", "body": content})
+
+
+def _known(scope: Scope) -> bytes:
+    """Return the tags of the answers that the client has."""
+    return b",".join(value for name, value in scope["headers"] if name == b"if-none-match")

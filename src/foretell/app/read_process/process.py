@@ -1,0 +1,165 @@
+"""The process that answers dear reads.
+
+Argument: the number of a socket that it inherits. It answers requests with the applications of the data and discovery
+APIs, and yields the processor to the serving process. It ends when the other end of the socket closes.
+"""
+
+import asyncio
+import os
+import signal
+import socket
+import sys
+from collections.abc import Mapping
+from functools import partial
+from typing import Any, Final, Never
+
+import uvloop
+from typing_extensions import override
+
+from foretell.app.clock_and_ids import now_ms
+from foretell.app.read_process.messages import (
+    Begin,
+    Head,
+    Read,
+    decode_to_reads,
+    message,
+    parts_of,
+)
+from foretell.app.roles import Role
+from foretell.app.running import STOP_SIGNALS, set_up_logs
+from foretell.data import routes as data_routes
+from foretell.data.context import DataContext
+from foretell.data.owed_reader import OwedReader
+from foretell.data.solvency_books import SolvencyBooks
+from foretell.discovery import routes as discovery_routes
+from foretell.discovery.context import DiscoveryContext
+from foretell.domain.errors.chain import ChainUnavailable
+from foretell.edge.telemetry import AsgiApp
+from foretell.engine.protocol.framing import FramedConnection
+from foretell.runtime.garbage_collection import collect_when_idle, settle_memory
+from foretell.runtime.loops import run_together
+from foretell.settings import Settings
+from foretell.store.database import Database
+from foretell.store.read_places import PublicReadLimits
+
+NICENESS: Final = 10
+"""How much this process yields to others, by the scale of the system."""
+BEGIN_DEADLINE_S: Final = 10.0
+
+
+class ReadConnection(FramedConnection):
+    """The connection to the serving process, and the reads that run."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.ended = asyncio.Event()
+        self.begun: asyncio.Future[Begin] = asyncio.get_running_loop().create_future()
+        self.reads: asyncio.Queue[Read] = asyncio.Queue()
+
+    @override
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        self.ended.set()
+
+    @override
+    def take(self, message: bytes) -> None:
+        received = decode_to_reads(message)
+        if isinstance(received, Begin):
+            self.begun.set_result(received)
+        else:
+            self.reads.put_nowait(received)
+
+
+async def serve(inherited: socket.socket) -> None:
+    """Answer reads until the connection ends."""
+    loop = asyncio.get_running_loop()
+    _, connection = await loop.create_connection(ReadConnection, sock=inherited)
+    async with asyncio.timeout(BEGIN_DEADLINE_S):
+        begin = await connection.begun
+    limits = PublicReadLimits(read_s=begin.read_s)
+    async with Database(begin.url, limits) as database:
+        answer_all = partial(_answer_all, connection, _apps(database, begin))
+        answering = asyncio.create_task(run_together([answer_all, collect_when_idle]))
+        ending = asyncio.create_task(connection.ended.wait())
+        await asyncio.wait({answering, ending}, return_when=asyncio.FIRST_COMPLETED)
+        for task in (answering, ending):
+            task.cancel()
+        (failure, _) = await asyncio.gather(answering, ending, return_exceptions=True)
+    if isinstance(failure, Exception):
+        raise failure
+
+
+async def _answer_all(connection: ReadConnection, apps: Mapping[str, AsgiApp]) -> None:
+    """Answer each read in a task of its own; the serving process bounds how many there are."""
+    async with asyncio.TaskGroup() as group:
+        while True:
+            read = await connection.reads.get()
+            group.create_task(_answer(connection, apps[read.api], read))
+
+
+async def _answer(connection: ReadConnection, app: AsgiApp, read: Read) -> None:
+    body: list[bytes] = []
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    async def send(sent: Any) -> None:
+        if sent["type"] == "http.response.start":
+            connection.send(message(Head(read.number, sent["status"], sent["headers"])))
+        else:
+            body.append(sent.get("body", b""))
+
+    await app(_scope(read), receive, send)
+    for part in parts_of(read.number, b"".join(body)):
+        connection.send(message(part))
+        await asyncio.sleep(0)
+
+
+def _scope(read: Read) -> dict[str, Any]:
+    return {
+        "type": "http",
+        "asgi": {"version": "3.0"},
+        "http_version": "1.1",
+        "method": "GET",
+        "scheme": "http",
+        "path": read.path,
+        "raw_path": read.path.encode(),
+        "query_string": read.query,
+        "root_path": "",
+        "headers": [(b"if-none-match", read.known)] if read.known else [],
+        "client": (read.client, 0),
+        "server": None,
+    }
+
+
+def _apps(database: Database, begin: Begin) -> Mapping[str, AsgiApp]:
+    """Return the applications; no dear read asks the chain."""
+
+    async def refuse(*_: object) -> Never:
+        raise ChainUnavailable("eth_call", "this process does not use the chain")
+
+    solvency = SolvencyBooks(database, None, refuse, now_ms)
+    data = DataContext(database, begin.blob_base_url, now_ms, solvency, OwedReader((), refuse))
+    discovery = DiscoveryContext(
+        database, begin.blob_base_url, now_ms, sports_delay_s=begin.sports_delay_s
+    )
+    return {
+        Role.DATA: data_routes.build_app(data),
+        Role.DISCOVERY: discovery_routes.build_app(discovery),
+    }
+
+
+def main() -> None:
+    """Serve one process."""
+    for (
+        number
+    ) in STOP_SIGNALS:  # sent to all processes of a service, the serving process obeys them
+        signal.signal(number, signal.SIG_IGN)
+    os.nice(NICENESS)
+    set_up_logs(Settings())
+    settle_memory()
+    uvloop.run(serve(socket.socket(fileno=int(sys.argv[1]))))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,60 @@
+"""The dear reads of an installation, over HTTP: their process begins with the first and ends with the installation."""
+
+import asyncio
+import os
+from pathlib import Path
+
+import httpx
+import pytest
+from tests.app.rig import get
+from tests.rigs.in_process import installed
+
+from foretell.app.read_process.client import COMMAND
+from foretell.bench.rigs.machine import family
+from foretell.settings import Settings
+
+pytestmark = pytest.mark.anyio
+
+DEAR = ("/data/trades?limit=10000", "/discovery/markets?order=volume24hr&limit=500")
+ENDED_WITHIN_S = 20.0
+TRIES = 5
+
+
+def read_processes() -> list[int]:
+    """Return the processes below this one that answer dear reads."""
+    mark = COMMAND[-1].encode()
+    found = []
+    for pid in family(os.getpid()):
+        try:
+            found += [pid] if mark in Path(f"/proc/{pid}/cmdline").read_bytes() else []
+        except OSError:  # it has ended
+            continue
+    return found
+
+
+async def answered(settings: Settings, path: str) -> httpx.Response:
+    """Return the answer to a read; a process that starts on a busy machine may take longer than a read waits."""
+    async with httpx.AsyncClient(base_url=settings.base_url, trust_env=False, timeout=60) as http:
+        answers = [await http.get(path)]
+        while answers[-1].status_code == 503 and len(answers) < TRIES:
+            answers.append(await http.get(path))
+    return answers[-1]
+
+
+async def test_an_installation_answers_dear_reads_in_one_process_that_ends_with_it(
+    settings: Settings,
+) -> None:
+    async with installed(settings):
+        assert (await get(settings, "/data/trades")).status_code == 200
+        assert read_processes() == []
+        for path in DEAR:
+            answer = await answered(settings, path)
+            assert (answer.status_code, answer.json()) == (200, [])
+            assert answer.headers["etag"]
+            assert answer.headers["x-request-id"]
+        assert len(read_processes()) == 1
+        metrics = (await get(settings, "/metrics")).text
+        assert 'api="data",method="GET",route="/trades",status="200"}' in metrics
+    async with asyncio.timeout(ENDED_WITHIN_S):
+        while read_processes():  # noqa: ASYNC110 - publishes no event
+            await asyncio.sleep(0.01)

@@ -1,0 +1,216 @@
+"""Dear reads in a process of their own: the same answers, and bounds on all that waits; on both databases."""
+
+import asyncio
+import os
+import signal
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import NamedTuple
+
+import httpx
+import pytest
+from tests.rigs.applications import an_app
+from tests.rigs.read_apis import BLOBS, a_data_context
+
+from foretell.app.clock_and_ids import now_ms
+from foretell.app.read_process.application import DearReadsApplication
+from foretell.app.read_process.client import DearReadLimits, DearReads
+from foretell.app.read_process.messages import PART_BYTES_MAX, Begin, parts_of
+from foretell.bench.rigs.reads.history import History, HistoryPlan
+from foretell.data.dear_reads import DEAR_READS as DATA_DEAR_READS
+from foretell.data.refusals import data_body
+from foretell.data.routes import build_app as build_data_app
+from foretell.discovery.context import DiscoveryContext
+from foretell.discovery.dear_reads import DEAR_READS as DISCOVERY_DEAR_READS
+from foretell.discovery.refusals import discovery_body
+from foretell.discovery.routes import build_app as build_discovery_app
+from foretell.domain.errors.http import TooManyRequests
+from foretell.runtime.child_processes import RestartBackoff
+from foretell.store.database import Database
+from foretell.store.read_places import WaitBounds
+
+pytestmark = pytest.mark.anyio
+
+PLAN = HistoryPlan(fills=2_000, wallets=50, markets=40)
+LIMITS = DearReadLimits(restarts=RestartBackoff(first_s=0.01, most_s=0.05), start_s=60.0)
+ALL_TRADES = "/trades?limit=10000&takerOnly=false"
+SOON_S = 60.0
+LOOK_S = 0.01
+
+
+class Rig(NamedTuple):
+    """The reads, and clients of both APIs: by themselves, and with a process for dear reads."""
+
+    reads: DearReads
+    plain: dict[str, httpx.AsyncClient]
+    served: dict[str, httpx.AsyncClient]
+    stranger: httpx.AsyncClient
+
+    async def process_id(self) -> int:
+        """Return the id of the process once there is one."""
+        async with asyncio.timeout(SOON_S):
+            while self.reads.process is None:  # noqa: ASYNC110 - publishes no event
+                await asyncio.sleep(LOOK_S)
+        return self.reads.process.pid
+
+
+@asynccontextmanager
+async def a_rig(url: str, limits: DearReadLimits = LIMITS) -> AsyncIterator[Rig]:
+    async with Database(url) as database:
+        await History(PLAN).write(database)
+        reads = DearReads(Begin(url, BLOBS, 3, 5.0), limits)
+        data = an_app(build_data_app, a_data_context(database, BLOBS, now_ms))
+        context = DiscoveryContext(database, BLOBS, now_ms, sports_delay_s=3)
+        discovery = an_app(build_discovery_app, context)
+        served = {
+            "data": DearReadsApplication(data, "data", DATA_DEAR_READS, reads, data_body),
+            "discovery": DearReadsApplication(
+                discovery, "discovery", DISCOVERY_DEAR_READS, reads, discovery_body
+            ),
+        }
+        running = asyncio.create_task(reads.run())
+        try:
+            plain = {"data": client_of(data), "discovery": client_of(discovery)}
+            clients = {name: client_of(app) for name, app in served.items()}
+            yield Rig(reads, plain, clients, client_of(served["data"], "10.0.0.2"))
+        finally:
+            running.cancel()
+            await asyncio.gather(running, return_exceptions=True)
+        assert reads.process is None
+
+
+def client_of(app: object, address: str = "10.0.0.1") -> httpx.AsyncClient:
+    transport = httpx.ASGITransport(app, client=(address, 1))  # type: ignore[arg-type]  # Litestar's own ASGI types
+    return httpx.AsyncClient(transport=transport, base_url="http://api.test", timeout=SOON_S)
+
+
+@pytest.fixture
+async def rig(each_database_url: str) -> AsyncIterator[Rig]:
+    async with a_rig(each_database_url) as rig:
+        yield rig
+
+
+@pytest.fixture
+def sqlite_url(fresh_database: Database) -> str:
+    return fresh_database.url
+
+
+async def test_dear_reads_have_the_same_answers_in_their_process(rig: Rig) -> None:
+    asked = [
+        ("data", ALL_TRADES),
+        ("data", f"/positions?user={History(PLAN).names.whale}&limit=500&title=number"),
+        ("data", "/trades?filterType=CASH&filterAmount=1"),
+        ("data", "/trades?filterAmount=1"),
+        ("data", "/trades?limit=10001"),
+        ("data", "/trades?limit=500&strict=true&other=1"),
+        ("discovery", "/markets?order=liquidity&limit=100"),
+        ("discovery", "/events?order=volume1yr"),
+        ("discovery", "/events/keyset?limit=25"),
+        ("discovery", "/markets?order=nothing"),
+    ]
+    statuses: set[int] = set()
+    for api, path in asked:
+        served = await rig.served[api].get(path)
+        plain = await rig.plain[api].get(path)
+        assert (served.status_code, served.content) == (plain.status_code, plain.content), path
+        assert dict(served.headers) == dict(plain.headers), path
+        statuses.add(served.status_code)
+    assert statuses == {200, 400, 422}
+    assert rig.reads.process is not None
+
+
+async def test_a_dear_answer_that_the_client_has_is_not_sent_again(rig: Rig) -> None:
+    first = await rig.served["data"].get(ALL_TRADES)
+    assert len(first.content) > 2 * PART_BYTES_MAX
+    again = await rig.served["data"].get(
+        ALL_TRADES, headers={"if-none-match": first.headers["etag"]}
+    )
+    assert (again.status_code, again.content) == (304, b"")
+
+
+async def test_another_method_is_refused_without_a_process(rig: Rig) -> None:
+    answer = await rig.served["data"].post(ALL_TRADES)
+    assert answer.status_code == 405
+    assert rig.reads.process is None
+
+
+async def test_cheap_reads_start_no_process(sqlite_url: str) -> None:
+    async with a_rig(sqlite_url) as rig:
+        for path in ("/trades", "/trades?limit=100&offset=1000", "/oi", "/trades?limit=many"):
+            assert (await rig.served["data"].get(path)).status_code in {200, 400}
+        assert (await rig.served["discovery"].get("/markets?limit=20")).status_code == 200
+        assert rig.reads.process is None
+
+
+async def test_the_read_of_a_process_that_is_killed_is_refused_and_the_next_one_answered(
+    sqlite_url: str,
+) -> None:
+    async with a_rig(sqlite_url) as rig:
+        await rig.served["data"].get(ALL_TRADES)
+        os.kill(process_id := await rig.process_id(), signal.SIGSTOP)
+        reading = asyncio.create_task(rig.served["data"].get(ALL_TRADES))
+        async with asyncio.timeout(SOON_S):
+            while not rig.reads.in_flight:  # noqa: ASYNC110 - publishes no event
+                await asyncio.sleep(LOOK_S)
+        os.kill(process_id, signal.SIGKILL)
+        answer = await reading
+        assert answer.status_code == 503
+        assert answer.headers["retry-after"] == "1"
+        assert (await rig.served["data"].get(ALL_TRADES)).status_code == 200
+        assert await rig.process_id() != process_id
+
+
+async def test_a_process_that_hangs_is_killed_at_the_deadline_of_a_read(sqlite_url: str) -> None:
+    async with a_rig(sqlite_url, LIMITS._replace(answer_s=30.0)) as rig:
+        assert (await rig.served["data"].get(ALL_TRADES)).status_code == 200
+        os.kill(process_id := await rig.process_id(), signal.SIGSTOP)
+        rig.reads.limits = LIMITS._replace(answer_s=0.2)
+        answer = await rig.served["data"].get(ALL_TRADES)
+        assert answer.status_code == 503
+        assert "the read took longer than 5 s" in answer.text
+        rig.reads.limits = LIMITS
+        assert (await rig.served["data"].get(ALL_TRADES)).status_code == 200
+        assert await rig.process_id() != process_id
+
+
+async def test_the_queue_of_dear_reads_has_an_end_for_each_client_and_for_all(
+    sqlite_url: str,
+) -> None:
+    bounds = WaitBounds(wait_s=SOON_S, per_client=1, total=2)
+    async with a_rig(sqlite_url, LIMITS._replace(bounds=bounds)) as rig:
+        await rig.served["data"].get(ALL_TRADES)
+        os.kill(process_id := await rig.process_id(), signal.SIGSTOP)
+
+        async def read(client: str) -> int:
+            answer = await rig.reads.read("data", "/trades", b"limit=101", client, b"")
+            return answer.head.status
+
+        held = [asyncio.create_task(read("one")), asyncio.create_task(read("two"))]
+        waiting = [asyncio.create_task(read("one")), asyncio.create_task(read("two"))]
+        await asyncio.sleep(0)
+        assert (await rig.stranger.get(ALL_TRADES)).status_code == 503
+        with pytest.raises(TooManyRequests):
+            await read("one")
+        os.kill(process_id, signal.SIGCONT)
+        async with asyncio.timeout(SOON_S):
+            assert await asyncio.gather(*held, *waiting) == [200] * 4
+
+
+async def test_the_process_ends_with_the_one_that_it_serves(sqlite_url: str) -> None:
+    async with a_rig(sqlite_url) as rig:
+        await rig.served["data"].get(ALL_TRADES)
+        process = rig.reads.process
+        assert process is not None
+        assert os.getpriority(os.PRIO_PROCESS, process.pid) > os.getpriority(os.PRIO_PROCESS, 0)
+        rig.reads.disconnect()
+        async with asyncio.timeout(SOON_S):
+            assert await process.wait() == 0
+
+
+@pytest.mark.parametrize("size", [0, 1, PART_BYTES_MAX, PART_BYTES_MAX + 1, 3 * PART_BYTES_MAX])
+def test_the_parts_of_a_body_are_bounded_and_make_it_whole(size: int) -> None:
+    body = os.urandom(size)
+    parts = parts_of(7, body)
+    assert b"".join(part.content for part in parts) == body
+    assert [part.is_last for part in parts] == [False] * (len(parts) - 1) + [True]
+    assert max(len(part.content) for part in parts) <= PART_BYTES_MAX

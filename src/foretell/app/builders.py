@@ -10,9 +10,9 @@ from foretell.app.clock_and_ids import new_key, new_uuid, new_word, now_ms
 from foretell.app.embedded import EmbeddedTrading, EngineParts, TradingParts, tables_in_child
 from foretell.app.journals import embedded_journal_folder
 from foretell.app.keys import InstallationKeys
-from foretell.app.settlement_process.messages import BeginSettlement
 from foretell.app.read_process.client import DearReads
 from foretell.app.read_process.messages import Begin
+from foretell.app.settlement_process.messages import BeginSettlement
 from foretell.app.snapshot_schedule import Schedule, Snapshots
 from foretell.chain.logs import LogReader
 from foretell.chain.reader import Reader

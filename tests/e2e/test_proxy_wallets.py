@@ -1,4 +1,4 @@
-"""A proxy wallet's whole story in a running sandbox, told by unmodified clients and checked on the chain."""
+"""The whole story of a proxy wallet in a running sandbox, by unmodified clients, and what the chain says of it."""
 
 import json
 import sys

@@ -1,12 +1,16 @@
+import asyncio
 import io
 import re
+from typing import cast
 
 import pytest
 from rich.console import Console
+from typing_extensions import override
 
-from foretell.bench.rigs.streams.readers import LAG_OF_ONE_IN
+from foretell.bench.rigs.streams.readers import LAG_OF_ONE_IN, Audience
 from foretell.bench.ws import StreamPlan, StreamResult, StreamRound, run_bench_ws
 from foretell.domain.errors.command import BenchFailed
+from foretell.domain.values.text_frames import text_frame
 
 PLAN = StreamPlan(rounds=1, orders=50, connections=20, subscriptions=10)
 
@@ -36,6 +40,50 @@ def test_the_figure_is_the_median_of_the_rounds_that_others_did_not_disturb() ->
     measured = StreamResult(rounds, 0.0).measurement()
     assert (measured.figure, measured.seen) == ("ws", 0.7)
     assert measured.ceiling == "bare sockets: 100 writes/s"
+
+
+class Pinging(asyncio.Protocol):
+    """A server that sends a ping and a text in two pieces, and notes what comes back."""
+
+    def __init__(self) -> None:
+        self.received = bytearray()
+
+    @override
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        sent = b"\x89\x04abcd" + text_frame(b"x" * 200)
+        cast("asyncio.Transport", transport).write(sent[:9])
+        asyncio.get_running_loop().call_later(
+            0.05, cast("asyncio.Transport", transport).write, sent[9:]
+        )
+
+    @override
+    def data_received(self, data: bytes) -> None:
+        self.received += data
+
+
+@pytest.mark.anyio
+async def test_readers_answer_pings_and_count_texts_alone() -> None:
+    """Servers close connections that answer none, after a measurement of 40 seconds."""
+    pinging, readers = Pinging(), Audience()
+    server = await asyncio.get_running_loop().create_server(lambda: pinging, "127.0.0.1", 0)
+    async with server:
+        readers.expect(1)
+        await readers.open(server.sockets[0].getsockname()[1], 1)
+        await readers.wait()
+        async with asyncio.timeout(10):
+            while len(pinging.received) < 10:  # noqa: ASYNC110 - the server has no event
+                await asyncio.sleep(0.01)
+        readers.close()
+    assert pinging.received == b"\x8a\x84\x00\x00\x00\x00abcd"
+
+
+@pytest.mark.anyio
+async def test_a_lost_connection_ends_a_measurement() -> None:
+    readers = Audience()
+    readers.expect(1)
+    readers.fail()
+    with pytest.raises(BenchFailed, match="a connection was closed"):
+        await readers.wait()
 
 
 def test_more_connections_than_files_may_be_open_are_refused() -> None:

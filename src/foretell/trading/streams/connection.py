@@ -27,7 +27,7 @@ from foretell.trading.streams.replies import Heartbeat, Resumed
 FRAMES_QUEUED_MAX: Final = 1_000
 BYTES_QUEUED_MAX: Final = 4 * 1024 * 1024
 """A frame of any size is queued when no other waits: a dump of many books may be larger."""
-BYTES_UNSENT_MAX: Final = 64 * 1024
+BYTES_UNSENT_MAX: Final = 16 * 1024
 """Of messages that wait for the next write; more of them are written at once."""
 BAD_MESSAGES_MAX: Final = 10
 CLOSE_WITHIN_S: Final = 5.0

@@ -24,6 +24,8 @@ _HEAD_END: Final = b"\r\n\r\n"
 _STAMP: Final = b'"server_ts_ms":'
 _STAMP_DIGITS: Final = 13
 _TEXT: Final = 0x81
+_PING: Final = 0x89
+_PONG: Final = 0x8A
 _MASK: Final = 0x80
 _SHORT_MAX: Final = 125
 _LONG: Final = 126
@@ -39,6 +41,7 @@ class Audience:
         self.frame = b""
         """The last frame of which the lag was read, with its head."""
         self._left = 0
+        self._is_broken = False
         self._all_read = asyncio.Event()
 
     async def open(self, port: int, count: int, opening: Sequence[bytes] = ()) -> None:
@@ -55,8 +58,13 @@ class Audience:
 
     async def wait(self) -> float:
         """Return the time at which the last frame that is expected came."""
-        async with asyncio.timeout(DEADLINE_S):
-            await self._all_read.wait()
+        try:
+            async with asyncio.timeout(DEADLINE_S):
+                await self._all_read.wait()
+        except TimeoutError as error:
+            raise BenchFailed(f"{self._left} frames did not come in {DEADLINE_S:.0f} s") from error
+        if self._is_broken:
+            raise BenchFailed("a connection was closed before all frames had come")
         return time.perf_counter()
 
     def take(self, frames: int) -> None:
@@ -66,8 +74,9 @@ class Audience:
             self._all_read.set()
 
     def fail(self) -> None:
-        """Let a wait end in its deadline: a connection was lost."""
-        self._left = 2**62
+        """End a wait with a failure: a connection was lost."""
+        self._is_broken = True
+        self._all_read.set()
 
     def close(self) -> None:
         """Close all connections."""
@@ -135,7 +144,7 @@ class StreamReader(asyncio.Protocol):
         self._transport.close()
 
     def _count(self, data: bytes) -> int:
-        """Return the number of whole frames, and keep the rest."""
+        """Return the number of whole frames of text, answer pings, and keep the rest."""
         place, frames, size = 0, 0, len(data)
         while size - place >= 4:  # noqa: PLR2004 - the longest head of a frame below 64 KiB
             length = data[place + 1] & _LENGTH_BITS
@@ -145,6 +154,10 @@ class StreamReader(asyncio.Protocol):
             end = begin + length
             if end > size:
                 break
+            if data[place] == _PING:
+                self._transport.write(_masked(data[begin:end], _PONG))
+                place = end
+                continue
             self._frames += 1
             if self._frames % LAG_OF_ONE_IN == 0:
                 self._note_lag(data[place:end])
@@ -170,10 +183,10 @@ def opening_of(path: str, tokens: Sequence[int]) -> bytes:
     return head.encode() + _masked(msgspec.json.encode(request)) + _masked(b"PING")
 
 
-def _masked(payload: bytes) -> bytes:
-    """Return a text frame of a client, whose mask is zero."""
+def _masked(payload: bytes, kind: int = _TEXT) -> bytes:
+    """Return a frame of a client, whose mask is zero."""
     if len(payload) <= _SHORT_MAX:
-        head = bytes((_TEXT, _MASK | len(payload)))
+        head = bytes((kind, _MASK | len(payload)))
     else:
-        head = bytes((_TEXT, _MASK | _LONG)) + len(payload).to_bytes(2)
+        head = bytes((kind, _MASK | _LONG)) + len(payload).to_bytes(2)
     return head + bytes(4) + payload

@@ -142,7 +142,7 @@ lock: dev  ## resolve the dependencies and write the lock files
 	$(BIN)/python requirements/lock.py
 
 clean:  ## remove the installed packages (.venv, node_modules) and the built web app
-	rm -rf .venv contracts/node_modules tests/edge/generated/node_modules tests/ecosystem/npm/node_modules web/node_modules src/foretell/web/build
+	rm -rf .venv contracts/node_modules tests/edge/generated/node_modules tests/ecosystem/npm/node_modules web/node_modules web/client/dist web/client/types src/foretell/web/build src/foretell/web/site/pages src/foretell/web/site/.foretell-pages
 
 run:
 	$(INSTALL) run

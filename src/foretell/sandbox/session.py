@@ -17,8 +17,13 @@ from foretell.domain.values.eip712 import address_of_key
 from foretell.domain.values.hexadecimal import Address
 from foretell.sandbox.ready import Ready
 from foretell.sdk import wallet_calls
+from foretell.sdk.chain import ChainAccount
 from foretell.sdk.contracts import Contracts
 from foretell.sdk.http import HttpClient
+from foretell.sdk.json_rpc import JsonRpc
+from foretell.sdk.oracles.optimistic import OptimisticResolver
+from foretell.sdk.oracles.resolution import MarketResolver
+from foretell.sdk.signing.signers import KeySigner
 
 GAS_MONEY_WEI: Final = 10**18
 
@@ -64,6 +69,25 @@ class SandboxSession:
     def caller(self, private_key: bytes) -> SetupCaller:
         """Return the sender of a key's transactions."""
         return SetupCaller(self.rpc, private_key, self.ready.chain_id)
+
+    @contextlib.asynccontextmanager
+    async def resolver(self, private_key: bytes) -> AsyncIterator[MarketResolver]:
+        """Give a proposer of directly resolved markets."""
+        async with JsonRpc(self.ready.rpc) as node:
+            yield MarketResolver(
+                self._chain_account(node, private_key), await Contracts.fetch(self.worker)
+            )
+
+    @contextlib.asynccontextmanager
+    async def optimistic(self, private_key: bytes) -> AsyncIterator[OptimisticResolver]:
+        """Give an account that proposes and disputes answers with bonds."""
+        async with JsonRpc(self.ready.rpc) as node:
+            yield OptimisticResolver(
+                self._chain_account(node, private_key), await Contracts.fetch(self.worker)
+            )
+
+    def _chain_account(self, node: JsonRpc, private_key: bytes) -> ChainAccount:
+        return ChainAccount(node, KeySigner(private_key), self.ready.chain_id)
 
     def new_salt(self) -> int:
         """Return a random number that distinguishes an order from every other."""

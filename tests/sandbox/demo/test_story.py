@@ -4,13 +4,15 @@ import json
 from collections.abc import AsyncIterator
 from typing import Any
 
+import msgspec
 import pytest
 from tests.rigs.sandbox import Sandbox
 from tests.rigs.scripted_api import ScriptedApi, a_session
 from tests.rigs.values import NOW_S, a_key, a_word, an_address
 
+from foretell.domain.contracts.deployment import ContractName
 from foretell.domain.contracts.sandbox_accounts import SANDBOX_CHAIN_ID
-from foretell.domain.errors.command import ApiRefused, DemoMismatch, NotInTime
+from foretell.domain.errors.command import ApiRefused, DemoMismatch, NotInTime, QuestionUnknown
 from foretell.domain.exchange.order import Side
 from foretell.domain.values.credentials import Credentials
 from foretell.sandbox.demo import output, resolution, trade
@@ -19,6 +21,8 @@ from foretell.sandbox.demo.session import DemoSession
 from foretell.sandbox.demo.streams import MessageStream
 from foretell.sandbox.demo.trade import Traders
 from foretell.sandbox.market_creation import SandboxMarket
+from foretell.sdk.contracts import ChainTerms, StackTerms
+from foretell.sdk.oracles.resolution import DIRECT
 from foretell.sdk.relayer import RelayerClient
 from foretell.sdk.trading import TradingClient, Wallet
 
@@ -138,10 +142,36 @@ async def chain_session(api: ScriptedApi, sandbox: Sandbox) -> AsyncIterator[Dem
 async def test_a_question_that_the_chain_does_not_know_is_refused(
     api: ScriptedApi, chain_session: DemoSession
 ) -> None:
-    listed: list[Any] = [{"questionID": a_word("unknown")}]
+    row = {"questionID": a_word("unknown"), "conditionId": MARKET.condition_id}
+    listed: list[Any] = [row]
     api.prepare("GET /markets", listed)
-    with pytest.raises(DemoMismatch, match="the question is 'unknown'"):
+    api.prepare("GET /market-config", {"chains": [msgspec.to_builtins(chain_terms(chain_session))]})
+    with pytest.raises(QuestionUnknown, match=MARKET.condition_id):
         await resolution.resolve(chain_session, MARKET)
+
+
+def chain_terms(session: DemoSession) -> ChainTerms:
+    """Return the configuration of a deployment as the creation API names it."""
+    known = session.deployment
+    stack = StackTerms(
+        oracle=known.address(ContractName.DIRECT_RESOLUTION_ORACLE),
+        adapter=known.address(ContractName.DIRECT_RESOLUTION_ADAPTER),
+        neg_risk_adapter=known.address(ContractName.NEG_RISK_DIRECT_ADAPTER),
+        neg_risk_operator=known.address(ContractName.NEG_RISK_OPERATOR),
+    )
+    return ChainTerms(
+        chain_id=known.chain_id,
+        usdc_token=known.collateral,
+        ctf_exchange=known.exchange,
+        neg_risk_ctf_exchange=known.neg_risk_exchange,
+        conditional_tokens=known.conditional_tokens,
+        proposer_whitelist_registry=known.address(ContractName.PROPOSER_WHITELIST_REGISTRY),
+        position_adapter=known.address(ContractName.NEG_RISK_ADAPTER),
+        safe_factory=known.safe_factory,
+        safe_factory_name=known.safe_factory_name,
+        multi_send=known.multi_send,
+        resolution_stacks={DIRECT: stack},
+    )
 
 
 async def test_a_wrong_balance_is_refused(chain_session: DemoSession) -> None:

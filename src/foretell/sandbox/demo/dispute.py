@@ -6,21 +6,15 @@ import msgspec
 
 from foretell.chain.reader import Reader
 from foretell.chain.views import ViewCall, call_view
-from foretell.domain.contracts.calldata import PRICE_NO, PRICE_YES, Approve, RedeemPositions
-from foretell.domain.contracts.oracle import OWED, RESOLVE, WITHDRAW, PriceRequest
+from foretell.domain.contracts.calldata import RedeemPositions
+from foretell.domain.contracts.oracle import OWED
 from foretell.domain.contracts.sandbox_accounts import AccountRole
 from foretell.domain.creation.payload import ResolutionType
 from foretell.domain.errors.command import DemoMismatch
 from foretell.domain.exchange.order import Side
 from foretell.domain.values.amounts import UNITS_PER_TOKEN, decimal_text
 from foretell.domain.values.eip712 import address_of_key
-from foretell.domain.values.hexadecimal import (
-    Address,
-    Bytes32,
-    parse_address,
-    parse_bytes32,
-    word_bytes,
-)
+from foretell.domain.values.hexadecimal import Address, parse_address
 from foretell.sandbox.demo.create_market import demo_draft, make_market
 from foretell.sandbox.demo.resolution import wait_for_interest, wait_until_closed
 from foretell.sandbox.demo.session import DemoSession
@@ -48,7 +42,6 @@ class Stack(NamedTuple):
     """The optimistic stack, as the worker's configuration names it."""
 
     oracle: Address
-    adapter: Address
     bond_units: int
     reward_units: int
     liveness_s: int
@@ -78,10 +71,9 @@ async def play_dispute(session: DemoSession) -> None:
     session.chapter("12. A wrong answer is disputed, and a right one is final")
     petra = await _answerer(session, stack, "Petra", bonds=1)
     quentin = await _answerer(session, stack, "Quentin", bonds=2)
-    question_id = await _question_id(session, market)
     treasury = address_of_key(session.account(AccountRole.TREASURY))
     owed_before = await _owed(session, stack, treasury)
-    await _answer(session, stack, question_id, petra, quentin)
+    await _answer(session, stack, market, petra, quentin)
     await wait_until_closed(session, market)
     listed = await session.discovery.get("/markets", condition_ids=market.condition_id)
     statuses = msgspec.json.decode(listed[0]["umaResolutionStatuses"])
@@ -100,7 +92,6 @@ async def _stack(session: DemoSession) -> Stack:
     terms = config["chains"][0]["resolutionStacks"][ResolutionType.OPTIMISTIC]
     return Stack(
         parse_address(terms["oracle"]),
-        parse_address(terms["adapter"]),
         int(terms["proposalBondUsdc"]) * UNITS_PER_TOKEN,
         int(terms["rewardUsdc"]) * UNITS_PER_TOKEN,
         terms["livenessSeconds"],
@@ -132,41 +123,35 @@ async def _answerer(session: DemoSession, stack: Stack, name: str, bonds: int) -
     """Return a new account that can put this many bonds at stake."""
     answerer = Answerer(name, await session.new_account())
     await session.fund(answerer.address, bonds * stack.bond_units)
-    approval = Approve(stack.oracle, bonds * stack.bond_units)
-    await session.caller(answerer.private_key).call(
-        session.deployment.collateral, approval.encode()
-    )
     return answerer
 
 
-async def _question_id(session: DemoSession, market: SandboxMarket) -> Bytes32:
-    listed = await session.discovery.get("/markets", condition_ids=market.condition_id)
-    return parse_bytes32(listed[0]["questionID"])
-
-
 async def _answer(
-    session: DemoSession, stack: Stack, question_id: Bytes32, petra: Answerer, quentin: Answerer
+    session: DemoSession, stack: Stack, market: SandboxMarket, petra: Answerer, quentin: Answerer
 ) -> None:
     """Propose No and dispute it; then propose Yes, which stays undisputed."""
+    (listed,) = await session.discovery.get("/markets", condition_ids=market.condition_id)
     bond = decimal_text(stack.bond_units)
-    first = await _request(session, stack, question_id)
-    await session.caller(petra.private_key).call(stack.oracle, first.propose(PRICE_NO))
-    session.state(f"Petra proposes No, with {bond} at stake")
-    await session.caller(quentin.private_key).call(stack.oracle, first.dispute())
-    session.state(f"Quentin disputes it, with {bond} at stake: the question is asked again")
-    second = await _request(session, stack, question_id)
-    if second == first:
-        raise DemoMismatch("the question after a dispute", "the same", "asked again")
-    await session.caller(quentin.private_key).call(stack.oracle, second.propose(PRICE_YES))
-    session.state(f"Quentin proposes Yes, with {bond} at stake")
-    await session.rpc.send("evm_increaseTime", stack.liveness_s + 1)
-    await session.rpc.send("evm_mine")
-    session.state(f"{stack.liveness_s} s pass on the chain without a dispute")
-    caller = session.caller(petra.private_key)
-    await caller.call(stack.adapter, RESOLVE.encode(word_bytes(question_id)))
-    await caller.call(stack.oracle, first.settle())
-    session.state("Petra, as any account may, has the answer reported and the bonds paid out")
-    await session.caller(quentin.private_key).call(stack.oracle, WITHDRAW.encode())
+    async with (
+        session.optimistic(petra.private_key) as petras,
+        session.optimistic(quentin.private_key) as quentins,
+    ):
+        await petras.propose(listed, "second")
+        session.state(f"Petra proposes No, with {bond} at stake")
+        first = await petras.standing(listed)
+        await quentins.dispute(listed)
+        session.state(f"Quentin disputes it, with {bond} at stake: the question is asked again")
+        if (await quentins.standing(listed)).asked_at_s == first.asked_at_s:
+            raise DemoMismatch("the question after a dispute", "the same", "asked again")
+        await quentins.propose(listed, "first")
+        session.state(f"Quentin proposes Yes, with {bond} at stake")
+        await session.rpc.send("evm_increaseTime", stack.liveness_s + 1)
+        await session.rpc.send("evm_mine")
+        session.state(f"{stack.liveness_s} s pass on the chain without a dispute")
+        await petras.report(listed)
+        agree("what Petra is paid", await petras.withdraw(listed), 0)
+        session.state("Petra, as any account may, has the answer reported and the bonds paid out")
+        await quentins.withdraw(listed)
     gained = await Reader(session.rpc, session.deployment).collateral_units(quentin.address)
     wanted = 2 * stack.bond_units + stack.bond_units // 2 + stack.reward_units
     agree("what Quentin has", gained, wanted)
@@ -174,14 +159,6 @@ async def _answer(
         f"Quentin withdraws {decimal_text(gained)}: both bonds, half of Petra's, and the reward of"
         f" {decimal_text(stack.reward_units)}"
     )
-
-
-async def _request(session: DemoSession, stack: Stack, question_id: Bytes32) -> PriceRequest:
-    """Return the question as it was asked last."""
-    question = await Reader(session.rpc, session.deployment).question(question_id, stack.adapter)
-    if question is None:
-        raise DemoMismatch("the question", "unknown", "on the chain")
-    return PriceRequest(stack.adapter, question.asked_at_s, question.ancillary_data)
 
 
 async def _redeem(session: DemoSession, market: SandboxMarket, dana: TradingClient) -> None:

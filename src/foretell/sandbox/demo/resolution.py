@@ -7,19 +7,16 @@ from rich.table import Table
 
 from foretell.chain.reader import Reader
 from foretell.domain.contracts.calldata import (
-    PRICE_YES,
     MergePositions,
     RedeemPositions,
-    Resolution,
     SplitPosition,
 )
-from foretell.domain.contracts.deployment import ContractName
 from foretell.domain.contracts.safe import InnerCall
 from foretell.domain.contracts.sandbox_accounts import AccountRole
 from foretell.domain.errors.command import ApiRefused, DemoMismatch
 from foretell.domain.exchange.ledger import AssetId
 from foretell.domain.values.amounts import UNITS_PER_TOKEN, decimal_text
-from foretell.domain.values.hexadecimal import Address, parse_bytes32
+from foretell.domain.values.hexadecimal import Address
 from foretell.sandbox.demo.session import DemoSession
 from foretell.sandbox.demo.trade import Traders, new_safe_owner
 from foretell.sandbox.market_creation import SandboxMarket
@@ -66,23 +63,10 @@ async def refuse_early_redemption(
 
 async def resolve(session: DemoSession, market: SandboxMarket) -> None:
     """Have the proposer answer Yes on the chain."""
-    reader = Reader(session.rpc, session.deployment)
-    adapter = session.deployment.address(ContractName.DIRECT_RESOLUTION_ADAPTER)
-    listed = await session.discovery.get("/markets", condition_ids=market.condition_id)
-    question_id = parse_bytes32(listed[0]["questionID"])
-    question = await reader.question(question_id)
-    if question is None:
-        raise DemoMismatch("the question", "unknown", "on the chain")
-    answer = Resolution(
-        adapter=adapter,
-        question_id=question_id,
-        asked_at_s=question.asked_at_s,
-        ancillary_data=question.ancillary_data,
-        price=PRICE_YES,
-    )
-    oracle = session.deployment.address(ContractName.DIRECT_RESOLUTION_ORACLE)
+    (listed,) = await session.discovery.get("/markets", condition_ids=market.condition_id)
     with session.waiting("the proposer answers Yes"):
-        await session.caller(session.account(AccountRole.PROPOSER)).call(oracle, answer.encode())
+        async with session.resolver(session.account(AccountRole.PROPOSER)) as proposer:
+            await proposer.resolve(listed, "first")
     session.state("the proposer answered Yes: final at once")
     await wait_until_closed(session, market)
 

@@ -76,6 +76,12 @@ def test_a_run_prints_its_ratio_its_rate_and_its_memory() -> None:
     assert rows == ["1", "2"]
 
 
+def test_a_run_into_postgresql_names_it(postgres_url: str) -> None:
+    file = io.StringIO()
+    run_bench_index(IndexPlan(2, CHAIN, 10, postgres_url), Console(file=file, width=200))
+    assert "logs/s from the node into PostgreSQL" in file.getvalue()
+
+
 def test_a_chain_of_fewer_blocks_than_the_rounds_need_is_refused() -> None:
     with pytest.raises(BenchFailed, match="1,000 blocks"):
         run_bench_index(IndexPlan(100, CHAIN, blocks=10), Console(file=io.StringIO()))

@@ -35,7 +35,7 @@ from foretell.store.scratch import scratch_store
 T = TypeVar("T")
 
 WARM_UP: Final = 0.5
-"""The part of the rounds after which memory is first measured: the database's cache is full by then."""
+"""The part of the rounds after which memory is first measured: a database's cache has grown by then."""
 
 
 class IndexPlan(NamedTuple):

@@ -6,6 +6,7 @@ Checks cost no gas: a transaction that cannot succeed is refused before it is se
 from typing import Final, NamedTuple
 
 from foretell.chain.reader import SafeState
+from foretell.chain.views import LATEST
 from foretell.domain.contracts.calldata import ClientCall, MergePositions, RedeemPositions
 from foretell.domain.contracts.deployment import ContractName
 from foretell.domain.contracts.deposit_wallet import DEPLOY_WALLET, WalletBatch
@@ -203,16 +204,18 @@ def _safe_digest(context: RelayerContext, submission: Submission) -> bytes:
     return safe_tx.digest(context.deployment.chain_id)
 
 
-async def fetch_safe(context: RelayerContext, wallet: Address) -> SafeState | None:
-    """Return the state of a Safe, or None when the address does not answer as a Safe."""
+async def fetch_safe(
+    context: RelayerContext, wallet: Address, at: str = LATEST
+) -> SafeState | None:
+    """Return the state of a Safe in a block, or None when the address does not answer as a Safe."""
     try:
-        return await context.reader.safe(wallet)
+        return await context.reader.safe(wallet, at)
     except (ExecutionReverted, ChainInconsistent):
         return None
 
 
 async def fetch_own_wallet(
-    context: RelayerContext, wallet: Address, owner: Address, kind: RelayKind
+    context: RelayerContext, wallet: Address, owner: Address, kind: RelayKind, at: str = LATEST
 ) -> SafeState:
     """Return the state of the owner's wallet, or refuse one that the owner does not control alone.
 
@@ -221,12 +224,12 @@ async def fetch_own_wallet(
     """
     if kind is RelayKind.PROXY:
         hub = context.deployment.address(ContractName.RELAY_HUB)
-        return SafeState(await context.reader.relay_nonce(hub, owner), 1, (owner,))
+        return SafeState(await context.reader.relay_nonce(hub, owner, at), 1, (owner,))
     is_deposit = kind in DEPOSIT_KINDS
     field, name = (
         (f"{_PARAMS}.depositWallet", "deposit wallet") if is_deposit else ("proxyWallet", "Safe")
     )
-    state = await fetch_safe(context, wallet)
+    state = await fetch_safe(context, wallet, at)
     if state is None:
         raise InvalidField(field, f"a {name} that is deployed")
     if not state.is_owned_by(owner) or state.nonce > NONCE_MAX:

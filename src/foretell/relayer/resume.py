@@ -8,9 +8,10 @@ from typing import Final
 
 import structlog
 
+from foretell.domain.errors.chain import ChainInconsistent
 from foretell.domain.errors.families import ForetellError
 from foretell.domain.errors.relayer import CallReverts, InvalidField
-from foretell.domain.relay.request import OPEN, RelayRequest, RelayTrigger
+from foretell.domain.relay.request import OPEN, RelayKind, RelayRequest, RelayTrigger
 from foretell.relayer.checks import fetch_own_wallet
 from foretell.relayer.context import RelayerContext
 from foretell.relayer.progress import follow, move
@@ -77,10 +78,17 @@ async def _advance(context: RelayerContext, request: RelayRequest) -> None:
 
 
 async def _send_if_next(context: RelayerContext, request: RelayRequest, nonce: int) -> None:
-    """Send a transaction with the next nonce, or refuse one with a nonce that cannot become next."""
+    """Send a transaction with the next nonce, or refuse one with a nonce that cannot become next.
+
+    Its wallet was there when the request was accepted. A node without it lags behind or lost it to a reorg,
+    so the request waits.
+    """
+    wallet, owner, kind = request.wallet, request.owner, request.kind
+    at = hex(await context.reader.head())
+    if kind is not RelayKind.PROXY and not await context.reader.code(wallet, at):
+        raise ChainInconsistent(f"no wallet {wallet} in block {at}")
     try:
-        wallet, owner, kind = request.wallet, request.owner, request.kind
-        used = (await fetch_own_wallet(context, wallet, owner, kind)).nonce
+        used = (await fetch_own_wallet(context, wallet, owner, kind, at)).nonce
     except InvalidField as refusal:
         cause = f"{refusal.details['field']}: {refusal.message}"
         await move(context, request, RelayTrigger.REFUSE, cause)

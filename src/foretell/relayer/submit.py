@@ -15,6 +15,7 @@ from foretell.domain.errors.families import ForetellError
 from foretell.domain.errors.relayer import (
     CallReverts,
     ExecutionFailed,
+    InvalidField,
     NonceMismatch,
     OwnerGasReached,
     OwnerLimitReached,
@@ -193,7 +194,7 @@ async def send(context: RelayerContext, request: RelayRequest) -> RelayRequest:
         sent = await context.sender.send(request.outgoing())
     except ExecutionReverted as reverted:
         cause = await find_revert_reason(context, request, reverted)
-        await _check_not_behind(context, request)
+        await _check_reverts(context, request)
         await move(context, request, RelayTrigger.REFUSE, cause)
         raise CallReverts(cause) from reverted
     except ForetellError:
@@ -204,17 +205,25 @@ async def send(context: RelayerContext, request: RelayRequest) -> RelayRequest:
     return await follow(context, request, sent)
 
 
-async def _check_not_behind(context: RelayerContext, request: RelayRequest) -> None:
-    """Refuse the answers of a node whose wallet is at another nonce than the request that reverted.
+async def _check_reverts(context: RelayerContext, request: RelayRequest) -> None:
+    """Refuse a revert that is not one of a block in which the request is the wallet's next.
 
-    A replica that lacks the wallet's last transaction reverts the next one, which is not at fault.
+    A replica that lacks the wallet's last transaction reverts the next one, which is not at fault. The
+    next question may meet another replica, so nonce and trial are of one block that is named.
     """
-    if request.safe_nonce is None:
-        return
-    wallet = await fetch_own_wallet(context, request.wallet, request.owner, request.kind)
-    if wallet.nonce != request.safe_nonce:
-        seen = f"nonce {wallet.nonce} of wallet {request.wallet}"
-        raise ChainInconsistent(f"{seen}, where {request.safe_nonce} was the next one")
+    at = hex(await context.reader.head())
+    wallet, nonce = request.wallet, request.safe_nonce
+    if nonce is not None:
+        try:
+            seen = (await fetch_own_wallet(context, wallet, request.owner, request.kind, at)).nonce
+        except InvalidField as refusal:
+            raise ChainInconsistent(
+                f"wallet {wallet} is not its owner's in block {at}"
+            ) from refusal
+        if seen != nonce:
+            raise ChainInconsistent(f"nonce {seen} of wallet {wallet}, where {nonce} was the next")
+    if await context.sender.revert_of(request.outgoing(), at) is None:
+        raise ChainInconsistent(f"a call that reverted, and does not in block {at}")
 
 
 async def load_carrying_tx(context: RelayerContext, request: RelayRequest) -> SentTx | None:

@@ -3,11 +3,12 @@
 from typing import Final
 
 import pytest
-from tests.rigs.sandbox import SandboxMarket
+from tests.rigs.sandbox import SandboxMarket, catch_up
 from tests.settlement.rig import UNIT, SettlementRig, Trader
 from tests.settlement.test_two_faced import a_two_faced_trader
 
 from foretell.domain.contracts.calldata import Approve
+from foretell.domain.exchange.commands import BarWallet
 from foretell.domain.exchange.order import OrderStatus
 from foretell.domain.exchange.trade import TradeStatus
 from foretell.domain.values.hexadecimal import Bytes32
@@ -87,3 +88,24 @@ async def test_d15_nothing_comes_back_when_nobody_is_to_blame(
     assert await rig.statuses(taker.trade_ids) == [TradeStatus.FAILED]
     assert await state_of(rig, resting.order_id) == (MATCHED, 10 * UNIT)
     assert await state_of(rig, taker.order_id) == (MATCHED, 10 * UNIT)
+
+
+async def test_a_trade_fails_also_when_the_last_command_wrote_nothing_to_the_tables(
+    rig: SettlementRig, market: SandboxMarket, traders: list[Trader]
+) -> None:
+    liar = await a_two_faced_trader(rig, market)
+    await traders[0].sell(market, 40, 10 * UNIT)
+    (trade_id,) = (await liar.buy(market, 40, 10 * UNIT)).trade_ids
+    await rig.projection.catch_up()
+    stranger = liar.account.address
+    await rig.engine.submit(BarWallet(rig.clock.now_ms(), stranger, is_barred=True, cause="a bar"))
+    assert rig.engine.sequence > rig.projection.sequence
+    for _ in range(3):
+        await rig.act()
+        await rig.sandbox.mine()
+        rig.clock.move(1_000)
+        await catch_up(rig.indexer)
+    assert (await rig.settlement(trade_id)).is_given_up
+    await rig.see()
+    await rig.see()
+    assert await rig.statuses([trade_id]) == [TradeStatus.FAILED]

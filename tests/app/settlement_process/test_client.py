@@ -23,7 +23,7 @@ from foretell.domain.errors.exchange import WalletBarred
 from foretell.domain.exchange.trade import TradeStatus
 from foretell.settlement.failed_gas import GAS
 from foretell.settlement.wallet_bars import WALLET
-from foretell.store.outbox.settlements import TOPIC
+from foretell.store.outbox.transactions import SETTLEMENT
 
 pytestmark = pytest.mark.anyio
 
@@ -33,7 +33,7 @@ CONFIRMED = TradeStatus.CONFIRMED
 async def test_trades_that_are_matched_while_it_runs_settle_and_wake_this_process(
     rig: SettlementRig, market: SandboxMarket, traders: list[Trader]
 ) -> None:
-    woken = await rig.database.watch(TOPIC)
+    woken = await rig.database.watch(SETTLEMENT.topic)
     async with settling(rig) as process:
         trade_ids = await matched(market, traders, 2)
         await rig.projection.catch_up()

@@ -29,6 +29,7 @@ class ReturnedOrders:
 
     Their rows are read from the tables, which are behind the engine: a trade of them fails only after the
     tables have what the feed gave back before. Else an order that was canceled since could come back.
+    Commands without effects are not published, and never in the tables.
     """
 
     def __init__(self) -> None:
@@ -37,7 +38,7 @@ class ReturnedOrders:
     def note(self, observation: ObserveChain, engine: Engine) -> None:
         """Take an observation that was submitted."""
         if any(trade.returned for trade in observation.trades):
-            self._sequence = engine.sequence
+            self._sequence = engine.published_sequence
 
     async def with_returned(
         self, tx: Transaction, engine: Engine, settlements: Sequence[TradeSettlement], name: str
@@ -52,7 +53,7 @@ class ReturnedOrders:
         if not ids_by_trade:
             return list(settlements)
         if self._sequence is None:
-            self._sequence = engine.sequence
+            self._sequence = engine.published_sequence
         if await load_sequence(tx, name) < self._sequence:
             return [each for each in settlements if each.trade_id not in ids_by_trade]
         order_ids = sorted({order_id for ids in ids_by_trade.values() for order_id in ids})

@@ -56,18 +56,22 @@ class SettlementOutcome(NamedTuple):
 
 async def record_settlements(tx: Transaction, settlements: Sequence[Settlement]) -> None:
     """Store the progress of several trades, in the place of what was stored of them."""
-    if not settlements:
-        return
+    if settlements:
+        await _store(tx, settlements)
+        await tx.announce(TOPIC)
+
+
+async def _store(tx: Transaction, settlements: Sequence[Settlement]) -> None:
     ids = [each.trade_id for each in settlements]
     await tx.execute(settled_trades.delete().where(settled_trades.c.trade_id.in_(ids)))
     await tx.execute(settled_trades.insert(), [each._asdict() for each in settlements])
-    await tx.announce(TOPIC)
 
 
 async def name_settlements(tx: Transaction, settlements: Sequence[Settlement]) -> bool:
     """Store the names of transactions with their trades; return False, with nothing stored, if one is carried.
 
-    A second process by mistake names no trade that the first one has named.
+    A second process by mistake names no trade that the first one has named. A name is of no interest to
+    the engine, which reads of the trade when the index has its transaction, so it is not announced.
     """
     ids = [each.trade_id for each in settlements]
     carried = sa.select(settled_trades.c.trade_id).where(
@@ -75,7 +79,7 @@ async def name_settlements(tx: Transaction, settlements: Sequence[Settlement]) -
     )
     if await tx.first(carried.limit(1)) is not None:
         return False
-    await record_settlements(tx, settlements)
+    await _store(tx, settlements)
     return True
 
 

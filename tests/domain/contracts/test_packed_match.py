@@ -106,7 +106,7 @@ def test_metadata_and_a_builder_are_two_more_words(metadata: str, builder: str) 
 
 @pytest.mark.parametrize("length", [0, 1, 32, 65, 512])
 def test_the_signature_of_a_contract_follows_its_record_in_whole_words(length: int) -> None:
-    """The account is the contract itself, whoever's key signed for it."""
+    """The account is the contract itself, also when a key of its owner signed."""
     signature = b"\x33" * length
     order = an_order(
         maker=SAFE, signature_type=SignatureType.CONTRACT, signature=signature, v2=V2, profile=3

@@ -69,6 +69,7 @@ initializes: matching[
     roles := roles,
     settling := settling,
     status := status,
+    stops := stops,
     token_registry := token_registry,
     validity := validity,
 ]

@@ -9,7 +9,10 @@ from tests.contracts.batches import Batches
 from tests.contracts.market import Fill, World, match_args
 from tests.contracts.neg_risk.rig import NegRisk
 from tests.contracts.packed import match_packed, records
-from tests.contracts.signing import OWN_V1, OWN_V2, UNIT, Order
+from tests.contracts.signing import ERC1271, OWN_V1, OWN_V2, UNIT, Order
+from tests.contracts.wallets import HONEST
+
+from foretell.domain.exchange.signing.wallet_signatures import WALLET_SIGNATURE_BYTES
 
 KINDS: Final = ("transfer", "mint", "merge")
 PROFILES: Final = {"v1": OWN_V1, "v2": OWN_V2}
@@ -99,6 +102,7 @@ def rows(neg_risk: NegRisk, batches: Batches) -> Iterator[tuple[str, int]]:
         yield from calldata_bytes(plain, name, profile)
         yield from packed_batch(plain, batches, name, profile)
         yield from first_time(plain, name, profile)
+    yield from contract_wallets(plain)
     yield from own_calls(plain)
     yield from spoilt(plain)
 
@@ -156,6 +160,22 @@ def first_time(tables: Tables, name: str, profile: int) -> Iterator[tuple[str, i
         f"packed, transfer, {name}, makers: {MAKERS}, first receipts",
         fresh.gas("transfer", profile),
     )
+
+
+def contract_wallets(tables: Tables) -> Iterator[tuple[str, int]]:
+    """Yield the gas of both forms when each maker is a contract that judges a long signature."""
+    world = tables.world
+    makers = tuple(world.evm.actor(f"contract maker {number}") for number in range(MAKERS))
+    for maker in makers:
+        world.endow(maker.address, collateral=SIZE, sets=3 * SIZE)
+        world.evm.rpc("anvil_setCode", maker.address, "0x" + HONEST.hex())
+    signature = bytes(range(1, 256)) + bytes(range(1, WALLET_SIGNATURE_BYTES - 254))
+    fresh = replace(tables, world=replace(world, makers=makers))
+    for name, match in (("packed", match_packed), ("match", World.match)):
+        taker, resting = fresh.orders("transfer", OWN_V2, MAKERS)
+        signed = [replace(order, signature_type=ERC1271, signature=signature) for order in resting]
+        gas = match(world, taker, signed, filled(taker, signed)).gas_used
+        yield f"{name}, transfer, type 3, makers: {MAKERS}", gas
 
 
 def own_calls(tables: Tables) -> Iterator[tuple[str, int]]:

@@ -33,6 +33,11 @@ def answer_receipts() -> bytes:
     return bytes.fromhex("5f355f5260205ff3")
 
 
+def answer_receipts_on_even_seconds() -> bytes:
+    """Return code that accepts ERC-1155 receipts when the block's time is even, and else answers zero."""
+    return bytes.fromhex("5f3560014216" + "15025f5260205ff3")
+
+
 def answer_while_empty(word: bytes) -> bytes:
     """Return code that answers with the word while its first storage slot is empty."""
     return b"\x7f" + word + bytes.fromhex("5f5415025f5260205ff3")

@@ -111,7 +111,8 @@ async def test_orders_of_all_profiles_and_wallets_settle_in_one_transaction(
     bought = await taker.place(market, signed(taker, market, Side.BUY, 40, len(sales) * UNIT))
     await rig.settle()
     assert await rig.statuses(bought.trade_ids) == [TradeStatus.CONFIRMED]
-    assert len(await rig.sent()) == 1
+    (sent,) = await rig.sent()
+    assert sent.calldata[:4] == MATCH_PACKED.selector
     yes = AssetId(str(market.tokens.yes))
     assert await rig.chain_units(taker.wallet, yes) == HELD + len(sales) * UNIT
     after = [await rig.chain_units(each.wallet, COLLATERAL) for each in sellers]
@@ -196,6 +197,8 @@ async def test_a_deposit_wallet_takes_what_an_address_offers_by_version_1(
     order = signed(taker, market, Side.BUY, 45, 20 * UNIT, profile=profile)
     bought = await taker.place(market, order)
     await rig.settle()
+    (sent,) = await rig.sent()
+    assert sent.calldata[:4] == MATCH_PACKED.selector
     assert await rig.statuses(bought.trade_ids) == [TradeStatus.CONFIRMED]
     row = await rig.order_row(bought.order_id)
     assert row.signed == order

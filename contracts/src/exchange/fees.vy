@@ -46,6 +46,9 @@ RATE: constant(uint256) = 2**16 - 1
 NEXT_AT: constant(uint256) = 16
 STARTS_AT: constant(uint256) = 32
 
+# The limit on v2 orders before a match has read it.
+UNREAD: constant(uint256) = max_value(uint256)
+
 feeReceiver: public(address)
 rates: uint256
 
@@ -156,23 +159,33 @@ def _check_rate(rate_bps: uint256):
 
 @internal
 @view
-def _check(order: orders.Terms, given: uint256, received: uint256):
+def _check(
+    order: orders.Terms, given: uint256, received: uint256, rate_bps: uint256
+) -> uint256:
     """
     @dev Check the fee of an order, which is held back where the assets move.
          Rounded down, which favours the one who pays the fee. `given` and `received` are what the
-         order gives and gets in this match; a token never costs more than one.
+         order gives and gets in this match; a token never costs more than one. `rate_bps` is the limit
+         on v2 orders, or UNREAD, and is returned for the next order. Amounts are below 2^128, so that
+         the product of two does not overflow; that with the rate may, and then reverts.
     """
-    most: uint256 = 0
+    limit: uint256 = rate_bps
+    rate: uint256 = order.feeRateBps
+    part: uint256 = received
+    whole: uint256 = BPS
     if not order.isV1:
-        most = received * self._max_fee_rate() // BPS
-    elif not order.isBuy:
-        most = order.feeRateBps * min(received, given - received) // BPS
-    elif given <= received - given:
-        most = order.feeRateBps * received // BPS
+        if limit == UNREAD:
+            limit = self._max_fee_rate()
+        rate = limit
     else:
-        most = order.feeRateBps * (received - given) * received // (given * BPS)
-    if order.fee > most:
+        if not order.isBuy:
+            part = min(received, unsafe_sub(given, received))
+        elif given > unsafe_sub(received, given):
+            part = unsafe_mul(unsafe_sub(received, given), received)
+            whole = unsafe_mul(given, BPS)
+    if order.fee > unsafe_div(rate * part, whole):
         raw_revert(method_id("FeeExceedsMaxRate()"))
+    return limit
 
 
 @internal

@@ -17,6 +17,7 @@ from exchange import pausing
 from exchange import roles
 from exchange import settling
 from exchange import status
+from exchange import stops
 from exchange import token_registry
 from exchange import trade_logs
 from exchange import validity
@@ -28,8 +29,10 @@ uses: pausing
 uses: roles
 uses: settling
 uses: status
+uses: stops
 uses: token_registry
 uses: validity
+
 
 @external
 @view
@@ -63,11 +66,14 @@ def matchOrders(
     roles._check_operator()
     pausing._check_trading()
     self._check_lengths(len(makerOrders), len(makerFillAmounts), len(makerFeeAmounts))
-    taker: orders.Terms = self._take(takerOrder, takerFillAmount, takerFeeAmount)
+    raised: uint256 = stops.raised
+    taker: orders.Terms = self._take(takerOrder, takerFillAmount, takerFeeAmount, raised)
     makers: DynArray[orders.Terms, orders.ORDERS_MAX] = []
     for i: uint256 in range(len(makerOrders), bound=orders.ORDERS_MAX):
-        makers.append(self._take(makerOrders[i], makerFillAmounts[i], makerFeeAmounts[i]))
-    self._match(taker, makers, 0, 0)
+        makers.append(
+            self._take(makerOrders[i], makerFillAmounts[i], makerFeeAmounts[i], raised)
+        )
+    self._match(taker, makers, 0, 0, raised)
 
 
 @internal
@@ -80,10 +86,11 @@ def _match_packed():
     call: packed.Call = packed._call()
     at: uint256 = 0
     taker: orders.Terms = empty(orders.Terms)
-    taker, at = packed._take(packed.RECORDS_AT, call.tokenId, call.tokenId)
+    raised: uint256 = stops.raised
+    taker, at = packed._take(packed.RECORDS_AT, call.tokenId, call.tokenId, raised)
     if at >= call.end:
         raw_revert(method_id("NoMakerOrders()"))
-    self._match(taker, [], at, call.end)
+    self._match(taker, [], at, call.end, raised)
 
 
 @internal
@@ -92,6 +99,7 @@ def _match(
     makers: DynArray[orders.Terms, orders.ORDERS_MAX],
     records_at: uint256,
     records_end: uint256,
+    raised: uint256,
 ):
     """
     @dev The makers are those of the list, or, where that is empty, those of the records.
@@ -109,18 +117,17 @@ def _match(
         sets_give = complement
         sets_get = custody.COLLATERAL_ASSET
 
-    # What a maker trades: opposite sides of the taker's token, equal sides of complements.
-    buys: uint256 = taker.tokenId
-    sells: uint256 = complement
-    if taker.isBuy:
-        buys = complement
-        sells = taker.tokenId
+    # What a maker trades: opposite sides of the taker's token, equal sides of complements. One of each
+    # two is the collateral, which is zero.
+    buys: uint256 = taker_gives | sets_get
+    sells: uint256 = taker_gets | sets_give
 
     paid: uint256 = 0
     received: uint256 = 0
     # The taker's fee is held back from what the first fills bring it.
     fee_due: uint256 = taker.fee
     direct_fees: uint256 = 0
+    rate_bps: uint256 = fees.UNREAD
     sets: settling.Sets = empty(settling.Sets)
     at: uint256 = records_at
     for i: uint256 in range(orders.ORDERS_MAX):
@@ -129,20 +136,20 @@ def _match(
             if i == len(makers):
                 break
             maker = makers[i]
+            if maker.tokenId != (buys if maker.isBuy else sells):
+                raw_revert(method_id("MismatchedTokenIds()"))
         else:
             if at >= records_end:
                 break
-            maker, at = packed._take(at, buys, sells)
+            maker, at = packed._take(at, buys, sells, raised)
         is_direct: bool = maker.isBuy != taker.isBuy
-        if maker.tokenId != (taker.tokenId if is_direct else complement):
-            raw_revert(method_id("MismatchedTokenIds()"))
         if not crossing._crosses(taker, maker):
             raw_revert(method_id("NotCrossing()"))
         making: uint256 = maker.making
         fee: uint256 = maker.fee
         taking: uint256 = crossing._taking(making, maker.makerAmount, maker.takerAmount)
         if fee != 0:
-            fees._check(maker, making, taking)
+            rate_bps = fees._check(maker, making, taking, rate_bps)
         if is_direct:
             delivered: uint256 = making
             if fee_due != 0:
@@ -175,7 +182,7 @@ def _match(
         received = unsafe_add(received, sets_received)
     crossing._check_limit(taker, taker.making, paid, received)
     if taker.fee != 0:
-        fees._check(taker, paid, received)
+        fees._check(taker, paid, received, rate_bps)
     if sets.count != 0:
         condition_id: bytes32 = token_registry.registry[taker.tokenId].conditionId
         settling._settle_sets(taker, sets_get, condition_id, sets, fee_due)
@@ -186,11 +193,13 @@ def _match(
 
 
 @internal
-def _take(order: orders.Order, making: uint256, fee: uint256) -> orders.Terms:
+def _take(
+    order: orders.Order, making: uint256, fee: uint256, raised: uint256
+) -> orders.Terms:
     """
     @dev A valid order, with this much taken off it.
     """
-    terms: orders.Terms = validity._checked(orders._fields(order))
+    terms: orders.Terms = validity._checked(orders._fields(order), raised)
     slot: uint256 = status.slots[terms.orderHash]
     # An order with a status was filled before, and its signature found good, which no owner of a key
     # can take back. A wallet of type 3 can.

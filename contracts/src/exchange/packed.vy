@@ -89,7 +89,9 @@ def _call() -> Call:
 
 
 @internal
-def _take(at: uint256, buys: uint256, sells: uint256) -> (orders.Terms, uint256):
+def _take(
+    at: uint256, buys: uint256, sells: uint256, raised: uint256
+) -> (orders.Terms, uint256):
     """
     @dev The order of the record at this place of the calldata, with its fill taken off, and where the
          next record begins. A BUY is for the first token, a SELL of the second.
@@ -125,7 +127,7 @@ def _take(at: uint256, buys: uint256, sells: uint256) -> (orders.Terms, uint256)
         order.timestamp = (record.head >> TIME_AT) & TIME
         order.metadata = convert(extra[0], bytes32)
         order.builder = convert(extra[1], bytes32)
-    terms: orders.Terms = validity._checked(order)
+    terms: orders.Terms = validity._checked(order, raised)
     terms.making = record.fill >> HIGH_AT
     terms.fee = record.fill & LOW
     slot: uint256 = status.slots[terms.orderHash]

@@ -19,7 +19,10 @@ V2: constant(uint256) = 2
 # Name, version, chain id and verifying contract.
 DOMAIN_FIELDS: constant(bytes1) = 0x0f
 
-TYPED_DATA: constant(bytes2) = 0x1901
+# The bytes 19 and 01, with which typed data begin: the last two of the first of three words.
+TYPED_DATA: constant(uint256) = 6_401
+TYPED_DATA_AT: constant(uint256) = 30
+TYPED_DATA_BYTES: constant(uint256) = 66
 DOMAIN_TYPE_HASH: constant(bytes32) = keccak256(
     "EIP712Domain(string name,string version,uint256 chainId,address verifyingContract)"
 )
@@ -226,4 +229,8 @@ def _order_hash(order: orders.Fields) -> bytes32:
                 order.builder,
             )
         )
-    return keccak256(concat(TYPED_DATA, SEPARATORS[profile], struct_hash))
+    return keccak256(
+        slice(
+            abi_encode(TYPED_DATA, SEPARATORS[profile], struct_hash), TYPED_DATA_AT, TYPED_DATA_BYTES
+        )
+    )

@@ -132,8 +132,11 @@ def _raise(maker: address, word: uint256):
 
 @internal
 @view
-def _word(maker: address) -> uint256:
-    if self.raised & (1 << (convert(maker, uint256) & LAST_BYTE)) == 0:
+def _word(maker: address, raised: uint256) -> uint256:
+    """
+    @dev A maker's word; `raised` is what the caller has read once for all makers.
+    """
+    if raised & (1 << (convert(maker, uint256) & LAST_BYTE)) == 0:
         return 0
     return self.words[maker]
 

@@ -30,7 +30,7 @@ def validateOrder(order: orders.Order):
             one. Balances and approvals are not looked at.
     @param order The order with its signature
     """
-    order_hash: bytes32 = self._checked(orders._fields(order)).orderHash
+    order_hash: bytes32 = self._checked(orders._fields(order), stops.raised).orderHash
     self._check_signature(order, order_hash)
     token_registry._complement(order.tokenId)
     if status._remaining(order_hash, order.makerAmount) == 0:
@@ -50,7 +50,7 @@ def remaining(order: orders.Order) -> uint256:
     is_v1: bool = profiles._is_v1(order.profile)
     if is_v1 and order.expiration != 0 and order.expiration < block.timestamp:
         return 0
-    stop: uint256 = stops._word(order.maker)
+    stop: uint256 = stops._word(order.maker, stops.raised)
     if is_v1 and order.nonce != stop & stops.NONCE:
         return 0
     if not is_v1 and order.timestamp < stops._timestamp(stop):
@@ -60,15 +60,15 @@ def remaining(order: orders.Order) -> uint256:
 
 @internal
 @view
-def _checked(order: orders.Fields) -> orders.Terms:
+def _checked(order: orders.Fields, raised: uint256) -> orders.Terms:
     """
     @dev The terms of an order that could be filled now, if it is signed, its token is registered, and
-         something of it remains: those are for the caller to check.
+         something of it remains: those are for the caller to check. `raised` is that of `stops`.
     """
     order_hash: bytes32 = profiles._order_hash(order)
     orders._check_amounts(order.side, order.makerAmount, order.takerAmount)
     is_v1: bool = profiles.V2_PROFILES & (1 << convert(order.profile, uint256)) == 0
-    stop: uint256 = stops._word(order.maker)
+    stop: uint256 = stops._word(order.maker, raised)
     if is_v1:
         if order.taker != empty(address) and order.taker != msg.sender:
             raw_revert(method_id("NotTaker()"))

@@ -47,6 +47,19 @@ def test_increment_nonce_cancels_every_v1_order_of_the_caller(world: World, salt
         world.match(bid, [ask], Fill(UNIT // 2, (UNIT,)))
 
 
+@CALLS
+@pytest.mark.parametrize("profile", [OWN_V1, OWN_V2])
+def test_a_taker_ends_its_orders_as_a_maker_does(world: World, profile: int, call: Any) -> None:
+    time = now_ms(world)
+    timestamp = time - 1 if profile == OWN_V2 else 0
+    bid = world.buy(world.taker, world.yes, UNIT, 50, profile=profile, timestamp=timestamp)
+    ask = world.sell(world.makers[0], world.yes, UNIT, 50)
+    world.exchange.send("incrementNonce", sender=world.taker.address)
+    cancel_before(world, world.taker, time)
+    with reverts("InvalidNonce" if profile == OWN_V1 else "OrderFilledOrCancelled"):
+        call(world, bid, [ask], WHOLE)
+
+
 def test_increment_nonce_keeps_the_orders_of_other_makers(world: World) -> None:
     world.exchange.send("incrementNonce", sender=world.makers[0].address)
     bid = world.buy(world.taker, world.yes, UNIT, 50)

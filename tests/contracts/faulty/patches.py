@@ -150,7 +150,7 @@ PATCHES: Final = (
     Patch("exchange/crossing", "received < taker_fill *", "received + 1 < taker_fill *", MATCHING),
     Patch(
         "exchange/matching",
-        "if maker.tokenId != (taker.tokenId if is_direct else complement)",
+        "if maker.tokenId != (buys if maker.isBuy else sells)",
         "if False",
         MATCHING,
     ),
@@ -172,8 +172,11 @@ PATCHES: Final = (
     Patch(
         "exchange/settling", "taker.maker, unsafe_sub(received, fee)", "taker.maker, received", FEES
     ),
-    Patch("exchange/fees", "if order.fee > most", "if order.fee > most + 1", FEES),
-    Patch("exchange/fees", "min(received, given - received)", "received", FEES),
+    Patch("exchange/fees", "order.fee > unsafe_div", "order.fee > 1 + unsafe_div", FEES),
+    Patch("exchange/fees", "min(received, unsafe_sub(given, received))", "received", FEES),
+    Patch("exchange/fees", "whole = unsafe_mul(given, BPS)", "whole = BPS", FEES),
+    Patch("exchange/fees", "rate = limit", "rate = FEE_RATE_BPS_MAX", FEES),
+    Patch("exchange/fees", "limit == UNREAD", "limit != UNREAD", FEES),
     Patch("exchange/fees", "if rateBps <= rate:", "if True:", FEES),
     Patch("exchange/fees", "block.timestamp < starts_at", "block.timestamp + 1 < starts_at", FEES),
     Patch("exchange/fees", "3 * 24 * 3600", "2 * 24 * 3600", FEES),
@@ -184,6 +187,12 @@ PATCHES: Final = (
     Patch("exchange/packed", "if offset != RECORDS_OFFSET", "if False", PACKED),
     Patch("exchange/packed", "elif slot == 0:", "elif False:", PACKED),
     Patch("exchange/packed", "order.nonce = extra[0]", "order.nonce = 0", STOPS),
+    Patch(
+        "exchange/matching", "taker, [], at, call.end, raised", "taker, [], at, call.end, 0", STOPS
+    ),
+    Patch("exchange/matching", "call.tokenId, raised)", "call.tokenId, 0)", STOPS),
+    Patch("exchange/matching", "makerFeeAmounts[i], raised)", "makerFeeAmounts[i], 0)", STOPS),
+    Patch("exchange/matching", "takerFeeAmount, raised)", "takerFeeAmount, 0)", STOPS),
     Patch("exchange/packed", "28 if flags & V_28 != 0 else 27", "27", PACKED),
     Patch("exchange/packed", "order.tokenId = sells", "order.tokenId = buys", PACKED),
     Patch("exchange/packed", "length > orders.SIGNATURE_BYTES_MAX", "False", PACKED),

@@ -17,7 +17,7 @@ def split(scenario: Scenario, step: Step) -> None:
     if set_call(scenario, who, traded, "splitPosition", amount):
         scenario.expected.split(who, traded.lock, traded.pair, amount)
     else:
-        refused = who in scenario.rig.refusing
+        refused = who in scenario.refusing
         assert refused or scenario.expected.units[who, COLLATERAL] < amount
 
 
@@ -49,7 +49,7 @@ def give(scenario: Scenario, step: Step) -> None:
         assert receiver not in closed
         scenario.expected.move(token, who, receiver, amount)
     else:
-        refusing = (*closed, *scenario.rig.refusing)
+        refusing = (*closed, *scenario.refusing)
         assert receiver in refusing or scenario.expected.units[who, token] < amount
 
 
@@ -83,7 +83,7 @@ def cancel(scenario: Scenario, step: Step) -> None:
 def claim(scenario: Scenario, step: Step) -> None:
     """Claim refused tokens for any account, some of which refuse them again."""
     traded, accounts = scenario.traded(step.first), scenario.accounts
-    who = scenario.rig.refusing[step.actor % 2]
+    who = (*scenario.rig.refusing, scenario.rig.fickle)[step.actor % 3]
     receiver = accounts[step.third % len(accounts)]
     claim_token(scenario, traded, who, traded.pair[step.second % 2], receiver)
 
@@ -93,7 +93,7 @@ def claim_token(
 ) -> None:
     exchange = traded.exchange
     owed = scenario.owed[exchange.address, who, token]
-    is_due = owed > 0 and receiver not in scenario.rig.refusing
+    is_due = owed > 0 and receiver not in scenario.refusing
     assert scenario.attempt(who, exchange, "claimTokens", token, receiver) == is_due
     if is_due:
         scenario.expected.move(token, exchange.address, receiver, owed)
@@ -104,7 +104,7 @@ def claim_token(
 def claim_all(scenario: Scenario) -> None:
     """Claim everything that was refused, for an account that takes it."""
     for traded in scenario.pairs:
-        for who in scenario.rig.refusing:
+        for who in (*scenario.rig.refusing, scenario.rig.fickle):
             for token in traded.pair:
                 claim_token(scenario, traded, who, token, scenario.honest[0])
 
@@ -147,7 +147,7 @@ def convert(scenario: Scenario, step: Step) -> None:
         scenario.done["converted"] += 1
     else:
         short = any(scenario.expected.units[who, pairs[index][1]] < amount for index in given)
-        assert not is_known or short or (who in scenario.rig.refusing and received)
+        assert not is_known or short or (who in scenario.refusing and received)
 
 
 def answer_market(scenario: Scenario, step: Step) -> None:

@@ -32,13 +32,21 @@ from tests.contracts.scenarios.actions import (
     convert,
     give,
     merge,
+    pause,
     raise_nonce,
     redeem,
     redeem_all,
     split,
 )
 from tests.contracts.scenarios.expected import BPS, COLLATERAL
-from tests.contracts.scenarios.powers import end_before, sweep
+from tests.contracts.scenarios.powers import (
+    change_fees,
+    change_operator,
+    end_before,
+    silence_owner,
+    sweep,
+    wait,
+)
 from tests.contracts.scenarios.rig import ScenarioRig, TradedPair, scenario_rig
 from tests.contracts.scenarios.runs import finish
 from tests.contracts.scenarios.scenario import Scenario, Step, steps_of
@@ -199,7 +207,9 @@ def seal(life: Life, step: Step) -> None:
 
 def convert_late(life: Life, step: Step) -> None:
     """Convert in the late event, which is refused before its seal."""
-    event, who, count = life.rig.neg_risk, life.account(step.actor), len(life.late_pairs)
+    event, count = life.rig.neg_risk, len(life.late_pairs)
+    # Mostly an account that has got sets of the late event.
+    who = (life.trader if step.second % 4 else life.account)(step.actor)
     sets = 1 << (count if step.third % 4 else LATE_QUESTIONS_MAX)
     index_set, amount = step.first % sets, step.amount % 100
     given = [index for index in range(count) if index_set >> index & 1]
@@ -209,7 +219,7 @@ def convert_late(life: Life, step: Step) -> None:
     arguments = life.life.late_market, index_set, amount
     if not life.attempt(who, event.adapter, "convertPositions", *arguments):
         short = any(expected.units[who, pairs[index][1]] < amount for index in given)
-        assert not is_known or short or (who in life.rig.refusing and received), life.refusal
+        assert not is_known or short or (who in life.refusing and received), life.refusal
         life.done["refused before the seal"] += life.refusal == "MarketNotSealed"
         return
     assert is_known
@@ -291,6 +301,7 @@ ACTIONS: Final[tuple[Callable[[Life, Step], None], ...]] = (
     *(cancel, raise_nonce, end_before, claim, convert, sweep, answer_question, redeem),
     *(add_option, add_option, seal, seal, convert_late, convert_late, convert_late),
     *(answer_asked, answer_late),
+    *(change_fees, change_operator, silence_owner, pause, wait),
 )
 
 

@@ -21,6 +21,7 @@ from tests.contracts.wallets import (
     SIGNATURE_YES,
     answer,
     answer_receipts,
+    answer_receipts_on_even_seconds,
     call_of,
     obeying,
     wallet,
@@ -69,6 +70,11 @@ class ScenarioRig(NamedTuple):
     def refusing(self) -> tuple[str, str]:
         """The wallets that take no tokens: one reverts, the other burns all gas."""
         return self.hostile[0], self.hostile[1]
+
+    @property
+    def fickle(self) -> str:
+        """The wallet that takes tokens when the block's time is even."""
+        return self.hostile[2]
 
     @property
     def keys(self) -> Mapping[str, bytes]:
@@ -132,14 +138,22 @@ def scenario_rig() -> ScenarioRig:
 
 
 def hostile_codes(neg_risk: NegRisk, controller: str) -> Iterator[bytes]:
-    """Yield wallets that sign everything: two refuse tokens, the others make calls when they receive some."""
+    """Yield wallets that sign everything.
+
+    Two refuse tokens, and one changes its mind; the others make calls when they receive some.
+    """
     yield wallet(answer(SIGNATURE_YES), obeying(controller, REVERT))
     yield wallet(answer(SIGNATURE_YES), obeying(controller, BURN))
+    yield wallet(answer(SIGNATURE_YES), obeying(controller, answer_receipts_on_even_seconds()))
     exchange, adapter = neg_risk.world.exchange, neg_risk.adapter
-    short = "mergePositions(bytes32,uint256)"
+    short, convert = "mergePositions(bytes32,uint256)", "convertPositions(bytes32,uint256,uint256)"
+    redeem, market = "redeemPositions(bytes32,uint256[])", neg_risk.market(CONVERSION_FEE_BIPS)
     for contract, calldata in (
         (exchange.address, exchange.calldata("incrementNonce")),
         (exchange.address, exchange.calldata("setOwnerSigning", False)),  # noqa: FBT003
+        (exchange.address, exchange.calldata("claimTokens", neg_risk.world.yes, controller)),
+        (adapter.address, adapter.calldata(convert, market, 1, 0)),
+        (adapter.address, adapter.calldata(redeem, neg_risk.condition(0, market), [0, 0])),
         (adapter.address, adapter.calldata(short, neg_risk.condition(0), 0)),
         (adapter.address, adapter.calldata("sweep", neg_risk.wrapped.address)),
     ):

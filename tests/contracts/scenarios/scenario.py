@@ -88,6 +88,12 @@ class Scenario:
         """The accounts that get fees."""
         return (*self.rig.fee_receivers, self.rig.neg_risk.vault)
 
+    @property
+    def refusing(self) -> tuple[str, ...]:
+        """The wallets that take no tokens now; one of them changes its mind every second."""
+        refusing = self.rig.refusing
+        return (*refusing, self.rig.fickle) if self.rig.evm.now() % 2 else refusing
+
     def account(self, number: int) -> str:
         return self.accounts[number % len(self.accounts)]
 

@@ -6,9 +6,11 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from tests.contracts.scenarios.disputes import STEP_BYTES, run_disputes
+from tests.contracts.scenarios.invariants import fresh_seed, run_many_disputes
 
 STEPS = 40
 SCENARIOS = 120
+STEPS_FRESH = 800
 
 
 @pytest.mark.case("J-04")
@@ -23,3 +25,7 @@ def test_in_random_scenarios_every_question_is_answered_and_all_money_withdrawn(
 
     live()
     assert min(done["propose"], done["dispute"], done["decide"], done["manual"]) > SCENARIOS // 4
+
+
+def test_in_disputes_of_a_fresh_seed_all_money_is_withdrawn() -> None:
+    assert run_many_disputes(STEPS_FRESH, fresh_seed(), is_shrunk=False)["propose"] > 0

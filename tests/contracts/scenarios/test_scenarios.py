@@ -1,10 +1,7 @@
 """Random scenarios of the whole exchange; `make invariants` runs more, from a seed that it prints."""
 
-import os
-import secrets
-
 import pytest
-from tests.contracts.scenarios.invariants import matched_share, run_many
+from tests.contracts.scenarios.invariants import fresh_seed, matched_share, run_many
 from tests.contracts.scenarios.runs import run
 
 STEPS_FIXED = 12_000
@@ -31,15 +28,14 @@ def test_in_random_scenarios_the_collateral_covers_all_payouts_and_none_is_left(
     )
     assert min(done[kind] for kind in kinds) > DONE_MIN
     assert min(done["owed"], done["claimed"]) > OWED_MIN
+    assert done["changed its mind"] > 0
     assert matched_share(done) >= MATCHED_SHARE_MIN
     assert done["ladder of 20"] > 0
 
 
 def test_in_scenarios_of_a_fresh_seed_the_collateral_covers_all_payouts() -> None:
     """Other scenarios in every run; a failure prints the seed, and FORETELL_TEST_SEED repeats it."""
-    fresh = int(os.environ.get("FORETELL_TEST_SEED") or secrets.randbelow(2**32))
-    print(f"seed {fresh}")  # noqa: T201 - pytest shows it when the test fails
-    assert run_many(STEPS_FRESH, fresh, is_shrunk=False)["steps"] >= STEPS_FRESH
+    assert run_many(STEPS_FRESH, fresh_seed(), is_shrunk=False)["steps"] >= STEPS_FRESH
 
 
 def test_an_empty_scenario_leaves_no_collateral() -> None:

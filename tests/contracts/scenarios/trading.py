@@ -152,18 +152,23 @@ def attempt_match(
         for (_, maker), making in zip(makers, makings, strict=True)
     ]
     taker_fee = fee_max(taker, paid, received, rate_bps) * (step.second % 101) // 100
-    taker_fill = max(paid, 1)
-    fill = Fill(taker_fill, tuple(makings), taker_fee, tuple(fees))
+    fill = Fill(taker_fill := max(paid, 1), tuple(makings), taker_fee, tuple(fees))
     orders = [order for order, _ in makers]
     name, arguments = "matchOrders", match_args(taker_order, orders, fill)
     if step.second & 1:
         name, arguments = "matchPacked", (taker.token, records(taker_order, orders, fill))
     operator = scenario.rig.world.operator
+    is_simulated = None if step.amount % 2 else simulate(scenario, traded, name, arguments)
     is_matched = scenario.attempt(operator, traded.exchange, name, *arguments)
+    # No receiver makes a match fail that was well when it was simulated.
+    assert is_simulated in {None, is_matched}, scenario.refusal
     fills = list(zip([maker for _, maker in makers], makings, fees, strict=True))
     if is_matched:
         check_allowed(scenario, traded, taker, taker_fill, fills)
+        owed = scenario.done["owed to the fickle wallet"]
         settle(scenario, traded, taker, taker_fee, fills)
+        owed = scenario.done["owed to the fickle wallet"] - owed
+        scenario.done["changed its mind"] += owed if is_simulated else 0
         take_off(taker, taker_fill, fills)
         check_status(traded, [(taker_order, taker), *makers])
         scenario.done["matched"] += 1
@@ -171,6 +176,17 @@ def attempt_match(
         assert may_fail(scenario, traded, taker, taker_fill, fills), scenario.refusal
         scenario.done["refused"] += 1
         scenario.done[f"refused: {scenario.refusal}"] += 1
+    return is_matched
+
+
+def simulate(
+    scenario: Scenario, traded: TradedPair, name: str, arguments: tuple[object, ...]
+) -> bool:
+    """Return whether a match succeeds now, a second before it is mined; undo it."""
+    evm, operator = scenario.rig.evm, scenario.rig.world.operator
+    with evm.rolled_back():
+        is_matched = scenario.attempt(operator, traded.exchange, name, *arguments)
+    evm.rpc("evm_increaseTime", 1)
     return is_matched
 
 
@@ -303,11 +319,12 @@ def settle(
 
 def deliver(scenario: Scenario, traded: TradedPair, who: str, asset: int, amount: int) -> None:
     """Have the exchange keep the tokens that a wallet refuses."""
-    if asset != COLLATERAL and who in scenario.rig.refusing and amount:
+    if asset != COLLATERAL and who in scenario.refusing and amount:
         exchange = traded.exchange.address
         scenario.expected.move(asset, who, exchange, amount)
         scenario.owed[exchange, who, asset] += amount
         scenario.done["owed"] += 1
+        scenario.done["owed to the fickle wallet"] += who == scenario.rig.fickle
 
 
 def take_off(taker: ExpectedOrder, taker_fill: int, fills: list[FillOf]) -> None:

@@ -33,6 +33,7 @@ ORDER = SignedOrder(
     profile=0,
     signature=b"\x11" * 32 + b"\x22" * 32 + b"\x1b",
 )
+V2 = OrderV2Fields(0x0304, ZERO_BYTES32, ZERO_BYTES32)
 
 
 def an_order(**changed: Any) -> SignedOrder:
@@ -103,12 +104,28 @@ def test_metadata_and_a_builder_are_two_more_words(metadata: str, builder: str) 
     assert packed[256:] == records(OrderFill(ORDER, 8))
 
 
+@pytest.mark.parametrize("length", [0, 1, 32, 65, 512])
+def test_the_signature_of_a_contract_follows_its_record_in_whole_words(length: int) -> None:
+    """The account is the contract itself, also when a key of its owner signed."""
+    signature = b"\x33" * length
+    order = an_order(
+        maker=SAFE, signature_type=SignatureType.CONTRACT, signature=signature, v2=V2, profile=3
+    )
+    packed = records(OrderFill(order, 7), OrderFill(ORDER, 8))
+    head = "bb" * 20 + "0000000000000304" + "0033" + length.to_bytes(2).hex()
+    assert packed[:32].hex() == head
+    assert packed[128:192] == bytes(64)
+    padding = -length % 32
+    assert packed[192:] == signature + bytes(padding) + records(OrderFill(ORDER, 8))
+
+
 @pytest.mark.parametrize(
     "changed",
     [
         {"maker": SAFE},
         {"signature_type": SignatureType.PROXY},
         {"signature_type": SignatureType.CONTRACT},
+        {"signature_type": SignatureType.CONTRACT, "v2": V2, "signature": b"s" * 513},
         {"taker": SAFE},
         {"signature": b"\x11" * 64},
         {"signature": b"\x11" * 66},

@@ -1,8 +1,8 @@
 """Calldata of `matchPacked`: a match in a quarter of the bytes of `matchOrders`.
 
 A record has what the exchange cannot derive. Makers trade the taker's token or its complement; the
-maker of an order is its signer, or the signer's Safe. An order that cannot be said so is settled by
-`matchOrders`.
+maker of an order is its signer, or the signer's Safe. The signature of a contract (type 3) follows its
+record. A match with an order that has no such record, as one of a proxy wallet, is settled by `matchOrders`.
 """
 
 import struct
@@ -19,6 +19,7 @@ SUPPORTS_INTERFACE: Final = contract_function("supportsInterface(bytes4)", "(boo
 """The exchange answers yes for the selector of `matchPacked`; earlier ones answer no."""
 
 ECDSA_BYTES: Final = 65
+CONTRACT_SIGNATURE_BYTES_MAX: Final = 512
 V_28: Final = 28
 TIME_MAX: Final = 2**64 - 1
 AMOUNT_UNITS_MAX: Final = 2**128 - 1
@@ -29,6 +30,8 @@ _V_BIT: Final = 6
 _EXTRA_BIT: Final = 7
 _PROFILES: Final = 8
 _HEAD: Final = struct.Struct(">20sQHH")
+_WORD_BYTES: Final = 32
+_NO_ECDSA: Final = bytes(64)
 
 
 def encode_match_packed(taker: OrderFill, makers: Sequence[OrderFill]) -> bytes | None:
@@ -42,32 +45,43 @@ def encode_match_packed(taker: OrderFill, makers: Sequence[OrderFill]) -> bytes 
 
 def _is_packable(fill: OrderFill) -> bool:
     order = fill.order
-    is_own = order.signature_type is SignatureType.SAFE or (
-        order.signature_type is SignatureType.EOA and order.maker == order.signer
-    )
     amounts = (order.maker_amount, order.taker_amount, fill.making_units, fill.fee_units)
     return (
-        is_own
+        _has_packable_signature(order)
         and order.taker == ZERO_ADDRESS
-        and len(order.signature) == ECDSA_BYTES
         and order.profile < _PROFILES
         and _time(order) <= TIME_MAX
         and max(amounts) <= AMOUNT_UNITS_MAX
     )
 
 
+def _has_packable_signature(order: SignedOrder) -> bool:
+    """Return whether the exchange reads such a signature, and derives the maker from the account."""
+    if order.signature_type is SignatureType.CONTRACT:
+        return order.v2 is not None and len(order.signature) <= CONTRACT_SIGNATURE_BYTES_MAX
+    is_derived = order.signature_type is SignatureType.SAFE or (
+        order.signature_type is SignatureType.EOA and order.maker == order.signer
+    )
+    return is_derived and len(order.signature) == ECDSA_BYTES
+
+
 def _record(fill: OrderFill) -> bytes:
     order = fill.order
     extra = _extra(order)
     flags = _flags(order) | bool(extra) << _EXTRA_BIT
+    account, signature, ecdsa = order.signer, b"", order.signature[:64]
+    if order.signature_type is SignatureType.CONTRACT:
+        # A contract wallet is its own signer for the exchange.
+        account, signature, ecdsa = order.maker, order.signature, _NO_ECDSA
     return b"".join(
         (
-            _HEAD.pack(bytes.fromhex(order.signer[2:]), _time(order), flags, 0),
+            _HEAD.pack(bytes.fromhex(account[2:]), _time(order), flags, len(signature)),
             _word(int(order.salt)),
             _halves(order.maker_amount, order.taker_amount),
             _halves(fill.making_units, fill.fee_units),
-            order.signature[:64],
+            ecdsa,
             extra,
+            signature + bytes(-len(signature) % _WORD_BYTES),
         )
     )
 
@@ -87,11 +101,12 @@ def _extra(order: SignedOrder) -> bytes:
 
 
 def _flags(order: SignedOrder) -> int:
+    is_ecdsa = order.signature_type is not SignatureType.CONTRACT
     return (
         order.profile
         | (order.side is Side.SELL) << _SELL_BIT
         | order.signature_type << _TYPE_BIT
-        | (order.signature[-1] == V_28) << _V_BIT
+        | (is_ecdsa and order.signature[-1] == V_28) << _V_BIT
     )
 
 

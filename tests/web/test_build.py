@@ -16,7 +16,7 @@ TEXT = re.compile(
     r">[^<>{}=;()]*[A-Za-z]{2,}[^<>{}=;()]*</"
     r"|\b(?:aria-label|title|placeholder|alt|label)=\"(?!https://\")[^\"]*[A-Za-z]{2,}[^\"]*\""
 )
-"""A text between tags, or in an attribute that people read or hear."""
+"""A text between tags, or in an attribute that a reader or a screen reader gets."""
 SOURCES = sorted((ROOT / "web").glob("src/**/*.ts*")) + sorted((ROOT / "web" / "e2e").glob("*.mjs"))
 
 

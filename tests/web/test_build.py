@@ -13,6 +13,11 @@ from foretell.web.build_files import BUILD, INDEX, read_build
 ROOT = Path(__file__).parents[2]
 FIRST_LOAD_BYTES_MAX = 250_000
 SOURCE_LINES_MAX = 400
+TEXT = re.compile(
+    r">[^<>{}=;()]*[A-Za-z]{2,}[^<>{}=;()]*</"
+    r"|\b(?:aria-label|title|placeholder|alt|label)=\"(?!https://\")[^\"]*[A-Za-z]{2,}[^\"]*\""
+)
+"""A text between tags, or in an attribute that a reader or a screen reader gets."""
 SOURCES = sorted(
     path
     for pattern in ("src/**/*.ts*", "client/src/*.ts", "e2e/*.mjs")
@@ -47,6 +52,15 @@ def test_a_source_has_at_most_400_lines() -> None:
     lines = {path.name: path.read_text().count("\n") for path in SOURCES}
     assert lines
     assert {name: count for name, count in lines.items() if count > SOURCE_LINES_MAX} == {}
+
+
+def test_all_texts_are_in_one_file() -> None:
+    pages = [path for path in SOURCES if path.suffix == ".tsx"]
+    assert len(pages) > 20
+    found = {path.name: TEXT.findall(path.read_text()) for path in pages}
+    assert {name: texts for name, texts in found.items() if texts} == {}
+    assert TEXT.findall('<p className="muted">Nobody yet</p>')
+    assert TEXT.findall('<img alt="A picture" />')
 
 
 def test_every_dependency_is_pinned_to_one_version() -> None:

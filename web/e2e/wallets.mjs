@@ -6,7 +6,7 @@ import { actAs, check, end, open, placeLimit, play, ready, shot } from "./rig.mj
 
 const MARKET = `/event/${ready.market.slug}`;
 const TRADERS = ready.accounts.filter((account) => account.role === "trader");
-const PAYERS = [["Safe", 5, 31], ["Proxy wallet", 6, 33]];
+const PAYERS = [["Safe", 0, 31], ["Proxy wallet", 1, 33]];
 
 /** Switch the wallet that pays, and move collateral to it. */
 async function payFrom(page, payer, amount) {
@@ -36,7 +36,7 @@ for (const [payer, index, cents] of PAYERS) {
       await placeLimit(page, { cents, shares: 20 });
       const other = await context.newPage();
       await open(other, MARKET);
-      await actAs(other, "Trader 3");
+      await actAs(other, "Trader 4");
       await placeLimit(other, { outcome: "No", cents: 100 - cents, shares: 20, says: "Matched: 20 shares" });
       await other.close();
       await page.getByText("Settled").first().waitFor();

@@ -313,7 +313,7 @@ export const t = {
     standard: "Standard markets", standardHint: "Which team wins is always asked.", draw: "A draw is possible",
     bothScore: "Both teams score", spreads: "Spreads", spreadsHint: "For the home team, separated by commas: -1.5 if it wins by two.",
     totals: "Totals", totalsHint: "Above or below, separated by commas.", ownMarkets: "Markets of your own",
-    ownTitle: "Title of the market", addMarket: "Add a market", feed: "Where scores come from (optional)", provider: "Provider",
+    ownTitle: "Title of the market", addMarket: "Add a market", feed: "Where scores come from (optional)", provider: "Provider", providerExample: "thesportsdb",
     providerHint: "The name of a service of sports data, and its id of the game.", providerId: "Its id of the game",
     pictureHint: "PNG, JPEG or WebP. Without a file, it is drawn from the title.",
     badImage: "This file is no picture that can be used. Choose a PNG, JPEG or WebP below 20 MB.", zoom: "Zoom",

@@ -171,8 +171,8 @@ def _state(market: CatalogMarket) -> dict[str, Any]:
     }
 
 
-def _step(answer: Answer) -> responses.ResolutionStep:
-    return responses.ResolutionStep(
+def _step(answer: Answer) -> responses.OracleStep:
+    return responses.OracleStep(
         status=answer.step.value,
         time=iso_time(answer.timestamp_s * 1000),
         account=checksum_address(answer.account),

@@ -174,7 +174,7 @@ class Event(VolumesResponse, frozen=True, kw_only=True):
     pending_deployment: bool = False
 
 
-class ResolutionStep(WireObject, frozen=True, kw_only=True):
+class OracleStep(WireObject, frozen=True, kw_only=True):
     """A proposal or a dispute of an answer at the optimistic oracle.
 
     `price` is the answer as the oracle has it: 10¹⁸ for the first outcome, 0 for the second, half for both.
@@ -229,7 +229,7 @@ class MarketResponse(VolumesResponse, frozen=True, kw_only=True):
     order_min_size: Decimal
     uma_resolution_status: str
     uma_resolution_statuses: str
-    resolution_steps: list[ResolutionStep] | UnsetType = UNSET
+    resolution_steps: list[OracleStep] | UnsetType = UNSET
     end_date_iso: str
     start_date_iso: str
     has_reviewed_dates: bool = True

@@ -59,7 +59,7 @@ export function GameFields({ draft, change, problemOf, pictures, onPicture }: Ga
         <summary>{t.create.feed}</summary>
         <div className="pair" style={{ marginTop: "var(--s3)" }}>
           <Field label={t.create.provider} problem={sport("sourceProvider")} hint={t.create.providerHint}>
-            <input className="input" value={game.provider} maxLength={64} placeholder="thesportsdb" onChange={(event) => set({ provider: event.target.value })} />
+            <input className="input" value={game.provider} maxLength={64} placeholder={t.create.providerExample} onChange={(event) => set({ provider: event.target.value })} />
           </Field>
           <Field label={t.create.providerId} problem={sport("sourceEventId")}>
             <input className="input" value={game.providerId} maxLength={128} onChange={(event) => set({ providerId: event.target.value })} />

@@ -41,7 +41,7 @@ export function OutcomeList({ event, selected, outcome, live, onSelect }: {
           <div className="card flush" data-closed={event.closed || undefined}>
             {markets.map((market) => (
               <OutcomeRow
-                key={market.id} market={market} icon={hasIcons ? market.icon : null} live={live} isSelected={market.id === selected.id}
+                key={market.id} market={market} icon={hasIcons ? ownIcon(event, market) : null} live={live} isSelected={market.id === selected.id}
                 outcome={outcome} onSelect={onSelect}
               />
             ))}
@@ -56,6 +56,11 @@ export function OutcomeList({ event, selected, outcome, live, onSelect }: {
 function kindOf(type: string): string {
   const words = type.replaceAll("_", " ");
   return t.event.kinds[type] ?? words.slice(0, 1).toUpperCase() + words.slice(1);
+}
+
+/** Return the picture of a market, empty if it has the event's: its letter says more. */
+function ownIcon(event: Event, market: Market): string {
+  return market.icon === event.icon ? "" : market.icon;
 }
 
 function OutcomeRow({ market, icon, live, isSelected, outcome, onSelect }: {

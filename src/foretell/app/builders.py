@@ -11,7 +11,7 @@ from foretell.app.embedded import EmbeddedTrading, EngineParts, TradingParts, ta
 from foretell.app.journals import embedded_journal_folder
 from foretell.app.keys import InstallationKeys
 from foretell.app.read_process.client import DearReads
-from foretell.app.read_process.messages import Begin
+from foretell.app.read_process.messages import BeginReads
 from foretell.app.settlement_process.messages import BeginSettlement
 from foretell.app.snapshot_schedule import Schedule, Snapshots
 from foretell.chain.logs import LogReader
@@ -94,7 +94,7 @@ class Resources:
         settings = self.settings
         read_s = settings.public_reads.read_s
         return DearReads(
-            Begin(self.database.url, settings.blob_base_url, settings.sports_delay_s, read_s)
+            BeginReads(self.database.url, settings.blob_base_url, settings.sports_delay_s, read_s)
         )
 
     @property

@@ -22,7 +22,7 @@ from rich.table import Table
 from foretell.app.clock_and_ids import new_word, now_ms
 from foretell.app.read_process.application import DearReadsApplication
 from foretell.app.read_process.client import DearReads
-from foretell.app.read_process.messages import Begin
+from foretell.app.read_process.messages import BeginReads
 from foretell.bench.rigs.machine import machine_words, usage_with
 from foretell.bench.rigs.page import check_page, write_block
 from foretell.bench.rigs.reads.figures import (
@@ -214,7 +214,7 @@ async def _times(database: Database, reads: Sequence[ReadCase], calls: int) -> l
 @contextlib.asynccontextmanager
 async def _with_read_process(database: Database) -> AsyncIterator[Mapping[str, AsgiApp]]:
     """Give the applications as an installation serves them, with a process for dear reads."""
-    reads = DearReads(Begin(database.url, BLOBS, 0, PublicReadLimits().read_s))
+    reads = DearReads(BeginReads(database.url, BLOBS, 0, PublicReadLimits().read_s))
     apps = _apps(database)
     running = asyncio.create_task(reads.run())
     try:

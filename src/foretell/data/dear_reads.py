@@ -3,7 +3,7 @@
 from types import MappingProxyType
 from typing import Final
 
-from foretell.edge.dear_reads import DearRule, DearRules
+from foretell.edge.read_answers import DearRule, DearRules
 
 DEAR_READS: Final[DearRules] = MappingProxyType(
     {

@@ -5,7 +5,6 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Any, Final
 
 import sqlalchemy as sa
-from sqlalchemy.schema import CreateIndex, DropIndex
 
 from foretell.store.database import WRITER_CACHE_KIB, Database
 
@@ -24,21 +23,21 @@ async def filling(database: Database, tables: Sequence[sa.Table]) -> AsyncIterat
     """
     indexes = [index for table in tables for index in table.indexes]
     if not database.is_sqlite:
-        await _run(database, [DropIndex(index) for index in indexes])
+        await _run(database, [sa.schema.DropIndex(index) for index in indexes])
 
         async def copy(table: sa.Table, rows: Sequence[tuple[Any, ...]]) -> None:
             await _copy(database, table, rows)
 
         yield copy
-        await _run(database, [CreateIndex(index) for index in indexes])
+        await _run(database, [sa.schema.CreateIndex(index) for index in indexes])
         return
     async with database.writing() as tx:
         await tx.execute(sa.text(f"PRAGMA cache_size=-{FILLING_CACHE_KIB}"))
         for index in indexes:
-            await tx.execute(DropIndex(index))
+            await tx.execute(sa.schema.DropIndex(index))
         yield tx.insert_rows
         for index in indexes:
-            await tx.execute(CreateIndex(index))
+            await tx.execute(sa.schema.CreateIndex(index))
     async with database.writing() as tx:
         await tx.execute(sa.text(f"PRAGMA cache_size=-{WRITER_CACHE_KIB}"))
 

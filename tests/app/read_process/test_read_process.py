@@ -15,7 +15,7 @@ from tests.rigs.read_apis import BLOBS, a_data_context
 from foretell.app.clock_and_ids import now_ms
 from foretell.app.read_process.application import DearReadsApplication
 from foretell.app.read_process.client import DearReadLimits, DearReads
-from foretell.app.read_process.messages import PART_BYTES_MAX, Begin, parts_of
+from foretell.app.read_process.messages import PART_BYTES_MAX, BeginReads, parts_of
 from foretell.bench.rigs.reads.history import History, HistoryPlan
 from foretell.data.dear_reads import DEAR_READS as DATA_DEAR_READS
 from foretell.data.refusals import data_body
@@ -58,7 +58,7 @@ class Rig(NamedTuple):
 async def a_rig(url: str, limits: DearReadLimits = LIMITS) -> AsyncIterator[Rig]:
     async with Database(url) as database:
         await History(PLAN).write(database)
-        reads = DearReads(Begin(url, BLOBS, 3, 5.0), limits)
+        reads = DearReads(BeginReads(url, BLOBS, 3, 5.0), limits)
         data = an_app(build_data_app, a_data_context(database, BLOBS, now_ms))
         context = DiscoveryContext(database, BLOBS, now_ms, sports_delay_s=3)
         discovery = an_app(build_discovery_app, context)

@@ -186,6 +186,7 @@ READS: Final = {
     "trades of a size that all trades have": "/trades?filterType=TOKENS&filterAmount=1&limit=10",
     "largest sizes of a wallet": "/activity?user=WHALE&sortBy=TOKENS&limit=10",
     "smallest sizes of a wallet": ("/activity?user=WHALE&sortBy=TOKENS&sortDirection=ASC&limit=10"),
+    "trades that a maker of many took": "/trades?user=WHALE&limit=10",
     "newest trades": "/trades?limit=10",
     "holders": "/holders?market=MARKET&limit=10",
     "rank": "/v1/leaderboard?user=TYPICAL&timePeriod=ALL",
@@ -254,7 +255,7 @@ def a_fill(number: int) -> ActivityRow:
         Side.BUY,
         SIZE_UNITS + number,
         number,
-        is_taker=True,
+        is_taker=number % 50 != 1 or number < ROWS // 5,
         timestamp_s=number,
         tx_hash=Bytes32(a_condition(number)),
     )
@@ -283,10 +284,15 @@ def a_fill(number: int) -> ActivityRow:
             ActivityPage(10, order=ActivityOrder.SIZE),
             "ix_activities_wallet_size",
         ),
+        (
+            ActivityFilter(wallet=Address(a_wallet(1)), takers_only=True),
+            ActivityPage(10),
+            "ix_activities_taken",
+        ),
     ],
-    ids=["rare cost", "largest cost", "rare size", "largest size"],
+    ids=["rare cost", "largest cost", "rare size", "largest size", "taken"],
 )
-async def test_both_databases_find_activities_by_their_amounts(
+async def test_both_databases_find_activities_by_their_amounts_and_takers(
     database: Database, chosen: ActivityFilter, page: ActivityPage, index: str
 ) -> None:
     async with database.writing() as tx:

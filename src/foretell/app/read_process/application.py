@@ -6,7 +6,7 @@ from foretell.app.read_process.client import DearReads
 from foretell.domain.errors.families import ForetellError
 from foretell.edge.client_addresses import UNKNOWN
 from foretell.edge.codec import TURN
-from foretell.edge.dear_reads import DearRules
+from foretell.edge.read_answers import DearRules
 from foretell.edge.refusals import BodyOf
 from foretell.edge.telemetry import AsgiApp, Receive, Scope, Send
 from foretell.edge.throttled_application import take_turn

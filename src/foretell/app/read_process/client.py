@@ -15,9 +15,9 @@ import structlog
 from typing_extensions import override
 
 from foretell.app.read_process.messages import (
-    Begin,
+    AnswerHead,
+    BeginReads,
     FromReads,
-    Head,
     Read,
     decode_from_reads,
     message,
@@ -53,24 +53,24 @@ class DearReadLimits(NamedTuple):
     restarts: RestartBackoff = RestartBackoff()
 
 
-class Answer(NamedTuple):
+class DearAnswer(NamedTuple):
     """The answer to a read: its head, and its body in parts."""
 
-    head: Head
+    head: AnswerHead
     parts: list[bytes]
 
 
 @dataclass(slots=True)
 class _Waiting:
     done: asyncio.Future[None]
-    head: Head | None = None
+    head: AnswerHead | None = None
     parts: list[bytes] = field(default_factory=list)
 
 
 class DearReads:
     """The process, and the reads that it answers."""
 
-    def __init__(self, begin: Begin, limits: DearReadLimits | None = None) -> None:
+    def __init__(self, begin: BeginReads, limits: DearReadLimits | None = None) -> None:
         self._begin = message(begin)
         self._read_s = begin.read_s
         self.limits = DearReadLimits() if limits is None else limits
@@ -89,7 +89,9 @@ class DearReads:
         """How many reads the process has."""
         return len(self._waiting_by_number)
 
-    async def read(self, api: str, path: str, query: bytes, client: str, known: bytes) -> Answer:
+    async def read(
+        self, api: str, path: str, query: bytes, client: str, known: bytes
+    ) -> DearAnswer:
         """Return the answer to a read of a client, which has the answers whose tags are known.
 
         Refuses with TooManyRequests or ReadsBusy where the read gets no place or no process in time, or the process ends,
@@ -169,7 +171,7 @@ class DearReads:
         except TimeoutError:
             raise ReadsBusy(RETRY_AFTER_S) from None
 
-    async def _ask(self, read: Read) -> Answer:
+    async def _ask(self, read: Read) -> DearAnswer:
         waiting = _Waiting(asyncio.get_running_loop().create_future())
         self._waiting_by_number[read.number] = waiting
         try:
@@ -186,7 +188,7 @@ class DearReads:
         finally:
             del self._waiting_by_number[read.number]
         assert waiting.head is not None, "the head comes before the last part"
-        return Answer(waiting.head, waiting.parts)
+        return DearAnswer(waiting.head, waiting.parts)
 
     def _connect(self) -> "_Connection":
         return _Connection(self)
@@ -196,7 +198,7 @@ class DearReads:
         waiting = self._waiting_by_number.get(received.number)
         if waiting is None:
             return
-        if isinstance(received, Head):
+        if isinstance(received, AnswerHead):
             waiting.head = received
             return
         waiting.parts.append(received.content)

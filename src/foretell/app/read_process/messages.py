@@ -13,7 +13,7 @@ from foretell.engine.protocol.framing import framed
 PART_BYTES_MAX: Final = 128 * 1024
 
 
-class Begin(msgspec.Struct, frozen=True, array_like=True, tag="begin"):
+class BeginReads(msgspec.Struct, frozen=True, array_like=True, tag="begin"):
     """The database, the base URL of images, and seconds: the delay of sports markets, the deadline of a read.
 
     The URL may hold a password, which is why it comes here and not on the command line.
@@ -36,7 +36,7 @@ class Read(msgspec.Struct, frozen=True, array_like=True, tag="read"):
     known: bytes
 
 
-class Head(msgspec.Struct, frozen=True, array_like=True, tag="head"):
+class AnswerHead(msgspec.Struct, frozen=True, array_like=True, tag="head"):
     """The begin of the answer to a request."""
 
     number: int
@@ -52,8 +52,8 @@ class Part(msgspec.Struct, frozen=True, array_like=True, tag="part"):
     is_last: bool
 
 
-ToReads = Begin | Read
-FromReads = Head | Part
+ToReads = BeginReads | Read
+FromReads = AnswerHead | Part
 
 _ENCODER: Final = msgspec.msgpack.Encoder()
 _TO_READS: Final[msgspec.msgpack.Decoder[ToReads]] = msgspec.msgpack.Decoder(ToReads)

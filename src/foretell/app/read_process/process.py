@@ -18,8 +18,8 @@ from typing_extensions import override
 
 from foretell.app.clock_and_ids import now_ms
 from foretell.app.read_process.messages import (
-    Begin,
-    Head,
+    AnswerHead,
+    BeginReads,
     Read,
     decode_to_reads,
     message,
@@ -53,7 +53,7 @@ class ReadConnection(FramedConnection):
     def __init__(self) -> None:
         super().__init__()
         self.ended = asyncio.Event()
-        self.begun: asyncio.Future[Begin] = asyncio.get_running_loop().create_future()
+        self.begun: asyncio.Future[BeginReads] = asyncio.get_running_loop().create_future()
         self.reads: asyncio.Queue[Read] = asyncio.Queue()
 
     @override
@@ -64,7 +64,7 @@ class ReadConnection(FramedConnection):
     @override
     def take(self, message: bytes) -> None:
         received = decode_to_reads(message)
-        if isinstance(received, Begin):
+        if isinstance(received, BeginReads):
             self.begun.set_result(received)
         else:
             self.reads.put_nowait(received)
@@ -105,7 +105,7 @@ async def _answer(connection: ReadConnection, app: AsgiApp, read: Read) -> None:
 
     async def send(sent: Any) -> None:
         if sent["type"] == "http.response.start":
-            connection.send(message(Head(read.number, sent["status"], sent["headers"])))
+            connection.send(message(AnswerHead(read.number, sent["status"], sent["headers"])))
         else:
             body.append(sent.get("body", b""))
 
@@ -132,7 +132,7 @@ def _scope(read: Read) -> dict[str, Any]:
     }
 
 
-def _apps(database: Database, begin: Begin) -> Mapping[str, AsgiApp]:
+def _apps(database: Database, begin: BeginReads) -> Mapping[str, AsgiApp]:
     """Return the applications; no dear read asks the chain."""
 
     async def refuse(*_: object) -> Never:

@@ -96,6 +96,9 @@ answers: Final = sa.Table(
     sa.Index(None, "question_id"),
 )
 
+IS_TAKER: Final = sa.text("is_taker = 1")
+"""As SQLAlchemy writes it for SQLite, which has no boolean values."""
+
 activities: Final = sa.Table(
     "activities",
     metadata,
@@ -116,6 +119,12 @@ activities: Final = sa.Table(
     ),
     sa.Index(
         "ix_activities_wallet_size", "wallet", "size_units", "block_number", "log_index", "part"
+    ),
+    sa.Index(
+        "ix_activities_taken",
+        *("wallet", "timestamp_s", "block_number", "log_index", "part"),
+        sqlite_where=IS_TAKER,
+        postgresql_where=sa.text("is_taker"),
     ),
     sa.Index(None, "condition_id", "timestamp_s"),
     sa.Index(None, "timestamp_s"),

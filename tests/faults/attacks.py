@@ -38,7 +38,11 @@ CONNECTIONS: Final = {
 ATTACKER: Final = Path(__file__).with_name("attacker.py")
 MEMORY_BYTES_MAX: Final = 2 * 1024**3
 CALM_S_MAX: Final = 3.0
-"""For how long an attack outlasts the orders beside it, and the memory may take to be given back."""
+"""For how long an attack outlasts the orders beside it, at the most."""
+GIVEN_BACK_WITHIN_S: Final = 75.0
+"""Until memory is given back: a process trims what it freed once a minute."""
+MEMORY_RATIO_MAX: Final = 1.2
+LOOK_S: Final = 0.5
 SIZE_UNITS: Final = 10 * UNITS_PER_TOKEN
 COST_UNITS: Final = UNITS_PER_TOKEN
 FUNDS_UNITS: Final = 100 * UNITS_PER_TOKEN
@@ -119,8 +123,16 @@ class Target:
         finally:
             if attacker.returncode is None:
                 attacker.kill()
-        await asyncio.sleep(calm_s)
-        return Outcome(way, alone, beside, before_bytes, self.resident_bytes())
+        return Outcome(way, alone, beside, before_bytes, await self._settled_bytes(before_bytes))
+
+    async def _settled_bytes(self, before_bytes: int) -> int:
+        """Return the resident memory once it is near that of before, or after a minute and a trim."""
+        give_up_at_s = time.monotonic() + GIVEN_BACK_WITHIN_S
+        while time.monotonic() < give_up_at_s:
+            if self.resident_bytes() <= MEMORY_RATIO_MAX * before_bytes:
+                break
+            await asyncio.sleep(LOOK_S)
+        return self.resident_bytes()
 
 
 @asynccontextmanager

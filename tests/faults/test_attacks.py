@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from tests.faults.attacks import CONNECTIONS, a_target
+from tests.faults.attacks import CONNECTIONS, MEMORY_RATIO_MAX, a_target
 from tests.rigs.installation import Running
 
 pytestmark = [pytest.mark.anyio, pytest.mark.xdist_group("e2e attacked")]
@@ -14,7 +14,6 @@ pytestmark = [pytest.mark.anyio, pytest.mark.xdist_group("e2e attacked")]
 SCALE: Final = float(os.environ.get("FORETELL_TEST_ATTACKS", "0.02"))
 """1: as many connections as a determined stranger has."""
 SECONDS: Final = 0.5 if SCALE < 1 else 10.0
-MEMORY_RATIO_MAX: Final = 1.2
 ORDERS_MIN: Final = 3
 
 

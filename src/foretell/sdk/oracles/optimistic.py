@@ -22,6 +22,7 @@ from foretell.domain.contracts.oracle import (
     PriceRequest,
 )
 from foretell.domain.creation.payload import ResolutionType
+from foretell.domain.errors.chain import MalformedCalldata
 from foretell.domain.errors.command import NothingToArbitrate, NotOptimistic, OtherArbiter
 from foretell.domain.evm.abi import contract_function
 from foretell.domain.evm.transaction import ContractCall
@@ -39,11 +40,13 @@ from foretell.sdk.oracles.questions import AskedQuestion, fetch_question
 
 _KEY: Final = "(address,bytes32,uint256,bytes)"
 _STATE: Final = contract_function(f"getState{_KEY}", "(uint256)")
-_REQUEST: Final = contract_function(
-    f"getRequest{_KEY}",
-    "((address,address,address,uint256,uint256,uint256,int256,int256,uint256,uint256,uint256,uint256,"
-    "bool,bytes32,bool))",
+_TERMS: Final = (
+    "address,address,address,uint256,uint256,uint256,int256,int256,uint256,uint256,uint256,uint256,"
+    "bool,bytes32"
 )
+_REQUEST: Final = contract_function(f"getRequest{_KEY}", f"(({_TERMS},bool))")
+_EARLIER_REQUEST: Final = contract_function(f"getRequest{_KEY}", f"(({_TERMS}))")
+"""That of oracles which did not yet say whether the arbiter's silence gave the price."""
 _ALLOWANCE: Final = contract_function("allowance(address,address)", "(uint256)")
 _DISPUTE: Final = contract_function("disputes()", "(bytes32,uint256,bytes,int256)")
 """The part of a log DisputePrice that is not indexed, as a result."""
@@ -200,7 +203,10 @@ class OptimisticResolver:
         oracle = parse_address(question.stack.oracle)
         key = (question.adapter, YES_OR_NO_QUERY, question.asked_at_s, question.text)
         state = RequestState(await self._account.read(oracle, _STATE, *key))
-        found = await self._account.read(oracle, _REQUEST, *key)
+        try:
+            found = await self._account.read(oracle, _REQUEST, *key)
+        except MalformedCalldata:
+            found = await self._account.read(oracle, _EARLIER_REQUEST, *key)
         price = found[_PRICE if state is RequestState.SETTLED else _PROPOSED_PRICE]
         answer = None if state is RequestState.REQUESTED else ANSWER_BY_PRICE.get(price)
         return QuestionStanding(

@@ -75,6 +75,7 @@ GROWTH_BARS: Final = (
     GrowthBar("memory server less orders MB", 0.02, _HALF_AGAIN),
     GrowthBar("memory tables MB", 0.02, _HALF_AGAIN),
     GrowthBar("memory recovery MB", 0.02, _HALF_AGAIN),
+    GrowthBar("memory settlement MB", 0.02, _HALF_AGAIN),
     GrowthBar("files open", 2.0, "a leak of files ends at the system's limit", is_share=False),
     GrowthBar("orders p50 ms", 0.10, _NO_END, is_timing=True),
     GrowthBar("reads p50 ms", 0.10, _NO_END, is_timing=True),

@@ -17,7 +17,7 @@ MINUTES ?= 60
 BESIDE = -n $(WORKERS) --dist loadgroup --reruns $(RERUNS) --reruns-delay 2 -raR
 
 .DEFAULT_GOAL := help
-.PHONY: help rooms up run dev bare test check faults cases spec spec-mutants bench attacks figures soak peers mutants mutants-contracts audit docs client client-types client-typescript sbom lock artifacts examples compatibility screenshot gas invariants clean
+.PHONY: help rooms up run dev bare test browser check faults cases spec spec-mutants bench attacks figures soak peers mutants mutants-contracts audit docs client client-types client-typescript sbom lock artifacts examples compatibility screenshot gas invariants clean
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 15
@@ -25,13 +25,16 @@ help:  ## show this list
 up: run  ## start the sandbox: chain, contracts, every API, a first market
 	@$(BIN)/foretell up
 
-test: dev  ## run the tests
+test: dev browser  ## run the tests
 	$(BIN)/pytest $(BESIDE)
+
+browser:
+	@sh tests/e2e/install_chromium.sh
 
 bare: dev  ## start a copy of this tree and run its demo with only git, make and Python
 	sh tests/bare.sh
 
-check: dev  ## run all checks: format, lint, spelling, types, import contracts, tests, coverage
+check: dev browser  ## run all checks: format, lint, spelling, types, import contracts, tests, coverage
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check
 	$(BIN)/codespell

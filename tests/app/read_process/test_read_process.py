@@ -32,7 +32,9 @@ from foretell.store.read_places import WaitBounds
 pytestmark = pytest.mark.anyio
 
 PLAN = HistoryPlan(fills=2_000, wallets=50, markets=40)
-LIMITS = DearReadLimits(restarts=RestartBackoff(first_s=0.01, most_s=0.05), start_s=60.0)
+LIMITS = DearReadLimits(
+    restarts=RestartBackoff(first_s=0.01, most_s=0.05), begins_s=600.0, start_s=60.0
+)
 ALL_TRADES = "/trades?limit=10000&takerOnly=false"
 SOON_S = 60.0
 LOOK_S = 0.01
@@ -140,6 +142,15 @@ async def test_cheap_reads_start_no_process(sqlite_url: str) -> None:
             assert (await rig.served["data"].get(path)).status_code in {200, 400}
         assert (await rig.served["discovery"].get("/markets?limit=20")).status_code == 200
         assert rig.reads.process is None
+
+
+async def test_the_process_begins_before_the_first_dear_read(sqlite_url: str) -> None:
+    """A finding: on a busy machine a client gave up before the process had started for its read."""
+    async with a_rig(sqlite_url, LIMITS._replace(begins_s=0.0)) as rig:
+        async with asyncio.timeout(60):
+            while rig.reads.process is None:  # noqa: ASYNC110 - no event
+                await asyncio.sleep(0.01)
+        assert rig.reads.in_flight == 0
 
 
 async def test_the_read_of_a_process_that_is_killed_is_refused_and_the_next_one_answered(

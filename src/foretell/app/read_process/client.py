@@ -1,10 +1,12 @@
 """Dear reads, answered in a child process: rendering thousands of rows would delay every other request.
 
-The process is started by the first dear read. It is started again when it ends or hangs; a read that it had is refused.
+The process starts with the first dear read, or some seconds after the server. It is started again when it ends or
+hangs; a read that it had is refused.
 Clients take turns, and what waits is bounded in number and in time.
 """
 
 import asyncio
+import contextlib
 import itertools
 import socket
 import sys
@@ -47,6 +49,8 @@ class DearReadLimits(NamedTuple):
     places: int = 2
     places_per_client: int = 1
     bounds: WaitBounds = WaitBounds(per_client=50, total=200)
+    begins_s: float = 10.0
+    """After so long it starts without a read, so that the first one need not wait for it."""
     start_s: float = 10.0
     answer_s: float = 20.0
     """From the request to the end of its answer; the process ends a statement at the deadline of its own."""
@@ -106,8 +110,10 @@ class DearReads:
             self._places.release(client)
 
     async def run(self) -> None:
-        """Start the process when the first read wants it, and keep it running, until cancelled."""
-        await self._wanted.wait()
+        """Start the process for the first read, or before it, and keep it running, until cancelled."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(self.limits.begins_s):
+                await self._wanted.wait()
         try:
             await self._start_first()
             await supervise(NAME, self, self.limits.restarts)

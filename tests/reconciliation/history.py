@@ -148,6 +148,8 @@ class RandomHistory:
             await act()
             if number == steps * 2 // 3:
                 await self.resolve()
+        await self.grow()
+        await self.finish()
         await self.reorganize()
         await self.grow()
         await self.finish()

@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl
 from litestar import Response
 
 from foretell.edge.codec import AnyRequest, JsonResponse, encode_json
-from foretell.edge.query import PARAMETERS_MAX
+from foretell.edge.query import LIST_SUFFIX, PARAMETERS_MAX
 
 ASKED_AGAIN: Final = "no-cache"
 """A cache may keep the answer, and asks each time whether it is still the same."""
@@ -60,7 +60,7 @@ class DearRule(NamedTuple):
             pairs = parse_qsl(query.decode("latin-1"), max_num_fields=PARAMETERS_MAX)
         except ValueError:
             return False
-        return any(self._makes_dear(name, value) for name, value in pairs)
+        return any(self._makes_dear(name.removesuffix(LIST_SUFFIX), value) for name, value in pairs)
 
     def _makes_dear(self, name: str, value: str) -> bool:
         if name in self.dear_names:

@@ -121,6 +121,28 @@ async def test_dear_reads_have_the_same_answers_in_their_process(rig: Rig) -> No
     assert rig.reads.process is not None
 
 
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/trades/?limit=500",
+        "//trades?limit=500",
+        "/trades//?limit=500",
+        "/trades?limit[]=500",
+        "/trades?limit%5B%5D=500",
+        "/trades?limit=&limit[]=500",
+        "/trades?filterType=CASH&filterAmount[]=1",
+    ],
+)
+async def test_no_other_spelling_of_a_dear_read_is_answered_in_the_serving_process(
+    sqlite_url: str, path: str
+) -> None:
+    async with a_rig(sqlite_url) as rig:
+        served = await rig.served["data"].get(f"http://api.test{path}")
+        plain = await rig.plain["data"].get(f"http://api.test{path}")
+        assert (served.status_code, served.content) == (200, plain.content)
+        assert rig.reads.process is not None
+
+
 async def test_a_dear_answer_that_the_client_has_is_not_sent_again(rig: Rig) -> None:
     first = await rig.served["data"].get(ALL_TRADES)
     assert len(first.content) > 2 * PART_BYTES_MAX

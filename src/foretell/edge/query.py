@@ -16,6 +16,8 @@ from foretell.edge.documents.description import STRICT, takes_parameters
 from foretell.edge.parameters import TEXT_CHARS_MAX, Parameter
 
 PARAMETERS_MAX: Final = 1000
+LIST_MARK: Final = "[]"
+"""A parameter's name with this at its end is the same parameter."""
 
 Value = TypeVar("Value")
 
@@ -42,7 +44,7 @@ class Query:
 
     def read(self, parameter: Parameter[Value]) -> Value:
         """Return the value of a parameter, or refuse a malformed one; `name[]` is `name` too."""
-        spellings = [spelling for name in parameter.names for spelling in (name, f"{name}[]")]
+        spellings = [spelling for name in parameter.names for spelling in (name, name + LIST_MARK)]
         self._read_names.update(spellings)
         return parameter.parse(
             [value for spelling in spellings for value in self._values_by_name.get(spelling, ())]

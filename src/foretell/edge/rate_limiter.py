@@ -22,6 +22,13 @@ CLIENTS_MAX: Final = 20_000
 _SLASHES: Final = re.compile("/{2,}")
 
 
+def routed_path(path: str) -> str:
+    """Return a path as its route has it: as in the framework, several slashes are one, and those at the end are none."""
+    if "//" in path:
+        path = _SLASHES.sub("/", path)
+    return path.rstrip("/") or "/"
+
+
 class LimitedRoute(NamedTuple):
     """A route, as a limiter counts it: the rows that wait, and those that only count."""
 
@@ -150,15 +157,10 @@ class RateLimiter:
                 delay.set_exception(TooManyRequests(1))
 
     def route(self, method: str, path: str) -> LimitedRoute:
-        """Return how the requests to a path count.
-
-        As in the framework, several slashes are one, and those at the end are none.
-        """
+        """Return how the requests to a path count."""
         if method == "HEAD":
             method = "GET"
-        if "//" in path:
-            path = _SLASHES.sub("/", path)
-        return self._route_by_key.get(f"{method} {path.rstrip('/') or '/'}", self._other)
+        return self._route_by_key.get(f"{method} {routed_path(path)}", self._other)
 
     def is_signed(self, method: str, template: str) -> bool:
         """Return whether the requests to a route count for the key that signed them."""

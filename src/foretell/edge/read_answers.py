@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl
 from litestar import Response
 
 from foretell.edge.codec import AnyRequest, JsonResponse, encode_json
-from foretell.edge.query import PARAMETERS_MAX
+from foretell.edge.query import LIST_MARK, PARAMETERS_MAX
 
 ASKED_AGAIN: Final = "no-cache"
 """A cache may keep the answer, and asks each time whether it is still the same."""
@@ -23,7 +23,6 @@ ANY: Final = "*"
 OFFSET_CHEAP_MAX: Final = 1_000
 QUERY_CHEAP_BYTES_MAX: Final = 512
 """A longer query names many markets or events."""
-DIGITS_MAX: Final = 18
 
 
 def read_json(request: AnyRequest, value: object, *, kept_s: int = 0) -> JsonResponse:
@@ -60,13 +59,13 @@ class DearRule(NamedTuple):
             pairs = parse_qsl(query.decode("latin-1"), max_num_fields=PARAMETERS_MAX)
         except ValueError:
             return False
-        return any(self._makes_dear(name, value) for name, value in pairs)
+        return any(self._makes_dear(name.removesuffix(LIST_MARK), value) for name, value in pairs)
 
     def _makes_dear(self, name: str, value: str) -> bool:
         if name in self.dear_names:
             return True
         most = {"limit": self.rows_max, "offset": OFFSET_CHEAP_MAX}.get(name)
-        is_number = value.isascii() and value.isdigit() and len(value) <= DIGITS_MAX
+        is_number = value.isascii() and value.isdigit()
         return most is not None and is_number and int(value) > most
 
 

@@ -142,6 +142,26 @@ async def test_cheap_reads_start_no_process(sqlite_url: str) -> None:
         assert rig.reads.process is None
 
 
+@pytest.mark.parametrize(
+    ("api", "path"),
+    [
+        ("data", "/trades/?limit=500"),
+        ("data", "/trades//?limit=500"),
+        ("data", "/%74rades?limit=500"),
+        ("data", "/trades?limit[]=500"),
+        ("data", "/trades?filterType=CASH&filterAmount%5B%5D=1"),
+        ("discovery", "/markets?order[]=liquidity"),
+        ("discovery", "/markets?limit=0000000000000000100"),
+    ],
+)
+async def test_no_other_spelling_of_a_dear_read_is_answered_by_the_serving_process(
+    sqlite_url: str, api: str, path: str
+) -> None:
+    async with a_rig(sqlite_url) as rig:
+        assert (await rig.served[api].get(path)).status_code == 200
+        assert rig.reads.process is not None
+
+
 async def test_the_read_of_a_process_that_is_killed_is_refused_and_the_next_one_answered(
     sqlite_url: str,
 ) -> None:

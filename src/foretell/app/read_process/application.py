@@ -6,6 +6,7 @@ from foretell.app.read_process.client import DearReads
 from foretell.domain.errors.families import ForetellError
 from foretell.edge.client_addresses import UNKNOWN
 from foretell.edge.codec import TURN
+from foretell.edge.rate_limiter import routed_path
 from foretell.edge.read_answers import DearRules
 from foretell.edge.refusals import BodyOf
 from foretell.edge.telemetry import AsgiApp, Receive, Scope, Send
@@ -26,17 +27,18 @@ class DearReadsApplication:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request; a dear read counts for its client before it is carried out."""
-        if not self._is_dear(scope):
+        path = routed_path(scope["path"])
+        if not self._is_dear(scope, path):
             await self._app(scope, receive, send)
             return
-        scope["path_template"] = scope["path"]
+        scope["path_template"] = path
         turn, client = scope.get(TURN), scope.get("client")
         try:
             address = (client[0] if client else UNKNOWN) if turn is None else turn.address
             if turn is not None:
                 await take_turn(turn, address)
             answer = await self._reads.read(
-                self._api, scope["path"], scope["query_string"], address, _known(scope)
+                self._api, path, scope["query_string"], address, _known(scope)
             )
         except ForetellError as refusal:
             await self._refuse(refusal, send)
@@ -47,10 +49,10 @@ class DearReadsApplication:
         for index, part in enumerate(answer.parts):
             await send({"type": "http.response.body", "body": part, "more_body": index < last})
 
-    def _is_dear(self, scope: Scope) -> bool:
+    def _is_dear(self, scope: Scope, path: str) -> bool:
         if scope["type"] != "http" or scope["method"] != "GET":
             return False
-        rule = self._rules.get(scope["path"])
+        rule = self._rules.get(path)
         return rule is not None and rule.is_dear(scope["query_string"])
 
     async def _refuse(self, refusal: ForetellError, send: Send) -> None:

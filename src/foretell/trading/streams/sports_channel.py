@@ -169,8 +169,11 @@ class SportsChannel:
             found = await load_starting_events(tx, from_ms, until_ms, GAMES_PER_QUERY_MAX)
             games = await load_game_states(tx, found)
         texts = {game.event_id: encoded(game, now_ms) for game in games if not game_has_ended(game)}
-        for event_id, text in texts.items():
-            self._last_by_event.setdefault(event_id, text)
+        if self._pings_by_connection.keys() <= set(
+            newcomers
+        ):  # others may not know these games yet
+            for event_id, text in texts.items():
+                self._know(event_id, text)
         for connection in newcomers:
             if self._newcomers.pop(connection, connection) is None:  # it is still connected
                 for text in texts.values():
@@ -222,7 +225,11 @@ class SportsChannel:
         if self._last_by_event.pop(game.event_id, None) != text:
             for connection in list(self._pings_by_connection):
                 connection.send_frame(text)
-        self._last_by_event[game.event_id] = text
+        self._know(game.event_id, text)
+
+    def _know(self, event_id: int, text: str) -> None:
+        """Keep the last message about a game, which every connection has got."""
+        self._last_by_event[event_id] = text
         if len(self._last_by_event) > GAMES_KNOWN_MAX:
             del self._last_by_event[next(iter(self._last_by_event))]
 

@@ -201,6 +201,7 @@ async def test_a_new_connection_takes_no_new_game_from_the_others(
         await newcomer.silence()
         await publish(rig)
         assert [(await each.message())["slug"] for each in (newcomer, games)] == ["event-game"] * 2
+        await newcomer.silence()
 
 
 async def test_the_games_that_new_connections_get_are_known_up_to_a_bound(

@@ -41,6 +41,14 @@ async def test_an_address_does_not_refer_itself(rig: TradingRig) -> None:
     assert await referrers(rig) == {None}
 
 
+async def test_an_address_does_not_refer_itself_by_a_wallet_of_its_own(rig: TradingRig) -> None:
+    wallets = rig.context.wallets.of(BOB)
+    assert len(wallets) > 1
+    for wallet in wallets:
+        assert await create(rig, wallet) == (200, "")
+    assert await referrers(rig) == {None}
+
+
 @pytest.mark.parametrize("referral", ["", "alice", "0x12", f"{ALICE}00"])
 async def test_a_malformed_referral_makes_no_key(rig: TradingRig, referral: str) -> None:
     assert await create(rig, referral) == (401, "missing_header")

@@ -121,7 +121,7 @@ class Sender:
     def __init__(self, name: int, flushed: list[int], *, is_broken: bool) -> None:
         self._name, self._flushed, self._is_broken = name, flushed, is_broken
 
-    def flush(self) -> None:
+    def flush_in_turn(self) -> None:
         if self._is_broken:
             raise ZeroDivisionError
         self._flushed.append(self._name)
@@ -145,6 +145,20 @@ async def test_a_turn_writes_to_some_connections_in_their_order() -> None:
         flush_queue.add(Sender(name, flushed, is_broken=False))
     assert await turns(flush_queue, flushed) == [2, 4, 5]
     assert flushed == list(range(5))
+
+
+async def test_a_connection_that_is_flushed_before_its_turn_is_queued_once() -> None:
+    """A client that sends PING after every message would else fill the queue before the others."""
+    flush_queue = FlushQueue()
+    connection = Connection("stream", flush_queue=flush_queue)
+    for _ in range(5):
+        connection.send(a_message())
+        connection.send_frame("PONG")
+    assert len(flush_queue) == 1
+    await asyncio.sleep(0)
+    assert len(flush_queue) == 0
+    connection.send(a_message())
+    assert len(flush_queue) == 1
 
 
 async def test_a_fault_of_a_connection_leaves_the_others_alone() -> None:

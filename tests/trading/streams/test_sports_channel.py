@@ -192,6 +192,31 @@ async def test_a_new_connection_gets_the_games_of_the_day_that_have_not_ended(
     ]
 
 
+async def test_a_new_connection_takes_no_new_game_from_the_others(
+    rig: TradingRig, host: str, games: Listener
+) -> None:
+    await publish(rig)
+    await create(rig, startTime=iso_time(NOW_MS + HOUR_MS), template={})
+    async with listening(host, "/sports/ws") as newcomer:
+        await newcomer.silence()
+        await publish(rig)
+        assert [(await each.message())["slug"] for each in (newcomer, games)] == ["event-game"] * 2
+        await newcomer.silence()
+
+
+async def test_the_games_that_new_connections_get_are_known_up_to_a_bound(
+    rig: TradingRig, host: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sports_channel, "GAMES_KNOWN_MAX", 2)
+    for number in range(3):
+        await create(rig, f"game {number}", startTime=iso_time(NOW_MS), template={})
+    async with listening(host, "/sports/ws") as games:
+        await games.silence()
+        await publish(rig)
+        assert len({(await games.message())["slug"] for _ in range(3)}) == 3
+        assert len(rig.context.streams.sports._last_by_event) == 2
+
+
 async def test_a_new_connection_waits_for_its_games_while_the_database_does_not_answer(
     rig: TradingRig, host: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -230,9 +230,9 @@ async def _note_signing(
 
 async def _note_referral(context: TradingContext, tx: Transaction, caller: L1Caller) -> None:
     """Store who referred the wallets of an address, from now on, unless somebody did or it was itself."""
-    if caller.referrer is None or caller.referrer == caller.address:
-        return
     wallets = context.wallets.of(caller.address)
+    if caller.referrer is None or caller.referrer in wallets:
+        return
     await record_referral(tx, wallets, caller.referrer, context.now_ms() // 1000)
 
 

@@ -133,6 +133,7 @@ class Connection:
         self._sink: FrameSink | None = None
         self._is_idle = False
         """Whether no frame waits: it may not be overtaken by messages."""
+        # It is in the queue, where it stays when it is flushed before its turn.
         self._is_due = False
         self._unsent: list[bytes] = []
         """The newest messages, which are not written yet."""
@@ -168,9 +169,13 @@ class Connection:
             self._is_due = True
             self._flush_queue.add(self)
 
+    def flush_in_turn(self) -> None:
+        """Write the messages in a turn of the queue, which the connection has left."""
+        self._is_due = False
+        self.flush()
+
     def flush(self) -> None:
         """Write the messages that were published since the last time, or queue them."""
-        self._is_due = False
         tails, self._unsent, self._unsent_bytes = self._unsent, [], 0
         if not tails:
             return

@@ -15,8 +15,8 @@ CONNECTIONS_PER_TURN: Final = 256
 class Sending(Protocol):
     """A connection as it is seen here."""
 
-    def flush(self) -> None:
-        """Write the messages that were published since the last time."""
+    def flush_in_turn(self) -> None:
+        """Write the messages that were published since the last time; the connection is not in the queue any more."""
         ...
 
     def overflow(self) -> None:
@@ -46,7 +46,7 @@ class FlushQueue:
         waiting = self._waiting
         try:
             for _ in range(min(len(waiting), self._connections_per_turn)):
-                waiting.popleft().flush()
+                waiting.popleft().flush_in_turn()
         finally:
             self._is_due = bool(waiting)
             if waiting:

@@ -5,10 +5,10 @@ here, so messages have none. A connection subscribes to nothing, and answers pin
 """
 
 import enum
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from itertools import islice
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -68,6 +68,13 @@ class GameMessage(msgspec.Struct, frozen=True, rename="camel"):
     away_team: str | UnsetType = UNSET
     status: GameStatus | UnsetType = UNSET
     finished_timestamp: str | UnsetType = UNSET
+
+
+class _Welcome(NamedTuple):
+    """New connections, and the messages that they got, by event."""
+
+    connections: Collection[Connection]
+    texts: Mapping[int, str]
 
 
 class SportsChannel:
@@ -140,7 +147,7 @@ class SportsChannel:
         """Publish the games that changed or started, and return whether more wait."""
         if not self._pings_by_connection:
             return False
-        await self._welcome(database, now_ms)
+        welcome = await self._welcome(database, now_ms)
         taken = list(islice(self._waiting, GAMES_PER_QUERY_MAX))
         for condition_id in taken:
             del self._waiting[condition_id]
@@ -156,25 +163,29 @@ class SportsChannel:
         for game in started:
             self._starts_by_event.pop(game.event_id, None)
         for game in (*changed, *started):
-            self._publish(game, now_ms)
+            self._publish(game, now_ms, welcome)
         return bool(self._waiting)
 
-    async def _welcome(self, database: Database, now_ms: int) -> None:
-        """Send the games of the day to the connections that are new."""
-        newcomers = list(self._newcomers)
+    async def _welcome(self, database: Database, now_ms: int) -> _Welcome:
+        """Send the games of the day to the connections that are new, and return what they got."""
+        newcomers = set(self._newcomers)
         if not newcomers:
-            return
+            return _Welcome(newcomers, {})
         from_ms, until_ms = now_ms - ACTIVE_WITHIN_MS, now_ms + ACTIVE_WITHIN_MS
         async with database.reading() as tx:
             found = await load_starting_events(tx, from_ms, until_ms, GAMES_PER_QUERY_MAX)
             games = await load_game_states(tx, found)
         texts = {game.event_id: encoded(game, now_ms) for game in games if not game_has_ended(game)}
-        for event_id, text in texts.items():
-            self._last_by_event.setdefault(event_id, text)
+        if self._pings_by_connection.keys() <= set(
+            newcomers
+        ):  # others may not know these games yet
+            for event_id, text in texts.items():
+                self._know(event_id, text)
         for connection in newcomers:
             if self._newcomers.pop(connection, connection) is None:  # it is still connected
                 for text in texts.values():
                     connection.send_frame(text)
+        return _Welcome(newcomers, texts)
 
     def _keep(self, condition_ids: Iterable[Bytes32]) -> None:
         for condition_id in condition_ids:
@@ -217,12 +228,18 @@ class SportsChannel:
             self._starts_by_event[game.event_id] = starts_at_ms
         return starts_at_ms
 
-    def _publish(self, game: GameState, now_ms: int) -> None:
+    def _publish(self, game: GameState, now_ms: int, welcome: _Welcome) -> None:
         text = encoded(game, now_ms)
+        has_it = welcome.connections if welcome.texts.get(game.event_id) == text else ()
         if self._last_by_event.pop(game.event_id, None) != text:
             for connection in list(self._pings_by_connection):
-                connection.send_frame(text)
-        self._last_by_event[game.event_id] = text
+                if connection not in has_it:
+                    connection.send_frame(text)
+        self._know(game.event_id, text)
+
+    def _know(self, event_id: int, text: str) -> None:
+        """Keep the last message about a game, which every connection has got."""
+        self._last_by_event[event_id] = text
         if len(self._last_by_event) > GAMES_KNOWN_MAX:
             del self._last_by_event[next(iter(self._last_by_event))]
 

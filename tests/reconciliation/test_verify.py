@@ -202,11 +202,17 @@ async def test_a_chain_with_another_block_than_the_indexed_one_is_refused(
 ) -> None:
     with pytest.raises(NothingIndexed):
         await verify_data(fresh_database, fresh_sandbox.rpc, fresh_sandbox.deployment)
-    bottom = await fresh_sandbox.reader.head()
+    bottom, snapshot = (
+        await fresh_sandbox.reader.head(),
+        await fresh_sandbox.rpc.send("evm_snapshot"),
+    )
     await market[0].act()
     await fresh_sandbox.mine()
     await follow(an_indexer(fresh_sandbox, fresh_database))
-    await fresh_sandbox.rpc.send("anvil_reorg", await fresh_sandbox.reader.head() - bottom, [])
+    replaced = await fresh_sandbox.reader.head() - bottom
+    assert await fresh_sandbox.rpc.send("evm_revert", snapshot)
+    await fresh_sandbox.rpc.send("evm_increaseTime", 7)
+    await fresh_sandbox.mine(replaced)
     with pytest.raises(ChainInconsistent):
         await verify_data(fresh_database, fresh_sandbox.rpc, fresh_sandbox.deployment)
 

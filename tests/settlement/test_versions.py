@@ -11,6 +11,7 @@ from tests.settlement.rig import HELD, UNIT, SettlementRig, Trader
 
 from foretell.domain.contracts.calldata import (
     ALLOWANCE_UNITS_MAX,
+    MATCH_ORDERS,
     SAFE_TRANSFER_FROM,
     Approve,
     ClientCall,
@@ -112,7 +113,7 @@ async def test_orders_of_all_profiles_and_wallets_settle_in_one_transaction(
     await rig.settle()
     assert await rig.statuses(bought.trade_ids) == [TradeStatus.CONFIRMED]
     (sent,) = await rig.sent()
-    assert sent.calldata[:4] == MATCH_PACKED.selector
+    assert sent.calldata[:4] == MATCH_ORDERS.selector  # a record has no room for a proxy wallet
     yes = AssetId(str(market.tokens.yes))
     assert await rig.chain_units(taker.wallet, yes) == HELD + len(sales) * UNIT
     after = [await rig.chain_units(each.wallet, COLLATERAL) for each in sellers]

@@ -23,7 +23,6 @@ ANY: Final = "*"
 OFFSET_CHEAP_MAX: Final = 1_000
 QUERY_CHEAP_BYTES_MAX: Final = 512
 """A longer query names many markets or events."""
-DIGITS_MAX: Final = 18
 
 
 def read_json(request: AnyRequest, value: object, *, kept_s: int = 0) -> JsonResponse:
@@ -66,7 +65,7 @@ class DearRule(NamedTuple):
         if name in self.dear_names:
             return True
         most = {"limit": self.rows_max, "offset": OFFSET_CHEAP_MAX}.get(name)
-        is_number = value.isascii() and value.isdigit() and len(value) <= DIGITS_MAX
+        is_number = value.isascii() and value.isdigit()
         return most is not None and is_number and int(value) > most
 
 

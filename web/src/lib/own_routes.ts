@@ -1,6 +1,6 @@
 // The answers of the app's own server, as its OpenAPI document has them: `make client-types` writes the types.
 
-import type { paths as Paths } from "../../types/web";
+import type { paths as Paths } from "../../client/types/web";
 
 type Found<Method extends string, Path extends keyof Paths> = Paths[Path] extends Record<Method, infer Operation> ? Operation : never;
 

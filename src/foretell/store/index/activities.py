@@ -161,6 +161,8 @@ def _conditions(chosen: ActivityFilter, *, is_rare: bool) -> list[sa.ColumnEleme
     column = activities.c
     size, cost = (each if is_rare else each + 0 for each in (column.size_units, column.cost_units))
     side = None if chosen.side is None else chosen.side.name
+    # In other words than the index of what a wallet took, which SQLite would sort whole for the newest of all.
+    took = column.is_taker if chosen.wallet else column.is_taker.is_(sa.true())
     asked = (
         (chosen.wallet, lambda: column.wallet == chosen.wallet),
         (chosen.condition_ids, lambda: column.condition_id.in_(sorted(chosen.condition_ids or ()))),
@@ -168,7 +170,7 @@ def _conditions(chosen: ActivityFilter, *, is_rare: bool) -> list[sa.ColumnEleme
         (side, lambda: column.side == side),
         (chosen.start_s, lambda: column.timestamp_s >= chosen.start_s),
         (chosen.end_s, lambda: column.timestamp_s <= chosen.end_s),
-        (chosen.takers_only or None, lambda: column.is_taker),
+        (chosen.takers_only or None, lambda: took),
         (chosen.size_units_min, lambda: size >= chosen.size_units_min),
         (chosen.cost_units_min, lambda: cost >= chosen.cost_units_min),
     )

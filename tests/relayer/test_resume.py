@@ -16,6 +16,7 @@ from tests.rigs.values import an_address
 from foretell.domain.contracts.calldata import Transfer
 from foretell.domain.evm.abi import contract_function
 from foretell.domain.relay.request import RelayState
+from foretell.relayer import resume
 from foretell.relayer.resume import advance
 
 pytestmark = pytest.mark.anyio
@@ -213,6 +214,21 @@ async def test_the_wait_of_a_queue_is_limited(rig: RelayerRig, owner: OwnerClien
     await rig.run_once()
     assert (await state_of(rig, behind))[0] is RelayState.INVALID
     assert (await state_of(rig, ahead))[0] is RelayState.EXECUTED
+
+
+async def test_no_request_waits_behind_as_many_as_are_read_at_once(
+    rig: RelayerRig, owner: OwnerClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A finding: requests that wait could keep newer ones of other wallets from being followed."""
+    monkeypatch.setattr(resume, "OPEN_MAX", 1)
+    await queued(rig, owner)
+    other = await rig.owner("another owner")
+    await other.deploy()
+    later = await other.submitted(await approval_body(other))
+    await rig.sandbox.mine()
+    await rig.context.sender.run_once()
+    await rig.run_once()
+    assert (await state_of(rig, later))[0] is RelayState.MINED
 
 
 async def test_a_request_that_ended_in_the_meantime_is_left_alone(

@@ -4,6 +4,7 @@ Start and recovery are one path: every pass begins with the open rows.
 """
 
 import asyncio
+from collections.abc import Sequence
 from typing import Final
 
 import structlog
@@ -19,6 +20,7 @@ from foretell.relayer.submit import load_carrying_tx, send
 from foretell.store.outbox.relays import load_claimed_nonces, load_open_relays, load_relay
 
 OPEN_MAX: Final = 1_000
+"""How many requests are read at once; a pass advances all, so that none waits behind those that wait."""
 AT_ONCE_MAX: Final = 8
 
 _NONCE_USED: Final = "the wallet used the nonce for something else"
@@ -30,8 +32,19 @@ log = structlog.get_logger(__name__)
 
 async def run_once(context: RelayerContext) -> bool:
     """Advance every open request as far as possible, and return whether there were any."""
-    async with context.database.reading() as tx:
-        requests = await load_open_relays(tx, OPEN_MAX)
+    last: RelayRequest | None = None
+    were_any = False
+    while True:
+        async with context.database.reading() as tx:
+            requests = await load_open_relays(tx, OPEN_MAX, last)
+        await _advance_all(context, requests)
+        were_any = were_any or bool(requests)
+        if len(requests) < OPEN_MAX:
+            return were_any
+        last = requests[-1]
+
+
+async def _advance_all(context: RelayerContext, requests: Sequence[RelayRequest]) -> None:
     at_once = asyncio.Semaphore(AT_ONCE_MAX)
 
     async def advance_one(request: RelayRequest) -> None:
@@ -41,7 +54,6 @@ async def run_once(context: RelayerContext) -> bool:
     outcomes = await asyncio.gather(*map(advance_one, requests), return_exceptions=True)
     for fault in filter(None, outcomes):
         raise fault
-    return bool(requests)
 
 
 async def advance(context: RelayerContext, seen: RelayRequest) -> None:

@@ -143,6 +143,9 @@ async def test_open_requests_are_sorted_by_age_and_nonce(
         assert [request.transaction_id for request in found] == ["b", "c", "a"]
         assert {request.state for request in found} <= OPEN
         assert [each.transaction_id for each in await load_open_relays(tx, 1)] == ["b"]
+        for last, rest in enumerate((["c", "a"], ["a"], [])):
+            later = await load_open_relays(tx, 10, found[last])
+            assert [each.transaction_id for each in later] == rest
 
 
 async def test_an_address_finds_what_it_signed_or_submitted_newest_first(

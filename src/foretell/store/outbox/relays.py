@@ -18,6 +18,12 @@ TOPIC: Final = "relays"
 
 _OPEN: Final = sorted(state.value for state in OPEN)
 _DEAD: Final = sorted(state.value for state in DEAD)
+_NO_NONCE: Final = -1
+_AGE: Final = (
+    relay_requests.c.created_at_ms,
+    sa.func.coalesce(relay_requests.c.safe_nonce, _NO_NONCE),
+    relay_requests.c.transaction_id,
+)
 
 
 async def record_relay(tx: Transaction, request: RelayRequest) -> bool:
@@ -105,9 +111,16 @@ async def load_relay_gas(tx: Transaction, owner: Address, since_ms: int) -> int:
     return int(await tx.scalar(query.where(counts, columns.created_at_ms > since_ms)))
 
 
-async def load_open_relays(tx: Transaction, limit: int) -> Sequence[RelayRequest]:
-    """Return the oldest requests whose outcome is not final."""
-    return await _load(tx, relay_requests.c.state.in_(_OPEN), limit=limit)
+async def load_open_relays(
+    tx: Transaction, limit: int, after: RelayRequest | None = None
+) -> Sequence[RelayRequest]:
+    """Return the oldest requests whose outcome is not final, or the oldest after one of them."""
+    is_open = relay_requests.c.state.in_(_OPEN)
+    if after is None:
+        return await _load(tx, is_open, limit=limit)
+    nonce = _NO_NONCE if after.safe_nonce is None else after.safe_nonce
+    place = sa.tuple_(after.created_at_ms, nonce, after.transaction_id)
+    return await _load(tx, is_open & (sa.tuple_(*_AGE) > place), limit=limit)
 
 
 async def load_relays_of(tx: Transaction, address: Address, limit: int) -> Sequence[RelayRequest]:
@@ -125,13 +138,7 @@ async def load_relays_of(tx: Transaction, address: Address, limit: int) -> Seque
 async def _load(
     tx: Transaction, condition: sa.ColumnElement[bool], limit: int
 ) -> Sequence[RelayRequest]:
-    columns = relay_requests.c
-    rows = await tx.all(
-        sa.select(relay_requests)
-        .where(condition)
-        .order_by(columns.created_at_ms, columns.safe_nonce, columns.transaction_id)
-        .limit(limit)
-    )
+    rows = await tx.all(sa.select(relay_requests).where(condition).order_by(*_AGE).limit(limit))
     return [_request(row) for row in rows]
 
 

@@ -9,11 +9,19 @@ const TRADERS = ready.accounts.filter((account) => account.role === "trader");
 
 await play("stream", async (page) => {
   let socket = null;
-  let connections = 0;
+  const hellos = [];
+  const received = [];
   await page.routeWebSocket(/ws\/market/, (route) => {
-    connections += 1;
     socket = route;
-    route.connectToServer();
+    const server = route.connectToServer();
+    route.onMessage((message) => {
+      if (message !== "PING") hellos.push(JSON.parse(message));
+      server.send(message);
+    });
+    server.onMessage((message) => {
+      received.push(String(message));
+      route.send(message);
+    });
   });
   await open(page, MARKET);
   await page.getByText("Live prices", { exact: true }).waitFor();
@@ -23,8 +31,11 @@ await play("stream", async (page) => {
   await socket.close({ code: 1013, reason: "too slow" });
   await page.getByText("Live prices are interrupted. Connecting again …").first().waitFor();
   await page.getByText("Live prices", { exact: true }).waitFor();
-  check(connections >= 2, "the page connects again");
+  check(hellos.length === 2 && hellos[0].stream_id === undefined, "the page connects again");
+  check(hellos[1].sequence > 0 && received.some((each) => each.includes('"event_type":"resumed"')), "its stream goes on");
   await page.locator('[data-side="bid"]').getByText("21¢").waitFor();
+  await placeLimit(page, { cents: 19, shares: 50 });
+  await page.locator('[data-side="bid"]').getByText("19¢").waitFor();
 });
 
 await play("gap", async (page) => {

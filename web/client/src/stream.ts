@@ -1,5 +1,6 @@
 // One WebSocket of the trading API that stays open: it checks the sequence of messages, notices silence, and
-// connects again. A gap or a silence closes the connection, because books are only right without gaps.
+// connects again. A new connection asks for the messages that were missed; where the server does not have them, or
+// one is lacking, the stream begins anew with whole books, because books are only right without gaps.
 
 const OPEN = 1; // WebSocket.OPEN, of whatever makes the sockets
 const PING_MS = 10_000;
@@ -10,7 +11,7 @@ export type StreamState = "connecting" | "live" | "lost";
 
 export interface StreamEvents {
   /** Returns the first message after each connection. */
-  hello: () => unknown;
+  hello: () => Record<string, unknown>;
   onMessage: (message: Record<string, unknown>) => void;
   onState: (state: StreamState) => void;
 }
@@ -20,6 +21,7 @@ export type SocketConstructor = new (url: string) => WebSocket;
 
 export class Stream {
   private socket: WebSocket | null = null;
+  private streamId: string | null = null;
   private sequence = 0;
   private attempts = 0;
   private lastReadAt = 0;
@@ -47,10 +49,11 @@ export class Stream {
     this.events.onState(this.attempts === 0 ? "connecting" : "lost");
     const socket = new (this.socketClass ?? WebSocket)(this.url);
     this.socket = socket;
-    this.sequence = 0;
+    if (this.streamId === null) this.forget();
     socket.onopen = () => {
       this.lastReadAt = Date.now();
-      socket.send(JSON.stringify(this.events.hello()));
+      const place = this.streamId === null ? {} : { stream_id: this.streamId, sequence: this.sequence };
+      socket.send(JSON.stringify({ ...this.events.hello(), ...place }));
       this.watch(socket);
     };
     socket.onmessage = (event) => this.read(String(event.data));
@@ -67,15 +70,23 @@ export class Stream {
     }
     const parsed = JSON.parse(text) as Record<string, unknown> | Record<string, unknown>[];
     for (const message of Array.isArray(parsed) ? parsed : [parsed]) {
+      if (message["event_type"] === "not_resumed") this.forget();
       if (typeof message["sequence"] !== "number") continue;
       this.sequence += 1;
       if (message["sequence"] !== this.sequence) {
+        this.forget();
         this.socket?.close();
         return;
       }
+      if (typeof message["stream_id"] === "string") this.streamId = message["stream_id"];
       this.events.onMessage(message);
     }
     this.settled();
+  }
+
+  private forget(): void {
+    this.streamId = null;
+    this.sequence = 0;
   }
 
   private settled(): void {

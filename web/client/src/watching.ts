@@ -48,13 +48,13 @@ export function watchBooks(
     if (state === "lost") books.clear(); // a book is only right without a gap: the next connection begins with it whole
     options.onState?.(state);
   };
-  const hello = (): unknown => ({ type: "market", assets_ids: tokens, custom_feature_enabled: true });
+  const hello = (): Record<string, unknown> => ({ type: "market", assets_ids: tokens, custom_feature_enabled: true });
   return new Stream(streamUrl(installation, "market"), { hello, onMessage, onState }, options.socket);
 }
 
 /** Call back with each message about the trader's own orders and trades. After a loss, read them from the API. */
 export function watchAccount(trader: Trader, onMessage: (message: Record<string, unknown>) => void, options: WatchOptions = {}): Stream {
-  const hello = (): unknown => ({ type: "user", markets: [], auth: trader.credentials });
+  const hello = (): Record<string, unknown> => ({ type: "user", markets: [], auth: trader.credentials });
   const onState = options.onState ?? (() => undefined);
   return new Stream(streamUrl(trader.installation, "user"), { hello, onMessage, onState }, options.socket);
 }

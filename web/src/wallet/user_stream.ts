@@ -34,7 +34,7 @@ export function useUserStream(): void {
     void credentialsOf(config, session).then(
       (auth) => {
         if (isGone) return;
-        const hello = (): unknown => ({ type: "user", markets: [], auth });
+        const hello = (): Record<string, unknown> => ({ type: "user", markets: [], auth });
         stream = new Stream(streamUrl(config, "user"), { hello, onMessage, onState: () => undefined });
       },
       () => undefined,

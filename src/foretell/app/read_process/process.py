@@ -43,7 +43,7 @@ from foretell.store.database import Database
 from foretell.store.read_places import PublicReadLimits
 
 NICENESS: Final = 10
-"""How much this process yields to others, by the scale of the system."""
+"""How much this process yields to others once it has started, by the scale of the system."""
 BEGIN_DEADLINE_S: Final = 10.0
 
 
@@ -79,6 +79,7 @@ async def serve(inherited: socket.socket) -> None:
     limits = PublicReadLimits(read_s=begin.read_s)
     async with Database(begin.url, limits) as database:
         answer_all = partial(_answer_all, connection, _apps(database, begin))
+        os.nice(NICENESS)
         answering = asyncio.create_task(run_together([answer_all, collect_when_idle]))
         ending = asyncio.create_task(connection.ended.wait())
         await asyncio.wait({answering, ending}, return_when=asyncio.FIRST_COMPLETED)
@@ -155,7 +156,6 @@ def main() -> None:
         number
     ) in STOP_SIGNALS:  # sent to all processes of a service, the serving process obeys them
         signal.signal(number, signal.SIG_IGN)
-    os.nice(NICENESS)
     set_up_logs(Settings())
     settle_memory()
     uvloop.run(serve(socket.socket(fileno=int(sys.argv[1]))))

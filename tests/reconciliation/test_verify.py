@@ -208,7 +208,7 @@ async def test_a_chain_with_another_block_than_the_indexed_one_is_refused(
     )
     await market[0].act()
     await fresh_sandbox.mine()
-    await follow(an_indexer(fresh_sandbox, fresh_database))
+    await catch_up(an_indexer(fresh_sandbox, fresh_database))
     replaced = await fresh_sandbox.reader.head() - bottom
     assert await fresh_sandbox.rpc.send("evm_revert", snapshot)
     await fresh_sandbox.rpc.send("evm_increaseTime", 7)

@@ -89,17 +89,18 @@ async def supervise(
         if loop.time() - started_s > restarts.settled_s:
             pauses = restarts.begin()
         log.error("process ended and is restarted", process=name, code=code)
-        await _start_again(name, process, pauses)
+        await asyncio.sleep(next(pauses))
+        await start_when_possible(name, process, pauses)
 
 
-async def _start_again(name: str, process: ManagedProcess, pauses: Iterator[float]) -> None:
+async def start_when_possible(name: str, process: ManagedProcess, pauses: Iterator[float]) -> None:
     """Start a process as soon as there are descriptors, memory and threads for it."""
     while True:
-        await asyncio.sleep(next(pauses))
         try:
             await process.start()
         except (OSError, RuntimeError) as failure:
             log.warning("process cannot be started yet", process=name, cause=str(failure))
+            await asyncio.sleep(next(pauses))
         else:
             return
 

@@ -9,7 +9,7 @@ import pytest
 from tests.app.rig import get
 from tests.rigs.in_process import installed
 
-from foretell.app.read_process.client import COMMAND
+from foretell.app.read_process.client import MODULE
 from foretell.bench.rigs.machine import family
 from foretell.settings import Settings
 
@@ -22,7 +22,7 @@ TRIES = 5
 
 def read_processes() -> list[int]:
     """Return the processes below this one that answer dear reads."""
-    mark = COMMAND[-1].encode()
+    mark = MODULE.encode()
     found = []
     for pid in family(os.getpid()):
         try:

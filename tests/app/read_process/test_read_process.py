@@ -235,7 +235,7 @@ async def test_the_process_ends_with_the_one_that_it_serves(sqlite_url: str) -> 
         process = rig.reads.process
         assert process is not None
         assert os.getpriority(os.PRIO_PROCESS, process.pid) > os.getpriority(os.PRIO_PROCESS, 0)
-        rig.reads.disconnect()
+        await rig.reads.stop()
         async with asyncio.timeout(SOON_S):
             assert await process.wait() == 0
 

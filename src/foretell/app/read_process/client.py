@@ -8,14 +8,12 @@ Clients take turns, and what waits is bounded in number and in time.
 import asyncio
 import contextlib
 import itertools
-import socket
-import sys
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 import structlog
-from typing_extensions import override
 
+from foretell.app.framed_child import ChildProgram, FramedChild, Process
 from foretell.app.read_process.messages import (
     AnswerHead,
     BeginReads,
@@ -25,19 +23,15 @@ from foretell.app.read_process.messages import (
     message,
 )
 from foretell.domain.errors.storage import ReadsBusy, ReadTooSlow
-from foretell.engine.protocol.framing import FramedConnection
 from foretell.runtime.child_processes import (
     RestartBackoff,
-    end_process,
-    kill_process,
-    start_process,
+    start_when_possible,
     supervise,
 )
 from foretell.store.read_places import ReadPlaces, WaitBounds
 
 NAME: Final = "dear reads"
-COMMAND: Final = (sys.executable, "-m", "foretell.app.read_process.process")
-STOP_DEADLINE_S: Final = 5.0
+MODULE: Final = "foretell.app.read_process.process"
 RETRY_AFTER_S: Final = 1
 
 log = structlog.get_logger(__name__)
@@ -85,8 +79,14 @@ class DearReads:
         self._waiting_by_number: dict[int, _Waiting] = {}
         self._wanted = asyncio.Event()
         self._connected = asyncio.Event()
-        self._connection: _Connection | None = None
-        self.process: asyncio.subprocess.Process | None = None
+        self._child: FramedChild[FromReads] = FramedChild(
+            ChildProgram(NAME, MODULE), decode_from_reads, self._on_connected, self._take
+        )
+
+    @property
+    def process(self) -> Process | None:
+        """The process while it runs."""
+        return self._child.process
 
     @property
     def in_flight(self) -> int:
@@ -115,65 +115,35 @@ class DearReads:
             async with asyncio.timeout(self.limits.begins_s):
                 await self._wanted.wait()
         try:
-            await self._start_first()
+            await start_when_possible(NAME, self, self.limits.restarts.begin())
             await supervise(NAME, self, self.limits.restarts)
         finally:
             await self.stop()
 
     async def start(self) -> None:
         """Start the process."""
-        ours, theirs = socket.socketpair()
-        try:
-            with theirs:
-                starting = asyncio.create_subprocess_exec(
-                    *COMMAND,
-                    str(theirs.fileno()),
-                    stdin=asyncio.subprocess.DEVNULL,
-                    pass_fds=[theirs.fileno()],
-                )
-                self.process = await start_process(starting)
-            loop = asyncio.get_running_loop()
-            _, self._connection = await loop.create_connection(self._connect, sock=ours)
-        except BaseException:
-            ours.close()
-            raise
-        self._connection.send(self._begin)
-        self._connected.set()
+        await self._child.start()
 
     async def wait(self) -> int:
         """Return the exit code when the process has ended; the reads that it had are refused."""
-        assert self.process is not None, "it was started"
-        code = await self.process.wait()
+        code = await self._child.wait()
         self._lose()
         return code
 
     async def stop(self) -> None:
         """End the process if it runs."""
-        self.disconnect()
-        process, self.process, self._connection = self.process, None, None
         self._lose()
-        if process is not None:
-            await end_process(process, STOP_DEADLINE_S)
+        await self._child.stop()
 
-    def disconnect(self) -> None:
-        """Close the connection to the process, which ends then."""
-        if self._connection is not None:
-            self._connection.disconnect()
-
-    async def _start_first(self) -> None:
-        """Start the process as soon as there are descriptors and memory for it."""
-        pauses = self.limits.restarts.begin()
-        while self.process is None:
-            try:
-                await self.start()
-            except OSError as failure:
-                log.warning("process cannot be started yet", process=NAME, cause=str(failure))
-                await asyncio.sleep(next(pauses))
+    def _on_connected(self) -> None:
+        self._child.send(self._begin)
+        self._connected.set()
 
     async def _await_process(self) -> None:
         try:
             async with asyncio.timeout(self.limits.start_s):
-                await self._connected.wait()
+                while not self._connected.is_set():
+                    await self._connected.wait()
         except TimeoutError:
             raise ReadsBusy(RETRY_AFTER_S) from None
 
@@ -181,25 +151,20 @@ class DearReads:
         waiting = _Waiting(asyncio.get_running_loop().create_future())
         self._waiting_by_number[read.number] = waiting
         try:
-            assert self._connection is not None, "it is connected"
-            self._connection.send(message(read))
+            self._child.send(message(read))
             async with asyncio.timeout(self.limits.answer_s):
                 await waiting.done
         except TimeoutError:
             log.warning("process hangs and is killed", process=NAME)
             self._connected.clear()
-            if self.process is not None:
-                kill_process(self.process)
+            self._child.kill()
             raise ReadTooSlow(self._read_s) from None
         finally:
             del self._waiting_by_number[read.number]
         assert waiting.head is not None, "the head comes before the last part"
         return DearAnswer(waiting.head, waiting.parts)
 
-    def _connect(self) -> "_Connection":
-        return _Connection(self)
-
-    def take(self, received: FromReads) -> None:
+    def _take(self, received: FromReads) -> None:
         """Take a part of an answer; nobody waits any more for one that was too late."""
         waiting = self._waiting_by_number.get(received.number)
         if waiting is None:
@@ -217,15 +182,3 @@ class DearReads:
         for waiting in self._waiting_by_number.values():
             if not waiting.done.done():
                 waiting.done.set_exception(ReadsBusy(RETRY_AFTER_S))
-
-
-class _Connection(FramedConnection):
-    """Our end of the socket."""
-
-    def __init__(self, reads: DearReads) -> None:
-        super().__init__()
-        self._reads = reads
-
-    @override
-    def take(self, message: bytes) -> None:
-        self._reads.take(decode_from_reads(message))

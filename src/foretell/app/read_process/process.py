@@ -6,17 +6,13 @@ APIs, and yields the processor to the serving process. It ends when the other en
 
 import asyncio
 import os
-import signal
-import socket
-import sys
 from collections.abc import Mapping
-from functools import partial
 from typing import Any, Final, Never
 
-import uvloop
 from typing_extensions import override
 
 from foretell.app.clock_and_ids import now_ms
+from foretell.app.framed_process import ServingConnection, run_framed
 from foretell.app.read_process.messages import (
     AnswerHead,
     BeginReads,
@@ -26,7 +22,6 @@ from foretell.app.read_process.messages import (
     parts_of,
 )
 from foretell.app.roles import Role
-from foretell.app.running import STOP_SIGNALS, set_up_logs
 from foretell.data import routes as data_routes
 from foretell.data.context import DataContext
 from foretell.data.owed_reader import OwedReader
@@ -35,10 +30,8 @@ from foretell.discovery import routes as discovery_routes
 from foretell.discovery.context import DiscoveryContext
 from foretell.domain.errors.chain import ChainUnavailable
 from foretell.edge.telemetry import AsgiApp
-from foretell.engine.protocol.framing import FramedConnection
-from foretell.runtime.garbage_collection import collect_when_idle, settle_memory
+from foretell.runtime.garbage_collection import collect_when_idle
 from foretell.runtime.loops import run_together
-from foretell.settings import Settings
 from foretell.store.database import Database
 from foretell.store.read_places import PublicReadLimits
 
@@ -47,55 +40,38 @@ NICENESS: Final = 10
 BEGIN_DEADLINE_S: Final = 10.0
 
 
-class ReadConnection(FramedConnection):
+class ReadConnection(ServingConnection):
     """The connection to the serving process, and the reads that run."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.ended = asyncio.Event()
-        self.begun: asyncio.Future[BeginReads] = asyncio.get_running_loop().create_future()
-        self.reads: asyncio.Queue[Read] = asyncio.Queue()
+        self._begun: asyncio.Future[BeginReads] = asyncio.get_running_loop().create_future()
+        self._reads: asyncio.Queue[Read] = asyncio.Queue()
 
     @override
-    def connection_lost(self, exc: Exception | None) -> None:
-        super().connection_lost(exc)
-        self.ended.set()
+    async def run(self) -> None:
+        """Answer reads until cancelled."""
+        await run_together([self._answer_all, collect_when_idle])
 
     @override
     def take(self, message: bytes) -> None:
         received = decode_to_reads(message)
         if isinstance(received, BeginReads):
-            self.begun.set_result(received)
+            self._begun.set_result(received)
         else:
-            self.reads.put_nowait(received)
+            self._reads.put_nowait(received)
 
-
-async def serve(inherited: socket.socket) -> None:
-    """Answer reads until the connection ends."""
-    loop = asyncio.get_running_loop()
-    _, connection = await loop.create_connection(ReadConnection, sock=inherited)
-    async with asyncio.timeout(BEGIN_DEADLINE_S):
-        begin = await connection.begun
-    limits = PublicReadLimits(read_s=begin.read_s)
-    async with Database(begin.url, limits) as database:
-        answer_all = partial(_answer_all, connection, _apps(database, begin))
-        os.nice(NICENESS)
-        answering = asyncio.create_task(run_together([answer_all, collect_when_idle]))
-        ending = asyncio.create_task(connection.ended.wait())
-        await asyncio.wait({answering, ending}, return_when=asyncio.FIRST_COMPLETED)
-        for task in (answering, ending):
-            task.cancel()
-        (failure, _) = await asyncio.gather(answering, ending, return_exceptions=True)
-    if isinstance(failure, Exception):
-        raise failure
-
-
-async def _answer_all(connection: ReadConnection, apps: Mapping[str, AsgiApp]) -> None:
-    """Answer each read in a task of its own; the serving process bounds how many there are."""
-    async with asyncio.TaskGroup() as group:
-        while True:
-            read = await connection.reads.get()
-            group.create_task(_answer(connection, apps[read.api], read))
+    async def _answer_all(self) -> None:
+        """Answer each read in a task of its own; the serving process bounds how many there are."""
+        async with asyncio.timeout(BEGIN_DEADLINE_S):
+            begin = await self._begun
+        async with Database(begin.url, PublicReadLimits(read_s=begin.read_s)) as database:
+            apps = _apps(database, begin)
+            os.nice(NICENESS)
+            async with asyncio.TaskGroup() as group:
+                while True:
+                    read = await self._reads.get()
+                    group.create_task(_answer(self, apps[read.api], read))
 
 
 async def _answer(connection: ReadConnection, app: AsgiApp, read: Read) -> None:
@@ -150,16 +126,5 @@ def _apps(database: Database, begin: BeginReads) -> Mapping[str, AsgiApp]:
     }
 
 
-def main() -> None:
-    """Serve one process."""
-    for (
-        number
-    ) in STOP_SIGNALS:  # sent to all processes of a service, the serving process obeys them
-        signal.signal(number, signal.SIG_IGN)
-    set_up_logs(Settings())
-    settle_memory()
-    uvloop.run(serve(socket.socket(fileno=int(sys.argv[1]))))
-
-
 if __name__ == "__main__":
-    main()
+    run_framed(ReadConnection)

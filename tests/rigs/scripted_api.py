@@ -40,6 +40,7 @@ class ScriptedApi:
 
     prepared: dict[str, list[tuple[int, Any]]] = field(default_factory=lambda: defaultdict(list))
     received: list[Received] = field(default_factory=list)
+    retry_after_s: int = 0
 
     def prepare(self, route: str, *bodies: Any, status: int = 200) -> None:
         """Prepare answers, one for each request."""
@@ -61,7 +62,7 @@ class ScriptedApi:
         answers = self.prepared[route]
         status, answer = answers.pop(0) if len(answers) > 1 else answers[0]
         raw = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
-        head = [(b"retry-after", b"0")]
+        head = [(b"retry-after", b"%d" % self.retry_after_s)]
         await send({"type": "http.response.start", "status": status, "headers": head})
         await send({"type": "http.response.body", "body": raw})
 

@@ -5,7 +5,14 @@ from tests.rigs.ports import free_port
 from tests.rigs.scripted_api import ScriptedApi, a_client
 
 from foretell.domain.errors.command import ApiRefused, ApiUnreachable, NotInTime
-from foretell.sdk.http import ATTEMPTS_MAX, HttpClient, wait_for
+from foretell.domain.values.credentials import SKEW_PAST_S
+from foretell.sdk.http import (
+    ATTEMPTS_MAX,
+    ATTEMPTS_WITHIN_S,
+    RETRY_AFTER_S_MAX,
+    HttpClient,
+    wait_for,
+)
 
 pytestmark = pytest.mark.anyio
 
@@ -67,6 +74,18 @@ async def test_an_unavailable_api_is_asked_again_after_its_retry_time(
             with pytest.raises(ApiRefused, match=f"answered {status}"):
                 await client.get("/x")
     assert len(api.received) == attempts
+
+
+async def test_a_limit_that_outlasts_a_signature_is_refused_as_a_limit() -> None:
+    """Repeated for long, the request was refused for the age of its signature instead."""
+    api = ScriptedApi(retry_after_s=RETRY_AFTER_S_MAX)
+    api.prepare("POST /order", b"slower", status=429)
+    async with a_client(api) as client:
+        client.attempts_within_s = RETRY_AFTER_S_MAX / 2
+        with pytest.raises(ApiRefused, match="answered 429"):
+            await client.send("POST", "/order", b"{}", is_repeatable=True)
+    assert len(api.received) == 1
+    assert ATTEMPTS_WITHIN_S < SKEW_PAST_S
 
 
 async def test_an_api_that_does_not_answer_is_named_by_its_address() -> None:

@@ -7,6 +7,7 @@ broke, nobody knows: then only a request that may be repeated is sent again.
 import asyncio
 import itertools
 import ssl
+import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import Any, Final, Self, TypeVar
 
@@ -23,6 +24,8 @@ RETRY_STATUSES: Final = frozenset({425, 429, 503})
 ATTEMPTS_MAX: Final = 10
 RETRY_AFTER_S_MAX: Final = 60
 """The longest pause that an answer may ask for."""
+ATTEMPTS_WITHIN_S: Final = 120.0
+"""Time in which a request is repeated: less than a signed one is valid for."""
 UNREACHABLE_ATTEMPTS: Final = 6
 """The attempts of a client that waits for a server: it gives up after about 3 s."""
 
@@ -41,6 +44,7 @@ class HttpClient:
         """
         assert unreachable_attempts >= 1
         self.base_url = base_url
+        self.attempts_within_s = ATTEMPTS_WITHIN_S
         self._unreachable_attempts = unreachable_attempts
         verify = True if tls is None else tls
         self._client = httpx.AsyncClient(timeout=DEADLINE_S, trust_env=False, verify=verify)
@@ -95,13 +99,17 @@ class HttpClient:
     ) -> httpx.Response:
         attempts = self._unreachable_attempts if is_repeatable else 1
         pauses_s = growing_pauses_s()
+        give_up_at_s = time.monotonic() + self.attempts_within_s
         for _ in range(ATTEMPTS_MAX - 1):
             response = await self._reach(
                 method, path, itertools.islice(pauses_s, attempts - 1), parts
             )
             if not _is_retryable(response):
                 break
-            await asyncio.sleep(min(int(response.headers["retry-after"]), RETRY_AFTER_S_MAX))
+            pause_s = min(int(response.headers["retry-after"]), RETRY_AFTER_S_MAX)
+            if time.monotonic() + pause_s > give_up_at_s:
+                break
+            await asyncio.sleep(pause_s)
         else:
             response = await self._attempt(method, path, **parts)
         if response.status_code != OK:

@@ -102,6 +102,18 @@ class Settings(ClientSettings):
         description="most gas that failed settlements of one wallet may cost in a day of UTC before it is"
         " barred; 0 for any",
     )
+    unsimulated_gas_per_day_max: int = Field(
+        default=50_000_000,
+        ge=0,
+        description="gas of matches that failed in batches on a day of UTC from which on each batch is simulated"
+        " before it is sent; 0 to simulate all",
+    )
+    unknown_txs_wait_s: int = Field(
+        default=600,
+        ge=0,
+        description="seconds after which transactions of settlement's accounts that a node has and the database"
+        " does not are replaced by empty ones; 0 for never",
+    )
     storage_key: SecretStr | None = Field(
         default=None,
         description="private key that signs stored metadata; its account needs no funds",
@@ -353,7 +365,12 @@ class Settings(ClientSettings):
         """The database's URL."""
         if self.database_url is not None:
             return self.database_url.get_secret_value()
-        return f"{SQLITE}/{self.data.absolute() / 'foretell.db'}"
+        return f"{SQLITE}/{self.sqlite_file}"
+
+    @property
+    def sqlite_file(self) -> Path:
+        """The file of the database, unless a URL names one."""
+        return self.data.absolute() / "foretell.db"
 
     @property
     def is_embedded(self) -> bool:

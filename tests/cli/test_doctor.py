@@ -21,6 +21,8 @@ from foretell.domain.values.hexadecimal import checksum_address
 from foretell.runtime.interpreter import running_interpreter
 from foretell.sandbox.ready import SeededMarket, describe, write_ready
 from foretell.settings import Settings
+from foretell.store.database import Database
+from foretell.store.migrations import upgrade
 
 pytestmark = pytest.mark.anyio
 
@@ -118,3 +120,31 @@ async def test_the_coin_of_every_account_that_settles_is_shown(
     assert f"{checksum_address(address_of_key(rich))} has 7 wei" in printed
     assert f"{checksum_address(address_of_key(poor))} has 0 wei" in printed
     assert ailing == "problems found: operator"
+
+
+async def automine(sandbox: Sandbox, *, is_on: bool) -> None:
+    await sandbox.rpc.send("evm_setAutomine", is_on)
+
+
+async def test_transactions_that_the_database_lacks_are_shown(
+    fresh_sandbox: Sandbox, tmp_path: Path
+) -> None:
+    """Settlement waits for them after a restored copy."""
+    key, node = a_key("rich"), fresh_sandbox.rpc
+    await node.send("anvil_setBalance", address_of_key(key), hex(10**20))
+    await node.send("anvil_impersonateAccount", address_of_key(key))
+    settings = sandbox_settings(
+        tmp_path, rpc_url=SecretStr(fresh_sandbox.rpc_url), operator_key=SecretStr(key.hex())
+    )
+    settings.data.mkdir(parents=True, exist_ok=True)
+    async with Database(settings.database) as database:
+        await upgrade(database)
+    await automine(fresh_sandbox, is_on=False)
+    try:
+        call = {"from": address_of_key(key), "to": address_of_key(key)}
+        await node.send("eth_sendTransaction", call)
+        printed, ailing = await asyncio.to_thread(examined, settings)
+    finally:
+        await automine(fresh_sandbox, is_on=True)
+    assert "transactions in no block that the database lacks: 1" in " ".join(printed.split())
+    assert ailing == "problems found: settlement waits"

@@ -75,7 +75,7 @@ async def test_the_next_batches_are_simulated_while_the_node_takes_those_before(
     rig: SettlementRig, market: SandboxMarket, traders: list[Trader], proxy: FaultProxy
 ) -> None:
     """The node answers the first broadcast and the simulation after it only when it has both."""
-    rig.change(batch_trades_max=2)
+    rig.change(batch_trades_max=2, unsimulated_gas_per_day_max=0)
     trade_ids = await matched(market, traders, 2 * (TOGETHER_MAX + 1))
     await rig.begin()
     is_broadcast, is_simulated = asyncio.Event(), asyncio.Event()
@@ -132,9 +132,8 @@ async def test_each_exchange_has_batches_of_its_own(
     assert await rig.sandbox.reader.collateral_units(exchange) == 0
 
 
-async def test_tokens_bought_in_a_batch_are_sold_in_it(
-    rig: SettlementRig, market: SandboxMarket, traders: list[Trader]
-) -> None:
+async def resold(rig: SettlementRig, market: SandboxMarket, traders: list[Trader]) -> list[str]:
+    """Match a trade, and another one that sells the tokens of the first; return their ids."""
     alice, bob, _ = traders
     poor = await rig.trader(6)
     await rig.see()
@@ -142,8 +141,15 @@ async def test_tokens_bought_in_a_batch_are_sold_in_it(
     bought = await poor.buy(market, 40, 10 * UNIT)
     await bob.buy(market, 50, 10 * UNIT)
     sold = await poor.sell(market, 50, 10 * UNIT)
+    return [*bought.trade_ids, *sold.trade_ids]
+
+
+async def test_tokens_bought_in_a_batch_are_sold_in_it(
+    rig: SettlementRig, market: SandboxMarket, traders: list[Trader]
+) -> None:
+    trade_ids = await resold(rig, market, traders)
     await rig.settle()
-    assert await rig.statuses([*bought.trade_ids, *sold.trade_ids]) == [CONFIRMED] * 2
+    assert await rig.statuses(trade_ids) == [CONFIRMED] * 2
     assert len(await rig.sent()) == 1
     await rig.check_ledger()
 
@@ -173,6 +179,7 @@ async def test_a_trade_that_would_fail_leaves_the_batch_before_it_is_sent(
 async def test_h1_a_two_faced_wallet_fails_alone_within_a_batch_and_is_blamed_by_itself(
     rig: SettlementRig, market: SandboxMarket, traders: list[Trader]
 ) -> None:
+    rig.change(unsimulated_gas_per_day_max=0)
     liar = await a_two_faced_trader(rig, market)
     trade_ids = await matched(market, traders, 2)
     await traders[0].sell(market, 40, UNIT)
@@ -365,7 +372,7 @@ async def test_a_batch_takes_one_place_of_those_on_their_way(
 async def test_batches_of_one_pass_are_simulated_and_stored_together(
     rig: SettlementRig, market: SandboxMarket, traders: list[Trader], proxy: FaultProxy
 ) -> None:
-    rig.change(batch_trades_max=2)
+    rig.change(batch_trades_max=2, unsimulated_gas_per_day_max=0)
     trade_ids = await matched(market, traders, 6)
     proxy.asked.clear()
     await rig.act()

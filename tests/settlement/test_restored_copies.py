@@ -4,15 +4,19 @@ import shutil
 from typing import Final
 
 import pytest
+from prometheus_client import REGISTRY
+from tests.rigs.fault_proxy import FaultProxy, refuse
 from tests.rigs.sandbox import SandboxMarket, catch_up
 from tests.settlement.rig import UNIT, SettlementRig, Trader
 from tests.settlement.test_batches import matched
 
+from foretell.chain.broadcaster import REPLACED_PREFIX
 from foretell.domain.contracts.calldata import ADD_OPERATOR
 from foretell.domain.contracts.sandbox_accounts import AccountRole
 from foretell.domain.evm.transaction import TxStatus
 from foretell.domain.exchange.settlement import Settlement, named_settlement
 from foretell.domain.exchange.trade import TradeStatus
+from foretell.domain.exchange.wallets.wallet_bars import DAY_MS
 from foretell.settlement.settle import run_once
 from foretell.store.outbox.settlements import name_settlements
 from foretell.store.trading.trades import load_trade_ids
@@ -171,6 +175,76 @@ async def test_a_trade_whose_unknown_transaction_waits_at_the_node_is_not_sent_a
     await rig.settle()
     assert await rig.sent() == []
     await check_settled_once(rig, taker, fills)
+
+
+async def wait_with_unknown(rig: SettlementRig) -> None:
+    """Start from the copy while the node has a transaction that waits, and let the deadline pass."""
+    await copy(rig)
+    await rig.automine(is_on=False)
+    await send(rig)
+    await restore(rig)
+    for _ in range(PASSES):
+        await rig.act()
+        rig.clock.move(1_000)
+    assert await rig.sent() == []
+    assert REGISTRY.get_sample_value("foretell_unknown_settlement_transactions") == 1
+    rig.clock.move(rig.options.unknown_wait_ms)
+
+
+def replacing(rig: SettlementRig) -> str:
+    return f"{REPLACED_PREFIX}{rig.context.operator.address}"
+
+
+@pytest.mark.case("A-09")
+async def test_an_unknown_transaction_that_waits_too_long_is_replaced_and_its_trade_is_sent_again(
+    rig: SettlementRig, market: SandboxMarket, traders: list[Trader]
+) -> None:
+    taker = await half_dead(rig, market, traders)
+    fills = await rig.fill_count()
+    await wait_with_unknown(rig)
+    for _ in range(PASSES):
+        await rig.act()
+        (replacement,) = await rig.sent()
+        assert replacement.tx_id.startswith(replacing(rig)), "nothing is sent before it is final"
+        rig.clock.move(1_000)
+    await rig.automine(is_on=True)
+    await rig.settle()
+    replacement, *others = await rig.sent()
+    assert replacement.mined_hash in {each.tx_hash for each in replacement.attempts}
+    assert [each.tx_id.partition(":")[0] for each in others] == ["settle"]
+    assert REGISTRY.get_sample_value("foretell_unknown_settlement_transactions") == 0
+    await check_settled_once(rig, taker, fills)
+
+
+@pytest.mark.case("A-09")
+async def test_a_trade_whose_unknown_transaction_is_mined_in_spite_of_its_replacement_is_found(
+    rig: SettlementRig, market: SandboxMarket, traders: list[Trader], proxy: FaultProxy
+) -> None:
+    taker = await half_dead(rig, market, traders)
+    fills = await rig.fill_count()
+    await wait_with_unknown(rig)
+    proxy.fail_always("eth_sendRawTransaction", refuse("replacement transaction underpriced"))
+    await rig.act()
+    proxy.heal()
+    await rig.automine(is_on=True)
+    await rig.sandbox.mine()
+    await rig.settle()
+    (replacement,) = await rig.sent()
+    assert replacement.tx_id.startswith(replacing(rig))
+    assert (replacement.status, replacement.mined_hash) == (TxStatus.CANCELED, None)
+    await check_settled_once(rig, taker, fills)
+
+
+@pytest.mark.case("A-09")
+async def test_without_a_deadline_unknown_transactions_are_never_replaced(
+    rig: SettlementRig, market: SandboxMarket, traders: list[Trader]
+) -> None:
+    rig.change(unknown_wait_ms=0)
+    await half_dead(rig, market, traders)
+    await wait_with_unknown(rig)
+    rig.clock.move(30 * DAY_MS)
+    await rig.act()
+    assert await rig.sent() == []
 
 
 @pytest.mark.case("A-09")

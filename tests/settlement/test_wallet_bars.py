@@ -15,7 +15,7 @@ from foretell.domain.exchange.effects import CloseReason
 from foretell.domain.exchange.trade import TradeStatus
 from foretell.domain.exchange.wallets.wallet_bars import BarOptions, WalletBar
 from foretell.domain.values.hexadecimal import Address
-from foretell.settlement.failed_gas import GAS
+from foretell.settlement.metrics import GAS
 from foretell.settlement.operator_bars import bar, unbar
 from foretell.settlement.wallet_bars import PROBE_GAS
 from foretell.store.outbox.wallet_bars import load_bar

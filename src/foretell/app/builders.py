@@ -26,6 +26,7 @@ from foretell.data.recent_answers import RANKINGS_KEPT_S, RecentAnswers
 from foretell.data.solvency_books import SolvencyBooks
 from foretell.discovery.context import DiscoveryContext
 from foretell.domain.contracts.deployment import Deployment, encode_deployment
+from foretell.domain.exchange.settlement import SettlementOptions
 from foretell.domain.portfolio.solvency import BackingUnits
 from foretell.domain.values.credentials import master_key_of
 from foretell.domain.values.hexadecimal import Address, Bytes32
@@ -280,6 +281,10 @@ def settlement_begin(resources: Resources) -> BeginSettlement:
         (keys.operator, *keys.further_operators),
         settings.confirmations,
         settings.wallet_gas_per_day_max,
+        SettlementOptions(
+            unsimulated_gas_per_day_max=settings.unsimulated_gas_per_day_max,
+            unknown_wait_ms=settings.unknown_txs_wait_s * 1000,
+        ),
     )
 
 

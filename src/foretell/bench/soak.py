@@ -130,9 +130,13 @@ def outcome_words(outcome: SoakOutcome) -> str:
     settled = "none settled"
     if outcome.settled_p50_s is not None:
         settled = f"settled in {outcome.settled_p50_s:.1f} s, {outcome.settled_max_s:.1f} s at most"
+    drained = "not 0 again"
+    if outcome.drained_s is not None:
+        drained = f"0 after {outcome.drained_s:.1f} s"
     words = (
         f"soak: {outcome.orders:,} orders accepted, {outcome.cancels:,} canceled, {outcome.trades:,} trades"
-        f" ({settled}), {outcome.reads:,} reads, {outcome.stream_messages:,} messages on streams;"
+        f" ({settled}), backlog {outcome.backlog_most} at most and {outcome.backlog_end} when the load ended"
+        f" ({drained}), {outcome.reads:,} reads, {outcome.stream_messages:,} messages on streams;"
         f" {outcome.lost} orders lost, {outcome.unsettled} trades unsettled, {outcome.faults} faults"
     )
     return "\n".join([words, *(f"fault: {each}" for each in outcome.examples)])

@@ -33,6 +33,9 @@ ATTEMPTS_MAX: Final = 10
 ATTEMPTS_AT_ONCE_MAX: Final = 2 * ATTEMPTS_MAX
 """A node that finds every fee too low gets no higher ones after this many attempts."""
 
+REPLACED_PREFIX: Final = "unknown:"
+"""Ids of empty transactions in the place of unknown ones."""
+
 BROADCASTS_PER_REQUEST_MAX: Final = 10
 """Batches of trades have up to 170 KiB each, and nodes take requests of a few MiB."""
 
@@ -91,22 +94,26 @@ class Broadcaster:
         nonce = await self._account.fetch_nonce("pending")
         return nonce if last is None else max(nonce, last + 1)
 
-    async def unknown_nonces(self) -> range:
-        """Return the nonces with which the node has transactions in no block, after all of the outbox."""
-        last = await self._account.outbox.load_last_nonce(self._account.address)
-        pending = await self._account.fetch_nonce("pending")
-        mined = await self._account.fetch_nonce("latest")
-        return range(mined if last is None else max(mined, last + 1), pending)
-
     async def opening_fees(self) -> Fees:
         """Return the fees of a first attempt now."""
         return await self._opening.current()
 
     async def fill_gap(self, account_nonce: int) -> None:
         """Use up a nonce that no transaction in the outbox has and no node knows."""
+        await self._use_up(f"gap:{self._account.address}:{account_nonce}", account_nonce)
+
+    async def replace_unknown(self, account_nonce: int) -> None:
+        """Use up a nonce of a transaction that a node has and the outbox does not.
+
+        The watcher raises the fees until a block has the nonce, for either of the two.
+        """
+        tx_id = f"{REPLACED_PREFIX}{self._account.address}:{account_nonce}"
+        await self._use_up(tx_id, account_nonce)
+
+    async def _use_up(self, tx_id: str, account_nonce: int) -> None:
         account = self._account
-        tx = OutgoingTx(f"gap:{account.address}:{account_nonce}", account.address, b"")
         fees = await fetch_fees(account.rpc, account.options.fee_cap_wei)
+        tx = OutgoingTx(tx_id, account.address, b"")
         sent = self._signed(tx, NOOP_GAS, fees, account_nonce)
         if await account.outbox.record_new(sent):
             await self.push(sent)

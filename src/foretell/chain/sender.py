@@ -12,11 +12,12 @@ nonce that is taken.
 import asyncio
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import structlog
 
-from foretell.chain.broadcaster import Broadcaster
+from foretell.chain.broadcaster import REPLACED_PREFIX, Broadcaster
+from foretell.chain.deployed_code import fetch_codes
 from foretell.chain.outbox import Outbox
 from foretell.chain.rpc import Rpc
 from foretell.chain.rpc_types import Receipt, bytes_of, quantity_of, receipt_of
@@ -25,9 +26,10 @@ from foretell.chain.sending_account import (
     AttemptTimes,
     SenderOptions,
     SendingAccount,
+    unknown_nonces,
 )
 from foretell.chain.views import ViewCall, call_views
-from foretell.chain.watcher import Watcher
+from foretell.chain.watcher import UNFINISHED_MAX, Watcher
 from foretell.domain.errors.chain import ChainUnavailable, ExecutionReverted, RpcRefused
 from foretell.domain.errors.families import Upstream
 from foretell.domain.evm.transaction import OutgoingTx, SentTx
@@ -44,11 +46,25 @@ SIMULATED_AT: Final = "pending"
 CALL_TRACER: Final = {"tracer": "callTracer"}
 TRACE_S: Final = 10.0
 TRACE_BYTES_MAX: Final = 4 * 1024 * 1024
+REPLACED_AT_ONCE_MAX: Final = 50
+"""Most unknown transactions that are replaced in one step."""
 PACE: Final = PollIntervals(busy_s=0.25, idle_s=15.0)
 
 log = structlog.get_logger(__name__)
 
-__all__ = ["FEE_CAP_WEI", "Outbox", "Sender", "SenderOptions"]
+__all__ = ["FEE_CAP_WEI", "Outbox", "Sender", "SenderOptions", "UnknownTxs"]
+
+
+class UnknownTxs(NamedTuple):
+    """The nonces of transactions that are not in the outbox, and how many are being replaced."""
+
+    nonces: range
+    replacing: int
+
+    @property
+    def waiting(self) -> int:
+        """How many transactions have no final outcome that is known here."""
+        return len(self.nonces) + self.replacing
 
 
 class Sender:
@@ -151,9 +167,29 @@ class Sender:
         """Return the number of the newest block."""
         return quantity_of(await self._rpc.call("eth_blockNumber"), "eth_blockNumber")
 
-    async def unknown_nonces(self) -> range:
-        """Return the nonces with which the node has transactions in no block, after all of the outbox."""
-        return await self._broadcaster.unknown_nonces()
+    async def accounts_without_code(self, accounts: Sequence[Address]) -> list[Address]:
+        """Return which of these accounts have no code at the newest block."""
+        codes = await fetch_codes(self._rpc, accounts)
+        return [account for account, code in zip(accounts, codes, strict=True) if not code]
+
+    async def unknown_txs(self) -> UnknownTxs:
+        """Return the transactions of the account that wait at the node and are not in the outbox."""
+        nonces = await unknown_nonces(self._rpc, self._outbox, self.address)
+        unfinished = await self._outbox.load_unfinished(self.address, UNFINISHED_MAX)
+        replacing = sum(each.tx_id.startswith(REPLACED_PREFIX) for each in unfinished)
+        return UnknownTxs(nonces, replacing)
+
+    async def replace_unknown(self, nonces: range) -> range:
+        """Use up the first of these nonces by empty transactions, and return which they are.
+
+        Either the transaction that has such a nonce or the empty one is mined, never both.
+        """
+        first = nonces[:REPLACED_AT_ONCE_MAX]
+        async with self._lock:
+            for account_nonce in first:
+                await self._broadcaster.replace_unknown(account_nonce)
+        self._wakes.wake()
+        return first
 
     async def receipt(self, tx_hash: Bytes32) -> Receipt | None:
         """Return the receipt of a transaction, or None while the node shows none."""

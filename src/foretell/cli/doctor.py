@@ -2,7 +2,7 @@
 
 import shutil
 import sys
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from importlib.metadata import version
 from typing import Final, NamedTuple
 
@@ -16,15 +16,18 @@ from foretell.chain.artifacts import CONDITIONAL_TOKENS, npm_artifact, own_artif
 from foretell.chain.devchain import find_anvil
 from foretell.chain.rpc import Rpc
 from foretell.chain.rpc_types import quantity_of
+from foretell.chain.sending_account import unknown_nonces
 from foretell.domain.errors.command import NotRunning, ProblemsFound
 from foretell.domain.errors.families import ForetellError
 from foretell.domain.values.credentials import L1_MESSAGE
 from foretell.domain.values.eip712 import address_of_key, recover_signer, sign_digest
-from foretell.domain.values.hexadecimal import checksum_address, keccak256
+from foretell.domain.values.hexadecimal import Address, checksum_address, keccak256
 from foretell.runtime.interpreter import running_interpreter
 from foretell.sandbox.ready import Ready, read_ready
 from foretell.sdk.http import HttpClient
 from foretell.settings import Settings
+from foretell.store.database import Database
+from foretell.store.outbox.transactions import SETTLEMENT, TxOutbox
 
 PYTHON_MIN: Final = (3, 11)
 FREE_BYTES_MIN: Final = 1024**3
@@ -101,12 +104,32 @@ async def _operators(settings: Settings) -> list[Finding]:
         accounts = [address_of_key(key) for key in (keys.operator, *keys.further_operators)]
         async with Rpc(rpc_url) as rpc:
             answers = await rpc.batch([("eth_getBalance", [each, "latest"]) for each in accounts])
+            unknown = await _unknown_txs(settings, rpc, accounts)
     except ForetellError as error:
         return [Finding("operators", is_well=False, seen=error.message)]
     balances = [quantity_of(answer, "eth_getBalance") for answer in answers]
-    return [
+    findings = [
         Finding("operator", balance > 0, f"{checksum_address(account)} has {balance} wei")
         for account, balance in zip(accounts, balances, strict=True)
+    ]
+    return findings + unknown
+
+
+async def _unknown_txs(settings: Settings, rpc: Rpc, accounts: Sequence[Address]) -> list[Finding]:
+    """Return the accounts of which the node has transactions that the database lacks: settlement waits."""
+    if settings.database_url is None and not settings.sqlite_file.is_file():
+        return []
+    async with Database(settings.database) as database:
+        outbox = TxOutbox(database, SETTLEMENT)
+        counts = [len(await unknown_nonces(rpc, outbox, each)) for each in accounts]
+    return [
+        Finding(
+            "settlement waits",
+            is_well=False,
+            seen=f"{checksum_address(account)}, transactions in no block that the database lacks: {count}",
+        )
+        for account, count in zip(accounts, counts, strict=True)
+        if count
     ]
 
 

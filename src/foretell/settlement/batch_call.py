@@ -4,7 +4,7 @@ A batch has at most one trade of a taker's order: the taker's fill in the transa
 this trade is settled.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Final, NamedTuple
 
 from foretell.domain.contracts.batches import MATCH_BYTES_MAX, MATCHES_MAX, encode_settle
@@ -70,6 +70,27 @@ def in_batches(due: Sequence[BatchedTrade], options: SettlementOptions) -> list[
                 open_by_exchange[each.matched.exchange] = group
         group.append(each)
     return groups
+
+
+def in_groups(
+    due: Sequence[BatchedTrade], covered: Collection[str], options: SettlementOptions
+) -> tuple[list[list[BatchedTrade]], frozenset[str]]:
+    """Return the groups of `in_batches`, and the covered trades that share one without a simulation.
+
+    Groups of several trades come first, and each kind in the order of its first trade, so that neither
+    covered nor other trades wait for all of the others. A covered trade that would be alone joins the
+    others.
+    """
+    batches = in_batches([each for each in due if each.settlement.trade_id in covered], options)
+    together = [batch for batch in batches if len(batch) > 1]
+    sharing = frozenset(each.settlement.trade_id for batch in together for each in batch)
+    others = in_batches([each for each in due if each.settlement.trade_id not in sharing], options)
+    place_by_id = {each.settlement.trade_id: place for place, each in enumerate(due)}
+    groups = sorted(
+        [*together, *others],
+        key=lambda group: (len(group) == 1, place_by_id[group[0].settlement.trade_id]),
+    )
+    return groups, sharing
 
 
 def _fits(group: Sequence[BatchedTrade], added: BatchedTrade, options: SettlementOptions) -> bool:

@@ -27,8 +27,9 @@ from foretell.domain.exchange.settlement import (
     waiting_settlement,
 )
 from foretell.domain.values.hexadecimal import Address, parse_bytes
-from foretell.settlement.batch_call import BatchedTrade, batch_call, batched_trade
+from foretell.settlement.batch_call import SHARE_GAS, BatchedTrade, batch_call, batched_trade
 from foretell.settlement.context import SettlementContext
+from foretell.settlement.match_call import match_gas
 from foretell.settlement.operators import operators_for, simulated_at
 from foretell.settlement.stored import load_matched, record
 from foretell.store.index.blocks import load_last_block
@@ -106,6 +107,16 @@ async def start_whole_batches(
         if starting is not None:
             await starting
     return whole
+
+
+async def start_unsimulated_batches(
+    context: SettlementContext, settler: Address, batches: Sequence[Sequence[BatchedTrade]]
+) -> None:
+    """Send batches whose trades need no simulation, all together."""
+    if batches:
+        senders = await operators_for(context, [batch[0].matched.exchange for batch in batches])
+        assigned = list(zip(batches, senders, strict=True))
+        await _start_by_sender(context, settler, assigned)
 
 
 def _first_whole(
@@ -270,7 +281,7 @@ async def _read_outcomes(
         return
     cause_by_call = await _failures(context, sent)
     rows = await load_matched(context, missing)
-    failed = []
+    failed, gas = [], 0
     for settlement, matched in zip(missing, rows, strict=True):
         # An earlier version of the program packed no call.
         forms = (matched, matched._replace(is_packed=False))
@@ -281,7 +292,8 @@ async def _read_outcomes(
             continue
         log.warning("trade failed in its batch", trade_id=settlement.trade_id, cause=cause)
         failed.append(settlement_after_batch(settlement, cause, context.now_ms(), context.options))
-    await record(context, failed)
+        gas += match_gas(len(matched.row.trade.fills)) + SHARE_GAS
+    await record(context, failed, batch_gas=gas)
 
 
 async def _failures(context: SettlementContext, sent: SentTx) -> dict[bytes, str]:

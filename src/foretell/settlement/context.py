@@ -8,8 +8,34 @@ from foretell.domain.exchange.settlement import SettlementOptions
 from foretell.domain.exchange.wallets.wallet_bars import BarOptions
 from foretell.domain.values.hexadecimal import Address
 from foretell.settlement.call_forms import CallForms
-from foretell.settlement.failed_gas import CountGas, count_gas
+from foretell.settlement.metrics import SettlementCounts
+from foretell.settlement.plain_accounts import PlainAccounts
 from foretell.store.database import Database
+
+
+@dataclass(slots=True)
+class UnknownWait:
+    """The time since when unknown transactions of the accounts wait, and that of the last line of the log."""
+
+    _since_ms: int | None = None
+    _logged_ms: int | None = None
+
+    def waited_ms(self, now_ms: int) -> int:
+        """Return how long they wait by now."""
+        if self._since_ms is None:
+            self._since_ms = now_ms
+        return now_ms - self._since_ms
+
+    def is_to_log(self, now_ms: int, every_ms: int) -> bool:
+        """Return whether a line is due, which then counts as logged."""
+        if self._logged_ms is not None and now_ms - self._logged_ms < every_ms:
+            return False
+        self._logged_ms = now_ms
+        return True
+
+    def end(self) -> None:
+        """Forget the times: none waits."""
+        self._since_ms = self._logged_ms = None
 
 
 @dataclass(slots=True)
@@ -18,6 +44,7 @@ class StartBlock:
 
     head_number: int | None = None
     is_indexed: bool = False
+    unknown: UnknownWait = field(default_factory=UnknownWait)
 
     def ask_again(self) -> None:
         """Have the newest block asked for again: a transaction that is not known here was mined."""
@@ -45,4 +72,5 @@ class SettlementContext:
     granted: set[tuple[Address, Address]] = field(default_factory=set)
     """Further accounts and the exchanges that have them as operators."""
     start: StartBlock = field(default_factory=StartBlock)
-    count_gas: CountGas = count_gas
+    plain_accounts: PlainAccounts = field(default_factory=PlainAccounts)
+    counts: SettlementCounts = field(default_factory=SettlementCounts)

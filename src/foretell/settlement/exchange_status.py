@@ -17,13 +17,13 @@ from foretell.domain.values.hexadecimal import Address
 CLOSED_REASONS: Final = frozenset({"NotOperator", "Paused"})
 """The exchange's reverts while it is closed."""
 
-_PAUSED: Final = contract_function("paused()", "(bool)")
+PAUSED: Final = contract_function("paused()", "(bool)")
 
 
 async def check_exchange(operator: Sender, exchange: Address) -> None:
     """Raise ExchangeClosed while the exchange settles nothing for this account."""
     is_operator, is_paused = await operator.call_views(
-        [ViewCall(exchange, IS_OPERATOR, (operator.address,)), ViewCall(exchange, _PAUSED)]
+        [ViewCall(exchange, IS_OPERATOR, (operator.address,)), ViewCall(exchange, PAUSED)]
     )
     if not is_operator:
         raise ExchangeClosed(exchange, f"{operator.address} is not one of its operators")

@@ -20,6 +20,7 @@ from foretell.domain.exchange.settlement import (
 )
 from foretell.settlement.context import SettlementContext
 from foretell.settlement.stored import load_matched, record
+from foretell.settlement.unknown_txs import has_unknown_txs
 from foretell.store.index.blocks import load_last_block
 from foretell.store.outbox.landed_trades import load_landings
 
@@ -37,25 +38,13 @@ async def has_index(context: SettlementContext) -> bool:
     if start.is_indexed:
         return True
     if start.head_number is None:
-        if await _has_unknown_txs(context):
+        if await has_unknown_txs(context):
             return False
         start.head_number = await context.operator.head()
     async with context.database.reading() as tx:
         last = await load_last_block(tx)
     start.is_indexed = last is not None and last.block_number >= start.head_number
     return start.is_indexed
-
-
-async def _has_unknown_txs(context: SettlementContext) -> bool:
-    """Return whether the node has transactions of the accounts that wait and are not known here."""
-    has_unknown = False
-    for sender in (context.operator, *context.further_operators):
-        unknown = await sender.unknown_nonces()
-        if unknown:
-            first, last = unknown[0], unknown[-1]
-            log.error("unknown transactions wait", account=sender.address, first=first, last=last)
-            has_unknown = True
-    return has_unknown
 
 
 async def without_landed(

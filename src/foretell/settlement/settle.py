@@ -35,8 +35,13 @@ from foretell.domain.exchange.settlement import (
 )
 from foretell.domain.exchange.wallets.wallet_bars import Offence
 from foretell.domain.values.hexadecimal import Address
-from foretell.settlement.batch_call import batched_trade, in_batches
-from foretell.settlement.batches import follow_batch, start_batch, start_whole_batches
+from foretell.settlement.batch_call import batched_trade, in_groups
+from foretell.settlement.batches import (
+    follow_batch,
+    start_batch,
+    start_unsimulated_batches,
+    start_whole_batches,
+)
 from foretell.settlement.context import SettlementContext
 from foretell.settlement.exchange_status import CLOSED_REASONS, check_exchange
 from foretell.settlement.failing_orders import find_failing_orders
@@ -44,6 +49,7 @@ from foretell.settlement.landed_trades import has_index, without_landed
 from foretell.settlement.match_call import Matched, match_call
 from foretell.settlement.mined_reverts import MinedRevert, judge_mined_revert
 from foretell.settlement.operators import must_wait
+from foretell.settlement.simulations import unsimulated_trades
 from foretell.settlement.stored import load_matched, record
 from foretell.settlement.wallet_bars import count_offence, probe_wallets, without_barred
 from foretell.store.outbox.settlements import (
@@ -146,11 +152,15 @@ async def _start_due(
         return
     rows = await load_matched(context, due)
     trades = [batched_trade(*pair) for pair in zip(due, rows, strict=True)]
-    groups = sorted(in_batches(trades, context.options), key=lambda each: len(each) == 1)
+    covered = await unsimulated_trades(context, settler, trades)
+    groups, covered = in_groups(trades, covered, context.options)
     shared = [group for group in groups if len(group) > 1][:room]
-    whole = await start_whole_batches(context, settler, shared)
-    room -= whole
-    for group in groups[whole:]:
+    certain = [group for group in shared if group[0].settlement.trade_id in covered]
+    await start_unsimulated_batches(context, settler, certain)
+    uncertain = [group for group in shared if group[0].settlement.trade_id not in covered]
+    whole = await start_whole_batches(context, settler, uncertain)
+    room -= len(certain) + whole
+    for group in [*uncertain[whole:], *groups[len(shared) :]]:
         if room <= 0:
             return
         together = await start_batch(context, settler, group) if len(group) > 1 else []

@@ -9,6 +9,7 @@ from foretell.settlement.match_call import Matched
 from foretell.store.creation.markets import load_market
 from foretell.store.database import Transaction
 from foretell.store.outbox.refused_orders import record_refused_orders
+from foretell.store.outbox.settlement_views import record_failures
 from foretell.store.outbox.settlements import record_settlements
 from foretell.store.outbox.wallet_bars import add_gas, load_bar, record_bar
 from foretell.store.trading.orders import load_orders
@@ -47,11 +48,18 @@ async def record(
     settlements: Sequence[Settlement],
     refused: Sequence[RefusedOrder] = (),
     offence: Offence | None = None,
+    batch_gas: int = 0,
 ) -> None:
-    """Store the progress of trades, all of it or none, what the chain refuses, and who is to blame."""
+    """Store the progress of trades, all of it or none, what the chain refuses, and who is to blame.
+
+    `batch_gas` is what matches of these trades that failed in a batch cost at most.
+    """
+    failed = [each.trade_id for each in settlements if each.failure is not None]
     async with context.database.writing() as tx:
         await record_refused_orders(tx, refused)
         await record_settlements(tx, settlements)
+        if failed:
+            await record_failures(tx, failed, day_of(context.now_ms()), batch_gas)
         if offence is not None:
             await _record_offence(context, tx, offence)
 

@@ -52,7 +52,7 @@ log = structlog.get_logger(__name__)
 
 def count_offence(context: SettlementContext, offence: Offence | None, gas: int) -> None:
     """Count the gas of a settlement that was mined in vain in the metrics."""
-    context.count_gas(NOBODY if offence is None else WALLET, gas)
+    context.counts.gas(NOBODY if offence is None else WALLET, gas)
     if offence is not None:
         log.warning("wallet made a settlement fail", **offence._asdict())
 

@@ -21,7 +21,7 @@ from tests.settlement.test_two_faced import a_two_faced_trader
 
 from foretell.domain.errors.exchange import WalletBarred
 from foretell.domain.exchange.trade import TradeStatus
-from foretell.settlement.failed_gas import GAS
+from foretell.settlement.metrics import GAS
 from foretell.settlement.wallet_bars import WALLET
 from foretell.store.outbox.transactions import SETTLEMENT
 

@@ -25,7 +25,7 @@ from foretell.bench.soak import SoakResult, outcome_words, run_bench_soak
 from foretell.domain.errors.command import BenchFailed
 
 STARTED_WITHIN_S = 120.0
-CLEAN = SoakOutcome(10, 8, 1, 20, 30, 2.0, 3.0, 0, 0, 0)
+CLEAN = SoakOutcome(10, 8, 1, 20, 30, 2.0, 3.0, 4, 1, 0.5, 0, 0, 0)
 WINDOW = SoakWindow(3.0, 1.0, 2.0, None, None, 3.0, 0.0, 0.5, 2, 7, 0)
 
 
@@ -40,6 +40,7 @@ def test_a_short_soak_loses_nothing_and_writes_its_page_and_chart(
     printed = " ".join(ran.stdout.split())
     found = re.search(
         r"soak: (\d+) orders accepted, (\d+) canceled, (\d+) trades \(settled in \S+ s, \S+ s at most\),"
+        r" backlog \d+ at most and \d+ when the load ended \(0 after \S+ s\),"
         r" (\d+) reads, (\d+) messages on streams; 0 orders lost, 0 trades unsettled, 0 faults",
         printed,
     )
@@ -106,6 +107,9 @@ def test_a_fault_weighs_more_than_a_missed_bar(
 def test_faults_are_described() -> None:
     faulty = msgspec.structs.replace(CLEAN, lost=1, faults=1, examples=("order 0x1 is gone",))
     assert outcome_words(faulty).splitlines()[1:] == ["fault: order 0x1 is gone"]
+    assert "backlog 4 at most and 1 when the load ended (0 after 0.5 s)" in outcome_words(CLEAN)
+    never = msgspec.structs.replace(CLEAN, drained_s=None)
+    assert "1 when the load ended (not 0 again)" in outcome_words(never)
     assert "(none settled)" in outcome_words(msgspec.structs.replace(CLEAN, settled_p50_s=None))
 
 

@@ -1,5 +1,7 @@
 import pytest
 from eth_abi.abi import encode
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.contracts.evm import own_artifact
 
 from foretell.domain.contracts.batches import (
@@ -23,6 +25,16 @@ def test_the_matches_of_a_batch_are_read_from_its_calldata() -> None:
     calldata = encode_settle(EXCHANGE, matches, [1, 2, 3])
     assert matches_of(calldata) == matches
     assert SETTLE.decode(calldata) == (EXCHANGE, matches, (1, 2, 3))
+
+
+@given(
+    matches=st.lists(st.binary(max_size=100), max_size=MATCHES_MAX),
+    gas=st.integers(0, 2**256 - 1),
+)
+def test_a_batch_is_encoded_as_the_abi_says(matches: list[bytes], gas: int) -> None:
+    limits = [gas] * len(matches)
+    wanted = encode(("address", "bytes[]", "uint256[]"), (EXCHANGE, matches, limits))
+    assert encode_settle(EXCHANGE, matches, limits) == SETTLE.selector + wanted
 
 
 def test_it_is_the_call_of_the_contract() -> None:

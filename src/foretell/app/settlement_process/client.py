@@ -19,12 +19,13 @@ from foretell.app.settlement_process.messages import (
     FailedGas,
     FromSettlement,
     SettlementStarted,
+    UnknownWaiting,
     decode_from_settlement,
     message,
 )
 from foretell.runtime.child_processes import RestartBackoff, run_supervised
 from foretell.runtime.loops import run_together
-from foretell.settlement.failed_gas import count_gas
+from foretell.settlement.metrics import count_gas, count_unknown
 from foretell.store.database import Database
 from foretell.store.trading.trades import TOPIC as TRADES_TOPIC
 
@@ -83,6 +84,8 @@ class SettlementProcess:
             self._database.topics.wake(received.topics)
         elif isinstance(received, FailedGas):
             count_gas(received.blamed, received.gas)
+        elif isinstance(received, UnknownWaiting):
+            count_unknown(received.count)
         elif isinstance(received, SettlementStarted):
             self.started.set()
 

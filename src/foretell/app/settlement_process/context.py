@@ -8,13 +8,13 @@ from foretell.domain.contracts.deployment import parse_deployment
 from foretell.domain.exchange.wallets.wallet_bars import BarOptions
 from foretell.indexer.contracts import IndexedContracts
 from foretell.settlement.context import SettlementContext
-from foretell.settlement.failed_gas import CountGas, count_gas
+from foretell.settlement.metrics import SettlementCounts
 from foretell.store.database import Database
 from foretell.store.outbox.transactions import SETTLEMENT, TxOutbox
 
 
 def build_settlement(
-    begin: BeginSettlement, database: Database, rpc: Rpc, count: CountGas = count_gas
+    begin: BeginSettlement, database: Database, rpc: Rpc, counts: SettlementCounts | None = None
 ) -> SettlementContext:
     """Return the context of settlement, over a database and a node that are open."""
     deployment = parse_deployment(begin.deployment)
@@ -33,5 +33,5 @@ def build_settlement(
         conditional_tokens=deployment.conditional_tokens,
         assets=frozenset(filter(None, tokens)),
         further_operators=tuple(further),
-        count_gas=count,
+        counts=SettlementCounts() if counts is None else counts,
     )

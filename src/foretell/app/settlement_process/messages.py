@@ -1,7 +1,7 @@
 """Messages between a serving process and the process that settles its trades.
 
-The tables are the truth of both. A lost message delays work until the next look at them, and a
-count of gas is the only thing that is sent once.
+The tables are the truth of both. A lost message delays work until the next look at them, and figures
+for the metrics are the only thing that is sent once.
 """
 
 from collections.abc import Collection, Sequence
@@ -46,12 +46,18 @@ class FailedGas(msgspec.Struct, frozen=True, array_like=True, tag="gas"):
     gas: int
 
 
+class UnknownWaiting(msgspec.Struct, frozen=True, array_like=True, tag="unknown"):
+    """How many transactions wait at the node and are not in the database, for the gauge of the serving process."""
+
+    count: int
+
+
 class SettlementAlive(msgspec.Struct, frozen=True, array_like=True, tag="alive"):
     """The process works, even if the database or the node does not answer."""
 
 
 ToSettlement = BeginSettlement | Announced
-FromSettlement = Announced | SettlementStarted | FailedGas | SettlementAlive
+FromSettlement = Announced | SettlementStarted | FailedGas | UnknownWaiting | SettlementAlive
 
 _ENCODER: Final = msgspec.msgpack.Encoder()
 _TO_SETTLEMENT: Final[msgspec.msgpack.Decoder[ToSettlement]] = msgspec.msgpack.Decoder(ToSettlement)

@@ -19,6 +19,7 @@ from foretell.app.settlement_process.messages import (
     FailedGas,
     SettlementAlive,
     SettlementStarted,
+    UnknownWaiting,
     decode_to_settlement,
     message,
 )
@@ -26,6 +27,7 @@ from foretell.chain.rpc import Rpc
 from foretell.runtime.garbage_collection import collect_when_idle
 from foretell.runtime.loops import run_together
 from foretell.settlement import worker
+from foretell.settlement.metrics import SettlementCounts
 from foretell.store.database import Database
 
 BEGIN_DEADLINE_S: Final = 10.0
@@ -38,6 +40,7 @@ class SettlementConnection(ServingConnection):
         super().__init__()
         self._begun: asyncio.Future[BeginSettlement] = asyncio.get_running_loop().create_future()
         self._database: Database | None = None
+        self._unknown = 0
 
     @override
     async def run(self) -> None:
@@ -60,7 +63,8 @@ class SettlementConnection(ServingConnection):
             if database.is_sqlite:
                 database.topics.relay(self._announce)
                 self._database = database
-            context = build_settlement(begin, database, rpc, self._count_gas)
+            counts = SettlementCounts(self._count_gas, self._count_unknown)
+            context = build_settlement(begin, database, rpc, counts)
             self.send(message(SettlementStarted()))
             await worker.run(context)
 
@@ -69,6 +73,11 @@ class SettlementConnection(ServingConnection):
 
     def _count_gas(self, blamed: str, gas: int) -> None:
         self.send(message(FailedGas(blamed, gas)))
+
+    def _count_unknown(self, count: int) -> None:
+        if count != self._unknown:
+            self._unknown = count
+            self.send(message(UnknownWaiting(count)))
 
 
 if __name__ == "__main__":

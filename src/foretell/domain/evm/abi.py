@@ -15,6 +15,7 @@ from foretell.domain.errors.chain import MalformedCalldata
 from foretell.domain.values.hexadecimal import keccak256
 
 SELECTOR_BYTES: Final = 4
+WORD_BYTES: Final = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +55,16 @@ class ContractFunction:
         if again != words:
             raise MalformedCalldata(f"exactly the encoded arguments of {self.signature}")
         return values
+
+
+def word(number: int) -> bytes:
+    """Return a number as a word, as calldata and packed records have it."""
+    return number.to_bytes(WORD_BYTES)
+
+
+def length_prefixed(content: bytes) -> bytes:
+    """Return bytes as calldata has them: their length, and the bytes up to the next whole word."""
+    return word(len(content)) + content + bytes(-len(content) % WORD_BYTES)
 
 
 def contract_function(signature: str, outputs: str = "()") -> ContractFunction:

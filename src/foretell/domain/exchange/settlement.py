@@ -60,6 +60,14 @@ class SettlementOptions:
 
     Each time costs the operator up to the whole gas limit of the call.
     """
+    unsimulated_gas_per_day_max: int = 50_000_000
+    """Gas of matches that failed in batches on a day of UTC from which on each batch is simulated."""
+    unsimulated_lag_blocks_max: int = 32
+    """Most blocks that the index may lack while batches are sent without a simulation."""
+    unsimulated_expiry_ms: int = 30_000
+    """Time that an order must have left on the chain for its trade to be sent without a simulation."""
+    unknown_wait_ms: int = 600_000
+    """Time after which unknown transactions of an account are replaced; 0 for never."""
 
 
 class Settlement(NamedTuple):

@@ -55,9 +55,9 @@ async def load_probes(tx: Transaction, now_ms: int, limit: int) -> Sequence[Wall
 async def add_gas(tx: Transaction, wallet: Address, day: int, gas: int) -> int:
     """Add the gas of a failed settlement, and return all of the wallet's on that day.
 
-    Earlier days are forgotten.
+    The days before the one before are forgotten.
     """
-    await tx.execute(wallet_gas.delete().where(wallet_gas.c.day < day))
+    await tx.execute(wallet_gas.delete().where(wallet_gas.c.day < day - 1))
     known = wallet_gas.c.wallet == wallet, wallet_gas.c.day == day
     before = await tx.scalar(sa.select(wallet_gas.c.gas).where(*known))
     total = gas + int(before or 0)

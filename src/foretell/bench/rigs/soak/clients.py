@@ -67,7 +67,11 @@ class Seen:
     stream_messages: int = 0
     matched_at_s: dict[str, float] = field(default_factory=dict)
     """Trades that no stream has reported as settled, with the time of their match."""
+    backlog_most: int = 0
+    """The most of them at a time."""
     settled_s: list[float] = field(default_factory=list)
+    settled_last_s: float = 0.0
+    """The time of the last report of a settled trade."""
     trades: set[str] = field(default_factory=set)
 
     def fault(self, what: str) -> None:
@@ -86,6 +90,7 @@ class Seen:
         """Await the settlement of a trade."""
         self.trades.add(trade_id)
         self.matched_at_s[trade_id] = time.monotonic()
+        self.backlog_most = max(self.backlog_most, len(self.matched_at_s))
 
     def take_trade(self, trade_id: str, status: str) -> None:
         """Take a report of a trade from a stream."""
@@ -94,7 +99,8 @@ class Seen:
         if status in {"CONFIRMED", "FAILED"}:
             began_s = self.matched_at_s.pop(trade_id, None)
             if began_s is not None:
-                self.settled_s.append(time.monotonic() - began_s)
+                self.settled_last_s = time.monotonic()
+                self.settled_s.append(self.settled_last_s - began_s)
 
     def unsettled_s(self) -> float:
         """Return the age of the oldest trade that no stream has reported as settled."""

@@ -71,7 +71,7 @@ class Load:
                 group.create_task(self._paced(plan.trades_per_s, self._trade))
                 group.create_task(self._paced(plan.reads_per_s, self._read))
                 group.create_task(self._report(window_s, began_s, report))
-            ended_s = time.monotonic()
+            ended_s, backlog_end = time.monotonic(), len(self._seen.matched_at_s)
             while self._resting:
                 with self._counting_failures():
                     await self._cancel(*self._resting.popleft()[1:])
@@ -81,7 +81,11 @@ class Load:
                 unsettled = await unsettled_trades(self._clients, self._seen, ended_s)
         finally:
             await cancel_all(streams)
-        return self._outcome(lost, unsettled)
+        drained_s = None
+        if not self._seen.matched_at_s:
+            drained_s = max(self._seen.settled_last_s - ended_s, 0.0)
+        outcome = self._outcome(lost, unsettled)
+        return msgspec.structs.replace(outcome, backlog_end=backlog_end, drained_s=drained_s)
 
     async def _paced(self, per_s: float, act: Callable[[int, float], Awaitable[None]]) -> None:
         """Do something this many times a second, each time when it is due."""
@@ -229,6 +233,9 @@ class Load:
             stream_messages=seen.stream_messages,
             settled_p50_s=settled_s[len(settled_s) // 2] if settled_s else None,
             settled_max_s=settled_s[-1] if settled_s else None,
+            backlog_most=seen.backlog_most,
+            backlog_end=len(seen.matched_at_s),
+            drained_s=None,
             lost=lost,
             unsettled=unsettled,
             faults=seen.faults,

@@ -57,6 +57,12 @@ class SoakOutcome(msgspec.Struct, frozen=True, tag=True):
     stream_messages: int
     settled_p50_s: float | None
     settled_max_s: float | None
+    backlog_most: int
+    """The most trades at a time that no stream had reported as settled."""
+    backlog_end: int
+    """Those when the load ended."""
+    drained_s: float | None
+    """The time from then until there were none, or None if there were some to the end."""
     lost: int
     """Accepted orders that are not found at the end, or not as they must be."""
     unsettled: int

@@ -1,5 +1,6 @@
 import asyncio
 import contextlib
+import gc
 import gzip
 import zlib
 from collections.abc import AsyncIterator, Sequence
@@ -126,6 +127,24 @@ async def test_a_body_is_the_same_however_it_is_sent(parts: list[bytes]) -> None
             answer = await post(client)
             assert (answer.status, bytes(answer.body)) == (200, LARGE)
         assert server.connections == 1
+
+
+async def test_a_body_is_freed_when_nobody_has_it_any_more() -> None:
+    """Not only when garbage is collected: that is rare, and counts objects, not their size."""
+    async with serving([plain(LARGE)], [plain(LARGE)]) as (_, client):
+        await post(client)
+        gc.collect()
+        gc.disable()
+        try:
+            before = count_bodies()
+            await post(client)
+            assert count_bodies() == before
+        finally:
+            gc.enable()
+
+
+def count_bodies() -> int:
+    return sum(isinstance(each, http_client._Answer) for each in gc.get_objects())
 
 
 async def test_a_request_names_the_path_the_account_and_the_length() -> None:

@@ -148,6 +148,7 @@ class _Connection(asyncio.BufferedProtocol):
             async with asyncio.timeout(reading.timeout_s) as self._deadline:
                 await self._ended
         finally:
+            answer.close()
             self._answer = self._ended = self._deadline = None
         self.used_at_s = self._loop.time()
         if not answer.keeps_connection:
@@ -207,7 +208,7 @@ class _Answer:
 
     def __init__(self, reading: _Reading) -> None:
         self._reading = reading
-        self._parser = httptools.HttpResponseParser(self)
+        self._parser: httptools.HttpResponseParser | None = httptools.HttpResponseParser(self)
         self._inflater: zlib._Decompress | None = None
         self._length: int | None = None
         self._is_chunked = False
@@ -232,10 +233,15 @@ class _Answer:
     def add(self, piece: bytearray, size: int) -> None:
         """Read so many bytes: from the piece, or already in the body."""
         if self._view is None:
+            assert self._parser is not None
             self._parser.feed_data(bytes(memoryview(piece)[:size]))
         else:
             self._filled += size
             self.has_ended = self._filled == len(self._view)
+
+    def close(self) -> None:
+        """End the reading: the parser refers to this answer, and would keep its body until a collection of garbage."""
+        self._parser = None
 
     def on_message_begin(self) -> None:
         """Refuse an answer behind the one that was asked for."""
@@ -256,6 +262,7 @@ class _Answer:
 
     def on_headers_complete(self) -> None:
         """Prepare for the body."""
+        assert self._parser is not None
         self.status = self._parser.get_status_code()
         self.keeps_connection = self._parser.should_keep_alive()
         if self._length is not None and not self._is_chunked:

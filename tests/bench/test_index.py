@@ -6,10 +6,11 @@ import pytest
 from rich.console import Console
 from tests.rigs.sandbox import catch_up
 
-from foretell.bench.index import IndexPlan, IndexRound, Times, run_bench_index
+from foretell.bench.index import IndexPlan, run_bench_index
 from foretell.bench.rigs.figures import INDEX, INDEX_MEMORY
 from foretell.bench.rigs.index.chain import ChainPlan
 from foretell.bench.rigs.index.node import generated_node
+from foretell.bench.rigs.index.rounds import IndexResult, IndexRound, Times
 from foretell.bench.rigs.world import deployment_without_chain
 from foretell.chain.logs import LogReader
 from foretell.chain.reader import Reader
@@ -60,7 +61,7 @@ async def test_the_node_counts_the_logs_that_it_serves_and_keeps_the_bodies() ->
     assert sum(len(each.logs) for each in blocks) == 10 * (12 + 7 + 12)
     assert sum(each.ignored for each in blocks) == 0
     assert len(bodies) == 3
-    assert all(body.count(b'"removed"') == 310 for body in bodies[::2])
+    assert sorted(body.count(b'"removed"') for body in bodies) == [0, 310, 310]
 
 
 def test_a_run_prints_its_ratio_its_rate_and_its_memory() -> None:
@@ -70,7 +71,9 @@ def test_a_run_prints_its_ratio_its_rate_and_its_memory() -> None:
     assert [each.figure for each in measured] == [INDEX, INDEX_MEMORY]
     assert min(each.seen for each in measured) > 0
     assert f"index: {measured[0].seen:.2f} of decoding the same JSON alone" in printed
-    assert re.search(r"[\d,]+ logs/s from the node into SQLite; the head is block 1,000\n", printed)
+    assert re.search(
+        r"[\d,]+ logs/s from the node into SQLite; the head is block 1,000; a log", printed
+    )
     assert f"{measured[1].seen:.2f} of that after half the rounds" in printed
     rows = re.findall(r"^│ (\d) +│ 310 ", printed, re.MULTILINE)
     assert rows == ["1", "2"]
@@ -91,3 +94,35 @@ def test_the_ratio_is_the_time_of_bare_json_over_that_of_reading() -> None:
     times = Times(2.0, 1.0), Times(0.5, 0.4), Times(4.0, 3.0)
     measured = IndexRound(100, 1_000, *times, 1)
     assert (measured.ratio, measured.cpu_ratio) == (0.25, 0.4)
+
+
+def a_round(index_s: float) -> IndexRound:
+    return IndexRound(100, 1_000, Times(2, 1), Times(1, 1), Times(index_s, index_s), 10**6)
+
+
+def test_a_page_gets_the_rounds_and_a_chart(tmp_path: Path) -> None:
+    page, name = tmp_path / "page.md", "foretell bench index, SQLite"
+    page.write_text(f"before\n<!-- {name}: begin -->\nold\n<!-- {name}: end -->\nafter\n")
+    plan = IndexPlan(2, CHAIN, blocks=10, page=page)
+    measured = run_bench_index(plan, Console(file=io.StringIO()))
+    written = page.read_text()
+    assert written.startswith("before\n")
+    assert written.endswith("after\n")
+    assert "old" not in written
+    assert re.search(r"^\| 2 \| 310 \|", written, re.MULTILINE)
+    assert f"- index: {measured[0].seen:.2f} of decoding" in written
+    assert "![Logs a second into SQLite by round](index-sqlite.svg)" in written
+    assert (tmp_path / "index-sqlite.svg").read_text().count("<rect") == 3
+    with pytest.raises(BenchFailed, match="has no place"):
+        run_bench_index(plan._replace(postgres="postgresql://nowhere"), Console(file=io.StringIO()))
+
+
+def test_of_many_rounds_a_page_shows_some() -> None:
+    result = IndexResult([a_round(1)] * 41, "SQLite")
+    assert [number for number, _ in result.shown()] == list(range(3, 42, 3))
+    assert len(IndexResult([a_round(1)] * 20, "SQLite").shown()) == 20
+
+
+def test_the_slowing_is_that_from_the_second_quarter_to_the_last() -> None:
+    rounds = [a_round(seconds) for seconds in (9, 9, 2, 2, 5, 5, 3, 3)]
+    assert IndexResult(rounds, "SQLite").slowing == 1.5

@@ -256,11 +256,34 @@ async def test_malformed_receipts_are_refused(
         await logs.read(number, number)
 
 
+@pytest.mark.parametrize("part", [slice(None), slice(0, 1), slice(1, None)])
+async def test_receipts_of_another_block_are_refused(
+    logs: LogReader, fresh_sandbox: Sandbox, proxy: FaultProxy, part: slice
+) -> None:
+    """A node that went to another block and back between two requests would else lose this one's logs."""
+    number = await pay_twice_in_a_block(fresh_sandbox)
+
+    def of_another_block(receipts: list[Any]) -> list[Any]:
+        for receipt in receipts[part]:
+            receipt["blockHash"] = "0x" + "ee" * 32
+        return receipts
+
+    proxy.fail(GET_LOGS, change(without_any))
+    proxy.fail(GET_RECEIPTS, change(lambda _: []), change(of_another_block))
+    for _ in range(2):
+        with pytest.raises(ChainInconsistent):
+            await logs.read(number, number)
+    (block,) = await logs.read(number, number)
+    assert len(block.logs) == 2
+
+
 async def test_a_false_positive_of_the_bloom_filter_costs_one_request(
     logs: LogReader, fresh_sandbox: Sandbox, proxy: FaultProxy
 ) -> None:
+    paid = {"from": fresh_sandbox.trader().address, "to": RECEIVER, "value": "0x1"}
+    await fresh_sandbox.rpc.send("eth_sendTransaction", paid)
     await fresh_sandbox.mine()
-    number = await fresh_sandbox.reader.head()
+    number = await fresh_sandbox.reader.head() - 1
     full = {"logsBloom": "0x" + "ff" * 256}
     proxy.fail(GET_BLOCK, change(lambda block: block | full))
     (block,) = await logs.read(number, number)

@@ -18,12 +18,15 @@ from foretell.domain.contracts.calldata import INCREMENT_NONCE
 from foretell.domain.errors.chain import ChainInconsistent, NothingIndexed
 from foretell.domain.evm.abi import contract_function
 from foretell.indexer.follow import follow
+from foretell.reconciliation import fetched_logs
 from foretell.reconciliation.chain_figures import ChainFigures
 from foretell.reconciliation.comparison import DataReport, compare_all
-from foretell.reconciliation.recount import recount
+from foretell.reconciliation.recount import Recount, contracts_of
 from foretell.reconciliation.verify import verify_data
 from foretell.store.database import Database
-from foretell.store.queries.index_tables import load_index_tables
+from foretell.store.queries import index_tables
+from foretell.store.queries.index_tables import load_indexed_block
+from foretell.store.spill import SpillFile
 from foretell.store.tables import (
     activities,
     allowances,
@@ -49,6 +52,7 @@ STEPS_OF_MOST: Final = 12
 LONG_EACH: Final = 10
 """Every tenth history is a long one."""
 TRIES_MAX: Final = 200
+ROWS_HELD: Final = 25
 
 CANCEL_BEFORE: Final = contract_function("cancelBefore(uint256)")
 SET_OWNER_SIGNING: Final = contract_function("setOwnerSigning(bool)")
@@ -116,18 +120,22 @@ async def test_a_figure_that_is_off_by_one_unit_and_a_row_that_is_missing_are_fo
     history = RandomHistory(fresh_sandbox, *market, fresh_database, 0)
     await history.play(STEPS)
     async with fresh_database.reading() as tx:
-        head = (await load_index_tables(tx)).last
+        head = await load_indexed_block(tx)
     assert head is not None
-    figures = await recount(fresh_sandbox.rpc, fresh_sandbox.deployment, head.block_number)
-    assert await differing(fresh_database, figures) == set()
-    for table, names in FIGURES.items():
-        for name in names:
-            column = table.c[name]
-            less = sa.update(table).values({name: column - 1}).where(column == greatest(column))
-            assert table.name in await differing(fresh_database, figures, less), column
-    for table in (*FIGURES, canceled_orders, conditions, traded_markets):
-        deleted = sa.delete(table).where(table.c[0] == greatest(table.c[0]))
-        assert table.name in await differing(fresh_database, figures, deleted)
+    with SpillFile() as spill:
+        figures = ChainFigures(contracts_of(fresh_sandbox.deployment), spill)
+        await Recount(fresh_sandbox.rpc, fresh_sandbox.deployment, figures).count_to(
+            head.block_number
+        )
+        assert await differing(fresh_database, figures) == set()
+        for table, names in FIGURES.items():
+            for name in names:
+                column = table.c[name]
+                less = sa.update(table).values({name: column - 1}).where(column == greatest(column))
+                assert table.name in await differing(fresh_database, figures, less), column
+        for table in (*FIGURES, canceled_orders, conditions, traded_markets):
+            deleted = sa.delete(table).where(table.c[0] == greatest(table.c[0]))
+            assert table.name in await differing(fresh_database, figures, deleted)
 
 
 def greatest(column: sa.Column[Any]) -> sa.ScalarSelect[Any]:
@@ -147,9 +155,59 @@ async def differing(
         async with database.writing() as tx:
             if change is not None:
                 assert await tx.execute(change) > 0
-            compare_all(figures, await load_index_tables(tx), report)
+            await compare_all(figures, tx, report)
             raise _TakenBack
     return {each.table for each in report.differences}
+
+
+async def test_the_rows_in_memory_do_not_grow_with_history(
+    fresh_sandbox: Sandbox,
+    market: Market,
+    fresh_database: Database,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The comparison with few rows held, pages of a few rows and requests for a few logs is the same one."""
+    history = RandomHistory(fresh_sandbox, *market, fresh_database, 7)
+    await history.play(STEPS_OF_MOST)
+    short = await verify_data(fresh_database, fresh_sandbox.rpc, fresh_sandbox.deployment)
+    await history.play(STEPS)
+    long = await verify_data(fresh_database, fresh_sandbox.rpc, fresh_sandbox.deployment)
+    assert short.rows_held < long.rows_held
+    monkeypatch.setattr(index_tables, "ROWS_PER_PAGE", 3)
+    monkeypatch.setattr(fetched_logs, "LOGS_PER_REQUEST", 20)
+    bounded = await verify_data(
+        fresh_database, fresh_sandbox.rpc, fresh_sandbox.deployment, rows_held_max=ROWS_HELD
+    )
+    assert bounded.rows == long.rows
+    assert (bounded.found, bounded.wallets) == (0, long.wallets)
+    assert bounded.rows_held == ROWS_HELD < short.rows_held
+
+
+async def test_an_index_that_goes_on_meanwhile_is_compared_at_its_newest_block(
+    fresh_sandbox: Sandbox,
+    market: Market,
+    fresh_database: Database,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rig, _ = market
+    await rig.act()
+    await catch_up(an_indexer(fresh_sandbox, fresh_database))
+    counted = Recount.count_to
+    blocks: list[int] = []
+
+    async def count_and_go_on(recount: Recount, last_block: int) -> None:
+        await counted(recount, last_block)
+        if len(blocks) < 3:
+            await rig.act()
+            await fresh_sandbox.mine()
+            await catch_up(an_indexer(fresh_sandbox, fresh_database))
+        blocks.append(last_block)
+
+    monkeypatch.setattr(Recount, "count_to", count_and_go_on)
+    report = await verify_data(fresh_database, fresh_sandbox.rpc, fresh_sandbox.deployment)
+    assert report.differences == []
+    assert len(blocks) == 4
+    assert report.block_number == blocks[-1] > blocks[0]
 
 
 @pytest.mark.parametrize("lie", LIES_OF_LOGS)

@@ -9,7 +9,6 @@ import contextlib
 import statistics
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from datetime import UTC, datetime
 from functools import partial
 from http import HTTPStatus
 from pathlib import Path
@@ -19,12 +18,12 @@ import uvloop
 from rich.console import Console
 from rich.table import Table
 
-from foretell.app.clock_and_ids import new_word, now_ms
+from foretell.app.clock_and_ids import new_word
 from foretell.app.read_process.application import DearReadsApplication
 from foretell.app.read_process.client import DearReads
 from foretell.app.read_process.messages import BeginReads
-from foretell.bench.rigs.machine import machine_words, usage_with
-from foretell.bench.rigs.page import check_page, write_block
+from foretell.bench.rigs.machine import usage_with
+from foretell.bench.rigs.page import check_page, occasion, write_block
 from foretell.bench.rigs.reads.figures import (
     BARS,
     HEADS,
@@ -49,7 +48,6 @@ from foretell.discovery.routes import build_app as build_discovery_app
 from foretell.domain.errors.chain import ChainUnavailable
 from foretell.domain.errors.command import BenchFailed
 from foretell.edge.telemetry import AsgiApp
-from foretell.runtime.interpreter import running_interpreter
 from foretell.store.database import Database
 from foretell.store.migrations import upgrade
 from foretell.store.read_places import PublicReadLimits
@@ -121,11 +119,10 @@ def run_bench_data(plan: DataPlan, console: Console) -> int:
 
 
 def _head(plan: DataPlan, database: str, others_cores: float) -> str:
-    day = datetime.fromtimestamp(now_ms() / 1000, UTC)
     sizes = " and ".join(f"{fills:,}" for fills in plan.fills)
     others = f"; other programs used {others_cores:.2f} cores" if plan.postgres is None else ""
     return (
-        f"{day:%Y-%m-%d}, {machine_words()}, {running_interpreter().words()}. {database}, {sizes}"
+        f"{occasion()} {database}, {sizes}"
         f" fills of {plan.wallets:,} wallets in {plan.markets:,} markets{others}."
     )
 

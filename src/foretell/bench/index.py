@@ -5,11 +5,10 @@ blocks, decodes the JSON of the same answers and nothing else, and then indexes 
 """
 
 import gc
-import statistics
-import time
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import Final, NamedTuple, TypeVar
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Final, NamedTuple
 
 import msgspec
 import uvloop
@@ -20,6 +19,17 @@ from foretell.app.clock_and_ids import new_word
 from foretell.bench.rigs.figures import INDEX, INDEX_MEMORY, Measurement
 from foretell.bench.rigs.index.chain import ChainPlan
 from foretell.bench.rigs.index.node import NodeProcess, generated_node
+from foretell.bench.rigs.index.rounds import (
+    COLUMNS,
+    IndexResult,
+    IndexRound,
+    Times,
+    timed,
+    times_now,
+    times_since,
+)
+from foretell.bench.rigs.machine import usage_with
+from foretell.bench.rigs.page import check_page, occasion, write_block
 from foretell.bench.rigs.startup import resident_bytes
 from foretell.bench.rigs.world import deployment_without_chain
 from foretell.chain.logs import LogReader
@@ -32,51 +42,21 @@ from foretell.indexer.follow import follow
 from foretell.store.migrations import upgrade
 from foretell.store.scratch import scratch_store
 
-T = TypeVar("T")
-
 WARM_UP: Final = 0.5
 """The part of the rounds after which memory is first measured: a database's cache has grown by then."""
 
 
 class IndexPlan(NamedTuple):
-    """The rounds, each of one range of blocks; the chain; PostgreSQL's server, or None for SQLite."""
+    """The rounds, each of one range of blocks; the chain; PostgreSQL's server, or None for SQLite.
+
+    The `page`, if there is one, gets the table and a chart.
+    """
 
     rounds: int = 20
     chain: ChainPlan = ChainPlan()
     blocks: int = BLOCKS_PER_RANGE_MAX
     postgres: str | None = None
-
-
-class Times(NamedTuple):
-    """Seconds that passed, and those of the processor in all threads of this process."""
-
-    passed_s: float
-    cpu_s: float
-
-
-@dataclass(frozen=True, slots=True)
-class IndexRound:
-    """The times of one range: of its reading and decoding, of the bare JSON, and of the whole way to the tables.
-
-    `resident_bytes` is the memory of this process afterwards.
-    """
-
-    logs: int
-    json_bytes: int
-    read: Times
-    json: Times
-    index: Times
-    resident_bytes: int
-
-    @property
-    def ratio(self) -> float:
-        """The speed of reading and decoding over that of bare JSON."""
-        return self.json.passed_s / self.read.passed_s
-
-    @property
-    def cpu_ratio(self) -> float:
-        """The same in processor time, without that of the node."""
-        return self.json.cpu_s / self.read.cpu_s
+    page: Path | None = None
 
 
 def run_bench_index(plan: IndexPlan, console: Console) -> list[Measurement]:
@@ -84,40 +64,70 @@ def run_bench_index(plan: IndexPlan, console: Console) -> list[Measurement]:
     chain = plan.chain
     if chain.first_match + plan.rounds * plan.blocks > chain.head:
         raise BenchFailed(f"the chain has {chain.head:,} blocks, fewer than the rounds need")
+    database = "SQLite" if plan.postgres is None else "PostgreSQL"
+    name = f"foretell bench index, {database}"
+    if plan.page is not None:
+        check_page(plan.page, name)
+    before = usage_with()
     with generated_node(chain) as node:
-        rounds, kind = uvloop.run(_measure(plan, node, console))
-    console.print(_table_of(rounds))
-    json_per_s = _median([each.logs / each.json.passed_s for each in rounds])
-    ratio = _median([each.ratio for each in rounds])
-    console.print(
-        f"index: {ratio:.2f} of decoding the same JSON alone, to fetch and decode logs (median of {len(rounds)}"
-        f" rounds; {_median([each.cpu_ratio for each in rounds]):.2f} in processor time; JSON:"
-        f" {json_per_s:,.0f} logs/s)",
-        soft_wrap=True,
-    )
-    index_per_s = _median([each.logs / each.index.passed_s for each in rounds])
-    console.print(
-        f"index: {index_per_s:,.0f} logs/s from the node into {kind}; the head is block {chain.head:,}"
-    )
-    warm, last = rounds[int(len(rounds) * WARM_UP)], rounds[-1]
-    growth = last.resident_bytes / warm.resident_bytes
-    console.print(
-        f"memory: {last.resident_bytes / 1e6:,.0f} MB at the end, {growth:.2f} of that after half the rounds"
-    )
+        result = IndexResult(uvloop.run(_measure(plan, node, console)), database)
+    table = Table(*COLUMNS)
+    for number, each in enumerate(result.rounds, 1):
+        table.add_row(*each.cells(number))
+    console.print(table)
+    lines = _lines_of(result, chain)
+    for line in lines:
+        console.print(line, soft_wrap=True)
+    if plan.page is not None:
+        head = occasion()
+        if (
+            plan.postgres is None
+        ):  # a database server is another program that works for the benchmark
+            head += f" Other programs used {before.others_cores(usage_with()):.2f} cores."
+        chart = plan.page.with_name(f"index-{database.lower()}.svg")
+        chart.write_text(result.chart())
+        picture = f"![Logs a second into {database} by round]({chart.name})"
+        written = [result.markdown(), "", *(f"- {line}" for line in lines), "", picture, ""]
+        write_block(plan.page, name, head, written)
     ceiling = (
-        f"bare JSON of the same bytes: {json_per_s:,.0f} logs/s; {index_per_s:,.0f} into {kind}"
+        f"bare JSON of the same bytes: {result.json_per_s:,.0f} logs/s;"
+        f" {result.index_per_s:,.0f} into {database}"
     )
+    warm, growth = _growth(result.rounds)
     return [
-        Measurement(INDEX, ratio, ceiling),
-        Measurement(
-            INDEX_MEMORY, growth, f"{warm.resident_bytes / 1e6:,.0f} MB after half the rounds"
-        ),
+        Measurement(INDEX, result.ratio, ceiling),
+        Measurement(INDEX_MEMORY, growth, f"{warm / 1e6:,.0f} MB after half the rounds"),
     ]
 
 
-async def _measure(
-    plan: IndexPlan, node: NodeProcess, console: Console
-) -> tuple[Sequence[IndexRound], str]:
+def _lines_of(result: IndexResult, chain: ChainPlan) -> Sequence[str]:
+    """Return the figures in words."""
+    _, growth = _growth(result.rounds)
+    return (
+        (
+            f"index: {result.ratio:.2f} of decoding the same JSON alone, to fetch and decode logs (median of"
+            f" {len(result.rounds)} rounds; {result.cpu_ratio:.2f} in processor time; JSON:"
+            f" {result.json_per_s:,.0f} logs/s)"
+        ),
+        (
+            f"index: {result.index_per_s:,.0f} logs/s from the node into {result.database}; the head is block"
+            f" {chain.head:,}; a log of the last quarter takes {result.slowing:.2f} times the processor time of"
+            " one of the second"
+        ),
+        (
+            f"memory: {result.rounds[-1].resident_bytes / 1e6:,.0f} MB at the end, {growth:.2f} of that after"
+            " half the rounds"
+        ),
+    )
+
+
+def _growth(rounds: Sequence[IndexRound]) -> tuple[int, float]:
+    """Return the memory after half the rounds, and how many times as much it is at the end."""
+    warm = rounds[int(len(rounds) * WARM_UP)].resident_bytes
+    return warm, rounds[-1].resident_bytes / warm
+
+
+async def _measure(plan: IndexPlan, node: NodeProcess, console: Console) -> Sequence[IndexRound]:
     deployment, name = deployment_without_chain(), f"foretell_bench_{new_word()[2:12]}"
     first = plan.chain.first_match
     async with scratch_store(plan.postgres, name) as database, Rpc(node.url) as rpc:
@@ -132,24 +142,23 @@ async def _measure(
         )
         await _index_to(context, 0, first - 1)
         console.print(f"{plan.chain.wallets:,} wallets have collateral; measuring their matches")
-        rounds = [
+        return [
             await _round(context, node, start, start + plan.blocks - 1)
             for start in range(first, first + plan.rounds * plan.blocks, plan.blocks)
         ]
-        return rounds, "SQLite" if database.is_sqlite else "PostgreSQL"
 
 
 async def _round(context: IndexerContext, node: NodeProcess, first: int, last: int) -> IndexRound:
     logs = node.prepare(first, last)
     node.record()
-    found, read = await _timed(lambda: context.logs.read(first, last))
+    found, read = await timed(lambda: context.logs.read(first, last))
     if sum(len(each.logs) for each in found) != logs:
         raise BenchFailed(f"the blocks {first} to {last} did not have {logs} logs")
     del found
     bodies = node.recorded()
     size, json = sum(map(len, bodies)), _decoded(bodies)
     del bodies
-    _, index = await _timed(lambda: _index_to(context, first, last))
+    _, index = await timed(lambda: _index_to(context, first, last))
     return IndexRound(logs, size, read, json, index, resident_bytes())
 
 
@@ -157,10 +166,10 @@ def _decoded(bodies: Sequence[bytes]) -> Times:
     """Return the times in which JSON is decoded to dicts and lists, without garbage collection."""
     gc.disable()
     try:
-        began = _now()
+        began = times_now()
         for body in bodies:
             msgspec.json.decode(body)
-        return _since(began)
+        return times_since(began)
     finally:
         gc.enable()
 
@@ -173,40 +182,3 @@ async def _index_to(context: IndexerContext, first: int, last: int) -> None:
         if step.indexed_blocks == 0:
             raise BenchFailed(f"block {first} was not indexed")
         first += step.indexed_blocks
-
-
-async def _timed(work: Callable[[], Awaitable[T]]) -> tuple[T, Times]:
-    began = _now()
-    result = await work()
-    return result, _since(began)
-
-
-def _now() -> Times:
-    return Times(time.perf_counter(), time.process_time())
-
-
-def _since(began: Times) -> Times:
-    now = _now()
-    return Times(now.passed_s - began.passed_s, now.cpu_s - began.cpu_s)
-
-
-def _table_of(rounds: Sequence[IndexRound]) -> Table:
-    columns = ("round", "logs", "MB", "JSON/s", "read/s", "ratio", "index/s", "µs/log", "memory")
-    table = Table(*columns)
-    for number, each in enumerate(rounds, 1):
-        table.add_row(
-            str(number),
-            f"{each.logs:,}",
-            f"{each.json_bytes / 1e6:.1f}",
-            f"{each.logs / each.json.passed_s:,.0f}",
-            f"{each.logs / each.read.passed_s:,.0f}",
-            f"{each.ratio:.2f}",
-            f"{each.logs / each.index.passed_s:,.0f}",
-            f"{each.index.cpu_s * 1e6 / each.logs:,.0f}",
-            f"{each.resident_bytes / 1e6:,.0f} MB",
-        )
-    return table
-
-
-def _median(values: Sequence[float]) -> float:
-    return statistics.median(values)

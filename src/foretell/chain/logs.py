@@ -3,16 +3,24 @@
 A node may leave logs out, repeat them, or switch to another block between two requests. So every
 block is read with its header, the headers must form a chain, and every log must belong to one of
 them. Where a header's bloom filter does not exclude our contracts, the logs of the block are
-fetched in a second way, and both answers must be equal. Answers that do not match are refused.
+fetched in a second way, which names the block's hash, and both answers must be equal. Answers that
+do not match are refused. One answer is decoded while the node sends the other. Nodes write both
+alike, letter by letter, so the second is usually compared without being decoded.
 """
 
-from collections.abc import Mapping, Sequence
+import asyncio
+import contextlib
+import itertools
+from collections.abc import AsyncIterator, Container, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple, TypeVar
 
-from foretell.chain.rpc import Rpc
+import msgspec
+
+from foretell.chain.rpc import CALLS_PER_BATCH_MAX, Rpc
 from foretell.chain.rpc_types import (
     BlockHeader,
+    LogName,
     RawBlock,
     RawLog,
     ReceiptLogs,
@@ -20,6 +28,7 @@ from foretell.chain.rpc_types import (
     read_header,
 )
 from foretell.domain.contracts.log_decoder import decode_with, schemas_of, topics_of
+from foretell.domain.contracts.log_schemas import LogSchema
 from foretell.domain.contracts.logs import ContractKind, LogPlace, PlacedLog
 from foretell.domain.errors.chain import ChainInconsistent, ChainUnavailable, RpcRefused
 from foretell.domain.evm.bloom import BloomQuery
@@ -27,8 +36,26 @@ from foretell.domain.values.hexadecimal import Address, Bytes32, address_bytes
 
 BLOCKS_PER_READ_MAX: Final = 500
 
+T = TypeVar("T")
+
+_UNREADABLE: Final = (msgspec.MsgspecError, RecursionError)
+
 _GET_LOGS: Final = "eth_getLogs"
 _GET_RECEIPTS: Final = "eth_getBlockReceipts"
+
+
+class _Contract(NamedTuple):
+    """A contract whose logs are read, and their schemas by first topic."""
+
+    address: Address
+    schemas: Mapping[str, LogSchema]
+
+
+class _WrittenLogs(NamedTuple):
+    """The logs of a block, and how the node has written each of them."""
+
+    logs: Sequence[RawLog]
+    texts: Sequence[msgspec.Raw]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +84,9 @@ class LogReader:
     ) -> None:
         assert kind_by_contract
         self._rpc = rpc
-        self._schemas = {each: schemas_of(kind) for each, kind in kind_by_contract.items()}
+        self._contracts: dict[str, _Contract] = {
+            each: _Contract(each, dict(schemas_of(kind))) for each, kind in kind_by_contract.items()
+        }
         self._blocks_max = blocks_per_read_max
         self._span = blocks_per_read_max
         self._has_receipts = has_receipts
@@ -76,36 +105,45 @@ class LogReader:
         do not match: after a reorg, or by a fault of the node. Read again then.
         """
         assert first <= last
+        headers = await self._fetch_headers(first, min(last, first + self._span - 1))
+        _check_chain(headers, parent_hash)
         while True:
-            end = min(last, first + self._span - 1)
-            try:
-                logs = await self._fetch_logs(first, end)
-            except RpcRefused:
-                if end == first:
+            candidates = [each for each in headers if self._bloom.may_be_in(each.logs_bloom)]
+            async with _beside(self._fetches_again(candidates)) as fetching_again:
+                try:
+                    logs = await self._fetch_logs(first, headers[-1].block_number)
+                except RpcRefused:
+                    if len(headers) == 1:
+                        raise
+                    self._span = len(headers) // 2
+                    del headers[self._span :]
+                    continue
+                except ChainUnavailable:
+                    self._span = max(1, self._span // 2)
                     raise
-                self._span = (end - first + 1) // 2
-                continue
-            except ChainUnavailable:
-                self._span = max(1, self._span // 2)
-                raise
-            self._span = min(self._blocks_max, self._span * 2)
-            headers = await self._fetch_headers(first, end)
-            _check_chain(headers, parent_hash)
-            return await self._checked(headers, logs)
+                self._span = min(self._blocks_max, self._span * 2)
+                blocks = self._read_blocks(headers, logs)
+                again_by_hash: dict[str, Sequence[msgspec.Raw]] = {}
+                for part in fetching_again:
+                    again_by_hash |= await part
+                for block, written in blocks:
+                    again = again_by_hash.get(block.header.block_hash, ())
+                    self._check_again(block.header, written, again)
+                return [block for block, _ in blocks]
 
-    async def _fetch_logs(self, first: int, last: int) -> list[RawLog]:
+    async def _fetch_logs(self, first: int, last: int) -> list[msgspec.Raw]:
         query = {
             "fromBlock": hex(first),
             "toBlock": hex(last),
             **self._filter(),
         }
-        found = await self._rpc.call_as(list[RawLog], _GET_LOGS, query)
+        found = await self._rpc.call_as(list[msgspec.Raw], _GET_LOGS, query)
         if found is None:
             raise ChainUnavailable(_GET_LOGS, "no logs and no error")
         return found
 
     def _filter(self) -> dict[str, Any]:
-        return {"address": list(self._schemas), "topics": [sorted(self._topics)]}
+        return {"address": list(self._contracts), "topics": [sorted(self._topics)]}
 
     async def _fetch_headers(self, first: int, last: int) -> list[BlockHeader]:
         numbers = range(first, last + 1)
@@ -118,28 +156,34 @@ class LogReader:
             headers.append(header)
         return headers
 
-    async def _checked(
-        self, headers: Sequence[BlockHeader], logs: Sequence[RawLog]
-    ) -> list[BlockLogs]:
-        logs_by_hash: dict[str, list[RawLog]] = {header.block_hash: [] for header in headers}
-        for log in logs:
-            of_block = logs_by_hash.get(log.block_hash) or logs_by_hash.get(log.block_hash.lower())
-            if of_block is None:
-                raise ChainInconsistent("a log of a block that is not in the chain")
-            of_block.append(log)
-        candidates = [header for header in headers if self._bloom.may_be_in(header.logs_bloom)]
-        again_by_hash = await self._fetch_again(candidates)
+    def _read_blocks(
+        self, headers: Sequence[BlockHeader], texts: Sequence[msgspec.Raw]
+    ) -> list[tuple[BlockLogs, _WrittenLogs]]:
+        logs_by_hash = _by_block(texts, {header.block_hash for header in headers})
+        blocks = []
         for header in headers:
-            again = again_by_hash.get(header.block_hash, [])
-            _check_logs(header, logs_by_hash[header.block_hash], again)
-        return [self._placed(header, logs_by_hash[header.block_hash]) for header in headers]
+            written = logs_by_hash.get(header.block_hash, _WrittenLogs([], []))
+            indexes = _checked_indexes(header, written.logs)
+            blocks.append((self._placed(header, written.logs, indexes), written))
+        return blocks
 
-    async def _fetch_again(self, headers: Sequence[BlockHeader]) -> dict[str, list[RawLog]]:
-        """Return the logs of blocks, fetched in the second way."""
+    def _fetches_again(
+        self, headers: Sequence[BlockHeader]
+    ) -> list[Coroutine[Any, Any, dict[str, Sequence[msgspec.Raw]]]]:
+        """Return the requests for the logs of blocks in the second way; the node works at all of them at once."""
+        return [
+            self._fetch_again(headers[start : start + CALLS_PER_BATCH_MAX])
+            for start in range(0, len(headers), CALLS_PER_BATCH_MAX)
+        ]
+
+    async def _fetch_again(
+        self, headers: Sequence[BlockHeader]
+    ) -> dict[str, Sequence[msgspec.Raw]]:
+        """Return the logs of blocks, fetched in the second way; those of other contracts may be among them."""
         if not self._has_receipts:
             queries = [{"blockHash": header.block_hash, **self._filter()} for header in headers]
             answers = await self._rpc.batch_as(
-                list[RawLog], [(_GET_LOGS, [query]) for query in queries]
+                list[msgspec.Raw], [(_GET_LOGS, [query]) for query in queries]
             )
             return {
                 header.block_hash: found or []
@@ -150,34 +194,65 @@ class LogReader:
             [(_GET_RECEIPTS, [hex(header.block_number)]) for header in headers],
         )
         return {
-            header.block_hash: self._ours_of(found)
+            header.block_hash: _logs_of(header, found)
             for header, found in zip(headers, receipts, strict=True)
         }
 
-    def _ours_of(self, receipts: Sequence[ReceiptLogs] | None) -> list[RawLog]:
-        if receipts is None:
-            raise ChainInconsistent("a block without receipts")
-        return [log for receipt in receipts for log in receipt.logs if self._is_ours(log)]
+    def _check_again(
+        self, header: BlockHeader, written: _WrittenLogs, again: Sequence[msgspec.Raw]
+    ) -> None:
+        """Refuse logs that are not those of the second answer."""
+        if written.texts == again:
+            return
+        others = _without(again, written.texts)
+        if others is not None and not any(map(self._is_ours, others)):
+            return
+        # The node writes the two answers in different ways, or they differ.
+        logs = [_decoded(_LOG, text) for text in again if self._is_ours(text)]
+        is_removed = any(log.removed for log in logs)
+        if is_removed or list(map(_identity, written.logs)) != list(map(_identity, logs)):
+            raise ChainInconsistent(
+                f"two answers on the logs of block {header.block_number} differ"
+            )
 
-    def _is_ours(self, log: RawLog) -> bool:
+    def _is_ours(self, text: msgspec.Raw) -> bool:
+        log = _decoded(_NAME, text)
         if not log.topics:
             return False
-        address, topic = log.address, log.topics[0]
-        if address in self._schemas and topic in self._topics:
-            return True
-        return address.lower() in self._schemas and topic.lower() in self._topics
+        return log.address.lower() in self._contracts and log.topics[0].lower() in self._topics
 
-    def _placed(self, header: BlockHeader, logs: Sequence[RawLog]) -> BlockLogs:
+    def _placed(
+        self, header: BlockHeader, logs: Sequence[RawLog], indexes: Sequence[int]
+    ) -> BlockLogs:
         placed = []
-        schemas, number, block_hash = self._schemas, header.block_number, header.block_hash
-        for raw in logs:
-            contract = Address(raw.address.lower())
-            log = decode_with(schemas[contract], raw.topics, raw.data)
+        contracts, number, block_hash = self._contracts, header.block_number, header.block_hash
+        tx_text, tx_hash = "", Bytes32("")
+        for index, raw in zip(indexes, logs, strict=True):
+            contract = contracts.get(raw.address) or contracts.get(raw.address.lower())
+            if contract is None:
+                raise ChainInconsistent(f"a log of another contract in block {number}")
+            log = decode_with(contract.schemas, raw.topics, raw.data)
             if log is not None:
-                index, tx_hash = int(raw.log_index, 16), Bytes32(raw.transaction_hash.lower())
+                if raw.transaction_hash != tx_text:
+                    tx_text = raw.transaction_hash
+                    tx_hash = Bytes32(tx_text.lower())
                 place = LogPlace(number, block_hash, header.timestamp_s, index, tx_hash)
-                placed.append(PlacedLog(place, contract, log))
+                placed.append(PlacedLog(place, contract.address, log))
         return BlockLogs(header, tuple(placed), len(logs) - len(placed))
+
+
+@contextlib.asynccontextmanager
+async def _beside(
+    works: Sequence[Coroutine[Any, Any, T]],
+) -> AsyncIterator[Sequence[asyncio.Task[T]]]:
+    """Give the tasks of works that go on meanwhile; all of them end with the block."""
+    tasks = [asyncio.create_task(work) for work in works]
+    try:
+        yield tasks
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def _check_chain(headers: Sequence[BlockHeader], parent_hash: Bytes32 | None) -> None:
@@ -189,14 +264,64 @@ def _check_chain(headers: Sequence[BlockHeader], parent_hash: Bytes32 | None) ->
         expected = header.block_hash
 
 
-def _check_logs(header: BlockHeader, logs: Sequence[RawLog], again: Sequence[RawLog]) -> None:
-    """Refuse logs that are out of order, repeated or removed, or differ from the second answer."""
-    indexes = [quantity_of(log.log_index, _GET_LOGS) for log in logs]
-    if indexes != sorted(set(indexes)) or any(log.removed for log in logs):
+def _by_block(texts: Sequence[msgspec.Raw], known: Container[str]) -> Mapping[str, _WrittenLogs]:
+    """Return logs by the hash of their block; refuse those of an unknown block, and blocks that alternate."""
+    try:
+        logs = list(map(_LOG.decode, texts))
+    except _UNREADABLE as error:
+        raise ChainUnavailable(_GET_LOGS, "a log has another shape") from error
+    found: dict[str, _WrittenLogs] = {}
+    start = 0
+    for block_text, run in itertools.groupby([log.block_hash for log in logs]):
+        block_hash, end = block_text.lower(), start + len(list(run))
+        if block_hash not in known or block_hash in found:
+            raise ChainInconsistent(
+                "a log of a block that is not in the chain, or not in its order"
+            )
+        found[block_hash] = _WrittenLogs(logs[start:end], texts[start:end])
+        start = end
+    return found
+
+
+def _decoded(decoder: "msgspec.json.Decoder[T]", text: msgspec.Raw) -> T:
+    try:
+        return decoder.decode(text)
+    except _UNREADABLE as error:
+        raise ChainUnavailable(_GET_LOGS, "a log has another shape") from error
+
+
+def _logs_of(header: BlockHeader, receipts: Sequence[ReceiptLogs] | None) -> Sequence[msgspec.Raw]:
+    """Return the logs of all contracts; a block whose filter is not empty has receipts."""
+    if not receipts:
+        raise ChainInconsistent(f"block {header.block_number} without receipts")
+    for receipt in receipts:
+        if receipt.block_hash.lower() != header.block_hash:
+            raise ChainInconsistent(f"receipts of another block {header.block_number}")
+    return list(itertools.chain.from_iterable([receipt.logs for receipt in receipts]))
+
+
+def _checked_indexes(header: BlockHeader, logs: Sequence[RawLog]) -> Sequence[int]:
+    """Return the indexes of a block's logs; refuse logs that are out of order, repeated or removed."""
+    try:
+        indexes = [int(log.log_index, 16) for log in logs]
+    except ValueError as error:
+        raise ChainUnavailable(_GET_LOGS, "the answer is not a number") from error
+    if indexes != sorted(set(indexes)) or any([log.removed for log in logs]):  # noqa: C419 - a list is faster here
         raise ChainInconsistent(f"the logs of block {header.block_number} are out of order")
-    # Nodes write both answers alike, letter by letter; only if not, they are compared by what they say.
-    if logs != again and list(map(_identity, logs)) != list(map(_identity, again)):
-        raise ChainInconsistent(f"two answers on the logs of block {header.block_number} differ")
+    return indexes
+
+
+def _without(
+    texts: Sequence[msgspec.Raw], some: Sequence[msgspec.Raw]
+) -> Sequence[msgspec.Raw] | None:
+    """Return the texts that are not among these, which must all be there in their order; else None."""
+    others, place = [], 0
+    for text in texts:
+        if place < len(some) and text == some[place]:
+            place += 1
+        else:
+            others.append(text)
+    return others if place == len(some) else None
 
 
 def _identity(log: RawLog) -> tuple[object, ...]:
@@ -209,3 +334,7 @@ def _identity(log: RawLog) -> tuple[object, ...]:
         [topic.lower() for topic in log.topics],
         log.data.lower(),
     )
+
+
+_LOG: Final = msgspec.json.Decoder(RawLog)
+_NAME: Final = msgspec.json.Decoder(LogName)

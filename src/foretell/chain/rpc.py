@@ -8,13 +8,13 @@ import asyncio
 import functools
 import itertools
 import re
-import ssl
 from collections.abc import Sequence
+from http import HTTPStatus
 from typing import Any, Final, Generic, Self, TypeVar
 
-import httpx
 import msgspec
 
+from foretell.chain.http_client import HttpClient
 from foretell.domain.errors.chain import ChainUnavailable, ExecutionReverted, RpcRefused
 from foretell.runtime.backoff import pauses_s
 
@@ -23,7 +23,6 @@ RETRY_S: Final = 0.1
 RETRY_S_MAX: Final = 0.2
 ANSWER_BYTES_MAX: Final = 64 * 1024 * 1024
 CALLS_PER_BATCH_MAX: Final = 100
-CONNECTIONS_MAX: Final = 16
 DECODERS_KEPT_MAX: Final = 16
 
 _REVERTED_CODE: Final = 3
@@ -60,12 +59,7 @@ class Rpc:
         self._answer_bytes_max = answer_bytes_max
         self._url = url
         self._ids = itertools.count(1)
-        self._client = httpx.AsyncClient(
-            timeout=timeout_s,
-            limits=httpx.Limits(max_connections=CONNECTIONS_MAX),
-            trust_env=False,
-            verify=_tls(),
-        )
+        self._http = HttpClient(url, timeout_s=timeout_s)
 
     @property
     def url(self) -> str:
@@ -80,7 +74,7 @@ class Rpc:
 
     async def close(self) -> None:
         """Close the connections."""
-        await self._client.aclose()
+        await self._http.close()
 
     async def call(self, method: str, *params: object) -> Any:
         """Return the result of a read, requested up to `READ_ATTEMPTS_MAX` times."""
@@ -158,25 +152,17 @@ class Rpc:
             raise ChainUnavailable("batch", "answers are missing")
         return [(call[0], answer_by_id[id_]) for id_, call in method_by_id.items()]
 
-    async def _post(self, method: str, body: object, bytes_max: int | None = None) -> bytes:
-        sent = self._client.stream(
-            "POST",
-            self._url,
-            content=msgspec.json.encode(body),
-            headers={"content-type": "application/json"},
-        )
-        try:
-            async with sent as response:
-                if response.status_code >= httpx.codes.INTERNAL_SERVER_ERROR or _is_limited(
-                    response
-                ):
-                    raise ChainUnavailable(method, f"HTTP {response.status_code}")
-                return await _content(method, response, bytes_max or self._answer_bytes_max)
-        except httpx.HTTPError as error:
-            raise ChainUnavailable(method, type(error).__name__) from error
+    async def _post(
+        self, method: str, body: object, bytes_max: int | None = None
+    ) -> bytes | bytearray:
+        sent = msgspec.json.encode(body)
+        answer = await self._http.post(method, sent, bytes_max or self._answer_bytes_max)
+        if answer.status >= HTTPStatus.INTERNAL_SERVER_ERROR or _is_limited(answer.status):
+            raise ChainUnavailable(method, f"HTTP {answer.status}")
+        return answer.body
 
 
-def _decoded(kind: object, method: str, raw: bytes, *, is_batch: bool) -> Any:
+def _decoded(kind: object, method: str, raw: bytes | bytearray, *, is_batch: bool) -> Any:
     """Return the answer, or the answers of a batch, with results of this type."""
     try:
         return _decoder_of(kind, is_batch=is_batch).decode(raw)
@@ -190,25 +176,9 @@ def _decoder_of(kind: Any, *, is_batch: bool) -> msgspec.json.Decoder[Any]:
     return msgspec.json.Decoder(list[answer] if is_batch else answer)
 
 
-async def _content(method: str, response: httpx.Response, bytes_max: int) -> bytes:
-    parts, size = [], 0
-    async for part in response.aiter_bytes():
-        size += len(part)
-        if size > bytes_max:
-            raise ChainUnavailable(method, f"more than {bytes_max} bytes")
-        parts.append(part)
-    return b"".join(parts)
-
-
-def _is_limited(response: httpx.Response) -> bool:
+def _is_limited(status: int) -> bool:
     """Return whether the node carried out nothing because of a limit of requests, whatever its body says."""
-    return response.status_code == httpx.codes.TOO_MANY_REQUESTS
-
-
-@functools.cache
-def _tls() -> ssl.SSLContext:
-    """Return the certificates to trust; reading them takes 30 ms, so they are read once."""
-    return httpx.create_ssl_context(trust_env=False)
+    return status == HTTPStatus.TOO_MANY_REQUESTS
 
 
 def _request(request_id: int, method: str, params: Sequence[object]) -> dict[str, object]:

@@ -54,10 +54,18 @@ class RawBlock(msgspec.Struct, rename="camel"):
     base_fee_per_gas: str = "0x0"
 
 
-class ReceiptLogs(msgspec.Struct):
-    """The logs of a receipt as a node sends it."""
+class ReceiptLogs(msgspec.Struct, rename="camel"):
+    """The block and the logs of a receipt as a node sends it; the logs are not decoded."""
 
-    logs: tuple[RawLog, ...]
+    block_hash: str
+    logs: tuple[msgspec.Raw, ...]
+
+
+class LogName(msgspec.Struct, frozen=True, gc=False):
+    """The part of a log that says whose it is."""
+
+    address: str
+    topics: tuple[str, ...]
 
 
 class _Tx(msgspec.Struct, rename="camel"):

@@ -121,6 +121,10 @@ def index(
             help="Database server; a temporary database is created on it.", show_default="SQLite"
         ),
     ] = None,
+    write: Annotated[
+        Path | None,
+        typer.Option(help="Page that gets the table and the chart.", show_default="no page"),
+    ] = None,
 ) -> None:
     """Measure logs from a node to the tables, far behind the head, against decoding the same JSON.
 
@@ -129,7 +133,7 @@ def index(
     from foretell.bench.index import IndexPlan, run_bench_index
     from foretell.bench.rigs.index.chain import ChainPlan
 
-    plan = IndexPlan(rounds, ChainPlan(wallets, markets), postgres=postgres)
+    plan = IndexPlan(rounds, ChainPlan(wallets, markets), postgres=postgres, page=write)
     run_bench_index(plan, _console())
 
 

@@ -27,7 +27,7 @@ def run_verify_data(settings: Settings, console: Console) -> None:
         console.print(line, soft_wrap=True, highlight=False, markup=False)
     if not report.is_exact:
         fail(f"{report.found} rows differ from the chain")
-    console.print(f"{len(report.wallets)} wallets: every row is what the chain says")
+    console.print(f"{report.wallets} wallets: every row is what the chain says")
 
 
 async def _verify(settings: Settings) -> DataReport:

@@ -1,12 +1,15 @@
-"""All figures that the logs of the chain lead to, kept in plain mappings."""
+"""All figures that the logs of the chain lead to, kept in mappings of a temporary file.
 
-from collections import Counter, defaultdict
-from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+Their number grows with the history of the chain, so only the last used are held in memory. A file needs one pass over
+the logs, all of one chain; passes by ranges of wallets would fetch every log several times.
+"""
+
+from typing import Any, Final, NamedTuple
 
 from foretell.domain.contracts.neg_risk import NO_TOKEN_BURN
 from foretell.domain.values.hexadecimal import ZERO_ADDRESS
 from foretell.reconciliation.holdings import NOTHING_HELD, UNITS_MAX, CountedPosition
+from foretell.store.spill import SpilledRows, SpillFile
 
 CASH: Final = "0"
 """The collateral among a wallet's assets."""
@@ -60,7 +63,6 @@ class CountedCondition(NamedTuple):
 class CountedChange(NamedTuple):
     """A position after a block that changed it."""
 
-    block: int
     at_s: int
     position: CountedPosition
 
@@ -68,35 +70,62 @@ class CountedChange(NamedTuple):
 class CountedTrade(NamedTuple):
     """A trade of a wallet, for volumes."""
 
-    block: int
     wallet: str
     condition: str
     cost: int
 
 
-@dataclass(slots=True)
+class CountedTotals(NamedTuple):
+    """The trades of a wallet, the conditions it traded in, and the collateral of its trades."""
+
+    trades: int
+    markets: int
+    volume: int
+
+
 class ChainFigures:
     """What all logs up to a block add up to. Amounts are in base units."""
 
-    contracts: ReadContracts
-    balances: Counter[Holding] = field(default_factory=Counter)
-    locked: Counter[str] = field(default_factory=Counter)
-    positions: dict[Holding, CountedPosition] = field(default_factory=dict)
-    changes: defaultdict[Holding, list[CountedChange]] = field(
-        default_factory=lambda: defaultdict(list)
-    )
-    conditions: dict[str, CountedCondition] = field(default_factory=dict)
-    condition_by_question: dict[str, str] = field(default_factory=dict)
-    outcomes: dict[str, tuple[str, bool]] = field(default_factory=dict)
-    payouts: dict[str, tuple[int, int]] = field(default_factory=dict)
-    prices: dict[str, tuple[int, int]] = field(default_factory=dict)
-    acts: dict[Place, tuple[object, ...]] = field(default_factory=dict)
-    fills: dict[Place, tuple[object, ...]] = field(default_factory=dict)
-    trades: list[CountedTrade] = field(default_factory=list)
-    allowances: Counter[tuple[str, str, bool]] = field(default_factory=Counter)
-    canceled: dict[Place, tuple[str, str]] = field(default_factory=dict)
-    stops: dict[tuple[int, int, int], tuple[str, str, int]] = field(default_factory=dict)
-    touched: set[Holding] = field(default_factory=set)
+    def __init__(self, contracts: ReadContracts, spill: SpillFile) -> None:
+        self.contracts = contracts
+        self.spill = spill
+        self.balances: SpilledRows[Holding, int] = spill.mapping("balances", 2, int, 0)
+        self.locked: SpilledRows[str, int] = spill.mapping("locked", 1, int, 0)
+        self.positions: SpilledRows[Holding, CountedPosition] = spill.mapping(
+            "positions", 2, CountedPosition, NOTHING_HELD
+        )
+        self.changes: SpilledRows[tuple[str, str, int], CountedChange] = spill.mapping(
+            "changes", 3, CountedChange
+        )
+        self.last_changes: SpilledRows[Holding, tuple[int, int, CountedPosition]] = spill.mapping(
+            "last_changes", 2, tuple[int, int, CountedPosition]
+        )
+        self.conditions: SpilledRows[str, CountedCondition] = spill.mapping(
+            "conditions", 1, CountedCondition
+        )
+        self.condition_by_question: SpilledRows[str, str] = spill.mapping("questions", 1, str)
+        self.outcomes: SpilledRows[str, tuple[str, bool]] = spill.mapping(
+            "outcomes", 1, tuple[str, bool]
+        )
+        self.payouts: SpilledRows[str, tuple[int, int]] = spill.mapping(
+            "payouts", 1, tuple[int, int]
+        )
+        self.prices: SpilledRows[str, tuple[int, int]] = spill.mapping("prices", 1, tuple[int, int])
+        self.acts: SpilledRows[Place, tuple[Any, ...]] = spill.mapping("acts", 2, tuple[Any, ...])
+        self.fills: SpilledRows[Place, tuple[Any, ...]] = spill.mapping("fills", 2, tuple[Any, ...])
+        self.trades: SpilledRows[Place, CountedTrade] = spill.mapping("trades", 2, CountedTrade)
+        self.first_trades: SpilledRows[tuple[str, str], int] = spill.mapping("first_trades", 2, int)
+        self.totals: SpilledRows[str, CountedTotals] = spill.mapping("totals", 1, CountedTotals)
+        self.allowances: SpilledRows[tuple[str, str, bool], int] = spill.mapping(
+            "allowances", 3, int, 0
+        )
+        self.canceled: SpilledRows[Place, tuple[str, str]] = spill.mapping(
+            "canceled", 2, tuple[str, str]
+        )
+        self.stops: SpilledRows[tuple[int, int, int], tuple[str, str, int]] = spill.mapping(
+            "stops", 3, tuple[str, str, int]
+        )
+        self._before_block: dict[Holding, CountedPosition] = {}
 
     def move(self, sender: str, receiver: str, asset: str, units: int) -> None:
         """Move an asset; what the zero address sends is new, and what it receives is gone."""
@@ -123,20 +152,28 @@ class ChainFigures:
         self.outcomes[condition.yes] = condition_id, True
         self.outcomes[condition.no] = condition_id, False
 
-    def position(self, holding: Holding) -> CountedPosition:
-        """Return a position as it is now."""
-        return self.positions.get(holding, NOTHING_HELD)
+    def set_position(self, holding: Holding, position: CountedPosition) -> None:
+        """Set a position within a block."""
+        self._before_block.setdefault(holding, self.positions[holding])
+        self.positions[holding] = position
+
+    def add_trade(self, place: Place, trade: CountedTrade) -> None:
+        """Add a trade of a wallet."""
+        self.trades[place] = trade
+        wallet, condition, cost = trade
+        before = self.totals.get(wallet, CountedTotals(0, 0, 0))
+        is_first = (wallet, condition) not in self.first_trades
+        if is_first:
+            self.first_trades[wallet, condition] = place[0]
+        self.totals[wallet] = CountedTotals(
+            before.trades + 1, before.markets + is_first, before.volume + cost
+        )
 
     def close_block(self, number: int, at_s: int) -> None:
         """Keep each position that differs from the one before the block."""
-        for holding in self.touched:
-            known, now = self.changes[holding], self.positions[holding]
-            before = known[-1].position if known else NOTHING_HELD
+        for holding, before in self._before_block.items():
+            now = self.positions[holding]
             if now != before:
-                known.append(CountedChange(number, at_s, now))
-        self.touched.clear()
-
-    def position_at(self, holding: Holding, block: int) -> CountedPosition:
-        """Return a position as it was after a block."""
-        earlier = [each for each in self.changes[holding] if each.block <= block]
-        return earlier[-1].position if earlier else NOTHING_HELD
+                self.changes[*holding, number] = CountedChange(at_s, now)
+                self.last_changes[holding] = number, at_s, now
+        self._before_block.clear()

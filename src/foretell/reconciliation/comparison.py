@@ -1,13 +1,38 @@
-"""The comparison of the tables with the figures of the chain: every row of each, in both directions."""
+"""The comparison of the tables with the figures of the chain: every row of each, in both directions.
 
-from collections import Counter
-from collections.abc import Hashable, Mapping
+A table is read in pages. Each row is looked up among the figures, and afterwards each figure among the rows seen.
+"""
+
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
+
+import sqlalchemy as sa
 
 from foretell.reconciliation.chain_figures import ChainFigures
-from foretell.reconciliation.recounted_standings import RecountedStandings
-from foretell.store.queries.index_tables import IndexTables
+from foretell.reconciliation.holdings import CountedPosition
+from foretell.reconciliation.recounted_standings import CountedMark, RecountedStandings
+from foretell.store.database import Transaction
+from foretell.store.queries.index_tables import load_pages
+from foretell.store.spill import SpilledRows, SpillFile
+from foretell.store.tables import (
+    activities,
+    allowances,
+    balances,
+    canceled_orders,
+    conditions,
+    exchange_fills,
+    locked_collateral,
+    payouts,
+    positions,
+    raised_nonces,
+    ranking_cursors,
+    ranking_marks,
+    standings,
+    traded_markets,
+    trading_totals,
+    wins,
+)
 
 DIFFERENCES_NAMED_MAX: Final = 100
 """The most differences that a report names; it counts all of them."""
@@ -25,12 +50,13 @@ class DataDifference:
 
 @dataclass(slots=True)
 class DataReport:
-    """What was compared, and what differs."""
+    """What was compared, and what differs; `rows_held` is the most rows of the chain's figures in memory at once."""
 
     block_number: int
     block_hash: str
-    rows: Counter[str] = field(default_factory=Counter)
-    wallets: set[str] = field(default_factory=set)
+    rows: dict[str, int] = field(default_factory=dict)
+    wallets: int = 0
+    rows_held: int = 0
     found: int = 0
     differences: list[DataDifference] = field(default_factory=list)
 
@@ -39,152 +65,173 @@ class DataReport:
         """Whether every row is what the chain says."""
         return not self.found
 
-    def compare(self, table: str, of_chain: Mapping[Any, Any], of_table: Mapping[Any, Any]) -> None:
-        """Add the comparison of a table; rows of nothing must have been left out."""
-        keys = of_chain.keys() | of_table.keys()
-        self.rows[table] = len(keys)
-        for key in sorted(keys, key=repr):
-            counted, kept = of_chain.get(key), of_table.get(key)
-            if counted != kept:
-                self.found += 1
-                if len(self.differences) < DIFFERENCES_NAMED_MAX:
-                    self.differences.append(DataDifference(table, key, counted, kept))
+    def add(self, table: str, key: Hashable, of_chain: object, of_table: object) -> None:
+        """Count a row, and a difference if the two are not equal."""
+        self.rows[table] = self.rows.get(table, 0) + 1
+        if of_chain != of_table:
+            self.found += 1
+            if len(self.differences) < DIFFERENCES_NAMED_MAX:
+                self.differences.append(DataDifference(table, key, of_chain, of_table))
 
 
-def compare_all(figures: ChainFigures, tables: IndexTables, report: DataReport) -> None:
-    """Compare every table."""
-    _compare_conditions(figures, tables, report)
-    _compare_wallets(figures, tables, report)
-    _compare_acts(figures, tables, report)
-    _compare_sums(figures, tables, report)
+class _Compared(NamedTuple):
+    """A table, and what the chain says of it; a value of None stands for no row, on both sides."""
+
+    table: sa.Table
+    figures: SpilledRows[Any, Any]
+    key: Callable[[Any], Any]
+    of_table: Callable[[Any], object]
+    of_chain: Callable[[Any], object] = lambda value: value
 
 
-def _compare_conditions(figures: ChainFigures, tables: IndexTables, report: DataReport) -> None:
-    report.compare(
-        "conditions",
-        {
-            condition_id: (each.oracle, each.question, each.yes, each.no)
-            for condition_id, each in figures.conditions.items()
-        },
-        {
-            row.condition_id: (row.oracle, row.question_id, row.token_yes, row.token_no)
-            for row in tables.rows["conditions"]
-        },
-    )
-    report.compare(
-        "payouts",
-        figures.payouts,
-        {row.condition_id: (row.payout_yes, row.payout_no) for row in tables.rows["payouts"]},
-    )
-    report.compare(
-        "locked_collateral",
-        _without_zeros(figures.locked),
-        _without_zeros({row.condition_id: row.units for row in tables.rows["locked_collateral"]}),
-    )
+async def compare_all(figures: ChainFigures, tx: Transaction, report: DataReport) -> None:
+    """Compare every table, all read in one transaction."""
+    with SpillFile(figures.spill.rows_held_max) as spill:
+        sums = await _sums(figures, spill, tx)
+        for compared in (*_states(figures), *_histories(figures), *sums):
+            await _compare(compared, spill, tx, report)
+        report.rows_held = max(figures.spill.held_most, spill.held_most)
+    report.wallets = figures.balances.count_firsts()
 
 
-def _compare_wallets(figures: ChainFigures, tables: IndexTables, report: DataReport) -> None:
-    report.compare(
-        "balances",
-        _without_zeros(figures.balances),
-        _without_zeros({(row.wallet, row.asset): row.units for row in tables.rows["balances"]}),
-    )
-    report.compare(
-        "positions",
-        {
-            holding: (*_cells(changes[-1].position), changes[-1].at_s, changes[-1].block)
-            for holding, changes in figures.changes.items()
-            if changes
-        },
-        {
-            (row.wallet, row.token_id): (
-                *(row.size_units, row.cost_units, row.bought_units, row.spent_units),
-                *(row.realized_units, row.changed_at_s, row.block_number),
-            )
-            for row in tables.rows["positions"]
-        },
-    )
-    report.compare(
-        "allowances",
-        _without_zeros(figures.allowances),
-        _without_zeros(
-            {
-                (row.wallet, row.spender, row.is_collateral): row.units
-                for row in tables.rows["allowances"]
-            }
+async def _compare(
+    compared: _Compared, spill: SpillFile, tx: Transaction, report: DataReport
+) -> None:
+    name, figures = compared.table.name, compared.figures
+    report.rows[name] = 0
+    seen: SpilledRows[Any, bool] = spill.mapping(f"seen_{name}", figures.columns, bool)
+    async for page in load_pages(tx, compared.table):
+        for row in page:
+            kept = compared.of_table(row)
+            if kept is not None:
+                key = compared.key(row)
+                figure = figures.get(key)
+                counted = None if figure is None else compared.of_chain(figure)
+                report.add(name, key, counted, kept)
+                seen[key] = True
+    for key, figure in figures.items():
+        counted = compared.of_chain(figure)
+        if counted is not None and key not in seen:
+            report.add(name, key, counted, None)
+
+
+def _states(figures: ChainFigures) -> tuple[_Compared, ...]:
+    """Return the tables of current values."""
+    return (
+        _Compared(
+            balances,
+            figures.balances,
+            lambda row: (row.wallet, row.asset),
+            lambda row: row.units or None,
+            lambda units: units or None,
+        ),
+        _Compared(
+            allowances,
+            figures.allowances,
+            lambda row: (row.wallet, row.spender, row.is_collateral),
+            lambda row: row.units or None,
+            lambda units: units or None,
+        ),
+        _Compared(
+            positions,
+            figures.last_changes,
+            lambda row: (row.wallet, row.token_id),
+            lambda row: (*row[3:8], row.changed_at_s, row.block_number),
+            lambda last: (*_cells(last[2]), last[1], last[0]),
+        ),
+        _Compared(
+            locked_collateral,
+            figures.locked,
+            lambda row: row.condition_id,
+            lambda row: row.units or None,
+            lambda units: units or None,
+        ),
+        _Compared(
+            trading_totals,
+            figures.totals,
+            lambda row: row.wallet,
+            lambda row: (row.trades, row.markets, row.volume_units),
         ),
     )
-    report.wallets.update(wallet for wallet, _ in figures.balances)
 
 
-def _compare_acts(figures: ChainFigures, tables: IndexTables, report: DataReport) -> None:
-    report.compare("activities", figures.acts, _by_place(tables, "activities"))
-    report.compare("exchange_fills", figures.fills, _by_place(tables, "exchange_fills"))
-    report.compare(
-        "canceled_orders",
-        figures.canceled,
-        {
-            (row.block_number, row.log_index): (row.exchange, row.order_id)
-            for row in tables.rows["canceled_orders"]
-        },
-    )
-    report.compare(
-        "raised_nonces",
-        figures.stops,
-        {
-            (row.block_number, row.log_index, row.part): (row.exchange, row.maker, row.nonce)
-            for row in tables.rows["raised_nonces"]
-        },
-    )
-    first = {(trade.wallet, trade.condition): trade.block for trade in reversed(figures.trades)}
-    report.compare(
-        "traded_markets",
-        first,
-        {(row.wallet, row.condition_id): row.block_number for row in tables.rows["traded_markets"]},
-    )
-    counts = Counter(trade.wallet for trade in figures.trades)
-    markets = Counter(wallet for wallet, _ in first)
-    volumes = Counter[str]()
-    for trade in figures.trades:
-        volumes[trade.wallet] += trade.cost
-    report.compare(
-        "trading_totals",
-        {wallet: (count, markets[wallet], volumes[wallet]) for wallet, count in counts.items()},
-        {
-            row.wallet: (row.trades, row.markets, row.volume_units)
-            for row in tables.rows["trading_totals"]
-        },
+def _histories(figures: ChainFigures) -> tuple[_Compared, ...]:
+    """Return the tables whose rows are written once."""
+    return (
+        _Compared(
+            conditions,
+            figures.conditions,
+            lambda row: row.condition_id,
+            lambda row: (row.oracle, row.question_id, row.token_yes, row.token_no),
+            lambda each: (each.oracle, each.question, each.yes, each.no),
+        ),
+        _Compared(
+            payouts,
+            figures.payouts,
+            lambda row: row.condition_id,
+            lambda row: (row.payout_yes, row.payout_no),
+        ),
+        _Compared(activities, figures.acts, _place, lambda row: tuple(row[3:])),
+        _Compared(exchange_fills, figures.fills, _place, lambda row: tuple(row[3:])),
+        _Compared(
+            canceled_orders, figures.canceled, _place, lambda row: (row.exchange, row.order_id)
+        ),
+        _Compared(
+            raised_nonces,
+            figures.stops,
+            lambda row: (row.block_number, row.log_index, row.part),
+            lambda row: (row.exchange, row.maker, row.nonce),
+        ),
+        _Compared(
+            traded_markets,
+            figures.first_trades,
+            lambda row: (row.wallet, row.condition_id),
+            lambda row: row.block_number,
+        ),
     )
 
 
-def _compare_sums(figures: ChainFigures, tables: IndexTables, report: DataReport) -> None:
-    sums = RecountedStandings(figures, tables.rows["ranking_cursors"], tables.rows["ranking_marks"])
-    report.compare(
-        "standings",
-        sums.standings(),
-        {
-            (row.period, row.category, row.wallet): (row.volume_units, row.gain_units)
-            for row in tables.rows["standings"]
-        },
+async def _sums(figures: ChainFigures, spill: SpillFile, tx: Transaction) -> tuple[_Compared, ...]:
+    """Return the tables of leaderboards, whose figures are computed here."""
+    block_by_period: dict[int, int] = {}
+    async for page in load_pages(tx, ranking_cursors):
+        block_by_period.update({row.period: row.block_number for row in page})
+    marks: SpilledRows[tuple[int, str], CountedMark] = spill.mapping("marks", 2, CountedMark)
+    async for page in load_pages(tx, ranking_marks):
+        for row in page:
+            marks[row.period, row.condition_id] = CountedMark(
+                row.price, row.category, row.next_price, row.next_category, row.done_wallet
+            )
+    recounted = RecountedStandings(figures, block_by_period, marks)
+    standing_sums = spill.mapping("standing_sums", 3, tuple[int, int], (0, 0))
+    recounted.add_standings(standing_sums)
+    counted_wins = spill.mapping("counted_wins", 3, tuple[str, int])
+    for key, win in recounted.wins():
+        counted_wins[key] = win
+    return (
+        _Compared(
+            standings,
+            standing_sums,
+            lambda row: (row.period, row.category, row.wallet),
+            lambda row: (row.volume_units, row.gain_units),
+            lambda sums: sums if any(sums) else None,
+        ),
+        _Compared(
+            wins,
+            counted_wins,
+            lambda row: (row.period, row.wallet, row.token_id),
+            lambda row: (
+                (row.category, row.realized_units)
+                if recounted.is_counted(row.wallet, row.token_id)
+                else None
+            ),
+        ),
     )
-    report.compare(
-        "wins",
-        sums.wins(),
-        {
-            (row.period, row.wallet, row.token_id): (row.category, row.realized_units)
-            for row in tables.rows["wins"]
-            if sums.is_counted(row.wallet, row.token_id)
-        },
-    )
 
 
-def _by_place(tables: IndexTables, name: str) -> dict[tuple[int, int], tuple[object, ...]]:
-    return {(row.block_number, row.log_index): tuple(row[3:]) for row in tables.rows[name]}
+def _place(row: Any) -> tuple[int, int]:
+    return row.block_number, row.log_index
 
 
-def _cells(position: Any) -> tuple[int, ...]:
+def _cells(position: CountedPosition) -> tuple[int, ...]:
     return position.size, position.cost, position.bought, position.spent, position.realized
-
-
-def _without_zeros(units: Mapping[Any, int]) -> dict[Any, int]:
-    return {key: each for key, each in units.items() if each}

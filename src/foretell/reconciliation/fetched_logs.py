@@ -13,6 +13,9 @@ from foretell.domain.errors.chain import ChainInconsistent, RpcRefused
 from foretell.domain.values.hexadecimal import Address, Bytes32, keccak256
 
 BLOCKS_PER_REQUEST_MAX: Final = 2_000
+BLOCKS_PER_REQUEST_FIRST: Final = 100
+LOGS_PER_REQUEST: Final = 10_000
+"""The logs that a request should bring, which bounds the memory of them: the next one has fewer blocks, or more."""
 WORD_BYTES: Final = 32
 ADDRESS_DIGITS: Final = 40
 
@@ -45,11 +48,11 @@ class FetchedBlocks:
 async def fetch_blocks(
     rpc: Rpc, contracts: Collection[str], first: int, last: int
 ) -> AsyncIterator[FetchedBlocks]:
-    """Yield all blocks from the first to the last, as many at once as the node gives.
+    """Yield all blocks from the first to the last: few where they have many logs, or where the node gives no more.
 
     Raises ChainInconsistent when logs are repeated, out of order, removed or of other blocks.
     """
-    span = BLOCKS_PER_REQUEST_MAX
+    span = BLOCKS_PER_REQUEST_FIRST
     while first <= last:
         end = min(last, first + span - 1)
         try:
@@ -59,8 +62,11 @@ async def fetch_blocks(
                 raise
             span = max(1, span // 2)
             continue
-        yield _checked(found, contracts, first, end)
-        first, span = end + 1, min(BLOCKS_PER_REQUEST_MAX, span * 2)
+        checked = _checked(found, contracts, first, end)
+        fitting = span * LOGS_PER_REQUEST // max(1, len(checked.logs))
+        del found
+        yield checked
+        first, span = end + 1, max(1, min(BLOCKS_PER_REQUEST_MAX, span * 2, fitting))
 
 
 async def fetch_times(rpc: Rpc, hash_by_block: dict[int, Bytes32]) -> dict[int, int]:

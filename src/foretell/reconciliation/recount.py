@@ -21,14 +21,27 @@ from foretell.reconciliation.transaction_logs import BINARY, TokenIds, Transacti
 _PREPARED = topic_of("ConditionPreparation(bytes32,address,bytes32,uint256)")
 
 
-async def recount(rpc: Rpc, deployment: Deployment, last_block: int) -> ChainFigures:
-    """Return the figures after a block; the logs of all blocks before it are read in order."""
-    contracts = contracts_of(deployment)
-    figures = ChainFigures(contracts)
-    async for found in fetch_blocks(rpc, contracts.all, deployment.start_block, last_block):
-        times = await fetch_times(rpc, found.hash_by_block)
-        count_blocks(figures, found, await fetch_token_ids(rpc, contracts, found.logs), times)
-    return figures
+class Recount:
+    """Figures that follow the chain block by block."""
+
+    def __init__(self, rpc: Rpc, deployment: Deployment, figures: ChainFigures) -> None:
+        self.figures = figures
+        self._rpc = rpc
+        self._next_block = deployment.start_block
+
+    async def count_to(self, last_block: int) -> None:
+        """Add the logs of all blocks up to this one, in order.
+
+        Raises ChainInconsistent when later blocks have been counted: the chain has been reorganized since.
+        """
+        if last_block < self._next_block - 1:
+            raise ChainInconsistent(f"block {self._next_block - 1} was removed; verify again")
+        rpc, contracts = self._rpc, self.figures.contracts
+        async for found in fetch_blocks(rpc, contracts.all, self._next_block, last_block):
+            times = await fetch_times(rpc, found.hash_by_block)
+            token_ids = await fetch_token_ids(rpc, contracts, found.logs)
+            count_blocks(self.figures, found, token_ids, times)
+            self._next_block = found.last + 1
 
 
 def contracts_of(deployment: Deployment) -> ReadContracts:

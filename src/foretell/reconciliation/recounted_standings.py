@@ -5,15 +5,14 @@ of the two ends, and at which prices and in which categories it counts, is read 
 books, which the chain does not have.
 """
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+import itertools
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
-import sqlalchemy as sa
-
-from foretell.reconciliation.chain_figures import ChainFigures
-from foretell.reconciliation.holdings import CountedPosition
+from foretell.reconciliation.chain_figures import ChainFigures, Holding
+from foretell.reconciliation.holdings import NOTHING_HELD, CountedPosition
+from foretell.store.spill import SpilledRows
 
 PERIODS_DAYS: Final = (0, 1, 7, 30)
 BEFORE_ALL: Final = -1
@@ -25,104 +24,105 @@ StandingKey = tuple[int, str, str]
 class CountedMark(NamedTuple):
     """The price of Yes and the category at which a sum counts a condition, for each wallet."""
 
-    price: Fraction
+    price: str
     category: str
-    next_price: Fraction | None
-    next_category: str
-    done_wallet: str
+    next_price: str | None
+    next_category: str | None
+    done_wallet: str | None
 
     def of(self, wallet: str) -> tuple[Fraction, str]:
         """Return the price and the category for a wallet."""
-        if self.next_price is not None and wallet <= self.done_wallet:
-            return self.next_price, self.next_category
-        return self.price, self.category
+        if self.next_price is not None and wallet <= (self.done_wallet or ""):
+            return Fraction(self.next_price), self.next_category or ""
+        return Fraction(self.price), self.category
 
     @property
     def of_volumes(self) -> str:
         """The category of trades."""
-        return self.category if self.next_price is None else self.next_category
+        return self.category if self.next_price is None else self.next_category or ""
 
 
-NO_MARK: Final = CountedMark(Fraction(1, 2), "", None, "", "")
+NO_MARK: Final = CountedMark("1/2", "", None, None, None)
+
+Marks = SpilledRows[tuple[int, str], CountedMark]
+"""Marks by period and condition."""
 
 
 class RecountedStandings:
     """The sums of all periods, from the figures of the chain and the marks of the tables."""
 
     def __init__(
-        self, figures: ChainFigures, cursors: Sequence[sa.Row[Any]], marks: Sequence[sa.Row[Any]]
+        self, figures: ChainFigures, block_by_period: Mapping[int, int], marks: Marks
     ) -> None:
         self._figures = figures
-        self._block_by_period = {row.period: row.block_number for row in cursors}
-        self._marks = {(row.period, row.condition_id): _mark(row) for row in marks}
+        self._block_by_period = block_by_period
+        self._marks = marks
 
-    def standings(self) -> Mapping[StandingKey, tuple[int, int]]:
-        """Return the volume and the gain of every wallet; those of nothing are left out."""
-        volumes, gains = Counter[StandingKey](), Counter[StandingKey]()
-        for period in PERIODS_DAYS:
-            volume, gain = self._sum_to(period)
-            for into in (period,) if period else PERIODS_DAYS:
-                for (category, wallet), units in volume.items():
-                    volumes[into, category, wallet] += -units if period else units
-                for (category, wallet), units in gain.items():
-                    gains[into, category, wallet] += -units if period else units
-        return {
-            key: (volumes[key], gains[key])
-            for key in volumes.keys() | gains.keys()
-            if volumes[key] or gains[key]
-        }
-
-    def _sum_to(self, period: int) -> tuple[Counter[tuple[str, str]], Counter[tuple[str, str]]]:
-        end = self._block(period)
-        volume, gain = Counter[tuple[str, str]](), Counter[tuple[str, str]]()
-        for trade in self._figures.trades:
-            if trade.block <= end:
-                for category in {"", self._mark(period, trade.condition).of_volumes}:
-                    volume[category, trade.wallet] += trade.cost
-        for wallet, token in list(self._figures.changes):
-            condition_id, is_yes = self._figures.outcomes[token]
-            price, own_category = self._mark(period, condition_id).of(wallet)
-            position = self._figures.position_at((wallet, token), end)
-            units = _gain(position, price if is_yes else 1 - price)
-            for category in {"", own_category}:
-                gain[category, wallet] += units
-        return volume, gain
-
-    def wins(self) -> Mapping[tuple[int, str, str], tuple[str, int]]:
-        """Return the category and the gain of each win: a closed position with a gain in a period."""
-        found = {}
-        for (wallet, token), changes in self._figures.changes.items():
-            if not changes or changes[-1].block > self._block(0):
-                continue
-            last, condition_id = changes[-1], self._figures.outcomes[token][0]
-            if last.position.size or last.position.realized <= 0:
-                continue
+    def add_standings(self, sums: SpilledRows[StandingKey, tuple[int, int]]) -> None:
+        """Add the volume and the gain of every wallet."""
+        for (block, _), trade in self._figures.trades.items():
             for period in PERIODS_DAYS:
-                if period == 0 or last.block > self._block(period):
+                if block <= self._block(period):
+                    category = self._mark(period, trade.condition).of_volumes
+                    self._add(sums, period, category, trade.wallet, (trade.cost, 0))
+        for (wallet, token), positions in self._positions_at_ends():
+            condition_id, is_yes = self._figures.outcomes[token]
+            for period, position in positions.items():
+                price, category = self._mark(period, condition_id).of(wallet)
+                units = _gain(position, price if is_yes else 1 - price)
+                self._add(sums, period, category, wallet, (0, units))
+
+    def _add(
+        self,
+        sums: SpilledRows[StandingKey, tuple[int, int]],
+        period: int,
+        category: str,
+        wallet: str,
+        units: tuple[int, int],
+    ) -> None:
+        """Add to the sums that count what was before the end of a period, or subtract it."""
+        sign = -1 if period else 1
+        for into in (period,) if period else PERIODS_DAYS:
+            for each in {"", category}:
+                volume, gain = sums[into, each, wallet]
+                sums[into, each, wallet] = volume + sign * units[0], gain + sign * units[1]
+
+    def _positions_at_ends(self) -> Iterator[tuple[Holding, Mapping[int, CountedPosition]]]:
+        """Yield each position as it was at the end of every period."""
+        rows = self._figures.changes.items()
+        for holding, changes in itertools.groupby(rows, key=lambda row: row[0][:2]):
+            found = dict.fromkeys(PERIODS_DAYS, NOTHING_HELD)
+            for (_, _, block), change in changes:
+                for period in PERIODS_DAYS:
+                    if block <= self._block(period):
+                        found[period] = change.position
+            yield holding, found
+
+    def wins(self) -> Iterator[tuple[tuple[int, str, str], tuple[str, int]]]:
+        """Yield the category and the gain of each win: a closed position with a gain in a period."""
+        for (wallet, token), (block, _, position) in self._figures.last_changes.items():
+            is_closed = block <= self._block(0) and not position.size
+            if not is_closed or position.realized <= 0:
+                continue
+            condition_id = self._figures.outcomes[token][0]
+            for period in PERIODS_DAYS:
+                if period == 0 or block > self._block(period):
                     category = self._mark(0, condition_id).of(wallet)[1]
-                    found[period, wallet, token] = category, last.position.realized
-        return found
+                    yield (period, wallet, token), (category, position.realized)
 
     def is_counted(self, wallet: str, token: str) -> bool:
         """Return whether the sums have come as far as the last change of a position."""
-        changes = self._figures.changes.get((wallet, token))
-        return not changes or changes[-1].block <= self._block(0)
+        change = self._figures.last_changes.get((wallet, token))
+        return change is None or change[0] <= self._block(0)
 
     def _block(self, period: int) -> int:
-        return int(self._block_by_period.get(period, BEFORE_ALL))
+        return self._block_by_period.get(period, BEFORE_ALL)
 
     def _mark(self, period: int, condition_id: str) -> CountedMark:
-        return self._marks.get((period, condition_id), NO_MARK)
+        found: CountedMark = self._marks.get((period, condition_id), NO_MARK)
+        return found
 
 
 def _gain(position: CountedPosition, price: Fraction) -> int:
     """Return realized gain and value less cost; a value is rounded to a base unit, ties to even."""
     return position.realized + round(position.size * price) - position.cost
-
-
-def _mark(row: sa.Row[Any]) -> CountedMark:
-    following = None if row.next_price is None else Fraction(row.next_price)
-    return CountedMark(
-        *(Fraction(row.price), row.category, following),
-        *(row.next_category or "", row.done_wallet or ""),
-    )

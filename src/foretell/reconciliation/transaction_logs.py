@@ -297,7 +297,7 @@ class TransactionLogs:
             *(wallet, "TRADE", condition_id, token, side, size, cost, is_taker),
             *(self._at_s, log.tx_hash),
         )
-        self._figures.trades.append(CountedTrade(log.block_number, wallet, condition_id, cost))
+        self._figures.add_trade(place, CountedTrade(wallet, condition_id, cost))
 
     def _act(
         self, log: FetchedLog, wallet: str, kind: str, condition_id: str, amounts: tuple[int, int]

@@ -79,9 +79,8 @@ class TransactionMoves:
         without = self._figures.contracts.without_positions
         for holding, of_holding in acts.items():
             if holding[0] not in without:
-                position = self._figures.position(holding)
-                self._figures.positions[holding] = after_all(position, of_holding)
-                self._figures.touched.add(holding)
+                position = self._figures.positions[holding]
+                self._figures.set_position(holding, after_all(position, of_holding))
 
     def _given(self, token: str, units: int, *, is_in: bool) -> Act:
         cost, size = self._figures.prices.get(token, (1, 2))

@@ -1,44 +1,90 @@
 """The verification of the index: the chain's logs again, and every figure compared."""
 
+from collections.abc import Sequence
+from typing import Any, Final
+
+import sqlalchemy as sa
+
 from foretell.chain.rpc import Rpc
 from foretell.domain.contracts.deployment import Deployment
-from foretell.domain.errors.chain import NothingIndexed
+from foretell.domain.errors.chain import ChainInconsistent, NothingIndexed
 from foretell.domain.values.hexadecimal import Address, Bytes32
-from foretell.reconciliation.chain_figures import CASH
+from foretell.reconciliation.chain_figures import CASH, ChainFigures
 from foretell.reconciliation.comparison import DataReport, compare_all
 from foretell.reconciliation.fetched_logs import fetch_times
 from foretell.reconciliation.first_holdings import fetch_held
-from foretell.reconciliation.recount import contracts_of, recount
+from foretell.reconciliation.recount import Recount, contracts_of
 from foretell.store.database import Database
 from foretell.store.index.wallet_readings import TO_READ_AGAIN
-from foretell.store.queries.index_tables import load_index_tables
+from foretell.store.queries.index_tables import IndexedBlock, load_indexed_block, load_page
+from foretell.store.spill import ROWS_HELD_MAX, SpillFile
+from foretell.store.tables import wallet_readings
+
+CATCH_UPS_MAX: Final = 100
+"""An index that goes on meanwhile is followed; each time it has fewer blocks more."""
 
 
-async def verify_data(database: Database, rpc: Rpc, deployment: Deployment) -> DataReport:
+async def verify_data(
+    database: Database, rpc: Rpc, deployment: Deployment, *, rows_held_max: int = ROWS_HELD_MAX
+) -> DataReport:
     """Compare the tables of the index, all of one block, with what the node's logs up to it lead to.
 
-    Wallets that were read from the chain are compared with the chain at that block.
+    Wallets that were read from the chain are compared with the chain at that block. At most `rows_held_max`
+    figures are held in memory at once, and one page of a table; the rest is in temporary files.
 
     Raises ChainInconsistent when the node has another block there, or logs that cannot be, and RpcRefused when
     it no longer has the state of that block.
     """
+    hash_by_block: dict[int, Bytes32] = {}
+    with SpillFile(rows_held_max) as spill:
+        recount = Recount(rpc, deployment, ChainFigures(contracts_of(deployment), spill))
+        for _ in range(CATCH_UPS_MAX):
+            last = await _indexed_block(database)
+            seen = hash_by_block.setdefault(last.block_number, Bytes32(last.block_hash))
+            if seen != last.block_hash:
+                raise ChainInconsistent(f"block {last.block_number} was replaced; verify again")
+            await recount.count_to(last.block_number)
+            await _set_held(database, rpc, recount.figures, last)
+            report = await _compared(database, recount.figures, last)
+            if report is not None:
+                await fetch_times(rpc, hash_by_block)
+                return report
+    raise ChainInconsistent(f"the index was not at one block in {CATCH_UPS_MAX} looks")
+
+
+async def _indexed_block(database: Database) -> IndexedBlock:
     async with database.reading() as tx:
-        tables = await load_index_tables(tx)
-    if tables.last is None:
+        last = await load_indexed_block(tx)
+    if last is None:
         raise NothingIndexed
-    last = tables.last
-    read = [
-        Address(row.wallet)
-        for row in tables.rows["wallet_readings"]
-        if row.block_number != TO_READ_AGAIN
-    ]
-    held = await fetch_held(rpc, contracts_of(deployment), read, Bytes32(last.block_hash))
-    figures = await recount(rpc, deployment, last.block_number)
-    for wallet, first in held.items():
-        figures.balances[wallet, CASH] = first.units
-        for (spender, is_collateral), units in first.allowances.items():
-            figures.allowances[wallet, spender, is_collateral] = units
+    return last
+
+
+async def _set_held(
+    database: Database, rpc: Rpc, figures: ChainFigures, last: IndexedBlock
+) -> None:
+    """Set what the wallets hold that were read from the chain, as it says at the last block."""
+    page: Sequence[sa.Row[Any]] = ()
+    while True:
+        async with database.reading() as tx:
+            page = await load_page(tx, wallet_readings, page[-1] if page else None)
+        if not page:
+            return
+        wallets = [Address(row.wallet) for row in page if row.block_number != TO_READ_AGAIN]
+        held = await fetch_held(rpc, figures.contracts, wallets, Bytes32(last.block_hash))
+        for wallet, first in held.items():
+            figures.balances[wallet, CASH] = first.units
+            for (spender, is_collateral), units in first.allowances.items():
+                figures.allowances[wallet, spender, is_collateral] = units
+
+
+async def _compared(
+    database: Database, figures: ChainFigures, last: IndexedBlock
+) -> DataReport | None:
+    """Return the comparison, or None when the index has gone on."""
     report = DataReport(last.block_number, last.block_hash)
-    compare_all(figures, tables, report)
-    await fetch_times(rpc, {last.block_number: Bytes32(last.block_hash)})
+    async with database.reading() as tx:
+        if await load_indexed_block(tx) != last:
+            return None
+        await compare_all(figures, tx, report)
     return report

@@ -1,3 +1,5 @@
+from collections.abc import Callable
+
 import pytest
 
 from foretell.domain.contracts.log_words import (
@@ -5,27 +7,44 @@ from foretell.domain.contracts.log_words import (
     address_in,
     bytes32_in,
     integer_in,
-    parse_words,
     signed_in,
+    token_in,
+    topic_address,
+    topic_bytes32,
+    topic_integer,
+    topic_signed,
 )
 
 
 def words_of(*numbers: int) -> LogWords:
-    return LogWords((), b"".join(number.to_bytes(32, "big") for number in numbers))
+    return LogWords(b"".join(number.to_bytes(32, "big") for number in numbers))
 
 
-def test_topics_and_data_are_read_from_the_hex_of_a_node() -> None:
-    words = parse_words(["0x" + "0A" * 32], "0xff")
-    assert words == LogWords((b"\x0a" * 32,), b"\xff")
+def test_topics_are_read_from_the_hex_of_a_node_in_any_case() -> None:
+    topic = "0x" + "00" * 12 + "0A" * 20
+    assert topic_address(topic) == "0x" + "0a" * 20
+    assert topic_bytes32(topic) == topic.lower()
+    assert topic_integer(topic) == int(topic, 16)
+    assert topic_signed("0x" + "ff" * 32) == -1
 
 
 @pytest.mark.parametrize(
-    ("topics", "data"),
-    [(["0x" + "0a" * 31], "0x"), (["0x" + "0g" * 32], "0x"), ([], "0xf"), ([], "0xzz")],
+    "topic",
+    [
+        "0x" + "0a" * 31,
+        "0x" + "00" * 33,
+        "0x" + "0g" * 32,
+        "0x" + "00" * 31 + "0",
+        "",
+        "0x" + " 0" * 32,
+    ],
 )
-def test_bytes_that_are_not_whole_words_of_hex_are_refused(topics: list[str], data: str) -> None:
+@pytest.mark.parametrize("read", [topic_address, topic_bytes32, topic_integer, topic_signed])
+def test_a_topic_that_is_not_one_word_of_hex_is_refused(
+    topic: str, read: Callable[[str], object]
+) -> None:
     with pytest.raises(ValueError, match=r".+"):
-        parse_words(topics, data)
+        read(topic)
 
 
 def test_words_are_numbered_from_zero() -> None:
@@ -48,15 +67,16 @@ def test_a_list_starts_at_the_expected_word() -> None:
 
 def test_a_text_is_padded_with_zeros() -> None:
     padded = (32).to_bytes(32, "big") + (3).to_bytes(32, "big")
-    assert LogWords((), padded + b"abc".ljust(32, b"\0")).text(0, 1) == b"abc"
+    assert LogWords(padded + b"abc".ljust(32, b"\0")).text(0, 1) == b"abc"
     with pytest.raises(ValueError, match="bits"):
-        LogWords((), padded + b"abcd".ljust(32, b"\0")).text(0, 1)
+        LogWords(padded + b"abcd".ljust(32, b"\0")).text(0, 1)
 
 
 def test_a_word_holds_an_address_a_hash_or_a_number() -> None:
     assert address_in(bytes(12) + b"\xab" * 20) == "0x" + "ab" * 20
     assert bytes32_in(b"\xab" * 32) == "0x" + "ab" * 32
     assert integer_in(b"\xff" * 32) == 2**256 - 1
+    assert token_in(b"\xff" * 32) == str(2**256 - 1)
     assert signed_in(b"\xff" * 32) == -1
     with pytest.raises(ValueError, match="address"):
         address_in(b"\x01" + bytes(31))

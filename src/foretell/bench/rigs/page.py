@@ -2,11 +2,15 @@
 
 import textwrap
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from html import escape
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
+from foretell.app.clock_and_ids import now_ms
+from foretell.bench.rigs.machine import machine_words
 from foretell.domain.errors.command import BenchFailed
+from foretell.runtime.interpreter import running_interpreter
 
 ALL: Final = "foretell bench all"
 BEGIN: Final = f"<!-- {ALL}: begin -->"
@@ -24,6 +28,20 @@ BAR_HEIGHT: Final = 16
 TITLE_HEIGHT: Final = 36
 FONT: Final = 'font-family="sans-serif" font-size="13"'
 BAR: Final = f'height="{BAR_HEIGHT}" fill="#4c78a8"'
+
+
+class Bar(NamedTuple):
+    """A bar of a chart: its name before it, its length, and the words behind it."""
+
+    name: str
+    length: float
+    words: str
+
+
+def occasion() -> str:
+    """Return the day, the machine and the interpreter of a run, in words."""
+    day = datetime.fromtimestamp(now_ms() / 1000, UTC)
+    return f"{day:%Y-%m-%d}, {machine_words()}, {running_interpreter().words()}."
 
 
 def check_page(page: Path, name: str = ALL) -> None:
@@ -68,21 +86,28 @@ def _parts(page: Path, name: str) -> tuple[list[str], list[str]]:
 
 def chart_of_steps(title: str, us_by_step: Mapping[str, float]) -> str:
     """Return a chart of microseconds by step; the shares are of their sum."""
-    total, longest = sum(us_by_step.values()), max(us_by_step.values())
-    assert longest > 0, "a step takes time"
-    height = TITLE_HEIGHT + ROW_HEIGHT * len(us_by_step) + ROW_HEIGHT // 2
+    total = sum(us_by_step.values())
+    assert total > 0, "a step takes time"
+    return chart_of_bars(
+        title, [Bar(step, us, f"{us:,.0f} µs, {us / total:.0%}") for step, us in us_by_step.items()]
+    )
+
+
+def chart_of_bars(title: str, bars: Sequence[Bar]) -> str:
+    """Return a chart of bars, one below the other; the longest has the whole width."""
+    longest = max(bar.length for bar in bars)
+    height = TITLE_HEIGHT + ROW_HEIGHT * len(bars) + ROW_HEIGHT // 2
     rows = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" {FONT}>',
         f'<rect width="{WIDTH}" height="{height}" fill="#ffffff"/>',
         f'<text x="12" y="23" font-size="14" font-weight="bold">{escape(title)}</text>',
     ]
-    for number, (step, us) in enumerate(us_by_step.items()):
+    for number, bar in enumerate(bars):
         top = TITLE_HEIGHT + ROW_HEIGHT * number
-        baseline, width = top + BAR_HEIGHT - 3, BAR_WIDTH_MAX * us / longest
-        words = f"{us:,.0f} µs, {us / total:.0%}"
+        baseline, width = top + BAR_HEIGHT - 3, BAR_WIDTH_MAX * bar.length / longest
         rows += [
-            f'<text x="{BAR_BEGIN - 10}" y="{baseline}" text-anchor="end">{escape(step)}</text>',
+            f'<text x="{BAR_BEGIN - 10}" y="{baseline}" text-anchor="end">{escape(bar.name)}</text>',
             f'<rect x="{BAR_BEGIN}" y="{top}" width="{width:.1f}" {BAR}/>',
-            f'<text x="{BAR_BEGIN + width + 8:.1f}" y="{baseline}">{words}</text>',
+            f'<text x="{BAR_BEGIN + width + 8:.1f}" y="{baseline}">{escape(bar.words)}</text>',
         ]
     return "\n".join([*rows, "</svg>", ""])

@@ -3,20 +3,28 @@
 An encoding that no compiler emits raises ValueError, which the log decoder treats as no match.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from foretell.domain.values.hexadecimal import Address, Bytes32
 
 WORD: Final = 32
 
+Topics = Sequence[str]
+"""The topics of a log as a node's hex text."""
+Words = tuple[bytes, ...]
+"""The words of a log's data."""
+ADDRESSES_KEPT_MAX: Final = 16_384
+TOKENS_KEPT_MAX: Final = 8_192
+"""The same accounts and tokens are in most logs, so those read last are kept, and their text exists once."""
+
 _ADDRESS_PADDING: Final = bytes(12)
 
 
 class LogWords(NamedTuple):
-    """A log's topics, the first of which is the hash of its signature, and its data."""
+    """The data of a log."""
 
-    topics: tuple[bytes, ...]
     data: bytes
 
     def word(self, index: int) -> bytes:
@@ -25,15 +33,17 @@ class LogWords(NamedTuple):
 
     def integer(self, index: int) -> int:
         """Return an unsigned integer of the data."""
-        return int.from_bytes(self.data[index * WORD : (index + 1) * WORD], "big")
+        return int.from_bytes(self.data[index * WORD : (index + 1) * WORD])
+
+    def words(self, index: int, at_word: int) -> Words:
+        """Return the list of words that the word points to, which must start at this word."""
+        start, length = self._tail(index, at_word, WORD)
+        data = self.data
+        return tuple([data[at : at + WORD] for at in range(start, start + length * WORD, WORD)])
 
     def integers(self, index: int, at_word: int) -> tuple[int, ...]:
         """Return the list of integers that the word points to, which must start at this word."""
-        start, length = self._tail(index, at_word, WORD)
-        return tuple(
-            int.from_bytes(self.data[at : at + WORD], "big")
-            for at in range(start, start + length * WORD, WORD)
-        )
+        return tuple(map(int.from_bytes, self.words(index, at_word)))
 
     def text(self, index: int, at_word: int) -> bytes:
         """Return the bytes that the word points to, which must start at this word."""
@@ -59,16 +69,6 @@ class LogWords(NamedTuple):
         return start, length
 
 
-def parse_words(topics: Sequence[str], data: str) -> LogWords:
-    """Return the words of a log in a node's hex text."""
-    digits = [topic[2:] for topic in topics]
-    if any([len(each) != 2 * WORD for each in digits]):  # noqa: C419 - a list is faster here
-        raise ValueError("a topic of another length")
-    raw = bytes.fromhex("".join(digits))
-    words = tuple([raw[at : at + WORD] for at in range(0, len(raw), WORD)])
-    return LogWords(words, bytes.fromhex(data[2:]))
-
-
 def address_in(word: bytes) -> Address:
     """Return the address in a word."""
     if word[:12] != _ADDRESS_PADDING:
@@ -76,16 +76,59 @@ def address_in(word: bytes) -> Address:
     return Address("0x" + word[12:].hex())
 
 
+@lru_cache(maxsize=ADDRESSES_KEPT_MAX)
+def topic_address(topic: str) -> Address:
+    """Return the address in a topic."""
+    return address_in(_topic_bytes(topic))
+
+
 def bytes32_in(word: bytes) -> Bytes32:
     """Return the word as hex text."""
     return Bytes32("0x" + word.hex())
 
 
-def integer_in(word: bytes) -> int:
-    """Return the unsigned integer in a word."""
-    return int.from_bytes(word, "big")
+def topic_bytes32(topic: str) -> Bytes32:
+    """Return the topic in lower case."""
+    raw = bytes.fromhex(topic[2:])
+    if len(raw) != WORD:
+        raise ValueError("a topic of another length")
+    return "0x" + raw.hex()  # type: ignore[return-value]  # calling the new type takes as long as the rest
+
+
+integer_in: Final[Callable[[bytes], int]] = int.from_bytes
+"""Return the unsigned integer in a word; it has no function of its own, as it is called for most words."""
+
+
+def topic_integer(topic: str) -> int:
+    """Return the unsigned integer in a topic."""
+    return int.from_bytes(_topic_bytes(topic))
+
+
+@lru_cache(maxsize=TOKENS_KEPT_MAX)
+def token_in(word: bytes) -> str:
+    """Return the token id in a word."""
+    return str(int.from_bytes(word))
 
 
 def signed_in(word: bytes) -> int:
     """Return the signed integer in a word."""
-    return int.from_bytes(word, "big", signed=True)
+    return int.from_bytes(word, signed=True)
+
+
+def topic_signed(topic: str) -> int:
+    """Return the signed integer in a topic."""
+    return signed_in(_topic_bytes(topic))
+
+
+def one_of(value: int, count: int) -> int:
+    """Return a number below this count, or refuse it."""
+    if value >= count:
+        raise ValueError("no such value")
+    return value
+
+
+def _topic_bytes(topic: str) -> bytes:
+    raw = bytes.fromhex(topic[2:])
+    if len(raw) != WORD:
+        raise ValueError("a topic of another length")
+    return raw

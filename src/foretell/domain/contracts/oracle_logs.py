@@ -3,26 +3,26 @@
 from collections.abc import Mapping
 from typing import Final
 
-from foretell.domain.contracts.log_schemas import LogSchema, by_topic
-from foretell.domain.contracts.log_words import WORD, LogWords, address_in, signed_in
+from foretell.domain.contracts.log_schemas import ListSchema, LogSchema, by_topic
+from foretell.domain.contracts.log_words import WORD, LogWords, Topics, signed_in, topic_address
 from foretell.domain.contracts.logs import AnswerDisputed, AnswerProposed, ChainLog
 from foretell.domain.values.hexadecimal import Bytes32, keccak256, word_of
 
 
-def _proposed(words: LogWords) -> ChainLog:
-    _, requester, proposer = words.topics
+def _proposed(topics: Topics, words: LogWords) -> ChainLog:
+    _, requester, proposer = topics
     question = _question(words, fixed_words=6)
     price, expires_at_s = signed_in(words.word(3)), words.integer(4)
     return AnswerProposed(
-        address_in(requester), question, address_in(proposer), price, expires_at_s
+        topic_address(requester), question, topic_address(proposer), price, expires_at_s
     )
 
 
-def _disputed(words: LogWords) -> ChainLog:
-    _, requester, _, disputer = words.topics
+def _disputed(topics: Topics, words: LogWords) -> ChainLog:
+    _, requester, _, disputer = topics
     question = _question(words, fixed_words=4)
     return AnswerDisputed(
-        address_in(requester), question, address_in(disputer), signed_in(words.word(3))
+        topic_address(requester), question, topic_address(disputer), signed_in(words.word(3))
     )
 
 
@@ -33,13 +33,13 @@ def _question(words: LogWords, fixed_words: int) -> Bytes32:
     return word_of(keccak256(text))
 
 
-SCHEMAS: Final[Mapping[bytes, LogSchema]] = by_topic(
+SCHEMAS: Final[Mapping[str, LogSchema]] = by_topic(
     {
-        "ProposePrice(address,address,bytes32,uint256,bytes,int256,uint256,address)": LogSchema(
-            3, None, _proposed
+        "ProposePrice(address,address,bytes32,uint256,bytes,int256,uint256,address)": ListSchema(
+            3, _proposed
         ),
-        "DisputePrice(address,address,address,bytes32,uint256,bytes,int256)": LogSchema(
-            4, None, _disputed
+        "DisputePrice(address,address,address,bytes32,uint256,bytes,int256)": ListSchema(
+            4, _disputed
         ),
     }
 )

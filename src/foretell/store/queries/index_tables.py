@@ -1,52 +1,14 @@
-"""All rows of the index at one instant, for the comparison with the chain."""
+"""The rows of the index at one instant, in pages, for the comparison with the chain."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Sequence
 from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
 
 from foretell.store.database import Transaction
-from foretell.store.tables import (
-    activities,
-    allowances,
-    balances,
-    blocks,
-    canceled_orders,
-    conditions,
-    exchange_fills,
-    locked_collateral,
-    payouts,
-    positions,
-    raised_nonces,
-    ranking_cursors,
-    ranking_marks,
-    standings,
-    traded_markets,
-    trading_totals,
-    wallet_readings,
-    wins,
-)
+from foretell.store.tables import blocks
 
-_TABLES: Final = (
-    activities,
-    allowances,
-    balances,
-    canceled_orders,
-    conditions,
-    exchange_fills,
-    locked_collateral,
-    payouts,
-    positions,
-    raised_nonces,
-    ranking_cursors,
-    ranking_marks,
-    standings,
-    traded_markets,
-    trading_totals,
-    wallet_readings,
-    wins,
-)
+ROWS_PER_PAGE: Final = 1_000
 
 
 class IndexedBlock(NamedTuple):
@@ -56,21 +18,31 @@ class IndexedBlock(NamedTuple):
     block_hash: str
 
 
-@dataclass(frozen=True, slots=True)
-class IndexTables:
-    """The rows of each table by its name, all of one block."""
-
-    last: IndexedBlock | None
-    rows: Mapping[str, Sequence[sa.Row[Any]]]
-
-
-async def load_index_tables(tx: Transaction) -> IndexTables:
-    """Return everything that the index keeps of the chain, without its history."""
+async def load_indexed_block(tx: Transaction) -> IndexedBlock | None:
+    """Return the newest block of the index, or None before the first."""
     newest = await tx.first(
         sa.select(blocks.c.block_number, blocks.c.block_hash)
         .order_by(blocks.c.block_number.desc())
         .limit(1)
     )
-    last = None if newest is None else IndexedBlock(newest.block_number, newest.block_hash)
-    rows = {table.name: await tx.all(sa.select(table)) for table in _TABLES}
-    return IndexTables(last, rows)
+    return None if newest is None else IndexedBlock(newest.block_number, newest.block_hash)
+
+
+async def load_page(
+    tx: Transaction, table: sa.Table, after: sa.Row[Any] | None = None
+) -> Sequence[sa.Row[Any]]:
+    """Return the next rows of a table in the order of its primary key: behind a row, or from the first on."""
+    key = list(table.primary_key.columns)
+    page = sa.select(table).order_by(*key).limit(ROWS_PER_PAGE)
+    if after is not None:
+        last = [sa.literal(getattr(after, column.name), column.type) for column in key]
+        page = page.where(sa.tuple_(*key) > sa.tuple_(*last))
+    return await tx.all(page)
+
+
+async def load_pages(tx: Transaction, table: sa.Table) -> AsyncIterator[Sequence[sa.Row[Any]]]:
+    """Yield all rows of a table in such pages."""
+    rows = await load_page(tx, table)
+    while rows:
+        yield rows
+        rows = await load_page(tx, table, rows[-1])

@@ -7,7 +7,7 @@ import pytest
 import sqlalchemy as sa
 from tests.rigs.applications import an_app
 from tests.rigs.postgres import PostgresServer
-from tests.rigs.read_apis import BLOBS, Reader, a_data_context, keep_rankings
+from tests.rigs.read_apis import BLOBS, Reader, a_data_context, keep_listings, keep_rankings
 from tests.rigs.rows import Rows, a_market_row, an_event_row
 from tests.rigs.values import EXCHANGE, NOW_MS, NOW_S, TOKEN, a_token_pair, a_word, an_address
 
@@ -135,6 +135,7 @@ async def fill(database: Database) -> None:
             brought = {"order_id": order_id, "builder": BUILDER, "status": OrderStatus.MATCHED}
             await rows.rest("bob", name, Side.BUY, 10, 10 * TOKEN, **brought)
     await keep_rankings(database)
+    await keep_listings(database)
 
 
 @pytest.fixture
@@ -156,7 +157,7 @@ async def databases(
 def a_reader(database: Database, *, is_data: bool) -> Reader:
     if is_data:
         return Reader(an_app(build_data_app, a_data_context(database, BLOBS, lambda: NOW_MS)))
-    return Reader(an_app(build_discovery_app, DiscoveryContext(database, BLOBS, lambda: NOW_MS)))
+    return Reader(an_app(build_discovery_app, DiscoveryContext(database, BLOBS)))
 
 
 async def test_an_export_has_the_same_rows_on_both_databases(

@@ -2,8 +2,7 @@
 
 import pytest
 from tests.rigs.applications import an_app
-from tests.rigs.read_apis import BLOBS, Reader
-from tests.rigs.values import NOW_MS
+from tests.rigs.read_apis import BLOBS, ListedReader, Reader
 
 from foretell.discovery.context import DiscoveryContext
 from foretell.discovery.routes import build_app
@@ -17,9 +16,9 @@ def database(fresh_database: Database) -> Database:
 
 @pytest.fixture
 def context(database: Database) -> DiscoveryContext:
-    return DiscoveryContext(database=database, blob_base_url=BLOBS, now_ms=lambda: NOW_MS)
+    return DiscoveryContext(database=database, blob_base_url=BLOBS)
 
 
 @pytest.fixture
-def reader(context: DiscoveryContext) -> Reader:
-    return Reader(an_app(build_app, context))
+def reader(context: DiscoveryContext, database: Database) -> Reader:
+    return ListedReader(an_app(build_app, context), database)

@@ -7,5 +7,5 @@ pytestmark = pytest.mark.anyio
 
 
 async def test_each_installation_has_its_own_search_index(database: Database) -> None:
-    one, other = (DiscoveryContext(database, "", lambda: 0) for _ in range(2))
+    one, other = (DiscoveryContext(database, "") for _ in range(2))
     assert one.search_index is not other.search_index

@@ -6,7 +6,8 @@ from tests.rigs.values import a_word, an_address
 from foretell.discovery.filters import read_event_filter, read_market_filter
 from foretell.domain.errors.http import MalformedQuery
 from foretell.edge.query import Query
-from foretell.store.queries.catalog_filters import EventFilter, MarketFilter, SortField
+from foretell.store.queries.catalog_filters import EventFilter, MarketFilter
+from foretell.store.queries.sorted_pages import SortField
 
 VOLUME = SortField.VOLUME
 

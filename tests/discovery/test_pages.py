@@ -18,7 +18,7 @@ from foretell.discovery.pages import (
 from foretell.domain.errors.http import MalformedQuery, UnknownSortField
 from foretell.edge.parameters import ID_MAX
 from foretell.edge.query import Query
-from foretell.store.queries.catalog_filters import Cursor, ListPage, SortField
+from foretell.store.queries.sorted_pages import Cursor, ListPage, SortField
 
 ID, VOLUME, TITLE = SortField.ID, SortField.VOLUME, SortField.TITLE
 

@@ -156,7 +156,7 @@ CONTEXTS = {
         new_uuid=lambda: "",
     ),
     "data": a_data_context(GONE, "", lambda: NOW_MS),
-    "discovery": DiscoveryContext(database=GONE, blob_base_url="", now_ms=lambda: NOW_MS),
+    "discovery": DiscoveryContext(database=GONE, blob_base_url=""),
 }
 
 

@@ -8,7 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foretell.edge.codec import json_response
-from foretell.edge.rendering import amount, blob_url, decimal_string, percent, rounded
+from foretell.edge.rendering import (
+    amount,
+    blob_url,
+    decimal_string,
+    percentage,
+    rounded,
+    rounded_ratio,
+)
 
 
 @given(st.integers(-(2**63), 2**63))
@@ -39,8 +46,19 @@ def test_a_fraction_is_rounded_half_to_even(value: Fraction, sent: Decimal) -> N
     assert rounded(value) == sent
 
 
+@given(st.integers(-(2**63), 2**63), st.integers(1, 2**63))
+def test_a_ratio_is_rounded_as_its_fraction(part: int, whole: int) -> None:
+    exact = round(Fraction(part * 10**6, whole))
+    assert rounded_ratio(part, whole) == rounded(Fraction(part, whole)) == Decimal(exact) / 10**6
+
+
 def test_percents_have_four_decimals() -> None:
-    assert percent(Fraction(200, 3)) == Decimal("66.6667")
+    assert percentage(2, 3) == Decimal("66.6667")
+    assert percentage(-1, 8) == Decimal("-12.5")
+
+
+def test_a_percentage_of_nothing_is_zero() -> None:
+    assert percentage(5, 0) == 0
 
 
 @pytest.mark.parametrize(

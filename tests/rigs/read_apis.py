@@ -7,11 +7,13 @@ import httpx
 from litestar import Litestar
 from litestar.types import ASGIApp
 from tests.rigs.values import NOW_MS
+from typing_extensions import override
 
 from foretell.data.context import DataContext
 from foretell.data.owed_reader import OwedReader
 from foretell.data.solvency_books import FetchBacking, SolvencyBooks
 from foretell.domain.errors.chain import ChainUnavailable
+from foretell.indexer.listings import ListingContext, refresh_listings
 from foretell.indexer.rankings import RankingContext, refresh_rankings
 from foretell.store.database import Database
 
@@ -39,6 +41,11 @@ async def keep_rankings(database: Database, now_ms: int = NOW_MS, rows_max: int 
     await refresh_rankings(RankingContext(database, lambda: now_ms, rows_max))
 
 
+async def keep_listings(database: Database, now_ms: int = NOW_MS) -> None:
+    """Bring the totals of markets and events to now."""
+    await refresh_listings(ListingContext(database, lambda: now_ms))
+
+
 class Reader:
     """A client of an application in the same process."""
 
@@ -59,6 +66,24 @@ class Reader:
         """Return the status and the JSON of any answer."""
         answer = await self.http.get(path, params=parameters or None)
         return answer.status_code, answer.json()
+
+
+class ListedReader(Reader):
+    """A client of the discovery API, before whose requests the totals are brought to now."""
+
+    def __init__(self, app: Litestar | ASGIApp, database: Database) -> None:
+        super().__init__(app)
+        self._database = database
+
+    @override
+    async def get(self, path: str, **parameters: Any) -> Any:
+        await keep_listings(self._database)
+        return await super().get(path, **parameters)
+
+    @override
+    async def refused(self, path: str, **parameters: Any) -> tuple[int, Any]:
+        await keep_listings(self._database)
+        return await super().refused(path, **parameters)
 
 
 KINDS: dict[str, tuple[type, ...]] = {

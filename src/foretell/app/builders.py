@@ -36,6 +36,7 @@ from foretell.engine.writer.chain_feed import ChainFeed
 from foretell.indexer.context import IndexerContext
 from foretell.indexer.contracts import IndexedContracts
 from foretell.indexer.head_watch import STILL_AFTER_S
+from foretell.indexer.listings import ListingContext
 from foretell.indexer.rankings import RankingContext
 from foretell.indexer.wallet_reader import WalletReader
 from foretell.journal.files.journal import FileJournal
@@ -308,6 +309,11 @@ def build_rankings(resources: Resources) -> RankingContext:
     return RankingContext(resources.database, now_ms)
 
 
+def build_listings(resources: Resources) -> ListingContext:
+    """Return the context of the loop that keeps the totals of lists."""
+    return ListingContext(resources.database, now_ms)
+
+
 def build_data(resources: Resources) -> DataContext:
     """Return the context of the data API."""
     database, base_url = resources.database, resources.settings.blob_base_url
@@ -335,6 +341,5 @@ def build_discovery(resources: Resources) -> DiscoveryContext:
     return DiscoveryContext(
         resources.database,
         settings.blob_base_url,
-        now_ms,
         sports_delay_s=settings.sports_delay_s,
     )

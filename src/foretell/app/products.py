@@ -12,6 +12,7 @@ from foretell.app.builders import (
     build_discovery,
     build_embedded_engine,
     build_indexer,
+    build_listings,
     build_rankings,
     build_relayer,
     build_web,
@@ -45,6 +46,7 @@ from foretell.domain.errors.families import ForetellError
 from foretell.domain.errors.http import Starting
 from foretell.edge.fast_route import FastRoute, Route
 from foretell.edge.telemetry import AsgiApp
+from foretell.indexer import listings as indexer_listings
 from foretell.indexer import rankings as indexer_rankings
 from foretell.indexer import worker as indexer_worker
 from foretell.relayer import routes as relayer_routes
@@ -77,12 +79,14 @@ BuildProduct = Callable[[Resources, contextlib.AsyncExitStack], Awaitable[Produc
 
 
 async def indexer(resources: Resources, _closing: contextlib.AsyncExitStack) -> Product:
-    """Return the indexer, and what keeps the standings of leaderboards."""
+    """Return the indexer, and what keeps the standings of leaderboards and the totals of lists."""
     context, rankings = build_indexer(resources), build_rankings(resources)
+    listings = build_listings(resources)
     return Product(
         {
             "indexer": lambda: indexer_worker.run(context),
             "rankings": lambda: indexer_rankings.run(rankings),
+            "listings": lambda: indexer_listings.run(listings),
         }
     )
 

@@ -1,9 +1,10 @@
-"""`foretell index rebuild`: the sums by wallet, computed again from the tables of the index."""
+"""`foretell index rebuild`: the sums by wallet and the totals of markets, computed again from the tables."""
 
 import uvloop
 from rich.console import Console
 
 from foretell.app.clock_and_ids import now_ms
+from foretell.indexer.listings import ListingContext, rebuild_listings
 from foretell.indexer.rankings import RankingContext, rebuild_sums
 from foretell.journal.files.folder_lock import lock_folder, unlock_folder
 from foretell.settings import Settings
@@ -27,3 +28,4 @@ async def _rebuild(settings: Settings) -> None:
     async with Database(settings.database) as database:
         await upgrade(database)
         await rebuild_sums(RankingContext(database, now_ms, ROWS_PER_STEP_MAX))
+        await rebuild_listings(ListingContext(database, now_ms))

@@ -5,7 +5,7 @@ other requests in between.
 """
 
 from collections.abc import Mapping, Sequence
-from fractions import Fraction
+from decimal import Decimal
 from types import MappingProxyType
 from typing import Final
 
@@ -32,7 +32,7 @@ from foretell.domain.exchange.order import Side
 from foretell.domain.values.hexadecimal import Address, Bytes32, checksum_address
 from foretell.edge.parameters import boolean, choice, entries, integer, optional_choice, units
 from foretell.edge.query import Query
-from foretell.edge.rendering import amount, blob_url, rounded
+from foretell.edge.rendering import amount, blob_url, rounded_ratio
 from foretell.store.database import Transaction
 from foretell.store.index.activities import (
     ActivityFilter,
@@ -230,7 +230,7 @@ class _Renderer:
             asset=act.token_id,
             condition_id=act.condition_id,
             size=amount(act.size_units),
-            price=rounded(_price(act)),
+            price=_price(act),
             usdc_size=amount(act.cost_units),
             timestamp=act.timestamp_s,
             transaction_hash=act.tx_hash,
@@ -249,7 +249,7 @@ class _Renderer:
             size=amount(act.size_units),
             usdc_size=amount(act.cost_units),
             transaction_hash=act.tx_hash,
-            price=rounded(_price(act)) if is_trade else None,
+            price=_price(act) if is_trade else None,
             asset=act.token_id,
             side=None if act.side is None else act.side.name,
             outcome_index=index,
@@ -272,5 +272,5 @@ class _Renderer:
         }
 
 
-def _price(act: ActivityRow) -> Fraction:
-    return Fraction(act.cost_units, act.size_units) if act.size_units else Fraction(0)
+def _price(act: ActivityRow) -> Decimal:
+    return rounded_ratio(act.cost_units, act.size_units) if act.size_units else Decimal(0)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from decimal import Decimal
 from fractions import Fraction
 from types import MappingProxyType
 from typing import Final
@@ -19,13 +20,21 @@ from foretell.data.parameters import (
 )
 from foretell.data.responses import PositionResponse, Traded, Value, Volume
 from foretell.domain.errors.http import MalformedQuery
-from foretell.domain.portfolio.prices import current_price, percentage, value_units
+from foretell.domain.portfolio.positions import Position
+from foretell.domain.portfolio.prices import current_price, value_units
 from foretell.domain.values.folding import folded
 from foretell.domain.values.hexadecimal import checksum_address
 from foretell.domain.values.instants import iso_time
 from foretell.edge.parameters import boolean, choice, integer, text, units_or
 from foretell.edge.query import Query
-from foretell.edge.rendering import amount, blob_url, decimal_string, percent, rounded
+from foretell.edge.rendering import (
+    amount,
+    blob_url,
+    decimal_string,
+    percentage,
+    rounded,
+    rounded_ratio,
+)
 from foretell.store.index.trading_totals import load_trading_totals
 from foretell.store.queries.portfolio import (
     Holding,
@@ -207,15 +216,15 @@ def _position(holding: Holding, wallet: str, blob_base_url: str) -> PositionResp
         asset=holding.token_id,
         condition_id=holding.condition_id,
         size=amount(held.size_units),
-        avg_price=rounded(_average_price(holding)),
+        avg_price=_average_price(held),
         initial_value=amount(held.cost_units),
         current_value=amount(current_units),
         cash_pnl=amount(current_units - held.cost_units),
-        percent_pnl=percent(percentage(current_units - held.cost_units, held.cost_units)),
+        percent_pnl=percentage(current_units - held.cost_units, held.cost_units),
         total_bought=amount(held.bought_units),
         total_bought_usdc=amount(held.spent_units),
         realized_pnl=amount(held.realized_units),
-        percent_realized_pnl=percent(percentage(held.realized_units, held.spent_units)),
+        percent_realized_pnl=percentage(held.realized_units, held.spent_units),
         cur_price=rounded(price),
         redeemable=holding.payout is not None and held.size_units > 0,
         mergeable=holding.is_mergeable,
@@ -234,9 +243,8 @@ def _position(holding: Holding, wallet: str, blob_base_url: str) -> PositionResp
     )
 
 
-def _average_price(holding: Holding) -> Fraction:
+def _average_price(held: Position) -> Decimal:
     """Return the average cost of a token: of those held now, or of all bought if none is held."""
-    held = holding.position
     if held.size_units:
-        return Fraction(held.cost_units, held.size_units)
-    return Fraction(held.spent_units, held.bought_units) if held.bought_units else Fraction(0)
+        return rounded_ratio(held.cost_units, held.size_units)
+    return rounded_ratio(held.spent_units, held.bought_units) if held.bought_units else Decimal(0)

@@ -50,14 +50,13 @@ from foretell.store.queries.catalog import (
     load_tags_of_events,
 )
 from foretell.store.queries.catalog_filters import (
-    Cursor,
     EventFilter,
-    ListPage,
     MarketFilter,
     count_events,
     load_event_ids,
     load_market_ids,
 )
+from foretell.store.queries.sorted_pages import Cursor, ListPage
 
 ROWS_PER_PART: Final = 50
 """Rows that are rendered before the process serves other requests."""
@@ -97,10 +96,9 @@ async def list_events(context: DiscoveryContext, query: Query) -> list[Event]:
     query.check_known()
     if chosen is None:
         return []
-    now_ms = context.now_ms()
     async with context.database.public_reading() as tx:
-        found = await load_event_ids(tx, chosen, page, now_ms)
-        return await render_events(tx, context, [cursor.row_id for cursor in found], now_ms)
+        found = await load_event_ids(tx, chosen, page)
+        return await render_events(tx, context, [cursor.row_id for cursor in found])
 
 
 async def list_events_after(context: DiscoveryContext, query: Query) -> EventKeyset:
@@ -109,10 +107,9 @@ async def list_events_after(context: DiscoveryContext, query: Query) -> EventKey
     query.check_known()
     if chosen is None:
         return EventKeyset(events=[])
-    now_ms = context.now_ms()
     async with context.database.public_reading() as tx:
-        found, cursor = _cut(await load_event_ids(tx, chosen, page, now_ms), page)
-        shown = await render_events(tx, context, [row.row_id for row in found], now_ms)
+        found, cursor = _cut(await load_event_ids(tx, chosen, page), page)
+        shown = await render_events(tx, context, [row.row_id for row in found])
     if cursor is None:
         return EventKeyset(events=shown)
     return EventKeyset(events=shown, next_cursor=cursor)
@@ -124,11 +121,10 @@ async def list_event_page(context: DiscoveryContext, query: Query) -> EventPage:
     query.check_known()
     if chosen is None:
         return EventPage(data=[], pagination=Pagination(has_more=False, total_results=0))
-    now_ms = context.now_ms()
     async with context.database.public_reading() as tx:
-        found = await load_event_ids(tx, chosen, page, now_ms)
-        total = await count_events(tx, chosen, now_ms)
-        shown = await render_events(tx, context, [row.row_id for row in found], now_ms)
+        found = await load_event_ids(tx, chosen, page)
+        total = await count_events(tx, chosen)
+        shown = await render_events(tx, context, [row.row_id for row in found])
     has_more = page.offset + len(found) < total
     return EventPage(data=shown, pagination=Pagination(has_more=has_more, total_results=total))
 
@@ -152,7 +148,7 @@ async def list_event_tags(
     query.check_known()
     event_id = parse_id(id_text)
     async with context.database.public_reading() as tx:
-        await _check_event(tx, context, event_id)
+        await _check_event(tx, event_id)
         tags = (await load_tags_of_events(tx, [event_id])).get(event_id, [])
     return [render_tag(tag) for tag in tags]
 
@@ -161,7 +157,7 @@ async def check_event(context: DiscoveryContext, query: Query, id_text: str) -> 
     """Refuse an id that belongs to no event."""
     query.check_known()
     async with context.database.public_reading() as tx:
-        await _check_event(tx, context, parse_id(id_text))
+        await _check_event(tx, parse_id(id_text))
 
 
 async def list_markets(context: DiscoveryContext, query: Query) -> list[MarketResponse]:
@@ -171,11 +167,10 @@ async def list_markets(context: DiscoveryContext, query: Query) -> list[MarketRe
     query.check_known()
     if chosen is None:
         return []
-    now_ms = context.now_ms()
     async with context.database.public_reading() as tx:
-        found = await load_market_ids(tx, chosen, page, now_ms)
+        found = await load_market_ids(tx, chosen, page)
         ids = [row.row_id for row in found]
-        return await _render_markets(tx, context, ids, now_ms, has_tags=has_tags)
+        return await _render_markets(tx, context, ids, has_tags=has_tags)
 
 
 async def list_markets_after(context: DiscoveryContext, query: Query) -> MarketKeyset:
@@ -185,11 +180,10 @@ async def list_markets_after(context: DiscoveryContext, query: Query) -> MarketK
     query.check_known()
     if chosen is None:
         return MarketKeyset(markets=[])
-    now_ms = context.now_ms()
     async with context.database.public_reading() as tx:
-        found, cursor = _cut(await load_market_ids(tx, chosen, page, now_ms), page)
+        found, cursor = _cut(await load_market_ids(tx, chosen, page), page)
         ids = [row.row_id for row in found]
-        shown = await _render_markets(tx, context, ids, now_ms, has_tags=has_tags)
+        shown = await _render_markets(tx, context, ids, has_tags=has_tags)
     if cursor is None:
         return MarketKeyset(markets=shown)
     return MarketKeyset(markets=shown, next_cursor=cursor)
@@ -210,10 +204,9 @@ async def list_market_tags(
 ) -> list[TagResponse]:
     """Return the tags of a market's event."""
     query.check_known()
-    now_ms = context.now_ms()
     async with context.database.public_reading() as tx:
-        found = await load_market_ids(tx, _market_of(id_text), ONE_ROW, now_ms)
-        markets = await load_catalog_markets(tx, [row.row_id for row in found], now_ms)
+        found = await load_market_ids(tx, _market_of(id_text), ONE_ROW)
+        markets = await load_catalog_markets(tx, [row.row_id for row in found])
         if not markets:
             raise UnknownRecord("id")
         event_id = markets[0].event_id
@@ -231,13 +224,12 @@ async def render_events(
     tx: Transaction,
     context: DiscoveryContext,
     event_ids: Sequence[int],
-    now_ms: int,
     *,
     has_markets: bool = True,
 ) -> list[Event]:
     """Return the answers for events, in the order of the ids."""
-    events = await load_events(tx, event_ids, now_ms)
-    markets = await load_markets_of_events(tx, event_ids, now_ms) if has_markets else {}
+    events = await load_events(tx, event_ids)
+    markets = await load_markets_of_events(tx, event_ids) if has_markets else {}
     tags = await load_tags_of_events(tx, event_ids)
     shown: list[Event] = []
     for position, event in enumerate(events):
@@ -255,14 +247,13 @@ async def _render_markets(
     tx: Transaction,
     context: DiscoveryContext,
     market_ids: Sequence[int],
-    now_ms: int,
     *,
     has_tags: bool,
 ) -> list[MarketResponse]:
-    markets = _delayed(await load_catalog_markets(tx, market_ids, now_ms), context)
+    markets = _delayed(await load_catalog_markets(tx, market_ids), context)
     event_ids = sorted({market.event_id for market in markets})
-    event_by_id = {event.event_id: event for event in await load_events(tx, event_ids, now_ms)}
-    tags = await load_tags_of_events(tx, event_ids)
+    event_by_id = {event.event_id: event for event in await load_events(tx, event_ids)}
+    tags = await load_tags_of_events(tx, event_ids) if has_tags else {}
     shown: list[MarketResponse] = []
     for position, market in enumerate(markets):
         if position % ROWS_PER_PART == 0:
@@ -291,10 +282,9 @@ def _delayed(
 
 
 async def _find_event(context: DiscoveryContext, chosen: EventFilter, field: str) -> Event:
-    now_ms = context.now_ms()
     async with context.database.public_reading() as tx:
-        found = await load_event_ids(tx, chosen, ONE_ROW, now_ms)
-        shown = await render_events(tx, context, [row.row_id for row in found], now_ms)
+        found = await load_event_ids(tx, chosen, ONE_ROW)
+        shown = await render_events(tx, context, [row.row_id for row in found])
     if not shown:
         raise UnknownRecord(field)
     return shown[0]
@@ -306,19 +296,18 @@ async def _find_market(
     has_tags = query.read(ONE_MARKET_INCLUDE_TAG)
     query.read(ONE_MARKET_IGNORED)
     query.check_known()
-    now_ms = context.now_ms()
     async with context.database.public_reading() as tx:
-        found = await load_market_ids(tx, chosen, ONE_ROW, now_ms)
+        found = await load_market_ids(tx, chosen, ONE_ROW)
         ids = [row.row_id for row in found]
-        shown = await _render_markets(tx, context, ids, now_ms, has_tags=has_tags)
+        shown = await _render_markets(tx, context, ids, has_tags=has_tags)
     if not shown:
         raise UnknownRecord(field)
     return shown[0]
 
 
-async def _check_event(tx: Transaction, context: DiscoveryContext, event_id: int) -> None:
+async def _check_event(tx: Transaction, event_id: int) -> None:
     chosen = EventFilter(event_ids=[event_id])
-    if not await load_event_ids(tx, chosen, ONE_ROW, context.now_ms()):
+    if not await load_event_ids(tx, chosen, ONE_ROW):
         raise UnknownRecord("id")
 
 

@@ -1,6 +1,5 @@
 """The context of the discovery API's handlers, built once by the composition root."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from foretell.discovery.search_index import SearchIndex
@@ -9,10 +8,9 @@ from foretell.store.database import Database
 
 @dataclass(frozen=True, slots=True)
 class DiscoveryContext:
-    """The tables, the base URL of images, the clock, the search index, and the delay of sports markets."""
+    """The tables, the base URL of images, the search index, and the delay of sports markets."""
 
     database: Database
     blob_base_url: str
-    now_ms: Callable[[], int]
     search_index: SearchIndex = field(default_factory=SearchIndex)
     sports_delay_s: int = 0

@@ -1,4 +1,4 @@
-"""The dear reads of the discovery API: an event or a market has many fields, and an order is computed for all of them."""
+"""The dear reads of the discovery API: an event or a market has many fields, and some orders are of all rows."""
 
 from types import MappingProxyType
 from typing import Final
@@ -6,10 +6,16 @@ from typing import Final
 from foretell.edge.read_answers import DearRule, DearRules
 
 ROWS_CHEAP_MAX: Final = 20
+FOUND_CHEAP_MAX: Final = 25
+"""The default of a search: a page for a person."""
 LIST: Final = DearRule(ROWS_CHEAP_MAX, dear_names={"order"})
+SEARCH: Final = DearRule(FOUND_CHEAP_MAX, dear_names={"page"}, limit_name="limit_per_type")
 
 DEAR_READS: Final[DearRules] = MappingProxyType(
-    dict.fromkeys(
-        ("/events", "/events/keyset", "/events/pagination", "/markets", "/markets/keyset"), LIST
-    )
+    {
+        **dict.fromkeys(
+            ("/events", "/events/keyset", "/events/pagination", "/markets", "/markets/keyset"), LIST
+        ),
+        "/public-search": SEARCH,
+    }
 )

@@ -26,7 +26,8 @@ from foretell.edge.parameters import (
 )
 from foretell.edge.query import Query
 from foretell.store.index.oracle_answers import AnswerStep
-from foretell.store.queries.catalog_filters import EventFilter, MarketFilter, SortField
+from foretell.store.queries.catalog_filters import EventFilter, MarketFilter
+from foretell.store.queries.sorted_pages import SortField
 
 RESOLVED: Final = "resolved"
 

@@ -19,7 +19,7 @@ from foretell.edge.parameters import (
     text,
 )
 from foretell.edge.query import Query
-from foretell.store.queries.catalog_filters import Cursor, ListPage, SortField, SortValue
+from foretell.store.queries.sorted_pages import Cursor, ListPage, SortField, SortValue
 
 PAGE_MAX: Final = 500
 SORT_FIELDS_MAX: Final = 5

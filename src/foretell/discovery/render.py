@@ -1,9 +1,10 @@
 """Rendering of rows as responses, with every derived field of events, markets and tags."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, Final
 
 from msgspec import UNSET, UnsetType
@@ -12,6 +13,7 @@ from foretell.discovery import responses
 from foretell.discovery.filters import RESOLVED
 from foretell.discovery.render_sports import game_fields, sports_fields
 from foretell.domain.creation.payload import MarketMode
+from foretell.domain.portfolio.positions import Payout
 from foretell.domain.portfolio.prices import (
     ONE_HALF,
     BookTop,
@@ -22,11 +24,13 @@ from foretell.domain.portfolio.prices import (
 )
 from foretell.domain.values.hexadecimal import Address, checksum_address
 from foretell.domain.values.instants import iso_time
-from foretell.edge.rendering import amount, blob_url, decimal_string, rounded
+from foretell.edge.rendering import amount, blob_url, decimal_string, rounded, rounded_ratio
 from foretell.store.index.oracle_answers import Answer
 from foretell.store.queries.catalog import CatalogEvent, CatalogMarket, CatalogTag, VolumeSums
 
 DATE_CHARS: Final = 10
+MARKETS_KEPT_MAX: Final = 4_096
+"""Parts of markets that are kept as they were rendered: a part is a function of its columns alone."""
 CHANGES: Final = (
     "one_hour_price_change",
     "one_day_price_change",
@@ -74,7 +78,7 @@ def render_event(
         liquidity_clob=liquidity,
         volume=amount(event.volumes.total_units),
         open_interest=amount(event.locked_units),
-        competitive=rounded(competitiveness(ONE_HALF + Fraction(event.evenness))),
+        competitive=_competitive(event.evenness),
         category=event.main_category_slug,
         neg_risk=event.is_neg_risk,
         neg_risk_market_id=event.neg_risk_market_id or UNSET,
@@ -113,9 +117,9 @@ def render_market(
         category=event.main_category_slug,
         image=icon,
         icon=icon,
-        outcomes=_json_text([market.outcome_yes, market.outcome_no]),
-        clob_token_ids=_json_text([market.token_yes, market.token_no]),
-        order_price_min_tick_size=rounded(Fraction(1, _top(market).ticks_per_one)),
+        outcomes=_json_text((market.outcome_yes, market.outcome_no)),
+        clob_token_ids=f'["{market.token_yes}", "{market.token_no}"]',
+        order_price_min_tick_size=rounded_ratio(1, _top(market).ticks_per_one),
         order_min_size=amount(market.size_units_min),
         maker_base_fee=market.fee_rate_bps,
         taker_base_fee=market.fee_rate_bps,
@@ -132,7 +136,7 @@ def render_market(
         **_state(market),
         **_amounts(market),
         **_recent(market.volumes),
-        **_prices(market),
+        **_prices(_top(market), market.payout, market.past_prices),
         **{"group_item_title": market.title if is_grouped else ""}
         | sports_fields(market, event.game),
     )
@@ -166,7 +170,7 @@ def _state(market: CatalogMarket) -> dict[str, Any]:
         "accepting_orders": market.is_accepting_orders,
         "seconds_delay": market.seconds_delay,
         "uma_resolution_status": statuses[-1] if statuses else "",
-        "uma_resolution_statuses": _json_text(statuses),
+        "uma_resolution_statuses": _json_text(tuple(statuses)),
         "resolution_steps": [_step(answer) for answer in market.answers] or UNSET,
     }
 
@@ -207,14 +211,16 @@ def _recent(volumes: VolumeSums) -> dict[str, Any]:
     }
 
 
-def _prices(market: CatalogMarket) -> dict[str, Any]:
-    """Return the listed price, the top of the book, and the changes of the price."""
-    price = listed_price(market.top, market.payout, is_yes=True)
-    top = _top(market)
+@lru_cache(maxsize=MARKETS_KEPT_MAX)
+def _prices(
+    top: BookTop, payout: Payout | None, past_prices: tuple[float | None, ...]
+) -> Mapping[str, Any]:
+    """Return the listed price, the top of the book, and the changes of the price; equal ones are kept."""
+    price = listed_price(top, payout, is_yes=True)
     bid, ask = top.best_bid_ticks, top.best_ask_ticks
-    changes = zip(CHANGES, market.past_prices, strict=True)
+    changes = zip(CHANGES, past_prices, strict=True)
     return {
-        "outcome_prices": _json_text([_price_text(price), _price_text(1 - price)]),
+        "outcome_prices": _json_text((_price_text(price), _price_text(1 - price))),
         "competitive": rounded(competitiveness(price)),
         "best_bid": _present(None if bid is None else Fraction(bid, top.ticks_per_one)),
         "best_ask": _present(None if ask is None else Fraction(ask, top.ticks_per_one)),
@@ -240,5 +246,11 @@ def _price_text(price: Fraction) -> str:
     return decimal_string(rounded(price))
 
 
-def _json_text(values: Sequence[str]) -> str:
+@lru_cache(maxsize=MARKETS_KEPT_MAX)
+def _competitive(evenness: float) -> Decimal:
+    return rounded(competitiveness(ONE_HALF + Fraction(evenness)))
+
+
+@lru_cache(maxsize=MARKETS_KEPT_MAX)
+def _json_text(values: tuple[str, ...]) -> str:
     return json.dumps(values, ensure_ascii=False)

@@ -27,13 +27,8 @@ from foretell.edge.parameters import (
 from foretell.edge.query import Query
 from foretell.store.database import Transaction
 from foretell.store.queries.catalog import load_all_tags
-from foretell.store.queries.catalog_filters import (
-    EventFilter,
-    ListPage,
-    SortField,
-    count_events,
-    load_event_ids,
-)
+from foretell.store.queries.catalog_filters import EventFilter, count_events, load_event_ids
+from foretell.store.queries.sorted_pages import ListPage, SortField
 
 EVENTS_FOUND_MAX: Final = 1000
 """The newest matching events that are ranked; older ones are not considered."""
@@ -81,9 +76,8 @@ async def public_search(context: DiscoveryContext, query: Query) -> SearchResult
     has_closed_markets = query.read(KEEP_CLOSED)
     query.read(IGNORED)
     query.check_known()
-    now_ms = context.now_ms()
     async with context.database.public_reading() as tx:
-        events, total = await _find_events(tx, context, (words, chosen, page), now_ms)
+        events, total = await _find_events(tx, context, (words, chosen, page))
         tags = await _find_tags(tx, words, page.limit) if has_tags else []
     if not has_closed_markets:
         events = [_without_closed_markets(event) for event in events]
@@ -122,16 +116,15 @@ async def _find_events(
     tx: Transaction,
     context: DiscoveryContext,
     wanted: tuple[list[str], EventFilter | None, ListPage],
-    now_ms: int,
 ) -> tuple[list[Event], int]:
     words, chosen, page = wanted
     if chosen is None or not words:
         return [], 0
     await context.search_index.refresh(tx)
     chosen = replace(chosen, event_ids=await context.search_index.find(words, EVENTS_FOUND_MAX))
-    found = await load_event_ids(tx, chosen, page, now_ms)
-    total = await count_events(tx, chosen, now_ms)
-    return await render_events(tx, context, [row.row_id for row in found], now_ms), total
+    found = await load_event_ids(tx, chosen, page)
+    total = await count_events(tx, chosen)
+    return await render_events(tx, context, [row.row_id for row in found]), total
 
 
 async def _find_tags(tx: Transaction, words: list[str], limit: int) -> list[FoundTag]:

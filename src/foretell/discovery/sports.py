@@ -11,7 +11,6 @@ from foretell.discovery.responses import MarketTypes, SeriesResponse, Sport, Tea
 from foretell.domain.errors.http import UnknownRecord
 from foretell.edge.parameters import entries, ids, ignored, optional_boolean, text
 from foretell.edge.query import Query
-from foretell.store.queries.catalog_filters import ListPage
 from foretell.store.queries.games import (
     CatalogSeries,
     SeriesFilter,
@@ -22,6 +21,7 @@ from foretell.store.queries.games import (
     load_sports,
     load_teams,
 )
+from foretell.store.queries.sorted_pages import ListPage
 
 SPORTS_MAX: Final = 500
 EVENTS_OF_SERIES_MAX: Final = 100
@@ -101,10 +101,9 @@ async def find_series(context: DiscoveryContext, query: Query, id_text: str) -> 
     """Return the series of an id with its newest events."""
     query.check(ONE_SERIES_PARAMETERS)
     found = await _find_series(context, id_text)
-    now_ms = context.now_ms()
     async with context.database.public_reading() as tx:
         event_ids = await load_event_ids_of_series(tx, found.series_id, EVENTS_OF_SERIES_MAX)
-        events = await render_events(tx, context, event_ids, now_ms, has_markets=False)
+        events = await render_events(tx, context, event_ids, has_markets=False)
     return render_series(found, context.blob_base_url, events)
 
 

@@ -50,6 +50,7 @@ class DearRule(NamedTuple):
 
     rows_max: int = 100
     dear_names: Collection[str] = ()
+    limit_name: str = "limit"
 
     def is_dear(self, query: bytes) -> bool:
         """Return whether a read with this query is dear; a malformed query is refused soon, so it is cheap."""
@@ -64,7 +65,7 @@ class DearRule(NamedTuple):
     def _makes_dear(self, name: str, value: str) -> bool:
         if name in self.dear_names:
             return True
-        most = {"limit": self.rows_max, "offset": OFFSET_CHEAP_MAX}.get(name)
+        most = {self.limit_name: self.rows_max, "offset": OFFSET_CHEAP_MAX}.get(name)
         is_number = value.isascii() and value.isdigit()
         return most is not None and is_number and int(value) > most
 

@@ -4,7 +4,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Final
 
-from foretell.domain.values.amounts import UNITS_DECIMALS, UNITS_PER_TOKEN
+from foretell.domain.values.amounts import UNITS_DECIMALS, UNITS_PER_TOKEN, nearest
 
 PERCENT_DECIMALS: Final = 4
 LINK_SCHEMES: Final = ("https://", "http://")
@@ -17,13 +17,21 @@ def amount(units: int) -> Decimal:
 
 def rounded(value: Fraction, decimals: int = UNITS_DECIMALS) -> Decimal:
     """Return a fraction rounded to a number of decimals, half to even."""
+    return rounded_ratio(value.numerator, value.denominator, decimals)
+
+
+def rounded_ratio(part: int, whole: int, decimals: int = UNITS_DECIMALS) -> Decimal:
+    """Return a part of a positive whole rounded to a number of decimals, half to even.
+
+    It is `rounded` of their fraction, for values that need no fraction otherwise.
+    """
     scale: int = 10**decimals
-    return Decimal(round(value * scale)) / scale
+    return Decimal(nearest(part * scale, whole)) / scale
 
 
-def percent(value: Fraction) -> Decimal:
-    """Return a percentage, rounded as the APIs do."""
-    return rounded(value, PERCENT_DECIMALS)
+def percentage(part: int, whole: int) -> Decimal:
+    """Return a part in percent of a whole, rounded as the APIs do, or zero when the whole is zero."""
+    return rounded_ratio(100 * part, whole, PERCENT_DECIMALS) if whole else Decimal(0)
 
 
 def decimal_string(value: Decimal) -> str:

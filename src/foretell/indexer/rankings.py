@@ -4,17 +4,13 @@ A round brings every running sum to its time. Its transactions are small, and ea
 their cursors consistent, so a round that ends early goes on with the next one.
 """
 
-import asyncio
 import contextlib
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Final
 
-from foretell.domain.errors.storage import StoreUnavailable
 from foretell.domain.portfolio.periods import Period
-from foretell.runtime.worker import PollIntervals, run_worker
+from foretell.indexer.rounds import run_rounds
 from foretell.store.database import Database, Transaction
 from foretell.store.index.rankings.advance import advance
 from foretell.store.index.rankings.prices import load_changed_conditions, load_last_market
@@ -24,8 +20,6 @@ from foretell.store.index.rankings.sums import empty_rankings
 from foretell.store.index.trading_totals import rebuild_trading_totals
 
 ROUND_INTERVAL_S: Final = 5.0
-SHARE_MAX: Final = 0.1
-"""The largest part of the time that rounds take: after a long one the pause is longer."""
 ROWS_PER_STEP_MAX: Final = 1_000
 CONDITIONS_PER_STEP_MAX: Final = 500
 CONDITIONS_PER_ROUND_MAX: Final = 50_000
@@ -46,8 +40,7 @@ class RankingContext:
 
 async def run(context: RankingContext) -> None:
     """Keep the standings until cancelled."""
-    pace = PollIntervals(busy_s=0.0, idle_s=ROUND_INTERVAL_S)
-    await run_worker("rankings", partial(_round, context), pace, expected=(StoreUnavailable,))
+    await run_rounds("rankings", ROUND_INTERVAL_S, lambda: refresh_rankings(context))
 
 
 async def refresh_rankings(context: RankingContext) -> None:
@@ -66,14 +59,6 @@ async def rebuild_sums(context: RankingContext) -> None:
         await empty_rankings(tx)
         for period in Period:
             await _refresh(lambda: contextlib.nullcontext(tx), period, context)
-
-
-async def _round(context: RankingContext) -> bool:
-    began_s = time.monotonic()
-    await refresh_rankings(context)
-    took_s = time.monotonic() - began_s
-    await asyncio.sleep(max(0.0, took_s / SHARE_MAX - took_s - ROUND_INTERVAL_S))
-    return False
 
 
 async def _refresh(writing: Writing, period: Period, context: RankingContext) -> None:

@@ -9,7 +9,7 @@ its own process. Reads of public routes have connections of their own, places fo
 import asyncio
 import contextlib
 import enum
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final, NamedTuple, Self, overload
 
@@ -132,9 +132,14 @@ class Transaction:
         keys = None if by is None else [by]
         return await self.execute(new.on_conflict_do_nothing(index_elements=keys)) == 1
 
-    async def all(self, statement: sa.Executable) -> Sequence[sa.Row[Any]]:
-        """Return every row of a query."""
-        return (await self._query(statement)).all()
+    async def all(
+        self, statement: sa.Executable, values: Mapping[str, Any] | None = None
+    ) -> Sequence[sa.Row[Any]]:
+        """Return every row of a query, with values for its parameters.
+
+        A statement that is built once and gets its values here costs less than one that is built with them.
+        """
+        return (await self._query(statement, values)).all()
 
     async def first(self, statement: sa.Executable) -> sa.Row[Any] | None:
         """Return the first row of a query, if there is one."""
@@ -144,10 +149,12 @@ class Transaction:
         """Return the first column of the first row of a query, or None."""
         return (await self._query(statement)).scalar()
 
-    async def _query(self, statement: sa.Executable) -> sa.CursorResult[Any]:
+    async def _query(
+        self, statement: sa.Executable, values: Mapping[str, Any] | None = None
+    ) -> sa.CursorResult[Any]:
         if self._deadline is not None:
             self._deadline.check()
-        return await self._connection.execute(statement)
+        return await self._connection.execute(statement, values)
 
     async def announce(self, topic: str) -> None:
         """Wake the watches on the topic once this transaction has committed."""

@@ -62,7 +62,7 @@ async def a_rig(url: str, limits: DearReadLimits = LIMITS) -> AsyncIterator[Rig]
         await History(PLAN).write(database)
         reads = DearReads(BeginReads(url, BLOBS, 3, 5.0), limits)
         data = an_app(build_data_app, a_data_context(database, BLOBS, now_ms))
-        context = DiscoveryContext(database, BLOBS, now_ms, sports_delay_s=3)
+        context = DiscoveryContext(database, BLOBS, sports_delay_s=3)
         discovery = an_app(build_discovery_app, context)
         served = {
             "data": DearReadsApplication(data, "data", DATA_DEAR_READS, reads, data_body),

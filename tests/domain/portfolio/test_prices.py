@@ -14,7 +14,6 @@ from foretell.domain.portfolio.prices import (
     listed_price,
     midpoint,
     payout_fraction,
-    percentage,
     spread,
     value_units,
 )
@@ -132,12 +131,6 @@ def test_a_value_is_off_by_half_a_base_unit_at_most(size_units: int, price: Frac
 def test_a_value_half_way_between_two_units_goes_to_the_even_one() -> None:
     assert value_units(1, ONE_HALF) == 0
     assert value_units(3, ONE_HALF) == 2
-
-
-def test_a_percentage_of_nothing_is_zero() -> None:
-    assert percentage(5, 0) == 0
-    assert percentage(1, 8) == Fraction(25, 2)
-    assert percentage(-1, 8) == Fraction(-25, 2)
 
 
 def test_even_odds_are_the_most_competitive() -> None:

@@ -156,7 +156,7 @@ def data(fresh_database: Database, filled: Mapping[str, str]) -> Target:
 
 @pytest.fixture
 def discovery(fresh_database: Database, filled: Mapping[str, str]) -> Target:
-    context = DiscoveryContext(database=fresh_database, blob_base_url="", now_ms=lambda: NOW_MS)
+    context = DiscoveryContext(database=fresh_database, blob_base_url="")
     return Target(an_app(BUILD_APPS["discovery"], context), filled)
 
 

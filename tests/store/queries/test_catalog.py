@@ -1,4 +1,5 @@
 import pytest
+from tests.rigs.read_apis import keep_listings
 from tests.rigs.rows import CREATOR, ORACLE, TAGS, Rows, a_market_row, an_event_row
 from tests.rigs.values import NOW_MS, NOW_S, TOKEN, a_token_pair, a_word
 
@@ -18,8 +19,8 @@ from foretell.store.queries.catalog import (
     load_tags,
     load_tags_of_events,
 )
-from foretell.store.queries.catalog_filters import DAY_MS, MONTH_MS, WEEK_MS, YEAR_MS
 from foretell.store.tables import quotes
+from foretell.store.valuation import DAY_MS, MONTH_MS, WEEK_MS, YEAR_MS
 
 pytestmark = pytest.mark.anyio
 
@@ -49,8 +50,9 @@ async def a_weather_event(database: Database) -> None:
 
 async def test_an_event_is_the_sum_of_its_markets(database: Database) -> None:
     await a_weather_event(database)
+    await keep_listings(database)
     async with database.reading() as tx:
-        quiet, weather = await load_events(tx, [2, 9, 1], NOW_MS)
+        quiet, weather = await load_events(tx, [2, 9, 1])
     assert (weather.event_id, weather.slug, weather.title) == (1, "event-weather", "About weather")
     assert (weather.creator, weather.market_mode) == (CREATOR, "binary")
     assert weather.volumes == VolumeSums(111, 4, 6, 10, 18)
@@ -58,7 +60,7 @@ async def test_an_event_is_the_sum_of_its_markets(database: Database) -> None:
     assert weather.locked_units == 12 * TOKEN
     assert weather.is_neg_risk
     assert weather.closed_at_s is None
-    assert weather.evenness == pytest.approx(0.08)
+    assert weather.evenness == pytest.approx(-0.08)
     assert quiet.volumes == VolumeSums(0, 0, 0, 0, 0)
     assert (quiet.liquidity_units, quiet.locked_units, quiet.is_neg_risk) == (0, 0, False)
 
@@ -67,12 +69,14 @@ async def test_an_event_closes_with_its_last_market(database: Database) -> None:
     await a_weather_event(database)
     async with database.writing() as tx:
         await Rows(tx, 999).resolve("rain", 1, 0, NOW_S - 60)
+    await keep_listings(database)
     async with database.reading() as tx:
-        [before] = await load_events(tx, [1], NOW_MS)
+        [before] = await load_events(tx, [1])
     async with database.writing() as tx:
         await Rows(tx, 1000).resolve("snow", 0, 1, NOW_S)
+    await keep_listings(database)
     async with database.reading() as tx:
-        [after] = await load_events(tx, [1], NOW_MS)
+        [after] = await load_events(tx, [1])
     assert (before.closed_at_s, after.closed_at_s) == (None, NOW_S)
 
 
@@ -80,8 +84,9 @@ async def test_a_market_has_its_book_its_payout_and_its_past_prices(database: Da
     await a_weather_event(database)
     async with database.writing() as tx:
         await Rows(tx, 1000).resolve("snow", 0, 1, NOW_S)
+    await keep_listings(database)
     async with database.reading() as tx:
-        snow, rain = await load_catalog_markets(tx, [2, 99, 1], NOW_MS)
+        snow, rain = await load_catalog_markets(tx, [2, 99, 1])
     assert (rain.condition_id, rain.question_id) == (a_word("rain"), a_word("question rain"))
     assert (int(rain.token_yes), int(rain.token_no)) == a_token_pair("rain")
     assert (rain.oracle, rain.event_id) == (ORACLE, 1)
@@ -96,15 +101,17 @@ async def test_a_market_without_a_quote_has_no_book(database: Database) -> None:
     async with database.writing() as tx:
         await Rows(tx).open_named("rain")
         await tx.execute(quotes.delete())
+    await keep_listings(database)
     async with database.reading() as tx:
-        [market] = await load_catalog_markets(tx, [1], NOW_MS)
+        [market] = await load_catalog_markets(tx, [1])
     assert (market.top, market.volumes.total_units, market.liquidity_units) == (None, 0, 0)
 
 
 async def test_markets_are_grouped_by_their_events(database: Database) -> None:
     await a_weather_event(database)
+    await keep_listings(database)
     async with database.reading() as tx:
-        found = await load_markets_of_events(tx, [1, 2, 9], NOW_MS)
+        found = await load_markets_of_events(tx, [1, 2, 9])
     slugs = {event_id: [market.slug for market in group] for event_id, group in found.items()}
     assert slugs == {1: ["will-it-rain", "will-it-snow"], 2: ["will-it-quiet"]}
 

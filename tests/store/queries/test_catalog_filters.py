@@ -1,6 +1,7 @@
 from collections.abc import Sequence
 
 import pytest
+from tests.rigs.read_apis import keep_listings
 from tests.rigs.rows import CREATOR, Rows, a_market_row, an_event_row
 from tests.rigs.values import NOW_MS, NOW_S, TOKEN, a_token_pair, a_word, an_address
 
@@ -13,20 +14,15 @@ from foretell.store.database import Database
 from foretell.store.index.oracle_answers import Answer, AnswerStep, record_answers
 from foretell.store.queries.catalog import load_catalog_markets
 from foretell.store.queries.catalog_filters import (
-    DAY_MS,
-    MONTH_MS,
-    WEEK_MS,
-    YEAR_MS,
-    Cursor,
     EventFilter,
-    ListPage,
     MarketFilter,
-    SortField,
     count_events,
     load_event_ids,
     load_market_ids,
     load_tag_ids,
 )
+from foretell.store.queries.sorted_pages import Cursor, ListPage, SortField
+from foretell.store.valuation import DAY_MS, MONTH_MS, WEEK_MS, YEAR_MS
 
 pytestmark = pytest.mark.anyio
 
@@ -63,13 +59,15 @@ async def a_world(database: Database) -> None:
 
 
 async def events_of(database: Database, chosen: EventFilter, page: ListPage) -> Sequence[Cursor]:
+    await keep_listings(database)
     async with database.reading() as tx:
-        return await load_event_ids(tx, chosen, page, NOW_MS)
+        return await load_event_ids(tx, chosen, page)
 
 
 async def markets_of(database: Database, chosen: MarketFilter, page: ListPage) -> Sequence[Cursor]:
+    await keep_listings(database)
     async with database.reading() as tx:
-        return await load_market_ids(tx, chosen, page, NOW_MS)
+        return await load_market_ids(tx, chosen, page)
 
 
 EVENT_VALUES = {
@@ -205,9 +203,7 @@ async def test_filters_select_the_named_rows(database: Database) -> None:
         for name, (chosen, _) in MARKET_FILTERS.items()
     }
     async with database.reading() as tx:
-        counts = {
-            name: await count_events(tx, chosen, NOW_MS) for name, (chosen, _) in FILTERS.items()
-        }
+        counts = {name: await count_events(tx, chosen) for name, (chosen, _) in FILTERS.items()}
     assert events == {name: ids for name, (_, ids) in FILTERS.items()}
     assert markets == {name: ids for name, (_, ids) in MARKET_FILTERS.items()}
     assert counts == {name: len(ids) for name, ids in events.items()}
@@ -265,7 +261,7 @@ async def test_markets_are_filtered_by_the_newest_step_of_their_answer(
         None: 3,
     }
     async with database.reading() as tx:
-        markets = await load_catalog_markets(tx, sorted(chosen[None]), NOW_MS)
+        markets = await load_catalog_markets(tx, sorted(chosen[None]))
     assert {market.slug: market.answer_steps for market in markets} == {
         "will-it-rain": ("proposed",),
         "will-it-snow": ("proposed", "disputed"),

@@ -8,9 +8,7 @@ from tests.rigs.values import NOW_MS, TOKEN
 from foretell.store.database import Database
 from foretell.store.queries.catalog_filters import (
     EventFilter,
-    ListPage,
     MarketFilter,
-    SortField,
     load_event_ids,
     load_market_ids,
 )
@@ -27,6 +25,7 @@ from foretell.store.queries.games import (
     load_sports_markets,
     load_teams,
 )
+from foretell.store.queries.sorted_pages import ListPage, SortField
 
 pytestmark = pytest.mark.anyio
 
@@ -127,8 +126,8 @@ async def test_lists_are_filtered_by_series_game_and_type(database: Database) ->
     events = EventFilter(series_slugs=["nba"], series_ids=[2])
     typed = MarketFilter(market_types=["totals"], game_ids=["game-77"])
     async with database.reading() as tx:
-        event_rows = await load_event_ids(tx, events, PAGE, NOW_MS)
-        market_rows = await load_market_ids(tx, typed, PAGE, NOW_MS)
+        event_rows = await load_event_ids(tx, events, PAGE)
+        market_rows = await load_market_ids(tx, typed, PAGE)
 
     assert [row.row_id for row in event_rows] == [3]
     assert [row.row_id for row in market_rows] == [7]

@@ -117,9 +117,7 @@ def _apps(database: Database, begin: BeginReads) -> Mapping[str, AsgiApp]:
 
     solvency = SolvencyBooks(database, None, refuse, now_ms)
     data = DataContext(database, begin.blob_base_url, now_ms, solvency, OwedReader((), refuse))
-    discovery = DiscoveryContext(
-        database, begin.blob_base_url, now_ms, sports_delay_s=begin.sports_delay_s
-    )
+    discovery = DiscoveryContext(database, begin.blob_base_url, sports_delay_s=begin.sports_delay_s)
     return {
         Role.DATA: data_routes.build_app(data),
         Role.DISCOVERY: discovery_routes.build_app(discovery),

@@ -6,15 +6,20 @@ become decimals only when a response is encoded.
 """
 
 from fractions import Fraction
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from foretell.domain.portfolio.positions import Payout
+from foretell.domain.values.amounts import nearest
 
 ONE_HALF: Final = Fraction(1, 2)
 """The price of a token without orders and trades."""
 
 NARROW_SPREAD_MAX: Final = Fraction(1, 10)
 """The widest spread at which the midpoint counts as the price."""
+
+PRICES_KEPT_MAX: Final = 4_096
+"""Prices that are kept: many tokens have the same, and fractions are computed slowly."""
 
 LIQUIDITY_REACH: Final = Fraction(1, 10)
 """The distance from the price, as a part of it, within which orders count as liquidity."""
@@ -75,6 +80,7 @@ def payout_fraction(payout: Payout, *, is_yes: bool) -> Fraction:
     return Fraction(payout.yes if is_yes else payout.no, payout.yes + payout.no)
 
 
+@lru_cache(maxsize=PRICES_KEPT_MAX)
 def current_price(top: BookTop | None, payout: Payout | None, *, is_yes: bool) -> Fraction:
     """Return the price that a token is valued at.
 
@@ -92,6 +98,7 @@ def current_price(top: BookTop | None, payout: Payout | None, *, is_yes: bool) -
     return _of_token(ONE_HALF if price is None else price, is_yes=is_yes)
 
 
+@lru_cache(maxsize=PRICES_KEPT_MAX)
 def listed_price(top: BookTop | None, payout: Payout | None, *, is_yes: bool) -> Fraction:
     """Return the price of a market in lists: as `current_price`, but with any spread."""
     if payout is not None:
@@ -105,12 +112,7 @@ def listed_price(top: BookTop | None, payout: Payout | None, *, is_yes: bool) ->
 
 def value_units(size_units: int, price: Fraction) -> int:
     """Return the value of this many tokens, to the nearest base unit, half to even."""
-    return round(size_units * price)
-
-
-def percentage(part_units: int, whole_units: int) -> Fraction:
-    """Return the part in percent of the whole, or zero when the whole is zero."""
-    return Fraction(100 * part_units, whole_units) if whole_units else Fraction(0)
+    return nearest(size_units * price.numerator, price.denominator)
 
 
 def competitiveness(price: Fraction) -> Fraction:

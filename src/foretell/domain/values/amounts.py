@@ -103,3 +103,9 @@ def ratio_text(numerator: int, denominator: int) -> str:
     quotient, rest = divmod(numerator * UNITS_PER_TOKEN, denominator)
     is_over_half = 2 * rest > denominator or (2 * rest == denominator and quotient % 2 == 1)
     return decimal_text(quotient + is_over_half)
+
+
+def nearest(part: int, whole: int) -> int:
+    """Return a part of a positive whole as the nearest integer, half to even: the rounding of their fraction."""
+    found, rest = divmod(part, whole)
+    return found + (2 * rest > whole or (2 * rest == whole and found % 2 == 1))

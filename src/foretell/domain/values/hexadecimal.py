@@ -5,6 +5,7 @@ when their strings are. The mixed-case checksum is added where an address leaves
 """
 
 import re
+from functools import lru_cache
 from typing import Final, NewType
 
 import sha3
@@ -16,6 +17,9 @@ Bytes32 = NewType("Bytes32", str)
 
 ZERO_ADDRESS: Final = Address("0x" + "0" * 40)
 ZERO_BYTES32: Final = Bytes32("0x" + "0" * 64)
+
+CHECKSUMS_KEPT_MAX: Final = 16_384
+"""Addresses whose checksum is kept: the same wallets are in many answers."""
 
 _ADDRESS: Final = re.compile(r"0[xX][0-9a-fA-F]{40}\Z")
 _BYTES32: Final = re.compile(r"0[xX][0-9a-fA-F]{64}\Z")
@@ -52,13 +56,14 @@ def parse_bytes(text: object, field: str, bytes_max: int) -> bytes:
     raise MalformedHex(field, f"at most {bytes_max} bytes: 0x and pairs of hex digits")
 
 
+@lru_cache(maxsize=CHECKSUMS_KEPT_MAX)
 def checksum_address(address: Address) -> str:
     """Return the address in the mixed case that carries its checksum (EIP-55)."""
     digits = address[2:]
     marks = keccak256(digits.encode()).hex()
+    # EIP-55 names the 8; as characters, "8" to "f" are above "7".
     return "0x" + "".join(
-        digit.upper() if int(mark, 16) >= 8 else digit  # noqa: PLR2004 - EIP-55 names the 8
-        for digit, mark in zip(digits, marks, strict=False)
+        [digit.upper() if mark > "7" else digit for digit, mark in zip(digits, marks, strict=False)]
     )
 
 

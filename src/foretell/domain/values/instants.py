@@ -1,11 +1,16 @@
 """Instants: milliseconds since 1970 and ISO 8601 in UTC."""
 
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Final
+
+TIMES_KEPT_MAX: Final = 8_192
+"""Times whose text is kept: those of the same markets are in many answers."""
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
+@lru_cache(maxsize=TIMES_KEPT_MAX)
 def iso_time(at_ms: int) -> str:
     """Return a time as ISO 8601 in UTC, with milliseconds unless they are zero."""
     moment = _EPOCH + timedelta(milliseconds=at_ms)

@@ -1,7 +1,7 @@
 """Events, markets and tags with all that they are displayed with, by their ids.
 
-`catalog_filters.py` selects and sorts the ids. Sums over markets and over time are computed by the
-database, so that a page costs what its rows cost.
+`catalog_filters.py` selects and sorts the ids. Volumes of windows, liquidity and past prices are kept by the indexer,
+so that a page costs what its rows cost.
 """
 
 from collections import defaultdict
@@ -14,37 +14,33 @@ from foretell.domain.portfolio.positions import Payout
 from foretell.domain.portfolio.prices import BookTop
 from foretell.store.database import Transaction
 from foretell.store.index.oracle_answers import Answer, AnswerStep, load_answers
-from foretell.store.queries.catalog_filters import DAY_MS, MONTH_MS, WEEK_MS, YEAR_MS
 from foretell.store.queries.games import (
     CatalogGame,
     CatalogSportsMarket,
     load_games,
     load_sports_markets,
 )
-from foretell.store.queries.valuation import (
-    liquidity,
-    listed_price_of_yes,
-    listed_price_of_yes_at,
-    real,
-    volume_since,
-)
 from foretell.store.quoted_columns import QUOTED, REPORTED, payout
 from foretell.store.tables import (
     event_tags,
+    event_totals,
     events,
     halted_markets,
     locked_collateral,
+    market_totals,
     markets,
     payouts,
     quotes,
     tags,
 )
 
-HOUR_MS: Final = 3_600_000
 NO_DELAY_S: Final = 0
+IDS: Final = "ids"
+"""The parameter of the ids in a query."""
 
-_VOLUME_PERIODS_MS: Final = (DAY_MS, WEEK_MS, MONTH_MS, YEAR_MS)
-_CHANGE_PERIODS_MS: Final = (HOUR_MS, DAY_MS, WEEK_MS, MONTH_MS)
+_WINDOWS: Final = ("day_units", "week_units", "month_units", "year_units")
+_PAST_PRICES: Final = ("hour_price", "day_price", "week_price", "month_price")
+_IDS: Final[sa.BindParameter[int]] = sa.bindparam(IDS, expanding=True)
 
 
 class VolumeSums(NamedTuple):
@@ -168,52 +164,28 @@ _MARKET_COLUMNS: Final = tuple(
 )
 
 
-async def load_events(
-    tx: Transaction, event_ids: Sequence[int], now_ms: int
-) -> Sequence[CatalogEvent]:
+async def load_events(tx: Transaction, event_ids: Sequence[int]) -> Sequence[CatalogEvent]:
     """Return these events in the order of the ids; unknown ids are left out."""
-    facts = _facts(markets.c.event_id.in_(event_ids), now_ms).subquery()
-    totals = (
-        *(sa.func.sum(column) for column in _volume_columns(facts)),
-        sa.func.sum(facts.c.liquidity),
-        sa.func.sum(facts.c.locked_units),
-    )
-    summed = (
-        sa.select(
-            facts.c.event_id,
-            *(total.label(f"total_{index}") for index, total in enumerate(totals)),
-            sa.func.max(facts.c.closed_at_s).label("closed_at_s"),
-            sa.func.count(facts.c.closed_at_s).label("closed"),
-            sa.func.count().label("markets"),
-            sa.func.max(sa.cast(facts.c.is_neg_risk, sa.Integer)).label("is_neg_risk"),
-            sa.func.max(facts.c.neg_risk_market_id).label("neg_risk_market_id"),
-            sa.func.min(facts.c.distance).label("distance"),
-        )
-        .group_by(facts.c.event_id)
-        .subquery()
-    )
-    rows = await tx.all(
-        sa.select(*_EVENT_COLUMNS, summed).join(summed, summed.c.event_id == events.c.event_id)
-    )
+    rows = await tx.all(_EVENTS, {IDS: event_ids})
     games = await load_games(tx, event_ids)
     event_by_id = {row.event_id: _event(row, games.get(row.event_id)) for row in rows}
     return [event_by_id[event_id] for event_id in event_ids if event_id in event_by_id]
 
 
 async def load_catalog_markets(
-    tx: Transaction, market_ids: Sequence[int], now_ms: int
+    tx: Transaction, market_ids: Sequence[int]
 ) -> Sequence[CatalogMarket]:
     """Return these markets in the order of the ids; unknown ids are left out."""
-    found = await _load_markets(tx, markets.c.market_id.in_(market_ids), now_ms)
+    found = await _load_markets(tx, _MARKETS, market_ids)
     market_by_id = {market.market_id: market for market in found}
     return [market_by_id[market_id] for market_id in market_ids if market_id in market_by_id]
 
 
 async def load_markets_of_events(
-    tx: Transaction, event_ids: Collection[int], now_ms: int
+    tx: Transaction, event_ids: Collection[int]
 ) -> Mapping[int, Sequence[CatalogMarket]]:
     """Return the markets of each event, in the order of opening."""
-    found = await _load_markets(tx, markets.c.event_id.in_(event_ids), now_ms)
+    found = await _load_markets(tx, _MARKETS_OF_EVENTS, event_ids)
     markets_by_event: defaultdict[int, list[CatalogMarket]] = defaultdict(list)
     for market in found:
         markets_by_event[market.event_id].append(market)
@@ -272,66 +244,78 @@ def _tags() -> sa.Select[Any]:
     )
 
 
-def _facts(scope: sa.ColumnElement[bool], now_ms: int) -> sa.Select[Any]:
-    """Return the values that each market of the scope adds to its event."""
+def _kept(totals: sa.Table, name: str) -> sa.ColumnElement[Any]:
+    """Return a column of totals, which a row has some seconds after it was opened."""
+    return sa.func.coalesce(totals.c[name], 0).label(name)
+
+
+def _select_markets(scope: sa.ColumnElement[bool]) -> sa.Select[Any]:
+    same = markets.c.condition_id
     return (
         sa.select(
-            markets.c.market_id,
-            markets.c.event_id,
-            markets.c.is_neg_risk,
-            markets.c.neg_risk_market_id,
-            sa.func.coalesce(quotes.c.volume_units, 0).label("volume_total"),
-            *(
-                volume_since(now_ms - period).label(f"volume_{index}")
-                for index, period in enumerate(_VOLUME_PERIODS_MS)
-            ),
-            sa.func.coalesce(liquidity(), 0).label("liquidity"),
-            sa.func.coalesce(locked_collateral.c.units, 0).label("locked_units"),
-            payouts.c.timestamp_s.label("closed_at_s"),
-            sa.func.abs(listed_price_of_yes() - real(1) / 2).label("distance"),
-        )
-        .select_from(
-            markets.outerjoin(quotes, quotes.c.condition_id == markets.c.condition_id)
-            .outerjoin(payouts, payouts.c.condition_id == markets.c.condition_id)
-            .outerjoin(
-                locked_collateral, locked_collateral.c.condition_id == markets.c.condition_id
-            )
-        )
-        .where(scope)
-    )
-
-
-def _volume_columns(facts: sa.Subquery) -> list[sa.ColumnElement[Any]]:
-    return [column for column in facts.c if column.name.startswith("volume_")]
-
-
-async def _load_markets(
-    tx: Transaction, scope: sa.ColumnElement[bool], now_ms: int
-) -> Sequence[CatalogMarket]:
-    facts = _facts(scope, now_ms).subquery()
-    rows = await tx.all(
-        sa.select(
             *_MARKET_COLUMNS,
-            *_volume_columns(facts),
-            facts.c.liquidity,
-            facts.c.closed_at_s,
-            *(
-                _price_before(now_ms - period).label(f"price_{index}")
-                for index, period in enumerate(_CHANGE_PERIODS_MS)
-            ),
+            sa.func.coalesce(quotes.c.volume_units, 0).label("volume_units"),
+            *(_kept(market_totals, name) for name in (*_WINDOWS, "liquidity_units")),
+            payouts.c.timestamp_s.label("closed_at_s"),
+            *(market_totals.c[name] for name in _PAST_PRICES),
             *QUOTED[1:],
             quotes.c.ticks_per_one.label("quoted_ticks_per_one"),
             *REPORTED,
             halted_markets.c.condition_id.is_not(None).label("is_halted"),
         )
         .select_from(
-            markets.join(facts, facts.c.market_id == markets.c.market_id)
-            .outerjoin(quotes, quotes.c.condition_id == markets.c.condition_id)
-            .outerjoin(payouts, payouts.c.condition_id == markets.c.condition_id)
-            .outerjoin(halted_markets, halted_markets.c.condition_id == markets.c.condition_id)
+            markets.outerjoin(quotes, quotes.c.condition_id == same)
+            .outerjoin(payouts, payouts.c.condition_id == same)
+            .outerjoin(halted_markets, halted_markets.c.condition_id == same)
+            .outerjoin(market_totals, market_totals.c.market_id == markets.c.market_id)
         )
+        .where(scope)
         .order_by(markets.c.market_id)
     )
+
+
+def _select_events() -> sa.Select[Any]:
+    same = markets.c.condition_id
+    summed = (
+        sa.select(
+            markets.c.event_id,
+            sa.func.sum(sa.func.coalesce(quotes.c.volume_units, 0)).label("volume_units"),
+            sa.func.sum(sa.func.coalesce(locked_collateral.c.units, 0)).label("locked_units"),
+            sa.func.max(payouts.c.timestamp_s).label("closed_at_s"),
+            sa.func.count(payouts.c.condition_id).label("closed"),
+            sa.func.count().label("markets"),
+            sa.func.max(sa.cast(markets.c.is_neg_risk, sa.Integer)).label("is_neg_risk"),
+            sa.func.max(markets.c.neg_risk_market_id).label("neg_risk_market_id"),
+        )
+        .select_from(
+            markets.outerjoin(quotes, quotes.c.condition_id == same)
+            .outerjoin(payouts, payouts.c.condition_id == same)
+            .outerjoin(locked_collateral, locked_collateral.c.condition_id == same)
+        )
+        .where(markets.c.event_id.in_(_IDS))
+        .group_by(markets.c.event_id)
+        .subquery()
+    )
+    return sa.select(
+        *_EVENT_COLUMNS,
+        *(column for column in summed.c if column.name != "event_id"),
+        *(_kept(event_totals, name) for name in (*_WINDOWS, "liquidity_units", "evenness")),
+    ).select_from(
+        events.join(summed, summed.c.event_id == events.c.event_id).outerjoin(
+            event_totals, event_totals.c.event_id == events.c.event_id
+        )
+    )
+
+
+_EVENTS: Final = _select_events()
+_MARKETS: Final = _select_markets(markets.c.market_id.in_(_IDS))
+_MARKETS_OF_EVENTS: Final = _select_markets(markets.c.event_id.in_(_IDS))
+
+
+async def _load_markets(
+    tx: Transaction, query: sa.Select[Any], ids: Collection[int]
+) -> Sequence[CatalogMarket]:
+    rows = await tx.all(query, {IDS: list(ids)})
     answers_by_question: dict[tuple[str, str], list[Answer]] = defaultdict(list)
     question_ids = [row.neg_risk_request_id or row.question_id for row in rows]
     for answer in await load_answers(tx, question_ids):
@@ -343,24 +327,18 @@ async def _load_markets(
     ]
 
 
-def _price_before(at_ms: int) -> sa.ColumnElement[Any]:
-    return listed_price_of_yes_at(at_ms // 1000, markets.c.condition_id)
-
-
 def _event(row: Any, game: CatalogGame | None) -> CatalogEvent:
     count = len(_EVENT_COLUMNS)
-    totals = row[count + 1 : count + 8]
-    is_closed = row.closed == row.markets
     return CatalogEvent._make(
         (
             *row[:count],
-            VolumeSums._make(map(int, totals[:5])),
-            round(totals[5]),
-            int(totals[6]),
-            row.closed_at_s if is_closed else None,
+            VolumeSums(int(row.volume_units), *(getattr(row, name) for name in _WINDOWS)),
+            row.liquidity_units,
+            int(row.locked_units),
+            row.closed_at_s if row.closed == row.markets else None,
             bool(row.is_neg_risk),
             row.neg_risk_market_id,
-            row.distance,
+            row.evenness,
             game,
         )
     )
@@ -378,8 +356,8 @@ def _market(
     return CatalogMarket._make(
         (
             *row[:count],
-            VolumeSums._make(map(int, row[count : count + 5])),
-            round(row.liquidity),
+            VolumeSums._make(row[count : count + 5]),
+            row.liquidity_units,
             row.closed_at_s,
             top,
             payout(row),

@@ -1,25 +1,25 @@
 """Selection and order of events, markets and tags: filters and sort keys to ids.
 
-A list continues after a cursor, the sort values and the id of its last row, so that a page stays the same
-when rows are added before it. Rows without a value come last in both directions.
+Totals that the indexer keeps are sorted by their own indexes, so that a page costs a page.
 """
 
-import enum
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
-from decimal import Decimal
-from typing import Any, Final, NamedTuple
+from dataclasses import dataclass, fields
+from types import MappingProxyType
+from typing import Any, Final
 
 import sqlalchemy as sa
 
 from foretell.domain.exchange.ledger import AssetId
 from foretell.domain.values.hexadecimal import Address, Bytes32
 from foretell.store.database import Transaction
-from foretell.store.queries.valuation import liquidity, listed_price_of_yes, real, volume_since
+from foretell.store.queries.sorted_pages import Cursor, Key, ListPage, SortField, load_page
 from foretell.store.tables import (
     answers,
     event_tags,
+    event_totals,
     events,
+    market_totals,
     markets,
     payouts,
     quotes,
@@ -29,71 +29,25 @@ from foretell.store.tables import (
     tags,
 )
 from foretell.store.text_order import by_code_points
+from foretell.store.valuation import real
 
-DAY_MS: Final = 86_400_000
-WEEK_MS: Final = 7 * DAY_MS
-MONTH_MS: Final = 30 * DAY_MS
-YEAR_MS: Final = 365 * DAY_MS
-
-Key = sa.ColumnElement[Any]
 Clause = sa.ColumnElement[bool]
-SortValue = str | int | float | None
 
-
-class SortField(enum.Enum):
-    """Sort keys of lists."""
-
-    ID = enum.auto()
-    SLUG = enum.auto()
-    TITLE = enum.auto()
-    CREATED = enum.auto()
-    UPDATED = enum.auto()
-    ENDS = enum.auto()
-    CLOSED = enum.auto()
-    IS_OPEN = enum.auto()
-    VOLUME = enum.auto()
-    VOLUME_DAY = enum.auto()
-    VOLUME_WEEK = enum.auto()
-    VOLUME_MONTH = enum.auto()
-    VOLUME_YEAR = enum.auto()
-    LIQUIDITY = enum.auto()
-    COMPETITIVE = enum.auto()
-    BEST_BID = enum.auto()
-    LAST_PRICE = enum.auto()
-    FEATURED = enum.auto()
-
-    @property
-    def is_text(self) -> bool:
-        """Whether its values are texts; all others are numbers."""
-        return self in {SortField.SLUG, SortField.TITLE}
-
-
-SUMMED: Final = (
-    SortField.VOLUME,
-    SortField.VOLUME_DAY,
-    SortField.VOLUME_WEEK,
-    SortField.VOLUME_MONTH,
-    SortField.VOLUME_YEAR,
-    SortField.LIQUIDITY,
+KEPT: Final = MappingProxyType(
+    {
+        SortField.VOLUME: "volume_units",
+        SortField.VOLUME_DAY: "day_units",
+        SortField.VOLUME_WEEK: "week_units",
+        SortField.VOLUME_MONTH: "month_units",
+        SortField.VOLUME_YEAR: "year_units",
+        SortField.LIQUIDITY: "liquidity_units",
+        SortField.COMPETITIVE: "evenness",
+    }
 )
-"""Sort keys of an event that are sums over its markets."""
+"""Sort keys that the indexer keeps, by the columns of their totals."""
 
-
-class Cursor(NamedTuple):
-    """The place of a row in a list: its sort values and its id."""
-
-    values: tuple[SortValue, ...]
-    row_id: int
-
-
-class ListPage(NamedTuple):
-    """One page of a sorted list; equal rows are in the order of their ids."""
-
-    limit: int
-    offset: int = 0
-    fields: tuple[SortField, ...] = ()
-    is_ascending: bool = False
-    after: Cursor | None = None
+NARROWING_LITTLE: Final = frozenset({"is_closed", "ranges", "excluded_tag_ids"})
+"""Filters that most rows may pass; all others name what they match."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,6 +68,12 @@ class EventFilter:
     is_closed: bool | None = None
     ranges: Mapping[SortField, tuple[int | None, int | None]] | None = None
 
+    @property
+    def is_narrow(self) -> bool:
+        """Whether it names what it matches, which may be little of all."""
+        names = {field.name for field in fields(self)} - NARROWING_LITTLE
+        return self.event_ids is not None or any(getattr(self, name) for name in names)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MarketFilter(EventFilter):
@@ -129,32 +89,51 @@ class MarketFilter(EventFilter):
     market_types: Collection[str] = ()
 
 
-async def load_event_ids(
-    tx: Transaction, chosen: EventFilter, page: ListPage, now_ms: int
-) -> Sequence[Cursor]:
+async def load_event_ids(tx: Transaction, chosen: EventFilter, page: ListPage) -> Sequence[Cursor]:
     """Return the cursors of one page of events."""
-    keys = _event_keys(now_ms)
-    query = sa.select(events.c.event_id).where(*_event_clauses(chosen, keys))
+    if _is_walk(chosen, page):
+        keys = _event_keys(is_walk=True)
+        joined = event_totals.join(events, events.c.event_id == event_totals.c.event_id)
+    else:
+        keys = _event_keys()
+        joined = _totaled_events()
+    query = sa.select(keys[SortField.ID]).select_from(joined).where(*_event_clauses(chosen, keys))
     return await load_page(tx, query, keys, page)
 
 
-async def count_events(tx: Transaction, chosen: EventFilter, now_ms: int) -> int:
+async def count_events(tx: Transaction, chosen: EventFilter) -> int:
     """Return how many events match the filter."""
-    clauses = _event_clauses(chosen, _event_keys(now_ms))
-    return int(await tx.scalar(sa.select(sa.func.count()).select_from(events).where(*clauses)))
+    clauses = _event_clauses(chosen, _event_keys())
+    counted = sa.select(sa.func.count()).select_from(_totaled_events()).where(*clauses)
+    return int(await tx.scalar(counted))
 
 
 async def load_market_ids(
-    tx: Transaction, chosen: MarketFilter, page: ListPage, now_ms: int
+    tx: Transaction, chosen: MarketFilter, page: ListPage
 ) -> Sequence[Cursor]:
     """Return the cursors of one page of markets."""
-    keys = _market_keys(now_ms)
-    query = (
-        sa.select(markets.c.market_id)
-        .select_from(_quoted().join(events, events.c.event_id == markets.c.event_id))
-        .where(*_market_clauses(chosen, keys))
+    is_total = market_totals.c.market_id == markets.c.market_id
+    if _is_walk(chosen, page):
+        keys = _market_keys(is_walk=True)
+        joined = market_totals.join(markets, is_total)
+    else:
+        keys = _market_keys()
+        joined = markets.outerjoin(market_totals, is_total)
+    joined = (
+        joined.join(events, events.c.event_id == markets.c.event_id)
+        .outerjoin(quotes, quotes.c.condition_id == markets.c.condition_id)
+        .outerjoin(payouts, payouts.c.condition_id == markets.c.condition_id)
     )
+    query = sa.select(keys[SortField.ID]).select_from(joined).where(*_market_clauses(chosen, keys))
     return await load_page(tx, query, keys, page)
+
+
+def _is_walk(chosen: EventFilter, page: ListPage) -> bool:
+    """Return whether a page is found by walking along the index of a kept total.
+
+    Rows that have no totals yet, because they were opened some seconds ago, are not on the way.
+    """
+    return page.fields[:1] in {(field,) for field in KEPT} and not chosen.is_narrow
 
 
 async def load_tag_ids(tx: Transaction, page: ListPage) -> Sequence[Cursor]:
@@ -169,53 +148,19 @@ async def load_tag_ids(tx: Transaction, page: ListPage) -> Sequence[Cursor]:
     return await load_page(tx, sa.select(tags.c.tag_id), keys, page)
 
 
-async def load_page(
-    tx: Transaction, query: sa.Select[Any], keys: Mapping[SortField, Key], page: ListPage
-) -> Sequence[Cursor]:
-    """Return the cursors of one page of a query of ids."""
-    row_id = keys[SortField.ID]
-    chosen = [keys[field] for field in page.fields]
-    if page.after is not None:
-        query = query.where(_is_after(chosen, row_id, page.after, is_ascending=page.is_ascending))
-    rows = await tx.all(
-        query.add_columns(*(key.label(f"key_{index}") for index, key in enumerate(chosen)))
-        .order_by(
-            *(
-                (key.asc() if page.is_ascending else key.desc()).nulls_last()
-                for key in (*chosen, row_id)
-            )
-        )
-        .limit(page.limit)
-        .offset(page.offset)
-    )
-    return [Cursor(tuple(map(_plain, row[1:])), row[0]) for row in rows]
+def _kept_keys(totals: sa.Table, *, is_walk: bool) -> dict[SortField, Key]:
+    """Return the keys of kept totals; where rows may have none, they count as zero."""
+    columns = {field: totals.c[name] for field, name in KEPT.items()}
+    if is_walk:
+        return dict(columns)
+    return {field: sa.func.coalesce(column, 0) for field, column in columns.items()}
 
 
-def _plain(value: Any) -> SortValue:
-    """Return a value fit for JSON: PostgreSQL sums integers to decimals."""
-    return int(value) if isinstance(value, Decimal) else value
-
-
-def _is_after(keys: Sequence[Key], row_id: Key, cursor: Cursor, *, is_ascending: bool) -> Clause:
-    equal: list[Clause] = []
-    clauses: list[Clause] = []
-    for key, value in zip(keys, cursor.values, strict=True):
-        if value is None:
-            equal.append(key.is_(None))
-            continue
-        beyond = key > value if is_ascending else key < value
-        clauses.append(sa.and_(*equal, sa.or_(beyond, key.is_(None))))
-        equal.append(key == value)
-    beyond_id = row_id > cursor.row_id if is_ascending else row_id < cursor.row_id
-    return sa.or_(*clauses, sa.and_(*equal, beyond_id))
-
-
-def _event_keys(now_ms: int) -> dict[SortField, Key]:
-    of_markets = _market_keys(now_ms)
+def _event_keys(*, is_walk: bool = False) -> dict[SortField, Key]:
     is_closed = _is_event_closed()
     closed_at = _over_markets(sa.func.max(payouts.c.timestamp_s))
-    return {field: _over_markets(sa.func.sum(of_markets[field])) for field in SUMMED} | {
-        SortField.ID: events.c.event_id,
+    return _kept_keys(event_totals, is_walk=is_walk) | {
+        SortField.ID: event_totals.c.event_id if is_walk else events.c.event_id,
         SortField.SLUG: by_code_points(events.c.slug),
         SortField.TITLE: by_code_points(events.c.title),
         SortField.CREATED: events.c.created_at_ms,
@@ -223,7 +168,6 @@ def _event_keys(now_ms: int) -> dict[SortField, Key]:
         SortField.ENDS: events.c.ends_at_ms,
         SortField.CLOSED: sa.case((is_closed, closed_at), else_=None),
         SortField.IS_OPEN: sa.case((is_closed, 0), else_=1),
-        SortField.COMPETITIVE: _over_markets(sa.func.max(of_markets[SortField.COMPETITIVE])),
         SortField.FEATURED: sa.cast(sa.null(), sa.Integer),
     }
 
@@ -231,17 +175,17 @@ def _event_keys(now_ms: int) -> dict[SortField, Key]:
 def _over_markets(total: Key) -> Key:
     return (
         sa.select(total)
-        .select_from(_quoted())
+        .select_from(markets.outerjoin(payouts, payouts.c.condition_id == markets.c.condition_id))
         .where(markets.c.event_id == events.c.event_id)
         .correlate(events)
         .scalar_subquery()
     )
 
 
-def _market_keys(now_ms: int) -> dict[SortField, Key]:
+def _market_keys(*, is_walk: bool = False) -> dict[SortField, Key]:
     ticks = real(quotes.c.ticks_per_one)
-    return {
-        SortField.ID: markets.c.market_id,
+    return _kept_keys(market_totals, is_walk=is_walk) | {
+        SortField.ID: market_totals.c.market_id if is_walk else markets.c.market_id,
         SortField.SLUG: by_code_points(markets.c.slug),
         SortField.TITLE: by_code_points(markets.c.question),
         SortField.CREATED: markets.c.created_at_ms,
@@ -249,23 +193,14 @@ def _market_keys(now_ms: int) -> dict[SortField, Key]:
         SortField.ENDS: events.c.ends_at_ms,
         SortField.CLOSED: payouts.c.timestamp_s,
         SortField.IS_OPEN: sa.case((payouts.c.condition_id.is_(None), 1), else_=0),
-        SortField.VOLUME: sa.func.coalesce(quotes.c.volume_units, 0),
-        SortField.VOLUME_DAY: volume_since(now_ms - DAY_MS),
-        SortField.VOLUME_WEEK: volume_since(now_ms - WEEK_MS),
-        SortField.VOLUME_MONTH: volume_since(now_ms - MONTH_MS),
-        SortField.VOLUME_YEAR: volume_since(now_ms - YEAR_MS),
-        SortField.LIQUIDITY: liquidity(),
-        SortField.COMPETITIVE: -sa.func.abs(listed_price_of_yes() - real(1) / 2),
         SortField.BEST_BID: real(quotes.c.best_bid_ticks) / ticks,
         SortField.LAST_PRICE: real(quotes.c.last_price_ticks) / ticks,
         SortField.FEATURED: sa.cast(sa.null(), sa.Integer),
     }
 
 
-def _quoted() -> sa.Join:
-    return markets.outerjoin(quotes, quotes.c.condition_id == markets.c.condition_id).outerjoin(
-        payouts, payouts.c.condition_id == markets.c.condition_id
-    )
+def _totaled_events() -> sa.Join:
+    return events.outerjoin(event_totals, event_totals.c.event_id == events.c.event_id)
 
 
 def _is_event_closed() -> Clause:

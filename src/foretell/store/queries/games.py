@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 import sqlalchemy as sa
 
 from foretell.store.database import Transaction
-from foretell.store.queries.catalog_filters import ListPage, SortField, load_page
+from foretell.store.queries.sorted_pages import ListPage, SortField, load_page
 from foretell.store.tables import (
     event_tags,
     events,

@@ -13,20 +13,18 @@ from foretell.domain.portfolio.prices import BookTop
 from foretell.domain.values.folding import folded
 from foretell.domain.values.hexadecimal import Address, Bytes32
 from foretell.store.database import Transaction
-from foretell.store.queries.valuation import (
+from foretell.store.quoted_columns import QUOTED, REPORTED, book_top, payout
+from foretell.store.tables import conditions, events, markets, payouts, positions, quotes
+from foretell.store.text_order import by_code_points
+from foretell.store.valuation import (
     IS_YES,
     current_price_of_yes,
     of_token,
     real,
 )
-from foretell.store.quoted_columns import QUOTED, REPORTED, book_top, payout
-from foretell.store.tables import conditions, events, markets, payouts, positions, quotes
-from foretell.store.text_order import by_code_points
 
 _opposite: Final = positions.alias("opposite")
 TITLES_PER_PART: Final = 500
-_HALF: Final = 2**32
-_HALVES: Final = ("high_units", "low_units")
 
 
 class MarketCaption(NamedTuple):
@@ -203,31 +201,36 @@ async def load_holdings_sums(
     tx: Transaction, wallet: Address, condition_ids: Collection[Bytes32] = ()
 ) -> Sequence[HoldingsSum]:
     """Return the sums of a wallet's holdings, grouped by what the price is computed from."""
-    priced = (IS_YES.label("is_yes"), *QUOTED, *REPORTED)
-    held = (
-        sa.select(*priced, positions.c.size_units)
-        .select_from(_valued())
+    rows = await tx.all(
+        sa.select(positions.c.size_units, IS_YES, *QUOTED, *REPORTED)
+        .select_from(
+            positions.join(conditions, conditions.c.condition_id == positions.c.condition_id)
+            .outerjoin(quotes, quotes.c.condition_id == positions.c.condition_id)
+            .outerjoin(payouts, payouts.c.condition_id == positions.c.condition_id)
+        )
         .where(
             positions.c.wallet == wallet,
             positions.c.size_units > 0,
             *in_markets(positions.c.condition_id, condition_ids, ()),
         )
-        .subquery()
     )
-    same = [held.c[column.name] for column in priced]
-    # Two sums of halves: SQLite refuses a sum of integers beyond 63 bits.
-    parts = (held.c.size_units // _HALF, held.c.size_units % _HALF)
-    totals = [sa.func.sum(part).label(name) for part, name in zip(parts, _HALVES, strict=True)]
-    rows = await tx.all(sa.select(*same, *totals).group_by(*same))
-    return [
-        HoldingsSum(
-            bool(row.is_yes),
-            int(row.high_units) * _HALF + int(row.low_units),
-            book_top(row),
-            payout(row),
-        )
-        for row in rows
-    ]
+    # Added up here: SQLite refuses a sum of integers beyond 63 bits.
+    units_by_price: dict[tuple[Any, ...], int] = {}
+    for row in rows:
+        price: tuple[Any, ...] = tuple(row[1:])
+        units_by_price[price] = units_by_price.get(price, 0) + row.size_units
+    return [_holdings_sum(units, *price) for price, units in units_by_price.items()]
+
+
+def _holdings_sum(units: int, is_yes: bool, *price: Any) -> HoldingsSum:  # noqa: FBT001 - a column
+    """Return the sum of holdings whose price is in the columns of `QUOTED` and `REPORTED`."""
+    top, paid = price[: len(QUOTED)], price[len(QUOTED) :]
+    return HoldingsSum(
+        bool(is_yes),
+        units,
+        None if top[0] is None else BookTop(*top),
+        None if paid[0] is None else Payout(*paid),
+    )
 
 
 async def load_conditions_of_events(

@@ -46,6 +46,7 @@ from foretell.store.tables.indexing import (
     trading_totals,
 )
 from foretell.store.tables.limits import rate_leases
+from foretell.store.tables.listings import event_totals, listing_cursors, market_totals
 from foretell.store.tables.rankings import ranking_cursors, ranking_marks, standings, wins
 from foretell.store.tables.sending import (
     barred_wallets,
@@ -98,6 +99,7 @@ __all__ = [
     "claims",
     "conditions",
     "event_tags",
+    "event_totals",
     "events",
     "exchange_fills",
     "fills",
@@ -105,8 +107,10 @@ __all__ = [
     "heartbeats",
     "identity",
     "is_live",
+    "listing_cursors",
     "locked_collateral",
     "locked_collateral_changes",
+    "market_totals",
     "markets",
     "metadata",
     "orders",

@@ -77,6 +77,9 @@ events: Final = sa.Table(
     integer("created_at_ms"),
     integer("updated_at_ms"),
     sa.UniqueConstraint("slug"),
+    sa.Index(None, "created_at_ms", "event_id"),
+    sa.Index(None, "updated_at_ms", "event_id"),
+    sa.Index(None, "ends_at_ms", "event_id"),
 )
 
 tags: Final = sa.Table(
@@ -132,6 +135,8 @@ markets: Final = sa.Table(
     sa.UniqueConstraint("token_yes"),
     sa.UniqueConstraint("token_no"),
     sa.Index(None, "event_id"),
+    sa.Index(None, "created_at_ms", "market_id"),
+    sa.Index(None, "updated_at_ms", "market_id"),
 )
 
 halted_markets: Final = sa.Table(

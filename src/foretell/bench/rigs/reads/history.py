@@ -16,6 +16,7 @@ from foretell.domain.portfolio.positions import (
 )
 from foretell.domain.portfolio.prices import BookTop
 from foretell.domain.values.hexadecimal import keccak256
+from foretell.indexer.listings import ListingContext, refresh_listings
 from foretell.store.bulk import WriteRows, filling
 from foretell.store.database import Database
 from foretell.store.index.trading_totals import rebuild_trading_totals
@@ -73,12 +74,13 @@ class HistoryPlan(NamedTuple):
 
 
 class Names(NamedTuple):
-    """A wallet with 1,000 positions, a typical one, a hot market and its event."""
+    """A wallet with 1,000 positions, a typical one, a hot market, its Yes, and the wallet in the middle of the ranking."""
 
     whale: str
     typical: str
     condition_id: str
     token_id: str
+    median: str = ""
 
 
 def a_wallet(number: int) -> str:
@@ -122,6 +124,16 @@ class History:
         """What the reads ask for."""
         return Names(self._wallets[-1], self._wallets[17], self._conditions[0], self._tokens[0][0])
 
+    @property
+    def fills(self) -> int:
+        """The number of fills."""
+        return self._plan.fills
+
+    @property
+    def median_wallet(self) -> str:
+        """The wallet in the middle of the ranking by gain, once the history is written."""
+        return self._wallets[self._standings.median_wallet()]
+
     async def write(self, database: Database) -> None:
         """Write everything but the sums, in parts of bounded size."""
         async with filling(database, FILLED) as write_rows:
@@ -135,7 +147,7 @@ class History:
             await self._flush(write_rows)
 
     async def write_sums(self, database: Database) -> None:
-        """Write the sums by wallet of what was written, the same as the indexer's."""
+        """Write the sums by wallet and the totals of markets of what was written, the same as the indexer's."""
         kept, wallets = self._standings, self._wallets
         rows_by_table = {
             standings: kept.standings(wallets),
@@ -148,6 +160,7 @@ class History:
                 await write_rows(table, rows)
         async with database.writing() as tx:
             await rebuild_trading_totals(tx)
+        await refresh_listings(ListingContext(database, lambda: NOW_S * 1000))
 
     async def _flush(self, write_rows: WriteRows) -> None:
         for table in FILLED:

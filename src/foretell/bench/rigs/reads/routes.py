@@ -1,4 +1,4 @@
-"""The reads that are measured, each beside the SQL that returns the same rows by an index."""
+"""The reads that are measured, each beside the SQL that returns the rows of its answer by an index, captions included."""
 
 from typing import Final, NamedTuple
 from urllib.parse import urlencode
@@ -14,12 +14,50 @@ HELD: Final = """SELECT p.*, c.token_yes, c.token_no, q.best_bid_ticks, q.best_a
     LEFT JOIN quotes q ON q.condition_id = p.condition_id
     WHERE p.wallet = :user AND p.size_units > 0 ORDER BY p.size_units DESC LIMIT 100"""
 TOTALS: Final = "SELECT * FROM trading_totals WHERE wallet = :user"
-ACTS: Final = "SELECT * FROM activities WHERE {} ORDER BY timestamp_s DESC LIMIT 100"
-STANDINGS: Final = """SELECT * FROM standings WHERE period = {} AND category = '{}'
-    ORDER BY {} DESC, wallet DESC LIMIT 25"""
-MARKETS: Final = """SELECT m.*, q.*, e.ends_at_ms FROM markets m
-    JOIN events e ON e.event_id = m.event_id JOIN quotes q ON q.condition_id = m.condition_id
-    ORDER BY m.market_id DESC LIMIT 20"""
+ACTS: Final = """SELECT a.*, c.token_yes, m.question, m.slug, m.icon, m.outcome_yes, m.outcome_no, e.slug, p.name
+    FROM (SELECT * FROM activities WHERE {}
+    ORDER BY timestamp_s DESC, block_number DESC, log_index DESC, part DESC LIMIT 100) a
+    JOIN conditions c ON c.condition_id = a.condition_id
+    LEFT JOIN markets m ON m.condition_id = a.condition_id
+    LEFT JOIN events e ON e.event_id = m.event_id
+    LEFT JOIN profiles p ON p.address = a.wallet
+    ORDER BY a.timestamp_s DESC, a.block_number DESC, a.log_index DESC, a.part DESC"""
+HOLDERS: Final = """SELECT b.*, p.name FROM (
+    SELECT * FROM (SELECT * FROM balances
+        WHERE asset = (SELECT token_yes FROM conditions WHERE condition_id = :market)
+        AND units > 0 ORDER BY units DESC, wallet DESC LIMIT 100) AS held_yes
+    UNION ALL SELECT * FROM (SELECT * FROM balances
+        WHERE asset = (SELECT token_no FROM conditions WHERE condition_id = :market)
+        AND units > 0 ORDER BY units DESC, wallet DESC LIMIT 100) AS held_no
+    ) b LEFT JOIN profiles p ON p.address = b.wallet"""
+WORTH: Final = """SELECT p.size_units, p.token_id = c.token_yes, q.best_bid_ticks, q.best_ask_ticks, q.last_price_ticks,
+    q.ticks_per_one, y.payout_yes, y.payout_no FROM positions p
+    JOIN conditions c ON c.condition_id = p.condition_id
+    LEFT JOIN quotes q ON q.condition_id = p.condition_id
+    LEFT JOIN payouts y ON y.condition_id = p.condition_id
+    WHERE p.wallet = :user AND p.size_units > 0"""
+STANDINGS: Final = """SELECT s.*, p.name, p.image FROM (
+    SELECT * FROM standings WHERE period = {} AND category = '{}'
+    ORDER BY {} DESC, wallet DESC LIMIT 25) s LEFT JOIN profiles p ON p.address = s.wallet"""
+WINS: Final = """SELECT w.*, o.spent_units, m.slug, m.icon, e.title, e.slug, p.name FROM (
+    SELECT * FROM wins WHERE period = 0
+    ORDER BY realized_units DESC, wallet DESC, token_id DESC LIMIT 20) w
+    JOIN positions o ON o.wallet = w.wallet AND o.token_id = w.token_id
+    LEFT JOIN markets m ON m.condition_id = o.condition_id
+    LEFT JOIN events e ON e.event_id = m.event_id
+    LEFT JOIN profiles p ON p.address = w.wallet"""
+LISTED: Final = """SELECT m.*, q.*, t.*, e.*, f.*, y.*, l.units, h.since_ms, s.line, g.details FROM ({}) chosen
+    JOIN markets m ON m.{} = chosen.row_id
+    JOIN events e ON e.event_id = m.event_id
+    LEFT JOIN quotes q ON q.condition_id = m.condition_id
+    LEFT JOIN market_totals t ON t.market_id = m.market_id
+    LEFT JOIN event_totals f ON f.event_id = m.event_id
+    LEFT JOIN payouts y ON y.condition_id = m.condition_id
+    LEFT JOIN locked_collateral l ON l.condition_id = m.condition_id
+    LEFT JOIN halted_markets h ON h.condition_id = m.condition_id
+    LEFT JOIN sports_markets s ON s.market_id = m.market_id
+    LEFT JOIN sports_events g ON g.event_id = m.event_id"""
+"""A market is shown with its event, and an event with its markets."""
 
 
 class ReadCase(NamedTuple):
@@ -37,10 +75,7 @@ def cases(names: Names) -> list[ReadCase]:
     """Return the reads of each route."""
     whale, market = {"user": names.whale}, {"market": names.condition_id}
     typical = {"user": names.typical}
-    by_user, by_market = ACTS.format("wallet = :user"), ACTS.format("condition_id = :market")
-    holders = """SELECT * FROM balances WHERE asset = :market AND units > 0
-        ORDER BY units DESC, wallet DESC LIMIT 100"""
-    token = {"market": names.token_id}
+    by_user, by_market = "wallet = :user", "condition_id = :market"
     return [
         _data("positions, 1,000 held", "/positions", whale, HELD),
         _data("positions, typical", "/positions", typical, HELD),
@@ -55,13 +90,11 @@ def cases(names: Names) -> list[ReadCase]:
             "value, 1,000 held",
             "/value",
             whale,
-            """SELECT p.size_units, q.best_bid_ticks, q.best_ask_ticks FROM positions p
-            JOIN quotes q ON q.condition_id = p.condition_id
-            WHERE p.wallet = :user AND p.size_units > 0""",
+            WORTH,
         ),
         _data("traded", "/traded", whale, TOTALS),
         _data("volume", "/volume", whale, TOTALS),
-        ReadCase("holders", DATA, "/holders", urlencode(market), holders, token),
+        _data("holders", "/holders", market, HOLDERS),
         _data("oi", "/oi", {}, "SELECT * FROM locked_collateral ORDER BY units DESC LIMIT 500"),
         _data(
             "live-volume",
@@ -70,10 +103,10 @@ def cases(names: Names) -> list[ReadCase]:
             "SELECT volume_units FROM quotes WHERE condition_id = :market",
         ),
         _data("trades, newest", "/trades", {}, ACTS.format("is_taker")),
-        _data("trades of a market", "/trades", market, by_market),
-        _data("trades of a wallet", "/trades", whale, by_user),
-        _data("activity", "/activity", whale, by_user),
-        *_rankings(typical),
+        _data("trades of a market", "/trades", market, ACTS.format(f"{by_market} AND is_taker")),
+        _data("trades of a wallet", "/trades", whale, ACTS.format(f"{by_user} AND is_taker")),
+        _data("activity", "/activity", whale, ACTS.format(by_user)),
+        *_rankings({"user": names.median}),
         *_listings(),
     ]
 
@@ -92,7 +125,7 @@ def dear_cases(names: Names) -> list[ReadCase]:
     return [ReadCase(path, api, path, urlencode(query), "", {}) for api, path, query in wanted]
 
 
-def _rankings(typical: dict[str, str]) -> list[ReadCase]:
+def _rankings(median: dict[str, str]) -> list[ReadCase]:
     return [
         _data("leaderboard DAY PNL", "/v1/leaderboard", {}, STANDINGS.format(1, "", "gain_units")),
         _data(
@@ -110,7 +143,7 @@ def _rankings(typical: dict[str, str]) -> list[ReadCase]:
         _data(
             "leaderboard of a wallet",
             "/v1/leaderboard",
-            {**typical, "timePeriod": "ALL"},
+            {**median, "timePeriod": "ALL"},
             """SELECT count(*) FROM standings WHERE period = 0 AND category = ''
             AND gain_units > (SELECT gain_units FROM standings
             WHERE period = 0 AND category = '' AND wallet = :user)""",
@@ -119,24 +152,33 @@ def _rankings(typical: dict[str, str]) -> list[ReadCase]:
             "biggest wins",
             "/v1/leaderboard/biggest-wins",
             {"timePeriod": "ALL"},
-            "SELECT * FROM wins WHERE period = 0 ORDER BY realized_units DESC LIMIT 20",
+            WINS,
         ),
     ]
 
 
 def _listings() -> list[ReadCase]:
+    newest = "SELECT {0} AS row_id FROM {1} ORDER BY {0} DESC LIMIT 20"
+    by_total = (
+        "SELECT market_id AS row_id FROM market_totals ORDER BY {} DESC, market_id DESC LIMIT 20"
+    )
     return [
-        _listing("markets, newest", "/markets", {}),
-        _listing("markets by volume24hr", "/markets", {"order": "volume24hr"}),
-        _listing("markets by volume1yr", "/markets", {"order": "volume1yr"}),
-        _listing("events, newest", "/events", {}),
+        ReadCase(name, DISCOVERY, path, urlencode(query), LISTED.format(chosen, row_id), {})
+        for name, path, query, chosen, row_id in (
+            ("markets, newest", "/markets", {}, newest.format("market_id", "markets"), "market_id"),
+            (
+                *("markets by volume24hr", "/markets", {"order": "volume24hr"}),
+                *(by_total.format("day_units"), "market_id"),
+            ),
+            (
+                *("markets by volume1yr", "/markets", {"order": "volume1yr"}),
+                *(by_total.format("year_units"), "market_id"),
+            ),
+            ("events, newest", "/events", {}, newest.format("event_id", "events"), "event_id"),
+        )
     ]
 
 
 def _data(name: str, path: str, query: dict[str, str], sql: str) -> ReadCase:
     values = {key: value for key, value in query.items() if f":{key}" in sql}
     return ReadCase(name, DATA, path, urlencode(query), sql, values)
-
-
-def _listing(name: str, path: str, query: dict[str, str]) -> ReadCase:
-    return ReadCase(name, DISCOVERY, path, urlencode(query), MARKETS, {})

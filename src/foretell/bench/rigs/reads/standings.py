@@ -84,6 +84,12 @@ class Standings:
                     rows.append((int(period), category, wallets[wallet], volume, gain))
         return rows
 
+    def median_wallet(self) -> int:
+        """Return the number of the wallet in the middle of the ranking of all time by gain."""
+        gains = self._sums[Period.ALL].gains
+        ranked = sorted((units, wallet) for (each, wallet), units in gains.items() if not each)
+        return ranked[len(ranked) // 2][1]
+
     def wins(
         self, positions: Positions, wallets: Sequence[str], tokens: Sequence[tuple[str, str]]
     ) -> list[tuple[Any, ...]]:

@@ -12,7 +12,9 @@ from foretell.domain.exchange.order import OrderStatus, Side
 from foretell.domain.portfolio.positions import Payout
 from foretell.domain.portfolio.prices import BookTop, current_price, listed_price
 from foretell.store.database import Database
-from foretell.store.queries.valuation import (
+from foretell.store.quoted_columns import QUOTED, REPORTED, book_top, payout
+from foretell.store.tables import markets, payouts, quotes
+from foretell.store.valuation import (
     Real,
     current_price_of_yes,
     current_price_of_yes_at,
@@ -21,8 +23,6 @@ from foretell.store.queries.valuation import (
     listed_price_of_yes_at,
     of_token,
 )
-from foretell.store.quoted_columns import QUOTED, REPORTED, book_top, payout
-from foretell.store.tables import markets, payouts, quotes
 
 pytestmark = pytest.mark.anyio
 

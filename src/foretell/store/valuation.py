@@ -23,6 +23,16 @@ from foretell.store.tables import (
     quotes,
 )
 
+MINUTE_MS: Final = 1000 * MINUTE_S
+HOUR_MS: Final = 60 * MINUTE_MS
+DAY_MS: Final = 24 * HOUR_MS
+WEEK_MS: Final = 7 * DAY_MS
+MONTH_MS: Final = 30 * DAY_MS
+YEAR_MS: Final = 365 * DAY_MS
+VOLUME_PERIODS_MS: Final = (DAY_MS, WEEK_MS, MONTH_MS, YEAR_MS)
+CHANGE_PERIODS_MS: Final = (HOUR_MS, DAY_MS, WEEK_MS, MONTH_MS)
+"""The periods over which volumes are added up, and over which changes of prices are listed."""
+
 Real = sa.ColumnElement[Any]
 Columns = sa.ColumnCollection[str, sa.ColumnElement[Any]]
 
@@ -74,7 +84,7 @@ def volume_since(since_ms: int) -> Real:
     The points of a market have its running total, so this is the difference of two of them.
     """
     now, before = (quote_points.alias() for _ in range(2))
-    is_before = before.c.minute < since_ms // (1000 * MINUTE_S)
+    is_before = before.c.minute < since_ms // MINUTE_MS
     return _newest_volume(now, sa.true()) - _newest_volume(before, is_before)
 
 

@@ -1,0 +1,203 @@
+"""Totals of markets and events, by which lists are filtered, sorted and shown; written by the indexer.
+
+A market's totals change with its quote and its payout, and when a point of its history leaves a window. So a round
+computes those of few markets, and a list reads what is kept.
+"""
+
+from collections.abc import Collection, Sequence
+from typing import Any, Final, NamedTuple
+
+import sqlalchemy as sa
+
+from foretell.domain.portfolio.gains import bounded
+from foretell.store.database import Transaction
+from foretell.store.tables import (
+    event_totals,
+    listing_cursors,
+    market_totals,
+    markets,
+    payouts,
+    quote_points,
+    quotes,
+)
+from foretell.store.tables.listings import SORTED
+from foretell.store.valuation import (
+    CHANGE_PERIODS_MS,
+    MINUTE_MS,
+    VOLUME_PERIODS_MS,
+    liquidity,
+    listed_price_of_yes,
+    listed_price_of_yes_at,
+    real,
+    volume_since,
+)
+
+CURSOR: Final = "listings"
+SETTLED_MS: Final = 10_000
+"""A quote that is younger may change again within its millisecond: its totals are computed once more."""
+UNSETTLED: Final = -1
+_PERIODS_MS: Final = tuple(dict.fromkeys((*CHANGE_PERIODS_MS, *VOLUME_PERIODS_MS)))
+_AMOUNTS: Final = SORTED[:-1]
+
+
+class MarketTotals(NamedTuple):
+    """The totals of a market, in the order of the columns; prices are of Yes, None before the first quote."""
+
+    market_id: int
+    event_id: int
+    volume_units: int
+    day_units: int
+    week_units: int
+    month_units: int
+    year_units: int
+    liquidity_units: int
+    evenness: float
+    hour_price: float | None
+    day_price: float | None
+    week_price: float | None
+    month_price: float | None
+    seen_ms: int
+    failed_units: int
+    is_resolved: bool
+
+
+async def load_listed_until(tx: Transaction) -> int | None:
+    """Return the time at which the windows of the totals end, or None before the first round."""
+    at_ms: int | None = await tx.scalar(
+        sa.select(listing_cursors.c.at_ms).where(listing_cursors.c.name == CURSOR)
+    )
+    return at_ms
+
+
+async def record_listed_until(tx: Transaction, at_ms: int) -> None:
+    """Store the time at which the windows end."""
+    await tx.upsert_rows(listing_cursors, [(CURSOR, at_ms)])
+
+
+async def load_changed_markets(tx: Transaction, was_ms: int | None, now_ms: int) -> Sequence[int]:
+    """Return the markets whose totals may differ from those of a time, by ascending id."""
+    changed = await tx.all(
+        sa.select(markets.c.market_id)
+        .select_from(
+            _quoted().outerjoin(market_totals, market_totals.c.market_id == markets.c.market_id)
+        )
+        .where(sa.or_(*_differences(), *_paid_between(was_ms, now_ms)))
+    )
+    found = {row.market_id for row in changed}
+    if left := _left_windows(was_ms, now_ms):
+        rows = await tx.all(
+            sa.select(markets.c.market_id)
+            .join(quote_points, quote_points.c.condition_id == markets.c.condition_id)
+            .where(sa.or_(*left))
+            .distinct()
+        )
+        found |= {row.market_id for row in rows}
+    return sorted(found)
+
+
+async def load_market_totals(
+    tx: Transaction, market_ids: Sequence[int], now_ms: int
+) -> Sequence[MarketTotals]:
+    """Return the totals of these markets at a time, computed from their quotes, orders and payouts."""
+    volumes = [volume_since(now_ms - period) for period in VOLUME_PERIODS_MS]
+    prices = [
+        listed_price_of_yes_at((now_ms - period) // 1000, markets.c.condition_id)
+        for period in CHANGE_PERIODS_MS
+    ]
+    rows = await tx.all(
+        sa.select(
+            markets.c.market_id,
+            markets.c.event_id,
+            sa.func.coalesce(quotes.c.volume_units, 0),
+            *volumes,
+            sa.func.coalesce(liquidity(), 0),
+            -sa.func.abs(listed_price_of_yes() - real(1) / 2),
+            *prices,
+            sa.func.coalesce(quotes.c.updated_at_ms, 0),
+            sa.func.coalesce(quotes.c.failed_units, 0),
+            payouts.c.condition_id.is_not(None),
+        )
+        .select_from(_quoted())
+        .where(markets.c.market_id.in_(market_ids))
+    )
+    return [_totals(MarketTotals._make(row), now_ms) for row in rows]
+
+
+async def record_market_totals(tx: Transaction, totals: Sequence[MarketTotals]) -> None:
+    """Store the totals of markets, and those of their events."""
+    await tx.upsert_rows(market_totals, totals)
+    event_ids = sorted({each.event_id for each in totals})
+    rows = await tx.all(
+        sa.select(market_totals.c.event_id, *(market_totals.c[name] for name in SORTED)).where(
+            market_totals.c.event_id.in_(event_ids)
+        )
+    )
+    rows_by_event: dict[int, list[Any]] = {}
+    for row in rows:
+        rows_by_event.setdefault(row.event_id, []).append(row)
+    await tx.upsert_rows(
+        event_totals, [_of_event(event_id, own) for event_id, own in rows_by_event.items()]
+    )
+
+
+async def empty_listings(tx: Transaction) -> None:
+    """Delete all totals, so that the next round computes them again."""
+    for table in (market_totals, event_totals, listing_cursors):
+        await tx.execute(table.delete())
+
+
+def _totals(found: MarketTotals, now_ms: int) -> MarketTotals:
+    """Return the totals in a row: rounded, and marked if the quote may change unnoticed."""
+    is_settled = found.seen_ms <= now_ms - SETTLED_MS
+    return found._replace(
+        liquidity_units=round(found.liquidity_units),
+        seen_ms=found.seen_ms if is_settled else UNSETTLED,
+        is_resolved=bool(found.is_resolved),
+    )
+
+
+def _of_event(event_id: int, rows: Collection[Any]) -> tuple[Any, ...]:
+    """Return the row of an event; databases refuse sums beyond 63 bits, so they are added up here."""
+    sums = [bounded(sum(getattr(row, name) for row in rows)) for name in _AMOUNTS]
+    return event_id, *sums, max(row.evenness for row in rows)
+
+
+def _quoted() -> sa.Join:
+    return markets.outerjoin(quotes, quotes.c.condition_id == markets.c.condition_id).outerjoin(
+        payouts, payouts.c.condition_id == markets.c.condition_id
+    )
+
+
+def _differences() -> list[sa.ColumnElement[bool]]:
+    """Return the conditions that a market has no totals, or totals of another quote or before its payout."""
+    kept, is_paid = market_totals.c, payouts.c.condition_id.is_not(None)
+    return [
+        kept.market_id.is_(None),
+        kept.seen_ms != sa.func.coalesce(quotes.c.updated_at_ms, 0),
+        kept.failed_units != sa.func.coalesce(quotes.c.failed_units, 0),
+        sa.and_(kept.is_resolved, ~is_paid),
+        sa.and_(~kept.is_resolved, is_paid),
+    ]
+
+
+def _paid_between(was_ms: int | None, now_ms: int) -> list[sa.ColumnElement[bool]]:
+    """Return the conditions that a past price is a payout at one of two times alone."""
+    if was_ms is None:
+        return []
+    first_ms, last_ms = sorted((was_ms, now_ms))
+    return [
+        payouts.c.timestamp_s.between((first_ms - period) // 1000, (last_ms - period) // 1000)
+        for period in CHANGE_PERIODS_MS
+    ]
+
+
+def _left_windows(was_ms: int | None, now_ms: int) -> list[sa.ColumnElement[bool]]:
+    """Return the conditions that a point of a market's history is in a window at one of two times alone."""
+    if was_ms is None:
+        return []
+    minute = quote_points.c.minute
+    begins = [
+        sorted(((was_ms - period) // MINUTE_MS, (now_ms - period) // MINUTE_MS))
+        for period in _PERIODS_MS
+    ]
+    return [sa.and_(minute >= first, minute < last) for first, last in begins if first < last]

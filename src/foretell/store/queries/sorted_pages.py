@@ -1,0 +1,120 @@
+"""Pages of sorted lists.
+
+A list continues after a cursor, the sort values and the id of its last row, so that a page stays the same
+when rows are added before it. Rows without a value come last in both directions.
+"""
+
+import enum
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from typing import Any, Final, NamedTuple
+
+import sqlalchemy as sa
+
+from foretell.store.database import Transaction
+
+Key = sa.ColumnElement[Any]
+Clause = sa.ColumnElement[bool]
+SortValue = str | int | float | None
+
+
+class SortField(enum.Enum):
+    """Sort keys of lists."""
+
+    ID = enum.auto()
+    SLUG = enum.auto()
+    TITLE = enum.auto()
+    CREATED = enum.auto()
+    UPDATED = enum.auto()
+    ENDS = enum.auto()
+    CLOSED = enum.auto()
+    IS_OPEN = enum.auto()
+    VOLUME = enum.auto()
+    VOLUME_DAY = enum.auto()
+    VOLUME_WEEK = enum.auto()
+    VOLUME_MONTH = enum.auto()
+    VOLUME_YEAR = enum.auto()
+    LIQUIDITY = enum.auto()
+    COMPETITIVE = enum.auto()
+    BEST_BID = enum.auto()
+    LAST_PRICE = enum.auto()
+    FEATURED = enum.auto()
+
+    @property
+    def is_text(self) -> bool:
+        """Whether its values are texts; all others are numbers."""
+        return self in {SortField.SLUG, SortField.TITLE}
+
+
+NULLABLE: Final = frozenset(
+    {SortField.CLOSED, SortField.BEST_BID, SortField.LAST_PRICE, SortField.FEATURED}
+)
+"""Sort keys that some rows have no value for."""
+
+
+class Cursor(NamedTuple):
+    """The place of a row in a list: its sort values and its id."""
+
+    values: tuple[SortValue, ...]
+    row_id: int
+
+
+class ListPage(NamedTuple):
+    """One page of a sorted list; equal rows are in the order of their ids."""
+
+    limit: int
+    offset: int = 0
+    fields: tuple[SortField, ...] = ()
+    is_ascending: bool = False
+    after: Cursor | None = None
+
+
+async def load_page(
+    tx: Transaction, query: sa.Select[Any], keys: Mapping[SortField, Key], page: ListPage
+) -> Sequence[Cursor]:
+    """Return the cursors of one page of a query of ids."""
+    row_id = keys[SortField.ID]
+    chosen = [keys[field] for field in page.fields]
+    if page.after is not None:
+        query = query.where(_is_after(chosen, row_id, page, page.after))
+    rows = await tx.all(
+        query.add_columns(*(key.label(f"key_{index}") for index, key in enumerate(chosen)))
+        .order_by(
+            *(
+                _sorted(key, is_ascending=page.is_ascending, is_nullable=field in NULLABLE)
+                for key, field in zip((*chosen, row_id), (*page.fields, SortField.ID), strict=True)
+            )
+        )
+        .limit(page.limit)
+        .offset(page.offset)
+    )
+    return [Cursor(tuple(map(_plain, row[1:])), row[0]) for row in rows]
+
+
+def _plain(value: Any) -> SortValue:
+    """Return a value fit for JSON: PostgreSQL sums integers to decimals."""
+    return int(value) if isinstance(value, Decimal) else value
+
+
+def _sorted(key: Key, *, is_ascending: bool, is_nullable: bool) -> Key:
+    """Return the order by a key; PostgreSQL walks no index in an order with nulls last."""
+    ordered = key.asc() if is_ascending else key.desc()
+    return ordered.nulls_last() if is_nullable else ordered
+
+
+def _is_after(keys: Sequence[Key], row_id: Key, page: ListPage, cursor: Cursor) -> Clause:
+    """Return the condition that a row comes after a cursor; without nulls it is a place of an index."""
+    if not NULLABLE.intersection(page.fields) and None not in cursor.values:
+        place, after = sa.tuple_(*keys, row_id), (*cursor.values, cursor.row_id)
+        return place > after if page.is_ascending else place < after
+    equal: list[Clause] = []
+    clauses: list[Clause] = []
+    for key, value in zip(keys, cursor.values, strict=True):
+        if value is None:
+            equal.append(key.is_(None))
+            continue
+        beyond = key > value if page.is_ascending else key < value
+        clauses.append(sa.and_(*equal, sa.or_(beyond, key.is_(None))))
+        equal.append(key == value)
+    beyond_id = row_id > cursor.row_id if page.is_ascending else row_id < cursor.row_id
+    return sa.or_(*clauses, sa.and_(*equal, beyond_id))

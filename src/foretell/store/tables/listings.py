@@ -1,0 +1,55 @@
+"""Totals of markets and events, by which lists of them are filtered, sorted and shown; written by the indexer.
+
+Volumes are within the windows that end at `listing_cursors.at_ms`, each from the beginning of a minute. `evenness` is 0 at
+even odds and -0.5 when a market is decided; an event has that of its most even market. A market's `seen_ms` and
+`failed_units` are of the quote that its totals are from.
+"""
+
+from typing import Any, Final
+
+import sqlalchemy as sa
+
+from foretell.store.tables.columns import flag, integer, key, metadata
+
+SORTED: Final = (
+    *("volume_units", "day_units", "week_units", "month_units", "year_units"),
+    *("liquidity_units", "evenness"),
+)
+"""The columns that both tables have, and an index for each."""
+
+
+def _totals(row_id: str) -> tuple[sa.Column[Any] | sa.Index, ...]:
+    amounts = [integer(name) for name in SORTED[:-1]]
+    indexes = [sa.Index(None, name, row_id) for name in SORTED]
+    return *amounts, sa.Column("evenness", sa.Double, nullable=False), *indexes
+
+
+market_totals: Final = sa.Table(
+    "market_totals",
+    metadata,
+    key("market_id", sa.BigInteger),
+    integer("event_id"),
+    *_totals("market_id"),
+    sa.Column("hour_price", sa.Double, nullable=True),
+    sa.Column("day_price", sa.Double, nullable=True),
+    sa.Column("week_price", sa.Double, nullable=True),
+    sa.Column("month_price", sa.Double, nullable=True),
+    integer("seen_ms"),
+    integer("failed_units"),
+    flag("is_resolved"),
+    sa.Index(None, "event_id"),
+)
+
+event_totals: Final = sa.Table(
+    "event_totals",
+    metadata,
+    key("event_id", sa.BigInteger),
+    *_totals("event_id"),
+)
+
+listing_cursors: Final = sa.Table(
+    "listing_cursors",
+    metadata,
+    key("name"),
+    integer("at_ms"),
+)

@@ -1,0 +1,45 @@
+"""The queries that are run, with their values, as the driver gets them, and their plans."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import sqlalchemy as sa
+
+from foretell.store.database import Database
+
+
+@contextmanager
+def recorded() -> Iterator[list[tuple[str, Any]]]:
+    """Collect the queries that are run, with their values."""
+    found: list[tuple[str, Any]] = []
+
+    def record(_c: object, _u: object, sql: str, values: Any, _x: object, _m: object) -> None:
+        if sql.lstrip().upper().startswith(("SELECT", "WITH")):
+            found.append((sql, values))
+
+    sa.event.listen(sa.Engine, "before_cursor_execute", record)
+    try:
+        yield found
+    finally:
+        sa.event.remove(sa.Engine, "before_cursor_execute", record)
+
+
+async def postgres_plans(
+    database: Database, queries: Sequence[tuple[str, Any]], *, may_scan: bool = False
+) -> list[str]:
+    """Return the lines of PostgreSQL's plans, in which a table is read whole only where it has no index.
+
+    A table of a test fits on few pages, which the planner may scan although it has one.
+    """
+    lines: list[str] = []
+
+    def ask(connection: sa.Connection) -> None:
+        if not may_scan:
+            connection.exec_driver_sql("SET LOCAL enable_seqscan = off")
+        for sql, values in queries:
+            rows = connection.exec_driver_sql(f"EXPLAIN {sql}", values)
+            lines.extend(str(row[0]) for row in rows)
+
+    await database.run_sync(ask)
+    return lines

@@ -1,0 +1,139 @@
+"""Pages of markets and events must not visit more rows when there are more markets: steps of the database, and its plans."""
+
+import asyncio
+import sqlite3
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+import sqlalchemy as sa
+from tests.rigs.applications import an_app
+from tests.rigs.postgres import PostgresServer
+from tests.rigs.read_apis import BLOBS, Reader
+from tests.store.queries.recorded_queries import postgres_plans, recorded
+
+from foretell.bench.rigs.reads.history import History, HistoryPlan
+from foretell.discovery.context import DiscoveryContext
+from foretell.discovery.routes import build_app
+from foretell.store.database import Database
+from foretell.store.migrations import upgrade
+from foretell.store.scratch import analyze
+
+pytestmark = pytest.mark.anyio
+
+MARKETS: Final = (100, 1_000)
+FILLS: Final = 4_000
+GROWTH_MAX: Final = 1.5
+KEPT: Final = (
+    *("volume", "volume24hr", "volume1wk", "volume1mo", "volume1yr", "liquidity", "competitive"),
+    *("createdAt", "updatedAt", "id"),
+)
+READS: Final = {
+    f"{api} by {order}, {direction}": f"/{api}?limit=10&order={order}&ascending={direction}"
+    for api in ("markets", "events")
+    for order in KEPT
+    for direction in ("false", "true")
+} | {
+    "newest markets": "/markets?limit=10",
+    "newest events": "/events?limit=10",
+    "open markets by volume": "/markets?limit=10&order=volume24hr&closed=false",
+    "open events by volume": "/events?limit=10&order=volume24hr&closed=false",
+    "events by their end": "/events?limit=10&order=endDate",
+    "one market": "/markets?condition_ids=MARKET",
+    "one market by its slug": "/markets/slug/market-7",
+    "one event": "/events/slug/event-7",
+}
+TABLES: Final = (
+    *("activities", "balances", "positions", "trades", "fills", "orders", "quote_points", "quotes"),
+    *("markets", "events", "market_totals", "event_totals", "payouts", "locked_collateral"),
+)
+
+
+async def filled(database: Database, markets: int) -> Database:
+    await upgrade(database)
+    history = History(HistoryPlan(FILLS, wallets=1_000, markets=markets))
+    await history.write(database)
+    await history.write_sums(database)
+    await analyze(database)
+    return database
+
+
+def a_reader(database: Database) -> Reader:
+    return Reader(an_app(build_app, DiscoveryContext(database, BLOBS)))
+
+
+async def queries_of(database: Database, path: str) -> list[tuple[str, Any]]:
+    """Return the queries of a request that has an answer with rows."""
+    names = History(HistoryPlan(2, wallets=1_000, markets=MARKETS[0])).names
+    with recorded() as queries:
+        assert await a_reader(database).get(path.replace("MARKET", names.condition_id))
+    return queries
+
+
+@pytest.fixture(scope="module")
+async def grown(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Sequence[Database]]:
+    folder = tmp_path_factory.mktemp("listed")
+    both = [
+        await filled(Database(f"sqlite+aiosqlite:///{folder / f'{count}.db'}"), count)
+        for count in MARKETS
+    ]
+    yield both
+    for each in both:
+        await each.close()
+
+
+@pytest.fixture(scope="module")
+async def on_postgres(postgres: PostgresServer) -> AsyncIterator[Database]:
+    await asyncio.to_thread(postgres.empty_database)
+    async with Database(postgres.database_url) as database:
+        yield await filled(database, MARKETS[1])
+
+
+def steps_of(database: Database, queries: Sequence[tuple[str, Any]]) -> tuple[int, list[str]]:
+    """Return how many steps SQLite takes for queries, and the lines of their plans that read a whole table."""
+    count = 0
+
+    def step() -> int:
+        nonlocal count
+        count += 1
+        return 0
+
+    path = sa.make_url(database.url).database
+    assert path is not None
+    with sqlite3.connect(Path(path)) as connection:
+        lines = [
+            row[3]
+            for sql, values in queries
+            for row in connection.execute(f"EXPLAIN QUERY PLAN {sql}", values)
+        ]
+        connection.set_progress_handler(step, 1)
+        for sql, values in queries:
+            connection.execute(sql, values).fetchall()
+    whole = [line for line in lines if line.startswith("SCAN") and "INDEX" not in line]
+    return count, [line for line in whole if line.split()[1] in TABLES]
+
+
+@pytest.mark.parametrize("path", READS.values(), ids=READS.keys())
+async def test_a_page_takes_no_more_steps_when_there_are_ten_times_as_many_markets(
+    grown: Sequence[Database], path: str
+) -> None:
+    found = [steps_of(each, await queries_of(each, path)) for each in grown]
+    assert [whole for _, whole in found] == [[], []]
+    (few, _), (many, _) = found
+    assert 0 < many <= GROWTH_MAX * few, found
+
+
+@pytest.mark.parametrize("path", READS.values(), ids=READS.keys())
+async def test_postgres_has_an_index_for_each_page(on_postgres: Database, path: str) -> None:
+    plans = await postgres_plans(on_postgres, await queries_of(on_postgres, path))
+    assert plans
+    assert [line for line in plans if any(f"Seq Scan on {table}" in line for table in TABLES)] == []
+
+
+async def test_postgres_walks_along_the_totals(on_postgres: Database) -> None:
+    """Without a hint: a page of the largest is read from the end of an index, not sorted."""
+    queries = await queries_of(on_postgres, "/markets?limit=10&order=volume24hr")
+    plans = await postgres_plans(on_postgres, queries[:1], may_scan=True)
+    assert any("ix_market_totals_day_units_market_id" in line for line in plans), plans
+    assert not any("Sort" in line for line in plans), plans

@@ -34,12 +34,17 @@ def test_the_ratio_is_deliveries_over_writes_to_bare_sockets() -> None:
 
 def test_the_figure_is_the_median_of_the_rounds_that_others_did_not_disturb() -> None:
     rounds = [
-        StreamRound(100, per_s, 100.0, 1.0, 0.5, 1.0, 0.0, 0.0, others)
-        for per_s, others in ((50.0, 0.0), (90.0, 0.0), (70.0, 0.0), (10.0, 1.0))
+        StreamRound(100, per_s, 100.0, 1.0, 0.5, 1.0, 0.0, lag_ms, others)
+        for per_s, lag_ms, others in (
+            (50.0, 9.0, 0.0),
+            (90.0, 4.0, 0.0),
+            (70.0, 3.0, 0.0),
+            (10.0, 99.0, 1.0),
+        )
     ]
-    measured = StreamResult(rounds, 0.0).measurement()
+    measured = StreamResult(rounds, 48_300.0).measurement()
     assert (measured.figure, measured.seen) == ("ws", 0.7)
-    assert measured.ceiling == "bare sockets: 100 writes/s"
+    assert measured.ceiling == ("bare sockets: 100 writes/s; p99 lag 4 ms, 48.3 kB a connection")
 
 
 class Pinging(asyncio.Protocol):

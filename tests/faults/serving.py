@@ -27,6 +27,7 @@ from foretell.app.builders import Resources  # noqa: E402
 from foretell.app.installation import Installation, ParentProcess  # noqa: E402
 from foretell.app.roles import Role  # noqa: E402
 from foretell.app.running import run_until_stopped, set_up_logs  # noqa: E402
+from foretell.bench.rigs.trading_alone import NoWallets  # noqa: E402
 from foretell.domain.values.hexadecimal import Address  # noqa: E402
 from foretell.settings import Settings  # noqa: E402
 from foretell.trading.accounts.accounts import ChainView  # noqa: E402
@@ -44,10 +45,7 @@ def without_chain(_ground: Resources) -> ChainView:
     async def fetch_has_code(_address: Address) -> bool:
         return False
 
-    async def fetch_accepts(_wallet: Address, _digest: bytes, _signature: bytes) -> bool:
-        return False
-
-    return ChainView(fetch_nonce, fetch_has_code, fetch_accepts)
+    return ChainView(fetch_nonce, fetch_has_code, NoWallets())
 
 
 def begin(job: dict[str, Any]) -> None:

@@ -9,7 +9,7 @@ import contextlib
 import itertools
 import json
 import shutil
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Collection, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -35,6 +35,12 @@ from tests.rigs.values import (
 )
 
 from foretell.app.embedded import EmbeddedTrading, TradingParts
+from foretell.domain.contracts.wallet_state import (
+    BlockMark,
+    WalletChanges,
+    WalletKey,
+    WalletState,
+)
 from foretell.domain.errors.families import MalformedSignature
 from foretell.domain.exchange.commands import Command
 from foretell.domain.exchange.order import SignatureType, SignedOrder
@@ -64,6 +70,14 @@ class KnownChain:
         self.contracts: set[Address] = set()
         self.nonces_fetched = 0
         self.signatures_fetched = 0
+        self.wallets_read = 0
+        self.head = BlockMark(1, Bytes32(f"0x{1:064x}"))
+        self.owners_by_wallet: dict[Address, tuple[Address, ...]] = {}
+        self.unknown_code: set[Address] = set()
+        self.saying_no: set[Address] = set()
+        self.changed: frozenset[Address] = frozenset()
+        self.is_replaced = False
+        self.watched: list[tuple[BlockMark, frozenset[Address]]] = []
         self.failure: Exception | None = None
 
     async def fetch_nonce(self, exchange: Address, maker: Address) -> int:
@@ -76,12 +90,34 @@ class KnownChain:
     async def fetch_has_code(self, address: Address) -> bool:
         return address in self.contracts
 
-    async def fetch_accepts(self, wallet: Address, digest: bytes, signature: bytes) -> bool:
-        assert (len(digest), len(signature)) == (32, WALLET_SIGNATURE_BYTES)
-        self.signatures_fetched += 1
+    async def read(self, wallet: Address) -> WalletState:
+        self.wallets_read += 1
         if self.failure is not None:
             raise self.failure
-        return wallet in self.contracts
+        has_code = wallet in self.contracts
+        owners = self.owners_by_wallet.get(wallet, ())
+        key = WalletKey(Bytes32("0x" + "cd" * 32), None, owners, 1 if owners else 0)
+        return WalletState(self.head, has_code, key, (wallet,), wallet not in self.unknown_code)
+
+    async def accepts(
+        self, state: WalletState, wallet: Address, digest: bytes, signature: bytes
+    ) -> bool:
+        assert (len(digest), len(signature)) == (32, WALLET_SIGNATURE_BYTES)
+        self.signatures_fetched += 1
+        return state.has_code and wallet not in self.saying_no
+
+    async def changes(self, since: BlockMark, watched: Collection[Address]) -> WalletChanges:
+        self.watched.append((since, frozenset(watched)))
+        if self.failure is not None:
+            raise self.failure
+        changed = None if self.is_replaced else self.changed & frozenset(watched)
+        return WalletChanges(self.head, changed)
+
+    def mine(self, *changed: Address) -> None:
+        """Add a block in which these contracts log a change."""
+        number = self.head.block_number + 1
+        self.head = BlockMark(number, Bytes32(f"0x{number:064x}"))
+        self.changed = frozenset(changed)
 
 
 class TradingRig:
@@ -316,7 +352,7 @@ async def a_rig_on(
     parts = TradingParts(
         database=database,
         key_ring=key_ring,
-        chain=ChainView(chain.fetch_nonce, chain.fetch_has_code, chain.fetch_accepts),
+        chain=ChainView(chain.fetch_nonce, chain.fetch_has_code, chain),
         recover=recover_here,
         blob_base_url=BLOBS,
         now_ms=clock.now_ms,

@@ -19,6 +19,7 @@ from foretell.chain.reader import Reader
 from foretell.chain.rpc import Rpc
 from foretell.chain.sender import Sender, SenderOptions
 from foretell.chain.views import at_block, owed_units
+from foretell.chain.wallet_states import WalletStates
 from foretell.creation.context import CreationContext, CreationOptions
 from foretell.data.context import DataContext
 from foretell.data.owed_reader import OwedReader
@@ -159,7 +160,8 @@ def chain_view(resources: Resources) -> ChainView:
     async def fetch_has_code(address: Address) -> bool:
         return bool(await reader.code(address))
 
-    return ChainView(fetch_nonce, fetch_has_code, reader.accepts_signature)
+    wallets = WalletStates(resources.rpc, resources.deployment)
+    return ChainView(fetch_nonce, fetch_has_code, wallets)
 
 
 def build_embedded_engine(resources: Resources, recover: Recover) -> EmbeddedEngine:

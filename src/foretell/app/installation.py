@@ -151,6 +151,7 @@ class Installation:
             settings, keys, self.deployment, database, rpc, shard, epoch, len(self._roles) > 1
         )
         await resources.revocations.restore(database)
+        await resources.revocations.compact()
         await check_origin(resources, has_master_key=KeyName.MASTER in keys_of(self._roles))
         return resources
 

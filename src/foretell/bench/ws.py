@@ -72,9 +72,15 @@ class StreamResult(NamedTuple):
     memory_bytes: float
 
     def measurement(self) -> Measurement:
-        """Return the ratio to bare sockets, the median of the rounds."""
-        raw_per_s = self._median([one.raw_per_s for one in undisturbed(self.rounds)])
-        return Measurement(WS, self.ratio, f"bare sockets: {raw_per_s:,.0f} writes/s")
+        """Return the ratio to bare sockets, the median of the rounds, and beside it lag and memory."""
+        counted = undisturbed(self.rounds)
+        raw_per_s = self._median([one.raw_per_s for one in counted])
+        p99_ms = self._median([one.lag_p99_ms for one in counted])
+        ceiling = (
+            f"bare sockets: {raw_per_s:,.0f} writes/s; p99 lag {p99_ms:.0f} ms,"
+            f" {self.memory_bytes / 1e3:,.1f} kB a connection"
+        )
+        return Measurement(WS, self.ratio, ceiling)
 
     @property
     def ratio(self) -> float:

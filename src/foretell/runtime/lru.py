@@ -1,7 +1,7 @@
 """A bounded cache that drops the least recently used entry."""
 
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import ItemsView, Iterator, ValuesView
 from typing import Generic, TypeVar
 
 Key = TypeVar("Key")
@@ -21,6 +21,14 @@ class LruCache(Generic[Key, Value]):
 
     def __iter__(self) -> Iterator[Key]:
         return iter(self._entries)
+
+    def items(self) -> ItemsView[Key, Value]:
+        """Return all keys with their values, the least recently used first; that is no use of them."""
+        return self._entries.items()
+
+    def values(self) -> ValuesView[Value]:
+        """Return all values, the least recently used first; that is no use of them."""
+        return self._entries.values()
 
     def get(self, key: Key) -> Value | None:
         """Return the value of a key, which counts as a use, or None."""

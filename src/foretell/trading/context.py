@@ -72,6 +72,7 @@ class TradingContext:
             "pings of sports": self.streams.ping_sports,
             "heartbeats of streams": self.streams.beat,
             "revocations": follow,
+            "wallets": partial(self.wallet_checks.follow, self.database),
         }
 
     @property
@@ -132,7 +133,7 @@ def build_context(  # noqa: PLR0913 - the composition root calls it, once, by ke
         ),
         wallets=wallets,
         nonces=OrderNonces(chain.fetch_nonce, now_ms),
-        wallet_checks=WalletChecks(chain.fetch_accepts, now_ms),
+        wallet_checks=WalletChecks(chain.wallets, now_ms),
         fetch_has_code=chain.fetch_has_code,
         signed_requests=SignedRequests(database, now_ms, trading_body),
         price_side=price_side,

@@ -288,9 +288,7 @@ class RemoteTrading:
             database=rig.context.database,
             shards=Shards([self.shard]),
             key_ring=rig.context.key_ring,
-            chain=ChainView(
-                rig.chain.fetch_nonce, rig.chain.fetch_has_code, rig.chain.fetch_accepts
-            ),
+            chain=ChainView(rig.chain.fetch_nonce, rig.chain.fetch_has_code, rig.chain),
             blob_base_url=rig.context.blob_base_url,
             recover=recover_here,
             now_ms=rig.clock.now_ms,

@@ -60,6 +60,43 @@ async def test_attack_m4_an_older_database_learns_later_revocations(
     assert await revocations.restore(database) == 0
 
 
+async def test_a_shortened_log_revokes_every_generation_of_an_older_database(
+    database: Database, revocations: Revocations, tmp_path: Path
+) -> None:
+    """The database is of a time when the second of five generations was active; the sixth follows."""
+    async with database.writing() as tx:
+        await record_key(tx, "key 0", a_key_of(0).index, 10)
+        await revoke_key(tx, "key 0", 20)
+        await record_key(tx, "key 1", a_key_of(1).index, 20)
+        await record_key(tx, "other", KeyIndex(1, ALICE, 8, 0), 20)
+    for generation in range(5):
+        await revocations.record(a_key_of(generation), 20 + generation)
+    assert RevocationLog(tmp_path).compact(bytes_min=0) == 4
+    assert await revocations.restore(database) == 1
+    assert sorted(await known(database)) == [
+        ("key 0", "revoked", 20, None),
+        ("key 1", "revoked", 24, None),
+        ("key 4", "revoked", 24, 30),
+        ("other", "active", None, None),
+    ]
+    assert await revocations.restore(database) == 0
+
+
+async def test_a_log_that_cannot_be_shortened_stays_as_it_is(
+    revocations: Revocations, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = RevocationLog(tmp_path)
+
+    def refuse() -> int:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(log, "compact", refuse)
+    await revocations.record(a_key_of(0), 20)
+    assert await Revocations(log, EPOCH).compact() == 0
+    assert await revocations.compact() == 0
+    assert len(list(log.read())) == 1
+
+
 async def test_a_revocation_that_the_database_knows_stays_as_it_is(
     database: Database, revocations: Revocations
 ) -> None:

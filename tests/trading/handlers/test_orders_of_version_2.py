@@ -175,15 +175,15 @@ async def test_the_balance_of_type_3_is_of_the_wallet_that_a_client_derives(
     assert (answer["wallet"], answer["balance"]) == (checksum_address(wanted), "1000000000")
 
 
-async def test_the_chain_is_asked_once_a_minute_whether_a_wallet_accepts(
+async def test_the_chain_is_asked_once_whether_known_code_with_the_same_owner_accepts(
     rig: TradingRig, alice: Trader, wallet: str
 ) -> None:
     for salt in ("1", "2", "3"):
         await alice.placed(a_wallet_order("alice", wallet, price_ticks=40, salt=salt))
-    assert rig.chain.signatures_fetched == 1
+    assert (rig.chain.wallets_read, rig.chain.signatures_fetched) == (1, 1)
     rig.clock.move(60_000)
     await alice.placed(a_wallet_order("alice", wallet, price_ticks=40, salt="4"))
-    assert rig.chain.signatures_fetched == 2
+    assert (rig.chain.wallets_read, rig.chain.signatures_fetched) == (2, 1)
 
 
 async def test_a_wallet_that_is_not_deployed_is_refused_each_time(
@@ -191,7 +191,7 @@ async def test_a_wallet_that_is_not_deployed_is_refused_each_time(
 ) -> None:
     for _ in range(2):
         assert await code_of(alice, a_wallet_order("alice", WALLET)) == "wallet_refuses"
-    assert rig.chain.signatures_fetched == 2
+    assert rig.chain.wallets_read == 2
 
 
 async def test_a_chain_that_does_not_answer_refuses_a_wallet_for_now(

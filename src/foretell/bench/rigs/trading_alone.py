@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -13,7 +13,13 @@ from foretell.app.gateway import bind
 from foretell.app.roles import PREFIX_BY_ROLE, Role
 from foretell.app.signer_recovery.client import SignerRecovery
 from foretell.domain.contracts.deployment import Deployment
-from foretell.domain.values.hexadecimal import Address
+from foretell.domain.contracts.wallet_state import (
+    BlockMark,
+    WalletChanges,
+    WalletKey,
+    WalletState,
+)
+from foretell.domain.values.hexadecimal import ZERO_BYTES32, Address
 from foretell.edge.auth import KeyRing
 from foretell.edge.fast_route import FastResponse, FastRoute
 from foretell.engine.writer.engine import Engine
@@ -33,6 +39,28 @@ CONSTANT_ROUTE: Final = FastRoute(
     begin=lambda _, reply: reply(FastResponse(200, CONSTANT_BODY)),
 )
 """A fast route of the benchmark alone: the least that the server does for a response of 4 kB."""
+
+
+class NoWallets:
+    """The answers on contract wallets of a chain that has none."""
+
+    async def read(self, wallet: Address) -> WalletState:
+        """Return that nothing is deployed."""
+        key = WalletKey(ZERO_BYTES32, None, (), 0)
+        block = BlockMark(0, ZERO_BYTES32)
+        return WalletState(block, has_code=False, key=key, watched=(wallet,), shows_changes=True)
+
+    async def accepts(
+        self, state: WalletState, wallet: Address, digest: bytes, signature: bytes
+    ) -> bool:
+        """Return that no signature is accepted."""
+        del wallet, digest, signature
+        return state.has_code
+
+    async def changes(self, since: BlockMark, watched: Collection[Address]) -> WalletChanges:
+        """Return that nothing changed, and no block was added."""
+        del watched
+        return WalletChanges(since, frozenset())
 
 
 class TradingAlone(NamedTuple):
@@ -56,7 +84,7 @@ async def trading_alone(
             deployment=deployment,
             database=database,
             key_ring=KeyRing(database, master_key, [deployment.chain_id], now_ms),
-            chain=ChainView(_first_nonce, _no_code, _no_signature),
+            chain=ChainView(_first_nonce, _no_code, NoWallets()),
             recover=recovery.submit,
             blob_base_url="",
             now_ms=now_ms,
@@ -85,11 +113,6 @@ async def trading_alone(
 async def _first_nonce(exchange: Address, maker: Address) -> int:
     del exchange, maker
     return 0
-
-
-async def _no_signature(wallet: Address, digest: bytes, signature: bytes) -> bool:
-    del wallet, digest, signature
-    return False
 
 
 async def _no_code(address: Address) -> bool:

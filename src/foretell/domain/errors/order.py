@@ -67,6 +67,17 @@ class WalletRefuses(InvalidInput):
         )
 
 
+class NotWalletOwner(InvalidInput):
+    """The order's signer alone may no longer sign for its Safe."""
+
+    cure = "sign with the key of an owner of the wallet whose signature alone is enough for it"
+
+    def __init__(self, signer: str, wallet: str) -> None:
+        super().__init__(
+            f"the wallet {wallet} does not let {signer} sign alone: it has other owners, or needs more of them"
+        )
+
+
 class OwnerMismatch(InvalidInput):
     """The owner of the order is not the API key of the request."""
 

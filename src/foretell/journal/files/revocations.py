@@ -5,13 +5,16 @@ here, durable, before it is answered, and a start revokes again what the databas
 
 A line has the CRC-32 of its JSON in hex, a space and the JSON. A last line without its end was never
 acknowledged, and is removed. Several processes of one data folder append to one file, each under its lock.
+
+Generations of one index follow each other: each begins with the end of the one before. So the line of the
+last one says that all of them are revoked, and a start removes the lines of the others.
 """
 
 import enum
 import fcntl
 import os
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
@@ -20,15 +23,20 @@ import msgspec
 from foretell.domain.errors.storage import JournalDamaged
 from foretell.domain.values.credentials import KeyIndex
 from foretell.domain.values.hexadecimal import Address
-from foretell.runtime.files import OWNER_ONLY
+from foretell.runtime.files import OWNER_ONLY, PARTIAL_SUFFIX, write_atomically
 from foretell.runtime.folders import sync_folder
 
 FILE: Final = "revocations.log"
+COMPACTED_BYTES_MIN: Final = 64 * 1024
+"""Size from which on a start shortens the file, if that removes at least half of its lines."""
 _CHECKSUM_CHARS: Final = 8
 
 
 class LoggedRevocation(msgspec.Struct, frozen=True, kw_only=True):
-    """A revoked key: all that its row needs, and the epoch of the keys that it belongs to."""
+    """A revoked key: all that its row needs, and the epoch of the keys that it belongs to.
+
+    The earlier generations of its index are revoked as well.
+    """
 
     epoch: str
     key_id: str
@@ -84,9 +92,8 @@ class RevocationLog:
         If the disk refuses a part of it, nothing of it stays.
         """
         is_new = not self._path.exists()
-        handle = os.open(self._path, os.O_RDWR | os.O_CREAT, OWNER_ONLY)
+        handle = self._opened()
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX)
             end = _remove_torn_line(handle)
             try:
                 _write_at(handle, _line(revocation), end)
@@ -98,6 +105,40 @@ class RevocationLog:
             os.close(handle)
         if is_new:
             sync_folder(self._path.parent)
+
+    def _opened(self) -> int:
+        """Return the file with its lock; if it was replaced during the wait, the file in its place."""
+        while True:
+            handle = os.open(self._path, os.O_RDWR | os.O_CREAT, OWNER_ONLY)
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX)
+                if self._path.exists() and os.path.samestat(os.fstat(handle), self._path.stat()):
+                    return handle
+            except BaseException:
+                os.close(handle)
+                raise
+            os.close(handle)
+
+    def compact(self, *, bytes_min: int = COMPACTED_BYTES_MIN) -> int:
+        """Remove the lines that a later line makes needless, and return how many; it blocks.
+
+        A crash leaves the old file or the new one, each of which revokes the same keys.
+        """
+        if not self._path.exists() or self._path.stat().st_size < bytes_min:
+            return 0
+        handle = self._opened()
+        try:
+            _remove_torn_line(handle)
+            logged = list(self.read())
+            kept = compacted(logged)
+            removed = len(logged) - len(kept)
+            if 2 * removed < len(logged):
+                return 0
+            draft = self._path.with_name(FILE + PARTIAL_SUFFIX)
+            write_atomically(self._path, *map(_line, kept), draft=draft)
+            return removed
+        finally:
+            os.close(handle)
 
     def read(self) -> Iterator[LoggedKey]:
         """Yield every revocation and deletion, the oldest first; refuse a damaged line."""
@@ -117,6 +158,33 @@ class RevocationLog:
         if msgspec.json.decode(content, type=_Line).kind is None:
             return msgspec.json.decode(content, type=LoggedRevocation)
         return msgspec.json.decode(content, type=LoggedDeletion)
+
+
+def compacted(logged: Iterable[LoggedKey]) -> list[LoggedKey]:
+    """Return the lines that revoke the same keys: of each index its last generation, and all deletions.
+
+    The line that stays has the latest times of those that go, which a new request must be younger than.
+    """
+    kept: dict[object, LoggedKey] = {}
+    for each in logged:
+        if isinstance(each, LoggedDeletion):
+            kept.setdefault((each.epoch, each.kind, each.key_id), each)
+            continue
+        place = (each.epoch, each.index._replace(generation=0))
+        before = kept.get(place)
+        assert before is None or isinstance(before, LoggedRevocation)
+        kept[place] = each if before is None else _later(before, each)
+    return list(kept.values())
+
+
+def _later(one: LoggedRevocation, other: LoggedRevocation) -> LoggedRevocation:
+    last = max(one, other, key=lambda each: each.generation)
+    signed = [each.signed_at_s for each in (one, other) if each.signed_at_s is not None]
+    return msgspec.structs.replace(
+        last,
+        revoked_at_ms=max(one.revoked_at_ms, other.revoked_at_ms),
+        signed_at_s=max(signed, default=None),
+    )
 
 
 def _line(revocation: LoggedKey) -> bytes:

@@ -81,6 +81,21 @@ async def revoke_key(tx: Transaction, key_id: str, now_ms: int) -> bool:
     return changed == 1
 
 
+async def revoke_earlier(tx: Transaction, index: KeyIndex, now_ms: int) -> None:
+    """Revoke the generations before one that is revoked, where a database still has one as active."""
+    await tx.execute(
+        api_keys.update()
+        .where(
+            api_keys.c.chain_id == index.chain_id,
+            api_keys.c.address == index.address,
+            api_keys.c.nonce == str(index.nonce),
+            api_keys.c.generation < index.generation,
+            api_keys.c.status == ACTIVE,
+        )
+        .values(status=REVOKED, revoked_at_ms=now_ms)
+    )
+
+
 async def record_revoked_key(tx: Transaction, key: ApiKey) -> None:
     """Store a key that was revoked before this database knew it, unless it knows its index."""
     await tx.insert_new(

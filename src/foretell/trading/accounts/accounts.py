@@ -20,7 +20,7 @@ from foretell.domain.values.hexadecimal import Address, checksum_address
 from foretell.edge.header_rules import HeaderRules
 from foretell.engine.protocol.requests import AccountReply
 from foretell.runtime.lru import LruCache
-from foretell.trading.accounts.wallet_checks import FetchAccepts
+from foretell.trading.accounts.wallet_checks import WalletChain
 
 NONCES_KEPT_MAX: Final = 20_000
 NONCE_KEPT_MS: Final = 30_000
@@ -292,4 +292,4 @@ class ChainView:
 
     fetch_nonce: FetchNonce
     fetch_has_code: FetchHasCode
-    fetch_accepts: FetchAccepts
+    wallets: WalletChain

@@ -27,6 +27,7 @@ from foretell.store.trading.api_keys import (
     ApiKey,
     load_revoked_ids,
     record_revoked_key,
+    revoke_earlier,
     revoke_key,
 )
 from foretell.store.trading.builder_keys import (
@@ -119,6 +120,14 @@ class Revocations:
             )
         return restored
 
+    async def compact(self) -> int:
+        """Shorten the log, and return by how many lines; if the disk refuses, it stays as it is."""
+        try:
+            return await asyncio.to_thread(self._log.compact)
+        except OSError as error:
+            log.warning("the log of revocations cannot be shortened", cause=error.strerror)
+            return 0
+
 
 async def _restore(database: Database, logged: Sequence[LoggedKey]) -> int:
     """Write what the database does not know, and return how many keys that were."""
@@ -137,6 +146,7 @@ async def _restore(database: Database, logged: Sequence[LoggedKey]) -> int:
                 assert key.revoked_at_ms is not None, "it was logged as revoked"
                 if not await revoke_key(tx, key.key_id, key.revoked_at_ms):
                     await record_revoked_key(tx, key)
+                await revoke_earlier(tx, key.index, key.revoked_at_ms)
             for each in gone.values():
                 await _delete(tx, each)
     return len(missing) + len(gone)

@@ -15,12 +15,11 @@ from foretell.domain.errors.order import OwnerMismatch, SignerNotCaller
 from foretell.domain.exchange.commands import PlaceOrder
 from foretell.domain.exchange.order import (
     OrderTerms,
-    SignatureType,
     SignedOrder,
     check_expiration,
     order_terms,
 )
-from foretell.domain.values.hexadecimal import Bytes32, word_bytes, word_of
+from foretell.domain.values.hexadecimal import Bytes32, word_of
 from foretell.edge.auth import L2Caller
 from foretell.engine.protocol.requests import (
     CheckOrderReply,
@@ -148,14 +147,11 @@ class OrderCheck:
         return None if nonces.is_known(exchange, self.order) else nonces.check(exchange, self.order)
 
     def check_wallet(self) -> Coroutine[Any, Any, None] | None:
-        """Refuse an order whose contract wallet does not accept the signature on the chain."""
+        """Refuse an order that its contract wallet does not let its signer place, by the chain."""
         assert self.order is not None
-        if self.order.signature_type is not SignatureType.CONTRACT or self.order_id is None:
+        if self.order_id is None:
             return None
-        checks, wallet = self.context.wallet_checks, self.order.maker
-        if checks.is_known(wallet):
-            return None
-        return checks.check(wallet, word_bytes(self.order_id), self.order.signature)
+        return self.context.wallet_checks.pending(self.order, self.order_id)
 
     def read_wallet(self) -> Coroutine[Any, Any, None] | None:
         """Wait until the maker's funds are known, if this is the first use of the wallet; refuse nothing."""

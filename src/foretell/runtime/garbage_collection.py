@@ -14,8 +14,10 @@ import asyncio
 import contextlib
 import ctypes
 import gc
+import os
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Final, NamedTuple
 
 YOUNG_OBJECTS_MAX: Final = 50_000
@@ -28,6 +30,7 @@ STARTING_OBJECTS_MAX: Final = 200_000
 NEVER: Final = 1_000_000
 """Searches of a generation before the interpreter searches the next older one: the loop does that."""
 MIDDLE_GENERATION: Final = 1
+_MEMORY: Final = Path("/proc/self/statm")
 
 
 class CollectionLimits(NamedTuple):
@@ -48,6 +51,10 @@ class CollectionLimits(NamedTuple):
     """A full search that took longer excludes what it kept, so that the next one is short again."""
     trim_every_s: float = 60.0
     """From one time that free memory is given back to the next, when the loop is idle."""
+    trim_grown_every_s: float = 2.0
+    """The same when the process has grown since, as it does in a burst of large requests."""
+    trim_growth: float = 0.05
+    """The growth of resident memory that counts as such, as a part of what it was."""
     trim_share_max: float = 0.001
     """The part of time that this may take in an idle loop."""
 
@@ -67,6 +74,14 @@ def find_trim() -> Callable[[], object] | None:
         return malloc_trim(0)
 
     return trim
+
+
+def resident_bytes() -> int:
+    """Return the physical memory of this process; zero where no file has it."""
+    try:
+        return int(_MEMORY.read_bytes().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except OSError:
+        return 0
 
 
 def search_rarely() -> None:
@@ -100,6 +115,7 @@ class _Collector:
         self._trim = find_trim()
         self._trimmed_at_s = self._checked_at_s
         self._trim_took_s = 0.0
+        self._trimmed_bytes = resident_bytes()
 
     def check(self) -> None:
         """Search what is due, unless collection is paused."""
@@ -125,11 +141,21 @@ class _Collector:
 
     def _give_back(self, now_s: float) -> None:
         """Give free memory back, unless that was done a short time ago."""
-        pause_s = max(self._limits.trim_every_s, self._trim_took_s / self._limits.trim_share_max)
-        if self._trim is not None and now_s - self._trimmed_at_s >= pause_s:
+        limits, since_s = self._limits, now_s - self._trimmed_at_s
+        pause_s = max(
+            min(limits.trim_grown_every_s, limits.trim_every_s),
+            self._trim_took_s / limits.trim_share_max,
+        )
+        if self._trim is None or since_s < pause_s:
+            return
+        if since_s >= limits.trim_every_s or self._has_grown():
             self._trim()
             self._trimmed_at_s = time.monotonic()
             self._trim_took_s = self._trimmed_at_s - now_s
+            self._trimmed_bytes = resident_bytes()
+
+    def _has_grown(self) -> bool:
+        return resident_bytes() > (1 + self._limits.trim_growth) * self._trimmed_bytes
 
     def _search_all(self) -> None:
         began_s = time.monotonic()

@@ -14,13 +14,10 @@ from typing import Any, Final
 
 from typing_extensions import override
 
+from foretell.app.http.connection_limits import CONNECTION_LIMITS, ConnectionLimits
 from foretell.app.http.connection_places import Place
 from foretell.app.http.fast_routes import Answering, Arrival, FastRoutes, ServedFastRoute
-from foretell.app.http.framework_connection import (
-    CONNECTION_LIMITS,
-    ConnectionLimits,
-    FrameworkConnection,
-)
+from foretell.app.http.framework_connection import FrameworkConnection
 from foretell.app.http.request_head import END, HeadReader
 from foretell.domain.errors.families import ForetellError
 from foretell.domain.errors.http import BodiesBusy, RequestTooSlow, TooManyRequests

@@ -154,6 +154,25 @@ async def test_a_busy_loop_does_a_full_search_in_the_end() -> None:
 
 
 @pytest.mark.anyio
+async def test_a_busy_loop_does_a_full_search_soon_when_its_process_grows(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Garbage of an exchange that was never idle waited for an hour."""
+    resident = [1_000_000]
+    monkeypatch.setattr(garbage_collection, "resident_bytes", lambda: resident[0])
+    limits = LIMITS._replace(idle_share_max=-1.0, full_grown_every_s=0.05, full_share_max=1.0)
+    async with collecting(limits):
+        searched = full_searches()
+        await asyncio.sleep(0.3)
+        assert full_searches() == searched
+        resident[0] = 1_100_000
+        await until(lambda: full_searches() > searched)
+        searched = full_searches()
+        await asyncio.sleep(0.3)
+        assert full_searches() == searched
+
+
+@pytest.mark.anyio
 async def test_nothing_is_searched_while_collection_is_paused() -> None:
     async with collecting(LIMITS._replace(full_every_s=0.0)):
         with garbage_collection_paused():

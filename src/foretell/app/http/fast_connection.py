@@ -91,6 +91,8 @@ class FastConnection(asyncio.Protocol):
         self._budget.end()
         self._cancel_timer()
         self._framework.connection_lost(exc)
+        self._place = None
+        del self._framework  # it refers to this connection
 
     @override
     def eof_received(self) -> bool | None:

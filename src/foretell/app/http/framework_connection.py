@@ -46,6 +46,9 @@ class ConnectionOwner(Protocol):
     def framework_upgrades(self) -> None:
         """The transport gets a protocol for a WebSocket."""
 
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The transport, which has the protocol of a WebSocket, has ended."""
+
     def closes_after_answer(self) -> bool:
         """Return whether a fast request is being answered; the connection closes after it."""
 
@@ -136,6 +139,9 @@ class FrameworkConnection(HttpToolsProtocol):
         if self.place is not None:
             self.place.end()
         super().connection_lost(exc)
+        # What refers to this connection: else its memory would be free only after a search for garbage.
+        self.place = self.scope = self.cycle = self._last_cycle = None  # type: ignore[assignment]
+        self.pipeline.clear()
 
     @property
     def is_idle(self) -> bool:
@@ -318,7 +324,7 @@ class FrameworkConnection(HttpToolsProtocol):
         assert self.place is not None
         self.place.begin_stream()
         self._limit_provisional(self.place)
-        stream.hold(self.place)
+        stream.hold(self.place, self._owner.connection_lost)
 
     @override
     def timeout_keep_alive_handler(self) -> None:

@@ -26,7 +26,7 @@ class PrivatePart(NamedTuple):
 
 PRIVATE_PARTS: Final = (
     PrivatePart("app/gateway.py", "uvicorn", "def capture_signals("),
-    PrivatePart("app/http/framework_connection.py", "httptools", '"Invalid HTTP version"'),
+    PrivatePart("app/http/parser_refusals.py", "httptools", '"Invalid HTTP version"'),
     PrivatePart(
         "app/http/framework_connection.py", "uvicorn", "uvicorn.protocols.http.httptools_impl"
     ),
@@ -36,6 +36,7 @@ PRIVATE_PARTS: Final = (
         "uvicorn.protocols.websockets.websockets_sansio_impl",
     ),
     PrivatePart("app/http/stream_connection.py", "websockets", "self.conn.events"),
+    PrivatePart("app/http/stream_connection.py", "websockets", "self.conn.parser"),
     PrivatePart("app/signer_recovery/curve.py", "coincurve", "coincurve._libsecp256k1"),
     PrivatePart("edge/documents/pages.py", "litestar", "def render_options("),
     PrivatePart("edge/telemetry.py", "prometheus-client", "prometheus_client.utils"),

@@ -9,7 +9,7 @@ import httpx
 from foretell.settings import Settings
 
 POLL_S = 0.005
-ENDED_WITHIN_S = 20.0
+ENDED_WITHIN_S = 60.0
 
 
 async def get(settings: Settings, path: str) -> httpx.Response:

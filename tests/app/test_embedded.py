@@ -41,10 +41,10 @@ async def check_every_loop(rig: TradingRig, alice: Trader) -> None:
     await alice.placed(a_buy("alice", expiration_s=NOW_S + 100), "GTD")
     rig.host.engine.subscribe(lambda _: expired.set())
     rig.clock.move(60_000)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         await expired.wait()
     await rig.open("rain")
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while rig.context.streams.market.announcements:  # noqa: ASYNC110 - publishes no event
             await asyncio.sleep(0.01)
     await rig.settle_tables()
@@ -59,7 +59,7 @@ async def test_a_loop_that_fails_is_started_again(database_file: Path, tmp_path:
         await asyncio.sleep(0.1)
         assert rig.host.projection.sequence == 0
         await rename(rig, "hidden", "quotes")
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             await rig.settle_tables()
         await stop(running)
         assert rig.host.projection.sequence == rig.context.books.sequence

@@ -58,7 +58,7 @@ async def test_a_listener_is_found_by_its_endpoint(
         return listening.endpoint
 
     await connect(find, lambda: reading)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         assert await reading.read == b"hello"
         await reading.lost.wait()
     assert listening.endpoint.startswith(kind)

@@ -139,7 +139,7 @@ async def test_a_request_without_a_path_is_the_clients_fault(head: bytes) -> Non
     async with serving(a_gateway("/clob")) as host:
         reader, writer = await asyncio.open_connection(*host.split(":"))
         writer.write(head + b"\r\nHost: api.example\r\n\r\n")
-        status = await asyncio.wait_for(reader.readline(), 5)
+        status = await asyncio.wait_for(reader.readline(), 60)
         writer.close()
         await writer.wait_closed()
     assert status.startswith(b"HTTP/1.1 4")

@@ -45,7 +45,7 @@ HEALTH_PATHS = (
     "/discovery/status",
     "/metrics",
 )
-WITHIN_S = 10.0
+WITHIN_S = 60.0
 
 
 class Broken(Exception):

@@ -18,7 +18,7 @@ from foretell.settings import Settings
 pytestmark = pytest.mark.anyio
 
 SECURITY = [(name.decode(), value.decode()) for name, value in SECURITY_HEADERS]
-WITHIN_S = 10.0
+WITHIN_S = 60.0
 
 
 @pytest.fixture

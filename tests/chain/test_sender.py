@@ -157,11 +157,11 @@ async def test_the_watcher_continues_after_faults_and_wakes_for_new_transactions
     watch = await database.watch(SETTLEMENT.topic)
     try:
         await sender.send(approving())
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while (await stored(outbox)).status is not TxStatus.MINED:
                 await watch.wait(1)
         await fresh_sandbox.mine()
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while (await stored(outbox)).status is not TxStatus.CONFIRMED:
                 await watch.wait(1)
     finally:

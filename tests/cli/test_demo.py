@@ -13,7 +13,7 @@ from foretell.domain.contracts.deployment import encode_deployment
 from foretell.sandbox.ready import NOT_SEEDED, describe, write_ready
 from foretell.settings import Settings
 
-WITHIN_S = 10.0
+WITHIN_S = 60.0
 
 
 class OtherWorker(HTTPServer):

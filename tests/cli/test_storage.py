@@ -18,7 +18,7 @@ from foretell.domain.errors.command import MissingSetting
 from foretell.media.blobs import BlobStore
 from foretell.settings import Settings
 
-WITHIN_S = 20.0
+WITHIN_S = 60.0
 ITEM = sign_item(b"a document", [ItemTag("Content-Type", "text/plain")], a_key("storage"))
 OTHER = sign_item(b"another document", [ItemTag("Content-Type", "text/plain")], a_key("storage"))
 

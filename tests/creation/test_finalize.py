@@ -24,7 +24,7 @@ from foretell.store.database import Transaction
 pytestmark = pytest.mark.anyio
 
 Txs = list[dict[str, str]]
-READ_WITHIN_S = 20.0
+READ_WITHIN_S = 60.0
 
 
 async def send_as(

@@ -28,7 +28,7 @@ from foretell.media.ipfs import IpfsNode
 
 pytestmark = pytest.mark.anyio
 
-WITHIN_S = 20.0
+WITHIN_S = 60.0
 
 
 def an_item(text: str) -> DataItem:

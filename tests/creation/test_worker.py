@@ -24,7 +24,7 @@ from foretell.store.outbox.transactions import REGISTRATION, TxOutbox
 
 pytestmark = pytest.mark.anyio
 
-DEADLINE_S = 20.0
+DEADLINE_S = 60.0
 
 
 class FailingReader(Reader):

@@ -118,7 +118,7 @@ async def test_an_answer_that_is_refused_for_one_client_is_computed_for_another(
 
     flooding = asyncio.create_task(ask("one", refused_late))
     await asyncio.sleep(0)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         assert await asyncio.create_task(ask("two", at_once)) == b"1"
     place.set()
     with pytest.raises(TooManyRequests):

@@ -24,7 +24,7 @@ DEPLOY: Final = Path(__file__).parents[2] / "deploy"
 CONFIGURATION: Final = DEPLOY / "nginx.conf"
 SYSTEM_PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin"
 MEMORY_BYTES_MAX: Final = 512 * 1024 * 1024
-STARTED_WITHIN_S: Final = 10.0
+STARTED_WITHIN_S: Final = 60.0
 POLL_S: Final = 0.01
 
 MAIN: Final = """

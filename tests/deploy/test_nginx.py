@@ -17,8 +17,8 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import InvalidStatus
 from websockets.http11 import Response
 
+from foretell.app.http.connection_limits import CONNECTION_LIMITS
 from foretell.app.http.connection_places import ConnectionPlaces, PlaceLimits
-from foretell.app.http.framework_connection import CONNECTION_LIMITS
 from foretell.creation.uploads import UPLOAD_BYTES_MAX
 from foretell.edge.client_addresses import ClientAddresses
 from foretell.edge.telemetry import Receive, Scope, Send
@@ -36,7 +36,7 @@ SHORT_TIMEOUTS = {
     "client_header_timeout 20s;": "client_header_timeout 1s;",
     "client_body_timeout 30s;": "client_body_timeout 1s;",
 }
-WITHIN_S = 20.0
+WITHIN_S = 60.0
 
 
 async def echo(scope: Scope, receive: Receive, send: Send) -> None:

@@ -247,18 +247,18 @@ async def until_funded(foretell: Foretell) -> None:
         is_allowed = all(int(units) for units in funds.allowances.values())
         return True if int(funds.balance) == FUNDS_UNITS and is_allowed else None
 
-    await wait_for("the funds", fetch_funded, 20)
+    await wait_for("the funds", fetch_funded, 60)
 
 
 async def until_closed(foretell: Foretell) -> None:
     async def fetch_closed() -> bool | None:
         return True if (await foretell.apis.discovery.market("rain")).is_closed else None
 
-    await wait_for("the market to close", fetch_closed, 20)
+    await wait_for("the market to close", fetch_closed, 60)
 
 
 async def balance_is(foretell: Foretell, units: int) -> bool:
     async def fetch_balance() -> bool | None:
         return True if int((await foretell.trader.collateral()).balance) == units else None
 
-    return await wait_for("the winnings", fetch_balance, 20)
+    return await wait_for("the winnings", fetch_balance, 60)

@@ -21,7 +21,7 @@ from foretell.store.index.blocks import TOPIC, load_last_block
 
 pytestmark = pytest.mark.anyio
 
-DEADLINE_S = 20
+DEADLINE_S = 60.0
 
 
 @contextlib.asynccontextmanager

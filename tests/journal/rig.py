@@ -97,7 +97,7 @@ class Cable:
     def deliver(self) -> bytes:
         """Send the server the delayed request, and return its answer."""
         self.thread.loop.call_soon_threadsafe(self.later.set)
-        self.thread.run(asyncio.wait_for(self.delivered.wait(), 10))
+        self.thread.run(asyncio.wait_for(self.delivered.wait(), 60))
         return self.late_answer
 
     def close(self) -> None:

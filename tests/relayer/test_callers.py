@@ -16,7 +16,7 @@ from foretell.store.trading.api_keys import revoke_key
 pytestmark = pytest.mark.anyio
 
 Headers = dict[str, str]
-FORGOTTEN_WITHIN_S = 10.0
+FORGOTTEN_WITHIN_S = 60.0
 
 
 async def approval_body(owner: OwnerClient) -> Body:

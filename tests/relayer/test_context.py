@@ -29,8 +29,8 @@ async def test_a_beat_wakes_tasks_that_took_the_event_before_it() -> None:
 
 async def test_a_wait_ends_with_the_event_or_at_its_timeout() -> None:
     pulse = Pulse()
-    waiting = asyncio.create_task(wait_for(pulse.next, 10))
+    waiting = asyncio.create_task(wait_for(pulse.next, 60))
     await asyncio.sleep(0)
     pulse.beat()
-    await asyncio.wait_for(waiting, 1)
+    await asyncio.wait_for(waiting, 60)
     await wait_for(pulse.next, 0.01)

@@ -35,7 +35,7 @@ from foretell.store.outbox.transactions import load_tx
 
 pytestmark = pytest.mark.anyio
 
-READ_WITHIN_S: Final = 20.0
+READ_WITHIN_S: Final = 60.0
 
 BROADCAST: Final = "eth_sendRawTransaction"
 VIEWS_OF_A_SAFE: Final = 3

@@ -11,10 +11,10 @@ from litestar import Litestar
 from tests.edge.documents.conformance import conforming
 
 from foretell.app.gateway import bind, build_server
+from foretell.app.http.connection_limits import CONNECTION_LIMITS, ConnectionLimits
 from foretell.app.http.connection_places import ConnectionPlaces
 from foretell.app.http.connection_refusals import ConnectionRefusals
 from foretell.app.http.fast_routes import NO_FAST_ROUTES, FastRoutes
-from foretell.app.http.framework_connection import CONNECTION_LIMITS, ConnectionLimits
 from foretell.edge.documents.openapi import document_of
 from foretell.edge.injection import state_with
 from foretell.edge.telemetry import AsgiApp

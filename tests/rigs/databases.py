@@ -12,7 +12,7 @@ from typing import Final
 from foretell.store.database import Database
 from foretell.store.topics import Topics
 
-EMPTIED_WITHIN_S: Final = 10.0
+EMPTIED_WITHIN_S: Final = 60.0
 POLL_S: Final = 0.01
 
 

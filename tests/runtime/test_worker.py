@@ -46,7 +46,7 @@ class Job:
         pace = PollIntervals(busy_s=0.5, idle_s=15.0)
         working = run_worker("a job", self.step, pace, self.wait, pause=self.pause)
         running = asyncio.create_task(working)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             await self.is_over.wait()
         running.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -81,7 +81,7 @@ async def test_a_wait_that_cannot_be_set_up_yet_is_set_up_later() -> None:
     pace = PollIntervals(busy_s=0.5, idle_s=15.0)
     working = run_watching_worker("a job", job.step, pace, set_up, expected=(OSError,))
     running = asyncio.create_task(working)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         await job.is_over.wait()
     running.cancel()
     with pytest.raises(asyncio.CancelledError):

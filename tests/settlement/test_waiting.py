@@ -269,7 +269,7 @@ async def test_the_loop_logs_why_it_waits_and_continues_when_the_exchange_opens(
         await until(lambda: bool(logs))
         await administrate(rig, UNPAUSE, PAUSING)
         await until(lambda: "step works again" in [each["event"] for each in logs])
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while not await rig.sent():  # noqa: ASYNC110 - no watch reports this row
                 await asyncio.sleep(0.01)
         working.cancel()
@@ -281,6 +281,6 @@ async def test_the_loop_logs_why_it_waits_and_continues_when_the_exchange_opens(
 
 
 async def until(is_so: Callable[[], bool]) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while not is_so():  # noqa: ASYNC110 - no watch reports a log line
             await asyncio.sleep(0.01)

@@ -83,7 +83,7 @@ async def test_a_cancelled_wait_gives_its_place_to_the_next() -> None:
     _, leaves, gets, later = await queued(places, "a", "b", "c", "d")
     places.release("a")
     leaves.cancel()
-    await asyncio.wait_for(gets, 1)
+    await asyncio.wait_for(gets, 60)
     later.cancel()
     await asyncio.gather(leaves, later, return_exceptions=True)
     assert places.waiting == 0
@@ -97,6 +97,6 @@ async def test_a_place_is_not_given_to_a_wait_that_was_just_cancelled() -> None:
     leaves.cancel()
     also_leaves.cancel()
     places.release("a")
-    await asyncio.wait_for(gets, 1)
+    await asyncio.wait_for(gets, 60)
     await asyncio.gather(leaves, also_leaves, return_exceptions=True)
     assert places.waiting == 0

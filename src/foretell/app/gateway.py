@@ -18,11 +18,11 @@ from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from typing_extensions import override
 
 from foretell.app.clock_and_ids import numbered_ids
+from foretell.app.http.connection_limits import CONNECTION_LIMITS, ConnectionLimits
 from foretell.app.http.connection_places import ConnectionPlaces, PlaceLimits
 from foretell.app.http.connection_refusals import ConnectionRefusals
 from foretell.app.http.fast_connection import FastConnection
 from foretell.app.http.fast_routes import NO_FAST_ROUTES, FastRoutes
-from foretell.app.http.framework_connection import CONNECTION_LIMITS, ConnectionLimits
 from foretell.app.http.stream_connection import StreamConnection
 from foretell.creation.refusals import worker_body
 from foretell.domain.errors.command import CannotListen, PortTaken

@@ -105,7 +105,7 @@ def _soak(plan: SoakPlan, folder: Path, console: Console) -> SoakResult:
             if isinstance(line, SoakOutcome):
                 outcome = line
                 break
-            samples.append(sample(pid, folder / "data", line))
+            samples.append(sample(pid, folder / "data", line, plan.filling_orders))
             console.print(_row_of(samples[-1]), highlight=False, soft_wrap=True)
             for each in line.examples:
                 console.print(f"fault: {each}", markup=False, highlight=False, soft_wrap=True)

@@ -14,8 +14,10 @@ import asyncio
 import contextlib
 import ctypes
 import gc
+import os
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Final, NamedTuple
 
 YOUNG_OBJECTS_MAX: Final = 50_000
@@ -28,6 +30,7 @@ STARTING_OBJECTS_MAX: Final = 200_000
 NEVER: Final = 1_000_000
 """Searches of a generation before the interpreter searches the next older one: the loop does that."""
 MIDDLE_GENERATION: Final = 1
+_MEMORY: Final = Path("/proc/self/statm")
 
 
 class CollectionLimits(NamedTuple):
@@ -42,12 +45,18 @@ class CollectionLimits(NamedTuple):
     """From one full search to the next, when the loop is idle."""
     full_every_s_max: float = 3_600.0
     """From one full search to the next, however busy the loop is."""
+    full_grown_every_s: float = 300.0
+    """The same when the process has grown since, as it does while garbage waits."""
     full_share_max: float = 0.01
-    """The part of time that full searches may take in an idle loop."""
+    """The part of time that full searches may take in an idle loop, or in one whose process grows."""
     pause_s_max: float = 0.25
     """A full search that took longer excludes what it kept, so that the next one is short again."""
     trim_every_s: float = 60.0
     """From one time that free memory is given back to the next, when the loop is idle."""
+    trim_grown_every_s: float = 2.0
+    """The same when the process has grown since, as it does in a burst of large requests."""
+    growth: float = 0.05
+    """The growth of resident memory that counts as such, as a part of what it was."""
     trim_share_max: float = 0.001
     """The part of time that this may take in an idle loop."""
 
@@ -67,6 +76,14 @@ def find_trim() -> Callable[[], object] | None:
         return malloc_trim(0)
 
     return trim
+
+
+def resident_bytes() -> int:
+    """Return the physical memory of this process; zero where no file has it."""
+    try:
+        return int(_MEMORY.read_bytes().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except OSError:
+        return 0
 
 
 def search_rarely() -> None:
@@ -100,6 +117,7 @@ class _Collector:
         self._trim = find_trim()
         self._trimmed_at_s = self._checked_at_s
         self._trim_took_s = 0.0
+        self._searched_bytes = self._trimmed_bytes = resident_bytes()
 
     def check(self) -> None:
         """Search what is due, unless collection is paused."""
@@ -109,12 +127,21 @@ class _Collector:
             self._give_back(now_s)
         if not gc.isenabled():
             return
-        idle_pause_s = max(limits.full_every_s, self._full_took_s / limits.full_share_max)
-        if now_s - self._full_at_s >= (idle_pause_s if is_idle else limits.full_every_s_max):
+        if now_s - self._full_at_s >= self._full_pause_s(now_s, is_idle=is_idle):
             self._search_all()
         elif is_idle or now_s - self._young_at_s >= limits.young_every_s_max:
             gc.collect(MIDDLE_GENERATION)
             self._young_at_s = time.monotonic()
+
+    def _full_pause_s(self, now_s: float, *, is_idle: bool) -> float:
+        """Return the time from one full search to the next."""
+        limits = self._limits
+        if is_idle:
+            return max(limits.full_every_s, self._full_took_s / limits.full_share_max)
+        soon_s = max(limits.full_grown_every_s, self._full_took_s / limits.full_share_max)
+        if now_s - self._full_at_s >= soon_s and self._has_grown(self._searched_bytes):
+            return soon_s
+        return limits.full_every_s_max
 
     def _is_idle(self, now_s: float) -> bool:
         """Return whether the thread used little of its time since the last check."""
@@ -125,17 +152,28 @@ class _Collector:
 
     def _give_back(self, now_s: float) -> None:
         """Give free memory back, unless that was done a short time ago."""
-        pause_s = max(self._limits.trim_every_s, self._trim_took_s / self._limits.trim_share_max)
-        if self._trim is not None and now_s - self._trimmed_at_s >= pause_s:
+        limits, since_s = self._limits, now_s - self._trimmed_at_s
+        pause_s = max(
+            min(limits.trim_grown_every_s, limits.trim_every_s),
+            self._trim_took_s / limits.trim_share_max,
+        )
+        if self._trim is None or since_s < pause_s:
+            return
+        if since_s >= limits.trim_every_s or self._has_grown(self._trimmed_bytes):
             self._trim()
             self._trimmed_at_s = time.monotonic()
             self._trim_took_s = self._trimmed_at_s - now_s
+            self._trimmed_bytes = resident_bytes()
+
+    def _has_grown(self, before_bytes: int) -> bool:
+        return resident_bytes() > (1 + self._limits.growth) * before_bytes
 
     def _search_all(self) -> None:
         began_s = time.monotonic()
         gc.collect()
         self._full_at_s = self._young_at_s = time.monotonic()
         self._full_took_s = self._full_at_s - began_s
+        self._searched_bytes = resident_bytes()
         if self._full_took_s > self._limits.pause_s_max:
             gc.freeze()
 

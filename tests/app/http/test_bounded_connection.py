@@ -6,12 +6,12 @@ from collections.abc import AsyncIterator
 import pytest
 from tests.rigs.applications import serving
 
-from foretell.app.http.framework_connection import CONNECTION_LIMITS, ConnectionLimits
+from foretell.app.http.connection_limits import CONNECTION_LIMITS, ConnectionLimits
 from foretell.edge.telemetry import Receive, Scope, Send
 
 pytestmark = pytest.mark.anyio
 
-ANSWER_WITHIN_S = 5.0
+ANSWER_WITHIN_S = 60.0
 DEADLINE_S = 0.05
 HEAD_BYTES_MAX = CONNECTION_LIMITS.head_bytes_max
 
@@ -184,12 +184,12 @@ async def test_an_answer_that_its_client_does_not_read_is_cut_off() -> None:
 
 
 async def test_an_answer_that_its_client_reads_slowly_goes_on() -> None:
-    limits = ConnectionLimits(stall_deadline_s=0.5)
+    limits = ConnectionLimits(stall_deadline_s=2.0)
     async with serving(send_without_end, limits=limits) as place:
         host, port = place.split(":")
         reader, writer = await asyncio.open_connection(host, int(port))
         writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
-        for _ in range(20):
+        for _ in range(50):
             assert await reader.read(8 * 1024 * 1024)
             await asyncio.sleep(0.05)
         writer.close()

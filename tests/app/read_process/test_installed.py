@@ -16,7 +16,7 @@ from foretell.settings import Settings
 pytestmark = pytest.mark.anyio
 
 DEAR = ("/data/trades?limit=10000", "/discovery/markets?order=volume24hr&limit=500")
-ENDED_WITHIN_S = 20.0
+ENDED_WITHIN_S = 60.0
 TRIES = 5
 
 

@@ -139,7 +139,7 @@ async def test_a_stream_is_read_and_its_end_is_a_fault(seen: Seen) -> None:
     seen.matched("one")
     async with serve(answer, "127.0.0.1", 0) as server:
         port = server.sockets[0].getsockname()[1]
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             await follow_stream(f"ws://127.0.0.1:{port}", {"type": "user"}, seen)
     assert (seen.stream_messages, len(seen.settled_s), seen.faults) == (1, 1, 1)
     assert seen.examples[0].endswith("ended")

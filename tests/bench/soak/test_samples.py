@@ -21,11 +21,17 @@ WINDOW = SoakWindow(3.0, 1.0, 2.0, None, None, 3.0, 0.0, 0.5, 2, 7, 0)
 
 
 @pytest.mark.parametrize(
-    ("orders", "kept"),
-    [(0, 0), (7, 7), (PLACEMENTS_KEPT_MAX, PLACEMENTS_KEPT_MAX), (10**6, PLACEMENTS_KEPT_MAX)],
+    ("filled", "orders", "kept"),
+    [
+        (0, 0, 0),
+        (0, 7, 7),
+        (3, 7, 10),
+        (0, 10**6, PLACEMENTS_KEPT_MAX),
+        (PLACEMENTS_KEPT_MAX, 7, PLACEMENTS_KEPT_MAX),
+    ],
 )
 def test_the_memory_of_kept_orders_is_left_out_up_to_its_bound(
-    tmp_path: Path, orders: int, kept: int
+    tmp_path: Path, filled: int, orders: int, kept: int
 ) -> None:
     window = SoakWindow(3.0, 1.0, 2.0, None, None, 3.0, 0.0, 0.5, 2, orders, 0)
     # It has the name of a server, and waits.
@@ -34,7 +40,7 @@ def test_the_memory_of_kept_orders_is_left_out_up_to_its_bound(
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == b"up\n"
-        values = sample(process.pid, tmp_path, window)
+        values = sample(process.pid, tmp_path, window, filled)
         process.communicate()
     assert values[SERVER] - values[SERVER_LESS_ORDERS] == pytest.approx(kept * ORDER_BYTES / 1e6)
     assert values["files open"] >= 3

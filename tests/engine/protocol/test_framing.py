@@ -14,7 +14,7 @@ from foretell.engine.protocol.framing import (
 
 pytestmark = pytest.mark.anyio
 
-WITHIN_S = 10.0
+WITHIN_S = 60.0
 
 
 class Echo(FramedConnection):

@@ -83,7 +83,7 @@ async def test_an_engine_that_lost_its_lease_refuses_waiting_and_later_commands(
         query(journal_url, "UPDATE journal.lease SET holder = 'other', epoch = epoch + 1")
         with pytest.raises(EngineStopped, match="the lease of shard 0 is lost"):
             await engine.submit(a_placing(a_buy("alice")))
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             await engine.failed.wait()
         with pytest.raises(EngineStopped):
             await engine.submit(a_placing(a_buy("bob")))

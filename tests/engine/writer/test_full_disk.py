@@ -55,7 +55,7 @@ class Place:
         return self.placed[-1]
 
     async def until(self, condition: Callable[[], bool]) -> None:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while not condition():  # noqa: ASYNC110 - another thread's work
                 await asyncio.sleep(0.005)
 

@@ -300,7 +300,7 @@ async def test_the_loop_writes_by_itself(tmp_path: Path, database: Database) -> 
     running = asyncio.create_task(projection.run())
     for command in some_commands():
         await engine.submit(command)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while projection.sequence < engine.sequence - 1:  # noqa: ASYNC110 - what is waited for
             await asyncio.sleep(0.005)
     running.cancel()
@@ -361,7 +361,7 @@ async def test_a_request_ends_the_pause_of_a_busy_projection(
     await projection.start()
     await engine.start()
     running = asyncio.create_task(projection.run())
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         for command in some_commands():
             await engine.submit(command)
             projection.flush_now()

@@ -28,7 +28,7 @@ def disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SmallDisk:
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while not condition():  # noqa: ASYNC110 - another thread's work
             await asyncio.sleep(0.005)
 

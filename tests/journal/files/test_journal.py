@@ -210,7 +210,7 @@ async def test_the_mark_soon_covers_what_is_synced(tmp_path: Path) -> None:
     journal.start(calls.on_synced, calls.on_failed)
     journal.append(b"x")
     await calls.until_synced(1)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         while not journal.tail.is_marked:  # noqa: ASYNC110 - another thread's work
             await asyncio.sleep(0.01)
     await journal.close()
@@ -219,7 +219,7 @@ async def test_the_mark_soon_covers_what_is_synced(tmp_path: Path) -> None:
 async def test_a_journal_that_is_always_busy_writes_its_mark_regularly(tmp_path: Path) -> None:
     journal = FileJournal(tmp_path, segment_bytes=1024 * 1024)
     async with writing(journal):
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while journal.tail.mark_file.sequence == 0:
                 journal.append(b"x" * 20)
                 await asyncio.sleep(0.001)

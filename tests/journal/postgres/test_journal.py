@@ -107,14 +107,14 @@ async def read(shards: PostgresJournals) -> list[bytes]:
 
 async def until_it_sleeps(url: str) -> None:
     """Wait until a statement sleeps in the server."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while not query(url, SLEEPING):  # noqa: ASYNC110 - no event
             await asyncio.sleep(0.01)
 
 
 async def until_it_waits(url: str) -> int:
     """Wait until a commit waits for a standby, and return its process id."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while not (waiting := query(url, WAITING)):  # noqa: ASYNC110 - no event
             await asyncio.sleep(0.01)
     return int(waiting[0]["pid"])
@@ -124,7 +124,7 @@ async def cancel_the_wait(url: str) -> None:
     """Cancel a commit's wait for a standby, as an operator may; the commit stands."""
     process = await until_it_waits(url)
     query(url, "SELECT pg_cancel_backend($1)", process)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while query(url, f"{WAITING} AND pid = $1", process):  # noqa: ASYNC110 - as above
             await asyncio.sleep(0.01)
 

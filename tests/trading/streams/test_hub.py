@@ -92,7 +92,7 @@ async def test_a_failed_read_loses_one_announcement_only(rig: TradingRig) -> Non
         await listener.silence()
         await rename(rig, "events", "hidden")
         await rig.submit(an_open_market("lost"))
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             while rig.context.streams.market.announcements:  # noqa: ASYNC110 - in its own time
                 await asyncio.sleep(0.01)
         await rename(rig, "hidden", "events")

@@ -434,7 +434,7 @@ async def test_subscriptions_end_with_their_connection(rig: TradingRig, host: st
         await listener.subscribe(YES, NO, custom_feature_enabled=True)
         await listener.message()
         assert not rig.context.streams.market.is_idle
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         while not rig.context.streams.market.is_idle:  # noqa: ASYNC110 - no event to wait for
             await asyncio.sleep(0.01)
 

@@ -16,6 +16,7 @@ from foretell.store.trading.api_keys import revoke_key
 from foretell.trading.streams.connection import Connection
 from foretell.trading.streams.open_streams import OpenStreams
 from foretell.trading.streams.recent import (
+    GONE_MAX,
     STREAM_BYTES_MAX,
     STREAM_MESSAGES_MAX,
     Message,
@@ -142,7 +143,7 @@ async def test_a_stream_of_a_lost_connection_goes_on_with_its_subscriptions(
     await follower.connect()
     await follower.read()
     await follower.lose()
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         while not rig.context.streams.open.kept_count:  # noqa: ASYNC110 - no event to wait for
             await asyncio.sleep(0.01)
     await rig.rest(a_buy("alice", price_ticks=40))
@@ -229,7 +230,7 @@ async def test_a_revoked_key_cannot_go_on_with_a_stream(rig: TradingRig, alice: 
         await follower.connect()
         await follower.read()
         await follower.lose()
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             while not rig.context.streams.open.kept_count:  # noqa: ASYNC110 - no event to wait for
                 await asyncio.sleep(0.01)
         async with rig.context.database.writing() as tx:
@@ -305,7 +306,7 @@ async def test_a_kept_stream_is_removed_after_its_time() -> None:
     streams.part(connection, "", lambda one: left.append(one.stream_id))
     connection.send(Message(b'"a":1}'))
     assert (connection.frames_queued, connection.sequence) == (0, 1)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         while not left:  # noqa: ASYNC110 - no event to wait for
             await asyncio.sleep(0.01)
     assert len(streams) == 0
@@ -316,6 +317,30 @@ def test_all_streams_together_keep_bounded_bytes() -> None:
     kept = [recent.keep(b"x" * size) for size in (40, 40, 40, 1, 1, 1, 1)]
     assert [each.tail is None for each in kept] == [True, True, False, False, False, False, False]
     assert (len(recent), recent.bytes_kept) == (5, 44)
+
+
+def test_a_message_that_no_stream_holds_takes_no_memory() -> None:
+    recent = RecentMessages()
+    held, quiet = StreamHistory(), StreamHistory()
+    quiet.append(recent.keep(b"y"))
+    for _ in range(20 * STREAM_MESSAGES_MAX):
+        held.append(recent.keep(b"x" * 100))
+        recent.keep(b"z" * 100)
+    assert len(recent) == STREAM_MESSAGES_MAX + 1
+    assert recent.bytes_kept == 100 * STREAM_MESSAGES_MAX + 1
+    assert quiet.newest(1) == [b"y"]
+    assert held.newest(STREAM_MESSAGES_MAX) == [b"x" * 100] * STREAM_MESSAGES_MAX
+    assert recent.references <= 2 * len(recent) + GONE_MAX + 1
+
+
+def test_room_is_given_back_once_for_each_message() -> None:
+    recent = RecentMessages(messages_max=3, bytes_max=100)
+    history = StreamHistory()
+    for size in (60, 60, 10, 10, 10, 10):
+        history.append(recent.keep(b"x" * size))
+    assert (len(recent), recent.bytes_kept) == (3, 30)
+    del history
+    assert (len(recent), recent.bytes_kept) == (0, 0)
 
 
 @pytest.mark.parametrize(("size", "kept"), [(10, STREAM_MESSAGES_MAX), (200_000, 5)])

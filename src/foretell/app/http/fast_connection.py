@@ -14,13 +14,10 @@ from typing import Any, Final
 
 from typing_extensions import override
 
+from foretell.app.http.connection_limits import CONNECTION_LIMITS, ConnectionLimits
 from foretell.app.http.connection_places import Place
 from foretell.app.http.fast_routes import Answering, Arrival, FastRoutes, ServedFastRoute
-from foretell.app.http.framework_connection import (
-    CONNECTION_LIMITS,
-    ConnectionLimits,
-    FrameworkConnection,
-)
+from foretell.app.http.framework_connection import FrameworkConnection
 from foretell.app.http.request_head import END, HeadReader
 from foretell.domain.errors.families import ForetellError
 from foretell.domain.errors.http import BodiesBusy, RequestTooSlow, TooManyRequests
@@ -94,6 +91,8 @@ class FastConnection(asyncio.Protocol):
         self._budget.end()
         self._cancel_timer()
         self._framework.connection_lost(exc)
+        self._place = None
+        del self._framework  # it refers to this connection
 
     @override
     def eof_received(self) -> bool | None:

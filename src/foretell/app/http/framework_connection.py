@@ -6,59 +6,31 @@ or half a request, holds a place that another client needs.
 """
 
 import asyncio
-import re
-from http import HTTPMethod
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, Protocol
 
 import httptools
 from typing_extensions import override
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
+from foretell.app.http.connection_limits import ConnectionLimits
 from foretell.app.http.connection_places import ConnectionPlaces, Place
 from foretell.app.http.connection_refusals import ConnectionRefusals
-from foretell.app.http.request_head import HEADERS_MAX
+from foretell.app.http.parser_refusals import RequestRefused, refusal_of
 from foretell.app.http.stream_connection import StreamConnection
 from foretell.domain.errors.families import ForetellError
 from foretell.domain.errors.http import (
+    BodiesBusy,
     HeadersTooLarge,
     MalformedRequest,
     RequestTooSlow,
     TooManyConnections,
-    UnknownMethod,
     UnsupportedVersion,
     UrlTooLong,
 )
-from foretell.edge.codec import PLACE
+from foretell.edge.codec import PLACE, HeldBytes
 
-_METHOD: Final = re.compile(rb"[A-Za-z][A-Za-z-]{0,39}(?= )")
-_KNOWN_METHODS: Final = frozenset(HTTPMethod)
 _VERSIONS: Final = frozenset({"1.0", "1.1"})
-_OTHER_VERSION: Final = "Invalid HTTP version"
-"""The parser's words for a version that does not exist."""
 _WEBSOCKET_VERSION: Final = b"13"
-
-
-class ConnectionLimits(NamedTuple):
-    """Bounds of one connection, in bytes and seconds."""
-
-    head_bytes_max: int = 64 * 1024
-    """Of a path with its query, and of them with all headers."""
-    headers_max: int = HEADERS_MAX
-    silence_deadline_s: float = 20.0
-    """Until the first byte of a new connection."""
-    request_deadline_s: float = 60.0
-    """From the first byte of a request to its last."""
-    keep_alive_s: float = 75.0
-    """From an answer to the first byte of the next request."""
-    linger_s: float = 2.0
-    """From a refusal that ends the connection to its end, unless the client closes it before."""
-    stall_deadline_s: float = 75.0
-    """Until a client has read most of what waits to be sent; an answer in parts waits for that."""
-    provisional_s: float = 5.0
-    """Until a connection that is admitted provisionally has shown a key."""
-
-
-CONNECTION_LIMITS: Final = ConnectionLimits()
 
 
 class ConnectionOwner(Protocol):
@@ -74,16 +46,11 @@ class ConnectionOwner(Protocol):
     def framework_upgrades(self) -> None:
         """The transport gets a protocol for a WebSocket."""
 
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The transport, which has the protocol of a WebSocket, has ended."""
+
     def closes_after_answer(self) -> bool:
         """Return whether a fast request is being answered; the connection closes after it."""
-
-
-class _Refused(Exception):
-    """Ends the parsing of a request from within one of the parser's callbacks."""
-
-    def __init__(self, refusal: ForetellError) -> None:
-        super().__init__(refusal.message)
-        self.refusal = refusal
 
 
 class FrameworkConnection(HttpToolsProtocol):
@@ -128,6 +95,9 @@ class FrameworkConnection(HttpToolsProtocol):
         """A refusal that waits for the answers to earlier requests."""
         self._received_bytes = 0
         self._head_bytes = 0
+        self._early = b""
+        """What has arrived and is not parsed, because too many requests wait for their turn."""
+        self._early_bytes = HeldBytes()
         self._deadline: asyncio.TimerHandle | None = None
         self._stall: asyncio.TimerHandle | None = None
 
@@ -164,10 +134,14 @@ class FrameworkConnection(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._cancel_deadline()
         self._end_stall()
+        self._drop_early()
         self._is_refused = True
         if self.place is not None:
             self.place.end()
         super().connection_lost(exc)
+        # What refers to this connection: else its memory would be free only after a search for garbage.
+        self.place = self.scope = self.cycle = self._last_cycle = None  # type: ignore[assignment]
+        self.pipeline.clear()
 
     @property
     def is_idle(self) -> bool:
@@ -194,22 +168,61 @@ class FrameworkConnection(HttpToolsProtocol):
 
     @override
     def data_received(self, data: bytes) -> None:
-        if self._is_refused:
-            return
+        limits = self._limits
+        for at in range(0, len(data), limits.piece_bytes):
+            if self._is_refused:
+                return
+            if self._early or len(self.pipeline) > limits.pipelined_max:
+                self._keep_early(data[at:])
+                return
+            if not self._parse(data[at : at + limits.piece_bytes]):
+                return
+        if not self._is_arriving:
+            self._report_if_idle()
+
+    def _parse(self, data: bytes) -> bool:
+        """Parse a piece, and return whether the next one is for this parser too."""
         was_arriving = self._is_arriving
         try:
             self.parser.feed_data(data)
         except httptools.HttpParserError as error:
-            self.refuse(_refusal_of(error, b"" if was_arriving else data))
-            return
+            self.refuse(refusal_of(error, b"" if was_arriving else data))
+            return False
         except httptools.HttpParserUpgrade:
             if self._should_upgrade():
                 self.handle_websocket_upgrade()
-                return
-        if not self._is_arriving:
-            self._report_if_idle()
-        elif not self.transport.is_closing():
+                return False
+        if self._is_arriving and not self.transport.is_closing():
             self._limit(len(data) if was_arriving else 0)
+        return not self._is_refused
+
+    def _keep_early(self, data: bytes) -> None:
+        """Keep what arrives until requests before it are answered, and read nothing more.
+
+        Requests that are parsed take a hundred times the memory of their bytes.
+        """
+        self.flow.pause_reading()
+        if not self._early:
+            self._early_bytes.begin("" if self.client is None else self.client[0])
+        try:
+            self._early_bytes.add(len(data))
+        except BodiesBusy as refusal:
+            self.refuse(refusal)
+        else:
+            self._early += data
+
+    def _take_early(self) -> None:
+        """Go on with what arrived early."""
+        data = self._drop_early()
+        if not self.transport.is_closing():
+            self.flow.resume_reading()
+            self.data_received(data)
+
+    def _drop_early(self) -> bytes:
+        """Return what has arrived early, and keep it no longer."""
+        data, self._early = self._early, b""
+        self._early_bytes.end()
+        return data
 
     def _limit(self, more_bytes: int) -> None:
         """Limit the time and the size of the request that arrives; it has that many bytes more."""
@@ -243,7 +256,7 @@ class FrameworkConnection(HttpToolsProtocol):
         self._head_bytes += sum(map(len, parts))
         limits = self._limits
         if self._head_bytes > limits.head_bytes_max or len(self.headers) > limits.headers_max:
-            raise _Refused(self._too_large())
+            raise RequestRefused(self._too_large())
 
     def _too_large(self) -> ForetellError:
         """Return the refusal of the larger part of the head."""
@@ -256,7 +269,7 @@ class FrameworkConnection(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         self._is_in_head = False
         if self.parser.get_http_version() not in _VERSIONS:
-            raise _Refused(UnsupportedVersion())
+            raise RequestRefused(UnsupportedVersion())
         if not (self.parser.should_upgrade() and self._should_upgrade()):
             super().on_headers_complete()
             self._has_cycle = True
@@ -272,13 +285,13 @@ class FrameworkConnection(HttpToolsProtocol):
         """Refuse a handshake that the protocol of WebSockets would refuse in its own form."""
         headers = dict(self.headers)
         if self.parser.get_method() != b"GET":
-            raise _Refused(MalformedRequest("a WebSocket is opened by GET"))
+            raise RequestRefused(MalformedRequest("a WebSocket is opened by GET"))
         if self._has_body():
-            raise _Refused(MalformedRequest("a request for a WebSocket has no body"))
+            raise RequestRefused(MalformedRequest("a request for a WebSocket has no body"))
         if headers.get(b"sec-websocket-version") != _WEBSOCKET_VERSION:
-            raise _Refused(MalformedRequest("Sec-WebSocket-Version must be 13"))
+            raise RequestRefused(MalformedRequest("Sec-WebSocket-Version must be 13"))
         if b"sec-websocket-key" not in headers:
-            raise _Refused(MalformedRequest("Sec-WebSocket-Key is missing"))
+            raise RequestRefused(MalformedRequest("Sec-WebSocket-Key is missing"))
 
     @override
     def on_message_complete(self) -> None:
@@ -290,7 +303,11 @@ class FrameworkConnection(HttpToolsProtocol):
     def on_response_complete(self) -> None:
         super().on_response_complete()
         self._unanswered -= 1
-        if not self._is_refused:
+        if self._early and not self.transport.is_closing():
+            self.flow.pause_reading()
+            if not self.pipeline:
+                self.loop.call_soon(self._take_early)
+        elif not self._is_refused:
             self._report_if_idle()
         elif self._unanswered == 0:
             self._close_with(self._last_answer)
@@ -307,7 +324,7 @@ class FrameworkConnection(HttpToolsProtocol):
         assert self.place is not None
         self.place.begin_stream()
         self._limit_provisional(self.place)
-        stream.hold(self.place)
+        stream.hold(self.place, self._owner.connection_lost)
 
     @override
     def timeout_keep_alive_handler(self) -> None:
@@ -342,6 +359,7 @@ class FrameworkConnection(HttpToolsProtocol):
     def refuse(self, refusal: ForetellError, url: bytes | None = None) -> None:
         """Answer the request that arrives with a refusal, after those before it, and close the connection."""
         self._cancel_deadline()
+        self._drop_early()
         if self.transport.is_closing():
             return
         self._is_refused = True
@@ -380,19 +398,3 @@ class FrameworkConnection(HttpToolsProtocol):
             self.transport.write_eof()
             self.flow.resume_reading()
             self._deadline = self.loop.call_later(self._limits.linger_s, self.transport.abort)
-
-
-def _refusal_of(error: httptools.HttpParserError, data: bytes) -> ForetellError:
-    """Return the refusal of a request that the parser refuses; `data` begins with it, or is empty."""
-    if isinstance(error.__context__, _Refused):
-        return error.__context__.refusal
-    method = _METHOD.match(data)
-    if isinstance(error, httptools.HttpParserInvalidMethodError) and method is not None:
-        name = method[0].decode()
-        if name not in _KNOWN_METHODS:
-            return UnknownMethod(name)
-    if str(error) == _OTHER_VERSION:
-        return UnsupportedVersion()
-    if isinstance(error, httptools.HttpParserCallbackError):
-        return MalformedRequest("its path is malformed")
-    return MalformedRequest(str(error))

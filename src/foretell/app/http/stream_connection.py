@@ -8,6 +8,7 @@ last messages wait to be handled. TCP then slows the client down.
 
 import asyncio
 import socket
+from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 from typing_extensions import override
@@ -47,6 +48,9 @@ class StreamLimits(NamedTuple):
 
 
 STREAM_LIMITS: Final = StreamLimits()
+
+Ended = Callable[[Exception | None], None]
+"""Takes what ended a connection, None for its regular end."""
 
 
 class ReadingAllowance:
@@ -98,6 +102,7 @@ class StreamConnection(WebSocketsSansIOProtocol):
         self._turn: asyncio.TimerHandle | None = None
         self._end: asyncio.TimerHandle | None = None
         self._place: Place | None = None
+        self._ended: Ended | None = None
         self.read_paused = True
         self.close_timeout = limits.closing_s
 
@@ -118,12 +123,15 @@ class StreamConnection(WebSocketsSansIOProtocol):
         self._turn = self._end = None
         self._unread.clear()
         super().connection_lost(exc)
-        if self._place is not None:
-            self._place.end()
+        self.conn.parser.close()  # it refers to the protocol, and the protocol to it
+        if self._ended is not None:
+            self._ended(exc)
+            self._ended = None
 
-    def hold(self, place: Place) -> None:
-        """Keep the place of the connection until the connection is lost."""
+    def hold(self, place: Place, ended: Ended) -> None:
+        """Have the place of the connection, and call `ended` when the connection is lost."""
         self._place = place
+        self._ended = ended
 
     @override
     async def run_asgi(self) -> None:
@@ -214,6 +222,7 @@ class StreamConnection(WebSocketsSansIOProtocol):
     @override
     def on_task_complete(self, task: "asyncio.Task[None]") -> None:
         super().on_task_complete(task)
+        self.scope.pop(SINK, None)  # type: ignore[typeddict-item] # it refers to this connection
         if not self.disconnected:
             self._end_within(2 * self._limits.closing_s)
 

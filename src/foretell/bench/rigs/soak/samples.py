@@ -29,8 +29,11 @@ ORDER_BYTES: Final = 600
 """What a server keeps of an order until newer ones have taken its place, with its ids."""
 
 
-def sample(pid: int, data: Path, window: SoakWindow) -> dict[str, float]:
-    """Return all values of a moment by name; those that clients did not measure are left out."""
+def sample(pid: int, data: Path, window: SoakWindow, filled: int = 0) -> dict[str, float]:
+    """Return all values of a moment by name; those that clients did not measure are left out.
+
+    `filled` orders were placed before the load began.
+    """
     values = {"at_s": window.at_s}
     files = 0
     for name, one in processes(pid).items():
@@ -38,7 +41,7 @@ def sample(pid: int, data: Path, window: SoakWindow) -> dict[str, float]:
             values[f"memory {name} MB"] = resident_bytes(one) / MB
             files += len(os.listdir(f"/proc/{one}/fd"))  # noqa: PTH208 - names of a process's files
     if SERVER in values:
-        kept = min(window.orders, PLACEMENTS_KEPT_MAX)
+        kept = min(filled + window.orders, PLACEMENTS_KEPT_MAX)
         values[SERVER_LESS_ORDERS] = values[SERVER] - kept * ORDER_BYTES / MB
     values["files open"] = files
     for name, pattern in FILES.items():

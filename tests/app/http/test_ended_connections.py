@@ -1,0 +1,96 @@
+"""Memory of connections that have ended."""
+
+import asyncio
+import gc
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator
+
+import pytest
+from tests.app.http.test_malformed_requests import ORDER, a_request, a_server, connected
+from tests.rigs.applications import serving
+from websockets.asyncio.client import connect
+
+from foretell.app.http.fast_connection import FastConnection
+from foretell.app.http.framework_connection import FrameworkConnection
+from foretell.app.http.stream_connection import StreamConnection
+from foretell.edge.telemetry import Receive, Scope, Send
+
+pytestmark = pytest.mark.anyio
+
+CONNECTIONS = 5
+KINDS = (FastConnection, FrameworkConnection, StreamConnection)
+REQUESTS = {
+    "nothing": b"",
+    "a fast request": a_request(ORDER, b"Content-Length: 2", body=b"{}"),
+    "a request": a_request(b"GET /data/x HTTP/1.1"),
+    "pipelined requests": a_request(b"GET /data/x HTTP/1.1") * 3,
+    "half a request": b"GET /data/x HTTP/1.1\r\n",
+    "half a body": a_request(ORDER, b"Content-Length: 200", body=b"{}"),
+    "no request": b"x\r\n\r\n",
+}
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_searched() -> Iterator[None]:
+    """Leave all memory to reference counting."""
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
+
+
+@pytest.fixture
+async def place() -> AsyncIterator[str]:
+    async with a_server() as place:
+        yield place
+
+
+def connections() -> Counter[str]:
+    """Return the connections of each kind that have memory."""
+    kinds = map(type, gc.get_objects())
+    return Counter(each.__name__ for each in kinds if each in KINDS)
+
+
+async def until_none_is_left() -> None:
+    found = connections()
+    for _ in range(500):
+        if not found:
+            return
+        await asyncio.sleep(0.01)
+        found = connections()
+    raise AssertionError(f"{found} wait for a search for garbage")
+
+
+@pytest.mark.parametrize("sent", REQUESTS.values(), ids=REQUESTS)
+async def test_connections_that_ended_are_freed_without_a_search_for_garbage(
+    place: str, sent: bytes
+) -> None:
+    """A server that was never idle kept closed connections for an hour."""
+    for _ in range(CONNECTIONS):
+        async with connected(place) as peer:
+            await peer.send(sent)
+            await asyncio.sleep(0.01)
+    await until_none_is_left()
+
+
+async def echo(scope: Scope, receive: Receive, send: Send) -> None:
+    """Send each text back."""
+    assert (await receive())["type"] == "websocket.connect"
+    await send({"type": "websocket.accept"})
+    while (message := await receive())["type"] == "websocket.receive":
+        await send({"type": "websocket.send", "text": message["text"]})
+    assert scope["type"] == "websocket"
+
+
+@pytest.mark.parametrize("is_cut_off", [False, True], ids=["closed", "cut off"])
+async def test_streams_that_ended_are_freed_without_a_search_for_garbage(
+    *, is_cut_off: bool
+) -> None:
+    async with serving(echo) as place:
+        for _ in range(CONNECTIONS):
+            async with connect(f"ws://{place}/", proxy=None) as stream:
+                await stream.send("text")
+                assert await stream.recv() == "text"
+                if is_cut_off:
+                    stream.transport.abort()
+        await until_none_is_left()

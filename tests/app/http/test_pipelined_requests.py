@@ -1,0 +1,117 @@
+"""Requests that are sent without waiting for answers."""
+
+import asyncio
+import gc
+from collections.abc import AsyncIterator
+
+import pytest
+from tests.app.http.test_malformed_requests import ORDER, Peer, a_request, connected
+from tests.rigs.applications import serving
+from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
+
+from foretell.app.clock_and_ids import numbered_ids
+from foretell.app.http.connection_limits import CONNECTION_LIMITS
+from foretell.app.http.fast_routes import served_under
+from foretell.edge.fast_route import FastRequest, FastResponse, FastRoute, SendReply
+from foretell.edge.telemetry import Receive, Scope, Send, Telemetry
+
+pytestmark = pytest.mark.anyio
+
+REQUESTS = 5_000
+SHORTEST = b"GET / HTTP/1.1\r\n\r\n"
+PARSED_MAX = CONNECTION_LIMITS.pipelined_max + CONNECTION_LIMITS.piece_bytes // len(SHORTEST) + 2
+
+
+class Gate:
+    """An application that answers with the path when the gate is open."""
+
+    def __init__(self) -> None:
+        self.is_open = asyncio.Event()
+        self.began = asyncio.Event()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        del receive
+        self.began.set()
+        await self.is_open.wait()
+        body = scope["path"].encode()
+        headers = [(b"content-length", str(len(body)).encode())]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await send({"type": "http.response.body", "body": body})
+
+
+@pytest.fixture
+def gate() -> Gate:
+    return Gate()
+
+
+@pytest.fixture
+async def peer(gate: Gate) -> AsyncIterator[Peer]:
+    def reply(request: FastRequest, reply: SendReply) -> None:
+        reply(FastResponse(200, request.path.encode()))
+
+    routes = {("POST", "/order"): FastRoute(lambda query: not query, reply)}
+    fast = served_under("/clob", routes, Telemetry(gate, "trading", numbered_ids()))
+    async with serving(gate, fast) as place, connected(place) as peer:
+        yield peer
+
+
+def parsed() -> int:
+    """Return the number of requests that were parsed and are not answered, in this process."""
+    gc.collect()
+    return sum(isinstance(each, RequestResponseCycle) for each in gc.get_objects())
+
+
+@pytest.mark.case("G-02")
+async def test_attack_h5_of_many_pipelined_requests_few_are_parsed_before_their_turn(
+    gate: Gate, peer: Peer
+) -> None:
+    """A quarter of a mebibyte of the shortest requests took fifty of memory, on each connection."""
+    writing = asyncio.create_task(peer.send(SHORTEST * REQUESTS))
+    await gate.began.wait()
+    for _ in range(20):
+        await asyncio.sleep(0.01)
+        assert parsed() <= PARSED_MAX
+    gate.is_open.set()
+    for _ in range(REQUESTS):
+        assert (await peer.answer()).body == b"/"
+    await writing
+    assert parsed() <= 1
+
+
+async def test_pipelined_requests_are_all_answered_in_their_order(gate: Gate, peer: Peer) -> None:
+    gate.is_open.set()
+    order = a_request(ORDER, b"Content-Length: 2", body=b"{}")
+    requests = [
+        order if number % 7 == 3 else a_request(b"GET /%d HTTP/1.1" % number)
+        for number in range(REQUESTS)
+    ]
+    writing = asyncio.create_task(peer.send(b"".join(requests)))
+    for number in range(REQUESTS):
+        wanted = b"/order" if number % 7 == 3 else b"/%d" % number
+        assert (await peer.answer()).body.endswith(wanted)
+    await writing
+
+
+async def test_bodies_among_pipelined_requests_arrive_whole(gate: Gate, peer: Peer) -> None:
+    """Those that are larger than what is parsed at once, too."""
+    body = b"x" * (5 * CONNECTION_LIMITS.piece_bytes + 1)
+    post = a_request(b"POST /body HTTP/1.1", b"Content-Length: %d" % len(body), body=body)
+    writing = asyncio.create_task(peer.send((SHORTEST * 100 + post) * 10))
+    await gate.began.wait()
+    gate.is_open.set()
+    for _ in range(10):
+        for _ in range(100):
+            assert (await peer.answer()).body == b"/"
+        assert (await peer.answer()).body == b"/body"
+    await writing
+
+
+async def test_what_was_not_parsed_is_dropped_with_its_connection(gate: Gate, peer: Peer) -> None:
+    writing = asyncio.create_task(peer.send(SHORTEST * REQUESTS))
+    await gate.began.wait()
+    peer.writer.transport.abort()
+    await writing
+    gate.is_open.set()
+    async with asyncio.timeout(60):
+        while parsed() > 0:  # noqa: ASYNC110 - the end of a connection is no event here
+            await asyncio.sleep(0.01)

@@ -39,8 +39,8 @@ INTERRUPT_AGAIN_S: Final = 0.05
 # PostgreSQL: no connection, no access, no such database, rolled back, out of resources, shut down.
 _UNAVAILABLE_STATES: Final = ("08", "28", "3D", "40", "53", "57", "58")
 
-CHECKPOINT_PAGES: Final = 8_000
-"""Pages in SQLite's log before they are copied to the file: most are changed again until then."""
+CHECKPOINT_PAGES: Final = 32_000
+"""Pages in SQLite's log before they are copied to the file, 128 MB: most are changed again until then."""
 WRITER_CACHE_KIB: Final = 32 * 1024
 """Memory cache of SQLite's writer: keys are hashes, so inserts touch pages all over the file."""
 
@@ -132,9 +132,11 @@ class Transaction:
         keys = None if by is None else [by]
         return await self.execute(new.on_conflict_do_nothing(index_elements=keys)) == 1
 
-    async def all(self, statement: sa.Executable) -> Sequence[sa.Row[Any]]:
-        """Return every row of a query."""
-        return (await self._query(statement)).all()
+    async def all(
+        self, statement: sa.Executable, values: dict[str, Any] | None = None
+    ) -> Sequence[sa.Row[Any]]:
+        """Return every row of a query; the values are those of its parameters that have none yet."""
+        return (await self._query(statement, values)).all()
 
     async def first(self, statement: sa.Executable) -> sa.Row[Any] | None:
         """Return the first row of a query, if there is one."""
@@ -144,10 +146,12 @@ class Transaction:
         """Return the first column of the first row of a query, or None."""
         return (await self._query(statement)).scalar()
 
-    async def _query(self, statement: sa.Executable) -> sa.CursorResult[Any]:
+    async def _query(
+        self, statement: sa.Executable, values: dict[str, Any] | None = None
+    ) -> sa.CursorResult[Any]:
         if self._deadline is not None:
             self._deadline.check()
-        return await self._connection.execute(statement)
+        return await self._connection.execute(statement, values)
 
     async def announce(self, topic: str) -> None:
         """Wake the watches on the topic once this transaction has committed."""

@@ -1,3 +1,5 @@
+import gc
+
 import pytest
 import sqlalchemy as sa
 from tests.rigs.values import an_address
@@ -43,11 +45,30 @@ async def test_keys_are_looked_up_in_the_index(database: Database) -> None:
         await record_balances(tx, many)
         await tx.execute(sa.text("ANALYZE"))
         keys = [(ANN, "1"), (BOB, "2")]
-        query = rows_with(tx.dialect, balances, tuple(balances.primary_key), keys)
+        query, values = rows_with(tx.dialect, balances, tuple(balances.primary_key), keys)
         dialect = sa.make_url(f"{tx.dialect}://").get_dialect()()
-        text = str(query.compile(dialect=dialect, compile_kwargs={"literal_binds": True}))
+        bound = query.bindparams(**values)
+        text = str(bound.compile(dialect=dialect, compile_kwargs={"literal_binds": True}))
         plan = "EXPLAIN QUERY PLAN " if database.is_sqlite else "EXPLAIN "
         lines = str(await tx.all(sa.text(plan + text.replace(":", r"\:")))).lower()
     assert "index" in lines
     assert "scan balances" not in lines
     assert "scan on balances" not in lines
+
+
+async def test_keys_are_freed_without_a_collection_of_garbage(database: Database) -> None:
+    keys = [(ANN, "1" * 1_000)]
+    async with database.reading() as tx:
+        await load_rows(tx, balances, balances.primary_key, keys)
+        gc.collect()
+        gc.disable()
+        try:
+            before = parameters()
+            await load_rows(tx, balances, balances.primary_key, keys)
+            assert parameters() == before
+        finally:
+            gc.enable()
+
+
+def parameters() -> int:
+    return sum(isinstance(each, sa.BindParameter) for each in gc.get_objects())

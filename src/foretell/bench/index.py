@@ -39,6 +39,7 @@ from foretell.domain.errors.command import BenchFailed
 from foretell.indexer.context import BLOCKS_PER_RANGE_MAX, IndexerContext
 from foretell.indexer.contracts import IndexedContracts
 from foretell.indexer.follow import follow
+from foretell.runtime.garbage_collection import settle_memory
 from foretell.store.migrations import upgrade
 from foretell.store.scratch import scratch_store
 
@@ -141,6 +142,7 @@ async def _measure(plan: IndexPlan, node: NodeProcess, console: Console) -> Sequ
             blocks_per_range_max=plan.blocks,
         )
         await _index_to(context, 0, first - 1)
+        settle_memory()  # as an installation does
         console.print(f"{plan.chain.wallets:,} wallets have collateral; measuring their matches")
         return [
             await _round(context, node, start, start + plan.blocks - 1)

@@ -39,8 +39,8 @@ INTERRUPT_AGAIN_S: Final = 0.05
 # PostgreSQL: no connection, no access, no such database, rolled back, out of resources, shut down.
 _UNAVAILABLE_STATES: Final = ("08", "28", "3D", "40", "53", "57", "58")
 
-CHECKPOINT_PAGES: Final = 8_000
-"""Pages in SQLite's log before they are copied to the file: most are changed again until then."""
+CHECKPOINT_PAGES: Final = 32_000
+"""Pages in SQLite's log before they are copied to the file, 128 MB: most are changed again until then."""
 WRITER_CACHE_KIB: Final = 32 * 1024
 """Memory cache of SQLite's writer: keys are hashes, so inserts touch pages all over the file."""
 

@@ -29,19 +29,22 @@ async def load_rows(
     rows: list[sa.Row[Any]] = []
     for start in range(0, len(wanted), ROWS_PER_STATEMENT_MAX):
         part = wanted[start : start + ROWS_PER_STATEMENT_MAX]
-        rows += await tx.all(rows_with(tx.dialect, table, held, part))
+        rows += await tx.all(*rows_with(tx.dialect, table, held, part))
     return rows
 
 
 def rows_with(
     dialect: str, table: sa.Table, columns: tuple[sa.Column[Any], ...], keys: Sequence[Key]
-) -> sa.TextualSelect:
-    """Return the query for the rows whose columns equal one of these distinct keys."""
+) -> tuple[sa.TextualSelect, dict[str, Any]]:
+    """Return the query for the rows whose columns equal one of these distinct keys, and its values.
+
+    A statement that had the values would keep them until garbage is collected.
+    """
     if dialect == "sqlite":
-        return _in_sqlite(table, columns).bindparams(**{KEYS: msgspec.json.encode(keys).decode()})
+        return _in_sqlite(table, columns), {KEYS: msgspec.json.encode(keys).decode()}
     parts = zip(*keys, strict=True)
     arrays = {f"{KEYS}_{place}": list(part) for place, part in enumerate(parts)}
-    return _in_postgres(table, columns).bindparams(**arrays)
+    return _in_postgres(table, columns), arrays
 
 
 @lru_cache(maxsize=STATEMENTS_KEPT_MAX)

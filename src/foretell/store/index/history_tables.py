@@ -45,13 +45,15 @@ async def record_states(
 ) -> None:
     """Store values after blocks, in the order of the blocks; the last of each key is current.
 
-    A row has a value for each column, in the table's order, and begins with its key.
+    A row has a value for each column, in the table's order, and begins with its key. Rows are written in the
+    order of their keys: those of one page of an index follow each other, so each page is read and changed once.
     """
     if not rows:
         return
-    await tx.insert_rows(table.history, rows)
     keys = len(table.current.primary_key.columns)
-    current = {row[:keys]: row for row in rows}
+    ordered = sorted(rows, key=lambda row: row[:keys])
+    await tx.insert_rows(table.history, ordered)
+    current = {row[:keys]: row for row in ordered}
     await tx.upsert_rows(table.current, list(current.values()))
 
 

@@ -13,16 +13,20 @@ from tests.rigs.postgres import PostgresServer
 from tests.rigs.read_apis import BLOBS, Reader
 from tests.store.queries.recorded_queries import postgres_plans, recorded
 
-from foretell.bench.rigs.reads.history import History, HistoryPlan
+from foretell.bench.rigs.reads.history import NOW_S, History, HistoryPlan, a_condition
 from foretell.discovery.context import DiscoveryContext
 from foretell.discovery.routes import build_app
+from foretell.domain.values.hexadecimal import Bytes32
 from foretell.store.database import Database
+from foretell.store.index.conditions import PayoutReport, record_payouts
 from foretell.store.migrations import upgrade
 from foretell.store.scratch import analyze
 
 pytestmark = pytest.mark.anyio
 
 MARKETS: Final = (100, 1_000)
+OPEN: Final = 20
+"""Markets that are not resolved; those with the most volume are."""
 FILLS: Final = 4_000
 GROWTH_MAX: Final = 1.5
 KEPT: Final = (
@@ -39,6 +43,12 @@ READS: Final = {
     "newest events": "/events?limit=10",
     "open markets by volume": "/markets?limit=10&order=volume24hr&closed=false",
     "open events by volume": "/events?limit=10&order=volume24hr&closed=false",
+    "open events by all volume": "/events?limit=10&order=volume&closed=false",
+    "open markets by all volume": "/markets?limit=10&order=volume&closed=false",
+    "open events by their end": "/events?limit=10&order=endDate&ascending=true&closed=false",
+    "open markets by their end": "/markets?limit=10&order=endDate&ascending=true&closed=false",
+    "events by their closing": "/events?limit=10&order=closedTime&closed=true",
+    "markets by their closing": "/markets?limit=10&order=closedTime&closed=true",
     "events by their end": "/events?limit=10&order=endDate",
     "one market": "/markets?condition_ids=MARKET",
     "one market by its slug": "/markets/slug/market-7",
@@ -50,10 +60,17 @@ TABLES: Final = (
 )
 
 
+def a_payout(number: int) -> PayoutReport:
+    condition_id = Bytes32(a_condition(number))
+    return PayoutReport(1, number, 0, condition_id, 1, 0, condition_id, NOW_S - number)
+
+
 async def filled(database: Database, markets: int) -> Database:
     await upgrade(database)
     history = History(HistoryPlan(FILLS, wallets=1_000, markets=markets))
     await history.write(database)
+    async with database.writing() as tx:
+        await record_payouts(tx, [a_payout(number) for number in range(markets - OPEN)])
     await history.write_sums(database)
     await analyze(database)
     return database

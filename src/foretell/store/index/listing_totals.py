@@ -13,6 +13,7 @@ from foretell.domain.portfolio.gains import bounded
 from foretell.store.database import Transaction
 from foretell.store.tables import (
     event_totals,
+    events,
     listing_cursors,
     market_totals,
     markets,
@@ -38,6 +39,7 @@ SETTLED_MS: Final = 10_000
 UNSETTLED: Final = -1
 _PERIODS_MS: Final = tuple(dict.fromkeys((*CHANGE_PERIODS_MS, *VOLUME_PERIODS_MS)))
 _AMOUNTS: Final = SORTED[:-1]
+_GREATEST: Final = ("evenness", "ends_at_ms")
 
 
 class MarketTotals(NamedTuple):
@@ -52,13 +54,14 @@ class MarketTotals(NamedTuple):
     year_units: int
     liquidity_units: int
     evenness: float
+    ends_at_ms: int
+    closed_at_s: int | None
     hour_price: float | None
     day_price: float | None
     week_price: float | None
     month_price: float | None
     seen_ms: int
     failed_units: int
-    is_resolved: bool
 
 
 async def load_listed_until(tx: Transaction) -> int | None:
@@ -112,12 +115,13 @@ async def load_market_totals(
             *volumes,
             sa.func.coalesce(liquidity(), 0),
             -sa.func.abs(listed_price_of_yes() - real(1) / 2),
+            events.c.ends_at_ms,
+            payouts.c.timestamp_s,
             *prices,
             sa.func.coalesce(quotes.c.updated_at_ms, 0),
             sa.func.coalesce(quotes.c.failed_units, 0),
-            payouts.c.condition_id.is_not(None),
         )
-        .select_from(_quoted())
+        .select_from(_quoted().join(events, events.c.event_id == markets.c.event_id))
         .where(markets.c.market_id.in_(market_ids))
     )
     return [_totals(MarketTotals._make(row), now_ms) for row in rows]
@@ -127,11 +131,7 @@ async def record_market_totals(tx: Transaction, totals: Sequence[MarketTotals]) 
     """Store the totals of markets, and those of their events."""
     await tx.upsert_rows(market_totals, totals)
     event_ids = sorted({each.event_id for each in totals})
-    rows = await tx.all(
-        sa.select(market_totals.c.event_id, *(market_totals.c[name] for name in SORTED)).where(
-            market_totals.c.event_id.in_(event_ids)
-        )
-    )
+    rows = await tx.all(sa.select(market_totals).where(market_totals.c.event_id.in_(event_ids)))
     rows_by_event: dict[int, list[Any]] = {}
     for row in rows:
         rows_by_event.setdefault(row.event_id, []).append(row)
@@ -152,14 +152,16 @@ def _totals(found: MarketTotals, now_ms: int) -> MarketTotals:
     return found._replace(
         liquidity_units=round(found.liquidity_units),
         seen_ms=found.seen_ms if is_settled else UNSETTLED,
-        is_resolved=bool(found.is_resolved),
     )
 
 
 def _of_event(event_id: int, rows: Collection[Any]) -> tuple[Any, ...]:
     """Return the row of an event; databases refuse sums beyond 63 bits, so they are added up here."""
     sums = [bounded(sum(getattr(row, name) for row in rows)) for name in _AMOUNTS]
-    return event_id, *sums, max(row.evenness for row in rows)
+    closed_s = [row.closed_at_s for row in rows]
+    last = None if None in closed_s else max(closed_s)
+    evenness, ends_at_ms = (max(getattr(row, name) for row in rows) for name in _GREATEST)
+    return event_id, *sums, evenness, ends_at_ms, last
 
 
 def _quoted() -> sa.Join:
@@ -170,13 +172,12 @@ def _quoted() -> sa.Join:
 
 def _differences() -> list[sa.ColumnElement[bool]]:
     """Return the conditions that a market has no totals, or totals of another quote or before its payout."""
-    kept, is_paid = market_totals.c, payouts.c.condition_id.is_not(None)
+    kept, paid_s = market_totals.c, payouts.c.timestamp_s
     return [
         kept.market_id.is_(None),
         kept.seen_ms != sa.func.coalesce(quotes.c.updated_at_ms, 0),
         kept.failed_units != sa.func.coalesce(quotes.c.failed_units, 0),
-        sa.and_(kept.is_resolved, ~is_paid),
-        sa.and_(~kept.is_resolved, is_paid),
+        kept.closed_at_s.is_distinct_from(paid_s),
     ]
 
 

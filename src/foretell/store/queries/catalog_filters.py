@@ -3,6 +3,7 @@
 Totals that the indexer keeps are sorted by their own indexes, so that a page costs a page.
 """
 
+import enum
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, fields
 from types import MappingProxyType
@@ -13,7 +14,14 @@ import sqlalchemy as sa
 from foretell.domain.exchange.ledger import AssetId
 from foretell.domain.values.hexadecimal import Address, Bytes32
 from foretell.store.database import Transaction
-from foretell.store.queries.sorted_pages import Cursor, Key, ListPage, SortField, load_page
+from foretell.store.queries.sorted_pages import (
+    NULLABLE,
+    Cursor,
+    Key,
+    ListPage,
+    SortField,
+    load_page,
+)
 from foretell.store.tables import (
     answers,
     event_tags,
@@ -91,19 +99,19 @@ class MarketFilter(EventFilter):
 
 async def load_event_ids(tx: Transaction, chosen: EventFilter, page: ListPage) -> Sequence[Cursor]:
     """Return the cursors of one page of events."""
-    if _is_walk(chosen, page):
-        keys = _event_keys(is_walk=True)
+    walk = _walk(chosen, page)
+    keys = _event_keys(walk)
+    joined = _totaled_events()
+    if walk is not None:
         joined = event_totals.join(events, events.c.event_id == event_totals.c.event_id)
-    else:
-        keys = _event_keys()
-        joined = _totaled_events()
-    query = sa.select(keys[SortField.ID]).select_from(joined).where(*_event_clauses(chosen, keys))
-    return await load_page(tx, query, keys, page)
+    clauses = [*_event_clauses(chosen, keys), *_walked(walk, event_totals)]
+    query = sa.select(keys[SortField.ID]).select_from(joined).where(*clauses)
+    return await load_page(tx, query, keys, page, NULLABLE if walk is None else ())
 
 
 async def count_events(tx: Transaction, chosen: EventFilter) -> int:
     """Return how many events match the filter."""
-    clauses = _event_clauses(chosen, _event_keys())
+    clauses = _event_clauses(chosen, _event_keys(None))
     counted = sa.select(sa.func.count()).select_from(_totaled_events()).where(*clauses)
     return int(await tx.scalar(counted))
 
@@ -112,28 +120,52 @@ async def load_market_ids(
     tx: Transaction, chosen: MarketFilter, page: ListPage
 ) -> Sequence[Cursor]:
     """Return the cursors of one page of markets."""
+    walk = _walk(chosen, page)
+    keys = _market_keys(walk)
     is_total = market_totals.c.market_id == markets.c.market_id
-    if _is_walk(chosen, page):
-        keys = _market_keys(is_walk=True)
-        joined = market_totals.join(markets, is_total)
-    else:
-        keys = _market_keys()
-        joined = markets.outerjoin(market_totals, is_total)
+    joined = (
+        markets.outerjoin(market_totals, is_total)
+        if walk is None
+        else market_totals.join(markets, is_total)
+    )
     joined = (
         joined.join(events, events.c.event_id == markets.c.event_id)
         .outerjoin(quotes, quotes.c.condition_id == markets.c.condition_id)
         .outerjoin(payouts, payouts.c.condition_id == markets.c.condition_id)
     )
-    query = sa.select(keys[SortField.ID]).select_from(joined).where(*_market_clauses(chosen, keys))
-    return await load_page(tx, query, keys, page)
+    clauses = [*_market_clauses(chosen, keys), *_walked(walk, market_totals)]
+    query = sa.select(keys[SortField.ID]).select_from(joined).where(*clauses)
+    return await load_page(tx, query, keys, page, NULLABLE if walk is None else ())
 
 
-def _is_walk(chosen: EventFilter, page: ListPage) -> bool:
-    """Return whether a page is found by walking along the index of a kept total.
+class _Walk(enum.Enum):
+    """The rows of an index of kept totals along which a page is found."""
+
+    ALL = enum.auto()
+    OPEN = enum.auto()
+    CLOSED = enum.auto()
+
+
+def _walk(chosen: EventFilter, page: ListPage) -> _Walk | None:
+    """Return the walk along an index of totals that finds a page, or None if it is found otherwise.
 
     Rows that have no totals yet, because they were opened some seconds ago, are not on the way.
     """
-    return page.fields[:1] in {(field,) for field in KEPT} and not chosen.is_narrow
+    if chosen.is_narrow or len(page.fields) != 1:
+        return None
+    if page.fields[0] in KEPT:
+        return _Walk.OPEN if chosen.is_closed is False else _Walk.ALL
+    if page.fields[0] is SortField.ENDS and chosen.is_closed is False:
+        return _Walk.OPEN
+    return _Walk.CLOSED if page.fields[0] is SortField.CLOSED and chosen.is_closed else None
+
+
+def _walked(walk: _Walk | None, totals: sa.Table) -> list[Clause]:
+    """Return the condition of the index that a walk is along; a row's closing is filtered apart, as it is now."""
+    is_open = totals.c.closed_at_s.is_(None)
+    if walk is _Walk.OPEN:
+        return [is_open]
+    return [~is_open] if walk is _Walk.CLOSED else []
 
 
 async def load_tag_ids(tx: Transaction, page: ListPage) -> Sequence[Cursor]:
@@ -148,19 +180,20 @@ async def load_tag_ids(tx: Transaction, page: ListPage) -> Sequence[Cursor]:
     return await load_page(tx, sa.select(tags.c.tag_id), keys, page)
 
 
-def _kept_keys(totals: sa.Table, *, is_walk: bool) -> dict[SortField, Key]:
+def _kept_keys(totals: sa.Table, walk: _Walk | None) -> dict[SortField, Key]:
     """Return the keys of kept totals; where rows may have none, they count as zero."""
     columns = {field: totals.c[name] for field, name in KEPT.items()}
-    if is_walk:
-        return dict(columns)
-    return {field: sa.func.coalesce(column, 0) for field, column in columns.items()}
+    if walk is None:
+        return {field: sa.func.coalesce(column, 0) for field, column in columns.items()}
+    times = {SortField.ENDS: totals.c.ends_at_ms, SortField.CLOSED: totals.c.closed_at_s}
+    return {**columns, **times, SortField.ID: next(iter(totals.primary_key))}
 
 
-def _event_keys(*, is_walk: bool = False) -> dict[SortField, Key]:
+def _event_keys(walk: _Walk | None) -> dict[SortField, Key]:
     is_closed = _is_event_closed()
     closed_at = _over_markets(sa.func.max(payouts.c.timestamp_s))
-    return _kept_keys(event_totals, is_walk=is_walk) | {
-        SortField.ID: event_totals.c.event_id if is_walk else events.c.event_id,
+    keys = {
+        SortField.ID: events.c.event_id,
         SortField.SLUG: by_code_points(events.c.slug),
         SortField.TITLE: by_code_points(events.c.title),
         SortField.CREATED: events.c.created_at_ms,
@@ -170,6 +203,7 @@ def _event_keys(*, is_walk: bool = False) -> dict[SortField, Key]:
         SortField.IS_OPEN: sa.case((is_closed, 0), else_=1),
         SortField.FEATURED: sa.cast(sa.null(), sa.Integer),
     }
+    return keys | _kept_keys(event_totals, walk)
 
 
 def _over_markets(total: Key) -> Key:
@@ -182,10 +216,10 @@ def _over_markets(total: Key) -> Key:
     )
 
 
-def _market_keys(*, is_walk: bool = False) -> dict[SortField, Key]:
+def _market_keys(walk: _Walk | None) -> dict[SortField, Key]:
     ticks = real(quotes.c.ticks_per_one)
-    return _kept_keys(market_totals, is_walk=is_walk) | {
-        SortField.ID: market_totals.c.market_id if is_walk else markets.c.market_id,
+    keys = {
+        SortField.ID: markets.c.market_id,
         SortField.SLUG: by_code_points(markets.c.slug),
         SortField.TITLE: by_code_points(markets.c.question),
         SortField.CREATED: markets.c.created_at_ms,
@@ -197,6 +231,7 @@ def _market_keys(*, is_walk: bool = False) -> dict[SortField, Key]:
         SortField.LAST_PRICE: real(quotes.c.last_price_ticks) / ticks,
         SortField.FEATURED: sa.cast(sa.null(), sa.Integer),
     }
+    return keys | _kept_keys(market_totals, walk)
 
 
 def _totaled_events() -> sa.Join:

@@ -5,7 +5,7 @@ when rows are added before it. Rows without a value come last in both directions
 """
 
 import enum
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from decimal import Decimal
 from typing import Any, Final, NamedTuple
 
@@ -70,18 +70,22 @@ class ListPage(NamedTuple):
 
 
 async def load_page(
-    tx: Transaction, query: sa.Select[Any], keys: Mapping[SortField, Key], page: ListPage
+    tx: Transaction,
+    query: sa.Select[Any],
+    keys: Mapping[SortField, Key],
+    page: ListPage,
+    nullable: Collection[SortField] = NULLABLE,
 ) -> Sequence[Cursor]:
-    """Return the cursors of one page of a query of ids."""
+    """Return the cursors of one page of a query of ids; some rows may have no value of a nullable key."""
     row_id = keys[SortField.ID]
     chosen = [keys[field] for field in page.fields]
     if page.after is not None:
-        query = query.where(_is_after(chosen, row_id, page, page.after))
+        query = query.where(_is_after(chosen, row_id, page, nullable))
     rows = await tx.all(
         query.add_columns(*(key.label(f"key_{index}") for index, key in enumerate(chosen)))
         .order_by(
             *(
-                _sorted(key, is_ascending=page.is_ascending, is_nullable=field in NULLABLE)
+                _sorted(key, is_ascending=page.is_ascending, is_nullable=field in nullable)
                 for key, field in zip((*chosen, row_id), (*page.fields, SortField.ID), strict=True)
             )
         )
@@ -102,9 +106,13 @@ def _sorted(key: Key, *, is_ascending: bool, is_nullable: bool) -> Key:
     return ordered.nulls_last() if is_nullable else ordered
 
 
-def _is_after(keys: Sequence[Key], row_id: Key, page: ListPage, cursor: Cursor) -> Clause:
-    """Return the condition that a row comes after a cursor; without nulls it is a place of an index."""
-    if not NULLABLE.intersection(page.fields) and None not in cursor.values:
+def _is_after(
+    keys: Sequence[Key], row_id: Key, page: ListPage, nullable: Collection[SortField]
+) -> Clause:
+    """Return the condition that a row comes after the cursor; without nulls it is a place of an index."""
+    cursor = page.after
+    assert cursor is not None
+    if not set(nullable).intersection(page.fields) and None not in cursor.values:
         place, after = sa.tuple_(*keys, row_id), (*cursor.values, cursor.row_id)
         return place > after if page.is_ascending else place < after
     equal: list[Clause] = []

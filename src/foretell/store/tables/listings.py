@@ -1,15 +1,15 @@
 """Totals of markets and events, by which lists of them are filtered, sorted and shown; written by the indexer.
 
 Volumes are within the windows that end at `listing_cursors.at_ms`, each from the beginning of a minute. `evenness` is 0 at
-even odds and -0.5 when a market is decided; an event has that of its most even market. A market's `seen_ms` and
-`failed_units` are of the quote that its totals are from.
+even odds and -0.5 when a market is decided; an event has that of its most even market, and is closed with its last
+one. A market's `seen_ms` and `failed_units` are of the quote that its totals are from.
 """
 
 from typing import Any, Final
 
 import sqlalchemy as sa
 
-from foretell.store.tables.columns import flag, integer, key, metadata
+from foretell.store.tables.columns import integer, key, metadata
 
 SORTED: Final = (
     *("volume_units", "day_units", "week_units", "month_units", "year_units"),
@@ -18,10 +18,25 @@ SORTED: Final = (
 """The columns that both tables have, and an index for each."""
 
 
+IS_OPEN: Final = sa.text("closed_at_s IS NULL")
+IS_CLOSED: Final = sa.text("closed_at_s IS NOT NULL")
+
+
 def _totals(row_id: str) -> tuple[sa.Column[Any] | sa.Index, ...]:
     amounts = [integer(name) for name in SORTED[:-1]]
+    times = integer("ends_at_ms"), integer("closed_at_s", nullable=True)
     indexes = [sa.Index(None, name, row_id) for name in SORTED]
-    return *amounts, sa.Column("evenness", sa.Double, nullable=False), *indexes
+    return *amounts, sa.Column("evenness", sa.Double, nullable=False), *times, *indexes
+
+
+def _while_open_or_closed(table: str, row_id: str) -> list[sa.Index]:
+    """Return indexes of the open rows, and one of the closed ones: most rows of a long history are closed."""
+    wanted = [(f"open_{name}", name, IS_OPEN) for name in (*SORTED, "ends_at_ms")]
+    wanted.append(("closed", "closed_at_s", IS_CLOSED))
+    return [
+        sa.Index(f"ix_{table}_{name}", column, row_id, sqlite_where=which, postgresql_where=which)
+        for name, column, which in wanted
+    ]
 
 
 market_totals: Final = sa.Table(
@@ -36,8 +51,8 @@ market_totals: Final = sa.Table(
     sa.Column("month_price", sa.Double, nullable=True),
     integer("seen_ms"),
     integer("failed_units"),
-    flag("is_resolved"),
     sa.Index(None, "event_id"),
+    *_while_open_or_closed("market_totals", "market_id"),
 )
 
 event_totals: Final = sa.Table(
@@ -45,6 +60,7 @@ event_totals: Final = sa.Table(
     metadata,
     key("event_id", sa.BigInteger),
     *_totals("event_id"),
+    *_while_open_or_closed("event_totals", "event_id"),
 )
 
 listing_cursors: Final = sa.Table(

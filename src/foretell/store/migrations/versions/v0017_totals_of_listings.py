@@ -13,6 +13,13 @@ AMOUNTS = (
     "liquidity_units",
 )
 PRICES = ("hour_price", "day_price", "week_price", "month_price")
+PARTIAL = (
+    *(
+        (f"open_{name}", name, "closed_at_s IS NULL")
+        for name in (*AMOUNTS, "evenness", "ends_at_ms")
+    ),
+    ("closed", "closed_at_s", "closed_at_s IS NOT NULL"),
+)
 TIMES = {
     "events": ("created_at_ms", "updated_at_ms", "ends_at_ms"),
     "markets": ("created_at_ms", "updated_at_ms"),
@@ -29,7 +36,6 @@ def upgrade() -> None:
         *(sa.Column(name, sa.Double(), nullable=True) for name in PRICES),
         sa.Column("seen_ms", sa.BigInteger(), nullable=False),
         sa.Column("failed_units", sa.BigInteger(), nullable=False),
-        sa.Column("is_resolved", sa.Boolean(), nullable=False),
         sa.PrimaryKeyConstraint("market_id", name=op.f("pk_market_totals")),
     )
     op.create_index(op.f("ix_market_totals_event_id"), "market_totals", ["event_id"])
@@ -42,6 +48,15 @@ def upgrade() -> None:
     for table, row_id in (("market_totals", "market_id"), ("event_totals", "event_id")):
         for name in (*AMOUNTS, "evenness"):
             op.create_index(op.f(f"ix_{table}_{name}_{row_id}"), table, [name, row_id])
+        for name, column, condition in PARTIAL:
+            where = sa.text(condition)
+            op.create_index(
+                f"ix_{table}_{name}",
+                table,
+                [column, row_id],
+                sqlite_where=where,
+                postgresql_where=where,
+            )
     op.create_table(
         "listing_cursors",
         sa.Column("name", sa.Text(), autoincrement=False, nullable=False),
@@ -55,4 +70,9 @@ def upgrade() -> None:
 
 def _amounts() -> list[sa.Column[Any]]:
     amounts = [sa.Column(name, sa.BigInteger(), nullable=False) for name in AMOUNTS]
-    return [*amounts, sa.Column("evenness", sa.Double(), nullable=False)]
+    return [
+        *amounts,
+        sa.Column("evenness", sa.Double(), nullable=False),
+        sa.Column("ends_at_ms", sa.BigInteger(), nullable=False),
+        sa.Column("closed_at_s", sa.BigInteger(), nullable=True),
+    ]

@@ -67,6 +67,7 @@ async def endow(rig: TradingRig, wallet: Address, market: str = "market") -> Non
         )
     )
     rig.chain.contracts.add(wallet)
+    rig.chain.owners_by_wallet[wallet] = (an_address("alice"),)
 
 
 @contextlib.asynccontextmanager

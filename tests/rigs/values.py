@@ -263,9 +263,11 @@ def an_observation(
     return msgspec.structs.replace(seen, **fields)
 
 
-def a_settlement(trade_id: str, status: TradeStatus, tx_hash: str = "0x01") -> ObserveChain:
+def a_settlement(
+    trade_id: str, status: TradeStatus, tx_hash: str = "0x01", cause: str = ""
+) -> ObserveChain:
     """Return the observation of a trade's status, without balances."""
-    return an_observation(trades=[TradeSeen(trade_id, status, tx_hash)])
+    return an_observation(trades=[TradeSeen(trade_id, status, tx_hash, cause=cause)])
 
 
 def some_funds(*names: str, units: int = 10**6 * TOKEN, market: str = "market") -> ObserveChain:

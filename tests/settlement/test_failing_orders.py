@@ -1,6 +1,6 @@
 """A trade that cannot settle whole: only the failing orders lose their fills."""
 
-from typing import Final
+from typing import Final, TypeVar
 
 import pytest
 from structlog.testing import capture_logs
@@ -10,13 +10,17 @@ from tests.settlement.rig import UNIT, SettlementRig, Trader, reverting
 
 from foretell.domain.contracts.calldata import SAFE_TRANSFER_FROM, Approve
 from foretell.domain.errors.chain import ChainUnavailable
-from foretell.domain.exchange.effects import CloseReason, TradeSplit
+from foretell.domain.exchange.effects import CloseReason, TradeFailed, TradeSplit
 from foretell.domain.exchange.ledger import COLLATERAL, AssetId
 from foretell.domain.exchange.order import OrderStatus, OrderType, Side
 from foretell.domain.exchange.trade import TradeStatus
 from foretell.engine.protocol.requests import CommittedCommand
+from foretell.store.trading.trade_causes import with_causes
+from foretell.store.trading.trades import load_trades_by_id
 
 pytestmark = pytest.mark.anyio
+
+T = TypeVar("T")
 
 CONFIRMED: Final = TradeStatus.CONFIRMED
 FAILED: Final = TradeStatus.FAILED
@@ -32,13 +36,18 @@ async def held(rig: SettlementRig, trader: Trader, market: SandboxMarket) -> lis
 
 def splits_of(rig: SettlementRig) -> list[TradeSplit]:
     """Return a list to which every split is added that the engine commits from now on."""
-    splits: list[TradeSplit] = []
+    return effects_of(rig, TradeSplit)
+
+
+def effects_of(rig: SettlementRig, kind: type[T]) -> list[T]:
+    """Return a list to which every effect of a kind is added that the engine commits from now on."""
+    found: list[T] = []
 
     def on_committed(committed: CommittedCommand) -> None:
-        splits.extend(each for each in committed.effects if isinstance(each, TradeSplit))
+        found.extend(each for each in committed.effects if isinstance(each, kind))
 
     rig.engine.subscribe(on_committed)
-    return splits
+    return found
 
 
 async def every_part(rig: SettlementRig, trade_id: str, splits: list[TradeSplit]) -> dict[str, str]:
@@ -161,8 +170,13 @@ async def test_a_maker_whose_order_is_over_fails_the_trade_at_the_first_try(
     await rig.act()
     over = await rig.settlement(trade_id)
     assert (over.is_given_up, over.attempts, over.failure) == (True, 1, "OrderFilledOrCancelled")
+    causes = effects_of(rig, TradeFailed)
     await rig.see()
     assert await rig.statuses([trade_id]) == [FAILED]
+    assert [(each.trade_id, each.cause) for each in causes] == [(trade_id, over.failure)]
+    async with rig.database.reading() as tx:
+        (failed,) = await with_causes(tx, await load_trades_by_id(tx, [trade_id]))
+    assert failed.cause == over.failure
     await rig.check_ledger()
 
 

@@ -193,6 +193,7 @@ class OwnTrade(msgspec.Struct, frozen=True):
     outcome: str = ""
     transaction_hash: str = ""
     err_msg: str | None = None
+    code: str | None = None
     maker_orders: list[dict[str, Any]] = []
 
 

@@ -8,9 +8,11 @@ from tests.rigs.orders.version_2 import a_builder, a_v2_buy, some_v2_fields
 from tests.rigs.trading import Trader, TradingRig
 from tests.rigs.values import NOW_MS, NOW_S, TOKEN, a_buy, a_sell, a_settlement, a_word, some_rules
 
+from foretell.domain.exchange.settlement import Settlement
 from foretell.domain.exchange.trade import TradeStatus
 from foretell.domain.portfolio.builder_fees import BuilderRates
 from foretell.domain.values.hexadecimal import Bytes32, checksum_address
+from foretell.store.outbox.settlements import record_settlements
 from foretell.store.trading.builder_trades import record_builder_rates
 
 pytestmark = pytest.mark.anyio
@@ -68,6 +70,7 @@ async def test_a_trade_of_a_brought_order_is_the_builder_s(
         "builderFee": "0",
         "builderCode": builder.code,
         "err_msg": None,
+        "code": None,
         "createdAt": trade["createdAt"],
         "updatedAt": trade["createdAt"],
     }
@@ -139,10 +142,15 @@ async def test_fees_are_accounted_by_the_rates_of_the_trade_s_time(rig: TradingR
     taker, maker = await trades_of(rig, builder.code)
     assert (taker["fee"], taker["feeUsdc"], taker["builderFee"]) == ("1.575", "1.575", "0.4725")
     assert (maker["fee"], maker["builderFee"]) == ("0.5", "0.5")
-    await rig.submit(a_settlement(taken["tradeIDs"][0], TradeStatus.FAILED))
+    (trade_id,) = taken["tradeIDs"]
+    async with rig.context.database.writing() as tx:
+        await record_settlements(tx, [Settlement(trade_id, failure="InvalidNonce")])
+    await rig.submit(a_settlement(trade_id, TradeStatus.FAILED))
     failed = await trades_of(rig, builder.code)
     assert [each["fee"] for each in failed] == ["0", "0"]
-    assert {each["err_msg"] for each in failed} == {"the trade could not be settled on the chain"}
+    assert {(each["err_msg"], each["code"]) for each in failed} == {
+        ("InvalidNonce", "invalid_nonce")
+    }
 
 
 async def test_the_rates_of_a_builder_are_zero_until_the_operator_sets_them(

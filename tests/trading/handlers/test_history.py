@@ -24,9 +24,11 @@ from foretell.domain.errors.storage import StoreUnavailable
 from foretell.domain.exchange.commands import AllowanceSeen, BalanceSeen, ResolveMarket
 from foretell.domain.exchange.ledger import COLLATERAL
 from foretell.domain.exchange.order import SignatureType
+from foretell.domain.exchange.settlement import Settlement
 from foretell.domain.exchange.trade import TradeStatus
 from foretell.domain.values.amounts import AMOUNT_UNITS_MAX
 from foretell.domain.values.hexadecimal import checksum_address
+from foretell.store.outbox.settlements import record_settlements
 from foretell.trading.handlers.history import ENTRIES_PER_PAGE
 from foretell.trading.wire.orders import ZERO_UUID
 
@@ -197,6 +199,7 @@ async def test_a_trade_is_listed_for_its_taker(alice: Trader, bob: Trader) -> No
         "trader_side": "TAKER",
         "type": "TRADE",
         "err_msg": None,
+        "code": None,
     }
 
 
@@ -240,15 +243,26 @@ async def test_a_trade_follows_its_settlement(rig: TradingRig, alice: Trader, bo
     ]
 
 
-async def test_a_failed_trade_has_an_error_message(
-    rig: TradingRig, alice: Trader, bob: Trader
+@pytest.mark.parametrize(
+    ("failure", "message", "code"),
+    [
+        ("InsufficientAllowance", "InsufficientAllowance", "insufficient_allowance"),
+        ("reverted in block 7", "the trade could not be settled on the chain", "settlement_failed"),
+        (None, "the trade could not be settled on the chain", "settlement_failed"),
+    ],
+)
+async def test_a_failed_trade_says_why(
+    rig: TradingRig, alice: Trader, bob: Trader, failure: str | None, message: str, code: str
 ) -> None:
     await bob.placed(a_sell("bob", price_ticks=40))
     (trade_id,) = (await alice.placed(a_buy("alice", price_ticks=40)))["tradeIDs"]
+    async with rig.context.database.writing() as tx:
+        if failure is not None:
+            await record_settlements(tx, [Settlement(trade_id, failure=failure, is_given_up=True)])
     await rig.submit(a_settlement(trade_id, TradeStatus.FAILED, ""))
-    (trade,) = (await alice.get("/data/trades"))["data"]
-    assert trade["status"] == "FAILED"
-    assert trade["err_msg"] == "the trade could not be settled on the chain"
+    for reader in (alice, bob):
+        (trade,) = (await reader.get("/data/trades"))["data"]
+        assert (trade["status"], trade["err_msg"], trade["code"]) == ("FAILED", message, code)
 
 
 async def test_a_taker_with_more_fills_than_a_call_settles_has_several_trades(

@@ -302,9 +302,11 @@ async def test_a_trade_that_splits_is_published_part_by_part(
     ]
     assert [each["maker_orders"][0]["order_id"] for each in (kept, part)][1] == refused
     assert (kept["id"], kept["bucket_index"], part["bucket_index"]) == (trade_id, 0, 0)
-    await rig.submit(a_settlement(part["id"], TradeStatus.FAILED, ""))
+    cause = a_settlement(part["id"], TradeStatus.FAILED, "", cause="OrderExpired")
+    await rig.submit(cause)
     failed = await alices.message()
     assert (failed["id"], failed["status"]) == (part["id"], "FAILED")
+    assert (failed["err_msg"], failed["code"]) == ("OrderExpired", "order_expired")
     gone = await carol.get(f"/data/order/{refused}")
     assert (gone["close_reason"], gone["associate_trades"]) == ("reverts_on_chain", [part["id"]])
     statuses = {each["id"]: each["status"] for each in (await alice.get("/data/trades"))["data"]}

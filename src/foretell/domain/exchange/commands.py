@@ -139,13 +139,14 @@ class ReturnedOrder(msgspec.Struct, frozen=True, array_like=True, gc=False):
 class TradeSeen(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """The status of a trade's settlement at the block of the observation.
 
-    `returned` are the orders of a failed trade that are not to blame for it.
+    `returned` are the orders of a failed trade that are not to blame for it, and `cause` is why it failed.
     """
 
     trade_id: str
     status: TradeStatus
     tx_hash: str
     returned: tuple[ReturnedOrder, ...] = ()
+    cause: str = ""
 
 
 class CancelSeen(msgspec.Struct, frozen=True, array_like=True, gc=False):

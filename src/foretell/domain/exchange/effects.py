@@ -121,6 +121,14 @@ class TradeAdvanced(msgspec.Struct, frozen=True, array_like=True, gc=False, tag=
     at_ms: int
 
 
+class TradeFailed(msgspec.Struct, frozen=True, array_like=True, gc=False, tag="trade_failed"):
+    """Why a trade fails for good, if that is known; its new status follows."""
+
+    trade_id: str
+    condition_id: Bytes32
+    cause: str
+
+
 class TradeSplit(msgspec.Struct, frozen=True, array_like=True, gc=False, tag="trade_split"):
     """Fills of a trade that could not settle together became trades of their own.
 
@@ -245,6 +253,7 @@ Effect = (
     | OrderClosed
     | TradeMatched
     | TradeAdvanced
+    | TradeFailed
     | TradeSplit
     | BookChanged
     | TreasuryJoined

@@ -39,6 +39,8 @@ class TradeSettlement(NamedTuple):
     is_given_up: bool
     returned: tuple[ReturnedOrder, ...] = ()
     """The orders that are not to blame, where another one is to blame that it was given up."""
+    cause: str = ""
+    """Why the last attempt failed: the name of the contract's error, if it has one."""
 
 
 class RefusedFill(NamedTuple):
@@ -221,7 +223,7 @@ def trade_seen(
         status = TradeStatus.CONFIRMED if is_confirmed else TradeStatus.MINED
         return TradeSeen(trade_id, status, settlement.tx_hash)
     if settlement.is_given_up:
-        return TradeSeen(trade_id, TradeStatus.FAILED, "", settlement.returned)
+        return TradeSeen(trade_id, TradeStatus.FAILED, "", settlement.returned, settlement.cause)
     if settlement.is_failed or known is TradeStatus.MINED:
         return TradeSeen(trade_id, TradeStatus.RETRYING, "")
     return None

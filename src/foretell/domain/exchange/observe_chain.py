@@ -19,7 +19,7 @@ from foretell.domain.exchange.commands import (
     TradeSeen,
 )
 from foretell.domain.exchange.delays.delayed_orders import close_delayed, delayed_of
-from foretell.domain.exchange.effects import CloseReason, Effect, TradeAdvanced
+from foretell.domain.exchange.effects import CloseReason, Effect, TradeAdvanced, TradeFailed
 from foretell.domain.exchange.failed_trades.return_orders import return_order
 from foretell.domain.exchange.ledger import COLLATERAL, Account, AssetId, LiveOrder, Move
 from foretell.domain.exchange.move_allocations import settle_allocations
@@ -147,6 +147,8 @@ def _advance(
         if is_joined:
             sign = (status in _SETTLED) - settled
             effects += settle_allocations(state, moves, sign, at_ms) if sign else []
+        if status is TradeStatus.FAILED and seen.cause:
+            effects.append(TradeFailed(seen.trade_id, condition_id, seen.cause))
         effects.append(TradeAdvanced(seen.trade_id, condition_id, status, seen.tx_hash, at_ms))
     assert not effects or trade.status is seen.status, "a path ends at its target"
     if trade.status in _FINAL:

@@ -212,6 +212,7 @@ class ChainFeed:
                     each.block_number,
                     is_failed=each.failure is not None,
                     is_given_up=each.is_given_up,
+                    cause=each.failure or "",
                 )
                 for each in landings
             ]

@@ -18,6 +18,7 @@ from foretell.domain.exchange.effects import (
     OrderReturned,
     TickChanged,
     TradeAdvanced,
+    TradeFailed,
     TradeMatched,
     TradeRestored,
     TradeSplit,
@@ -143,6 +144,7 @@ class TableRows:
                 | MarketRestored()
                 | OrderRestored()
                 | TradeRestored()
+                | TradeFailed()
             ):
                 pass
 

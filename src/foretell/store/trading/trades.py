@@ -23,7 +23,10 @@ NEWEST_FIRST: Final = (trades.c.matched_at_ms.desc(), trades.c.sequence.desc(), 
 
 
 class TradeRow(NamedTuple):
-    """A trade, the progress of its settlement, and the tokens that it moves."""
+    """A trade, the progress of its settlement, and the tokens that it moves.
+
+    `cause` is why a failed one cannot settle; only settlement's rows have it (`with_causes`).
+    """
 
     trade: Trade
     sequence: int
@@ -32,6 +35,7 @@ class TradeRow(NamedTuple):
     status: TradeStatus
     tx_hash: str
     updated_at_ms: int
+    cause: str = ""
 
 
 def matched_row(trade: Trade, sequence: int, market: OpenMarket) -> TradeRow:

@@ -10,6 +10,7 @@ from foretell.store.trading.builder_trades import (
     load_builder_rates,
     load_builder_trades,
 )
+from foretell.store.trading.trade_causes import with_causes
 from foretell.trading.context import TradingContext
 from foretell.trading.handlers.history import ENTRIES_PER_PAGE
 from foretell.trading.wire import parameters
@@ -44,6 +45,8 @@ async def list_builder_trades(
     async with context.database.public_reading() as tx:
         rates = await load_builder_rates(tx, code)
         found = await load_builder_trades(tx, code, wanted, offset, ENTRIES_PER_PAGE + 1)
+        rows = await with_causes(tx, [each.row for each in found])
+    found = [each._replace(row=row) for each, row in zip(found, rows, strict=True)]
     await context.market_names.load(each.row.trade.condition_id for each in found)
     markets, outcome_of = context.books.market_by_id, context.market_names.outcome
     records = [

@@ -15,6 +15,7 @@ from foretell.edge.query import Query
 from foretell.engine.protocol.requests import AccountRequest
 from foretell.store.read_places import client_name
 from foretell.store.trading.orders import OrderFilter, OrderRow, load_live_orders, load_order
+from foretell.store.trading.trade_causes import with_causes
 from foretell.store.trading.trades import TradeFilter, load_trade_ids, load_wallet_trades
 from foretell.trading.accounts.accounts import BalanceRecord, balance_record
 from foretell.trading.books.books import TokenRef
@@ -68,6 +69,7 @@ async def trades(context: TradingContext, address: Address, query: Query) -> Pag
     await context.shards.wait_for_tables()
     async with context.database.reading() as tx:
         rows = await load_wallet_trades(tx, wallets, (), wanted, offset, ENTRIES_PER_PAGE + 1)
+        rows = await with_causes(tx, rows)
     await context.market_names.load(row.trade.condition_id for row in rows)
     own = context.wallets.of(address)
     fee_by_market = _fees(context, (row.trade.condition_id for row in rows))

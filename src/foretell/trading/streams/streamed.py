@@ -50,6 +50,7 @@ class StreamedTrade(msgspec.Struct, gc=False):
     tx_hash: str
     updated_at_ms: int
     signer_by_order: dict[Bytes32, Address]
+    cause: str = ""
 
     @property
     def addresses(self) -> tuple[Address, ...]:
@@ -60,5 +61,8 @@ class StreamedTrade(msgspec.Struct, gc=False):
     def row(self, market: OpenMarket) -> TradeRow:
         """Return the trade as the tables have it."""
         return matched_row(self.trade, self.sequence, market)._replace(
-            status=self.status, tx_hash=self.tx_hash, updated_at_ms=self.updated_at_ms
+            status=self.status,
+            tx_hash=self.tx_hash,
+            updated_at_ms=self.updated_at_ms,
+            cause=self.cause,
         )

@@ -23,6 +23,7 @@ from foretell.domain.exchange.effects import (
     OrderRestored,
     OrderReturned,
     TradeAdvanced,
+    TradeFailed,
     TradeRestored,
     TradeSplit,
 )
@@ -49,11 +50,7 @@ from foretell.trading.streams.requests import (
 )
 from foretell.trading.streams.streamed import StreamedOrder, StreamedTrade
 from foretell.trading.streams.subscription import Subscription
-from foretell.trading.wire.orders import (
-    OutcomeOf,
-    order_record,
-    trade_record,
-)
+from foretell.trading.wire.orders import OutcomeOf, order_record, trade_record
 
 MARKETS_PER_CONNECTION_MAX: Final = 500
 
@@ -235,6 +232,8 @@ class UserChannel:
         match effect:
             case OrderClosed():
                 self._close(effect, sequence)
+            case TradeFailed():
+                self._unsettled[effect.trade_id].cause = effect.cause
             case TradeAdvanced():
                 return [self._advance(effect)]
             case TradeSplit():

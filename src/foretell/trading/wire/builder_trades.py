@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
+from foretell.domain.exchange.failed_trades.causes import failure_text
 from foretell.domain.exchange.matching import Fill
 from foretell.domain.exchange.order import Side
 from foretell.domain.exchange.trade import Trade, TradeStatus
@@ -20,7 +21,7 @@ from foretell.domain.values.amounts import decimal_text, price_text, ratio_text
 from foretell.domain.values.hexadecimal import Bytes32, checksum_address
 from foretell.domain.values.instants import iso_time
 from foretell.store.trading.builder_trades import TAKER_PART, BuilderTrade
-from foretell.trading.wire.orders import FAILED_WORDS, ZERO_UUID
+from foretell.trading.wire.orders import ZERO_UUID
 
 OutcomeOf = Callable[[Bytes32, bool], str]
 
@@ -51,6 +52,7 @@ class BuilderTradeRecord(msgspec.Struct, frozen=True, rename="camel"):
     builder_fee: str
     builder_code: Bytes32
     err_msg: str | None = msgspec.field(name="err_msg")
+    code: str | None
     created_at: str
     updated_at: str
 
@@ -69,7 +71,7 @@ def builder_trade_record(
     fill = None if is_taker else trade.fills[found.part]
     collateral_units = trade.cost_units if fill is None else _collateral_units(fill)
     fee = _fee(found, fee_rate_bps, rates_at(rates, trade.matched_at_ms))
-    is_failed = row.status is TradeStatus.FAILED
+    failure = failure_text(row.cause) if row.status is TradeStatus.FAILED else None
     return BuilderTradeRecord(
         id=trade.trade_id,
         trade_type="TAKER" if is_taker else "MAKER",
@@ -93,7 +95,8 @@ def builder_trade_record(
         fee_usdc=decimal_text(fee.fee_units),
         builder_fee=decimal_text(fee.builder_units),
         builder_code=code,
-        err_msg=FAILED_WORDS if is_failed else None,
+        err_msg=None if failure is None else failure.message,
+        code=None if failure is None else failure.code,
         created_at=iso_time(trade.matched_at_ms),
         updated_at=iso_time(row.updated_at_ms),
     )

@@ -11,6 +11,7 @@ import msgspec
 
 from foretell.domain.exchange.commands import PlaceOrder
 from foretell.domain.exchange.effects import OrderRestored
+from foretell.domain.exchange.failed_trades.causes import failure_text
 from foretell.domain.exchange.matching import Fill
 from foretell.domain.exchange.order import OrderStatus, OrderType, Side
 from foretell.domain.exchange.trade import Trade, TradeStatus
@@ -20,7 +21,6 @@ from foretell.store.trading.orders import OrderRow
 from foretell.store.trading.trades import TradeRow
 
 ZERO_UUID: Final = "00000000-0000-0000-0000-000000000000"
-FAILED_WORDS: Final = "the trade could not be settled on the chain"
 
 OutcomeOf = Callable[[Bytes32, bool], str]
 """Returns the name of an outcome of a condition."""
@@ -105,6 +105,8 @@ class TradeRecord(msgspec.Struct, frozen=True):
     trader_side: str
     type: str
     err_msg: str | None
+    code: str | None
+    """What `err_msg` says, for programs."""
 
 
 def view_of_row(row: OrderRow) -> OrderView:
@@ -204,6 +206,7 @@ def trade_record(
     """Return a trade as the owner of these wallets reads it."""
     trade = row.trade
     is_taker = trade.taker in wallets
+    failure = failure_text(row.cause) if row.status is TradeStatus.FAILED else None
     return TradeRecord(
         id=trade.trade_id,
         taker_order_id=trade.taker_order_id,
@@ -227,7 +230,8 @@ def trade_record(
         ],
         trader_side="TAKER" if is_taker else "MAKER",
         type="TRADE",
-        err_msg=FAILED_WORDS if row.status is TradeStatus.FAILED else None,
+        err_msg=None if failure is None else failure.message,
+        code=None if failure is None else failure.code,
     )
 
 

@@ -36,7 +36,6 @@ PRIVATE_PARTS: Final = (
         "uvicorn.protocols.websockets.websockets_sansio_impl",
     ),
     PrivatePart("app/http/stream_connection.py", "websockets", "self.conn.events"),
-    PrivatePart("app/http/stream_connection.py", "websockets", "self.conn.parser"),
     PrivatePart("app/signer_recovery/curve.py", "coincurve", "coincurve._libsecp256k1"),
     PrivatePart("edge/documents/pages.py", "litestar", "def render_options("),
     PrivatePart("edge/telemetry.py", "prometheus-client", "prometheus_client.utils"),

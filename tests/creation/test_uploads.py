@@ -266,11 +266,11 @@ async def test_a_body_that_arrives_too_slowly_is_refused() -> None:
 async def test_a_large_form_is_read_fast() -> None:
     image = b"\r\n--boundar" * (IMAGE_MAX // 11)
     body = a_body([*BASIC[:2], *((f"optionImage:{n}", image) for n in range(6))])
-    started_at_s = time.monotonic()
+    started_at_s = time.thread_time()
 
     await read([body[at : at + 65536] for at in range(0, len(body), 65536)])
 
-    assert time.monotonic() - started_at_s < 2.0
+    assert time.thread_time() - started_at_s < 2.0
 
 
 @pytest.mark.case("F-02")

@@ -81,6 +81,14 @@ async def frames(stream: Stream) -> None:
         reading.cancel()
 
 
+async def pipelined(stream: Stream) -> None:
+    """Send the shortest requests without reading an answer."""
+    requests = b"GET / HTTP/1.1\r\n\r\n" * 10_000
+    while True:
+        stream[1].write(requests)
+        await stream[1].drain()
+
+
 async def _drop(reader: asyncio.StreamReader) -> None:
     while await reader.read(1024 * 1024):
         pass
@@ -103,6 +111,7 @@ WAYS: Final[dict[str, Callable[[Stream], Awaitable[None]]]] = {
     "upgrades-with-body": upgrade_with_body,
     "bodies": body,
     "frames": frames,
+    "pipelined": pipelined,
     "slow-readers": slow_reader,
 }
 

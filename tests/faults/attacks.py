@@ -32,6 +32,7 @@ CONNECTIONS: Final = {
     "upgrades-with-body": 2_000,
     "bodies": 800,
     "frames": 1,
+    "pipelined": 100,
     "slow-readers": 300,
 }
 """Of each attack at scale 1."""
@@ -39,8 +40,8 @@ ATTACKER: Final = Path(__file__).with_name("attacker.py")
 MEMORY_BYTES_MAX: Final = 2 * 1024**3
 CALM_S_MAX: Final = 3.0
 """For how long an attack outlasts the orders beside it, at the most."""
-GIVEN_BACK_WITHIN_S: Final = 75.0
-"""Until memory is given back: a process trims what it freed once a minute."""
+GIVEN_BACK_WITHIN_S: Final = 30.0
+"""Until memory is given back: a process that has grown does it as soon as it is idle."""
 MEMORY_RATIO_MAX: Final = 1.2
 LOOK_S: Final = 0.5
 SIZE_UNITS: Final = 10 * UNITS_PER_TOKEN
@@ -67,6 +68,7 @@ class Outcome(NamedTuple):
     beside: Latencies
     before_bytes: int
     after_bytes: int
+    given_back_s: float
 
 
 class Target:
@@ -126,10 +128,13 @@ class Target:
         finally:
             if attacker.returncode is None:
                 attacker.kill()
-        return Outcome(way, alone, beside, before_bytes, await self._settled_bytes(before_bytes))
+        ended_s = time.monotonic()
+        after_bytes = await self._settled_bytes(before_bytes)
+        given_back_s = time.monotonic() - ended_s
+        return Outcome(way, alone, beside, before_bytes, after_bytes, given_back_s)
 
     async def _settled_bytes(self, before_bytes: int) -> int:
-        """Return the resident memory once it is near that of before, or after a minute and a trim."""
+        """Return the resident memory once it is near that of before, or after some time."""
         give_up_at_s = time.monotonic() + GIVEN_BACK_WITHIN_S
         while time.monotonic() < give_up_at_s:
             if self.resident_bytes() <= MEMORY_RATIO_MAX * before_bytes:
@@ -163,11 +168,12 @@ async def _funded(session: DemoSession) -> TradingClient:
 
 def row_of(outcome: Outcome) -> str:
     """Return the figures of an attack as a row."""
-    way, alone, beside, before, after = outcome
+    way, alone, beside, before, after, given_back_s = outcome
     return (
         f"| {way} | {alone.p50_ms:.1f} / {alone.p99_ms:.1f} | {beside.p50_ms:.1f} /"
         f" {beside.p99_ms:.1f} | {beside.p99_ms / alone.p99_ms:.2f} | {beside.orders} |"
         f" {before / 1e6:.0f} | {after / 1e6:.0f} | {after / before:.2f} |"
+        f" {given_back_s:.1f} |"
     )
 
 
@@ -175,7 +181,7 @@ async def main(scale: float, seconds: float, ways: list[str]) -> None:
     """Play the attacks, and print a row for each."""
     sys.stdout.write(
         "| attack | alone p50 / p99 ms | beside it | p99 ratio | orders | RSS before MB | after |"
-        " ratio |\n|---|---|---|---|---|---|---|---|\n"
+        " ratio | within s |\n|---|---|---|---|---|---|---|---|---|\n"
     )
     with tempfile.TemporaryDirectory() as folder:
         running = Running(Path(folder))

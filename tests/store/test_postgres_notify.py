@@ -304,4 +304,4 @@ async def test_a_listener_closed_while_it_reconnects_stops_trying(
 async def test_a_listener_that_never_listened_closes_at_once(topics: Topics) -> None:
     started = time.monotonic()
     await Listener(sa.make_url("postgresql+asyncpg://nobody@127.0.0.1:1/x"), topics).close()
-    assert time.monotonic() - started < 1
+    assert time.monotonic() - started < 10

@@ -117,7 +117,7 @@ async def test_a_chain_that_does_not_answer_costs_one_wait_in_half_a_minute(
     readings = readings_of(late)
     before = time.monotonic()
     await readings.wait(DAN, "dan")
-    assert 0.1 < time.monotonic() - before < 5
+    assert 0.1 < time.monotonic() - before < RETRY_MS / 1000
     assert readings.is_known(DAN)
     late.clock.at_ms += RETRY_MS
     assert not readings.is_known(DAN)

@@ -7,6 +7,7 @@ import msgspec
 
 from foretell.domain.errors.chain import ChainUnavailable
 from foretell.domain.errors.families import MalformedHex
+from foretell.domain.evm.transaction import MinedAttempt
 from foretell.domain.values.hexadecimal import (
     Address,
     Bytes32,
@@ -41,6 +42,14 @@ class _Receipt(msgspec.Struct, rename="camel"):
     status: str
     gas_used: str
     logs: tuple[RawLog, ...]
+
+
+class RawSighting(msgspec.Struct, rename="camel"):
+    """The fields of a receipt that say where its transaction is; logs are not read."""
+
+    transaction_hash: str
+    block_number: str
+    status: str
 
 
 class RawBlock(msgspec.Struct, rename="camel"):
@@ -138,6 +147,16 @@ def receipt_of(answer: Any) -> Receipt | None:
             int(raw.status, 16) == 1,
             int(raw.gas_used, 16),
             raw.logs,
+        )
+    except (MalformedHex, ValueError) as error:
+        raise ChainUnavailable("receipt", "a malformed field") from error
+
+
+def sighting_of(raw: RawSighting) -> MinedAttempt:
+    """Return where a transaction is, by its receipt."""
+    try:
+        return MinedAttempt(
+            parse_bytes32(raw.transaction_hash), int(raw.block_number, 16), int(raw.status, 16) == 1
         )
     except (MalformedHex, ValueError) as error:
         raise ChainUnavailable("receipt", "a malformed field") from error

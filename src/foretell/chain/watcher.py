@@ -5,15 +5,15 @@ chain shows of its attempts, and is broadcast again while the chain shows nothin
 """
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import structlog
 
 from foretell.chain.broadcaster import Broadcaster
 from foretell.chain.nonce_use import find_nonce_use
-from foretell.chain.rpc_types import quantity_of, receipt_of
+from foretell.chain.rpc_types import RawSighting, quantity_of, sighting_of
 from foretell.chain.sending_account import SendingAccount
-from foretell.domain.errors.chain import ChainInconsistent
+from foretell.domain.errors.chain import ChainInconsistent, ChainUnavailable
 from foretell.domain.evm.transaction import (
     WAITING,
     MinedAttempt,
@@ -29,6 +29,9 @@ UNFINISHED_MAX: Final = 500
 GAP_FILLS_MAX: Final = 50
 LOOK_BLOCKS_MAX: Final = 64
 """Most blocks between two searches for the transaction that used a nonce."""
+
+_SEEN: Any = RawSighting | str
+"""The answers that are looked at: receipts without their logs, of which a batch has hundreds, and numbers."""
 
 log = structlog.get_logger(__name__)
 
@@ -87,21 +90,24 @@ class Watcher:
 
     async def _fetch_view(self, rows: Sequence[SentTx]) -> _ChainView:
         hashes = [attempt.tx_hash for row in rows for attempt in row.attempts]
-        head, used, *receipts = await self._account.rpc.batch(
+        head, used, *receipts = await self._account.rpc.batch_as(
+            _SEEN,
             [
                 ("eth_blockNumber", []),
                 ("eth_getTransactionCount", [self._account.address, "latest"]),
                 *(("eth_getTransactionReceipt", [tx_hash]) for tx_hash in hashes),
-            ]
+            ],
         )
         tx_ids = [row.tx_id for row in rows for _ in row.attempts]
         sightings = {}
         for tx_id, tx_hash, answer in zip(tx_ids, hashes, receipts, strict=True):
-            if (receipt := receipt_of(answer)) is None:
+            if answer is None:
                 continue
-            if receipt.tx_hash != tx_hash:
+            if not isinstance(answer, RawSighting):
+                raise ChainUnavailable("eth_getTransactionReceipt", "the answer has another shape")
+            sightings[tx_id] = sighting_of(answer)
+            if sightings[tx_id].tx_hash != tx_hash:
                 raise ChainInconsistent(f"a receipt of another transaction than {tx_hash}")
-            sightings[tx_id] = MinedAttempt(tx_hash, receipt.block_number, receipt.is_success)
         return _ChainView(
             quantity_of(head, "eth_blockNumber"),
             quantity_of(used, "eth_getTransactionCount"),

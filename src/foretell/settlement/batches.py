@@ -33,8 +33,9 @@ from foretell.settlement.match_call import match_gas
 from foretell.settlement.operators import operators_for, simulated_at
 from foretell.settlement.stored import load_matched, record
 from foretell.store.index.blocks import load_last_block
-from foretell.store.outbox.settlements import load_settled_in, name_settlements
-from foretell.store.outbox.transactions import SETTLEMENT, load_txs
+from foretell.store.outbox.landed_trades import load_settled_in
+from foretell.store.outbox.settlements import OpenSettlement, name_settlements
+from foretell.store.outbox.transactions import SETTLEMENT, load_tx, load_txs
 
 _Assigned = tuple[Sequence[BatchedTrade], Sender]
 """A batch, and the account that sends it."""
@@ -193,9 +194,6 @@ async def follow_batch(
     """Advance the trades that one batch carries; return whether it takes a place on the way."""
     if sent is None:
         return await _resume(context, settlements)
-    if sent.status is TxStatus.CONFIRMED:
-        await _read_outcomes(context, settlements, sent)
-        return False
     if sent.status in {TxStatus.FAILED, TxStatus.CANCELED}:
         if sent.status is TxStatus.CANCELED:
             context.start.ask_again()
@@ -264,20 +262,37 @@ async def _fail_all(
     await record(context, failed)
 
 
-async def _read_outcomes(
-    context: SettlementContext, settlements: Sequence[Settlement], sent: SentTx
+async def read_outcomes(
+    context: SettlementContext, confirmed: Sequence[Sequence[OpenSettlement]]
 ) -> None:
-    """Have the trades that failed within a confirmed batch go on alone."""
-    assert sent.mined_hash is not None
-    assert sent.block_number is not None
+    """Have the trades that failed within confirmed batches go on alone."""
+    if not confirmed:
+        return
     async with context.database.reading() as tx:
         last = await load_last_block(tx)
-        ids = [each.trade_id for each in settlements]
-        settled = await load_settled_in(tx, ids, sent.mined_hash)
-    if last is None or last.block_number < sent.block_number:
-        return
-    missing = [each for each in settlements if each.trade_id not in settled]
-    if not missing:
+        if last is None:
+            return
+        indexed = [
+            batch for batch in confirmed if (batch[0].block_number or 0) <= last.block_number
+        ]
+        trades = [each for batch in indexed for each in batch]
+        hashes = {each.mined_hash for each in trades if each.mined_hash is not None}
+        settled = await load_settled_in(tx, [each.settlement.trade_id for each in trades], hashes)
+    for batch in indexed:
+        missing = [
+            each.settlement
+            for each in batch
+            if (each.settlement.trade_id, each.mined_hash) not in settled
+        ]
+        if missing:
+            await _read_failures(context, missing)
+
+
+async def _read_failures(context: SettlementContext, missing: Sequence[Settlement]) -> None:
+    """Have the trades of a confirmed batch that is indexed without them go on alone."""
+    async with context.database.reading() as tx:
+        sent = await load_tx(tx, SETTLEMENT, missing[0].tx_id or "")
+    if sent is None or sent.mined_hash is None:
         return
     cause_by_call = await _failures(context, sent)
     rows = await load_matched(context, missing)

@@ -19,7 +19,7 @@ import structlog
 
 from foretell.chain.artifacts import reason_of
 from foretell.domain.errors.chain import ExchangeClosed, ExecutionReverted, RpcRefused
-from foretell.domain.evm.transaction import OutgoingTx, SentTx, TxStatus
+from foretell.domain.evm.transaction import FINISHED, OutgoingTx, SentTx, TxStatus
 from foretell.domain.exchange.settlement import (
     EarlierTrades,
     FailureReport,
@@ -38,6 +38,7 @@ from foretell.domain.values.hexadecimal import Address
 from foretell.settlement.batch_call import batched_trade, in_groups
 from foretell.settlement.batches import (
     follow_batch,
+    read_outcomes,
     start_batch,
     start_unsimulated_batches,
     start_whole_batches,
@@ -53,13 +54,14 @@ from foretell.settlement.simulations import unsimulated_trades
 from foretell.settlement.stored import load_matched, record
 from foretell.settlement.wallet_bars import count_offence, probe_wallets, without_barred
 from foretell.store.outbox.settlements import (
+    OpenSettlement,
     has_unsettled,
     load_due_settlements,
     load_earlier,
     load_open_settlements,
     name_settlements,
 )
-from foretell.store.outbox.transactions import SETTLEMENT, load_txs
+from foretell.store.outbox.transactions import SETTLEMENT, load_tx, load_txs
 
 _Closed = dict[Address, ExchangeClosed]
 """The exchanges that one pass found closed, with the refusal of each."""
@@ -98,22 +100,36 @@ async def _follow(context: SettlementContext, closed: _Closed) -> int:
     """Advance the trades that have a transaction; return how many of these are on their way."""
     async with context.database.reading() as tx:
         begun = await load_open_settlements(tx)
-        carrying_txs = await load_txs(tx, SETTLEMENT, [each.tx_id or "" for each in begun])
-    carrying_tx_by_id = {carrying_tx.tx_id: carrying_tx for carrying_tx in carrying_txs}
-    begun_by_tx_id: dict[str, list[Settlement]] = {}
-    for settlement in begun:
-        begun_by_tx_id.setdefault(settlement.tx_id or "", []).append(settlement)
-    under_way = 0
-    for tx_id, carried in begun_by_tx_id.items():
-        carrying_tx = carrying_tx_by_id.get(tx_id)
-        if carrying_tx is None and len(await without_landed(context, carried)) < len(carried):
-            await _name_again(context, carried)
-        elif is_batch(tx_id):
-            under_way += await follow_batch(context, carried, carrying_tx)
+    carried_by_tx_id: dict[str, list[OpenSettlement]] = {}
+    for each in begun:
+        carried_by_tx_id.setdefault(each.settlement.tx_id or "", []).append(each)
+    confirmed, under_way = [], 0
+    for tx_id, carried in carried_by_tx_id.items():
+        status = carried[0].status
+        if status is TxStatus.CONFIRMED:
+            confirmed.append(carried)
+        elif status is None or status in FINISHED:
+            settlements = [each.settlement for each in carried]
+            under_way += await _follow_tx(context, tx_id, settlements, closed)
         else:
-            (settlement,) = carried
-            under_way += await _follow_one(context, settlement, carrying_tx, closed)
+            under_way += 1
+    await read_outcomes(context, confirmed)
     return under_way
+
+
+async def _follow_tx(
+    context: SettlementContext, tx_id: str, carried: Sequence[Settlement], closed: _Closed
+) -> bool:
+    """Advance the trades of a transaction that is not stored or has failed; return whether it is on its way."""
+    async with context.database.reading() as tx:
+        carrying_tx = await load_tx(tx, SETTLEMENT, tx_id)
+    if carrying_tx is None and len(await without_landed(context, carried)) < len(carried):
+        await _name_again(context, carried)
+        return False
+    if is_batch(tx_id):
+        return await follow_batch(context, carried, carrying_tx)
+    (settlement,) = carried
+    return await _follow_one(context, settlement, carrying_tx, closed)
 
 
 async def _name_again(context: SettlementContext, carried: Sequence[Settlement]) -> None:

@@ -258,7 +258,9 @@ async def test_a_trade_that_is_carried_is_named_by_no_second_batch(database: Dat
     assert await named("batch:trade-3:1", 3)
     async with database.reading() as tx:
         begun = await load_open_settlements(tx)
-    assert [each.tx_id for each in begun] == ["batch:trade-1:1"] * 2 + ["batch:trade-3:1"]
+    assert [each.settlement.tx_id for each in begun] == ["batch:trade-1:1"] * 2 + [
+        "batch:trade-3:1"
+    ]
 
 
 async def test_of_many_new_trades_half_are_those_that_expire_first(database: Database) -> None:

@@ -4,7 +4,7 @@ A database that was restored from an older copy lacks the transactions since. A 
 maker's order in one match alone, so the two in one transaction are their trade.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 import sqlalchemy as sa
@@ -69,3 +69,19 @@ async def load_whole_landings(tx: Transaction, trade_ids: Sequence[str]) -> Mapp
         for landing in found
         if len(landing.maker_order_ids) == count_by_trade[trade_id]
     }
+
+
+async def load_settled_in(
+    tx: Transaction, trade_ids: Sequence[str], tx_hashes: Collection[Bytes32]
+) -> frozenset[tuple[str, Bytes32]]:
+    """Return which of these trades which of these transactions settled, as of the last indexed block."""
+    is_own_fill = sa.and_(
+        exchange_fills.c.order_id == trades.c.taker_order_id, exchange_fills.c.is_taker
+    )
+    rows = await tx.all(
+        sa.select(trades.c.trade_id, exchange_fills.c.tx_hash)
+        .join(exchange_fills, is_own_fill)
+        .where(trades.c.trade_id.in_(trade_ids))
+    )
+    found = {(row.trade_id, Bytes32(row.tx_hash)) for row in rows}
+    return frozenset(each for each in found if each[1] in tx_hashes)

@@ -54,6 +54,18 @@ class SettlementOutcome(NamedTuple):
     is_given_up: bool
 
 
+class OpenSettlement(NamedTuple):
+    """A settlement that names a transaction; the status of that is None if it is not stored.
+
+    The hash and the number are those of the block that has it.
+    """
+
+    settlement: Settlement
+    status: TxStatus | None
+    mined_hash: Bytes32 | None
+    block_number: int | None
+
+
 async def record_settlements(tx: Transaction, settlements: Sequence[Settlement]) -> None:
     """Store the progress of several trades, in the place of what was stored of them."""
     if settlements:
@@ -223,7 +235,7 @@ def _needs_split() -> sa.Exists:
     )
 
 
-async def load_open_settlements(tx: Transaction) -> Sequence[Settlement]:
+async def load_open_settlements(tx: Transaction) -> Sequence[OpenSettlement]:
     """Return the settlements whose transaction may be on its way, or has failed.
 
     A batch that is confirmed may have settled some of its trades only.
@@ -234,13 +246,27 @@ async def load_open_settlements(tx: Transaction) -> Sequence[Settlement]:
         settled_trades.c.tx_id.startswith(BATCH_PREFIX, autoescape=True),
     )
     rows = await tx.all(
-        sa.select(trades.c.trade_id.label("trade"), settled_trades)
+        sa.select(
+            trades.c.trade_id.label("trade"),
+            settled_trades,
+            settlement_txs.c.status,
+            settlement_txs.c.mined_hash,
+            settlement_txs.c.block_number,
+        )
         .join(settled_trades, settled_trades.c.trade_id == trades.c.trade_id)
         .outerjoin(settlement_txs, settlement_txs.c.tx_id == settled_trades.c.tx_id)
         .where(settled_trades.c.tx_id.is_not(None), trades.c.status.in_(UNSETTLED), is_on_its_way)
         .order_by(*OLDEST_FIRST)
     )
-    return [_settlement(row) for row in rows]
+    return [
+        OpenSettlement(
+            _settlement(row),
+            None if row.status is None else TxStatus(row.status),
+            row.mined_hash,
+            row.block_number,
+        )
+        for row in rows
+    ]
 
 
 async def has_unsettled(tx: Transaction) -> bool:
@@ -308,10 +334,12 @@ async def load_settlement_outcomes(
     trade is in it if its taker's order is the taker of a match there: a batch has one of each taker.
     A trade that no transaction carries may be in one of which this database does not know.
     """
+    # Not a bare column: SQLite would read all fills of a batch for each of its trades, by the index of hashes.
+    hash_of_fill = sa.func.coalesce(exchange_fills.c.tx_hash, "")
     is_own_fill = sa.and_(
-        exchange_fills.c.tx_hash == settlement_tx_attempts.c.tx_hash,
         exchange_fills.c.order_id == trades.c.taker_order_id,
         exchange_fills.c.is_taker,
+        hash_of_fill == settlement_tx_attempts.c.tx_hash,
     )
     rows = await tx.all(
         sa.select(
@@ -342,23 +370,6 @@ async def load_settlement_outcomes(
         )
         for row in rows
     ]
-
-
-async def load_settled_in(
-    tx: Transaction, trade_ids: Sequence[str], tx_hash: Bytes32
-) -> frozenset[str]:
-    """Return which of these trades a transaction settled, as of the last indexed block."""
-    is_own_fill = sa.and_(
-        exchange_fills.c.tx_hash == tx_hash,
-        exchange_fills.c.order_id == trades.c.taker_order_id,
-        exchange_fills.c.is_taker,
-    )
-    rows = await tx.all(
-        sa.select(trades.c.trade_id)
-        .join(exchange_fills, is_own_fill)
-        .where(trades.c.trade_id.in_(trade_ids))
-    )
-    return frozenset(row.trade_id for row in rows)
 
 
 def _settlement(row: sa.Row[Any]) -> Settlement:

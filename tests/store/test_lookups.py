@@ -5,7 +5,7 @@ import sqlalchemy as sa
 from tests.rigs.values import an_address
 
 from foretell.domain.exchange.ledger import AssetId
-from foretell.store.database import Database
+from foretell.store.database import ROWS_PER_STATEMENT_MAX, Database
 from foretell.store.index.balances import Balance, record_balances
 from foretell.store.lookups import load_rows, rows_with
 from foretell.store.tables import balances
@@ -44,7 +44,7 @@ async def test_keys_are_looked_up_in_the_index(database: Database) -> None:
     async with database.writing() as tx:
         await record_balances(tx, many)
         await tx.execute(sa.text("ANALYZE"))
-        keys = [(ANN, "1"), (BOB, "2")]
+        keys = [*((ANN, str(number)) for number in range(ROWS_PER_STATEMENT_MAX)), (BOB, "2")]
         query, values = rows_with(tx.dialect, balances, tuple(balances.primary_key), keys)
         dialect = sa.make_url(f"{tx.dialect}://").get_dialect()()
         bound = query.bindparams(**values)

@@ -14,6 +14,7 @@ from foretell.domain.exchange.order import Side
 from foretell.domain.portfolio.positions import TradePrice
 from foretell.domain.values.hexadecimal import Address, Bytes32
 from foretell.store.database import Transaction
+from foretell.store.many_rows import insert_many
 from foretell.store.tables import activities, exchange_fills
 
 RARE_ROWS_MAX: Final = 10_000
@@ -99,7 +100,8 @@ class ActivityPage(NamedTuple):
 
 async def record_activities(tx: Transaction, acts: Sequence[ActivityRow]) -> None:
     """Store activities of wallets."""
-    await tx.insert_rows(
+    await insert_many(
+        tx,
         activities,
         [(*act[:4], act.kind.value, *act[5:7], _name(act.side), *act[8:]) for act in acts],
     )
@@ -107,7 +109,9 @@ async def record_activities(tx: Transaction, acts: Sequence[ActivityRow]) -> Non
 
 async def record_exchange_fills(tx: Transaction, fills: Sequence[ExchangeFill]) -> None:
     """Store fills of the exchange."""
-    await tx.insert_rows(exchange_fills, [(*fill[:6], fill.side.name, *fill[7:]) for fill in fills])
+    await insert_many(
+        tx, exchange_fills, [(*fill[:6], fill.side.name, *fill[7:]) for fill in fills]
+    )
 
 
 async def load_activities(

@@ -10,6 +10,7 @@ from foretell.domain.portfolio.positions import Payout
 from foretell.domain.values.hexadecimal import Address, Bytes32
 from foretell.store.database import Transaction
 from foretell.store.lookups import load_rows
+from foretell.store.many_rows import insert_many
 from foretell.store.tables import conditions, payouts
 
 
@@ -46,7 +47,7 @@ class PayoutReport(NamedTuple):
 
 async def record_conditions(tx: Transaction, prepared: Sequence[Condition]) -> None:
     """Store prepared conditions."""
-    await tx.insert_rows(conditions, prepared)
+    await insert_many(tx, conditions, prepared)
 
 
 async def record_payouts(tx: Transaction, reports: Sequence[PayoutReport]) -> None:

@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 import sqlalchemy as sa
 
 from foretell.store.database import Transaction
+from foretell.store.many_rows import insert_many, upsert_many
 from foretell.store.tables import (
     allowance_changes,
     allowances,
@@ -52,9 +53,9 @@ async def record_states(
         return
     keys = len(table.current.primary_key.columns)
     ordered = sorted(rows, key=lambda row: row[:keys])
-    await tx.insert_rows(table.history, ordered)
+    await insert_many(tx, table.history, ordered)
     current = {row[:keys]: row for row in ordered}
-    await tx.upsert_rows(table.current, list(current.values()))
+    await upsert_many(tx, table.current, list(current.values()))
 
 
 async def restore_states(tx: Transaction, table: VersionedTable, block_number: int) -> None:

@@ -12,6 +12,7 @@ from foretell.domain.values.hexadecimal import Address, Bytes32
 from foretell.store.database import Transaction
 from foretell.store.index.history_tables import TRADING_TOTALS, record_states
 from foretell.store.lookups import load_rows
+from foretell.store.many_rows import insert_many
 from foretell.store.tables import traded_markets, trading_total_changes, trading_totals
 
 _FIRST_TRADES: Final = sa.text("""
@@ -75,7 +76,7 @@ async def record_trading_totals(tx: Transaction, changes: Sequence[TradingTotals
 
 async def record_traded_markets(tx: Transaction, first: Sequence[TradedMarket]) -> None:
     """Store first trades."""
-    await tx.insert_rows(traded_markets, first)
+    await insert_many(tx, traded_markets, first)
 
 
 async def load_trading_totals(

@@ -6,6 +6,7 @@ Totals that the indexer keeps are sorted by their own indexes, so that a page co
 import enum
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, fields
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -189,7 +190,8 @@ def _kept_keys(totals: sa.Table, walk: _Walk | None) -> dict[SortField, Key]:
     return {**columns, **times, SortField.ID: next(iter(totals.primary_key))}
 
 
-def _event_keys(walk: _Walk | None) -> dict[SortField, Key]:
+@lru_cache
+def _event_keys(walk: _Walk | None) -> Mapping[SortField, Key]:
     is_closed = _is_event_closed()
     closed_at = _over_markets(sa.func.max(payouts.c.timestamp_s))
     keys = {
@@ -216,7 +218,8 @@ def _over_markets(total: Key) -> Key:
     )
 
 
-def _market_keys(walk: _Walk | None) -> dict[SortField, Key]:
+@lru_cache
+def _market_keys(walk: _Walk | None) -> Mapping[SortField, Key]:
     ticks = real(quotes.c.ticks_per_one)
     keys = {
         SortField.ID: markets.c.market_id,

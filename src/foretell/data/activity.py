@@ -42,7 +42,7 @@ from foretell.store.index.activities import (
     ActivityRow,
     load_activities,
 )
-from foretell.store.queries.portfolio import (
+from foretell.store.queries.captions import (
     MarketCaption,
     load_conditions_of_events,
     load_market_captions,

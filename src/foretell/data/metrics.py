@@ -21,7 +21,12 @@ from foretell.edge.query import Query
 from foretell.edge.rendering import amount
 from foretell.store.index.balances import Balance, load_holders, load_locked, load_most_locked
 from foretell.store.index.conditions import load_conditions
-from foretell.store.queries.portfolio import load_conditions_of_events, load_volumes
+from foretell.store.queries.captions import (
+    load_conditions_of_events,
+)
+from foretell.store.queries.portfolio import (
+    load_volumes,
+)
 
 HOLDERS_PER_ANSWER_MAX: Final = 10_000
 """If a query names many markets, their tokens share this number of holders equally."""

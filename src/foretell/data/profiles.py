@@ -16,7 +16,7 @@ Shown = TypeVar("Shown", TradeResponse, ActivityResponse, HolderResponse)
 async def show_profiles(tx: Transaction, rows: Sequence[Shown]) -> list[Shown]:
     """Return rows with the profiles of their wallets."""
     by_wallet = await load_profiles(tx, {row.proxy_wallet.lower() for row in rows})
-    return [show_profile(by_wallet, row) for row in rows]
+    return [show_profile(by_wallet, row) for row in rows] if by_wallet else list(rows)
 
 
 def show_profile(by_wallet: Mapping[Address, PublicProfile], row: Shown) -> Shown:

@@ -17,6 +17,12 @@ from foretell.store.database import ROWS_PER_STATEMENT_MAX, STATEMENTS_KEPT_MAX,
 
 Key = tuple[Any, ...]
 
+
+def among(name: str, kind: type[sa.types.TypeEngine[Any]] = sa.Text) -> sa.BindParameter[Any]:
+    """Return the parameter of a list of values in a statement that is built once: `column.in_(among("ids"))`."""
+    return sa.bindparam(name, type_=kind, expanding=True)
+
+
 KEYS: Final = "wanted"
 """The parameter of the keys; on PostgreSQL each column has its own, with a number behind."""
 

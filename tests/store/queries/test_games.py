@@ -6,6 +6,7 @@ from tests.rigs.rows import Rows, a_game_event_row
 from tests.rigs.values import NOW_MS, TOKEN
 
 from foretell.store.database import Database
+from foretell.store.queries.catalog import load_catalog_markets, load_events
 from foretell.store.queries.catalog_filters import (
     EventFilter,
     MarketFilter,
@@ -18,11 +19,9 @@ from foretell.store.queries.games import (
     SeriesFilter,
     TeamFilter,
     load_event_ids_of_series,
-    load_games,
     load_market_types,
     load_series,
     load_sports,
-    load_sports_markets,
     load_teams,
 )
 from foretell.store.queries.sorted_pages import ListPage, SortField
@@ -55,8 +54,9 @@ async def games(database: Database) -> None:
 @pytest.mark.usefixtures("games")
 async def test_a_game_has_its_series_or_none(database: Database) -> None:
     async with database.reading() as tx:
-        found = await load_games(tx, [1, 3, 4, 5])
+        events = await load_events(tx, [1, 3, 4, 5])
 
+    found = {event.event_id: event.game for event in events if event.game is not None}
     assert {event_id: game.series_slug for event_id, game in found.items()} == {
         1: "eliteserien",
         3: "nba",
@@ -70,9 +70,9 @@ async def test_a_game_has_its_series_or_none(database: Database) -> None:
 @pytest.mark.usefixtures("games")
 async def test_a_sports_market_keeps_its_line_exactly(database: Database) -> None:
     async with database.reading() as tx:
-        found = await load_sports_markets(tx, [5, 999])
+        [market] = await load_catalog_markets(tx, [5, 999])
 
-    assert found == {5: CatalogSportsMarket("spreads", "-1.5", None, None)}
+    assert market.sports == CatalogSportsMarket("spreads", "-1.5", None, None)
 
 
 @pytest.mark.usefixtures("games")

@@ -6,16 +6,18 @@ from foretell.domain.portfolio.positions import Payout, Position
 from foretell.domain.portfolio.prices import BookTop
 from foretell.store.database import Database
 from foretell.store.queries import portfolio
+from foretell.store.queries.captions import (
+    load_conditions_of_events,
+    load_market_captions,
+)
 from foretell.store.queries.portfolio import (
     Holding,
     HoldingFilter,
     HoldingOrder,
     HoldingPage,
     HoldingsSum,
-    load_conditions_of_events,
     load_holdings,
     load_holdings_sums,
-    load_market_captions,
     load_titled_conditions,
     load_volumes,
 )

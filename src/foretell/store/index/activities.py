@@ -4,7 +4,7 @@ Written by the indexer.
 """
 
 import enum
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
@@ -47,6 +47,11 @@ class ActivityRow(NamedTuple):
     is_taker: bool
     timestamp_s: int
     tx_hash: Bytes32
+
+
+_KIND, _SIDE = (ActivityRow._fields.index(name) for name in ("kind", "side"))
+_KINDS: Final = {kind.value: kind for kind in ActivityKind}
+_SIDES: Final[Mapping[str | None, Side | None]] = {None: None} | {side.name: side for side in Side}
 
 
 class ExchangeFill(NamedTuple):
@@ -187,5 +192,7 @@ def _name(side: Side | None) -> str | None:
 
 def activity_row(row: sa.Row[Any]) -> ActivityRow:
     """Return the activity in a row of its table."""
-    side = None if row.side is None else Side[row.side]
-    return ActivityRow._make(row)._replace(kind=ActivityKind(row.kind), side=side)
+    values = list(row)
+    values[_KIND] = _KINDS[values[_KIND]]
+    values[_SIDE] = _SIDES[values[_SIDE]]
+    return ActivityRow._make(values)

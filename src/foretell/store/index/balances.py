@@ -6,7 +6,8 @@ load all the wallets that it knows again.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from functools import lru_cache
+from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
 
@@ -21,6 +22,9 @@ from foretell.store.index.history_tables import (
 )
 from foretell.store.lookups import load_rows
 from foretell.store.tables import allowances, balances, locked_collateral
+
+TOKENS_PER_QUERY_MAX: Final = 50
+"""Parts of a query of holders: databases limit their number, and PostgreSQL plans each."""
 
 
 class Balance(NamedTuple):
@@ -108,47 +112,36 @@ async def load_holders(
 ) -> Mapping[AssetId, Sequence[Balance]]:
     """Return the largest balances of each token from `units_min` on, at most `limit` of each.
 
-    One query reads them all: it finds the last balance of each token's page, and then those up to it.
+    A query reads those of up to `TOKENS_PER_QUERY_MAX` tokens, each along its part of the index.
     """
-    if not token_ids or not limit:
-        return {}
-    wanted_id = sa.column("wanted_id", sa.Text)
-    wanted = sa.values(wanted_id, name="wanted").data([(each,) for each in token_ids]).cte("wanted")
-    least = sa.literal(max(1, units_min), sa.BigInteger)
-    last = [_last_of_page(wanted, column, least, limit) for column in ("units", "wallet")]
-    pages = sa.select(
-        wanted.c.wanted_id,
-        sa.func.coalesce(last[0], least).label("units"),
-        sa.func.coalesce(last[1], "").label("wallet"),
-    ).cte("pages")
-    is_shown = sa.and_(
-        balances.c.asset == pages.c.wanted_id,
-        sa.tuple_(balances.c.units, balances.c.wallet) >= sa.tuple_(pages.c.units, pages.c.wallet),
-    )
-    rows = await tx.all(
-        sa.select(balances)
-        .select_from(pages.join(balances, is_shown))
-        .order_by(balances.c.units.desc(), balances.c.wallet.desc())
-    )
     held: dict[AssetId, list[Balance]] = {}
-    for row in rows:
-        held.setdefault(AssetId(row.asset), []).append(Balance._make(row))
+    ids = list(token_ids) if limit else []
+    for start in range(0, len(ids), TOKENS_PER_QUERY_MAX):
+        part = ids[start : start + TOKENS_PER_QUERY_MAX]
+        tokens = {f"token_{place}": each for place, each in enumerate(part)}
+        bounds = {"least": max(1, units_min), "rows": limit}
+        for row in await tx.all(_holders(len(part)), {**tokens, **bounds}):
+            held.setdefault(AssetId(row.asset), []).append(Balance._make(row))
+    for found in held.values():
+        found.sort(key=lambda balance: (balance.units, balance.wallet), reverse=True)
     return held
 
 
-def _last_of_page(
-    wanted: sa.CTE, column: str, least: sa.ColumnElement[int], limit: int
-) -> sa.ScalarSelect[Any]:
-    of_token = balances.alias()
-    return (
-        sa.select(of_token.c[column])
-        .where(of_token.c.asset == wanted.c.wanted_id, of_token.c.units >= least)
-        .order_by(of_token.c.units.desc(), of_token.c.wallet.desc())
-        .limit(1)
-        .offset(limit - 1)
-        .correlate(wanted)
-        .scalar_subquery()
-    )
+@lru_cache(maxsize=TOKENS_PER_QUERY_MAX)
+def _holders(tokens: int) -> sa.CompoundSelect[Any]:
+    """Return the query for the holders of so many tokens; building it costs as much as running it."""
+    pages = [
+        sa.select(balances)
+        .where(
+            balances.c.asset == sa.bindparam(f"token_{place}", type_=sa.Text),
+            balances.c.units >= sa.bindparam("least", type_=sa.BigInteger),
+        )
+        .order_by(balances.c.units.desc(), balances.c.wallet.desc())
+        .limit(sa.bindparam("rows", type_=sa.BigInteger))
+        .subquery(f"page_{place}")
+        for place in range(tokens)
+    ]
+    return sa.union_all(*(sa.select(page) for page in pages))
 
 
 async def load_locked(tx: Transaction, ids: Collection[Bytes32]) -> Sequence[LockedCollateral]:

@@ -5,12 +5,13 @@ Written by the indexer.
 
 import enum
 from collections.abc import Collection, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import sqlalchemy as sa
 
 from foretell.domain.values.hexadecimal import Address, Bytes32
 from foretell.store.database import Transaction
+from foretell.store.lookups import among
 from foretell.store.tables import answers
 
 
@@ -44,11 +45,15 @@ async def record_answers(tx: Transaction, steps: Sequence[Answer]) -> None:
     await tx.insert_rows(answers, [(*each[:5], each.step.value, *each[6:]) for each in steps])
 
 
+_QUESTIONS: Final = "questions"
+_ANSWERS: Final = (
+    sa.select(answers)
+    .where(answers.c.question_id.in_(among(_QUESTIONS)))
+    .order_by(answers.c.block_number, answers.c.log_index)
+)
+
+
 async def load_answers(tx: Transaction, question_ids: Collection[str]) -> Sequence[Answer]:
     """Return the steps of these questions, the oldest first."""
-    rows = await tx.all(
-        sa.select(answers)
-        .where(answers.c.question_id.in_(question_ids))
-        .order_by(answers.c.block_number, answers.c.log_index)
-    )
+    rows = await tx.all(_ANSWERS, {_QUESTIONS: list(question_ids)})
     return [Answer._make(row)._replace(step=AnswerStep(row.step)) for row in rows]

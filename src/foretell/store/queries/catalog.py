@@ -14,14 +14,18 @@ from foretell.domain.portfolio.positions import Payout
 from foretell.domain.portfolio.prices import BookTop
 from foretell.store.database import Transaction
 from foretell.store.index.oracle_answers import Answer, AnswerStep, load_answers
+from foretell.store.lookups import among
 from foretell.store.queries.games import (
+    GAME,
+    SPORTS_MARKET,
     CatalogGame,
     CatalogSportsMarket,
-    load_games,
-    load_sports_markets,
+    game_of,
+    sports_market_of,
 )
 from foretell.store.quoted_columns import QUOTED, REPORTED, payout
 from foretell.store.tables import (
+    answers,
     event_tags,
     event_totals,
     events,
@@ -31,6 +35,9 @@ from foretell.store.tables import (
     markets,
     payouts,
     quotes,
+    series,
+    sports_events,
+    sports_markets,
     tags,
 )
 
@@ -40,7 +47,8 @@ IDS: Final = "ids"
 
 _WINDOWS: Final = ("day_units", "week_units", "month_units", "year_units")
 _PAST_PRICES: Final = ("hour_price", "day_price", "week_price", "month_price")
-_IDS: Final[sa.BindParameter[int]] = sa.bindparam(IDS, expanding=True)
+_IDS: Final = among(IDS, sa.BigInteger)
+_ASKED_ID: Final = sa.func.coalesce(markets.c.neg_risk_request_id, markets.c.question_id)
 
 
 class VolumeSums(NamedTuple):
@@ -166,9 +174,8 @@ _MARKET_COLUMNS: Final = tuple(
 
 async def load_events(tx: Transaction, event_ids: Sequence[int]) -> Sequence[CatalogEvent]:
     """Return these events in the order of the ids; unknown ids are left out."""
-    rows = await tx.all(_EVENTS, {IDS: event_ids})
-    games = await load_games(tx, event_ids)
-    event_by_id = {row.event_id: _event(row, games.get(row.event_id)) for row in rows}
+    rows = await tx.all(_EVENTS, {IDS: list(event_ids)})
+    event_by_id = {row.event_id: _event(row) for row in rows}
     return [event_by_id[event_id] for event_id in event_ids if event_id in event_by_id]
 
 
@@ -216,14 +223,7 @@ async def load_tags_of_events(
     tx: Transaction, event_ids: Collection[int]
 ) -> Mapping[int, Sequence[CatalogTag]]:
     """Return the tags of each event."""
-    rows = await tx.all(
-        sa.select(
-            event_tags.c.event_id, tags.c.tag_id, tags.c.label, tags.c.slug, tags.c.created_at_ms
-        )
-        .join(tags, tags.c.tag_id == event_tags.c.tag_id)
-        .where(event_tags.c.event_id.in_(event_ids))
-        .order_by(tags.c.tag_id)
-    )
+    rows = await tx.all(_TAGS_OF_EVENTS, {IDS: list(event_ids)})
     tags_by_event: defaultdict[int, list[CatalogTag]] = defaultdict(list)
     for row in rows:
         tags_by_event[row.event_id].append(CatalogTag._make((*row[1:], 0)))
@@ -262,12 +262,16 @@ def _select_markets(scope: sa.ColumnElement[bool]) -> sa.Select[Any]:
             quotes.c.ticks_per_one.label("quoted_ticks_per_one"),
             *REPORTED,
             halted_markets.c.condition_id.is_not(None).label("is_halted"),
+            sa.exists().where(answers.c.question_id == _ASKED_ID).label("has_answers"),
+            sports_markets.c.market_id.label("sports_market_id"),
+            *SPORTS_MARKET,
         )
         .select_from(
             markets.outerjoin(quotes, quotes.c.condition_id == same)
             .outerjoin(payouts, payouts.c.condition_id == same)
             .outerjoin(halted_markets, halted_markets.c.condition_id == same)
             .outerjoin(market_totals, market_totals.c.market_id == markets.c.market_id)
+            .outerjoin(sports_markets, sports_markets.c.market_id == markets.c.market_id)
         )
         .where(scope)
         .order_by(markets.c.market_id)
@@ -300,14 +304,22 @@ def _select_events() -> sa.Select[Any]:
         *_EVENT_COLUMNS,
         *(column for column in summed.c if column.name != "event_id"),
         *(_kept(event_totals, name) for name in (*_WINDOWS, "liquidity_units", "evenness")),
+        *GAME,
     ).select_from(
-        events.join(summed, summed.c.event_id == events.c.event_id).outerjoin(
-            event_totals, event_totals.c.event_id == events.c.event_id
-        )
+        events.join(summed, summed.c.event_id == events.c.event_id)
+        .outerjoin(event_totals, event_totals.c.event_id == events.c.event_id)
+        .outerjoin(sports_events, sports_events.c.event_id == events.c.event_id)
+        .outerjoin(series, series.c.series_id == sports_events.c.series_id)
     )
 
 
 _EVENTS: Final = _select_events()
+_TAGS_OF_EVENTS: Final = (
+    sa.select(event_tags.c.event_id, tags.c.tag_id, tags.c.label, tags.c.slug, tags.c.created_at_ms)
+    .join(tags, tags.c.tag_id == event_tags.c.tag_id)
+    .where(event_tags.c.event_id.in_(_IDS))
+    .order_by(tags.c.tag_id)
+)
 _MARKETS: Final = _select_markets(markets.c.market_id.in_(_IDS))
 _MARKETS_OF_EVENTS: Final = _select_markets(markets.c.event_id.in_(_IDS))
 
@@ -317,17 +329,19 @@ async def _load_markets(
 ) -> Sequence[CatalogMarket]:
     rows = await tx.all(query, {IDS: list(ids)})
     answers_by_question: dict[tuple[str, str], list[Answer]] = defaultdict(list)
-    question_ids = [row.neg_risk_request_id or row.question_id for row in rows]
-    for answer in await load_answers(tx, question_ids):
+    answered = [_asked_id(row) for row in rows if row.has_answers]
+    for answer in await load_answers(tx, answered) if answered else ():
         answers_by_question[answer.adapter, answer.question_id].append(answer)
-    sports = await load_sports_markets(tx, [row.market_id for row in rows])
-    return [
-        _market(row, answers_by_question[row.oracle, question_id], sports.get(row.market_id))
-        for row, question_id in zip(rows, question_ids, strict=True)
-    ]
+    return [_market(row, answers_by_question.get((row.oracle, _asked_id(row)), ())) for row in rows]
 
 
-def _event(row: Any, game: CatalogGame | None) -> CatalogEvent:
+def _asked_id(row: Any) -> str:
+    """Return the id under which the oracle is asked a market's question."""
+    asked_id: str = row.neg_risk_request_id or row.question_id
+    return asked_id
+
+
+def _event(row: Any) -> CatalogEvent:
     count = len(_EVENT_COLUMNS)
     return CatalogEvent._make(
         (
@@ -339,14 +353,12 @@ def _event(row: Any, game: CatalogGame | None) -> CatalogEvent:
             bool(row.is_neg_risk),
             row.neg_risk_market_id,
             row.evenness,
-            game,
+            game_of(row[-len(GAME) :]),
         )
     )
 
 
-def _market(
-    row: Any, answers: Sequence[Answer], sports: CatalogSportsMarket | None
-) -> CatalogMarket:
+def _market(row: Any, steps: Sequence[Answer]) -> CatalogMarket:
     count = len(_MARKET_COLUMNS)
     top = None
     if row.quoted_ticks_per_one is not None:
@@ -362,8 +374,8 @@ def _market(
             top,
             payout(row),
             tuple(row[count + 7 : count + 11]),
-            tuple(answers),
-            sports,
+            tuple(steps),
+            sports_market_of(row.sports_market_id, row[-len(SPORTS_MARKET) :]),
             bool(row.is_halted),
             NO_DELAY_S,
         )

@@ -6,6 +6,7 @@ Totals that the indexer keeps are sorted by their own indexes, so that a page co
 import enum
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, fields
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -20,7 +21,9 @@ from foretell.store.queries.sorted_pages import (
     Key,
     ListPage,
     SortField,
+    load_cursors,
     load_page,
+    page_query,
 )
 from foretell.store.tables import (
     answers,
@@ -54,6 +57,7 @@ KEPT: Final = MappingProxyType(
 )
 """Sort keys that the indexer keeps, by the columns of their totals."""
 
+PLAIN_PAGES_KEPT_MAX: Final = 256
 NARROWING_LITTLE: Final = frozenset({"is_closed", "ranges", "excluded_tag_ids"})
 """Filters that most rows may pass; all others name what they match."""
 
@@ -82,6 +86,12 @@ class EventFilter:
         names = {field.name for field in fields(self)} - NARROWING_LITTLE
         return self.event_ids is not None or any(getattr(self, name) for name in names)
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether it asks for nothing but open or closed rows."""
+        has_range = any(bounds != (None, None) for bounds in (self.ranges or {}).values())
+        return not (self.is_narrow or has_range or self.excluded_tag_ids)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MarketFilter(EventFilter):
@@ -99,6 +109,27 @@ class MarketFilter(EventFilter):
 
 async def load_event_ids(tx: Transaction, chosen: EventFilter, page: ListPage) -> Sequence[Cursor]:
     """Return the cursors of one page of events."""
+    if chosen.is_plain and page.after is None:
+        query = _plain_event_page(chosen.is_closed, page.fields, is_ascending=page.is_ascending)
+    else:
+        query = _event_page(chosen, page)
+    return await load_cursors(tx, query, page)
+
+
+@lru_cache(maxsize=PLAIN_PAGES_KEPT_MAX)
+def _plain_event_page(
+    is_closed: bool | None,  # noqa: FBT001 - a filter
+    fields: tuple[SortField, ...],
+    *,
+    is_ascending: bool,
+) -> sa.Select[Any]:
+    return _event_page(
+        EventFilter(is_closed=is_closed), ListPage(0, fields=fields, is_ascending=is_ascending)
+    )
+
+
+def _event_page(chosen: EventFilter, page: ListPage) -> sa.Select[Any]:
+    """Return the query for a page of events."""
     walk = _walk(chosen, page)
     keys = _event_keys(walk)
     joined = _totaled_events()
@@ -106,7 +137,7 @@ async def load_event_ids(tx: Transaction, chosen: EventFilter, page: ListPage) -
         joined = event_totals.join(events, events.c.event_id == event_totals.c.event_id)
     clauses = [*_event_clauses(chosen, keys), *_walked(walk, event_totals)]
     query = sa.select(keys[SortField.ID]).select_from(joined).where(*clauses)
-    return await load_page(tx, query, keys, page, NULLABLE if walk is None else ())
+    return page_query(query, keys, page, NULLABLE if walk is None else ())
 
 
 async def count_events(tx: Transaction, chosen: EventFilter) -> int:
@@ -120,6 +151,27 @@ async def load_market_ids(
     tx: Transaction, chosen: MarketFilter, page: ListPage
 ) -> Sequence[Cursor]:
     """Return the cursors of one page of markets."""
+    if chosen.is_plain and page.after is None:
+        query = _plain_market_page(chosen.is_closed, page.fields, is_ascending=page.is_ascending)
+    else:
+        query = _market_page(chosen, page)
+    return await load_cursors(tx, query, page)
+
+
+@lru_cache(maxsize=PLAIN_PAGES_KEPT_MAX)
+def _plain_market_page(
+    is_closed: bool | None,  # noqa: FBT001 - a filter
+    fields: tuple[SortField, ...],
+    *,
+    is_ascending: bool,
+) -> sa.Select[Any]:
+    return _market_page(
+        MarketFilter(is_closed=is_closed), ListPage(0, fields=fields, is_ascending=is_ascending)
+    )
+
+
+def _market_page(chosen: MarketFilter, page: ListPage) -> sa.Select[Any]:
+    """Return the query for a page of markets."""
     walk = _walk(chosen, page)
     keys = _market_keys(walk)
     is_total = market_totals.c.market_id == markets.c.market_id
@@ -135,7 +187,7 @@ async def load_market_ids(
     )
     clauses = [*_market_clauses(chosen, keys), *_walked(walk, market_totals)]
     query = sa.select(keys[SortField.ID]).select_from(joined).where(*clauses)
-    return await load_page(tx, query, keys, page, NULLABLE if walk is None else ())
+    return page_query(query, keys, page, NULLABLE if walk is None else ())
 
 
 class _Walk(enum.Enum):
@@ -189,7 +241,8 @@ def _kept_keys(totals: sa.Table, walk: _Walk | None) -> dict[SortField, Key]:
     return {**columns, **times, SortField.ID: next(iter(totals.primary_key))}
 
 
-def _event_keys(walk: _Walk | None) -> dict[SortField, Key]:
+@lru_cache
+def _event_keys(walk: _Walk | None) -> Mapping[SortField, Key]:
     is_closed = _is_event_closed()
     closed_at = _over_markets(sa.func.max(payouts.c.timestamp_s))
     keys = {
@@ -216,7 +269,8 @@ def _over_markets(total: Key) -> Key:
     )
 
 
-def _market_keys(walk: _Walk | None) -> dict[SortField, Key]:
+@lru_cache
+def _market_keys(walk: _Walk | None) -> Mapping[SortField, Key]:
     ticks = real(quotes.c.ticks_per_one)
     keys = {
         SortField.ID: markets.c.market_id,

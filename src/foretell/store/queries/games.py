@@ -101,42 +101,35 @@ class SeriesFilter:
     is_closed: bool | None = None
 
 
-async def load_games(tx: Transaction, event_ids: Collection[int]) -> Mapping[int, CatalogGame]:
-    """Return the game of each of these events that has one."""
-    rows = await tx.all(
-        sa.select(
-            sports_events.c.event_id,
-            sports_events.c.game_id,
-            sports_events.c.details,
-            series.c.series_id,
-            series.c.slug,
-            series.c.title,
-            series.c.image,
-            series.c.created_at_ms,
-            series.c.updated_at_ms,
-        )
-        .select_from(
-            sports_events.outerjoin(series, series.c.series_id == sports_events.c.series_id)
-        )
-        .where(sports_events.c.event_id.in_(event_ids))
-    )
-    return {row.event_id: CatalogGame._make(row[1:]) for row in rows}
+GAME: Final = (
+    sports_events.c.game_id,
+    sports_events.c.details,
+    series.c.series_id,
+    series.c.slug.label("series_slug"),
+    series.c.title.label("series_title"),
+    series.c.image.label("series_image"),
+    series.c.created_at_ms.label("series_created_at_ms"),
+    series.c.updated_at_ms.label("series_updated_at_ms"),
+)
+"""The columns of a game, for queries that join an event with it and its series."""
+_DETAILS: Final = CatalogGame._fields.index("details")
+SPORTS_MARKET: Final = (
+    sports_markets.c.market_type,
+    sports_markets.c.line,
+    sports_markets.c.group_item_title,
+    sports_markets.c.group_item_threshold,
+)
+"""The columns of the sports part of a market."""
 
 
-async def load_sports_markets(
-    tx: Transaction, market_ids: Collection[int]
-) -> Mapping[int, CatalogSportsMarket]:
-    """Return the sports part of each of these markets that has one."""
-    rows = await tx.all(
-        sa.select(
-            sports_markets.c.market_id,
-            sports_markets.c.market_type,
-            sports_markets.c.line,
-            sports_markets.c.group_item_title,
-            sports_markets.c.group_item_threshold,
-        ).where(sports_markets.c.market_id.in_(market_ids))
-    )
-    return {row.market_id: CatalogSportsMarket._make(row[1:]) for row in rows}
+def game_of(cells: Sequence[Any]) -> CatalogGame | None:
+    """Return the game in the columns of `GAME`, or None if the event has none."""
+    return CatalogGame._make(cells) if cells[_DETAILS] is not None else None
+
+
+def sports_market_of(row_id: int | None, cells: Sequence[Any]) -> CatalogSportsMarket | None:
+    """Return the sports part in the columns of `SPORTS_MARKET`, or None if the market has none."""
+    return None if row_id is None else CatalogSportsMarket._make(cells)
 
 
 async def load_market_types(tx: Transaction) -> Sequence[str]:

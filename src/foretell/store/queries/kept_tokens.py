@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from foretell.domain.exchange.ledger import AssetId
 from foretell.domain.values.hexadecimal import Address, Bytes32
 from foretell.store.database import Transaction
-from foretell.store.queries.portfolio import LISTED, MarketCaption
+from foretell.store.queries.captions import LISTED, MarketCaption, caption_of
 from foretell.store.tables import balances, conditions, events, markets, positions
 
 
@@ -57,7 +57,7 @@ async def load_kept_tokens(
             token_id=AssetId(row.token_id),
             condition_id=Bytes32(row.condition_id),
             is_yes=row.token_id == row.token_yes,
-            listing=None if row.title is None else MarketCaption._make(row[-len(LISTED) :]),
+            listing=caption_of(row),
         )
         for row in rows
     ]

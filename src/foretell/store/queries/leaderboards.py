@@ -5,6 +5,7 @@ A page is a walk along an index. The rank of one wallet counts the standings bef
 
 import enum
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
@@ -58,17 +59,30 @@ async def load_rankings(
 
     A wallet without a trade, a gain or a loss in the scope is not ranked, nor by volume one without a trade.
     """
-    rows = await tx.all(
-        sa.select(standings.c.wallet, standings.c.volume_units, standings.c.gain_units)
-        .where(*_ranked(scope, order))
-        .order_by(standings.c[order.value].desc(), standings.c.wallet.desc())
-        .limit(limit)
-        .offset(offset)
-    )
+    category = scope.main_category or ALL_CATEGORIES
+    values = {"period": int(scope.period), "category": category, "rows": limit, "skipped": offset}
+    rows = await tx.all(_rankings(order), values)
     return [
         Ranking(rank, Address(row.wallet), row.volume_units, row.gain_units)
         for rank, row in enumerate(rows, start=offset + 1)
     ]
+
+
+@lru_cache
+def _rankings(order: RankingOrder) -> sa.Select[Any]:
+    """Return the query for a page of a ranking, built once."""
+    least = [standings.c.volume_units > 0] if order is RankingOrder.VOLUME else []
+    return (
+        sa.select(standings.c.wallet, standings.c.volume_units, standings.c.gain_units)
+        .where(
+            standings.c.period == sa.bindparam("period"),
+            standings.c.category == sa.bindparam("category"),
+            *least,
+        )
+        .order_by(standings.c[order.value].desc(), standings.c.wallet.desc())
+        .limit(sa.bindparam("rows", type_=sa.BigInteger))
+        .offset(sa.bindparam("skipped", type_=sa.BigInteger))
+    )
 
 
 async def load_ranking_of(

@@ -3,6 +3,7 @@
 import enum
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
@@ -13,6 +14,8 @@ from foretell.domain.portfolio.prices import BookTop
 from foretell.domain.values.folding import folded
 from foretell.domain.values.hexadecimal import Address, Bytes32
 from foretell.store.database import Transaction
+from foretell.store.lookups import among
+from foretell.store.queries.captions import LISTED, MarketCaption, caption_of
 from foretell.store.quoted_columns import QUOTED, REPORTED, book_top, payout
 from foretell.store.tables import conditions, events, markets, payouts, positions, quotes
 from foretell.store.text_order import by_code_points
@@ -25,37 +28,8 @@ from foretell.store.valuation import (
 
 _opposite: Final = positions.alias("opposite")
 TITLES_PER_PART: Final = 500
-
-
-class MarketCaption(NamedTuple):
-    """The names of a market and its event."""
-
-    title: str
-    slug: str
-    icon: str
-    event_slug: str
-    event_id: int
-    outcome_yes: str
-    outcome_no: str
-    ends_at_ms: int
-    is_neg_risk: bool
-
-    def outcome(self, *, is_yes: bool) -> str:
-        """Return the name of an outcome."""
-        return self.outcome_yes if is_yes else self.outcome_no
-
-
-LISTED: Final = (
-    markets.c.question.label("title"),
-    markets.c.slug,
-    markets.c.icon,
-    events.c.slug.label("event_slug"),
-    events.c.event_id,
-    markets.c.outcome_yes,
-    markets.c.outcome_no,
-    events.c.ends_at_ms,
-    markets.c.is_neg_risk,
-)
+SHAPES_KEPT_MAX: Final = 256
+_CONDITIONS: Final = "conditions"
 
 
 class Holding(NamedTuple):
@@ -125,21 +99,6 @@ class HoldingsSum(NamedTuple):
     payout: Payout | None
 
 
-def in_markets(
-    column: sa.ColumnElement[Any], condition_ids: Collection[Bytes32], event_ids: Collection[int]
-) -> list[sa.ColumnElement[bool]]:
-    """Return the clauses that a condition is one of these, or of these events; empty matches all."""
-    clauses: list[sa.ColumnElement[bool]] = []
-    if condition_ids:
-        clauses.append(column.in_(sorted(condition_ids)))
-    if event_ids:
-        of_events = sa.select(markets.c.condition_id).where(
-            markets.c.event_id.in_(sorted(event_ids))
-        )
-        clauses.append(column.in_(of_events))
-    return clauses
-
-
 async def load_titled_conditions(
     tx: Transaction, chosen: HoldingFilter, folded_text: str
 ) -> Sequence[Bytes32]:
@@ -154,12 +113,13 @@ async def load_titled_conditions(
             sa.select(positions.c.token_id, positions.c.condition_id, markets.c.question)
             .select_from(_valued())
             .where(
-                *_clauses(chosen),
+                *_clauses(_Shape.of(chosen)),
                 markets.c.condition_id.is_not(None),
                 positions.c.token_id > after,
             )
             .order_by(positions.c.token_id)
-            .limit(TITLES_PER_PART)
+            .limit(TITLES_PER_PART),
+            _values(chosen),
         )
         for row in rows:
             if folded_text in folded(row.question):
@@ -173,8 +133,36 @@ async def load_holdings(
     tx: Transaction, chosen: HoldingFilter, page: HoldingPage
 ) -> Sequence[Holding]:
     """Return one page of a wallet's holdings."""
-    key = _sort_key(page.order, is_closed=chosen.is_closed)
-    rows = await tx.all(
+    query = _page_of(_Shape.of(chosen), page.order, is_descending=page.is_descending)
+    place = {"rows": page.limit, "skipped": page.offset}
+    return [_holding(row) for row in await tx.all(query, {**_values(chosen), **place})]
+
+
+class _Shape(NamedTuple):
+    """What a filter for holdings asks, without its values: a query is built once for each shape."""
+
+    is_closed: bool
+    has_conditions: bool
+    has_events: bool
+    only_redeemable: bool
+    only_mergeable: bool
+
+    @classmethod
+    def of(cls, chosen: HoldingFilter) -> "_Shape":
+        """Return the shape of a filter."""
+        return cls(
+            chosen.is_closed,
+            bool(chosen.condition_ids),
+            bool(chosen.event_ids),
+            chosen.only_redeemable,
+            chosen.only_mergeable,
+        )
+
+
+@lru_cache(maxsize=SHAPES_KEPT_MAX)
+def _page_of(shape: _Shape, order: HoldingOrder, *, is_descending: bool) -> sa.Select[Any]:
+    key = _sort_key(order, is_closed=shape.is_closed)
+    return (
         sa.select(
             positions,
             conditions.c.token_yes,
@@ -185,22 +173,22 @@ async def load_holdings(
             *LISTED,
         )
         .select_from(_valued())
-        .where(*_clauses(chosen))
+        .where(*_clauses(shape))
         .order_by(
-            (key.desc() if page.is_descending else key.asc()).nulls_last(),
+            (key.desc() if is_descending else key.asc()).nulls_last(),
             positions.c.condition_id,
             positions.c.token_id,
         )
-        .limit(page.limit)
-        .offset(page.offset)
+        .limit(sa.bindparam("rows", type_=sa.BigInteger))
+        .offset(sa.bindparam("skipped", type_=sa.BigInteger))
     )
-    return [_holding(row) for row in rows]
 
 
 async def load_holdings_sums(
     tx: Transaction, wallet: Address, condition_ids: Collection[Bytes32] = ()
 ) -> Sequence[HoldingsSum]:
     """Return the sums of a wallet's holdings, grouped by what the price is computed from."""
+    among_these = [positions.c.condition_id.in_(condition_ids)] if condition_ids else []
     rows = await tx.all(
         sa.select(positions.c.size_units, IS_YES, *QUOTED, *REPORTED)
         .select_from(
@@ -211,7 +199,7 @@ async def load_holdings_sums(
         .where(
             positions.c.wallet == wallet,
             positions.c.size_units > 0,
-            *in_markets(positions.c.condition_id, condition_ids, ()),
+            *among_these,
         )
     )
     # Added up here: SQLite refuses a sum of integers beyond 63 bits.
@@ -233,18 +221,6 @@ def _holdings_sum(units: int, is_yes: bool, *price: Any) -> HoldingsSum:  # noqa
     )
 
 
-async def load_conditions_of_events(
-    tx: Transaction, event_ids: Collection[int]
-) -> Sequence[Bytes32]:
-    """Return the conditions of these events."""
-    rows = await tx.all(
-        sa.select(markets.c.condition_id)
-        .where(markets.c.event_id.in_(sorted(event_ids)))
-        .order_by(markets.c.market_id)
-    )
-    return [Bytes32(row.condition_id) for row in rows]
-
-
 async def load_volumes(
     tx: Transaction, condition_ids: Collection[Bytes32]
 ) -> Mapping[Bytes32, int]:
@@ -255,22 +231,6 @@ async def load_volumes(
         )
     )
     return {Bytes32(row.condition_id): row.volume_units for row in rows}
-
-
-async def load_market_captions(
-    tx: Transaction, condition_ids: Collection[Bytes32]
-) -> Mapping[Bytes32, tuple[AssetId, MarketCaption | None]]:
-    """Return the Yes token of conditions, and the caption of those that have a market."""
-    rows = await tx.all(
-        sa.select(conditions.c.condition_id, conditions.c.token_yes, *LISTED)
-        .select_from(
-            conditions.outerjoin(
-                markets, markets.c.condition_id == conditions.c.condition_id
-            ).outerjoin(events, events.c.event_id == markets.c.event_id)
-        )
-        .where(conditions.c.condition_id.in_(sorted(condition_ids)))
-    )
-    return {Bytes32(row.condition_id): (AssetId(row.token_yes), _caption(row)) for row in rows}
 
 
 def _valued() -> sa.FromClause:
@@ -296,20 +256,33 @@ def _valued() -> sa.FromClause:
     )
 
 
-def _clauses(chosen: HoldingFilter) -> list[sa.ColumnElement[bool]]:
-    clauses = [
-        positions.c.wallet == chosen.wallet,
-        *in_markets(positions.c.condition_id, chosen.condition_ids, chosen.event_ids),
-    ]
-    if chosen.is_closed:
-        clauses.append(positions.c.size_units == 0)
-    else:
-        clauses.append(positions.c.size_units >= max(1, chosen.size_units_min))
-    if chosen.only_redeemable:
-        clauses.append(payouts.c.condition_id.is_not(None))
-    if chosen.only_mergeable:
-        clauses.append(_opposite.c.size_units > 0)
-    return clauses
+def _clauses(shape: _Shape) -> list[sa.ColumnElement[bool]]:
+    of_events = sa.select(markets.c.condition_id).where(
+        markets.c.event_id.in_(among("events", sa.BigInteger))
+    )
+    size = positions.c.size_units
+    least = sa.bindparam("least", type_=sa.BigInteger)
+    asked = (
+        (True, positions.c.wallet == sa.bindparam("wallet", type_=sa.Text)),
+        (shape.has_conditions, positions.c.condition_id.in_(among(_CONDITIONS))),
+        (shape.has_events, positions.c.condition_id.in_(of_events)),
+        (True, size == 0 if shape.is_closed else size >= least),
+        (shape.only_redeemable, payouts.c.condition_id.is_not(None)),
+        (shape.only_mergeable, _opposite.c.size_units > 0),
+    )
+    return [clause for is_asked, clause in asked if is_asked]
+
+
+def _values(chosen: HoldingFilter) -> dict[str, Any]:
+    """Return the values of the parameters in the clauses of a filter's shape."""
+    values: dict[str, Any] = {"wallet": chosen.wallet}
+    if not chosen.is_closed:
+        values["least"] = max(1, chosen.size_units_min)
+    if chosen.condition_ids:
+        values[_CONDITIONS] = list(chosen.condition_ids)
+    if chosen.event_ids:
+        values["events"] = list(chosen.event_ids)
+    return values
 
 
 def _sort_key(order: HoldingOrder, *, is_closed: bool) -> sa.ColumnElement[Any]:
@@ -355,10 +328,5 @@ def _holding(row: Any) -> Holding:
         is_mergeable=row.size_units > 0 and bool(row.opposite_units),
         top=book_top(row),
         payout=payout(row),
-        listing=_caption(row),
+        listing=caption_of(row),
     )
-
-
-def _caption(row: Any) -> MarketCaption | None:
-    """Return the caption in a row whose last columns are `LISTED`, or None without a market."""
-    return None if row.title is None else MarketCaption._make(row[-len(LISTED) :])

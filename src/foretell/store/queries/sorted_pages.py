@@ -17,6 +17,9 @@ Key = sa.ColumnElement[Any]
 Clause = sa.ColumnElement[bool]
 SortValue = str | int | float | None
 
+_ROWS: Final = "rows"
+_SKIPPED: Final = "skipped"
+
 
 class SortField(enum.Enum):
     """Sort keys of lists."""
@@ -70,18 +73,24 @@ class ListPage(NamedTuple):
 
 
 async def load_page(
-    tx: Transaction,
+    tx: Transaction, query: sa.Select[Any], keys: Mapping[SortField, Key], page: ListPage
+) -> Sequence[Cursor]:
+    """Return the cursors of one page of a query of ids."""
+    return await load_cursors(tx, page_query(query, keys, page), page)
+
+
+def page_query(
     query: sa.Select[Any],
     keys: Mapping[SortField, Key],
     page: ListPage,
     nullable: Collection[SortField] = NULLABLE,
-) -> Sequence[Cursor]:
-    """Return the cursors of one page of a query of ids; some rows may have no value of a nullable key."""
+) -> sa.Select[Any]:
+    """Return the query of a page, whatever its limit and its offset; some rows may have no value of a nullable key."""
     row_id = keys[SortField.ID]
     chosen = [keys[field] for field in page.fields]
     if page.after is not None:
         query = query.where(_is_after(chosen, row_id, page, nullable))
-    rows = await tx.all(
+    return (
         query.add_columns(*(key.label(f"key_{index}") for index, key in enumerate(chosen)))
         .order_by(
             *(
@@ -89,9 +98,14 @@ async def load_page(
                 for key, field in zip((*chosen, row_id), (*page.fields, SortField.ID), strict=True)
             )
         )
-        .limit(page.limit)
-        .offset(page.offset)
+        .limit(sa.bindparam(_ROWS, type_=sa.BigInteger))
+        .offset(sa.bindparam(_SKIPPED, type_=sa.BigInteger))
     )
+
+
+async def load_cursors(tx: Transaction, query: sa.Select[Any], page: ListPage) -> Sequence[Cursor]:
+    """Return the cursors of one page by its query."""
+    rows = await tx.all(query, {_ROWS: page.limit, _SKIPPED: page.offset})
     return [Cursor(tuple(map(_plain, row[1:])), row[0]) for row in rows]
 
 

@@ -4,12 +4,13 @@ Written by trading.
 """
 
 from collections.abc import Collection, Mapping
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import sqlalchemy as sa
 
 from foretell.domain.values.hexadecimal import Address
 from foretell.store.database import Transaction
+from foretell.store.lookups import among
 from foretell.store.tables import profiles
 
 
@@ -22,6 +23,12 @@ class PublicProfile(NamedTuple):
     bio: str
     image: str
     updated_at_ms: int
+
+
+_WALLETS: Final = "wallets"
+_PROFILES: Final = sa.select(*(profiles.c[name] for name in PublicProfile._fields)).where(
+    sa.or_(profiles.c.address.in_(among(_WALLETS)), profiles.c.safe.in_(among(_WALLETS)))
+)
 
 
 async def record_profile(tx: Transaction, profile: PublicProfile) -> bool:
@@ -54,11 +61,7 @@ async def load_profiles(
     wanted = set(wallets)
     if not wanted:
         return {}
-    rows = await tx.all(
-        sa.select(*(profiles.c[name] for name in PublicProfile._fields)).where(
-            sa.or_(profiles.c.address.in_(wanted), profiles.c.safe.in_(wanted))
-        )
-    )
+    rows = await tx.all(_PROFILES, {_WALLETS: list(wanted)})
     found = [PublicProfile._make(row) for row in rows]
     return {
         wallet: profile

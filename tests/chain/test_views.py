@@ -50,7 +50,7 @@ async def test_a_view_that_reverts_is_a_revert(sandbox: Sandbox) -> None:
         (-32602, "invalid argument 1", False),
     ],
 )
-def test_a_node_without_the_block_is_told_from_one_that_refuses_the_call(
+def test_a_node_without_the_block_is_not_one_that_refuses_the_call(
     code: int, message: str, *, is_missing: bool
 ) -> None:
     assert lacks_block(RpcRefused("eth_call", code, message)) is is_missing

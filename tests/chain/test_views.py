@@ -1,8 +1,8 @@
 import pytest
 from tests.rigs.sandbox import Sandbox
 
-from foretell.chain.views import ViewCall, call_view, call_views
-from foretell.domain.errors.chain import ChainInconsistent, ExecutionReverted
+from foretell.chain.views import ViewCall, call_view, call_views, lacks_block
+from foretell.domain.errors.chain import ChainInconsistent, ExecutionReverted, RpcRefused
 from foretell.domain.evm.abi import contract_function
 from foretell.domain.values.hexadecimal import Address
 
@@ -36,3 +36,22 @@ async def test_a_view_that_reverts_is_a_revert(sandbox: Sandbox) -> None:
     separator = contract_function("domainSeparator(uint256)", "(bytes32)")
     with pytest.raises(ExecutionReverted):
         await call_view(sandbox.rpc, ViewCall(sandbox.deployment.exchange, separator, (99,)))
+
+
+@pytest.mark.parametrize(
+    ("code", "message", "is_missing"),
+    [
+        (-32001, "Resource not found", True),
+        (-32000, "header for hash not found", True),
+        (-32000, "hash 0x12 is not currently canonical", True),
+        (-32000, "block 0x12 not found", True),
+        (-32000, "unknown block", True),
+        (-32000, "max fee per gas less than block base fee", False),
+        (-32602, "invalid argument 1", False),
+    ],
+)
+def test_a_node_without_the_block_is_not_one_that_refuses_the_call(
+    code: int, message: str, *, is_missing: bool
+) -> None:
+    assert lacks_block(RpcRefused("eth_call", code, message)) is is_missing
+    assert not lacks_block(ExecutionReverted("eth_call", code, message))

@@ -1,5 +1,6 @@
 """Calls of contracts' views, one or many in a round trip."""
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -7,6 +8,7 @@ from foretell.chain.rpc import Rpc
 from foretell.chain.rpc_types import bytes_of
 from foretell.domain.errors.chain import (
     ChainInconsistent,
+    ChainUnavailable,
     ExecutionReverted,
     MalformedCalldata,
     RpcRefused,
@@ -22,6 +24,12 @@ SIGNATURE_ANSWER_BYTES_MAX: Final = 16 * 1024
 
 _OWED_TOKENS: Final = contract_function("owedTokens(address,uint256)", "(uint256)")
 _IS_VALID_SIGNATURE: Final = contract_function("isValidSignature(bytes32,bytes)", "(bytes4)")
+
+_NOT_FOUND_CODE: Final = -32001
+"""The code of EIP-1474 for a resource that the node does not have."""
+_NOT_FOUND: Final = re.compile(
+    "(?:header|block|hash).*not found|unknown block|not (?:currently )?canonical", re.IGNORECASE
+)
 
 BlockTag = str | Mapping[str, object]
 """A block: its number or a word, or its hash in the form of EIP-1898."""
@@ -83,10 +91,20 @@ async def owed_units(rpc: Rpc, account: Address, keys: Sequence[tuple[Address, s
     return [units_by_key[key] for key in keys]
 
 
+def lacks_block(refusal: RpcRefused) -> bool:
+    """Return whether a node refused a call because the block is not on its chain, or not yet."""
+    if isinstance(refusal, ExecutionReverted):
+        return False
+    return refusal.rpc_code == _NOT_FOUND_CODE or bool(_NOT_FOUND.search(refusal.rpc_message))
+
+
 async def accepts_signature(
     rpc: Rpc, wallet: Address, digest: bytes, signature: bytes, at: BlockTag = LATEST
 ) -> bool:
-    """Return whether a contract wallet accepts a signature, with the gas and the answer bounded."""
+    """Return whether a contract wallet accepts a signature, with the gas and the answer bounded.
+
+    Raises ChainUnavailable when the node does not have the block.
+    """
     call = {
         "to": wallet,
         "data": "0x" + _IS_VALID_SIGNATURE.encode(digest, signature).hex(),
@@ -94,6 +112,8 @@ async def accepts_signature(
     }
     try:
         answer = await rpc.send("eth_call", call, at, answer_bytes_max=SIGNATURE_ANSWER_BYTES_MAX)
-    except (ExecutionReverted, RpcRefused):
+    except RpcRefused as refusal:
+        if lacks_block(refusal):
+            raise ChainUnavailable("eth_call", "the node does not have the block") from refusal
         return False
     return bytes_of(answer, "eth_call") == _IS_VALID_SIGNATURE.selector.ljust(32, b"\0")

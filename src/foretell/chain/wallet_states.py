@@ -4,6 +4,7 @@ A wallet is code that we do not know. Every call of it has a bound on its gas an
 """
 
 import asyncio
+import contextlib
 from collections.abc import Collection, Sequence
 from typing import Any, Final
 
@@ -41,6 +42,7 @@ from foretell.domain.errors.chain import (
 from foretell.domain.evm.abi import ContractFunction, contract_function
 from foretell.domain.values.hexadecimal import Address, Bytes32, keccak256, word_of
 
+READ_ATTEMPTS_MAX: Final = 2
 ADDRESSES_PER_QUERY_MAX: Final = 500
 """Above this many contracts the logs of all are asked for by their topics alone."""
 LOGS_BYTES_MAX: Final = 4 * 1024 * 1024
@@ -74,29 +76,34 @@ class WalletStates:
         )
 
     async def read(self, wallet: Address) -> WalletState:
-        """Return a wallet at the newest block.
+        """Return a wallet at the newest block; if that is replaced meanwhile, at the next one.
 
-        Raises ChainUnavailable when the chain does not answer, or replaced the block meanwhile.
+        Raises ChainUnavailable when the chain does not answer.
         """
-        head = await self._head()
-        at = at_block(head.block_hash)
+        for _ in range(READ_ATTEMPTS_MAX - 1):
+            with contextlib.suppress(RpcRefused):
+                return await self._read_at(wallet, await self._head())
         try:
-            code, *words = await self._rpc.batch(
-                [
-                    ("eth_getCode", [wallet, at]),
-                    ("eth_getStorageAt", [wallet, BEACON_SLOT, at]),
-                    ("eth_getStorageAt", [wallet, IMPLEMENTATION_SLOT, at]),
-                    ("eth_getStorageAt", [wallet, SAFE_SINGLETON_SLOT, at]),
-                ]
-            )
-            return await self._state(
-                wallet,
-                head,
-                bytes_of(code, "eth_getCode"),
-                [address_in(bytes_of(each, "eth_getStorageAt")) for each in words],
-            )
+            return await self._read_at(wallet, await self._head())
         except RpcRefused as error:
-            raise ChainUnavailable("eth_getCode", f"block {head.block_number} is gone") from error
+            raise ChainUnavailable("eth_getCode", "the node does not have its block") from error
+
+    async def _read_at(self, wallet: Address, head: BlockHeader) -> WalletState:
+        at = at_block(head.block_hash)
+        code, *words = await self._rpc.batch(
+            [
+                ("eth_getCode", [wallet, at]),
+                ("eth_getStorageAt", [wallet, BEACON_SLOT, at]),
+                ("eth_getStorageAt", [wallet, IMPLEMENTATION_SLOT, at]),
+                ("eth_getStorageAt", [wallet, SAFE_SINGLETON_SLOT, at]),
+            ]
+        )
+        return await self._state(
+            wallet,
+            head,
+            bytes_of(code, "eth_getCode"),
+            [address_in(bytes_of(each, "eth_getStorageAt")) for each in words],
+        )
 
     async def _state(
         self,

@@ -15,6 +15,7 @@ from foretell.domain.contracts.deployment import ContractName
 from foretell.domain.contracts.safe import SafeTx, sign_safe_tx
 from foretell.domain.contracts.sandbox_accounts import SANDBOX_CHAIN_ID, SandboxAccount
 from foretell.domain.contracts.wallet_state import IMPLEMENTATION_SLOT, BlockMark
+from foretell.domain.errors.chain import ChainUnavailable
 from foretell.domain.errors.order import NotWalletOwner, WalletRefuses
 from foretell.domain.evm.abi import contract_function
 from foretell.domain.exchange.order import SignatureType, SignedOrder
@@ -206,6 +207,17 @@ async def test_a_hostile_wallet_costs_bounded_calls_and_only_itself(
         return_exceptions=True,
     )
     assert [isinstance(each, Exception) for each in refused] == [True, True, False], refused
+
+
+async def test_a_node_without_the_block_is_no_refusal_of_the_wallet(
+    fresh_sandbox: Sandbox, states: WalletStates
+) -> None:
+    wallet = await fresh_sandbox.make_deposit_wallet(fresh_sandbox.trader(0).address)
+    state = await states.read(wallet)
+    gone = state._replace(block=BlockMark(state.block.block_number, Bytes32("0x" + "12" * 32)))
+    assert not await states.accepts(state, wallet, bytes(32), bytes(317))
+    with pytest.raises(ChainUnavailable, match="does not have the block"):
+        await states.accepts(gone, wallet, bytes(32), bytes(317))
 
 
 async def test_logs_beyond_the_bound_have_every_wallet_asked_again(

@@ -19,7 +19,9 @@ from tests.rigs.values import (
 )
 
 from foretell.domain.exchange.commands import AllowanceSeen, ResolveMarket, SplitTrade
+from foretell.domain.exchange.settlement import Settlement
 from foretell.domain.exchange.trade import TradeStatus
+from foretell.store.outbox.settlements import record_settlements
 from foretell.store.tables import acknowledged_times, acknowledgements, orders
 from foretell.store.tables.trading import CLOSED_UNASKED
 from foretell.trading.handlers.notifications import KEPT_MS, LISTED_MAX
@@ -122,11 +124,17 @@ async def test_a_failed_settlement_is_another_notification(
     trade_id = await match(alice, bob)
     await drop(alice)
     rig.clock.move(5_000)
+    async with rig.context.database.writing() as tx:
+        await record_settlements(tx, [Settlement(trade_id, failure="InvalidNonce")])
     await rig.submit(a_settlement(trade_id, TradeStatus.FAILED, ""))
     for trader, kinds in ((alice, {8}), (bob, {2, 8})):
         found = await notes(trader)
         assert {note["type"] for note in found} == kinds
         assert {note["payload"]["trade_id"] for note in found} == {trade_id}
+        failures = [note["payload"] for note in found if note["type"] == 8]
+        assert [(each["err_msg"], each["code"]) for each in failures] == [
+            ("InvalidNonce", "invalid_nonce")
+        ]
 
 
 async def test_an_order_that_left_the_book_without_a_request_is_published(

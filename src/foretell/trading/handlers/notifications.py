@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from foretell.domain.exchange.failed_trades.causes import failure_text
 from foretell.domain.exchange.trade import TradeStatus
 from foretell.domain.values.amounts import ratio_text
 from foretell.domain.values.hexadecimal import Address, Bytes32
@@ -22,6 +23,7 @@ from foretell.store.trading.acknowledgements import (
     record_acknowledged_until,
 )
 from foretell.store.trading.orders import OrderRow, load_closed_orders, load_orders
+from foretell.store.trading.trade_causes import with_causes
 from foretell.store.trading.trades import (
     TradeFilter,
     TradeRow,
@@ -106,6 +108,7 @@ async def _load_rows(
         closed = await load_closed_orders(tx, address, since_ms, READ_MAX)
         trades = await load_wallet_trades(tx, wallets, (), wanted, 0, READ_MAX)
         failed = await load_failed_trades(tx, wallets, since_ms, READ_MAX)
+        failed = await with_causes(tx, failed)
         resolutions = await load_resolutions(tx, wallets, since_ms // 1000, READ_MAX)
         ids = {each for row in (*trades, *failed) for each in _own_orders(row, wallets)}
         orders = await load_orders(tx, sorted(ids))
@@ -177,7 +180,7 @@ def _failures(
 ) -> Iterator[Fact]:
     """Yield the failure of a trade, once for each order of the account."""
     assert row.status is TradeStatus.FAILED
-    trade = row.trade
+    trade, failure = row.trade, failure_text(row.cause)
     size_by_order = {fill.maker_order_id: fill.size_units for fill in trade.fills}
     size_by_order[trade.taker_order_id] = trade.size_units
     for order_id in _own_orders(row, wallets):
@@ -186,6 +189,8 @@ def _failures(
             _of_order(context, order, size_by_order[Bytes32(order_id)]),
             trade_id=trade.trade_id,
             transaction_hash=row.tx_hash,
+            err_msg=failure.message,
+            code=failure.code,
         )
         name = f"{short(order_id)}-{trade.trade_id}"
         yield a_fact(NotificationType.FILL_FAILED, name, row.updated_at_ms, order.owner, payload)

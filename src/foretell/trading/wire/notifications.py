@@ -40,6 +40,8 @@ class NotificationPayload(msgspec.Struct, frozen=True, kw_only=True):
     trade_id: str = ""
     transaction_hash: str = ""
     close_reason: str = ""
+    err_msg: str = ""
+    code: str = ""
     question: str = ""
     market_slug: str = ""
     event_slug: str = msgspec.field(name="eventSlug", default="")

@@ -16,7 +16,7 @@ _WORD_BEGIN: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z]
 
 
 class FailureText(NamedTuple):
-    """The words of a failure, and their code, by which programs tell failures apart."""
+    """The words of a failure, and their code, which programs can compare."""
 
     message: str
     code: str

@@ -27,7 +27,8 @@ ARTIFACTS: Final = CONTRACTS.parent / "src" / "foretell" / "chain" / "artifacts"
 SAFE_PACKAGE: Final = "@gnosis.pm/safe-contracts"
 
 EVM_VERSION: Final = "cancun"
-COMPILE_DEADLINE_S: Final = 300
+# For a compiler that waits for something that never comes: one at work is never that slow.
+COMPILE_DEADLINE_S: Final = 1_800
 OUTPUTS: Final = ("abi", "bytecode", "bytecode_runtime", "integrity")
 
 SAFE_PROXY: Final = "SafeProxyCreationCode"
@@ -168,11 +169,11 @@ def _raw_functions(sources: list[str], abi: Abi) -> list[Mapping[str, Any]]:
 def _compiled_structs(abi: Abi) -> dict[str, Any]:
     """Return the fields of the structs that the compiled functions take, by the names of parameters.
 
-    The compiler's ABI does not name structs: `order` has the fields of `Order`.
+    The compiler's ABI does not name structs: the first `order` has the fields of `Order`.
     """
     return {
         parameter["name"].capitalize(): parameter["components"]
-        for entry in abi
+        for entry in reversed(abi)
         if entry["type"] == "function"
         for parameter in entry["inputs"]
         if parameter["type"] == "tuple"

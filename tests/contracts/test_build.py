@@ -2,12 +2,14 @@ import json
 import re
 import runpy
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from tests.contracts.evm import ARTIFACTS, ROOT, own_artifact_fields
+from tests.contracts.faulty.compiling import compiled
 
 from foretell.domain.values.hexadecimal import keccak256
 
@@ -24,8 +26,16 @@ CONTRACTS = sorted(path.stem for path in SOURCES.glob("*.vy"))
 
 def test_the_committed_artifacts_match_the_sources() -> None:
     command = [sys.executable, str(BUILD), "--check"]
-    done = subprocess.run(command, capture_output=True, check=False, text=True, timeout=120)
+    done = compiled(command)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_a_build_that_never_ends_is_ended_whether_it_works_or_waits() -> None:
+    """How busy the machine is ends none: a build is bounded by its processor time."""
+    loops = compiled([sys.executable, "-c", "while True: pass"], processor_s_max=1)
+    assert loops.returncode == -signal.SIGKILL
+    with pytest.raises(subprocess.TimeoutExpired):
+        compiled([sys.executable, "-c", "import time; time.sleep(600)"], waiting_s_max=0.1)
 
 
 def test_a_stale_a_missing_and_a_surplus_artifact_are_named(

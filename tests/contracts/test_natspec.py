@@ -3,7 +3,6 @@
 import json
 import re
 import runpy
-import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from functools import cache
@@ -12,13 +11,13 @@ from typing import Any, NamedTuple
 
 import pytest
 from tests.contracts.evm import ROOT, own_artifact_fields
+from tests.contracts.faulty.compiling import compiled
 
 SOURCES = ROOT / "contracts" / "src"
 CONTRACTS = sorted(path.stem for path in SOURCES.glob("*.vy"))
 GETTERS_ALONE = frozenset({"DepositWalletBeacon"})
 """Contracts whose functions are those of public variables."""
 GETTER = re.compile(r"^(\w+): public\(", re.MULTILINE)
-DEADLINE_S = 120
 
 BUILD = runpy.run_path(str(ROOT / "contracts" / "build.py"))
 
@@ -38,9 +37,8 @@ def documents() -> dict[str, Documents]:
     command = [sys.executable, "-m", "vyper", "--evm-version", "cancun", "--disable-sys-path"]
     command += ["-p", str(SOURCES), "-f", "userdoc,devdoc"]
     paths = sorted(map(str, SOURCES.rglob("*.vy")))
-    done = subprocess.run(
-        [*command, *paths], capture_output=True, check=True, text=True, timeout=DEADLINE_S
-    )
+    done = compiled([*command, *paths])
+    assert done.returncode == 0, done.stderr
     lines = [json.loads(line) for line in done.stdout.splitlines()]
     return {
         path: Documents(

@@ -18,12 +18,12 @@ from pathlib import Path
 from typing import Final
 
 from tests.contracts.evm import COMMITTED, ROOT
+from tests.contracts.faulty.compiling import compiled
 from tests.contracts.faulty.patches import PATCHES, Patch
 
 SOURCES: Final = ROOT / "contracts" / "src"
 WORKERS: Final = 2
-COMPILE_DEADLINE_S: Final = 120
-TESTS_DEADLINE_S: Final = 600
+TESTS_DEADLINE_S: Final = 1_800
 KILLED_SHARE_MIN: Final = 0.95
 PYTEST_FOUND_A_FAILURE: Final = 1
 
@@ -78,13 +78,7 @@ def modules_of(path: Path) -> set[str]:
 def _compile(sources: Path, artifacts: Path, names: Sequence[str]) -> bool:
     command = [sys.executable, "-m", "vyper", "--evm-version", "cancun", "--disable-sys-path"]
     command += ["--no-bytecode-metadata", "-p", str(sources), "-f", "bytecode,bytecode_runtime"]
-    done = subprocess.run(
-        [*command, *(str(sources / f"{name}.vy") for name in names)],
-        capture_output=True,
-        check=False,
-        text=True,
-        timeout=COMPILE_DEADLINE_S,
-    )
+    done = compiled([*command, *(str(sources / f"{name}.vy") for name in names)])
     if done.returncode != 0:
         sys.stderr.write(done.stderr)
         return False

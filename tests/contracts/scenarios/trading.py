@@ -156,7 +156,7 @@ def attempt_match(
     orders = [order for order, _ in makers]
     name, arguments = "matchOrders", match_args(taker_order, orders, fill)
     if step.second & 1:
-        name, arguments = "matchPacked", (taker.token, records(taker_order, orders, fill))
+        name, arguments = "matchPacked", (records(taker_order, orders, fill),)
     operator = scenario.rig.world.operator
     is_simulated = None if step.amount % 2 else simulate(scenario, traded, name, arguments)
     is_matched = scenario.attempt(operator, traded.exchange, name, *arguments)

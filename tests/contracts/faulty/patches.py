@@ -20,6 +20,8 @@ SIGNATURES: Final = f"{EXCHANGE}test_signatures.py"
 VALIDITY: Final = f"{EXCHANGE}test_validity.py"
 CANCELLING: Final = f"{EXCHANGE}test_cancelling.py"
 DELIVERIES: Final = "tests/contracts/receivers/test_deliveries.py"
+FEE_RECEIVERS: Final = "tests/contracts/receivers/test_fee_receivers.py"
+CUSTODY: Final = f"{EXCHANGE}test_custody.py"
 RECEIVER: Final = f"{EXCHANGE}test_receiver.py"
 ROLES: Final = f"{EXCHANGE}test_roles.py"
 ORDERS: Final = f"{EXCHANGE}test_orders.py"
@@ -196,6 +198,19 @@ PATCHES: Final = (
     Patch("exchange/fees", "block.timestamp < starts_at", "block.timestamp + 1 < starts_at", FEES),
     Patch("exchange/fees", "3 * 24 * 3600", "2 * 24 * 3600", FEES),
     Patch("exchange/fees", "or receiver == self", "", FEES),
+    Patch(
+        "exchange/matching",
+        "maker.maker, unsafe_sub(taking, fee)",
+        "maker.maker, taking",
+        FEES,
+    ),
+    Patch(
+        "exchange/matching",
+        "taker_gives, unsafe_sub(taking, fee)",
+        "taker_gives, taking",
+        FEES,
+    ),
+    Patch("exchange/sweeping", f"{LOCK}sweep", f"{OPEN}sweep", FEE_RECEIVERS),
     # Packed matches.
     Patch("exchange/matching", "records_end != 0 and at != records_end", "False", PACKED),
     Patch("exchange/matching", "if taker.end >= end", "if False", PACKED),
@@ -229,6 +244,7 @@ PATCHES: Final = (
     Patch("exchange/custody", "[asset] += amount", "[asset] = amount", DELIVERIES),
     Patch("exchange/custody", "[tokenId] = 0", "[tokenId] = amount", DELIVERIES),
     Patch("exchange/custody", "or receiver == self", "", DELIVERIES),
+    Patch("exchange/custody", "if not each.is_contract", "if False", CUSTODY),
     # Cancelling, roles, registry, custody, sweeping.
     Patch(
         "exchange/cancelling",

@@ -17,6 +17,7 @@ from exchange import fees
 from exchange import matching
 from exchange import owed_tokens
 from exchange import packed
+from exchange import parameters
 from exchange import pausing
 from exchange import preapproval
 from exchange import profiles
@@ -31,21 +32,24 @@ from exchange import sweeping
 from exchange import trade_logs
 from exchange import validity
 
+# Their order is that of their storage, whose places are those of earlier versions where they have one: what
+# an earlier version reads as its pause and its fee limit is zero here, and its fee receiver is ours.
 initializes: ownership
 initializes: roles[ownership := ownership]
-initializes: pausing[ownership := ownership]
+initializes: preapproval[profiles := profiles]
+initializes: pausing[ownership := ownership, parameters := parameters]
 initializes: custody[owed_tokens := owed_tokens]
 initializes: profiles
 initializes: signatures
 initializes: status
 initializes: stops
 initializes: token_registry[custody := custody, roles := roles]
-initializes: fees[ownership := ownership]
+initializes: parameters
+initializes: fees[ownership := ownership, parameters := parameters]
 initializes: receiver[custody := custody]
 initializes: trade_logs
-initializes: settling[custody := custody, fees := fees]
-initializes: sweeping[fees := fees]
-initializes: preapproval[profiles := profiles]
+initializes: settling[custody := custody]
+initializes: sweeping[parameters := parameters]
 initializes: validity[
     preapproval := preapproval,
     profiles := profiles,
@@ -59,13 +63,13 @@ initializes: packed[
     profiles := profiles,
     signatures := signatures,
     status := status,
+    stops := stops,
     validity := validity,
 ]
 initializes: matching[
     custody := custody,
-    fees := fees,
     packed := packed,
-    pausing := pausing,
+    parameters := parameters,
     roles := roles,
     settling := settling,
     status := status,
@@ -126,7 +130,6 @@ exports: (
     stops.setOwnerSigning,
 )
 exports: (
-    preapproval.preapproveOrder,
     preapproval.invalidatePreapprovedOrder,
     preapproval.isPreapproved,
 )
@@ -149,7 +152,6 @@ exports: (
     fees.setMaxFeeRateBps,
 )
 exports: (validity.validateOrder, validity.remaining)
-exports: (cancelling.cancelOrder, cancelling.cancelOrders)
 exports: (matching.makersMax, matching.matchOrders)
 exports: (
     receiver.onERC1155Received,
@@ -200,18 +202,20 @@ def __init__(
 @nonreentrant
 def __default__():
     """
-    @notice `matchPacked(uint256,bytes)`, which is `matchOrders` in a quarter of its calldata, and
-            `cancelOrder` and `cancelOrders` with the tuple of the ecosystem's v1 exchange: a contract
-            cannot declare two functions of one name.
+    @notice The calls that are decoded by hand: `matchPacked(bytes)`, which is `matchOrders` in a fifth
+            of its calldata; `cancelOrder` and `cancelOrders`, with our tuple or that of the ecosystem's
+            v1 exchange, since a contract cannot declare two functions of one name; `preapproveOrder`.
     """
     if len(msg.data) < 4:
         raw_revert(method_id("UnknownCall()"))
     selector: bytes4 = convert(slice(msg.data, 0, 4), bytes4)
     if selector == packed.MATCH_PACKED:
         matching._match_packed()
-    elif selector == cancelling.CANCEL_ORDER_V1:
-        cancelling._cancel_order_v1()
-    elif selector == cancelling.CANCEL_ORDERS_V1:
-        cancelling._cancel_orders_v1()
+    elif selector == cancelling.CANCEL_ORDER or selector == cancelling.CANCEL_ORDER_V1:
+        cancelling._cancel_one(selector == cancelling.CANCEL_ORDER_V1)
+    elif selector == cancelling.CANCEL_ORDERS or selector == cancelling.CANCEL_ORDERS_V1:
+        cancelling._cancel_many(selector == cancelling.CANCEL_ORDERS_V1)
+    elif selector == preapproval.PREAPPROVE:
+        preapproval._preapprove()
     else:
         raw_revert(method_id("UnknownCall()"))

@@ -20,9 +20,9 @@ def word(number: int, bits: int = 256) -> bytes:
 
 
 def extra_of(order: Order) -> bytes:
-    """Return the two words that most orders leave out."""
+    """Return the words that most orders leave out."""
     if PROFILES[order.profile].struct_version == 1:
-        words = word(order.nonce) + word(order.fee_rate_bps)
+        words = word(order.nonce)
     else:
         words = order.metadata + order.builder
     return words if any(words) else b""
@@ -41,10 +41,10 @@ def record(order: Order, making: int, fee: int) -> bytes:
             bytes.fromhex(order.signer[2:]),
             word(order.expiration or order.timestamp, 64),
             word(flags, 16),
-            word(len(signature), 16),
+            word(len(signature) if is_wallet else order.fee_rate_bps, 16),
             word(order.salt),
-            word(order.maker_amount, 128) + word(order.taker_amount, 128),
-            word(making, 128) + word(fee, 128),
+            word(order.maker_amount, 64) + word(order.taker_amount, 64),
+            word(making, 64) + word(fee, 64),
             ecdsa[:64],
             extra,
             signature + bytes(-len(signature) % 32),
@@ -53,14 +53,14 @@ def record(order: Order, making: int, fee: int) -> bytes:
 
 
 def records(taker: Order, makers: Sequence[Order], fill: Fill) -> bytes:
-    """Return the records of a match, the taker's first."""
+    """Return the taker's token, and the records of a match, the taker's first."""
     fees = (0,) * len(fill.makers) if fill.maker_fees is None else fill.maker_fees
     parts = [record(taker, fill.taker, fill.taker_fee)]
     parts += [record(*each) for each in zip(makers, fill.makers, fees, strict=True)]
-    return b"".join(parts)
+    return word(taker.token_id) + b"".join(parts)
 
 
 def match_packed(world: World, taker: Order, makers: Sequence[Order], fill: Fill) -> Receipt:
     """Match as the operator, with packed calldata."""
-    args = (taker.token_id, records(taker, makers, fill))
-    return world.exchange.send("matchPacked", *args, sender=world.operator)
+    packed = records(taker, makers, fill)
+    return world.exchange.send("matchPacked", packed, sender=world.operator)

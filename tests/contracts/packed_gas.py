@@ -120,7 +120,7 @@ def calldata_bytes(tables: Tables, name: str, profile: int) -> Iterator[tuple[st
     fill, exchange = filled(taker, resting), tables.world.exchange
     data = exchange.calldata("matchOrders", *match_args(taker, resting, fill))
     yield f"calldata bytes, matchOrders, {name}, makers: {MAKERS}", len(data)
-    data = exchange.calldata("matchPacked", taker.token_id, records(taker, resting, fill))
+    data = exchange.calldata("matchPacked", records(taker, resting, fill))
     yield f"calldata bytes, matchPacked, {name}, makers: {MAKERS}", len(data)
 
 
@@ -134,7 +134,7 @@ def packed_batch(
         one = replace(world, taker=taker, makers=(maker,))
         order, resting = replace(tables, world=one).orders("transfer", profile, 1)
         packed = records(order, resting, filled(order, resting))
-        calls.append(exchange.calldata("matchPacked", order.token_id, packed))
+        calls.append(exchange.calldata("matchPacked", packed))
     limits = [800_000] * len(calls)
     args = (exchange.address, calls, limits)
     receipt = batches.settler.send("settle", *args, sender=world.operator)

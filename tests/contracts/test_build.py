@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.contracts.evm import ARTIFACTS, ROOT, own_artifact_fields
-from tests.rigs.compiling import compiled
+from tests.contracts.faulty.compiling import compiled
 
 from foretell.domain.values.hexadecimal import keccak256
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import pytest
 from tests.contracts.evm import ROOT, own_artifact_fields
-from tests.rigs.compiling import compiled
+from tests.contracts.faulty.compiling import compiled
 
 SOURCES = ROOT / "contracts" / "src"
 CONTRACTS = sorted(path.stem for path in SOURCES.glob("*.vy"))

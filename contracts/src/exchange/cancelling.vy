@@ -36,6 +36,17 @@ struct OrderV1:
     signatureType: uint8
 
 
+# Decoded by hand, each order where it lies: signatures are not looked at.
+# abi: function cancelOrder(Order order)
+# abi: function cancelOrders(Order[] cancelled)
+CANCEL_ORDER: constant(bytes4) = method_id(
+    "cancelOrder((uint256,address,address,address,uint256,uint256,uint256,uint256,uint256,uint256,uint256,bytes32,bytes32,uint8,uint8,uint8,bytes))",
+    output_type=bytes4,
+)
+CANCEL_ORDERS: constant(bytes4) = method_id(
+    "cancelOrders((uint256,address,address,address,uint256,uint256,uint256,uint256,uint256,uint256,uint256,bytes32,bytes32,uint8,uint8,uint8,bytes)[])",
+    output_type=bytes4,
+)
 # abi: struct OrderV1(uint256 salt, address maker, address signer, address taker, uint256 tokenId, uint256 makerAmount, uint256 takerAmount, uint256 expiration, uint256 nonce, uint256 feeRateBps, uint8 side, uint8 signatureType, bytes signature)
 # abi: function cancelOrder(OrderV1 order)
 # abi: function cancelOrders(OrderV1[] cancelled)
@@ -48,71 +59,39 @@ CANCEL_ORDERS_V1: constant(bytes4) = method_id(
     output_type=bytes4,
 )
 ORDER_V1_BYTES: constant(uint256) = 12 * 32
-ARGUMENTS_AT: constant(uint256) = 4
-WORD: constant(uint256) = 32
-
-
-@external
-@nonreentrant
-def cancelOrder(order: orders.Order):
-    """
-    @notice End an order of the caller's.
-    @param order The order; its signature may be empty
-    """
-    if not self._cancel(orders._fields(order)):
-        raw_revert(method_id("OrderFilledOrCancelled()"))
-
-
-@external
-@nonreentrant
-def cancelOrders(cancelled: DynArray[orders.Order, orders.ORDERS_MAX]):
-    """
-    @notice End orders of the caller's; those that had ended before are passed over, so that a
-            fill in the last moment does not save the rest.
-    @param cancelled The orders; their signatures may be empty
-    """
-    for order: orders.Order in cancelled:
-        self._cancel(orders._fields(order))
 
 
 @internal
-def _cancel(order: orders.Fields) -> bool:
-    if not signatures._is_owner(msg.sender, order):
-        raw_revert(method_id("NotOwner()"))
-    order_hash: bytes32 = profiles._order_hash(order)
-    is_cancelled: bool = status._cancel(order_hash)
-    if is_cancelled:
-        log OrderCancelled(orderHash=order_hash)
-    return is_cancelled
-
-
-@internal
-def _cancel_order_v1():
+def _cancel_one(is_v1: bool):
     """
-    @dev `cancelOrder` with the ecosystem's tuple, whose place is the first argument.
+    @dev `cancelOrder`, in either tuple: the order's place is the first argument.
     """
-    at: uint256 = ARGUMENTS_AT
-    if not self._cancel_v1(at + self._word(at)):
+    if not self._cancel_at(orders._argument(), is_v1):
         raw_revert(method_id("OrderFilledOrCancelled()"))
 
 
 @internal
-def _cancel_orders_v1():
+def _cancel_many(is_v1: bool):
     """
-    @dev `cancelOrders` with the ecosystem's tuples.
+    @dev `cancelOrders`, in either tuple. Those that had ended before are passed over, so that a fill in
+         the last moment does not save the rest.
     """
-    at: uint256 = ARGUMENTS_AT
-    at += self._word(at)
-    count: uint256 = self._word(at)
+    at: uint256 = orders._argument()
+    count: uint256 = orders._word(at)
     if count > orders.ORDERS_MAX:
         raw_revert(method_id("TooManyOrders()"))
-    at += WORD
+    at += orders.WORD
     for i: uint256 in range(count, bound=orders.ORDERS_MAX):
-        self._cancel_v1(at + self._word(at + WORD * i))
+        self._cancel_at(at + orders._word(at + orders.WORD * i), is_v1)
 
 
 @internal
-def _cancel_v1(at: uint256) -> bool:
+def _cancel_at(at: uint256, is_v1: bool) -> bool:
+    """
+    @dev The order of a tuple at this place of the calldata; the ecosystem's names no profile.
+    """
+    if not is_v1:
+        return self._cancel(orders._fields_at(at))
     v1: OrderV1 = abi_decode(slice(msg.data, at, ORDER_V1_BYTES), OrderV1)
     order: orders.Fields = empty(orders.Fields)
     order.salt = v1.salt
@@ -136,6 +115,11 @@ def _cancel_v1(at: uint256) -> bool:
 
 
 @internal
-@view
-def _word(at: uint256) -> uint256:
-    return convert(slice(msg.data, at, WORD), uint256)
+def _cancel(order: orders.Fields) -> bool:
+    if not signatures._is_owner(msg.sender, order):
+        raw_revert(method_id("NotOwner()"))
+    order_hash: bytes32 = profiles._order_hash(order)
+    is_cancelled: bool = status._cancel(order_hash)
+    if is_cancelled:
+        log OrderCancelled(orderHash=order_hash)
+    return is_cancelled

@@ -11,32 +11,34 @@ from exchange import orders
 
 @internal
 @pure
-def _crosses(taker: orders.Terms, maker: orders.Terms) -> bool:
-    """
-    @dev Amounts are below 2^128 and no price is above one, so that nothing here overflows.
-         Opposite sides: the bid is at least the ask. Both BUY: the prices add up to at least one.
-         Both SELL: to at most one.
-    """
-    if taker.isBuy != maker.isBuy:
-        return unsafe_mul(taker.makerAmount, maker.makerAmount) >= unsafe_mul(
-            taker.takerAmount, maker.takerAmount
-        )
-    if taker.isBuy:
-        return unsafe_mul(taker.makerAmount, maker.takerAmount) >= unsafe_mul(
-            taker.takerAmount, unsafe_sub(maker.takerAmount, maker.makerAmount)
-        )
-    return unsafe_mul(taker.takerAmount, maker.makerAmount) <= unsafe_mul(
-        taker.makerAmount, unsafe_sub(maker.makerAmount, maker.takerAmount)
-    )
-
-
-@internal
-@pure
-def _taking(making: uint256, maker_makes: uint256, maker_takes: uint256) -> uint256:
+def _taking(
+    is_direct: bool,
+    is_buy: bool,
+    makes: uint256,
+    takes: uint256,
+    maker_makes: uint256,
+    maker_takes: uint256,
+    making: uint256,
+) -> uint256:
     """
     @dev What the maker gets for this part of its maker amount, rounded up: a maker never gets less
-         than its price.
+         than its price. The first four are of the taker. Amounts are below 2^128 and no price is above
+         one, so that nothing here overflows. Opposite sides: the bid is at least the ask. Both BUY: the
+         prices add up to at least one. Both SELL: to at most one.
     """
+    crosses: bool = False
+    if is_direct:
+        crosses = unsafe_mul(makes, maker_makes) >= unsafe_mul(takes, maker_takes)
+    elif is_buy:
+        crosses = unsafe_mul(makes, maker_takes) >= unsafe_mul(
+            takes, unsafe_sub(maker_takes, maker_makes)
+        )
+    else:
+        crosses = unsafe_mul(takes, maker_makes) <= unsafe_mul(
+            makes, unsafe_sub(maker_makes, maker_takes)
+        )
+    if not crosses:
+        raw_revert(method_id("NotCrossing()"))
     return unsafe_div(
         unsafe_add(unsafe_mul(making, maker_takes), unsafe_sub(maker_makes, 1)), maker_makes
     )
@@ -53,7 +55,8 @@ def _check_limit(taker: orders.Terms, taker_fill: uint256, paid: uint256, receiv
         raw_revert(method_id("TakerFillExceeded()"))
     if received > orders.AMOUNT_UNITS_MAX:
         raw_revert(method_id("AmountTooLarge()"))
-    if received * taker.makerAmount < paid * taker.takerAmount:
+    # Amounts are below 2^128, so that no product overflows.
+    if unsafe_mul(received, taker.makerAmount) < unsafe_mul(paid, taker.takerAmount):
         raw_revert(method_id("WorseThanLimit()"))
-    if received < taker_fill * taker.takerAmount // taker.makerAmount:
+    if received < unsafe_div(unsafe_mul(taker_fill, taker.takerAmount), taker.makerAmount):
         raw_revert(method_id("TooLittleTokensReceived()"))

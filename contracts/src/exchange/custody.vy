@@ -13,7 +13,6 @@
 from exchange import owed_tokens
 from interfaces import IConditionalTokens
 from interfaces import IERC20
-from interfaces import ISplitter
 
 uses: owed_tokens
 
@@ -33,6 +32,18 @@ GAS_BEFORE_DELIVERY: constant(uint256) = DELIVERY_GAS + DELIVERY_GAS // 32
 # Where the calldata of `safeTransferFrom` has its last argument, which is empty.
 DATA_AT: constant(uint256) = 160
 
+# Splits and merges have one form: their fourth argument, an array of the two outcomes, lies at the end.
+SPLIT: constant(bytes4) = method_id(
+    "splitPosition(address,bytes32,bytes32,uint256[],uint256)", output_type=bytes4
+)
+MERGE: constant(bytes4) = method_id(
+    "mergePositions(address,bytes32,bytes32,uint256[],uint256)", output_type=bytes4
+)
+PARTITION_AT: constant(uint256) = 160
+OUTCOMES: constant(uint256) = 2
+FIRST_OUTCOME: constant(uint256) = 1
+SECOND_OUTCOME: constant(uint256) = 2
+
 # What people pay and are paid.
 COLLATERAL: immutable(address)
 # The ERC-1155 that holds every position.
@@ -50,6 +61,10 @@ def __init__(
     splitter: address,
     tokenCollateral: address,
 ):
+    # A call of an address without code succeeds, and moves nothing.
+    for each: address in [collateral, conditionalTokens, splitter, tokenCollateral]:
+        if not each.is_contract:
+            raw_revert(method_id("NotContract()"))
     COLLATERAL = collateral
     CONDITIONAL_TOKENS = conditionalTokens
     SPLITTER = splitter
@@ -115,14 +130,11 @@ def claimTokens(tokenId: uint256, receiver: address):
 
 
 @internal
-def _move(asset: uint256, sender: address, receiver: address, amount: uint256):
+def _pay(sender: address, receiver: address, amount: uint256):
     """
-    @dev The sender is the exchange itself or has approved it.
+    @dev Collateral, of the exchange itself or of a sender that has approved it.
     """
     if amount == 0:
-        return
-    if asset != COLLATERAL_ASSET:
-        self._deliver(sender, receiver, asset, amount)
         return
     success: bool = False
     if sender == self:
@@ -147,9 +159,11 @@ def _move_tokens(sender: address, receiver: address, asset: uint256, amount: uin
 @internal
 def _deliver(sender: address, receiver: address, asset: uint256, amount: uint256):
     """
-    @dev A sender without the tokens or the approval reverts the match, as ever: then they cannot be
-         taken in either.
+    @dev Tokens, of the exchange itself or of a sender that has approved it. A sender without the tokens
+         or the approval reverts the match, as ever: then they cannot be taken in either.
     """
+    if amount == 0:
+        return
     if msg.gas < GAS_BEFORE_DELIVERY:
         raw_revert(method_id("NotEnoughGas()"))
     success: bool = raw_call(
@@ -175,14 +189,23 @@ def _deliver(sender: address, receiver: address, asset: uint256, amount: uint256
 
 
 @internal
-def _split(condition_id: bytes32, amount: uint256):
-    extcall ISplitter(SPLITTER).splitPosition(
-        COLLATERAL, empty(bytes32), condition_id, [1, 2], amount
-    )
-
-
-@internal
-def _merge(condition_id: bytes32, amount: uint256):
-    extcall ISplitter(SPLITTER).mergePositions(
-        COLLATERAL, empty(bytes32), condition_id, [1, 2], amount
+def _convert(method: bytes4, condition_id: bytes32, amount: uint256):
+    """
+    @dev Split collateral into, or merge it from, the two tokens of a condition. A refusal reverts.
+    """
+    raw_call(
+        SPLITTER,
+        concat(
+            method,
+            abi_encode(
+                COLLATERAL,
+                empty(bytes32),
+                condition_id,
+                PARTITION_AT,
+                amount,
+                OUTCOMES,
+                FIRST_OUTCOME,
+                SECOND_OUTCOME,
+            ),
+        ),
     )

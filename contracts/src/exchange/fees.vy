@@ -9,8 +9,10 @@
 
 from access import ownership
 from exchange import orders
+from exchange import parameters
 
 uses: ownership
+uses: parameters
 
 event FeeCharged:
     receiver: indexed(address)
@@ -41,17 +43,6 @@ FEE_RATE_BPS_MAX: constant(uint256) = 1_000
 # Long enough to cancel what rests: v2 orders do not sign a rate.
 RISE_DELAY_S: constant(uint256) = 3 * 24 * 3600
 
-# One word: the rate, the next one, and when that begins. The next one is never lower.
-RATE: constant(uint256) = 2**16 - 1
-NEXT_AT: constant(uint256) = 16
-STARTS_AT: constant(uint256) = 32
-
-# The limit on v2 orders before a match has read it.
-UNREAD: constant(uint256) = max_value(uint256)
-
-feeReceiver: public(address)
-rates: uint256
-
 
 @deploy
 def __init__(receiver: address):
@@ -78,14 +69,31 @@ def setMaxFeeRateBps(rateBps: uint256):
     """
     ownership._check_admin()
     self._check_rate(rateBps)
-    rate: uint256 = self._max_fee_rate()
+    word: uint256 = parameters.word
+    rate: uint256 = self._max_fee_rate(word)
+    word &= ~parameters.LIMITS
     if rateBps <= rate:
-        self.rates = rateBps
+        parameters.word = word | (rateBps << parameters.RATE_AT)
         log MaxFeeRateChanged(maxFeeRateBps=rateBps)
         return
     starts_at: uint256 = block.timestamp + RISE_DELAY_S
-    self.rates = rate | (rateBps << NEXT_AT) | (starts_at << STARTS_AT)
+    parameters.word = (
+        word
+        | (rate << parameters.RATE_AT)
+        | (rateBps << parameters.NEXT_AT)
+        | (starts_at << parameters.STARTS_AT)
+    )
     log MaxFeeRateAnnounced(maxFeeRateBps=rateBps, effectiveAt=starts_at)
+
+
+@external
+@view
+def feeReceiver() -> address:
+    """
+    @notice Who gets the fees.
+    @return The account
+    """
+    return self._receiver(parameters.word)
 
 
 @external
@@ -95,7 +103,7 @@ def maxFeeRateBps() -> uint256:
     @notice The limit of fees on v2 orders.
     @return Basis points of what an order receives
     """
-    return self._max_fee_rate()
+    return self._max_fee_rate(parameters.word)
 
 
 @external
@@ -105,10 +113,11 @@ def nextMaxFeeRateBps() -> (uint256, uint256):
     @notice A rise of the limit that was announced.
     @return The basis points, and the second when they begin; zeros when there is none
     """
-    starts_at: uint256 = self.rates >> STARTS_AT
+    word: uint256 = parameters.word
+    starts_at: uint256 = (word >> parameters.STARTS_AT) & parameters.STARTS
     if starts_at <= block.timestamp:
         return 0, 0
-    return (self.rates >> NEXT_AT) & RATE, starts_at
+    return (word >> parameters.NEXT_AT) & parameters.RATE, starts_at
 
 
 @external
@@ -133,12 +142,20 @@ def getMaxFeeRate() -> uint256:
 
 @internal
 @view
-def _max_fee_rate() -> uint256:
-    rates: uint256 = self.rates
-    starts_at: uint256 = rates >> STARTS_AT
+def _max_fee_rate(word: uint256) -> uint256:
+    """
+    @dev The limit on v2 orders. `word` is that of `parameters`.
+    """
+    starts_at: uint256 = (word >> parameters.STARTS_AT) & parameters.STARTS
     if starts_at == 0 or block.timestamp < starts_at:
-        return rates & RATE
-    return (rates >> NEXT_AT) & RATE
+        return (word >> parameters.RATE_AT) & parameters.RATE
+    return (word >> parameters.NEXT_AT) & parameters.RATE
+
+
+@internal
+@pure
+def _receiver(word: uint256) -> address:
+    return convert(word & parameters.RECEIVER, address)
 
 
 @internal
@@ -146,7 +163,7 @@ def _set_receiver(receiver: address):
     # What the exchange paid itself, nobody could ever get out.
     if receiver == empty(address) or receiver == self:
         raw_revert(method_id("InvalidFeeReceiver()"))
-    self.feeReceiver = receiver
+    parameters.word = parameters.word & ~parameters.RECEIVER | convert(receiver, uint256)
     log FeeReceiverChanged(receiver=receiver)
 
 
@@ -158,42 +175,36 @@ def _check_rate(rate_bps: uint256):
 
 
 @internal
-@view
-def _check(
-    order: orders.Terms, given: uint256, received: uint256, rate_bps: uint256
-) -> uint256:
+@pure
+def _check(order: orders.Terms, fee: uint256, given: uint256, received: uint256, limit: uint256):
     """
     @dev Check the fee of an order, which is held back where the assets move.
          Rounded down, which favours the one who pays the fee. `given` and `received` are what the
-         order gives and gets in this match; a token never costs more than one. `rate_bps` is the limit
-         on v2 orders, or UNREAD, and is returned for the next order. Amounts are below 2^128, so that
-         the product of two does not overflow; that with the rate may, and then reverts.
+         order gives and gets in this match; a token never costs more than one. `limit` is that on v2
+         orders. Amounts are below 2^128, so that the product of two does not overflow; that with a
+         signed rate may, and then reverts.
     """
-    limit: uint256 = rate_bps
-    rate: uint256 = order.feeRateBps
+    if not order.isV1:
+        if fee > unsafe_div(unsafe_mul(limit, received), BPS):
+            raw_revert(method_id("FeeExceedsMaxRate()"))
+        return
     part: uint256 = received
     whole: uint256 = BPS
-    if not order.isV1:
-        if limit == UNREAD:
-            limit = self._max_fee_rate()
-        rate = limit
-    else:
-        if not order.isBuy:
-            part = min(received, unsafe_sub(given, received))
-        elif given > unsafe_sub(received, given):
-            part = unsafe_mul(unsafe_sub(received, given), received)
-            whole = unsafe_mul(given, BPS)
-    if order.fee > unsafe_div(rate * part, whole):
+    if not order.isBuy:
+        part = min(received, unsafe_sub(given, received))
+    elif given > unsafe_sub(received, given):
+        part = unsafe_mul(unsafe_sub(received, given), received)
+        whole = unsafe_mul(given, BPS)
+    if fee > unsafe_div(order.feeRateBps * part, whole):
         raw_revert(method_id("FeeExceedsMaxRate()"))
-    return limit
 
 
 @internal
-def _log_paid(is_v1: bool, asset: uint256, amount: uint256):
+def _log_paid(is_v1: bool, receiver: address, asset: uint256, amount: uint256):
     """
     @dev Announce a payment to the fee receiver, in the form of the taker's struct.
     """
     if is_v1:
-        log FeeCharged(receiver=self.feeReceiver, tokenId=asset, amount=amount)
+        log FeeCharged(receiver=receiver, tokenId=asset, amount=amount)
     else:
-        raw_log([FEE_CHARGED_V2, convert(self.feeReceiver, bytes32)], abi_encode(amount))
+        raw_log([FEE_CHARGED_V2, convert(receiver, bytes32)], abi_encode(amount))

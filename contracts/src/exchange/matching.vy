@@ -13,6 +13,7 @@ from exchange import custody
 from exchange import fees
 from exchange import orders
 from exchange import packed
+from exchange import parameters
 from exchange import pausing
 from exchange import roles
 from exchange import settling
@@ -23,9 +24,8 @@ from exchange import trade_logs
 from exchange import validity
 
 uses: custody
-uses: fees
 uses: packed
-uses: pausing
+uses: parameters
 uses: roles
 uses: settling
 uses: status
@@ -63,8 +63,7 @@ def matchOrders(
     @param takerFeeAmount Taken from what the taker receives
     @param makerFeeAmounts Taken from what each maker receives
     """
-    roles._check_operator()
-    pausing._check_trading()
+    word: uint256 = self._start()
     self._check_lengths(len(makerOrders), len(makerFillAmounts), len(makerFeeAmounts))
     raised: uint256 = stops.raised
     taker: orders.Terms = self._take(takerOrder, takerFillAmount, takerFeeAmount, raised)
@@ -73,7 +72,7 @@ def matchOrders(
         makers.append(
             self._take(makerOrders[i], makerFillAmounts[i], makerFeeAmounts[i], raised)
         )
-    self._match(taker, makers, 0, 0, raised)
+    self._match(taker, makers, 0, raised, word)
 
 
 @internal
@@ -81,28 +80,41 @@ def _match_packed():
     """
     @dev `matchPacked`, whose arguments are still in calldata.
     """
-    roles._check_operator()
-    pausing._check_trading()
-    call: packed.Call = packed._call()
-    at: uint256 = 0
-    taker: orders.Terms = empty(orders.Terms)
+    word: uint256 = self._start()
+    token_id: uint256 = 0
+    end: uint256 = 0
+    token_id, end = packed._call()
     raised: uint256 = stops.raised
-    taker, at = packed._take(packed.RECORDS_AT, call.tokenId, call.tokenId, raised)
-    if at >= call.end:
+    taker: orders.Terms = packed._take(packed.RECORDS_AT, token_id, token_id, raised)
+    if taker.end >= end:
         raw_revert(method_id("NoMakerOrders()"))
-    self._match(taker, [], at, call.end, raised)
+    self._match(taker, [], end, raised, word)
+
+
+@internal
+@view
+def _start() -> uint256:
+    """
+    @dev The word of `parameters`, for an operator who may match now.
+    """
+    roles._check_operator()
+    word: uint256 = parameters.word
+    pausing._check_trading(word)
+    validity._check_chain()
+    return word
 
 
 @internal
 def _match(
     taker: orders.Terms,
     makers: DynArray[orders.Terms, orders.ORDERS_MAX],
-    records_at: uint256,
     records_end: uint256,
     raised: uint256,
+    word: uint256,
 ):
     """
-    @dev The makers are those of the list, or, where that is empty, those of the records.
+    @dev The makers are those of the list, or, where that is empty, those of the records that follow the
+         taker's. `raised` is that of `stops`, `word` that of `parameters`.
     """
     complement: uint256 = token_registry._complement(taker.tokenId)
     # What the taker gives and gets, and the same for makers who meet it in complete sets. Sums need
@@ -127,12 +139,13 @@ def _match(
     # The taker's fee is held back from what the first fills bring it.
     fee_due: uint256 = taker.fee
     direct_fees: uint256 = 0
-    rate_bps: uint256 = fees.UNREAD
+    fee_receiver: address = fees._receiver(word)
+    fee_limit: uint256 = fees._max_fee_rate(word)
     sets: settling.Sets = empty(settling.Sets)
-    at: uint256 = records_at
+    maker: orders.Terms = empty(orders.Terms)
+    at: uint256 = taker.end
     for i: uint256 in range(orders.ORDERS_MAX):
-        maker: orders.Terms = empty(orders.Terms)
-        if len(makers) != 0:
+        if records_end == 0:
             if i == len(makers):
                 break
             maker = makers[i]
@@ -141,29 +154,43 @@ def _match(
         else:
             if at >= records_end:
                 break
-            maker, at = packed._take(at, buys, sells, raised)
-        is_direct: bool = maker.isBuy != taker.isBuy
-        if not crossing._crosses(taker, maker):
-            raw_revert(method_id("NotCrossing()"))
+            maker = packed._take(at, buys, sells, raised)
+            at = maker.end
         making: uint256 = maker.making
         fee: uint256 = maker.fee
-        taking: uint256 = crossing._taking(making, maker.makerAmount, maker.takerAmount)
+        is_direct: bool = maker.isBuy != taker.isBuy
+        taking: uint256 = crossing._taking(
+            is_direct,
+            taker.isBuy,
+            taker.makerAmount,
+            taker.takerAmount,
+            maker.makerAmount,
+            maker.takerAmount,
+            making,
+        )
         if fee != 0:
-            rate_bps = fees._check(maker, making, taking, rate_bps)
+            fees._check(maker, fee, making, taking, fee_limit)
         if is_direct:
             delivered: uint256 = making
             if fee_due != 0:
                 withheld: uint256 = min(making, fee_due)
                 fee_due = unsafe_sub(fee_due, withheld)
                 delivered = unsafe_sub(making, withheld)
-                settling._pay_fee(taker.isV1, taker_gets, maker.maker, withheld)
-            custody._move(taker_gives, taker.maker, maker.maker, unsafe_sub(taking, fee))
-            custody._move(taker_gets, maker.maker, taker.maker, delivered)
+                settling._pay_fee(taker.isV1, taker_gets, maker.maker, fee_receiver, withheld)
+            if taker.isBuy:
+                custody._pay(taker.maker, maker.maker, unsafe_sub(taking, fee))
+                custody._deliver(maker.maker, taker.maker, taker_gets, delivered)
+            else:
+                custody._deliver(taker.maker, maker.maker, taker_gives, unsafe_sub(taking, fee))
+                custody._pay(maker.maker, taker.maker, delivered)
             paid = unsafe_add(paid, taking)
             received = unsafe_add(received, making)
             direct_fees = unsafe_add(direct_fees, fee)
         else:
-            custody._move(sets_give, maker.maker, self, making)
+            if maker.isBuy:
+                custody._pay(maker.maker, self, making)
+            else:
+                custody._move_tokens(maker.maker, self, sets_give, making)
             sets.given = unsafe_add(sets.given, making)
             sets.received = unsafe_add(sets.received, taking)
             sets.fees = unsafe_add(sets.fees, fee)
@@ -172,7 +199,7 @@ def _match(
             sets.count = unsafe_add(sets.count, 1)
         trade_logs._log_filled(maker, taker.maker, making, taking, fee)
 
-    if at != records_end:
+    if records_end != 0 and at != records_end:
         raw_revert(method_id("MalformedRecords()"))
     if sets.count != 0:
         sets_paid: uint256 = 0
@@ -182,12 +209,12 @@ def _match(
         received = unsafe_add(received, sets_received)
     crossing._check_limit(taker, taker.making, paid, received)
     if taker.fee != 0:
-        fees._check(taker, paid, received, rate_bps)
+        fees._check(taker, taker.fee, paid, received, fee_limit)
     if sets.count != 0:
         condition_id: bytes32 = token_registry.registry[taker.tokenId].conditionId
-        settling._settle_sets(taker, sets_get, condition_id, sets, fee_due)
+        settling._settle_sets(taker, sets_get, condition_id, sets, fee_due, fee_receiver)
     if direct_fees != 0:
-        settling._pay_fee(taker.isV1, taker_gives, taker.maker, direct_fees)
+        settling._pay_fee(taker.isV1, taker_gives, taker.maker, fee_receiver, direct_fees)
     trade_logs._log_filled(taker, self, paid, received, taker.fee)
     trade_logs._log_matched(taker, paid, received)
 

@@ -18,6 +18,11 @@ AMOUNT_UNITS_MAX: constant(uint256) = 2**128 - 1
 # How many maker orders one call matches, or orders one call cancels.
 ORDERS_MAX: constant(uint256) = 20
 
+# An order's words before its signature, and the place of a call's first argument.
+FIELDS_BYTES: constant(uint256) = 16 * 32
+ARGUMENTS_AT: constant(uint256) = 4
+WORD: constant(uint256) = 32
+
 BUY: constant(uint8) = 0
 SELL: constant(uint8) = 1
 
@@ -76,6 +81,7 @@ struct Terms:
     isV1: bool
     making: uint256  # what this match takes off the maker amount
     fee: uint256  # what it takes from what the order receives
+    end: uint256  # where calldata has the end of its record, in a packed match
 
 
 @internal
@@ -99,6 +105,30 @@ def _fields(order: Order) -> Fields:
         signatureType=order.signatureType,
         profile=order.profile,
     )
+
+
+@internal
+@view
+def _fields_at(at: uint256) -> Fields:
+    """
+    @dev The order at this place of the calldata, whose signature is not looked at.
+    """
+    return abi_decode(slice(msg.data, at, FIELDS_BYTES), Fields)
+
+
+@internal
+@view
+def _argument() -> uint256:
+    """
+    @dev Where calldata has the first argument of a call, an order or a list.
+    """
+    return ARGUMENTS_AT + self._word(ARGUMENTS_AT)
+
+
+@internal
+@view
+def _word(at: uint256) -> uint256:
+    return convert(slice(msg.data, at, WORD), uint256)
 
 
 @internal

@@ -8,57 +8,55 @@
         it, or the signer's Safe. What was signed is put together again and hashed as ever, so a record
         that says anything else than the signed order has no valid signature.
 
-        A record has six words: account, time, flags and signature length in one; the salt; maker
-        amount and taker amount; fill and fee; r; s. Two words may follow, and a contract's signature.
+        A record has five words: account, time, flags, and fee rate or signature length in one; the
+        salt; maker amount, taker amount, fill and fee; r; s. The words that few orders have may follow,
+        and a contract's signature.
 """
 
 from exchange import orders
 from exchange import profiles
 from exchange import signatures
 from exchange import status
+from exchange import stops
 from exchange import validity
 
 uses: profiles
 uses: signatures
 uses: status
+uses: stops
 uses: validity
 
 
-struct Call:
-    tokenId: uint256  # the taker's
-    end: uint256  # where calldata has the last record's end
-
-
 struct Record:
-    head: uint256  # account (160 bits), time (64), flags (16), length of a contract's signature (16)
+    head: uint256  # account (160 bits), time (64), flags (16), rate or length (16)
     salt: uint256
-    amounts: uint256  # maker amount (128 bits), taker amount (128)
-    fill: uint256  # what is taken off the maker amount (128 bits), fee (128)
+    amounts: uint256  # maker amount, taker amount, what is taken off the former, fee (64 bits each)
     r: uint256
     s: uint256
 
 
 # The ABI for `build.py`; `Exchange.__default__` finds the call by its selector.
-# abi: function matchPacked(uint256 tokenId, bytes records)
-MATCH_PACKED: constant(bytes4) = method_id("matchPacked(uint256,bytes)", output_type=bytes4)
+# abi: function matchPacked(bytes records)
+MATCH_PACKED: constant(bytes4) = method_id("matchPacked(bytes)", output_type=bytes4)
 
-# Where the arguments begin, and the records; `records` must lie where every encoder puts it.
-ARGUMENTS_AT: constant(uint256) = 4
+# `records` must lie where every encoder puts it. It begins with the taker's token.
+LENGTH_AT: constant(uint256) = 36
+TOKEN_AT: constant(uint256) = 68
 RECORDS_AT: constant(uint256) = 100
-RECORDS_OFFSET: constant(uint256) = 64
+RECORDS_OFFSET: constant(uint256) = 32
 
-WORD: constant(uint256) = 32
-RECORD_BYTES: constant(uint256) = 6 * 32
-EXTRA_BYTES: constant(uint256) = 2 * 32
+WORD: constant(uint256) = orders.WORD
+RECORD_BYTES: constant(uint256) = 5 * 32
 SIGNATURE_WORDS_MAX: constant(uint256) = orders.SIGNATURE_BYTES_MAX // WORD
 
-LENGTH: constant(uint256) = 2**16 - 1
+LAST: constant(uint256) = 2**16 - 1
 FLAGS_AT: constant(uint256) = 16
 TIME_AT: constant(uint256) = 32
-TIME: constant(uint256) = 2**64 - 1
 ACCOUNT_AT: constant(uint256) = 96
-LOW: constant(uint256) = 2**128 - 1
-HIGH_AT: constant(uint256) = 128
+UINT64: constant(uint256) = 2**64 - 1
+MAKER_AMOUNT_AT: constant(uint256) = 192
+TAKER_AMOUNT_AT: constant(uint256) = 128
+FILL_AT: constant(uint256) = 64
 
 # Flags: three bits of the profile, the side, two bits of the signature type, v of 28, extra words, and
 # the operator as v1's `taker`.
@@ -73,80 +71,116 @@ OPERATOR: constant(uint256) = 1 << 8
 
 @internal
 @view
-def _call() -> Call:
+def _call() -> (uint256, uint256):
     """
-    @dev The arguments, of which the records are read one by one.
+    @dev The taker's token, and where calldata has the last record's end.
     """
-    token_id: uint256 = 0
-    offset: uint256 = 0
-    length: uint256 = 0
-    token_id, offset, length = abi_decode(
-        slice(msg.data, ARGUMENTS_AT, RECORDS_AT - ARGUMENTS_AT), (uint256, uint256, uint256)
-    )
-    if offset != RECORDS_OFFSET:
+    if orders._word(orders.ARGUMENTS_AT) != RECORDS_OFFSET:
         raw_revert(method_id("MalformedRecords()"))
-    return Call(tokenId=token_id, end=RECORDS_AT + length)
+    return orders._word(TOKEN_AT), TOKEN_AT + orders._word(LENGTH_AT)
 
 
 @internal
-def _take(
-    at: uint256, buys: uint256, sells: uint256, raised: uint256
-) -> (orders.Terms, uint256):
+def _take(at: uint256, buys: uint256, sells: uint256, raised: uint256) -> orders.Terms:
     """
-    @dev The order of the record at this place of the calldata, with its fill taken off, and where the
-         next record begins. A BUY is for the first token, a SELL of the second.
+    @dev The order of the record at this place of the calldata, with its fill taken off. A BUY is for
+         the first token, a SELL of the second.
     """
     record: Record = abi_decode(slice(msg.data, at, RECORD_BYTES), Record)
-    next: uint256 = unsafe_add(at, RECORD_BYTES)
     flags: uint256 = record.head >> FLAGS_AT
-    order: orders.Fields = empty(orders.Fields)
-    order.salt = record.salt
-    order.signer = convert(record.head >> ACCOUNT_AT, address)
-    order.makerAmount = record.amounts >> HIGH_AT
-    order.takerAmount = record.amounts & LOW
-    order.profile = convert(flags & PROFILE, uint8)
-    order.signatureType = convert((flags >> TYPE_AT) & TYPE, uint8)
+    time: uint256 = (record.head >> TIME_AT) & UINT64
+    profile: uint256 = flags & PROFILE
+    signature_type: uint8 = convert((flags >> TYPE_AT) & TYPE, uint8)
+    signer: address = convert(record.head >> ACCOUNT_AT, address)
+    order: orders.Terms = empty(orders.Terms)
+    order.end = unsafe_add(at, RECORD_BYTES)
+    order.maker = signer
+    if signature_type == signatures.SAFE:
+        order.maker = signatures._safe_address(signer)
+    order.makerAmount = record.amounts >> MAKER_AMOUNT_AT
+    order.takerAmount = (record.amounts >> TAKER_AMOUNT_AT) & UINT64
+    order.making = (record.amounts >> FILL_AT) & UINT64
+    order.fee = record.amounts & UINT64
     order.tokenId = buys
+    order.isBuy = True
+    side: uint8 = orders.BUY
     if flags & SELL != 0:
-        order.side = orders.SELL
         order.tokenId = sells
-    order.maker = order.signer
-    if order.signatureType == signatures.SAFE:
-        order.maker = signatures._safe_address(order.signer)
-    extra: uint256[2] = [0, 0]
-    if flags & EXTRA != 0:
-        extra = abi_decode(slice(msg.data, next, EXTRA_BYTES), uint256[2])
-        next = unsafe_add(next, EXTRA_BYTES)
-    if profiles._is_v1(order.profile):
-        order.expiration = (record.head >> TIME_AT) & TIME
-        order.nonce = extra[0]
-        order.feeRateBps = extra[1]
+        order.isBuy = False
+        side = orders.SELL
+    orders._check_amounts(side, order.makerAmount, order.takerAmount)
+    profiles._check_profile(profile)
+    stop: uint256 = stops._word(order.maker, raised)
+    struct_hash: bytes32 = empty(bytes32)
+    if profiles.V2_PROFILES & (1 << profile) == 0:
+        nonce: uint256 = 0
+        if flags & EXTRA != 0:
+            nonce = orders._word(order.end)
+            order.end = unsafe_add(order.end, WORD)
+        taker: address = empty(address)
         if flags & OPERATOR != 0:
-            order.taker = msg.sender
-    else:
-        order.timestamp = (record.head >> TIME_AT) & TIME
-        order.metadata = convert(extra[0], bytes32)
-        order.builder = convert(extra[1], bytes32)
-    terms: orders.Terms = validity._checked(order, raised)
-    terms.making = record.fill >> HIGH_AT
-    terms.fee = record.fill & LOW
-    slot: uint256 = status.slots[terms.orderHash]
-    if order.signatureType == signatures.ERC1271:
-        if terms.isV1:
-            raw_revert(method_id("InvalidSignatureType()"))
-        length: uint256 = record.head & LENGTH
-        validity._check_contract(
-            terms.orderHash, order.signer, order.maker, self._signature(next, length)
+            taker = msg.sender
+        order.isV1 = True
+        order.feeRateBps = record.head & LAST
+        validity._check_v1(time, nonce, order.feeRateBps, stop)
+        struct_hash = keccak256(
+            abi_encode(
+                profiles.ORDER_V1_TYPE_HASH,
+                record.salt,
+                order.maker,
+                signer,
+                taker,
+                order.tokenId,
+                order.makerAmount,
+                order.takerAmount,
+                time,
+                nonce,
+                order.feeRateBps,
+                side,
+                signature_type,
+            )
         )
-        next = unsafe_add(next, (length + WORD - 1) // WORD * WORD)
+    else:
+        if flags & EXTRA != 0:
+            order.metadata = convert(orders._word(order.end), bytes32)
+            order.builder = convert(orders._word(unsafe_add(order.end, WORD)), bytes32)
+            order.end = unsafe_add(order.end, 2 * WORD)
+        struct_hash = keccak256(
+            abi_encode(
+                profiles.ORDER_V2_TYPE_HASH,
+                record.salt,
+                order.maker,
+                signer,
+                order.tokenId,
+                order.makerAmount,
+                order.takerAmount,
+                side,
+                signature_type,
+                time,
+                order.metadata,
+                order.builder,
+            )
+        )
+    order.orderHash = profiles._digest(profile, struct_hash)
+    if stop != 0:
+        validity._check_stop(order.isV1, time, signature_type, stop)
+    slot: uint256 = status.slots[order.orderHash]
+    if signature_type == signatures.ERC1271:
+        if order.isV1:
+            raw_revert(method_id("InvalidSignatureType()"))
+        length: uint256 = record.head & LAST
+        validity._check_contract(
+            order.orderHash, signer, order.maker, self._signature(order.end, length)
+        )
+        order.end = unsafe_add(order.end, (length + WORD - 1) // WORD * WORD)
     elif slot == 0:
-        if order.signatureType != signatures.EOA and order.signatureType != signatures.SAFE:
+        if signature_type == signatures.PROXY:
             raw_revert(method_id("InvalidSignatureType()"))
         signatures._check_ecdsa(
-            terms.orderHash, order.signer, record.r, record.s, 28 if flags & V_28 != 0 else 27
+            order.orderHash, signer, record.r, record.s, 28 if flags & V_28 != 0 else 27
         )
-    status._fill(terms.orderHash, slot, terms.makerAmount, terms.making)
-    return terms, next
+    status._fill(order.orderHash, slot, order.makerAmount, order.making)
+    return order
 
 
 @internal
@@ -160,5 +194,5 @@ def _signature(at: uint256, length: uint256) -> Bytes[orders.SIGNATURE_BYTES_MAX
         raw_revert(method_id("InvalidSignature()"))
     words: uint256[SIGNATURE_WORDS_MAX] = empty(uint256[SIGNATURE_WORDS_MAX])
     for i: uint256 in range((length + WORD - 1) // WORD, bound=SIGNATURE_WORDS_MAX):
-        words[i] = convert(slice(msg.data, at + WORD * i, WORD), uint256)
+        words[i] = orders._word(at + WORD * i)
     return slice(abi_encode(words), 0, length)

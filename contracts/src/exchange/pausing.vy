@@ -7,8 +7,10 @@
 """
 
 from access import ownership
+from exchange import parameters
 
 uses: ownership
+uses: parameters
 
 event TradingPaused:
     pauser: indexed(address)
@@ -18,7 +20,14 @@ event TradingUnpaused:
     pauser: indexed(address)
 
 
-paused: public(bool)
+@external
+@view
+def paused() -> bool:
+    """
+    @notice Whether matching is stopped.
+    @return True from a pause until its end
+    """
+    return parameters.word & parameters.PAUSED != 0
 
 
 @external
@@ -27,7 +36,7 @@ def pauseTrading():
     @notice Stop matching.
     """
     ownership._check_admin()
-    self.paused = True
+    parameters.word |= parameters.PAUSED
     log TradingPaused(pauser=msg.sender)
 
 
@@ -37,12 +46,15 @@ def unpauseTrading():
     @notice Let matching go on.
     """
     ownership._check_admin()
-    self.paused = False
+    parameters.word &= ~parameters.PAUSED
     log TradingUnpaused(pauser=msg.sender)
 
 
 @internal
-@view
-def _check_trading():
-    if self.paused:
+@pure
+def _check_trading(word: uint256):
+    """
+    @dev `word` is that of `parameters`.
+    """
+    if word & parameters.PAUSED != 0:
         raw_revert(method_id("Paused()"))

@@ -21,26 +21,15 @@ event OrderPreapprovalInvalidated:
     orderHash: indexed(bytes32)
 
 
+# Decoded by hand, for the size of the code.
+# abi: function preapproveOrder(Order order)
+PREAPPROVE: constant(bytes4) = method_id(
+    "preapproveOrder((uint256,address,address,address,uint256,uint256,uint256,uint256,uint256,uint256,uint256,bytes32,bytes32,uint8,uint8,uint8,bytes))",
+    output_type=bytes4,
+)
+
 # The maker that approved an order.
 approver: HashMap[bytes32, address]
-
-
-@external
-@nonreentrant
-def preapproveOrder(order: orders.Order):
-    """
-    @notice Approve an order of the caller's in place of a signature, as often as it is filled.
-    @param order The order, of type 3, whose maker and signer are the caller
-    """
-    if order.maker != msg.sender:
-        raw_revert(method_id("NotOwner()"))
-    if order.signer != msg.sender:
-        raw_revert(method_id("InvalidSigner()"))
-    order_hash: bytes32 = profiles._order_hash(orders._fields(order))
-    if order.signatureType != signatures.ERC1271 or profiles._is_v1(order.profile):
-        raw_revert(method_id("InvalidSignatureType()"))
-    self.approver[order_hash] = msg.sender
-    log OrderPreapproved(orderHash=order_hash, maker=msg.sender)
 
 
 @external
@@ -71,3 +60,21 @@ def isPreapproved(orderHash: bytes32) -> bool:
 @view
 def _is_preapproved(order_hash: bytes32) -> bool:
     return self.approver[order_hash] != empty(address)
+
+
+@internal
+def _preapprove():
+    """
+    @dev `preapproveOrder`: approve an order of the caller's in place of a signature, as often as it is
+         filled. It is of type 3, and its maker and signer are the caller.
+    """
+    order: orders.Fields = orders._fields_at(orders._argument())
+    if order.maker != msg.sender:
+        raw_revert(method_id("NotOwner()"))
+    if order.signer != msg.sender:
+        raw_revert(method_id("InvalidSigner()"))
+    order_hash: bytes32 = profiles._order_hash(order)
+    if order.signatureType != signatures.ERC1271 or profiles._is_v1(order.profile):
+        raw_revert(method_id("InvalidSignatureType()"))
+    self.approver[order_hash] = msg.sender
+    log OrderPreapproved(orderHash=order_hash, maker=msg.sender)

@@ -176,9 +176,7 @@ def _order_hash(order: orders.Fields) -> bytes32:
     @dev Refuses an order with a value in a field that its struct does not sign.
     """
     profile: uint256 = convert(order.profile, uint256)
-    if profile >= PROFILE_COUNT:
-        raw_revert(method_id("InvalidProfile()"))
-    struct_hash: bytes32 = empty(bytes32)
+    self._check_profile(profile)
     if V2_PROFILES & (1 << profile) == 0:
         if (
             order.timestamp
@@ -187,33 +185,37 @@ def _order_hash(order: orders.Fields) -> bytes32:
             != 0
         ):
             raw_revert(method_id("UnsignedField()"))
-        struct_hash = keccak256(
-            abi_encode(
-                ORDER_V1_TYPE_HASH,
-                order.salt,
-                order.maker,
-                order.signer,
-                order.taker,
-                order.tokenId,
-                order.makerAmount,
-                order.takerAmount,
-                order.expiration,
-                order.nonce,
-                order.feeRateBps,
-                order.side,
-                order.signatureType,
-            )
+        return self._digest(
+            profile,
+            keccak256(
+                abi_encode(
+                    ORDER_V1_TYPE_HASH,
+                    order.salt,
+                    order.maker,
+                    order.signer,
+                    order.taker,
+                    order.tokenId,
+                    order.makerAmount,
+                    order.takerAmount,
+                    order.expiration,
+                    order.nonce,
+                    order.feeRateBps,
+                    order.side,
+                    order.signatureType,
+                )
+            ),
         )
-    else:
-        if (
-            convert(order.taker, uint256)
-            | order.expiration
-            | order.nonce
-            | order.feeRateBps
-            != 0
-        ):
-            raw_revert(method_id("UnsignedField()"))
-        struct_hash = keccak256(
+    if (
+        convert(order.taker, uint256)
+        | order.expiration
+        | order.nonce
+        | order.feeRateBps
+        != 0
+    ):
+        raw_revert(method_id("UnsignedField()"))
+    return self._digest(
+        profile,
+        keccak256(
             abi_encode(
                 ORDER_V2_TYPE_HASH,
                 order.salt,
@@ -228,7 +230,16 @@ def _order_hash(order: orders.Fields) -> bytes32:
                 order.metadata,
                 order.builder,
             )
-        )
+        ),
+    )
+
+
+@internal
+@view
+def _digest(profile: uint256, struct_hash: bytes32) -> bytes32:
+    """
+    @dev The hash of an order by that of its struct, whose profile was checked.
+    """
     return keccak256(
         slice(
             abi_encode(TYPED_DATA, SEPARATORS[profile], struct_hash), TYPED_DATA_AT, TYPED_DATA_BYTES

@@ -11,7 +11,6 @@ from exchange import fees
 from exchange import orders
 
 uses: custody
-uses: fees
 
 
 # The makers of one match who meet the taker in complete sets; what they give is taken in already.
@@ -39,33 +38,43 @@ def _part_of_taker(is_buy: bool, sets: Sets) -> (uint256, uint256):
 
 @internal
 def _settle_sets(
-    taker: orders.Terms, makers_get: uint256, condition_id: bytes32, sets: Sets, fee: uint256
+    taker: orders.Terms,
+    makers_get: uint256,
+    condition_id: bytes32,
+    sets: Sets,
+    fee: uint256,
+    receiver: address,
 ):
     """
     @dev Take in the taker's part, split or merge once, and pay out all that comes of it. `fee` is
-         what is still to take of the taker's.
+         what is still to take of the taker's, `receiver` who gets the fees.
     """
     paid: uint256 = 0
     received: uint256 = 0
     paid, received = self._part_of_taker(taker.isBuy, sets)
-    taker_gets: uint256 = custody.COLLATERAL_ASSET
     if taker.isBuy:
-        taker_gets = taker.tokenId
-        custody._move(custody.COLLATERAL_ASSET, taker.maker, self, paid)
-        custody._split(condition_id, sets.received)
+        custody._pay(taker.maker, self, paid)
+        custody._convert(custody.SPLIT, condition_id, sets.received)
+        for i: uint256 in range(sets.count, bound=orders.ORDERS_MAX):
+            custody._deliver(self, sets.makers[i], makers_get, sets.payouts[i])
+        custody._deliver(self, taker.maker, taker.tokenId, unsafe_sub(received, fee))
     else:
-        custody._move(taker.tokenId, taker.maker, self, paid)
-        custody._merge(condition_id, sets.given)
-    for i: uint256 in range(sets.count, bound=orders.ORDERS_MAX):
-        custody._move(makers_get, self, sets.makers[i], sets.payouts[i])
-    custody._move(taker_gets, self, taker.maker, unsafe_sub(received, fee))
+        custody._move_tokens(taker.maker, self, taker.tokenId, paid)
+        custody._convert(custody.MERGE, condition_id, sets.given)
+        for i: uint256 in range(sets.count, bound=orders.ORDERS_MAX):
+            custody._pay(self, sets.makers[i], sets.payouts[i])
+        custody._pay(self, taker.maker, unsafe_sub(received, fee))
     if sets.fees != 0:
-        self._pay_fee(taker.isV1, makers_get, self, sets.fees)
+        self._pay_fee(taker.isV1, makers_get, self, receiver, sets.fees)
     if fee != 0:
-        self._pay_fee(taker.isV1, taker_gets, self, fee)
+        taker_gets: uint256 = taker.tokenId if taker.isBuy else custody.COLLATERAL_ASSET
+        self._pay_fee(taker.isV1, taker_gets, self, receiver, fee)
 
 
 @internal
-def _pay_fee(is_v1: bool, asset: uint256, payer: address, amount: uint256):
-    custody._move(asset, payer, fees.feeReceiver, amount)
-    fees._log_paid(is_v1, asset, amount)
+def _pay_fee(is_v1: bool, asset: uint256, payer: address, receiver: address, amount: uint256):
+    if asset == custody.COLLATERAL_ASSET:
+        custody._pay(payer, receiver, amount)
+    else:
+        custody._deliver(payer, receiver, asset, amount)
+    fees._log_paid(is_v1, receiver, asset, amount)

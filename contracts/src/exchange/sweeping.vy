@@ -8,8 +8,9 @@
 
 from interfaces import IERC20
 from exchange import fees
+from exchange import parameters
 
-uses: fees
+uses: parameters
 
 event Swept:
     token: indexed(address)
@@ -27,7 +28,7 @@ def sweep(token: address) -> uint256:
     @return How much there was
     """
     amount: uint256 = staticcall IERC20(token).balanceOf(self)
-    receiver: address = fees.feeReceiver
+    receiver: address = fees._receiver(parameters.word)
     if amount != 0:
         if not extcall IERC20(token).transfer(receiver, amount, default_return_value=True):
             raw_revert(method_id("TransferFailed()"))

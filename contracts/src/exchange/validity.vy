@@ -30,6 +30,7 @@ def validateOrder(order: orders.Order):
             one. Balances and approvals are not looked at.
     @param order The order with its signature
     """
+    self._check_chain()
     order_hash: bytes32 = self._checked(orders._fields(order), stops.raised).orderHash
     self._check_signature(order, order_hash)
     token_registry._complement(order.tokenId)
@@ -67,29 +68,14 @@ def _checked(order: orders.Fields, raised: uint256) -> orders.Terms:
     """
     order_hash: bytes32 = profiles._order_hash(order)
     orders._check_amounts(order.side, order.makerAmount, order.takerAmount)
-    is_v1: bool = profiles.V2_PROFILES & (1 << convert(order.profile, uint256)) == 0
+    is_v1: bool = profiles._is_v1(order.profile)
     stop: uint256 = stops._word(order.maker, raised)
     if is_v1:
         if order.taker != empty(address) and order.taker != msg.sender:
             raw_revert(method_id("NotTaker()"))
-        if order.expiration != 0 and order.expiration < block.timestamp:
-            raw_revert(method_id("OrderExpired()"))
-        if order.nonce != stop & stops.NONCE:
-            raw_revert(method_id("InvalidNonce()"))
-        if order.feeRateBps > fees.FEE_RATE_BPS_MAX:
-            raw_revert(method_id("FeeTooHigh()"))
+        self._check_v1(order.expiration, order.nonce, order.feeRateBps, stop)
     if stop != 0:
-        if not is_v1 and order.timestamp < stops._timestamp(stop):
-            raw_revert(method_id("OrderFilledOrCancelled()"))
-        is_owned: bool = (
-            order.signatureType == signatures.SAFE or order.signatureType == signatures.PROXY
-        )
-        if is_owned and stop & stops.NO_OWNER != 0:
-            raw_revert(method_id("InvalidSigner()"))
-    if chain.id != profiles.CHAIN_ID:
-        # Our domains are of the chain we were deployed on. On a fork that took another id, an
-        # order signed for the original must not pass.
-        raw_revert(method_id("ChainChanged()"))
+        self._check_stop(is_v1, order.timestamp, order.signatureType, stop)
     return orders.Terms(
         orderHash=order_hash,
         maker=order.maker,
@@ -103,7 +89,48 @@ def _checked(order: orders.Fields, raised: uint256) -> orders.Terms:
         isV1=is_v1,
         making=0,
         fee=0,
+        end=0,
     )
+
+
+@internal
+@view
+def _check_v1(expiration: uint256, nonce: uint256, fee_rate_bps: uint256, stop: uint256):
+    """
+    @dev What a v1 order signs and a v2 order does not. `stop` is the maker's word of `stops`.
+    """
+    if expiration != 0 and expiration < block.timestamp:
+        raw_revert(method_id("OrderExpired()"))
+    if nonce != stop & stops.NONCE:
+        raw_revert(method_id("InvalidNonce()"))
+    if fee_rate_bps > fees.FEE_RATE_BPS_MAX:
+        raw_revert(method_id("FeeTooHigh()"))
+
+
+@internal
+@pure
+def _check_stop(is_v1: bool, timestamp: uint256, signature_type: uint8, stop: uint256):
+    """
+    @dev What a maker with a word of `stops` may have ended besides by its nonce.
+    """
+    if not is_v1 and timestamp < stops._timestamp(stop):
+        raw_revert(method_id("OrderFilledOrCancelled()"))
+    is_owned: bool = (
+        signature_type == signatures.SAFE or signature_type == signatures.PROXY
+    )
+    if is_owned and stop & stops.NO_OWNER != 0:
+        raw_revert(method_id("InvalidSigner()"))
+
+
+@internal
+@view
+def _check_chain():
+    """
+    @dev Our domains are of the chain we were deployed on. On a fork that took another id, an order
+         signed for the original must not pass.
+    """
+    if chain.id != profiles.CHAIN_ID:
+        raw_revert(method_id("ChainChanged()"))
 
 
 @internal

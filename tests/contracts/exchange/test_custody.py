@@ -20,13 +20,20 @@ def test_it_approves_conditional_tokens_for_its_collateral(world: World) -> None
 
 def test_it_approves_another_splitter_for_collateral_and_tokens(world: World) -> None:
     """The second exchange splits and merges by an adapter, and derives ids from wrapped collateral."""
-    splitter, wrapped = world.evm.actor("splitter").address, world.evm.actor("wrapped").address
+    splitter, wrapped = world.proxy_factory.address, world.safe_factory.address
     exchange = deploy_exchange(world, splitter=splitter, tokenCollateral=wrapped)
     assert exchange.call("getSplitter") == splitter
     assert exchange.call("getTokenCollateral") == wrapped
     allowance = world.collateral.call("allowance", exchange.address, splitter)
     assert allowance == ALLOWANCE_MAX
     assert world.ctf.call("isApprovedForAll", exchange.address, splitter)
+
+
+@pytest.mark.parametrize("name", ["collateral", "conditionalTokens", "splitter", "tokenCollateral"])
+def test_it_is_not_deployed_beside_an_address_without_code(world: World, name: str) -> None:
+    """A call of such an address succeeds and moves nothing: a split would leave its collateral behind."""
+    with reverts("NotContract"):
+        deploy_exchange(world, **{name: world.evm.actor("nobody").address})
 
 
 @pytest.mark.parametrize("side", [BUY, SELL])

@@ -167,6 +167,34 @@ def test_fees_go_to_the_current_receiver(charging: World) -> None:
     assert charging.holdings(other) == (5, 7, 0)
 
 
+@pytest.mark.parametrize("change", ["limit", "rise", "receiver", "pause", "unpause"])
+def test_what_the_admin_sets_changes_nothing_else_of_one_word(charging: World, change: str) -> None:
+    """Fee receiver, limit, announced rise and pause share a word of the exchange's storage."""
+    exchange, other = charging.exchange, charging.evm.actor("another receiver").address
+    if change == "unpause":
+        exchange.send("pauseTrading", sender=charging.admin)
+    exchange.send("setMaxFeeRateBps", FEE_RATE_BPS_MAX, sender=charging.admin)
+    names = ("maxFeeRateBps", "nextMaxFeeRateBps", "feeReceiver", "paused")
+    before = {name: exchange.call(name) for name in names}
+    calls: dict[str, tuple[Any, ...]] = {
+        "limit": ("setMaxFeeRateBps", 200),
+        "rise": ("setMaxFeeRateBps", FEE_RATE_BPS_MAX - 1),
+        "receiver": ("setFeeReceiver", other),
+        "pause": ("pauseTrading",),
+        "unpause": ("unpauseTrading",),
+    }
+    exchange.send(*calls[change], sender=charging.admin)
+    starts_at = charging.evm.now() + FEE_RISE_DELAY_S
+    changed: dict[str, Any] = {
+        "limit": {"nextMaxFeeRateBps": (0, 0)},
+        "rise": {"nextMaxFeeRateBps": (FEE_RATE_BPS_MAX - 1, starts_at)},
+        "receiver": {"feeReceiver": other},
+        "pause": {"paused": True},
+        "unpause": {"paused": False},
+    }
+    assert {name: exchange.call(name) for name in names} == before | changed[change]
+
+
 @pytest.mark.parametrize("receiver", ["the zero address", "the exchange"])
 def test_the_fee_receiver_must_be_able_to_withdraw(world: World, receiver: str) -> None:
     address = {"the zero address": ZERO, "the exchange": world.exchange.address}[receiver]

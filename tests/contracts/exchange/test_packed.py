@@ -194,12 +194,12 @@ def test_a_wallet_judges_every_fill(world: World, bid: Order, call: Any) -> None
 def test_packed_matches_are_for_operators_while_trading_goes_on(
     world: World, bid: Order, ask: Order
 ) -> None:
-    args = (world.yes, records(bid, [ask], WHOLE))
+    packed = records(bid, [ask], WHOLE)
     with reverts("NotOperator"):
-        world.exchange.send("matchPacked", *args, sender=world.admin)
+        world.exchange.send("matchPacked", packed, sender=world.admin)
     world.exchange.send("pauseTrading", sender=world.admin)
     with reverts("Paused"):
-        world.exchange.send("matchPacked", *args, sender=world.operator)
+        world.exchange.send("matchPacked", packed, sender=world.operator)
 
 
 @pytest.mark.parametrize("outcome", ["no", "question"])
@@ -208,8 +208,8 @@ def test_a_packed_match_of_another_token_has_no_valid_signature(
 ) -> None:
     token = world.no if outcome == "no" else int.from_bytes(world.question)
     with reverts("InvalidSignature"):
-        args = (token, records(bid, [ask], WHOLE))
-        world.exchange.send("matchPacked", *args, sender=world.operator)
+        packed = word(token) + records(bid, [ask], WHOLE)[32:]
+        world.exchange.send("matchPacked", packed, sender=world.operator)
 
 
 def test_a_packed_match_of_a_token_that_is_not_registered_is_refused(world: World) -> None:
@@ -223,14 +223,14 @@ def send(world: World, data: bytes) -> None:
 
 
 def packed_call(world: World, *parts: bytes) -> bytes:
-    selector = world.exchange.calldata("matchPacked", 0, b"")[:4]
+    selector = world.exchange.calldata("matchPacked", b"")[:4]
     body = b"".join(parts)
-    return selector + word(world.yes) + word(64) + word(len(body)) + body
+    return selector + word(32) + word(len(body)) + body
 
 
 def test_records_without_a_maker_are_refused(world: World, bid: Order) -> None:
     with reverts("NoMakerOrders"):
-        send(world, packed_call(world, record(bid, 1, 0)))
+        send(world, packed_call(world, word(world.yes), record(bid, 1, 0)))
 
 
 def test_more_than_twenty_makers_are_refused(world: World) -> None:
@@ -241,23 +241,23 @@ def test_more_than_twenty_makers_are_refused(world: World) -> None:
         match_packed(world, bid, asks, fill)
 
 
-@pytest.mark.parametrize("cut", [-1, -32, 1, 31, 32, 191])
+@pytest.mark.parametrize("cut", [-1, -32, 1, 31, 32, 159])
 def test_a_length_that_is_not_the_records_is_refused(
     world: World, bid: Order, ask: Order, cut: int
 ) -> None:
     data = packed_call(world, records(bid, [ask], WHOLE))
-    length = word(2 * 192 + cut)
+    length = word(32 + 2 * 160 + cut)
     with pytest.raises(Reverted):
-        send(world, data[:68] + length + data[100:] + bytes(max(cut, 0)))
+        send(world, data[:36] + length + data[68:] + bytes(max(cut, 0)))
 
 
-@pytest.mark.parametrize("offset", [0, 32, 63, 96, 2**256 - 1])
+@pytest.mark.parametrize("offset", [0, 31, 33, 64, 2**256 - 1])
 def test_records_lie_where_encoders_put_them(
     world: World, bid: Order, ask: Order, offset: int
 ) -> None:
     data = packed_call(world, records(bid, [ask], WHOLE))
     with reverts("MalformedRecords"):
-        send(world, data[:36] + word(offset) + data[68:])
+        send(world, data[:4] + word(offset) + data[36:])
 
 
 @given(data=st.data())

@@ -61,7 +61,7 @@ def test_only_conditional_tokens_are_received(
 
 
 def test_positions_that_the_splitter_moves_are_received(world: World) -> None:
-    splitter = world.evm.actor("splitter").address
+    splitter = world.proxy_factory.address
     exchange = deploy_exchange(world, splitter=splitter)
     received = ("onERC1155Received", splitter, splitter, world.yes, 1, b"")
     assert exchange.call(*received, sender=world.ctf.address).hex() == "f23a6e61"

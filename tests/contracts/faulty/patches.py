@@ -20,6 +20,8 @@ SIGNATURES: Final = f"{EXCHANGE}test_signatures.py"
 VALIDITY: Final = f"{EXCHANGE}test_validity.py"
 CANCELLING: Final = f"{EXCHANGE}test_cancelling.py"
 DELIVERIES: Final = "tests/contracts/receivers/test_deliveries.py"
+FEE_RECEIVERS: Final = "tests/contracts/receivers/test_fee_receivers.py"
+CUSTODY: Final = f"{EXCHANGE}test_custody.py"
 RECEIVER: Final = f"{EXCHANGE}test_receiver.py"
 ROLES: Final = f"{EXCHANGE}test_roles.py"
 ORDERS: Final = f"{EXCHANGE}test_orders.py"
@@ -81,26 +83,26 @@ PATCHES: Final = (
     ),
     Patch(
         "exchange/validity",
-        "order.timestamp < stops._timestamp(stop):\n            raw",
-        "order.timestamp <= stops._timestamp(stop):\n            raw",
+        "not is_v1 and timestamp < stops._timestamp(stop)",
+        "not is_v1 and timestamp <= stops._timestamp(stop)",
         STOPS,
     ),
     Patch("exchange/validity", "stop & stops.NO_OWNER != 0", "False", STOPS),
     Patch(
         "exchange/validity",
-        "if order.nonce != stop & stops.NONCE",
-        "if order.nonce < stop & stops.NONCE",
+        "if nonce != stop & stops.NONCE",
+        "if nonce < stop & stops.NONCE",
         STOPS,
     ),
     # Validity and status.
     Patch("exchange/validity", "order.taker != msg.sender", "False", VALIDITY),
     Patch(
         "exchange/validity",
-        "order.expiration < block.timestamp:\n            raw",
-        "order.expiration <= block.timestamp:\n            raw",
+        "expiration < block.timestamp:\n        raw",
+        "expiration <= block.timestamp:\n        raw",
         VALIDITY,
     ),
-    Patch("exchange/validity", "order.feeRateBps > fees", "order.feeRateBps > 1 + fees", VALIDITY),
+    Patch("exchange/validity", "if fee_rate_bps > fees", "if fee_rate_bps > 1 + fees", VALIDITY),
     Patch("exchange/validity", "chain.id != profiles.CHAIN_ID", "False", AUDIT),
     Patch("exchange/validity", "len(signature) != 0 or not", "not", PREAPPROVAL),
     Patch("exchange/status", "if slot & DONE != 0:", "if False:", STATUS),
@@ -135,19 +137,19 @@ PATCHES: Final = (
     # Matching.
     Patch(
         "exchange/crossing",
-        ") >= unsafe_mul(\n            taker.takerAmount, maker.takerAmount",
-        ") > unsafe_mul(\n            taker.takerAmount, maker.takerAmount",
+        ">= unsafe_mul(takes, maker_takes)",
+        "> unsafe_mul(takes, maker_takes)",
         CROSSING,
     ),
     Patch("exchange/crossing", "unsafe_sub(maker_makes, 1)", "0", INVARIANTS),
     Patch("exchange/crossing", "if paid > taker_fill", "if False", MATCHING),
     Patch(
         "exchange/crossing",
-        "received * taker.makerAmount < paid",
-        "received * taker.makerAmount <= paid",
+        "unsafe_mul(received, taker.makerAmount) < unsafe",
+        "unsafe_mul(received, taker.makerAmount) <= unsafe",
         MATCHING,
     ),
-    Patch("exchange/crossing", "received < taker_fill *", "received + 1 < taker_fill *", MATCHING),
+    Patch("exchange/crossing", "received < unsafe_div", "received + 1 < unsafe_div", MATCHING),
     Patch(
         "exchange/matching",
         "if maker.tokenId != (buys if maker.isBuy else sells)",
@@ -170,27 +172,67 @@ PATCHES: Final = (
         SETTLING,
     ),
     Patch(
-        "exchange/settling", "taker.maker, unsafe_sub(received, fee)", "taker.maker, received", FEES
+        "exchange/settling",
+        "taker.tokenId, unsafe_sub(received, fee)",
+        "taker.tokenId, received",
+        FEES,
     ),
-    Patch("exchange/fees", "order.fee > unsafe_div", "order.fee > 1 + unsafe_div", FEES),
+    Patch(
+        "exchange/settling",
+        "self, taker.maker, unsafe_sub(received, fee)",
+        "self, taker.maker, received",
+        FEES,
+    ),
+    Patch("exchange/fees", "fee > unsafe_div(order", "fee > 1 + unsafe_div(order", FEES),
+    Patch("exchange/fees", "fee > unsafe_div(unsafe", "fee > 1 + unsafe_div(unsafe", FEES),
     Patch("exchange/fees", "min(received, unsafe_sub(given, received))", "received", FEES),
     Patch("exchange/fees", "whole = unsafe_mul(given, BPS)", "whole = BPS", FEES),
-    Patch("exchange/fees", "rate = limit", "rate = FEE_RATE_BPS_MAX", FEES),
-    Patch("exchange/fees", "limit == UNREAD", "limit != UNREAD", FEES),
+    Patch("exchange/fees", "unsafe_mul(limit, ", "unsafe_mul(FEE_RATE_BPS_MAX, ", FEES),
+    Patch("exchange/fees", "word &= ~parameters.LIMITS", "word = 0", FEES),
+    Patch("exchange/fees", "parameters.word & ~parameters.RECEIVER |", "", FEES),
+    Patch("exchange/pausing", "parameters.word &= ~parameters.PAUSED", "parameters.word = 0", FEES),
+    Patch(
+        "exchange/pausing", "parameters.word |= parameters", "parameters.word = parameters", FEES
+    ),
     Patch("exchange/fees", "if rateBps <= rate:", "if True:", FEES),
     Patch("exchange/fees", "block.timestamp < starts_at", "block.timestamp + 1 < starts_at", FEES),
     Patch("exchange/fees", "3 * 24 * 3600", "2 * 24 * 3600", FEES),
     Patch("exchange/fees", "or receiver == self", "", FEES),
-    # Packed matches.
-    Patch("exchange/matching", "if at != records_end", "if False", PACKED),
-    Patch("exchange/matching", "if at >= call.end", "if False", PACKED),
-    Patch("exchange/packed", "if offset != RECORDS_OFFSET", "if False", PACKED),
-    Patch("exchange/packed", "elif slot == 0:", "elif False:", PACKED),
-    Patch("exchange/packed", "order.nonce = extra[0]", "order.nonce = 0", STOPS),
     Patch(
-        "exchange/matching", "taker, [], at, call.end, raised", "taker, [], at, call.end, 0", STOPS
+        "exchange/matching",
+        "maker.maker, unsafe_sub(taking, fee)",
+        "maker.maker, taking",
+        FEES,
     ),
-    Patch("exchange/matching", "call.tokenId, raised)", "call.tokenId, 0)", STOPS),
+    Patch(
+        "exchange/matching",
+        "taker_gives, unsafe_sub(taking, fee)",
+        "taker_gives, taking",
+        FEES,
+    ),
+    Patch("exchange/sweeping", f"{LOCK}sweep", f"{OPEN}sweep", FEE_RECEIVERS),
+    # Packed matches.
+    Patch("exchange/matching", "records_end != 0 and at != records_end", "False", PACKED),
+    Patch("exchange/matching", "if taker.end >= end", "if False", PACKED),
+    Patch(
+        "exchange/packed", "orders._word(orders.ARGUMENTS_AT) != RECORDS_OFFSET", "False", PACKED
+    ),
+    Patch("exchange/packed", "elif slot == 0:", "elif False:", PACKED),
+    Patch(
+        "exchange/packed",
+        "nonce = orders._word(order.end)",
+        "nonce = 0",
+        STOPS,
+    ),
+    Patch("exchange/matching", "taker, [], end, raised", "taker, [], end, 0", STOPS),
+    Patch("exchange/matching", "token_id, raised)", "token_id, 0)", STOPS),
+    Patch("exchange/packed", "order.feeRateBps = record.head & LAST", "pass", PACKED),
+    Patch(
+        "exchange/packed",
+        "signer,\n                taker",
+        "order.maker,\n                taker",
+        PACKED,
+    ),
     Patch("exchange/matching", "makerFeeAmounts[i], raised)", "makerFeeAmounts[i], 0)", STOPS),
     Patch("exchange/matching", "takerFeeAmount, raised)", "takerFeeAmount, 0)", STOPS),
     Patch("exchange/packed", "28 if flags & V_28 != 0 else 27", "27", PACKED),
@@ -202,6 +244,7 @@ PATCHES: Final = (
     Patch("exchange/custody", "[asset] += amount", "[asset] = amount", DELIVERIES),
     Patch("exchange/custody", "[tokenId] = 0", "[tokenId] = amount", DELIVERIES),
     Patch("exchange/custody", "or receiver == self", "", DELIVERIES),
+    Patch("exchange/custody", "if not each.is_contract", "if False", CUSTODY),
     # Cancelling, roles, registry, custody, sweeping.
     Patch(
         "exchange/cancelling",
@@ -230,8 +273,8 @@ PATCHES: Final = (
     Patch("exchange/stops", f"{LOCK}incrementNonce", f"{OPEN}incrementNonce", RECEIVER),
     Patch(
         "exchange/sweeping",
-        "receiver: address = fees.feeReceiver",
-        "receiver: address = msg.sender if fees.feeReceiver != self else self",
+        "receiver: address = fees._receiver(parameters.word)",
+        "receiver: address = msg.sender if fees._receiver(parameters.word) != self else self",
         SWEEPING,
     ),
     Patch("neg_risk/sweeping", f"{LOCK}sweep", f"{OPEN}sweep", REENTRANCY),

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Final
 
 from tests.contracts.evm import COMMITTED, ROOT
+from tests.contracts.faulty.compiling import compiled
 from tests.contracts.faulty.patches import PATCHES, Patch
-from tests.rigs.compiling import compiled
 
 SOURCES: Final = ROOT / "contracts" / "src"
 WORKERS: Final = 2

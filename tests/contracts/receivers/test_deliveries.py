@@ -149,12 +149,12 @@ def test_a_claim_that_its_receiver_refuses_keeps_the_tokens(world: World) -> Non
 def test_too_little_gas_for_a_delivery_is_no_refusal(world: World) -> None:
     """An operator that sends too little gas gets a revert, and takes no tokens from anybody."""
     ask, bids = bids_and_ask(world, 1)
-    args = (ask.token_id, records(ask, bids, filled(ask, bids)))
+    packed = records(ask, bids, filled(ask, bids))
     call = {
         "from": world.operator,
         "to": world.exchange.address,
         "gas": hex(150_000),
-        "data": "0x" + world.exchange.calldata("matchPacked", *args).hex(),
+        "data": "0x" + world.exchange.calldata("matchPacked", packed).hex(),
     }
     with reverts("NotEnoughGas"):
         world.evm.rpc("eth_call", call, "latest")

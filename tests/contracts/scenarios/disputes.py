@@ -34,6 +34,13 @@ QUESTIONS: Final = 2
 STARTING_UNITS: Final = 1_000 * BOND
 PRICES: Final = (PRICE_YES, PRICE_NO, PRICE_UNKNOWN, IGNORE)
 WAITS_S: Final = (60, SAFETY_S, SAFETY_S, SAFETY_S, LIVENESS_S, ARBITRATION_S)
+# Reward, bond and liveness: of the deployment, or more.
+TERMS: Final = (
+    (0, 0, 0),
+    (REWARD, 0, 0),
+    (REWARD, BOND + 1, 2 * LIVENESS_S),
+    (2 * REWARD, 3 * BOND, LIVENESS_S),
+)
 PAYOUTS: Final = ([1, 0], [0, 1], [1, 1], [1])
 ROUNDS_MAX: Final = 2
 NEXT_ACTS: Final = 7
@@ -221,7 +228,7 @@ def actions(
 
     accounts = (question.proposer, question.disputer, question.creator, question.treasury)
     next_acts = {
-        0: ("ask", lambda: question.ask(reward=REWARD * (choice % 4 != 0))),
+        0: ("ask", lambda: question.ask(*TERMS[choice % len(TERMS)])),
         REQUESTED: ("propose", lambda: question.propose(price)),
         PROPOSED: ("dispute", question.dispute),
         DISPUTED: ("decide", lambda: question.decide(price)),

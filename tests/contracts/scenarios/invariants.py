@@ -28,6 +28,7 @@ STEPS_TOTAL: Final = 1_000_000
 DISPUTE_STEPS: Final = 40
 # One step of a dispute, and one of a life of all kinds of markets, for so many of trading.
 TRADING_STEPS: Final = 5
+MATCHED_SHARE_MIN: Final = 0.3
 
 
 def fresh_seed() -> int:
@@ -103,11 +104,14 @@ def main() -> None:
     sys.stdout.flush()
     started = time.monotonic()
     done = run_many(arguments.steps, arguments.seed)
-    share = matched_share(done)
-    done += run_many_disputes(arguments.steps // TRADING_STEPS, arguments.seed)
-    done += run_many_lives(arguments.steps // TRADING_STEPS, arguments.seed)
+    disputes = run_many_disputes(arguments.steps // TRADING_STEPS, arguments.seed)
+    lives = run_many_lives(arguments.steps // TRADING_STEPS, arguments.seed)
+    shares = {"scenarios": matched_share(done), "lives": matched_share(lives)}
+    done += disputes + lives
     sys.stdout.writelines(f"{count:>9} {name}\n" for name, count in done.most_common())
-    sys.stdout.write(f"{share:.0%} of the match steps matched\n")
+    for name, share in shares.items():
+        sys.stdout.write(f"{share:.0%} of the match steps of the {name} matched\n")
+    assert min(shares.values()) >= MATCHED_SHARE_MIN
     sys.stdout.write(f"all invariants held for {time.monotonic() - started:.0f} s\n")
 
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import cache
 from typing import Final, NamedTuple
 
-from tests.contracts.evm import Contract, Reverted
+from tests.contracts.evm import Contract, Reverted, reverts
 from tests.contracts.market import ALLOWANCE_MAX
 from tests.contracts.optimistic import (
     BOND,
@@ -19,6 +19,7 @@ from tests.contracts.optimistic import (
     LIVENESS_S,
     REQUESTED,
     REWARD,
+    SAFETY_S,
     Optimistic,
     deploy_optimistic,
     deploy_optimistic_event,
@@ -47,10 +48,11 @@ from tests.contracts.scenarios.powers import (
     sweep,
     wait,
 )
-from tests.contracts.scenarios.rig import ScenarioRig, TradedPair, scenario_rig
+from tests.contracts.scenarios.rig import SETS, ScenarioRig, TradedPair, scenario_rig
 from tests.contracts.scenarios.runs import finish
 from tests.contracts.scenarios.scenario import Scenario, Step, steps_of
 from tests.contracts.scenarios.trading import ladder, match, place
+from tests.contracts.signing import ZERO_WORD
 from typing_extensions import override
 
 from foretell.domain.contracts.neg_risk import market_id
@@ -59,6 +61,7 @@ from foretell.domain.values.tokens import token_pair
 
 LATE_QUESTIONS_MAX: Final = 4
 LATE_FEE_BIPS: Final = 200
+LATE_SETS_MIN: Final = 2_000
 ROUNDS_MAX: Final = 6
 PRICES: Final = (PRICE_YES, PRICE_NO, PRICE_UNKNOWN)
 PAYOUT_BY_PRICE: Final = {PRICE_YES: (1, 0), PRICE_NO: (0, 1), PRICE_UNKNOWN: (1, 1)}
@@ -96,6 +99,11 @@ def life_rig() -> LifeRig:
         world.exchange, world.ctf, (pair.yes, pair.no), condition, world.ctf.address
     )
     world.exchange.send("registerToken", *market.pair, condition, sender=world.registrar)
+    for who in (*(actor.address for actor in base.traders), *base.safes, *base.hostile[2:]):
+        # Newly minted, so that the scenarios beside the lives begin as without them.
+        world.collateral.send("mint", who, SETS, sender=world.minter)
+        sets = world.collateral.address, ZERO_WORD, condition, [1, 2], SETS
+        world.ctf.send("splitPosition", *sets, sender=who)
     event = LATE_FEE_BIPS, b"who comes late?"
     event_id = market_id(parse_address(operator.address), *event, parse_address(stack.creator))
     operator.send("prepareMarket", *event, sender=stack.creator)
@@ -135,7 +143,7 @@ class Life(Scenario):
         """Check that each lock covers what its markets, or its events, may pay together."""
         expected = self.expected
         for traded in self.plain_pairs:
-            if traded.pair[0] not in expected.payout_by_token:
+            if not self.is_answered(traded):
                 assert expected.held(traded.pair[0]) == expected.held(traded.pair[1])
         plain = [each.pair for each in self.plain_pairs]
         payouts = [self.payout_of(each) for each in self.plain_pairs]
@@ -159,8 +167,7 @@ class Life(Scenario):
     @property
     def neither_open(self) -> bool:
         """Whether the optimistic market and every question of the late event are answered."""
-        is_answered = self.life.market.pair[0] in self.expected.payout_by_token
-        return is_answered and len(self.late_answers) == len(self.late_pairs)
+        return self.is_answered(self.life.market) and len(self.late_answers) == len(self.late_pairs)
 
 
 def add_option(life: Life, step: Step) -> None:
@@ -171,7 +178,8 @@ def add_option(life: Life, step: Step) -> None:
     neg_risk, world, creator = life.rig.neg_risk, life.rig.world, rig.late.creator
     question = replace(rig.late, text=b"does option %d come late?" % (count + life.is_sealed * 10))
     if question.asked_at == 0:
-        question.ask()
+        # Terms of its own, at least those of the deployment.
+        question.ask(bond=BOND * (step.second % 3), liveness=LIVENESS_S * (step.third % 3))
     arguments = rig.late_market, b"option", question.question
     is_added = life.attempt(creator, rig.operator, "prepareQuestion", *arguments)
     assert is_added != life.is_sealed, life.refusal
@@ -189,9 +197,10 @@ def add_option(life: Life, step: Step) -> None:
     neg_risk.exchange.send("registerToken", *traded.pair, condition, sender=world.registrar)
     life.late_pairs.append(traded)
     life.late_asked.append(question)
-    for number in range(len(life.honest)):
-        who = life.trader(step.actor + number)
-        split(life, step._replace(actor=life.accounts.index(who), first=len(life.pairs) - 1))
+    for who in life.honest:
+        amount = LATE_SETS_MIN + step.amount % LATE_SETS_MIN
+        actor, first = life.accounts.index(who), len(life.pairs) - 1
+        split(life, step._replace(actor=actor, first=first, amount=amount))
 
 
 def seal(life: Life, step: Step) -> None:
@@ -238,8 +247,11 @@ def convert_late(life: Life, step: Step) -> None:
 def go_on(life: Life, question: Optimistic, price: int, step: Step) -> bool:
     """Make the next call about a question that ends with this price; return whether it is answered.
 
-    A wrong answer that somebody proposes is disputed at once.
+    A wrong answer that somebody proposes is disputed at once. At some steps the admin answers instead.
     """
+    if step.second % 8 == 1:
+        answer_manually(life, question, PAYOUT_BY_PRICE[price])
+        return True
     question.wait(SETTLING_S)
     state = question.state()
     if state == REQUESTED and step.third % 3 == 0:
@@ -259,10 +271,21 @@ def go_on(life: Life, question: Optimistic, price: int, step: Step) -> bool:
     return False
 
 
+def answer_manually(life: Life, question: Optimistic, payouts: tuple[int, int]) -> None:
+    """Flag a question and answer it an hour later, as the admin; earlier it is refused."""
+    answer = question.question, list(payouts)
+    question.adapter.send("flag", question.question, sender=question.admin)
+    with reverts("SafetyPeriodNotPassed"):
+        question.adapter.send("resolveManually", *answer, sender=question.admin)
+    question.wait(SAFETY_S)
+    question.adapter.send("resolveManually", *answer, sender=question.admin)
+    life.done["answered by the admin"] += 1
+
+
 def answer_asked(life: Life, step: Step) -> None:
     """Bring the optimistic market nearer to its answer."""
     market = life.life.market
-    if market.pair[0] in life.expected.payout_by_token:
+    if life.is_answered(market):
         return
     if life.price is None:
         life.price = PRICES[step.amount % len(PRICES)]
@@ -294,7 +317,7 @@ def answer_late(life: Life, step: Step) -> None:
         life.done["answered late"] += 1
 
 
-SETTLING_S: Final = LIVENESS_S + 60
+SETTLING_S: Final = 2 * LIVENESS_S + 60
 ACTIONS: Final[tuple[Callable[[Life, Step], None], ...]] = (
     *(split, split, merge, give),
     *(place, place, match, match, match, ladder, ladder),

@@ -22,6 +22,8 @@ from tests.contracts.signing import Order
 STEP_BYTES: Final = 8
 # Most steps are in a few markets, so that orders cross.
 PAIR_WEIGHTS: Final = (0, 0, 0, 1, 1, 1, 2, 3)
+# At one step of so many the pair to trade may have its answer.
+ANSWERED_EVERY: Final = 16
 
 
 class Step(NamedTuple):
@@ -66,9 +68,8 @@ class Scenario:
             for token in tokens:
                 self.expected.units[who, token] = self.on_chain(who, token)
         # The collateral behind the sets of accounts outside the scenario.
-        market = self.rig.market
-        held = self.expected.held(market.pair[0])
-        self.market_base = self.expected.units[market.lock, COLLATERAL] - held
+        held = sum(self.expected.held(traded.pair[0]) for traded in self.plain_pairs)
+        self.market_base = self.expected.units[self.rig.market.lock, COLLATERAL] - held
 
     @property
     def pairs(self) -> tuple[TradedPair, ...]:
@@ -103,6 +104,17 @@ class Scenario:
     def traded(self, number: int) -> TradedPair:
         return self.pairs[PAIR_WEIGHTS[number % len(PAIR_WEIGHTS)]]
 
+    def tradable(self, number: int) -> TradedPair:
+        """Return a pair to trade, usually one without an answer."""
+        traded = self.traded(number)
+        if number % ANSWERED_EVERY == 0 or not self.is_answered(traded):
+            return traded
+        still_open = [each for each in self.pairs if not self.is_answered(each)]
+        return still_open[number % len(still_open)] if still_open else traded
+
+    def is_answered(self, traded: TradedPair) -> bool:
+        return traded.pair[0] in self.expected.payout_by_token
+
     def attempt(self, who: str, contract: Contract, name: str, *arguments: object) -> bool:
         """Send a transaction, and return whether it succeeded."""
         try:
@@ -128,7 +140,7 @@ class Scenario:
     def check_covered(self) -> None:
         """Check that the locked collateral covers every possible payout."""
         market, questions = self.rig.market, self.rig.questions
-        if market.pair[0] not in self.expected.payout_by_token:
+        if not self.is_answered(market):
             assert self.expected.held(market.pair[0]) == self.expected.held(market.pair[1])
         locked = self.expected.units[market.lock, COLLATERAL] - self.market_base
         payouts = [self.payout_of(market)]

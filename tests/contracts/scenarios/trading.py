@@ -26,6 +26,8 @@ LADDER_MIN: Final = 5
 RUNG_UNITS_MAX: Final = 60
 V1_PROFILES: Final = (OWN_V1, FOREIGN_V1)
 V2_PROFILES: Final = (OWN_V2, FOREIGN_V2)
+# One order of so many may be for more than its account holds.
+UNPAID_EVERY: Final = 8
 
 
 class Wanted(NamedTuple):
@@ -41,12 +43,24 @@ class Wanted(NamedTuple):
 
 def place(scenario: Scenario, step: Step) -> None:
     """Sign an order of any kind, and keep it for the operator."""
-    who, traded = scenario.account(step.actor), scenario.traded(step.first)
+    rest(scenario, scenario.tradable(step.first), step)
+
+
+def rest(scenario: Scenario, traded: TradedPair, step: Step) -> tuple[Order, ExpectedOrder]:
+    """Sign an order of any account, which can usually pay for it."""
+    who = scenario.account(step.actor)
     side = BUY if step.second & 2 else SELL
     token = traded.pair[step.second >> 2 & 1]
     size = 1 + step.amount % (10 if step.second & 8 else 3_000)
+    if step.third % UNPAID_EVERY:
+        size = payable(scenario, who, COLLATERAL if side == BUY else token, size)
     cost = max(1, size * (35 + step.third % 31) // 100)
-    sign(scenario, traded, Wanted(who, side, token, cost, size, step.second))
+    return sign(scenario, traded, Wanted(who, side, token, cost, size, step.second))
+
+
+def payable(scenario: Scenario, who: str, asset: int, size: int) -> int:
+    """Return the part of a size that an account holds; one, if it holds nothing."""
+    return max(1, min(size, scenario.expected.units[who, asset]))
 
 
 def sign(scenario: Scenario, traded: TradedPair, wanted: Wanted) -> tuple[Order, ExpectedOrder]:
@@ -83,7 +97,7 @@ def sign(scenario: Scenario, traded: TradedPair, wanted: Wanted) -> tuple[Order,
 
 def ladder(scenario: Scenario, step: Step) -> None:
     """Sign up to twenty orders of honest accounts that one more order fills, and match them."""
-    traded, count = scenario.traded(step.first), LADDER_MIN + step.second % (MAKERS_MAX - 4)
+    traded, count = scenario.tradable(step.first), LADDER_MIN + step.second % (MAKERS_MAX - 4)
     token, side = traded.pair[step.third & 1], BUY if step.third & 2 else SELL
     other = traded.pair[1 - (step.third & 1)]
     makers, sizes = [], 0
@@ -112,14 +126,12 @@ def book_of(traded: TradedPair) -> tuple[str, str]:
 
 def match(scenario: Scenario, step: Step) -> None:
     """Match an order with those that cross it, as an operator that may exceed the limits."""
-    traded = scenario.traded(step.first)
+    traded = scenario.tradable(step.first)
     orders = scenario.orders.get(book_of(traded), [])
-    if not orders:
-        return
     # The operator usually chooses open orders, but at some steps also closed ones.
     chosen = orders if step.third % 16 == 0 else [each for each in orders if is_open(each[1])]
     if not chosen:
-        return
+        chosen = [rest(scenario, traded, step)]
     taker_order, taker = chosen[-1 - step.actor % min(len(chosen), 6)]
     makers = [(order, maker) for order, maker in chosen if meets(taker, maker)]
     makers = makers[-1 - step.second % MAKERS_MAX :]
@@ -131,8 +143,13 @@ def match(scenario: Scenario, step: Step) -> None:
 
 def counterpart(scenario: Scenario, taker: ExpectedOrder, step: Step) -> Wanted:
     """Return an order of an honest account that takes all of another order at its price."""
-    who = scenario.trader(step.second)
-    return Wanted(who, 1 - taker.side, taker.token, taker.cost, taker.size, step.third)
+    side = 1 - taker.side
+    asset, amount = (COLLATERAL, taker.cost) if side == BUY else (taker.token, taker.size)
+    able = [who for who in scenario.honest if scenario.expected.units[who, asset] >= amount]
+    if not able or step.third % UNPAID_EVERY == 0:
+        able = scenario.honest
+    who = able[step.second % len(able)]
+    return Wanted(who, side, taker.token, taker.cost, taker.size, step.third)
 
 
 def attempt_match(
@@ -156,7 +173,7 @@ def attempt_match(
     orders = [order for order, _ in makers]
     name, arguments = "matchOrders", match_args(taker_order, orders, fill)
     if step.second & 1:
-        name, arguments = "matchPacked", (taker.token, records(taker_order, orders, fill))
+        name, arguments = "matchPacked", (records(taker_order, orders, fill),)
     operator = scenario.rig.world.operator
     is_simulated = None if step.amount % 2 else simulate(scenario, traded, name, arguments)
     is_matched = scenario.attempt(operator, traded.exchange, name, *arguments)

@@ -14,7 +14,7 @@ from foretell.domain.evm.abi import contract_function, length_prefixed
 from foretell.domain.exchange.order import Side, SignatureType, SignedOrder
 from foretell.domain.values.hexadecimal import ZERO_ADDRESS
 
-MATCH_PACKED: Final = contract_function("matchPacked(uint256,bytes)")
+MATCH_PACKED: Final = contract_function("matchPacked(bytes)")
 SUPPORTS_INTERFACE: Final = contract_function("supportsInterface(bytes4)", "(bool)")
 """The exchange answers yes for the selector of `matchPacked`; earlier ones answer no."""
 
@@ -22,7 +22,8 @@ ECDSA_BYTES: Final = 65
 CONTRACT_SIGNATURE_BYTES_MAX: Final = 512
 V_28: Final = 28
 TIME_MAX: Final = 2**64 - 1
-AMOUNT_UNITS_MAX: Final = 2**128 - 1
+AMOUNT_UNITS_MAX: Final = 2**64 - 1
+FEE_RATE_BPS_MAX: Final = 2**16 - 1
 
 _SELL_BIT: Final = 3
 _TYPE_BIT: Final = 4
@@ -32,6 +33,7 @@ _PROFILES: Final = 8
 _HEAD: Final = struct.Struct(">20sQHH")
 _WORD_BYTES: Final = 32
 _NO_ECDSA: Final = bytes(64)
+_AMOUNTS: Final = struct.Struct(">QQQQ")
 
 
 def encode_match_packed(taker: OrderFill, makers: Sequence[OrderFill]) -> bytes | None:
@@ -41,8 +43,8 @@ def encode_match_packed(taker: OrderFill, makers: Sequence[OrderFill]) -> bytes 
         return None
     records = b"".join(_record(fill) for fill in fills)
     # Written out: the general encoder costs more than all records.
-    head = _word(int(taker.order.token_id)) + _word(2 * _WORD_BYTES)
-    return MATCH_PACKED.selector + head + length_prefixed(records)
+    content = _word(int(taker.order.token_id)) + records
+    return MATCH_PACKED.selector + _word(_WORD_BYTES) + length_prefixed(content)
 
 
 def _is_packable(fill: OrderFill) -> bool:
@@ -54,6 +56,7 @@ def _is_packable(fill: OrderFill) -> bool:
         and order.profile < _PROFILES
         and _time(order) <= TIME_MAX
         and max(amounts) <= AMOUNT_UNITS_MAX
+        and order.fee_rate_bps <= FEE_RATE_BPS_MAX
     )
 
 
@@ -72,15 +75,17 @@ def _record(fill: OrderFill) -> bytes:
     extra = _extra(order)
     flags = _flags(order) | bool(extra) << _EXTRA_BIT
     account, signature, ecdsa = order.signer, b"", order.signature[:64]
+    last = order.fee_rate_bps
     if order.signature_type is SignatureType.CONTRACT:
         # A contract wallet is its own signer for the exchange.
         account, signature, ecdsa = order.maker, order.signature, _NO_ECDSA
+        last = len(signature)
+    amounts = (order.maker_amount, order.taker_amount, fill.making_units, fill.fee_units)
     return b"".join(
         (
-            _HEAD.pack(bytes.fromhex(account[2:]), _time(order), flags, len(signature)),
+            _HEAD.pack(bytes.fromhex(account[2:]), _time(order), flags, last),
             _word(int(order.salt)),
-            _halves(order.maker_amount, order.taker_amount),
-            _halves(fill.making_units, fill.fee_units),
+            _AMOUNTS.pack(*amounts),
             ecdsa,
             extra,
             signature + bytes(-len(signature) % _WORD_BYTES),
@@ -94,9 +99,9 @@ def _time(order: SignedOrder) -> int:
 
 
 def _extra(order: SignedOrder) -> bytes:
-    """Return the two words that only some orders have, or nothing if both are zero."""
+    """Return the words that only some orders have, or nothing if they are zero."""
     if order.v2 is None:
-        words = _word(order.nonce) + _word(order.fee_rate_bps)
+        words = _word(order.nonce)
     else:
         words = bytes.fromhex(order.v2.metadata[2:]) + bytes.fromhex(order.v2.builder[2:])
     return words if any(words) else b""
@@ -114,7 +119,3 @@ def _flags(order: SignedOrder) -> int:
 
 def _word(number: int) -> bytes:
     return number.to_bytes(32)
-
-
-def _halves(high: int, low: int) -> bytes:
-    return high.to_bytes(16) + low.to_bytes(16)

@@ -2,6 +2,8 @@
 
 import asyncio
 import gc
+import socket
+import struct
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 
@@ -80,6 +82,17 @@ async def echo(scope: Scope, receive: Receive, send: Send) -> None:
     while (message := await receive())["type"] == "websocket.receive":
         await send({"type": "websocket.send", "text": message["text"]})
     assert scope["type"] == "websocket"
+
+
+async def test_connections_that_were_reset_are_freed_too(place: str) -> None:
+    for _ in range(CONNECTIONS):
+        async with connected(place) as peer:
+            await peer.send(REQUESTS["a request"])
+            await peer.answer()
+            end = peer.writer.get_extra_info("socket")
+            end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            peer.writer.transport.abort()
+    await until_none_is_left()
 
 
 @pytest.mark.parametrize("is_cut_off", [False, True], ids=["closed", "cut off"])

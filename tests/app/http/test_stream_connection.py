@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 from tests.rigs.applications import serving
 
 from foretell.app.http.connection_limits import ConnectionLimits
-from foretell.app.http.stream_connection import STREAM_LIMITS, ReadingAllowance
+from foretell.app.http.connection_places import ConnectionPlaces, PlaceLimits
+from foretell.app.http.reading_allowance import ReadingAllowance
+from foretell.app.http.stream_connection import STREAM_LIMITS
 from foretell.edge.telemetry import Receive, Scope, Send
 
 pytestmark = pytest.mark.anyio
@@ -146,6 +148,29 @@ async def test_attack_h1_a_flood_of_frames_is_read_at_the_allowance(
     assert app.messages <= limits.frames_burst + limits.frames_per_s * passed_s + in_piece
     size_max = limits.bytes_burst + limits.bytes_per_s * passed_s + limits.piece_bytes
     assert app.messages * len(frame) <= size_max
+
+
+async def test_attack_h1_the_streams_of_an_address_share_an_allowance(app: Application) -> None:
+    """Three hundred streams, each within its own allowance, took most of a processor."""
+    limits = PlaceLimits(frames_burst=300, frames_per_s=50)
+    streams, started_s = 4, time.monotonic()
+    async with (
+        serving(app, places=ConnectionPlaces(limits)) as place,
+        contextlib.AsyncExitStack() as stack,
+    ):
+        floods = []
+        for _ in range(streams):
+            reader, writer = await stack.enter_async_context(a_stream(place))
+            await reader.readuntil(b"\r\n\r\n")
+            floods.append(asyncio.create_task(flood(writer, a_frame(b"PING"))))
+        async with asyncio.timeout(WITHIN_S):
+            await app.reached(300)
+        await asyncio.sleep(1.0)
+        passed_s = time.monotonic() - started_s
+        for each in floods:
+            each.cancel()
+    in_pieces = streams * (STREAM_LIMITS.piece_bytes // len(a_frame(b"PING")) + 1)
+    assert app.messages <= limits.frames_burst + limits.frames_per_s * passed_s + in_pieces
 
 
 @pytest.mark.case("H-03")

@@ -14,6 +14,7 @@ from collections import Counter, OrderedDict
 from collections.abc import Callable
 from typing import Final, NamedTuple, Protocol
 
+from foretell.app.http.reading_allowance import ReadingAllowance
 from foretell.edge.client_addresses import ClientAddresses
 
 PER_ADDRESS_MAX: Final = 1_000
@@ -36,6 +37,9 @@ class PlaceLimits(NamedTuple):
     reserved: int = 0
     """Which anonymous connections cannot take, the provisional ones included."""
     provisional: int = 0
+    frames_burst: float = 4_000.0
+    frames_per_s: float = 1_000.0
+    """Frames of all streams of one address that are read in a burst, and in a second after it."""
 
     @classmethod
     def of(cls, total: int, of_address: int = PER_ADDRESS_MAX) -> "PlaceLimits":
@@ -98,6 +102,10 @@ class Place:
         if self.standing is Standing.AUTHENTICATED and not self.client and self.is_taken:
             self._places.admit_anonymous(self)
 
+    def take_frames(self, frames: int, now_s: float) -> float:
+        """Count frames that a stream has read, and return the seconds until its address may send more."""
+        return self._places.take_frames(self.client, frames, now_s) if self.is_taken else 0.0
+
     def end(self) -> None:
         """Free the place; this may be repeated."""
         if self.is_taken:
@@ -123,6 +131,8 @@ class ConnectionPlaces:
         self._anonymous: OrderedDict[Place, None] = OrderedDict()
         self._provisional: OrderedDict[Place, None] = OrderedDict()
         self._authenticated = 0
+        self._frames_by_client: dict[str, ReadingAllowance] = {}
+        """Of clients with streams."""
 
     @property
     def taken(self) -> int:
@@ -178,6 +188,18 @@ class ConnectionPlaces:
         self._count_by_client[place.client] -= 1
         if not self._count_by_client[place.client]:
             del self._count_by_client[place.client]
+            self._frames_by_client.pop(place.client, None)
+
+    def take_frames(self, client: str, frames: int, now_s: float) -> float:
+        """Count frames of a client's streams, and return the seconds until it may send more."""
+        if not client:
+            return 0.0
+        allowance = self._frames_by_client.get(client)
+        if allowance is None:
+            limits = self._limits
+            allowance = ReadingAllowance(limits.frames_burst, limits.frames_per_s, now_s)
+            self._frames_by_client[client] = allowance
+        return allowance.take(frames, now_s)
 
     def _has_room(self) -> bool:
         """Return whether a place is free that is not one of the provisional ones."""

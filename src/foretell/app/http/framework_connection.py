@@ -139,7 +139,8 @@ class FrameworkConnection(HttpToolsProtocol):
         if self.place is not None:
             self.place.end()
         super().connection_lost(exc)
-        # What refers to this connection: else its memory would be free only after a search for garbage.
+        self._unset_keepalive_if_required()
+        # What refers to this connection would keep its memory until a search for garbage.
         self.place = self.scope = self.cycle = self._last_cycle = None  # type: ignore[assignment]
         self.pipeline.clear()
 
@@ -168,14 +169,13 @@ class FrameworkConnection(HttpToolsProtocol):
 
     @override
     def data_received(self, data: bytes) -> None:
-        limits = self._limits
-        for at in range(0, len(data), limits.piece_bytes):
-            if self._is_refused:
-                return
-            if self._early or len(self.pipeline) > limits.pipelined_max:
+        if self._is_refused:
+            return
+        for at in range(0, len(data), self._limits.piece_bytes):
+            if self._early or len(self.pipeline) > self._limits.pipelined_max:
                 self._keep_early(data[at:])
                 return
-            if not self._parse(data[at : at + limits.piece_bytes]):
+            if not self._parse(data[at : at + self._limits.piece_bytes]):
                 return
         if not self._is_arriving:
             self._report_if_idle()

@@ -1,8 +1,8 @@
 """WebSocket connections that read no faster than their allowance, and that always end.
 
 Every frame of a client costs time of the event loop, which may also run the engine, and a client can send
-many more frames than are worth reading. So a connection has an allowance of frames and of bytes, is fed to
-the parser in small pieces, one in a turn of the loop, and is not read while its allowance is used up or its
+many more frames than are worth reading. So a connection has an allowance of frames and of bytes, and the streams
+of an address have one of frames together. A connection is fed to the parser in small pieces, one in a turn of the loop, and is not read while its allowance is used up or its
 last messages wait to be handled. TCP then slows the client down.
 """
 
@@ -18,6 +18,7 @@ from websockets.protocol import OPEN
 from websockets.server import ServerProtocol
 
 from foretell.app.http.connection_places import Place
+from foretell.app.http.reading_allowance import ReadingAllowance
 from foretell.domain.values.text_frames import text_frame
 from foretell.edge.codec import PLACE, SINK
 from foretell.edge.security_headers import SECURITY_HEADERS
@@ -51,20 +52,6 @@ STREAM_LIMITS: Final = StreamLimits()
 
 Ended = Callable[[Exception | None], None]
 """Takes what ended a connection, None for its regular end."""
-
-
-class ReadingAllowance:
-    """An amount that grows with time up to a burst; what is taken beyond it is a debt."""
-
-    def __init__(self, burst: float, per_s: float, now_s: float) -> None:
-        self._burst, self._per_s = burst, per_s
-        self._left, self._at_s = burst, now_s
-
-    def take(self, amount: float, now_s: float) -> float:
-        """Take an amount, and return the seconds until the debt is paid; zero if there is none."""
-        grown = self._left + (now_s - self._at_s) * self._per_s
-        self._left, self._at_s = min(self._burst, grown) - amount, now_s
-        return max(0.0, -self._left / self._per_s)
 
 
 class HandshakeProtocol(ServerProtocol):
@@ -154,7 +141,10 @@ class StreamConnection(WebSocketsSansIOProtocol):
     def handle_events(self) -> None:
         frames = len(self.conn.events)
         super().handle_events()
-        self._wait_for(self._frames.take(frames, self.loop.time()))
+        now_s = self.loop.time()
+        self._wait_for(self._frames.take(frames, now_s))
+        if self._place is not None and frames:
+            self._wait_for(self._place.take_frames(frames, now_s))
 
     @override
     def send_receive_event_to_app(self) -> None:

@@ -1,7 +1,7 @@
 """Worker of the indexer: follows the chain from the tables' last block until cancelled."""
 
 import asyncio
-from functools import partial
+from typing import Final
 
 import structlog
 
@@ -11,23 +11,43 @@ from foretell.indexer.follow import Step, follow
 from foretell.indexer.head_watch import HeadWatch
 from foretell.runtime.worker import PollIntervals, run_worker
 
+NEXT_BLOCK_S: Final = 0.05
+"""Most seconds until the next look after new blocks."""
+
 log = structlog.get_logger(__name__)
 
 
 async def run(context: IndexerContext) -> None:
-    """Index until cancelled: range after range while behind, then once per poll interval."""
+    """Index until cancelled: range after range while behind, then once per poll interval.
+
+    After new blocks the next look comes sooner: a chain that mines each transaction has more at once.
+    """
+    heads, look = HeadWatch(context.head_still_s), _NextLook()
+
+    async def step() -> bool:
+        followed = await follow(context)
+        heads.see(followed.head_number, asyncio.get_running_loop().time())
+        _log_step(followed)
+        look.after(followed)
+        return followed.is_behind
+
     pace = PollIntervals(busy_s=0.0, idle_s=context.poll_interval_s)
-    heads = HeadWatch(context.head_still_s)
-    await run_worker(
-        "indexer", partial(_follow, context, heads), pace, expected=(ChainUnavailable,)
-    )
+    await run_worker("indexer", step, pace, look.wait, expected=(ChainUnavailable,))
 
 
-async def _follow(context: IndexerContext, heads: HeadWatch) -> bool:
-    step = await follow(context)
-    heads.see(step.head_number, asyncio.get_running_loop().time())
-    _log_step(step)
-    return step.is_behind
+class _NextLook:
+    """The pause before the next look at the chain."""
+
+    def __init__(self) -> None:
+        self._has_new_blocks = False
+
+    def after(self, step: Step) -> None:
+        """Take what the last look found."""
+        self._has_new_blocks = step.indexed_blocks > 0
+
+    async def wait(self, seconds: float) -> None:
+        """Return after so many seconds, or sooner after new blocks."""
+        await asyncio.sleep(min(seconds, NEXT_BLOCK_S) if self._has_new_blocks else seconds)
 
 
 def _log_step(step: Step) -> None:

@@ -7,6 +7,7 @@ import sqlalchemy as sa
 from foretell.domain.exchange.settlement import RefusedOrder
 from foretell.domain.values.hexadecimal import Bytes32
 from foretell.store.database import Transaction
+from foretell.store.lookups import load_rows
 from foretell.store.outbox.settlements import TOPIC
 from foretell.store.tables import refused_orders
 
@@ -25,12 +26,10 @@ async def record_refused_orders(tx: Transaction, refused: Sequence[RefusedOrder]
 
 async def load_refused_orders(tx: Transaction, trade_ids: Sequence[str]) -> Sequence[RefusedOrder]:
     """Return the refused orders of these trades, part by part."""
-    rows = await tx.all(
-        sa.select(refused_orders)
-        .where(refused_orders.c.trade_id.in_(trade_ids))
-        .order_by(refused_orders.c.trade_id, refused_orders.c.part, refused_orders.c.order_id)
-    )
-    return [RefusedOrder._make(row) for row in rows]
+    keys = [(each,) for each in trade_ids]
+    rows = await load_rows(tx, refused_orders, (refused_orders.c.trade_id,), keys)
+    found = [RefusedOrder._make(row) for row in rows]
+    return sorted(found, key=lambda each: (each.trade_id, each.part, each.order_id))
 
 
 async def load_blamed(tx: Transaction, order_ids: Collection[Bytes32]) -> frozenset[Bytes32]:

@@ -69,14 +69,8 @@ class OpenSettlement(NamedTuple):
 async def record_settlements(tx: Transaction, settlements: Sequence[Settlement]) -> None:
     """Store the progress of several trades, in the place of what was stored of them."""
     if settlements:
-        await _store(tx, settlements)
+        await tx.upsert_rows(settled_trades, settlements)
         await tx.announce(TOPIC)
-
-
-async def _store(tx: Transaction, settlements: Sequence[Settlement]) -> None:
-    ids = [each.trade_id for each in settlements]
-    await tx.execute(settled_trades.delete().where(settled_trades.c.trade_id.in_(ids)))
-    await tx.execute(settled_trades.insert(), [each._asdict() for each in settlements])
 
 
 async def name_settlements(tx: Transaction, settlements: Sequence[Settlement]) -> bool:
@@ -91,7 +85,7 @@ async def name_settlements(tx: Transaction, settlements: Sequence[Settlement]) -
     )
     if await tx.first(carried.limit(1)) is not None:
         return False
-    await _store(tx, settlements)
+    await tx.upsert_rows(settled_trades, settlements)
     return True
 
 

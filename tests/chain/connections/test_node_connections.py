@@ -8,8 +8,8 @@ from typing import Any, Final
 
 import pytest
 
-from foretell.chain import http_client
-from foretell.chain.http_client import CONNECTIONS_MAX, HttpAnswer, HttpClient
+from foretell.chain import node_connections
+from foretell.chain.node_connections import CONNECTIONS_MAX, HttpAnswer, NodeConnections
 from foretell.domain.errors.chain import ChainUnavailable
 
 pytestmark = pytest.mark.anyio
@@ -70,13 +70,13 @@ WAIT: Final = b""
 @contextlib.asynccontextmanager
 async def serving(
     *answers: Sequence[bytes], closes: bool = False, timeout_s: float = TIMEOUT_S
-) -> AsyncIterator[tuple[Server, HttpClient]]:
+) -> AsyncIterator[tuple[Server, NodeConnections]]:
     server = Server(answers, closes=closes)
     listening = await asyncio.start_server(server.serve, "127.0.0.1", 0)
     async with listening:
         port = listening.sockets[0].getsockname()[1]
         server.url = f"http://user:pa%20ss@127.0.0.1:{port}/v3/a%20b?x=1"
-        client = HttpClient(server.url, timeout_s=timeout_s)
+        client = NodeConnections(server.url, timeout_s=timeout_s)
         try:
             yield server, client
         finally:
@@ -99,7 +99,7 @@ def pieces(answer: bytes, size: int) -> list[bytes]:
     return [answer[at : at + size] for at in range(0, len(answer), size)]
 
 
-async def post(client: HttpClient, bytes_max: int = BYTES_MAX) -> HttpAnswer:
+async def post(client: NodeConnections, bytes_max: int = BYTES_MAX) -> HttpAnswer:
     return await client.post("eth_x", b"{}", bytes_max)
 
 
@@ -144,7 +144,7 @@ async def test_a_body_is_freed_when_nobody_has_it_any_more() -> None:
 
 
 def count_bodies() -> int:
-    return sum(isinstance(each, http_client._Answer) for each in gc.get_objects())
+    return sum(isinstance(each, node_connections._Answer) for each in gc.get_objects())
 
 
 async def test_a_request_names_the_path_the_account_and_the_length() -> None:
@@ -227,7 +227,7 @@ async def test_a_node_that_goes_on_sending_has_its_time(monkeypatch: pytest.Monk
     async with serving(slow, timeout_s=2) as (server, client):
         server.pause_s = 2.5 / len(slow)
         assert len((await post(client)).body) == 60
-    monkeypatch.setattr(http_client, "DEADLINES_PER_ANSWER_MAX", 1)
+    monkeypatch.setattr(node_connections, "DEADLINES_PER_ANSWER_MAX", 1)
     async with serving(slow, timeout_s=1) as (server, client):
         server.pause_s = 2.5 / len(slow)
         with pytest.raises(ChainUnavailable, match="TimeoutError"):
@@ -246,7 +246,7 @@ async def test_a_connection_that_the_node_closed_or_that_was_idle_is_replaced(
         assert server.connections == 2
     async with serving(*answers) as (server, client):
         await post(client)
-        monkeypatch.setattr(http_client, "IDLE_S_MAX", -1.0)
+        monkeypatch.setattr(node_connections, "IDLE_S_MAX", -1.0)
         await post(client)
         assert server.connections == 2
 
@@ -283,5 +283,5 @@ async def test_more_requests_than_connections_wait_for_one() -> None:
 @pytest.mark.parametrize("url", ["ftp://127.0.0.1", "http://127.0.0.1:1", "https://127.0.0.1:1"])
 async def test_an_address_without_a_node_counts_as_no_answer(url: str) -> None:
     with pytest.raises(ChainUnavailable) as refusal:
-        await post(HttpClient(url, timeout_s=TIMEOUT_S))
+        await post(NodeConnections(url, timeout_s=TIMEOUT_S))
     assert "127.0.0.1" not in str(refusal.value)

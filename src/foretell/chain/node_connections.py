@@ -39,7 +39,7 @@ class HttpAnswer(NamedTuple):
     body: bytes | bytearray
 
 
-class HttpClient:
+class NodeConnections:
     """Connections to the address of one node, each used by one request at a time."""
 
     def __init__(self, url: str, *, timeout_s: float) -> None:

@@ -2,8 +2,11 @@ import asyncio
 import contextlib
 import gc
 import gzip
+import ssl
+import subprocess
 import zlib
 from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
 from typing import Any, Final
 
 import pytest
@@ -69,13 +72,17 @@ WAIT: Final = b""
 
 @contextlib.asynccontextmanager
 async def serving(
-    *answers: Sequence[bytes], closes: bool = False, timeout_s: float = TIMEOUT_S
+    *answers: Sequence[bytes],
+    closes: bool = False,
+    timeout_s: float = TIMEOUT_S,
+    tls: ssl.SSLContext | None = None,
 ) -> AsyncIterator[tuple[Server, NodeConnections]]:
     server = Server(answers, closes=closes)
-    listening = await asyncio.start_server(server.serve, "127.0.0.1", 0)
+    listening = await asyncio.start_server(server.serve, "127.0.0.1", 0, ssl=tls)
     async with listening:
         port = listening.sockets[0].getsockname()[1]
-        server.url = f"http://user:pa%20ss@127.0.0.1:{port}/v3/a%20b?x=1"
+        scheme = "http" if tls is None else "https"
+        server.url = f"{scheme}://user:pa%20ss@127.0.0.1:{port}/v3/a%20b?x=1"
         client = NodeConnections(server.url, timeout_s=timeout_s)
         try:
             yield server, client
@@ -159,6 +166,40 @@ async def test_a_request_names_the_path_the_account_and_the_length() -> None:
     assert "authorization: Basic dXNlcjpwYSBzcw==" in lines
     assert not [line for line in lines if line.startswith("accept-encoding")]
     assert lines[-1] == "{}"
+
+
+async def test_over_tls_the_certificate_is_checked_and_compression_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    certificate, key = self_signed(tmp_path)
+    own = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    own.load_cert_chain(certificate, key)
+    answer = plain(GZIPPED, "content-encoding: gzip")
+    async with serving([plain(LARGE)], [answer], tls=own) as (server, client):
+        with pytest.raises(ChainUnavailable, match="SSLCertVerificationError"):
+            await post(client)
+        assert not server.requests
+        trusting = ssl.create_default_context(cafile=str(certificate))
+        monkeypatch.setattr(node_connections, "_tls", lambda: trusting)
+        for _ in range(2):
+            assert bytes((await post(client)).body) == LARGE
+        assert b"accept-encoding: gzip, deflate\r\n" in server.requests[0]
+
+
+def self_signed(folder: Path) -> tuple[Path, Path]:
+    """Return a certificate of the loopback address, and its key."""
+    certificate, key = folder / "certificate.pem", folder / "key.pem"
+    command = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=node"
+    names = [
+        "-addext",
+        "subjectAltName=IP:127.0.0.1",
+        "-keyout",
+        str(key),
+        "-out",
+        str(certificate),
+    ]
+    subprocess.run([*command.split(), *names], check=True, capture_output=True)
+    return certificate, key
 
 
 async def test_a_body_may_end_with_its_connection() -> None:

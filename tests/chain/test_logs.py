@@ -1,4 +1,4 @@
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -256,16 +256,16 @@ async def test_malformed_receipts_are_refused(
         await logs.read(number, number)
 
 
-@pytest.mark.parametrize("part", [slice(None), slice(0, 1), slice(1, None)])
+@pytest.mark.parametrize("places", [(0, 1), (0,), (1,)])
 async def test_receipts_of_another_block_are_refused(
-    logs: LogReader, fresh_sandbox: Sandbox, proxy: FaultProxy, part: slice
+    logs: LogReader, fresh_sandbox: Sandbox, proxy: FaultProxy, places: Sequence[int]
 ) -> None:
     """A node that went to another block and back between two requests would else lose this one's logs."""
     number = await pay_twice_in_a_block(fresh_sandbox)
 
     def of_another_block(receipts: list[Any]) -> list[Any]:
-        for receipt in receipts[part]:
-            receipt["blockHash"] = "0x" + "ee" * 32
+        for place in places:
+            receipts[place]["blockHash"] = "0x" + "ee" * 32
         return receipts
 
     proxy.fail(GET_LOGS, change(without_any))

@@ -31,6 +31,7 @@ from foretell.domain.contracts.neg_risk import (
     SPLIT_SETS,
 )
 from foretell.domain.contracts.sandbox_accounts import AccountRole, SandboxAccount
+from foretell.domain.errors.chain import RpcRefused
 from foretell.domain.evm.abi import contract_function
 from foretell.domain.exchange.order import Side, SignedOrder
 from foretell.domain.values.hexadecimal import Address, word_bytes
@@ -184,10 +185,21 @@ class RandomHistory:
             await self.sandbox.rpc.send("evm_increaseTime", 7)
             await self.sandbox.mine(head - bottom)
         else:
-            bottom = head - min(depth, STATES_KEPT - 1)
-            await self.sandbox.rpc.send("anvil_reorg", head - bottom, [])
+            bottom = head - await self._replace_by_node(min(depth, STATES_KEPT - 1))
         self.snapshots = [each for each in self.snapshots if each[0] < bottom]
         self.depths.append(head - bottom)
+
+    async def _replace_by_node(self, depth: int) -> int:
+        """Have the node replace so many blocks, or fewer: after a snapshot it has the states of few."""
+        while True:
+            try:
+                await self.sandbox.rpc.send("anvil_reorg", depth, [])
+            except RpcRefused:
+                if depth == 1:
+                    raise
+                depth -= 1
+            else:
+                return depth
 
     async def pass_time(self) -> None:
         await self.sandbox.rpc.send("evm_increaseTime", self.random.choice(DAYS_S))

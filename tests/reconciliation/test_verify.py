@@ -10,9 +10,10 @@ import sqlalchemy as sa
 from tests.faults.lying_node import LIES_OF_LOGS, Lie, lying
 from tests.indexer.late_installation import LateInstallation
 from tests.indexer.rig import IndexerRig
-from tests.reconciliation.history import EventActs, RandomHistory
+from tests.reconciliation.history import DEPTH_MAX, EventActs, RandomHistory
 from tests.rigs.sandbox import Sandbox, an_indexer, catch_up
 
+from foretell.chain.devchain import STATES_KEPT
 from foretell.chain.rpc import Rpc
 from foretell.domain.contracts.calldata import INCREMENT_NONCE
 from foretell.domain.errors.chain import ChainInconsistent, NothingIndexed
@@ -94,6 +95,35 @@ async def test_after_a_random_history_every_row_is_what_the_chain_says(
     assert report.is_exact
     assert history.unwound_blocks > 0
     assert min(report.rows[table.name] for table in IN_EACH_HISTORY) > 0
+
+
+@pytest.mark.parametrize("depth", range(1, DEPTH_MAX + 1))
+async def test_after_a_reorganization_of_each_depth_every_row_is_what_the_chain_says(
+    fresh_sandbox: Sandbox, market: Market, fresh_database: Database, depth: int
+) -> None:
+    """Where the node keeps too few states for its own method, it goes back to a snapshot."""
+    _, acts = market
+    snapshot = await fresh_sandbox.rpc.send("evm_snapshot")
+    await act_in_blocks(fresh_sandbox, acts, depth)
+    await catch_up(an_indexer(fresh_sandbox, fresh_database))
+    if depth < STATES_KEPT:
+        await fresh_sandbox.rpc.send("anvil_reorg", depth, [])
+    else:
+        assert await fresh_sandbox.rpc.send("evm_revert", snapshot)
+        await fresh_sandbox.rpc.send("evm_increaseTime", 7)
+        await act_in_blocks(fresh_sandbox, acts, depth)
+    step = await catch_up(an_indexer(fresh_sandbox, fresh_database))
+    assert step.unwound_blocks == depth
+    report = await verify_data(fresh_database, fresh_sandbox.rpc, fresh_sandbox.deployment)
+    assert report.differences == []
+    assert report.rows["positions"] > 0
+
+
+async def act_in_blocks(sandbox: Sandbox, acts: EventActs, count: int) -> None:
+    """Mine so many blocks, each with an act."""
+    for _ in range(count):
+        await acts.act()
+        await sandbox.mine()
 
 
 @pytest.mark.usefixtures("market")

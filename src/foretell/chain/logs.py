@@ -48,7 +48,7 @@ class _Contract(NamedTuple):
     """A contract whose logs are read, and their schemas by first topic."""
 
     address: Address
-    schemas: Mapping[str, LogSchema]
+    schemas: dict[str, LogSchema]
 
 
 class _WrittenLogs(NamedTuple):
@@ -105,31 +105,34 @@ class LogReader:
         do not match: after a reorg, or by a fault of the node. Read again then.
         """
         assert first <= last
-        headers = await self._fetch_headers(first, min(last, first + self._span - 1))
-        _check_chain(headers, parent_hash)
-        while True:
+        end = min(last, first + self._span - 1)
+        async with _beside([self._fetch_logs(first, end)]) as (fetching,):
+            headers = await self._fetch_headers(first, end)
+            _check_chain(headers, parent_hash)
             candidates = [each for each in headers if self._bloom.may_be_in(each.logs_bloom)]
             async with _beside(self._fetches_again(candidates)) as fetching_again:
-                try:
-                    logs = await self._fetch_logs(first, headers[-1].block_number)
-                except RpcRefused:
-                    if len(headers) == 1:
-                        raise
-                    self._span = len(headers) // 2
-                    del headers[self._span :]
-                    continue
-                except ChainUnavailable:
-                    self._span = max(1, self._span // 2)
-                    raise
-                self._span = min(self._blocks_max, self._span * 2)
-                blocks = self._read_blocks(headers, logs)
-                again_by_hash: dict[str, Sequence[msgspec.Raw]] = {}
-                for part in fetching_again:
-                    again_by_hash |= await part
-                for block, written in blocks:
-                    again = again_by_hash.get(block.header.block_hash, ())
-                    self._check_again(block.header, written, again)
-                return [block for block, _ in blocks]
+                texts = await self._fitting(fetching, len(headers))
+                if texts is not None:
+                    blocks = self._read_blocks(headers, texts)
+                    return await self._checked(blocks, fetching_again)
+        return await self.read(first, first + self._span - 1, parent_hash)
+
+    async def _fitting(
+        self, fetching: "asyncio.Task[list[msgspec.Raw]]", blocks: int
+    ) -> list[msgspec.Raw] | None:
+        """Return the logs of so many blocks, or None when the node gives only those of fewer."""
+        try:
+            texts = await fetching
+        except RpcRefused:
+            if blocks == 1:
+                raise
+            self._span = blocks // 2
+            return None
+        except ChainUnavailable:
+            self._span = max(1, self._span // 2)
+            raise
+        self._span = min(self._blocks_max, self._span * 2)
+        return texts
 
     async def _fetch_logs(self, first: int, last: int) -> list[msgspec.Raw]:
         query = {
@@ -166,6 +169,20 @@ class LogReader:
             indexes = _checked_indexes(header, written.logs)
             blocks.append((self._placed(header, written.logs, indexes), written))
         return blocks
+
+    async def _checked(
+        self,
+        blocks: Sequence[tuple[BlockLogs, _WrittenLogs]],
+        fetching_again: Sequence["asyncio.Task[dict[str, Sequence[msgspec.Raw]]]"],
+    ) -> list[BlockLogs]:
+        """Return the blocks, if the second answers say the same of them."""
+        again_by_hash: dict[str, Sequence[msgspec.Raw]] = {}
+        for part in fetching_again:
+            again_by_hash |= await part
+        for block, written in blocks:
+            again = again_by_hash.get(block.header.block_hash, ())
+            self._check_again(block.header, written, again)
+        return [block for block, _ in blocks]
 
     def _fetches_again(
         self, headers: Sequence[BlockHeader]

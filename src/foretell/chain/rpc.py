@@ -14,7 +14,7 @@ from typing import Any, Final, Generic, Self, TypeVar
 
 import msgspec
 
-from foretell.chain.http_client import HttpClient
+from foretell.chain.node_connections import NodeConnections
 from foretell.domain.errors.chain import ChainUnavailable, ExecutionReverted, RpcRefused
 from foretell.runtime.backoff import pauses_s
 
@@ -59,7 +59,7 @@ class Rpc:
         self._answer_bytes_max = answer_bytes_max
         self._url = url
         self._ids = itertools.count(1)
-        self._http = HttpClient(url, timeout_s=timeout_s)
+        self._http = NodeConnections(url, timeout_s=timeout_s)
 
     @property
     def url(self) -> str:

@@ -14,6 +14,16 @@ Rounds = Annotated[int, typer.Option(min=1, max=50, help="Rounds; the figure is 
 Connections = Annotated[
     int, typer.Option("--connections", "--conns", min=1, max=512, help="Connections kept open.")
 ]
+TablesServer = Annotated[
+    str | None,
+    typer.Option(
+        help="Database server; a temporary database is created on it.", show_default="SQLite"
+    ),
+]
+Page = Annotated[
+    Path | None,
+    typer.Option(help="Page that gets the table and the chart.", show_default="no page"),
+]
 
 
 def _console() -> Console:
@@ -79,22 +89,14 @@ def data(
     ] = None,
     wallets: Annotated[int, typer.Option(min=1_000, max=1_000_000, help="Wallets.")] = 50_000,
     markets: Annotated[int, typer.Option(min=100, max=100_000, help="Markets.")] = 5_000,
-    postgres: Annotated[
-        str | None,
-        typer.Option(
-            help="Database server; a temporary database is created on it.", show_default="SQLite"
-        ),
-    ] = None,
+    postgres: TablesServer = None,
     stranger: Annotated[  # noqa: FBT002 - an option of the command
         bool,
         typer.Option(
             "--stranger", help="Measure cheap reads beside the dearest of another client."
         ),
     ] = False,
-    write: Annotated[
-        Path | None,
-        typer.Option(help="Page that gets the table and the chart.", show_default="no page"),
-    ] = None,
+    write: Page = None,
 ) -> None:
     """Measure reads of the data and discovery APIs on a generated history, against bare SQL, and their growth.
 
@@ -115,16 +117,8 @@ def index(
     ] = 20,
     wallets: Annotated[int, typer.Option(min=100, max=1_000_000, help="Wallets.")] = 10_000,
     markets: Annotated[int, typer.Option(min=10, max=100_000, help="Markets.")] = 1_000,
-    postgres: Annotated[
-        str | None,
-        typer.Option(
-            help="Database server; a temporary database is created on it.", show_default="SQLite"
-        ),
-    ] = None,
-    write: Annotated[
-        Path | None,
-        typer.Option(help="Page that gets the table and the chart.", show_default="no page"),
-    ] = None,
+    postgres: TablesServer = None,
+    write: Page = None,
 ) -> None:
     """Measure logs from a node to the tables, far behind the head, against decoding the same JSON.
 

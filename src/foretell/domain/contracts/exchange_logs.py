@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from foretell.domain.contracts import logs
-from foretell.domain.contracts.log_schemas import FixedSchema, LogSchema, by_topic
+from foretell.domain.contracts.log_schemas import LogSchema, by_topic, fixed_schema
 from foretell.domain.contracts.log_words import (
     WORD,
     Topics,
@@ -126,22 +126,22 @@ def _token_registered(topics: Topics, _words: Words) -> ChainLog:
 SCHEMAS: Final[Mapping[str, LogSchema]] = by_topic(
     {
         "OrderFilled(bytes32,address,address,uint256,uint256,uint256,uint256,uint256)": (
-            FixedSchema(4, 5, _order_filled_v1)
+            fixed_schema(4, 5, _order_filled_v1)
         ),
         "OrderFilled(bytes32,address,address,uint8,uint256,uint256,uint256,uint256,"
-        "bytes32,bytes32)": FixedSchema(4, 7, _order_filled_v2),
-        "OrdersMatched(bytes32,address,uint256,uint256,uint256,uint256)": FixedSchema(
+        "bytes32,bytes32)": fixed_schema(4, 7, _order_filled_v2),
+        "OrdersMatched(bytes32,address,uint256,uint256,uint256,uint256)": fixed_schema(
             3, 4, _orders_matched_v1
         ),
-        "OrdersMatched(bytes32,address,uint8,uint256,uint256,uint256)": FixedSchema(
+        "OrdersMatched(bytes32,address,uint8,uint256,uint256,uint256)": fixed_schema(
             3, 4, _orders_matched_v2
         ),
-        "FeeCharged(address,uint256,uint256)": FixedSchema(2, 2, _fee_charged),
-        "FeeCharged(address,uint256)": FixedSchema(2, 1, _fee_charged_v2),
-        "OrderCancelled(bytes32)": FixedSchema(2, 0, _order_cancelled),
-        "NonceIncremented(address,uint256)": FixedSchema(2, 1, _nonce_incremented),
-        "OrdersCancelledBefore(address,uint256)": FixedSchema(2, 1, _cancelled_before),
-        "OwnerSigningChanged(address,bool)": FixedSchema(2, 1, _owner_signing_changed),
-        "TokenRegistered(uint256,uint256,bytes32)": FixedSchema(4, 0, _token_registered),
+        "FeeCharged(address,uint256,uint256)": fixed_schema(2, 2, _fee_charged),
+        "FeeCharged(address,uint256)": fixed_schema(2, 1, _fee_charged_v2),
+        "OrderCancelled(bytes32)": fixed_schema(2, 0, _order_cancelled),
+        "NonceIncremented(address,uint256)": fixed_schema(2, 1, _nonce_incremented),
+        "OrdersCancelledBefore(address,uint256)": fixed_schema(2, 1, _cancelled_before),
+        "OwnerSigningChanged(address,bool)": fixed_schema(2, 1, _owner_signing_changed),
+        "TokenRegistered(uint256,uint256,bytes32)": fixed_schema(4, 0, _token_registered),
     }
 )

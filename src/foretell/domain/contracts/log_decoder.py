@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Final
 
 from foretell.domain.contracts import exchange_logs, logs, neg_risk_logs, oracle_logs
-from foretell.domain.contracts.log_schemas import FixedSchema, ListSchema, LogSchema, by_topic
+from foretell.domain.contracts.log_schemas import LogSchema, by_topic, fixed_schema, list_schema
 from foretell.domain.contracts.log_words import (
     WORD,
     LogWords,
@@ -50,7 +50,7 @@ def decode_with(
     if schema is None:
         return None
     try:
-        return schema.read(topics, data)
+        return schema(topics, data)
     except ValueError:
         return None
 
@@ -223,32 +223,32 @@ _SCHEMAS: Final[Mapping[ContractKind, Mapping[str, LogSchema]]] = MappingProxyTy
     {
         ContractKind.COLLATERAL: by_topic(
             {
-                "Transfer(address,address,uint256)": FixedSchema(3, 1, _collateral_transferred),
-                "Approval(address,address,uint256)": FixedSchema(3, 1, _collateral_approved),
+                "Transfer(address,address,uint256)": fixed_schema(3, 1, _collateral_transferred),
+                "Approval(address,address,uint256)": fixed_schema(3, 1, _collateral_approved),
             }
         ),
         ContractKind.CONDITIONAL_TOKENS: by_topic(
             {
-                "TransferSingle(address,address,address,uint256,uint256)": FixedSchema(
+                "TransferSingle(address,address,address,uint256,uint256)": fixed_schema(
                     4, 2, _token_transferred
                 ),
-                "TransferBatch(address,address,address,uint256[],uint256[])": ListSchema(
+                "TransferBatch(address,address,address,uint256[],uint256[])": list_schema(
                     4, _tokens_transferred
                 ),
-                "ApprovalForAll(address,address,bool)": FixedSchema(3, 1, _tokens_approved),
-                "ConditionPreparation(bytes32,address,bytes32,uint256)": FixedSchema(
+                "ApprovalForAll(address,address,bool)": fixed_schema(3, 1, _tokens_approved),
+                "ConditionPreparation(bytes32,address,bytes32,uint256)": fixed_schema(
                     4, 1, _condition_prepared
                 ),
-                "ConditionResolution(bytes32,address,bytes32,uint256,uint256[])": ListSchema(
+                "ConditionResolution(bytes32,address,bytes32,uint256,uint256[])": list_schema(
                     4, _condition_resolved
                 ),
-                "PositionSplit(address,address,bytes32,bytes32,uint256[],uint256)": ListSchema(
+                "PositionSplit(address,address,bytes32,bytes32,uint256[],uint256)": list_schema(
                     4, _position_split
                 ),
-                "PositionsMerge(address,address,bytes32,bytes32,uint256[],uint256)": ListSchema(
+                "PositionsMerge(address,address,bytes32,bytes32,uint256[],uint256)": list_schema(
                     4, _positions_merged
                 ),
-                "PayoutRedemption(address,address,bytes32,bytes32,uint256[],uint256)": ListSchema(
+                "PayoutRedemption(address,address,bytes32,bytes32,uint256[],uint256)": list_schema(
                     4, _payout_redeemed
                 ),
             }
@@ -257,26 +257,26 @@ _SCHEMAS: Final[Mapping[ContractKind, Mapping[str, LogSchema]]] = MappingProxyTy
         ContractKind.RESOLUTION_ADAPTER: by_topic(
             {
                 "QuestionInitialized(bytes32,uint256,address,bytes,address,uint256,uint256)": (
-                    ListSchema(4, _question_initialized)
+                    list_schema(4, _question_initialized)
                 ),
-                "QuestionResolved(bytes32,int256,uint256[])": ListSchema(3, _question_resolved),
+                "QuestionResolved(bytes32,int256,uint256[])": list_schema(3, _question_resolved),
             }
         ),
         ContractKind.MARKET_REGISTRY: by_topic(
             {
-                "CreatorRecorded(bytes32,address,address)": FixedSchema(4, 0, _creator_recorded),
-                "MetadataSet(bytes32,address,string)": ListSchema(3, _metadata_set),
+                "CreatorRecorded(bytes32,address,address)": fixed_schema(4, 0, _creator_recorded),
+                "MetadataSet(bytes32,address,string)": list_schema(3, _metadata_set),
             }
         ),
         ContractKind.NEG_RISK_ADAPTER: neg_risk_logs.SCHEMAS,
         ContractKind.OPTIMISTIC_ORACLE: oracle_logs.SCHEMAS,
         ContractKind.SAFE_FACTORY: by_topic(
-            {"ProxyCreation(address,address)": FixedSchema(1, 2, _safe_created)}
+            {"ProxyCreation(address,address)": fixed_schema(1, 2, _safe_created)}
         ),
         ContractKind.SAFE: by_topic(
             {
-                "ExecutionSuccess(bytes32,uint256)": FixedSchema(1, 2, _safe_succeeded),
-                "ExecutionFailure(bytes32,uint256)": FixedSchema(1, 2, _safe_failed),
+                "ExecutionSuccess(bytes32,uint256)": fixed_schema(1, 2, _safe_succeeded),
+                "ExecutionFailure(bytes32,uint256)": fixed_schema(1, 2, _safe_failed),
             }
         ),
     }

@@ -3,69 +3,50 @@
 import struct
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Protocol
 
 from foretell.domain.contracts.log_words import WORD, LogWords, Topics, Words
 from foretell.domain.contracts.logs import ChainLog
 from foretell.domain.values.hexadecimal import keccak256
 
+LogSchema = Callable[[Topics, str], ChainLog]
+"""Returns the log in a node's hex text: its topics, the first of which is known, and its data.
 
-class LogSchema(Protocol):
-    """The shape of a log."""
-
-    def read(self, topics: Topics, data: str) -> ChainLog:
-        """Return the log in a node's hex text; raise ValueError when it has another shape."""
-        ...
+Raises ValueError when it has another shape.
+"""
 
 
-class FixedSchema:
-    """A log of so many topics, including the first, and so many data words.
+def fixed_schema(topics: int, words: int, decode: Callable[[Topics, Words], ChainLog]) -> LogSchema:
+    """Return the schema of a log of so many topics, including the first, and so many data words.
 
     The decoder gets all topics as text and the words as bytes. It must read each topic but the first, which
     refuses those of another length.
     """
+    digits = 2 + words * WORD * 2
+    split, to_bytes = struct.Struct(f"{WORD}s" * words).unpack, bytes.fromhex
 
-    __slots__ = ("_data_length", "_decode", "_split", "_topics")
-
-    def __init__(
-        self,
-        topics: int,
-        words: int,
-        decode: Callable[[Topics, Words], ChainLog],
-    ) -> None:
-        self._topics = topics
-        self._data_length = 2 + words * WORD * 2
-        self._split = struct.Struct(f"{WORD}s" * words).unpack
-        self._decode = decode
-
-    def read(self, topics: Topics, data: str) -> ChainLog:
-        """Return the log in a node's hex text; raise ValueError when it has another shape."""
-        if len(topics) != self._topics or len(data) != self._data_length:
+    def read(found: Topics, data: str) -> ChainLog:
+        if len(found) != topics or len(data) != digits:
             raise ValueError("topics or data of another length")
         try:
-            words = self._split(bytes.fromhex(data[2:]))
+            return decode(found, split(to_bytes(data[2:])))
         except struct.error as error:
             raise ValueError("blanks in the data") from error
-        return self._decode(topics, words)
+
+    return read
 
 
-class ListSchema:
-    """A log of so many topics, including the first, and data with lists; the decoder checks its length.
+def list_schema(topics: int, decode: Callable[[Topics, LogWords], ChainLog]) -> LogSchema:
+    """Return the schema of a log of so many topics, including the first, and data with lists.
 
-    It must read each topic but the first.
+    The decoder must read each topic but the first, and checks the length of the data.
     """
 
-    __slots__ = ("_decode", "_topics")
-
-    def __init__(self, topics: int, decode: Callable[[Topics, LogWords], ChainLog]) -> None:
-        self._topics = topics
-        self._decode = decode
-
-    def read(self, topics: Topics, data: str) -> ChainLog:
-        """Return the log in a node's hex text; raise ValueError when it has another shape."""
-        if len(topics) != self._topics:
+    def read(found: Topics, data: str) -> ChainLog:
+        if len(found) != topics:
             raise ValueError("another number of topics")
-        return self._decode(topics, LogWords(bytes.fromhex(data[2:])))
+        return decode(found, LogWords(bytes.fromhex(data[2:])))
+
+    return read
 
 
 def by_topic(schema_by_signature: Mapping[str, LogSchema]) -> Mapping[str, LogSchema]:

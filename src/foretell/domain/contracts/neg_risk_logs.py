@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
-from foretell.domain.contracts.log_schemas import FixedSchema, ListSchema, LogSchema, by_topic
+from foretell.domain.contracts.log_schemas import LogSchema, by_topic, fixed_schema, list_schema
 from foretell.domain.contracts.log_words import (
     WORD,
     LogWords,
@@ -58,10 +58,10 @@ def _positions_converted(topics: Topics, words: Words) -> ChainLog:
 
 SCHEMAS: Final[Mapping[str, LogSchema]] = by_topic(
     {
-        "PositionSplit(address,bytes32,uint256)": FixedSchema(3, 1, _sets_split),
-        "PositionsMerge(address,bytes32,uint256)": FixedSchema(3, 1, _sets_merged),
-        "PayoutRedemption(address,bytes32,uint256[],uint256)": ListSchema(3, _payout_redeemed),
-        "PositionsConverted(address,bytes32,uint256,uint256)": FixedSchema(
+        "PositionSplit(address,bytes32,uint256)": fixed_schema(3, 1, _sets_split),
+        "PositionsMerge(address,bytes32,uint256)": fixed_schema(3, 1, _sets_merged),
+        "PayoutRedemption(address,bytes32,uint256[],uint256)": list_schema(3, _payout_redeemed),
+        "PositionsConverted(address,bytes32,uint256,uint256)": fixed_schema(
             4, 1, _positions_converted
         ),
     }

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
-from foretell.domain.contracts.log_schemas import ListSchema, LogSchema, by_topic
+from foretell.domain.contracts.log_schemas import LogSchema, by_topic, list_schema
 from foretell.domain.contracts.log_words import WORD, LogWords, Topics, signed_in, topic_address
 from foretell.domain.contracts.logs import AnswerDisputed, AnswerProposed, ChainLog
 from foretell.domain.values.hexadecimal import Bytes32, keccak256, word_of
@@ -35,10 +35,10 @@ def _question(words: LogWords, fixed_words: int) -> Bytes32:
 
 SCHEMAS: Final[Mapping[str, LogSchema]] = by_topic(
     {
-        "ProposePrice(address,address,bytes32,uint256,bytes,int256,uint256,address)": ListSchema(
+        "ProposePrice(address,address,bytes32,uint256,bytes,int256,uint256,address)": list_schema(
             3, _proposed
         ),
-        "DisputePrice(address,address,address,bytes32,uint256,bytes,int256)": ListSchema(
+        "DisputePrice(address,address,address,bytes32,uint256,bytes,int256)": list_schema(
             4, _disputed
         ),
     }

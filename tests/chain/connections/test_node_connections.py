@@ -2,14 +2,17 @@ import asyncio
 import contextlib
 import gc
 import gzip
+import ssl
+import subprocess
 import zlib
 from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
-from foretell.chain import http_client
-from foretell.chain.http_client import CONNECTIONS_MAX, HttpAnswer, HttpClient
+from foretell.chain import node_connections
+from foretell.chain.node_connections import CONNECTIONS_MAX, HttpAnswer, NodeConnections
 from foretell.domain.errors.chain import ChainUnavailable
 
 pytestmark = pytest.mark.anyio
@@ -69,14 +72,18 @@ WAIT: Final = b""
 
 @contextlib.asynccontextmanager
 async def serving(
-    *answers: Sequence[bytes], closes: bool = False, timeout_s: float = TIMEOUT_S
-) -> AsyncIterator[tuple[Server, HttpClient]]:
+    *answers: Sequence[bytes],
+    closes: bool = False,
+    timeout_s: float = TIMEOUT_S,
+    tls: ssl.SSLContext | None = None,
+) -> AsyncIterator[tuple[Server, NodeConnections]]:
     server = Server(answers, closes=closes)
-    listening = await asyncio.start_server(server.serve, "127.0.0.1", 0)
+    listening = await asyncio.start_server(server.serve, "127.0.0.1", 0, ssl=tls)
     async with listening:
         port = listening.sockets[0].getsockname()[1]
-        server.url = f"http://user:pa%20ss@127.0.0.1:{port}/v3/a%20b?x=1"
-        client = HttpClient(server.url, timeout_s=timeout_s)
+        scheme = "http" if tls is None else "https"
+        server.url = f"{scheme}://user:pa%20ss@127.0.0.1:{port}/v3/a%20b?x=1"
+        client = NodeConnections(server.url, timeout_s=timeout_s)
         try:
             yield server, client
         finally:
@@ -99,7 +106,7 @@ def pieces(answer: bytes, size: int) -> list[bytes]:
     return [answer[at : at + size] for at in range(0, len(answer), size)]
 
 
-async def post(client: HttpClient, bytes_max: int = BYTES_MAX) -> HttpAnswer:
+async def post(client: NodeConnections, bytes_max: int = BYTES_MAX) -> HttpAnswer:
     return await client.post("eth_x", b"{}", bytes_max)
 
 
@@ -144,7 +151,7 @@ async def test_a_body_is_freed_when_nobody_has_it_any_more() -> None:
 
 
 def count_bodies() -> int:
-    return sum(isinstance(each, http_client._Answer) for each in gc.get_objects())
+    return sum(isinstance(each, node_connections._Answer) for each in gc.get_objects())
 
 
 async def test_a_request_names_the_path_the_account_and_the_length() -> None:
@@ -159,6 +166,40 @@ async def test_a_request_names_the_path_the_account_and_the_length() -> None:
     assert "authorization: Basic dXNlcjpwYSBzcw==" in lines
     assert not [line for line in lines if line.startswith("accept-encoding")]
     assert lines[-1] == "{}"
+
+
+async def test_over_tls_the_certificate_is_checked_and_compression_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    certificate, key = self_signed(tmp_path)
+    own = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    own.load_cert_chain(certificate, key)
+    answer = plain(GZIPPED, "content-encoding: gzip")
+    async with serving([plain(LARGE)], [answer], tls=own) as (server, client):
+        with pytest.raises(ChainUnavailable, match="SSLCertVerificationError"):
+            await post(client)
+        assert not server.requests
+        trusting = ssl.create_default_context(cafile=str(certificate))
+        monkeypatch.setattr(node_connections, "_tls", lambda: trusting)
+        for _ in range(2):
+            assert bytes((await post(client)).body) == LARGE
+        assert b"accept-encoding: gzip, deflate\r\n" in server.requests[0]
+
+
+def self_signed(folder: Path) -> tuple[Path, Path]:
+    """Return a certificate of the loopback address, and its key."""
+    certificate, key = folder / "certificate.pem", folder / "key.pem"
+    command = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=node"
+    names = [
+        "-addext",
+        "subjectAltName=IP:127.0.0.1",
+        "-keyout",
+        str(key),
+        "-out",
+        str(certificate),
+    ]
+    subprocess.run([*command.split(), *names], check=True, capture_output=True)
+    return certificate, key
 
 
 async def test_a_body_may_end_with_its_connection() -> None:
@@ -227,7 +268,7 @@ async def test_a_node_that_goes_on_sending_has_its_time(monkeypatch: pytest.Monk
     async with serving(slow, timeout_s=2) as (server, client):
         server.pause_s = 2.5 / len(slow)
         assert len((await post(client)).body) == 60
-    monkeypatch.setattr(http_client, "DEADLINES_PER_ANSWER_MAX", 1)
+    monkeypatch.setattr(node_connections, "DEADLINES_PER_ANSWER_MAX", 1)
     async with serving(slow, timeout_s=1) as (server, client):
         server.pause_s = 2.5 / len(slow)
         with pytest.raises(ChainUnavailable, match="TimeoutError"):
@@ -246,7 +287,7 @@ async def test_a_connection_that_the_node_closed_or_that_was_idle_is_replaced(
         assert server.connections == 2
     async with serving(*answers) as (server, client):
         await post(client)
-        monkeypatch.setattr(http_client, "IDLE_S_MAX", -1.0)
+        monkeypatch.setattr(node_connections, "IDLE_S_MAX", -1.0)
         await post(client)
         assert server.connections == 2
 
@@ -283,5 +324,5 @@ async def test_more_requests_than_connections_wait_for_one() -> None:
 @pytest.mark.parametrize("url", ["ftp://127.0.0.1", "http://127.0.0.1:1", "https://127.0.0.1:1"])
 async def test_an_address_without_a_node_counts_as_no_answer(url: str) -> None:
     with pytest.raises(ChainUnavailable) as refusal:
-        await post(HttpClient(url, timeout_s=TIMEOUT_S))
+        await post(NodeConnections(url, timeout_s=TIMEOUT_S))
     assert "127.0.0.1" not in str(refusal.value)

@@ -39,7 +39,7 @@ class HttpAnswer(NamedTuple):
     body: bytes | bytearray
 
 
-class HttpClient:
+class NodeConnections:
     """Connections to the address of one node, each used by one request at a time."""
 
     def __init__(self, url: str, *, timeout_s: float) -> None:
@@ -126,7 +126,8 @@ class _Connection(asyncio.BufferedProtocol):
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
-        self._piece = bytearray(PIECE_BYTES)
+        # A view, because asyncio's TLS writes into a part of the buffer, which of a bytearray would be a copy.
+        self._piece = memoryview(bytearray(PIECE_BYTES))
         self._answer: _Answer | None = None
         self._ended: asyncio.Future[None] | None = None
         self._deadline: asyncio.Timeout | None = None
@@ -167,7 +168,7 @@ class _Connection(asyncio.BufferedProtocol):
         self._transport, self.is_open = cast("asyncio.Transport", transport), True
 
     @override
-    def get_buffer(self, sizehint: int) -> bytearray | memoryview:
+    def get_buffer(self, sizehint: int) -> memoryview:
         """Return the memory for the next bytes: the rest of the body, if its length is known."""
         rest = None if self._answer is None else self._answer.rest()
         return self._piece if rest is None else rest
@@ -230,11 +231,11 @@ class _Answer:
             return None
         return self._view[self._filled :]
 
-    def add(self, piece: bytearray, size: int) -> None:
+    def add(self, piece: memoryview, size: int) -> None:
         """Read so many bytes: from the piece, or already in the body."""
         if self._view is None:
             assert self._parser is not None
-            self._parser.feed_data(bytes(memoryview(piece)[:size]))
+            self._parser.feed_data(bytes(piece[:size]))
         else:
             self._filled += size
             self.has_ended = self._filled == len(self._view)

@@ -52,9 +52,12 @@ async def test_the_example_of_the_page_is_what_the_api_answers(
     await keep_rankings(database)
     [position] = await reader.get("/positions", user=ANN)
     [ranked] = await reader.get("/v1/leaderboard", timePeriod="ALL")
+    traded = await reader.get("/traded", user=ANN)
+    volume = await reader.get("/volume", user=ANN)
+    totals = {"traded": traded["traded"], "volume": float(volume["volume"])}
     example = documented("For example, ann", "For example, bob")
-    assert len(example) == 9
-    assert example == {field: {**position, **ranked}[field] for field in example}
+    assert len(example) == 11
+    assert example == {field: {**position, **ranked, **totals}[field] for field in example}
 
 
 async def test_split_transferred_and_closed_positions_are_as_the_page_computes_them(

@@ -142,7 +142,7 @@ def _print_stranger(plan: DataPlan, fills: int, console: Console) -> bool:
 
 async def _measure(plan: DataPlan, fills: int, console: Console) -> Sequence[ReadTimes]:
     async with _filled(plan, fills, console) as (database, names):
-        return await _times(database, cases(names), plan.calls)
+        return await _times(database, cases(names, is_sqlite=database.is_sqlite), plan.calls)
 
 
 async def _measure_beside(plan: DataPlan, fills: int, console: Console) -> StrangerTimes:
@@ -154,7 +154,7 @@ async def _measure_beside(plan: DataPlan, fills: int, console: Console) -> Stran
         def reads(chosen: Sequence[ReadCase], client: str) -> list[Read]:
             return [partial(_request, apps[case.api], case, client) for case in chosen]
 
-        cheap = [case for case in cases(names) if case.name in CHEAP]
+        cheap = [case for case in cases(names, is_sqlite=database.is_sqlite) if case.name in CHEAP]
         return await measure_stranger(
             reads(cheap, CLIENT), reads(dear_cases(names), STRANGER), CALLS_GROWTH * plan.calls
         )

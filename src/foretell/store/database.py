@@ -22,6 +22,7 @@ from sqlalchemy.pool import ConnectionPoolEntry
 from foretell.domain.errors.storage import ReadTooSlow, StoreUnavailable
 from foretell.runtime.watch import Watch
 from foretell.runtime.worker import Wait
+from foretell.store.page_cost import with_cheap_pages
 from foretell.store.postgres_notify import Listener
 from foretell.store.read_places import PublicReadLimits, ReadPlaces, client_name
 from foretell.store.topics import Topics
@@ -361,11 +362,10 @@ def _open_engine(
 ) -> AsyncEngine:
     """Return an engine whose pool opens connections when they are needed."""
     if url.get_backend_name() != "sqlite":
-        if connections_max is None:
-            return create_async_engine(url, pool_size=POSTGRES_CONNECTIONS_MAX, pool_pre_ping=True)
-        return create_async_engine(
-            url, pool_size=connections_max, max_overflow=0, pool_pre_ping=True
-        )
+        bounds = {"pool_size": POSTGRES_CONNECTIONS_MAX}
+        if connections_max is not None:
+            bounds = {"pool_size": connections_max, "max_overflow": 0}
+        return with_cheap_pages(create_async_engine(url, pool_pre_ping=True, **bounds))
     engine = create_async_engine(
         url,
         pool_size=1 if is_writer else connections_max or READERS_MAX,

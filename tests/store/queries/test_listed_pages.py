@@ -10,16 +10,18 @@ import pytest
 import sqlalchemy as sa
 from tests.rigs.applications import an_app
 from tests.rigs.postgres import PostgresServer
-from tests.rigs.read_apis import BLOBS, Reader
+from tests.rigs.read_apis import BLOBS, Reader, a_data_context
 from tests.store.queries.recorded_queries import postgres_plans, recorded
 
 from foretell.bench.rigs.reads.history import NOW_S, History, HistoryPlan, a_condition
+from foretell.data.routes import build_app as build_data_app
 from foretell.discovery.context import DiscoveryContext
 from foretell.discovery.routes import build_app
 from foretell.domain.values.hexadecimal import Bytes32
 from foretell.store.database import Database
 from foretell.store.index.conditions import PayoutReport, record_payouts
 from foretell.store.migrations import upgrade
+from foretell.store.page_cost import RANDOM_PAGE_COST
 from foretell.store.scratch import analyze
 
 pytestmark = pytest.mark.anyio
@@ -154,3 +156,20 @@ async def test_postgres_walks_along_the_totals(on_postgres: Database) -> None:
     plans = await postgres_plans(on_postgres, queries[:1], may_scan=True)
     assert any("ix_market_totals_day_units_market_id" in line for line in plans), plans
     assert not any("Sort" in line for line in plans), plans
+
+
+async def test_postgres_reckons_with_pages_in_memory(on_postgres: Database) -> None:
+    async with on_postgres.reading() as tx, on_postgres.public_reading() as public:
+        for each in (tx, public):
+            assert float(await each.scalar(sa.text("SHOW random_page_cost"))) == RANDOM_PAGE_COST
+
+
+async def test_postgres_finds_a_wallets_newest_activity_by_the_wallet(
+    on_postgres: Database,
+) -> None:
+    names = History(HistoryPlan(2, wallets=1_000, markets=MARKETS[1])).names
+    app = an_app(build_data_app, a_data_context(on_postgres, BLOBS, lambda: NOW_S * 1000))
+    with recorded() as queries:
+        assert await Reader(app).get("/activity", user=names.whale, limit=100)
+    plans = await postgres_plans(on_postgres, queries[:1], may_scan=True)
+    assert any("ix_activities_wallet_timestamp_s" in line for line in plans), plans

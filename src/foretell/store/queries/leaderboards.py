@@ -107,21 +107,29 @@ async def load_wins(
     tx: Transaction, scope: RankingScope, *, limit: int, offset: int
 ) -> Sequence[Win]:
     """Return the closed positions with the largest gains."""
-    clauses: list[sa.ColumnElement[bool]] = [wins.c.period == scope.period]
+    values: dict[str, Any] = {"period": int(scope.period), "rows": limit, "skipped": offset}
     if scope.main_category is not None:
-        clauses.append(wins.c.category == scope.main_category)
+        values["category"] = scope.main_category
+    rows = await tx.all(_wins(has_category=scope.main_category is not None), values)
+    return [Win._make(row) for row in rows]
+
+
+@lru_cache
+def _wins(*, has_category: bool) -> sa.Select[Any]:
+    """Return the query for a page of the wins, built once."""
+    category = [wins.c.category == sa.bindparam("category")] if has_category else []
     page = (
         sa.select(wins.c.wallet, wins.c.token_id, wins.c.realized_units)
-        .where(*clauses)
+        .where(wins.c.period == sa.bindparam("period"), *category)
         .order_by(wins.c.realized_units.desc(), wins.c.wallet.desc(), wins.c.token_id.desc())
-        .limit(limit)
-        .offset(offset)
+        .limit(sa.bindparam("rows", type_=sa.BigInteger))
+        .offset(sa.bindparam("skipped", type_=sa.BigInteger))
         .subquery()
     )
     is_position = sa.and_(
         positions.c.wallet == page.c.wallet, positions.c.token_id == page.c.token_id
     )
-    query = (
+    return (
         sa.select(
             page.c.wallet,
             events.c.title,
@@ -138,7 +146,6 @@ async def load_wins(
         )
         .order_by(page.c.realized_units.desc(), page.c.wallet.desc(), page.c.token_id.desc())
     )
-    return [Win._make(row) for row in await tx.all(query)]
 
 
 def _ranked(scope: RankingScope, order: RankingOrder) -> list[sa.ColumnElement[Any]]:

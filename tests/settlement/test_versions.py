@@ -24,12 +24,20 @@ from foretell.domain.contracts.proxy_wallet import encode_proxy_calls
 from foretell.domain.contracts.safe import InnerCall
 from foretell.domain.contracts.sandbox_accounts import SANDBOX_CHAIN_ID
 from foretell.domain.exchange.ledger import COLLATERAL, AssetId
-from foretell.domain.exchange.order import OrderV2Fields, Side, SignatureType, SignedOrder
+from foretell.domain.exchange.order import (
+    OrderStatus,
+    OrderV2Fields,
+    Side,
+    SignatureType,
+    SignedOrder,
+)
 from foretell.domain.exchange.signing.wallet_signatures import wallet_digest, wallet_signature
 from foretell.domain.exchange.trade import FILLS_PER_TRADE_MAX, TradeStatus
 from foretell.domain.values.eip712 import sign_digest
 from foretell.domain.values.hexadecimal import ZERO_BYTES32, Address, Bytes32
 from foretell.store.tables import exchange_fills
+from foretell.store.trading.trade_causes import with_causes
+from foretell.store.trading.trades import load_trade_ids, load_trades_by_id
 
 pytestmark = pytest.mark.anyio
 
@@ -238,3 +246,26 @@ async def test_a_hostile_contract_costs_one_bounded_call(rig: SettlementRig, nam
     await rig.sandbox.rpc.send("anvil_setCode", wallet, "0x" + HOSTILE[name])
     accepted = await rig.sandbox.reader.accepts_signature(wallet, bytes(32), bytes(317))
     assert accepted is (name == "would write")
+
+
+async def test_a_wallet_that_says_yes_and_then_no_settles_nothing_and_loses_only_its_own_order(
+    rig: SettlementRig, market: SandboxMarket, traders: list[Trader]
+) -> None:
+    taker, maker = traders[0], traders[1]
+    fickle = await wallet_trader(rig, 3, 0, market)
+    await rig.see()
+    kept = await maker.place(market, signed(maker, market, Side.SELL, 40, UNIT))
+    lost = await fickle.place(market, signed(fickle, market, Side.SELL, 40, 2 * UNIT))
+    bought = await taker.place(market, signed(taker, market, Side.BUY, 40, 3 * UNIT))
+    await rig.sandbox.rpc.send("anvil_setCode", fickle.wallet, "0x" + HOSTILE["says no"])
+    await rig.settle(step_ms=600_000)
+    assert await rig.statuses(bought.trade_ids) == [TradeStatus.CONFIRMED]
+    yes = AssetId(str(market.tokens.yes))
+    assert await rig.chain_units(taker.wallet, yes) == HELD + UNIT
+    assert await rig.chain_units(fickle.wallet, yes) == HELD
+    async with rig.database.reading() as tx:
+        (trade_id,) = (await load_trade_ids(tx, [lost.order_id]))[lost.order_id]
+        (failed,) = await with_causes(tx, await load_trades_by_id(tx, [trade_id]))
+    assert (failed.status, failed.cause) == (TradeStatus.FAILED, "InvalidSignature")
+    assert (await rig.order_row(kept.order_id)).status is OrderStatus.MATCHED
+    await rig.check_ledger()

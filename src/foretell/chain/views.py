@@ -28,8 +28,11 @@ _IS_VALID_SIGNATURE: Final = contract_function("isValidSignature(bytes32,bytes)"
 _NOT_FOUND_CODE: Final = -32001
 """The code of EIP-1474 for a resource that the node does not have."""
 _NOT_FOUND: Final = re.compile(
-    "(?:header|block|hash).*not found|unknown block|not (?:currently )?canonical", re.IGNORECASE
+    "(?:header|block|hash).*not found|unknown block|not (?:currently )?canonical|outofrange"
+    "|missing trie node|state.*(?:not available|unavailable|pruned)",
+    re.IGNORECASE,
 )
+"""The words of nodes without a block, or without the state at it."""
 
 BlockTag = str | Mapping[str, object]
 """A block: its number or a word, or its hash in the form of EIP-1898."""
@@ -92,7 +95,7 @@ async def owed_units(rpc: Rpc, account: Address, keys: Sequence[tuple[Address, s
 
 
 def lacks_block(refusal: RpcRefused) -> bool:
-    """Return whether a node refused a call because the block is not on its chain, or not yet."""
+    """Return whether a node refused a call because it does not have the block, or no longer its state."""
     if isinstance(refusal, ExecutionReverted):
         return False
     return refusal.rpc_code == _NOT_FOUND_CODE or bool(_NOT_FOUND.search(refusal.rpc_message))

@@ -188,7 +188,8 @@ class WalletStates:
             logs = msgspec.convert(found, list[_LogOrigin])
         except (RpcRefused, ChainUnavailable, msgspec.ValidationError):
             return None
-        return frozenset(Address(each.address.lower()) for each in logs) & frozenset(watched)
+        origins = {Address(each.address.lower()) for each in logs}
+        return frozenset(each for each in origins if each in watched)
 
     async def _head(self) -> BlockHeader:
         (newest,) = await self._rpc.batch([_NEWEST])

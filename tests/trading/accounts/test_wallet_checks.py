@@ -232,7 +232,7 @@ async def test_orders_of_a_wallet_at_the_same_time_share_one_reading(
 
 async def test_the_answers_are_bounded(chain: SlowChain, clock: Clock) -> None:
     checks = WalletChecks(chain, clock.now_ms, kept_max=3)
-    for number in range(10):
+    for number in range(50):
         owner = f"person {number}"
         safe = a_deployment().safe_of(an_address(owner))
         order = a_signed_order(owner, maker=safe, signature_type=SignatureType.SAFE)
@@ -241,6 +241,10 @@ async def test_the_answers_are_bounded(chain: SlowChain, clock: Clock) -> None:
     await checks.watch()
     ((_, watched),) = chain.watched
     assert len(watched) == 3
+    last = a_deployment().safe_of(an_address("person 49"))
+    chain.mine(last)
+    await checks.watch()
+    assert len(checks) == 2
 
 
 async def test_nothing_is_asked_for_while_nothing_is_kept(

@@ -10,6 +10,7 @@ from tests.rigs.orders.version_2 import a_wallet_order
 from tests.rigs.sandbox import Sandbox
 from tests.rigs.values import a_signed_order
 
+from foretell.chain.devchain import STATES_KEPT
 from foretell.chain.wallet_states import WalletStates
 from foretell.domain.contracts.deployment import ContractName
 from foretell.domain.contracts.safe import SafeTx, sign_safe_tx
@@ -218,6 +219,9 @@ async def test_a_node_without_the_block_is_no_refusal_of_the_wallet(
     assert not await states.accepts(state, wallet, bytes(32), bytes(317))
     with pytest.raises(ChainUnavailable, match="does not have the block"):
         await states.accepts(gone, wallet, bytes(32), bytes(317))
+    await fresh_sandbox.mine(STATES_KEPT + 2)
+    with pytest.raises(ChainUnavailable, match="does not have the block"):
+        await states.accepts(state, wallet, bytes(32), bytes(317))
 
 
 async def test_logs_beyond_the_bound_have_every_wallet_asked_again(

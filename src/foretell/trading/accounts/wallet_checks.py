@@ -36,6 +36,9 @@ KEPT_MS_MAX: Final = 10 * 60_000
 """How long an answer is kept at most: a Safe can also change its storage by code that logs nothing."""
 CHAIN_TOPIC: Final = "chain"
 PACE: Final = PollIntervals(busy_s=1.0, idle_s=1.0)
+WATCHED_PER_ANSWER_MAX: Final = 2
+WATCHED_SPARE: Final = 16
+"""Above so many contracts for each answer, and these, those of answers that are gone are removed."""
 READS_AT_ONCE_MAX: Final = 16
 ANSWER_DEADLINE_S: Final = 5.0
 
@@ -84,8 +87,10 @@ class WalletChecks:
         self._chain = chain
         self._now_ms = now_ms
         self._answers: LruCache[Address, _Answer] = LruCache(kept_max)
-        self._kept_since_watch: set[Address] = set()
-        self._watched: frozenset[Address] | None = None
+        self._watched: set[Address] = set()
+        """The contracts that answers depend on, and some that none depends on any more."""
+        self._kept_meanwhile: set[Address] | None = None
+        """The wallets whose answers were kept since the reading of logs began that is under way."""
         self._watched_to: BlockMark | None = None
         self._watched_at_ms: int | None = None
         self._reading: dict[Address, asyncio.Task[WalletState]] = {}
@@ -169,7 +174,7 @@ class WalletChecks:
         """Keep an answer, unless the logs of later blocks were read without this wallet."""
         watched_to = self._watched_to
         if watched_to is not None and state.block.block_number < watched_to.block_number:
-            self._forget(wallet)
+            self._answers.discard(wallet)
             return
         answer = _Answer(
             at_ms=self._now_ms(),
@@ -179,12 +184,9 @@ class WalletChecks:
             shows_changes=state.shows_changes,
         )
         self._answers.put(wallet, answer)
-        self._kept_since_watch.add(wallet)
-        self._watched = None
-
-    def _forget(self, wallet: Address) -> None:
-        self._answers.discard(wallet)
-        self._watched = None
+        self._watched.update(answer.watched)
+        if self._kept_meanwhile is not None:
+            self._kept_meanwhile.add(wallet)
 
     async def follow(self, database: Database) -> None:
         """Watch until canceled: after each block that is indexed, and at least once a second."""
@@ -202,25 +204,29 @@ class WalletChecks:
             self._watched_to = None
             return
         since = self._watched_to or min(answer.block for answer in answers.values())
-        if self._watched is None:
-            self._watched = frozenset(each for row in answers.values() for each in row.watched)
-        self._kept_since_watch.clear()
-        found = await self._chain.changes(since, self._watched)
+        if len(self._watched) > WATCHED_PER_ANSWER_MAX * len(answers) + WATCHED_SPARE:
+            self._watched = {each for answer in answers.values() for each in answer.watched}
+        meanwhile = self._kept_meanwhile = set()
+        try:
+            found = await self._chain.changes(since, self._watched)
+        finally:
+            self._kept_meanwhile = None
         if found.changed is None:
             answers.clear()
-            self._watched = None
         else:
-            self._drop(found.changed, found.upto)
+            self._drop(found.changed, meanwhile, found.upto)
         self._watched_to, self._watched_at_ms = found.upto, began_ms
 
-    def _drop(self, changed: frozenset[Address], upto: BlockMark) -> None:
+    def _drop(
+        self, changed: frozenset[Address], meanwhile: Collection[Address], upto: BlockMark
+    ) -> None:
         """Drop the answers that depend on changed contracts, and those that were kept meanwhile.
 
         The latter are of blocks whose logs were not asked for with them.
         """
         doubtful = {
             wallet
-            for wallet in self._kept_since_watch
+            for wallet in meanwhile
             if (answer := self._answers.get(wallet)) is not None
             and answer.block.block_number < upto.block_number
         }
@@ -231,4 +237,4 @@ class WalletChecks:
                 if not changed.isdisjoint(answer.watched)
             }
         for wallet in doubtful:
-            self._forget(wallet)
+            self._answers.discard(wallet)

@@ -36,6 +36,8 @@ struct Record:
 
 
 # The ABI for `build.py`; `Exchange.__default__` finds the call by its selector.
+# @notice Match a taker order with maker orders, for an operator.
+# @param records The id of the taker's token, and the records of the taker and of 1 to 20 makers
 # abi: function matchPacked(bytes records)
 MATCH_PACKED: constant(bytes4) = method_id("matchPacked(bytes)", output_type=bytes4)
 

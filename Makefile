@@ -86,7 +86,7 @@ peers: run  ## install the peer libraries that foretell bench match compares wit
 mutants: dev  ## run the mutation tests of the domain
 	$(BIN)/mutmut run && $(BIN)/mutmut results
 
-mutants-contracts: dev  ## break the contracts in ninety ways; their tests must fail: ONLY=fees
+mutants-contracts: dev  ## break the contracts in a hundred ways; their tests must fail: ONLY=fees
 	$(BIN)/python tests/run.py contracts.faulty.score $(if $(ONLY),--only $(ONLY))
 
 audit:  ## look the locked packages up among known vulnerabilities; needs the network

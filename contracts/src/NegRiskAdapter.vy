@@ -58,7 +58,13 @@ exports: (conversion.converted, conversion.convertPositions, conversion.releaseU
 
 # A contract cannot declare two functions of one name, so the short forms are distinguished below by
 # their selectors. `build.py` reads their signatures here and adds them to the ABI.
+# @notice Pay collateral for both positions of a question.
+# @param conditionId The question's condition
+# @param amount How much, in base units
 # abi: function splitPosition(bytes32 conditionId, uint256 amount)
+# @notice Give both positions of a question back for collateral.
+# @param conditionId The question's condition
+# @param amount How much, in base units
 # abi: function mergePositions(bytes32 conditionId, uint256 amount)
 SHORT_CALL_BYTES: constant(uint256) = 68
 

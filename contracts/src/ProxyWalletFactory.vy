@@ -14,6 +14,8 @@ event WalletDeployed:
 
 # The ABI for `build.py`: the calls are for the wallet to decode, so they are passed on as they are.
 # abi: struct ProxyCall(uint8 typeCode, address to, uint256 value, bytes data)
+# @notice Have the caller's proxy wallet make calls.
+# @param calls The calls, in their order
 # abi: function proxy(ProxyCall[] calls)
 PROXY: constant(bytes4) = method_id("proxy((uint8,address,uint256,bytes)[])", output_type=bytes4)
 

@@ -128,6 +128,29 @@ def test_functions_that_are_decoded_by_hand_are_named_in_a_notice() -> None:
         assert all(entry["name"] in notice for entry in BUILD["_raw_functions"](texts, abi))
 
 
+RAW = re.compile(r"((?:^# @.*\n)*)^# abi: function (\w+)\((.*)\)$", re.MULTILINE)
+
+
+def raw_gaps(text: str) -> list[str]:
+    """Return what is missing above the calls that a source decodes by hand."""
+    return [
+        f"{name}: {tag}"
+        for lines, name, inputs in RAW.findall(text)
+        for tag in ("@notice", *(f"@param {each.split(' ')[1]}" for each in inputs.split(", ")))
+        if f"# {tag} " not in lines
+    ]
+
+
+def test_functions_that_are_decoded_by_hand_are_documented_where_they_are_declared() -> None:
+    texts = [path.read_text() for path in SOURCES.rglob("*.vy")]
+    assert sum(len(RAW.findall(text)) for text in texts) == sum(
+        text.count("# abi: function ") for text in texts
+    )
+    assert [gap for text in texts for gap in raw_gaps(text)] == []
+    bare_call = "# @notice It.\n# abi: function call(bytes data)\n"
+    assert raw_gaps(bare_call) == ["call: @param data"]
+
+
 def test_a_function_without_documentation_is_found() -> None:
     entry = functions("Exchange")["setFeeReceiver(address)"]
     empty = Documents("", "", {}, {})

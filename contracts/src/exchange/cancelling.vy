@@ -37,7 +37,11 @@ struct OrderV1:
 
 
 # Decoded by hand, each order where it lies: signatures are not looked at.
+# @notice End an order of the caller's.
+# @param order The order; its signature may be empty
 # abi: function cancelOrder(Order order)
+# @notice End orders of the caller's, 20 at most; those that had ended before are passed over.
+# @param cancelled The orders; their signatures may be empty
 # abi: function cancelOrders(Order[] cancelled)
 CANCEL_ORDER: constant(bytes4) = method_id(
     "cancelOrder((uint256,address,address,address,uint256,uint256,uint256,uint256,uint256,uint256,uint256,bytes32,bytes32,uint8,uint8,uint8,bytes))",
@@ -48,7 +52,11 @@ CANCEL_ORDERS: constant(bytes4) = method_id(
     output_type=bytes4,
 )
 # abi: struct OrderV1(uint256 salt, address maker, address signer, address taker, uint256 tokenId, uint256 makerAmount, uint256 takerAmount, uint256 expiration, uint256 nonce, uint256 feeRateBps, uint8 side, uint8 signatureType, bytes signature)
+# @notice End an order of the caller's in every v1 profile.
+# @param order The order in the tuple of the ecosystem; its signature may be empty
 # abi: function cancelOrder(OrderV1 order)
+# @notice End orders of the caller's in every v1 profile, 20 at most.
+# @param cancelled The orders in the tuple of the ecosystem; their signatures may be empty
 # abi: function cancelOrders(OrderV1[] cancelled)
 CANCEL_ORDER_V1: constant(bytes4) = method_id(
     "cancelOrder((uint256,address,address,address,uint256,uint256,uint256,uint256,uint256,uint256,uint8,uint8,bytes))",

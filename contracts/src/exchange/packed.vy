@@ -2,7 +2,7 @@
 """
 @title Packed
 @license Apache-2.0
-@notice The arguments of `matchPacked`: a match in a quarter of the calldata of `matchOrders`. Each order
+@notice The arguments of `matchPacked`: a match in a fifth of the calldata of `matchOrders`. Each order
         is a record with its fill, first the taker's. Nothing is in a record that follows from something
         else: makers trade the taker's token or its complement, and the maker of an order is who signed
         it, or the signer's Safe. What was signed is put together again and hashed as ever, so a record
@@ -36,6 +36,8 @@ struct Record:
 
 
 # The ABI for `build.py`; `Exchange.__default__` finds the call by its selector.
+# @notice Match a taker order with maker orders, for an operator.
+# @param records The id of the taker's token, and the records of the taker and of 1 to 20 makers
 # abi: function matchPacked(bytes records)
 MATCH_PACKED: constant(bytes4) = method_id("matchPacked(bytes)", output_type=bytes4)
 

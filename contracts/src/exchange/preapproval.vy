@@ -22,6 +22,8 @@ event OrderPreapprovalInvalidated:
 
 
 # Decoded by hand, for the size of the code.
+# @notice Approve an order of the caller's in place of a signature, as often as it is filled.
+# @param order The order, of type 3, whose maker and signer are the caller
 # abi: function preapproveOrder(Order order)
 PREAPPROVE: constant(bytes4) = method_id(
     "preapproveOrder((uint256,address,address,address,uint256,uint256,uint256,uint256,uint256,uint256,uint256,bytes32,bytes32,uint8,uint8,uint8,bytes))",

@@ -1,6 +1,8 @@
 from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.contracts.evm import reverts
 from tests.contracts.market import Fill, World
 from tests.contracts.safes import a_safe
@@ -8,6 +10,7 @@ from tests.contracts.signing import EOA, OWN_V1, OWN_V2, SAFE, UNIT, Order
 from tests.contracts.wallets import a_wallet
 
 CANCELLED = "OrderCancelled(bytes32)"
+PREAPPROVED = "OrderPreapproved(bytes32,address)"
 ORDERS_MAX = 20
 
 
@@ -116,3 +119,30 @@ def test_cancel_orders_cancels_none_when_one_is_of_another_maker(world: World, a
 def test_cancel_orders_of_an_empty_list_does_nothing(world: World) -> None:
     receipt = world.exchange.send("cancelOrders", [], sender=world.makers[0].address)
     assert receipt.logs == ()
+
+
+def test_cancel_orders_refuses_more_than_twenty(world: World, ask: Order) -> None:
+    with reverts("TooManyOrders"):
+        orders = [ask.fields] * (ORDERS_MAX + 1)
+        world.exchange.send("cancelOrders", orders, sender=ask.maker)
+
+
+@pytest.mark.parametrize("name", ["cancelOrder", "cancelOrders", "preapproveOrder"])
+@given(data=st.data())
+def test_no_cut_or_changed_byte_ends_an_order_of_another_maker(
+    world: World, name: str, data: st.DataObject
+) -> None:
+    """These calls are decoded by hand: whatever is in them, they are about orders of the caller."""
+    ask = world.sell(world.makers[0], world.yes, UNIT, 50)
+    exchange, stranger = world.exchange, world.makers[1].address
+    argument = [ask.fields] if name == "cancelOrders" else ask.fields
+    whole = exchange.calldata(name, argument)
+    at = data.draw(st.integers(4, len(whole) - 1))
+    changed = data.draw(st.binary(min_size=0, max_size=32))
+    forged = whole[:at] + changed + whole[at + data.draw(st.integers(0, 64)) :]
+    with world.evm.rolled_back():
+        receipt = world.evm.attempt(stranger, exchange.address, forged)
+        logs = exchange.logs(receipt, CANCELLED) + exchange.logs(receipt, PREAPPROVED)
+        assert exchange.call("orderStatus", world.hash(ask)) == (False, 0)
+        assert not exchange.call("isPreapproved", world.hash(ask))
+        assert not receipt.is_success or logs == []

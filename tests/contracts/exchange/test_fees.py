@@ -88,8 +88,11 @@ def test_a_v2_order_pays_nothing_until_the_admin_allows_it(world: World) -> None
         world.match(taker, [maker], fill_of(taker, maker, 1, 0))
 
 
-def test_fees_are_taken_from_the_asset_that_each_side_receives(charging: World) -> None:
-    taker, maker = orders(charging, BUY, 50, profile=OWN_V2)
+@pytest.mark.parametrize("taker_side", [BUY, SELL])
+def test_fees_are_taken_from_the_asset_that_each_side_receives(
+    charging: World, taker_side: int
+) -> None:
+    taker, maker = orders(charging, taker_side, 50, profile=OWN_V2)
     wallets = (charging.taker.address, charging.makers[0].address, charging.fee_receiver)
     before = [charging.holdings(wallet) for wallet in wallets]
     receipt = charging.match(taker, [maker], fill_of(taker, maker, 7, 5))
@@ -97,11 +100,12 @@ def test_fees_are_taken_from_the_asset_that_each_side_receives(charging: World) 
         tuple(now - was for now, was in zip(charging.holdings(wallet), held, strict=True))
         for wallet, held in zip(wallets, before, strict=True)
     ]
-    assert changed == [
-        (-SIZE // 2, SIZE - 7, 0),
-        (SIZE // 2 - 5, -SIZE, 0),
-        (5, 7, 0),
-    ]
+    half = SIZE // 2
+    expected = {
+        BUY: [(-half, SIZE - 7, 0), (half - 5, -SIZE, 0), (5, 7, 0)],
+        SELL: [(half - 7, -SIZE, 0), (-half, SIZE - 5, 0), (7, 5, 0)],
+    }
+    assert changed == expected[taker_side]
     assert charging.exchange.logs(receipt, CHARGED) == []
     assert charging.exchange.logs(receipt, CHARGED_V2) == [
         {"receiver": charging.fee_receiver, "amount": 7},

@@ -1,4 +1,4 @@
-"""Packed matches: the same checks and moves as `matchOrders`, from a quarter of the calldata."""
+"""Packed matches: the same checks and moves as `matchOrders`, from a fifth of the calldata."""
 
 from dataclasses import replace
 from typing import Any

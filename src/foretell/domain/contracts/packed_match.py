@@ -1,4 +1,4 @@
-"""Calldata of `matchPacked`: a match in a quarter of the bytes of `matchOrders`.
+"""Calldata of `matchPacked`: a match in a fifth of the bytes of `matchOrders`.
 
 A record has what the exchange cannot derive. Makers trade the taker's token or its complement; the
 maker of an order is its signer, or the signer's Safe. The signature of a contract (type 3) follows its

@@ -13,7 +13,7 @@ ENDED_WITHIN_S = 60.0
 
 
 async def get(settings: Settings, path: str) -> httpx.Response:
-    async with httpx.AsyncClient(base_url=settings.base_url, trust_env=False) as http:
+    async with httpx.AsyncClient(base_url=settings.base_url, trust_env=False, timeout=60) as http:
         return await http.get(path)
 
 

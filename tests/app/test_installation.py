@@ -80,7 +80,7 @@ async def test_every_api_answers_once_it_is_started(
     assert statuses == dict.fromkeys(HEALTH_PATHS, 200)
     assert running.deployment is not None
     assert (await get(settings, "/")).json()["clob"] == f"{settings.base_url}/clob"
-    async with httpx.AsyncClient(base_url=settings.base_url, trust_env=False) as page:
+    async with httpx.AsyncClient(base_url=settings.base_url, trust_env=False, timeout=60) as page:
         answers = [
             await page.get("/clob/book", params={"token_id": "1"}, headers={"origin": PAGE}),
             await page.options("/relayer/submit", headers={"origin": PAGE, **PREFLIGHT}),

@@ -27,7 +27,7 @@ def port() -> int:
 
 
 async def at(port: int, path: str) -> httpx.Response:
-    async with httpx.AsyncClient(trust_env=False) as http:
+    async with httpx.AsyncClient(trust_env=False, timeout=60) as http:
         return await http.get(f"http://127.0.0.1:{port}{path}")
 
 

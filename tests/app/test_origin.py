@@ -58,7 +58,7 @@ class Owner:
     async def status(self, credentials: Any) -> int:
         """Return the status of a request that these credentials sign."""
         self.client.credentials = credentials
-        async with httpx.AsyncClient(trust_env=False) as http:
+        async with httpx.AsyncClient(trust_env=False, timeout=60) as http:
             url = self.client.http.base_url + KEYS
             return (await http.get(url, headers=self.client.l2_headers("GET", KEYS))).status_code
 
@@ -70,7 +70,7 @@ class Owner:
     async def send(self, method: str, path: str, body: bytes = b"") -> Any:
         """Send a request that the credentials sign, and return the answer."""
         headers = self.client.l2_headers(method, path, body)
-        async with httpx.AsyncClient(trust_env=False) as http:
+        async with httpx.AsyncClient(trust_env=False, timeout=60) as http:
             url = self.client.http.base_url + path
             answer = await http.request(method, url, content=body, headers=headers)
         assert answer.status_code == 200, answer.text
@@ -86,7 +86,7 @@ class Owner:
         """Return the status of a request for orders with a read-only key."""
         address = self.client.wallet.address
         headers = {"SERVICE_ADDRESS": address, "SERVICE_READONLY_API_KEY": key}
-        async with httpx.AsyncClient(trust_env=False) as http:
+        async with httpx.AsyncClient(trust_env=False, timeout=60) as http:
             url = self.client.http.base_url + "/data/orders"
             return (await http.get(url, headers=headers)).status_code
 

@@ -104,7 +104,7 @@ def test_the_limits_are_read_again_on_a_signal(tmp_path: Path) -> None:
 
     async def reload_and_stop() -> None:
         url = f"{settings.base_url}/tags"
-        async with httpx.AsyncClient(trust_env=False) as http:
+        async with httpx.AsyncClient(trust_env=False, timeout=60) as http:
             for text in ('"discovery GET /tags" = "7/10s"', '"discovery GET /tags" = "many"'):
                 seen.append((await http.get(url)).headers["ratelimit-limit"])
                 write_limits(text)

@@ -31,7 +31,7 @@ async def test_each_api_refuses_in_the_words_of_its_clients(
 ) -> None:
     async with (
         serving(PRODUCT_BY_ROLE[role].unavailable_app()) as host,
-        httpx.AsyncClient() as client,
+        httpx.AsyncClient(timeout=60) as client,
     ):
         answer = await client.get(f"http://{host}/whatever")
     assert (answer.status_code, answer.json()) == (status, body)
@@ -41,7 +41,7 @@ async def test_each_api_refuses_in_the_words_of_its_clients(
 async def test_trading_says_that_its_engine_restarts() -> None:
     async with (
         serving(PRODUCT_BY_ROLE[Role.TRADING].unavailable_app()) as host,
-        httpx.AsyncClient() as client,
+        httpx.AsyncClient(timeout=60) as client,
     ):
         answer = await client.post(f"http://{host}/order", json={})
     assert answer.status_code == 425
@@ -62,7 +62,7 @@ async def test_a_stream_is_refused_as_requests_are() -> None:
 async def test_every_api_has_a_refusal(role: Role) -> None:
     async with (
         serving(PRODUCT_BY_ROLE[role].unavailable_app()) as host,
-        httpx.AsyncClient() as client,
+        httpx.AsyncClient(timeout=60) as client,
     ):
         answer = await client.get(f"http://{host}/")
     assert answer.status_code in {425, 503}

@@ -167,7 +167,7 @@ async def test_a_database_is_migrated_to_the_schema_of_today(
 @pytest.mark.xdist_group("e2e")
 async def test_an_installation_continues_where_it_stopped(stopped: Running, expected: Any) -> None:
     ready = await stopped.start()
-    async with httpx.AsyncClient(base_url=ready.clob) as client:
+    async with httpx.AsyncClient(base_url=ready.clob, timeout=60) as client:
         book = (await client.get("/book", params={"token_id": expected["token"]})).json()
     levels = {
         side: [[level["price"], level["size"]] for level in book[side]] for side in ("bids", "asks")

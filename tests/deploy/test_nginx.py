@@ -81,7 +81,7 @@ async def proxy(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Proxy
 @pytest.fixture
 async def https(proxy: Proxy) -> AsyncIterator[httpx.AsyncClient]:
     transport = httpx.AsyncHTTPTransport(verify=proxy.trust, local_address=CLIENT)
-    async with httpx.AsyncClient(transport=transport, base_url=proxy.url) as client:
+    async with httpx.AsyncClient(transport=transport, base_url=proxy.url, timeout=60) as client:
         yield client
 
 
@@ -104,7 +104,7 @@ async def test_the_client_is_the_address_that_the_proxy_sees(https: httpx.AsyncC
 )
 async def test_the_path_arrives_as_it_was_signed(proxy: Proxy, path: str) -> None:
     url = httpx.URL(proxy.url).copy_with(raw_path=path.encode() + b"?x=%20&y")
-    async with httpx.AsyncClient(verify=proxy.trust) as client:
+    async with httpx.AsyncClient(verify=proxy.trust, timeout=60) as client:
         seen = (await client.get(url)).json()
     assert (seen["path"], seen["query"]) == (path, "x=%20&y")
 
@@ -113,7 +113,7 @@ async def test_the_path_arrives_as_it_was_signed(proxy: Proxy, path: str) -> Non
 @pytest.mark.parametrize("path", ["/metrics", "//metrics", "/%6Detrics", "/clob/../metrics"])
 async def test_the_metrics_are_not_public(proxy: Proxy, path: str) -> None:
     url = httpx.URL(proxy.url).copy_with(raw_path=path.encode())
-    async with httpx.AsyncClient(verify=proxy.trust) as client:
+    async with httpx.AsyncClient(verify=proxy.trust, timeout=60) as client:
         answer = await client.get(url)
     assert answer.status_code == 404
     assert answer.json()["error"]["code"] == "unknown_route"
@@ -146,7 +146,7 @@ async def test_a_head_that_is_too_long_is_refused_in_json(https: httpx.AsyncClie
 
 async def test_an_exchange_that_does_not_run_is_a_502_in_json(tmp_path: Path) -> None:
     with proxy_of("127.0.0.1:1", tmp_path) as proxy:
-        async with httpx.AsyncClient(verify=proxy.trust) as client:
+        async with httpx.AsyncClient(verify=proxy.trust, timeout=60) as client:
             answer = await client.get(proxy.url + "/clob/book")
     assert (answer.status_code, answer.json()["error"]["code"]) == (502, "upstream_unavailable")
 
@@ -176,7 +176,7 @@ async def test_a_client_that_is_too_slow_is_disconnected_without_an_answer(
 
 
 async def test_plain_http_is_refused_and_not_redirected(proxy: Proxy) -> None:
-    async with httpx.AsyncClient() as client:
+    async with httpx.AsyncClient(timeout=60) as client:
         plain = await client.get(f"http://127.0.0.1:{proxy.plain_port}/clob/book")
         on_the_port_of_tls = await client.get(f"http://127.0.0.1:{proxy.port}/clob/book")
     assert (plain.status_code, on_the_port_of_tls.status_code) == (403, 403)
@@ -218,7 +218,9 @@ async def test_attack_h2_a_client_behind_nginx_takes_no_others_places(
             beyond = [await refused_stream(opened(source)) for _ in range(5)]
             assert await (await opened("127.0.0.8")).recv()
             transport = httpx.AsyncHTTPTransport(verify=proxy.trust, local_address="127.0.0.8")
-            async with httpx.AsyncClient(transport=transport, base_url=proxy.url) as other:
+            async with httpx.AsyncClient(
+                transport=transport, base_url=proxy.url, timeout=60
+            ) as other:
                 assert (await other.get("/clob/book")).status_code == 200
             await held[0].close()
             assert await (await opened(source)).recv()

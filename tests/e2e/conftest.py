@@ -1,6 +1,9 @@
 """Installations that tests start, and that end with the tests."""
 
+import asyncio
 import contextlib
+import fcntl
+import os
 import shutil
 import time
 from collections.abc import AsyncIterator, Iterator
@@ -36,11 +39,20 @@ def fresh(tmp_path: Path) -> Iterator[Running]:
 
 @pytest.fixture(scope="session")
 async def seeded_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The data folder of an installation that was started once and stopped."""
-    with an_installation(tmp_path_factory.mktemp("seeded")) as running:
-        await running.start()
-        assert running.stop() == 0, running.output
-        return running.data
+    """The data folder of an installation that was started once and stopped; all processes of a run share it."""
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        folder = tmp_path_factory.getbasetemp().parent / "seeded"
+        folder.mkdir(exist_ok=True)
+    else:
+        folder = tmp_path_factory.mktemp("seeded")
+    with (folder / "lock").open("a") as lock:
+        await asyncio.to_thread(fcntl.flock, lock, fcntl.LOCK_EX)
+        if not (folder / "seeded").exists():
+            with an_installation(folder) as running:
+                await running.start()
+                assert running.stop() == 0, running.output
+            (folder / "seeded").touch()
+    return folder / "data"
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ def kept(answer: httpx.Response) -> dict[str, str]:
 async def test_head_is_answered_as_get_without_the_body(walker: Walker, prefix: str) -> None:
     paths = get_paths(prefix)
     succeeding = 0
-    async with httpx.AsyncClient(trust_env=False) as http:
+    async with httpx.AsyncClient(trust_env=False, timeout=60) as http:
         for path in paths:
             got = await walker.ask(http, "GET", prefix, path)
             head = await walker.ask(http, "HEAD", prefix, path)
@@ -37,7 +37,7 @@ async def test_head_is_answered_as_get_without_the_body(walker: Walker, prefix: 
 @pytest.mark.parametrize("path", ["/", "/metrics", "/nowhere"])
 async def test_the_gateway_answers_head_too(shared: Running, path: str) -> None:
     await shared.ready()
-    async with httpx.AsyncClient(trust_env=False) as http:
+    async with httpx.AsyncClient(trust_env=False, timeout=60) as http:
         url = f"http://127.0.0.1:{shared.port}{path}"
         got, head = await http.get(url), await http.head(url)
     assert (head.status_code, head.content) == (got.status_code, b"")
@@ -46,7 +46,7 @@ async def test_the_gateway_answers_head_too(shared: Running, path: str) -> None:
 
 async def test_a_signature_of_get_is_none_of_head(walker: Walker, shared: Running) -> None:
     headers = walker._trader.l2_headers("GET", "/data/orders")
-    async with httpx.AsyncClient(trust_env=False) as http:
+    async with httpx.AsyncClient(trust_env=False, timeout=60) as http:
         url = f"http://127.0.0.1:{shared.port}/clob/data/orders"
         assert (await http.get(url, headers=headers)).status_code == 200
         assert (await http.head(url, headers=headers)).status_code == 401
@@ -54,7 +54,7 @@ async def test_a_signature_of_get_is_none_of_head(walker: Walker, shared: Runnin
 
 async def test_head_of_another_route_names_head(shared: Running) -> None:
     await shared.ready()
-    async with httpx.AsyncClient(trust_env=False) as http:
+    async with httpx.AsyncClient(trust_env=False, timeout=60) as http:
         url = f"http://127.0.0.1:{shared.port}/clob"
         refused = await http.head(f"{url}/orders")
         allowed = await http.delete(f"{url}/time")

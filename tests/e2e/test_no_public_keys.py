@@ -56,7 +56,7 @@ def bundle_files(*folders: Path) -> list[Path]:
 async def test_no_answer_to_a_browser_has_a_key(
     walker: Walker, scanner: KeyScanner, prefix: str
 ) -> None:
-    async with httpx.AsyncClient(trust_env=False) as http:
+    async with httpx.AsyncClient(trust_env=False, timeout=60) as http:
         for path in get_paths(prefix):
             answer = await walker.ask(http, "GET", prefix, path)
             seen = answer.content + repr(answer.headers.raw).encode()
@@ -69,7 +69,7 @@ async def test_no_image_or_document_that_is_served_has_a_key(
 ) -> None:
     ready = await shared.ready()
     query = {"slug": ready.market.slug}
-    async with httpx.AsyncClient(trust_env=False) as http:
+    async with httpx.AsyncClient(trust_env=False, timeout=60) as http:
         listed = await http.get(f"{ready.discovery}/markets", params=query)
         blobs = set(re.findall(r"https?://[^\"]+/blobs/[\w-]+", listed.text))
         assert blobs

@@ -16,6 +16,6 @@ async def test_no_route_controls_the_sandbox(
     shared: Running, prefix: str, path: str, method: str
 ) -> None:
     await shared.ready()
-    async with httpx.AsyncClient(trust_env=False) as http:
+    async with httpx.AsyncClient(trust_env=False, timeout=60) as http:
         answer = await http.request(method, f"http://127.0.0.1:{shared.port}{prefix}{path}")
     assert answer.status_code == 404

@@ -37,7 +37,7 @@ async def test_the_sandbox_answers_at_the_addresses_of_its_file(shared: Running)
         AccountRole.OPERATOR,
         AccountRole.TRADER,
     }
-    async with httpx.AsyncClient() as client:
+    async with httpx.AsyncClient(timeout=60) as client:
         for root in (ready.clob, ready.worker, ready.relayer, ready.data, ready.discovery):
             assert (await client.get(f"{root}/")).status_code == 200
         book = await client.get(f"{ready.clob}/book", params={"token_id": ready.market.token_yes})

@@ -39,7 +39,7 @@ async def exchange(
 async def look(exchange: FaultRig) -> httpx.Response | None:
     """Return the answer to a request for a book; None while nothing listens."""
     url = f"http://127.0.0.1:{exchange.port}/book"
-    async with httpx.AsyncClient(trust_env=False) as http:
+    async with httpx.AsyncClient(trust_env=False, timeout=60) as http:
         try:
             return await http.get(url, params={"token_id": TOKEN_ID})
         except httpx.TransportError:

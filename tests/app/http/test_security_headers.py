@@ -73,7 +73,7 @@ async def test_attack_l7_every_answer_has_the_headers(path: str) -> None:
     )
     async with (
         serving(secured, routes) as host,
-        httpx.AsyncClient(base_url=f"http://{host}", trust_env=False) as client,
+        httpx.AsyncClient(base_url=f"http://{host}", trust_env=False, timeout=60) as client,
     ):
         assert seen((await client.get(path)).headers.multi_items()) == WANTED
 
@@ -81,7 +81,7 @@ async def test_attack_l7_every_answer_has_the_headers(path: str) -> None:
 async def test_attack_l7_a_page_keeps_its_own_policy() -> None:
     async with (
         serving(SecureApplication(application)) as host,
-        httpx.AsyncClient(base_url=f"http://{host}", trust_env=False) as client,
+        httpx.AsyncClient(base_url=f"http://{host}", trust_env=False, timeout=60) as client,
     ):
         answer = await client.get("/docs")
     wanted = WANTED | {"content-security-policy": OWN_POLICY}

@@ -32,7 +32,10 @@ async def test_a_title_is_served_as_the_text_it_is(creator: CreatorClient, text:
     assert set(market.slug) <= set("abcdefghijklmnopqrstuvwxyz0123456789-")
     [update] = record["metadataUpdates"]
     app = SecureApplication(creator.rig.app)
-    async with serving(app) as host, httpx.AsyncClient(base_url=f"http://{host}") as client:
+    async with (
+        serving(app) as host,
+        httpx.AsyncClient(base_url=f"http://{host}", timeout=60) as client,
+    ):
         answer = await client.get(f"/blobs/{update['metadataTxId']}")
     assert text in answer.json().values()
     assert answer.headers["content-type"].startswith("application/json")

@@ -58,7 +58,7 @@ async def fast(rig: TradingRig) -> AsyncIterator[httpx.AsyncClient]:
     """A client of the fast routes alone."""
     async with (
         serving(nothing, fast_routes_of(rig)) as host,
-        httpx.AsyncClient(base_url=f"http://{host}/clob", trust_env=False) as client,
+        httpx.AsyncClient(base_url=f"http://{host}/clob", trust_env=False, timeout=60) as client,
     ):
         yield client
 
@@ -69,7 +69,7 @@ async def whole(rig: TradingRig) -> AsyncIterator[httpx.AsyncClient]:
     served = served_under("", fast_routes(rig.context), Telemetry(rig.app, "x", lambda: "y"))
     async with (
         serving(rig.app, served) as host,
-        httpx.AsyncClient(base_url=f"http://{host}", trust_env=False) as client,
+        httpx.AsyncClient(base_url=f"http://{host}", trust_env=False, timeout=60) as client,
     ):
         yield client
 

@@ -89,7 +89,10 @@ async def ends(stream: Stream) -> bool:
 @contextlib.asynccontextmanager
 async def a_client(host: str) -> AsyncIterator[httpx.AsyncClient]:
     async with httpx.AsyncClient(
-        base_url=f"http://{host}", trust_env=False, limits=httpx.Limits(max_connections=1)
+        base_url=f"http://{host}",
+        trust_env=False,
+        timeout=60,
+        limits=httpx.Limits(max_connections=1),
     ) as client:
         yield client
 

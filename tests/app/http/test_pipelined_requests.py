@@ -115,3 +115,16 @@ async def test_what_was_not_parsed_is_dropped_with_its_connection(gate: Gate, pe
     async with asyncio.timeout(60):
         while parsed() > 0:  # noqa: ASYNC110 - the end of a connection is no event here
             await asyncio.sleep(0.01)
+
+
+async def test_attack_m3_a_client_that_leaves_before_its_pipelined_answers_is_no_fault(
+    gate: Gate, peer: Peer, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The answer was written to a connection that had ended: a trace in the log for each."""
+    await peer.send(SHORTEST * 3)
+    await gate.began.wait()
+    peer.writer.transport.abort()
+    await asyncio.sleep(0.1)
+    gate.is_open.set()
+    await asyncio.sleep(0.1)
+    assert [each.getMessage() for each in caplog.records if each.levelname == "ERROR"] == []

@@ -15,13 +15,12 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResp
 from foretell.app.http.connection_limits import ConnectionLimits
 from foretell.app.http.connection_places import ConnectionPlaces, Place
 from foretell.app.http.connection_refusals import ConnectionRefusals
-from foretell.app.http.parser_refusals import RequestRefused, refusal_of
+from foretell.app.http.parser_refusals import RequestRefused, check_handshake, refusal_of
 from foretell.app.http.stream_connection import StreamConnection
 from foretell.domain.errors.families import ForetellError
 from foretell.domain.errors.http import (
     BodiesBusy,
     HeadersTooLarge,
-    MalformedRequest,
     RequestTooSlow,
     TooManyConnections,
     UnsupportedVersion,
@@ -30,7 +29,6 @@ from foretell.domain.errors.http import (
 from foretell.edge.codec import PLACE, HeldBytes
 
 _VERSIONS: Final = frozenset({"1.0", "1.1"})
-_WEBSOCKET_VERSION: Final = b"13"
 
 
 class ConnectionOwner(Protocol):
@@ -88,6 +86,8 @@ class FrameworkConnection(HttpToolsProtocol):
         """Whether a request that arrives has been given to the application."""
         self._last_cycle: RequestResponseCycle | None = None
         """The request after which a connection closes that is admitted provisionally."""
+        self._running: RequestResponseCycle | None = None
+        """The request that is answered; the framework forgets it when the next one is parsed."""
         self._unanswered = 0
         self._is_refused = False
         """Whether nothing more is read: what arrives is dropped until the connection closes."""
@@ -140,8 +140,11 @@ class FrameworkConnection(HttpToolsProtocol):
             self.place.end()
         super().connection_lost(exc)
         self._unset_keepalive_if_required()
+        if self._running is not None and not self._running.response_complete:
+            self._running.disconnected = True
+            self._running.message_event.set()
         # What refers to this connection would keep its memory until a search for garbage.
-        self.place = self.scope = self.cycle = self._last_cycle = None  # type: ignore[assignment]
+        self.place = self.scope = self.cycle = self._last_cycle = self._running = None  # type: ignore[assignment]
         self.pipeline.clear()
 
     @property
@@ -278,20 +281,13 @@ class FrameworkConnection(HttpToolsProtocol):
                 self._last_cycle = self.cycle
                 self.cycle.keep_alive = False
             return
-        self._check_handshake()
+        check_handshake(self.parser.get_method(), self.headers)
         super().on_headers_complete()
 
-    def _check_handshake(self) -> None:
-        """Refuse a handshake that the protocol of WebSockets would refuse in its own form."""
-        headers = dict(self.headers)
-        if self.parser.get_method() != b"GET":
-            raise RequestRefused(MalformedRequest("a WebSocket is opened by GET"))
-        if self._has_body():
-            raise RequestRefused(MalformedRequest("a request for a WebSocket has no body"))
-        if headers.get(b"sec-websocket-version") != _WEBSOCKET_VERSION:
-            raise RequestRefused(MalformedRequest("Sec-WebSocket-Version must be 13"))
-        if b"sec-websocket-key" not in headers:
-            raise RequestRefused(MalformedRequest("Sec-WebSocket-Key is missing"))
+    @override
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
+        self._running = cycle
+        super()._start_asgi_task(cycle, app)
 
     @override
     def on_message_complete(self) -> None:
@@ -335,13 +331,6 @@ class FrameworkConnection(HttpToolsProtocol):
     def shutdown(self) -> None:
         if not self._owner.closes_after_answer():
             super().shutdown()
-
-    def _has_body(self) -> bool:
-        """Return whether the headers announce a body, which a request for a WebSocket has not."""
-        return any(
-            name == b"transfer-encoding" or (name == b"content-length" and value.strip() != b"0")
-            for name, value in self.scope["headers"]
-        )
 
     def _report_if_idle(self) -> None:
         """Report that every request that has arrived is answered, if that is so."""

@@ -51,6 +51,19 @@ class ConnectionOwner(Protocol):
         """Return whether a fast request is being answered; the connection closes after it."""
 
 
+class WhileOpen:
+    """A transport that takes what is written after its end: that fails until the end is reported, a turn later."""
+
+    def __init__(self, transport: asyncio.Transport) -> None:
+        self._transport = transport
+        self.close = transport.close
+
+    def write(self, data: bytes) -> None:
+        """Write, unless the connection has ended."""
+        if not self._transport.is_closing():
+            self._transport.write(data)
+
+
 class FrameworkConnection(HttpToolsProtocol):
     """uvicorn's connection with a deadline for the request that arrives, and a limit for its head.
 
@@ -86,8 +99,6 @@ class FrameworkConnection(HttpToolsProtocol):
         """Whether a request that arrives has been given to the application."""
         self._last_cycle: RequestResponseCycle | None = None
         """The request after which a connection closes that is admitted provisionally."""
-        self._running: RequestResponseCycle | None = None
-        """The request that is answered; the framework forgets it when the next one is parsed."""
         self._unanswered = 0
         self._is_refused = False
         """Whether nothing more is read: what arrives is dropped until the connection closes."""
@@ -140,11 +151,8 @@ class FrameworkConnection(HttpToolsProtocol):
             self.place.end()
         super().connection_lost(exc)
         self._unset_keepalive_if_required()
-        if self._running is not None and not self._running.response_complete:
-            self._running.disconnected = True
-            self._running.message_event.set()
         # What refers to this connection would keep its memory until a search for garbage.
-        self.place = self.scope = self.cycle = self._last_cycle = self._running = None  # type: ignore[assignment]
+        self.place = self.scope = self.cycle = self._last_cycle = None  # type: ignore[assignment]
         self.pipeline.clear()
 
     @property
@@ -286,7 +294,7 @@ class FrameworkConnection(HttpToolsProtocol):
 
     @override
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
-        self._running = cycle
+        cycle.transport = WhileOpen(self.transport)  # type: ignore[assignment]
         super()._start_asgi_task(cycle, app)
 
     @override

@@ -3,6 +3,7 @@
 import asyncio
 import gc
 from collections.abc import AsyncIterator
+from typing import cast
 
 import pytest
 from tests.app.http.test_malformed_requests import ORDER, Peer, a_request, connected
@@ -12,6 +13,7 @@ from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 from foretell.app.clock_and_ids import numbered_ids
 from foretell.app.http.connection_limits import CONNECTION_LIMITS
 from foretell.app.http.fast_routes import served_under
+from foretell.app.http.framework_connection import WhileOpen
 from foretell.edge.fast_route import FastRequest, FastResponse, FastRoute, SendReply
 from foretell.edge.telemetry import Receive, Scope, Send, Telemetry
 
@@ -115,3 +117,26 @@ async def test_what_was_not_parsed_is_dropped_with_its_connection(gate: Gate, pe
     async with asyncio.timeout(60):
         while parsed() > 0:  # noqa: ASYNC110 - the end of a connection is no event here
             await asyncio.sleep(0.01)
+
+
+class Ended:
+    """A transport whose end is not reported yet: what is written to it fails, as in uvloop."""
+
+    def __init__(self) -> None:
+        self.closed = True
+
+    def is_closing(self) -> bool:
+        return self.closed
+
+    def write(self, _: bytes) -> None:
+        raise RuntimeError("unable to perform operation; the handler is closed")
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def test_attack_m3_a_client_that_leaves_before_its_pipelined_answers_is_no_fault() -> None:
+    """The rest of an answer was written to a connection that had ended: a trace in the log for each."""
+    transport = WhileOpen(cast("asyncio.Transport", Ended()))
+    transport.write(b"the rest of an answer")
+    transport.close()

@@ -15,13 +15,12 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResp
 from foretell.app.http.connection_limits import ConnectionLimits
 from foretell.app.http.connection_places import ConnectionPlaces, Place
 from foretell.app.http.connection_refusals import ConnectionRefusals
-from foretell.app.http.parser_refusals import RequestRefused, refusal_of
+from foretell.app.http.parser_refusals import RequestRefused, check_handshake, refusal_of
 from foretell.app.http.stream_connection import StreamConnection
 from foretell.domain.errors.families import ForetellError
 from foretell.domain.errors.http import (
     BodiesBusy,
     HeadersTooLarge,
-    MalformedRequest,
     RequestTooSlow,
     TooManyConnections,
     UnsupportedVersion,
@@ -30,7 +29,6 @@ from foretell.domain.errors.http import (
 from foretell.edge.codec import PLACE, HeldBytes
 
 _VERSIONS: Final = frozenset({"1.0", "1.1"})
-_WEBSOCKET_VERSION: Final = b"13"
 
 
 class ConnectionOwner(Protocol):
@@ -51,6 +49,19 @@ class ConnectionOwner(Protocol):
 
     def closes_after_answer(self) -> bool:
         """Return whether a fast request is being answered; the connection closes after it."""
+
+
+class WhileOpen:
+    """A transport that takes what is written after its end: that fails until the end is reported, a turn later."""
+
+    def __init__(self, transport: asyncio.Transport) -> None:
+        self._transport = transport
+        self.close = transport.close
+
+    def write(self, data: bytes) -> None:
+        """Write, unless the connection has ended."""
+        if not self._transport.is_closing():
+            self._transport.write(data)
 
 
 class FrameworkConnection(HttpToolsProtocol):
@@ -278,20 +289,13 @@ class FrameworkConnection(HttpToolsProtocol):
                 self._last_cycle = self.cycle
                 self.cycle.keep_alive = False
             return
-        self._check_handshake()
+        check_handshake(self.parser.get_method(), self.headers)
         super().on_headers_complete()
 
-    def _check_handshake(self) -> None:
-        """Refuse a handshake that the protocol of WebSockets would refuse in its own form."""
-        headers = dict(self.headers)
-        if self.parser.get_method() != b"GET":
-            raise RequestRefused(MalformedRequest("a WebSocket is opened by GET"))
-        if self._has_body():
-            raise RequestRefused(MalformedRequest("a request for a WebSocket has no body"))
-        if headers.get(b"sec-websocket-version") != _WEBSOCKET_VERSION:
-            raise RequestRefused(MalformedRequest("Sec-WebSocket-Version must be 13"))
-        if b"sec-websocket-key" not in headers:
-            raise RequestRefused(MalformedRequest("Sec-WebSocket-Key is missing"))
+    @override
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
+        cycle.transport = WhileOpen(self.transport)  # type: ignore[assignment]
+        super()._start_asgi_task(cycle, app)
 
     @override
     def on_message_complete(self) -> None:
@@ -335,13 +339,6 @@ class FrameworkConnection(HttpToolsProtocol):
     def shutdown(self) -> None:
         if not self._owner.closes_after_answer():
             super().shutdown()
-
-    def _has_body(self) -> bool:
-        """Return whether the headers announce a body, which a request for a WebSocket has not."""
-        return any(
-            name == b"transfer-encoding" or (name == b"content-length" and value.strip() != b"0")
-            for name, value in self.scope["headers"]
-        )
 
     def _report_if_idle(self) -> None:
         """Report that every request that has arrived is answered, if that is so."""

@@ -1,6 +1,7 @@
 """The refusals of requests that the parser of HTTP does not take."""
 
 import re
+from collections.abc import Sequence
 from http import HTTPMethod
 from typing import Final
 
@@ -13,6 +14,7 @@ _METHOD: Final = re.compile(rb"[A-Za-z][A-Za-z-]{0,39}(?= )")
 _KNOWN_METHODS: Final = frozenset(HTTPMethod)
 _OTHER_VERSION: Final = "Invalid HTTP version"
 """The parser's words for a version that does not exist."""
+_WEBSOCKET_VERSION: Final = b"13"
 
 
 class RequestRefused(Exception):
@@ -21,6 +23,23 @@ class RequestRefused(Exception):
     def __init__(self, refusal: ForetellError) -> None:
         super().__init__(refusal.message)
         self.refusal = refusal
+
+
+def check_handshake(method: bytes, headers: Sequence[tuple[bytes, bytes]]) -> None:
+    """Refuse a handshake that the protocol of WebSockets would refuse in its own form."""
+    value_by_name = dict(headers)
+    if method != b"GET":
+        raise RequestRefused(MalformedRequest("a WebSocket is opened by GET"))
+    if any(_announces_body(name, value) for name, value in headers):
+        raise RequestRefused(MalformedRequest("a request for a WebSocket has no body"))
+    if value_by_name.get(b"sec-websocket-version") != _WEBSOCKET_VERSION:
+        raise RequestRefused(MalformedRequest("Sec-WebSocket-Version must be 13"))
+    if b"sec-websocket-key" not in value_by_name:
+        raise RequestRefused(MalformedRequest("Sec-WebSocket-Key is missing"))
+
+
+def _announces_body(name: bytes, value: bytes) -> bool:
+    return name == b"transfer-encoding" or (name == b"content-length" and value.strip() != b"0")
 
 
 def refusal_of(error: httptools.HttpParserError, data: bytes) -> ForetellError:

@@ -18,7 +18,7 @@ from tests.rigs.sandbox import Sandbox
 from foretell.chain.deploy_plan import DeployPlan
 from foretell.chain.devchain import DevChainOptions
 from foretell.chain.rpc import Rpc
-from foretell.chain.sandbox_plan import sandbox_plan
+from foretell.chain.sandbox.plan import sandbox_plan
 from foretell.chain.sender import Sender, SenderOptions
 from foretell.domain.contracts.calldata import Approve
 from foretell.domain.evm.transaction import OutgoingTx

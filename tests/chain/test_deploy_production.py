@@ -31,7 +31,7 @@ from foretell.chain.planned_contracts import (
 )
 from foretell.chain.reader import Reader
 from foretell.chain.rpc import Rpc
-from foretell.chain.sandbox_plan import sandbox_plan
+from foretell.chain.sandbox.plan import sandbox_plan
 from foretell.chain.setup_caller import SetupCaller
 from foretell.chain.views import ViewCall, call_views
 from foretell.domain.contracts.deployment import PROXY_CONTRACTS, ContractName, Deployment

@@ -23,7 +23,15 @@ from foretell.chain.devchain import (
     find_anvil,
 )
 from foretell.chain.rpc import Rpc
-from foretell.chain.saved_state import AT_END, BEFORE, DAMAGED, IN_PLACE, LOADED, NEWEST, SavedState
+from foretell.chain.sandbox.saved_state import (
+    AT_END,
+    BEFORE,
+    DAMAGED,
+    IN_PLACE,
+    LOADED,
+    NEWEST,
+    SavedState,
+)
 from foretell.domain.contracts.sandbox_accounts import SANDBOX_ACCOUNTS
 from foretell.domain.errors.chain import (
     ChainStateDamaged,

@@ -6,7 +6,7 @@ from tests.conftest import NPM_FOLDER
 
 from foretell.chain.deploy_plan import DeployPlan
 from foretell.chain.planned_contracts import plan_contracts
-from foretell.chain.sandbox_plan import (
+from foretell.chain.sandbox.plan import (
     ECOSYSTEM_SAFE_FACTORY,
     ECOSYSTEM_SAFE_SINGLETON,
     sandbox_plan,

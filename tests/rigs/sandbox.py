@@ -9,7 +9,7 @@ from foretell.chain.logs import LogReader
 from foretell.chain.reader import Reader
 from foretell.chain.rpc import Rpc
 from foretell.chain.rpc_types import Receipt
-from foretell.chain.sandbox_plan import sandbox_plan
+from foretell.chain.sandbox.plan import sandbox_plan
 from foretell.chain.setup_caller import SetupCaller
 from foretell.chain.views import ViewCall, call_view
 from foretell.domain.contracts.calldata import (

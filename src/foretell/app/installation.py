@@ -28,7 +28,7 @@ from foretell.chain.deploy import deploy, load_deployment
 from foretell.chain.devchain import DevChain, DevChainOptions, find_anvil, is_dev_chain
 from foretell.chain.rpc import Rpc
 from foretell.chain.rpc_types import quantity_of
-from foretell.chain.sandbox_plan import sandbox_plan
+from foretell.chain.sandbox.plan import sandbox_plan
 from foretell.domain.contracts.deployment import Deployment, check_usable
 from foretell.domain.errors.chain import ChainUnavailable, InvalidDeployment, WrongChain
 from foretell.domain.errors.command import ComponentStopped

@@ -23,7 +23,7 @@ from foretell.chain.planned_contracts import (
 from foretell.chain.role_grants import role_grants
 from foretell.chain.rpc import Rpc
 from foretell.chain.rpc_types import quantity_of
-from foretell.chain.sandbox_placement import check_sandbox_node, place_planned
+from foretell.chain.sandbox.placement import check_sandbox_node, place_planned
 from foretell.chain.setup_caller import SetupCaller
 from foretell.chain.views import ViewCall, call_views
 from foretell.domain.contracts.calldata import MINT

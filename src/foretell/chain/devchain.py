@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Final
 
 from foretell.chain.rpc import Rpc
-from foretell.chain.saved_state import SavedState
+from foretell.chain.sandbox.saved_state import SavedState
 from foretell.domain.errors.chain import (
     ChainUnavailable,
     DevChainFailed,

@@ -10,7 +10,7 @@ from foretell.chain.deploy_plan import DeployPlan
 from foretell.chain.deployed_code import CodeMatch, compare_code
 from foretell.chain.devchain import is_dev_chain
 from foretell.chain.rpc import Rpc
-from foretell.chain.sandbox_plan import sandbox_plan
+from foretell.chain.sandbox.plan import sandbox_plan
 from foretell.domain.contracts.deployment import ContractName, Deployment, check_usable
 from foretell.domain.contracts.networks import NETWORKS, NetworkName
 from foretell.domain.errors.chain import InvalidDeployment

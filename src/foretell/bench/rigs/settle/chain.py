@@ -9,7 +9,7 @@ from foretell.app.gateway import bind
 from foretell.chain.deploy import deploy
 from foretell.chain.devchain import DevChain, DevChainOptions, find_anvil
 from foretell.chain.rpc import Rpc
-from foretell.chain.sandbox_plan import sandbox_plan
+from foretell.chain.sandbox.plan import sandbox_plan
 from foretell.chain.setup_caller import SetupCaller
 from foretell.domain.contracts.calldata import (
     ALLOWANCE_UNITS_MAX,

@@ -6,7 +6,7 @@ from tests.rigs.sandbox import Sandbox
 from foretell.chain import artifacts
 from foretell.chain.artifacts import npm_artifact, own_artifact
 from foretell.chain.rpc import Rpc
-from foretell.chain.sandbox_placement import check_sandbox_node, place_contracts
+from foretell.chain.sandbox.placement import check_sandbox_node, place_contracts
 from foretell.chain.setup_caller import SetupCaller
 from foretell.chain.views import ViewCall, call_view
 from foretell.domain.contracts.sandbox_accounts import AccountRole

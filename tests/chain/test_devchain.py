@@ -1,5 +1,6 @@
 import asyncio
 import gzip
+import json
 import os
 import signal
 import sys
@@ -39,6 +40,7 @@ from foretell.domain.errors.chain import (
     DevChainFailed,
     ProgramMissing,
 )
+from foretell.runtime.child_processes import supervise
 
 pytestmark = pytest.mark.anyio
 
@@ -152,6 +154,50 @@ async def test_attack_h3_a_killed_chain_goes_on_from_a_dump_even_if_the_last_one
     finally:
         await chain.stop()
     assert (options.folder / f"{NEWEST}.damaged").exists()
+
+
+async def test_attack_h3_a_chain_that_has_grown_goes_on_without_the_traces_of_old_transactions(
+    make_options: MakeOptions,
+) -> None:
+    """A chain once ended at its bound of memory after 17,000 trades, most of it traces."""
+    options = make_options(is_kept=True, renewed_after_bytes=20_000)
+    chain = DevChain(options)
+    await chain.start()
+    first = pid_of(options)
+    supervised = asyncio.create_task(supervise("chain", chain))
+    try:
+        async with Rpc(chain.rpc_url) as rpc:
+            hashes = [await pay(rpc) for _ in range(MINED)]
+            async with asyncio.timeout(60):
+                while pid_of(options) in {None, first}:  # noqa: ASYNC110 - a file notifies no one
+                    await asyncio.sleep(0.05)
+                while not await answers(rpc):  # noqa: ASYNC110 - it listens for nobody
+                    await asyncio.sleep(0.05)
+            receipts = [await rpc.send("eth_getTransactionReceipt", each) for each in hashes]
+            assert [receipt["transactionHash"] for receipt in receipts] == hashes
+            assert await rpc.call("eth_getBalance", PAYEE, "latest") == hex(5 * MINED)
+            dump = bytes.fromhex((await rpc.send("anvil_dumpState")).removeprefix("0x"))
+    finally:
+        supervised.cancel()
+        await asyncio.wait([supervised])
+        await chain.stop()
+    traces = [each["info"]["traces"] for each in json.loads(gzip.decompress(dump))["transactions"]]
+    assert traces == [[]] * MINED
+
+
+def pid_of(options: DevChainOptions) -> int | None:
+    try:
+        return int((options.folder / "anvil.pid").read_text())
+    except (OSError, ValueError):
+        return None
+
+
+async def answers(rpc: Rpc) -> bool:
+    try:
+        await rpc.send("eth_blockNumber")
+    except ChainUnavailable:
+        return False
+    return True
 
 
 async def test_a_chain_that_mines_nothing_writes_nothing(make_options: MakeOptions) -> None:

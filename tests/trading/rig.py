@@ -10,6 +10,8 @@ from tests.rigs.trading import Trader
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 
+from foretell.trading.streams.hub import Streams
+
 ANSWER_WITHIN_S: Final = 60.0
 
 
@@ -84,3 +86,10 @@ async def expect_refusal(listener: Listener, code: str = "malformed_message") ->
     refusal = await listener.message()
     assert (refusal["error"], refusal["code"]) == ("INVALID OPERATION", code)
     return str(refusal["message"])
+
+
+async def no_connections(streams: Streams) -> None:
+    """Wait until no stream is connected any more."""
+    async with asyncio.timeout(60):
+        while streams.connection_count:  # noqa: ASYNC110 - no event to wait for
+            await asyncio.sleep(0.01)

@@ -4,7 +4,9 @@ A pulse once a second mines pending transactions and the blocks that confirm the
 mines an empty block every `HEARTBEAT_S` seconds only: with a fixed block time the saved state would
 grow by 2 kB an empty block, 185 MB a day.
 
-While it runs its state is dumped whenever it mined, in pauses that grow with the time that a dump takes.
+While it runs its state is dumped whenever it mined, in pauses that grow with the time that a dump takes. The chain
+keeps the traces of all transactions, so when its state has grown by much it is ended after a dump, and whoever
+supervises it starts it again without them.
 
 A keeper shell is the parent of the chain: it limits its memory, and stops it gracefully, with its
 state saved, when this process ends in any way, kill -9 included.
@@ -19,6 +21,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+import structlog
 
 from foretell.chain.rpc import Rpc
 from foretell.chain.sandbox.saved_state import SavedState
@@ -42,10 +46,16 @@ DUMP_SHARE_MAX: Final = 0.05
 """Of the time; a larger state is dumped less often."""
 DUMP_DEADLINE_S: Final = 120.0
 DUMP_BYTES_MAX: Final = 1024**3
-MEMORY_BYTES_MAX: Final = 2 * 1024**3
+MEMORY_BYTES_MAX: Final = 4 * 1024**3
+RENEWED_AFTER_BYTES: Final = 192 * 1024**2
+"""By so much the state grows, unpacked, until the chain is started again without old traces."""
+NEVER_S: Final = 2**32 - 1
+"""The chain writes no state of its own accord but at its end."""
 BLOCK_GAS_MAX: Final = 100_000_000
 STATES_KEPT: Final = 4
 """A block may be mined during a call at the latest one; the call needs the older state."""
+
+log = structlog.get_logger(__name__)
 
 _KEEPER: Final = """
 ulimit -d "$1"; pid_file=$2; shift 2
@@ -65,7 +75,8 @@ class DevChainOptions:
     """Options of the sandbox's chain.
 
     `anvil` is the program, `folder` its own folder for state and temporary files. With `is_instant`
-    each transaction is mined on arrival, otherwise every `pulse_s` seconds. `is_kept` saves the state.
+    each transaction is mined on arrival, otherwise every `pulse_s` seconds. `is_kept` saves the state,
+    and has the chain end after a dump when its state has grown by `renewed_after_bytes`, unpacked.
     """
 
     anvil: Path
@@ -76,6 +87,7 @@ class DevChainOptions:
     is_kept: bool = True
     accounts: int = 20
     pulse_s: float = PULSE_S
+    renewed_after_bytes: int = RENEWED_AFTER_BYTES
 
 
 class DevChain:
@@ -86,6 +98,10 @@ class DevChain:
         self._process: asyncio.subprocess.Process | None = None
         self._saved = SavedState(options.folder)
         self._tasks: list[asyncio.Task[None]] = []
+        self._loaded_bytes = 0
+        """The state that the chain was started from, without traces."""
+        self._mining = asyncio.Lock()
+        """Nobody mines between the last dump of a chain and its end."""
         self.rpc_url = f"http://127.0.0.1:{options.port}"
 
     async def start(self) -> None:
@@ -94,12 +110,13 @@ class DevChain:
         folder.mkdir(parents=True, exist_ok=True)
         await self._stop_earlier()
         loaded = await asyncio.to_thread(self._saved.prepare) if self._options.is_kept else None
-        with (folder / "anvil.log").open("ab") as log:
+        self._loaded_bytes = 0 if loaded is None else loaded.stat().st_size
+        with (folder / "anvil.log").open("ab") as output:
             starting = asyncio.create_subprocess_exec(
                 *self._command(loaded),
                 stdin=asyncio.subprocess.PIPE,
-                stdout=log,
-                stderr=log,
+                stdout=output,
+                stderr=output,
                 env={"HOME": str(folder), "TMPDIR": str(folder), "PATH": os.defpath},
                 start_new_session=True,
             )
@@ -138,7 +155,7 @@ class DevChain:
         anvil += ["--gas-limit", str(BLOCK_GAS_MAX), "--prune-history", str(STATES_KEPT)]
         anvil += [] if options.is_instant else ["--no-mining"]
         if options.is_kept:
-            anvil += ["--dump-state", str(self._saved.at_end)]
+            anvil += ["--dump-state", str(self._saved.at_end), "--state-interval", str(NEVER_S)]
         if loaded is not None:
             anvil += ["--load-state", str(loaded)]
         return [
@@ -193,20 +210,35 @@ class DevChain:
                     block = await rpc.send("eth_blockNumber")
                     if block != saved:
                         started_s = time.monotonic()
-                        # No name keeps the dump until the next one: it grows with the chain.
-                        await self._keep(await rpc.send("anvil_dumpState"))
+                        size_bytes = await self._dump(rpc)
                         saved = block
                         taken_s = time.monotonic() - started_s
                         pause_s = max(DUMP_PAUSE_S, taken_s / DUMP_SHARE_MAX)
+                        if size_bytes - self._loaded_bytes > self._options.renewed_after_bytes:
+                            await self._renew(rpc)
+                            return
                     failures.passed()
                 except (ChainUnavailable, RpcRefused, OSError, ValueError) as error:
                     failures.failed(error, is_expected=True)
 
-    async def _keep(self, dump: str) -> None:
+    async def _renew(self, rpc: Rpc) -> None:
+        """End the chain with its state stored: it is started again from that."""
+        async with self._mining:
+            size_bytes = await self._dump(rpc)
+            log.info("chain is started again without old traces", state_bytes=size_bytes)
+            assert self._process is not None
+            os.killpg(self._process.pid, signal.SIGKILL)
+            await self._process.wait()
+
+    async def _dump(self, rpc: Rpc) -> int:
+        """Store the state, and return its bytes unpacked; no name keeps it until the next one."""
+        return await self._keep(await rpc.send("anvil_dumpState"))
+
+    async def _keep(self, dump: str) -> int:
         """Store a dump; when cancelled, end first: the chain's own dump at its end must be newer."""
         keeping = asyncio.create_task(asyncio.to_thread(self._saved.keep, dump))
         try:
-            await asyncio.shield(keeping)
+            return await asyncio.shield(keeping)
         except asyncio.CancelledError:
             await asyncio.wait({keeping})
             raise
@@ -222,7 +254,8 @@ class DevChain:
                     pending = int((await rpc.send("txpool_status"))["pending"], 16)
                     confirming = CONFIRMING_BLOCKS + 1 if pending else confirming
                     if confirming or idle_s >= HEARTBEAT_S:
-                        await rpc.send("evm_mine")
+                        async with self._mining:
+                            await rpc.send("evm_mine")
                         idle_s, confirming = 0.0, max(0, confirming - 1)
 
 

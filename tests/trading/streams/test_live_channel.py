@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.rigs.trading import Trader, TradingRig
 from tests.rigs.values import NOW_MS, NOW_S, TOKEN, a_buy, a_sell, an_asset
-from tests.trading.rig import Listener, expect_refusal, listening
+from tests.trading.rig import Listener, expect_refusal, listening, no_connections
 
 from foretell.domain.values.hexadecimal import checksum_address
 from foretell.trading.streams.hub import Streams
@@ -134,8 +134,7 @@ async def test_nothing_is_left_of_a_connection_that_ended(
     async with listening(host, "/ws") as live:
         await subscribe(live)
         assert kept(streams) == (False, 1)
-    while streams.connection_count:
-        await rig.settle_tables()
+    await no_connections(streams)
     assert kept(streams) == (True, 0)
     await trade(rig, alice)
     assert not streams.live.waiting

@@ -9,7 +9,7 @@ from tests.rigs.payloads import ABSENT
 from tests.rigs.rows import Rows, a_game_event_row
 from tests.rigs.trading import TradingRig
 from tests.rigs.values import NOW_MS, a_word
-from tests.trading.rig import Listener, expect_refusal, listening
+from tests.trading.rig import Listener, expect_refusal, listening, no_connections
 
 from foretell.domain.errors.families import Unavailable
 from foretell.domain.exchange.commands import ResolveMarket
@@ -278,8 +278,7 @@ async def test_nothing_is_left_after_the_last_connection(rig: TradingRig, host: 
         await create(rig)
         await publish(rig)
         assert not streams.sports.is_idle
-    while streams.connection_count:
-        await rig.settle_tables()
+    await no_connections(streams)
     await create(rig, "another")
     await publish(rig)
     assert (streams.sports.is_idle, len(streams.open)) == (True, 0)

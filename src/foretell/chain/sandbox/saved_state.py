@@ -3,6 +3,9 @@
 A dump is written to a file of its own and renamed when it is complete, so a kill at any time leaves the one
 before. The file at the end is written in place by the chain itself. At a start the newest undamaged file is
 used; a damaged one is renamed and logged.
+
+The chain is started without the traces of its transactions: they are most of a state, and only the traces of new
+transactions are asked for.
 """
 
 import gzip
@@ -25,6 +28,16 @@ IN_PLACE: Final = "state.json"
 LOADED: Final = "loaded.json"
 DAMAGED: Final = ".damaged"
 _PARTIAL: Final = "partial"
+_TRANSACTIONS: Final = "transactions"
+_INFO: Final = "info"
+_TRACES: Final = "traces"
+_GZIP_SIZE_BYTES: Final = 4
+"""A gzip file ends with the size of its content, modulo 2^32."""
+
+_Parts = dict[str, msgspec.Raw]
+_PARTS: Final = msgspec.json.Decoder(_Parts)
+_LIST_OF_PARTS: Final = msgspec.json.Decoder(list[_Parts])
+_NONE: Final = msgspec.Raw(b"[]")
 
 log = structlog.get_logger(__name__)
 
@@ -36,8 +49,8 @@ class SavedState:
         self._folder = folder
         self.at_end = folder / AT_END
 
-    def keep(self, dump: str) -> None:
-        """Store a dump, which is gzip in hex, as the newest; keep the one before."""
+    def keep(self, dump: str) -> int:
+        """Store a dump, which is gzip in hex, as the newest, and keep the one before; return its bytes unpacked."""
         packed = bytes.fromhex(dump.removeprefix("0x"))
         partial = self._folder / _PARTIAL
         write_synced(partial, packed)
@@ -47,6 +60,7 @@ class SavedState:
         partial.replace(newest)
         sync_folder(self._folder)
         (self._folder / IN_PLACE).unlink(missing_ok=True)
+        return int.from_bytes(packed[-_GZIP_SIZE_BYTES:], "little")
 
     def prepare(self) -> Path | None:
         """Return a file with the newest undamaged state, or None before there is any.
@@ -58,7 +72,7 @@ class SavedState:
             content = _undamaged(file)
             if content is not None:
                 loaded = self._folder / LOADED
-                loaded.write_bytes(content)
+                loaded.write_bytes(_without_traces(content))
                 return loaded
             file.replace(file.with_name(file.name + DAMAGED))
             log.error("chain state damaged", file=str(file), renamed=file.name + DAMAGED)
@@ -75,13 +89,24 @@ class SavedState:
         return [file for name in names if (file := self._folder / name).exists()]
 
 
-def _undamaged(file: Path) -> bytes | None:
-    """Return the JSON of a file, or None when it is cut off or changed."""
+def _undamaged(file: Path) -> _Parts | None:
+    """Return the parts of a file's state, or None when it is cut off or changed."""
     try:
         content = file.read_bytes()
         if file.suffix == ".gz":
             content = gzip.decompress(content)
-        msgspec.json.decode(content, type=dict[str, msgspec.Raw])
+        return _PARTS.decode(content)
     except (EOFError, gzip.BadGzipFile, zlib.error, msgspec.MsgspecError, UnicodeError):
         return None
-    return content
+
+
+def _without_traces(state: _Parts) -> bytes:
+    """Return the JSON of a state in which no transaction has traces."""
+    if _TRANSACTIONS not in state:
+        return msgspec.json.encode(state)
+    transactions = _LIST_OF_PARTS.decode(state[_TRANSACTIONS])
+    for transaction in transactions:
+        info = _PARTS.decode(transaction[_INFO])
+        transaction[_INFO] = msgspec.Raw(msgspec.json.encode(info | {_TRACES: _NONE}))
+    whole = state | {_TRANSACTIONS: msgspec.Raw(msgspec.json.encode(transactions))}
+    return msgspec.json.encode(whole)

@@ -25,11 +25,15 @@ from foretell.bench.rigs.soak.fill import fill
 from foretell.bench.rigs.soak.messages import Line, SoakOutcome, SoakPlan, SoakWindow
 from foretell.bench.rigs.soak.reads import reads_of
 from foretell.chain.rpc import Rpc
-from foretell.domain.errors.command import ApiRefused, ApiUnreachable
+from foretell.domain.errors.chain import ChainUnavailable
+from foretell.domain.errors.command import ApiRefused, ApiUnreachable, NotInTime
 from foretell.domain.exchange.order import Side
+from foretell.sdk.http import wait_for
 from foretell.sdk.trading import TradingClient
 
 IN_FLIGHT_MAX: Final = 64
+CHAIN_DEADLINE_S: Final = 60.0
+"""For how long the chain may be away while it is started again."""
 RESTING_S: Final = 10.0
 """How long an order rests before it is canceled; a tenth of a shorter load."""
 SIZE_UNITS: Final = 5_000_000
@@ -187,6 +191,13 @@ class Load:
             await asyncio.sleep(max(began_s + number * window_s - time.monotonic(), 0))
             report(await self._window(time.monotonic() - began_s))
 
+    async def _head(self) -> int | None:
+        """Return the newest block, or None while the chain is started again."""
+        try:
+            return int(await self._rpc.call("eth_blockNumber"), 16)
+        except ChainUnavailable:
+            return None
+
     async def _window(self, at_s: float) -> SoakWindow:
         seen, trader = self._seen, self._clients.traders[0]
         orders_p50_ms, orders_p99_ms = _percentiles_ms(seen.orders_s)
@@ -194,10 +205,10 @@ class Load:
         tables_ms, index_blocks = 0.0, 0.0
         try:
             tables_ms = await self._tables_ms()
-            head = int(await self._rpc.call("eth_blockNumber"), 16)
+            head = await wait_for("the chain", self._head, CHAIN_DEADLINE_S)
             balance = await trader.get("/balance-allowance", asset_type="COLLATERAL")
             index_blocks = float(max(head - int(balance["as_of_block"]), 0))
-        except (ApiRefused, ApiUnreachable) as failure:
+        except (ApiRefused, ApiUnreachable, NotInTime) as failure:
             seen.fault(failure.message)
         return SoakWindow(
             at_s=at_s,

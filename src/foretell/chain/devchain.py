@@ -5,8 +5,8 @@ mines an empty block every `HEARTBEAT_S` seconds only: with a fixed block time t
 grow by 2 kB an empty block, 185 MB a day.
 
 While it runs its state is dumped whenever it mined, in pauses that grow with the time that a dump takes. The chain
-keeps the traces of all transactions, so when its state has grown by much it is ended after a dump, and whoever
-supervises it starts it again without them.
+keeps the traces of all transactions, so when its state has grown by much it is ended after a dump, and its
+supervisor starts it again without them.
 
 A keeper shell is the parent of the chain: it limits its memory, and stops it gracefully, with its
 state saved, when this process ends in any way, kill -9 included.

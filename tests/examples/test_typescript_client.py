@@ -15,6 +15,7 @@ from tests.rigs.installation import Running
 from tests.web.client_types import write_types
 
 from foretell.domain.contracts.sandbox_accounts import AccountRole
+from foretell.runtime.files import locked
 from foretell.sandbox.ready import Ready, read_ready
 
 pytestmark = [pytest.mark.xdist_group("examples"), pytest.mark.usefixtures("folder")]
@@ -50,10 +51,13 @@ def run(*command: str | Path, folder: Path) -> "subprocess.CompletedProcess[str]
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A project that has installed the packed client, and what its description names."""
     project = tmp_path_factory.mktemp("typescript")
-    write_types()
-    built = run(
-        sys.executable, ROOT / "requirements" / "typescript_client.py", project, folder=ROOT
-    )
+    with locked(
+        WEB / "client"
+    ):  # it is compiled in place, and other workers of the run do that too
+        write_types()
+        built = run(
+            sys.executable, ROOT / "requirements" / "typescript_client.py", project, folder=ROOT
+        )
     assert built.returncode == 0, built.stdout + built.stderr
     packages = project / "node_modules"
     packages.mkdir()

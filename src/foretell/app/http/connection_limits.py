@@ -23,7 +23,7 @@ class ConnectionLimits(NamedTuple):
     """Until a client has read most of what waits to be sent; an answer in parts waits for that."""
     provisional_s: float = 5.0
     """Until a connection that is admitted provisionally has shown a key."""
-    piece_bytes: int = 4 * 1024
+    piece_bytes: int = 1024
     """Parsed before it is looked how many requests wait for their turn."""
     pipelined_max: int = 32
     """Requests that are parsed while an earlier one is answered; the piece that has one more is parsed whole."""

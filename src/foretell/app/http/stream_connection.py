@@ -1,9 +1,10 @@
 """WebSocket connections that read no faster than their allowance, and that always end.
 
 Every frame of a client costs time of the event loop, which may also run the engine, and a client can send
-many more frames than are worth reading. So a connection has an allowance of frames and of bytes, and the streams
-of an address have one of frames together. A connection is fed to the parser in small pieces, one in a turn of the loop, and is not read while its allowance is used up or its
-last messages wait to be handled. TCP then slows the client down.
+many more frames than are worth reading. So a connection has an allowance of frames and of bytes, and the
+streams of an address have one of frames together. A connection is fed to the parser in small pieces, one in a
+turn of the loop, and is not read while its allowance is used up or its last messages wait to be handled. TCP
+then slows the client down.
 """
 
 import asyncio

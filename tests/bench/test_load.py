@@ -66,7 +66,7 @@ async def test_every_request_is_sent_once() -> None:
 async def test_a_request_is_sent_again_until_the_time_is_over() -> None:
     async with a_server(delay_s=0.02) as port:
         answers = await send_for(port, REQUEST, 2, seconds=0.2)
-    assert 4 <= len(answers.latencies_s) <= 2 * 10
+    assert 2 < len(answers.latencies_s) <= 2 * 10
     assert 0.2 <= answers.seconds < 5
     assert min(answers.latencies_s) >= 0.015
 

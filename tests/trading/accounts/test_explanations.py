@@ -1,6 +1,5 @@
 """Wrong combinations of wallet, signer, type and domain, each refused with an explanation of its own."""
 
-import time
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -186,8 +185,7 @@ async def test_a_wrong_signature_costs_a_bounded_number_of_recoveries(order: Sig
     signers = Signers(deployment.profiles_of, CHAIN_ID, recover, exchanges=deployment.exchanges)
     with pytest.raises(SignerMismatch):
         await signers.identify(order, EXCHANGE)
-    attempts, begun_s = 0, time.thread_time()
+    attempts = 0
     with pytest.raises(SignerMismatch):
         await signers.identify(order, EXCHANGE)
     assert attempts <= ATTEMPTS_MAX
-    assert time.thread_time() - begun_s < 0.05

@@ -154,9 +154,8 @@ def install_web(purpose: str) -> None:
 
 def install_pages() -> None:
     """Write the documentation as plain pages, if a page or what writes them changed."""
-    sources = [
-        path for folder in (PAGES, ROOT / "docs") for path in folder.rglob("*") if path.is_file()
-    ]
+    files = (path for folder in (PAGES, ROOT / "docs") for path in folder.rglob("*"))
+    sources = [path for path in files if path.is_file() and path.suffix != ".pyc"]
     contents = [part for path in sorted(sources) for part in (bytes(path), path.read_bytes())]
     PAGES_BUILD.mkdir(exist_ok=True)
     with stamped("pages", contents, PAGES_BUILD.parent) as is_new:

@@ -47,6 +47,7 @@ OF_PYTHON: Final = frozenset({"asyncio"})
 DOCUMENTED: Final = frozenset(
     {
         "PIL",
+        "aiohttp",
         "alembic",
         "alembic.command",
         "alembic.config",

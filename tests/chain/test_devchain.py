@@ -12,8 +12,10 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from structlog.testing import capture_logs
 from tests.conftest import NPM_FOLDER
 from tests.rigs.ports import free_port
+from typing_extensions import override
 
 from foretell.chain import rpc as rpc_module
 from foretell.chain.devchain import (
@@ -47,6 +49,7 @@ pytestmark = pytest.mark.anyio
 PAYER = SANDBOX_ACCOUNTS[0].address
 PAYEE = "0x" + "4e" * 20
 MINED = 100
+NEVER_S = 3600.0
 INCOMPRESSIBLE_BYTES = 100_000
 
 MakeOptions = Callable[..., DevChainOptions]
@@ -185,11 +188,95 @@ async def test_attack_h3_a_chain_that_has_grown_goes_on_without_the_traces_of_ol
     assert traces == [[]] * MINED
 
 
+class PaidAfterDumps(DevChain):
+    """A chain to which a payment is sent after each dump; `sent` are the hashes."""
+
+    def __init__(self, options: DevChainOptions) -> None:
+        super().__init__(options)
+        self.sent: list[str] = []
+
+    @override
+    async def _dump(self, rpc: Rpc) -> int:
+        size_bytes = await super()._dump(rpc)
+        self.sent.append(await pay(rpc))
+        return size_bytes
+
+
+async def test_transactions_that_wait_when_a_chain_is_started_again_are_sent_again(
+    make_options: MakeOptions,
+) -> None:
+    """A dump has none of them; the one of the last dump was sent when that was made already."""
+    options = make_options(
+        is_kept=True, is_instant=False, pulse_s=NEVER_S, renewed_after_bytes=20_000
+    )
+    chain = PaidAfterDumps(options)
+    await chain.start()
+    first = pid_of(options)
+    supervised = asyncio.create_task(supervise("chain", chain))
+    try:
+        async with Rpc(chain.rpc_url) as rpc:
+            mined = [await pay(rpc) for _ in range(MINED)]
+            await rpc.send("evm_mine")
+            async with asyncio.timeout(60):
+                while pid_of(options) in {None, first}:  # noqa: ASYNC110 - a file notifies no one
+                    await asyncio.sleep(0.05)
+                while not await answers(rpc):  # noqa: ASYNC110 - it listens for nobody
+                    await asyncio.sleep(0.05)
+                while await waiting(rpc) < 2:  # noqa: ASYNC110 - a node notifies no one
+                    await asyncio.sleep(0.05)
+            waited = list(chain.sent)
+            await rpc.send("evm_mine")
+            for each in (*mined, *waited):
+                assert await rpc.send("eth_getTransactionReceipt", each), each
+    finally:
+        supervised.cancel()
+        await asyncio.wait([supervised])
+        await chain.stop()
+
+
+async def test_a_chain_is_not_started_again_while_another_client_mines(
+    make_options: MakeOptions,
+) -> None:
+    """The block of a payment after the last dump would be in no state."""
+    options = make_options(is_kept=True, is_instant=True, renewed_after_bytes=20_000)
+    chain = PaidAfterDumps(options)
+    await chain.start()
+    first = pid_of(options)
+    try:
+        async with Rpc(chain.rpc_url) as rpc:
+            mined = [await pay(rpc) for _ in range(MINED)]
+            async with asyncio.timeout(60):
+                while len(chain.sent) < 3:  # noqa: ASYNC110 - the test's own list
+                    await asyncio.sleep(0.05)
+            for each in (*mined, *chain.sent):
+                assert await rpc.send("eth_getTransactionReceipt", each), each
+        assert pid_of(options) == first
+    finally:
+        await chain.stop()
+
+
+async def test_a_waiting_transaction_that_the_chain_refuses_is_logged(
+    make_options: MakeOptions,
+) -> None:
+    chain = DevChain(make_options())
+    chain._waiting = ["0x00"]
+    with capture_logs() as logs:
+        await chain.start()
+        await chain.stop()
+    assert [(each["event"], each["tx"]) for each in logs] == [
+        ("a waiting transaction is lost", "0x00")
+    ]
+
+
 def pid_of(options: DevChainOptions) -> int | None:
     try:
         return int((options.folder / "anvil.pid").read_text())
     except (OSError, ValueError):
         return None
+
+
+async def waiting(rpc: Rpc) -> int:
+    return int((await rpc.send("txpool_status"))["pending"], 16)
 
 
 async def answers(rpc: Rpc) -> bool:

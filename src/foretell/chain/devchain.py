@@ -6,7 +6,7 @@ grow by 2 kB an empty block, 185 MB a day.
 
 While it runs its state is dumped whenever it mined, in pauses that grow with the time that a dump takes. The chain
 keeps the traces of all transactions, so when its state has grown by much it is ended after a dump, and its
-supervisor starts it again without them.
+supervisor starts it again without them. A dump has no transactions that wait for a block: they are sent again.
 
 A keeper shell is the parent of the chain: it limits its memory, and stops it gracefully, with its
 state saved, when this process ends in any way, kill -9 included.
@@ -18,6 +18,7 @@ import os
 import shutil
 import signal
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -102,6 +103,8 @@ class DevChain:
         """The state that the chain was started from, without traces."""
         self._mining = asyncio.Lock()
         """Nobody mines between the last dump of a chain and its end."""
+        self._waiting: Sequence[str] = ()
+        """Transactions that waited for a block when the chain was ended, encoded."""
         self.rpc_url = f"http://127.0.0.1:{options.port}"
 
     async def start(self) -> None:
@@ -124,6 +127,7 @@ class DevChain:
         try:
             async with asyncio.timeout(START_DEADLINE_S):  # wait_for may swallow a cancellation
                 await self._wait_for_answer()
+                await self._send_waiting()
         except BaseException:
             await self.stop()
             raise
@@ -214,21 +218,44 @@ class DevChain:
                         saved = block
                         taken_s = time.monotonic() - started_s
                         pause_s = max(DUMP_PAUSE_S, taken_s / DUMP_SHARE_MAX)
-                        if size_bytes - self._loaded_bytes > self._options.renewed_after_bytes:
-                            await self._renew(rpc)
+                        bound_bytes = self._loaded_bytes + self._options.renewed_after_bytes
+                        if size_bytes > bound_bytes and await self._renew(rpc):
                             return
                     failures.passed()
                 except (ChainUnavailable, RpcRefused, OSError, ValueError) as error:
                     failures.failed(error, is_expected=True)
 
-    async def _renew(self, rpc: Rpc) -> None:
-        """End the chain with its state stored: it is started again from that."""
+    async def _renew(self, rpc: Rpc) -> bool:
+        """End the chain with its state stored: it is started again from that.
+
+        Returns False, and leaves the chain as it is, if another client mined a block meanwhile.
+        """
         async with self._mining:
+            block = await rpc.send("eth_blockNumber")
             size_bytes = await self._dump(rpc)
-            log.info("chain is started again without old traces", state_bytes=size_bytes)
+            waiting = await _waiting_txs(rpc)
+            if await rpc.send("eth_blockNumber") != block:
+                return False
+            self._waiting = waiting
+            log.info(
+                "chain is started again without old traces",
+                state_bytes=size_bytes,
+                txs_waiting=len(waiting),
+            )
             assert self._process is not None
             os.killpg(self._process.pid, signal.SIGKILL)
             await self._process.wait()
+            return True
+
+    async def _send_waiting(self) -> None:
+        """Send the transactions that waited when the chain was ended."""
+        async with Rpc(self.rpc_url) as rpc:
+            for signed in self._waiting:
+                try:
+                    await rpc.send("eth_sendRawTransaction", signed)
+                except RpcRefused as refusal:
+                    log.warning("a waiting transaction is lost", tx=signed, reason=str(refusal))
+        self._waiting = ()
 
     async def _dump(self, rpc: Rpc) -> int:
         """Store the state, and return its bytes unpacked; no name keeps it until the next one."""
@@ -257,6 +284,18 @@ class DevChain:
                         async with self._mining:
                             await rpc.send("evm_mine")
                         idle_s, confirming = 0.0, max(0, confirming - 1)
+
+
+async def _waiting_txs(rpc: Rpc) -> list[str]:
+    """Return the transactions that wait for a block, encoded; those behind a missing nonce, too."""
+    pool = await rpc.send("txpool_content")
+    waiting = [
+        tx["hash"]
+        for state in ("pending", "queued")
+        for tx_by_nonce in pool[state].values()
+        for tx in tx_by_nonce.values()
+    ]
+    return await rpc.batch([("eth_getRawTransactionByHash", [tx_hash]) for tx_hash in waiting])
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:

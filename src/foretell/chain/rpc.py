@@ -8,7 +8,7 @@ import asyncio
 import functools
 import itertools
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, KeysView, Sequence
 from http import HTTPStatus
 from typing import Any, Final, Generic, Self, TypeVar
 
@@ -42,6 +42,7 @@ class _Error(msgspec.Struct):
 
 
 T = TypeVar("T")
+R = TypeVar("R")
 
 
 class _Answer(msgspec.Struct, Generic[T]):
@@ -110,11 +111,8 @@ class Rpc:
     ) -> T | None:
         request_id = next(self._ids)
         body = _request(request_id, method, params)
-        raw = await self._post(method, body, answer_bytes_max)
-        answer: _Answer[T] = _decoded(kind, method, raw, is_batch=False)
-        if answer.id != request_id:
-            raise ChainUnavailable(method, f"answer {answer.id} to request {request_id}")
-        return _result(method, answer)
+        read = functools.partial(_answer_to, request_id, kind, method)
+        return _result(method, await self._post(method, body, read, answer_bytes_max))
 
     async def batch(self, calls: Sequence[tuple[str, Sequence[object]]]) -> list[Any]:
         """Return the results of several reads in their order, in as few round trips as possible."""
@@ -143,26 +141,47 @@ class Rpc:
     async def _answers(
         self, kind: type[T], calls: Sequence[tuple[str, Sequence[object]]]
     ) -> list[tuple[str, _Answer[T]]]:
-        method_by_id = {next(self._ids): call for call in calls}
-        body = [_request(id_, *call) for id_, call in method_by_id.items()]
-        raw = await self._post("batch", body)
-        answers: list[_Answer[T]] = _decoded(kind, "batch", raw, is_batch=True)
-        answer_by_id = {answer.id: answer for answer in answers}
-        if answer_by_id.keys() != method_by_id.keys():
-            raise ChainUnavailable("batch", "answers are missing")
-        return [(call[0], answer_by_id[id_]) for id_, call in method_by_id.items()]
+        call_by_id = {next(self._ids): call for call in calls}
+        body = [_request(id_, *call) for id_, call in call_by_id.items()]
+        read = functools.partial(_answers_to, call_by_id.keys(), kind)
+        answer_by_id = await self._post("batch", body, read)
+        return [(call[0], answer_by_id[id_]) for id_, call in call_by_id.items()]
 
     async def _post(
-        self, method: str, body: object, bytes_max: int | None = None
-    ) -> bytes | bytearray:
+        self,
+        method: str,
+        body: object,
+        read: Callable[[bytearray], R],
+        bytes_max: int | None = None,
+    ) -> R:
         sent = msgspec.json.encode(body)
         answer = await self._http.post(method, sent, bytes_max or self._answer_bytes_max)
         if answer.status >= HTTPStatus.INTERNAL_SERVER_ERROR or _is_limited(answer.status):
             raise ChainUnavailable(method, f"HTTP {answer.status}")
-        return answer.body
+        try:
+            return read(answer.body)
+        except ChainUnavailable:
+            # The connection may be one answer behind; no later request may get the answer to this one.
+            await self._http.discard()
+            raise
 
 
-def _decoded(kind: object, method: str, raw: bytes | bytearray, *, is_batch: bool) -> Any:
+def _answer_to(request_id: int, kind: type[T], method: str, raw: bytearray) -> _Answer[T]:
+    answer: _Answer[T] = _decoded(kind, method, raw, is_batch=False)
+    if answer.id != request_id:
+        raise ChainUnavailable(method, f"answer {answer.id} to request {request_id}")
+    return answer
+
+
+def _answers_to(request_ids: KeysView[int], kind: type[T], raw: bytearray) -> dict[int, _Answer[T]]:
+    answers: list[_Answer[T]] = _decoded(kind, "batch", raw, is_batch=True)
+    answer_by_id = {answer.id: answer for answer in answers}
+    if answer_by_id.keys() != request_ids:
+        raise ChainUnavailable("batch", "answers are missing")
+    return answer_by_id
+
+
+def _decoded(kind: object, method: str, raw: bytearray, *, is_batch: bool) -> Any:
     """Return the answer, or the answers of a batch, with results of this type."""
     try:
         return _decoder_of(kind, is_batch=is_batch).decode(raw)

@@ -26,8 +26,8 @@ from foretell.chain.sending_account import (
     AttemptTimes,
     SenderOptions,
     SendingAccount,
-    unknown_nonces,
 )
+from foretell.chain.unknown_nonces import unknown_nonces
 from foretell.chain.views import ViewCall, call_views
 from foretell.chain.watcher import UNFINISHED_MAX, Watcher
 from foretell.domain.errors.chain import ChainUnavailable, ExecutionReverted, RpcRefused
@@ -173,7 +173,10 @@ class Sender:
         return [account for account, code in zip(accounts, codes, strict=True) if not code]
 
     async def unknown_txs(self) -> UnknownTxs:
-        """Return the transactions of the account that wait at the node and are not in the outbox."""
+        """Return the transactions of the account that wait at the node and are not in the outbox.
+
+        The nonces of a gap before one of them count too: that one is mined once they are used.
+        """
         nonces = await unknown_nonces(self._rpc, self._outbox, self.address)
         unfinished = await self._outbox.load_unfinished(self.address, UNFINISHED_MAX)
         replacing = sum(each.tx_id.startswith(REPLACED_PREFIX) for each in unfinished)
@@ -182,11 +185,12 @@ class Sender:
     async def replace_unknown(self, nonces: range) -> range:
         """Use up the first of these nonces by empty transactions, and return which they are.
 
-        Either the transaction that has such a nonce or the empty one is mined, never both.
+        Either the transaction that has such a nonce or the empty one is mined, never both. The last one
+        goes first: the empty transaction in a gap would release those behind it.
         """
         first = nonces[:REPLACED_AT_ONCE_MAX]
         async with self._lock:
-            for account_nonce in first:
+            for account_nonce in reversed(first):
                 await self._broadcaster.replace_unknown(account_nonce)
         self._wakes.wake()
         return first

@@ -80,6 +80,7 @@ class Sender:
     ) -> None:
         self._rpc = rpc
         self._outbox = outbox
+        self._has_simulated_price = options.has_simulated_price
         self.address = address_of_key(private_key)
         account = SendingAccount(self.address, rpc, outbox, options, now_ms, AttemptTimes(now_ms))
         self._lock = account.lock
@@ -147,8 +148,7 @@ class Sender:
 
     async def result_of(self, tx: OutgoingTx, at: str = SIMULATED_AT) -> bytes:
         """Return what the call of a transaction would return now, or raise ExecutionReverted."""
-        answer = await self._rpc.call("eth_call", self._request(tx), at)
-        return bytes_of(answer, "eth_call")
+        return bytes_of(await self._rpc.call("eth_call", await self._request(tx), at), "eth_call")
 
     async def results_of(
         self, txs: Sequence[OutgoingTx], at: str = SIMULATED_AT
@@ -157,7 +157,7 @@ class Sender:
 
         In the place of a call that the node refuses or that reverts is the refusal.
         """
-        asked = [("eth_call", [self._request(tx), at]) for tx in txs]
+        asked = [("eth_call", [await self._request(tx), at]) for tx in txs]
         answers = await self._rpc.send_all(asked)
         return [
             each if isinstance(each, RpcRefused) else bytes_of(each, "eth_call") for each in answers
@@ -268,12 +268,21 @@ class Sender:
 
     async def _call(self, tx: OutgoingTx, at: str) -> dict[str, str]:
         """Have the node run a call, and return the request."""
-        call = self._request(tx)
+        call = await self._request(tx)
         await self._rpc.call("eth_call", call, at)
         return call
 
-    def _request(self, tx: OutgoingTx) -> dict[str, str]:
+    async def _request(self, tx: OutgoingTx) -> dict[str, str]:
+        """Return the call of a transaction.
+
+        Without stated gas it never has a price: a node would want the account to pay for the most that it
+        gives to any call.
+        """
         call = {"from": self.address, "to": tx.target, "data": "0x" + tx.calldata.hex()}
         if tx.gas is not None:
             call["gas"] = hex(tx.gas)
+            if self._has_simulated_price:
+                fees = await self._broadcaster.opening_fees()
+                call["maxFeePerGas"] = hex(fees.max_fee_wei)
+                call["maxPriorityFeePerGas"] = hex(fees.priority_fee_wei)
         return call

@@ -24,6 +24,12 @@ class SenderOptions:
     chain_id: int
     confirmations: int = 1
     fee_cap_wei: int = FEE_CAP_WEI
+    has_simulated_price: bool = False
+    """Whether a simulation with stated gas has the fees of a first attempt.
+
+    Without a price a contract knows that it is simulated. With one a node refuses to simulate what the account
+    cannot pay for.
+    """
 
 
 class AttemptTimes:

@@ -94,7 +94,7 @@ SEEN = {"GASPRICE": "3a", "ORIGIN": "32", "GAS": "5a"} | {
     "BASEFEE": "48",
     "BLOCKHASH": "6001430340",
 }
-"""The opcodes by which a contract may tell a simulation from a transaction."""
+"""The opcodes by which a contract may recognize a simulation."""
 
 
 async def test_h1_a_simulation_has_the_sender_the_price_and_the_block_of_the_transaction(

@@ -205,8 +205,8 @@ async def load_quotes(tx: Transaction) -> Mapping[Bytes32, Quote]:
 
 async def load_trades_by_id(tx: Transaction, trade_ids: Sequence[str]) -> Sequence[TradeRow]:
     """Return these trades; unknown ids are left out."""
-    keys = [(each,) for each in trade_ids]
-    return await _with_their_fills(tx, await load_rows(tx, trades, (trades.c.trade_id,), keys))
+    rows = await load_rows(tx, trades, (trades.c.trade_id,), [(each,) for each in trade_ids])
+    return await _with_fills(tx, rows)
 
 
 async def load_market_trades(
@@ -215,7 +215,7 @@ async def load_market_trades(
     """Return the last trades of a market, the newest first."""
     query = sa.select(trades).where(trades.c.condition_id == condition_id)
     newest = query.order_by(*NEWEST_FIRST).limit(limit)
-    return await _with_fills(tx, newest)
+    return await _with_fills(tx, await tx.all(newest))
 
 
 async def load_trade_ids(tx: Transaction, order_ids: Sequence[str]) -> Mapping[str, Sequence[str]]:
@@ -259,7 +259,7 @@ async def load_wallet_trades(
     )
     query = _filtered(query, wanted)
     page = query.order_by(*NEWEST_FIRST).offset(offset).limit(limit)
-    return await _with_fills(tx, page)
+    return await _with_fills(tx, await tx.all(page))
 
 
 async def load_failed_trades(
@@ -280,7 +280,7 @@ async def load_failed_trades(
         .order_by(*NEWEST_FIRST)
         .limit(limit)
     )
-    return await _with_fills(tx, query)
+    return await _with_fills(tx, await tx.all(query))
 
 
 def _filtered(query: sa.Select[Any], wanted: TradeFilter) -> sa.Select[Any]:
@@ -302,11 +302,7 @@ def _filtered(query: sa.Select[Any], wanted: TradeFilter) -> sa.Select[Any]:
     return query
 
 
-async def _with_fills(tx: Transaction, query: sa.Select[Any]) -> Sequence[TradeRow]:
-    return await _with_their_fills(tx, await tx.all(query))
-
-
-async def _with_their_fills(tx: Transaction, rows: Sequence[sa.Row[Any]]) -> Sequence[TradeRow]:
+async def _with_fills(tx: Transaction, rows: Sequence[sa.Row[Any]]) -> Sequence[TradeRow]:
     parts = await load_rows(tx, fills, (fills.c.trade_id,), [(row.trade_id,) for row in rows])
     fills_by_trade: dict[str, list[sa.Row[Any]]] = {}
     for part in sorted(parts, key=lambda part: part.fill_index):

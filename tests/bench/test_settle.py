@@ -21,6 +21,6 @@ def test_trades_are_settled_and_mined_again_by_the_chain_alone(plan: SettlePlan,
     lines = file.getvalue().splitlines()
     row = next(line for line in lines if line.startswith("│")).split("│")
     assert int(row[5]) == txs
-    assert (int(row[8]) > 0) is (plan.orders_per_s > 0)
+    assert (int(row[9]) > 0) is (plan.orders_per_s > 0)
     (ratio,) = (line.split("(ratio ")[1] for line in lines if line.startswith("gas of a trade"))
     assert float(ratio.removesuffix(")")) <= GAS_RATIO_MAX

@@ -25,6 +25,7 @@ from foretell.domain.errors.chain import (
     WrongChain,
 )
 from foretell.domain.evm.transaction import OutgoingTx, TxStatus
+from foretell.domain.values.hexadecimal import Address
 from foretell.store.database import Database
 from foretell.store.outbox.transactions import SETTLEMENT, TxOutbox
 
@@ -84,6 +85,34 @@ async def test_a_call_is_simulated_with_the_gas_that_it_will_have(
         await sender.send(approving(gas=30_000))
     assert await outbox.load("approve-1") is None
     assert (await sender.send(approving(gas=90_000))).gas == 90_000
+
+
+WITNESS = Address("0x" + "1d" * 20)
+SEEN = {"GASPRICE": "3a", "ORIGIN": "32", "GAS": "5a"} | {
+    "NUMBER": "43",
+    "COINBASE": "41",
+    "BASEFEE": "48",
+    "BLOCKHASH": "6001430340",
+}
+"""The opcodes by which a contract may recognize a simulation."""
+
+
+async def test_h1_a_simulation_has_the_sender_the_price_and_the_block_of_the_transaction(
+    make_sender: MakeSender, fresh_sandbox: Sandbox
+) -> None:
+    sender = make_sender(replace(OPTIONS, has_simulated_price=True))
+    stored_words = "".join(f"{op}60{32 * place:02x}52" for place, op in enumerate(SEEN.values()))
+    size = f"60{32 * len(SEEN):02x}"
+    code = f"0x{stored_words}{size}5fa0{size}5ff3"
+    await fresh_sandbox.rpc.send("anvil_setCode", WITNESS, code)
+    call = OutgoingTx("see-1", WITNESS, b"", 200_000)
+    simulated = await sender.result_of(call)
+    sent = await sender.send(call)
+    await sender.run_once()
+    receipt = await sender.receipt(sent.newest.tx_hash)
+    assert receipt is not None
+    (log,) = receipt.logs
+    assert log.data == "0x" + simulated.hex()
 
 
 async def test_a_call_is_simulated_after_the_pending_ones(

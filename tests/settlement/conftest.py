@@ -23,7 +23,7 @@ async def rig(
     fresh_sandbox: Sandbox, proxy: FaultProxy, empty_database: Path, tmp_path: Path
 ) -> AsyncIterator[SettlementRig]:
     shutil.copy(empty_database, tmp_path / DATABASE_FILE)
-    rig = SettlementRig(fresh_sandbox, tmp_path, rpc_url=proxy.url)
+    rig = SettlementRig(fresh_sandbox, tmp_path, rpc_url=proxy.url, proxy=proxy)
     await rig.start()
     yield rig
     await rig.automine(is_on=True)

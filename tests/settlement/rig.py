@@ -15,6 +15,7 @@ import msgspec
 import sqlalchemy as sa
 from tests.rigs.clock import Clock
 from tests.rigs.events import SandboxEvent
+from tests.rigs.fault_proxy import FaultProxy
 from tests.rigs.rows import a_market_row, an_event_row
 from tests.rigs.sandbox import Sandbox, SandboxMarket, an_indexer, catch_up
 from tests.rigs.values import NOW_MS, encode_cancel_orders
@@ -79,6 +80,8 @@ class SettlementRig:
     sandbox: Sandbox
     folder: Path
     rpc_url: str = ""
+    """Settlement's node, if it is not the sandbox's own."""
+    proxy: FaultProxy | None = None
     clock: Clock = field(default_factory=Clock)
     options: SettlementOptions = field(default_factory=SettlementOptions)
     bars: BarOptions = field(default_factory=BarOptions)
@@ -110,7 +113,9 @@ class SettlementRig:
                 rpc,
                 account.private_key,
                 TxOutbox(self.database, SETTLEMENT),
-                SenderOptions(SANDBOX_CHAIN_ID, confirmations=self.confirmations),
+                SenderOptions(
+                    SANDBOX_CHAIN_ID, confirmations=self.confirmations, has_simulated_price=True
+                ),
                 self.clock.now_ms,
             )
             for account in accounts

@@ -5,7 +5,7 @@ from typing import Final
 
 import pytest
 from prometheus_client import REGISTRY
-from tests.rigs.fault_proxy import FaultProxy, refuse
+from tests.rigs.fault_proxy import Answer, Fault, FaultProxy, Forward, Request, refuse
 from tests.rigs.sandbox import SandboxMarket, catch_up
 from tests.settlement.rig import UNIT, SettlementRig, Trader
 from tests.settlement.test_batches import matched
@@ -233,6 +233,51 @@ async def test_a_trade_whose_unknown_transaction_is_mined_in_spite_of_its_replac
     assert replacement.tx_id.startswith(replacing(rig))
     assert (replacement.status, replacement.mined_hash) == (TxStatus.CANCELED, None)
     await check_settled_once(rig, taker, fills)
+
+
+def lose_first_for_ever() -> Fault:
+    """The node never gets the first transaction, whose sender gets no answer, and gets all others."""
+    lost: list[str] = []
+
+    async def fault(request: Request, forward: Forward) -> Answer | None:
+        lost[:] = lost or request["params"]
+        return None if request["params"] == lost else await forward()
+
+    return fault
+
+
+@pytest.mark.case("A-09")
+async def test_transactions_behind_a_gap_of_nonces_are_replaced_and_nothing_is_settled_twice(
+    rig: SettlementRig, market: SandboxMarket, traders: list[Trader], proxy: FaultProxy
+) -> None:
+    trade_ids = await matched(market, traders, 2)
+    fills = await rig.fill_count()
+    await copy(rig)
+    await rig.automine(is_on=False)
+    proxy.fail_always("eth_sendRawTransaction", lose_first_for_ever())
+    await rig.act()
+    lost, queued = await rig.sent()
+    assert await rig.sandbox.rpc.send("txpool_status") == {"pending": "0x0", "queued": "0x1"}
+    await restore(rig)
+    proxy.heal()
+    await rig.automine(is_on=True)
+    for _ in range(PASSES):
+        await rig.act()
+        rig.clock.move(1_000)
+    assert await rig.sent() == [], "the first transaction would release the queued one"
+    assert REGISTRY.get_sample_value("foretell_unknown_settlement_transactions") == 2
+    rig.clock.move(rig.options.unknown_wait_ms)
+    await rig.act()
+    replacements = await rig.sent()
+    assert [each.account_nonce for each in replacements] == [
+        lost.account_nonce,
+        queued.account_nonce,
+    ]
+    await rig.settle()
+    assert await rig.statuses(trade_ids) == [CONFIRMED, CONFIRMED]
+    assert await rig.fill_count() == fills + 4
+    assert await rig.sandbox.rpc.send("eth_getTransactionReceipt", queued.newest.tx_hash) is None
+    await rig.check_ledger()
 
 
 @pytest.mark.case("A-09")

@@ -3,7 +3,15 @@
 from typing import Final
 
 import pytest
-from tests.rigs.fault_proxy import FaultProxy, lose_request, refuse
+from tests.rigs.fault_proxy import (
+    Answer,
+    Fault,
+    FaultProxy,
+    Forward,
+    Request,
+    lose_request,
+    refuse,
+)
 from tests.rigs.sandbox import SandboxMarket
 from tests.settlement.rig import UNIT, SettlementRig, Trader
 
@@ -21,14 +29,37 @@ pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("earlier_exchange")]
 CONFIRMED: Final = TradeStatus.CONFIRMED
 FAILED: Final = TradeStatus.FAILED
 HANDLER: Final = parse_address("0x" + "ba" * 20)
-TWO_FACED: Final = "0x3a600c575f355f5260205ff35bfe"
-"""Without a gas price, as in a simulation, it returns the selector that it was called with."""
+TWO_FACED: Final = "0x5f355f5260205ff3"
+"""It returns the selector that it was called with, until its owner sees the transaction that calls it."""
+BURNING: Final = "0xfe"
 REVERTING: Final = "0x5f5ffd"
 SET_FALLBACK_HANDLER: Final = contract_function("setFallbackHandler(address)")
 
 
-async def a_two_faced_trader(rig: SettlementRig, market: SandboxMarket) -> Trader:
+def overtaking(rig: SettlementRig, mined: str) -> Fault:
+    """The owner of the handler changes it before a transaction of settlement is mined, and back after it.
+
+    A simulation has the sender, the price and the block of the transaction, and nothing that comes later.
+    """
+    rpc = rig.sandbox.rpc
+
+    async def fault(_request: Request, forward: Forward) -> Answer | None:
+        if await rpc.send("eth_getCode", HANDLER, "latest") != TWO_FACED:
+            return await forward()
+        await rpc.send("anvil_setCode", HANDLER, mined)
+        answer = await forward()
+        await rpc.send("anvil_setCode", HANDLER, TWO_FACED)
+        return answer
+
+    return fault
+
+
+async def a_two_faced_trader(
+    rig: SettlementRig, market: SandboxMarket, mined: str = BURNING
+) -> Trader:
     """Return the owner of a Safe with a handler of its own: what any owner of a Safe may set."""
+    assert rig.proxy is not None
+    rig.proxy.fail_always("eth_sendRawTransaction", overtaking(rig, mined))
     trader = await rig.safe_trader(5, market)
     await rig.sandbox.rpc.send("anvil_setCode", HANDLER, TWO_FACED)
     await trader.execute(trader.wallet, SET_FALLBACK_HANDLER.encode(HANDLER))
@@ -138,8 +169,8 @@ async def test_h1_a_taker_that_takes_its_allowance_away_around_a_block_has_no_sa
     assert await rig.statuses([trade_id]) == [FAILED]
 
 
-ENDLESS_CALLS: Final = "0x3a600c575f355f5260205ff35b5f5f6120005f60ee61fffffa50600c56"
-"""When mined it calls nobody with 8 KiB until its gas ends: the trace lists them all."""
+ENDLESS_CALLS: Final = "0x5b5f5f6120005f60ee61fffffa505f56"
+"""It calls nobody with 8 KiB until its gas ends: the trace lists them all."""
 
 
 async def after_a_mined_lie(
@@ -147,8 +178,7 @@ async def after_a_mined_lie(
 ) -> str:
     """Have a liar's trade revert when mined, and return an honest trade that comes after it."""
     alice, bob, _ = traders
-    liar = await a_two_faced_trader(rig, market)
-    await rig.sandbox.rpc.send("anvil_setCode", HANDLER, ENDLESS_CALLS)
+    liar = await a_two_faced_trader(rig, market, ENDLESS_CALLS)
     await alice.sell(market, 40, 20 * UNIT)
     await liar.buy(market, 40, 10 * UNIT)
     await rig.act()

@@ -19,7 +19,9 @@ from foretell.domain.exchange.trade import TradeStatus
 from foretell.domain.exchange.wallets.wallet_bars import DAY_MS, day_of
 from foretell.domain.values.hexadecimal import Address
 from foretell.settlement.batch_call import SHARE_GAS
+from foretell.settlement.batches import BATCH
 from foretell.settlement.match_call import match_gas
+from foretell.settlement.metrics import GAS
 from foretell.settlement.plain_accounts import KNOWN_MS
 from foretell.store.outbox.settlement_views import NOBODY
 from foretell.store.tables import wallet_gas
@@ -160,7 +162,11 @@ async def test_what_failed_matches_may_cost_in_a_day_is_bounded(
     await take_away(dave)
     await rig.act()
     assert simulations.count == 0
+    counted = GAS.labels(BATCH)._value.get()
     await rig.settle(step_ms=60_000)
+    assert GAS.labels(BATCH)._value.get() == counted + MATCH_GAS
+    await rig.restart()
+    assert (await gas_rows(rig))[NOBODY] == MATCH_GAS
     simulations.count = 0
     trade_ids = await matched(market, [carol, bob], 2)
     await rig.settle()

@@ -1,7 +1,5 @@
 """Wallets that made settlements fail are barred, and probed until they have proved themselves (H-1)."""
 
-from typing import Final
-
 import pytest
 from tests.rigs.fault_proxy import FaultProxy, refuse
 from tests.rigs.sandbox import SandboxMarket
@@ -21,9 +19,6 @@ from foretell.settlement.wallet_bars import PROBE_GAS
 from foretell.store.outbox.wallet_bars import load_bar
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("earlier_exchange")]
-
-FAIR: Final = "0x5f355f5260205ff3"
-"""It returns the selector that it was called with, in a simulation and in a block."""
 
 
 async def bar_of(rig: SettlementRig, wallet: Address) -> WalletBar | None:
@@ -78,10 +73,10 @@ async def test_h1_trades_of_a_barred_wallet_that_wait_cost_nothing_more(
 
 
 async def test_h1_a_wallet_that_passes_its_probe_trades_again(
-    rig: SettlementRig, market: SandboxMarket, traders: list[Trader]
+    rig: SettlementRig, market: SandboxMarket, traders: list[Trader], proxy: FaultProxy
 ) -> None:
     liar = await lie(rig, market, traders[0])
-    await rig.sandbox.rpc.send("anvil_setCode", HANDLER, FAIR)
+    proxy.heal()
     rig.clock.move(rig.bars.probe_delay_ms)
     for _ in range(4):
         await rig.act()

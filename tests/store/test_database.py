@@ -13,6 +13,7 @@ import sqlalchemy as sa
 from tests.rigs.postgres import PostgresServer
 
 from foretell.domain.errors.storage import StoreUnavailable
+from foretell.store import sqlite_transactions
 from foretell.store.database import ROWS_PER_STATEMENT_MAX, WRITER_CACHE_KIB, Database
 from foretell.store.tables import projections
 
@@ -20,6 +21,7 @@ pytestmark = pytest.mark.anyio
 
 SOON_S = 5.0
 PARTS = 80
+HELD_S = 0.2
 
 
 def a_row(name: str, sequence: int = 1) -> dict[str, Any]:
@@ -81,6 +83,35 @@ def take_lock(path: Path) -> None:
     """Write from another program, which raises when it does not get the lock soon."""
     with contextlib.closing(sqlite3.connect(path, timeout=1.0, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
+
+
+async def test_a_writer_begins_once_another_program_has_ended(
+    empty_database: Path, tmp_path: Path
+) -> None:
+    path = Path(shutil.copy(empty_database, tmp_path / "foretell.db"))
+    async with Database(f"sqlite+aiosqlite:///{path}") as database:
+        with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            writer = asyncio.create_task(write(database, a_row("a")))
+            assert (await asyncio.wait([writer], timeout=HELD_S))[0] == set()
+            other.execute("COMMIT")
+            async with asyncio.timeout(SOON_S):
+                await writer
+        assert await names(database) == ["a"]
+
+
+async def test_a_writer_gives_up_while_another_program_keeps_writing(
+    empty_database: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sqlite_transactions, "BUSY_TIMEOUT_MS", 50)
+    path = Path(shutil.copy(empty_database, tmp_path / "foretell.db"))
+    async with Database(f"sqlite+aiosqlite:///{path}") as database:
+        with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            with pytest.raises(StoreUnavailable):
+                await write(database, a_row("a"))
+        await write(database, a_row("b"))
+        assert await names(database) == ["b"]
 
 
 async def test_rows_are_written_unconverted(database: Database) -> None:

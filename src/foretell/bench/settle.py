@@ -12,6 +12,7 @@ only for an installation whose own work is hidden behind that of the chain.
 
 import contextlib
 import logging
+import os
 import statistics
 import tempfile
 import time
@@ -25,7 +26,7 @@ from rich.console import Console
 from rich.table import Table
 
 from foretell.bench.rigs.figures import SETTLE, Measurement
-from foretell.bench.rigs.machine import usage_with
+from foretell.bench.rigs.machine import cpu_s, usage_with
 from foretell.bench.rigs.settle.chain import SettleChain, settle_chain
 from foretell.bench.rigs.settle.exchange import settling_exchange
 from foretell.chain.broadcaster import BROADCASTS_PER_REQUEST_MAX
@@ -58,13 +59,16 @@ class SettlePlan(NamedTuple):
 class SettleRound(NamedTuple):
     """Trades of a round: the time until they were in blocks, that of the chain alone, transactions and gas.
 
-    `cpu_s` is the time of this process and that of settlement, the chain's apart.
+    `cpu_s` is the processor time of this process and that of settlement, `chain_cpu_s` that of the chain beside
+    them; `chain_s` and `chain_alone_cpu_s` are the time and the processor time that the chain needs alone.
     """
 
     trades: int
     settle_s: float
     cpu_s: float
+    chain_cpu_s: float
     chain_s: float
+    chain_alone_cpu_s: float
     txs: int
     gas: int
     orders: int = 0
@@ -84,6 +88,11 @@ class SettleRound(NamedTuple):
         """The first over the second."""
         return self.per_s / self.ceiling_per_s
 
+    @property
+    def ratio_max(self) -> float:
+        """The ratio if all cores worked on the trades all the time, and the chain alone had one for itself."""
+        return self.chain_alone_cpu_s * (os.cpu_count() or 1) / (self.cpu_s + self.chain_cpu_s)
+
 
 def run_bench_settle(plan: SettlePlan, console: Console) -> list[Measurement]:
     """Settle trades in rounds, and print the rates next to those of the chain alone."""
@@ -92,7 +101,7 @@ def run_bench_settle(plan: SettlePlan, console: Console) -> list[Measurement]:
     *rounds, batch, alone = rounds
     columns = (
         *("round", "trades/s", "chain alone", "ratio"),
-        *("txs", "gas/trade", "CPU ms/trade", "orders/s"),
+        *("txs", "gas/trade", "CPU ms/trade", "chain's", "orders/s"),
     )
     table = Table(*columns)
     for number, each in enumerate(rounds, 1):
@@ -104,6 +113,7 @@ def run_bench_settle(plan: SettlePlan, console: Console) -> list[Measurement]:
             str(each.txs),
             f"{each.gas // each.trades:,}",
             f"{each.cpu_s * 1000 / each.trades:.2f}",
+            f"{each.chain_cpu_s * 1000 / each.trades:.2f}",
             f"{each.orders / each.settle_s:,.0f}",
         )
     console.print(table)
@@ -117,6 +127,8 @@ def run_bench_settle(plan: SettlePlan, console: Console) -> list[Measurement]:
         f"settle: {ratio:.2f} of what the chain alone mines (median of {len(rounds)} rounds of"
         f" {plan.trades:,} trades; {ceiling_per_s:,.0f} trades/s)"
     )
+    ratio_max = statistics.median(each.ratio_max for each in rounds)
+    console.print(f"with {os.cpu_count()} cores that wait for nothing: {ratio_max:.2f}")
     ceiling = f"the chain alone, same transactions: {ceiling_per_s:,.0f} trades/s"
     return [Measurement(SETTLE, ratio, ceiling)]
 
@@ -157,19 +169,23 @@ async def _round(
         await exchange.match(plan.trades)
         pid = exchange.settlement.process_id
         assert pid is not None, "it has started"
-        began = usage_with(pid)
+        began, chain_began_s = usage_with(pid), cpu_s(chain.process_id)
         orders = await exchange.settle(plan.orders_per_s)
-        ended = usage_with(pid)
+        ended, chain_cpu_s = usage_with(pid), cpu_s(chain.process_id) - chain_began_s
         sent = await _sent(exchange.database)
     await _take_back(chain, before)
     before = await chain.rpc.send("evm_snapshot")
+    alone_began_s = cpu_s(chain.process_id)
     chain_s, gas = await _mine_again(chain, sent)
+    chain_alone_cpu_s = cpu_s(chain.process_id) - alone_began_s
     await _take_back(chain, before)
     return SettleRound(
         trades=plan.trades,
         settle_s=ended.at_s - began.at_s,
         cpu_s=ended.own_s - began.own_s,
+        chain_cpu_s=chain_cpu_s,
         chain_s=chain_s,
+        chain_alone_cpu_s=chain_alone_cpu_s,
         txs=len(sent),
         gas=gas,
         orders=orders,

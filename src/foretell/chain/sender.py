@@ -26,8 +26,8 @@ from foretell.chain.sending_account import (
     AttemptTimes,
     SenderOptions,
     SendingAccount,
-    unknown_nonces,
 )
+from foretell.chain.unknown_nonces import unknown_nonces
 from foretell.chain.views import ViewCall, call_views
 from foretell.chain.watcher import UNFINISHED_MAX, Watcher
 from foretell.domain.errors.chain import ChainUnavailable, ExecutionReverted, RpcRefused
@@ -80,6 +80,7 @@ class Sender:
     ) -> None:
         self._rpc = rpc
         self._outbox = outbox
+        self._has_simulated_price = options.has_simulated_price
         self.address = address_of_key(private_key)
         account = SendingAccount(self.address, rpc, outbox, options, now_ms, AttemptTimes(now_ms))
         self._lock = account.lock
@@ -147,8 +148,7 @@ class Sender:
 
     async def result_of(self, tx: OutgoingTx, at: str = SIMULATED_AT) -> bytes:
         """Return what the call of a transaction would return now, or raise ExecutionReverted."""
-        answer = await self._rpc.call("eth_call", self._request(tx), at)
-        return bytes_of(answer, "eth_call")
+        return bytes_of(await self._rpc.call("eth_call", await self._request(tx), at), "eth_call")
 
     async def results_of(
         self, txs: Sequence[OutgoingTx], at: str = SIMULATED_AT
@@ -157,7 +157,7 @@ class Sender:
 
         In the place of a call that the node refuses or that reverts is the refusal.
         """
-        asked = [("eth_call", [self._request(tx), at]) for tx in txs]
+        asked = [("eth_call", [await self._request(tx), at]) for tx in txs]
         answers = await self._rpc.send_all(asked)
         return [
             each if isinstance(each, RpcRefused) else bytes_of(each, "eth_call") for each in answers
@@ -173,7 +173,10 @@ class Sender:
         return [account for account, code in zip(accounts, codes, strict=True) if not code]
 
     async def unknown_txs(self) -> UnknownTxs:
-        """Return the transactions of the account that wait at the node and are not in the outbox."""
+        """Return the transactions of the account that wait at the node and are not in the outbox.
+
+        The nonces of a gap before one of them count too: that one is mined once they are used.
+        """
         nonces = await unknown_nonces(self._rpc, self._outbox, self.address)
         unfinished = await self._outbox.load_unfinished(self.address, UNFINISHED_MAX)
         replacing = sum(each.tx_id.startswith(REPLACED_PREFIX) for each in unfinished)
@@ -182,11 +185,12 @@ class Sender:
     async def replace_unknown(self, nonces: range) -> range:
         """Use up the first of these nonces by empty transactions, and return which they are.
 
-        Either the transaction that has such a nonce or the empty one is mined, never both.
+        Either the transaction that has such a nonce or the empty one is mined, never both. The last one
+        goes first: the empty transaction in a gap would release those behind it.
         """
         first = nonces[:REPLACED_AT_ONCE_MAX]
         async with self._lock:
-            for account_nonce in first:
+            for account_nonce in reversed(first):
                 await self._broadcaster.replace_unknown(account_nonce)
         self._wakes.wake()
         return first
@@ -264,12 +268,21 @@ class Sender:
 
     async def _call(self, tx: OutgoingTx, at: str) -> dict[str, str]:
         """Have the node run a call, and return the request."""
-        call = self._request(tx)
+        call = await self._request(tx)
         await self._rpc.call("eth_call", call, at)
         return call
 
-    def _request(self, tx: OutgoingTx) -> dict[str, str]:
+    async def _request(self, tx: OutgoingTx) -> dict[str, str]:
+        """Return the call of a transaction.
+
+        Without stated gas it never has a price: a node would want the account to pay for the most that it
+        gives to any call.
+        """
         call = {"from": self.address, "to": tx.target, "data": "0x" + tx.calldata.hex()}
         if tx.gas is not None:
             call["gas"] = hex(tx.gas)
+            if self._has_simulated_price:
+                fees = await self._broadcaster.opening_fees()
+                call["maxFeePerGas"] = hex(fees.max_fee_wei)
+                call["maxPriorityFeePerGas"] = hex(fees.priority_fee_wei)
         return call

@@ -24,6 +24,12 @@ class SenderOptions:
     chain_id: int
     confirmations: int = 1
     fee_cap_wei: int = FEE_CAP_WEI
+    has_simulated_price: bool = False
+    """Whether a simulation with stated gas has the fees of a first attempt.
+
+    Without a price a contract knows that it is simulated. With one a node refuses to simulate what the account
+    cannot pay for.
+    """
 
 
 class AttemptTimes:
@@ -106,13 +112,3 @@ class SendingAccount:
         """Return the transaction after a stored step, or None when another process moved it."""
         after = moved(tx, step, self.now_ms())
         return after if await self.outbox.record_move(tx, after) else None
-
-
-async def unknown_nonces(rpc: Rpc, outbox: Outbox, account: Address) -> range:
-    """Return the nonces with which the node has transactions in no block, after all of the outbox."""
-    last = await outbox.load_last_nonce(account)
-    answers = await rpc.batch(
-        [("eth_getTransactionCount", [account, at]) for at in ("latest", "pending")]
-    )
-    mined, pending = (quantity_of(each, "eth_getTransactionCount") for each in answers)
-    return range(mined if last is None else max(mined, last + 1), pending)

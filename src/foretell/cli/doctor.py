@@ -16,7 +16,7 @@ from foretell.chain.artifacts import CONDITIONAL_TOKENS, npm_artifact, own_artif
 from foretell.chain.devchain import find_anvil
 from foretell.chain.rpc import Rpc
 from foretell.chain.rpc_types import quantity_of
-from foretell.chain.sending_account import unknown_nonces
+from foretell.chain.unknown_nonces import unknown_nonces
 from foretell.domain.errors.command import NotRunning, ProblemsFound
 from foretell.domain.errors.families import ForetellError
 from foretell.domain.values.credentials import L1_MESSAGE

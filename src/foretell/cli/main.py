@@ -253,6 +253,14 @@ def list_barred(data: Data = None) -> None:
     run_list(settings_of(data=data), Console())
 
 
+@wallet.command("gas")
+def list_gas(data: Data = None) -> None:
+    """Print the gas of failed settlements by day and wallet, and what they may cost in a day."""
+    from foretell.cli.wallet import run_gas
+
+    run_gas(settings_of(data=data), Console())
+
+
 @wallet.command()
 def bar(
     address: WalletAddress,

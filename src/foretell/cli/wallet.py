@@ -1,15 +1,17 @@
-"""`foretell wallet`: the wallets that are barred from matching."""
+"""`foretell wallet`: the wallets that are barred from matching, and what failed settlements cost."""
 
 import uvloop
 from rich.console import Console
 
 from foretell.app.clock_and_ids import now_ms
-from foretell.domain.exchange.wallets.wallet_bars import WalletBar
+from foretell.domain.exchange.wallets.wallet_bars import DAY_MS, WalletBar
 from foretell.domain.values.hexadecimal import checksum_address, parse_address
 from foretell.domain.values.instants import iso_time
 from foretell.settings import Settings
-from foretell.settlement.operator_bars import bar, barred, unbar
+from foretell.settlement.operator_bars import bar, barred, gas_of_failures, unbar
 from foretell.store.database import Database
+from foretell.store.outbox.settlement_views import NOBODY
+from foretell.store.outbox.wallet_bars import WalletGas
 
 
 def run_bar(settings: Settings, wallet: str, cause: str, console: Console) -> None:
@@ -45,6 +47,25 @@ def run_list(settings: Settings, console: Console) -> None:
                 _print(console, _line(each))
 
     uvloop.run(run())
+
+
+def run_gas(settings: Settings, console: Console) -> None:
+    """Print a line for each day and wallet with the gas of its failed settlements, and the bound of the day."""
+
+    async def run() -> None:
+        async with Database(settings.database) as database:
+            for each in await gas_of_failures(database):
+                _print(console, _gas_line(each, settings))
+
+    uvloop.run(run())
+
+
+def _gas_line(each: WalletGas, settings: Settings) -> str:
+    is_nobody = each.wallet == NOBODY
+    who = "matches in batches" if is_nobody else checksum_address(each.wallet)
+    most = settings.unsimulated_gas_per_day_max if is_nobody else settings.wallet_gas_per_day_max
+    day, _, _ = iso_time(each.day * DAY_MS).partition("T")
+    return f"{day}  {who}  {each.gas} gas of {most}"
 
 
 def _line(each: WalletBar) -> str:

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from foretell.domain.contracts.batches import MATCH_BYTES_MAX, MATCHES_MAX, encode_settle
 from foretell.domain.evm.transaction import OutgoingTx
 from foretell.domain.exchange.settlement import Settlement, SettlementOptions
-from foretell.domain.values.hexadecimal import ZERO_ADDRESS, Address
+from foretell.domain.values.hexadecimal import ZERO_ADDRESS, Address, Bytes32
 from foretell.settlement.match_call import Matched, match_call
 
 BATCH_GAS: Final = 100_000
@@ -59,17 +59,18 @@ def in_batches(due: Sequence[BatchedTrade], options: SettlementOptions) -> list[
 
     A trade that may share none is a group of its own.
     """
-    groups: list[list[BatchedTrade]] = []
-    open_by_exchange: dict[Address, list[BatchedTrade]] = {}
+    groups: list[_Group] = []
+    open_by_exchange: dict[Address, _Group] = {}
     for each in due:
-        group = open_by_exchange.get(each.matched.exchange) if each.may_share else None
-        if group is None or not _fits(group, each, options):
-            group = []
+        may_share = each.may_share
+        group = open_by_exchange.get(each.matched.exchange) if may_share else None
+        if group is None or not group.fits(each, options):
+            group = _Group()
             groups.append(group)
-            if each.may_share:
+            if may_share:
                 open_by_exchange[each.matched.exchange] = group
-        group.append(each)
-    return groups
+        group.add(each)
+    return [group.trades for group in groups]
 
 
 def in_groups(
@@ -93,18 +94,37 @@ def in_groups(
     return groups, sharing
 
 
-def _fits(group: Sequence[BatchedTrade], added: BatchedTrade, options: SettlementOptions) -> bool:
-    if len(group) >= min(options.batch_trades_max, MATCHES_MAX):
-        return False
-    takers = {each.matched.row.trade.taker_order_id for each in group}
-    has_other_taker = added.matched.row.trade.taker_order_id not in takers
-    return has_other_taker and batch_gas([*group, added]) <= options.batch_gas_max
+class _Group:
+    """Trades that share a transaction, with the sums that say which other one fits."""
+
+    def __init__(self) -> None:
+        self.trades: list[BatchedTrade] = []
+        self._takers: set[Bytes32] = set()
+        self._gas = self._greatest = 0
+
+    def fits(self, added: BatchedTrade, options: SettlementOptions) -> bool:
+        """Return whether the trade may be added."""
+        if len(self.trades) >= min(options.batch_trades_max, MATCHES_MAX):
+            return False
+        gas = _batch_gas(self._gas + added.gas, max(self._greatest, added.gas))
+        has_other_taker = added.matched.row.trade.taker_order_id not in self._takers
+        return has_other_taker and gas <= options.batch_gas_max
+
+    def add(self, added: BatchedTrade) -> None:
+        """Add a trade."""
+        self.trades.append(added)
+        self._takers.add(added.matched.row.trade.taker_order_id)
+        self._gas += added.gas
+        self._greatest = max(self._greatest, added.gas)
 
 
 def batch_gas(batch: Sequence[BatchedTrade]) -> int:
     """Return the gas limit with which every match has its own."""
-    greatest = max(each.gas for each in batch)
-    return BATCH_GAS + sum(each.gas for each in batch) + greatest // PASSED_ON_PARTS
+    return _batch_gas(sum(each.gas for each in batch), max(each.gas for each in batch))
+
+
+def _batch_gas(matches_gas: int, greatest: int) -> int:
+    return BATCH_GAS + matches_gas + greatest // PASSED_ON_PARTS
 
 
 def batch_call(settler: Address, batch: Sequence[BatchedTrade], tx_id: str) -> OutgoingTx:

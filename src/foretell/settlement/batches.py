@@ -49,6 +49,7 @@ TOGETHER_MAX: Final = 4
 SHARED_MIN: Final = 2
 """The fewest trades that share a transaction."""
 FAILED_IN_BATCH = "failed within a batch"
+BATCH: Final = "batch"
 
 
 async def passing_trades(
@@ -309,6 +310,8 @@ async def _read_failures(context: SettlementContext, missing: Sequence[Settlemen
         failed.append(settlement_after_batch(settlement, cause, context.now_ms(), context.options))
         gas += match_gas(len(matched.row.trade.fills)) + SHARE_GAS
     await record(context, failed, batch_gas=gas)
+    if gas:
+        context.counts.gas(BATCH, gas)
 
 
 async def _failures(context: SettlementContext, sent: SentTx) -> dict[bytes, str]:

@@ -9,6 +9,7 @@ from foretell.domain.exchange.wallets.wallet_bars import BarOptions
 from foretell.domain.values.hexadecimal import Address
 from foretell.settlement.call_forms import CallForms
 from foretell.settlement.metrics import SettlementCounts
+from foretell.settlement.node_view import NodeViews
 from foretell.settlement.plain_accounts import PlainAccounts
 from foretell.store.database import Database
 
@@ -73,4 +74,5 @@ class SettlementContext:
     """Further accounts and the exchanges that have them as operators."""
     start: StartBlock = field(default_factory=StartBlock)
     plain_accounts: PlainAccounts = field(default_factory=PlainAccounts)
+    node_views: NodeViews = field(default_factory=NodeViews)
     counts: SettlementCounts = field(default_factory=SettlementCounts)

@@ -7,7 +7,7 @@ from prometheus_client import Counter, Gauge
 
 GAS: Final = Counter(
     "foretell_failed_settlement_gas",
-    "gas of settlements that were mined in vain, by whether a wallet is proved to have made them fail",
+    "gas of settlements mined in vain: a wallet is proved to be to blame, nobody, or a match in a batch (its limit)",
     ["blamed"],
 )
 UNKNOWN: Final = Gauge(
@@ -29,7 +29,7 @@ def count_unknown(count: int) -> None:
 class SettlementCounts(NamedTuple):
     """Where settlement counts: in this process, or in the one that serves its metrics.
 
-    `gas` takes who is to blame, `wallet` or `nobody`, and the gas; `unknown` how many unknown transactions
+    `gas` takes who is to blame, `wallet`, `nobody` or `batch`, and the gas; `unknown` how many unknown transactions
     wait now.
     """
 

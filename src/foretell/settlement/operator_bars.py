@@ -1,4 +1,4 @@
-"""Bars that the operator sets or ends; settlement and the engine may run meanwhile."""
+"""Bars that the operator sets or ends, and what failed settlements cost; settlement may run meanwhile."""
 
 from collections.abc import Sequence
 
@@ -9,7 +9,13 @@ from foretell.domain.exchange.wallets.wallet_bars import (
 )
 from foretell.domain.values.hexadecimal import Address
 from foretell.store.database import Database
-from foretell.store.outbox.wallet_bars import load_bar, load_barred, record_bar
+from foretell.store.outbox.wallet_bars import (
+    WalletGas,
+    load_bar,
+    load_barred,
+    load_gas,
+    record_bar,
+)
 
 
 async def bar(database: Database, wallet: Address, cause: str, now_ms: int) -> None:
@@ -30,3 +36,9 @@ async def barred(database: Database) -> Sequence[WalletBar]:
     """Return all bars that have not ended, the oldest first."""
     async with database.reading() as tx:
         return await load_barred(tx)
+
+
+async def gas_of_failures(database: Database) -> Sequence[WalletGas]:
+    """Return the gas of failed settlements on the last two days that had any, by wallet."""
+    async with database.reading() as tx:
+        return await load_gas(tx)

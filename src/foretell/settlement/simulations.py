@@ -1,6 +1,6 @@
 """Find the trades that are sent in a batch without a simulation.
 
-One read of the tables and one look at the node serve all trades of a pass; `simulation_reason` decides.
+One read of the tables and one view of the node serve all trades of a pass; `simulation_reason` decides.
 """
 
 import asyncio
@@ -9,10 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 import structlog
 
-from foretell.chain.views import ViewCall
-from foretell.domain.contracts.batches import MATCHES_MAX, MATCHES_MAX_VIEW
-from foretell.domain.contracts.calldata import IS_OPERATOR
-from foretell.domain.errors.chain import ChainInconsistent, RpcRefused
+from foretell.domain.errors.chain import RpcRefused
 from foretell.domain.exchange.ledger import COLLATERAL, AssetId
 from foretell.domain.exchange.order import Side, SignatureType
 from foretell.domain.exchange.wallets.simulation import (
@@ -25,7 +22,6 @@ from foretell.domain.exchange.wallets.wallet_bars import day_of
 from foretell.domain.values.hexadecimal import Address
 from foretell.settlement.batch_call import BatchedTrade
 from foretell.settlement.context import SettlementContext
-from foretell.settlement.exchange_status import PAUSED
 from foretell.store.index.balances import load_allowances, load_balances
 from foretell.store.index.blocks import load_last_block
 from foretell.store.outbox.settlement_views import (
@@ -101,9 +97,8 @@ async def _view(
     exchanges = sorted({each.matched.exchange for each in trades})
     paid = [payment for each in payments.values() for payment in each if payment.is_own]
     wallets = {payment.wallet for payment in paid}
-    head, is_open, plain = await asyncio.gather(
-        context.operator.head(),
-        _open_exchanges(context, settler, exchanges),
+    node, plain = await asyncio.gather(
+        context.node_views.view(context.operator, settler, exchanges, context.now_ms),
         _plain_accounts(context, wallets),
     )
     now_ms = context.now_ms()
@@ -121,9 +116,9 @@ async def _view(
         owed_units = await load_owed(tx)
     return SettlementView(
         now_ms=now_ms,
-        lag_blocks=head if last is None else max(0, head - last.block_number),
+        lag_blocks=node.head if last is None else max(0, node.head - last.block_number),
         gas_of_day=gas_of_day,
-        open_exchanges=is_open,
+        open_exchanges=node.open_exchanges,
         plain=plain,
         troubled=troubled,
         held_units={(each.wallet, each.asset): each.units for each in balances},
@@ -131,41 +126,6 @@ async def _view(
             (each.wallet, each.spender, each.is_collateral): each.units for each in allowances
         },
         owed_units=owed_units,
-    )
-
-
-async def _open_exchanges(
-    context: SettlementContext, settler: Address, exchanges: Sequence[Address]
-) -> frozenset[Address]:
-    """Return the exchanges that settle for the batch settler and the account that calls it.
-
-    None does where the settler is another contract: what it did would not be known.
-    """
-    operator = context.operator
-    asked = [
-        call
-        for exchange in exchanges
-        for call in (
-            ViewCall(exchange, PAUSED),
-            ViewCall(exchange, IS_OPERATOR, (settler,)),
-            ViewCall(exchange, IS_OPERATOR, (operator.address,)),
-        )
-    ]
-    try:
-        matches_max, *rest = await operator.call_views(
-            [ViewCall(settler, MATCHES_MAX_VIEW), *asked]
-        )
-    except ChainInconsistent as error:
-        log.warning("batches are simulated", cause=error.message)
-        return frozenset()
-    if matches_max != MATCHES_MAX:
-        return frozenset()
-    answers = iter(rest)
-    found = zip(exchanges, zip(answers, answers, answers, strict=True), strict=True)
-    return frozenset(
-        exchange
-        for exchange, (is_paused, has_settler, has_sender) in found
-        if has_settler and has_sender and not is_paused
     )
 
 

@@ -25,11 +25,11 @@ from foretell.runtime.worker import Wait
 from foretell.store.page_cost import with_cheap_pages
 from foretell.store.postgres_notify import Listener
 from foretell.store.read_places import PublicReadLimits, ReadPlaces, client_name
+from foretell.store.sqlite_transactions import BUSY_TIMEOUT_MS, begin_reading, begin_writing
 from foretell.store.topics import Topics
 
 READERS_MAX: Final = 4
 POSTGRES_CONNECTIONS_MAX: Final = 10
-BUSY_TIMEOUT_MS: Final = 10_000
 ROWS_PER_STATEMENT_MAX: Final = 500
 STATEMENTS_KEPT_MAX: Final = 64
 
@@ -372,7 +372,6 @@ def _open_engine(
         max_overflow=0,
         pool_timeout=BUSY_TIMEOUT_MS / 1000,
     )
-    begin = "BEGIN IMMEDIATE" if is_writer else "BEGIN"
 
     @sa.event.listens_for(engine.sync_engine, "connect")
     def _configure(connection: DBAPIConnection, _: ConnectionPoolEntry) -> None:
@@ -383,6 +382,7 @@ def _open_engine(
         if is_writer:
             cursor.execute(f"PRAGMA cache_size=-{WRITER_CACHE_KIB}")
             cursor.execute(f"PRAGMA wal_autocheckpoint={CHECKPOINT_PAGES}")
+            cursor.execute("PRAGMA busy_timeout=0")
         cursor.close()
 
     @sa.event.listens_for(engine.sync_engine, "invalidate")
@@ -392,8 +392,5 @@ def _open_engine(
         # Closed while a cursor is still referred to, SQLite would keep its lock.
         connection.rollback()
 
-    @sa.event.listens_for(engine.sync_engine, "begin")
-    def _begin(connection: sa.Connection) -> None:
-        connection.exec_driver_sql(begin)
-
+    sa.event.listen(engine.sync_engine, "begin", begin_writing if is_writer else begin_reading)
     return engine

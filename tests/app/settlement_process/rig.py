@@ -31,7 +31,7 @@ def begin_of(rig: SettlementRig) -> BeginSettlement:
     assert len(accounts) == 1, "one account"
     return BeginSettlement(
         rig.database.url,
-        rig.sandbox.rpc_url,
+        rig.rpc_url or rig.sandbox.rpc_url,
         encode_deployment(rig.sandbox.deployment),
         (rig.operator_key,),
         rig.confirmations,

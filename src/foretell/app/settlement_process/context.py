@@ -18,7 +18,7 @@ def build_settlement(
 ) -> SettlementContext:
     """Return the context of settlement, over a database and a node that are open."""
     deployment = parse_deployment(begin.deployment)
-    options = SenderOptions(deployment.chain_id, begin.confirmations)
+    options = SenderOptions(deployment.chain_id, begin.confirmations, has_simulated_price=True)
     outbox = TxOutbox(database, SETTLEMENT)
     operator, *further = [Sender(rpc, key, outbox, options, now_ms) for key in begin.operator_keys]
     wrapped = IndexedContracts.of(deployment).wrapped_collateral

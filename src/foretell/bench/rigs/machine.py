@@ -78,6 +78,11 @@ def _ticks(pid: int) -> int:
     return 0
 
 
+def cpu_s(pid: int) -> float:
+    """Return the seconds of processor time of a process that runs; 0 when it is gone."""
+    return _ticks(pid) / os.sysconf("SC_CLK_TCK")
+
+
 def others_words(cores: float) -> str:
     """Return the cores of other programs in words, marked when they are too many."""
     return f"{cores:.2f}" + (" !" if cores > DISTURBED_CORES else "")

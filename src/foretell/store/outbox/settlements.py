@@ -19,6 +19,7 @@ from foretell.domain.exchange.settlement import (
 from foretell.domain.exchange.trade import PENDING
 from foretell.domain.values.hexadecimal import Address, Bytes32
 from foretell.store.database import Transaction
+from foretell.store.lookups import load_rows
 from foretell.store.outbox.landed_trades import load_whole_landings
 from foretell.store.tables import (
     exchange_fills,
@@ -79,11 +80,9 @@ async def name_settlements(tx: Transaction, settlements: Sequence[Settlement]) -
     A second process by mistake names no trade that the first one has named. A name is of no interest to
     the engine, which reads of the trade when the index has its transaction, so it is not announced.
     """
-    ids = [each.trade_id for each in settlements]
-    carried = sa.select(settled_trades.c.trade_id).where(
-        settled_trades.c.trade_id.in_(ids), settled_trades.c.tx_id.is_not(None)
-    )
-    if await tx.first(carried.limit(1)) is not None:
+    ids = [(each.trade_id,) for each in settlements]
+    known = await load_rows(tx, settled_trades, (settled_trades.c.trade_id,), ids)
+    if any(row.tx_id is not None for row in known):
         return False
     await tx.upsert_rows(settled_trades, settlements)
     return True

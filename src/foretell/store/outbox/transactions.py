@@ -168,16 +168,19 @@ class TxOutbox:
         """Store new statuses, and return for each whether the transaction was still in the old one."""
         txs = self._tables.txs
         async with self._database.writing() as tx:
-            changed = [
+            query = sa.select(txs.c.tx_id, txs.c.status).with_for_update()
+            ids = [was.tx_id for was, _ in moves]
+            rows = await tx.all(query.where(txs.c.tx_id.in_(ids)))
+            status_by_id = {row.tx_id: row.status for row in rows}
+            are_moved = [status_by_id.get(was.tx_id) == was.status.value for was, _ in moves]
+            changed = [now for (_, now), is_moved in zip(moves, are_moved, strict=True) if is_moved]
+            if changed:
+                moved = txs.update().where(txs.c.tx_id == sa.bindparam("moved_id"))
                 await tx.execute(
-                    txs.update()
-                    .where(txs.c.tx_id == was.tx_id, txs.c.status == was.status.value)
-                    .values(_changing(now))
+                    moved, [{"moved_id": each.tx_id, **_changing(each)} for each in changed]
                 )
-                for was, now in moves
-            ]
             await tx.announce(self._tables.topic)
-        return [count == 1 for count in changed]
+        return are_moved
 
 
 def _new_row(new: SentTx) -> dict[str, Any]:

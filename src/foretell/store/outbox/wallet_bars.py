@@ -1,7 +1,7 @@
 """Barred wallets, and the gas that failed settlements of wallets cost; written by settlement."""
 
 from collections.abc import Collection, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
@@ -64,6 +64,25 @@ async def add_gas(tx: Transaction, wallet: Address, day: int, gas: int) -> int:
     await tx.execute(wallet_gas.delete().where(*known))
     await tx.execute(wallet_gas.insert(), [{"wallet": wallet, "day": day, "gas": total}])
     return total
+
+
+class WalletGas(NamedTuple):
+    """The gas that failed settlements of a wallet cost on a day of UTC, counted from 1970.
+
+    The zero address has that of matches that failed in batches.
+    """
+
+    day: int
+    wallet: Address
+    gas: int
+
+
+async def load_gas(tx: Transaction) -> Sequence[WalletGas]:
+    """Return the gas of all wallets that is known, the last day first and of that the most first."""
+    columns = wallet_gas.c
+    query = sa.select(columns.day, columns.wallet, columns.gas).where(columns.gas > 0)
+    ordered = query.order_by(columns.day.desc(), columns.gas.desc(), columns.wallet)
+    return [WalletGas._make(row) for row in await tx.all(ordered)]
 
 
 async def _load(

@@ -16,6 +16,7 @@ from foretell.domain.exchange.order import (
 )
 from foretell.domain.values.hexadecimal import Address, Bytes32
 from foretell.store.database import Transaction
+from foretell.store.lookups import load_rows
 from foretell.store.tables import is_live, orders
 from foretell.store.tables.trading import CLOSED_UNASKED
 
@@ -111,7 +112,7 @@ async def load_order(tx: Transaction, order_id: str) -> OrderRow | None:
 
 async def load_orders(tx: Transaction, order_ids: Sequence[str]) -> Mapping[str, OrderRow]:
     """Return the orders that were accepted at any time, by id; unknown ids are left out."""
-    rows = await tx.all(sa.select(orders).where(orders.c.order_id.in_(order_ids)))
+    rows = await load_rows(tx, orders, (orders.c.order_id,), [(each,) for each in order_ids])
     return {row.order_id: _row(row) for row in rows}
 
 

@@ -13,6 +13,7 @@ from foretell.domain.exchange.trade import Trade, TradeStatus
 from foretell.domain.exchange.trade_references import trade_tokens
 from foretell.domain.values.hexadecimal import Address, Bytes32
 from foretell.store.database import Transaction
+from foretell.store.lookups import load_rows
 from foretell.store.tables import fills, projections, quotes, trades
 
 TOPIC = "trades"
@@ -204,7 +205,8 @@ async def load_quotes(tx: Transaction) -> Mapping[Bytes32, Quote]:
 
 async def load_trades_by_id(tx: Transaction, trade_ids: Sequence[str]) -> Sequence[TradeRow]:
     """Return these trades; unknown ids are left out."""
-    return await _with_fills(tx, sa.select(trades).where(trades.c.trade_id.in_(trade_ids)))
+    rows = await load_rows(tx, trades, (trades.c.trade_id,), [(each,) for each in trade_ids])
+    return await _with_fills(tx, rows)
 
 
 async def load_market_trades(
@@ -213,7 +215,7 @@ async def load_market_trades(
     """Return the last trades of a market, the newest first."""
     query = sa.select(trades).where(trades.c.condition_id == condition_id)
     newest = query.order_by(*NEWEST_FIRST).limit(limit)
-    return await _with_fills(tx, newest)
+    return await _with_fills(tx, await tx.all(newest))
 
 
 async def load_trade_ids(tx: Transaction, order_ids: Sequence[str]) -> Mapping[str, Sequence[str]]:
@@ -257,7 +259,7 @@ async def load_wallet_trades(
     )
     query = _filtered(query, wanted)
     page = query.order_by(*NEWEST_FIRST).offset(offset).limit(limit)
-    return await _with_fills(tx, page)
+    return await _with_fills(tx, await tx.all(page))
 
 
 async def load_failed_trades(
@@ -278,7 +280,7 @@ async def load_failed_trades(
         .order_by(*NEWEST_FIRST)
         .limit(limit)
     )
-    return await _with_fills(tx, query)
+    return await _with_fills(tx, await tx.all(query))
 
 
 def _filtered(query: sa.Select[Any], wanted: TradeFilter) -> sa.Select[Any]:
@@ -300,14 +302,10 @@ def _filtered(query: sa.Select[Any], wanted: TradeFilter) -> sa.Select[Any]:
     return query
 
 
-async def _with_fills(tx: Transaction, query: sa.Select[Any]) -> Sequence[TradeRow]:
-    rows = await tx.all(query)
-    ids = [row.trade_id for row in rows]
-    parts = await tx.all(
-        sa.select(fills).where(fills.c.trade_id.in_(ids)).order_by(fills.c.fill_index)
-    )
+async def _with_fills(tx: Transaction, rows: Sequence[sa.Row[Any]]) -> Sequence[TradeRow]:
+    parts = await load_rows(tx, fills, (fills.c.trade_id,), [(row.trade_id,) for row in rows])
     fills_by_trade: dict[str, list[sa.Row[Any]]] = {}
-    for part in parts:
+    for part in sorted(parts, key=lambda part: part.fill_index):
         fills_by_trade.setdefault(part.trade_id, []).append(part)
     return [_trade_row(row, fills_by_trade[row.trade_id]) for row in rows]
 

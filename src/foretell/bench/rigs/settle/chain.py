@@ -43,6 +43,7 @@ FUNDS_UNITS: Final = 10**12
 COIN_WEI: Final = 10**24
 CALL_GAS: Final = 500_000
 SLOTS: Final = 2
+PID_FILE: Final = "anvil.pid"
 _PREPARE: Final = contract_function("prepareCondition(address,bytes32,uint256)")
 
 
@@ -58,6 +59,7 @@ class SettleChain(NamedTuple):
 
     rpc_url: str
     rpc: Rpc
+    process_id: int
     deployment: Deployment
     question_id: Bytes32
     condition_id: Bytes32
@@ -85,12 +87,15 @@ async def settle_chain(folder: Path, traders: int) -> AsyncIterator[SettleChain]
         async with Rpc(devchain.rpc_url) as rpc:
             plan = sandbox_plan(settings.npm_folder)
             deployment = await deploy(rpc, plan, folder / "deployment.json")
-            yield await _opened(devchain.rpc_url, rpc, deployment, traders)
+            process_id = int((options.folder / PID_FILE).read_text())
+            yield await _opened(devchain.rpc_url, rpc, process_id, deployment, traders)
     finally:
         await devchain.stop()
 
 
-async def _opened(rpc_url: str, rpc: Rpc, deployment: Deployment, traders: int) -> SettleChain:
+async def _opened(
+    rpc_url: str, rpc: Rpc, process_id: int, deployment: Deployment, traders: int
+) -> SettleChain:
     """Prepare a condition, register its tokens, and give the traders what they trade with."""
     admin = sandbox_account(AccountRole.ADMIN, SANDBOX_CHAIN_ID)
     question = word_of(keccak256(b"bench settle"))
@@ -111,7 +116,7 @@ async def _opened(rpc_url: str, rpc: Rpc, deployment: Deployment, traders: int) 
     for account in accounts:
         await rpc.send("anvil_setBalance", account.address, hex(COIN_WEI))
         await _caller(rpc, account.private_key).call_all(_endowment(deployment, condition))
-    return SettleChain(rpc_url, rpc, deployment, question, condition, tokens, accounts)
+    return SettleChain(rpc_url, rpc, process_id, deployment, question, condition, tokens, accounts)
 
 
 def _caller(rpc: Rpc, private_key: bytes) -> SetupCaller:

@@ -188,7 +188,7 @@ async def _write(history: History, database: Database, console: Console) -> Name
         f"{history.fills:,} fills on {'SQLite' if database.is_sqlite else 'PostgreSQL'}: written in"
         f" {written_s - began_s:.0f} s, sums built in {time.monotonic() - written_s:.0f} s"
     )
-    return history.names._replace(median=history.median_wallet)
+    return history.names._replace(typical=history.typical_wallet, median=history.median_wallet)
 
 
 def _now_ms() -> int:

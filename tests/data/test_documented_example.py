@@ -1,14 +1,32 @@
 """The example of the data API's page: each of its values is what the API answers."""
 
 import re
+from decimal import Decimal
 from pathlib import Path
+from typing import Final
 
+import msgspec
 import pytest
+from tests.rigs.clock import Clock
+from tests.rigs.journals import SEGMENT_BYTES
 from tests.rigs.read_apis import Reader, keep_rankings
 from tests.rigs.rows import Rows
-from tests.rigs.values import NOW_S, TOKEN, an_address
+from tests.rigs.values import (
+    NOW_S,
+    TOKEN,
+    a_buy,
+    a_placing,
+    a_sell,
+    a_word,
+    an_address,
+    an_open_market,
+    some_funds,
+)
 
+from foretell.data import responses
+from foretell.data.responses import BuilderRow
 from foretell.domain.exchange.order import Side
+from foretell.domain.portfolio.fee_shares import divide_fee
 from foretell.domain.portfolio.positions import (
     NO_POSITION,
     TradePrice,
@@ -19,6 +37,10 @@ from foretell.domain.portfolio.positions import (
     transfer_in,
     transfer_out,
 )
+from foretell.edge.codec import WireObject
+from foretell.engine.writer.engine import Engine
+from foretell.engine.writer.projection import Projection
+from foretell.journal.files.journal import FileJournal
 from foretell.store.database import Database
 
 pytestmark = pytest.mark.anyio
@@ -30,7 +52,7 @@ ANN, BOB = an_address("ann"), an_address("bob")
 def documented(begin: str, end: str) -> dict[str, float]:
     """Return the fields and values of an example's table, which is between two texts of the page."""
     text = PAGE.read_text().partition(begin)[2].partition(end)[0]
-    rows = re.findall(r"^\| ([\w ]+) \| [^|]+ \| (-?[\d.]+) \|$", text, re.MULTILINE)
+    rows = re.findall(r"^\| ([\w -]+) \| [^|]+ \| (-?[\d.]+) \|$", text, re.MULTILINE)
     return {field: float(value) for field, value in rows}
 
 
@@ -54,10 +76,20 @@ async def test_the_example_of_the_page_is_what_the_api_answers(
     [ranked] = await reader.get("/v1/leaderboard", timePeriod="ALL")
     traded = await reader.get("/traded", user=ANN)
     volume = await reader.get("/volume", user=ANN)
-    totals = {"traded": traded["traded"], "volume": float(volume["volume"])}
+    [worth] = await reader.get("/value", user=ANN)
+    yes = (await reader.get("/holders", market=a_word("rain")))[0]
+    purchase_of_ann = (await reader.get("/trades", user=ANN))[-1]
+    others = {
+        "traded": traded["traded"],
+        "volume": float(volume["volume"]),
+        "value of the wallet": worth["value"],
+        "amount of the holder": yes["holders"][0]["amount"],
+        "rank": int(ranked["rank"]),
+        **{f"{field} of the purchase": each for field, each in purchase_of_ann.items()},
+    }
     example = documented("For example, ann", "For example, bob")
-    assert len(example) == 11
-    assert example == {field: {**position, **ranked, **totals}[field] for field in example}
+    assert len(example) == 17
+    assert example == {field: {**position, **ranked, **others}[field] for field in example}
 
 
 async def test_split_transferred_and_closed_positions_are_as_the_page_computes_them(
@@ -97,9 +129,115 @@ async def test_split_transferred_and_closed_positions_are_as_the_page_computes_t
     assert example == {field: {**closed, **of_win}[field] for field in example}
 
 
+async def test_the_live_volume_of_the_page_is_what_the_engine_writes(
+    database: Database, reader: Reader, tmp_path: Path
+) -> None:
+    """Each resting order, and the taker that matches all of it."""
+    pairs = [
+        (
+            a_buy("bob", price_ticks=30, size_units=10 * TOKEN, is_yes=False),
+            a_buy("alice", price_ticks=70, size_units=10 * TOKEN),
+        ),
+        (
+            a_buy("alice", price_ticks=40, size_units=8 * TOKEN),
+            a_sell("carol", price_ticks=40, size_units=8 * TOKEN),
+        ),
+        (
+            a_sell("bob", price_ticks=30, size_units=5 * TOKEN, is_yes=False),
+            a_sell("alice", price_ticks=70, size_units=5 * TOKEN),
+        ),
+    ]
+    engine = Engine(FileJournal(tmp_path / "journal", segment_bytes=SEGMENT_BYTES), Clock().now_ms)
+    projection = Projection(database)
+    engine.subscribe(projection.on_committed)
+    await projection.start()
+    await engine.start()
+    for command in (an_open_market(), some_funds("alice", "bob", "carol")):
+        await engine.submit(command)
+    for pair in pairs:
+        for order in pair:
+            await engine.submit(a_placing(order))
+    await projection.catch_up()
+    await engine.close()
+    [live] = await reader.get("/live-volume", market=a_word("market"))
+    example = documented("Other figures are", "And of a fee")
+    assert live["total"] == example["total of live-volume"]
+
+
+def test_the_shares_of_a_fee_are_as_the_page_computes_them() -> None:
+    shares = divide_fee(1_000_003, 2_000, 1_000)
+    example = documented("And of a fee", "\0")
+    assert example == {
+        "totalAmount of the builder": shares.builder_units,
+        "totalAmount of the referrer": shares.referrer_units,
+    }
+
+
+EXAMPLE_BY_FIGURE: Final = {
+    "OwedToken.size": "size",
+    "Value.value": "value of the wallet",
+    "Traded.traded": "traded",
+    "Volume.volume": "volume",
+    **{
+        f"TradeResponse.{name}": f"{name} of the purchase" for name in ("size", "price", "usdcSize")
+    },
+    **{
+        f"ActivityResponse.{name}": f"{name} of the purchase"
+        for name in ("size", "price", "usdcSize")
+    },
+    **{f"LedgerAct.{name}": f"{name} of the purchase" for name in ("size", "usdcSize")},
+    "HolderResponse.amount": "amount of the holder",
+    "MarketValue.value": "value of oi",
+    "LiveVolume.total": "total of live-volume",
+    "FeeAggregate.totalAmount": "totalAmount of the builder",
+    "FeeAggregate.totalVolume": "volume",
+    "TraderRow.rank": "rank",
+    "TraderRow.vol": "vol",
+    "TraderRow.pnl": "pnl",
+    "WinRow.winRank": "rank",
+    "WinRow.initialValue": "initialValue of the win",
+    "WinRow.finalValue": "finalValue of the win",
+    "WinRow.pnl": "realizedPnl",
+    "NamedDeficit.amount": "deficit of solvency",
+}
+"""The examples of figures; those of positions, ledgers and solvency have the names of their fields."""
+NO_FIGURES: Final = {
+    *("timestamp", "updatedAt", "block", "outcomeIndex", "conditions", "shortConditions"),
+}
+"""Numbers that say when, where or how many rows."""
+FIGURES_IN_TEXT: Final = {"volume", "rank", "winRank", "totalAmount", "totalVolume"}
+
+
+def figures() -> list[tuple[str, str]]:
+    """Return every figure in the responses: its record and its field. Rows of builders never occur."""
+    kinds = [
+        kind
+        for kind in vars(responses).values()
+        if isinstance(kind, type) and issubclass(kind, WireObject) and kind is not BuilderRow
+    ]
+    return [
+        (kind.__name__, field.encode_name)
+        for kind in kinds
+        for field in msgspec.structs.fields(kind)
+        if field.encode_name not in NO_FIGURES
+        and (
+            field.encode_name in FIGURES_IN_TEXT
+            or field.type in {Decimal, int, Decimal | None, int | None}
+        )
+    ]
+
+
+@pytest.mark.parametrize(("record", "field"), figures())
+def test_every_figure_of_a_response_has_an_example(record: str, field: str) -> None:
+    text = PAGE.read_text().partition("## Definitions")[2]
+    examples = set(re.findall(r"^\| ([\w -]+) \| [^|]+ \| -?[\d.]+ \|$", text, re.MULTILINE))
+    own = f"{field} of solvency" if "Solvency" in record else field
+    assert EXAMPLE_BY_FIGURE.get(f"{record}.{field}", own) in examples
+
+
 def documented_prices() -> list[tuple[str, float]]:
     """Return the payouts or the book, and the price, of each row of the table of prices."""
-    text = PAGE.read_text().partition("And `curPrice` of Yes")[2]
+    text = PAGE.read_text().partition("And `curPrice` of Yes")[2].partition("Other figures")[0]
     rows = re.findall(r"^\| ([^|]+) \| [^|]*\| ([\d.]+) \|$", text, re.MULTILINE)
     return [(known, float(price)) for known, price in rows]
 

@@ -3,6 +3,7 @@ from tests.data.shapes import HOLDER
 from tests.rigs.read_apis import Reader, misfits
 from tests.rigs.rows import Rows, a_market_row, an_event_row
 from tests.rigs.values import TOKEN, a_word, an_address, an_asset
+from tests.store.queries.recorded_queries import recorded
 
 from foretell.data.metrics import HOLDERS_PER_ANSWER_MAX, OPEN_INTERESTS_MAX
 from foretell.domain.values.hexadecimal import checksum_address
@@ -61,6 +62,25 @@ async def test_holders_are_limited_by_balance_and_number(
 ) -> None:
     answer = await reader.get("/holders", **{"market": RAIN, **parameters})
     assert [len(entry["holders"]) for entry in answer] == counts
+
+
+@pytest.mark.usefixtures("holders")
+@pytest.mark.parametrize("others", [0, 200])
+async def test_the_holders_of_all_markets_are_read_by_one_query(
+    reader: Reader, database: Database, others: int
+) -> None:
+    async with database.writing() as tx:
+        rows = Rows(tx, 100)
+        for number in range(others):
+            await rows.prepare(f"other {number}")
+            await rows.hold("bob", f"other {number}", TOKEN, 0)
+    wanted = [RAIN, *(a_word(f"other {number}") for number in range(others))]
+    with recorded() as queries:
+        answer = await reader.get("/holders", market=",".join(wanted))
+    assert len(answer) == 2 * len(wanted)
+    assert sum(len(entry["holders"]) for entry in answer) == 3 + others
+    assert len([sql for sql, _ in queries if "balances" in sql]) == 1
+    assert len(queries) == 3, "its conditions, the holders, and their profiles"
 
 
 @pytest.mark.usefixtures("holders")

@@ -41,6 +41,7 @@ from foretell.store.tables import (
     locked_collateral,
     metadata,
     positions,
+    rank_counts,
     standings,
     wins,
 )
@@ -105,7 +106,7 @@ class IndexerRig:
             await self._approve(trader, self._deployment.exchange, UNLIMITED)
             await self._approve(trader, self._deployment.conditional_tokens, UNLIMITED)
             await self._allow_tokens(trader, is_approved=True)
-            await self._split(trader, 10_000)
+            await self.split(trader, 10_000)
         await self._sandbox.mine()
 
     async def act(self) -> None:
@@ -127,9 +128,9 @@ class IndexerRig:
         one, other = self._random.sample(self.traders, 2)
         units = self._random.randint(1, 500) * 10
         acts: list[Callable[[], Awaitable[None]]] = [
-            lambda: self._split(one, units),
-            lambda: self._merge(one, units),
-            lambda: self._redeem(one),
+            lambda: self.split(one, units),
+            lambda: self.merge(one, units),
+            lambda: self.redeem(one),
             lambda: self._give(one, other, units),
             lambda: self._pay(one, other, units),
             lambda: self._approve(one, self._deployment.exchange, self._random.choice([0, 2_000])),
@@ -138,21 +139,24 @@ class IndexerRig:
             lambda: self._allow_tokens(one, is_approved=self._random.random() < 0.8),
             lambda: self._cancel(one, units),
             self._raise_nonce,
-            *(lambda: self._trade(one, other, units) for _ in range(3)),
-            *(lambda: self._mint(one, other, units) for _ in range(3)),
-            *(lambda: self._unmint(one, other, units) for _ in range(3)),
+            *(lambda: self.trade(one, other, units) for _ in range(3)),
+            *(lambda: self.mint(one, other, units) for _ in range(3)),
+            *(lambda: self.unmint(one, other, units) for _ in range(3)),
         ]
         await self._random.choice(acts)()
 
-    async def _split(self, trader: SandboxAccount, units: int) -> None:
+    async def split(self, trader: SandboxAccount, units: int) -> None:
+        """Split collateral into complete sets."""
         sets = SplitPosition(self._deployment.collateral, self._market.condition_id, units)
         await self._send(trader, self._deployment.conditional_tokens, sets.encode())
 
-    async def _merge(self, trader: SandboxAccount, units: int) -> None:
+    async def merge(self, trader: SandboxAccount, units: int) -> None:
+        """Merge complete sets."""
         sets = MergePositions(self._deployment.collateral, self._market.condition_id, units)
         await self._send(trader, self._deployment.conditional_tokens, sets.encode())
 
-    async def _redeem(self, trader: SandboxAccount) -> None:
+    async def redeem(self, trader: SandboxAccount) -> None:
+        """Redeem all tokens of the trader."""
         sets = RedeemPositions(self._deployment.collateral, self._market.condition_id)
         await self._send(trader, self._deployment.conditional_tokens, sets.encode())
 
@@ -172,20 +176,22 @@ class IndexerRig:
         approval = SetApprovalForAll(self._deployment.exchange, is_approved)
         await self._send(trader, self._deployment.conditional_tokens, approval.encode())
 
-    async def _trade(self, buyer: SandboxAccount, seller: SandboxAccount, units: int) -> None:
+    async def trade(self, buyer: SandboxAccount, seller: SandboxAccount, units: int) -> None:
         """Trade a token at 0.40; the buyer pays a fee."""
         token, cost, fee = self._token(), units * 4 // 10, units // 100
         taker = self._order(buyer, Side.BUY, token, (cost, units))
         maker = self._order(seller, Side.SELL, token, (units, cost))
         await self._match(OrderFill(taker, cost, fee), OrderFill(maker, units))
 
-    async def _mint(self, one: SandboxAccount, other: SandboxAccount, units: int) -> None:
+    async def mint(self, one: SandboxAccount, other: SandboxAccount, units: int) -> None:
+        """Let two buyers of complements split collateral: Yes at 0.70; the taker pays a fee."""
         cost = units * 7 // 10
         taker = self._order(one, Side.BUY, self.tokens.yes, (cost, units))
         maker = self._order(other, Side.BUY, self.tokens.no, (units - cost, units))
         await self._match(OrderFill(taker, cost, units // 200), OrderFill(maker, units - cost))
 
-    async def _unmint(self, one: SandboxAccount, other: SandboxAccount, units: int) -> None:
+    async def unmint(self, one: SandboxAccount, other: SandboxAccount, units: int) -> None:
+        """Let two sellers of complements merge: Yes at 0.70; the maker pays a fee."""
         cost, fee = units * 7 // 10, units // 200
         taker = self._order(one, Side.SELL, self.tokens.yes, (units, cost))
         maker = self._order(other, Side.SELL, self.tokens.no, (units, units - cost))
@@ -234,7 +240,7 @@ async def dump_standings(database: Database) -> Dump:
     async with database.reading() as tx:
         return {
             table.name: sorted(tuple(row) for row in await tx.all(sa.select(table)))
-            for table in (standings, wins)
+            for table in (standings, rank_counts, wins)
         }
 
 

@@ -16,6 +16,7 @@ from foretell.settings import Settings
 from foretell.store.database import Database
 from foretell.store.index.rankings.sums import empty_rankings
 from foretell.store.tables import (
+    rank_counts,
     standings,
     traded_markets,
     trading_total_changes,
@@ -25,7 +26,7 @@ from foretell.store.tables import (
 
 pytestmark = pytest.mark.anyio
 
-TABLES = (standings, wins, traded_markets, trading_totals, trading_total_changes)
+TABLES = (standings, rank_counts, wins, traded_markets, trading_totals, trading_total_changes)
 
 
 async def dump(database: Database) -> dict[str, list[Any]]:

@@ -14,7 +14,12 @@ from tests.rigs.postgres import PostgresServer
 
 from foretell.domain.errors.storage import StoreUnavailable
 from foretell.store import sqlite_transactions
-from foretell.store.database import ROWS_PER_STATEMENT_MAX, WRITER_CACHE_KIB, Database
+from foretell.store.database import (
+    READER_CACHE_KIB,
+    ROWS_PER_STATEMENT_MAX,
+    WRITER_CACHE_KIB,
+    Database,
+)
 from foretell.store.tables import projections
 
 pytestmark = pytest.mark.anyio
@@ -262,7 +267,8 @@ async def test_the_writer_of_sqlite_has_a_larger_cache_than_readers(tmp_path: Pa
             kept = await tx.scalar(sa.text("PRAGMA cache_size"))
         async with database.reading() as tx:
             kept_by_reader = await tx.scalar(sa.text("PRAGMA cache_size"))
-    assert kept == -WRITER_CACHE_KIB < kept_by_reader
+    assert (kept, kept_by_reader) == (-WRITER_CACHE_KIB, -READER_CACHE_KIB)
+    assert kept < kept_by_reader
 
 
 def a_sqlite_that_is_not_there(_: pytest.FixtureRequest) -> str:

@@ -1,6 +1,7 @@
-"""The migration that adds sums fills them with what the indexer and the projection would have written."""
+"""The migrations that add sums fill them with what the indexer and the projection would have written."""
 
 import importlib.util
+from collections.abc import Sequence
 from types import ModuleType
 from typing import Any
 
@@ -8,6 +9,7 @@ import alembic.migration
 import alembic.operations
 import pytest
 import sqlalchemy as sa
+from tests.rigs.read_apis import keep_listings, keep_rankings
 from tests.rigs.rows import Rows
 from tests.rigs.values import NOW_MS, TOKEN
 
@@ -16,8 +18,11 @@ from foretell.store.database import Database
 from foretell.store.index.activities import ActivityKind
 from foretell.store.migrations import FOLDER
 from foretell.store.tables import (
+    event_totals,
+    market_totals,
     quote_points,
     quotes,
+    rank_counts,
     traded_markets,
     trading_total_changes,
     trading_totals,
@@ -28,8 +33,8 @@ pytestmark = pytest.mark.anyio
 TABLES = (traded_markets, trading_totals, trading_total_changes, quote_points)
 
 
-def the_migration() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("sums", FOLDER / "versions" / "v0010_sums.py")
+def the_migration(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, FOLDER / "versions" / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -37,17 +42,22 @@ def the_migration() -> ModuleType:
     return module
 
 
-def fill(connection: sa.Connection) -> None:
-    context = alembic.migration.MigrationContext.configure(connection)
-    with alembic.operations.Operations.context(context):
-        the_migration().fill()
+async def fill(database: Database, name: str) -> None:
+    """Run the part of a migration that fills."""
+
+    def run(connection: sa.Connection) -> None:
+        context = alembic.migration.MigrationContext.configure(connection)
+        with alembic.operations.Operations.context(context):
+            the_migration(name).fill()
+
+    await database.run_sync(run)
 
 
-async def dump(database: Database) -> dict[str, list[Any]]:
+async def dump(database: Database, tables: Sequence[sa.Table] = TABLES) -> dict[str, list[Any]]:
     async with database.reading() as tx:
         return {
-            table.name: sorted(tuple(row) for row in await tx.all(sa.select(table)))
-            for table in TABLES
+            table.name: sorted(map(tuple, await tx.all(sa.select(table))), key=repr)
+            for table in tables
         }
 
 
@@ -69,8 +79,35 @@ async def test_the_migration_fills_the_sums_of_older_rows(database: Database) ->
         for table in TABLES[:3]:
             await tx.execute(table.delete())
         await tx.execute(quote_points.update().values(volume_units=0))
-    await database.run_sync(fill)
+    await fill(database, "v0010_sums")
     assert await dump(database) == expected
     async with database.reading() as tx:
         failed = await tx.all(sa.select(quotes.c.failed_units).order_by(quotes.c.failed_units))
     assert [row.failed_units for row in failed] == [0, 7]
+
+
+async def test_the_migration_repeats_texts_and_prices_and_counts_standings(
+    database: Database,
+) -> None:
+    tables = (market_totals, event_totals, rank_counts)
+    async with database.writing() as tx:
+        rows = Rows(tx)
+        for name in ("rain", "snow", "hail"):
+            await rows.open_named(name)
+        await rows.quote("rain", 40, 42, 41)
+        await rows.quote("snow", None, 42, None)
+        for who, units in (("ann", -TOKEN), ("bob", 3), ("carol", 0)):
+            await rows.hold(who, "rain", 0, 0, realized_units=units)
+        for who in ("bob", "carol"):
+            await rows.buy(who, "rain", 4 * TOKEN, TOKEN)
+    await keep_rankings(database)
+    await keep_listings(database)
+    expected = await dump(database, tables)
+    assert all(expected.values())
+    async with database.writing() as tx:
+        await tx.execute(rank_counts.delete())
+        for table in tables[:2]:
+            await tx.execute(table.update().values(slug="", title=""))
+        await tx.execute(market_totals.update().values(best_bid=None, last_price=None))
+    await fill(database, "v0018_orders_and_ranks")
+    assert await dump(database, tables) == expected

@@ -2,6 +2,7 @@
 
 A history is generated in a temporary database, at two sizes with the same wallets and markets. Each read is a
 whole request to the application, without a socket; the bare SQL is a hand-written statement on a connection of the store.
+Both sizes take turns, call by call: whatever slows the machine for a while slows both.
 """
 
 import asyncio
@@ -54,7 +55,8 @@ from foretell.store.migrations import upgrade
 from foretell.store.read_places import PublicReadLimits
 from foretell.store.scratch import analyze, fetch_bare, scratch_store
 
-SECONDS_PER_READ: Final = 0.4
+SECONDS_PER_CALL: Final = 0.2
+"""Seconds for each call that takes turns in a read."""
 CALLS_LEAST: Final = 100
 CALLS_GROWTH: Final = 2
 """So many times the least number of calls are made, where there is time."""
@@ -82,6 +84,22 @@ class DataPlan(NamedTuple):
     page: Path | None = None
 
 
+class _Size(NamedTuple):
+    """A database with a history, the applications on it, and the reads that are asked of them."""
+
+    database: Database
+    apps: Mapping[str, Any]
+    reads: Sequence[ReadCase]
+
+    def calls(self, place: int) -> tuple[Call, Call]:
+        """Return a read, and its bare SQL."""
+        case = self.reads[place]
+        return (
+            partial(_answered, self.apps[case.api], case),
+            partial(fetch_bare, self.database, case.sql, case.values),
+        )
+
+
 class Timed(NamedTuple):
     """Milliseconds of some calls: passed, and used of the processor by all threads of the process."""
 
@@ -98,7 +116,7 @@ def run_bench_data(plan: DataPlan, console: Console) -> int:
     if plan.page is not None:
         check_page(plan.page, name)
     before = usage_with()
-    runs = [uvloop.run(_measure(plan, fills, console)) for fills in plan.fills]
+    runs = uvloop.run(_measure(plan, console))
     # A database server is another program that works for the benchmark.
     others_cores = before.others_cores(usage_with()) if plan.postgres is None else 0.0
     figures = figures_of(runs, others_cores, is_sqlite=plan.postgres is None)
@@ -140,9 +158,16 @@ def _print_stranger(plan: DataPlan, fills: int, console: Console) -> bool:
     return times.ratio > STRANGER_RATIO_MAX
 
 
-async def _measure(plan: DataPlan, fills: int, console: Console) -> Sequence[ReadTimes]:
-    async with _filled(plan, fills, console) as (database, names):
-        return await _times(database, cases(names, is_sqlite=database.is_sqlite), plan.calls)
+async def _measure(plan: DataPlan, console: Console) -> Sequence[Sequence[ReadTimes]]:
+    """Return the times of every read, for each size."""
+    sizes: list[_Size] = []
+    async with contextlib.AsyncExitStack() as stack:
+        for fills in plan.fills:
+            database, names = await stack.enter_async_context(_filled(plan, fills, console))
+            reads = cases(names, is_sqlite=database.is_sqlite)
+            sizes.append(_Size(database, _apps(database), reads))
+        times = [await _times(sizes, place, plan.calls) for place in range(len(sizes[0].reads))]
+    return list(zip(*times, strict=True))
 
 
 async def _measure_beside(plan: DataPlan, fills: int, console: Console) -> StrangerTimes:
@@ -188,7 +213,7 @@ async def _write(history: History, database: Database, console: Console) -> Name
         f"{history.fills:,} fills on {'SQLite' if database.is_sqlite else 'PostgreSQL'}: written in"
         f" {written_s - began_s:.0f} s, sums built in {time.monotonic() - written_s:.0f} s"
     )
-    return history.names._replace(median=history.median_wallet)
+    return history.names._replace(typical=history.typical_wallet, median=history.median_wallet)
 
 
 def _now_ms() -> int:
@@ -196,28 +221,24 @@ def _now_ms() -> int:
     return NOW_S * 1000
 
 
-async def _times(database: Database, reads: Sequence[ReadCase], calls: int) -> list[ReadTimes]:
-    """Return the times of each read; it and the bare SQL take turns."""
-    apps = _apps(database)
-    found: list[ReadTimes] = []
-    for case in reads:
-        app = apps[case.api]
-        served, bare = await _alternate(
-            lambda: _answered(app, case),  # noqa: B023 - called before the next case
-            lambda: fetch_bare(database, case.sql, case.values),  # noqa: B023 - called before the next case
-            calls,
-        )
-        passed = sorted(served.passed_ms)
-        found.append(
-            ReadTimes(
-                case.name,
-                statistics.median(passed),
-                passed[min(len(passed) - 1, round(len(passed) * 0.99))],
-                statistics.median(served.cpu_ms),
-                statistics.median(bare.passed_ms),
-            )
-        )
-    return found
+async def _times(sizes: Sequence[_Size], place: int, calls: int) -> list[ReadTimes]:
+    """Return the times of a read at each size; all sizes and the bare SQL take turns."""
+    timed = await _alternate([call for size in sizes for call in size.calls(place)], calls)
+    return [
+        _read_times(size.reads[place].name, served, bare)
+        for size, served, bare in zip(sizes, timed[::2], timed[1::2], strict=True)
+    ]
+
+
+def _read_times(name: str, served: Timed, bare: Timed) -> ReadTimes:
+    passed = sorted(served.passed_ms)
+    return ReadTimes(
+        name,
+        statistics.median(passed),
+        passed[min(len(passed) - 1, round(len(passed) * 0.99))],
+        statistics.median(served.cpu_ms),
+        statistics.median(bare.passed_ms),
+    )
 
 
 @contextlib.asynccontextmanager
@@ -255,15 +276,16 @@ def _data_context(database: Database) -> DataContext:
     return DataContext(database, BLOBS, _now_ms, solvency, OwedReader((), refuse))
 
 
-async def _alternate(one: Call, other: Call, calls: int) -> tuple[Timed, Timed]:
-    times = Timed([], []), Timed([], [])
-    for call in (one, other):
+async def _alternate(calls: Sequence[Call], least: int) -> list[Timed]:
+    """Make each call in turn, at least so many times."""
+    times = [Timed([], []) for _ in calls]
+    for call in calls:
         await call()
-    until_s = time.monotonic() + SECONDS_PER_READ
-    while len(times[0].cpu_ms) < calls or (
-        len(times[0].cpu_ms) < CALLS_GROWTH * calls and time.monotonic() < until_s
+    until_s = time.monotonic() + SECONDS_PER_CALL * len(calls)
+    while len(times[0].cpu_ms) < least or (
+        len(times[0].cpu_ms) < CALLS_GROWTH * least and time.monotonic() < until_s
     ):
-        for call, kept in zip((one, other), times, strict=True):
+        for call, kept in zip(calls, times, strict=True):
             began_s, cpu_s = time.perf_counter(), time.process_time()
             await call()
             kept.passed_ms.append(1000 * (time.perf_counter() - began_s))

@@ -1,12 +1,12 @@
 """Answers of public reads, and the rules for dear ones.
 
 Each answer names its content, so that a client or a cache that has it gets no body again. A cheap read returns a few
-rows that an index finds. A dear one returns many, skips many, names many markets, or sorts by a value that is computed
-for every row. The rules read the query alone. They only choose which process answers: the answer is the same.
+rows that an index finds. A dear one returns many, skips many, names many markets, or sorts what no index has in its order.
+The rules read the query alone. They only choose which process answers: the answer is the same.
 """
 
 import hashlib
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final, NamedTuple
 from urllib.parse import parse_qsl
 
@@ -20,6 +20,7 @@ ASKED_AGAIN: Final = "no-cache"
 TAG_BYTES: Final = 16
 NOT_MODIFIED: Final = 304
 ANY: Final = "*"
+ORDER: Final = "order"
 OFFSET_CHEAP_MAX: Final = 1_000
 QUERY_CHEAP_BYTES_MAX: Final = 512
 """A longer query names many markets or events."""
@@ -46,21 +47,34 @@ def _has(known: str, tag: str) -> bool:
 
 
 class DearRule(NamedTuple):
-    """When a read of a route is dear: by its rows, or by a parameter that is present."""
+    """When a read of a route is dear: by its rows, or by a parameter that is present.
+
+    An `order` is dear, except one of `indexed_orders` (in small letters) beside nothing but `plain_names`.
+    """
 
     rows_max: int = 100
     dear_names: Collection[str] = ()
     limit_name: str = "limit"
+    indexed_orders: Collection[str] = ()
+    plain_names: Collection[str] = ()
 
     def is_dear(self, query: bytes) -> bool:
         """Return whether a read with this query is dear; a malformed query is refused soon, so it is cheap."""
         if len(query) > QUERY_CHEAP_BYTES_MAX:
             return True
         try:
-            pairs = parse_qsl(query.decode("latin-1"), max_num_fields=PARAMETERS_MAX)
+            parsed = parse_qsl(query.decode("latin-1"), max_num_fields=PARAMETERS_MAX)
         except ValueError:
             return False
-        return any(self._makes_dear(name.removesuffix(LIST_SUFFIX), value) for name, value in pairs)
+        pairs = [(name.removesuffix(LIST_SUFFIX), value) for name, value in parsed]
+        return self._is_order_dear(pairs) or any(self._makes_dear(*pair) for pair in pairs)
+
+    def _is_order_dear(self, pairs: Sequence[tuple[str, str]]) -> bool:
+        orders = [value.replace("_", "").lower() for name, value in pairs if name == ORDER]
+        if not orders or not self.indexed_orders:
+            return False
+        is_plain = all(name == ORDER or name in self.plain_names for name, _ in pairs)
+        return len(orders) > 1 or orders[0] not in self.indexed_orders or not is_plain
 
     def _makes_dear(self, name: str, value: str) -> bool:
         if name in self.dear_names:

@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
 
+from foretell.domain.portfolio.rank_buckets import bucket_of
 from foretell.reconciliation.chain_figures import ChainFigures
 from foretell.reconciliation.holdings import CountedPosition
 from foretell.reconciliation.recounted_standings import CountedMark, RecountedStandings
@@ -26,6 +27,7 @@ from foretell.store.tables import (
     payouts,
     positions,
     raised_nonces,
+    rank_counts,
     ranking_cursors,
     ranking_marks,
     standings,
@@ -205,6 +207,12 @@ async def _sums(figures: ChainFigures, spill: SpillFile, tx: Transaction) -> tup
     recounted = RecountedStandings(figures, block_by_period, marks)
     standing_sums = spill.mapping("standing_sums", 3, tuple[int, int], (0, 0))
     recounted.add_standings(standing_sums)
+    counted_ranks = spill.mapping("counted_ranks", 4, int, 0)
+    for (period, category, _), (volume, gain) in standing_sums.items():
+        if volume or gain:
+            counted_ranks[period, category, "gain", bucket_of(gain)] += 1
+        if volume > 0:
+            counted_ranks[period, category, "volume", bucket_of(volume)] += 1
     counted_wins = spill.mapping("counted_wins", 3, tuple[str, int])
     for key, win in recounted.wins():
         counted_wins[key] = win
@@ -216,6 +224,7 @@ async def _sums(figures: ChainFigures, spill: SpillFile, tx: Transaction) -> tup
             lambda row: (row.volume_units, row.gain_units),
             lambda sums: sums if any(sums) else None,
         ),
+        _Compared(rank_counts, counted_ranks, lambda row: tuple(row[:4]), lambda row: row.wallets),
         _Compared(
             wins,
             counted_wins,

@@ -44,12 +44,15 @@ CHECKPOINT_PAGES: Final = 32_000
 """Pages in SQLite's log before they are copied to the file, 128 MB: most are changed again until then."""
 WRITER_CACHE_KIB: Final = 32 * 1024
 """Memory cache of SQLite's writer: keys are hashes, so inserts touch pages all over the file."""
+READER_CACHE_KIB: Final = 4 * 1024
+"""Memory cache of each of SQLite's readers: what is read of 1,000 positions does not fit in its default, 2 MB."""
 
 _SQLITE_PRAGMAS: Final = (
     "PRAGMA journal_mode=WAL",
     "PRAGMA synchronous=FULL",
     "PRAGMA foreign_keys=ON",
     f"PRAGMA busy_timeout={BUSY_TIMEOUT_MS}",
+    f"PRAGMA wal_autocheckpoint={CHECKPOINT_PAGES}",
 )
 
 
@@ -377,12 +380,11 @@ def _open_engine(
     def _configure(connection: DBAPIConnection, _: ConnectionPoolEntry) -> None:
         connection.isolation_level = None
         cursor = connection.cursor()
-        for pragma in _SQLITE_PRAGMAS:
+        cache_kib = WRITER_CACHE_KIB if is_writer else READER_CACHE_KIB
+        for pragma in (*_SQLITE_PRAGMAS, f"PRAGMA cache_size=-{cache_kib}"):
             cursor.execute(pragma)
         if is_writer:
-            cursor.execute(f"PRAGMA cache_size=-{WRITER_CACHE_KIB}")
-            cursor.execute(f"PRAGMA wal_autocheckpoint={CHECKPOINT_PAGES}")
-            cursor.execute("PRAGMA busy_timeout=0")
+            cursor.execute("PRAGMA busy_timeout=0")  # `begin_writing` waits
         cursor.close()
 
     @sa.event.listens_for(engine.sync_engine, "invalidate")

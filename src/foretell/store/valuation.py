@@ -47,6 +47,11 @@ def current_price_of_yes() -> Real:
     return _price_of_yes(payouts.c.payout_yes.is_not(None), _current(quotes.c))
 
 
+def quoted_price(ticks: Real) -> Real:
+    """Return the price of a quote's ticks, null where it has none."""
+    return real(ticks) / real(quotes.c.ticks_per_one)
+
+
 def listed_price_of_yes() -> Real:
     """Return the price of Yes in a market's listing."""
     return _price_of_yes(payouts.c.payout_yes.is_not(None), _listed(quotes.c))

@@ -162,7 +162,8 @@ async def test_cheap_reads_start_no_process(sqlite_url: str) -> None:
     async with a_rig(sqlite_url) as rig:
         for path in ("/trades", "/trades?limit=100&offset=1000", "/oi", "/trades?limit=many"):
             assert (await rig.served["data"].get(path)).status_code in {200, 400}
-        assert (await rig.served["discovery"].get("/markets?limit=20")).status_code == 200
+        for path in ("/markets?limit=20", "/markets?order=title&closed=false"):
+            assert (await rig.served["discovery"].get(path)).status_code == 200
         assert rig.reads.process is None
 
 

@@ -14,7 +14,7 @@ from foretell.domain.exchange.trade import TradeStatus
 from foretell.store.database import Database, Transaction
 from foretell.store.index.listing_totals import SETTLED_MS, MarketTotals, load_market_totals
 from foretell.store.tables import event_totals, market_totals, quotes
-from foretell.store.tables.listings import SORTED
+from foretell.store.tables.listings import AMOUNTS
 from foretell.store.valuation import DAY_MS, HOUR_MS, MINUTE_MS, MONTH_MS, WEEK_MS, YEAR_MS
 
 pytestmark = pytest.mark.anyio
@@ -116,7 +116,8 @@ async def test_an_event_has_the_sums_of_its_markets(database: Database) -> None:
         weather, hail = await tx.all(sa.select(event_totals).order_by(event_totals.c.event_id))
     assert (weather.day_units, weather.evenness) == (4, 0)
     assert weather.week_units == 2**62 - 1, "a sum is bounded, as databases refuse larger ones"
-    assert {getattr(hail, name) for name in SORTED} == {0}
+    assert {getattr(hail, name) for name in (*AMOUNTS, "evenness")} == {0}
+    assert (hail.slug, hail.title) == ("event-hail", "About hail")
 
 
 async def test_a_quote_that_changes_again_in_its_millisecond_is_seen(database: Database) -> None:

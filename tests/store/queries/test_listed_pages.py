@@ -23,39 +23,50 @@ from foretell.store.index.conditions import PayoutReport, record_payouts
 from foretell.store.migrations import upgrade
 from foretell.store.page_cost import RANDOM_PAGE_COST
 from foretell.store.scratch import analyze
+from foretell.store.tables import quotes
 
 pytestmark = pytest.mark.anyio
 
 MARKETS: Final = (100, 1_000)
 OPEN: Final = 20
-"""Markets that are not resolved; those with the most volume are."""
+"""Markets that are not resolved; those with the most volume are, and have no bids."""
 FILLS: Final = 4_000
 GROWTH_MAX: Final = 1.5
 KEPT: Final = (
     *("volume", "volume24hr", "volume1wk", "volume1mo", "volume1yr", "liquidity", "competitive"),
-    *("createdAt", "updatedAt", "id"),
+    *("createdAt", "updatedAt", "id", "slug", "title"),
 )
-READS: Final = {
-    f"{api} by {order}, {direction}": f"/{api}?limit=10&order={order}&ascending={direction}"
-    for api in ("markets", "events")
-    for order in KEPT
-    for direction in ("false", "true")
-} | {
-    "newest markets": "/markets?limit=10",
-    "newest events": "/events?limit=10",
-    "open markets by volume": "/markets?limit=10&order=volume24hr&closed=false",
-    "open events by volume": "/events?limit=10&order=volume24hr&closed=false",
-    "open events by all volume": "/events?limit=10&order=volume&closed=false",
-    "open markets by all volume": "/markets?limit=10&order=volume&closed=false",
-    "open events by their end": "/events?limit=10&order=endDate&ascending=true&closed=false",
-    "open markets by their end": "/markets?limit=10&order=endDate&ascending=true&closed=false",
-    "events by their closing": "/events?limit=10&order=closedTime&closed=true",
-    "markets by their closing": "/markets?limit=10&order=closedTime&closed=true",
-    "events by their end": "/events?limit=10&order=endDate",
-    "one market": "/markets?condition_ids=MARKET",
-    "one market by its slug": "/markets/slug/market-7",
-    "one event": "/events/slug/event-7",
-}
+PRICES: Final = ("bestBid", "lastTradePrice")
+READS: Final = (
+    {
+        f"{api} by {order}, {direction}": f"/{api}?limit=10&order={order}&ascending={direction}"
+        for api in ("markets", "events")
+        for order in (*KEPT, *(PRICES if api == "markets" else ()))
+        for direction in ("false", "true")
+    }
+    | {
+        f"open {api} by {order}": f"/{api}?limit=10&order={order}&closed=false"
+        for api in ("markets", "events")
+        for order in ("slug", "title", *(PRICES if api == "markets" else ()))
+    }
+    | {
+        "markets after the last best bid": f"/markets?limit=10&offset={OPEN}&order=bestBid",
+        "newest markets": "/markets?limit=10",
+        "newest events": "/events?limit=10",
+        "open markets by volume": "/markets?limit=10&order=volume24hr&closed=false",
+        "open events by volume": "/events?limit=10&order=volume24hr&closed=false",
+        "open events by all volume": "/events?limit=10&order=volume&closed=false",
+        "open markets by all volume": "/markets?limit=10&order=volume&closed=false",
+        "open events by their end": "/events?limit=10&order=endDate&ascending=true&closed=false",
+        "open markets by their end": "/markets?limit=10&order=endDate&ascending=true&closed=false",
+        "events by their closing": "/events?limit=10&order=closedTime&closed=true",
+        "markets by their closing": "/markets?limit=10&order=closedTime&closed=true",
+        "events by their end": "/events?limit=10&order=endDate",
+        "one market": "/markets?condition_ids=MARKET",
+        "one market by its slug": "/markets/slug/market-7",
+        "one event": "/events/slug/event-7",
+    }
+)
 TABLES: Final = (
     *("activities", "balances", "positions", "trades", "fills", "orders", "quote_points", "quotes"),
     *("markets", "events", "market_totals", "event_totals", "payouts", "locked_collateral"),
@@ -72,7 +83,10 @@ async def filled(database: Database, markets: int) -> Database:
     history = History(HistoryPlan(FILLS, wallets=1_000, markets=markets))
     await history.write(database)
     async with database.writing() as tx:
-        await record_payouts(tx, [a_payout(number) for number in range(markets - OPEN)])
+        closed = range(markets - OPEN)
+        await record_payouts(tx, [a_payout(number) for number in closed])
+        is_closed = quotes.c.condition_id.in_([a_condition(number) for number in closed])
+        await tx.execute(quotes.update().where(is_closed).values(best_bid_ticks=None))
     await history.write_sums(database)
     await analyze(database)
     return database

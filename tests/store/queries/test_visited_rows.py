@@ -25,6 +25,7 @@ from foretell.bench.rigs.reads.history import (
 from foretell.data.routes import build_app
 from foretell.domain.exchange.ledger import AssetId
 from foretell.domain.exchange.order import Side
+from foretell.domain.portfolio.periods import Period
 from foretell.domain.portfolio.price_history import Buckets
 from foretell.domain.values.hexadecimal import Address, Bytes32
 from foretell.indexer.rankings import RankingContext, rebuild_sums
@@ -38,7 +39,9 @@ from foretell.store.index.activities import (
     load_activities,
     record_activities,
 )
+from foretell.store.index.rankings.sums import Sums
 from foretell.store.migrations import upgrade
+from foretell.store.queries.leaderboards import RankingOrder, RankingScope, load_ranking_of
 from foretell.store.scratch import analyze
 from foretell.store.trading.quote_points import load_history
 
@@ -51,6 +54,9 @@ RARE: Final = LARGE * SIZE_UNITS
 POINTS: Final = 200
 STEPS_PER_POINT_MAX: Final = 80
 ROWS: Final = 5_000
+RANKED: Final = (2_000, 20_000)
+RANK_GROWTH_MAX: Final = 2.5
+"""A bucket of the larger ranking has more wallets; each of those before the own one is a count in both."""
 
 
 class Grown:
@@ -294,6 +300,32 @@ async def test_both_databases_find_activities_by_their_amounts_and_takers(
 
     await database.run_sync(ask)
     assert any(index in line for line in plans), plans
+
+
+@pytest.mark.parametrize("order", RankingOrder)
+async def test_a_rank_takes_no_more_steps_when_ten_times_as_many_wallets_are_ranked(
+    tmp_path: Path, order: RankingOrder
+) -> None:
+    steps: list[int] = []
+    for wallets in RANKED:
+        grown = Grown(tmp_path / f"{wallets}.db", 2)
+        await upgrade(grown.database)
+        sums = Sums()
+        for number in range(wallets):
+            units = 1_000 + 1_000_000 * number // wallets
+            sums.add_gain(Address(a_wallet(number)), "world", units)
+            sums.add_volume(Address(a_wallet(number)), "world", units)
+        async with grown.database.writing() as tx:
+            await sums.record(tx, Period.ALL)
+        with recorded() as queries:
+            async with grown.database.reading() as tx:
+                scope = RankingScope(Period.ALL, "world")
+                least = await load_ranking_of(tx, scope, order, Address(a_wallet(wallets // 9)))
+        await grown.database.close()
+        assert least is not None
+        assert least.rank == wallets - wallets // 9
+        steps.append(grown.steps(queries))
+    assert 0 < steps[1] <= RANK_GROWTH_MAX * steps[0], steps
 
 
 READS_OF_INDEXES: Final = {

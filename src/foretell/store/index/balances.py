@@ -6,10 +6,11 @@ load all the wallets that it knows again.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from functools import lru_cache
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
+import msgspec
 import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql
 
 from foretell.domain.exchange.ledger import COLLATERAL, AssetId
 from foretell.domain.values.hexadecimal import Address, Bytes32
@@ -22,9 +23,6 @@ from foretell.store.index.history_tables import (
 )
 from foretell.store.lookups import load_rows
 from foretell.store.tables import allowances, balances, locked_collateral
-
-TOKENS_PER_QUERY_MAX: Final = 50
-"""Parts of a query of holders: databases limit their number, and PostgreSQL plans each."""
 
 
 class Balance(NamedTuple):
@@ -112,36 +110,47 @@ async def load_holders(
 ) -> Mapping[AssetId, Sequence[Balance]]:
     """Return the largest balances of each token from `units_min` on, at most `limit` of each.
 
-    A query reads those of up to `TOKENS_PER_QUERY_MAX` tokens, each along its part of the index.
+    One query reads those of every token, each along its part of the index.
     """
     held: dict[AssetId, list[Balance]] = {}
-    ids = list(token_ids) if limit else []
-    for start in range(0, len(ids), TOKENS_PER_QUERY_MAX):
-        part = ids[start : start + TOKENS_PER_QUERY_MAX]
-        tokens = {f"token_{place}": each for place, each in enumerate(part)}
-        bounds = {"least": max(1, units_min), "rows": limit}
-        for row in await tx.all(_holders(len(part)), {**tokens, **bounds}):
+    if token_ids and limit:
+        ids: list[AssetId] | str = list(token_ids)
+        if tx.dialect == "sqlite":
+            ids = msgspec.json.encode(ids).decode()
+        values = {"tokens": ids, "least": max(1, units_min), "rows": limit}
+        for row in await tx.all(_HOLDERS[tx.dialect], values):
             held.setdefault(AssetId(row.asset), []).append(Balance._make(row))
     for found in held.values():
         found.sort(key=lambda balance: (balance.units, balance.wallet), reverse=True)
     return held
 
 
-@lru_cache(maxsize=TOKENS_PER_QUERY_MAX)
-def _holders(tokens: int) -> sa.CompoundSelect[Any]:
-    """Return the query for the holders of so many tokens; building it costs as much as running it."""
-    pages = [
-        sa.select(balances)
-        .where(
-            balances.c.asset == sa.bindparam(f"token_{place}", type_=sa.Text),
-            balances.c.units >= sa.bindparam("least", type_=sa.BigInteger),
-        )
-        .order_by(balances.c.units.desc(), balances.c.wallet.desc())
-        .limit(sa.bindparam("rows", type_=sa.BigInteger))
-        .subquery(f"page_{place}")
-        for place in range(tokens)
-    ]
-    return sa.union_all(*(sa.select(page) for page in pages))
+_BOUNDS: Final = (
+    sa.bindparam("least", type_=sa.BigInteger),
+    sa.bindparam("rows", type_=sa.BigInteger),
+)
+_HOLDERS: Final = {
+    "sqlite": sa.text(
+        """SELECT balances.wallet, balances.asset, balances.units, balances.block_number
+        FROM json_each(:tokens) AS wanted CROSS JOIN balances WHERE balances.rowid IN (
+            SELECT held.rowid FROM balances AS held
+            WHERE held.asset = wanted.value AND held.units >= :least
+            ORDER BY held.units DESC, held.wallet DESC LIMIT :rows
+        )"""
+    )
+    .bindparams(*_BOUNDS)
+    .columns(*balances.c),
+    "postgresql": sa.text(
+        """SELECT held.wallet, held.asset, held.units, held.block_number
+        FROM unnest(:tokens) AS wanted(token) CROSS JOIN LATERAL (
+            SELECT * FROM balances WHERE asset = wanted.token AND units >= :least
+            ORDER BY units DESC, wallet DESC LIMIT :rows
+        ) AS held"""
+    )
+    .bindparams(*_BOUNDS, sa.bindparam("tokens", type_=postgresql.ARRAY(sa.Text)))
+    .columns(*balances.c),
+}
+"""SQLite has no LATERAL, and finds the rows of a token by a list of their numbers."""
 
 
 async def load_locked(tx: Transaction, ids: Collection[Bytes32]) -> Sequence[LockedCollateral]:

@@ -4,7 +4,7 @@ A market's totals change with its quote and its payout, and when a point of its 
 computes those of few markets, and a list reads what is kept.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
@@ -21,7 +21,7 @@ from foretell.store.tables import (
     quote_points,
     quotes,
 )
-from foretell.store.tables.listings import SORTED
+from foretell.store.tables.listings import AMOUNTS
 from foretell.store.valuation import (
     CHANGE_PERIODS_MS,
     MINUTE_MS,
@@ -29,6 +29,7 @@ from foretell.store.valuation import (
     liquidity,
     listed_price_of_yes,
     listed_price_of_yes_at,
+    quoted_price,
     real,
     volume_since,
 )
@@ -38,12 +39,11 @@ SETTLED_MS: Final = 10_000
 """A quote that is younger may change again within its millisecond: its totals are computed once more."""
 UNSETTLED: Final = -1
 _PERIODS_MS: Final = tuple(dict.fromkeys((*CHANGE_PERIODS_MS, *VOLUME_PERIODS_MS)))
-_AMOUNTS: Final = SORTED[:-1]
 _GREATEST: Final = ("evenness", "ends_at_ms")
 
 
 class MarketTotals(NamedTuple):
-    """The totals of a market, in the order of the columns; prices are of Yes, None before the first quote."""
+    """The totals of a market, in the order of the columns; prices are of Yes, None where there is none."""
 
     market_id: int
     event_id: int
@@ -54,8 +54,12 @@ class MarketTotals(NamedTuple):
     year_units: int
     liquidity_units: int
     evenness: float
+    slug: str
+    title: str
     ends_at_ms: int
     closed_at_s: int | None
+    best_bid: float | None
+    last_price: float | None
     hour_price: float | None
     day_price: float | None
     week_price: float | None
@@ -115,8 +119,14 @@ async def load_market_totals(
             *volumes,
             sa.func.coalesce(liquidity(), 0),
             -sa.func.abs(listed_price_of_yes() - real(1) / 2),
+            markets.c.slug,
+            markets.c.question,
             events.c.ends_at_ms,
             payouts.c.timestamp_s,
+            *(
+                quoted_price(ticks)
+                for ticks in (quotes.c.best_bid_ticks, quotes.c.last_price_ticks)
+            ),
             *prices,
             sa.func.coalesce(quotes.c.updated_at_ms, 0),
             sa.func.coalesce(quotes.c.failed_units, 0),
@@ -131,7 +141,13 @@ async def record_market_totals(tx: Transaction, totals: Sequence[MarketTotals]) 
     """Store the totals of markets, and those of their events."""
     await tx.upsert_rows(market_totals, totals)
     event_ids = sorted({each.event_id for each in totals})
-    rows = await tx.all(sa.select(market_totals).where(market_totals.c.event_id.in_(event_ids)))
+    rows = await tx.all(
+        sa.select(
+            market_totals, events.c.slug.label("event_slug"), events.c.title.label("event_title")
+        )
+        .join(events, events.c.event_id == market_totals.c.event_id)
+        .where(market_totals.c.event_id.in_(event_ids))
+    )
     rows_by_event: dict[int, list[Any]] = {}
     for row in rows:
         rows_by_event.setdefault(row.event_id, []).append(row)
@@ -155,13 +171,14 @@ def _totals(found: MarketTotals, now_ms: int) -> MarketTotals:
     )
 
 
-def _of_event(event_id: int, rows: Collection[Any]) -> tuple[Any, ...]:
+def _of_event(event_id: int, rows: Sequence[Any]) -> tuple[Any, ...]:
     """Return the row of an event; databases refuse sums beyond 63 bits, so they are added up here."""
-    sums = [bounded(sum(getattr(row, name) for row in rows)) for name in _AMOUNTS]
+    sums = [bounded(sum(getattr(row, name) for row in rows)) for name in AMOUNTS]
     closed_s = [row.closed_at_s for row in rows]
     last = None if None in closed_s else max(closed_s)
     evenness, ends_at_ms = (max(getattr(row, name) for row in rows) for name in _GREATEST)
-    return event_id, *sums, evenness, ends_at_ms, last
+    texts = rows[0].event_slug, rows[0].event_title
+    return event_id, *sums, evenness, *texts, ends_at_ms, last
 
 
 def _quoted() -> sa.Join:

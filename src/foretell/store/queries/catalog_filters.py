@@ -3,11 +3,9 @@
 Totals that the indexer keeps are sorted by their own indexes, so that a page costs a page.
 """
 
-import enum
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import lru_cache
-from types import MappingProxyType
 from typing import Any, Final
 
 import sqlalchemy as sa
@@ -16,15 +14,14 @@ from foretell.domain.exchange.ledger import AssetId
 from foretell.domain.values.hexadecimal import Address, Bytes32
 from foretell.store.database import Transaction
 from foretell.store.queries.sorted_pages import (
-    NULLABLE,
     Cursor,
     Key,
     ListPage,
     SortField,
     load_cursors,
     load_page,
-    page_query,
 )
+from foretell.store.queries.totals_walks import Walk, kept_keys, walk_of, walked, walked_page
 from foretell.store.tables import (
     answers,
     event_tags,
@@ -40,22 +37,9 @@ from foretell.store.tables import (
     tags,
 )
 from foretell.store.text_order import by_code_points
-from foretell.store.valuation import real
+from foretell.store.valuation import quoted_price
 
 Clause = sa.ColumnElement[bool]
-
-KEPT: Final = MappingProxyType(
-    {
-        SortField.VOLUME: "volume_units",
-        SortField.VOLUME_DAY: "day_units",
-        SortField.VOLUME_WEEK: "week_units",
-        SortField.VOLUME_MONTH: "month_units",
-        SortField.VOLUME_YEAR: "year_units",
-        SortField.LIQUIDITY: "liquidity_units",
-        SortField.COMPETITIVE: "evenness",
-    }
-)
-"""Sort keys that the indexer keeps, by the columns of their totals."""
 
 PLAIN_PAGES_KEPT_MAX: Final = 256
 NARROWING_LITTLE: Final = frozenset({"is_closed", "ranges", "excluded_tag_ids"})
@@ -130,14 +114,14 @@ def _plain_event_page(
 
 def _event_page(chosen: EventFilter, page: ListPage) -> sa.Select[Any]:
     """Return the query for a page of events."""
-    walk = _walk(chosen, page)
+    walk = _walk_of(chosen, page)
     keys = _event_keys(walk)
     joined = _totaled_events()
     if walk is not None:
         joined = event_totals.join(events, events.c.event_id == event_totals.c.event_id)
-    clauses = [*_event_clauses(chosen, keys), *_walked(walk, event_totals)]
+    clauses = [*_event_clauses(chosen, keys), *walked(walk, event_totals)]
     query = sa.select(keys[SortField.ID]).select_from(joined).where(*clauses)
-    return page_query(query, keys, page, NULLABLE if walk is None else ())
+    return walked_page(query, keys, page, walk)
 
 
 async def count_events(tx: Transaction, chosen: EventFilter) -> int:
@@ -172,7 +156,7 @@ def _plain_market_page(
 
 def _market_page(chosen: MarketFilter, page: ListPage) -> sa.Select[Any]:
     """Return the query for a page of markets."""
-    walk = _walk(chosen, page)
+    walk = _walk_of(chosen, page)
     keys = _market_keys(walk)
     is_total = market_totals.c.market_id == markets.c.market_id
     joined = (
@@ -185,39 +169,13 @@ def _market_page(chosen: MarketFilter, page: ListPage) -> sa.Select[Any]:
         .outerjoin(quotes, quotes.c.condition_id == markets.c.condition_id)
         .outerjoin(payouts, payouts.c.condition_id == markets.c.condition_id)
     )
-    clauses = [*_market_clauses(chosen, keys), *_walked(walk, market_totals)]
+    clauses = [*_market_clauses(chosen, keys), *walked(walk, market_totals)]
     query = sa.select(keys[SortField.ID]).select_from(joined).where(*clauses)
-    return page_query(query, keys, page, NULLABLE if walk is None else ())
+    return walked_page(query, keys, page, walk)
 
 
-class _Walk(enum.Enum):
-    """The rows of an index of kept totals along which a page is found."""
-
-    ALL = enum.auto()
-    OPEN = enum.auto()
-    CLOSED = enum.auto()
-
-
-def _walk(chosen: EventFilter, page: ListPage) -> _Walk | None:
-    """Return the walk along an index of totals that finds a page, or None if it is found otherwise.
-
-    Rows that have no totals yet, because they were opened some seconds ago, are not on the way.
-    """
-    if chosen.is_narrow or len(page.fields) != 1:
-        return None
-    if page.fields[0] in KEPT:
-        return _Walk.OPEN if chosen.is_closed is False else _Walk.ALL
-    if page.fields[0] is SortField.ENDS and chosen.is_closed is False:
-        return _Walk.OPEN
-    return _Walk.CLOSED if page.fields[0] is SortField.CLOSED and chosen.is_closed else None
-
-
-def _walked(walk: _Walk | None, totals: sa.Table) -> list[Clause]:
-    """Return the condition of the index that a walk is along; a row's closing is filtered apart, as it is now."""
-    is_open = totals.c.closed_at_s.is_(None)
-    if walk is _Walk.OPEN:
-        return [is_open]
-    return [~is_open] if walk is _Walk.CLOSED else []
+def _walk_of(chosen: EventFilter, page: ListPage) -> Walk | None:
+    return None if chosen.is_narrow else walk_of(page.fields, is_closed=chosen.is_closed)
 
 
 async def load_tag_ids(tx: Transaction, page: ListPage) -> Sequence[Cursor]:
@@ -232,17 +190,8 @@ async def load_tag_ids(tx: Transaction, page: ListPage) -> Sequence[Cursor]:
     return await load_page(tx, sa.select(tags.c.tag_id), keys, page)
 
 
-def _kept_keys(totals: sa.Table, walk: _Walk | None) -> dict[SortField, Key]:
-    """Return the keys of kept totals; where rows may have none, they count as zero."""
-    columns = {field: totals.c[name] for field, name in KEPT.items()}
-    if walk is None:
-        return {field: sa.func.coalesce(column, 0) for field, column in columns.items()}
-    times = {SortField.ENDS: totals.c.ends_at_ms, SortField.CLOSED: totals.c.closed_at_s}
-    return {**columns, **times, SortField.ID: next(iter(totals.primary_key))}
-
-
 @lru_cache
-def _event_keys(walk: _Walk | None) -> Mapping[SortField, Key]:
+def _event_keys(walk: Walk | None) -> Mapping[SortField, Key]:
     is_closed = _is_event_closed()
     closed_at = _over_markets(sa.func.max(payouts.c.timestamp_s))
     keys = {
@@ -256,7 +205,7 @@ def _event_keys(walk: _Walk | None) -> Mapping[SortField, Key]:
         SortField.IS_OPEN: sa.case((is_closed, 0), else_=1),
         SortField.FEATURED: sa.cast(sa.null(), sa.Integer),
     }
-    return keys | _kept_keys(event_totals, walk)
+    return keys | kept_keys(event_totals, walk)
 
 
 def _over_markets(total: Key) -> Key:
@@ -270,8 +219,7 @@ def _over_markets(total: Key) -> Key:
 
 
 @lru_cache
-def _market_keys(walk: _Walk | None) -> Mapping[SortField, Key]:
-    ticks = real(quotes.c.ticks_per_one)
+def _market_keys(walk: Walk | None) -> Mapping[SortField, Key]:
     keys = {
         SortField.ID: markets.c.market_id,
         SortField.SLUG: by_code_points(markets.c.slug),
@@ -281,11 +229,11 @@ def _market_keys(walk: _Walk | None) -> Mapping[SortField, Key]:
         SortField.ENDS: events.c.ends_at_ms,
         SortField.CLOSED: payouts.c.timestamp_s,
         SortField.IS_OPEN: sa.case((payouts.c.condition_id.is_(None), 1), else_=0),
-        SortField.BEST_BID: real(quotes.c.best_bid_ticks) / ticks,
-        SortField.LAST_PRICE: real(quotes.c.last_price_ticks) / ticks,
+        SortField.BEST_BID: quoted_price(quotes.c.best_bid_ticks),
+        SortField.LAST_PRICE: quoted_price(quotes.c.last_price_ticks),
         SortField.FEATURED: sa.cast(sa.null(), sa.Integer),
     }
-    return keys | _kept_keys(market_totals, walk)
+    return keys | kept_keys(market_totals, walk)
 
 
 def _totaled_events() -> sa.Join:

@@ -1,20 +1,24 @@
 """Rankings of all wallets by volume and by gain, and the largest wins, read from sums that are kept.
 
-A page is a walk along an index. The rank of one wallet counts the standings before it, and nothing else.
+A page is a walk along an index. The rank of one wallet adds up the counts of the buckets before its own, and counts
+the standings of that one.
 """
 
 import enum
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
 
 from foretell.domain.portfolio.periods import Period
+from foretell.domain.portfolio.rank_buckets import bucket_of, last_of_bucket
 from foretell.domain.values.hexadecimal import Address
 from foretell.store.database import Transaction
+from foretell.store.index.rankings.counts import COUNTED_GAIN, COUNTED_VOLUME
 from foretell.store.index.rankings.progress import ALL_CATEGORIES
-from foretell.store.tables import events, markets, positions, standings, wins
+from foretell.store.tables import events, markets, positions, rank_counts, standings, wins
 
 
 class RankingOrder(enum.Enum):
@@ -22,6 +26,11 @@ class RankingOrder(enum.Enum):
 
     GAIN = "gain_units"
     VOLUME = "volume_units"
+
+
+_COUNTED: Final = MappingProxyType(
+    {RankingOrder.GAIN: COUNTED_GAIN, RankingOrder.VOLUME: COUNTED_VOLUME}
+)
 
 
 class RankingScope(NamedTuple):
@@ -90,17 +99,28 @@ async def load_ranking_of(
 ) -> Ranking | None:
     """Return the rank of one wallet, or None if it has none."""
     own = await tx.first(
-        sa.select(standings).where(*_ranked(scope, order), standings.c.wallet == wallet)
+        sa.select(standings).where(*_within(standings, scope), standings.c.wallet == wallet)
     )
-    if own is None:
+    if own is None or (order is RankingOrder.VOLUME and own.volume_units <= 0):
         return None
     column, units = standings.c[order.value], getattr(own, order.value)
-    before = await tx.scalar(
-        sa.select(sa.func.count()).where(
-            *_ranked(scope, order), sa.tuple_(column, standings.c.wallet) > (units, wallet)
+    bucket = bucket_of(units)
+    beyond = await tx.scalar(
+        sa.select(sa.func.coalesce(sa.func.sum(rank_counts.c.wallets), 0)).where(
+            *_within(rank_counts, scope),
+            rank_counts.c.counted == _COUNTED[order],
+            rank_counts.c.bucket > bucket,
         )
     )
-    return Ranking(before + 1, Address(own.wallet), own.volume_units, own.gain_units)
+    beside = await tx.scalar(
+        sa.select(sa.func.count()).where(
+            *_within(standings, scope),
+            sa.tuple_(column, standings.c.wallet) > (units, wallet),
+            column <= last_of_bucket(bucket),
+        )
+    )
+    rank = int(beyond) + beside + 1
+    return Ranking(rank, Address(own.wallet), own.volume_units, own.gain_units)
 
 
 async def load_wins(
@@ -148,11 +168,6 @@ def _wins(*, has_category: bool) -> sa.Select[Any]:
     )
 
 
-def _ranked(scope: RankingScope, order: RankingOrder) -> list[sa.ColumnElement[Any]]:
-    clauses: list[sa.ColumnElement[Any]] = [
-        standings.c.period == scope.period,
-        standings.c.category == (scope.main_category or ALL_CATEGORIES),
-    ]
-    if order is RankingOrder.VOLUME:
-        clauses.append(standings.c.volume_units > 0)
-    return clauses
+def _within(table: sa.Table, scope: RankingScope) -> list[sa.ColumnElement[bool]]:
+    category = scope.main_category or ALL_CATEGORIES
+    return [table.c.period == scope.period, table.c.category == category]

@@ -103,6 +103,42 @@ def page_query(
     )
 
 
+def split_page_query(
+    query: sa.Select[Any], keys: Mapping[SortField, Key], page: ListPage
+) -> sa.Select[Any]:
+    """Return the query of a page by one key that some rows have no value of: those with one, then the others.
+
+    Each part is along an index of the key. An order with nulls last is along none in one of its directions.
+    """
+    key = keys[page.fields[0]]
+    has_value = page.after is None or page.after.values[0] is not None
+    whole = page._replace(after=None)
+    parts = [(1, query.where(key.is_(None)), whole if has_value else page)]
+    if has_value:
+        parts.append((0, query.where(key.is_not(None)), page))
+    most = sa.bindparam(_ROWS, type_=sa.BigInteger) + sa.bindparam(_SKIPPED, type_=sa.BigInteger)
+    found = sa.union_all(
+        *(
+            sa.select(
+                page_query(part, keys, of_part, ())
+                .add_columns(sa.literal_column(str(number)).label("part"))
+                .limit(most)
+                .offset(None)
+                .subquery()
+            )
+            for number, part, of_part in parts
+        )
+    ).subquery()
+    row, value, number = found.c
+    order = [each.asc() if page.is_ascending else each.desc() for each in (value, row)]
+    return (
+        sa.select(row, value)
+        .order_by(number, *order)
+        .limit(sa.bindparam(_ROWS, type_=sa.BigInteger))
+        .offset(sa.bindparam(_SKIPPED, type_=sa.BigInteger))
+    )
+
+
 async def load_cursors(tx: Transaction, query: sa.Select[Any], page: ListPage) -> Sequence[Cursor]:
     """Return the cursors of one page by its query."""
     rows = await tx.all(query, {_ROWS: page.limit, _SKIPPED: page.offset})

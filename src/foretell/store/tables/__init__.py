@@ -47,7 +47,13 @@ from foretell.store.tables.indexing import (
 )
 from foretell.store.tables.limits import rate_leases
 from foretell.store.tables.listings import event_totals, listing_cursors, market_totals
-from foretell.store.tables.rankings import ranking_cursors, ranking_marks, standings, wins
+from foretell.store.tables.rankings import (
+    rank_counts,
+    ranking_cursors,
+    ranking_marks,
+    standings,
+    wins,
+)
 from foretell.store.tables.sending import (
     barred_wallets,
     refused_orders,
@@ -122,6 +128,7 @@ __all__ = [
     "quote_points",
     "quotes",
     "raised_nonces",
+    "rank_counts",
     "ranking_cursors",
     "ranking_marks",
     "rate_leases",

@@ -3,6 +3,7 @@
 from typing import Any, Final
 
 import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql
 
 metadata: Final = sa.MetaData(
     naming_convention={
@@ -22,6 +23,12 @@ def key(name: str, kind: type[sa.types.TypeEngine[Any]] = sa.Text) -> sa.Column[
 def text(name: str, *, nullable: bool = False) -> sa.Column[Any]:
     """Return a column of text."""
     return sa.Column(name, sa.Text, nullable=nullable)
+
+
+def sorted_text(name: str) -> sa.Column[Any]:
+    """Return a column of text whose index is in the order of code points on both databases."""
+    kind = sa.Text().with_variant(postgresql.TEXT(collation="C"), "postgresql")
+    return sa.Column(name, kind, nullable=False)
 
 
 def integer(name: str, *, nullable: bool = False) -> sa.Column[Any]:

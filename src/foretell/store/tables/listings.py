@@ -2,36 +2,44 @@
 
 Volumes are within the windows that end at `listing_cursors.at_ms`, each from the beginning of a minute. `evenness` is 0 at
 even odds and -0.5 when a market is decided; an event has that of its most even market, and is closed with its last
-one. A market's `seen_ms` and `failed_units` are of the quote that its totals are from.
+one. A market's `seen_ms` and `failed_units` are of the quote that its totals are from; its `title` is the question.
 """
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 import sqlalchemy as sa
 
-from foretell.store.tables.columns import integer, key, metadata
+from foretell.store.tables.columns import integer, key, metadata, sorted_text
 
-SORTED: Final = (
+AMOUNTS: Final = (
     *("volume_units", "day_units", "week_units", "month_units", "year_units"),
-    *("liquidity_units", "evenness"),
+    "liquidity_units",
 )
+SORTED: Final = (*AMOUNTS, "evenness", "slug", "title")
 """The columns that both tables have, and an index for each."""
-
+PRICES: Final = ("best_bid", "last_price")
+"""Those that a market has besides; null where there is none."""
 
 IS_OPEN: Final = sa.text("closed_at_s IS NULL")
 IS_CLOSED: Final = sa.text("closed_at_s IS NOT NULL")
 
 
 def _totals(row_id: str) -> tuple[sa.Column[Any] | sa.Index, ...]:
-    amounts = [integer(name) for name in SORTED[:-1]]
+    amounts = [integer(name) for name in AMOUNTS]
+    texts = sorted_text("slug"), sorted_text("title")
     times = integer("ends_at_ms"), integer("closed_at_s", nullable=True)
     indexes = [sa.Index(None, name, row_id) for name in SORTED]
-    return *amounts, sa.Column("evenness", sa.Double, nullable=False), *times, *indexes
+    return *amounts, sa.Column("evenness", sa.Double, nullable=False), *texts, *times, *indexes
 
 
-def _while_open_or_closed(table: str, row_id: str) -> list[sa.Index]:
+def _price(name: str) -> sa.Column[Any]:
+    return sa.Column(name, sa.Double, nullable=True)
+
+
+def _while_open_or_closed(table: str, row_id: str, columns: Sequence[str]) -> list[sa.Index]:
     """Return indexes of the open rows, and one of the closed ones: most rows of a long history are closed."""
-    wanted = [(f"open_{name}", name, IS_OPEN) for name in (*SORTED, "ends_at_ms")]
+    wanted = [(f"open_{name}", name, IS_OPEN) for name in (*columns, "ends_at_ms")]
     wanted.append(("closed", "closed_at_s", IS_CLOSED))
     return [
         sa.Index(f"ix_{table}_{name}", column, row_id, sqlite_where=which, postgresql_where=which)
@@ -45,14 +53,13 @@ market_totals: Final = sa.Table(
     key("market_id", sa.BigInteger),
     integer("event_id"),
     *_totals("market_id"),
-    sa.Column("hour_price", sa.Double, nullable=True),
-    sa.Column("day_price", sa.Double, nullable=True),
-    sa.Column("week_price", sa.Double, nullable=True),
-    sa.Column("month_price", sa.Double, nullable=True),
+    *map(_price, PRICES),
+    *map(_price, ("hour_price", "day_price", "week_price", "month_price")),
     integer("seen_ms"),
     integer("failed_units"),
     sa.Index(None, "event_id"),
-    *_while_open_or_closed("market_totals", "market_id"),
+    *(sa.Index(None, name, "market_id") for name in PRICES),
+    *_while_open_or_closed("market_totals", "market_id", (*SORTED, *PRICES)),
 )
 
 event_totals: Final = sa.Table(
@@ -60,7 +67,7 @@ event_totals: Final = sa.Table(
     metadata,
     key("event_id", sa.BigInteger),
     *_totals("event_id"),
-    *_while_open_or_closed("event_totals", "event_id"),
+    *_while_open_or_closed("event_totals", "event_id", SORTED),
 )
 
 listing_cursors: Final = sa.Table(

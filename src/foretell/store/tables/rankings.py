@@ -3,7 +3,8 @@
 A standing is what a wallet has gained and traded in a period, in one category of markets or in all of
 them. It is the difference of two running sums: the one up to now, and the one up to the period's
 beginning. `ranking_cursors` says how far each of the running sums has come, and `ranking_marks` at which
-price it values the tokens of a condition.
+price it values the tokens of a condition. `rank_counts` has the number of standings in each bucket of gains and of
+volumes (`domain/portfolio/rank_buckets.py`), so that the rank of a wallet is not counted wallet by wallet.
 """
 
 from typing import Final
@@ -12,7 +13,6 @@ import sqlalchemy as sa
 
 from foretell.store.tables.columns import integer, key, metadata, text
 
-HAS_NOTHING: Final = sa.text("volume_units = 0 AND gain_units = 0")
 IS_PENDING: Final = sa.text("next_price IS NOT NULL")
 
 standings: Final = sa.Table(
@@ -25,12 +25,17 @@ standings: Final = sa.Table(
     integer("gain_units"),
     sa.Index("ix_standings_gain", "period", "category", "gain_units", "wallet"),
     sa.Index("ix_standings_volume", "period", "category", "volume_units", "wallet"),
-    sa.Index(
-        "ix_standings_nothing",
-        "period",
-        sqlite_where=HAS_NOTHING,
-        postgresql_where=HAS_NOTHING,
-    ),
+)
+
+rank_counts: Final = sa.Table(
+    "rank_counts",
+    metadata,
+    key("period", sa.BigInteger),
+    key("category"),
+    key("counted"),
+    key("bucket", sa.BigInteger),
+    integer("wallets"),
+    sqlite_with_rowid=False,
 )
 
 wins: Final = sa.Table(

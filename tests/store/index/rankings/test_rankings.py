@@ -15,7 +15,15 @@ from tests.rigs.values import NOW_S, a_token_pair, a_word
 from foretell.domain.portfolio.periods import Period
 from foretell.domain.portfolio.positions import Payout
 from foretell.domain.portfolio.prices import BookTop, current_price, value_units
+from foretell.domain.portfolio.rank_buckets import bucket_of
+from foretell.domain.values.hexadecimal import Address
 from foretell.store.database import Database
+from foretell.store.queries.leaderboards import (
+    RankingOrder,
+    RankingScope,
+    load_ranking_of,
+    load_rankings,
+)
 from foretell.store.tables import (
     activities,
     events,
@@ -24,6 +32,7 @@ from foretell.store.tables import (
     position_changes,
     quote_points,
     quotes,
+    rank_counts,
     standings,
     wins,
 )
@@ -218,7 +227,26 @@ async def test_the_standings_equal_a_slow_computation_from_all_history(
     async with database.reading() as tx:
         kept = await tx.all(sa.select(standings))
         won = await tx.all(sa.select(wins))
+        counted = await tx.all(sa.select(rank_counts))
+        ranks = {
+            (scope, order): [
+                (await load_ranking_of(tx, scope, order, Address(row.wallet)), row.wallet)
+                for row in await load_rankings(tx, scope, order, limit=99, offset=0)
+            ]
+            for scope in (RankingScope(Period.ALL, None), RankingScope(Period.MONTH, "weather"))
+            for order in RankingOrder
+        }
     assert {tuple(row[:3]): row.gain_units for row in kept if row.gain_units} == slow.gains()
     assert {tuple(row[:3]): row.volume_units for row in kept if row.volume_units} == slow.volumes()
     assert {tuple(row) for row in won} == slow.wins()
     assert len(kept) > len(WALLETS)
+    gains = Counter((*row[:2], "gain", bucket_of(row.gain_units)) for row in kept)
+    volumes = Counter(
+        (*row[:2], "volume", bucket_of(row.volume_units)) for row in kept if row.volume_units > 0
+    )
+    assert {tuple(row[:4]): row.wallets for row in counted} == {**gains, **volumes}
+    for ranked in ranks.values():
+        assert [(each.rank, each.wallet) for each, _ in ranked if each] == [
+            (place, wallet) for place, (_, wallet) in enumerate(ranked, start=1)
+        ]
+    assert sum(map(len, ranks.values())) > len(WALLETS)

@@ -3,10 +3,11 @@
 The last wallet has a position in both tokens of 500 markets. All others trade at random, hot markets more often.
 """
 
+from collections import Counter
 from random import Random  # noqa: TID251 - the same plan gives the same rows
 from typing import Any, Final, NamedTuple
 
-from foretell.bench.rigs.reads.standings import Standings
+from foretell.bench.rigs.reads.standings import Standings, counts_of
 from foretell.domain.portfolio.positions import (
     NO_POSITION,
     Position,
@@ -32,6 +33,7 @@ from foretell.store.tables import (
     positions,
     quote_points,
     quotes,
+    rank_counts,
     ranking_cursors,
     ranking_marks,
     standings,
@@ -46,6 +48,7 @@ SIZE_UNITS: Final = 10_000_000
 TRADES_PER_BLOCK: Final = 5
 WHALE_MARKETS: Final = 500
 WHALE_SHARE: Final = 0.05
+TYPICAL_POSITIONS: Final = 6
 ROWS_PER_INSERT: Final = 20_000
 CATEGORIES: Final = ("politics", "sports", "crypto", "weather", "world")
 FILLED: Final = (
@@ -62,7 +65,7 @@ FILLED: Final = (
     balances,
     locked_collateral,
 )
-SUMMED: Final = (standings, wins, ranking_cursors, ranking_marks)
+SUMMED: Final = (standings, rank_counts, wins, ranking_cursors, ranking_marks)
 
 
 class HistoryPlan(NamedTuple):
@@ -134,6 +137,21 @@ class History:
         """The wallet in the middle of the ranking by gain, once the history is written."""
         return self._wallets[self._standings.median_wallet()]
 
+    @property
+    def typical_wallet(self) -> str:
+        """A wallet with a closed position and few open ones, once the history is written.
+
+        They are as many whatever the size of the history, so that a read of them does the same work.
+        """
+        held: Counter[int] = Counter()
+        closed: Counter[int] = Counter()
+        for (wallet, _, _), (position, _, _) in self._positions.items():
+            (held if position.size_units else closed)[wallet] += 1
+        numbers = range(self._plan.wallets)
+        return self._wallets[
+            min(numbers, key=lambda each: (closed[each] != 1, abs(held[each] - TYPICAL_POSITIONS)))
+        ]
+
     async def write(self, database: Database) -> None:
         """Write everything but the sums, in parts of bounded size."""
         async with filling(database, FILLED) as write_rows:
@@ -149,8 +167,10 @@ class History:
     async def write_sums(self, database: Database) -> None:
         """Write the sums by wallet and the totals of markets of what was written, the same as the indexer's."""
         kept, wallets = self._standings, self._wallets
+        ranked = kept.standings(wallets)
         rows_by_table = {
-            standings: kept.standings(wallets),
+            standings: ranked,
+            rank_counts: counts_of(ranked),
             wins: kept.wins(self._positions, wallets, self._tokens),
             ranking_cursors: kept.cursors(),
             ranking_marks: kept.marks(self._conditions),

@@ -145,9 +145,10 @@ def _rankings(median: dict[str, str]) -> list[ReadCase]:
             "leaderboard of a wallet",
             "/v1/leaderboard",
             {**median, "timePeriod": "ALL"},
-            """SELECT count(*) FROM standings WHERE period = 0 AND category = ''
-            AND gain_units > (SELECT gain_units FROM standings
-            WHERE period = 0 AND category = '' AND wallet = :user)""",
+            """SELECT s.*, p.name, (SELECT sum(wallets) FROM rank_counts
+            WHERE period = 0 AND category = '' AND counted = 'gain' AND bucket > 0)
+            FROM standings s LEFT JOIN profiles p ON p.address = s.wallet
+            WHERE s.period = 0 AND s.category = '' AND s.wallet = :user""",
         ),
         _data(
             "biggest wins",

@@ -3,7 +3,7 @@
 The indexer values positions change by change. Here each window is valued once, at the block where it begins.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -13,6 +13,7 @@ from foretell.domain.portfolio.periods import WINDOWS, Period
 from foretell.domain.portfolio.positions import Position
 from foretell.domain.portfolio.price_history import MINUTE_S
 from foretell.domain.portfolio.prices import BookTop, current_price
+from foretell.domain.portfolio.rank_buckets import bucket_of
 
 ALL_CATEGORIES = ""
 
@@ -145,6 +146,16 @@ class Standings:
             for category in {ALL_CATEGORIES, self._categories[market]}:
                 gains[category, wallet] += units
         self._sums[period] = _Running(block, prices, gains, dict(self._volumes))
+
+
+def counts_of(standings: Iterable[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    """Return the rows of the counts of standings by buckets."""
+    wallets: Counter[tuple[Any, ...]] = Counter()
+    for period, category, _, volume, gain in standings:
+        wallets[period, category, "gain", bucket_of(gain)] += 1
+        if volume > 0:
+            wallets[period, category, "volume", bucket_of(volume)] += 1
+    return [(*key, count) for key, count in wallets.items()]
 
 
 def _held(position: Position) -> Held:

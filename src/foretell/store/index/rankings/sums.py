@@ -5,14 +5,21 @@ from collections.abc import Sequence
 from typing import Final
 
 import sqlalchemy as sa
-from sqlalchemy.dialects import postgresql, sqlite
 
-from foretell.domain.portfolio.gains import SUM_MAX, bounded
+from foretell.domain.portfolio.gains import bounded
 from foretell.domain.portfolio.periods import WINDOWS, Period
 from foretell.domain.values.hexadecimal import Address
 from foretell.store.database import Transaction
+from foretell.store.index.rankings.counts import (
+    NO_STANDING,
+    StandingKey,
+    StandingUnits,
+    count_standings,
+)
 from foretell.store.index.rankings.progress import ALL_CATEGORIES
-from foretell.store.tables import ranking_cursors, ranking_marks, standings, wins
+from foretell.store.lookups import load_rows
+from foretell.store.many_rows import upsert_many
+from foretell.store.tables import rank_counts, ranking_cursors, ranking_marks, standings, wins
 
 
 class Sums:
@@ -49,41 +56,35 @@ class Sums:
         is_window = period in WINDOWS
         periods: Sequence[Period] = (period,) if is_window else tuple(Period)
         sign = -1 if is_window else 1
-        rows = [
-            (int(each), *key, bounded(sign * self._volume[key]), bounded(sign * self._gain[key]))
+        added = {
+            (int(each), *key): StandingUnits(
+                bounded(sign * self._volume[key]), bounded(sign * self._gain[key])
+            )
             for key in {*self._volume, *self._gain}
             if self._volume[key] or self._gain[key]
             for each in periods
-        ]
-        await tx.execute_rows(_ADDITION[tx.dialect], rows)
-        if rows:
-            await tx.execute(_DELETION)
+        }
+        rows = await load_rows(tx, standings, standings.primary_key, added)
+        before: dict[StandingKey, StandingUnits] = {
+            (row.period, row.category, row.wallet): StandingUnits(row.volume_units, row.gain_units)
+            for row in rows
+        }
+        after = {key: before.get(key, NO_STANDING).plus(each) for key, each in added.items()}
+        changed = sorted((*key, *each) for key, each in after.items() if any(each))
+        await upsert_many(tx, standings, changed)
+        lost = [key for key, each in after.items() if key in before and not any(each)]
+        await tx.execute_rows(_DELETION, lost)
+        await count_standings(tx, before, after)
 
 
-def _addition(*, is_sqlite: bool) -> sa.Insert:
-    """Return the statement that adds to a standing, within what `SUM_MAX` allows."""
-    new = sqlite.insert(standings) if is_sqlite else postgresql.insert(standings)
-    least, greatest = (sa.func.min, sa.func.max) if is_sqlite else (sa.func.least, sa.func.greatest)
-
-    def added(name: str) -> sa.ColumnElement[int]:
-        total = standings.c[name] + new.excluded[name]
-        bound = sa.literal_column(str(SUM_MAX), sa.BigInteger)
-        return greatest(-bound, least(bound, total))
-
-    names = ("volume_units", "gain_units")
-    return new.on_conflict_do_update(
-        index_elements=list(standings.primary_key), set_={name: added(name) for name in names}
-    )
-
-
-_ADDITION: Final = {
-    "sqlite": _addition(is_sqlite=True),
-    "postgresql": _addition(is_sqlite=False),
-}
-_DELETION: Final = standings.delete().where(sa.text("volume_units = 0 AND gain_units = 0"))
+_DELETION: Final = standings.delete().where(
+    standings.c.period == sa.bindparam("of_period"),
+    standings.c.category == sa.bindparam("of_category"),
+    standings.c.wallet == sa.bindparam("of_wallet"),
+)
 
 
 async def empty_rankings(tx: Transaction) -> None:
     """Delete all standings and wins, and have every sum begin before the first block."""
-    for table in (standings, wins, ranking_cursors, ranking_marks):
+    for table in (standings, rank_counts, wins, ranking_cursors, ranking_marks):
         await tx.execute(table.delete())

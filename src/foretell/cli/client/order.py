@@ -1,5 +1,6 @@
 """`foretell order` and `foretell book`: place, cancel and list orders; show and watch a book."""
 
+import contextlib
 from typing import Annotated
 
 import msgspec
@@ -158,17 +159,18 @@ async def _watch(
     options: ClientOptions, apis: PublicApis, token: str, levels: int, changes: int | None
 ) -> None:
     seen = 0
-    async for change in apis.watch_books(token):
-        bids, asks = change.book.sorted_bids(), change.book.sorted_asks()
-        if options.is_json:
-            line = {"bids": bids[:levels], "asks": asks[:levels], "hash": change.book.hash}
-            typer.echo(msgspec.json.encode(line).decode())
-        else:
-            _print_levels(bids, asks, levels)
-            typer.echo("")
-        seen += 1
-        if seen == changes:
-            return
+    async with contextlib.aclosing(apis.watch_books(token)) as watched:
+        async for change in watched:
+            bids, asks = change.book.sorted_bids(), change.book.sorted_asks()
+            if options.is_json:
+                line = {"bids": bids[:levels], "asks": asks[:levels], "hash": change.book.hash}
+                typer.echo(msgspec.json.encode(line).decode())
+            else:
+                _print_levels(bids, asks, levels)
+                typer.echo("")
+            seen += 1
+            if seen == changes:
+                return
 
 
 def _print_levels(bids: list[BookLevel], asks: list[BookLevel], levels: int) -> None:

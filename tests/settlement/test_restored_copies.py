@@ -26,6 +26,8 @@ pytestmark = pytest.mark.anyio
 CONFIRMED: Final = TradeStatus.CONFIRMED
 FURTHER: Final = 7
 """The number of the sandbox's account that settles beside the first one."""
+COPY: Final = "copy"
+"""The folder of the copy, in the installation's own."""
 PASSES: Final = 5
 """Passes after which a trade was examined, split, and sent."""
 
@@ -34,15 +36,17 @@ async def copy(rig: SettlementRig) -> None:
     """Copy the journal and the database as they are now."""
     await rig.projection.catch_up()
     await rig.stop()
-    shutil.copytree(rig.folder, rig.folder.with_name(f"{rig.folder.name}-copy"))
+    shutil.copytree(rig.folder, rig.folder / COPY, ignore=shutil.ignore_patterns(COPY))
     await rig.start()
 
 
 async def restore(rig: SettlementRig) -> None:
     """Start again from the copy."""
     await rig.stop()
-    shutil.rmtree(rig.folder)
-    shutil.copytree(rig.folder.with_name(f"{rig.folder.name}-copy"), rig.folder)
+    for each in rig.folder.iterdir():
+        if each.name != COPY:
+            shutil.rmtree(each) if each.is_dir() else each.unlink()
+    shutil.copytree(rig.folder / COPY, rig.folder, dirs_exist_ok=True)
     await rig.start()
 
 

@@ -57,6 +57,7 @@ NORTH, SOUTH = "north", "south"
 SHARDS = (NORTH, SOUTH)
 SEGMENT_BYTES = 64 * 1024
 PLENTY = 10**12
+AFTER = "after"
 
 
 class Exchange(NamedTuple):
@@ -154,8 +155,8 @@ async def a_new_exchange(
 @contextlib.asynccontextmanager
 async def after_a_kill(exchange: Exchange) -> AsyncIterator[Exchange]:
     """Start from the journals as they lie on the disk now, as a kill -9 leaves them."""
-    folder = exchange.folder.with_name(exchange.folder.name + " after")
-    shutil.copytree(exchange.folder, folder)
+    folder = exchange.folder / AFTER
+    shutil.copytree(exchange.folder, folder, ignore=shutil.ignore_patterns(AFTER))
     async with an_exchange(folder) as again:
         yield again
 

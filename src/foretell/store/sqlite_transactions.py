@@ -7,10 +7,9 @@ is idle for longer than the other one writes. This one looks again every few mil
 import asyncio
 import sqlite3
 import time
-from typing import Final
+from typing import Final, cast
 
 import sqlalchemy as sa
-from sqlalchemy.util import await_only
 
 BUSY_TIMEOUT_MS: Final = 10_000
 BUSY_POLL_S: Final = 0.002
@@ -42,5 +41,11 @@ def begin_writing(connection: sa.Connection) -> None:
             return
         finally:
             cursor.close()
-        await_only(asyncio.sleep(BUSY_POLL_S))
+        _wait(connection)
     connection.exec_driver_sql(_BEGIN_WRITING)
+
+
+def _wait(connection: sa.Connection) -> None:
+    """Let the event loop do other things meanwhile."""
+    driver = cast("sa.engine.AdaptedConnection", connection.connection.dbapi_connection)
+    driver.run_async(lambda _: asyncio.sleep(BUSY_POLL_S))

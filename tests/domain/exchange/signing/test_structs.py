@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import eth_abi.abi
 import msgspec
 import pytest
 from eth_account import Account
@@ -9,13 +10,19 @@ from eth_account.messages import encode_typed_data
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.rigs.orders.version_2 import OWN_V2, V2_PROFILES, a_v2_buy, a_wallet_order
-from tests.rigs.values import CHAIN_ID, EXCHANGE, a_key, the_separators
+from tests.rigs.values import CHAIN_ID, EXCHANGE, a_key, a_signed_order, the_separators
 
 from foretell.domain.contracts.calldata import order_words
 from foretell.domain.exchange.order import OrderV2Fields, Side, SignatureType, SignedOrder
 from foretell.domain.exchange.profiles import SANDBOX_PROFILES
-from foretell.domain.exchange.signing.structs import ORDER_V2_TYPE_HASH, STRUCTS
-from foretell.domain.values.hexadecimal import ZERO_ADDRESS, address_of, word_bytes, word_of
+from foretell.domain.exchange.signing.structs import ORDER_V1_TYPE_HASH, ORDER_V2_TYPE_HASH, STRUCTS
+from foretell.domain.values.hexadecimal import (
+    ZERO_ADDRESS,
+    address_of,
+    keccak256,
+    word_bytes,
+    word_of,
+)
 
 FIELDS = (
     ("salt", "uint256"),
@@ -92,6 +99,21 @@ def test_the_type_hash_of_version_2_is_that_of_the_contract() -> None:
 @given(ORDERS)
 def test_the_id_of_a_version_2_order_is_the_digest_of_a_generic_encoder(order: SignedOrder) -> None:
     assert the_separators().order_id(order) == word_of(foreign_digest(order))
+
+
+def test_a_number_beyond_64_bits_is_hashed_as_a_word() -> None:
+    order = a_v2_buy()
+    assert order.v2 is not None
+    late = msgspec.structs.replace(order.v2, timestamp_ms=2**200)
+    changed = msgspec.structs.replace(order, v2=late)
+    assert the_separators().order_id(changed) == word_of(foreign_digest(changed))
+    older = a_signed_order(nonce=2**200)
+    addresses = (older.maker, older.signer, older.taker)
+    numbers = (older.maker_amount, older.taker_amount, older.expiration_s, older.nonce)
+    ends = (older.fee_rate_bps, int(older.side), int(older.signature_type))
+    kinds = ["bytes32", "uint256", *["address"] * 3, *["uint256"] * 8]
+    values = [ORDER_V1_TYPE_HASH, int(older.salt), *addresses, int(older.token_id), *numbers, *ends]
+    assert STRUCTS[1].hash(older) == keccak256(eth_abi.abi.encode(kinds, values))
 
 
 @pytest.mark.parametrize(

@@ -108,6 +108,20 @@ def test_an_order_added_again_goes_to_the_end() -> None:
     assert met(book, 99, taker_is_bid=True) == [second, first]
 
 
+def test_an_order_is_inserted_first_between_others_and_last() -> None:
+    book = NamedBook(100)
+    first, second, third = (an_ask(book, name) for name in ("first", "second", "third"))
+    for order in (first, second, third):
+        book.asks.remove(order)
+    book.asks.insert(third, None)
+    book.asks.insert(first, None)
+    book.asks.insert(second, first)
+    assert met(book, 99, taker_is_bid=True) == [first, second, third]
+    book.asks.remove(third)
+    book.asks.insert(third, second)
+    assert met(book, 99, taker_is_bid=True) == [first, second, third]
+
+
 def test_the_best_prices_move_as_levels_empty_and_fill() -> None:
     book = NamedBook(100)
     _, high = a_bid(book, "low", 20), a_bid(book, "high", 40)

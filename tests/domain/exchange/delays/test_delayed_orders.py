@@ -6,6 +6,7 @@ from tests.rigs.digest import digest
 from tests.rigs.orders.version_2 import a_v2_buy, some_v2_fields
 from tests.rigs.values import (
     EXCHANGE,
+    NEG_RISK_EXCHANGE,
     NOW_MS,
     NOW_S,
     TOKEN,
@@ -17,6 +18,7 @@ from tests.rigs.values import (
     a_word,
     an_address,
     an_observation,
+    an_open_market,
     an_order_id,
 )
 
@@ -225,6 +227,19 @@ def test_an_allowance_that_is_withdrawn_ends_a_delayed_order() -> None:
     gone = AllowanceSeen(ALICE, EXCHANGE, is_collateral=True, units=0)
     outcome = apply(state, an_observation(allowances=[gone]))
     assert closings(outcome) == [(an_order_id(BUY), CloseReason.UNDERFUNDED)]
+
+
+def test_an_allowance_of_another_exchange_that_is_withdrawn_leaves_a_delayed_order() -> None:
+    state = a_delaying_state()
+    placed(state, BUY)
+    other = an_open_market("other", exchange=NEG_RISK_EXCHANGE)
+    apply(state, other)
+    newer = a_placing(a_buy(market="other", exchange=NEG_RISK_EXCHANGE), market=other)
+    apply(state, newer)
+    gone = AllowanceSeen(ALICE, NEG_RISK_EXCHANGE, is_collateral=True, units=0)
+    outcome = apply(state, an_observation(allowances=[gone]))
+    assert closings(outcome) == [(newer.order_id, CloseReason.UNDERFUNDED)]
+    assert list(state.delays.orders) == [an_order_id(BUY)]
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from foretell.domain.portfolio.periods import WINDOWS, Period
 from foretell.domain.portfolio.positions import Position
 from foretell.domain.portfolio.price_history import MINUTE_S
 from foretell.domain.portfolio.prices import BookTop, current_price
-from foretell.domain.portfolio.rank_buckets import bucket_of
+from foretell.store.index.rankings.counts import StandingUnits
 
 ALL_CATEGORIES = ""
 
@@ -152,9 +152,8 @@ def counts_of(standings: Iterable[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
     """Return the rows of the counts of standings by buckets."""
     wallets: Counter[tuple[Any, ...]] = Counter()
     for period, category, _, volume, gain in standings:
-        wallets[period, category, "gain", bucket_of(gain)] += 1
-        if volume > 0:
-            wallets[period, category, "volume", bucket_of(volume)] += 1
+        for counted, bucket in StandingUnits(volume, gain).counted():
+            wallets[period, category, counted, bucket] += 1
     return [(*key, count) for key, count in wallets.items()]
 
 

@@ -3,7 +3,7 @@
 import asyncio
 import dataclasses
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import pytest
@@ -24,6 +24,9 @@ pytestmark = pytest.mark.anyio
 
 DAN = an_address("dan")
 UNITS = 500 * TOKEN
+ASKED_WITHIN_S = 60
+WAIT_S = 60.0
+"""Longer than a test: what it waits for is a row, which may take its time on a busy machine."""
 
 
 @pytest.fixture
@@ -45,12 +48,17 @@ async def asked(rig: TradingRig) -> list[Address]:
         return list(await load_unread(tx, 0, 100))
 
 
+async def asked_when(rig: TradingRig, is_met: Callable[[list[Address]], bool]) -> list[Address]:
+    """Return the wallets that are asked for, as soon as they meet a condition."""
+    async with asyncio.timeout(ASKED_WITHIN_S):
+        while not is_met(wallets := await asked(rig)):  # noqa: ASYNC110 - publishes no event
+            await asyncio.sleep(0.01)
+    return wallets
+
+
 async def read(rig: TradingRig, wallet: Address) -> None:
     """Do what the indexer and the feed of the chain do, once the wallet is asked for."""
-    for _ in range(500):
-        if wallet in await asked(rig):
-            break
-        await asyncio.sleep(0.01)
+    await asked_when(rig, lambda wallets: wallet in wallets)
     allowed = [(EXCHANGE, True, AMOUNT_UNITS_MAX)]
     async with rig.context.database.writing() as tx:
         await record_readings(tx, [WalletReading(wallet, UNITS, allowed)], 1)
@@ -96,7 +104,7 @@ async def test_a_dry_run_reads_the_wallet_too(late: TradingRig, dan: Trader) -> 
 
 
 def readings_of(
-    rig: TradingRig, wait_s: float = 0.2, limits: ReadingLimits | None = None
+    rig: TradingRig, wait_s: float, limits: ReadingLimits | None = None
 ) -> WalletReadings:
     """Return readings with limits of the test."""
 
@@ -114,10 +122,10 @@ def readings_of(
 async def test_a_chain_that_does_not_answer_costs_one_wait_in_half_a_minute(
     late: TradingRig,
 ) -> None:
-    readings = readings_of(late)
+    readings = readings_of(late, wait_s=2.0)
     before = time.monotonic()
     await readings.wait(DAN, "dan")
-    assert 0.1 < time.monotonic() - before < RETRY_MS / 1000
+    assert 1.0 < time.monotonic() - before < RETRY_MS / 1000
     assert readings.is_known(DAN)
     late.clock.at_ms += RETRY_MS
     assert not readings.is_known(DAN)
@@ -128,15 +136,18 @@ async def test_a_client_can_ask_for_a_bounded_number_of_wallets_and_leaves_the_o
     late: TradingRig,
 ) -> None:
     limits = ReadingLimits(per_client=4, shared=3, reserve=2)
-    readings = readings_of(late, limits=limits)
+    readings = readings_of(late, WAIT_S, limits)
     wallets = [an_address(f"stranger {number}") for number in range(6)]
-    await asyncio.gather(*(readings.wait(wallet, "stranger") for wallet in wallets))
-    assert len(await asked(late)) == 3
-    await readings.wait(DAN, "dan")
-    assert DAN in await asked(late)
+    waiting = [asyncio.create_task(readings.wait(wallet, "stranger")) for wallet in wallets]
+    await asked_when(late, lambda found: len(found) == 3 == sum(task.done() for task in waiting))
+    waiting.append(asyncio.create_task(readings.wait(DAN, "dan")))
+    assert len(await asked_when(late, lambda found: DAN in found)) == 4
     late.clock.at_ms += 60_000
-    await readings.wait(wallets[5], "stranger")
-    assert wallets[5] in await asked(late)
+    waiting.append(asyncio.create_task(readings.wait(wallets[5], "stranger")))
+    await asked_when(late, lambda found: wallets[5] in found)
+    for task in waiting:
+        task.cancel()
+    await asyncio.wait(waiting)
 
 
 async def test_orders_and_balances_count_for_the_address_of_their_client(

@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import os
+import signal
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -34,6 +35,10 @@ settings.load_profile("quick")
 # Processes that tests start would compile seconds of modules each time, in an environment that keeps none.
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+# A shell has what it starts in the background ignore Ctrl-C. The programs that tests end with it inherit that.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Collection makes a million objects that all stay; `pytest_collection_finish` switches it on again.
 gc.disable()

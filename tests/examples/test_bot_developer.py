@@ -6,6 +6,7 @@ import shlex
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import httpx
@@ -54,12 +55,15 @@ def until_interrupted(words: list[str], clone: Path, enough: str) -> str:
     ) as process:
         assert process.stdout is not None
         printed = []
+        overdue = threading.Timer(WITHIN_S, process.kill)
+        overdue.start()
         for line in process.stdout:
             printed.append(line)
             if enough in line and process.poll() is None:
                 process.send_signal(signal.SIGINT)
                 enough = "\0"
         process.wait(WITHIN_S)
+        overdue.cancel()
     assert enough == "\0", printed
     return "".join(printed)
 

@@ -15,7 +15,7 @@ from tests.rigs.applications import serving
 from foretell.app.http.connection_limits import ConnectionLimits
 from foretell.app.http.connection_places import ConnectionPlaces, PlaceLimits
 from foretell.app.http.reading_allowance import ReadingAllowance
-from foretell.app.http.stream_connection import STREAM_LIMITS
+from foretell.app.http.connection_limits import STREAM_LIMITS
 from foretell.edge.telemetry import Receive, Scope, Send
 
 pytestmark = pytest.mark.anyio

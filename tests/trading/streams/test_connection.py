@@ -1,4 +1,5 @@
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
@@ -8,6 +9,7 @@ from hypothesis import strategies as st
 from tests.rigs.applications import serving
 from tests.trading.rig import listening
 
+from foretell.app.http.connection_limits import STREAM_LIMITS
 from foretell.edge.codec import SINK
 from foretell.trading.streams.connection import (
     BYTES_QUEUED_MAX,
@@ -31,19 +33,24 @@ async def ignore(_connection: Connection, _text: str) -> None:
 class Served:
     """An application that serves connections, and keeps them for the test."""
 
-    def __init__(self, subscribe_within_s: float = 60.0) -> None:
+    def __init__(self, subscribe_within_s: float = 60.0, *, is_subscribed: bool = False) -> None:
         self.connections: asyncio.Queue[Connection] = asyncio.Queue()
         self.over: asyncio.Queue[BaseException | None] = asyncio.Queue()
         self._subscribe_within_s = subscribe_within_s
+        self._is_subscribed = is_subscribed
         self.handle: Any = ignore
+        self.budget = SendBudget()
+        self.sink: Any = None
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        connection = Connection("stream", flush_queue=FlushQueue())
+        self.sink = scope[SINK]
+        connection = Connection("stream", self.budget, flush_queue=FlushQueue())
+        connection.is_subscribed = self._is_subscribed
         await self.connections.put(connection)
         outcome: BaseException | None = None
         try:
             await run_connection(
-                Socket(receive, send, scope[SINK]),
+                Socket(receive, send, self.sink),
                 connection,
                 self.handle,
                 subscribe_within_s=self._subscribe_within_s,
@@ -106,10 +113,9 @@ async def test_a_connection_without_a_subscription_expires() -> None:
 
 
 async def test_a_connection_with_a_subscription_stays() -> None:
-    app = Served(subscribe_within_s=1.0)
+    app = Served(subscribe_within_s=0.05, is_subscribed=True)
     async with serving(app) as host, listening(host, "/") as listener:
-        (await app.connections.get()).is_subscribed = True
-        await asyncio.sleep(1.2)
+        await asyncio.sleep(0.2)
         await listener.silence()
 
 
@@ -123,6 +129,21 @@ async def test_a_fault_in_a_channel_is_not_swallowed(served: tuple[Served, str])
     async with listening(host, "/") as listener:
         await listener.send("anything")
         assert isinstance(await app.over.get(), ZeroDivisionError)
+
+
+@contextlib.asynccontextmanager
+async def unread(host: str) -> AsyncIterator[None]:
+    """Open a stream whose socket the client never reads, so that the server's buffers fill up."""
+    reader, writer = await asyncio.open_connection(*host.split(":"), limit=1024)
+    writer.write(
+        b"GET / HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+        b"Sec-WebSocket-Key: MDEyMzQ1Njc4OWFiY2RlZg==\r\nSec-WebSocket-Version: 13\r\n\r\n"
+    )
+    await reader.readuntil(b"\r\n\r\n")
+    try:
+        yield
+    finally:
+        writer.transport.abort()
 
 
 def send_frame(connection: Connection, text: str) -> None:
@@ -140,18 +161,11 @@ def send_message(connection: Connection, text: str) -> None:
 async def test_a_client_that_reads_nothing_is_disconnected(
     send: Callable[[Connection, str], None],
 ) -> None:
-    """The client's socket is never read, so that the server's buffers fill up."""
     app = Served()
-    async with serving(app) as host:
-        reader, writer = await asyncio.open_connection(*host.split(":"), limit=1024)
-        writer.write(
-            b"GET / HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-            b"Sec-WebSocket-Key: MDEyMzQ1Njc4OWFiY2RlZg==\r\nSec-WebSocket-Version: 13\r\n\r\n"
-        )
-        await reader.readuntil(b"\r\n\r\n")
+    async with serving(app) as host, unread(host):
         connection = await app.connections.get()
         sent = 0
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             while connection.close_code is None:
                 send(connection, "x" * 64 * 1024)
                 sent += 1
@@ -159,7 +173,23 @@ async def test_a_client_that_reads_nothing_is_disconnected(
         assert connection.close_code == 1013
         assert sent * 64 * 1024 > BYTES_QUEUED_MAX
         assert await app.over.get() is None
-        writer.transport.abort()
+
+
+@pytest.mark.case("H-02")
+async def test_attack_m2_messages_count_as_soon_as_the_socket_takes_no_more() -> None:
+    """64 KiB on each stream were once written without being counted."""
+    app = Served()
+    async with serving(app) as host, unread(host):
+        connection = await app.connections.get()
+        async with asyncio.timeout(60):
+            while not connection.bytes_queued:
+                send_message(connection, "x" * 1024)
+                await asyncio.sleep(0)
+        assert connection.bytes_queued == app.budget.bytes_queued > 0
+        assert (
+            app.sink.transport.get_write_buffer_size()
+            <= STREAM_LIMITS.write_buffer_bytes + 2 * 1024
+        )
 
 
 async def test_a_client_that_reads_late_receives_the_close_code(
@@ -185,12 +215,13 @@ def test_a_queue_never_holds_more_than_its_bound(sizes: list[int], frames_max: i
     assert (connection.close_code == CLOSE_TRY_LATER) == (frames > frames_max)
 
 
-def test_a_queue_has_few_bytes_unless_they_are_one_frame() -> None:
-    large = "x" * (BYTES_QUEUED_MAX + 1)
+@pytest.mark.case("H-02")
+@pytest.mark.parametrize("sizes", [(BYTES_QUEUED_MAX + 1,), (1, BYTES_QUEUED_MAX)])
+def test_attack_m2_a_queue_has_bounded_bytes_from_its_first_frame_on(sizes: tuple[int]) -> None:
+    """A frame of any size was once queued where no other one waited."""
     connection = Connection("stream")
-    connection.send_frame(large)
-    assert (connection.close_code, connection.bytes_queued) == (None, len(large))
-    connection.send_frame("x")
+    for size in sizes:
+        connection.send_frame("x" * size)
     assert (connection.close_code, connection.bytes_queued) == (CLOSE_TRY_LATER, 0)
 
 

@@ -5,6 +5,32 @@ from typing import Final, NamedTuple
 from foretell.app.http.request_head import HEADERS_MAX
 
 
+class StreamLimits(NamedTuple):
+    """Bounds of a WebSocket connection, in frames, bytes and seconds.
+
+    The allowances suit a client that subscribes to all that one connection may have, in one burst, and
+    sends a heartbeat each second after that.
+    """
+
+    frames_burst: int = 200
+    frames_per_s: float = 20.0
+    bytes_burst: int = 512 * 1024
+    bytes_per_s: float = 64.0 * 1024
+    piece_bytes: int = 1024
+    """Parsed in one turn of the event loop."""
+    receive_buffer_bytes: int = 32 * 1024
+    """Of the socket."""
+    write_buffer_bytes: int = 16 * 1024
+    """Of what the socket has not taken; while there is more, frames are queued, where they count."""
+    handshake_s: float = 75.0
+    """From the request to its answer, which may wait its turn for a minute."""
+    closing_s: float = 2.0
+    """From the close frame, or the end of the application, to the end of the connection."""
+
+
+STREAM_LIMITS: Final = StreamLimits()
+
+
 class ConnectionLimits(NamedTuple):
     """Bounds of one connection, in bytes and seconds."""
 
@@ -27,6 +53,8 @@ class ConnectionLimits(NamedTuple):
     """Parsed before it is looked how many requests wait for their turn."""
     pipelined_max: int = 32
     """Requests that are parsed while an earlier one is answered; the piece that has one more is parsed whole."""
+    stream: StreamLimits = STREAM_LIMITS
+    """Once it has become a WebSocket."""
 
 
 CONNECTION_LIMITS: Final = ConnectionLimits()

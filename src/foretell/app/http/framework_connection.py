@@ -6,6 +6,7 @@ or half a request, holds a place that another client needs.
 """
 
 import asyncio
+from functools import partial
 from typing import Any, Final, Protocol
 
 import httptools
@@ -88,6 +89,7 @@ class FrameworkConnection(HttpToolsProtocol):
         **named: Any,
     ) -> None:
         super().__init__(*arguments, **named)
+        self.ws_protocol_class = partial(StreamConnection, limits=limits.stream)  # type: ignore[assignment] # called only
         self._places = places
         self.place: Place | None = None
         self._owner = owner

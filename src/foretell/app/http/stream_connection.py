@@ -10,7 +10,7 @@ then slows the client down.
 import asyncio
 import socket
 from collections.abc import Callable
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from typing_extensions import override
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
@@ -18,6 +18,7 @@ from websockets.http11 import Response
 from websockets.protocol import OPEN
 from websockets.server import ServerProtocol
 
+from foretell.app.http.connection_limits import STREAM_LIMITS, StreamLimits
 from foretell.app.http.connection_places import Place
 from foretell.app.http.reading_allowance import ReadingAllowance
 from foretell.domain.values.text_frames import text_frame
@@ -27,29 +28,6 @@ from foretell.edge.security_headers import SECURITY_HEADERS
 _INVALID_TEXT: Final = 1007
 _SWITCHING: Final = 101
 
-
-class StreamLimits(NamedTuple):
-    """Bounds of a WebSocket connection, in frames, bytes and seconds.
-
-    The allowances suit a client that subscribes to all that one connection may have, in one burst, and
-    sends a heartbeat each second after that.
-    """
-
-    frames_burst: int = 200
-    frames_per_s: float = 20.0
-    bytes_burst: int = 512 * 1024
-    bytes_per_s: float = 64.0 * 1024
-    piece_bytes: int = 1024
-    """Parsed in one turn of the event loop."""
-    receive_buffer_bytes: int = 32 * 1024
-    """Of the socket."""
-    handshake_s: float = 75.0
-    """From the request to its answer, which may wait its turn for a minute."""
-    closing_s: float = 2.0
-    """From the close frame, or the end of the application, to the end of the connection."""
-
-
-STREAM_LIMITS: Final = StreamLimits()
 
 Ended = Callable[[Exception | None], None]
 """Takes what ended a connection, None for its regular end."""
@@ -97,6 +75,7 @@ class StreamConnection(WebSocketsSansIOProtocol):
     @override
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
+        self.transport.set_write_buffer_limits(high=self._limits.write_buffer_bytes)
         end = transport.get_extra_info("socket")
         if end is not None:
             size = self._limits.receive_buffer_bytes

@@ -26,7 +26,6 @@ from foretell.trading.streams.replies import Heartbeat, Resumed
 
 FRAMES_QUEUED_MAX: Final = 1_000
 BYTES_QUEUED_MAX: Final = 4 * 1024 * 1024
-"""A frame of any size is queued when no other waits: a dump of many books may be larger."""
 BYTES_UNSENT_MAX: Final = 16 * 1024
 """Of messages that wait for the next write; more of them are written at once."""
 BAD_MESSAGES_MAX: Final = 10
@@ -84,6 +83,7 @@ class Connection:
         "_woken",
         "bytes_queued",
         "channel",
+        "client",
         "close_code",
         "ended",
         "has_client",
@@ -93,9 +93,9 @@ class Connection:
         "is_over",
         "is_resumed",
         "is_subscribed",
-        "rest_s",
         "sequence",
         "stream_id",
+        "when_caught_up",
     )
 
     def __init__(
@@ -105,19 +105,22 @@ class Connection:
         *,
         flush_queue: FlushQueue | None = None,
         channel: str = "",
+        client: str = "",
         frames_queued_max: int = FRAMES_QUEUED_MAX,
     ) -> None:
         self._name(stream_id)
         self.channel = channel
+        self.client = client  # its address, empty behind a proxy
         self.has_client = True
         self.has_heartbeat = False
         self.is_resumed = False
+        # The client has closed the connection with the code for that.
         self.has_left = False
-        """Whether the client has closed the connection with the code for that."""
         self.is_over = False
         """Whether no connection may go on with the stream."""
         self.bytes_queued = 0
-        self.rest_s = 0.0
+        # It is called once, when the client has taken all queued frames.
+        self.when_caught_up: Callable[[], None] | None = None
         self._budget = SendBudget() if budget is None else budget
         self.sequence = 0
         self.close_code: int | None = None
@@ -143,6 +146,11 @@ class Connection:
     def frames_queued(self) -> int:
         """The number of frames that wait to be sent."""
         return len(self._frames)
+
+    @property
+    def is_caught_up(self) -> bool:
+        """Whether the client has taken all queued frames, and the connection is not to be closed."""
+        return self.has_client and self.close_code is None and not self.bytes_queued
 
     @property
     def may_be_resumed(self) -> bool:
@@ -241,7 +249,7 @@ class Connection:
     def _queue(self, frame: str) -> None:
         if self.close_code is not None:
             return
-        is_full = bool(self._frames) and self.bytes_queued + len(frame) > BYTES_QUEUED_MAX
+        is_full = self.bytes_queued + len(frame) > BYTES_QUEUED_MAX
         if is_full or len(self._frames) >= self._frames_queued_max:
             self.overflow()
             return
@@ -260,10 +268,6 @@ class Connection:
         self._unsent, self._unsent_bytes = [], 0
         self._frames.clear()
         self._count(-self.bytes_queued)
-
-    def rest(self, seconds: float) -> None:
-        """Read no message of the client for a time, which its last one has cost."""
-        self.rest_s = seconds
 
     def refuse(self, refusal: ForetellError) -> None:
         """Say what is wrong with a message; too many of them close the connection."""
@@ -298,7 +302,13 @@ class Connection:
                 return
             self._woken.clear()
             self._is_idle = True
+            self._report_caught_up()
             await self._woken.wait()
+
+    def _report_caught_up(self) -> None:
+        report, self.when_caught_up = self.when_caught_up, None
+        if report is not None:
+            report()
 
     def _count(self, size: int) -> None:
         """Count characters as bytes: nearly all frames are ASCII."""
@@ -378,5 +388,4 @@ async def _read(socket: Socket, connection: Connection, handle: Handle) -> None:
             connection.send_frame(PONG)
         else:
             await handle(connection, text)
-        await asyncio.sleep(connection.rest_s)  # the loop turns between two messages
-        connection.rest_s = 0.0
+        await asyncio.sleep(0)  # the loop turns between two messages

@@ -36,7 +36,7 @@ EXAMPLES: Final = "streams"
 TITLE: Final = "Foretell streams"
 ABOUT: Final = (
     "Books, prices, orders, trades and games as they change, over WebSocket. A frame holds one JSON"
-    " object; the books after a subscription come in one frame that is an array."
+    " object; the books after a subscription come in frames that are arrays."
 )
 
 

@@ -100,12 +100,12 @@ class Streams:
 
     async def serve_market(self, socket: Socket, place: ConnectionPlace | None = None) -> None:
         """Serve a connection of the market channel."""
-        connection = self._connection(MARKET_CHANNEL)
+        client = "" if place is None else place.client
+        connection = self._connection(MARKET_CHANNEL, client)
         self.market.join(connection)
         try:
             await self._serve(socket, connection, self.market.handle)
         finally:
-            client = "" if place is None else place.client
             self.open.part(connection, client, self.market.leave)
 
     async def serve_user(self, socket: Socket, place: ConnectionPlace | None = None) -> None:
@@ -254,9 +254,13 @@ class Streams:
                 self.revoke(key_id)
         return False
 
-    def _connection(self, channel: str) -> Connection:
+    def _connection(self, channel: str, client: str = "") -> Connection:
         return Connection(
-            self._new_uuid(), self._budget, flush_queue=self._flush_queue, channel=channel
+            self._new_uuid(),
+            self._budget,
+            flush_queue=self._flush_queue,
+            channel=channel,
+            client=client,
         )
 
     async def _serve(self, socket: Socket, connection: Connection, handle: Handle) -> None:

@@ -24,6 +24,7 @@ from foretell.domain.values.tokens import is_token_id
 from foretell.engine.protocol.requests import CommittedCommand
 from foretell.trading.books.books import PublicBook, PublicBooks
 from foretell.trading.books.market_names import MarketNames
+from foretell.trading.streams.book_dumps import BookDumps
 from foretell.trading.streams.connection import Connection
 from foretell.trading.streams.messages import (
     best_prices_texts,
@@ -43,8 +44,6 @@ from foretell.trading.streams.requests import (
 )
 
 TOKENS_PER_CONNECTION_MAX: Final = 500
-DUMPED_BOOK_S: Final = 0.002
-"""How long a client is not read for each book that it asked for."""
 ANNOUNCEMENTS_WAITING_MAX: Final = 10_000
 
 
@@ -78,7 +77,9 @@ class MarketChannel:
         self._market_names = market_names
         self._streams = streams
         self._connections_by_token: dict[str, dict[Connection, None]] = {}
+        """Without the connections that have yet to get the book of the token."""
         self._tokens_by_connection: dict[Connection, dict[str, None]] = {}
+        self.dumps = BookDumps(books, streams, self._begin)
         self._extended: dict[Connection, None] = {}
         """Connections that asked for best prices and announcements too."""
         self.top_by_market: dict[Bytes32, BookTop] = {}
@@ -97,7 +98,7 @@ class MarketChannel:
     @property
     def is_idle(self) -> bool:
         """Whether no connection and no subscription is kept."""
-        kept = self._tokens_by_connection, self._connections_by_token, self._extended
+        kept = self._tokens_by_connection, self._connections_by_token, self._extended, self.dumps
         return not any(kept)
 
     async def handle(self, connection: Connection, text: str) -> None:
@@ -131,10 +132,13 @@ class MarketChannel:
         """Have a connection, which has no subscription, receive what another one received."""
         tokens = self._tokens_by_connection.pop(former)
         self._tokens_by_connection[connection] = tokens
+        waiting = self.dumps.leave(former)
         for token_id in tokens:
-            connections = self._connections_by_token[token_id]
-            del connections[former]
-            connections[connection] = None
+            if token_id not in waiting:
+                connections = self._connections_by_token[token_id]
+                del connections[former]
+                connections[connection] = None
+        self.dumps.add(connection, waiting)
         if former in self._extended:
             del self._extended[former]
             self._extended[connection] = None
@@ -194,14 +198,16 @@ class MarketChannel:
             self._extended[connection] = None
         elif request.custom_feature_enabled is False:
             self._extended.pop(connection, None)
-        for token_id in new:
-            held[token_id] = None
-            self._connections_by_token.setdefault(token_id, {})[connection] = None
+        held.update(dict.fromkeys(new))
         if request.initial_dump:
-            connection.send_together(
-                self._streams.stamp(self._books.sequence), self._book_texts(new)
-            )
-            connection.rest(len(new) * DUMPED_BOOK_S)
+            self.dumps.add(connection, new)
+            return
+        for token_id in new:
+            self._begin(connection, token_id)
+
+    def _begin(self, connection: Connection, token_id: str) -> None:
+        """Begin to send the messages of a token."""
+        self._connections_by_token.setdefault(token_id, {})[connection] = None
 
     def _unsubscribe(self, connection: Connection, tokens: Iterable[str]) -> None:
         held = self._tokens_by_connection[connection]
@@ -211,20 +217,12 @@ class MarketChannel:
                 self._forget(token_id, connection)
 
     def _forget(self, token_id: str, connection: Connection) -> None:
+        if self.dumps.drop(connection, token_id):
+            return  # its messages have not begun
         connections = self._connections_by_token[token_id]
         del connections[connection]
         if not connections:
             del self._connections_by_token[token_id]
-
-    def _book_texts(self, tokens: Iterable[str]) -> list[str]:
-        texts = []
-        for token_id in tokens:
-            try:
-                market, is_yes = self._books.find_open(token_id)
-            except ForetellError:
-                continue
-            texts.append(book_text(market.book(is_yes=is_yes)))
-        return texts
 
     def _publish_effect(self, effect: Effect, sequence: int) -> None:
         """Publish an effect of a command that is not about one order."""

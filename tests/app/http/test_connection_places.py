@@ -215,6 +215,53 @@ def test_attack_h2_an_authenticated_connection_is_closed_for_nobody() -> None:
     assert (places.authenticated, later[1].place.is_provisional) == (3, True)
 
 
+CHURNED = PlaceLimits(total=40, of_address=2_000, reserved=20, provisional=8)
+
+
+def with_anonymous_places_taken() -> ConnectionPlaces:
+    places = ConnectionPlaces(CHURNED)
+    for number in range(CHURNED.total - CHURNED.reserved):
+        assert places.take(f"10.0.0.{number}", Held()) is not None
+    return places
+
+
+def test_attack_h2_the_address_with_most_provisional_places_loses_its_oldest() -> None:
+    """One address that opened connections fast closed those of all others before their first request."""
+    places, traders = with_anonymous_places_taken(), [Held() for _ in range(3)]
+    for number, each in enumerate(traders):
+        each.place = places.take(f"192.0.2.{number}", each)
+    churned = [Held() for _ in range(1_000)]
+    for each in churned:
+        each.place = places.take("198.51.100.1", each)
+    assert not any(each.is_closed for each in traders)
+    assert [each.is_closed for each in churned] == [True] * 995 + [False] * 5
+    for number, each in enumerate(traders):
+        assert each.place is not None
+        assert each.place.is_provisional
+        each.place.show_key(f"key {number}")
+    assert places.authenticated == len(traders)
+
+
+def test_attack_h2_among_addresses_with_one_provisional_place_each_the_oldest_is_closed() -> None:
+    places, held = with_anonymous_places_taken(), [Held() for _ in range(10)]
+    for number, each in enumerate(held):
+        assert places.take(f"192.0.2.{number}", each) is not None
+    assert [each.is_closed for each in held] == [True] * 2 + [False] * 8
+
+
+def test_provisional_places_that_end_count_for_their_address_no_more() -> None:
+    places, early = with_anonymous_places_taken(), [Held() for _ in range(8)]
+    for each in early:
+        each.place = places.take("192.0.2.1", each)
+    for each in early[1:]:
+        assert each.place is not None
+        each.place.end()
+    later = [Held() for _ in range(8)]
+    for each in later:
+        each.place = places.take("192.0.2.2", each)
+    assert [each.is_closed for each in (*early, *later)] == [False] * 8 + [True] + [False] * 7
+
+
 def test_frames_of_an_address_count_while_it_has_connections() -> None:
     places = ConnectionPlaces(PlaceLimits(frames_burst=10, frames_per_s=5))
     one, other = places.take("127.0.0.1", Held()), places.take("127.0.0.1", Held())

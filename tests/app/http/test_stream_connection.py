@@ -12,15 +12,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.rigs.applications import serving
 
-from foretell.app.http.connection_limits import ConnectionLimits
+from foretell.app.http.connection_limits import STREAM_LIMITS, ConnectionLimits, StreamLimits
 from foretell.app.http.connection_places import ConnectionPlaces, PlaceLimits
 from foretell.app.http.reading_allowance import ReadingAllowance
-from foretell.app.http.connection_limits import STREAM_LIMITS
+from foretell.edge.codec import SINK
 from foretell.edge.telemetry import Receive, Scope, Send
+from foretell.trading.streams.connection import FrameSink
 
 pytestmark = pytest.mark.anyio
 
 WITHIN_S = 60.0
+PAUSE_S = 3.0
+"""A deadline that a slow machine keeps, where a test waits until it has passed."""
+BUFFERED_BY_SOCKETS_MAX = 64
+"""Megabytes: more than the kernel takes for two sockets."""
 HANDSHAKE = (
     b"GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
     b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
@@ -44,6 +49,7 @@ class Application:
         self.messages = 0
         self.sends = b""
         self.sent = 0
+        self.sink: FrameSink
         self.task: asyncio.Task[object]
         self.closes_after: int | None = None
         self._handled = asyncio.Condition()
@@ -60,11 +66,13 @@ class Application:
             await send({"type": "http.response.body", "body": b"OK"})
             return
         assert (await receive())["type"] == "websocket.connect"
+        self.sink = scope[SINK]
         await send({"type": "websocket.accept"})
         self.task = cast("asyncio.Task[object]", asyncio.current_task())
         while self.sends:
             await send({"type": "websocket.send", "text": self.sends.decode()})
             self.sent += 1
+            await asyncio.sleep(0)  # so that only the client can stop it
         while (await receive())["type"] == "websocket.receive":
             async with self._handled:
                 self.messages += 1
@@ -257,33 +265,49 @@ async def test_a_policy_close_ends_the_connection_of_a_client_that_goes_on_sendi
 
 
 async def test_sending_waits_for_a_client_that_takes_nothing_and_then_cuts_it_off(
-    host: str, app: Application
+    app: Application,
 ) -> None:
     """What waits stays with the application, which counts it; the end needs no reader."""
     app.sends = b"x" * 1_000_000
-    async with a_stream(host) as (reader, _):
+    limits = ConnectionLimits(stream=StreamLimits(closing_s=0.1))
+    places = ConnectionPlaces()
+    async with serving(app, limits=limits, places=places) as host, a_stream(host) as (reader, _):
         await reader.readuntil(b"\r\n\r\n")
         transport: asyncio.Transport = reader._transport  # type: ignore[attr-defined]  # not public
         transport.pause_reading()
-        await asyncio.sleep(0.5)
-        waiting = app.sent
-        await asyncio.sleep(0.5)
-        assert app.sent == waiting
+        async with asyncio.timeout(WITHIN_S):
+            while app.sink.is_ready:  # noqa: ASYNC110 - no event to wait for
+                await asyncio.sleep(0)
+        for _ in range(10_000):
+            await asyncio.sleep(0)
+        assert app.sent <= BUFFERED_BY_SOCKETS_MAX
         app.task.cancel()
-        await asyncio.sleep(2 * STREAM_LIMITS.closing_s + 0.5)
+        async with asyncio.timeout(WITHIN_S):
+            while places.taken:  # noqa: ASYNC110 - the server notifies no one
+                await asyncio.sleep(0.01)
         transport.resume_reading()
         assert await is_ended(reader)
 
 
-async def test_a_stream_outlives_the_pause_between_requests(app: Application) -> None:
-    """A connection that becomes a stream is not idle: its timer once cut it off 75 s later."""
-    async with (
-        serving(app, limits=ConnectionLimits(keep_alive_s=0.2)) as place,
-        a_stream(place) as (reader, writer),
-    ):
+async def silent(_scope: Scope, receive: Receive, _send: Send) -> None:
+    """Answer no handshake until the client has gone."""
+    while (await receive())["type"] != "websocket.disconnect":
+        pass
+
+
+async def test_attack_h2_a_handshake_that_is_never_answered_ends_the_connection() -> None:
+    """The deadline of the request ended with its last byte, and nothing came after it."""
+    limits = ConnectionLimits(stream=StreamLimits(handshake_s=0.1))
+    async with serving(silent, limits=limits) as host, a_stream(host) as (reader, _):
+        assert await is_ended(reader)
+
+
+async def test_a_stream_outlives_the_deadline_of_its_handshake(app: Application) -> None:
+    limits = ConnectionLimits(stream=StreamLimits(handshake_s=PAUSE_S))
+    async with serving(app, limits=limits) as host, a_stream(host) as (reader, writer):
         await reader.readuntil(b"\r\n\r\n")
-        await asyncio.sleep(0.6)
-        writer.write(a_frame(b"PING"))
+        await asyncio.sleep(1.2 * PAUSE_S)
+        writer.write(a_frame(b"a"))
         async with asyncio.timeout(WITHIN_S):
             await app.reached(1)
 
@@ -318,12 +342,17 @@ def test_an_allowance_lets_no_more_pass_than_its_burst_and_rate(
     assert taken <= burst + per_s * now_s + 1e-6 * (1 + now_s)
 
 
-@pytest.mark.parametrize("request_before", [b"", b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"])
+@pytest.mark.parametrize(
+    ("request_before", "pause_s"),
+    [
+        pytest.param(b"", 0.2, id="at once"),
+        pytest.param(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", PAUSE_S, id="after a request"),
+    ],
+)
 async def test_the_silence_of_a_stream_is_no_pause_between_requests(
-    app: Application, request_before: bytes
+    app: Application, request_before: bytes, pause_s: float
 ) -> None:
     """Every stream once ended after the longest pause that is allowed between two requests."""
-    pause_s = 0.2
     async with (
         serving(app, limits=ConnectionLimits(keep_alive_s=pause_s)) as place,
         a_stream(place, request_before) as (reader, writer),
@@ -333,7 +362,7 @@ async def test_the_silence_of_a_stream_is_no_pause_between_requests(
             await reader.readuntil(b"OK")
         writer.write(HANDSHAKE)
         await reader.readuntil(b"\r\n\r\n")
-        await asyncio.sleep(4 * pause_s)
+        await asyncio.sleep(1.5 * pause_s)
         writer.write(a_frame(b"a"))
         await app.reached(1)
     assert app.messages == 1

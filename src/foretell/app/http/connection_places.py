@@ -6,7 +6,8 @@ authenticated connection needs its place.
 
 Since a key is known only after a connection has its place, a new one that finds the places of anonymous
 ones taken is admitted provisionally, for a short time, in which it has to show a key. The places for that
-are few, and apart; when they are taken, the connection that has waited for the longest time is closed.
+are few, and apart. When they are taken, the client with most of them loses the one that has waited for the
+longest time: a client that opens many keeps no other one out.
 """
 
 import enum
@@ -92,6 +93,11 @@ class Place:
         """Whether the connection has to show a key soon."""
         return self.standing is Standing.PROVISIONAL
 
+    @property
+    def has_known_client(self) -> bool:
+        """Whether all requests on the connection are of a client that has shown a key."""
+        return self.standing is Standing.AUTHENTICATED and bool(self.client)
+
     def show_key(self, key_id: str) -> None:
         """Have the connection count as authenticated: a request on it was verified with a key."""
         if self.standing is not Standing.AUTHENTICATED and self.is_taken:
@@ -130,6 +136,7 @@ class ConnectionPlaces:
         self._authenticated_by_key: Counter[str] = Counter()
         self._anonymous: OrderedDict[Place, None] = OrderedDict()
         self._provisional: OrderedDict[Place, None] = OrderedDict()
+        self._provisional_by_client: Counter[str] = Counter()
         self._authenticated = 0
         self._frames_by_client: dict[str, ReadingAllowance] = {}
         """Of clients with streams."""
@@ -217,10 +224,11 @@ class ConnectionPlaces:
             place.standing = Standing.ANONYMOUS
             self._anonymous[place] = None
             return
-        if len(self._provisional) >= self._limits.provisional:
-            self._close(next(iter(self._provisional)))
         place.standing = Standing.PROVISIONAL
         self._provisional[place] = None
+        self._provisional_by_client[place.client] += 1
+        if len(self._provisional) > self._limits.provisional:
+            self._close(self._oldest_of_largest())
 
     def _remove(self, place: Place) -> None:
         """Take a place out of the part that it belongs to."""
@@ -229,9 +237,19 @@ class ConnectionPlaces:
             self._authenticated_by_key[place.key] -= 1
             if not self._authenticated_by_key[place.key]:
                 del self._authenticated_by_key[place.key]
+        elif place.is_provisional:
+            del self._provisional[place]
+            self._provisional_by_client[place.client] -= 1
+            if not self._provisional_by_client[place.client]:
+                del self._provisional_by_client[place.client]
         else:
-            part = self._provisional if place.is_provisional else self._anonymous
-            del part[place]
+            del self._anonymous[place]
+
+    def _oldest_of_largest(self) -> Place:
+        """Return the oldest provisional place of the clients with most of them."""
+        counts = self._provisional_by_client
+        most = max(counts.values())
+        return next(place for place in self._provisional if counts[place.client] == most)
 
     def _dispensable(self) -> Place | None:
         """Return the place of an idle anonymous connection if one is soon found, else of the oldest."""

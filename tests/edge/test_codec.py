@@ -223,7 +223,7 @@ async def test_attack_m3_a_body_that_its_client_cuts_off_is_no_bug_of_the_server
 
 def test_attack_h5_bodies_that_arrive_have_one_budget_and_a_client_a_part_of_it() -> None:
     """2,000 connections with a body of a megabyte each once took two gigabytes."""
-    budget = BodyBudget(bytes_max=10, client_bytes_max=6)
+    budget = BodyBudget(bytes_max=10, client_bytes_max=6, reserved_bytes=0)
     budget.take("one", 6)
     with pytest.raises(BodiesBusy, match="all 6 bytes"):
         budget.take("one", 1)
@@ -232,6 +232,24 @@ def test_attack_h5_bodies_that_arrive_have_one_budget_and_a_client_a_part_of_it(
     budget.take("two", 4)
     budget.give_back("one", 6)
     budget.take("two", 2)
+    assert budget.bytes_held == 6
+
+
+def test_attack_h5_strangers_take_no_byte_that_is_reserved_for_known_keys() -> None:
+    budget = BodyBudget(bytes_max=10, client_bytes_max=10, reserved_bytes=4)
+    budget.take("stranger", 6)
+    with pytest.raises(BodiesBusy, match="all 6 bytes"):
+        budget.take("another", 1)
+    budget.take("trader", 4, is_known=True)
+    with pytest.raises(BodiesBusy, match="all 10 bytes"):
+        budget.take("trader", 1, is_known=True)
+    budget.give_back("trader", 4, is_known=True)
+    with pytest.raises(BodiesBusy, match="all 6 bytes"):
+        budget.take("another", 1)
+    budget.give_back("stranger", 6)
+    budget.take("trader", 10, is_known=True)
+    budget.give_back("trader", 10, is_known=True)
+    budget.take("another", 6)
     assert budget.bytes_held == 6
 
 

@@ -18,6 +18,8 @@ BODY_BYTES_MAX: Final = 64 * 1024
 BODY_BYTES_BY_ALL_MAX: Final = 128 * 1024 * 1024
 """Of bodies that have begun and not ended, over all connections of a process."""
 BODY_BYTES_BY_CLIENT_MAX: Final = 16 * 1024 * 1024
+BODY_BYTES_RESERVED: Final = 16 * 1024 * 1024
+"""Of those by all, for requests that name a known key with its passphrase: strangers cannot have them."""
 TURN: Final = "turn"
 """The key of a request's turn in its scope: its place under the rate limits, and its client."""
 PLACE: Final = "place"
@@ -60,33 +62,42 @@ def sent_path(request: AnyRequest) -> str:
 
 
 class BodyBudget:
-    """The bytes of all bodies that are arriving, bounded, and those of one client."""
+    """The bytes of all bodies that are arriving, bounded, those of one client, and those of strangers."""
 
     def __init__(
         self,
         bytes_max: int = BODY_BYTES_BY_ALL_MAX,
         client_bytes_max: int = BODY_BYTES_BY_CLIENT_MAX,
+        reserved_bytes: int = BODY_BYTES_RESERVED,
     ) -> None:
         self._bytes_max = bytes_max
         self._client_bytes_max = client_bytes_max
+        self._strangers_bytes_max = bytes_max - reserved_bytes
         self._bytes_by_client: Counter[str] = Counter()
+        self._bytes_of_strangers = 0
         self.bytes_held = 0
 
-    def take(self, client: str, size: int) -> None:
-        """Count bytes that arrived, or refuse: bodies of this client, or of all, have all the memory."""
+    def take(self, client: str, size: int, *, is_known: bool = False) -> None:
+        """Count bytes that arrived, or refuse: other bodies have all the memory that these may have."""
         if self._bytes_by_client[client] + size > self._client_bytes_max:
             raise BodiesBusy(self._client_bytes_max)
         if self.bytes_held + size > self._bytes_max:
             raise BodiesBusy(self._bytes_max)
-        self._bytes_by_client[client] += size
-        self.bytes_held += size
+        if not is_known and self._bytes_of_strangers + size > self._strangers_bytes_max:
+            raise BodiesBusy(self._strangers_bytes_max)
+        self._count(client, size, is_known=is_known)
 
-    def give_back(self, client: str, size: int) -> None:
+    def give_back(self, client: str, size: int, *, is_known: bool = False) -> None:
         """Stop counting the bytes of a body, which is complete or refused."""
-        self._bytes_by_client[client] -= size
-        self.bytes_held -= size
+        self._count(client, -size, is_known=is_known)
         if not self._bytes_by_client[client]:
             del self._bytes_by_client[client]
+
+    def _count(self, client: str, size: int, *, is_known: bool) -> None:
+        self._bytes_by_client[client] += size
+        self.bytes_held += size
+        if not is_known:
+            self._bytes_of_strangers += size
 
 
 BODY_BUDGET: Final = BodyBudget()
@@ -96,30 +107,31 @@ class HeldBytes:
     """The bytes that one connection or one request holds of the budget, for one client at a time.
 
     The client stays the same until all bytes are given back, although the trusted proxies, by which it
-    is found, may change before that.
+    is found, may change before that. So does whether it has a known key.
     """
 
-    __slots__ = ("_budget", "_client", "size")
+    __slots__ = ("_client", "_is_known", "size")
 
-    def __init__(self, client: str = "", budget: BodyBudget = BODY_BUDGET) -> None:
-        self._budget = budget
-        self._client = client
+    def __init__(self) -> None:
+        self._client = ""
+        self._is_known = False
         self.size = 0
 
-    def begin(self, client: str) -> None:
+    def begin(self, client: str, *, is_known: bool = False) -> None:
         """Count what comes for this client; nothing is held."""
         assert self.size == 0, "what is held counts for the client before"
         self._client = client
+        self._is_known = is_known
 
     def add(self, size: int) -> None:
         """Count more bytes, or refuse them."""
-        self._budget.take(self._client, size)
+        BODY_BUDGET.take(self._client, size, is_known=self._is_known)
         self.size += size
 
     def end(self) -> None:
         """Give all bytes back."""
         if self.size:
-            self._budget.give_back(self._client, self.size)
+            BODY_BUDGET.give_back(self._client, self.size, is_known=self._is_known)
             self.size = 0
 
 
@@ -132,14 +144,20 @@ async def body_chunks(request: AnyRequest) -> AsyncIterator[bytes]:
         raise BodyCutOff from error
 
 
-async def read_body(request: AnyRequest, bytes_max: int = BODY_BYTES_MAX) -> bytes:
-    """Return the bytes of the body as they were sent, or refuse one that is larger than the limit."""
+async def read_body(
+    request: AnyRequest, bytes_max: int = BODY_BYTES_MAX, *, is_known: bool = False
+) -> bytes:
+    """Return the bytes of the body as they were sent, or refuse one that is larger than the limit.
+
+    `is_known` says that the headers name a known key with its passphrase.
+    """
     declared = request.headers.get("content-length", "0")
     is_number = declared.isascii() and declared.isdigit()
     if is_number and (len(declared) > LENGTH_DIGITS_MAX or int(declared) > bytes_max):
         raise BodyTooLarge(bytes_max)
     turn: Any = request.scope.get(TURN)
-    chunks, held = [], HeldBytes("" if turn is None else turn.address)
+    chunks, held = [], HeldBytes()
+    held.begin("" if turn is None else turn.address, is_known=is_known)
     try:
         async for chunk in body_chunks(request):
             if held.size + len(chunk) > bytes_max:

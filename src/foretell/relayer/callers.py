@@ -62,5 +62,7 @@ async def caller_of(context: RelayerContext, request: AnyRequest) -> SignedSubmi
 
 
 async def _body(request: AnyRequest) -> bytes:
-    """Return the signed body: none of a request that reads."""
-    return b"" if request.method in READING_METHODS else await read_body(request, BODY_BYTES_MAX)
+    """Return the signed body: none of a request that reads; its key was checked."""
+    if request.method in READING_METHODS:
+        return b""
+    return await read_body(request, BODY_BYTES_MAX, is_known=True)

@@ -22,7 +22,7 @@ from foretell.app.http.request_head import END, HeadReader
 from foretell.domain.errors.families import ForetellError
 from foretell.domain.errors.http import BodiesBusy, RequestTooSlow, TooManyRequests
 from foretell.edge.codec import HeldBytes
-from foretell.edge.fast_route import BODY_BYTES_MAX, FastRequest, FastResponse
+from foretell.edge.fast_route import BODY_BYTES_MAX, FastRequest, FastResponse, anyone
 from foretell.edge.security_headers import SECURITY_LINES
 from foretell.edge.throttle import Turn
 
@@ -166,8 +166,8 @@ class FastConnection(asyncio.Protocol):
 
         It refuses the request, or finds the key in the database, before it reads the body.
         """
-        data = self._held
-        if not arrival.served.route.may_send(arrival.head.headers):
+        data, route = self._held, arrival.served.route
+        if not route.may_send(arrival.head.headers):
             self._held = b""
             self._pass_on(data)
             return
@@ -175,7 +175,8 @@ class FastConnection(asyncio.Protocol):
         self._due_at_s = self._loop.time() + self._limits.request_deadline_s
         self._set_timer(self._limits.request_deadline_s)
         self._held = b""
-        self._budget.begin(self._address(arrival.served, arrival.head.headers))
+        address = self._address(arrival.served, arrival.head.headers)
+        self._budget.begin(address, is_known=route.may_send is not anyone)
         self._hold_more(data, arrival)
 
     def _hold_more(self, data: bytes, arrival: Arrival) -> None:
@@ -193,8 +194,9 @@ class FastConnection(asyncio.Protocol):
         """Keep what arrives before the answer is sent; the connection closes if memory is short."""
         self._transport.pause_reading()
         if not self._held:
-            turn = answering.turn
-            self._budget.begin(self._peer or "" if turn is None else turn.address)
+            turn, place = answering.turn, self._place
+            address = self._peer or "" if turn is None else turn.address
+            self._budget.begin(address, is_known=place is not None and place.has_known_client)
         try:
             self._budget.add(len(data))
         except BodiesBusy:

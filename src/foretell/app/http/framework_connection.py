@@ -216,7 +216,8 @@ class FrameworkConnection(HttpToolsProtocol):
         """
         self.flow.pause_reading()
         if not self._early:
-            self._early_bytes.begin("" if self.client is None else self.client[0])
+            is_known = self.place is not None and self.place.has_known_client
+            self._early_bytes.begin(self.client[0] if self.client else "", is_known=is_known)
         try:
             self._early_bytes.add(len(data))
         except BodiesBusy as refusal:

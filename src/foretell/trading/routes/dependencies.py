@@ -77,7 +77,7 @@ async def _authenticated_on_arrival(
     request: AnyRequest, context: TradingContext, bytes_max: int = BODY_BYTES_MAX
 ) -> SignedRequest:
     await context.key_ring.check_key(request.headers)
-    body = await read_body(request, bytes_max)
+    body = await read_body(request, bytes_max, is_known=True)
     path = sent_path(request)
     caller = await context.key_ring.authenticate_l2(
         request.headers, sent_method(request), path, body
@@ -99,7 +99,7 @@ async def authenticate_builder(request: AnyRequest, context: TradingContext) -> 
     """Return the builder whose headers alone sign this request when it is its turn, or refuse."""
     key_ring = context.key_ring
     await builder_requests.check_builder_key(key_ring, request.headers)
-    body = await read_body(request)
+    body = await read_body(request, is_known=True)
     sent = sent_method(request), sent_path(request), body
     caller = await builder_requests.authenticate_builder(key_ring, request.headers, *sent)
     if await count_for_key(request, caller.key_id, body):

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.rigs.applications import serving
 from tests.trading.rig import listening
+from tests.trading.streams.dumps_rig import Taker
 
 from foretell.app.http.connection_limits import STREAM_LIMITS
 from foretell.edge.codec import SINK
@@ -15,6 +16,7 @@ from foretell.trading.streams.connection import (
     BYTES_QUEUED_MAX,
     CLOSE_NORMAL,
     CLOSE_TRY_LATER,
+    FRAMES_PER_TURN,
     FRAMES_QUEUED_MAX,
     Connection,
     Socket,
@@ -190,6 +192,19 @@ async def test_attack_m2_messages_count_as_soon_as_the_socket_takes_no_more() ->
             app.sink.transport.get_write_buffer_size()
             <= STREAM_LIMITS.write_buffer_bytes + 2 * 1024
         )
+
+
+async def test_attack_h1_a_connection_sends_few_queued_frames_a_turn() -> None:
+    async with Taker("stream") as taker:
+        for _ in range(FRAMES_QUEUED_MAX):
+            taker.connection.send_frame("{}")
+        counts = list[int]()
+        while taker.connection.bytes_queued:
+            before = len(taker.frames)
+            await asyncio.sleep(0)
+            counts.append(len(taker.frames) - before)
+    assert sum(counts) == FRAMES_QUEUED_MAX
+    assert max(counts) <= FRAMES_PER_TURN
 
 
 async def test_a_client_that_reads_late_receives_the_close_code(

@@ -17,6 +17,7 @@ from foretell.domain.values.instants import iso_time
 from foretell.store.creation.markets import record_event
 from foretell.store.queries.game_states import GameState
 from foretell.trading.streams import sports_channel
+from foretell.trading.streams.connection import Connection
 from foretell.trading.streams.sports_channel import (
     PINGS_UNANSWERED_MAX,
     game_message,
@@ -190,6 +191,30 @@ async def test_a_new_connection_gets_the_games_of_the_day_that_have_not_ended(
         ("event-live", "InProgress"),
         ("event-soon", "Scheduled"),
     ]
+
+
+async def test_attack_h1_new_connections_get_their_games_in_turns_of_their_own(
+    rig: TradingRig,
+) -> None:
+    """500 games for each of a thousand new streams were queued in one turn of the event loop."""
+    sports, names = rig.context.streams.sports, ["one", "two", "three"]
+    for name in names:
+        await create(rig, name, startTime=iso_time(NOW_MS - HOUR_MS), template={})
+    connections = [Connection(f"{number}") for number in range(30)]
+    for each in connections:
+        sports.join(each)
+    publishing = asyncio.create_task(publish(rig))
+    counts, before = list[int](), 0
+    while not publishing.done():
+        await asyncio.sleep(0)
+        queued = sum(each.frames_queued for each in connections)
+        counts.append(queued - before)
+        before = queued
+    await publishing
+    for each in connections:
+        sports.leave(each)
+    assert [each.frames_queued for each in connections] == [len(names)] * 30
+    assert max(counts) == len(names)
 
 
 async def test_a_new_connection_takes_no_new_game_from_the_others(

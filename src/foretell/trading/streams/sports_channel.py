@@ -4,6 +4,7 @@ A game starts at the time that its creator gave, and ends when all its markets h
 here, so messages have none. A connection subscribes to nothing, and answers pings, which are text.
 """
 
+import asyncio
 import enum
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
@@ -185,6 +186,7 @@ class SportsChannel:
             if self._newcomers.pop(connection, connection) is None:  # it is still connected
                 for text in texts.values():
                     connection.send_frame(text)
+                await asyncio.sleep(0)  # the loop turns between two of them
         return _Welcome(newcomers, texts)
 
     def _keep(self, condition_ids: Iterable[Bytes32]) -> None:

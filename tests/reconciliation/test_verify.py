@@ -30,18 +30,23 @@ from foretell.store.queries.index_tables import load_indexed_block
 from foretell.store.spill import SpillFile
 from foretell.store.tables import (
     activities,
+    allowance_changes,
     allowances,
+    balance_changes,
     balances,
     canceled_orders,
     conditions,
     exchange_fills,
     locked_collateral,
+    locked_collateral_changes,
     payouts,
+    position_changes,
     positions,
     raised_nonces,
     rank_counts,
     standings,
     traded_markets,
+    trading_total_changes,
     trading_totals,
     wins,
 )
@@ -61,29 +66,43 @@ SET_OWNER_SIGNING: Final = contract_function("setOwnerSigning(bool)")
 
 Market = tuple[IndexerRig, EventActs]
 
+OF_POSITION: Final = (
+    "size_units",
+    "cost_units",
+    "bought_units",
+    "spent_units",
+    "realized_units",
+    "changed_at_s",
+)
 FIGURES: Final = {
     activities: ("size_units", "cost_units", "timestamp_s"),
+    allowance_changes: ("units",),
     allowances: ("units",),
+    balance_changes: ("units",),
     balances: ("units",),
     exchange_fills: ("size_units", "cost_units", "fee_units"),
     locked_collateral: ("units",),
-    payouts: ("payout_yes", "payout_no"),
-    positions: (
-        "size_units",
-        "cost_units",
-        "bought_units",
-        "spent_units",
-        "realized_units",
-        "changed_at_s",
-    ),
+    locked_collateral_changes: ("units",),
+    payouts: ("payout_yes", "payout_no", "timestamp_s"),
+    position_changes: OF_POSITION,
+    positions: OF_POSITION,
     raised_nonces: ("nonce",),
     rank_counts: ("wallets",),
     standings: ("volume_units", "gain_units"),
+    trading_total_changes: ("trades", "markets", "volume_units"),
     trading_totals: ("trades", "markets", "volume_units"),
     wins: ("realized_units",),
 }
 """Every number that is compared."""
-IN_EACH_HISTORY: Final = (activities, allowances, balances, locked_collateral, positions)
+IN_EACH_HISTORY: Final = (
+    activities,
+    allowances,
+    balance_changes,
+    balances,
+    locked_collateral,
+    position_changes,
+    positions,
+)
 
 
 @pytest.mark.parametrize("seed", range(HISTORIES))

@@ -4,11 +4,13 @@ Their number grows with the history of the chain, so only the last used are held
 the logs, all of one chain; passes by ranges of wallets would fetch every log several times.
 """
 
+from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 from foretell.domain.contracts.neg_risk import NO_TOKEN_BURN
 from foretell.domain.values.hexadecimal import ZERO_ADDRESS
 from foretell.reconciliation.holdings import NOTHING_HELD, UNITS_MAX, CountedPosition
+from foretell.reconciliation.versioned_rows import VersionedRows
 from foretell.store.spill import SpilledRows, SpillFile
 
 CASH: Final = "0"
@@ -60,6 +62,15 @@ class CountedCondition(NamedTuple):
     backing: str
 
 
+class CountedPayout(NamedTuple):
+    """What the tokens of a condition pay, and the transaction that said so."""
+
+    yes: int
+    no: int
+    at_s: int
+    tx_hash: str
+
+
 class CountedChange(NamedTuple):
     """A position after a block that changed it."""
 
@@ -89,8 +100,8 @@ class ChainFigures:
     def __init__(self, contracts: ReadContracts, spill: SpillFile) -> None:
         self.contracts = contracts
         self.spill = spill
-        self.balances: SpilledRows[Holding, int] = spill.mapping("balances", 2, int, 0)
-        self.locked: SpilledRows[str, int] = spill.mapping("locked", 1, int, 0)
+        self.balances: VersionedRows[Holding, int] = VersionedRows(spill, "balances", 2, int, 0)
+        self.locked: VersionedRows[str, int] = VersionedRows(spill, "locked", 1, int, 0)
         self.positions: SpilledRows[Holding, CountedPosition] = spill.mapping(
             "positions", 2, CountedPosition, NOTHING_HELD
         )
@@ -107,18 +118,19 @@ class ChainFigures:
         self.outcomes: SpilledRows[str, tuple[str, bool]] = spill.mapping(
             "outcomes", 1, tuple[str, bool]
         )
-        self.payouts: SpilledRows[str, tuple[int, int]] = spill.mapping(
-            "payouts", 1, tuple[int, int]
-        )
+        self.payouts: SpilledRows[str, CountedPayout] = spill.mapping("payouts", 1, CountedPayout)
         self.prices: SpilledRows[str, tuple[int, int]] = spill.mapping("prices", 1, tuple[int, int])
         self.acts: SpilledRows[Place, tuple[Any, ...]] = spill.mapping("acts", 2, tuple[Any, ...])
         self.fills: SpilledRows[Place, tuple[Any, ...]] = spill.mapping("fills", 2, tuple[Any, ...])
         self.trades: SpilledRows[Place, CountedTrade] = spill.mapping("trades", 2, CountedTrade)
         self.first_trades: SpilledRows[tuple[str, str], int] = spill.mapping("first_trades", 2, int)
-        self.totals: SpilledRows[str, CountedTotals] = spill.mapping("totals", 1, CountedTotals)
-        self.allowances: SpilledRows[tuple[str, str, bool], int] = spill.mapping(
-            "allowances", 3, int, 0
+        self.totals: VersionedRows[str, CountedTotals] = VersionedRows(
+            spill, "totals", 1, CountedTotals, CountedTotals(0, 0, 0)
         )
+        self.allowances: VersionedRows[tuple[str, str, bool], int] = VersionedRows(
+            spill, "allowances", 3, int, 0
+        )
+        self.wallets_read: SpilledRows[str, bool] = spill.mapping("wallets_read", 1, bool)
         self.canceled: SpilledRows[Place, tuple[str, str]] = spill.mapping(
             "canceled", 2, tuple[str, str]
         )
@@ -139,6 +151,13 @@ class ChainFigures:
         left = self.allowances[wallet, spender, True]
         if left < UNITS_MAX:
             self.allowances[wallet, spender, True] = max(0, left - units)
+
+    def set_held(self, wallet: str, cash: int, allowances: Mapping[tuple[str, bool], int]) -> None:
+        """Set what a wallet that is read from the chain holds and allows; its history is not known."""
+        self.wallets_read[wallet] = True
+        self.balances.now[wallet, CASH] = cash
+        for (spender, is_collateral), units in allowances.items():
+            self.allowances.now[wallet, spender, is_collateral] = units
 
     def lock(self, condition: str, units: int) -> None:
         """Add to the open interest of a condition."""
@@ -161,7 +180,7 @@ class ChainFigures:
         """Add a trade of a wallet."""
         self.trades[place] = trade
         wallet, condition, cost = trade
-        before = self.totals.get(wallet, CountedTotals(0, 0, 0))
+        before = self.totals[wallet]
         is_first = (wallet, condition) not in self.first_trades
         if is_first:
             self.first_trades[wallet, condition] = place[0]
@@ -170,7 +189,9 @@ class ChainFigures:
         )
 
     def close_block(self, number: int, at_s: int) -> None:
-        """Keep each position that differs from the one before the block."""
+        """Keep each value and position that differs from the one before the block."""
+        for versioned in (self.balances, self.locked, self.totals, self.allowances):
+            versioned.close_block(number)
         for holding, before in self._before_block.items():
             now = self.positions[holding]
             if now != before:

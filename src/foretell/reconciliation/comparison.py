@@ -18,13 +18,17 @@ from foretell.store.queries.index_tables import load_pages
 from foretell.store.spill import SpilledRows, SpillFile
 from foretell.store.tables import (
     activities,
+    allowance_changes,
     allowances,
+    balance_changes,
     balances,
     canceled_orders,
     conditions,
     exchange_fills,
     locked_collateral,
+    locked_collateral_changes,
     payouts,
+    position_changes,
     positions,
     raised_nonces,
     rank_counts,
@@ -32,6 +36,7 @@ from foretell.store.tables import (
     ranking_marks,
     standings,
     traded_markets,
+    trading_total_changes,
     trading_totals,
     wins,
 )
@@ -84,16 +89,18 @@ class _Compared(NamedTuple):
     key: Callable[[Any], Any]
     of_table: Callable[[Any], object]
     of_chain: Callable[[Any], object] = lambda value: value
+    is_compared: Callable[[Any], bool] = lambda _: True
+    """Whether the chain's logs say something of a key; rows of others are passed over."""
 
 
 async def compare_all(figures: ChainFigures, tx: Transaction, report: DataReport) -> None:
     """Compare every table, all read in one transaction."""
     with SpillFile(figures.spill.rows_held_max) as spill:
         sums = await _sums(figures, spill, tx)
-        for compared in (*_states(figures), *_histories(figures), *sums):
+        for compared in (*_states(figures), *_changes(figures), *_histories(figures), *sums):
             await _compare(compared, spill, tx, report)
         report.rows_held = max(figures.spill.held_most, spill.held_most)
-    report.wallets = figures.balances.count_firsts()
+    report.wallets = figures.balances.now.count_firsts()
 
 
 async def _compare(
@@ -104,16 +111,15 @@ async def _compare(
     seen: SpilledRows[Any, bool] = spill.mapping(f"seen_{name}", figures.columns, bool)
     async for page in load_pages(tx, compared.table):
         for row in page:
-            kept = compared.of_table(row)
-            if kept is not None:
-                key = compared.key(row)
+            kept, key = compared.of_table(row), compared.key(row)
+            if kept is not None and compared.is_compared(key):
                 figure = figures.get(key)
                 counted = None if figure is None else compared.of_chain(figure)
                 report.add(name, key, counted, kept)
                 seen[key] = True
     for key, figure in figures.items():
         counted = compared.of_chain(figure)
-        if counted is not None and key not in seen:
+        if counted is not None and key not in seen and compared.is_compared(key):
             report.add(name, key, counted, None)
 
 
@@ -122,14 +128,14 @@ def _states(figures: ChainFigures) -> tuple[_Compared, ...]:
     return (
         _Compared(
             balances,
-            figures.balances,
+            figures.balances.now,
             lambda row: (row.wallet, row.asset),
             lambda row: row.units or None,
             lambda units: units or None,
         ),
         _Compared(
             allowances,
-            figures.allowances,
+            figures.allowances.now,
             lambda row: (row.wallet, row.spender, row.is_collateral),
             lambda row: row.units or None,
             lambda units: units or None,
@@ -143,15 +149,61 @@ def _states(figures: ChainFigures) -> tuple[_Compared, ...]:
         ),
         _Compared(
             locked_collateral,
-            figures.locked,
+            figures.locked.now,
             lambda row: row.condition_id,
             lambda row: row.units or None,
             lambda units: units or None,
         ),
         _Compared(
             trading_totals,
-            figures.totals,
+            figures.totals.now,
             lambda row: row.wallet,
+            lambda row: (row.trades, row.markets, row.volume_units),
+        ),
+    )
+
+
+def _changes(figures: ChainFigures) -> tuple[_Compared, ...]:
+    """Return the tables of values after the blocks that changed them.
+
+    Those of a wallet that was read from the chain begin with the reading, which no log shows.
+    """
+
+    def is_logged(key: tuple[Any, ...]) -> bool:
+        return key[0] not in figures.wallets_read
+
+    return (
+        _Compared(
+            balance_changes,
+            figures.balances.history,
+            lambda row: (row.wallet, row.asset, row.block_number),
+            lambda row: row.units,
+            is_compared=is_logged,
+        ),
+        _Compared(
+            allowance_changes,
+            figures.allowances.history,
+            lambda row: (row.wallet, row.spender, row.is_collateral, row.block_number),
+            lambda row: row.units,
+            is_compared=is_logged,
+        ),
+        _Compared(
+            position_changes,
+            figures.changes,
+            lambda row: (row.wallet, row.token_id, row.block_number),
+            lambda row: (*row[3:8], row.changed_at_s),
+            lambda change: (*_cells(change.position), change.at_s),
+        ),
+        _Compared(
+            locked_collateral_changes,
+            figures.locked.history,
+            lambda row: (row.condition_id, row.block_number),
+            lambda row: row.units,
+        ),
+        _Compared(
+            trading_total_changes,
+            figures.totals.history,
+            lambda row: (row.wallet, row.block_number),
             lambda row: (row.trades, row.markets, row.volume_units),
         ),
     )
@@ -171,7 +223,7 @@ def _histories(figures: ChainFigures) -> tuple[_Compared, ...]:
             payouts,
             figures.payouts,
             lambda row: row.condition_id,
-            lambda row: (row.payout_yes, row.payout_no),
+            lambda row: (row.payout_yes, row.payout_no, row.timestamp_s, row.tx_hash),
         ),
         _Compared(activities, figures.acts, _place, lambda row: tuple(row[3:])),
         _Compared(exchange_fills, figures.fills, _place, lambda row: tuple(row[3:])),

@@ -14,6 +14,7 @@ from foretell.reconciliation.chain_figures import (
     CASH,
     ChainFigures,
     CountedCondition,
+    CountedPayout,
     CountedTrade,
 )
 from foretell.reconciliation.fetched_logs import FetchedLog, address_in, topic_of, word_text
@@ -31,6 +32,9 @@ FILLED_OF_SECOND_STRUCT: Final = (
 
 TokenIds = dict[str, tuple[str, str]]
 """The tokens of conditions: Yes and No."""
+
+UNKNOWN_PAYOUT: Final = CountedPayout(1, 1, 0, "")
+"""How a redemption is divided when no report was seen."""
 
 
 class TransactionLogs:
@@ -125,7 +129,7 @@ class TransactionLogs:
         yes, no = log.numbers(1)
         while max(yes, no) > UNITS_MAX:
             yes, no = yes >> 1, no >> 1
-        figures.payouts[condition_id] = yes, no
+        figures.payouts[condition_id] = CountedPayout(yes, no, self._at_s, log.tx_hash)
         if condition.oracle == figures.contracts.adapter and yes:
             figures.lock(condition_id, figures.balances[NO_TOKEN_BURN, condition.no])
 
@@ -194,8 +198,8 @@ class TransactionLogs:
         self, log: FetchedLog, holder: str, condition_id: str, amounts: tuple[int, int], paid: int
     ) -> None:
         condition = self._figures.conditions[condition_id]
-        numerators = self._figures.payouts.get(condition_id, (1, 1))
-        of_yes = amounts[0] * numerators[0] // sum(numerators)
+        payout = self._figures.payouts.get(condition_id, UNKNOWN_PAYOUT)
+        of_yes = amounts[0] * payout.yes // (payout.yes + payout.no)
         for_yes = min(paid, of_yes) if amounts[1] else paid
         for token, units, money in (
             (condition.yes, amounts[0], for_yes),

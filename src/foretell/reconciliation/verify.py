@@ -9,7 +9,7 @@ from foretell.chain.rpc import Rpc
 from foretell.domain.contracts.deployment import Deployment
 from foretell.domain.errors.chain import ChainInconsistent, NothingIndexed
 from foretell.domain.values.hexadecimal import Address, Bytes32
-from foretell.reconciliation.chain_figures import CASH, ChainFigures
+from foretell.reconciliation.chain_figures import ChainFigures
 from foretell.reconciliation.comparison import DataReport, compare_all
 from foretell.reconciliation.fetched_logs import fetch_times
 from foretell.reconciliation.first_holdings import fetch_held
@@ -73,9 +73,7 @@ async def _set_held(
         wallets = [Address(row.wallet) for row in page if row.block_number != TO_READ_AGAIN]
         held = await fetch_held(rpc, figures.contracts, wallets, Bytes32(last.block_hash))
         for wallet, first in held.items():
-            figures.balances[wallet, CASH] = first.units
-            for (spender, is_collateral), units in first.allowances.items():
-                figures.allowances[wallet, spender, is_collateral] = units
+            figures.set_held(wallet, first.units, first.allowances)
 
 
 async def _compared(

@@ -17,7 +17,7 @@ MINUTES ?= 60
 BESIDE = -n $(WORKERS) --dist loadgroup --reruns $(RERUNS) --reruns-delay 2 -raR
 
 .DEFAULT_GOAL := help
-.PHONY: help rooms up run dev bare test browser check faults cases spec spec-mutants bench attacks figures soak peers mutants mutants-contracts audit docs client client-types client-typescript sbom lock artifacts examples compatibility screenshot gas invariants clean
+.PHONY: help rooms up run dev bare test browser check faults cases spec spec-mutants bench attacks figures soak peers parquet mutants mutants-contracts audit docs client client-types client-typescript sbom lock artifacts examples compatibility screenshot gas invariants clean
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 15
@@ -68,7 +68,10 @@ cases: dev  ## list the tests of each fault case
 spec: dev  ## list the tests of each interface statement
 	$(BIN)/python tests/run.py spec
 
-spec-mutants: dev  ## break interface statements one by one; their tests must fail: ROWS=41,42
+spec-parquet: run  ## install what writes exports in Parquet
+	@$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes --requirement requirements/parquet.txt
+
+mutants: dev  ## break interface statements one by one; their tests must fail: ROWS=41,42
 	$(BIN)/python tests/run.py spec_mutants $(if $(ROWS),--rows $(ROWS))
 
 bench: run  ## measure orders a second over HTTP, next to the ceiling of the same run

@@ -16,6 +16,7 @@ SETS = {
         # The two clients' packages have the same import names: kuest's are installed in another folder.
         *(f"--no-emit-package=kuest-py-{name}" for name in KUEST),
     ),
+    "parquet.txt": ("--group", "parquet"),
     "peers.txt": ("--group", "peers"),
     "generator.txt": ("--group", "generator"),
     "audit.txt": ("--group", "audit"),

@@ -69,7 +69,7 @@ BANNED: Final = frozenset(
 SUSPECT: Final = re.compile("|".join(BANNED), re.IGNORECASE)
 """Lines worth a closer look, which costs much more."""
 BY_RIGHT: Final = re.compile(
-    r"keep_blank_values|(?<![a-zA-Z])vault_?\b|\bVAULT\b|_vault_|\bslice(?=[\(\)])|\"slice_moved\"|\.tell\(\)"
+    r"keep_blank_values|(?<![a-zA-Z])vault_?\b|\bVAULT\b|_vault_|\bslice(?=[\(\)])|\"slice_moved\"|\.tell\(\)|def tell\(self\)"
 )
 """Names of the neg-risk contracts, of Python's library and of a tag in journals."""
 OPENING: Final = re.compile(r"(What|Who|Whose|Whether|How|Where|When|Which)\b")

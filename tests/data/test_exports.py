@@ -4,11 +4,14 @@ import asyncio
 import csv
 import io
 import json
+import sys
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from decimal import Decimal
 from typing import Any, Final
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from tests.indexer.rig import IndexerRig
 from tests.reconciliation.conftest import market  # noqa: F401 - a fixture
@@ -18,6 +21,7 @@ from tests.rigs.read_apis import BLOBS, Reader, a_data_context
 from tests.rigs.sandbox import Sandbox
 from tests.rigs.values import NOW_MS, an_address
 
+from foretell.data.export_forms import INTEGERS, ROWS_PER_GROUP, TEXTS
 from foretell.data.exports import KINDS, ROWS_PER_PART, begin_export
 from foretell.data.routes import build_app
 from foretell.domain.errors.http import TooManyRequests
@@ -55,6 +59,24 @@ async def resumed(reader: Reader, kind: str, limit: int, wallet: str) -> list[An
     return rows
 
 
+async def parquet(reader: Reader, kind: str, **parameters: str) -> pa.Table:
+    """Return an export in Parquet."""
+    answer = await reader.http.get(f"/export/{kind}.parquet", params=parameters)
+    assert answer.status_code == 200, answer.text
+    assert answer.headers["content-type"] == "application/vnd.apache.parquet"
+    return pq.read_table(io.BytesIO(answer.content))
+
+
+async def parquet_by_parts(reader: Reader, kind: str, wallet: str) -> list[Any]:
+    """Return all rows of files of a few, each of which goes on after the one before."""
+    rows: list[Any] = []
+    asked = {"user": wallet, "limit": "3"}
+    while part := (await parquet(reader, kind, **asked)).to_pylist():
+        rows += part
+        asked["after"] = part[-1]["cursor"]
+    return rows
+
+
 async def test_exports_of_a_random_history_have_every_row_once_and_add_up(
     fresh_sandbox: Sandbox,
     market: tuple[IndexerRig, EventActs],  # noqa: F811 - the fixture
@@ -73,6 +95,9 @@ async def test_exports_of_a_random_history_have_every_row_once_and_add_up(
         assert [[Decimal(cell) for cell in row[-2:]] for row in table[1:]] == [
             list(row.values())[-2:] for row in rows
         ]
+        columns = await parquet(reader, kind, user=wallet)
+        assert columns.to_pylist() == rows
+        assert await parquet_by_parts(reader, kind, wallet) == rows
     trades = await reader.get("/trades", user=wallet, takerOnly="false", limit="500")
     assert sorted(str(trade["usdcSize"]) for trade in trades) == sorted(
         str(float(row["usdcSize"])).removesuffix(".0") for row in exported["trades"]
@@ -81,6 +106,36 @@ async def test_exports_of_a_random_history_have_every_row_once_and_add_up(
         changes = [row for row in exported["ledger"] if row["asset"] == position["asset"]]
         for name in FIGURES:
             assert sum(row[name] for row in changes) == position[name]
+
+
+async def test_a_file_in_parquet_has_types_groups_and_every_row(fresh_database: Database) -> None:
+    count = 2 * ROWS_PER_GROUP + ROWS_PER_PART + 7
+    await write_changes(fresh_database, count)
+    reader = a_reader(fresh_database)
+    answer = await reader.http.get(
+        "/export/ledger.parquet", params={"user": ANN, "limit": str(count)}
+    )
+    file = pq.ParquetFile(io.BytesIO(answer.content))
+    assert file.num_row_groups == 3
+    assert file.read().column("block").to_pylist() == list(range(count))
+    types = {field.name: str(field.type) for field in file.schema_arrow}
+    assert types["cursor"] == "string"
+    assert (types["block"], types["size"]) == ("int64", "decimal128(38, 6)")
+    assert (await parquet(reader, "trades", user=ANN)).num_rows == 0
+
+
+def test_the_columns_of_every_export_have_a_type() -> None:
+    columns = {name for kind in KINDS.values() for name in kind.columns}
+    assert columns - TEXTS - INTEGERS == {*FIGURES, "usdcSize", "fee"}
+
+
+async def test_a_server_without_pyarrow_says_what_is_missing(
+    fresh_database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    seen, body = await a_reader(fresh_database).refused("/export/trades.parquet", user=ANN)
+    assert (seen, body["error"].partition(":")[0]) == (403, "not_served")
+    assert "make parquet" in body["error"]
 
 
 async def write_changes(database: Database, count: int) -> None:
@@ -122,6 +177,8 @@ async def test_an_export_that_the_database_stops_goes_on_after_its_last_row(
     assert len(rows) == ROWS_PER_PART
     rows += await lines(reader, "ledger", user=ANN, after=rows[-1]["cursor"])
     assert [row["block"] for row in rows] == list(range(2 * ROWS_PER_PART))
+    parts[0] = 0
+    assert (await parquet(reader, "ledger", user=ANN)).to_pylist() == rows[:ROWS_PER_PART]
 
 
 async def test_exports_that_are_being_sent_are_bounded_for_a_client_and_give_their_places_back(
@@ -155,10 +212,10 @@ async def test_an_export_ends_with_its_time_and_its_client_goes_on(
     fresh_database: Database,
 ) -> None:
     await write_changes(fresh_database, 2 * ROWS_PER_PART)
-    context = replace(a_data_context(fresh_database, BLOBS, lambda: NOW_MS), export_s=0.2)
+    context = replace(a_data_context(fresh_database, BLOBS, lambda: NOW_MS), export_s=1.0)
     export = await begin_export(context, Query([("user", ANN)]), "ledger.jsonl")
     first = await anext(export.parts)
-    await asyncio.sleep(0.2)
+    await asyncio.sleep(1.0)
     assert [part async for part in export.parts] == []
     cursor = json.loads(first.splitlines()[-1])["cursor"]
     rows = await lines(a_reader(fresh_database), "ledger", user=ANN, after=cursor)
@@ -168,7 +225,7 @@ async def test_an_export_ends_with_its_time_and_its_client_goes_on(
 @pytest.mark.parametrize(
     ("file", "parameters", "status", "code"),
     [
-        ("trades.parquet", {"user": ANN}, 403, "not_served"),
+        ("trades.parquet", {"user": ANN, "after": "1-2"}, 400, "invalid_field"),
         ("trades.xml", {"user": ANN}, 404, "not_found"),
         ("orders.csv", {"user": ANN}, 404, "not_found"),
         ("trades", {"user": ANN}, 404, "not_found"),

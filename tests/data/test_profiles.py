@@ -47,3 +47,25 @@ async def test_the_leaderboard_shows_names_and_images(database: Database, reader
     shown = {row["proxyWallet"].lower(): (row["userName"], row["profileImage"]) for row in rows}
     assert shown[an_address("alice")] == ("Alice", IMAGE)
     assert shown[an_address("bob")] == (None, None)
+
+
+async def test_the_leaderboard_finds_the_wallets_of_the_owner_of_a_name(
+    database: Database, reader: Reader
+) -> None:
+    safe = an_address("alice's safe")
+    async with database.writing() as tx:
+        await Rows(tx).buy("alice's safe", "rain", TOKEN, TOKEN)
+        await Rows(tx).hold("alice's safe", "rain", TOKEN, 0, bought_units=TOKEN)
+    await keep_rankings(database)
+
+    async def found(**parameters: str) -> list[tuple[str, str]]:
+        rows = await reader.get("/v1/leaderboard", orderBy="VOL", **parameters)
+        return [(row["proxyWallet"].lower(), row["userName"]) for row in rows]
+
+    both = [(an_address("alice"), "Alice"), (safe, "Alice")]
+    assert await found(userName="aLICE") == both
+    assert await found(userName="Alice", user=safe) == both[1:]
+    assert await found(userName="Alice", user=an_address("bob")) == []
+    assert await found(userName="Alice", limit="1") == both[:1]
+    assert await found(userName="Alice", offset="1") == both[1:]
+    assert await found(userName="alic") == []

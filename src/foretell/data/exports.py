@@ -7,24 +7,21 @@ client and in all, and in time.
 """
 
 import asyncio
-import csv
-import io
 import weakref
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 from types import MappingProxyType
 from typing import Any, Final
 
 from foretell.data.context import DataContext
+from foretell.data.export_forms import ENCODERS, Row, RowEncoder
 from foretell.data.parameters import USER
 from foretell.domain.errors.families import ForetellError
-from foretell.domain.errors.http import MalformedQuery, NotServed, UnknownRecord
+from foretell.domain.errors.http import MalformedQuery, UnknownRecord
 from foretell.domain.values.hexadecimal import Address
-from foretell.edge.codec import encode_json
 from foretell.edge.parameters import integer, text
 from foretell.edge.query import Query
-from foretell.edge.rendering import amount, decimal_string
+from foretell.edge.rendering import amount
 from foretell.store.database import Transaction
 from foretell.store.queries.exports import (
     LEDGER_BEGIN,
@@ -43,12 +40,7 @@ CURSOR_CHARS_MAX: Final = 128
 LIMIT: Final = integer("limit", 10_000, 1, ROWS_MAX, "rows of one response")
 AFTER: Final = text("after", "cursor of the last row that arrived", chars_max=CURSOR_CHARS_MAX)
 PARAMETERS: Final = (USER, AFTER, LIMIT)
-PARQUET: Final = "parquet"
-MEDIA_TYPES: Final = MappingProxyType(
-    {"csv": "text/csv; charset=utf-8", "jsonl": "application/jsonl"}
-)
 
-Row = Mapping[str, str | int | Decimal]
 Key = tuple[str | int, ...]
 Load = Callable[[Transaction, Address, tuple[Any, ...], int], Awaitable[Sequence[Any]]]
 
@@ -90,13 +82,13 @@ class Export:
 async def begin_export(context: DataContext, query: Query, file: str) -> Export:
     """Return an export whose first part has been read, so that a refusal can still be sent."""
     name, _, form = file.partition(".")
-    if name not in KINDS or form not in (*MEDIA_TYPES, PARQUET):
+    if name not in KINDS or form not in ENCODERS:
         raise UnknownRecord("file")
-    if form == PARQUET:
-        raise NotServed(f"exports as {form}, only as csv and jsonl")
     kind, wallet = KINDS[name], query.read(USER)
+    media_type, encoder_of = ENCODERS[form]
     after, limit = kind.parse(query.read(AFTER)), query.read(LIMIT)
     query.check_known()
+    encoder = encoder_of(kind.columns)
     client = client_name.get()
     await context.exports.take(client)
     reading = _Reading(context, kind, wallet, after, limit)
@@ -106,7 +98,7 @@ async def begin_export(context: DataContext, query: Query, file: str) -> Export:
     except BaseException:
         reading.end()
         raise
-    return Export(MEDIA_TYPES[form], _sent(reading, first, form))
+    return Export(media_type, _sent(reading, first, encoder))
 
 
 class _Reading:
@@ -143,30 +135,24 @@ class _Reading:
         return [{"cursor": _cursor(self.kind.key(row)), **self.kind.show(row)} for row in rows]
 
 
-async def _sent(reading: _Reading, part: Sequence[Row], form: str) -> AsyncIterator[bytes]:
+async def _sent(
+    reading: _Reading, part: Sequence[Row], encoder: RowEncoder
+) -> AsyncIterator[bytes]:
     """Yield encoded parts; a part that cannot be read ends the response, and the client resumes."""
     try:
-        if form == "csv":
-            yield _csv([dict(zip(reading.kind.columns, reading.kind.columns, strict=True))])
+        if begun := encoder.begin():
+            yield begun
         while part:
-            yield (
-                _csv(part) if form == "csv" else b"".join(encode_json(row) + b"\n" for row in part)
-            )
-            part = await reading.next_part()
-    except ForetellError:
-        return
+            if encoded := encoder.add(part):
+                yield encoded
+            try:
+                part = await reading.next_part()
+            except ForetellError:
+                break
+        if ended := encoder.end():
+            yield ended
     finally:
         reading.end()
-
-
-def _csv(rows: Sequence[Row]) -> bytes:
-    target = io.StringIO()
-    writer = csv.writer(target, lineterminator="\r\n")
-    for row in rows:
-        writer.writerow(
-            decimal_string(each) if isinstance(each, Decimal) else each for each in row.values()
-        )
-    return target.getvalue().encode()
 
 
 def _cursor(key: Key) -> str:

@@ -4,7 +4,7 @@ Lists of builders have the same prefix. The volume of builders is not counted, s
 empty, even if orders name builders.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
@@ -18,15 +18,16 @@ from foretell.domain.values.slugs import SLUG_CHARS_MAX, normalize_slug
 from foretell.edge.parameters import choice, integer, text
 from foretell.edge.query import Query
 from foretell.edge.rendering import amount, blob_url
-from foretell.store.database import ReadKind
+from foretell.store.database import ReadKind, Transaction
 from foretell.store.queries.leaderboards import (
+    Ranking,
     RankingOrder,
     RankingScope,
     load_ranking_of,
     load_rankings,
     load_wins,
 )
-from foretell.store.trading.profiles import PublicProfile, load_profiles
+from foretell.store.trading.profiles import PublicProfile, load_named, load_profiles
 
 OVERALL: Final = "OVERALL"
 ORDERS: Final[Mapping[str, RankingOrder]] = MappingProxyType(
@@ -55,24 +56,24 @@ BUILDER_VOLUMES_PARAMETERS: Final = (PERIOD,)
 
 
 async def list_traders(context: DataContext, query: Query) -> list[TraderRow]:
-    """Return a page of the leaderboard, or one wallet's row of it.
-
-    Wallets have no names yet, so a filter by name returns no rows.
-    """
+    """Return a page of the leaderboard, or the rows of one wallet, or of the wallets of a name's owner."""
     scope = _read_scope(query)
     order = ORDERS[query.read(SORT)]
     limit, offset = query.read(TRADERS_LIMIT), query.read(OFFSET)
     wallet, name = query.read(ANY_USER), query.read(USER_NAME)
     query.check_known()
-    if name is not None:
-        return []
-    kind = ReadKind.LISTING if wallet is None else ReadKind.RANKING
+    is_of_one = wallet is not None or name is not None
+    kind = ReadKind.RANKING if is_of_one else ReadKind.LISTING
     async with context.database.public_reading(kind) as tx:
-        if wallet is None:
-            standings = await load_rankings(tx, scope, order, limit=limit, offset=offset)
+        if is_of_one:
+            found = [
+                await load_ranking_of(tx, scope, order, each)
+                for each in await _wallets(tx, wallet, name)
+            ]
+            ranked = sorted((each for each in found if each), key=lambda each: each.rank)
+            standings: Sequence[Ranking] = ranked[offset : offset + limit]
         else:
-            own = await load_ranking_of(tx, scope, order, wallet)
-            standings = [] if own is None or offset or not limit else [own]
+            standings = await load_rankings(tx, scope, order, limit=limit, offset=offset)
         profiles = await load_profiles(tx, {standing.wallet for standing in standings})
     return [
         TraderRow(
@@ -87,6 +88,17 @@ async def list_traders(context: DataContext, query: Query) -> list[TraderRow]:
         )
         for standing in standings
     ]
+
+
+async def _wallets(
+    tx: Transaction, wallet: Address | None, name: str | None
+) -> Collection[Address]:
+    """Return the wallets that are asked for: one, those of a name's owner, or those that are both."""
+    if name is None:
+        return set() if wallet is None else {wallet}
+    owner = await load_named(tx, name)
+    named = set() if owner is None else {owner.address, owner.safe}
+    return named if wallet is None else named & {wallet}
 
 
 async def list_wins(context: DataContext, query: Query) -> list[WinRow]:

@@ -54,6 +54,15 @@ async def record_profile(tx: Transaction, profile: PublicProfile) -> bool:
     return True
 
 
+async def load_named(tx: Transaction, name: str) -> PublicProfile | None:
+    """Return the profile with this name, whatever the case, None if there is none."""
+    wanted = sa.select(*(profiles.c[each] for each in PublicProfile._fields)).where(
+        profiles.c.name_key == name.casefold()
+    )
+    row = await tx.first(wanted)
+    return None if row is None else PublicProfile._make(row)
+
+
 async def load_profiles(
     tx: Transaction, wallets: Collection[str]
 ) -> Mapping[Address, PublicProfile]:

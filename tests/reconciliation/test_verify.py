@@ -56,6 +56,8 @@ pytestmark = pytest.mark.anyio
 HISTORIES: Final = int(os.environ.get("FORETELL_TEST_HISTORIES", "100"))
 STEPS: Final = 40
 STEPS_OF_MOST: Final = 12
+POSTGRES_EACH: Final = 20
+"""Every twentieth history is played on PostgreSQL, too."""
 LONG_EACH: Final = 10
 """Every tenth history is a long one."""
 TRIES_MAX: Final = 200
@@ -109,9 +111,21 @@ IN_EACH_HISTORY: Final = (
 async def test_after_a_random_history_every_row_is_what_the_chain_says(
     fresh_sandbox: Sandbox, market: Market, fresh_database: Database, seed: int
 ) -> None:
-    history = RandomHistory(fresh_sandbox, *market, fresh_database, seed)
+    await play_history(fresh_sandbox, market, fresh_database, seed)
+
+
+@pytest.mark.parametrize("seed", range(0, HISTORIES, POSTGRES_EACH))
+async def test_after_a_random_history_every_row_on_postgresql_is_what_the_chain_says(
+    fresh_sandbox: Sandbox, market: Market, postgres_database: Database, seed: int
+) -> None:
+    await play_history(fresh_sandbox, market, postgres_database, seed)
+
+
+async def play_history(sandbox: Sandbox, market: Market, database: Database, seed: int) -> None:
+    """Play a random history, and compare every row."""
+    history = RandomHistory(sandbox, *market, database, seed)
     await history.play(STEPS_OF_MOST if seed % LONG_EACH else STEPS)
-    report = await verify_data(fresh_database, fresh_sandbox.rpc, fresh_sandbox.deployment)
+    report = await verify_data(database, sandbox.rpc, sandbox.deployment)
     assert [str(each) for each in report.differences] == []
     assert report.is_exact
     assert history.unwound_blocks > 0
@@ -122,20 +136,34 @@ async def test_after_a_random_history_every_row_is_what_the_chain_says(
 async def test_after_a_reorganization_of_each_depth_every_row_is_what_the_chain_says(
     fresh_sandbox: Sandbox, market: Market, fresh_database: Database, depth: int
 ) -> None:
-    """Where the node keeps too few states for its own method, it goes back to a snapshot."""
+    await reorganize_by(depth, fresh_sandbox, market, fresh_database)
+
+
+@pytest.mark.parametrize("depth", [1, STATES_KEPT, DEPTH_MAX])
+async def test_after_a_reorganization_every_row_on_postgresql_is_what_the_chain_says(
+    fresh_sandbox: Sandbox, market: Market, postgres_database: Database, depth: int
+) -> None:
+    await reorganize_by(depth, fresh_sandbox, market, postgres_database)
+
+
+async def reorganize_by(depth: int, sandbox: Sandbox, market: Market, database: Database) -> None:
+    """Replace so many blocks, and compare every row.
+
+    Where the node keeps too few states for its own method, it goes back to a snapshot.
+    """
     _, acts = market
-    snapshot = await fresh_sandbox.rpc.send("evm_snapshot")
-    await act_in_blocks(fresh_sandbox, acts, depth)
-    await catch_up(an_indexer(fresh_sandbox, fresh_database))
+    snapshot = await sandbox.rpc.send("evm_snapshot")
+    await act_in_blocks(sandbox, acts, depth)
+    await catch_up(an_indexer(sandbox, database))
     if depth < STATES_KEPT:
-        await fresh_sandbox.rpc.send("anvil_reorg", depth, [])
+        await sandbox.rpc.send("anvil_reorg", depth, [])
     else:
-        assert await fresh_sandbox.rpc.send("evm_revert", snapshot)
-        await fresh_sandbox.rpc.send("evm_increaseTime", 7)
-        await act_in_blocks(fresh_sandbox, acts, depth)
-    step = await catch_up(an_indexer(fresh_sandbox, fresh_database))
+        assert await sandbox.rpc.send("evm_revert", snapshot)
+        await sandbox.rpc.send("evm_increaseTime", 7)
+        await act_in_blocks(sandbox, acts, depth)
+    step = await catch_up(an_indexer(sandbox, database))
     assert step.unwound_blocks == depth
-    report = await verify_data(fresh_database, fresh_sandbox.rpc, fresh_sandbox.deployment)
+    report = await verify_data(database, sandbox.rpc, sandbox.deployment)
     assert report.differences == []
     assert report.rows["positions"] > 0
 

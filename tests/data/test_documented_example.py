@@ -46,6 +46,7 @@ from foretell.store.database import Database
 pytestmark = pytest.mark.anyio
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "data-api.md"
+DAY_S = 86_400
 ANN, BOB = an_address("ann"), an_address("bob")
 
 
@@ -87,9 +88,28 @@ async def test_the_example_of_the_page_is_what_the_api_answers(
         "rank": int(ranked["rank"]),
         **{f"{field} of the purchase": each for field, each in purchase_of_ann.items()},
     }
-    example = documented("For example, ann", "For example, bob")
+    example = documented("For example, ann", "For a period, carol")
     assert len(example) == 17
     assert example == {field: {**position, **ranked, **others}[field] for field in example}
+
+
+async def test_the_gain_of_a_period_is_as_the_page_computes_it(
+    database: Database, reader: Reader
+) -> None:
+    bought_at_s, week_ago_s = NOW_S - 40 * DAY_S, NOW_S - 7 * DAY_S
+    async with database.writing() as tx:
+        rows = Rows(tx)
+        await rows.open_named("rain")
+        await rows.quoted_at("rain", week_ago_s - 60, 49, 51)
+        await rows.quote("rain", 59, 61)
+        await rows.buy("carol", "rain", 10 * TOKEN, 4 * TOKEN, timestamp_s=bought_at_s)
+        await rows.hold("carol", "rain", 10 * TOKEN, 4 * TOKEN, changed_at_s=bought_at_s)
+    await keep_rankings(database)
+    answered = {}
+    for period in ("ALL", "WEEK"):
+        [ranked] = await reader.get("/v1/leaderboard", timePeriod=period)
+        answered |= {f"{field} of {period}": ranked[field] for field in ("pnl", "vol")}
+    assert answered == documented("For a period, carol", "For example, bob")
 
 
 async def test_split_transferred_and_closed_positions_are_as_the_page_computes_them(

@@ -12,6 +12,7 @@ LIES ?= 2000
 HISTORIES ?= 1000
 RANKINGS ?= 100
 PATRONI ?= 1
+SCALE ?= 1
 MINUTES ?= 60
 # The whole suite: tests beside each other. One that fails runs once more, and the summary names it: RERUNS=0 for none.
 BESIDE = -n $(WORKERS) --dist loadgroup --reruns $(RERUNS) --reruns-delay 2 -raR
@@ -49,18 +50,15 @@ check: dev browser  ## run all checks: format, lint, spelling, types, import con
 	$(BIN)/coverage report
 	$(BIN)/coverage report --include='*/foretell/domain/*' --fail-under=100
 
-faults: dev  ## kill processes, damage files, lie: CYCLES=200 DAMAGES=10000 LIES=2000 CASES=50000 HISTORIES=1000; PATRONI= skips the cluster
-	$(if $(PATRONI),sh tests/faults/install_patroni.sh)
+faults: dev  ## kill processes, damage files, lie, attack: CYCLES=200 DAMAGES=10000 LIES=2000 CASES=50000 HISTORIES=1000; ONLY=kills,lies; WRITE=FILE.md; PATRONI= skips the cluster
+	$(if $(PATRONI),$(if $(or $(if $(ONLY),,all),$(findstring patroni,$(ONLY))),sh tests/faults/install_patroni.sh))
 	FORETELL_TEST_CYCLES=$(CYCLES) FORETELL_TEST_DAMAGES=$(DAMAGES) FORETELL_TEST_LIES=$(LIES) \
-	  FORETELL_TEST_PATRONI=$(PATRONI) $(BIN)/pytest -n 2 --dist loadgroup --durations=20 tests/faults
-	FORETELL_TEST_ATTACKS=1 $(BIN)/pytest tests/faults/test_attacks.py
-	FORETELL_TEST_RANKINGS=$(RANKINGS) FORETELL_TEST_HISTORIES=$(HISTORIES) \
-	  $(BIN)/pytest -n 2 --dist loadgroup tests/store/index/rankings tests/reconciliation
-	FORETELL_TEST_SCHEMA_CASES=$(CASES) \
-	  $(BIN)/pytest -n 2 --dist loadgroup tests/edge/documents/test_random_requests.py
+	  FORETELL_TEST_RANKINGS=$(RANKINGS) FORETELL_TEST_HISTORIES=$(HISTORIES) FORETELL_TEST_SCHEMA_CASES=$(CASES) \
+	  FORETELL_TEST_PATRONI=$(PATRONI) FORETELL_TEST_ATTACKS=$(SCALE) \
+	  $(BIN)/python tests/run.py fault_parts $(if $(ONLY),--only $(ONLY)) $(if $(WRITE),--write $(WRITE))
 
-attacks: dev  ## print what another client notices of connection, frame and body floods: SCALE=1
-	$(BIN)/python tests/run.py faults.attacks --scale $(or $(SCALE),1)
+attacks: dev  ## print what another client notices of connection, frame and body floods, and judge it: SCALE=1
+	$(BIN)/python tests/run.py faults.attacks.play --scale $(SCALE)
 
 cases: dev  ## list the tests of each fault case
 	$(BIN)/python tests/run.py cases

@@ -5,7 +5,7 @@ import gc
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import pytest
@@ -55,6 +55,16 @@ def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()
     gc.enable()
+
+
+@pytest.fixture
+def played(request: pytest.FixtureRequest) -> Callable[[int], None]:
+    """A function that reports how often a test has played its fault, for `make faults`."""
+
+    def report(count: int) -> None:
+        request.node.user_properties.append(("played", count))
+
+    return report
 
 
 @pytest.fixture(scope="session")

@@ -20,4 +20,4 @@ def statements() -> dict[str, str]:
 
 
 if __name__ == "__main__":
-    sys.exit(main("spec", statements(), ("row", "statement"), may_be_open=False))
+    sys.exit(main("spec", statements(), ("row", "statement")))

@@ -5,10 +5,11 @@ from collections import Counter
 from pathlib import Path
 from typing import Final
 
-from tests.cases import cases
+from tests.cases import cases, ruled_out
 from tests.claims import MARKERS, Outcomes, report
 
 GROUPS: Final = {"A": 11, "B": 14, "C": 16, "D": 15, "E": 6, "F": 11, "G": 9, "H": 5, "J": 7}
+DECISION: Final = Path(__file__).parents[1] / "docs" / "decisions" / "0020-fault-cases-ruled-out.md"
 CLAIM: Final = re.compile(r"\bpytest\.mark\.case\(([^)]+)\)")
 
 
@@ -32,6 +33,11 @@ def _numbered(group: str) -> list[tuple[int, str]]:
 def test_every_marked_case_is_in_the_table() -> None:
     assert claimed()
     assert claimed() - cases().keys() == set()
+
+
+def test_every_case_has_a_test_unless_a_decision_rules_it_out() -> None:
+    assert cases().keys() - claimed() == ruled_out() == {"B-09", "G-09", "J-06"}
+    assert all(f"- **{case}, " in DECISION.read_text() for case in ruled_out())
 
 
 def test_a_case_is_proven_only_if_all_its_tests_pass() -> None:

@@ -3,7 +3,7 @@
 import asyncio
 import os
 import signal
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import pytest
@@ -32,7 +32,7 @@ async def exchange(
 
 @pytest.mark.case("J-02")
 async def test_a_leader_that_is_stopped_and_resumes_loses_and_doubles_nothing(
-    exchange: LedFaultRig,
+    exchange: LedFaultRig, played: Callable[[int], None]
 ) -> None:
     async with exchange.supervised():
         await exchange.leading()
@@ -49,3 +49,4 @@ async def test_a_leader_that_is_stopped_and_resumes_loses_and_doubles_nothing(
         exchange.is_over = True
         await trading
         await exchange.check()
+    played(ROUNDS)

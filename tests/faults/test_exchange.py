@@ -7,7 +7,7 @@ import asyncio
 import os
 import random
 import signal
-from collections.abc import AsyncIterator, Awaitable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +54,7 @@ async def live_and_die(exchange: FaultRig, cycles: int, rng: random.Random) -> N
 
 @pytest.mark.case("A-01")
 async def test_an_exchange_that_is_killed_repeatedly_under_load_loses_and_doubles_nothing(
-    made: Processes, tmp_path: Path, empty_database: Path
+    made: Processes, tmp_path: Path, empty_database: Path, played: Callable[[int], None]
 ) -> None:
     rng = random.Random(CYCLES)
     for first in range(0, CYCLES, CYCLES_PER_LIFE):
@@ -63,6 +63,7 @@ async def test_an_exchange_that_is_killed_repeatedly_under_load_loses_and_double
             cycles = min(CYCLES_PER_LIFE, CYCLES - first)
             await live_and_die(exchange, cycles, rng)
             assert len(exchange.received().answer_by_order) > cycles
+    played(CYCLES)
 
 
 @pytest.fixture
@@ -88,7 +89,7 @@ def orders_of(commands: Sequence[Command]) -> list[Bytes32]:
 @pytest.mark.case("A-02", "G-06")
 @pytest.mark.parametrize(("fault", "is_kept"), ALL_FAULTS)
 async def test_an_order_whose_answer_was_never_sent_is_placed_once(
-    exchange: FaultRig, fault: str, *, is_kept: bool
+    exchange: FaultRig, played: Callable[[int], None], fault: str, *, is_kept: bool
 ) -> None:
     buyer = exchange.people[BUYERS[0]]
     serving = await exchange.start(fault)
@@ -104,12 +105,13 @@ async def test_an_order_whose_answer_was_never_sent_is_placed_once(
         assert second == first | {"replayed": True}
         assert orders_of(exchange.replayed().commands).count(order_id) == 1
     await exchange.check()
+    played(ROUNDS)
 
 
 @pytest.mark.case("A-02")
 @pytest.mark.parametrize(("fault", "is_kept"), FAULTS)
 async def test_a_cancel_whose_answer_was_never_sent_holds_and_is_done_once(
-    exchange: FaultRig, fault: str, *, is_kept: bool
+    exchange: FaultRig, played: Callable[[int], None], fault: str, *, is_kept: bool
 ) -> None:
     buyer = exchange.people[BUYERS[0]]
     serving = await exchange.start(fault)
@@ -123,12 +125,13 @@ async def test_a_cancel_whose_answer_was_never_sent_holds_and_is_done_once(
         assert (order_id in again["not_canceled"]) is is_kept
         assert order_id not in exchange.replayed().state.live_orders
     await exchange.check()
+    played(ROUNDS)
 
 
 @pytest.mark.case("A-02")
 @pytest.mark.parametrize(("fault", "is_kept"), FAULTS)
 async def test_a_trade_whose_answer_was_never_sent_happens_once(
-    exchange: FaultRig, fault: str, *, is_kept: bool
+    exchange: FaultRig, played: Callable[[int], None], fault: str, *, is_kept: bool
 ) -> None:
     buyer, seller = exchange.people[BUYERS[0]], exchange.people[SELLERS[0]]
     serving = await exchange.start(fault)
@@ -144,6 +147,7 @@ async def test_a_trade_whose_answer_was_never_sent_happens_once(
         assert trades == answer["tradeIDs"]
         assert len(trades) == 1
     await exchange.check()
+    played(ROUNDS)
 
 
 @pytest.mark.case("A-05")

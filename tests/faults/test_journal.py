@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
@@ -93,7 +93,7 @@ def check_placed_once(folder: Path) -> None:
 
 @pytest.mark.case("A-01")
 def test_a_trader_that_is_killed_repeatedly_loses_and_doubles_nothing(
-    tmp_path: Path,
+    tmp_path: Path, played: Callable[[int], None]
 ) -> None:
     """Its journal takes snapshots and removes segments all the time."""
     rng, folder = random.Random(CYCLES), tmp_path / "journal"
@@ -109,6 +109,7 @@ def test_a_trader_that_is_killed_repeatedly_loses_and_doubles_nothing(
     assert count == len(reported["placed"]) >= CYCLES
     assert newest_snapshot(folder) is not None
     assert verify(folder).last_sequence == started(folder).sequence
+    played(CYCLES)
 
 
 COMMANDS: list[Command] = [
@@ -146,7 +147,7 @@ def last_digest() -> str:
 @pytest.mark.case("A-04")
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 def test_damage_anywhere_stops_the_start_or_changes_nothing(
-    copy: Path, last_digest: str, kind: Damage
+    copy: Path, last_digest: str, played: Callable[[int], None], kind: Damage
 ) -> None:
     """A damaged snapshot is skipped, and a segment before it is not read: both are harmless."""
     rng = random.Random(f"{kind.__name__} {DAMAGES}")
@@ -160,6 +161,7 @@ def test_damage_anywhere_stops_the_start_or_changes_nothing(
         path.write_bytes(raw)
     assert outcomes.keys() <= {"damaged", last_digest}
     assert outcomes["damaged"]
+    played(outcomes.total())
 
 
 def start_of(folder: Path) -> str:

@@ -47,7 +47,7 @@ def count(*leaders: Leader) -> int:
 
 @pytest.mark.parametrize("kill", [Node.kill, Node.kill_server], ids=["both", "server alone"])
 def test_nothing_acknowledged_is_lost_when_the_primary_is_killed_repeatedly(
-    cluster: Cluster, kill: Callable[[Node], None]
+    cluster: Cluster, played: Callable[[int], None], kill: Callable[[Node], None]
 ) -> None:
     with two_leaders(cluster) as leaders:
         for _ in range(KILLS):
@@ -60,10 +60,11 @@ def test_nothing_acknowledged_is_lost_when_the_primary_is_killed_repeatedly(
             cluster.until_whole()
         go_on(*leaders)
     check_journal(cluster.url, leaders)
+    played(KILLS)
 
 
 def test_nothing_acknowledged_is_lost_when_the_primary_is_stopped_and_resumes(
-    cluster: Cluster,
+    cluster: Cluster, played: Callable[[int], None]
 ) -> None:
     with two_leaders(cluster) as leaders:
         for _ in range(KILLS):
@@ -76,3 +77,4 @@ def test_nothing_acknowledged_is_lost_when_the_primary_is_stopped_and_resumes(
             cluster.until_whole()
         go_on(*leaders)
     check_journal(cluster.url, leaders)
+    played(KILLS)

@@ -6,6 +6,7 @@
 import asyncio
 import os
 import sys
+from collections.abc import Callable
 
 import alembic.command
 import pytest
@@ -62,9 +63,10 @@ async def upgrade_until(number, writing):
         await upgrade(database)
 
 statements = killed_before(0)
-for each in sorted({1 + (statements - 1) * step // kills for step in range(kills)}):
+places = sorted({1 + (statements - 1) * step // kills for step in range(kills)})
+for each in places:
     assert killed_before(each) == each
-print(statements)
+print(statements, len(places))
 """
 
 
@@ -74,7 +76,7 @@ def to_first(connection: sa.Connection) -> None:
 
 @pytest.mark.case("A-10")
 async def test_an_upgrade_that_is_killed_before_any_statement_is_undone_and_completed_by_the_next(
-    empty_url: str,
+    empty_url: str, played: Callable[[int], None]
 ) -> None:
     async with Database(empty_url) as database:
         await database.run_sync(to_first)
@@ -83,7 +85,7 @@ async def test_an_upgrade_that_is_killed_before_any_statement_is_undone_and_comp
     killed = await asyncio.create_subprocess_exec(
         sys.executable, "-c", KILLED, empty_url, str(KILLS), stdout=asyncio.subprocess.PIPE
     )
-    statements = (await killed.communicate())[0]
+    statements, kills = (await killed.communicate())[0].split()
     assert killed.returncode == 0
     assert int(statements) > STATEMENTS_MIN
     async with Database(empty_url) as database:
@@ -93,3 +95,4 @@ async def test_an_upgrade_that_is_killed_before_any_statement_is_undone_and_comp
         assert await ask(database, differences) == []
         async with database.reading() as tx:
             assert await tx.scalar(sa.text("SELECT sequence FROM projections")) == 7
+    played(int(kills))

@@ -288,7 +288,7 @@ def checks() -> Iterator[Any]:
 CHECKS = list(checks())
 
 
-async def try_all(api: str, target: Target) -> None:
+async def try_all(api: str, target: Target, played: Callable[[int], None]) -> None:
     sent = Requests(target)
     try:
         await anyio.to_thread.run_sync(sent.try_all, api)
@@ -297,33 +297,46 @@ async def try_all(api: str, target: Target) -> None:
     finally:
         await sent.close()
     assert sent.count >= CASES_PER_OPERATION * sum(each.api == api for each in VARIED)
+    played(sent.count)
 
 
 @pytest.mark.case("G-01")
-async def test_random_requests_to_trading_are_answered_as_documented(trading: Target) -> None:
-    await try_all("trading", trading)
+async def test_random_requests_to_trading_are_answered_as_documented(
+    trading: Target, played: Callable[[int], None]
+) -> None:
+    await try_all("trading", trading, played)
 
 
 @pytest.mark.case("G-01")
-async def test_random_requests_to_creation_are_answered_as_documented(creation: Target) -> None:
-    await try_all("creation", creation)
+async def test_random_requests_to_creation_are_answered_as_documented(
+    creation: Target, played: Callable[[int], None]
+) -> None:
+    await try_all("creation", creation, played)
 
 
 @pytest.mark.case("G-01")
-async def test_random_requests_to_the_relayer_are_answered_as_documented(relayer: Target) -> None:
-    await try_all("relayer", relayer)
+async def test_random_requests_to_the_relayer_are_answered_as_documented(
+    relayer: Target, played: Callable[[int], None]
+) -> None:
+    await try_all("relayer", relayer, played)
 
 
 @pytest.mark.case("G-01")
-async def test_random_requests_to_data_are_answered_as_documented(data: Target) -> None:
-    await try_all("data", data)
+async def test_random_requests_to_data_are_answered_as_documented(
+    data: Target, played: Callable[[int], None]
+) -> None:
+    await try_all("data", data, played)
 
 
 @pytest.mark.case("G-01")
-async def test_random_requests_to_discovery_are_answered_as_documented(discovery: Target) -> None:
-    await try_all("discovery", discovery)
+async def test_random_requests_to_discovery_are_answered_as_documented(
+    discovery: Target, played: Callable[[int], None]
+) -> None:
+    await try_all("discovery", discovery, played)
 
 
 @pytest.mark.case("G-01")
-async def test_random_requests_to_the_web_app_are_answered_as_documented(web: Target) -> None:
-    await try_all("web", web)
+async def test_random_requests_to_the_web_app_are_answered_as_documented(
+    web: Target, played: Callable[[int], None]
+) -> None:
+    await try_all("web", web, played)

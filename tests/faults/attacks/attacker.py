@@ -1,0 +1,201 @@
+"""Strangers who want to stop the exchange: a process that attacks one port in one way.
+
+Arguments: the way, the port, how many connections. The first line of its standard input has the condition
+ids of markets, as JSON; the attack ends with the input. It prints a line when each connection has been open,
+and in the end what became of them, as JSON. Its connections come from other loopback addresses than those of the tests.
+
+Strangers come over a network and use no processor of the exchange, so this process has the lowest priority.
+"""
+
+import asyncio
+import contextlib
+import itertools
+import json
+import os
+import resource
+import socket
+import struct
+import sys
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Final
+
+SOURCES: Final = tuple(f"127.0.1.{number}" for number in range(1, 21))
+"""One address may have 1,000 connections: twenty have as many as the exchange has for strangers."""
+HOST: Final = "127.0.0.1"
+LOWEST_PRIORITY: Final = 19
+BUFFERED_BYTES: Final = 4096
+"""What the system and this process take of an answer that nobody reads."""
+BODY_BYTES: Final = 1024 * 1024 - 2
+PIECE_BYTES: Final = 64 * 1024
+DRIP_S: Final = 0.5
+AGAIN_S: Final = 0.05
+OPENED_AT_ONCE: Final = 100
+
+Stream = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+Way = Callable[[Stream], Awaitable[None]]
+UPGRADE: Final = (
+    b"GET /clob/ws/market HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+    b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n"
+)
+
+
+def a_frame(text: bytes) -> bytes:
+    """Return a masked text frame; the mask is zero, so the text is sent as it is."""
+    length = len(text)
+    size = bytes([0x80 | length]) if length < 126 else b"\xfe" + struct.pack(">H", length)
+    return b"\x81" + size + bytes(4) + text
+
+
+async def idle(stream: Stream) -> None:
+    await stream[0].read()
+
+
+async def slow_head(stream: Stream) -> None:
+    reader, writer = stream
+    for byte in b"GET /clob/time HTTP/1.1\r\nHost: x\r\nX-Long: " + b"x" * 200:
+        writer.write(bytes([byte]))
+        await writer.drain()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(DRIP_S):
+                if not await reader.read(1):
+                    return
+
+
+async def upgrade_with_body(stream: Stream) -> None:
+    stream[1].write(UPGRADE + b"Content-Length: 100\r\n\r\nabc")
+    await stream[0].read()
+
+
+async def body(stream: Stream) -> None:
+    reader, writer = stream
+    head = f"POST /clob/order HTTP/1.1\r\nHost: x\r\nContent-Length: {BODY_BYTES}\r\n\r\n"
+    writer.write(head.encode())
+    for _ in range(BODY_BYTES // PIECE_BYTES):
+        writer.write(bytes(PIECE_BYTES))
+        await writer.drain()
+    await reader.read()
+
+
+async def _open_stream(stream: Stream) -> None:
+    stream[1].write(UPGRADE + b"\r\n")
+    await stream[0].readuntil(b"\r\n\r\n")
+
+
+async def frames(stream: Stream) -> None:
+    await _open_stream(stream)
+    reading = asyncio.create_task(_drop(stream[0]))
+    flood = a_frame(b"PING") * 8_000
+    try:
+        while not reading.done():
+            stream[1].write(flood)
+            await stream[1].drain()
+    finally:
+        reading.cancel()
+
+
+async def pipelined(stream: Stream) -> None:
+    """Send the shortest requests without reading an answer."""
+    requests = b"GET / HTTP/1.1\r\n\r\n" * 10_000
+    while True:
+        stream[1].write(requests)
+        await stream[1].drain()
+
+
+async def _drop(reader: asyncio.StreamReader) -> None:
+    while await reader.read(1024 * 1024):
+        pass
+
+
+def slow_reader_of(condition_ids: list[str]) -> Way:
+    """Return a way that asks for the books of markets again and again, and reads nothing of them."""
+    requests = [
+        a_frame(json.dumps({"operation": each, "markets": condition_ids}).encode())
+        for each in ("subscribe", "unsubscribe")
+    ]
+
+    async def read_slowly(stream: Stream) -> None:
+        await _open_stream(stream)
+        for request in itertools.cycle(requests):
+            stream[1].write(request)
+            await stream[1].drain()
+
+    return read_slowly
+
+
+WAYS: Final[dict[str, Way]] = {
+    "idle": idle,
+    "slow-heads": slow_head,
+    "upgrades-with-body": upgrade_with_body,
+    "bodies": body,
+    "frames": frames,
+    "pipelined": pipelined,
+}
+SLOW_READERS: Final = "slow-readers"
+
+
+class Strangers:
+    """Connections that are kept at it: each that is closed is opened again."""
+
+    def __init__(self, way: Way, port: int) -> None:
+        self._way = way
+        self._port = port
+        self._opening = asyncio.Semaphore(OPENED_AT_ONCE)
+        self._sources: Iterator[str] = itertools.cycle(SOURCES)
+        self.opened = 0
+        self.closed = 0
+        """By the exchange."""
+
+    async def attack(self, connections: int) -> None:
+        """Attack until the end of the input, or longer until each connection has been open."""
+        began = [asyncio.Event() for _ in range(connections)]
+        tasks = [asyncio.create_task(self._keep(each)) for each in began]
+        for each in began:
+            await each.wait()
+        sys.stdout.write("began\n")
+        sys.stdout.flush()
+        await asyncio.to_thread(sys.stdin.read)
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
+
+    async def _keep(self, began: asyncio.Event) -> None:
+        source = next(self._sources)
+        while True:
+            with contextlib.suppress(OSError, asyncio.IncompleteReadError):
+                async with self._opening:
+                    stream = await self._open(source)
+                began.set()
+                self.opened += 1
+                try:
+                    await self._way(stream)
+                finally:
+                    stream[1].transport.abort()
+            self.closed += 1
+            await asyncio.sleep(AGAIN_S)
+
+    async def _open(self, source: str) -> Stream:
+        client = socket.socket()
+        try:
+            client.settimeout(0)
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, BUFFERED_BYTES)
+            client.bind((source, 0))
+            await asyncio.get_running_loop().sock_connect(client, (HOST, self._port))
+            return await asyncio.open_connection(sock=client, limit=BUFFERED_BYTES)
+        except BaseException:
+            client.close()
+            raise
+
+
+async def main(way: str, port: int, connections: int) -> None:
+    """Attack, and print what became of it."""
+    condition_ids = json.loads(sys.stdin.readline())
+    strangers = Strangers(WAYS.get(way) or slow_reader_of(condition_ids), port)
+    await strangers.attack(connections)
+    sys.stdout.write(json.dumps({"opened": strangers.opened, "closed": strangers.closed}) + "\n")
+
+
+if __name__ == "__main__":
+    os.nice(LOWEST_PRIORITY)
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    asyncio.run(main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3])))

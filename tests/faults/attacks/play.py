@@ -1,0 +1,285 @@
+"""Play each attack beside a trader, and judge it: `python tests/run.py faults.attacks.play --scale 1`.
+
+A sandbox serves a trader who places and cancels orders over one kept connection, first alone and
+then beside an attacker in a process of its own. Prints both latencies, what the attacker held, and the memory
+of the server; ends with 1 if a figure misses its bar. The latency is judged at full scale only, and only if
+no other program disturbed it.
+"""
+
+import argparse
+import asyncio
+import json
+import sys
+import tempfile
+import time
+from asyncio.subprocess import Process
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from tests.faults.attacks.attacker import SLOW_READERS
+from tests.faults.attacks.target import LOOK_S, Latencies, Seen, Target, a_target
+from tests.rigs.installation import Running
+
+from foretell.bench.rigs.machine import DISTURBED_CORES, others_words, usage_with
+
+IDLE: Final = "idle"
+SLOW_HEADS: Final = "slow-heads"
+UPGRADES: Final = "upgrades-with-body"
+CONNECTIONS: Final = {
+    IDLE: 10_000,
+    SLOW_HEADS: 2_000,
+    UPGRADES: 2_000,
+    "bodies": 800,
+    "frames": 1,
+    "pipelined": 100,
+    SLOW_READERS: 300,
+}
+"""Of each attack at scale 1."""
+HELD: Final = frozenset({IDLE, SLOW_HEADS})
+"""Attacks whose connections the server keeps until a deadline."""
+MARKETS: Final = 120
+"""Besides the sandbox's own, at scale 1; slow readers ask for the books of all."""
+ATTACKER: Final = Path(__file__).with_name("attacker.py")
+FIRST_S: Final = 3.0
+"""For which the trader trades before anything is measured."""
+BEGINS_WITHIN_S: Final = 120.0
+"""Until each connection of an attack has been open."""
+HELD_WITHIN_S: Final = 60.0
+ENDS_WITHIN_S: Final = 60.0
+GIVEN_BACK_WITHIN_S: Final = 30.0
+"""Until memory is given back: a process that has grown does it as soon as it is idle."""
+MEMORY_RATIO_MAX: Final = 1.2
+"""Of the memory after an attack to that before the first one."""
+P99_RATIO_MAX: Final = 2.0
+P99_FLOOR_MS: Final = 5.0
+"""Added to the bar: below it, the scheduler of the system alone moves the figure."""
+LOG_LINES_PER_MINUTE_MAX: Final = 60
+"""Of all that attacks make the installation print: ten lines a minute of each of a few causes."""
+MINUTE_S: Final = 60.0
+
+
+class Outcome(NamedTuple):
+    """One attack; resident memory is in bytes."""
+
+    way: str
+    connections: int
+    alone: Latencies
+    beside: Latencies
+    held: int
+    """Connections that the server had open at a time, at the most, besides those of before."""
+    unsent_bytes: int
+    opened: int
+    closed: int
+    before_bytes: int
+    """Before the first attack."""
+    after_bytes: int
+    given_back_s: float
+    others_cores: float
+    """Of other programs, at the most, while the trader was alone or beside the attack."""
+
+    @property
+    def is_disturbed(self) -> bool:
+        """Whether the latencies say little."""
+        return self.others_cores > DISTURBED_CORES
+
+    def misses(self, *, is_whole: bool) -> list[str]:
+        """Return the figures that miss their bar, in words; those of a whole attack if it was one."""
+        p99_max_ms = P99_RATIO_MAX * self.alone.p99_ms + P99_FLOOR_MS
+        bars = {
+            f"memory {self.after_bytes} <= {MEMORY_RATIO_MAX} * {self.before_bytes}": (
+                self.after_bytes <= MEMORY_RATIO_MAX * self.before_bytes
+            ),
+            f"opened {self.opened} >= {self.connections}": self.opened >= self.connections,
+            f"held {self.held} >= {self.connections}": (
+                self.way not in HELD or self.held >= self.connections
+            ),
+            f"unsent bytes {self.unsent_bytes} > 0": (
+                self.way != SLOW_READERS or self.unsent_bytes > 0
+            ),
+            f"closed slow readers {self.closed} > 0": (
+                not is_whole or self.way != SLOW_READERS or self.closed > 0
+            ),
+            f"p99 beside it {self.beside.p99_ms:.1f} ms <= {p99_max_ms:.1f} ms": (
+                not is_whole or self.is_disturbed or self.beside.p99_ms <= p99_max_ms
+            ),
+        }
+        return [f"{self.way}: {words}" for words, is_met in bars.items() if not is_met]
+
+
+class Siege:
+    """Attacks on one target, one after the other."""
+
+    def __init__(self, target: Target, before_bytes: int, faults: int) -> None:
+        self._target = target
+        self._before_bytes = before_bytes
+        self._faults = faults
+        self._log_lines = target.log_lines()
+        self._began_s = time.monotonic()
+
+    @classmethod
+    async def begin(cls, target: Target) -> "Siege":
+        """Trade for a moment, and note what is compared with later."""
+        await target.trade(FIRST_S)
+        return cls(target, target.resident_bytes(), await target.faults())
+
+    async def endure(self, way: str, connections: int, seconds: float) -> Outcome:
+        """Trade alone, and then beside an attack."""
+        target = self._target
+        quiet = usage_with(target.pid)
+        alone = await target.trade(seconds)
+        others_cores = quiet.others_cores(usage_with(target.pid))
+        async with target.watched() as seen, self._attacked(way, connections) as attacker:
+            loud = usage_with(target.pid, attacker.pid)
+            beside = await target.trade(seconds)
+            others_beside = loud.others_cores(usage_with(target.pid, attacker.pid))
+            assert attacker.returncode is None, "the attack went on until the end"
+            await _until_held(seen, way, connections)
+            report, _ = await asyncio.wait_for(attacker.communicate(b""), ENDS_WITHIN_S)
+            assert await attacker.wait() == 0
+        ended_s = time.monotonic()
+        after_bytes = await self._settled_bytes()
+        return Outcome(
+            way=way,
+            connections=connections,
+            alone=alone,
+            beside=beside,
+            held=seen.connections,
+            unsent_bytes=seen.unsent_bytes,
+            **json.loads(report),
+            before_bytes=self._before_bytes,
+            after_bytes=after_bytes,
+            given_back_s=time.monotonic() - ended_s,
+            others_cores=max(others_cores, others_beside),
+        )
+
+    async def misses(self) -> list[str]:
+        """Return what the attacks left behind and must not, in words."""
+        target = self._target
+        faults = await target.faults() - self._faults
+        lines = target.log_lines() - self._log_lines
+        minutes = 1 + (time.monotonic() - self._began_s) / MINUTE_S
+        bars = {
+            f"failures of the server in /metrics {faults} <= 0": faults <= 0,
+            f"lines of the log {lines} <= {LOG_LINES_PER_MINUTE_MAX} a minute": (
+                lines <= LOG_LINES_PER_MINUTE_MAX * minutes
+            ),
+            "no traces in the log": "Traceback" not in target.log(),
+        }
+        return [words for words, is_met in bars.items() if not is_met]
+
+    @asynccontextmanager
+    async def _attacked(self, way: str, connections: int) -> AsyncIterator[Process]:
+        """Give an attacker that has begun."""
+        arguments = (way, str(self._target.port), str(connections))
+        pipe = asyncio.subprocess.PIPE
+        attacker = await asyncio.create_subprocess_exec(
+            sys.executable, str(ATTACKER), *arguments, stdin=pipe, stdout=pipe
+        )
+        try:
+            assert attacker.stdin is not None
+            attacker.stdin.write(json.dumps(self._target.condition_ids).encode() + b"\n")
+            await attacker.stdin.drain()
+            assert attacker.stdout is not None
+            line = await asyncio.wait_for(attacker.stdout.readline(), BEGINS_WITHIN_S)
+            assert line == b"began\n"
+            yield attacker
+        finally:
+            if attacker.returncode is None:
+                attacker.kill()
+
+    async def _settled_bytes(self) -> int:
+        """Return the resident memory once it is near that of before, or after some time."""
+        give_up_at_s = time.monotonic() + GIVEN_BACK_WITHIN_S
+        while time.monotonic() < give_up_at_s:
+            if self._target.resident_bytes() <= MEMORY_RATIO_MAX * self._before_bytes:
+                break
+            await asyncio.sleep(LOOK_S)
+        return self._target.resident_bytes()
+
+
+async def _until_held(seen: Seen, way: str, connections: int) -> None:
+    """Wait until the server has accepted an attack's connections, if it keeps them; it is judged later."""
+    give_up_at_s = time.monotonic() + HELD_WITHIN_S
+    while time.monotonic() < give_up_at_s:
+        if way not in HELD or seen.connections >= connections:
+            break
+        await asyncio.sleep(LOOK_S)
+
+
+COLUMNS: Final = (
+    "attack",
+    "alone p50 / p99 ms",
+    "beside it",
+    "p99 ratio",
+    "orders",
+    "held",
+    "opened",
+    "closed",
+    "unsent kB",
+    "RSS before MB",
+    "after",
+    "ratio",
+    "within s",
+    "others' cores",
+)
+
+
+def row_of(outcome: Outcome) -> str:
+    """Return the figures of an attack as a row."""
+    alone, beside = outcome.alone, outcome.beside
+    cells = (
+        f"{outcome.connections:,} {outcome.way}",
+        f"{alone.p50_ms:.1f} / {alone.p99_ms:.1f}",
+        f"{beside.p50_ms:.1f} / {beside.p99_ms:.1f}",
+        f"{beside.p99_ms / alone.p99_ms:.2f}",
+        beside.orders,
+        outcome.held,
+        outcome.opened,
+        outcome.closed,
+        f"{outcome.unsent_bytes / 1e3:.0f}",
+        f"{outcome.before_bytes / 1e6:.0f}",
+        f"{outcome.after_bytes / 1e6:.0f}",
+        f"{outcome.after_bytes / outcome.before_bytes:.2f}",
+        f"{outcome.given_back_s:.1f}",
+        others_words(outcome.others_cores),
+    )
+    return f"| {' | '.join(map(str, cells))} |"
+
+
+async def main(scale: float, seconds: float, ways: Sequence[str]) -> int:
+    """Play the attacks, print a row for each, and return 1 if a figure misses its bar."""
+    lines = (f"| {' | '.join(COLUMNS)} |", "|---" * len(COLUMNS) + "|")
+    sys.stdout.write("\n".join(lines) + "\n")
+    misses, disturbed = [], []
+    with tempfile.TemporaryDirectory() as folder:
+        running = Running(Path(folder))
+        await running.start()
+        try:
+            async with a_target(running, round(MARKETS * scale)) as target:
+                siege = await Siege.begin(target)
+                for way in ways:
+                    connections = max(1, round(CONNECTIONS[way] * scale))
+                    outcome = await siege.endure(way, connections, seconds)
+                    sys.stdout.write(row_of(outcome) + "\n")
+                    sys.stdout.flush()
+                    misses += outcome.misses(is_whole=scale >= 1)
+                    disturbed += [way] if outcome.is_disturbed else []
+                misses += await siege.misses()
+        finally:
+            running.stop()
+    for way in disturbed:
+        sys.stdout.write(f"{way}: disturbed by other programs, so its latency is not judged\n")
+    for missed in misses:
+        sys.stdout.write(f"missed: {missed}\n")
+    return 1 if misses else 0
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--scale", type=float, default=1.0)
+    parser.add_argument("--seconds", type=float, default=10.0)
+    parser.add_argument("ways", nargs="*", default=list(CONNECTIONS))
+    given = parser.parse_args()
+    sys.exit(asyncio.run(main(given.scale, given.seconds, given.ways)))

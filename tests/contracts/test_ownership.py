@@ -26,6 +26,7 @@ def successor(world: World) -> str:
     return world.evm.actor("successor").address
 
 
+@pytest.mark.case("J-04")
 def test_the_admin_passes_the_role_in_two_steps(owned: Contract, successor: str) -> None:
     admin = owned.call("admin")
     offered = owned.send("transferAdmin", successor, sender=admin)
@@ -52,6 +53,7 @@ def test_only_the_admin_offers_the_role(owned: Contract, successor: str) -> None
         owned.send("transferAdmin", successor, sender=successor)
 
 
+@pytest.mark.case("J-04")
 def test_a_role_that_was_not_offered_cannot_be_accepted(owned: Contract, successor: str) -> None:
     with reverts("NotPendingAdmin"):
         owned.send("acceptAdmin", sender=successor)

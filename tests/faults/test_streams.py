@@ -27,7 +27,9 @@ MESSAGES = 10
 WITHIN_S = 180.0
 LOOK_S = 0.02
 HANDSHAKE_S = 10.0
-PING_S = 1.0
+PING_S = 10.0
+STILL_S = 1.0
+"""Within which a server that is not frozen answers a ping; a busy one may be left for nothing."""
 TOKENS = [an_asset(is_yes=is_yes, market=market) for market in MARKETS for is_yes in (True, False)]
 
 Book = dict[str, dict[str, str]]
@@ -35,14 +37,23 @@ Book = dict[str, dict[str, str]]
 
 @dataclass
 class Follower:
-    """A client that keeps books from a stream, and opens it again whenever it ends."""
+    """A client that keeps books from a stream, and goes on with the stream whenever its connection ends.
+
+    It asks for the number of the newest message now and then, and leaves a connection that does not answer.
+    """
 
     exchange: FaultRig
-    ping_s: float | None = None
+    ping_s: float = PING_S
     books: dict[str, Book] = field(default_factory=dict)
     connections: int = 0
     messages: int = 0
+    resumptions: int = 0
+    restarts: int = 0
+    """Connections whose stream could not be resumed, so that the books came again."""
+    heartbeats: int = 0
     connection: ClientConnection | None = None
+    stream_id: str = ""
+    sequence: int = 0
 
     async def follow(self) -> None:
         """Follow until cancelled."""
@@ -54,30 +65,56 @@ class Follower:
                     proxy=None,
                     open_timeout=HANDSHAKE_S,
                     close_timeout=LOOK_S,
-                    ping_interval=self.ping_s,
-                    ping_timeout=self.ping_s,
+                    ping_interval=None,
                 ) as connection:
                     await self._read(connection)
             self.connection = None
             await asyncio.sleep(LOOK_S)
 
     async def _read(self, connection: ClientConnection) -> None:
-        """Subscribe, and apply messages, whose numbers in a connection have no gap."""
-        await connection.send(json.dumps({"type": "market", "assets_ids": TOKENS}))
-        sequence = 0
-        self.books.clear()
-        async for frame in connection:
-            if frame == "PONG":
-                continue
-            message = json.loads(frame)
-            for each in message if isinstance(message, list) else [message]:
-                sequence += 1
-                assert each["sequence"] == sequence
-                self._apply(each)
+        """Subscribe, and take messages until the connection ends or stands still."""
+        resumption = {"stream_id": self.stream_id, "sequence": self.sequence}
+        request = {"type": "market", "assets_ids": TOKENS}
+        await connection.send(json.dumps(request | (resumption if self.stream_id else {})))
+        watching = asyncio.create_task(self._watch(connection))
+        try:
+            async for frame in connection:
+                message = json.loads(frame)
+                for each in message if isinstance(message, list) else [message]:
+                    self._take(each)
+                if self.connection is None:
+                    self.connection = connection
+                    self.connections += 1
+        finally:
+            watching.cancel()
+
+    async def _watch(self, connection: ClientConnection) -> None:
+        """End a connection that does not say its newest number when it is asked to."""
+        while True:
+            before = self.heartbeats
+            await connection.send(json.dumps({"operation": "ping"}))
+            await asyncio.sleep(self.ping_s)
+            if self.heartbeats == before:
+                connection.transport.abort()
+
+    def _take(self, message: dict[str, Any]) -> None:
+        """Take a message, whose numbers in a stream have no gap, or a reply."""
+        match message["event_type"]:
+            case "heartbeat":
+                assert message["last_sequence"] == self.sequence
+                self.heartbeats += 1
+            case "resumed":
+                self.resumptions += 1
+            case "not_resumed":
+                self.restarts += 1
+                self.books.clear()
+                self.sequence = 0
+            case _:
+                self.sequence += 1
+                assert message["sequence"] == self.sequence
+                self.stream_id = message["stream_id"]
                 self.messages += 1
-            if self.connection is None:
-                self.connection = connection
-                self.connections += 1
+                self._apply(message)
 
     def _apply(self, message: dict[str, Any]) -> None:
         if message["event_type"] == "book":
@@ -124,7 +161,7 @@ async def exchange(
 
 
 @contextlib.asynccontextmanager
-async def following(exchange: FaultRig, ping_s: float | None = None) -> AsyncIterator[Follower]:
+async def following(exchange: FaultRig, ping_s: float = PING_S) -> AsyncIterator[Follower]:
     """Give a follower of a serving exchange; a fault of its own fails the test."""
     follower = Follower(exchange, ping_s)
     task = asyncio.create_task(follower.follow())
@@ -174,17 +211,24 @@ async def test_books_of_a_stream_that_is_cut_off_repeatedly_end_as_the_engine_ha
         await trading
         await follower.agrees()
         assert follower.connections > KILLS * (CUTS + 1)
+        assert follower.resumptions > 0, "while the server lives, streams go on where they stopped"
+        assert follower.restarts >= KILLS, "a server that was killed keeps no stream"
     assert any(book["BUY"] for book in follower.books.values())
 
 
 @pytest.mark.case("H-04")
-async def test_a_stream_that_stands_still_is_noticed_by_pings_and_goes_on_when_its_server_does(
+async def test_a_stream_that_stands_still_is_noticed_by_heartbeats_and_goes_on_when_its_server_does(
     exchange: FaultRig,
 ) -> None:
     serving = await exchange.start()
     trading = asyncio.create_task(exchange.trade_on())
-    async with following(exchange, ping_s=PING_S) as follower:
+    async with following(exchange, ping_s=STILL_S) as follower:
         await more(follower)
+
+        async def is_answered() -> bool:
+            return follower.heartbeats > 0
+
+        await until(is_answered)
         cut = follower.connections
         await serving.signal(signal.SIGSTOP)
 

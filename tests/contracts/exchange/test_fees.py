@@ -211,6 +211,7 @@ def test_an_exchange_needs_a_fee_receiver(world: World) -> None:
         deploy_exchange(world, feeReceiver=ZERO)
 
 
+@pytest.mark.case("J-04")
 def test_l6_a_rise_of_the_v2_limit_is_announced_three_days_ahead(world: World) -> None:
     """Resting v2 orders signed no rate; their makers have three days to cancel."""
     exchange = world.exchange

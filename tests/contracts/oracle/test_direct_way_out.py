@@ -76,6 +76,7 @@ def test_m_03_any_account_flags_a_question_once_after_its_end(asked: Resolution)
 @pytest.mark.parametrize(
     ("reported", "payouts"), [([1, 0], (1, 0, 1)), ([0, 1], (0, 1, 1)), ([1, 1], (1, 1, 2))]
 )
+@pytest.mark.case("J-04")
 def test_m_03_the_admin_answers_a_week_after_the_flag(
     flagged: Resolution, reported: list[int], payouts: tuple[int, int, int]
 ) -> None:

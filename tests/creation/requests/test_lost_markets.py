@@ -25,6 +25,7 @@ async def claimed(rig: CreationRig) -> list[str]:
         return sorted(row.name for row in await tx.all(sa.select(claims.c.name)))
 
 
+@pytest.mark.case("F-09")
 async def test_a_creation_that_a_reorg_undoes_halts_its_market_until_it_comes_back(
     creator: CreatorClient,
 ) -> None:

@@ -140,6 +140,7 @@ async def test_unknown_code_is_asked_every_minute_whatever_the_logs_show(
 
 
 @pytest.mark.parametrize("order", [of_safe(), of_wallet()])
+@pytest.mark.case("C-06")
 async def test_a_log_of_a_change_drops_the_answer_at_once(
     checks: WalletChecks, chain: SlowChain, order: SignedOrder
 ) -> None:
@@ -159,6 +160,7 @@ async def test_an_owner_that_was_removed_is_refused(checks: WalletChecks, chain:
             await place(checks, of_safe())
 
 
+@pytest.mark.case("C-06")
 async def test_a_safe_that_is_not_deployed_is_its_owner_s(
     checks: WalletChecks, chain: SlowChain
 ) -> None:
@@ -254,6 +256,7 @@ async def test_nothing_is_asked_for_while_nothing_is_kept(
     assert chain.watched == []
 
 
+@pytest.mark.case("C-05")
 async def test_a_wallet_that_says_yes_and_then_no_loses_only_its_own_order(
     rig: TradingRig, alice: Trader, bob: Trader
 ) -> None:

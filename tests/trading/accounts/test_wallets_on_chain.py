@@ -71,6 +71,7 @@ async def execute(sandbox: Sandbox, owner: SandboxAccount, safe: Address, callda
     await sandbox.call(owner, safe, made.encode(signature))
 
 
+@pytest.mark.case("C-06")
 async def test_the_order_after_an_owner_was_removed_is_refused_at_once(
     fresh_sandbox: Sandbox, checks: WalletChecks
 ) -> None:
@@ -88,6 +89,7 @@ async def test_the_order_after_an_owner_was_removed_is_refused_at_once(
         await is_asked(checks, of_safe(owner, safe))
 
 
+@pytest.mark.case("C-06")
 async def test_the_order_after_a_second_signature_became_needed_is_refused_at_once(
     fresh_sandbox: Sandbox, checks: WalletChecks
 ) -> None:
@@ -101,6 +103,7 @@ async def test_the_order_after_a_second_signature_became_needed_is_refused_at_on
         await is_asked(checks, of_safe(owner, safe))
 
 
+@pytest.mark.case("C-06")
 async def test_a_safe_that_is_deployed_is_asked_again(
     fresh_sandbox: Sandbox, checks: WalletChecks
 ) -> None:
@@ -113,6 +116,7 @@ async def test_a_safe_that_is_deployed_is_asked_again(
     assert await is_asked(checks, of_safe(owner, safe))
 
 
+@pytest.mark.case("C-05")
 async def test_an_upgrade_has_the_wallet_asked_again(
     fresh_sandbox: Sandbox, checks: WalletChecks
 ) -> None:
@@ -130,6 +134,7 @@ async def test_an_upgrade_has_the_wallet_asked_again(
     assert not await is_asked(checks, of_safe(other, safe))
 
 
+@pytest.mark.case("C-06")
 async def test_a_reorg_has_every_wallet_asked_again(
     fresh_sandbox: Sandbox, checks: WalletChecks
 ) -> None:
@@ -195,6 +200,7 @@ HOSTILE: Final = {
 
 
 @pytest.mark.parametrize("name", HOSTILE)
+@pytest.mark.case("C-05")
 async def test_a_hostile_wallet_costs_bounded_calls_and_only_itself(
     fresh_sandbox: Sandbox, checks: WalletChecks, name: str
 ) -> None:

@@ -81,6 +81,7 @@ def a_process(database: Database, clock: Clock, **bounds: Any) -> SignedRequests
     return SignedRequests(database, clock.now_ms, trading_body, RequestBounds(**bounds))
 
 
+@pytest.mark.case("G-06")
 async def test_an_order_with_a_key_is_placed_once_and_has_its_first_answer(
     alice: Trader, bob: Trader
 ) -> None:
@@ -129,6 +130,7 @@ async def test_a_malformed_key_is_refused_and_nothing_is_done(alice: Trader, key
     assert len((await alice.get("/data/orders"))["data"]) == 1
 
 
+@pytest.mark.case("G-06")
 async def test_twins_sent_at_once_are_carried_out_once(fresh_database: Database) -> None:
     here, there = (a_process(fresh_database, Clock()) for _ in range(2))
     deed = Deed(pause_s=0.1)
@@ -137,6 +139,7 @@ async def test_twins_sent_at_once_are_carried_out_once(fresh_database: Database)
     assert deed.count == 1
 
 
+@pytest.mark.case("G-06")
 async def test_a_twin_with_another_body_is_refused_while_the_first_one_runs(
     fresh_database: Database,
 ) -> None:
@@ -151,6 +154,7 @@ async def test_a_twin_with_another_body_is_refused_while_the_first_one_runs(
     assert deed.count == 1
 
 
+@pytest.mark.case("G-06")
 async def test_a_key_outlives_the_process_and_is_forgotten_after_a_day(
     fresh_database: Database,
 ) -> None:
@@ -219,6 +223,7 @@ async def test_a_large_answer_is_not_kept(fresh_database: Database) -> None:
     assert deed.count == 1
 
 
+@pytest.mark.case("G-06")
 async def test_every_route_that_changes_something_takes_a_key(rig: TradingRig) -> None:
     apps = [build_app(rig.context)]
     apps += [build(object()) for build in (build_creation, build_relayer)]  # type: ignore[arg-type]

@@ -99,6 +99,7 @@ MARKET = {"type": "market", "assets_ids": [YES, NO], "initial_dump": False}
 
 
 @pytest.mark.parametrize("seed", range(3))
+@pytest.mark.case("H-01")
 async def test_random_losses_and_resumptions_equal_the_unbroken_stream(
     host: str, alice: Trader, bob: Trader, seed: int
 ) -> None:
@@ -136,6 +137,7 @@ async def test_random_losses_and_resumptions_equal_the_unbroken_stream(
         assert len(parts.replies) > 1
 
 
+@pytest.mark.case("H-01")
 async def test_a_stream_of_a_lost_connection_goes_on_with_its_subscriptions(
     rig: TradingRig, host: str
 ) -> None:
@@ -169,6 +171,7 @@ async def test_the_former_connection_is_closed_when_another_goes_on(host: str) -
 
 
 @pytest.mark.parametrize("resumption", [{"stream_id": OTHER}, {"stream_id": "x", "sequence": 9}])
+@pytest.mark.case("H-01")
 async def test_a_stream_that_nobody_knows_is_a_new_subscription(
     host: str, resumption: dict[str, Any]
 ) -> None:
@@ -180,6 +183,7 @@ async def test_a_stream_that_nobody_knows_is_a_new_subscription(
     assert (book["stream_id"], book["sequence"]) == (said["stream_id"], 1)
 
 
+@pytest.mark.case("H-01")
 async def test_messages_that_are_not_kept_are_a_new_subscription(host: str) -> None:
     """Nobody can have the books again that came after a subscription, nor messages of the future."""
     async with listening(host, "/ws/market") as first:
@@ -240,6 +244,7 @@ async def test_a_revoked_key_cannot_go_on_with_a_stream(rig: TradingRig, alice: 
         assert rig.context.streams.user.key_ids() == set()
 
 
+@pytest.mark.case("H-01")
 async def test_a_restart_of_the_engine_ends_all_streams(rig: TradingRig, host: str) -> None:
     async with listening(host, "/ws/market") as listener:
         await listener.subscribe(YES)
@@ -267,6 +272,7 @@ async def test_the_messages_of_a_stream_are_served_over_http(rig: TradingRig, ho
     assert (unknown.status_code, unknown.json()["code"]) == (404, "unknown_stream")
 
 
+@pytest.mark.case("H-04")
 async def test_a_heartbeat_has_the_last_number(rig: TradingRig, host: str, alice: Trader) -> None:
     beating = asyncio.create_task(rig.context.streams.beat(0.02))
     async with listening(host, "/ws/market") as listener, listening(host, "/ws/user") as private:

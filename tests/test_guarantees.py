@@ -6,9 +6,17 @@ from pathlib import Path
 from typing import Final
 
 import pytest
+from tests.fault_parts import BLOCK, PARTS, known_rows
+from tests.fault_parts import FIGURES as FIGURES_PLAYED
+
+from foretell.bench.rigs.page import check_page
 
 ROOT: Final = Path(__file__).parents[1]
 PAGE: Final = (ROOT / "docs" / "explanation" / "guarantees.md").read_text()
+FIGURES: Final = "Figures"
+"""The section that a command writes, and that has no tests of its own."""
+FINDING: Final = re.compile(r"\bdef test_(attack_[hml]\d+|p\d+)_")
+"""A test that is named after a finding of an attack or an audit."""
 NAMED: Final = sorted(set(re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", PAGE)))
 
 
@@ -25,13 +33,30 @@ def test_a_named_test_exists(module: str, name: str) -> None:
 def test_every_guarantee_names_its_tests() -> None:
     sections = PAGE.split("\n## ")[1:]
     counts = {each.partition("\n")[0]: len(re.findall(r"::test_", each)) for each in sections}
-    assert len(counts) == 7
+    assert counts.pop(FIGURES) == 0
+    assert len(counts) == 8
     assert min(counts.values()) >= 5
+
+
+def test_every_finding_of_an_attack_has_a_test_on_the_page() -> None:
+    texts = [path.read_text() for path in (ROOT / "tests").rglob("test_*.py")]
+    findings = {finding for text in texts for finding in FINDING.findall(text)}
+    assert {"attack_h1", "attack_l11", "p1"} <= findings
+    shown = {finding for _, name in NAMED for finding in FINDING.findall(f"def {name}")}
+    assert findings - shown == set()
+
+
+def test_the_page_has_a_place_for_the_figures_of_faults() -> None:
+    check_page(ROOT / "docs" / "explanation" / "guarantees.md", BLOCK)
+    assert set(known_rows(PAGE)) == {figure.fault for figure in FIGURES_PLAYED}
 
 
 def test_every_named_command_exists() -> None:
     targets = re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
     assert set(re.findall(r"^make (\w+)", PAGE, re.MULTILINE)) <= set(targets)
+    parts = {part for given in re.findall(r"ONLY=([\w,]+)", PAGE) for part in given.split(",")}
+    assert parts
+    assert parts <= set(PARTS)
     commands = (ROOT / "src" / "foretell" / "cli" / "bench.py").read_text()
     named = set(re.findall(r"foretell bench (\w+)", PAGE))
     assert named

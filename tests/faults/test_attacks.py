@@ -1,13 +1,24 @@
 """Attacks by strangers: traders go on, memory is given back, and the log stays short (H1, H2, H5, M2, M3)."""
 
+import contextlib
 import os
+import sys
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Final
 
 import pytest
-from tests.faults.attacks.play import CONNECTIONS, MARKETS, Siege
-from tests.faults.attacks.target import a_target
+from tests.faults.attacks.attacker import SLOW_READERS
+from tests.faults.attacks.play import (
+    CONNECTIONS,
+    IDLE,
+    MARKETS,
+    Outcome,
+    Siege,
+    head,
+    row_of,
+)
+from tests.faults.attacks.target import Latencies, a_target
 from tests.rigs.installation import Running
 
 pytestmark = [pytest.mark.anyio, pytest.mark.xdist_group("e2e attacked")]
@@ -26,12 +37,70 @@ async def running(tmp_path: Path) -> AsyncIterator[Running]:
 
 
 async def test_beside_each_attack_orders_go_on_and_memory_is_given_back(
-    running: Running, played: Callable[[int], None]
+    running: Running,
+    played: Callable[[int], None],
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
+    def show(text: str) -> None:
+        with capsys.disabled() if SCALE >= 1 else contextlib.nullcontext():
+            sys.stdout.write(text)
+
     async with a_target(running, round(MARKETS * SCALE)) as target:
         siege = await Siege.begin(target)
+        show(head())
         for way, most in CONNECTIONS.items():
             outcome = await siege.endure(way, max(1, round(most * SCALE)), SECONDS)
+            show(row_of(outcome))
             assert outcome.misses(is_whole=SCALE >= 1) == [], outcome
         assert await siege.misses() == [], running.output
     played(len(CONNECTIONS))
+
+
+WELL: Final = Outcome(
+    way=IDLE,
+    connections=10,
+    alone=Latencies(100, 4.0, 10.0),
+    beside=Latencies(100, 5.0, 24.0),
+    held=10,
+    unsent_bytes=0,
+    opened=10,
+    closed=0,
+    before_bytes=100,
+    after_bytes=120,
+    given_back_s=1.0,
+    others_cores=0.05,
+)
+READ_SLOWLY: Final = WELL._replace(way=SLOW_READERS, unsent_bytes=1, closed=1)
+
+
+@pytest.mark.parametrize("outcome", [WELL, READ_SLOWLY])
+def test_an_attack_that_changes_little_meets_all_bars(outcome: Outcome) -> None:
+    assert outcome.misses(is_whole=True) == []
+
+
+@pytest.mark.parametrize(
+    ("outcome", "is_whole", "missed"),
+    [
+        (WELL._replace(held=9), False, "held 9 >= 10"),
+        (WELL._replace(opened=9), False, "opened 9 >= 10"),
+        (WELL._replace(after_bytes=121), False, "memory 121 <= 1.2 * 100"),
+        (READ_SLOWLY._replace(unsent_bytes=0), False, "unsent bytes 0 > 0"),
+        (READ_SLOWLY._replace(closed=0), True, "closed slow readers 0 > 0"),
+        (
+            WELL._replace(beside=Latencies(100, 5.0, 25.1)),
+            True,
+            "p99 beside it 25.1 ms <= 25.0 ms",
+        ),
+    ],
+)
+def test_a_figure_that_misses_its_bar_is_named(
+    outcome: Outcome, missed: str, *, is_whole: bool
+) -> None:
+    assert outcome.misses(is_whole=is_whole) == [f"{outcome.way}: {missed}"]
+
+
+def test_a_latency_that_others_disturbed_is_not_judged() -> None:
+    slow = WELL._replace(beside=Latencies(100, 50.0, 900.0))
+    assert slow.misses(is_whole=True)
+    assert slow._replace(others_cores=0.5).misses(is_whole=True) == []
+    assert slow.misses(is_whole=False) == []

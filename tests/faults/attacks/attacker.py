@@ -20,7 +20,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from typing import Final
 
 SOURCES: Final = tuple(f"127.0.1.{number}" for number in range(1, 21))
-"""One address may have 1,000 connections: twenty have as many as the exchange has for strangers."""
+"""One address may have 1,000 connections; twenty may have more than the exchange keeps for strangers."""
 HOST: Final = "127.0.0.1"
 LOWEST_PRIORITY: Final = 19
 BUFFERED_BYTES: Final = 4096

@@ -227,7 +227,7 @@ COLUMNS: Final = (
 
 
 def row_of(outcome: Outcome) -> str:
-    """Return the figures of an attack as a row."""
+    """Return the figures of an attack as a row, and below it what is not judged."""
     alone, beside = outcome.alone, outcome.beside
     cells = (
         f"{outcome.connections:,} {outcome.way}",
@@ -245,14 +245,21 @@ def row_of(outcome: Outcome) -> str:
         f"{outcome.given_back_s:.1f}",
         others_words(outcome.others_cores),
     )
-    return f"| {' | '.join(map(str, cells))} |"
+    row = f"| {' | '.join(map(str, cells))} |\n"
+    if outcome.is_disturbed:
+        row += f"{outcome.way}: disturbed by other programs, so its latency is not judged\n"
+    return row
+
+
+def head() -> str:
+    """Return the head of the rows."""
+    return f"| {' | '.join(COLUMNS)} |\n{'|---' * len(COLUMNS)}|\n"
 
 
 async def main(scale: float, seconds: float, ways: Sequence[str]) -> int:
     """Play the attacks, print a row for each, and return 1 if a figure misses its bar."""
-    lines = (f"| {' | '.join(COLUMNS)} |", "|---" * len(COLUMNS) + "|")
-    sys.stdout.write("\n".join(lines) + "\n")
-    misses, disturbed = [], []
+    sys.stdout.write(head())
+    misses = []
     with tempfile.TemporaryDirectory() as folder:
         running = Running(Path(folder))
         await running.start()
@@ -262,15 +269,12 @@ async def main(scale: float, seconds: float, ways: Sequence[str]) -> int:
                 for way in ways:
                     connections = max(1, round(CONNECTIONS[way] * scale))
                     outcome = await siege.endure(way, connections, seconds)
-                    sys.stdout.write(row_of(outcome) + "\n")
+                    sys.stdout.write(row_of(outcome))
                     sys.stdout.flush()
                     misses += outcome.misses(is_whole=scale >= 1)
-                    disturbed += [way] if outcome.is_disturbed else []
                 misses += await siege.misses()
         finally:
             running.stop()
-    for way in disturbed:
-        sys.stdout.write(f"{way}: disturbed by other programs, so its latency is not judged\n")
     for missed in misses:
         sys.stdout.write(f"missed: {missed}\n")
     return 1 if misses else 0

@@ -10,7 +10,7 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 from xml.etree import ElementTree as ET
@@ -24,7 +24,7 @@ PLAYED: Final = "played"
 COLUMNS: Final = ("fault", "played", "what was looked for", "found", "day, machine and interpreter")
 HEAD: Final = (
     "How often each fault was played in the last run that had it. Each count is of tests that look for all that"
-    " its row names, after every one."
+    " its row names, after every one. The last run played the parts"
 )
 
 
@@ -217,6 +217,13 @@ def play(part: Part, report: Path) -> int:
     return subprocess.run([*command, *part.paths], cwd=ROOT, check=False).returncode
 
 
+def head_of(parts: Iterable[str], ended: Iterable[Ended], failed: Iterable[str]) -> str:
+    """Return what stands above the table: the parts of a run, and every test or part that failed in it."""
+    tests = sorted({each.name for each in ended if not each.has_passed})
+    names = ", ".join([*tests, *(f"the part {part}" for part in failed)])
+    return f"{HEAD} {', '.join(parts)}. Failed: {names or 'none'}."
+
+
 def main(parts: Mapping[str, Part], page: Path | None) -> int:
     """Play parts, print and write the table, and return 1 if one of them failed."""
     if page is not None:
@@ -233,7 +240,8 @@ def main(parts: Mapping[str, Part], page: Path | None) -> int:
     sys.stdout.write("\n".join(table_of(rows)))
     sys.stdout.write(f"Failed parts: {', '.join(failed) or 'none'}\n")
     if page is not None:
-        write_block(page, BLOCK, HEAD, table_of(known_rows(page.read_text()) | rows))
+        head = head_of(parts, ended, failed)
+        write_block(page, BLOCK, head, table_of(known_rows(page.read_text()) | rows))
     return 1 if failed else 0
 
 

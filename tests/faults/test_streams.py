@@ -28,7 +28,7 @@ WITHIN_S = 180.0
 LOOK_S = 0.02
 HANDSHAKE_S = 10.0
 PING_S = 10.0
-STILL_S = 1.0
+STILL_S = 3.0
 """Within which a server that is not frozen answers a ping; a busy one may be left for nothing."""
 TOKENS = [an_asset(is_yes=is_yes, market=market) for market in MARKETS for is_yes in (True, False)]
 

@@ -6,6 +6,7 @@ parameters. A row says what the tests look for after each of them; if a test fai
 """
 
 import argparse
+import datetime as dt
 import re
 import subprocess
 import sys
@@ -15,13 +16,14 @@ from pathlib import Path
 from typing import Final, NamedTuple
 from xml.etree import ElementTree as ET
 
-from foretell.bench.rigs.page import check_page, occasion, write_block
+from foretell.bench.rigs.machine import machine_words
+from foretell.bench.rigs.page import check_page, write_block
 
 ROOT: Final = Path(__file__).parents[1]
 FOLDER: Final = "tests/faults"
 BLOCK: Final = "make faults"
 PLAYED: Final = "played"
-COLUMNS: Final = ("fault", "played", "what was looked for", "found", "day, machine and interpreter")
+COLUMNS: Final = ("fault", "played", "what was looked for", "found", "day and machine")
 HEAD: Final = (
     "How often each fault was played in the last run that had it. Each count is of tests that look for all that"
     " its row names, after every one. The last run played the parts"
@@ -174,7 +176,7 @@ def read_report(report: Path) -> list[Ended]:
             if each.get("name") == PLAYED
         ]
         has_passed = case.find("failure") is None and case.find("error") is None
-        name = case.get("name", "").partition("[")[0]
+        name = re.split(r"[\[@]", case.get("name", ""))[0]  # without parameters and group
         found.append(Ended(module, name, has_passed, sum(counts) if counts else 1))
     return found
 
@@ -236,7 +238,7 @@ def main(parts: Mapping[str, Part], page: Path | None) -> int:
             if play(part, report):
                 failed.append(name)
             ended += read_report(report) if report.exists() else []
-    rows = rows_of(ended, occasion().rstrip("."))
+    rows = rows_of(ended, f"{dt.datetime.now(dt.UTC):%Y-%m-%d}, {machine_words()}")
     sys.stdout.write("\n".join(table_of(rows)))
     sys.stdout.write(f"Failed parts: {', '.join(failed) or 'none'}\n")
     if page is not None:

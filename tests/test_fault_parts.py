@@ -23,7 +23,7 @@ from tests.fault_parts import (
 )
 
 REPORT = """<testsuites><testsuite>
-<testcase classname="tests.faults.test_exchange" name="{killed}">
+<testcase classname="tests.faults.test_exchange" name="{killed}@faults">
 <properties><property name="case" value="A-01" /><property name="played" value="200" /></properties></testcase>
 <testcase classname="tests.faults.test_lying_node" name="test_one[1]" />
 <testcase classname="tests.faults.test_lying_node" name="test_one[2]"><failure /></testcase>

@@ -47,6 +47,8 @@ def a_frame(text: bytes) -> bytes:
 
 
 async def idle(stream: Stream) -> None:
+    """Send one request, after which a connection may be silent for longer than before its first one."""
+    stream[1].write(b"GET /nothing HTTP/1.1\r\nHost: x\r\n\r\n")
     await stream[0].read()
 
 

@@ -68,7 +68,7 @@ class Outcome(NamedTuple):
     alone: Latencies
     beside: Latencies
     held: int
-    """Connections that the server had open at a time, at the most, besides those of before."""
+    """Connections of strangers that the server had accepted and kept at a time, at the most."""
     unsent_bytes: int
     opened: int
     closed: int

@@ -42,6 +42,9 @@ LOOK_S: Final = 0.1
 WITHIN_S: Final = 60.0
 ORDERS_MIN: Final = 3
 """Which a trader has acknowledged in that time, whatever else happens."""
+NETWORK: Final = "127.0.1."
+"""Of the strangers."""
+ESTABLISHED: Final = "01"
 FAULT: Final = re.compile(
     r'^foretell_requests_total\{[^}]*status="500"[^}]*\} (\S+)$', re.MULTILINE
 )
@@ -56,19 +59,35 @@ class Latencies(NamedTuple):
 
 
 class Seen:
-    """The most of what a server held while it was watched."""
+    """The most of what a server held for strangers while it was watched."""
 
-    def __init__(self, files_before: int) -> None:
-        self._files_before = files_before
+    def __init__(self) -> None:
         self.connections = 0
-        """Besides those of before."""
         self.unsent_bytes = 0
-        """In the system's buffers of its connections."""
+        """In the system's buffers of these connections."""
 
-    def look(self, files: int, unsent_bytes: int) -> None:
-        """Note what the server holds now."""
-        self.connections = max(self.connections, files - self._files_before)
-        self.unsent_bytes = max(self.unsent_bytes, unsent_bytes)
+    def look(self, port: int) -> None:
+        """Note what the server of a port holds now."""
+        strangers = [each for each in served_connections(port) if each.source.startswith(NETWORK)]
+        self.connections = max(self.connections, len(strangers))
+        self.unsent_bytes = max(self.unsent_bytes, sum(each.unsent_bytes for each in strangers))
+
+
+class ServedConnection(NamedTuple):
+    """A connection that a server has accepted, as the system has it: its source, and what it has not taken."""
+
+    source: str
+    unsent_bytes: int
+
+
+def served_connections(port: int) -> Iterator[ServedConnection]:
+    """Yield the open connections to a port of this machine that its server has accepted."""
+    for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
+        _, local, remote, state, queues, *others = line.split()
+        is_accepted = others[4] != "0"  # before that, a connection has no inode
+        if local.endswith(f":{port:04X}") and state == ESTABLISHED and is_accepted:
+            address = bytes.fromhex(remote.partition(":")[0])[::-1]
+            yield ServedConnection(".".join(map(str, address)), int(queues.partition(":")[0], 16))
 
 
 class Target:
@@ -99,16 +118,6 @@ class Target:
         status = Path(f"/proc/{self.pid}/status").read_text()
         (line,) = (line for line in status.splitlines() if line.startswith("VmRSS:"))
         return int(line.split()[1]) * 1024
-
-    def open_files(self) -> int:
-        """Return the number of descriptors of the serving process."""
-        return sum(1 for _ in Path(f"/proc/{self.pid}/fd").iterdir())
-
-    def unsent_bytes(self) -> int:
-        """Return the bytes that clients of the serving process have not taken from the system."""
-        rows = (line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:])
-        served = f":{self.port:04X}"
-        return sum(int(row[4].partition(":")[0], 16) for row in rows if row[1].endswith(served))
 
     def log_lines(self) -> int:
         """Return the number of lines that the installation has printed."""
@@ -148,11 +157,11 @@ class Target:
     @asynccontextmanager
     async def watched(self) -> AsyncIterator[Seen]:
         """Give what is seen of the server until the end of the block."""
-        seen = Seen(self.open_files())
+        seen = Seen()
 
         async def watch() -> None:
             while True:
-                seen.look(self.open_files(), self.unsent_bytes())
+                seen.look(self.port)
                 await asyncio.sleep(LOOK_S)
 
         watching = asyncio.create_task(watch())

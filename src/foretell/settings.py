@@ -202,6 +202,17 @@ class Settings(ClientSettings):
         le=1000,
         description="blocks on top of a transaction before it counts as final",
     )
+    chain_lag_s_max: int = Field(
+        default=120,
+        ge=0,
+        description="seconds that an engine may be behind the chain before it refuses new orders; 0 for any",
+    )
+    chain_still_s_max: int = Field(
+        default=120,
+        ge=0,
+        description="seconds without a new block before new orders are refused; 0 for a chain that makes blocks on"
+        " demand, as that of a sandbox does in any case",
+    )
     market_ticks_per_one: int = Field(
         default=100,
         description="ticks between 0 and 1 of a new market: 10, 100, 200, 400, 1000 or 10000",

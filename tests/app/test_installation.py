@@ -13,15 +13,18 @@ import pytest
 from pydantic import SecretStr
 from structlog.testing import capture_logs
 from tests.app.rig import anvil_pid, get, processes_left, processes_on
+from tests.chain.chains import started, url_of
+from tests.engine.rig import until
 from tests.rigs.applications import serving
 from tests.rigs.in_process import installed, sandbox_settings
-from tests.rigs.ports import is_free
+from tests.rigs.ports import free_port, is_free
 from tests.rigs.sandbox import Sandbox
 from tests.rigs.values import a_key
 
 from foretell.app.installation import Installation
 from foretell.app.roles import Role
 from foretell.chain.deploy import store_deployment
+from foretell.chain.devchain import DevChainOptions
 from foretell.chain.rpc import Rpc
 from foretell.domain.errors.chain import ChainUnavailable, InvalidDeployment, WrongChain
 from foretell.domain.errors.command import ComponentStopped, MissingKey, PortTaken
@@ -32,6 +35,8 @@ from foretell.journal.files.folder_lock import lock_folder, unlock_folder
 from foretell.runtime.child_processes import RestartBackoff
 from foretell.sdk.http import wait_for
 from foretell.settings import Settings
+from foretell.store.database import Database
+from foretell.store.index.blocks import load_last_block
 
 pytestmark = pytest.mark.anyio
 
@@ -315,6 +320,19 @@ async def test_a_node_of_another_chain_is_refused(sandbox: Sandbox, tmp_path: Pa
     store_deployment(settings.deployment_file, replace(sandbox.deployment, chain_id=137))
     with pytest.raises(WrongChain, match="serves chain 80002, and chain 137 is required"):
         await Installation(settings).start()
+
+
+async def test_a_node_of_another_chain_that_answers_after_the_start_is_not_indexed(
+    sandbox: Sandbox, devchain_options: DevChainOptions, tmp_path: Path
+) -> None:
+    foreign = replace(devchain_options, folder=tmp_path / "chain", port=free_port(), chain_id=137)
+    settings = production(tmp_path, url_of(foreign))
+    store_deployment(settings.deployment_file, replace(sandbox.deployment, start_block=0))
+    with capture_logs() as logs:
+        async with installed(settings, [Role.INDEXER]), started(foreign):
+            await until(lambda: any("serves chain 137" in str(line.get("cause")) for line in logs))
+            async with Database(settings.database) as database, database.reading() as tx:
+                assert await load_last_block(tx) is None
 
 
 async def test_attack_l1_a_sandboxs_contracts_are_used_on_a_dev_chain_only(

@@ -22,7 +22,6 @@ from foretell.domain.errors.chain import (
     ExecutionReverted,
     RpcRefused,
     TxIdReused,
-    WrongChain,
 )
 from foretell.domain.evm.transaction import OutgoingTx, TxStatus
 from foretell.domain.values.hexadecimal import Address
@@ -131,15 +130,6 @@ async def test_nothing_is_stored_when_the_node_is_down_before_signing(
 ) -> None:
     proxy.fail_always("eth_estimateGas", lose_request)
     with pytest.raises(ChainUnavailable):
-        await sender.send(approving())
-    assert await outbox.load("approve-1") is None
-
-
-async def test_a_node_of_another_chain_is_refused(
-    make_sender: MakeSender, approving: Approving, outbox: TxOutbox
-) -> None:
-    sender = make_sender(replace(OPTIONS, chain_id=137))
-    with pytest.raises(WrongChain, match="80002"):
         await sender.send(approving())
     assert await outbox.load("approve-1") is None
 

@@ -105,7 +105,7 @@ async def test_the_gain_of_a_period_is_as_the_page_computes_it(
         await rows.buy("carol", "rain", 10 * TOKEN, 4 * TOKEN, timestamp_s=bought_at_s)
         await rows.hold("carol", "rain", 10 * TOKEN, 4 * TOKEN, changed_at_s=bought_at_s)
     await keep_rankings(database)
-    answered = {}
+    answered: dict[str, float] = {}
     for period in ("ALL", "WEEK"):
         [ranked] = await reader.get("/v1/leaderboard", timePeriod=period)
         answered |= {f"{field} of {period}": ranked[field] for field in ("pnl", "vol")}

@@ -26,7 +26,7 @@ from tests.rigs.sandbox import Sandbox, SandboxMarket
 from tests.rigs.values import NOW_MS, a_key
 
 from foretell.chain.reader import Reader
-from foretell.chain.rpc import Rpc
+from foretell.chain.rpc import TIMEOUT_S, Rpc
 from foretell.chain.sender import Sender, SenderOptions
 from foretell.domain.contracts.calldata import (
     Approve,
@@ -91,6 +91,7 @@ class RelayerRig:
     sandbox: Sandbox
     folder: Path
     rpc_url: str = ""
+    timeout_s: float = TIMEOUT_S
     clock: Clock = field(default_factory=Clock)
     options: RelayerOptions = field(default_factory=RelayerOptions)
     confirmations: int = 1
@@ -101,7 +102,8 @@ class RelayerRig:
         """Create all objects, as a new process does, over the files on the disk."""
         url = f"sqlite+aiosqlite:///{self.folder / DATABASE_FILE}"
         self.database = await self.stack.enter_async_context(Database(url))
-        rpc = await self.stack.enter_async_context(Rpc(self.rpc_url or self.sandbox.rpc_url))
+        node = Rpc(self.rpc_url or self.sandbox.rpc_url, SANDBOX_CHAIN_ID, timeout_s=self.timeout_s)
+        rpc = await self.stack.enter_async_context(node)
         self.open(
             RelayerContext(
                 database=self.database,

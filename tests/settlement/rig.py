@@ -20,7 +20,7 @@ from tests.rigs.rows import a_market_row, an_event_row
 from tests.rigs.sandbox import Sandbox, SandboxMarket, an_indexer, catch_up
 from tests.rigs.values import NOW_MS, encode_cancel_orders
 
-from foretell.chain.rpc import Rpc
+from foretell.chain.rpc import TIMEOUT_S, Rpc
 from foretell.chain.sender import Sender, SenderOptions
 from foretell.domain.contracts.calldata import (
     ALLOWANCE_UNITS_MAX,
@@ -81,6 +81,7 @@ class SettlementRig:
     folder: Path
     rpc_url: str = ""
     """Settlement's node, if it is not the sandbox's own."""
+    timeout_s: float = TIMEOUT_S
     proxy: FaultProxy | None = None
     clock: Clock = field(default_factory=Clock)
     options: SettlementOptions = field(default_factory=SettlementOptions)
@@ -106,7 +107,8 @@ class SettlementRig:
         exchanges = self.sandbox.deployment.exchanges
         self.feed = ChainFeed(self.engine, self.database, exchanges, self.confirmations)
         self.indexer = an_indexer(self.sandbox, self.database)
-        rpc = await self.stack.enter_async_context(Rpc(self.rpc_url or self.sandbox.rpc_url))
+        node = Rpc(self.rpc_url or self.sandbox.rpc_url, SANDBOX_CHAIN_ID, timeout_s=self.timeout_s)
+        rpc = await self.stack.enter_async_context(node)
         accounts = (self.sandbox.account(AccountRole.OPERATOR), *self.further_operators)
         operator, *further = [
             Sender(

@@ -34,6 +34,7 @@ from foretell.domain.values.hexadecimal import Address, Bytes32
 from foretell.domain.values.sharding import ShardNumber
 from foretell.edge.auth import KeyRing
 from foretell.engine.writer.chain_feed import ChainFeed
+from foretell.engine.writer.chain_lag import ChainLag, LagLimits
 from foretell.indexer.context import IndexerContext
 from foretell.indexer.contracts import IndexedContracts
 from foretell.indexer.head_watch import STILL_AFTER_S
@@ -100,6 +101,14 @@ class Resources:
             BeginReads(self.database.url, settings.blob_base_url, settings.sports_delay_s, read_s)
         )
 
+    @cached_property
+    def chain_lag(self) -> ChainLag:
+        """The lag of this process's engine behind the chain."""
+        settings = self.settings
+        mines_on_demand = settings.is_sandbox or self.deployment.is_sandbox
+        still_s_max = 0 if mines_on_demand else settings.chain_still_s_max
+        return ChainLag(self.reader.head, LagLimits(settings.chain_lag_s_max, still_s_max))
+
     @property
     def revocations(self) -> Revocations:
         """The revocations of API keys that the data folder remembers."""
@@ -123,6 +132,7 @@ class Resources:
             now_ms=now_ms,
             new_uuid=new_uuid,
             make_tables=tables_in_child,
+            chain_lag=self.chain_lag,
         )
 
     def trading_parts(self, recover: Recover) -> TradingParts:
@@ -137,6 +147,7 @@ class Resources:
             now_ms=now_ms,
             new_uuid=new_uuid,
             make_tables=tables_in_child,
+            chain_lag=self.chain_lag,
             revocations=self.revocations,
             sports_delay_s=self.settings.sports_delay_s,
         )
@@ -176,6 +187,7 @@ def build_embedded_engine(resources: Resources, recover: Recover) -> EmbeddedEng
         exchanges,
         confirmations,
         sports_delay_s=settings.sports_delay_s,
+        lag=resources.chain_lag,
     )
     projection, schedule = trading.host.projection, Schedule.of(settings)
     snapshots = Snapshots(journal, lambda: projection.sequence, schedule)

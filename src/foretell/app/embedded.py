@@ -17,6 +17,7 @@ from foretell.engine.host import EngineHost
 from foretell.engine.protocol.client import RemoteShard
 from foretell.engine.protocol.requests import CancelMatchingRequest, CancelOrdersReply
 from foretell.engine.protocol.router import Shards
+from foretell.engine.writer.chain_lag import ChainLag
 from foretell.engine.writer.engine import Engine
 from foretell.engine.writer.heartbeats import Heartbeats
 from foretell.engine.writer.projection import Projection
@@ -71,6 +72,7 @@ class EngineParts:
     now_ms: Callable[[], int]
     new_uuid: Callable[[], str]
     make_tables: MakeTables = tables_here
+    chain_lag: ChainLag | None = None
 
     def host(
         self,
@@ -95,7 +97,7 @@ class EngineParts:
             new_uuid=self.new_uuid,
         )
         tables = self.make_tables(self.database, place.name, engine.journal)
-        host = EngineHost(engine, tables, heartbeats, allocations)
+        host = EngineHost(engine, tables, heartbeats, allocations, self.chain_lag)
         return host
 
 

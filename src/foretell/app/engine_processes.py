@@ -192,6 +192,7 @@ async def lead_shard(resources: Resources, shard: ShardNumber) -> RunningEngine:
         settings.confirmations,
         place=place,
         sports_delay_s=settings.sports_delay_s,
+        lag=resources.chain_lag,
     )
     server.open(host, engine)
     loops |= {"snapshots": snapshots.run, **host.loops(), "feed": feed.run}

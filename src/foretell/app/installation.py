@@ -5,7 +5,6 @@ loop ends that must not end, the process logs it and stops.
 """
 
 import asyncio
-import contextlib
 import socket
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -26,8 +25,7 @@ from foretell.app.products import PRODUCT_BY_ROLE
 from foretell.app.roles import ALL_ROLES, Role, keys_of, prefixes_of
 from foretell.chain.deploy import deploy, load_deployment
 from foretell.chain.devchain import DevChain, DevChainOptions, find_anvil, is_dev_chain
-from foretell.chain.rpc import Rpc
-from foretell.chain.rpc_types import quantity_of
+from foretell.chain.rpc import CHAIN_ID, Rpc
 from foretell.chain.sandbox.plan import sandbox_plan
 from foretell.domain.contracts.deployment import Deployment, check_usable
 from foretell.domain.errors.chain import ChainUnavailable, InvalidDeployment, WrongChain
@@ -140,7 +138,7 @@ class Installation:
     async def _acquire_resources(self) -> Resources:
         settings, closing = self._settings, self._lifetime.closing
         keys = open_keys(settings, keys_of(self._roles))
-        rpc = await closing.enter_async_context(Rpc(await self._rpc_url()))
+        rpc = await closing.enter_async_context(Rpc(await self._rpc_url(), settings.chain_id))
         self.deployment = await self._deployment(rpc)
         database = await closing.enter_async_context(
             Database(settings.database, settings.public_reads)
@@ -254,14 +252,17 @@ async def _check_node(rpc: Rpc, deployment: Deployment) -> None:
     """Refuse a node of another chain, and a sandbox's contracts elsewhere than on a dev chain.
 
     The keys of a sandbox are public, and its collateral is free. A node that does not answer now
-    may do so later.
+    may do so later; if it is of another chain then, the client that asks it refuses it.
     """
-    with contextlib.suppress(ChainUnavailable):
-        seen = quantity_of(await rpc.call("eth_chainId"), "eth_chainId")
-        if seen != deployment.chain_id:
-            raise WrongChain(seen, deployment.chain_id)
-        if deployment.is_sandbox and not await is_dev_chain(rpc):
-            raise InvalidDeployment(
-                "it is a sandbox's, whose keys are public, and FORETELL_RPC_URL is no dev chain (anvil);"
-                " deploy contracts of your own: foretell deploy"
-            )
+    try:
+        await rpc.call(CHAIN_ID)
+        is_fit = not deployment.is_sandbox or await is_dev_chain(rpc)
+    except WrongChain:
+        raise
+    except ChainUnavailable:
+        return
+    if not is_fit:
+        raise InvalidDeployment(
+            "it is a sandbox's, whose keys are public, and FORETELL_RPC_URL is no dev chain (anvil);"
+            " deploy contracts of your own: foretell deploy"
+        )

@@ -10,9 +10,8 @@ from typing import Final
 import structlog
 
 from foretell.chain.fees import OpeningFees, fetch_fees
-from foretell.chain.rpc_types import quantity_of
 from foretell.chain.sending_account import SendingAccount
-from foretell.domain.errors.chain import ChainUnavailable, NonceContended, RpcRefused, WrongChain
+from foretell.domain.errors.chain import ChainUnavailable, NonceContended, RpcRefused
 from foretell.domain.evm.broadcast import BroadcastResult, result_of_refusal
 from foretell.domain.evm.raw_transaction import Fees, TxFields, sign_tx
 from foretell.domain.evm.transaction import (
@@ -48,16 +47,7 @@ class Broadcaster:
     def __init__(self, account: SendingAccount, private_key: bytes) -> None:
         self._account = account
         self._private_key = private_key
-        self._is_chain_checked = False
         self._opening = OpeningFees(account.rpc, account.options.fee_cap_wei, account.now_ms)
-
-    async def check_chain(self) -> None:
-        """Refuse a node of another chain; asks the node once."""
-        if not self._is_chain_checked:
-            seen = quantity_of(await self._account.rpc.call("eth_chainId"), "eth_chainId")
-            if seen != self._account.options.chain_id:
-                raise WrongChain(seen, self._account.options.chain_id)
-            self._is_chain_checked = True
 
     async def reserve(self, tx: OutgoingTx, gas: int) -> SentTx:
         """Return the transaction with a reserved nonce, signed and stored but not broadcast."""

@@ -2,6 +2,7 @@
 
 import asyncio
 import functools
+import socket
 import ssl
 from typing import Final, NamedTuple
 
@@ -40,6 +41,8 @@ class NodeConnections:
         )
         self._current: _Session | None = None
         self._is_closed = False
+        self.opened = 0
+        """How many connections were opened: with a new one, another node may answer."""
 
     async def post(self, method: str, body: bytes, bytes_max: int) -> HttpAnswer:
         """Send a body once and return the answer to it; `method` is its name in errors.
@@ -92,6 +95,7 @@ class NodeConnections:
                 limit=CONNECTIONS_MAX,
                 keepalive_timeout=IDLE_S_MAX,
                 ssl=_tls() if self._is_secure else True,
+                socket_factory=self._counted_socket,
             ),
             headers=self._headers,
             skip_auto_headers=["Accept-Encoding"],
@@ -100,6 +104,12 @@ class NodeConnections:
             read_bufsize=PIECE_BYTES,
             trust_env=False,
         )
+
+    def _counted_socket(self, address: aiohttp.AddrInfoType) -> socket.socket:
+        """Return the socket of a new connection, which aiohttp is about to open."""
+        self.opened += 1
+        family, kind, protocol, _, _ = address
+        return socket.socket(family, kind, protocol)
 
 
 class _Session:

@@ -2,6 +2,9 @@
 
 A read is repeated when the node does not answer. A broadcast is not, because the first one may have
 arrived: it goes through `send`, which leaves an unknown outcome to its caller.
+
+Behind an address another node may answer at any time. After each new connection the node is asked for its
+chain before an answer is believed; the answers of another chain count as none.
 """
 
 import asyncio
@@ -15,10 +18,20 @@ from typing import Any, Final, Generic, Self, TypeVar
 import msgspec
 
 from foretell.chain.node_connections import NodeConnections
-from foretell.domain.errors.chain import ChainUnavailable, ExecutionReverted, RpcRefused
+from foretell.chain.rpc_types import quantity_of
+from foretell.domain.errors.chain import (
+    ChainUnavailable,
+    ExecutionReverted,
+    RpcRefused,
+    WrongChain,
+)
+from foretell.domain.errors.node_messages import redacted
 from foretell.runtime.backoff import pauses_s
 
+CHAIN_ID: Final = "eth_chainId"
 READ_ATTEMPTS_MAX: Final = 3
+TIMEOUT_S: Final = 10.0
+"""How long a node may be silent."""
 RETRY_S: Final = 0.1
 RETRY_S_MAX: Final = 0.2
 ANSWER_BYTES_MAX: Final = 64 * 1024 * 1024
@@ -52,15 +65,23 @@ class _Answer(msgspec.Struct, Generic[T]):
 
 
 class Rpc:
-    """A connection to one node."""
+    """A connection to one node, which has to be of the chain with this id, if one is given."""
 
     def __init__(
-        self, url: str, *, timeout_s: float = 10.0, answer_bytes_max: int = ANSWER_BYTES_MAX
+        self,
+        url: str,
+        chain_id: int | None = None,
+        *,
+        timeout_s: float = TIMEOUT_S,
+        answer_bytes_max: int = ANSWER_BYTES_MAX,
     ) -> None:
         self._answer_bytes_max = answer_bytes_max
         self._url = url
+        self._chain_id = chain_id
         self._ids = itertools.count(1)
         self._http = NodeConnections(url, timeout_s=timeout_s)
+        self._connections_checked = 0
+        self._checking = asyncio.Lock()
 
     @property
     def url(self) -> str:
@@ -148,6 +169,36 @@ class Rpc:
         return [(call[0], answer_by_id[id_]) for id_, call in call_by_id.items()]
 
     async def _post(
+        self,
+        method: str,
+        body: object,
+        read: Callable[[bytearray], R],
+        bytes_max: int | None = None,
+    ) -> R:
+        answer = await self._posted(method, body, read, bytes_max)
+        if self._chain_id is not None and self._http.opened != self._connections_checked:
+            await self._check_connections(self._chain_id)
+        return answer
+
+    async def _check_connections(self, wanted: int) -> None:
+        """Refuse the node of another chain that may be behind a new connection."""
+        async with self._checking:
+            opened = self._http.opened
+            if opened == self._connections_checked:
+                return
+            request_id = next(self._ids)
+            read = functools.partial(_answer_to, request_id, Any, CHAIN_ID)
+            answer = await self._posted(CHAIN_ID, _request(request_id, CHAIN_ID, ()), read)
+            if answer.error is not None:
+                # A refusal of this call is none of the call that it comes after.
+                raise ChainUnavailable(CHAIN_ID, redacted(answer.error.message))
+            seen = quantity_of(answer.result, CHAIN_ID)
+            if seen != wanted:
+                await self._http.discard()
+                raise WrongChain(seen, wanted)
+            self._connections_checked = opened
+
+    async def _posted(
         self,
         method: str,
         body: object,

@@ -98,7 +98,6 @@ class Sender:
         """
         if (known := await self._known(tx)) is not None:
             return known
-        await self._broadcaster.check_chain()
         gas = tx.gas if is_simulated and tx.gas is not None else await self._simulate(tx)
         async with self._lock:
             if (known := await self._known(tx)) is not None:
@@ -114,7 +113,6 @@ class Sender:
         sent again.
         """
         assert all(tx.gas is not None for tx in txs)
-        await self._broadcaster.check_chain()
         async with self._lock:
             known_by_id = {
                 each.tx_id: each for each in await self._outbox.load_all([tx.tx_id for tx in txs])
@@ -228,7 +226,6 @@ class Sender:
         await run_worker(name, watch, PACE, self._wakes.wait, expected=(Upstream,))
 
     async def _watch(self, beside: Collection[Address]) -> bool:
-        await self._broadcaster.check_chain()
         if not self._has_named_former_keys:
             await self.name_former_keys(beside)
             self._has_named_former_keys = True

@@ -40,7 +40,7 @@ async def _report(settings: Settings) -> SolvencyTotal:
     given = settings.rpc_url
     rpc_url = settings.devchain_url if given is None else given.get_secret_value()
     async with (
-        Rpc(rpc_url) as rpc,
+        Rpc(rpc_url, deployment.chain_id) as rpc,
         Database(settings.database, settings.public_reads) as database,
     ):
         return await build_solvency(database, Reader(rpc, deployment), deployment, now_ms).total()

@@ -36,5 +36,5 @@ async def _verify(settings: Settings) -> DataReport:
         raise InvalidDeployment(f"{settings.deployment_file} does not exist; start Foretell first")
     given = settings.rpc_url
     rpc_url = settings.devchain_url if given is None else given.get_secret_value()
-    async with Rpc(rpc_url) as rpc, Database(settings.database) as database:
+    async with Rpc(rpc_url, deployment.chain_id) as rpc, Database(settings.database) as database:
         return await verify_data(database, rpc, deployment)

@@ -26,6 +26,7 @@ from foretell.engine.protocol.requests import (
     TablesRequest,
 )
 from foretell.engine.settlement_lag import SettlementLag
+from foretell.engine.writer.chain_lag import ChainLag
 from foretell.engine.writer.engine import Engine
 from foretell.engine.writer.heartbeats import Heartbeats
 from foretell.engine.writer.tables import Tables
@@ -47,12 +48,14 @@ class EngineHost:
         projection: Tables,
         heartbeats: Heartbeats,
         allocation_client: AllocationClient | None = None,
+        chain_lag: ChainLag | None = None,
     ) -> None:
         self.engine = engine
         self.projection = projection
         self.heartbeats = heartbeats
         engine.subscribe(projection.on_committed)
         self._lag = SettlementLag(engine)
+        self._chain_lag = chain_lag
         self._tick_refiner = TickRefiner(engine)
         engine.subscribe(self._tick_refiner.on_committed)
         self._changed_allocations: ChangedAllocations | None = None
@@ -97,33 +100,46 @@ class EngineHost:
 
     def loops(self) -> dict[str, Loop]:
         """Return the loops to run, by name, while requests are taken; a failed journal ends one."""
-        return {
+        loops: dict[str, Loop] = {
             "projection": self.projection.run,
             "expiry": self._expire_orders,
             "ticks": self._tick_refiner.run,
             "heartbeats": self.heartbeats.run,
             "engine": self._watch,
         }
+        if self._chain_lag is not None:
+            loops["chain lag"] = self._chain_lag.run
+        return loops
 
     async def handle(self, request: EngineRequest) -> EngineReply:
         """Return the reply, durable if anything changed; or raise the refusal."""
-        if isinstance(request, PlaceRequest) and self._is_behind(request):
-            raise EngineBusy
+        if isinstance(request, PlaceRequest) and (refusal := self._refusal_of(request)):
+            raise refusal
         return await self._handler_by_kind[type(request)](request)
 
     def begin_placing(self, request: PlaceRequest, settle: SettlePlacing) -> bool:
         """Place an order without a coroutine; return False if it may need the treasury."""
         if self._has_treasury:
             return False
-        if self._is_behind(request):
-            settle(EngineBusy())
+        if refusal := self._refusal_of(request):
+            settle(refusal)
         else:
             begin_placing(self.engine, request, settle)
         return True
 
-    def _is_behind(self, request: PlaceRequest) -> bool:
-        """Return whether too much waits for the tables or the chain to take this order."""
-        return self.projection.is_behind or self._lag.is_too_long_for(request.command)
+    def _refusal_of(self, request: PlaceRequest) -> Unavailable | None:
+        """Return the refusal of an order while too much waits for the tables or the chain to take it.
+
+        An order that was placed before gets its answer, however old the state of the chain is.
+        """
+        if self.projection.is_behind or self._lag.is_too_long_for(request.command):
+            return EngineBusy()
+        if self._chain_lag is None:
+            return None
+        refusal = self._chain_lag.refusal
+        if refusal and request.command.order_id not in self.engine.state.placement_by_order:
+            return refusal
+        return None
 
     async def wait_for_tables(self, within_s: float = TABLES_WAIT_S) -> None:
         """Return when the tables hold everything that is durable now, or refuse."""

@@ -8,6 +8,7 @@ from foretell.domain.errors.chain import (
     ChainUnavailable,
     MalformedCalldata,
     RpcRefused,
+    WrongChain,
 )
 from foretell.domain.errors.families import ForetellError, IllegalTransition, MalformedSignature
 from foretell.domain.errors.relayer import (
@@ -30,7 +31,7 @@ from foretell.domain.errors.relayer import (
 Refused = tuple[type[ForetellError], ...]
 
 HEALTH: Final[Refused] = (WalletServiceDisabled,)
-CHAIN: Final[Refused] = (ChainUnavailable, ChainInconsistent, RpcRefused)
+CHAIN: Final[Refused] = (ChainUnavailable, WrongChain, ChainInconsistent, RpcRefused)
 SUBMIT: Final[Refused] = (
     InvalidField,
     MalformedSignature,

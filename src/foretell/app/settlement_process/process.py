@@ -24,6 +24,7 @@ from foretell.app.settlement_process.messages import (
     message,
 )
 from foretell.chain.rpc import Rpc
+from foretell.domain.contracts.deployment import parse_deployment
 from foretell.runtime.garbage_collection import collect_when_idle
 from foretell.runtime.loops import run_together
 from foretell.settlement import worker
@@ -59,7 +60,8 @@ class SettlementConnection(ServingConnection):
     async def _settle(self) -> None:
         async with asyncio.timeout(BEGIN_DEADLINE_S):
             begin = await self._begun
-        async with Database(begin.database_url) as database, Rpc(begin.rpc_url) as rpc:
+        chain_id = parse_deployment(begin.deployment).chain_id
+        async with Database(begin.database_url) as database, Rpc(begin.rpc_url, chain_id) as rpc:
             if database.is_sqlite:
                 database.topics.relay(self._announce)
                 self._database = database

@@ -16,6 +16,17 @@ class ChainUnavailable(Upstream):
         super().__init__(f"the node gave no valid response to {method}: {cause}", method=method)
 
 
+class WrongChain(ChainUnavailable):
+    """The node serves another chain than the configured one, so that its answers count as none."""
+
+    def __init__(self, seen: int, wanted: int) -> None:
+        super().__init__(
+            "eth_chainId",
+            f"it serves chain {seen}, and chain {wanted} is required; check FORETELL_RPC_URL and"
+            " FORETELL_CHAIN_ID",
+        )
+
+
 class RpcRefused(Upstream):
     """The node answered with an error; its message is kept redacted."""
 
@@ -90,18 +101,6 @@ class NonceContended(Conflict):
         super().__init__(
             f"no nonce of {account} could be reserved in {attempts} attempts: another process sends from"
             " this account; stop it"
-        )
-
-
-class WrongChain(Unavailable):
-    """The node serves another chain than the configured one."""
-
-    def __init__(self, seen: int, wanted: int) -> None:
-        super().__init__(
-            f"the node serves chain {seen}, and chain {wanted} is required; check FORETELL_RPC_URL and"
-            " FORETELL_CHAIN_ID",
-            seen=seen,
-            wanted=wanted,
         )
 
 

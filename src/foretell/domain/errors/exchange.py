@@ -354,11 +354,11 @@ class AnswerLost(Unavailable):
 
 
 class EngineCancelOnly(Unavailable):
-    """The disk is nearly full; the space left is reserved for cancels."""
+    """Orders can be canceled but not placed: the disk is nearly full, or the engine is behind the chain."""
 
-    def __init__(self) -> None:
+    def __init__(self, cause: str = "the disk is nearly full") -> None:
         super().__init__(
-            "the disk is nearly full: orders can be canceled but not placed until there is space",
+            f"{cause}: orders can be canceled but not placed until that has ended",
             retry_after_s=5,
         )
 

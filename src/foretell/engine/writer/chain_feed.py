@@ -42,6 +42,7 @@ from foretell.domain.exchange.order import MarketRules
 from foretell.domain.exchange.wallets.wallet_bars import bars_of
 from foretell.domain.values.hexadecimal import Address
 from foretell.domain.values.sharding import ALONE, ShardPlace
+from foretell.engine.writer.chain_lag import ChainLag
 from foretell.engine.writer.engine import Engine
 from foretell.engine.writer.returned_orders import ReturnedOrders
 from foretell.engine.writer.sports_delays import SportsDelays
@@ -80,6 +81,7 @@ class ChainFeed:
     returns: ReturnedOrders = field(default_factory=ReturnedOrders)
     sports_delay_s: int = 0
     sports: SportsDelays = field(default_factory=SportsDelays)
+    lag: ChainLag | None = None
 
     async def run(self) -> None:
         """Run until canceled, after each notification of the tables and at least once a second."""
@@ -113,6 +115,8 @@ class ChainFeed:
             await self._submit_parts(observation)
             self.returns.note(observation, self.engine)
         await self._resolve_markets()
+        if reading is not None and self.lag is not None:
+            self.lag.observe(reading.block_number)
         return False
 
     def _scope(self, foreign_assets: Collection[AssetId]) -> ObservationScope:

@@ -7,6 +7,7 @@ from foretell.domain.errors.chain import (
     ChainInconsistent,
     ChainUnavailable,
     RpcRefused,
+    WrongChain,
 )
 from foretell.domain.errors.exchange import (
     AnswerLost,
@@ -78,7 +79,13 @@ PLACEHOLDERS: Final = "Placeholders"
 TOKEN: Final[Refused] = (InvalidTokenId, UnknownMarket, MarketClosed)
 BATCH: Final[Refused] = (MalformedBatch, BatchTooLong, InvalidTokenId)
 MARKET: Final[Refused] = (InvalidMarketId, MarketNotFound)
-CHAIN: Final[Refused] = (ChainUnavailable, ChainInconsistent, RpcRefused, CallFailed)
+CHAIN: Final[Refused] = (
+    ChainUnavailable,
+    WrongChain,
+    ChainInconsistent,
+    RpcRefused,
+    CallFailed,
+)
 ENGINE: Final[Refused] = (
     EngineRestarting,
     EngineBusy,

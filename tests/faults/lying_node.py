@@ -5,14 +5,15 @@ load balancer does. Unlike `tests/rigs/fault_proxy.py`, which fails chosen calls
 lies about a batch as a whole.
 
 A stale replica answers everything as of an earlier block. A replica without an index of transactions
-knows neither receipts nor blocks of transactions, though its blocks are new.
+knows neither receipts nor blocks of transactions, though its blocks are new. A node of another chain takes over
+the port: all connections end, and it answers what is sent then, until the former node is back in the same way.
 """
 
 import asyncio
 import contextlib
 import random
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from typing import Any, Final, NamedTuple
 
 import httpx
@@ -29,9 +30,12 @@ LASTS: Final = (0, 0, 0, 0, 3, 12, 60)
 """For how many further requests a lie lasts."""
 LASTS_OF_REPLICA: Final = (0, 12, 60, 200)
 """The same for a bad replica, which answers well-formed and so is used for long."""
+LASTS_OF_SILENCE: Final = (0, 0, 0, 2)
+"""The same for a silent node: each of its requests costs the caller its deadline."""
 STALE_BLOCKS_MAX: Final = 3
 """The dev chain keeps the states of four blocks."""
-WRONG_CHAIN: Final = "0x1"
+SILENT_S_MAX: Final = 10.0
+"""The caller closes the connection before, at its own deadline."""
 HTML: Final = b"<html><body><h1>Sorry</h1></body></html>"
 REFUSALS: Final = ("nonce too low", "already known", "replacement transaction underpriced")
 RATE_LIMITED: Final = (-32005, "daily request count exceeded, request rate limited")
@@ -124,13 +128,17 @@ async def cut(node: "LyingNode", request: Request) -> bytes | None:
     return http_answer(answer[: node.random.randrange(len(answer))])
 
 
-async def answer_another_chain(node: "LyingNode", request: Request) -> bytes | None:
-    """A node of another chain is asked for its chain's id."""
-    answers = await node.answers(request)
-    for call, answer in zip(request.calls, answers, strict=True):
-        if call["method"] == "eth_chainId":
-            answer["result"] = WRONG_CHAIN
-    return http_answer(request.encode(answers))
+async def hang(node: "LyingNode", request: Request) -> bytes | None:
+    """The node executes the calls, and is silent until the caller gives up."""
+    await node.forward(request)
+    with contextlib.suppress(TimeoutError):
+        await asyncio.wait_for(node.ended.wait(), SILENT_S_MAX)
+    return None
+
+
+async def be_another_chain(node: "LyingNode", request: Request) -> bytes | None:
+    """A node of another chain has taken over the port."""
+    return http_answer(await node.forward(request))
 
 
 async def refuse_broadcast(node: "LyingNode", request: Request) -> bytes | None:
@@ -208,11 +216,15 @@ LIES: Final[tuple[Lie, ...]] = (
     fail_gateway,
     answer_html,
     cut,
-    answer_another_chain,
+    hang,
     refuse_broadcast,
     hide_transactions,
     be_stale,
 )
+"""Lies of one node; `be_another_chain` needs a second one."""
+
+BROADCAST_LIES: Final = frozenset({refuse_broadcast})
+OF_REPLICAS: Final = frozenset({hide_transactions, be_stale, be_another_chain})
 
 
 def refusal(call: Call, message: str, code: int = -32000) -> Call:
@@ -256,13 +268,19 @@ class LyingNode:
         seed: int | str,
         kinds: Iterable[Lie] = LIES,
         rate: float = 0.15,
+        other_url: str | None = None,
     ) -> None:
+        """`other_url` is that of a node of another chain."""
         self._node_url = node_url
+        self._other_url = other_url
         self._client = client
-        self._kinds = tuple(kinds)
+        self._kinds = (*kinds, *([be_another_chain] if other_url else []))
         self._rate = rate
         self._present: Lie | None = None
         self._lasts = 0
+        self._is_elsewhere = False
+        self._connections: dict[asyncio.StreamWriter, asyncio.Task[Any]] = {}
+        self.ended = asyncio.Event()
         self.random = random.Random(seed)
         self.is_lying = False
         self.url = ""
@@ -270,10 +288,14 @@ class LyingNode:
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Answer the requests of one connection, one after the other."""
+        task = asyncio.current_task()
+        assert task is not None
+        self._connections[writer] = task
         with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
             while (answer := await self._answer(await read_body(reader))) is not None:
                 writer.write(answer)
                 await writer.drain()
+        del self._connections[writer]
         writer.close()
 
     async def _answer(self, body: bytes) -> bytes | None:
@@ -281,9 +303,13 @@ class LyingNode:
         is_batch = isinstance(decoded, list)
         request = Request(decoded if is_batch else [decoded], is_batch)
         lie = self._next_lie() if self.is_lying else None
+        if (lie is be_another_chain) != self._is_elsewhere:
+            self._move()
+            return None
         if lie is None:
             return http_answer(await self.forward(request))
-        self.lies[lie.__name__] += 1
+        if lie not in BROADCAST_LIES or request.calls[0]["method"] == BROADCAST:
+            self.lies[lie.__name__] += 1
         return await lie(self, request)
 
     def _next_lie(self) -> Lie | None:
@@ -294,19 +320,35 @@ class LyingNode:
         if self.random.random() >= self._rate:
             return None
         self._present = self.random.choice(self._kinds)
-        is_replica = self._present in {hide_transactions, be_stale}
-        self._lasts = self.random.choice(LASTS_OF_REPLICA if is_replica else LASTS)
+        self._lasts = self.random.choice(_lasts_of(self._present))
         return self._present
+
+    def _move(self) -> None:
+        """Have the node of the other chain answer, or that of this one again; all connections end."""
+        self._is_elsewhere = not self._is_elsewhere
+        for writer in self._connections:
+            writer.close()
+
+    async def close(self) -> None:
+        """End all connections."""
+        self.ended.set()
+        tasks = list(self._connections.values())
+        for writer in self._connections:
+            writer.close()
+        await asyncio.gather(*tasks)
 
     def heal(self) -> None:
         """Lie no more."""
         self.is_lying, self._lasts = False, 0
+        if self._is_elsewhere:
+            self._move()
 
     async def forward(self, request: Request) -> bytes:
-        """Return the node's answer to a request."""
+        """Return the answer to a request of the node that is there."""
+        url = self._other_url if self._is_elsewhere and self._other_url else self._node_url
         body = request.encode(request.calls)
         headers = {"content-type": "application/json"}
-        response = await self._client.post(self._node_url, content=body, headers=headers)
+        response = await self._client.post(url, content=body, headers=headers)
         return response.content
 
     async def answers(self, request: Request) -> list[Call]:
@@ -322,14 +364,27 @@ class LyingNode:
         return int(answer["result"], 16)
 
 
+def _lasts_of(lie: Lie) -> Sequence[int]:
+    if lie is hang:
+        return LASTS_OF_SILENCE
+    return LASTS_OF_REPLICA if lie in OF_REPLICAS else LASTS
+
+
 @contextlib.asynccontextmanager
 async def lying(
-    node_url: str, seed: int | str, kinds: Iterable[Lie] = LIES, rate: float = 0.15
+    node_url: str,
+    seed: int | str,
+    kinds: Iterable[Lie] = LIES,
+    rate: float = 0.15,
+    other_url: str | None = None,
 ) -> AsyncIterator[LyingNode]:
-    """Yield a lying proxy in front of this node."""
+    """Yield a lying proxy in front of this node, and of that of another chain if there is one."""
     async with httpx.AsyncClient(trust_env=False, verify=False, timeout=10) as client:
-        node = LyingNode(node_url, client, seed, kinds, rate)
+        node = LyingNode(node_url, client, seed, kinds, rate, other_url)
         server = await asyncio.start_server(node.serve, "127.0.0.1", 0, limit=HEAD_BYTES_MAX)
         async with server:
             node.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
-            yield node
+            try:
+                yield node
+            finally:
+                await node.close()

@@ -1,21 +1,23 @@
 """The lies of the lying node: each does what its name says, and an honest node answers as the real one."""
 
+import contextlib
 from typing import Any, Final
 
 import pytest
+from tests.faults.conftest import OTHER_CHAIN_ID
 from tests.faults.lying_node import (
     BROADCAST,
     LIES,
     REFUSALS,
-    WRONG_CHAIN,
     Lie,
-    answer_another_chain,
     answer_html,
+    be_another_chain,
     be_stale,
     cut,
     delay,
     duplicate,
     fail_gateway,
+    hang,
     hide_transactions,
     limit_rate,
     lose_answer,
@@ -33,6 +35,8 @@ from foretell.domain.errors.chain import ChainUnavailable, RpcRefused
 
 pytestmark = pytest.mark.anyio
 
+TIMEOUT_S: Final = 0.5
+REQUESTS: Final = 600
 MINE: Final = "evm_mine"
 HEAD: Final = "eth_blockNumber"
 BATCH: Final[list[tuple[str, list[object]]]] = [
@@ -58,6 +62,7 @@ async def head_of(sandbox: Sandbox) -> int:
         (fail_gateway, {0, 1}, False),
         (answer_html, {0}, False),
         (cut, {1}, False),
+        (hang, {1}, False),
         (refuse_broadcast, {1}, True),
     ],
     ids=lambda value: value.__name__ if callable(value) else "",
@@ -68,7 +73,7 @@ async def test_a_call_is_executed_and_answered_as_the_lie_has_it(
     seen = set()
     async with (
         lying(fresh_sandbox.rpc_url, "one call", [lie], rate=1) as node,
-        Rpc(node.url) as rpc,
+        Rpc(node.url, timeout_s=TIMEOUT_S if lie is hang else 10) as rpc,
     ):
         node.is_lying = True
         for _ in range(8):
@@ -99,10 +104,24 @@ async def test_answers_of_a_batch_come_in_another_order_with_their_own_ids(
     assert await answers_to(fresh_sandbox, reorder, BATCH) == honest
 
 
-async def test_another_chain_is_named(fresh_sandbox: Sandbox) -> None:
-    honest = await fresh_sandbox.rpc.batch(BATCH)
-    lied = await answers_to(fresh_sandbox, answer_another_chain, BATCH)
-    assert lied == [honest[0], WRONG_CHAIN, honest[2]]
+async def test_another_chain_takes_over_the_port_and_leaves_it(
+    fresh_sandbox: Sandbox, other_chain: str
+) -> None:
+    honest = await fresh_sandbox.rpc.send("eth_chainId")
+    async with (
+        lying(fresh_sandbox.rpc_url, "a port", [], rate=1, other_url=other_chain) as node,
+        Rpc(node.url) as rpc,
+    ):
+        assert await rpc.send("eth_chainId") == honest
+        node.is_lying = True
+        with pytest.raises(ChainUnavailable):
+            await rpc.send("eth_chainId")
+        assert int(await rpc.send("eth_chainId"), 16) == OTHER_CHAIN_ID
+        node.heal()
+        with pytest.raises(ChainUnavailable):
+            await rpc.send("eth_chainId")
+        assert await rpc.send("eth_chainId") == honest
+    assert node.lies.keys() == {be_another_chain.__name__}
 
 
 async def test_a_broadcast_is_refused_in_known_words(fresh_sandbox: Sandbox) -> None:
@@ -146,18 +165,25 @@ async def test_a_stale_replica_knows_nothing_of_its_missing_blocks(fresh_sandbox
     assert int(count, 16) == 0
 
 
-async def test_every_lie_comes_and_the_same_seed_lies_the_same(fresh_sandbox: Sandbox) -> None:
+async def test_every_lie_comes_and_the_same_seed_lies_the_same(
+    fresh_sandbox: Sandbox, other_chain: str
+) -> None:
     runs = []
     for _ in range(2):
-        async with lying(fresh_sandbox.rpc_url, 1, rate=1) as node, Rpc(node.url) as rpc:
+        async with (
+            lying(fresh_sandbox.rpc_url, 1, rate=1, other_url=other_chain) as node,
+            Rpc(node.url, timeout_s=TIMEOUT_S) as rpc,
+        ):
             node.is_lying = True
-            for _ in range(600):
+            for _ in range(REQUESTS):
                 try:
                     await rpc.send("eth_chainId")
                 except (ChainUnavailable, RpcRefused):
                     continue
             runs.append(node.lies)
             node.heal()
+            with contextlib.suppress(ChainUnavailable):  # the connection may have ended
+                await rpc.send("eth_chainId")
             assert await rpc.send("eth_chainId") == await fresh_sandbox.rpc.send("eth_chainId")
     assert runs[0] == runs[1]
-    assert runs[0].keys() == {lie.__name__ for lie in LIES}
+    assert runs[0].keys() == {lie.__name__ for lie in (*LIES, be_another_chain)}

@@ -2,6 +2,7 @@
 
 import asyncio
 import selectors
+import time
 from collections.abc import Coroutine
 from typing import Any
 
@@ -33,6 +34,18 @@ class Clock:
 
     def move_s(self, seconds: float) -> None:
         self.at_ms += int(seconds * 1000)
+
+
+class RunningClock(Clock):
+    """A clock that goes on with that of the machine."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._began_s = time.monotonic()
+
+    @override
+    def now_ms(self) -> int:
+        return super().now_ms() + int((time.monotonic() - self._began_s) * 1000)
 
 
 class _Selector(selectors.DefaultSelector):

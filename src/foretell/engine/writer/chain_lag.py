@@ -5,8 +5,8 @@ is the time since the engine had observed all blocks that the node named. While 
 the feed follow, there is none, however old the head is. A node that does not answer, one of another chain, and an
 index that stands still let it grow.
 
-A node that answers with the same head for ever is not told from a chain on demand by that. On a chain with regular
-blocks, the head may therefore stand still for a time only.
+A node that answers with the same head for ever looks like a chain on demand. On a chain with regular blocks, the head
+may therefore stand still for a time only.
 """
 
 import asyncio

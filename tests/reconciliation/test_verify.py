@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import pytest
 import sqlalchemy as sa
-from tests.faults.lying_node import LIES_OF_LOGS, Lie, lying
+from tests.faults.nodes.lying_node import LIES_OF_LOGS, Lie, lying
 from tests.indexer.late_installation import LateInstallation
 from tests.indexer.rig import IndexerRig
 from tests.reconciliation.history import DEPTH_MAX, EventActs, RandomHistory

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from tests.faults.lying_node import LyingNode, lying
+from tests.faults.nodes.lying_node import LyingNode, lying
 from tests.relayer.rig import OwnerClient, RelayerRig
 from tests.rigs.clock import RunningClock
 from tests.rigs.sandbox import Sandbox, an_indexer

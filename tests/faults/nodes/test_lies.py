@@ -4,8 +4,8 @@ import contextlib
 from typing import Any, Final
 
 import pytest
-from tests.faults.conftest import OTHER_CHAIN_ID
-from tests.faults.lying_node import (
+from tests.faults.nodes.conftest import OTHER_CHAIN_ID
+from tests.faults.nodes.lying_node import (
     BROADCAST,
     LIES,
     REFUSALS,

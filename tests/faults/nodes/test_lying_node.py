@@ -18,8 +18,8 @@ from typing import Final
 import pytest
 import sqlalchemy as sa
 from tests.creation.rig import CreationRig, CreatorClient
-from tests.faults.lying_node import BROADCAST_LIES, LIES, LyingNode, be_another_chain, lying
-from tests.faults.reorgs import DEPTH_MAX, Reorgs
+from tests.faults.nodes.lying_node import BROADCAST_LIES, LIES, LyingNode, be_another_chain, lying
+from tests.faults.nodes.reorgs import DEPTH_MAX, Reorgs
 from tests.indexer.rig import IndexerRig, check_against_chain, dump
 from tests.relayer.rig import Body, OwnerClient, RelayerRig, an_approval
 from tests.rigs.sandbox import Sandbox, SandboxMarket, an_indexer, catch_up

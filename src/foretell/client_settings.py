@@ -52,12 +52,12 @@ class ClientSettings(BaseSettings):
     public_read_s: Seconds = Field(
         default=READS.read_s, description="seconds after which such a read is stopped"
     )
-    public_rankings_max: Count = Field(
-        default=READS.rankings,
-        description="ranks of single wallets that a process computes at once",
+    public_sums_max: Count = Field(
+        default=READS.sums,
+        description="shares of fees that a process adds up at once",
     )
-    public_ranking_s: Seconds = Field(
-        default=READS.ranking_s, description="seconds after which such a computation is stopped"
+    public_sum_s: Seconds = Field(
+        default=READS.sum_s, description="seconds after which such a computation is stopped"
     )
     relays_per_owner_max: int = Field(
         default=1_000,
@@ -110,8 +110,8 @@ class ClientSettings(BaseSettings):
             self.public_reads_max,
             self.public_reads_per_client_max,
             self.public_read_s,
-            self.public_rankings_max,
-            self.public_ranking_s,
+            self.public_sums_max,
+            self.public_sum_s,
         )
 
 

@@ -28,7 +28,7 @@ pytestmark = pytest.mark.anyio
 SLOW_READS = 50
 STRANGERS, CLIENT = ("10.0.0.1", "10.0.0.3"), "10.0.0.2"
 WALLET = an_address("alice")
-LIMITS = PublicReadLimits(read_s=1.0, ranking_s=1.0, bounds=WaitBounds(wait_s=3.0))
+LIMITS = PublicReadLimits(read_s=1.0, sum_s=1.0, bounds=WaitBounds(wait_s=3.0))
 SLOW: tuple[tuple[str, dict[str, str]], ...] = (
     ("/activity", {"user": WALLET}),
     ("/activity", {"user": WALLET, "type": "SPLIT"}),

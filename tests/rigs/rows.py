@@ -30,6 +30,7 @@ from foretell.domain.exchange.matching import Fill, MatchType
 from foretell.domain.exchange.order import OrderStatus, OrderType, Side
 from foretell.domain.exchange.trade import Trade, TradeStatus
 from foretell.domain.portfolio.prices import BookTop
+from foretell.domain.values.amounts import AMOUNT_UNITS_MAX
 from foretell.domain.values.hexadecimal import Address, Bytes32
 from foretell.store.creation.games import GameRow
 from foretell.store.creation.markets import EventRow, MarketRow, record_event
@@ -295,7 +296,7 @@ class Rows:
             act.wallet,
             was.trades + 1,
             was.markets + is_first,
-            was.volume_units + act.cost_units,
+            min(was.volume_units + act.cost_units, AMOUNT_UNITS_MAX),
             act.block_number,
         )
         await record_trading_totals(self.tx, [counted])

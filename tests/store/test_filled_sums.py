@@ -10,7 +10,7 @@ import alembic.operations
 import pytest
 import sqlalchemy as sa
 from tests.rigs.read_apis import keep_listings, keep_rankings
-from tests.rigs.rows import Rows
+from tests.rigs.rows import Rows, a_game_event_row
 from tests.rigs.values import NOW_MS, TOKEN
 
 from foretell.domain.exchange.trade import TradeStatus
@@ -19,10 +19,13 @@ from foretell.store.index.activities import ActivityKind
 from foretell.store.migrations import FOLDER
 from foretell.store.tables import (
     event_totals,
+    fills,
     market_totals,
     quote_points,
     quotes,
     rank_counts,
+    series_totals,
+    tags,
     traded_markets,
     trading_total_changes,
     trading_totals,
@@ -110,4 +113,27 @@ async def test_the_migration_repeats_texts_and_prices_and_counts_standings(
             await tx.execute(table.update().values(slug="", title=""))
         await tx.execute(market_totals.update().values(best_bid=None, last_price=None))
     await fill(database, "v0018_orders_and_ranks")
+    assert await dump(database, tables) == expected
+
+
+async def test_the_migration_finds_fills_by_time_and_adds_up_tags_and_series(
+    database: Database,
+) -> None:
+    tables = (fills, tags, series_totals)
+    async with database.writing() as tx:
+        rows = Rows(tx)
+        await rows.open_named("rain")
+        for name in ("first", "second"):
+            await rows.open(a_game_event_row(name))
+            await rows.quote(f"{name} btts", 40, 42, 41, volume_units=2**62)
+        for minutes in (9, 2):
+            await rows.match("rain", 5, NOW_MS - minutes * 60_000)
+    await keep_listings(database)
+    expected = await dump(database, tables)
+    assert all(expected.values())
+    async with database.writing() as tx:
+        await tx.execute(fills.update().values(matched_at_ms=0, sequence=0))
+        await tx.execute(tags.update().values(event_count=0))
+        await tx.execute(series_totals.delete())
+    await fill(database, "v0019_reads_of_long_histories")
     assert await dump(database, tables) == expected

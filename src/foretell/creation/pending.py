@@ -29,14 +29,14 @@ async def find_request(context: CreationContext, query: Query) -> CreationReques
         return await _by_id(context, request_id, creator, chain_id)
     if creator is None:
         raise MalformedQuery("creator", "an address if requestId is not given")
-    async with context.database.reading() as tx:
+    async with context.database.public_reading() as tx:
         return await load_latest(tx, creator, chain_id, context.now_ms())
 
 
 async def _by_id(
     context: CreationContext, request_id: str, creator: Address | None, chain_id: int | None
 ) -> CreationRequest:
-    async with context.database.reading() as tx:
+    async with context.database.public_reading() as tx:
         request = await load_request(tx, request_id)
     if request is None or creator not in {None, request.creator}:
         raise RequestNotFound(request_id)

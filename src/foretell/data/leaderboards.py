@@ -18,7 +18,7 @@ from foretell.domain.values.slugs import SLUG_CHARS_MAX, normalize_slug
 from foretell.edge.parameters import choice, integer, text
 from foretell.edge.query import Query
 from foretell.edge.rendering import amount, blob_url
-from foretell.store.database import ReadKind, Transaction
+from foretell.store.database import Transaction
 from foretell.store.queries.leaderboards import (
     Ranking,
     RankingOrder,
@@ -63,8 +63,7 @@ async def list_traders(context: DataContext, query: Query) -> list[TraderRow]:
     wallet, name = query.read(ANY_USER), query.read(USER_NAME)
     query.check_known()
     is_of_one = wallet is not None or name is not None
-    kind = ReadKind.RANKING if is_of_one else ReadKind.LISTING
-    async with context.database.public_reading(kind) as tx:
+    async with context.database.public_reading() as tx:
         if is_of_one:
             found = [
                 await load_ranking_of(tx, scope, order, each)

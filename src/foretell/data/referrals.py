@@ -38,7 +38,7 @@ async def list_fee_shares(context: DataContext, query: Query) -> list[FeeAggrega
     wanted = ReferralFilter(
         receiver, builder_code(receiver), exchange, None if token_id == COLLATERAL else token_id
     )
-    async with context.database.public_reading(ReadKind.RANKING) as tx:
+    async with context.database.public_reading(ReadKind.SUM) as tx:
         received = await load_received_shares(tx, wanted, limit, offset)
     return [
         FeeAggregate(

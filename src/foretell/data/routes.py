@@ -272,7 +272,7 @@ async def export_rows(request: AnyRequest, context: Context, file: FromPath[str]
 @get(
     ["/referrers", "/affiliates"],
     opt=describe(
-        Success(list[responses.FeeAggregate], "An entry for each exchange, the latest first."),
+        tagged(list[responses.FeeAggregate], "An entry for each exchange, the latest first."),
         *referrals.PARAMETERS,
         tag="Referrals",
     ),

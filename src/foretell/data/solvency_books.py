@@ -1,6 +1,6 @@
 """The report of solvency: what contracts hold against what is claimed, as of one indexed block.
 
-The claims of all conditions are added up once for all clients, and kept for `KEPT_S`. The chain is asked
+The claims of all conditions are added up once for all clients, and kept for `KEPT_S` or longer. The chain is asked
 once for each report, at the hash of the block that the tables are of. A page of conditions is read from
 the tables for each request.
 """
@@ -31,7 +31,9 @@ from foretell.store.queries.solvency import FIRST, load_outstanding
 from foretell.store.read_places import client_name
 
 KEPT_S: Final = 5.0
-"""How long a report is kept; also how long a failure is, so that nobody makes the node fail often."""
+"""How long a report is kept at least; also a failure, so that nobody makes the node fail often."""
+KEPT_SHARE: Final = 20
+"""A report is kept this many times as long as it took: strangers have one computed a twentieth of the time at most."""
 CHAIN_S: Final = 5.0
 """The deadline of the chain's answer."""
 BLOCKS_TRIED: Final = 3
@@ -102,15 +104,13 @@ class SolvencyBooks:
         self._fetch_backing = fetch_backing
         self._now_ms = now_ms
         self._running: asyncio.Task[SolvencyTotal] | None = None
-        self._ended_at_ms = 0
+        self._kept_until_ms = 0
         self.neg_risk_adapter = neg_risk_adapter
 
     async def total(self) -> SolvencyTotal:
         """Return the newest report, or the failure of the newest try; all who wait share one."""
         running = self._running
-        if running is None or (
-            running.done() and self._now_ms() - self._ended_at_ms >= KEPT_S * 1000
-        ):
+        if running is None or (running.done() and self._now_ms() >= self._kept_until_ms):
             running = self._running = asyncio.create_task(self._compute())
             running.add_done_callback(_take_failure)
         return await asyncio.shield(running)
@@ -142,10 +142,13 @@ class SolvencyBooks:
 
     async def _compute(self) -> SolvencyTotal:
         client_name.set(CLIENT)
+        began_ms = self._now_ms()
         try:
             total = METRICS.total = await self._report()
         finally:
-            self._ended_at_ms = self._now_ms()
+            ended_ms = self._now_ms()
+            kept_ms = max(int(KEPT_S * 1000), KEPT_SHARE * (ended_ms - began_ms))
+            self._kept_until_ms = ended_ms + kept_ms
         return total
 
     async def _report(self) -> SolvencyTotal:
@@ -158,7 +161,7 @@ class SolvencyBooks:
 
     async def _report_once(self) -> SolvencyTotal:
         claims = ClaimSum()
-        async with self._database.public_reading(ReadKind.RANKING) as tx:
+        async with self._database.public_reading(ReadKind.REPORT) as tx:
             block = await last_block(tx)
             after = FIRST
             while rows := await self.page(tx, after, CONDITIONS_PER_READ):

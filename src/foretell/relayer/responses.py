@@ -12,6 +12,7 @@ from foretell.domain.values.hexadecimal import Address, checksum_address
 from foretell.domain.values.instants import iso_time
 from foretell.relayer.context import RelayerContext
 from foretell.relayer.operations import Execution
+from foretell.store.database import Transaction
 from foretell.store.outbox.relays import load_relay, load_relays_of
 from foretell.store.outbox.transactions import RELAYED, load_txs
 
@@ -90,11 +91,11 @@ async def find_account_transaction(
     context: RelayerContext, address: Address, transaction_id: str
 ) -> AccountTransactionResponse:
     """Return a request that an address signed or submitted, or refuse."""
-    async with context.database.reading() as tx:
+    async with context.database.public_reading() as tx:
         found = await load_relay(tx, transaction_id)
-    if found is None or address not in {found.owner, found.submitter}:
-        raise TransactionNotFound
-    (shown,) = await _render_all(context, [found])
+        if found is None or address not in {found.owner, found.submitter}:
+            raise TransactionNotFound
+        (shown,) = await _render_all(tx, [found])
     return AccountTransactionResponse(
         shown.transaction_id, shown.transaction_hash, shown.state, shown.failure_reason
     )
@@ -107,7 +108,8 @@ def render_execution(execution: Execution) -> ExecutionResponse:
 
 async def render_submitted(context: RelayerContext, request: RelayRequest) -> SubmittedResponse:
     """Return the answer of a submission."""
-    (shown,) = await _render_all(context, [request])
+    async with context.database.reading() as tx:
+        (shown,) = await _render_all(tx, [request])
     return SubmittedResponse(
         shown.transaction_id, shown.state, shown.transaction_hash, shown.transaction_hash
     )
@@ -117,18 +119,18 @@ async def find_transaction(
     context: RelayerContext, transaction_id: str
 ) -> Sequence[TransactionResponse]:
     """Return the request of an id, or an empty list."""
-    async with context.database.reading() as tx:
+    async with context.database.public_reading() as tx:
         found = await load_relay(tx, transaction_id)
-    return [] if found is None else await _render_all(context, [found])
+        return [] if found is None else await _render_all(tx, [found])
 
 
 async def list_transactions(
     context: RelayerContext, address: Address
 ) -> Sequence[TransactionResponse]:
     """Return the requests that an address signed or submitted, the newest first."""
-    async with context.database.reading() as tx:
+    async with context.database.public_reading() as tx:
         found = await load_relays_of(tx, address, TRANSACTIONS_MAX)
-    return await _render_all(context, found)
+        return await _render_all(tx, found)
 
 
 async def list_public_transactions(
@@ -140,10 +142,9 @@ async def list_public_transactions(
 
 
 async def _render_all(
-    context: RelayerContext, requests: Sequence[RelayRequest]
+    tx: Transaction, requests: Sequence[RelayRequest]
 ) -> list[TransactionResponse]:
-    async with context.database.reading() as tx:
-        carrying_txs = await load_txs(tx, RELAYED, [request.tx_id for request in requests])
+    carrying_txs = await load_txs(tx, RELAYED, [request.tx_id for request in requests])
     carrying_tx_by_id = {sent.tx_id: sent for sent in carrying_txs}
     return [_render(request, carrying_tx_by_id) for request in requests]
 

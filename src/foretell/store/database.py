@@ -190,10 +190,11 @@ def _upsert_statement(table: sa.Table, *, is_sqlite: bool) -> sa.Insert:
 
 
 class ReadKind(enum.Enum):
-    """Kinds of public reads: what an index finds soon, and what is computed over all wallets."""
+    """Kinds of public reads: what an index finds soon, what one request adds up, and what is added up for all clients."""
 
     LISTING = enum.auto()
-    RANKING = enum.auto()
+    SUM = enum.auto()
+    REPORT = enum.auto()
 
 
 class _PublicReads(NamedTuple):
@@ -213,14 +214,15 @@ class Database:
         )
         limits = PublicReadLimits() if public is None else public
         self._public_readers = _open_engine(
-            self._url, is_writer=False, connections_max=limits.places + limits.rankings
+            self._url, is_writer=False, connections_max=limits.places + limits.sums + limits.reports
         )
         self._public = {
             ReadKind.LISTING: _PublicReads(
                 ReadPlaces(limits.places, limits.places_per_client, limits.bounds), limits.read_s
             ),
-            ReadKind.RANKING: _PublicReads(
-                ReadPlaces(limits.rankings, 1, limits.bounds), limits.ranking_s
+            ReadKind.SUM: _PublicReads(ReadPlaces(limits.sums, 1, limits.bounds), limits.sum_s),
+            ReadKind.REPORT: _PublicReads(
+                ReadPlaces(limits.reports, 1, limits.bounds), limits.sum_s
             ),
         }
         self.topics = Topics()

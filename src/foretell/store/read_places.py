@@ -31,15 +31,16 @@ class WaitBounds(NamedTuple):
 class PublicReadLimits(NamedTuple):
     """How many reads of public routes run at once, and for how long each.
 
-    A ranking computes over all wallets. It has places and a deadline of its own, so that rankings never
-    use those of other reads.
+    A sum adds up many rows for one request, and a report all rows for all clients. Both have places and a deadline of
+    their own, so that they never use those of other reads, nor one those of the other.
     """
 
     places: int = 4
     places_per_client: int = 2
     read_s: float = 5.0
-    rankings: int = 1
-    ranking_s: float = 30.0
+    sums: int = 1
+    sum_s: float = 30.0
+    reports: int = 1
     bounds: WaitBounds = WaitBounds()
 
 

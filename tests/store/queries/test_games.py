@@ -2,6 +2,7 @@ from collections.abc import Sequence
 
 import pytest
 from tests.rigs.payloads import ABSENT, AWAY, a_team
+from tests.rigs.read_apis import keep_listings
 from tests.rigs.rows import Rows, a_game_event_row
 from tests.rigs.values import NOW_MS, TOKEN
 
@@ -104,6 +105,7 @@ async def test_types_sports_and_teams_are_each_there_once(database: Database) ->
 async def test_series_are_filtered_and_sorted(
     database: Database, chosen: SeriesFilter, page: ListPage, slugs: Sequence[str]
 ) -> None:
+    await keep_listings(database)
     async with database.reading() as tx:
         found = await load_series(tx, chosen, page)
 
@@ -112,6 +114,7 @@ async def test_series_are_filtered_and_sorted(
 
 @pytest.mark.usefixtures("games")
 async def test_a_series_sums_the_volume_of_its_markets(database: Database) -> None:
+    await keep_listings(database)
     async with database.reading() as tx:
         [series] = await load_series(tx, SeriesFilter(slugs=["eliteserien"]), PAGE)
         event_ids = await load_event_ids_of_series(tx, series.series_id, 10)

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from tests.rigs.applications import an_app
 from tests.rigs.postgres import PostgresServer
 from tests.rigs.read_apis import BLOBS, Reader, a_data_context
-from tests.store.queries.recorded_queries import postgres_plans, recorded
+from tests.store.queries.recorded_queries import postgres_plans, recorded, sqlite_steps
 
 from foretell.bench.rigs.reads.history import NOW_S, History, HistoryPlan, a_condition
 from foretell.data.routes import build_app as build_data_app
@@ -125,13 +125,6 @@ async def on_postgres(postgres: PostgresServer) -> AsyncIterator[Database]:
 
 def steps_of(database: Database, queries: Sequence[tuple[str, Any]]) -> tuple[int, list[str]]:
     """Return how many steps SQLite takes for queries, and the lines of their plans that read a whole table."""
-    count = 0
-
-    def step() -> int:
-        nonlocal count
-        count += 1
-        return 0
-
     path = sa.make_url(database.url).database
     assert path is not None
     with sqlite3.connect(Path(path)) as connection:
@@ -140,11 +133,8 @@ def steps_of(database: Database, queries: Sequence[tuple[str, Any]]) -> tuple[in
             for sql, values in queries
             for row in connection.execute(f"EXPLAIN QUERY PLAN {sql}", values)
         ]
-        connection.set_progress_handler(step, 1)
-        for sql, values in queries:
-            connection.execute(sql, values).fetchall()
     whole = [line for line in lines if line.startswith("SCAN") and "INDEX" not in line]
-    return count, [line for line in whole if line.split()[1] in TABLES]
+    return sqlite_steps(Path(path), queries), [line for line in whole if line.split()[1] in TABLES]
 
 
 @pytest.mark.parametrize("path", READS.values(), ids=READS.keys())

@@ -1,16 +1,16 @@
 """Reads that must not visit more rows when the history grows: steps of the database, and its plans."""
 
 import asyncio
-import sqlite3
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import pytest
 import sqlalchemy as sa
 from tests.rigs.applications import an_app
 from tests.rigs.postgres import PostgresServer
 from tests.rigs.read_apis import BLOBS, Reader, a_data_context
+from tests.store.queries.grown import FILLS, GROWTH_MAX, LARGE, Grown
 from tests.store.queries.recorded_queries import postgres_plans, recorded
 
 from foretell.bench.rigs.reads.history import (
@@ -28,7 +28,6 @@ from foretell.domain.exchange.order import Side
 from foretell.domain.portfolio.periods import Period
 from foretell.domain.portfolio.price_history import Buckets
 from foretell.domain.values.hexadecimal import Address, Bytes32
-from foretell.indexer.rankings import RankingContext, rebuild_sums
 from foretell.store.database import Database
 from foretell.store.index.activities import (
     ActivityFilter,
@@ -47,107 +46,13 @@ from foretell.store.trading.quote_points import load_history
 
 pytestmark = pytest.mark.anyio
 
-FILLS: Final = (1_000, 10_000)
-GROWTH_MAX: Final = 1.5
-LARGE: Final = 50
-RARE: Final = LARGE * SIZE_UNITS
 POINTS: Final = 200
 STEPS_PER_POINT_MAX: Final = 80
 ROWS: Final = 5_000
+SOME: Final = tuple(a_condition(number) for number in (1, 5, 9))
 RANKED: Final = (2_000, 20_000)
 RANK_GROWTH_MAX: Final = 2.5
 """A bucket of the larger ranking has more wallets; each of those before the own one is a count in both."""
-
-
-class Grown:
-    """A database with a history of a number of fills, and some large trades before all of it."""
-
-    def __init__(self, path: Path, fills: int) -> None:
-        self.path = path
-        self.database = Database(f"sqlite+aiosqlite:///{path}")
-        self.history = History(HistoryPlan(fills, wallets=100, markets=20))
-        self.reader = Reader(
-            an_app(build_app, a_data_context(self.database, BLOBS, lambda: NOW_S * 1000))
-        )
-
-    async def fill(self) -> None:
-        await upgrade(self.database)
-        await self.history.write(self.database)
-        names = self.history.names
-        large = [
-            ActivityRow(
-                0,
-                index,
-                0,
-                Address(names.whale),
-                ActivityKind.TRADE,
-                Bytes32(names.condition_id),
-                AssetId(names.token_id),
-                Side.BUY,
-                2 * RARE,
-                RARE + index,
-                is_taker=True,
-                timestamp_s=1,
-                tx_hash=Bytes32(names.condition_id),
-            )
-            for index in range(12)
-        ]
-        async with self.database.writing() as tx:
-            await record_activities(tx, large)
-        await rebuild_sums(RankingContext(self.database, lambda: NOW_S * 1000, 1_000))
-        await analyze(self.database)
-
-    def steps(self, queries: list[tuple[str, Any]]) -> int:
-        """Return how many steps of its machine SQLite takes for these queries."""
-        count = 0
-
-        def step() -> int:
-            nonlocal count
-            count += 1
-            return 0
-
-        with sqlite3.connect(self.path) as connection:
-            connection.set_progress_handler(step, 1)
-            for sql, values in queries:
-                connection.execute(sql, values).fetchall()
-        return count
-
-    def plan(self, queries: list[tuple[str, Any]]) -> list[str]:
-        """Return the lines of the plans of these queries."""
-        with sqlite3.connect(self.path) as connection:
-            return [
-                row[3]
-                for sql, values in queries
-                for row in connection.execute(f"EXPLAIN QUERY PLAN {sql}", values)
-            ]
-
-    def scanned(self, queries: list[tuple[str, Any]]) -> list[str]:
-        """Return the parts of the plans that read a whole table."""
-        lines = self.plan(queries)
-        assert lines
-        tables = ("activities", "balances", "standings", "quote_points", "positions", "wins")
-        return [
-            line
-            for line in lines
-            if line.startswith("SCAN") and line.split()[1] in tables and "INDEX" not in line
-        ]
-
-
-@pytest.fixture
-def few(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make a hundred rows many."""
-    monkeypatch.setattr("foretell.store.index.activities.RARE_ROWS_MAX", 100)
-
-
-@pytest.fixture(scope="module")
-async def grown(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[tuple[Grown, Grown]]:
-    folder = tmp_path_factory.mktemp("grown")
-    both = Grown(folder / "small.db", FILLS[0]), Grown(folder / "large.db", FILLS[1])
-    for each in both:
-        await each.fill()
-    yield both
-    for each in both:
-        await each.database.close()
 
 
 READS: Final = {
@@ -178,6 +83,23 @@ READS: Final = {
     "smallest sizes of a wallet": ("/activity?user=WHALE&sortBy=TOKENS&sortDirection=ASC&limit=10"),
     "trades that a maker of many took": "/trades?user=WHALE&limit=10",
     "newest trades": "/trades?limit=10",
+    "trades of some markets": f"/trades?market={','.join(SOME)}&limit=10",
+    "all trades of some markets": f"/trades?market={','.join(SOME)}&limit=10&takerOnly=false",
+    "trades of a market of a rare amount": (
+        f"/trades?market=MARKET&filterType=CASH&filterAmount={LARGE * 10}&limit=10"
+    ),
+    "trades of some markets of a rare size": (
+        f"/trades?market={','.join(SOME)}&filterType=TOKENS&filterAmount={LARGE * 20}&limit=10"
+    ),
+    "trades of a wallet in a market": "/trades?user=WHALE&market=MARKET&limit=10",
+    "all trades of a wallet in a market": (
+        "/trades?user=WHALE&market=MARKET&limit=10&takerOnly=false"
+    ),
+    "activity of a wallet in some markets": f"/activity?user=WHALE&market={','.join(SOME)}&limit=2",
+    "conversions of a wallet that has none": "/activity?user=WHALE&type=CONVERSION",
+    "splits and merges of a wallet that has none": "/activity?user=WHALE&type=SPLIT,MERGE",
+    "shares of an address that referred nobody": "/referrers?address=WHALE",
+    "shares of an affiliate that referred nobody": "/affiliates?address=TYPICAL",
     "holders": "/holders?market=MARKET&limit=10",
     "rank": "/v1/leaderboard?user=TYPICAL&timePeriod=ALL",
     "leaderboard": "/v1/leaderboard?timePeriod=ALL&limit=10",
@@ -346,7 +268,16 @@ READS_OF_INDEXES: Final = {
 }
 GROWING: Final = (
     *("activities", "position_changes", "positions", "balances", "balance_changes"),
-    *("quote_points", "trades", "standings", "wins", "trading_totals", "traded_markets"),
+    *(
+        "exchange_fills",
+        "fills",
+        "quote_points",
+        "trades",
+        "standings",
+        "wins",
+        "trading_totals",
+        "traded_markets",
+    ),
 )
 """Tables that grow with the history."""
 

@@ -2,7 +2,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from tests.rigs.values import NOW_MS, NOW_S, TOKEN, a_buy, a_word, an_address, an_asset
+from tests.rigs.values import NOW_MS, TOKEN, a_buy, a_word, an_address, an_asset
 from tests.store.trading.test_orders import a_row as an_order
 
 from foretell.domain.exchange.matching import Fill, MatchType
@@ -22,7 +22,6 @@ from foretell.store.trading.trades import (
     TOPIC,
     Quote,
     TradeChange,
-    TradeFilter,
     TradeRow,
     advance_sequence,
     load_market_trades,
@@ -30,7 +29,6 @@ from foretell.store.trading.trades import (
     load_sequence,
     load_trade_ids,
     load_trades_by_id,
-    load_wallet_trades,
     record_quotes,
     record_trade_changes,
     record_trades,
@@ -94,21 +92,6 @@ async def record(database: Database, *rows: TradeRow) -> None:
         await record_trades(tx, rows)
 
 
-async def found(
-    database: Database, wallets: list[str], wanted: TradeFilter | None = None, **page: int
-) -> list[int]:
-    async with database.reading() as tx:
-        rows = await load_wallet_trades(
-            tx,
-            [an_address(name) for name in wallets],
-            (),
-            wanted or TradeFilter(),
-            page.get("offset", 0),
-            page.get("limit", 10),
-        )
-    return [row.sequence for row in rows]
-
-
 async def test_a_stored_trade_is_loaded_with_its_fills(database: Database) -> None:
     row = a_row(1)
     await record(database, row)
@@ -146,13 +129,6 @@ def of_two_shards() -> list[TradeRow]:
     """Return trades of a shard that counts from 1 and of one that counts from 7, oldest first."""
     rows = [a_row(number, "alice", "bob") for number in range(1, 7)]
     return [row._replace(sequence=number + 7 * (number % 2)) for number, row in enumerate(rows)]
-
-
-async def test_trades_of_several_shards_are_paged_by_time(database: Database) -> None:
-    rows = of_two_shards()
-    await record(database, *rows[::2], *rows[1::2])
-    pages = [await found(database, ["alice"], offset=n, limit=2) for n in (0, 2, 4)]
-    assert [sequence for page in pages for sequence in page] == [12, 4, 10, 2, 8, 0]
 
 
 async def test_trades_of_several_shards_settle_in_order_of_time(database: Database) -> None:
@@ -290,53 +266,6 @@ async def test_of_many_new_trades_half_are_those_that_expire_first(database: Dat
     assert await due(6) == [1, 2, 3, 31, 36, 38]
     assert await due(4, 10) == [1, 2, 3, 4, 5, 6, 31, 36, 37, 38]
     assert await due(40, 40) == list(range(1, 41))
-
-
-async def test_a_wallets_trades_are_those_it_took_or_made(database: Database) -> None:
-    await record(
-        database, a_row(1, "alice", "bob"), a_row(2, "bob", "carol"), a_row(3, "carol", "dora")
-    )
-    assert await found(database, ["alice"]) == [1]
-    assert await found(database, ["bob"]) == [2, 1]
-    assert await found(database, ["alice", "carol"]) == [3, 2, 1]
-    assert await found(database, ["nobody"]) == []
-    assert [await found(database, ["carol"], offset=n, limit=1) for n in (0, 1, 2)] == [
-        [3],
-        [2],
-        [],
-    ]
-
-
-async def test_a_keys_trades_are_those_of_its_orders(database: Database) -> None:
-    await record(database, a_row(1, "alice", "bob"), a_row(2, "carol", "alice"))
-    async with database.reading() as tx:
-        rows = await load_wallet_trades(tx, (), ["key-of-alice"], TradeFilter(), 0, 10)
-    assert [row.sequence for row in rows] == [2, 1]
-
-
-@pytest.mark.parametrize(
-    ("wanted", "sequences"),
-    [
-        (TradeFilter(trade_id="trade-2"), [2]),
-        (TradeFilter(condition_id=a_word("other")), [3]),
-        (TradeFilter(token_id=NO), [3]),
-        (TradeFilter(before_s=NOW_S + 2), [1]),
-        (TradeFilter(after_s=NOW_S + 2), [3, 2]),
-        (TradeFilter(taker=an_address("alice")), [3, 1]),
-        (TradeFilter(maker=an_address("alice")), [2]),
-        (TradeFilter(maker=an_address("alice"), after_s=NOW_S + 3), []),
-    ],
-)
-async def test_trades_are_filtered(
-    database: Database, wanted: TradeFilter, sequences: list[int]
-) -> None:
-    await record(
-        database,
-        a_row(1, "alice", "bob"),
-        a_row(2, "bob", "alice"),
-        a_row(3, "alice", "carol", market="other", token_id=NO),
-    )
-    assert await found(database, ["alice"], wanted) == sequences
 
 
 async def test_the_trades_of_orders_are_found_as_taker_and_maker(database: Database) -> None:

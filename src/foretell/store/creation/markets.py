@@ -120,12 +120,15 @@ async def _record_tags(
                     "label": category.label,
                     "slug": category.slug,
                     "created_at_ms": now_ms,
+                    "event_count": 0,
                 }
             )
     if new:
         await tx.execute(tags.insert(), new)
     links = [{"event_id": event_id, "tag_id": id_by_slug[slug]} for slug in slugs]
     await tx.execute(event_tags.insert(), links)
+    is_own = tags.c.tag_id.in_([link["tag_id"] for link in links])
+    await tx.execute(tags.update().where(is_own).values(event_count=tags.c.event_count + 1))
 
 
 def _event_values(event: EventRow, event_id: int, now_ms: int) -> dict[str, Any]:

@@ -7,7 +7,9 @@ import enum
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
+import msgspec
 import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql
 
 from foretell.domain.exchange.ledger import AssetId
 from foretell.domain.exchange.order import Side
@@ -19,6 +21,10 @@ from foretell.store.tables import activities, exchange_fills
 
 RARE_ROWS_MAX: Final = 10_000
 """So many activities are sorted; if more match, the newest are found by walking back in time."""
+
+
+NO_TRADE: Final = sa.literal("TRADE", literal_execute=True)
+"""What the kind of a row in the index of all but trades is not, in the form that the index has it."""
 
 
 class ActivityKind(enum.StrEnum):
@@ -123,31 +129,107 @@ async def load_activities(
     tx: Transaction, chosen: ActivityFilter, page: ActivityPage
 ) -> Sequence[ActivityRow]:
     """Return one page of the activities that match the filter."""
-    first: sa.ColumnElement[Any] = activities.c[page.order.value]
     # A sum is in no index: few rows are found by their amount and sorted, and of many the newest by their time.
     is_rare = await _is_rare(tx, chosen)
-    if is_rare and page.order is ActivityOrder.TIME:
-        first = first + 0
-    columns: list[sa.ColumnElement[Any]] = [first]
-    columns += [activities.c.block_number, activities.c.log_index, activities.c.part]
-    rows = await tx.all(
-        sa.select(activities)
-        .where(*_conditions(chosen, is_rare=is_rare))
-        .order_by(*(column.desc() if page.is_descending else column.asc() for column in columns))
-        .limit(page.limit)
-        .offset(page.offset)
-    )
+    branches = None if is_rare else _branches(chosen)
+    if branches is None:
+        query = sa.select(activities).where(*_conditions(activities, chosen, is_rare=is_rare))
+        order = _order(activities, page, is_rare=is_rare)
+    else:
+        query, order = _merged(tx.dialect, chosen, page, branches)
+    rows = await tx.all(query.order_by(*order).limit(page.limit).offset(page.offset))
     return [activity_row(row) for row in rows]
 
 
+_KIND_COLUMN: Final = "kind"
+
+
+class _Branches(NamedTuple):
+    """The values of a column, for each of which an index has the rows in the order of time."""
+
+    column: str
+    values: Sequence[str]
+
+    def without(self, chosen: ActivityFilter) -> ActivityFilter:
+        """Return the filter without that of the column."""
+        if self.column == _KIND_COLUMN:
+            return chosen._replace(kinds=None)
+        return chosen._replace(condition_ids=None)
+
+
+def _branches(chosen: ActivityFilter) -> _Branches | None:
+    """Return the branches of a filter for several markets, or for several kinds of a wallet, if it is one."""
+    if chosen.condition_ids is not None and len(chosen.condition_ids) > 1:
+        return _Branches("condition_id", sorted(chosen.condition_ids))
+    if chosen.condition_ids is None and _has_no_trades(chosen) and len(chosen.kinds or ()) > 1:
+        return _Branches(_KIND_COLUMN, sorted(kind.value for kind in chosen.kinds or ()))
+    return None
+
+
+def _has_no_trades(chosen: ActivityFilter) -> bool:
+    """Return whether a filter is for activities of a wallet that are no trades."""
+    kinds = chosen.kinds
+    return chosen.wallet is not None and kinds is not None and ActivityKind.TRADE not in kinds
+
+
+def _merged(
+    dialect: str, chosen: ActivityFilter, page: ActivityPage, branches: _Branches
+) -> tuple[sa.Select[Any], list[sa.ColumnElement[Any]]]:
+    """Return the query for the first rows of each branch, and their order: the page is among them.
+
+    SQLite has no LATERAL, and finds the rows of a branch by a list of their numbers.
+    """
+    held = activities.alias("held")
+    clauses = _conditions(held, branches.without(chosen), is_rare=False)
+    if branches.column == _KIND_COLUMN:
+        clauses.append(held.c.kind != NO_TRADE)
+    rows_max = page.offset + page.limit
+    if dialect == "sqlite":
+        wanted = sa.func.json_each(msgspec.json.encode(branches.values).decode())
+        values = wanted.table_valued("value", name="wanted")
+        first: sa.Select[Any] = sa.select(sa.literal_column("held.rowid")).select_from(held)
+    else:
+        wanted = sa.func.unnest(sa.cast(list(branches.values), postgresql.ARRAY(sa.Text)))
+        values = wanted.table_valued("value", name="wanted").render_derived()
+        first = sa.select(held)
+    first = (
+        first.correlate(values)
+        .where(held.c[branches.column] == values.c.value, *clauses)
+        .order_by(*_order(held, page))
+        .limit(rows_max)
+    )
+    if dialect == "sqlite":
+        is_first = sa.literal_column("activities.rowid").in_(first)
+        found = sa.select(activities).select_from(values.join(activities, is_first))
+        return found, _order(activities, page)
+    each = first.lateral("each")
+    return sa.select(each).select_from(values.join(each, sa.true())), _order(each, page)
+
+
+def _order(
+    table: sa.FromClause, page: ActivityPage, *, is_rare: bool = False
+) -> list[sa.ColumnElement[Any]]:
+    """Return the order of a page; that of few rows by their time is along no index."""
+    first: sa.ColumnElement[Any] = table.c[page.order.value]
+    if is_rare and page.order is ActivityOrder.TIME:
+        first = first + 0
+    columns = [first, table.c.block_number, table.c.log_index, table.c.part]
+    return [column.desc() if page.is_descending else column.asc() for column in columns]
+
+
 async def _is_rare(tx: Transaction, chosen: ActivityFilter) -> bool:
-    """Return whether few activities are so large that they are found faster by their amount than by their time."""
+    """Return whether few activities are so large that they are found faster by their amount than by their time.
+
+    Those of all markets are counted: there is no index of the amounts within one.
+    """
     least = chosen.size_units_min, chosen.cost_units_min
-    if least == (None, None) or chosen.condition_ids is not None:
+    if least == (None, None):
         return False
     wanted = ActivityFilter(wallet=chosen.wallet, size_units_min=least[0], cost_units_min=least[1])
     found = (
-        sa.select(sa.literal(1)).where(*_conditions(wanted, is_rare=True)).limit(RARE_ROWS_MAX + 1)
+        sa.select(sa.literal(1))
+        .where(*_conditions(activities, wanted, is_rare=True))
+        .limit(RARE_ROWS_MAX + 1)
     )
     count = await tx.scalar(
         sa.select(sa.func.count()).select_from(found.select_from(activities).subquery())
@@ -166,16 +248,20 @@ async def load_last_price(tx: Transaction, token_id: AssetId) -> TradePrice | No
     return None if row is None else TradePrice._make(row)
 
 
-def _conditions(chosen: ActivityFilter, *, is_rare: bool) -> list[sa.ColumnElement[bool]]:
-    column = activities.c
+def _conditions(
+    table: sa.FromClause, chosen: ActivityFilter, *, is_rare: bool
+) -> list[sa.ColumnElement[bool]]:
+    column = table.c
     size, cost = (each if is_rare else each + 0 for each in (column.size_units, column.cost_units))
     side = None if chosen.side is None else chosen.side.name
+    condition_id = column.condition_id + "" if is_rare else column.condition_id
     # In other words than the index of what a wallet took, which SQLite would sort whole for the newest of all.
     took = column.is_taker if chosen.wallet else column.is_taker.is_(sa.true())
     asked = (
         (chosen.wallet, lambda: column.wallet == chosen.wallet),
-        (chosen.condition_ids, lambda: column.condition_id.in_(sorted(chosen.condition_ids or ()))),
+        (chosen.condition_ids, lambda: condition_id.in_(sorted(chosen.condition_ids or ()))),
         (chosen.kinds, lambda: column.kind.in_(sorted(chosen.kinds or ()))),
+        (_has_no_trades(chosen) or None, lambda: column.kind != NO_TRADE),
         (side, lambda: column.side == side),
         (chosen.start_s, lambda: column.timestamp_s >= chosen.start_s),
         (chosen.end_s, lambda: column.timestamp_s <= chosen.end_s),

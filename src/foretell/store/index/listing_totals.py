@@ -4,13 +4,15 @@ A market's totals change with its quote and its payout, and when a point of its 
 computes those of few markets, and a list reads what is kept.
 """
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
 
-from foretell.domain.portfolio.gains import bounded
+from foretell.domain.values.amounts import AMOUNT_UNITS_MAX
 from foretell.store.database import Transaction
+from foretell.store.lookups import load_rows
 from foretell.store.tables import (
     event_totals,
     events,
@@ -20,8 +22,11 @@ from foretell.store.tables import (
     payouts,
     quote_points,
     quotes,
+    series_totals,
+    sports_events,
 )
 from foretell.store.tables.listings import AMOUNTS
+from foretell.store.tables.trading import OF_ANY_MINUTE
 from foretell.store.valuation import (
     CHANGE_PERIODS_MS,
     MINUTE_MS,
@@ -95,7 +100,7 @@ async def load_changed_markets(tx: Transaction, was_ms: int | None, now_ms: int)
         rows = await tx.all(
             sa.select(markets.c.market_id)
             .join(quote_points, quote_points.c.condition_id == markets.c.condition_id)
-            .where(sa.or_(*left))
+            .where(OF_ANY_MINUTE, sa.or_(*left))
             .distinct()
         )
         found |= {row.market_id for row in rows}
@@ -151,14 +156,59 @@ async def record_market_totals(tx: Transaction, totals: Sequence[MarketTotals]) 
     rows_by_event: dict[int, list[Any]] = {}
     for row in rows:
         rows_by_event.setdefault(row.event_id, []).append(row)
-    await tx.upsert_rows(
-        event_totals, [_of_event(event_id, own) for event_id, own in rows_by_event.items()]
+    changed = [_of_event(event_id, own) for event_id, own in rows_by_event.items()]
+    await _add_to_series(tx, {row[0]: _OfSeries(row[1], row[-1] is None) for row in changed})
+    await tx.upsert_rows(event_totals, changed)
+
+
+class _OfSeries(NamedTuple):
+    """What an event adds to its series."""
+
+    volume_units: int
+    is_open: bool
+
+
+_NOTHING: Final = _OfSeries(0, is_open=False)
+
+
+async def _add_to_series(tx: Transaction, after_by_event: Mapping[int, _OfSeries]) -> None:
+    """Add what events have more than before to the totals of their series."""
+    games = await tx.all(
+        sa.select(
+            sports_events.c.event_id,
+            sports_events.c.series_id,
+            event_totals.c.volume_units,
+            event_totals.c.closed_at_s,
+        )
+        .outerjoin(event_totals, event_totals.c.event_id == sports_events.c.event_id)
+        .where(
+            sports_events.c.event_id.in_(list(after_by_event)),
+            sports_events.c.series_id.is_not(None),
+        )
     )
+    if not games:
+        return
+    volume_by_series: Counter[int] = Counter()
+    open_by_series: Counter[int] = Counter()
+    for row in await load_rows(
+        tx, series_totals, series_totals.primary_key, {(game.series_id,) for game in games}
+    ):
+        volume_by_series[row.series_id] = int(row.volume_units)
+        open_by_series[row.series_id] = row.open_events
+    for game in games:
+        before = _NOTHING
+        if game.volume_units is not None:
+            before = _OfSeries(game.volume_units, game.closed_at_s is None)
+        after = after_by_event[game.event_id]
+        volume_by_series[game.series_id] += after.volume_units - before.volume_units
+        open_by_series[game.series_id] += after.is_open - before.is_open
+    rows = [(each, str(units), open_by_series[each]) for each, units in volume_by_series.items()]
+    await tx.upsert_rows(series_totals, rows)
 
 
 async def empty_listings(tx: Transaction) -> None:
     """Delete all totals, so that the next round computes them again."""
-    for table in (market_totals, event_totals, listing_cursors):
+    for table in (market_totals, event_totals, series_totals, listing_cursors):
         await tx.execute(table.delete())
 
 
@@ -172,8 +222,8 @@ def _totals(found: MarketTotals, now_ms: int) -> MarketTotals:
 
 
 def _of_event(event_id: int, rows: Sequence[Any]) -> tuple[Any, ...]:
-    """Return the row of an event; databases refuse sums beyond 63 bits, so they are added up here."""
-    sums = [bounded(sum(getattr(row, name) for row in rows)) for name in AMOUNTS]
+    """Return the row of an event; an amount is at most what a column holds."""
+    sums = [min(sum(getattr(row, name) for row in rows), AMOUNT_UNITS_MAX) for name in AMOUNTS]
     closed_s = [row.closed_at_s for row in rows]
     last = None if None in closed_s else max(closed_s)
     evenness, ends_at_ms = (max(getattr(row, name) for row in rows) for name in _GREATEST)

@@ -40,6 +40,8 @@ from foretell.store.tables import (
     sports_markets,
     tags,
 )
+from foretell.store.tables.listings import AMOUNTS
+from foretell.store.wide_sums import read_wide, wide_sum
 
 NO_DELAY_S: Final = 0
 IDS: Final = "ids"
@@ -214,8 +216,8 @@ async def load_tag_by_slug(tx: Transaction, slug: str) -> CatalogTag | None:
 
 async def load_all_tags(tx: Transaction, tags_max: int) -> Sequence[CatalogTag]:
     """Return at most `tags_max` tags, those with the most events first."""
-    count = sa.func.count(event_tags.c.event_id)
-    rows = await tx.all(_tags().order_by(count.desc(), tags.c.tag_id).limit(tags_max))
+    first = tags.c.event_count.desc(), tags.c.tag_id
+    rows = await tx.all(_tags().order_by(*first).limit(tags_max))
     return [CatalogTag._make(row) for row in rows]
 
 
@@ -231,17 +233,7 @@ async def load_tags_of_events(
 
 
 def _tags() -> sa.Select[Any]:
-    return (
-        sa.select(
-            tags.c.tag_id,
-            tags.c.label,
-            tags.c.slug,
-            tags.c.created_at_ms,
-            sa.func.count(event_tags.c.event_id).label("event_count"),
-        )
-        .outerjoin(event_tags, event_tags.c.tag_id == tags.c.tag_id)
-        .group_by(tags.c.tag_id, tags.c.label, tags.c.slug, tags.c.created_at_ms)
-    )
+    return sa.select(*(tags.c[name] for name in CatalogTag._fields))
 
 
 def _kept(totals: sa.Table, name: str) -> sa.ColumnElement[Any]:
@@ -283,8 +275,7 @@ def _select_events() -> sa.Select[Any]:
     summed = (
         sa.select(
             markets.c.event_id,
-            sa.func.sum(sa.func.coalesce(quotes.c.volume_units, 0)).label("volume_units"),
-            sa.func.sum(sa.func.coalesce(locked_collateral.c.units, 0)).label("locked_units"),
+            wide_sum(locked_collateral.c.units).label("locked_units"),
             sa.func.max(payouts.c.timestamp_s).label("closed_at_s"),
             sa.func.count(payouts.c.condition_id).label("closed"),
             sa.func.count().label("markets"),
@@ -292,9 +283,9 @@ def _select_events() -> sa.Select[Any]:
             sa.func.max(markets.c.neg_risk_market_id).label("neg_risk_market_id"),
         )
         .select_from(
-            markets.outerjoin(quotes, quotes.c.condition_id == same)
-            .outerjoin(payouts, payouts.c.condition_id == same)
-            .outerjoin(locked_collateral, locked_collateral.c.condition_id == same)
+            markets.outerjoin(payouts, payouts.c.condition_id == same).outerjoin(
+                locked_collateral, locked_collateral.c.condition_id == same
+            )
         )
         .where(markets.c.event_id.in_(_IDS))
         .group_by(markets.c.event_id)
@@ -303,7 +294,7 @@ def _select_events() -> sa.Select[Any]:
     return sa.select(
         *_EVENT_COLUMNS,
         *(column for column in summed.c if column.name != "event_id"),
-        *(_kept(event_totals, name) for name in (*_WINDOWS, "liquidity_units", "evenness")),
+        *(_kept(event_totals, name) for name in (*AMOUNTS, "evenness")),
         *GAME,
     ).select_from(
         events.join(summed, summed.c.event_id == events.c.event_id)
@@ -346,9 +337,9 @@ def _event(row: Any) -> CatalogEvent:
     return CatalogEvent._make(
         (
             *row[:count],
-            VolumeSums(int(row.volume_units), *(getattr(row, name) for name in _WINDOWS)),
+            VolumeSums(*(getattr(row, name) for name in ("volume_units", *_WINDOWS))),
             row.liquidity_units,
-            int(row.locked_units),
+            read_wide(row.locked_units),
             row.closed_at_s if row.closed == row.markets else None,
             bool(row.is_neg_risk),
             row.neg_risk_market_id,

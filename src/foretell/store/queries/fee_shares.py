@@ -23,6 +23,8 @@ from foretell.store.tables import (
     referral_rates,
     referred_wallets,
 )
+from foretell.store.tables.indexing import IS_CHARGED
+from foretell.store.wide_sums import read_wide, wide_sum
 
 
 class ReferralRate(NamedTuple):
@@ -60,9 +62,9 @@ async def load_fee_totals(tx: Transaction) -> Sequence[FeeTotals]:
         sa.select(
             columns.exchange,
             columns.asset,
-            sa.func.sum(columns.fee_units).label("fee"),
-            sa.func.sum(columns.builder_units).label("builders"),
-            sa.func.sum(columns.referrer_units).label("referrers"),
+            wide_sum(columns.fee_units).label("fee"),
+            wide_sum(columns.builder_units).label("builders"),
+            wide_sum(columns.referrer_units).label("referrers"),
         )
         .group_by(columns.exchange, columns.asset)
         .order_by(columns.exchange, columns.asset)
@@ -133,7 +135,7 @@ def _charged_fees(is_wanted: sa.ColumnElement[bool]) -> sa.Select[Any]:
         .join(markets, markets.c.condition_id == trades.condition_id)
         .outerjoin(orders, orders.c.order_id == fills.order_id)
         .outerjoin(referred_wallets, is_referred)
-        .where(fills.fee_units > 0, is_wanted)
+        .where(IS_CHARGED, is_wanted)
     )
 
 
@@ -164,6 +166,6 @@ def _part(units: sa.ColumnElement[int], share_bps: sa.ColumnElement[int]) -> sa.
 
 
 def _totals(row: sa.Row[Any]) -> FeeTotals:
-    fee, builders, referrers = int(row.fee), int(row.builders), int(row.referrers)
+    fee, builders, referrers = map(read_wide, (row.fee, row.builders, row.referrers))
     shares = FeeShares(builders, referrers, fee - builders - referrers)
     return FeeTotals(Address(row.exchange), AssetId(row.asset), fee, shares)

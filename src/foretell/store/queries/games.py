@@ -10,11 +10,8 @@ from foretell.store.database import Transaction
 from foretell.store.queries.sorted_pages import ListPage, SortField, load_page
 from foretell.store.tables import (
     event_tags,
-    events,
-    markets,
-    payouts,
-    quotes,
     series,
+    series_totals,
     sports,
     sports_events,
     sports_markets,
@@ -132,6 +129,10 @@ def sports_market_of(row_id: int | None, cells: Sequence[Any]) -> CatalogSportsM
     return None if row_id is None else CatalogSportsMarket._make(cells)
 
 
+_IS_OPEN: Final = sa.func.coalesce(series_totals.c.open_events, 1) > 0
+"""The condition that an event of a series is open; one that has no totals yet was opened some seconds ago."""
+
+
 async def load_market_types(tx: Transaction) -> Sequence[str]:
     """Return the types of all sports markets, sorted."""
     rows = await tx.all(
@@ -211,13 +212,15 @@ async def load_series(
     if chosen.slugs:
         clauses.append(series.c.slug.in_(sorted(chosen.slugs)))
     if chosen.is_closed is not None:
-        clauses.append(~_is_open() if chosen.is_closed else _is_open())
-    found = await load_page(tx, sa.select(series.c.series_id).where(*clauses), keys, page)
+        clauses.append(~_IS_OPEN if chosen.is_closed else _IS_OPEN)
+    kept = series.outerjoin(series_totals, series_totals.c.series_id == series.c.series_id)
+    wanted = sa.select(series.c.series_id).select_from(kept).where(*clauses)
+    found = await load_page(tx, wanted, keys, page)
     ids = [cursor.row_id for cursor in found]
     rows = await tx.all(
-        sa.select(series, _volume().label("volume_units"), _is_open().label("is_open")).where(
-            series.c.series_id.in_(ids)
-        )
+        sa.select(series, series_totals.c.volume_units, _IS_OPEN.label("is_open"))
+        .select_from(kept)
+        .where(series.c.series_id.in_(ids))
     )
     series_by_id = {row.series_id: _series(row) for row in rows}
     return [series_by_id[series_id] for series_id in ids]
@@ -244,39 +247,6 @@ def _series(row: Any) -> CatalogSeries:
         image=row.image,
         created_at_ms=row.created_at_ms,
         updated_at_ms=row.updated_at_ms,
-        volume_units=int(row.volume_units),
+        volume_units=int(row.volume_units or 0),
         is_closed=not row.is_open,
-    )
-
-
-def _markets_of_series() -> sa.Join:
-    return sports_events.join(events, events.c.event_id == sports_events.c.event_id).join(
-        markets, markets.c.event_id == events.c.event_id
-    )
-
-
-def _volume() -> sa.ColumnElement[Any]:
-    return (
-        sa.select(sa.func.coalesce(sa.func.sum(quotes.c.volume_units), 0))
-        .select_from(
-            _markets_of_series().join(quotes, quotes.c.condition_id == markets.c.condition_id)
-        )
-        .where(sports_events.c.series_id == series.c.series_id)
-        .correlate(series)
-        .scalar_subquery()
-    )
-
-
-def _is_open() -> sa.ColumnElement[bool]:
-    """Return the condition that a market of the series is unresolved."""
-    return (
-        sa.select(markets.c.market_id)
-        .select_from(
-            _markets_of_series().outerjoin(
-                payouts, payouts.c.condition_id == markets.c.condition_id
-            )
-        )
-        .where(sports_events.c.series_id == series.c.series_id, payouts.c.condition_id.is_(None))
-        .correlate(series)
-        .exists()
     )

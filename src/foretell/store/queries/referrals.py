@@ -14,6 +14,7 @@ from foretell.store.database import Transaction
 from foretell.store.index.activities import ActivityKind
 from foretell.store.queries.fee_shares import shares_of
 from foretell.store.tables import activities, markets, referred_wallets
+from foretell.store.wide_sums import read_wide, wide_sum
 
 
 class ReferralFilter(NamedTuple):
@@ -49,7 +50,7 @@ async def load_received_shares(
         shares.timestamp_s,
     ).where(shares.asset == (wanted.token_id or COLLATERAL))
     parts = sa.union_all(_referred(wanted), earned).subquery()
-    volume, share = sa.func.sum(parts.c.volume), sa.func.sum(parts.c.share)
+    volume, share = wide_sum(parts.c.volume), wide_sum(parts.c.share)
     latest = sa.func.max(parts.c.timestamp_s)
     query = (
         sa.select(
@@ -62,7 +63,9 @@ async def load_received_shares(
         query = query.where(parts.c.exchange == wanted.exchange)
     rows = await tx.all(query.limit(limit).offset(offset))
     return [
-        ReceivedShares(Address(row.exchange), int(row.volume), int(row.share), row.latest)
+        ReceivedShares(
+            Address(row.exchange), read_wide(row.volume), read_wide(row.share), row.latest
+        )
         for row in rows
     ]
 

@@ -11,6 +11,7 @@ from foretell.domain.portfolio.solvency import OutstandingTokens
 from foretell.domain.values.hexadecimal import Address, Bytes32
 from foretell.store.database import Transaction
 from foretell.store.tables import balances, conditions, locked_collateral, payouts
+from foretell.store.wide_sums import read_wide, wide_sum
 
 FIRST: Final = Bytes32("")
 """Before the id of every condition."""
@@ -41,9 +42,9 @@ async def load_outstanding(
     return [_outstanding(row, neg_risk_adapter) for row in rows]
 
 
-def _held(token: sa.Column[str], *where: sa.ColumnElement[bool]) -> sa.ScalarSelect[int]:
+def _held(token: sa.Column[str], *where: sa.ColumnElement[bool]) -> sa.ScalarSelect[str]:
     """Return how much of a token all wallets hold."""
-    held = sa.select(sa.func.coalesce(sa.func.sum(balances.c.units), 0))
+    held = sa.select(wide_sum(balances.c.units))
     return held.where(balances.c.asset == token, *where).scalar_subquery()
 
 
@@ -51,13 +52,13 @@ def _outstanding(
     row: sa.Row[tuple[object, ...]], neg_risk_adapter: Address | None
 ) -> OutstandingTokens:
     is_of_event = row.oracle == neg_risk_adapter
-    burned_units = int(row.burned_units) if is_of_event else 0
+    burned_units = read_wide(row.burned_units) if is_of_event else 0
     return OutstandingTokens(
         condition_id=row.condition_id,
         event_id=market_of_question(row.question_id) if is_of_event else None,
         locked_units=row.locked_units,
-        yes_units=int(row.yes_units),
-        no_units=int(row.no_units) - burned_units,
+        yes_units=read_wide(row.yes_units),
+        no_units=read_wide(row.no_units) - burned_units,
         burned_units=burned_units,
         payout=None if row.payout_yes is None else Payout(row.payout_yes, row.payout_no),
     )

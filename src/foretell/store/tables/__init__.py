@@ -46,7 +46,12 @@ from foretell.store.tables.indexing import (
     trading_totals,
 )
 from foretell.store.tables.limits import rate_leases
-from foretell.store.tables.listings import event_totals, listing_cursors, market_totals
+from foretell.store.tables.listings import (
+    event_totals,
+    listing_cursors,
+    market_totals,
+    series_totals,
+)
 from foretell.store.tables.rankings import (
     rank_counts,
     ranking_cursors,
@@ -145,6 +150,7 @@ __all__ = [
     "request_txs",
     "requests",
     "series",
+    "series_totals",
     "settled_trades",
     "settlement_tx_attempts",
     "settlement_txs",

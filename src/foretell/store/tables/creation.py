@@ -89,7 +89,9 @@ tags: Final = sa.Table(
     text("label"),
     text("slug"),
     integer("created_at_ms"),
+    integer("event_count"),
     sa.UniqueConstraint("slug"),
+    sa.Index(None, "event_count", "tag_id"),
 )
 
 event_tags: Final = sa.Table(

@@ -46,6 +46,9 @@ payouts: Final = sa.Table(
     sa.UniqueConstraint("condition_id"),
 )
 
+CHARGED: Final = sa.text("fee_units > 0")
+"""The condition of a fill that paid a fee: where none are charged, the index has no rows."""
+
 exchange_fills: Final = sa.Table(
     "exchange_fills",
     metadata,
@@ -63,7 +66,11 @@ exchange_fills: Final = sa.Table(
     sa.Index(None, "tx_hash"),
     sa.Index(None, "order_id"),
     sa.Index(None, "token_id", "block_number"),
+    sa.Index("ix_exchange_fills_charged", "wallet", sqlite_where=CHARGED, postgresql_where=CHARGED),
 )
+
+IS_CHARGED: Final = exchange_fills.c.fee_units > sa.literal(0, literal_execute=True)
+"""The same condition for a query, in the form that the index has."""
 
 canceled_orders: Final = sa.Table(
     "canceled_orders",
@@ -99,6 +106,8 @@ answers: Final = sa.Table(
 IS_TAKER: Final = sa.text("is_taker = 1")
 """As SQLAlchemy writes it for SQLite, which has no boolean values."""
 
+NOT_TRADES: Final = sa.text("kind <> 'TRADE'")
+
 activities: Final = sa.Table(
     "activities",
     metadata,
@@ -125,6 +134,13 @@ activities: Final = sa.Table(
         *("wallet", "timestamp_s", "block_number", "log_index", "part"),
         sqlite_where=IS_TAKER,
         postgresql_where=sa.text("is_taker"),
+    ),
+    sa.Index(None, "wallet", "condition_id", "timestamp_s"),
+    sa.Index(
+        "ix_activities_other",
+        *("wallet", "kind", "timestamp_s"),
+        sqlite_where=NOT_TRADES,
+        postgresql_where=NOT_TRADES,
     ),
     sa.Index(None, "condition_id", "timestamp_s"),
     sa.Index(None, "timestamp_s"),

@@ -2,7 +2,8 @@
 
 Volumes are within the windows that end at `listing_cursors.at_ms`, each from the beginning of a minute. `evenness` is 0 at
 even odds and -0.5 when a market is decided; an event has that of its most even market, and is closed with its last
-one. A market's `seen_ms` and `failed_units` are of the quote that its totals are from; its `title` is the question.
+one. A series has the sum of its events' volumes, as a decimal text since a column might not hold it, and the number of
+those that are open. A market's `seen_ms` and `failed_units` are of the quote that its totals are from; its `title` is the question.
 """
 
 from collections.abc import Sequence
@@ -10,7 +11,7 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
-from foretell.store.tables.columns import integer, key, metadata, sorted_text
+from foretell.store.tables.columns import integer, key, metadata, sorted_text, text
 
 AMOUNTS: Final = (
     *("volume_units", "day_units", "week_units", "month_units", "year_units"),
@@ -68,6 +69,14 @@ event_totals: Final = sa.Table(
     key("event_id", sa.BigInteger),
     *_totals("event_id"),
     *_while_open_or_closed("event_totals", "event_id", SORTED),
+)
+
+series_totals: Final = sa.Table(
+    "series_totals",
+    metadata,
+    key("series_id", sa.BigInteger),
+    text("volume_units"),
+    integer("open_events"),
 )
 
 listing_cursors: Final = sa.Table(

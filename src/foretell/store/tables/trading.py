@@ -198,7 +198,9 @@ fills: Final = sa.Table(
     integer("making_units"),
     integer("taking_units"),
     text("match_type"),
-    sa.Index(None, "maker"),
+    integer("matched_at_ms"),
+    integer("sequence"),
+    sa.Index("ix_fills_made", "maker", "matched_at_ms", "sequence", "trade_id"),
     sa.Index(None, "maker_order_id"),
 )
 
@@ -216,6 +218,9 @@ quotes: Final = sa.Table(
     integer("failed_units"),
 )
 
+ANY_MINUTE: Final = sa.text("minute >= 0")
+"""PostgreSQL would walk back through the points of all markets for the last one of a market, which has a key."""
+
 quote_points: Final = sa.Table(
     "quote_points",
     metadata,
@@ -226,8 +231,16 @@ quote_points: Final = sa.Table(
     integer("best_ask_ticks", nullable=True),
     integer("last_price_ticks", nullable=True),
     integer("volume_units"),
-    sa.Index(None, "minute"),
+    sa.Index(
+        "ix_quote_points_any_minute",
+        "minute",
+        sqlite_where=ANY_MINUTE,
+        postgresql_where=ANY_MINUTE,
+    ),
 )
+
+OF_ANY_MINUTE: Final = quote_points.c.minute >= sa.literal(0, literal_execute=True)
+"""The condition of the index of all markets' points, true of each: a query along it names the condition."""
 
 heartbeats: Final = sa.Table(
     "heartbeats",

@@ -89,18 +89,6 @@ class Quote(NamedTuple):
     failed_units: int = 0
 
 
-class TradeFilter(NamedTuple):
-    """A filter for a wallet's trades; None matches every value."""
-
-    trade_id: str | None = None
-    condition_id: Bytes32 | None = None
-    token_id: str | None = None
-    before_s: int | None = None
-    after_s: int | None = None
-    taker: Address | None = None
-    maker: Address | None = None
-
-
 async def load_sequence(tx: Transaction, name: str) -> int:
     """Return the last projected sequence of a reader of the journal, 0 before the first."""
     sequence = await tx.scalar(sa.select(projections.c.sequence).where(projections.c.name == name))
@@ -206,7 +194,7 @@ async def load_quotes(tx: Transaction) -> Mapping[Bytes32, Quote]:
 async def load_trades_by_id(tx: Transaction, trade_ids: Sequence[str]) -> Sequence[TradeRow]:
     """Return these trades; unknown ids are left out."""
     rows = await load_rows(tx, trades, (trades.c.trade_id,), [(each,) for each in trade_ids])
-    return await _with_fills(tx, rows)
+    return await with_fills(tx, rows)
 
 
 async def load_market_trades(
@@ -215,7 +203,7 @@ async def load_market_trades(
     """Return the last trades of a market, the newest first."""
     query = sa.select(trades).where(trades.c.condition_id == condition_id)
     newest = query.order_by(*NEWEST_FIRST).limit(limit)
-    return await _with_fills(tx, await tx.all(newest))
+    return await with_fills(tx, await tx.all(newest))
 
 
 async def load_trade_ids(tx: Transaction, order_ids: Sequence[str]) -> Mapping[str, Sequence[str]]:
@@ -238,71 +226,8 @@ async def load_trade_ids(tx: Transaction, order_ids: Sequence[str]) -> Mapping[s
     return ids_by_order
 
 
-async def load_wallet_trades(
-    tx: Transaction,
-    wallets: Sequence[Address],
-    owners: Sequence[str],
-    wanted: TradeFilter,
-    offset: int,
-    limit: int,
-) -> Sequence[TradeRow]:
-    """Return a page of the trades that wallets or key owners took part in, the newest first."""
-    made = sa.select(fills.c.trade_id).where(
-        sa.or_(fills.c.maker.in_(wallets), fills.c.owner.in_(owners))
-    )
-    query = sa.select(trades).where(
-        sa.or_(
-            trades.c.taker.in_(wallets),
-            trades.c.taker_owner.in_(owners),
-            trades.c.trade_id.in_(made),
-        )
-    )
-    query = _filtered(query, wanted)
-    page = query.order_by(*NEWEST_FIRST).offset(offset).limit(limit)
-    return await _with_fills(tx, await tx.all(page))
-
-
-async def load_failed_trades(
-    tx: Transaction, wallets: Sequence[Address], since_ms: int, limit: int
-) -> Sequence[TradeRow]:
-    """Return trades of wallets that failed to settle since a time, the newest first.
-
-    Few of all trades fail, so they are looked through by their status.
-    """
-    is_made = sa.exists().where(fills.c.trade_id == trades.c.trade_id, fills.c.maker.in_(wallets))
-    query = (
-        sa.select(trades)
-        .where(
-            trades.c.status == TradeStatus.FAILED.value,
-            trades.c.matched_at_ms >= since_ms,
-            sa.or_(trades.c.taker.in_(wallets), is_made),
-        )
-        .order_by(*NEWEST_FIRST)
-        .limit(limit)
-    )
-    return await _with_fills(tx, await tx.all(query))
-
-
-def _filtered(query: sa.Select[Any], wanted: TradeFilter) -> sa.Select[Any]:
-    if wanted.trade_id is not None:
-        query = query.where(trades.c.trade_id == wanted.trade_id)
-    if wanted.condition_id is not None:
-        query = query.where(trades.c.condition_id == wanted.condition_id)
-    if wanted.token_id is not None:
-        query = query.where(trades.c.token_id == wanted.token_id)
-    if wanted.before_s is not None:
-        query = query.where(trades.c.matched_at_ms < wanted.before_s * 1000)
-    if wanted.after_s is not None:
-        query = query.where(trades.c.matched_at_ms >= wanted.after_s * 1000)
-    if wanted.taker is not None:
-        query = query.where(trades.c.taker == wanted.taker)
-    if wanted.maker is not None:
-        made = sa.select(fills.c.trade_id).where(fills.c.maker == wanted.maker)
-        query = query.where(trades.c.trade_id.in_(made))
-    return query
-
-
-async def _with_fills(tx: Transaction, rows: Sequence[sa.Row[Any]]) -> Sequence[TradeRow]:
+async def with_fills(tx: Transaction, rows: Sequence[sa.Row[Any]]) -> Sequence[TradeRow]:
+    """Return the trades of rows of their table."""
     parts = await load_rows(tx, fills, (fills.c.trade_id,), [(row.trade_id,) for row in rows])
     fills_by_trade: dict[str, list[sa.Row[Any]]] = {}
     for part in sorted(parts, key=lambda part: part.fill_index):
@@ -352,6 +277,8 @@ def _fill_cells(row: TradeRow) -> Iterator[tuple[Any, ...]]:
             fill.making_units,
             fill.taking_units,
             fill.match_type.value,
+            row.trade.matched_at_ms,
+            row.sequence,
         )
 
 

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 
 import sqlalchemy as sa
 
-from foretell.domain.exchange.trade import TradeStatus
 from foretell.store.database import Transaction
-from foretell.store.tables import quotes, trades
+from foretell.store.tables import markets, quotes
+from foretell.store.valuation import volume_since
 
 
 async def load_volumes(tx: Transaction, condition_ids: Sequence[str]) -> Mapping[str, int]:
@@ -22,14 +22,10 @@ async def load_volumes(tx: Transaction, condition_ids: Sequence[str]) -> Mapping
 async def load_volumes_since(
     tx: Transaction, condition_ids: Sequence[str], since_ms: int
 ) -> Mapping[str, int]:
-    """Return the volumes of markets since a time, without failed trades."""
+    """Return the volumes of markets since the beginning of a minute, without failed trades."""
     rows = await tx.all(
-        sa.select(trades.c.condition_id, sa.func.sum(trades.c.cost_units).label("units"))
-        .where(
-            trades.c.condition_id.in_(condition_ids),
-            trades.c.matched_at_ms >= since_ms,
-            trades.c.status != TradeStatus.FAILED.value,
+        sa.select(markets.c.condition_id, volume_since(since_ms).label("units")).where(
+            markets.c.condition_id.in_(condition_ids)
         )
-        .group_by(trades.c.condition_id)
     )
-    return {row.condition_id: int(row.units) for row in rows}
+    return {row.condition_id: row.units for row in rows}

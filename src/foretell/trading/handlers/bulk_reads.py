@@ -75,7 +75,7 @@ async def find_orders(
     """Return the orders that an address placed; those of others are not found."""
     ids = [query.order_id.lower() for query in queries]
     await context.shards.wait_for_tables()
-    async with context.database.reading() as tx:
+    async with context.database.public_reading() as tx:
         rows = await load_orders(tx, list(dict.fromkeys(ids)))
         own = {name: row for name, row in rows.items() if row.signed.signer == address}
         trade_ids = await load_trade_ids(tx, list(own))

@@ -16,7 +16,8 @@ from foretell.engine.protocol.requests import AccountRequest
 from foretell.store.read_places import client_name
 from foretell.store.trading.orders import OrderFilter, OrderRow, load_live_orders, load_order
 from foretell.store.trading.trade_causes import with_causes
-from foretell.store.trading.trades import TradeFilter, load_trade_ids, load_wallet_trades
+from foretell.store.trading.trades import load_trade_ids
+from foretell.store.trading.wallet_trades import TradeFilter, load_wallet_trades
 from foretell.trading.accounts.accounts import BalanceRecord, balance_record
 from foretell.trading.books.books import TokenRef
 from foretell.trading.context import TradingContext
@@ -42,7 +43,7 @@ async def live_orders(context: TradingContext, address: Address, query: Query) -
         token_id=query.read(parameters.ORDER_TOKEN),
     )
     await context.shards.wait_for_tables()
-    async with context.database.reading() as tx:
+    async with context.database.public_reading() as tx:
         rows = await load_live_orders(tx, address, wanted, offset, ENTRIES_PER_PAGE + 1)
         trade_ids = await load_trade_ids(tx, [row.order_id for row in rows])
     await context.market_names.load(row.condition_id for row in rows)
@@ -52,7 +53,7 @@ async def live_orders(context: TradingContext, address: Address, query: Query) -
 async def order(context: TradingContext, address: Address, order_id: str) -> OrderRecord:
     """Return any order that an address ever placed, or refuse."""
     await context.shards.wait_for_tables()
-    async with context.database.reading() as tx:
+    async with context.database.public_reading() as tx:
         row = await load_order(tx, order_id.lower())
         if row is None or row.signed.signer != address:
             raise OrderNotFound(order_id)
@@ -67,8 +68,8 @@ async def trades(context: TradingContext, address: Address, query: Query) -> Pag
     wanted = _trade_filter(query)
     wallets = _wallets(context, address, query)
     await context.shards.wait_for_tables()
-    async with context.database.reading() as tx:
-        rows = await load_wallet_trades(tx, wallets, (), wanted, offset, ENTRIES_PER_PAGE + 1)
+    async with context.database.public_reading() as tx:
+        rows = await load_wallet_trades(tx, wallets, wanted, offset, ENTRIES_PER_PAGE + 1)
         rows = await with_causes(tx, rows)
     await context.market_names.load(row.trade.condition_id for row in rows)
     own = context.wallets.of(address)

@@ -24,9 +24,9 @@ from foretell.store.trading.acknowledgements import (
 )
 from foretell.store.trading.orders import OrderRow, load_closed_orders, load_orders
 from foretell.store.trading.trade_causes import with_causes
-from foretell.store.trading.trades import (
+from foretell.store.trading.trades import TradeRow
+from foretell.store.trading.wallet_trades import (
     TradeFilter,
-    TradeRow,
     load_failed_trades,
     load_wallet_trades,
 )
@@ -106,7 +106,7 @@ async def _load_rows(
     async with context.database.public_reading() as tx:
         acknowledged = await load_acknowledged(tx, address)
         closed = await load_closed_orders(tx, address, since_ms, READ_MAX)
-        trades = await load_wallet_trades(tx, wallets, (), wanted, 0, READ_MAX)
+        trades = await load_wallet_trades(tx, wallets, wanted, 0, READ_MAX)
         failed = await load_failed_trades(tx, wallets, since_ms, READ_MAX)
         failed = await with_causes(tx, failed)
         resolutions = await load_resolutions(tx, wallets, since_ms // 1000, READ_MAX)

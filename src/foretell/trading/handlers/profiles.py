@@ -61,7 +61,7 @@ async def set_profile(
 
 async def find_profile(context: TradingContext, address: Address) -> ProfileRecord:
     """Return the profile of an address; its texts are empty if it has none."""
-    async with context.database.reading() as tx:
+    async with context.database.public_reading() as tx:
         return _record(address, await load_profiles(tx, [address]))
 
 

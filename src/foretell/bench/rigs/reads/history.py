@@ -27,6 +27,8 @@ from foretell.store.tables import (
     balances,
     conditions,
     events,
+    exchange_fills,
+    fills,
     locked_collateral,
     markets,
     position_changes,
@@ -49,6 +51,9 @@ TRADES_PER_BLOCK: Final = 5
 WHALE_MARKETS: Final = 500
 WHALE_SHARE: Final = 0.05
 TYPICAL_POSITIONS: Final = 6
+FEE_UNITS: Final = 20_000
+TRADES_PER_FEE: Final = 10
+"""Of so many trades one pays a fee, as if few markets had one."""
 ROWS_PER_INSERT: Final = 20_000
 CATEGORIES: Final = ("politics", "sports", "crypto", "weather", "world")
 FILLED: Final = (
@@ -56,7 +61,9 @@ FILLED: Final = (
     events,
     markets,
     activities,
+    exchange_fills,
     trades,
+    fills,
     quote_points,
     quotes,
     position_changes,
@@ -223,11 +230,15 @@ class History:
             act = (self._wallets[wallet], "TRADE", self._conditions[market])
             token = self._tokens[market][not is_yes]
             traded = (token, "SELL" if is_sold else "BUY", SIZE_UNITS, units, part == 0, at_s)
-            self.rows["activities"].append(
-                (block, 2 * index + part, 0, *act, *traded, f"0x{index}")
-            )
+            place, tx_hash = (block, 2 * index + part, 0), f"0x{index}"
+            self.rows["activities"].append((*place, *act, *traded, tx_hash))
+            order_id = f"order-{index}" if part == 0 else f"maker-{index}"
+            other = self._wallets[parts[1 - part][0]]
+            fee = FEE_UNITS if part == 0 and index % TRADES_PER_FEE == 0 else 0
+            filled = (order_id, act[0], other, traded[1], token, SIZE_UNITS, units, fee)
+            self.rows["exchange_fills"].append((*place, *filled, part == 0, tx_hash))
         self._standings.trade((taker, maker), (parts[0][3], parts[1][3]), market)
-        self._match(index, market, taker, (cost, at_s), is_sale=is_sale)
+        self._match(index, market, (taker, maker), (cost, at_s), is_sale=is_sale)
 
     def _parties(self, index: int) -> tuple[int, int, int]:
         """Return the taker, the maker and the market of a trade."""
@@ -253,9 +264,16 @@ class History:
         self._recent[key] = None
 
     def _match(
-        self, index: int, market: int, taker: int, matched: tuple[int, int], *, is_sale: bool
+        self,
+        index: int,
+        market: int,
+        parties: tuple[int, int],
+        matched: tuple[int, int],
+        *,
+        is_sale: bool,
     ) -> None:
         cost, at_s = matched
+        taker, maker = parties
         self._volume[market] += cost
         condition_id, wallet = self._conditions[market], self._wallets[taker]
         side = "SELL" if is_sale else "BUY"
@@ -264,6 +282,12 @@ class History:
         times = (at_s * 1000, at_s * 1000)
         self.rows["trades"].append((*head, f"order-{index}", wallet, "key", side, *sizes, *times))
         price = self._prices[market]
+        made = (f"trade-{index}", 0, f"maker-{index}", self._wallets[maker], "key", "BUY")
+        making = cost if is_sale else SIZE_UNITS - cost
+        kind = "COMPLEMENTARY" if is_sale else "MINT"
+        amounts = (price, 100, SIZE_UNITS, making, SIZE_UNITS, kind)
+        token = self._tokens[market][not is_sale]
+        self.rows["fills"].append((*made, token, is_sale, *amounts, at_s * 1000, index + 1))
         top = (100, max(price - 1, 1), min(price + 1, 99), price, self._volume[market])
         self._points[condition_id, at_s // 60] = top
         self._standings.quote(market, at_s, BookTop(*top[:4]))

@@ -136,7 +136,7 @@ def _is_late(rows: Iterable[Row], until_s: int | None) -> bool:
 async def _mark_new(
     tx: Transaction, cursor: RankingCursor, condition_ids: Collection[Bytes32]
 ) -> None:
-    """PriceMark conditions that had no position until now."""
+    """Mark conditions that had no position until now."""
     known = await load_marks(tx, cursor.period, condition_ids)
     missing = set(condition_ids) - known.keys()
     if cursor.period is Period.ALL:

@@ -19,6 +19,7 @@ from foretell.store.index.rankings.progress import (
 )
 from foretell.store.quoted_columns import QUOTED, REPORTED, book_top, payout
 from foretell.store.tables import events, markets, payouts, quote_points, quotes, ranking_marks
+from foretell.store.tables.trading import OF_ANY_MINUTE
 
 _WANTED: Final = sa.column("wanted_id", sa.Text)
 
@@ -123,7 +124,9 @@ async def _quoted_between(tx: Transaction, start_s: int, end_s: int) -> set[Byte
     rows = await tx.all(
         sa.select(quote_points.c.condition_id)
         .where(
-            quote_points.c.minute >= start_s // MINUTE_S, quote_points.c.minute < end_s // MINUTE_S
+            OF_ANY_MINUTE,
+            quote_points.c.minute >= start_s // MINUTE_S,
+            quote_points.c.minute < end_s // MINUTE_S,
         )
         .distinct()
     )

@@ -1,6 +1,6 @@
 """P1: slow reads of strangers, and what everybody else does meanwhile; on SQLite and on PostgreSQL.
 
-The table of activities is a view of two billion rows here, so a read of all of it never ends in time.
+The tables that the stranger reads are views of two billion rows here, so a read of all of them never ends in time.
 """
 
 import asyncio
@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import httpx
 import pytest
-import sqlalchemy as sa
 from tests.rigs.applications import an_app
+from tests.rigs.endless_tables import endless
 from tests.rigs.read_apis import a_data_context
 from tests.rigs.trading import BLOBS, TradingRig, a_rig_on
 from tests.rigs.values import NOW_S, a_buy, an_address, an_open_market
@@ -21,7 +21,7 @@ from tests.rigs.values import NOW_S, a_buy, an_address, an_open_market
 from foretell.data.routes import build_app
 from foretell.store.database import Database
 from foretell.store.read_places import PublicReadLimits, WaitBounds
-from foretell.store.tables import activities, positions
+from foretell.store.tables import activities, positions, standings, trading_totals
 
 pytestmark = pytest.mark.anyio
 
@@ -30,14 +30,14 @@ STRANGERS, CLIENT = ("10.0.0.1", "10.0.0.3"), "10.0.0.2"
 WALLET = an_address("alice")
 LIMITS = PublicReadLimits(read_s=1.0, sum_s=1.0, bounds=WaitBounds(wait_s=3.0))
 SLOW: tuple[tuple[str, dict[str, str]], ...] = (
+    ("/traded", {"user": WALLET}),
+    ("/trades", {"user": WALLET}),
     ("/activity", {"user": WALLET}),
-    ("/activity", {"user": WALLET, "type": "SPLIT"}),
-    ("/activity", {"user": WALLET, "sortDirection": "ASC"}),
-    ("/activity", {"user": WALLET, "type": "MERGE"}),
+    ("/v1/leaderboard", {}),
+    ("/v1/leaderboard", {"timePeriod": "ALL", "user": WALLET}),
 )
 RUN_INTO_DEADLINE, EXCESS = (503, "read_too_slow"), (429, "too_many_requests")
 ALL_PLACES_TAKEN = (503, "reads_busy")
-VALUE_BY_TYPE = {sa.Text: "'text ' || n", sa.BigInteger: "n", sa.Boolean: "n > 0"}
 
 
 class Exchange(NamedTuple):
@@ -56,41 +56,21 @@ async def exchange(each_database_url: str, tmp_path: Path) -> AsyncIterator[Exch
     ):
         await rig.open("market", "alice")
         await hold_both_tokens(database)
-        await run(database, "ALTER TABLE activities RENAME TO few_activities", endless_view())
         app = an_app(build_app, a_data_context(database, BLOBS, rig.clock.now_ms))
-        try:
-            async with contextlib.AsyncExitStack() as stack:
-                strangers, client = [
-                    tuple([await stack.enter_async_context(client_at(app, each)) for each in those])
-                    for those in (STRANGERS, (CLIENT,))
-                ]
-                yield Exchange(rig, strangers, *client)
-        finally:
-            await run(
-                database,
-                "DROP VIEW activities",
-                "ALTER TABLE few_activities RENAME TO activities",
-            )
+        async with (
+            endless(database, activities, trading_totals, standings),
+            contextlib.AsyncExitStack() as stack,
+        ):
+            strangers, client = [
+                tuple([await stack.enter_async_context(client_at(app, each)) for each in those])
+                for those in (STRANGERS, (CLIENT,))
+            ]
+            yield Exchange(rig, strangers, *client)
 
 
 def client_at(app: object, address: str) -> httpx.AsyncClient:
     transport = httpx.ASGITransport(app, client=(address, 1))  # type: ignore[arg-type]  # Litestar's own ASGI types
     return httpx.AsyncClient(transport=transport, base_url="http://data.test", timeout=60)
-
-
-def endless_view() -> str:
-    columns = ", ".join(
-        f"{VALUE_BY_TYPE[type(column.type)]} AS {column.name}" for column in activities.columns
-    )
-    return f"""CREATE VIEW activities AS
-        WITH RECURSIVE numbers(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 2000000000)
-        SELECT {columns} FROM numbers"""
-
-
-async def run(database: Database, *statements: str) -> None:
-    async with database.writing() as tx:
-        for statement in statements:
-            await tx.execute(sa.text(statement))
 
 
 async def hold_both_tokens(database: Database) -> None:
@@ -133,7 +113,6 @@ async def test_p1_slow_reads_of_strangers_stop_nobody_else(
         assert canceled.json()["canceled"] == [placed["orderID"]]
     is_over.set()
     await asyncio.gather(*slow)
-    refused = [answer for answer in answers if answer.status_code != 200]
-    seen = {(answer.status_code, answer.json()["error"].partition(":")[0]) for answer in refused}
+    seen = {(answer.status_code, answer.json()["error"].partition(":")[0]) for answer in answers}
     assert {RUN_INTO_DEADLINE, EXCESS} <= seen <= {RUN_INTO_DEADLINE, EXCESS, ALL_PLACES_TAKEN}
-    assert all(int(answer.headers["retry-after"]) >= 1 for answer in refused)
+    assert all(int(answer.headers["retry-after"]) >= 1 for answer in answers)

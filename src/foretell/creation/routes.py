@@ -45,6 +45,7 @@ from foretell.edge.application import build_application
 from foretell.edge.client_addresses import UNKNOWN
 from foretell.edge.codec import AnyRequest, JsonResponse, json_response, read_body
 from foretell.edge.documents.description import Success, describe
+from foretell.edge.documents.errors import PUBLIC_READ
 from foretell.edge.documents.openapi import Api
 from foretell.edge.idempotency import answer_keyed
 from foretell.edge.query import Query
@@ -176,7 +177,7 @@ async def prepare(request: AnyRequest, context: Context) -> JsonResponse:
         Success(responses.Pending, "The request, or null."),
         *PARAMETERS,
         tag="Creation",
-        refusals=(RequestNotFound, MissingParameter),
+        refusals=(*PUBLIC_READ, RequestNotFound, MissingParameter),
     ),
 )
 async def show_pending(request: AnyRequest, context: Context) -> JsonResponse:

@@ -10,6 +10,7 @@ from foretell.domain.errors.relayer import TransactionNotFound
 from foretell.domain.relay.request import RelayKind
 from foretell.edge.codec import AnyRequest, JsonResponse, json_response
 from foretell.edge.documents.description import Success, describe
+from foretell.edge.documents.errors import PUBLIC_READ
 from foretell.edge.documents.security import L2_OR_BUILDER
 from foretell.edge.query import Query
 from foretell.relayer import refused, responses
@@ -69,7 +70,7 @@ async def show_account_params(request: AnyRequest, context: Context) -> JsonResp
         Success(responses.AccountTransactionResponse, "The transaction."),
         tag="Transactions",
         security=L2_OR_BUILDER,
-        refusals=(TransactionNotFound,),
+        refusals=(*PUBLIC_READ, TransactionNotFound),
     ),
 )
 async def show_account_transaction(

@@ -14,6 +14,7 @@ from foretell.domain.relay.request import RelayKind
 from foretell.edge.application import build_application
 from foretell.edge.codec import AnyRequest, JsonResponse, json_response
 from foretell.edge.documents.description import TEXT, Body, Success, describe
+from foretell.edge.documents.errors import PUBLIC_READ
 from foretell.edge.documents.openapi import Api
 from foretell.edge.documents.security import L2, L2_OR_BUILDER, L2_OR_BUILDER_IF_SIGNED
 from foretell.edge.idempotency import answer_keyed
@@ -115,6 +116,7 @@ async def submit_transaction(request: AnyRequest, context: Context) -> JsonRespo
         Success(list[responses.TransactionResponse], "The one transaction, or none."),
         ID,
         tag="Transactions",
+        refusals=PUBLIC_READ,
     ),
 )
 async def show_transaction(request: AnyRequest, context: Context) -> JsonResponse:
@@ -132,6 +134,7 @@ async def show_transaction(request: AnyRequest, context: Context) -> JsonRespons
         OWNER,
         tag="Transactions",
         security=L2_OR_BUILDER_IF_SIGNED,
+        refusals=PUBLIC_READ,
     ),
 )
 async def show_transactions(request: AnyRequest, context: Context) -> JsonResponse:

@@ -67,7 +67,7 @@ async def get_spreads_of(request: AnyRequest, context: Context) -> JsonResponse:
         tag=refused.ORDERS,
         security=L2,
         body=list[bulk_reads.OrderQuery],
-        refusals=(*refused.TABLES, MalformedBatch, BatchTooLong),
+        refusals=(*refused.TABLES, *refused.PUBLIC_READ, MalformedBatch, BatchTooLong),
     ),
 )
 async def find_orders(request: AnyRequest, context: Context) -> JsonResponse:

@@ -205,7 +205,7 @@ async def cancel_market_orders(request: AnyRequest, context: Context) -> JsonRes
         parameters.CURSOR,
         tag=refused.ORDERS,
         security=L2_OR_READONLY,
-        refusals=(*refused.TABLES, InvalidOrderFilter, MalformedBatch),
+        refusals=(*refused.TABLES, *refused.PUBLIC_READ, InvalidOrderFilter, MalformedBatch),
     ),
 )
 async def get_orders(request: AnyRequest, context: Context) -> JsonResponse:
@@ -223,7 +223,7 @@ async def get_orders(request: AnyRequest, context: Context) -> JsonResponse:
         Success(OrderRecord, "The order."),
         tag=refused.ORDERS,
         security=L2_OR_READONLY,
-        refusals=(*refused.TABLES, OrderNotFound),
+        refusals=(*refused.TABLES, *refused.PUBLIC_READ, OrderNotFound),
     ),
 )
 async def get_order(request: AnyRequest, order_id: FromPath[str], context: Context) -> JsonResponse:
@@ -240,7 +240,7 @@ async def get_order(request: AnyRequest, order_id: FromPath[str], context: Conte
         parameters.CURSOR,
         tag=refused.ACCOUNT,
         security=L2_OR_READONLY,
-        refusals=(*refused.TABLES, InvalidTradeFilter, MalformedBatch),
+        refusals=(*refused.TABLES, *refused.PUBLIC_READ, InvalidTradeFilter, MalformedBatch),
     ),
 )
 async def get_trades(request: AnyRequest, context: Context) -> JsonResponse:

@@ -18,7 +18,12 @@ from foretell.trading.routes.dependencies import Context, answer_named, authenti
 
 @get(
     "/profile",
-    opt=describe(Success(profiles.ProfileRecord, "The profile."), tag=refused.ACCOUNT, security=L2),
+    opt=describe(
+        Success(profiles.ProfileRecord, "The profile."),
+        tag=refused.ACCOUNT,
+        security=L2,
+        refusals=refused.PUBLIC_READ,
+    ),
 )
 async def get_own_profile(request: AnyRequest, context: Context) -> JsonResponse:
     """Return the profile of the address (L2)."""

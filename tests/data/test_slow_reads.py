@@ -13,10 +13,10 @@ from typing import NamedTuple
 import httpx
 import pytest
 from tests.rigs.applications import an_app
-from tests.rigs.endless_tables import endless
 from tests.rigs.read_apis import a_data_context
 from tests.rigs.trading import BLOBS, TradingRig, a_rig_on
 from tests.rigs.values import NOW_S, a_buy, an_address, an_open_market
+from tests.store.endless_tables import endless
 
 from foretell.data.routes import build_app
 from foretell.store.database import Database

@@ -49,6 +49,7 @@ pytestmark = pytest.mark.anyio
 POINTS: Final = 200
 STEPS_PER_POINT_MAX: Final = 80
 ROWS: Final = 5_000
+HEAVY_FROM: Final = 500
 SOME: Final = tuple(a_condition(number) for number in (1, 5, 9))
 RANKED: Final = (2_000, 20_000)
 RANK_GROWTH_MAX: Final = 2.5
@@ -224,17 +225,19 @@ async def test_both_databases_find_activities_by_their_amounts_and_takers(
     assert any(index in line for line in plans), plans
 
 
+@pytest.mark.parametrize("is_equal", [False, True], ids=["all amounts", "one amount"])
 @pytest.mark.parametrize("order", RankingOrder)
 async def test_a_rank_takes_no_more_steps_when_ten_times_as_many_wallets_are_ranked(
-    tmp_path: Path, order: RankingOrder
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, order: RankingOrder, *, is_equal: bool
 ) -> None:
+    monkeypatch.setattr("foretell.store.index.rankings.parts.HEAVY_FROM", HEAVY_FROM)
     steps: list[int] = []
     for wallets in RANKED:
         grown = Grown(tmp_path / f"{wallets}.db", 2)
         await upgrade(grown.database)
         sums = Sums()
         for number in range(wallets):
-            units = 1_000 + 1_000_000 * number // wallets
+            units = 1_000_000 if is_equal else 1_000 + 1_000_000 * number // wallets
             sums.add_gain(Address(a_wallet(number)), "world", units)
             sums.add_volume(Address(a_wallet(number)), "world", units)
         async with grown.database.writing() as tx:
@@ -242,10 +245,12 @@ async def test_a_rank_takes_no_more_steps_when_ten_times_as_many_wallets_are_ran
         with recorded() as queries:
             async with grown.database.reading() as tx:
                 scope = RankingScope(Period.ALL, "world")
-                least = await load_ranking_of(tx, scope, order, Address(a_wallet(wallets // 9)))
+                wallet = Address(a_wallet(wallets // 9))
+                found = await load_ranking_of(tx, scope, order, wallet)
         await grown.database.close()
-        assert least is not None
-        assert least.rank == wallets - wallets // 9
+        before = sum(a_wallet(number) > wallet for number in range(wallets))
+        assert found is not None
+        assert found.rank == (before + 1 if is_equal else wallets - wallets // 9)
         steps.append(grown.steps(queries))
     assert 0 < steps[1] <= RANK_GROWTH_MAX * steps[0], steps
 

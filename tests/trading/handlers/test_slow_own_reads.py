@@ -4,9 +4,9 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from tests.rigs.endless_tables import endless
 from tests.rigs.trading import Trader, a_rig_on
 from tests.rigs.values import a_word
+from tests.store.endless_tables import endless
 
 from foretell.store.database import Database
 from foretell.store.read_places import PublicReadLimits

@@ -1,7 +1,7 @@
 """Rankings of all wallets by volume and by gain, and the largest wins, read from sums that are kept.
 
 A page is a walk along an index. The rank of one wallet adds up the counts of the buckets before its own, and counts
-the standings of that one.
+the standings of that one, or adds up the counts of its parts.
 """
 
 import enum
@@ -13,12 +13,27 @@ from typing import Any, Final, NamedTuple
 import sqlalchemy as sa
 
 from foretell.domain.portfolio.periods import Period
-from foretell.domain.portfolio.rank_buckets import bucket_of, last_of_bucket
+from foretell.domain.portfolio.rank_buckets import bucket_of, last_of_bucket, part_of
 from foretell.domain.values.hexadecimal import Address
 from foretell.store.database import Transaction
-from foretell.store.index.rankings.counts import COUNTED_GAIN, COUNTED_VOLUME
+from foretell.store.index.rankings.parts import (
+    COUNTED_GAIN,
+    COUNTED_VOLUME,
+    Place,
+    last_of_prefix,
+    prefix_of,
+)
 from foretell.store.index.rankings.progress import ALL_CATEGORIES
-from foretell.store.tables import events, markets, positions, rank_counts, standings, wins
+from foretell.store.tables import (
+    events,
+    markets,
+    positions,
+    rank_counts,
+    rank_parts,
+    rank_ties,
+    standings,
+    wins,
+)
 
 
 class RankingOrder(enum.Enum):
@@ -105,22 +120,52 @@ async def load_ranking_of(
         return None
     column, units = standings.c[order.value], getattr(own, order.value)
     bucket = bucket_of(units)
+    is_counted = rank_counts.c.counted == _COUNTED[order]
+    is_beyond = rank_counts.c.bucket > bucket
     beyond = await tx.scalar(
-        sa.select(sa.func.coalesce(sa.func.sum(rank_counts.c.wallets), 0)).where(
-            *_within(rank_counts, scope),
-            rank_counts.c.counted == _COUNTED[order],
-            rank_counts.c.bucket > bucket,
-        )
+        _sum_of(rank_counts, *_within(rank_counts, scope), is_counted, is_beyond)
     )
-    beside = await tx.scalar(
-        sa.select(sa.func.count()).where(
-            *_within(standings, scope),
-            sa.tuple_(column, standings.c.wallet) > (units, wallet),
-            column <= last_of_bucket(bucket),
+    beside = await _count_in_parts(tx, scope, order, Place(units, wallet))
+    if beside is None:
+        beside = await tx.scalar(
+            sa.select(sa.func.count()).where(
+                *_within(standings, scope),
+                sa.tuple_(column, standings.c.wallet) > (units, wallet),
+                column <= last_of_bucket(bucket),
+            )
         )
-    )
     rank = int(beyond) + beside + 1
     return Ranking(rank, Address(own.wallet), own.volume_units, own.gain_units)
+
+
+async def _count_in_parts(
+    tx: Transaction, scope: RankingScope, order: RankingOrder, own: Place
+) -> int | None:
+    """Return how many of the own bucket are before a place, or None if the bucket has no parts."""
+    part, prefix, column = part_of(own.units), prefix_of(own.wallet), standings.c[order.value]
+    parts, ties = (
+        [*_within(table, scope), table.c.counted == _COUNTED[order]]
+        for table in (rank_parts, rank_ties)
+    )
+    first, units = rank_parts.c.first_units, rank_ties.c.units
+    if await tx.first(sa.select(first).where(*parts, first == part.first)) is None:
+        return None
+    last = last_of_bucket(bucket_of(own.units))
+    is_same, is_more = units == own.units, sa.and_(units > own.units, units <= part.last)
+    is_own = (column == own.units, standings.c.wallet > own.wallet)
+    counts = (
+        _sum_of(rank_parts, *parts, first > part.first, first <= last),
+        _sum_of(rank_ties, *ties, is_more),
+        _sum_of(rank_ties, *ties, is_same, rank_ties.c.prefix > prefix),
+        sa.select(sa.func.count()).where(
+            *_within(standings, scope), *is_own, standings.c.wallet <= last_of_prefix(own.wallet)
+        ),
+    )
+    return sum([int(await tx.scalar(count)) for count in counts])
+
+
+def _sum_of(table: sa.Table, *where: sa.ColumnElement[bool]) -> sa.Select[Any]:
+    return sa.select(sa.func.coalesce(sa.func.sum(table.c.wallets), 0)).where(*where)
 
 
 async def load_wins(

@@ -54,6 +54,8 @@ from foretell.store.tables.listings import (
 )
 from foretell.store.tables.rankings import (
     rank_counts,
+    rank_parts,
+    rank_ties,
     ranking_cursors,
     ranking_marks,
     standings,
@@ -134,6 +136,8 @@ __all__ = [
     "quotes",
     "raised_nonces",
     "rank_counts",
+    "rank_parts",
+    "rank_ties",
     "ranking_cursors",
     "ranking_marks",
     "rate_leases",

@@ -4,7 +4,9 @@ A standing is what a wallet has gained and traded in a period, in one category o
 them. It is the difference of two running sums: the one up to now, and the one up to the period's
 beginning. `ranking_cursors` says how far each of the running sums has come, and `ranking_marks` at which
 price it values the tokens of a condition. `rank_counts` has the number of standings in each bucket of gains and of
-volumes (`domain/portfolio/rank_buckets.py`), so that the rank of a wallet is not counted wallet by wallet.
+volumes (`domain/portfolio/rank_buckets.py`), so that the rank of a wallet is not counted wallet by wallet. Of a bucket
+with many wallets, `rank_parts` has the number in each of its parts, and `rank_ties` those of one amount whose addresses
+begin with the same byte.
 """
 
 from typing import Final
@@ -34,6 +36,29 @@ rank_counts: Final = sa.Table(
     key("category"),
     key("counted"),
     key("bucket", sa.BigInteger),
+    integer("wallets"),
+    sqlite_with_rowid=False,
+)
+
+rank_parts: Final = sa.Table(
+    "rank_parts",
+    metadata,
+    key("period", sa.BigInteger),
+    key("category"),
+    key("counted"),
+    key("first_units", sa.BigInteger),
+    integer("wallets"),
+    sqlite_with_rowid=False,
+)
+
+rank_ties: Final = sa.Table(
+    "rank_ties",
+    metadata,
+    key("period", sa.BigInteger),
+    key("category"),
+    key("counted"),
+    key("units", sa.BigInteger),
+    key("prefix", sa.BigInteger),
     integer("wallets"),
     sqlite_with_rowid=False,
 )

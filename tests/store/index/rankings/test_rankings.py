@@ -217,10 +217,13 @@ CLOSED_BEFORE_LISTED: Final = 1
 """A seed in which a win is closed before its market is listed, and before a period's sum has come to it."""
 
 
+@pytest.mark.parametrize("heavy_from", [1, 2, 2_000])
 @pytest.mark.parametrize("seed", sorted({CLOSED_BEFORE_LISTED, *range(SEEDS)}))
 async def test_the_standings_equal_a_slow_computation_from_all_history(
-    database: Database, seed: int
+    monkeypatch: pytest.MonkeyPatch, database: Database, seed: int, heavy_from: int
 ) -> None:
+    """Every bucket has parts, or those that two wallets are in, or none."""
+    monkeypatch.setattr("foretell.store.index.rankings.parts.HEAVY_FROM", heavy_from)
     history = History(database, seed)
     await history.play()
     slow = SlowRankings(await read_tables(database), history.now_s)

@@ -1,6 +1,6 @@
 """The number of standings in each bucket of gains and of volumes, from which the rank of a wallet is added up."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
@@ -10,17 +10,21 @@ from foretell.domain.portfolio.gains import bounded
 from foretell.domain.portfolio.rank_buckets import bucket_of
 from foretell.domain.values.hexadecimal import Address
 from foretell.store.database import Transaction
+from foretell.store.index.rankings.parts import (
+    COUNTED_GAIN,
+    COUNTED_VOLUME,
+    BucketCount,
+    CountKey,
+    Moves,
+    Place,
+    count_parts,
+)
 from foretell.store.lookups import load_rows
 from foretell.store.many_rows import upsert_many
 from foretell.store.tables import rank_counts
 
 StandingKey = tuple[int, str, Address]
 """A period, a category and a wallet."""
-CountKey = tuple[int, str, str, int]
-"""A period, a category, what is counted, and a bucket."""
-
-COUNTED_GAIN: Final = "gain"
-COUNTED_VOLUME: Final = "volume"
 
 
 class StandingUnits(NamedTuple):
@@ -57,15 +61,26 @@ async def count_standings(
     before: Mapping[StandingKey, StandingUnits],
     after: Mapping[StandingKey, StandingUnits],
 ) -> None:
-    """Take standings out of the counts of their buckets, and put them into those of now."""
-    moved: Counter[CountKey] = Counter()
+    """Take standings out of the counts of their buckets, and put them into those of now.
+
+    The standings themselves are written already.
+    """
+    placed: Counter[tuple[CountKey, Place]] = Counter()
     for sign, held in ((-1, before), (1, after)):
-        for (period, category, _), standing in held.items():
+        for (period, category, wallet), standing in held.items():
+            units_of = {COUNTED_GAIN: standing.gain_units, COUNTED_VOLUME: standing.volume_units}
             for counted, bucket in standing.counted():
-                moved[period, category, counted, bucket] += sign
-    moved = Counter({key: wallets for key, wallets in moved.items() if wallets})
-    for row in await load_rows(tx, rank_counts, rank_counts.primary_key, moved):
-        moved[row.period, row.category, row.counted, row.bucket] += row.wallets
-    await upsert_many(tx, rank_counts, sorted((*key, count) for key, count in moved.items()))
-    empty = [key for key, count in moved.items() if not count]
-    await tx.execute_rows(_EMPTY_COUNT, empty)
+                place = Place(units_of[counted], wallet)
+                placed[(period, category, counted, bucket), place] += sign
+    moves: defaultdict[CountKey, Moves] = defaultdict(dict)
+    for (key, place), sign in placed.items():
+        if sign:
+            moves[key][place] = sign
+    was = dict.fromkeys(moves, 0)
+    for row in await load_rows(tx, rank_counts, rank_counts.primary_key, moves):
+        was[row.period, row.category, row.counted, row.bucket] = row.wallets
+    counts = {key: BucketCount(was[key], was[key] + sum(moves[key].values())) for key in moves}
+    changed = {key: count.now for key, count in counts.items() if count.now != count.was}
+    await upsert_many(tx, rank_counts, sorted((*key, now) for key, now in changed.items()))
+    await tx.execute_rows(_EMPTY_COUNT, [key for key, now in changed.items() if not now])
+    await count_parts(tx, counts, moves)

@@ -19,7 +19,15 @@ from foretell.store.index.rankings.counts import (
 from foretell.store.index.rankings.progress import ALL_CATEGORIES
 from foretell.store.lookups import load_rows
 from foretell.store.many_rows import upsert_many
-from foretell.store.tables import rank_counts, ranking_cursors, ranking_marks, standings, wins
+from foretell.store.tables import (
+    rank_counts,
+    rank_parts,
+    rank_ties,
+    ranking_cursors,
+    ranking_marks,
+    standings,
+    wins,
+)
 
 
 class Sums:
@@ -86,5 +94,13 @@ _DELETION: Final = standings.delete().where(
 
 async def empty_rankings(tx: Transaction) -> None:
     """Delete all standings and wins, and have every sum begin before the first block."""
-    for table in (standings, rank_counts, wins, ranking_cursors, ranking_marks):
+    for table in (
+        standings,
+        rank_counts,
+        rank_parts,
+        rank_ties,
+        wins,
+        ranking_cursors,
+        ranking_marks,
+    ):
         await tx.execute(table.delete())

@@ -1,6 +1,7 @@
 """Read long histories along indexes, and keep the totals of tags and series."""
 
 from collections import Counter
+from typing import Any
 
 import sqlalchemy as sa
 from alembic import op
@@ -27,6 +28,15 @@ def upgrade() -> None:
         sa.Column("open_events", sa.BigInteger(), nullable=False),
         sa.PrimaryKeyConstraint("series_id", name=op.f("pk_series_totals")),
     )
+    for table, places in (("rank_parts", ("first_units",)), ("rank_ties", ("units", "prefix"))):
+        keys = ("period", "category", "counted", *places)
+        op.create_table(
+            table,
+            *(_key(name) for name in keys),
+            sa.Column("wallets", sa.BigInteger(), nullable=False),
+            sa.PrimaryKeyConstraint(*keys, name=op.f(f"pk_{table}")),
+            sqlite_with_rowid=False,
+        )
     fill()
     op.create_index(op.f("ix_tags_event_count_tag_id"), "tags", ["event_count", "tag_id"])
     op.drop_index(op.f("ix_fills_maker"), table_name="fills")
@@ -73,6 +83,11 @@ def fill() -> None:
             for each, units in volumes.items()
         ],
     )
+
+
+def _key(name: str) -> sa.Column[Any]:
+    kind = sa.Text() if name in {"category", "counted"} else sa.BigInteger()
+    return sa.Column(name, kind, autoincrement=False, nullable=False)
 
 
 def _create_partial(name: str, table: str, columns: list[str], condition: str) -> None:

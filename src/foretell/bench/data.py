@@ -48,6 +48,8 @@ from foretell.discovery.refusals import discovery_body
 from foretell.discovery.routes import build_app as build_discovery_app
 from foretell.domain.errors.chain import ChainUnavailable
 from foretell.domain.errors.command import BenchFailed
+from foretell.domain.portfolio.solvency import BackingUnits
+from foretell.domain.values.hexadecimal import Bytes32
 from foretell.edge.telemetry import AsgiApp
 from foretell.runtime.garbage_collection import settle_memory
 from foretell.store.database import Database
@@ -267,12 +269,15 @@ def _apps(database: Database) -> dict[str, Any]:
 
 
 def _data_context(database: Database) -> DataContext:
-    """Return a context without a chain, which no read here asks."""
+    """Return a context without a chain: contracts that hold nothing, and no exchange that keeps tokens."""
+
+    async def hold_nothing(_: Bytes32) -> BackingUnits:
+        return BackingUnits(0)
 
     async def refuse(*_: object) -> Never:
         raise ChainUnavailable("eth_call", "no chain")
 
-    solvency = SolvencyBooks(database, None, refuse, _now_ms)
+    solvency = SolvencyBooks(database, None, hold_nothing, _now_ms)
     return DataContext(database, BLOBS, _now_ms, solvency, OwedReader((), refuse))
 
 
@@ -303,6 +308,7 @@ async def _answered(app: Any, case: ReadCase) -> None:
 async def _request(app: Any, case: ReadCase, client: str) -> int:
     """Send a request of a client to the application, and return the status of the answer."""
     sent: list[Any] = []
+    is_sent, is_answered = asyncio.Event(), asyncio.Event()
     scope = {
         "type": "http",
         "asgi": {"version": "3.0"},
@@ -319,10 +325,16 @@ async def _request(app: Any, case: ReadCase, client: str) -> int:
     }
 
     async def receive() -> dict[str, Any]:
+        if is_sent.is_set():
+            await is_answered.wait()
+            return {"type": "http.disconnect"}
+        is_sent.set()
         return {"type": "http.request", "body": b"", "more_body": False}
 
     async def send(message: Any) -> None:
         sent.append(message)
+        if message["type"] == "http.response.body" and not message.get("more_body"):
+            is_answered.set()
 
     await app(scope, receive, send)
     return int(sent[0]["status"])

@@ -25,7 +25,9 @@ from foretell.store.tables import (
     activities,
     balance_changes,
     balances,
+    blocks,
     conditions,
+    event_tags,
     events,
     exchange_fills,
     fills,
@@ -38,7 +40,9 @@ from foretell.store.tables import (
     rank_counts,
     ranking_cursors,
     ranking_marks,
+    referred_wallets,
     standings,
+    tags,
     trades,
     wins,
 )
@@ -51,15 +55,22 @@ TRADES_PER_BLOCK: Final = 5
 WHALE_MARKETS: Final = 500
 WHALE_SHARE: Final = 0.05
 TYPICAL_POSITIONS: Final = 6
+REFERRER: Final = 18
+"""The number of a wallet that referred those after it."""
+REFERRED: Final = 50
 FEE_UNITS: Final = 20_000
 TRADES_PER_FEE: Final = 10
 """Of so many trades one pays a fee, as if few markets had one."""
 ROWS_PER_INSERT: Final = 20_000
 CATEGORIES: Final = ("politics", "sports", "crypto", "weather", "world")
 FILLED: Final = (
+    blocks,
     conditions,
     events,
+    event_tags,
+    tags,
     markets,
+    referred_wallets,
     activities,
     exchange_fills,
     trades,
@@ -84,13 +95,14 @@ class HistoryPlan(NamedTuple):
 
 
 class Names(NamedTuple):
-    """A wallet with 1,000 positions, a typical one, a hot market, its Yes, and the wallet in the middle of the ranking."""
+    """A wallet with 1,000 positions, a typical one, a hot market, its Yes, the wallet in the middle of the ranking, and a referrer."""
 
     whale: str
     typical: str
     condition_id: str
     token_id: str
     median: str = ""
+    referrer: str = ""
 
 
 def a_wallet(number: int) -> str:
@@ -132,7 +144,8 @@ class History:
     @property
     def names(self) -> Names:
         """What the reads ask for."""
-        return Names(self._wallets[-1], self._wallets[17], self._conditions[0], self._tokens[0][0])
+        hot = self._conditions[0], self._tokens[0][0]
+        return Names(self._wallets[-1], self._wallets[17], *hot, referrer=self._wallets[REFERRER])
 
     @property
     def fills(self) -> int:
@@ -200,6 +213,7 @@ class History:
         event = (number + 1, f"event-{number}", text, self._wallets[0], 1, "binary")
         category = CATEGORIES[number % len(CATEGORIES)]
         self.rows["events"].append((*event, category, text, None, "i", ends_ms, ends_ms, ends_ms))
+        self.rows["event_tags"].append((number + 1, number % len(CATEGORIES) + 1))
         ids = (number + 1, number + 1, condition_id, condition_id, "binary", f"r{number}")
         names = (f"market-{number}", text, text, "Yes", "No", yes, no)
         rest = (self._wallets[0], self._wallets[0], "dro_moov2", "m", "u", "i", False, None, None)
@@ -310,8 +324,15 @@ class History:
     def _close(self) -> None:
         self._end_block()
         count = self._plan.fills // 2
+        last = 1 + (count - 1) // TRADES_PER_BLOCK
+        self.rows["blocks"].append((last, a_condition(-1), a_condition(-2), NOW_S))
+        for number, slug in enumerate(CATEGORIES):
+            events_max = -(-(self._plan.markets - number) // len(CATEGORIES))
+            self.rows["tags"].append((number + 1, slug.title(), slug, NOW_S * 1000, events_max))
+        referrer, referred = self._wallets[REFERRER], self._wallets[REFERRER + 1 : -1]
+        self.rows["referred_wallets"] = [(each, referrer, 0) for each in referred[:REFERRED]]
         tops = [BookTop(100, max(each - 1, 1), min(each + 1, 99), each) for each in self._prices]
-        self._standings.close(1 + (count - 1) // TRADES_PER_BLOCK, self._positions, tops)
+        self._standings.close(last, self._positions, tops)
         for (wallet, market, is_yes), (position, at_s, block) in self._positions.items():
             owner, token = self._wallets[wallet], self._tokens[market][not is_yes]
             amounts = (position.size_units, position.cost_units, position.bought_units)

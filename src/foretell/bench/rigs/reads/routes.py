@@ -60,6 +60,15 @@ LISTED: Final = """SELECT m.*, q.*, t.*, e.*, f.*, y.*, l.units, h.since_ms, s.l
 """A market is shown with its event, and an event with its markets."""
 
 
+TITLED: Final = """SELECT p.token_id, m.question FROM positions p
+    JOIN markets m ON m.condition_id = p.condition_id WHERE p.wallet = :user AND p.size_units > 0"""
+HELD_TOKENS: Final = """SELECT c.condition_id, l.units, y.payout_yes,
+    (SELECT sum(units) FROM balances WHERE asset = c.token_yes),
+    (SELECT sum(units) FROM balances WHERE asset = c.token_no) FROM conditions c
+    LEFT JOIN locked_collateral l ON l.condition_id = c.condition_id
+    LEFT JOIN payouts y ON y.condition_id = c.condition_id ORDER BY c.condition_id LIMIT 100"""
+
+
 class ReadCase(NamedTuple):
     """A request, and the SQL that returns the rows of its answer."""
 
@@ -107,8 +116,37 @@ def cases(names: Names, *, is_sqlite: bool) -> list[ReadCase]:
         _data("trades of a market", "/trades", market, ACTS.format(f"{by_market} AND is_taker")),
         _data("trades of a wallet", "/trades", whale, ACTS.format(f"{by_user} AND {taken}")),
         _data("activity", "/activity", whale, ACTS.format(by_user)),
+        *_of_amounts_and_titles(whale),
+        *_of_the_chain(names, ACTS.format(by_user)),
         *_rankings({"user": names.median}),
         *_listings(),
+    ]
+
+
+def _of_amounts_and_titles(whale: dict[str, str]) -> list[ReadCase]:
+    amount = {"filterType": "CASH", "filterAmount": "9"}
+    large = ACTS.format("is_taker AND cost_units >= 9000000")
+    return [
+        _data("trades of an amount", "/trades", amount, large),
+        _data("positions by title", "/positions", {**whale, "title": "number 49"}, TITLED),
+    ]
+
+
+def _of_the_chain(names: Names, acts: str) -> list[ReadCase]:
+    """Return the reads that are for accounts: the causes of figures, exports, shares, and what is owed."""
+    whale = {"user": names.whale}
+    changes = f"""SELECT * FROM position_changes WHERE wallet = :user AND token_id = '{names.token_id}'
+        ORDER BY block_number LIMIT 100"""  # noqa: S608 - the rig's own id
+    return [
+        _data("ledger", f"/positions/{names.token_id}/ledger", whale, changes),
+        _data("export", "/export/trades.csv", {**whale, "limit": "100"}, acts),
+        _data(
+            "referrers",
+            "/referrers",
+            {"address": names.whale},
+            "SELECT * FROM referred_wallets WHERE referrer = :address",
+        ),
+        _data("solvency", "/solvency", {"limit": "100"}, HELD_TOKENS),
     ]
 
 
@@ -122,6 +160,11 @@ def dear_cases(names: Names) -> list[ReadCase]:
         (DATA, "/trades", {**market, "filterType": "TOKENS", "filterAmount": "1000000"}),
         (DISCOVERY, "/markets", {"order": "liquidity", "limit": "500"}),
         (DISCOVERY, "/events", {"order": "volume1yr", "limit": "500"}),
+        (DISCOVERY, "/public-search", {"q": "number", "limit_per_type": "50", "page": "2"}),
+        (DATA, "/referrers", {"address": names.referrer}),
+        (DATA, "/solvency", {"limit": "500"}),
+        (DATA, "/export/trades.csv", {**whale, "limit": "50000"}),
+        (DATA, "/v1/leaderboard", {"user": names.median, "timePeriod": "ALL"}),
     ]
     return [ReadCase(path, api, path, urlencode(query), "", {}) for api, path, query in wanted]
 
@@ -176,7 +219,40 @@ def _listings() -> list[ReadCase]:
                 *("markets by volume1yr", "/markets", {"order": "volume1yr"}),
                 *(by_total.format("year_units"), "market_id"),
             ),
+            (
+                *("markets by liquidity", "/markets", {"order": "liquidity"}),
+                *(by_total.format("liquidity_units"), "market_id"),
+            ),
+            (
+                *("markets by slug", "/markets", {"order": "slug"}),
+                *(by_total.format("slug"), "market_id"),
+            ),
+            (
+                *("markets by price", "/markets", {"order": "lastTradePrice"}),
+                *(by_total.format("last_price"), "market_id"),
+            ),
+            (
+                *("markets, by keyset", "/markets/keyset", {}),
+                *(newest.format("market_id", "markets"), "market_id"),
+            ),
+            (
+                *("one market", "/markets/slug/market-7", {}),
+                *("SELECT market_id AS row_id FROM markets WHERE slug = 'market-7'", "market_id"),
+            ),
+            (
+                *("one event", "/events/slug/event-7", {}),
+                *("SELECT event_id AS row_id FROM events WHERE slug = 'event-7'", "event_id"),
+            ),
             ("events, newest", "/events", {}, newest.format("event_id", "events"), "event_id"),
+            (
+                *("search", "/public-search", {"q": "number 17"}),
+                *(newest.format("event_id", "events"), "event_id"),
+            ),
+        )
+    ] + [
+        ReadCase(
+            *("tags", DISCOVERY, "/tags", ""),
+            *("SELECT * FROM tags ORDER BY tag_id LIMIT 100", {}),
         )
     ]
 

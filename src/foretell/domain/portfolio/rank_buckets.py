@@ -28,21 +28,21 @@ def last_of_bucket(bucket: int) -> int:
     return _first_of_positive(bucket + 1) - 1 if bucket >= 0 else -_first_of_positive(-bucket)
 
 
-class Part(NamedTuple):
+class BucketPart(NamedTuple):
     """The part of a bucket that an amount is in, by its first and its last amount."""
 
     first: int
     last: int
 
 
-def part_of(units: int) -> Part:
+def part_of(units: int) -> BucketPart:
     """Return the part of an amount's bucket: a 256th of it, or one amount."""
     bucket = bucket_of(units)
     bucket_first = last_of_bucket(bucket - 1) + 1
     width = last_of_bucket(bucket) - bucket_first + 1
     step = max(1, width >> PART_BITS)
     first = units - (units - bucket_first) % step
-    return Part(first, first + step - 1)
+    return BucketPart(first, first + step - 1)
 
 
 def _first_of_positive(bucket: int) -> int:

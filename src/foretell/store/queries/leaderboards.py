@@ -19,7 +19,7 @@ from foretell.store.database import Transaction
 from foretell.store.index.rankings.parts import (
     COUNTED_GAIN,
     COUNTED_VOLUME,
-    Place,
+    StandingPlace,
     last_of_prefix,
     prefix_of,
 )
@@ -125,7 +125,7 @@ async def load_ranking_of(
     beyond = await tx.scalar(
         _sum_of(rank_counts, *_within(rank_counts, scope), is_counted, is_beyond)
     )
-    beside = await _count_in_parts(tx, scope, order, Place(units, wallet))
+    beside = await _count_in_parts(tx, scope, order, StandingPlace(units, wallet))
     if beside is None:
         beside = await tx.scalar(
             sa.select(sa.func.count()).where(
@@ -139,7 +139,7 @@ async def load_ranking_of(
 
 
 async def _count_in_parts(
-    tx: Transaction, scope: RankingScope, order: RankingOrder, own: Place
+    tx: Transaction, scope: RankingScope, order: RankingOrder, own: StandingPlace
 ) -> int | None:
     """Return how many of the own bucket are before a place, or None if the bucket has no parts."""
     part, prefix, column = part_of(own.units), prefix_of(own.wallet), standings.c[order.value]

@@ -16,7 +16,7 @@ from foretell.store.index.rankings.parts import (
     BucketCount,
     CountKey,
     Moves,
-    Place,
+    StandingPlace,
     count_parts,
 )
 from foretell.store.lookups import load_rows
@@ -65,12 +65,12 @@ async def count_standings(
 
     The standings themselves are written already.
     """
-    placed: Counter[tuple[CountKey, Place]] = Counter()
+    placed: Counter[tuple[CountKey, StandingPlace]] = Counter()
     for sign, held in ((-1, before), (1, after)):
         for (period, category, wallet), standing in held.items():
             units_of = {COUNTED_GAIN: standing.gain_units, COUNTED_VOLUME: standing.volume_units}
             for counted, bucket in standing.counted():
-                place = Place(units_of[counted], wallet)
+                place = StandingPlace(units_of[counted], wallet)
                 placed[(period, category, counted, bucket), place] += sign
     moves: defaultdict[CountKey, Moves] = defaultdict(dict)
     for (key, place), sign in placed.items():

@@ -33,14 +33,14 @@ COLUMNS: Final = MappingProxyType(
 )
 
 
-class Place(NamedTuple):
+class StandingPlace(NamedTuple):
     """The place of a standing among all: its amount, and its wallet among those of the same."""
 
     units: int
     wallet: Address
 
 
-Moves = dict[Place, int]
+Moves = dict[StandingPlace, int]
 """The standings that come into a bucket, with 1, and that leave it, with -1."""
 
 
@@ -103,7 +103,7 @@ async def _standings(tx: Transaction, key: CountKey) -> Moves:
             *([standings.c.volume_units > 0] if counted == COUNTED_VOLUME else []),
         )
     )
-    return {Place(row.units, Address(row.wallet)): 1 for row in rows}
+    return {StandingPlace(row.units, Address(row.wallet)): 1 for row in rows}
 
 
 def _in_bucket(

@@ -12,8 +12,11 @@ from foretell.domain.errors import command as command_errors
 from foretell.domain.errors import creation as creation_errors
 from foretell.domain.errors.chain import (
     CallFailed,
+    ChainStartTooSlow,
     ChainStateDamaged,
+    ChainStateTooLarge,
     DevChainFailed,
+    DevChainStillRuns,
     ExchangeClosed,
     ExecutionReverted,
     InvalidDeployment,
@@ -33,6 +36,7 @@ from foretell.domain.errors.families import (
 from foretell.domain.errors.http import ClientGone, UnknownRecord, UnknownSortField
 from foretell.domain.errors.storage import (
     FolderInUse,
+    ForeignJournal,
     InvalidShardMap,
     JournalBehindTables,
     JournalDamaged,
@@ -56,13 +60,17 @@ REFERENCE: Final = Path(__file__).parents[2] / "docs" / "reference"
 FAMILIES: Final = {*STATUS_BY_FAMILY, NotEnoughFunds}
 ENDS_A_COMMAND: Final = {
     InvalidDeployment,
+    ChainStartTooSlow,
     ChainStateDamaged,
+    ChainStateTooLarge,
     DevChainFailed,
+    DevChainStillRuns,
     ProgramMissing,
     SandboxOnly,
     TransactionReplaced,
     ForeignProfile,
     FolderInUse,
+    ForeignJournal,
     JournalBehindTables,
     JournalDamaged,
     JournalFailed,

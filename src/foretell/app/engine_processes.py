@@ -21,6 +21,7 @@ from foretell.app.engine_sockets import (
     socket_path,
 )
 from foretell.app.journals import engine_name, journal_folder, journal_place
+from foretell.app.origin import check_journal
 from foretell.app.snapshot_schedule import Schedule, Snapshots
 from foretell.domain.errors.storage import JournalFailed
 from foretell.domain.treasury.folds import JournalKind
@@ -159,6 +160,12 @@ async def take_leadership(resources: Resources, shard: ShardNumber) -> Leadershi
         journal = await lead(journal_place(settings, shard), Candidate(holder, listening.endpoint))
     else:
         journal = FileJournal(journal_folder(settings, shard))
+    reader = "treasury" if shard == TREASURY else ShardPlace(shard, settings.shards).name
+    try:
+        await check_journal(resources.database, settings.data, reader, journal)
+    except BaseException:
+        await journal.close()
+        raise
     return Leadership(server, listening, journal)
 
 

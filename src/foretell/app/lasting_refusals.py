@@ -16,6 +16,7 @@ from foretell.domain.errors.command import (
 from foretell.domain.errors.exchange import ForeignProfile
 from foretell.domain.errors.families import ForetellError
 from foretell.domain.errors.storage import (
+    ForeignJournal,
     InvalidShardMap,
     JournalBehindTables,
     JournalDamaged,
@@ -28,6 +29,7 @@ from foretell.domain.errors.storage import (
 LASTING_REFUSALS: Final[tuple[type[ForetellError], ...]] = (
     InvalidDeployment,
     ForeignChain,
+    ForeignJournal,
     ForeignProfile,
     JournalBehindTables,
     JournalDamaged,

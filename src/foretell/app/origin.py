@@ -1,7 +1,8 @@
-"""The origin of what an installation is made of: its chain, its database, its journal and its master key.
+"""The origin of what an installation is made of: its chain, its database, its journals and its master key.
 
-A start notes the three in the data folder, and the chain in the database too. A later start that finds
-another of them says so; it refuses another chain under orders that exist.
+A start notes them in the data folder, and chain and journals in the database too. A later start that finds
+another of them says so; it refuses another chain under orders that exist, and another journal under tables that
+have commands.
 """
 
 import contextlib
@@ -18,11 +19,12 @@ from foretell.chain.reader import Reader
 from foretell.domain.contracts.deployment import Deployment
 from foretell.domain.errors.chain import ChainUnavailable
 from foretell.domain.errors.command import ForeignChain
-from foretell.domain.errors.storage import JournalDamaged
+from foretell.domain.errors.storage import ForeignJournal, JournalDamaged
 from foretell.journal.files.reader import read_entries
+from foretell.journal.port import Journal
 from foretell.runtime.files import locked, write_atomically
 from foretell.store.database import Database
-from foretell.store.identity import CHAIN, load_fact, record_fact
+from foretell.store.identity import CHAIN, JOURNAL, load_fact, record_fact
 from foretell.store.trading.projected import load_sequences
 
 FILE: Final = "origin.json"
@@ -32,6 +34,7 @@ FINGERPRINT_CHARS: Final = 32
 _CONSEQUENCE: Final[Mapping[str, str]] = {
     "chain": "nothing was traded yet, so the start goes on",
     "database": "it does not know the API keys created before, so clients create new ones",
+    "journal": "the tables have no commands, so they are made from this journal",
     "master_key": "no API key created before is valid, so clients create new ones",
 }
 
@@ -45,6 +48,8 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True):
     database: str | None = None
     master_key: str | None = None
     """A fingerprint, which reveals nothing of the key."""
+    journals: Mapping[str, str] = {}
+    """The ids of journals, by the name of their reader in the tables."""
 
 
 async def check_origin(resources: Resources, *, has_master_key: bool) -> None:
@@ -61,15 +66,38 @@ async def check_origin(resources: Resources, *, has_master_key: bool) -> None:
     noted = _noted(folder)
     if seen.chain is not None:
         await _check_chain(resources.database, folder, {noted.chain}, seen.chain)
-    for name in Origin.__struct_fields__:
-        before, now = getattr(noted, name), getattr(seen, name)
-        if None not in {before, now} and before != now:
-            log.warning(
-                "a part of the installation is another than at the last start",
-                part=name,
-                consequence=_CONSEQUENCE[name],
-            )
+    for name in ("chain", "database", "master_key"):
+        _compare(name, getattr(noted, name), getattr(seen, name))
     _note(folder, seen)
+
+
+async def check_journal(database: Database, folder: Path, name: str, journal: Journal) -> None:
+    """Note the id of a journal, which this process may write, and refuse another under tables with commands.
+
+    `name` is that of its reader in the tables. A journal that ends before the tables is the engine's to refuse.
+    """
+    fact, seen = JOURNAL.format(name), journal.identity
+    async with database.reading() as tx:
+        noted, sequences = await load_fact(tx, fact), await load_sequences(tx)
+    if journal.last_sequence < sequences.get(name, 0):
+        return
+    if noted not in {None, seen} and any(sequences.values()):
+        raise ForeignJournal(name, str(noted), seen)
+    if noted != seen:
+        async with database.writing() as tx:
+            await record_fact(tx, fact, seen)
+    _compare("journal", _noted(folder).journals.get(name), seen)
+    _note(folder, Origin(journals={name: seen}))
+
+
+def _compare(part: str, before: str | None, now: str | None) -> None:
+    """Say that a part is another than before; one that was not seen is not compared."""
+    if None not in {before, now} and before != now:
+        log.warning(
+            "a part of the installation is another than at the last start",
+            part=part,
+            consequence=_CONSEQUENCE[part],
+        )
 
 
 def _note(folder: Path, seen: Origin) -> None:
@@ -77,7 +105,8 @@ def _note(folder: Path, seen: Origin) -> None:
     now = {name: value for name, value in msgspec.structs.asdict(seen).items() if value is not None}
     with locked(folder):
         before = _noted(folder)
-        after = msgspec.structs.replace(before, **now)
+        journals = {**before.journals, **seen.journals}
+        after = msgspec.structs.replace(before, **{**now, "journals": journals})
         if after != before:
             write_atomically(folder / FILE, msgspec.json.encode(after))
 

@@ -24,6 +24,7 @@ from foretell.app.engine_processes import (
     lead_treasury,
     supervised_engines,
 )
+from foretell.app.origin import check_journal
 from foretell.app.read_process.application import DearReadsApplication
 from foretell.app.read_process.client import NAME as DEAR_READS_NAME
 from foretell.app.remote_trading import build_remote_trading
@@ -44,6 +45,7 @@ from foretell.discovery.refusals import discovery_body
 from foretell.domain.errors.exchange import EngineRestarting
 from foretell.domain.errors.families import ForetellError
 from foretell.domain.errors.http import Starting
+from foretell.domain.values.sharding import ALONE
 from foretell.edge.fast_route import FastRoute, Route
 from foretell.edge.telemetry import AsgiApp
 from foretell.indexer import listings as indexer_listings
@@ -173,6 +175,8 @@ async def _with_embedded_engine(
 ) -> tuple[TradingContext, dict[str, Loop]]:
     embedded, feed, snapshots = build_embedded_engine(resources, recover)
     closing.push_async_callback(embedded.host.close)
+    data, database = resources.settings.data, resources.database
+    await check_journal(database, data, ALONE.name, embedded.host.engine.journal)
     await embedded.start()
     loops = {**embedded.loops(), "feed": feed.run, "snapshots": snapshots.run}
     return embedded.context, loops

@@ -4,8 +4,8 @@ A pulse once a second mines pending transactions and the blocks that confirm the
 mines an empty block every `HEARTBEAT_S` seconds only: with a fixed block time the saved state would
 grow by 2 kB an empty block, 185 MB a day.
 
-While it runs its state is dumped whenever it mined, in pauses that grow with the time that a dump takes. The chain
-keeps the traces of all transactions, so when its state has grown by much it is ended after a dump, and its
+While it runs its state is dumped whenever it mined, in pauses that grow with the time that a dump takes, and end when
+the chain takes much more memory. The chain keeps the traces of all transactions, so when its state has grown by much it is ended after a dump, and its
 supervisor starts it again without them. A dump has no transactions that wait for a block: they are sent again.
 
 A keeper shell is the parent of the chain: it limits its memory, and stops it gracefully, with its
@@ -15,6 +15,7 @@ state saved, when this process ends in any way, kill -9 included.
 import asyncio
 import contextlib
 import os
+import resource
 import shutil
 import signal
 import time
@@ -27,17 +28,25 @@ import structlog
 
 from foretell.chain.rpc import Rpc
 from foretell.chain.sandbox.saved_state import SavedState
+from foretell.chain.sandbox.state_files import keep_dump, prepare_state
 from foretell.domain.errors.chain import (
+    ChainStartTooSlow,
+    ChainStateTooLarge,
     ChainUnavailable,
     DevChainFailed,
+    DevChainStillRuns,
     ProgramMissing,
     RpcRefused,
 )
+from foretell.domain.evm.broadcast import BroadcastResult, result_of_refusal
+from foretell.domain.values.hexadecimal import keccak256
 from foretell.runtime.child_processes import start_process
 from foretell.runtime.failures import FailureLog
 
 START_DEADLINE_S: Final = 20.0
 STOP_DEADLINE_S: Final = 10.0
+EARLIER_DEADLINE_S: Final = 120.0
+"""An earlier chain may be storing a large state."""
 POLL_S: Final = 0.02
 PULSE_S: Final = 1.0
 HEARTBEAT_S: Final = 30.0
@@ -45,9 +54,14 @@ CONFIRMING_BLOCKS: Final = 2
 DUMP_PAUSE_S: Final = 2.0
 DUMP_SHARE_MAX: Final = 0.05
 """Of the time; a larger state is dumped less often."""
-DUMP_DEADLINE_S: Final = 120.0
-DUMP_BYTES_MAX: Final = 1024**3
+STATE_BYTES_MAX: Final = 512 * 1024**2
+"""Of a state that is loaded: with what is added until the next start, a dump takes five times as much memory."""
+LOAD_BYTES_PER_S_MIN: Final = 5e6
+STORED_BYTES_PER_S_MIN: Final = 5e6
+"""How fast a busy machine loads and stores a state; the deadlines grow with it."""
 MEMORY_BYTES_MAX: Final = 4 * 1024**3
+MEMORY_GROWTH_BYTES_MAX: Final = 512 * 1024**2
+"""Since the last dump: a dump needs more memory than the chain itself, so the growth is looked at sooner."""
 RENEWED_AFTER_BYTES: Final = 192 * 1024**2
 """By so much the state grows, unpacked, until the chain is started again without old traces."""
 NEVER_S: Final = 2**32 - 1
@@ -99,12 +113,18 @@ class DevChain:
         self._process: asyncio.subprocess.Process | None = None
         self._saved = SavedState(options.folder)
         self._tasks: list[asyncio.Task[None]] = []
-        self._loaded_bytes = 0
+        self.loaded_bytes = 0
         """The state that the chain was started from, without traces."""
+        self._state_bytes = 0
+        """The state of the last dump, unpacked."""
+        self.dump_pause_s = DUMP_PAUSE_S
+        self._memory_bound_bytes = 0
+        """More memory than this makes a dump due."""
         self._mining = asyncio.Lock()
         """Nobody mines between the last dump of a chain and its end."""
         self._waiting: Sequence[str] = ()
         """Transactions that waited for a block when the chain was ended, encoded."""
+        self.folder = options.folder
         self.rpc_url = f"http://127.0.0.1:{options.port}"
 
     async def start(self) -> None:
@@ -112,8 +132,7 @@ class DevChain:
         folder = self._options.folder
         folder.mkdir(parents=True, exist_ok=True)
         await self._stop_earlier()
-        loaded = await asyncio.to_thread(self._saved.prepare) if self._options.is_kept else None
-        self._loaded_bytes = 0 if loaded is None else loaded.stat().st_size
+        loaded = await self._prepare()
         with (folder / "anvil.log").open("ab") as output:
             starting = asyncio.create_subprocess_exec(
                 *self._command(loaded),
@@ -125,9 +144,7 @@ class DevChain:
             )
             self._process = await start_process(starting, _end)
         try:
-            async with asyncio.timeout(START_DEADLINE_S):  # wait_for may swallow a cancellation
-                await self._wait_for_answer()
-                await self._send_waiting()
+            await self._begin(START_DEADLINE_S + self.loaded_bytes / LOAD_BYTES_PER_S_MIN)
         except BaseException:
             await self.stop()
             raise
@@ -137,6 +154,26 @@ class DevChain:
         if self._options.is_kept:
             self._tasks.append(asyncio.create_task(self._save_changes(), name="chain dumps"))
 
+    async def _prepare(self) -> Path | None:
+        """Return the file of the state to load, None for a new chain; refuse one that is too large."""
+        if not self._options.is_kept:
+            return None
+        loaded, self.loaded_bytes = await prepare_state(self.folder)
+        self._state_bytes = self.loaded_bytes
+        if self.loaded_bytes > STATE_BYTES_MAX:
+            self._saved.remove_loaded()
+            raise ChainStateTooLarge(self.folder, self.loaded_bytes, STATE_BYTES_MAX)
+        return loaded
+
+    async def _begin(self, deadline_s: float) -> None:
+        """Wait for the first answer, and send what waited when the chain was ended."""
+        try:
+            async with asyncio.timeout(deadline_s):  # wait_for may swallow a cancellation
+                await self._wait_for_answer()
+                await self._send_waiting()
+        except TimeoutError as error:
+            raise ChainStartTooSlow(self.folder, deadline_s, self.loaded_bytes) from error
+
     async def stop(self) -> None:
         """Stop the chain and save its state."""
         tasks, self._tasks = self._tasks, []
@@ -145,7 +182,7 @@ class DevChain:
         await asyncio.gather(*tasks, return_exceptions=True)
         process, self._process = self._process, None
         if process is not None:
-            await _end(process)
+            await _end(process, STOP_DEADLINE_S + self._state_bytes / STORED_BYTES_PER_S_MIN)
 
     async def wait(self) -> int:
         """Return the exit code once the chain has ended."""
@@ -196,34 +233,48 @@ class DevChain:
             return
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGTERM)
-        for _ in range(int(STOP_DEADLINE_S / POLL_S)):
+        for _ in range(int(EARLIER_DEADLINE_S / POLL_S)):
             if _process_running(self._pid_file, str(self._options.folder)) is None:
                 return
             await asyncio.sleep(POLL_S)
-        raise DevChainFailed(pid, self._options.folder)
+        raise DevChainStillRuns(self.folder, pid, EARLIER_DEADLINE_S)
 
     async def _save_changes(self) -> None:
         """Dump the state after every change, in pauses that grow with it."""
-        failures, saved, pause_s = FailureLog("chain dumps"), None, DUMP_PAUSE_S
-        async with Rpc(
-            self.rpc_url, timeout_s=DUMP_DEADLINE_S, answer_bytes_max=DUMP_BYTES_MAX
-        ) as rpc:
+        failures, saved = FailureLog("chain dumps"), None
+        async with Rpc(self.rpc_url) as rpc:
+            self._memory_bound_bytes = self._memory_bytes() + MEMORY_GROWTH_BYTES_MAX
             while True:
-                await asyncio.sleep(pause_s)
+                await self._pause()
                 try:
                     block = await rpc.send("eth_blockNumber")
                     if block != saved:
-                        started_s = time.monotonic()
-                        size_bytes = await self._dump(rpc)
+                        taken_s = await self._dump(rpc)
                         saved = block
-                        taken_s = time.monotonic() - started_s
-                        pause_s = max(DUMP_PAUSE_S, taken_s / DUMP_SHARE_MAX)
-                        bound_bytes = self._loaded_bytes + self._options.renewed_after_bytes
-                        if size_bytes > bound_bytes and await self._renew(rpc):
+                        self.dump_pause_s = max(DUMP_PAUSE_S, taken_s / DUMP_SHARE_MAX)
+                        bound_bytes = self.loaded_bytes + self._options.renewed_after_bytes
+                        if self._state_bytes > bound_bytes and await self._renew(rpc):
                             return
+                        self._memory_bound_bytes = self._memory_bytes() + MEMORY_GROWTH_BYTES_MAX
                     failures.passed()
                 except (ChainUnavailable, RpcRefused, OSError, ValueError) as error:
                     failures.failed(error, is_expected=True)
+
+    async def _pause(self) -> None:
+        """Wait for the next dump; it is due sooner when the chain has taken much memory."""
+        ends_at_s = time.monotonic() + self.dump_pause_s
+        while (left_s := ends_at_s - time.monotonic()) > 0:
+            await asyncio.sleep(min(left_s, DUMP_PAUSE_S))
+            if self._memory_bytes() > self._memory_bound_bytes:
+                return
+
+    def _memory_bytes(self) -> int:
+        """Return the resident memory of the chain, 0 while it does not run."""
+        try:
+            pages = Path(f"/proc/{int(self._pid_file.read_text())}/statm").read_text().split()[1]
+        except (OSError, ValueError):
+            return 0
+        return int(pages) * resource.getpagesize()
 
     async def _renew(self, rpc: Rpc) -> bool:
         """End the chain with its state stored: it is started again from that.
@@ -232,14 +283,14 @@ class DevChain:
         """
         async with self._mining:
             block = await rpc.send("eth_blockNumber")
-            size_bytes = await self._dump(rpc)
+            await self._dump(rpc)
             waiting = await _waiting_txs(rpc)
             if await rpc.send("eth_blockNumber") != block:
                 return False
             self._waiting = waiting
             log.info(
                 "chain is started again without old traces",
-                state_bytes=size_bytes,
+                state_bytes=self._state_bytes,
                 txs_waiting=len(waiting),
             )
             assert self._process is not None
@@ -254,21 +305,17 @@ class DevChain:
                 try:
                     await rpc.send("eth_sendRawTransaction", signed)
                 except RpcRefused as refusal:
-                    log.warning("a waiting transaction is lost", tx=signed, reason=str(refusal))
+                    if result_of_refusal(refusal.rpc_message) is not BroadcastResult.ACCEPTED:
+                        tx_hash = f"0x{keccak256(bytes.fromhex(signed[2:])).hex()}"
+                        reason = refusal.rpc_message
+                        log.warning("a waiting transaction is lost", tx=tx_hash, reason=reason)
         self._waiting = ()
 
-    async def _dump(self, rpc: Rpc) -> int:
-        """Store the state, and return its bytes unpacked; no name keeps it until the next one."""
-        return await self._keep(await rpc.send("anvil_dumpState"))
-
-    async def _keep(self, dump: str) -> int:
-        """Store a dump; when cancelled, end first: the chain's own dump at its end must be newer."""
-        keeping = asyncio.create_task(asyncio.to_thread(self._saved.keep, dump))
-        try:
-            return await asyncio.shield(keeping)
-        except asyncio.CancelledError:
-            await asyncio.wait({keeping})
-            raise
+    async def _dump(self, rpc: Rpc) -> float:
+        """Store the state, and return the seconds that it took."""
+        kept = await keep_dump(self.folder, rpc.url, self._state_bytes)
+        self._state_bytes = kept.state_bytes
+        return kept.seconds
 
     async def _mine_pending(self) -> None:
         """Mine pending transactions, then the blocks that confirm them, then the heartbeat."""
@@ -298,12 +345,12 @@ async def _waiting_txs(rpc: Rpc) -> list[str]:
     return await rpc.batch([("eth_getRawTransactionByHash", [tx_hash]) for tx_hash in waiting])
 
 
-async def _end(process: asyncio.subprocess.Process) -> None:
+async def _end(process: asyncio.subprocess.Process, deadline_s: float = STOP_DEADLINE_S) -> None:
     """Have the keeper stop the chain, and kill both after the deadline."""
     assert process.stdin is not None
     process.stdin.close()
     try:
-        async with asyncio.timeout(STOP_DEADLINE_S):
+        async with asyncio.timeout(deadline_s):
             await process.wait()
     except TimeoutError:
         os.killpg(process.pid, signal.SIGKILL)

@@ -11,6 +11,7 @@ bench = typer.Typer(
 )
 
 Rounds = Annotated[int, typer.Option(min=1, max=50, help="Rounds; the figure is their median.")]
+Trades = Annotated[int, typer.Option(min=1, max=1_000_000, help="Trades, of each round.")]
 Connections = Annotated[
     int, typer.Option("--connections", "--conns", min=1, max=512, help="Connections kept open.")
 ]
@@ -112,9 +113,7 @@ def data(
 
 @bench.command()
 def index(
-    rounds: Annotated[
-        int, typer.Option(min=2, max=2_000, help="Rounds; each indexes 200 blocks with matches.")
-    ] = 20,
+    rounds: Annotated[int, typer.Option(min=2, max=2_000, help="Rounds, of 200 blocks each.")] = 20,
     wallets: Annotated[int, typer.Option(min=100, max=1_000_000, help="Wallets.")] = 10_000,
     markets: Annotated[int, typer.Option(min=10, max=100_000, help="Markets.")] = 1_000,
     postgres: TablesServer = None,
@@ -133,12 +132,8 @@ def index(
 
 @bench.command()
 def memory(
-    orders: Annotated[
-        int, typer.Option(min=100, max=1_000_000, help="Resting orders whose memory is measured.")
-    ] = 200_000,
-    commands: Annotated[
-        int, typer.Option(min=10_000, max=10_000_000, help="Commands in the day.")
-    ] = 400_000,
+    orders: Annotated[int, typer.Option(min=100, max=10**6, help="Resting orders.")] = 200_000,
+    commands: Annotated[int, typer.Option(min=10_000, max=10**7, help="Of the day.")] = 400_000,
     seconds: Annotated[
         float, typer.Option(min=1, max=86_400, help="Time for the day, which else ends early.")
     ] = 300.0,
@@ -239,9 +234,7 @@ def durable(
 @bench.command()
 def settle(
     rounds: Rounds = 3,
-    trades: Annotated[
-        int, typer.Option(min=1, max=100_000, help="Trades that are matched in a round.")
-    ] = 400,
+    trades: Trades = 400,
     alone: Annotated[  # noqa: FBT002 - an option of the command
         bool, typer.Option("--alone", help="Settle each trade by a transaction of its own.")
     ] = False,
@@ -256,10 +249,18 @@ def settle(
 
 
 @bench.command()
+def chain(trades: Trades = 100_000) -> None:
+    """Measure the sandbox's chain after many trades: its state, its start, and what waits for it."""
+    from foretell.bench.chain import run_bench_chain
+
+    run_bench_chain(trades, _console())
+
+
+@bench.command()
 def limit(
     rounds: Rounds = 5,
     checks: Annotated[
-        int, typer.Option(min=1_000, max=10_000_000, help="Checks in a round, of each kind.")
+        int, typer.Option(min=1_000, max=10**7, help="Checks, of each kind.")
     ] = 100_000,
 ) -> None:
     """Measure one check of the rate limits in memory, against a plain counter."""

@@ -5,6 +5,7 @@ one place in one journal.
 """
 
 import hashlib
+import os
 from typing import Final, NamedTuple
 
 ALIGNMENT: Final = 8
@@ -13,6 +14,12 @@ SECTOR_BYTES: Final = 512
 CHAIN_BYTES: Final = 16
 CHAIN_START: Final = bytes(CHAIN_BYTES)
 PAYLOAD_BYTES_MAX: Final = 8 * 1024 * 1024
+IDENTITY_BYTES: Final = 16
+
+
+def new_identity() -> str:
+    """Return an id for a new journal, which no other one has."""
+    return os.urandom(IDENTITY_BYTES).hex()
 
 
 def next_chain(chain: bytes, payload: bytes) -> bytes:

@@ -78,6 +78,10 @@ class Journal(Protocol):
         """The sequence of the newest payload appended, 0 when there is none."""
 
     @property
+    def identity(self) -> str:
+        """The id that no other journal has, 32 hexadecimal digits; a copy has the same."""
+
+    @property
     def address(self) -> JournalAddress:
         """Where another process reads it."""
 

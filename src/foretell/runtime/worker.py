@@ -7,6 +7,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Final, NamedTuple, TypeVar
 
+from foretell.domain.errors.storage import StoreUnavailable
 from foretell.runtime.backoff import pauses_s
 from foretell.runtime.failures import FailureLog
 
@@ -42,8 +43,8 @@ async def run_worker(
 ) -> None:
     """Run a step again and again until cancelled.
 
-    `expected` failures are logged without a traceback, such as a node that does not answer;
-    `pause` waits after a failure, also when there is more work.
+    `expected` failures are logged without a traceback, such as a node that does not answer, and so is a
+    database that is away or has no room; `pause` waits after a failure, also when there is more work.
     """
     attempts = _Attempts(FailureLog(name), expected, pause)
     while True:
@@ -79,7 +80,8 @@ class _Attempts(NamedTuple):
             try:
                 result = await act()
             except Exception as error:  # noqa: BLE001 - the loop continues; the failure is logged
-                self.failures.failed(error, is_expected=isinstance(error, self.expected))
+                is_expected = isinstance(error, (*self.expected, StoreUnavailable))
+                self.failures.failed(error, is_expected=is_expected)
                 await self.pause(next(pauses))
             else:
                 self.failures.passed()

@@ -1,4 +1,4 @@
-"""The identity of a database: the epoch of its API keys, and the chain that its tables are of.
+"""The identity of a database: the epoch of its API keys, and the chain and the journals that its tables are of.
 
 Written by a start.
 """
@@ -12,6 +12,8 @@ from foretell.store.tables import api_keys, identity
 
 KEY_EPOCH: Final = "key_epoch"
 CHAIN: Final = "chain"
+JOURNAL: Final = "journal {}"
+"""The journal that the tables of a reader are made from, by the name of the reader."""
 FIRST_EPOCH: Final = ""
 """The epoch of keys that were created before databases had one."""
 

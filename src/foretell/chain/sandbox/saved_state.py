@@ -5,18 +5,18 @@ before. The file at the end is written in place by the chain itself. At a start 
 used; a damaged one is renamed and logged.
 
 The chain is started without the traces of its transactions: they are most of a state, and only the traces of new
-transactions are asked for.
+transactions are asked for. It has a first block of its own at each start, beside the one that it loads, and its states
+have all of them in any order: only the oldest is loaded, which the second block follows.
 """
 
 import gzip
 import zlib
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
-import structlog
 
-from foretell.domain.errors.chain import ChainStateDamaged
 from foretell.runtime.files import write_synced
 from foretell.runtime.folders import sync_folder
 
@@ -29,17 +29,36 @@ LOADED: Final = "loaded.json"
 DAMAGED: Final = ".damaged"
 _PARTIAL: Final = "partial"
 _TRANSACTIONS: Final = "transactions"
+_BLOCKS: Final = "blocks"
 _INFO: Final = "info"
 _TRACES: Final = "traces"
 _GZIP_SIZE_BYTES: Final = 4
 """A gzip file ends with the size of its content, modulo 2^32."""
 
 _Parts = dict[str, msgspec.Raw]
+
+
+class _Header(msgspec.Struct, frozen=True):
+    number: str
+    timestamp: str
+
+
+class _Block(msgspec.Struct, frozen=True):
+    header: _Header
+
+
+_BLOCK: Final = msgspec.json.Decoder(_Block)
+_LIST: Final = msgspec.json.Decoder(list[msgspec.Raw])
 _PARTS: Final = msgspec.json.Decoder(_Parts)
 _LIST_OF_PARTS: Final = msgspec.json.Decoder(list[_Parts])
 _NONE: Final = msgspec.Raw(b"[]")
 
-log = structlog.get_logger(__name__)
+
+class PreparedState(NamedTuple):
+    """The file to load, None if there is none; and the names that damaged files have now."""
+
+    file: Path | None
+    damaged: Sequence[str]
 
 
 class SavedState:
@@ -60,25 +79,26 @@ class SavedState:
         partial.replace(newest)
         sync_folder(self._folder)
         (self._folder / IN_PLACE).unlink(missing_ok=True)
-        return int.from_bytes(packed[-_GZIP_SIZE_BYTES:], "little")
+        return _size_of(packed)
 
-    def prepare(self) -> Path | None:
-        """Return a file with the newest undamaged state, or None before there is any.
-
-        Raises ChainStateDamaged when there are files, and all are damaged.
-        """
+    def prepare(self) -> PreparedState:
+        """Prepare a file with the newest undamaged state; rename the damaged ones."""
+        damaged: list[str] = []
         found = sorted(self._files(), key=lambda file: file.stat().st_mtime_ns, reverse=True)
         for file in found:
             content = _undamaged(file)
             if content is not None:
                 loaded = self._folder / LOADED
-                loaded.write_bytes(_without_traces(content))
-                return loaded
-            file.replace(file.with_name(file.name + DAMAGED))
-            log.error("chain state damaged", file=str(file), renamed=file.name + DAMAGED)
-        if found:
-            raise ChainStateDamaged(self._folder)
-        return None
+                with loaded.open("wb") as written:
+                    written.writelines(_loadable(content))
+                return PreparedState(loaded, damaged)
+            damaged.append(file.name + DAMAGED)
+            file.replace(file.with_name(damaged[-1]))
+        return PreparedState(None, damaged)
+
+    def bytes_max(self) -> int:
+        """Return the bytes of the largest state, unpacked, 0 before there is any."""
+        return max(map(_unpacked_bytes, self._files()), default=0)
 
     def remove_loaded(self) -> None:
         """Remove the file that `prepare` returned; the chain has read it."""
@@ -87,6 +107,19 @@ class SavedState:
     def _files(self) -> list[Path]:
         names = (NEWEST, BEFORE, AT_END, IN_PLACE)
         return [file for name in names if (file := self._folder / name).exists()]
+
+
+def _unpacked_bytes(file: Path) -> int:
+    if file.suffix != ".gz":
+        return file.stat().st_size
+    with file.open("rb") as packed:
+        packed.seek(max(0, file.stat().st_size - _GZIP_SIZE_BYTES))
+        return _size_of(packed.read())
+
+
+def _size_of(packed: bytes) -> int:
+    """Return the bytes of what was packed, by its end."""
+    return int.from_bytes(packed[-_GZIP_SIZE_BYTES:], "little")
 
 
 def _undamaged(file: Path) -> _Parts | None:
@@ -100,13 +133,39 @@ def _undamaged(file: Path) -> _Parts | None:
         return None
 
 
-def _without_traces(state: _Parts) -> bytes:
-    """Return the JSON of a state in which no transaction has traces."""
-    if _TRANSACTIONS not in state:
-        return msgspec.json.encode(state)
-    transactions = _LIST_OF_PARTS.decode(state[_TRANSACTIONS])
-    for transaction in transactions:
+def _loadable(state: _Parts) -> Iterator[bytes]:
+    """Yield the JSON of a state without traces and with one first block, part by part: it may be large."""
+    separator = b"{"
+    for name, part in state.items():
+        yield separator + msgspec.json.encode(name) + b":"
+        separator = b","
+        if name == _TRANSACTIONS:
+            yield from _transactions_without_traces(part)
+        elif name == _BLOCKS:
+            yield from _with_one_first_block(part)
+        else:
+            yield bytes(part)
+    yield b"}" if state else b"{}"
+
+
+def _transactions_without_traces(part: msgspec.Raw) -> Iterator[bytes]:
+    """Yield the JSON of a list of transactions, without their traces."""
+    yield b"["
+    for place, transaction in enumerate(_LIST_OF_PARTS.decode(part)):
         info = _PARTS.decode(transaction[_INFO])
         transaction[_INFO] = msgspec.Raw(msgspec.json.encode(info | {_TRACES: _NONE}))
-    whole = state | {_TRANSACTIONS: msgspec.Raw(msgspec.json.encode(transactions))}
-    return msgspec.json.encode(whole)
+        yield (b"," if place else b"") + msgspec.json.encode(transaction)
+    yield b"]"
+
+
+def _with_one_first_block(part: msgspec.Raw) -> Iterator[bytes]:
+    """Yield the JSON of a list of blocks, without the first blocks of later starts of the chain."""
+    blocks = _LIST.decode(part)
+    headers = [_BLOCK.decode(block).header for block in blocks]
+    times_s = [int(each.timestamp, 16) for each in headers if int(each.number, 16) == 0]
+    separator = b"["
+    for block, header in zip(blocks, headers, strict=True):
+        if int(header.number, 16) or int(header.timestamp, 16) == min(times_s):
+            yield separator + bytes(block)
+            separator = b","
+    yield b"]" if blocks else b"[]"

@@ -3,6 +3,8 @@
 Their place in the tree of refusals: see `families`.
 """
 
+from typing_extensions import override
+
 from foretell.domain.errors.families import Conflict, InvalidInput, Unavailable, Upstream
 from foretell.domain.errors.node_messages import redacted
 
@@ -58,6 +60,45 @@ class ChainStateDamaged(Unavailable):
         super().__init__(
             f"every saved state of the chain in {folder} is damaged: move the data folder away, and start"
             " again with a new chain"
+        )
+
+
+class ChainStateTooLarge(Unavailable):
+    """The saved state of the sandbox's chain does not fit into the memory that the chain may use."""
+
+    def __init__(self, folder: object, state_bytes: int, bytes_max: int) -> None:
+        super().__init__(
+            f"the saved state of the chain in {folder} has {state_bytes:,} bytes, and at most {bytes_max:,} are"
+            " loaded: move the data folder away, and start again with a new chain",
+            state_bytes=state_bytes,
+        )
+
+
+class ChainStartTooSlow(Unavailable, TimeoutError):
+    """The sandbox's chain did not answer in time after its start; a supervisor starts it again."""
+
+    def __init__(self, folder: object, deadline_s: float, state_bytes: int) -> None:
+        super().__init__(
+            f"the chain in {folder} did not answer within {deadline_s:.0f} s of its start from a state of"
+            f" {state_bytes:,} bytes: stop other programs and start again, or move the data folder away and"
+            " start with a new chain",
+            state_bytes=state_bytes,
+        )
+
+    @override
+    def __str__(self) -> str:
+        """Return the message: an OSError would show its arguments."""
+        return self.message
+
+
+class DevChainStillRuns(Unavailable):
+    """An earlier process of the sandbox's chain does not end."""
+
+    def __init__(self, folder: object, process_id: int, deadline_s: float) -> None:
+        super().__init__(
+            f"process {process_id}, an earlier chain of {folder}, did not end within {deadline_s:g} s: it may be"
+            " storing its state; start again later, or end it with kill -9",
+            process_id=process_id,
         )
 
 

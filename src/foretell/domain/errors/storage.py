@@ -130,6 +130,23 @@ class JournalBehindTables(ForetellError):
         )
 
 
+class ForeignJournal(ForetellError):
+    """The tables have commands of another journal than the one that the engine opened.
+
+    One of the two was restored or replaced. Sequences of this journal would be taken for those that the
+    tables have, so orders would be in memory and not in the tables, or the other way round.
+    """
+
+    def __init__(self, name: str, noted: str, seen: str) -> None:
+        super().__init__(
+            f"the tables of {name} have commands of the journal with id {noted}, and this is the journal with id"
+            f" {seen}: restore the journal and the database that belong together, or have the tables made from"
+            " this journal with foretell journal rebuild",
+            noted=noted,
+            seen=seen,
+        )
+
+
 class TablesSetBack(ForetellError):
     """The tables are at an earlier sequence than this process has written, so they lost commands.
 

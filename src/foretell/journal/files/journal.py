@@ -16,6 +16,7 @@ from typing import Final
 from foretell.journal.files.folder_lock import lock_folder, unlock_folder
 from foretell.journal.files.frames import PAGE_BYTES, payload_bytes_max
 from foretell.journal.files.group_commit import INLINE, GroupCommit, InlineLimits
+from foretell.journal.files.identity import load_identity
 from foretell.journal.files.preallocation import FULL_RETRY_S
 from foretell.journal.files.reader import read_entries
 from foretell.journal.files.segments import HEAD_BYTES, chain_at, find_end
@@ -53,6 +54,7 @@ class FileJournal:
         try:
             remove_parts(folder)
             end = find_end(folder)
+            self.identity = load_identity(folder)
             self.tail = SegmentTail(folder, end, segment_bytes, full_retry_s=full_retry_s)
         except BaseException:
             unlock_folder(self._lock)

@@ -17,6 +17,7 @@ import asyncpg
 import structlog
 
 from foretell.domain.errors.storage import JournalFailed, LeaseHeld, LeaseLost
+from foretell.domain.values.sharding import ShardNumber
 from foretell.journal.framing import PAYLOAD_BYTES_MAX, next_chain
 from foretell.journal.port import Capacity, Entry, PostgresJournalAddress, Snapshot
 from foretell.journal.postgres.connections import (
@@ -38,6 +39,7 @@ from foretell.journal.postgres.rows import (
     insert_rows,
     read_entries,
 )
+from foretell.journal.postgres.schema import load_identity
 from foretell.journal.postgres.snapshots import (
     compact,
     keep_snapshot,
@@ -64,11 +66,17 @@ def open_journal(
     lease = Lease(place, candidate)
     try:
         lease.acquire(patience_s)
-        tail = with_connection(place.url, lambda connection: find_tail(connection, place.shard))
+        tail, identity = with_connection(
+            place.url, lambda connection: _load(connection, place.shard)
+        )
     except BaseException:
         lease.close()
         raise
-    return PostgresJournal(place, lease, tail)
+    return PostgresJournal(place, lease, tail, identity)
+
+
+async def _load(connection: asyncpg.Connection, shard: ShardNumber) -> tuple[Tail, str]:
+    return await find_tail(connection, shard), await load_identity(connection, shard)
 
 
 async def lead(place: JournalPlace, candidate: Candidate) -> "PostgresJournal":
@@ -90,7 +98,8 @@ async def lead(place: JournalPlace, candidate: Candidate) -> "PostgresJournal":
 class PostgresJournal:
     """A shard's journal while this process holds its lease; see `journal.port.Journal`."""
 
-    def __init__(self, place: JournalPlace, lease: Lease, tail: Tail) -> None:
+    def __init__(self, place: JournalPlace, lease: Lease, tail: Tail, identity: str) -> None:
+        self.identity = identity
         self._place = place
         self._lease = lease
         self._writer = _Writer(place, lease, tail)

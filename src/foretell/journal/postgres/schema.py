@@ -8,6 +8,8 @@ from typing import Final
 import asyncpg
 
 from foretell.domain.errors.storage import JournalFormUnknown, ShardCountChanged
+from foretell.domain.values.sharding import ShardNumber
+from foretell.journal.framing import new_identity
 
 VERSION: Final = 1
 
@@ -57,19 +59,37 @@ CREATE TABLE journal.snapshot_part (
     PRIMARY KEY (shard, sequence, part)
 );
 """
+_IDENTITIES: Final = """
+CREATE TABLE IF NOT EXISTS journal.identity (
+    shard integer PRIMARY KEY,
+    id text NOT NULL
+);
+"""
+"""The ids of journals; a database of an earlier version has none."""
 _FORM: Final = "INSERT INTO journal.form (version, shard_count) VALUES ({:d}, {:d})"
 _IS_MISSING: Final = "SELECT to_regclass('journal.form') IS NULL"
+_IS_WITHOUT_IDENTITIES: Final = "SELECT to_regclass('journal.identity') IS NULL"
+_MAKE_IDENTITY: Final = "INSERT INTO journal.identity VALUES ($1, $2) ON CONFLICT DO NOTHING"
+_IDENTITY: Final = "SELECT id FROM journal.identity WHERE shard = $1"
 
 
 async def prepare_schema(connection: asyncpg.Connection, shard_count: int) -> None:
     """Create the tables if there are none; refuse those of another form or number of shards."""
-    if await connection.fetchval(_IS_MISSING):
+    if await connection.fetchval(_IS_WITHOUT_IDENTITIES):
         await _make_tables(connection, shard_count)
     form = await connection.fetchrow("SELECT version, shard_count FROM journal.form")
     if form["version"] != VERSION:
         raise JournalFormUnknown(form["version"], VERSION)
     if form["shard_count"] != shard_count:
         raise ShardCountChanged(form["shard_count"], shard_count)
+
+
+async def load_identity(connection: asyncpg.Connection, shard: ShardNumber) -> str:
+    """Return the id of a shard's journal; a journal without one gets one."""
+    if await connection.fetchval(_IDENTITY, shard) is None:
+        await connection.execute(_MAKE_IDENTITY, shard, new_identity())
+    identity: str = await connection.fetchval(_IDENTITY, shard)
+    return identity
 
 
 async def _make_tables(connection: asyncpg.Connection, shard_count: int) -> None:
@@ -80,4 +100,5 @@ async def _make_tables(connection: asyncpg.Connection, shard_count: int) -> None
     await connection.execute("SELECT pg_advisory_lock($1)", _LOCK_KEY)
     if await connection.fetchval(_IS_MISSING):
         await connection.execute(_TABLES + _FORM.format(VERSION, shard_count))
+    await connection.execute(_IDENTITIES)
     await connection.execute("SELECT pg_advisory_unlock($1)", _LOCK_KEY)

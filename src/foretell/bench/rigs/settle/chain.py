@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 from foretell.app.gateway import bind
 from foretell.chain.deploy import deploy
-from foretell.chain.devchain import DevChain, DevChainOptions, find_anvil
+from foretell.chain.devchain import PULSE_S, DevChain, DevChainOptions, find_anvil
 from foretell.chain.rpc import Rpc
 from foretell.chain.sandbox.plan import sandbox_plan
 from foretell.chain.setup_caller import SetupCaller
@@ -57,7 +57,7 @@ class ChainTrader(NamedTuple):
 class SettleChain(NamedTuple):
     """A running chain, its contracts, a condition that is traded there, and the traders."""
 
-    rpc_url: str
+    devchain: DevChain
     rpc: Rpc
     process_id: int
     deployment: Deployment
@@ -66,10 +66,20 @@ class SettleChain(NamedTuple):
     tokens: TokenPair
     traders: Sequence[ChainTrader]
 
+    @property
+    def rpc_url(self) -> str:
+        """The address of the node."""
+        return self.devchain.rpc_url
+
 
 @contextlib.asynccontextmanager
-async def settle_chain(folder: Path, traders: int) -> AsyncIterator[SettleChain]:
-    """Give a chain that mines each transaction at once; it ends with the block."""
+async def settle_chain(
+    folder: Path, traders: int, kept_pulse_s: float | None = None
+) -> AsyncIterator[SettleChain]:
+    """Give a chain that mines each transaction at once; it ends with the block.
+
+    With `kept_pulse_s` it is like a sandbox's: its state is kept, and it mines at this pulse.
+    """
     settings = Settings()
     with contextlib.closing(bind("127.0.0.1", 0, "the chain's port")) as listener:
         port = listener.getsockname()[1]
@@ -78,8 +88,9 @@ async def settle_chain(folder: Path, traders: int) -> AsyncIterator[SettleChain]
         folder=folder / "chain",
         chain_id=SANDBOX_CHAIN_ID,
         port=port,
-        is_instant=True,
-        is_kept=False,
+        is_instant=kept_pulse_s is None,
+        is_kept=kept_pulse_s is not None,
+        pulse_s=PULSE_S if kept_pulse_s is None else kept_pulse_s,
     )
     devchain = DevChain(options)
     await devchain.start()
@@ -88,13 +99,13 @@ async def settle_chain(folder: Path, traders: int) -> AsyncIterator[SettleChain]
             plan = sandbox_plan(settings.npm_folder)
             deployment = await deploy(rpc, plan, folder / "deployment.json")
             process_id = int((options.folder / PID_FILE).read_text())
-            yield await _opened(devchain.rpc_url, rpc, process_id, deployment, traders)
+            yield await _opened(devchain, rpc, process_id, deployment, traders)
     finally:
         await devchain.stop()
 
 
 async def _opened(
-    rpc_url: str, rpc: Rpc, process_id: int, deployment: Deployment, traders: int
+    devchain: DevChain, rpc: Rpc, process_id: int, deployment: Deployment, traders: int
 ) -> SettleChain:
     """Prepare a condition, register its tokens, and give the traders what they trade with."""
     admin = sandbox_account(AccountRole.ADMIN, SANDBOX_CHAIN_ID)
@@ -116,7 +127,7 @@ async def _opened(
     for account in accounts:
         await rpc.send("anvil_setBalance", account.address, hex(COIN_WEI))
         await _caller(rpc, account.private_key).call_all(_endowment(deployment, condition))
-    return SettleChain(rpc_url, rpc, process_id, deployment, question, condition, tokens, accounts)
+    return SettleChain(devchain, rpc, process_id, deployment, question, condition, tokens, accounts)
 
 
 def _caller(rpc: Rpc, private_key: bytes) -> SetupCaller:

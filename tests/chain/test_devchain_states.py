@@ -187,9 +187,10 @@ async def test_attack_h3_a_pause_ends_when_the_chain_takes_much_more_memory(
             await until(lambda: chain.dumps == 1)
             monkeypatch.setattr(devchain, "MEMORY_GROWTH_BYTES_MAX", -MEMORY_BYTES_MAX)
             chain._memory_bound_bytes = 0
-            for dumps in (2, 3):
-                await rpc.send("evm_mine")
-                await until(lambda: chain.dumps == dumps)
+            await rpc.send("evm_mine")
+            await until(lambda: chain.dumps == 2)
+            await rpc.send("evm_mine")
+            await until(lambda: chain.dumps == 3)
         assert chain.dump_pause_s == NEVER_S
     finally:
         await chain.stop()

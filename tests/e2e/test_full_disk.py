@@ -89,6 +89,7 @@ async def trade_on_a_full_disk(on_disk: Running, disk: SmallFileSystem) -> None:
         await orders.check()
 
         await until_full_again(disk, orders, FULL_S / 5)
+        assert "Traceback" not in on_disk.output, on_disk.output
         on_disk.kill()
         disk.make_room()
         await on_disk.start()

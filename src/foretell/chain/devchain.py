@@ -55,12 +55,13 @@ DUMP_PAUSE_S: Final = 2.0
 DUMP_SHARE_MAX: Final = 0.05
 """Of the time; a larger state is dumped less often."""
 STATE_BYTES_MAX: Final = 512 * 1024**2
-"""Of a state that is loaded: with what is added until the next start, a dump takes five times as much memory."""
+"""Of a state that is loaded: with what is added until the next start, a dump takes ten times as much memory."""
 LOAD_BYTES_PER_S_MIN: Final = 5e6
 STORED_BYTES_PER_S_MIN: Final = 5e6
 """How fast a busy machine loads and stores a state; the deadlines grow with it."""
-MEMORY_BYTES_MAX: Final = 4 * 1024**3
-MEMORY_GROWTH_BYTES_MAX: Final = 512 * 1024**2
+MEMORY_BYTES_MAX: Final = 8 * 1024**3
+"""A dump of a large state takes several times its bytes, for as long as it lasts."""
+MEMORY_GROWTH_BYTES_MAX: Final = 128 * 1024**2
 """Since the last dump: a dump needs more memory than the chain itself, so the growth is looked at sooner."""
 RENEWED_AFTER_BYTES: Final = 192 * 1024**2
 """By so much the state grows, unpacked, until the chain is started again without old traces."""

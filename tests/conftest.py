@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 from tests.claims import claims_of
+from tests.contracts.scenarios.seeds import choose_seed, seed_header
 from tests.rigs.chain_snapshots import take_back
 from tests.rigs.databases import SharedDatabase
 from tests.rigs.ports import free_port
@@ -42,6 +43,16 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 # Collection makes a million objects that all stay; `pytest_collection_finish` switches it on again.
 gc.disable()
+
+
+def pytest_configure() -> None:
+    """Choose the seed of this run, before its workers start and inherit it."""
+    choose_seed()
+
+
+def pytest_report_header() -> str:
+    """Print the seed of this run, by which a failure is repeated."""
+    return seed_header()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -7,7 +7,6 @@ invariant, hypothesis shrinks it and prints its script.
 """
 
 import argparse
-import os
 import secrets
 import sys
 import time
@@ -29,13 +28,6 @@ DISPUTE_STEPS: Final = 40
 # One step of a dispute, and one of a life of all kinds of markets, for so many of trading.
 TRADING_STEPS: Final = 5
 MATCHED_SHARE_MIN: Final = 0.3
-
-
-def fresh_seed() -> int:
-    """Return and print another seed in every run, or that of FORETELL_TEST_SEED."""
-    fresh = int(os.environ.get("FORETELL_TEST_SEED") or secrets.randbelow(2**32))
-    print(f"seed {fresh}")  # noqa: T201 - pytest shows it when the test fails
-    return fresh
 
 
 def matched_share(done: Counter[str]) -> float:

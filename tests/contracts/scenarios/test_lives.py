@@ -5,10 +5,10 @@ from collections import Counter
 import pytest
 from tests.contracts.scenarios.invariants import (
     MATCHED_SHARE_MIN,
-    fresh_seed,
     matched_share,
     run_many_lives,
 )
+from tests.contracts.scenarios.seeds import fresh_seed
 
 STEPS = 500
 SEEDS = (20_260_727, 20_260_728)

@@ -5,11 +5,11 @@ from collections import Counter
 import pytest
 from tests.contracts.scenarios.invariants import (
     MATCHED_SHARE_MIN,
-    fresh_seed,
     matched_share,
     run_many,
 )
 from tests.contracts.scenarios.runs import run
+from tests.contracts.scenarios.seeds import fresh_seed
 
 STEPS_FIXED = 6_000
 FIXED_SEEDS = (20_260_727, 20_260_728)
@@ -41,7 +41,7 @@ def test_in_random_scenarios_the_collateral_covers_all_payouts_and_none_is_left(
 
 
 def test_in_scenarios_of_a_fresh_seed_the_collateral_covers_all_payouts() -> None:
-    """Other scenarios in every run; a failure prints the seed, and FORETELL_TEST_SEED repeats it."""
+    """Other scenarios in every run; the run prints its seed, and FORETELL_TEST_SEED repeats it."""
     assert run_many(STEPS_FRESH, fresh_seed(), is_shrunk=False)["steps"] >= STEPS_FRESH
 
 

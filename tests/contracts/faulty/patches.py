@@ -41,6 +41,7 @@ SWEEPING: Final = f"{ECOSYSTEM}test_sweeping.py"
 V1_CANCELLING: Final = f"{ECOSYSTEM}test_v1_cancelling.py"
 ABI: Final = f"{ECOSYSTEM}test_abi.py"
 BATCHES: Final = "tests/contracts/test_batch_settler.py"
+DISPUTES: Final = "tests/contracts/scenarios/test_disputes.py"
 OWNERSHIP: Final = "tests/contracts/test_ownership.py"
 
 
@@ -312,6 +313,20 @@ PATCHES: Final = (
         "block.timestamp >= released_at",
         OPTIMISTIC,
     ),
+    # Who is paid, by the model of the random disputes alone.
+    Patch(
+        "optimistic/requests",
+        "and not self.requests[request.successor].isFallback",
+        "",
+        DISPUTES,
+    ),
+    Patch(
+        "optimistic/requests",
+        "owed[request.creator] += request.reward",
+        "owed[request.creator] += 0",
+        DISPUTES,
+    ),
+    Patch("OptimisticOracle", "if msg.sender != appointments.arbiter", "if False", DISPUTES),
     Patch("optimistic/holding", "if block.timestamp < answers_at", "if False", ADAPTER),
     Patch("OptimisticResolutionAdapter", "or seconds < defaultLiveness or", "or", ADAPTER),
     Patch("OptimisticResolutionAdapter", "if msg.sender != oracle", "if False", ADAPTER),

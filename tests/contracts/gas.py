@@ -19,9 +19,10 @@ from typing import Final
 import anyio
 from tests.contracts.batches import Batches, Match, deploy_batches
 from tests.contracts.evm import ROOT, Actor, Evm
+from tests.contracts.gas_calldata import calldata_rows
 from tests.contracts.market import Fill, World, deploy_world
 from tests.contracts.neg_risk.rig import NegRisk, deploy_neg_risk
-from tests.contracts.packed_gas import rows
+from tests.contracts.packed_gas import rows, tables_of
 from tests.contracts.resolution import PRICE_YES, deploy_resolution
 from tests.contracts.signing import OWN_V1, OWN_V2, UNIT, Order
 from tests.rigs.ports import free_port
@@ -52,7 +53,7 @@ def measured(neg_risk: NegRisk) -> dict[str, int]:
         **dict(of_batches(batches)),
         **dict(others(neg_risk.world)),
         **dict(of_events(neg_risk)),
-        **dict(rows(neg_risk, batches)),
+        **dict(of_packed(neg_risk, batches)),
     }
 
 
@@ -119,6 +120,13 @@ def others(world: World) -> Iterator[tuple[str, int]]:
     yield "cancelOrders, orders: 20", receipt.gas_used
     receipt = exchange.send("incrementNonce", sender=maker.address)
     yield "incrementNonce", receipt.gas_used
+
+
+def of_packed(neg_risk: NegRisk, batches: Batches) -> Iterator[tuple[str, int]]:
+    """Yield the gas of packed matches, and the calldata of all forms."""
+    tables = tables_of(neg_risk)
+    yield from rows(*tables, batches)
+    yield from calldata_rows(*tables, batches)
 
 
 def of_events(neg_risk: NegRisk) -> Iterator[tuple[str, int]]:

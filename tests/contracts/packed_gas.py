@@ -1,12 +1,12 @@
-"""Gas and calldata of packed matches: plain, with fees, in an event, and in the worst cases."""
+"""Gas of packed matches: plain, with fees, in an event, and in the worst cases."""
 
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from tests.contracts.batches import Batches
-from tests.contracts.market import Fill, World, match_args
+from tests.contracts.batches import MATCH_GAS, Batches
+from tests.contracts.market import Fill, World
 from tests.contracts.neg_risk.rig import NegRisk
 from tests.contracts.packed import match_packed, records
 from tests.contracts.signing import ERC1271, OWN_V1, OWN_V2, UNIT, Order
@@ -54,17 +54,19 @@ class Tables:
     def gas(self, kind: str, profile: int, makers: int = MAKERS, *, has_fees: bool = False) -> int:
         """Return the gas of such a match."""
         taker, resting = self.orders(kind, profile, makers, has_fees=has_fees)
-        fill = filled(taker, resting)
-        if has_fees:
-            fees = (FEE_RATE_BPS * order.taker_amount // 10_000 for order in resting)
-            fee = FEE_RATE_BPS * taker.taker_amount // 10_000
-            fill = replace(fill, taker_fee=fee, maker_fees=tuple(fees))
+        fill = with_fees(taker, resting) if has_fees else filled(taker, resting)
         return match_packed(self.world, taker, resting, fill).gas_used
 
 
 def filled(taker: Order, makers: Sequence[Order]) -> Fill:
     """Return the amounts that fill all orders."""
     return Fill(taker.maker_amount, tuple(maker.maker_amount for maker in makers))
+
+
+def with_fees(taker: Order, makers: Sequence[Order]) -> Fill:
+    """Return the amounts that fill all orders, with the highest fees."""
+    fee, *fees = (FEE_RATE_BPS * order.taker_amount // 10_000 for order in (taker, *makers))
+    return replace(filled(taker, makers), taker_fee=fee, maker_fees=tuple(fees))
 
 
 def tables_of(neg_risk: NegRisk) -> tuple[Tables, Tables]:
@@ -79,16 +81,18 @@ def tables_of(neg_risk: NegRisk) -> tuple[Tables, Tables]:
     for place, maker in enumerate((world.taker, *world.makers)):
         neg_risk.holder(f"maker {place - 1}" if place else "taker", 0)
         neg_risk.split(maker.address, 0, 100 * SIZE, market)
-    world.endow(world.fee_receiver, collateral=SIZE, sets=SIZE)
+    world.endow(world.fee_receiver, collateral=2 * SIZE, sets=SIZE)
+    spender = neg_risk.adapter.address
+    world.collateral.send("approve", spender, SIZE, sender=world.fee_receiver)
+    neg_risk.split(world.fee_receiver, 0, SIZE, market)
     for each in (world.exchange, exchange):
         world.allow_fees(FEE_RATE_BPS, each)
     events = Tables(replace(world, exchange=exchange), (pair.yes, pair.no), salts)
     return Tables(world, (world.yes, world.no), salts), events
 
 
-def rows(neg_risk: NegRisk, batches: Batches) -> Iterator[tuple[str, int]]:
+def rows(plain: Tables, events: Tables, batches: Batches) -> Iterator[tuple[str, int]]:
     """Yield the gas of packed matches; the last row spoils the memory of nonces."""
-    plain, events = tables_of(neg_risk)
     cases = list(itertools.product(KINDS, PROFILES.items()))
     for (kind, (name, profile)), makers in itertools.product(cases, (1, 5, MAKERS)):
         yield f"packed, {kind}, {name}, makers: {makers}", plain.gas(kind, profile, makers)
@@ -97,9 +101,10 @@ def rows(neg_risk: NegRisk, batches: Batches) -> Iterator[tuple[str, int]]:
         yield f"packed with fees, {kind}, {name}, makers: {MAKERS}", gas
         gas = events.gas(kind, profile)
         yield f"packed, neg-risk {kind}, {name}, makers: {MAKERS}", gas
+        gas = events.gas(kind, profile, has_fees=True)
+        yield f"packed with fees, neg-risk {kind}, {name}, makers: {MAKERS}", gas
     for name, profile in PROFILES.items():
         yield from second_fill(plain, name, profile)
-        yield from calldata_bytes(plain, name, profile)
         yield from packed_batch(plain, batches, name, profile)
         yield from first_time(plain, name, profile)
     yield from contract_wallets(plain)
@@ -115,31 +120,26 @@ def second_fill(tables: Tables, name: str, profile: int) -> Iterator[tuple[str, 
     yield f"packed, transfer, {name}, makers: {MAKERS}, second fill", gas
 
 
-def calldata_bytes(tables: Tables, name: str, profile: int) -> Iterator[tuple[str, int]]:
-    taker, resting = tables.orders("transfer", profile, MAKERS)
-    fill, exchange = filled(taker, resting), tables.world.exchange
-    data = exchange.calldata("matchOrders", *match_args(taker, resting, fill))
-    yield f"calldata bytes, matchOrders, {name}, makers: {MAKERS}", len(data)
-    data = exchange.calldata("matchPacked", records(taker, resting, fill))
-    yield f"calldata bytes, matchPacked, {name}, makers: {MAKERS}", len(data)
-
-
 def packed_batch(
     tables: Tables, batches: Batches, name: str, profile: int
 ) -> Iterator[tuple[str, int]]:
+    arguments = packed_batch_arguments(tables, "transfer", profile)
+    receipt = batches.settler.send("settle", *arguments, sender=tables.world.operator)
+    assert not batches.failed(receipt)
+    yield f"batch, packed transfer, {name}, takers: {MAKERS}", receipt.gas_used
+
+
+def packed_batch_arguments(tables: Tables, kind: str, profile: int) -> tuple[Any, ...]:
+    """Return the arguments of a batch of takers, each with a maker of its own."""
     world, exchange = tables.world, tables.world.exchange
     calls = []
     for number, maker in enumerate(world.makers):
         taker = world.evm.actor(f"batch taker {number}")
         one = replace(world, taker=taker, makers=(maker,))
-        order, resting = replace(tables, world=one).orders("transfer", profile, 1)
+        order, resting = replace(tables, world=one).orders(kind, profile, 1)
         packed = records(order, resting, filled(order, resting))
         calls.append(exchange.calldata("matchPacked", packed))
-    limits = [800_000] * len(calls)
-    args = (exchange.address, calls, limits)
-    receipt = batches.settler.send("settle", *args, sender=world.operator)
-    assert not batches.failed(receipt)
-    yield f"batch, packed transfer, {name}, takers: {len(calls)}", receipt.gas_used
+    return exchange.address, calls, [MATCH_GAS] * len(calls)
 
 
 def first_time(tables: Tables, name: str, profile: int) -> Iterator[tuple[str, int]]:

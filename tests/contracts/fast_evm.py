@@ -13,12 +13,18 @@ from tests.contracts.evm import Actor, Evm, Receipt, Reverted, an_actor
 from typing_extensions import override
 
 from foretell.domain.contracts.calldata import EXEC_TRANSACTION
+from foretell.domain.contracts.deposit_wallet import WalletBatch
+from foretell.domain.contracts.safe import InnerCall
+from foretell.domain.values.eip712 import sign_digest
+from foretell.domain.values.hexadecimal import keccak256, parse_address
 
 CHAIN_ID: Final = 80002
 START_S: Final = 1_800_000_000
 CALL_GAS_MAX: Final = 100_000_000
 NO_GAS: Final = 0
 ZERO_SENDER: Final = "0x" + "00" * 20
+NONCE: Final = keccak256(b"nonce()")[:4]
+DEADLINE_S: Final = 2**40
 
 
 class FastEvm(Evm):
@@ -28,6 +34,7 @@ class FastEvm(Evm):
         self.error_names = {}
         self.controller_by_wallet: dict[str, str] = {}
         self.owner_by_safe: dict[str, str] = {}
+        self.owner_by_deposit_wallet: dict[str, Actor] = {}
         self._now_s = START_S
         self._evm = pyrevm.EVM(
             env=pyrevm.Env(
@@ -65,13 +72,16 @@ class FastEvm(Evm):
     def act(self, sender: str, target: str, calldata: bytes) -> bytes:
         """Return the result of a transaction's call.
 
-        The controller of a wallet sends it through the wallet, and the one owner of a Safe through the
-        Safe.
+        The controller of a wallet sends it through the wallet, the one owner of a Safe through the
+        Safe, and the owner of a deposit wallet signs it.
         """
         if (controller := self.controller_by_wallet.get(sender)) is not None:
             sender, target, calldata = controller, sender, bytes.fromhex(target[2:]) + calldata
         elif (owner := self.owner_by_safe.get(sender)) is not None:
             sender, target, calldata = owner, sender, safe_call(owner, target, calldata)
+        elif (signer := self.owner_by_deposit_wallet.get(sender)) is not None:
+            batch = self._batch_call(sender, signer, target, calldata)
+            sender, target, calldata = signer.address, sender, batch
         try:
             return bytes(
                 self._evm.message_call(sender, target, calldata=calldata, gas=CALL_GAS_MAX)
@@ -80,6 +90,13 @@ class FastEvm(Evm):
             raise self._reverted(_revert_data(str(error))) from None
         finally:
             self._evm.reset_transient_storage()
+
+    def _batch_call(self, wallet: str, owner: Actor, target: str, calldata: bytes) -> bytes:
+        """Return the calldata by which anybody has a deposit wallet make a call that its owner signed."""
+        nonce = int.from_bytes(self.view(wallet, NONCE), "big")
+        call = InnerCall(parse_address(target), calldata)
+        batch = WalletBatch(parse_address(wallet), (call,), nonce, DEADLINE_S)
+        return batch.encode(sign_digest(batch.digest(CHAIN_ID), owner.key))
 
     @override
     def attempt(self, sender: str, to: str | None, data: bytes) -> Receipt:
@@ -109,6 +126,9 @@ class FastEvm(Evm):
             return "0x" + answer.hex()
         if method == "evm_increaseTime":
             return self._set_time(self._now_s + params[0])
+        if method == "eth_getStorageAt":
+            address, slot, _ = params
+            return hex(self._evm.storage(address, int(slot, 16)))
         assert method == "anvil_setCode", method
         address, code = params
         info = pyrevm.AccountInfo(code=bytes.fromhex(code[2:]))

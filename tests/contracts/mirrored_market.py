@@ -10,7 +10,8 @@ from functools import cached_property
 from typing import Final
 
 from tests.contracts.evm import Actor
-from tests.contracts.scenarios.rig import ScenarioRig, TradedPair, order_digest, signed_order
+from tests.contracts.scenarios.order_hashes import order_digest, signed_order
+from tests.contracts.scenarios.rig import ScenarioRig, TradedPair
 from tests.contracts.signing import OWN_V1, Order
 from tests.rigs.values import NOW_MS, a_state, an_observation, some_rules
 

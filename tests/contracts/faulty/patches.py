@@ -42,6 +42,8 @@ V1_CANCELLING: Final = f"{ECOSYSTEM}test_v1_cancelling.py"
 ABI: Final = f"{ECOSYSTEM}test_abi.py"
 BATCHES: Final = "tests/contracts/test_batch_settler.py"
 DISPUTES: Final = "tests/contracts/scenarios/test_disputes.py"
+SCENARIOS: Final = "tests/contracts/scenarios/test_scenarios.py"
+LIVES: Final = "tests/contracts/scenarios/test_lives.py"
 OWNERSHIP: Final = "tests/contracts/test_ownership.py"
 
 
@@ -312,6 +314,33 @@ PATCHES: Final = (
         "state == REQUESTED and block.timestamp >= released_at",
         "block.timestamp >= released_at",
         OPTIMISTIC,
+    ),
+    # Calls in the middle of another one, by the random scenarios' wallets alone.
+    Patch("exchange/custody", f"{LOCK}claimTokens", f"{OPEN}claimTokens", SCENARIOS),
+    Patch("exchange/stops", f"{LOCK}setOwner", f"{OPEN}setOwner", SCENARIOS),
+    Patch("exchange/stops", f"{LOCK}cancelBefore", f"{OPEN}cancelBefore", SCENARIOS),
+    Patch("exchange/preapproval", f"{LOCK}invalidate", f"{OPEN}invalidate", SCENARIOS),
+    Patch("exchange/matching", f"{LOCK}matchOrders", f"{OPEN}matchOrders", SCENARIOS),
+    Patch("Exchange", f"{LOCK}__default__", f"{OPEN}__default__", SCENARIOS),
+    Patch("NegRiskAdapter", f"{LOCK}__default__", f"{OPEN}__default__", SCENARIOS),
+    Patch("neg_risk/complete_sets", f"{LOCK}split", f"{OPEN}split", SCENARIOS),
+    Patch("neg_risk/complete_sets", f"{LOCK}merge", f"{OPEN}merge", SCENARIOS),
+    Patch("neg_risk/conversion", f"{LOCK}release", f"{OPEN}release", SCENARIOS),
+    # Roles, flags and ways out, by the random scenarios alone.
+    Patch("exchange/roles", "self.isRegistrar[registrar] = False", "pass", SCENARIOS),
+    Patch("access/ownership", "    self.admin = msg.sender\n", "    pass\n", SCENARIOS),
+    Patch("NegRiskOperator", "self.flaggedAt[questionId] = 0", "pass", SCENARIOS),
+    Patch(
+        "DirectResolutionAdapter",
+        "if block.timestamp < answers_at - SAFETY_S + period_s",
+        "if False",
+        LIVES,
+    ),
+    Patch(
+        "DirectResolutionAdapter",
+        "self.questions[questionID].manualResolutionTimestamp = 0",
+        "pass",
+        LIVES,
     ),
     # Who is paid, by the model of the random disputes alone.
     Patch(

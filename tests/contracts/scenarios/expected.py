@@ -85,6 +85,14 @@ class ExpectedFees:
 
 
 @dataclass
+class ExpectedAdmin:
+    """The admin of an exchange, and the account that the role was offered to."""
+
+    now: str
+    offered: str = ""
+
+
+@dataclass
 class ExpectedOrder:
     """An order with its expected remaining amount."""
 
@@ -99,6 +107,9 @@ class ExpectedOrder:
     nonce: int = 0
     timestamp: int = 0
     is_cancelled: bool = False
+    is_forged: bool = False
+    is_unsigned: bool = False
+    is_approved: bool = False
 
     @property
     def is_v1(self) -> bool:

@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 from tests.contracts.scenarios.disputes import STEP_BYTES as DISPUTE_STEP_BYTES
 from tests.contracts.scenarios.disputes import run_disputes
-from tests.contracts.scenarios.lives import run_life
+from tests.contracts.scenarios.life_runs import run_life
 from tests.contracts.scenarios.runs import run
 from tests.contracts.scenarios.scenario import STEP_BYTES
 

@@ -1,12 +1,10 @@
 """Lives of all kinds of markets side by side: the scenarios' market and sealed event, beside them a market
-and an event of the optimistic oracle.
+of the direct stack, and a market and an event of the optimistic oracle.
 
 That event gets its questions, and its seal, while it is traded. The two events share one lock of collateral,
-and the two markets the other; after every step each lock covers what all of its holders may be paid.
+and the three markets the other; after every step each lock covers what all of its holders may be paid.
 """
 
-from collections import Counter
-from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from typing import Final, NamedTuple
@@ -14,6 +12,7 @@ from typing import Final, NamedTuple
 from tests.contracts.evm import Contract, Reverted, reverts
 from tests.contracts.market import ALLOWANCE_MAX
 from tests.contracts.optimistic import (
+    ARBITRATION_S,
     BOND,
     DISPUTED,
     LIVENESS_S,
@@ -25,33 +24,11 @@ from tests.contracts.optimistic import (
     deploy_optimistic_event,
 )
 from tests.contracts.resolution import PRICE_NO, PRICE_UNKNOWN, PRICE_YES
-from tests.contracts.scenarios.actions import (
-    answer_question,
-    cancel,
-    claim,
-    claim_all,
-    convert,
-    give,
-    merge,
-    pause,
-    raise_nonce,
-    redeem,
-    redeem_all,
-    split,
-)
+from tests.contracts.scenarios.actions import split
 from tests.contracts.scenarios.expected import BPS, COLLATERAL
-from tests.contracts.scenarios.powers import (
-    change_fees,
-    change_operator,
-    end_before,
-    silence_owner,
-    sweep,
-    wait,
-)
+from tests.contracts.scenarios.expected_reports import HOLD_S
 from tests.contracts.scenarios.rig import SETS, ScenarioRig, TradedPair, scenario_rig
-from tests.contracts.scenarios.runs import finish
-from tests.contracts.scenarios.scenario import Scenario, Step, steps_of
-from tests.contracts.scenarios.trading import ladder, match, place
+from tests.contracts.scenarios.scenario import Scenario, Step
 from tests.contracts.signing import ZERO_WORD
 from typing_extensions import override
 
@@ -62,16 +39,20 @@ from foretell.domain.values.tokens import token_pair
 LATE_QUESTIONS_MAX: Final = 4
 LATE_FEE_BIPS: Final = 200
 LATE_SETS_MIN: Final = 2_000
-ROUNDS_MAX: Final = 6
+DIRECT_TEXT: Final = b"does it rain at the end of a direct life?"
+DIRECT_END_S: Final = 3 * 24 * 3600
+SETTLING_S: Final = 2 * LIVENESS_S + 60
 PRICES: Final = (PRICE_YES, PRICE_NO, PRICE_UNKNOWN)
 PAYOUT_BY_PRICE: Final = {PRICE_YES: (1, 0), PRICE_NO: (0, 1), PRICE_UNKNOWN: (1, 1)}
 WRONG_BY_PRICE: Final = {PRICE_YES: PRICE_NO, PRICE_NO: PRICE_YES, PRICE_UNKNOWN: PRICE_YES}
 
 
 class LifeRig(NamedTuple):
-    """What lives have beside the scenarios' rig: a question that was asked, and an event without any."""
+    """What lives have beside the scenarios' rig: questions that were asked, and an event without any."""
 
     base: ScenarioRig
+    direct: TradedPair
+    direct_ends_at: int
     asked: Optimistic
     market: TradedPair
     late: Optimistic
@@ -93,21 +74,31 @@ def life_rig() -> LifeRig:
     for adapter in (asked.adapter, late.adapter):
         world.collateral.send("approve", adapter.address, ALLOWANCE_MAX, sender=stack.creator)
     asked.ask()
-    condition, collateral = asked.condition, parse_address(world.collateral.address)
-    pair = token_pair(collateral, parse_bytes32("0x" + condition.hex()))
-    market = TradedPair(
-        world.exchange, world.ctf, (pair.yes, pair.no), condition, world.ctf.address
-    )
-    world.exchange.send("registerToken", *market.pair, condition, sender=world.registrar)
-    for who in (*(actor.address for actor in base.traders), *base.safes, *base.hostile[2:]):
-        # Newly minted, so that the scenarios beside the lives begin as without them.
-        world.collateral.send("mint", who, SETS, sender=world.minter)
-        sets = world.collateral.address, ZERO_WORD, condition, [1, 2], SETS
-        world.ctf.send("splitPosition", *sets, sender=who)
+    base.neg_risk.resolution.ask_until(DIRECT_END_S, DIRECT_TEXT)
+    direct_ends_at = base.evm.now() + DIRECT_END_S
+    direct = open_plain(base, base.neg_risk.resolution.condition_id(DIRECT_TEXT))
+    market = open_plain(base, asked.condition)
     event = LATE_FEE_BIPS, b"who comes late?"
     event_id = market_id(parse_address(operator.address), *event, parse_address(stack.creator))
     operator.send("prepareMarket", *event, sender=stack.creator)
-    return LifeRig(base, asked, market, late, operator, bytes.fromhex(event_id[2:]))
+    event_market = bytes.fromhex(event_id[2:])
+    return LifeRig(base, direct, direct_ends_at, asked, market, late, operator, event_market)
+
+
+def open_plain(base: ScenarioRig, condition: bytes) -> TradedPair:
+    """Register the tokens of a condition, and give sets of it to all who take tokens."""
+    world, collateral = base.world, base.world.collateral
+    pair = token_pair(parse_address(collateral.address), parse_bytes32("0x" + condition.hex()))
+    tokens = pair.yes, pair.no
+    world.exchange.send("registerToken", *tokens, condition, sender=world.registrar)
+    refusing = base.refusing
+    able = (*(actor.address for actor in base.traders), *base.safes, *base.wallets)
+    for who in (each for each in able if each not in refusing):
+        # Newly minted, so that the scenarios beside the lives begin as without them.
+        collateral.send("mint", who, SETS, sender=world.minter)
+        sets = collateral.address, ZERO_WORD, condition, [1, 2], SETS
+        world.ctf.send("splitPosition", *sets, sender=who)
+    return TradedPair(world.exchange, world.ctf, tokens, condition, world.ctf.address)
 
 
 class Life(Scenario):
@@ -122,12 +113,15 @@ class Life(Scenario):
         self.late_converted = 0
         self.is_sealed = False
         self.price: int | None = None
+        self.arbitrated_until: dict[bytes, int] = {}
+        self.direct_flagged_at = 0
+        self.has_direct_adapter = True
         super().__init__()
 
     @property
     @override
     def pairs(self) -> tuple[TradedPair, ...]:
-        return (self.rig.market, self.life.market, *self.rig.questions, *self.late_pairs)
+        return (*self.plain_pairs, *self.rig.questions, *self.late_pairs)
 
     @override
     def traded(self, number: int) -> TradedPair:
@@ -136,7 +130,7 @@ class Life(Scenario):
     @property
     @override
     def plain_pairs(self) -> tuple[TradedPair, ...]:
-        return self.rig.market, self.life.market
+        return self.rig.market, self.life.market, self.life.direct
 
     @override
     def check_covered(self) -> None:
@@ -153,7 +147,8 @@ class Life(Scenario):
         late = [each.pair for each in self.late_pairs]
         most = max(expected.owed(sealed, each) for each in self.outcomes())
         most += max(expected.owed(late, each) for each in self.late_outcomes())
-        assert expected.units[self.rig.questions[0].lock, COLLATERAL] >= most
+        held = expected.units[self.rig.questions[0].lock, COLLATERAL]
+        assert held - self.event_base >= most
 
     def late_outcomes(self) -> list[list[tuple[int, int]]]:
         """Return the possible payouts of the late event: at most one Yes, and the given answers."""
@@ -175,7 +170,7 @@ def add_option(life: Life, step: Step) -> None:
     rig, count = life.life, len(life.late_pairs)
     if count == LATE_QUESTIONS_MAX and not life.is_sealed:
         return
-    neg_risk, world, creator = life.rig.neg_risk, life.rig.world, rig.late.creator
+    neg_risk, creator = life.rig.neg_risk, rig.late.creator
     question = replace(rig.late, text=b"does option %d come late?" % (count + life.is_sealed * 10))
     if question.asked_at == 0:
         # Terms of its own, at least those of the deployment.
@@ -194,13 +189,24 @@ def add_option(life: Life, step: Step) -> None:
         condition,
         neg_risk.wrapped.address,
     )
-    neg_risk.exchange.send("registerToken", *traded.pair, condition, sender=world.registrar)
+    register(life, traded)
     life.late_pairs.append(traded)
     life.late_asked.append(question)
     for who in life.honest:
         amount = LATE_SETS_MIN + step.amount % LATE_SETS_MIN
         actor, first = life.accounts.index(who), len(life.pairs) - 1
         split(life, step._replace(actor=actor, first=first, amount=amount))
+
+
+def register(life: Life, traded: TradedPair) -> None:
+    """Register a pair; where the registrar was removed, the admin appoints it again first."""
+    exchange, registrar = traded.exchange, life.rig.world.registrar
+    arguments = *traded.pair, traded.condition
+    if exchange.address in life.without_registrar:
+        assert not life.attempt(registrar, exchange, "registerToken", *arguments)
+        assert life.attempt(life.admin_of(exchange), exchange, "addRegistrar", registrar)
+        life.without_registrar.discard(exchange.address)
+    assert life.attempt(registrar, exchange, "registerToken", *arguments)
 
 
 def seal(life: Life, step: Step) -> None:
@@ -244,31 +250,35 @@ def convert_late(life: Life, step: Step) -> None:
     life.done["converted late"] += 1
 
 
-def go_on(life: Life, question: Optimistic, price: int, step: Step) -> bool:
-    """Make the next call about a question that ends with this price; return whether it is answered.
+def go_on(life: Life, question: Optimistic, price: int, step: Step) -> int | None:
+    """Make the next call about a question that ends with this price; return the price once it is answered.
 
-    A wrong answer that somebody proposes is disputed at once. At some steps the admin answers instead.
+    A wrong answer that somebody proposes is disputed at once. At some steps the admin answers instead. Where
+    the arbiter is late, the price is the fall-back's.
     """
     if step.second % 8 == 1:
         answer_manually(life, question, PAYOUT_BY_PRICE[price])
-        return True
+        return price
     question.wait(SETTLING_S)
-    state = question.state()
+    state, now = question.state(), life.rig.evm.now()
+    over_at = life.arbitrated_until.get(question.text, now)
     if state == REQUESTED and step.third % 3 == 0:
         question.propose(WRONG_BY_PRICE[price] if step.third % 2 else price)
         question.dispute()
+        life.arbitrated_until[question.text] = now + ARBITRATION_S
         life.done["disputed"] += 1
     elif state == REQUESTED:
         question.propose(price)
-    elif state == DISPUTED:
+    elif state == DISPUTED and now < over_at:
         question.decide(price)
     else:
         try:
             question.resolve()
         except Reverted:
-            return False
-        return True
-    return False
+            return None
+        is_plain = question is life.life.asked
+        return price if state != DISPUTED else PRICE_UNKNOWN if is_plain else PRICE_NO
+    return None
 
 
 def answer_manually(life: Life, question: Optimistic, payouts: tuple[int, int]) -> None:
@@ -289,8 +299,9 @@ def answer_asked(life: Life, step: Step) -> None:
         return
     if life.price is None:
         life.price = PRICES[step.amount % len(PRICES)]
-    if go_on(life, life.life.asked, life.price, step):
-        payout = PAYOUT_BY_PRICE[life.price]
+    price = go_on(life, life.life.asked, life.price, step)
+    if price is not None:
+        payout = PAYOUT_BY_PRICE[price]
         for token, numerator in zip(market.pair, payout, strict=True):
             life.expected.payout_by_token[token] = numerator, sum(payout)
         life.done["answered"] += 1
@@ -305,57 +316,30 @@ def answer_late(life: Life, step: Step) -> None:
         return
     if life.late_winner is None:
         life.late_winner = step.amount % (LATE_QUESTIONS_MAX + 1)
-    is_yes = index == life.late_winner
     question = life.late_asked[index]
-    if go_on(life, question, PRICE_YES if is_yes else PRICE_NO, step):
-        rig = life.life
-        number = life.rig.neg_risk.question(index, rig.late_market)
-        rig.operator.send("resolveQuestion", number, sender=question.proposer)
+    price = go_on(life, question, PRICE_YES if index == life.late_winner else PRICE_NO, step)
+    if price is not None:
+        is_yes = price == PRICE_YES
+        pass_late_on(life, index, step)
         life.late_answers[index] = is_yes
         yes, no = life.late_pairs[index].pair
         life.expected.payout_by_token |= {yes: (int(is_yes), 1), no: (int(not is_yes), 1)}
         life.done["answered late"] += 1
 
 
-SETTLING_S: Final = 2 * LIVENESS_S + 60
-ACTIONS: Final[tuple[Callable[[Life, Step], None], ...]] = (
-    *(split, split, merge, give),
-    *(place, place, match, match, match, ladder, ladder),
-    *(cancel, raise_nonce, end_before, claim, convert, sweep, answer_question, redeem),
-    *(add_option, add_option, seal, seal, convert_late, convert_late, convert_late),
-    *(answer_asked, answer_late),
-    *(change_fees, change_operator, silence_owner, pause, wait),
-)
-
-
-def run_life(script: bytes) -> Counter[str]:
-    """Run a script, answer and redeem everything, compare all balances, and count the actions."""
-    life = Life()
-    with life.rig.evm.rolled_back():
-        for step in steps_of(script):
-            action = ACTIONS[step.action % len(ACTIONS)]
-            life.expected.touched.clear()
-            action(life, step)
-            life.done[action.__name__] += 1
-            life.compare(life.expected.touched)
-            life.check_covered()
-        end_life(life)
-        finish(life)
-    return life.done
-
-
-def end_life(life: Life) -> None:
-    """Answer the optimistic questions, and have everything of them redeemed."""
-    for number in range(ROUNDS_MAX * (1 + len(life.late_pairs))):
-        answer_asked(life, Step(0, 0, 0, 0, 1, 0))
-        answer_late(life, Step(0, 0, number, 0, 1, 0))
-    assert life.neither_open
-    claim_all(life)
-    for who in (*life.accounts, *life.paid):
-        redeem_all(life, who)
-    event, count = life.rig.neg_risk, len(life.late_pairs)
-    if True not in life.late_answers.values() and life.late_converted:
-        arguments = life.life.late_market, count
-        event.adapter.send("releaseUnclaimed", *arguments, sender=life.accounts[0])
-        lock, vault = event.wrapped.address, event.vault
-        life.expected.move(COLLATERAL, lock, vault, life.late_converted)
+def pass_late_on(life: Life, index: int, step: Step) -> None:
+    """Pass a report of the late event on; a flag holds it up until it is taken back, or for a week."""
+    rig, admin = life.life, life.rig.neg_risk.resolution.admin
+    question, who = life.rig.neg_risk.question(index, rig.late_market), life.accounts[0]
+    if step.third % 4 == 1:
+        rig.operator.send("flagQuestion", question, sender=admin)
+        # In an event that has its Yes nothing holds a No up.
+        if True not in life.late_answers.values():
+            assert not life.attempt(who, rig.operator, "resolveQuestion", question)
+            assert life.refusal == "Flagged"
+            life.done["held up late"] += 1
+        if step.amount % 2:
+            rig.operator.send("unflagQuestion", question, sender=admin)
+        else:
+            life.rig.evm.rpc("evm_increaseTime", HOLD_S)
+    assert life.attempt(who, rig.operator, "resolveQuestion", question), life.refusal

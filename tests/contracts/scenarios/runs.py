@@ -11,7 +11,6 @@ from typing import Final
 from tests.contracts.neg_risk.rig import BURN
 from tests.contracts.scenarios.actions import (
     answer_market,
-    answer_question,
     cancel,
     claim,
     claim_all,
@@ -26,35 +25,27 @@ from tests.contracts.scenarios.actions import (
     split,
 )
 from tests.contracts.scenarios.expected import COLLATERAL, QUESTIONS
+from tests.contracts.scenarios.orders import approve, place
 from tests.contracts.scenarios.powers import (
+    change_admin,
     change_fees,
     change_operator,
+    change_registrar,
     end_before,
     silence_owner,
     sweep,
     wait,
 )
+from tests.contracts.scenarios.reports import answer_all, answer_question, flag_question, pass_on
 from tests.contracts.scenarios.scenario import Scenario, Step, steps_of
-from tests.contracts.scenarios.trading import ladder, match, place
+from tests.contracts.scenarios.trading import ladder, match
 
 ACTIONS: Final[tuple[Callable[[Scenario, Step], None], ...]] = (
     *(split, split, split, merge, give, misdirect),
     *(place, place, place, place, match, match, match, match, match, match),
-    *(
-        ladder,
-        ladder,
-        ladder,
-        cancel,
-        raise_nonce,
-        end_before,
-        silence_owner,
-        claim,
-        pause,
-        convert,
-        convert,
-    ),
-    *(change_fees, change_operator, wait, sweep),
-    *(answer_market, answer_question, redeem),
+    *(ladder, ladder, ladder, cancel, raise_nonce, end_before, silence_owner, approve, approve),
+    *(claim, claim, pause, convert, convert, change_fees, change_operator, change_registrar),
+    *(change_admin, wait, sweep, answer_market, answer_question, flag_question, pass_on, redeem),
 )
 
 
@@ -75,14 +66,14 @@ def take(scenario: Scenario, step: Step) -> None:
     scenario.done[action.__name__] += 1
     scenario.compare(scenario.expected.touched)
     scenario.check_covered()
+    scenario.check_locked()
 
 
 def finish(scenario: Scenario) -> None:
     """Answer and redeem everything, and check that no locked collateral is left."""
     scenario.expected.touched.clear()
     answer_market(scenario, Step(0, 0, 0, 0, 0, 0))
-    for index in range(QUESTIONS):
-        answer_question(scenario, Step(0, index, 0, 0, index, 1))
+    answer_all(scenario)
     claim_all(scenario)
     for who in (*scenario.accounts, *scenario.paid):
         redeem_all(scenario, who)
@@ -95,7 +86,9 @@ def finish(scenario: Scenario) -> None:
             COLLATERAL, event.wrapped.address, event.vault, scenario.expected.converted
         )
     scenario.compare({key for key, _ in scenario.expected.units.items() if key[0] != BURN})
-    assert scenario.expected.units[event.wrapped.address, COLLATERAL] == 0
+    scenario.check_locked()
+    scenario.count_attempts()
+    assert scenario.expected.units[event.wrapped.address, COLLATERAL] == scenario.event_base
     left = scenario.expected.units[plain[0].lock, COLLATERAL] - scenario.market_base
     # Halves are rounded down, once for each holder and side.
     assert 0 <= left <= 2 * len(plain) * (len(scenario.accounts) + len(scenario.paid))

@@ -11,11 +11,13 @@ from tests.contracts.evm import Contract, Reverted
 from tests.contracts.scenarios.expected import (
     COLLATERAL,
     QUESTIONS,
+    ExpectedAdmin,
     ExpectedBalances,
     ExpectedFees,
     ExpectedOrder,
     Key,
 )
+from tests.contracts.scenarios.expected_reports import ExpectedReports
 from tests.contracts.scenarios.rig import TradedPair, scenario_rig
 from tests.contracts.signing import Order
 
@@ -49,6 +51,8 @@ class Scenario:
         self.silenced: set[tuple[str, str]] = set()
         self.paused: set[str] = set()
         self.without_operator: set[str] = set()
+        self.without_registrar: set[str] = set()
+        self.admins = {each.address: ExpectedAdmin(self.rig.world.admin) for each in self.exchanges}
         self.fees = {
             each.address: ExpectedFees(self.rig.fee_receivers[0]) for each in self.exchanges
         }
@@ -57,9 +61,10 @@ class Scenario:
         self.done: Counter[str] = Counter()
         traders = (actor.address for actor in self.rig.traders)
         self.honest = [*traders, *self.rig.safes]
-        self.accounts = [*self.honest, *self.rig.hostile]
-        self.answered: dict[int, bool] = {}
+        self.accounts = [*self.honest, *self.rig.wallets]
+        self.reports = ExpectedReports()
         self.refusal = ""
+        self.attempts = [each.attempts(self.rig.evm) for each in self.rig.reentering]
         tokens = [token for traded in self.pairs for token in traded.pair]
         places = (self.rig.market.lock, self.rig.questions[0].lock)
         for who in (*self.accounts, *self.paid, *places):
@@ -67,9 +72,36 @@ class Scenario:
         for who in self.accounts:
             for token in tokens:
                 self.expected.units[who, token] = self.on_chain(who, token)
-        # The collateral behind the sets of accounts outside the scenario.
-        held = sum(self.expected.held(traded.pair[0]) for traded in self.plain_pairs)
-        self.market_base = self.expected.units[self.rig.market.lock, COLLATERAL] - held
+        self.load_owed()
+        # The collateral behind the sets of accounts outside the scenario, and of another event.
+        self.market_base = self.base_of(self.plain_pairs)
+        self.event_base = self.base_of(self.rig.questions)
+
+    def base_of(self, pairs: tuple[TradedPair, ...]) -> int:
+        """Return the locked collateral that is not behind the sets of the scenario's accounts."""
+        held = sum(self.expected.held(traded.pair[0]) for traded in pairs)
+        return self.expected.units[pairs[0].lock, COLLATERAL] - held
+
+    def load_owed(self) -> None:
+        """Load the tokens that the exchanges keep for the wallets that re-enter them."""
+        for wallet, exchange, _ in self.rig.reentering:
+            for traded in self.pairs if exchange in self.exchanges else ():
+                token = traded.pair[0]
+                if traded.exchange is exchange and (owed := self.owed_to(wallet, traded)):
+                    self.owed[exchange.address, wallet, token] = owed
+                    self.expected.units[exchange.address, token] = owed
+
+    def owed_to(self, wallet: str, traded: TradedPair) -> int:
+        owed: int = traded.exchange.call("owedTokens", wallet, traded.pair[0])
+        return owed
+
+    @property
+    def answered(self) -> dict[int, bool]:
+        """The answers of the sealed event's questions."""
+        return self.reports.answered
+
+    def admin_of(self, exchange: Contract) -> str:
+        return self.admins[exchange.address].now
 
     @property
     def pairs(self) -> tuple[TradedPair, ...]:
@@ -146,9 +178,21 @@ class Scenario:
         payouts = [self.payout_of(market)]
         assert locked >= self.expected.owed([market.pair], payouts)
         pairs = [traded.pair for traded in questions]
-        held = self.expected.units[questions[0].lock, COLLATERAL]
+        held = self.expected.units[questions[0].lock, COLLATERAL] - self.event_base
         for outcomes in self.outcomes():
             assert held >= self.expected.owed(pairs, outcomes)
+
+    def check_locked(self) -> None:
+        """Check that no call has succeeded in the middle of another one."""
+        for each in self.rig.reentering:
+            assert each.successes(self.rig.evm) == []
+
+    def count_attempts(self) -> None:
+        """Count the calls in the middle of another one since the scenario began."""
+        for each, before in zip(self.rig.reentering, self.attempts, strict=True):
+            attempts = each.attempts(self.rig.evm) - before
+            is_adapter = each.contract is self.rig.neg_risk.adapter
+            self.done["re-entered adapter" if is_adapter else "re-entered exchange"] += attempts
 
     def payout_of(self, traded: TradedPair) -> tuple[int, int]:
         """Return the payout of a pair; one half each before it is resolved."""

@@ -1,98 +1,29 @@
 """Orders and matches. An allowed match must succeed, and a forbidden one must fail."""
 
 from collections import Counter
-from typing import Final, NamedTuple
+from typing import Final
 
 from tests.contracts.market import Fill, match_args
 from tests.contracts.packed import records
 from tests.contracts.scenarios.expected import COLLATERAL, ExpectedOrder, Key, crosses, fee_max
-from tests.contracts.scenarios.rig import TradedPair, order_digest, signed_order
-from tests.contracts.scenarios.scenario import Scenario, Step
-from tests.contracts.signing import (
-    BUY,
-    EOA,
-    ERC1271,
-    FOREIGN_V1,
-    FOREIGN_V2,
-    OWN_V1,
-    OWN_V2,
-    SAFE,
-    SELL,
-    Order,
+from tests.contracts.scenarios.order_hashes import order_digest
+from tests.contracts.scenarios.orders import (
+    Wanted,
+    book_of,
+    counterpart,
+    is_open,
+    is_signed,
+    is_stopped,
+    rest,
+    sign,
 )
+from tests.contracts.scenarios.rig import TradedPair
+from tests.contracts.scenarios.scenario import Scenario, Step
+from tests.contracts.signing import BUY, SELL, Order
 
 MAKERS_MAX: Final = 20
 LADDER_MIN: Final = 5
 RUNG_UNITS_MAX: Final = 60
-V1_PROFILES: Final = (OWN_V1, FOREIGN_V1)
-V2_PROFILES: Final = (OWN_V2, FOREIGN_V2)
-# One order of so many may be for more than its account holds.
-UNPAID_EVERY: Final = 8
-
-
-class Wanted(NamedTuple):
-    """An order to sign: whose it is, for what, and which of the profiles and rates it has."""
-
-    who: str
-    side: int
-    token: int
-    cost: int
-    size: int
-    choice: int
-
-
-def place(scenario: Scenario, step: Step) -> None:
-    """Sign an order of any kind, and keep it for the operator."""
-    rest(scenario, scenario.tradable(step.first), step)
-
-
-def rest(scenario: Scenario, traded: TradedPair, step: Step) -> tuple[Order, ExpectedOrder]:
-    """Sign an order of any account, which can usually pay for it."""
-    who = scenario.account(step.actor)
-    side = BUY if step.second & 2 else SELL
-    token = traded.pair[step.second >> 2 & 1]
-    size = 1 + step.amount % (10 if step.second & 8 else 3_000)
-    if step.third % UNPAID_EVERY:
-        size = payable(scenario, who, COLLATERAL if side == BUY else token, size)
-    cost = max(1, size * (35 + step.third % 31) // 100)
-    return sign(scenario, traded, Wanted(who, side, token, cost, size, step.second))
-
-
-def payable(scenario: Scenario, who: str, asset: int, size: int) -> int:
-    """Return the part of a size that an account holds; one, if it holds nothing."""
-    return max(1, min(size, scenario.expected.units[who, asset]))
-
-
-def sign(scenario: Scenario, traded: TradedPair, wanted: Wanted) -> tuple[Order, ExpectedOrder]:
-    """Sign an order, and keep it."""
-    who, side, token, cost, size, choice = wanted
-    is_hostile, owner = who in scenario.rig.hostile, scenario.rig.safes.get(who)
-    profiles = V2_PROFILES if is_hostile or choice & 1 else V1_PROFILES
-    profile = profiles[choice >> 4 & 1]
-    is_v1 = profile in V1_PROFILES
-    rate = (0, 100, 1_000)[choice % 3] if is_v1 else 0
-    scenario.salt += 1
-    nonce = scenario.nonces[traded.exchange.address, address_key(who)] if is_v1 else 0
-    timestamp = 0 if is_v1 else scenario.salt
-    resting = ExpectedOrder(who, side, token, cost, size, profile, rate, 0, nonce, timestamp)
-    resting.remaining = resting.making
-    order = Order(
-        maker=who,
-        signer=who if owner is None else owner.address,
-        timestamp=timestamp,
-        token_id=token,
-        maker_amount=resting.making,
-        taker_amount=resting.taking,
-        side=side,
-        salt=scenario.salt,
-        nonce=nonce,
-        fee_rate_bps=rate,
-        profile=profile,
-        signature_type=ERC1271 if is_hostile else EOA if owner is None else SAFE,
-    )
-    order = signed_order(order, traded.exchange, scenario.rig.keys.get(who))
-    scenario.orders.setdefault(book_of(traded), []).append((order, resting))
-    return order, resting
 
 
 def ladder(scenario: Scenario, step: Step) -> None:
@@ -116,20 +47,14 @@ def ladder(scenario: Scenario, step: Step) -> None:
     scenario.done[f"ladder of {count}"] += attempt_match(scenario, traded, taker, makers, step)
 
 
-def address_key(who: str) -> int:
-    return int(who, 16)
-
-
-def book_of(traded: TradedPair) -> tuple[str, str]:
-    return traded.exchange.address, traded.condition.hex()
-
-
 def match(scenario: Scenario, step: Step) -> None:
     """Match an order with those that cross it, as an operator that may exceed the limits."""
     traded = scenario.tradable(step.first)
     orders = scenario.orders.get(book_of(traded), [])
     # The operator usually chooses open orders, but at some steps also closed ones.
-    chosen = orders if step.third % 16 == 0 else [each for each in orders if is_open(each[1])]
+    chosen = orders
+    if step.third % 16:
+        chosen = [each for each in orders if is_open(each[1]) and is_signed(scenario, each[1])]
     if not chosen:
         chosen = [rest(scenario, traded, step)]
     taker_order, taker = chosen[-1 - step.actor % min(len(chosen), 6)]
@@ -139,17 +64,6 @@ def match(scenario: Scenario, step: Step) -> None:
         wanted = counterpart(scenario, taker, step)
         makers = [sign(scenario, traded, wanted)]
     attempt_match(scenario, traded, (taker_order, taker), makers, step)
-
-
-def counterpart(scenario: Scenario, taker: ExpectedOrder, step: Step) -> Wanted:
-    """Return an order of an honest account that takes all of another order at its price."""
-    side = 1 - taker.side
-    asset, amount = (COLLATERAL, taker.cost) if side == BUY else (taker.token, taker.size)
-    able = [who for who in scenario.honest if scenario.expected.units[who, asset] >= amount]
-    if not able or step.third % UNPAID_EVERY == 0:
-        able = scenario.honest
-    who = able[step.second % len(able)]
-    return Wanted(who, side, taker.token, taker.cost, taker.size, step.third)
 
 
 def attempt_match(
@@ -170,22 +84,19 @@ def attempt_match(
     ]
     taker_fee = fee_max(taker, paid, received, rate_bps) * (step.second % 101) // 100
     fill = Fill(taker_fill := max(paid, 1), tuple(makings), taker_fee, tuple(fees))
-    orders = [order for order, _ in makers]
-    name, arguments = "matchOrders", match_args(taker_order, orders, fill)
-    if step.second & 1:
-        name, arguments = "matchPacked", (records(taker_order, orders, fill),)
+    name, arguments = call_of(taker_order, [order for order, _ in makers], fill, step)
     operator = scenario.rig.world.operator
     is_simulated = None if step.amount % 2 else simulate(scenario, traded, name, arguments)
     is_matched = scenario.attempt(operator, traded.exchange, name, *arguments)
-    # No receiver makes a match fail that was well when it was simulated.
-    assert is_simulated in {None, is_matched}, scenario.refusal
+    orders_of = [taker, *(maker for _, maker in makers)]
+    check_simulated(scenario, orders_of, (is_simulated, is_matched))
     fills = list(zip([maker for _, maker in makers], makings, fees, strict=True))
     if is_matched:
         check_allowed(scenario, traded, taker, taker_fill, fills)
         owed = scenario.done["owed to the fickle wallet"]
         settle(scenario, traded, taker, taker_fee, fills)
-        owed = scenario.done["owed to the fickle wallet"] - owed
-        scenario.done["changed its mind"] += owed if is_simulated else 0
+        is_fickle = scenario.done["owed to the fickle wallet"] > owed
+        scenario.done["changed its mind"] += is_fickle and is_simulated is True
         take_off(taker, taker_fill, fills)
         check_status(traded, [(taker_order, taker), *makers])
         scenario.done["matched"] += 1
@@ -194,6 +105,33 @@ def attempt_match(
         scenario.done["refused"] += 1
         scenario.done[f"refused: {scenario.refusal}"] += 1
     return is_matched
+
+
+def call_of(
+    taker: Order, makers: list[Order], fill: Fill, step: Step
+) -> tuple[str, tuple[object, ...]]:
+    """Return the name and the arguments of a match, packed or not."""
+    if step.second & 1:
+        return "matchPacked", (records(taker, makers, fill),)
+    return "matchOrders", match_args(taker, makers, fill)
+
+
+def check_simulated(
+    scenario: Scenario,
+    orders: list[ExpectedOrder],
+    outcomes: tuple[bool | None, bool],
+) -> None:
+    """Check that no receiver makes a match fail that was well when it was simulated; a signer may."""
+    signers, done = scenario.rig.signers, scenario.done
+    is_simulated, is_matched = outcomes
+    wavering = [order for order in orders if order.who == signers.wavering]
+    assert is_simulated in {None, is_matched} or wavering, scenario.refusal
+    done["signer changed its mind"] += is_simulated not in {None, is_matched}
+    outcome = "matched" if is_matched else "refused"
+    done[f"{outcome} for a deposit wallet"] += any(order.who == signers.owned for order in orders)
+    done[f"{outcome} for a wavering signer"] += len(wavering) > 0
+    done[f"{outcome} by approval"] += any(order.is_unsigned for order in orders)
+    done["refused for a forgery"] += any(order.is_forged for order in orders)
 
 
 def simulate(
@@ -205,10 +143,6 @@ def simulate(
         is_matched = scenario.attempt(operator, traded.exchange, name, *arguments)
     evm.rpc("evm_increaseTime", 1)
     return is_matched
-
-
-def is_open(order: ExpectedOrder) -> bool:
-    return order.remaining > 0 and not order.is_cancelled
 
 
 def meets(taker: ExpectedOrder, maker: ExpectedOrder) -> bool:
@@ -273,26 +207,13 @@ def check_allowed(
     assert all(making > 0 for _, making, _ in fills)
     for order in (taker, *(maker for maker, *_ in fills)):
         assert not order.is_cancelled
+        assert is_signed(scenario, order)
         assert not is_stopped(scenario, traded, order)
         assert spent[id(order)] <= order.remaining
     parts = [part(taker, maker, making) for maker, making, _ in fills]
     paid, received = (sum(each[place] for each in parts) for place in (0, 1))
     assert received * taker.making >= paid * taker.taking
     assert paid <= taker_fill
-
-
-def nonce_of(scenario: Scenario, traded: TradedPair, order: ExpectedOrder) -> int:
-    return scenario.nonces[traded.exchange.address, address_key(order.who)]
-
-
-def is_stopped(scenario: Scenario, traded: TradedPair, order: ExpectedOrder) -> bool:
-    """Return whether the maker has ended the order by its nonce, by a time or by its Safe's switch."""
-    exchange = traded.exchange.address
-    if (exchange, order.who) in scenario.silenced:
-        return True
-    if order.is_v1:
-        return order.nonce != nonce_of(scenario, traded, order)
-    return order.timestamp < scenario.ended_before[exchange, address_key(order.who)]
 
 
 def settle(
@@ -377,6 +298,7 @@ def may_fail(
         traded.exchange.address in scenario.paused | scenario.without_operator
         or any(order.is_cancelled for order in orders)
         or any(is_stopped(scenario, traded, order) for order in orders)
+        or not all(is_signed(scenario, order) for order in orders)
         or any(
             not 0 < making <= order.remaining for order, making in zip(orders, makings, strict=True)
         )

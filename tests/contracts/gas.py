@@ -19,10 +19,10 @@ from typing import Final
 import anyio
 from tests.contracts.batches import Batches, Match, deploy_batches
 from tests.contracts.evm import ROOT, Actor, Evm
-from tests.contracts.gas_calldata import calldata_rows
+from tests.contracts.gas_tables.calldata import calldata_rows
+from tests.contracts.gas_tables.packed import rows, tables_of
 from tests.contracts.market import Fill, World, deploy_world
 from tests.contracts.neg_risk.rig import NegRisk, deploy_neg_risk
-from tests.contracts.packed_gas import rows, tables_of
 from tests.contracts.resolution import PRICE_YES, deploy_resolution
 from tests.contracts.signing import OWN_V1, OWN_V2, UNIT, Order
 from tests.rigs.ports import free_port

@@ -6,9 +6,7 @@ from typing import Final
 
 from tests.contracts.batches import Batches
 from tests.contracts.evm import Contract
-from tests.contracts.market import match_args
-from tests.contracts.packed import records
-from tests.contracts.packed_gas import (
+from tests.contracts.gas_tables.packed import (
     KINDS,
     MAKERS,
     PROFILES,
@@ -18,6 +16,8 @@ from tests.contracts.packed_gas import (
     packed_batch_arguments,
     with_fees,
 )
+from tests.contracts.market import match_args
+from tests.contracts.packed import records
 
 Row = tuple[str, int]
 

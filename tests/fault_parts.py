@@ -52,8 +52,8 @@ ENGINES: Final = f"{FOLDER}/test_engines.py"
 EXCHANGE: Final = f"{FOLDER}/test_exchange.py"
 JOURNAL: Final = f"{FOLDER}/test_journal.py"
 LEASES: Final = f"{FOLDER}/test_leases.py"
-LYING_NODE: Final = f"{FOLDER}/test_lying_node.py"
-LIES: Final = (f"{FOLDER}/test_lies.py", LYING_NODE)
+NODES: Final = f"{FOLDER}/nodes"
+LYING_NODE: Final = f"{NODES}/test_lying_node.py"
 MIGRATIONS: Final = "tests/store/test_killed_migrations.py"
 PATRONI: Final = f"{FOLDER}/test_patroni.py"
 RANKINGS: Final = "tests/store/index/rankings/test_rankings.py"
@@ -64,12 +64,12 @@ HISTORIES: Final = "tests/reconciliation/test_verify.py"
 def kill_modules() -> tuple[str, ...]:
     """Return the modules of the faults' folder that belong to no other part."""
     found = sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / FOLDER).glob("test_*.py"))
-    return tuple(path for path in found if path not in {ATTACKS, PATRONI, *LIES})
+    return tuple(path for path in found if path not in {ATTACKS, PATRONI})
 
 
 PARTS: Final = {
     "kills": Part((*kill_modules(), MIGRATIONS)),
-    "lies": Part(LIES),
+    "lies": Part((NODES,)),
     "histories": Part((RANKINGS, "tests/reconciliation")),
     "requests": Part((REQUESTS,)),
     "patroni": Part((PATRONI,), workers=0),

@@ -25,8 +25,8 @@ from tests.fault_parts import (
 REPORT = """<testsuites><testsuite>
 <testcase classname="tests.faults.test_exchange" name="{killed}@faults">
 <properties><property name="case" value="A-01" /><property name="played" value="200" /></properties></testcase>
-<testcase classname="tests.faults.test_lying_node" name="test_one[1]" />
-<testcase classname="tests.faults.test_lying_node" name="test_one[2]"><failure /></testcase>
+<testcase classname="tests.faults.nodes.test_lying_node" name="test_one[1]" />
+<testcase classname="tests.faults.nodes.test_lying_node" name="test_one[2]"><failure /></testcase>
 <testcase classname="tests.faults.test_patroni" name="test_a"><skipped /></testcase>
 </testsuite></testsuites>"""
 KILLED = FIGURES[0].tests[0]

@@ -134,6 +134,7 @@ class SettlementRig:
             tokens,
             frozenset({self.sandbox.deployment.collateral, tokens}),
             further_operators=tuple(further),
+            collateral=self.sandbox.deployment.collateral,
         )
 
     @property

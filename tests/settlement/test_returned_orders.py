@@ -7,7 +7,6 @@ from tests.rigs.sandbox import SandboxMarket, catch_up
 from tests.settlement.rig import UNIT, SettlementRig, Trader
 from tests.settlement.test_two_faced import a_two_faced_trader
 
-from foretell.domain.contracts.calldata import Approve
 from foretell.domain.exchange.commands import BarWallet
 from foretell.domain.exchange.order import OrderStatus
 from foretell.domain.exchange.trade import TradeStatus
@@ -80,11 +79,13 @@ async def test_d15_nothing_comes_back_when_nobody_is_to_blame(
     rig: SettlementRig, market: SandboxMarket, traders: list[Trader]
 ) -> None:
     alice, bob, _ = traders
-    deployment = rig.sandbox.deployment
     resting = await alice.sell(market, 40, 10 * UNIT)
     taker = await bob.buy(market, 40, 10 * UNIT)
-    await bob.execute(deployment.collateral, Approve(deployment.exchange, 0).encode())
+    collateral = rig.sandbox.deployment.collateral
+    code = await rig.sandbox.rpc.call("eth_getCode", collateral, "latest")
+    await rig.sandbox.rpc.send("anvil_setCode", collateral, "0x5f5ffd")
     await rig.settle(step_ms=60_000)
+    await rig.sandbox.rpc.send("anvil_setCode", collateral, code)
     assert await rig.statuses(taker.trade_ids) == [TradeStatus.FAILED]
     assert await state_of(rig, resting.order_id) == (MATCHED, 10 * UNIT)
     assert await state_of(rig, taker.order_id) == (MATCHED, 10 * UNIT)

@@ -56,7 +56,8 @@ class StartBlock:
 class SettlementContext:
     """Settlement by an operator account, and further ones that send batches; without a batch settler each trade has a transaction.
 
-    Without the address of the outcome tokens no barred wallet is probed.
+    Without the address of the outcome tokens no barred wallet is probed, and without that of the collateral, too,
+    nobody is asked for its funds when a trade is given up.
     """
 
     database: Database
@@ -69,6 +70,7 @@ class SettlementContext:
     assets: frozenset[Address] = frozenset()
     """The tokens that trades move: collateral, what wraps it, and the outcome tokens."""
     call_forms: CallForms = field(default_factory=CallForms)
+    collateral: Address | None = None
     further_operators: tuple[Sender, ...] = ()
     granted: set[tuple[Address, Address]] = field(default_factory=set)
     """Further accounts and the exchanges that have them as operators."""

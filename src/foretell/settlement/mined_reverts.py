@@ -9,6 +9,7 @@ those of honest makers settle.
 from typing import Final, NamedTuple
 
 from foretell.domain.evm.transaction import SentTx
+from foretell.domain.exchange.failed_trades.short_orders import orders_of
 from foretell.domain.exchange.settlement import (
     EarlierTrades,
     FailureReport,
@@ -54,6 +55,9 @@ async def judge_mined_revert(
         if (wallet := unpaying_wallet(failed, wallets, context.assets)) is not None:
             offence = Offence(wallet, is_reverting=False, gas=gas, cause=cause)
     report = await _report(context, settlement, matched, cause)
+    if offence is not None and report.final_cause is not None:
+        blamed = orders_of(trade, offence.wallet, cause)
+        report = FailureReport(tuple(blamed), report.final_cause)
     return MinedRevert(report, gas, offence)
 
 

@@ -53,6 +53,7 @@ from foretell.settlement.operators import must_wait
 from foretell.settlement.simulations import unsimulated_trades
 from foretell.settlement.stored import load_matched, record
 from foretell.settlement.wallet_bars import count_offence, probe_wallets, without_barred
+from foretell.settlement.wallet_funds import orders_to_blame
 from foretell.store.outbox.settlements import (
     OpenSettlement,
     has_unsettled,
@@ -272,7 +273,7 @@ async def _defer(
     if report.releases_fills:
         await _release_fills(context, after, report.refused)
     else:
-        await _record_failure(context, after, report.refused)
+        await _record_failure(context, after, matched, report.refused)
 
 
 async def _release_fills(
@@ -294,22 +295,35 @@ async def _revert(context: SettlementContext, settlement: Settlement, sent: Sent
         judged = MinedRevert(FailureReport())
     now_ms, options, report = context.now_ms(), context.options, judged.report
     after = settlement_after_mined_revert(settlement, cause, report, now_ms, options)
-    await _record_failure(context, after, report.refused, judged.offence)
+    await _record_failure(context, after, matched, report.refused, judged.offence)
     count_offence(context, judged.offence, judged.gas)
 
 
 async def _fail(context: SettlementContext, settlement: Settlement, cause: str) -> None:
     """Count a failed try; the trade is tried again later or given up."""
     failed = failed_settlement(settlement, cause, context.now_ms(), context.options)
-    await _record_failure(context, failed)
+    await _record_failure(context, failed, await _load(context, settlement))
 
 
 async def _record_failure(
     context: SettlementContext,
     failed: Settlement,
+    matched: Matched,
     refused: Sequence[RefusedOrder] = (),
     offence: Offence | None = None,
 ) -> None:
+    """Store a failed try, and with the last one the orders that are to blame.
+
+    A node that does not say who is to blame delays the end of a trade: honest orders would not go back.
+    """
+    if failed.is_given_up and not any(each.is_blamed for each in refused):
+        try:
+            refused = [*refused, *await orders_to_blame(context, matched)]
+        except RpcRefused as refusal:
+            log.warning("failed trade not examined", cause=refusal.message)
+            failed = failed._replace(is_given_up=False)
     report = log.error if failed.is_given_up else log.warning
     report("settlement failed", **failed._asdict())
+    for each in refused:
+        log.warning("order is to blame", **each._asdict())
     await record(context, [failed], refused, offence)

@@ -31,6 +31,7 @@ def build_settlement(
         batch_settler=deployment.batch_settler,
         bars=BarOptions(gas_per_day_max=begin.wallet_gas_per_day_max),
         conditional_tokens=deployment.conditional_tokens,
+        collateral=deployment.collateral,
         assets=frozenset(filter(None, tokens)),
         further_operators=tuple(further),
         counts=SettlementCounts() if counts is None else counts,

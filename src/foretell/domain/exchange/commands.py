@@ -230,13 +230,15 @@ class SplitTrade(msgspec.Struct, frozen=True, array_like=True, gc=False, tag="sp
     """Split a trade, because some of its fills cannot settle with the others.
 
     A part lists the maker orders of its fills; other fills stay in the trade. `refused_ids` are
-    orders that the chain refuses in any match, so they leave the book.
+    orders that the chain refuses in any match, and `short_ids` those whose wallet could not pay for their part
+    of the trade: both leave the book.
     """
 
     at_ms: int
     trade_id: str
     parts: tuple[tuple[Bytes32, ...], ...]
     refused_ids: tuple[Bytes32, ...]
+    short_ids: tuple[Bytes32, ...] = ()
 
 
 class BarWallet(msgspec.Struct, frozen=True, array_like=True, gc=False, tag="bar"):

@@ -46,13 +46,14 @@ class TradeSettlement(NamedTuple):
 class RefusedFill(NamedTuple):
     """An order of a trade with fills that cannot settle together.
 
-    Orders of one `part` leave the trade together; those of part 0 stay. An order that `is_blamed`
-    is refused by the chain in any match.
+    Orders of one `part` leave the trade together; those of part 0 and below stay. An order that `is_blamed`
+    is refused by the chain in any match, or its wallet could not pay if it is `is_short`.
     """
 
     order_id: Bytes32
     part: int
     is_blamed: bool
+    is_short: bool = False
 
 
 class ChainReading(NamedTuple):
@@ -243,9 +244,9 @@ def split_of(
         tuple(each.order_id for each in group)
         for _, group in itertools.groupby(leaving, key=lambda each: each.part)
     )
-    refused_ids = tuple(
-        each.order_id for each in refused if each.is_blamed and each.order_id in state.live_orders
-    )
-    if not parts and not refused_ids:
+    live = [each for each in refused if each.is_blamed and each.order_id in state.live_orders]
+    refused_ids = tuple(each.order_id for each in live if not each.is_short)
+    short_ids = tuple(each.order_id for each in live if each.is_short)
+    if not parts and not live:
         return None
-    return SplitTrade(at_ms, unsettled.trade.trade_id, parts, refused_ids)
+    return SplitTrade(at_ms, unsettled.trade.trade_id, parts, refused_ids, short_ids)

@@ -20,6 +20,8 @@ from foretell.domain.values.hexadecimal import Address, Bytes32
 FAILURE_CHARS_MAX: Final = 500
 BATCH_PREFIX: Final = "batch:"
 
+PART_SHORT: Final = -1
+"""An order that stays, too, in a trade that is given up because its wallet could not pay."""
 PART_STAYING: Final = 0
 PART_FIRST: Final = 1
 PART_SECOND: Final = 2
@@ -88,8 +90,8 @@ class Settlement(NamedTuple):
 class RefusedOrder(NamedTuple):
     """An order of a trade that the chain refuses, and why.
 
-    Orders of one `part` leave the trade together; those in `PART_STAYING` stay. An order that
-    `is_blamed` would be refused in any trade.
+    Orders of one `part` leave the trade together; those in `PART_STAYING` and `PART_SHORT` stay. An order
+    that `is_blamed` would be refused in any trade, and the others of a failed trade go back to their books.
     """
 
     trade_id: str

@@ -22,10 +22,12 @@ def split_trade(state: State, command: SplitTrade) -> list[Effect]:
     if unsettled is None or unsettled.status not in PENDING:
         return []
     effects = _split(state, unsettled, command)
-    for order_id in command.refused_ids:
-        order = state.live_orders.get(order_id)
-        if order is not None:
-            effects.append(state.close(order, CloseReason.REVERTS_ON_CHAIN, command.at_ms))
+    for order_ids, reason in (
+        (command.refused_ids, CloseReason.REVERTS_ON_CHAIN),
+        (command.short_ids, CloseReason.UNDERFUNDED),
+    ):
+        live = [state.live_orders.get(order_id) for order_id in order_ids]
+        effects += [state.close(each, reason, command.at_ms) for each in live if each is not None]
     return [*effects, *state.book_changes(command.at_ms)]
 
 

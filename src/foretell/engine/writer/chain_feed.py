@@ -39,6 +39,7 @@ from foretell.domain.exchange.observation import (
 )
 from foretell.domain.exchange.observe_chain import OBSERVED_PER_COMMAND_MAX, split_observation
 from foretell.domain.exchange.order import MarketRules
+from foretell.domain.exchange.settlement import PART_SHORT
 from foretell.domain.exchange.wallets.wallet_bars import bars_of
 from foretell.domain.values.hexadecimal import Address
 from foretell.domain.values.sharding import ALONE, ShardPlace
@@ -245,7 +246,10 @@ class ChainFeed:
         for start in range(0, len(ids), TRADES_PER_QUERY_MAX):
             refused = await load_refused_orders(tx, ids[start : start + TRADES_PER_QUERY_MAX])
             for trade_id, group in itertools.groupby(refused, key=lambda each: each.trade_id):
-                fills = [RefusedFill(each.order_id, each.part, each.is_blamed) for each in group]
+                fills = [
+                    RefusedFill(each.order_id, each.part, each.is_blamed, each.part == PART_SHORT)
+                    for each in group
+                ]
                 unsettled = state.unsettled_trades[trade_id]
                 split = split_of(state, unsettled, fills, self.engine.clock_ms())
                 if split is not None:

@@ -394,6 +394,8 @@ class ReferenceEngine:
                 self.taker_by_trade[part_id] = self.taker_by_trade[command.trade_id]
         named = [each for each in self.resting if each.order_id in command.refused_ids]
         self._close(named, "reverts_on_chain", report)
+        short = [each for each in self.resting if each.order_id in command.short_ids]
+        self._close(short, "underfunded", report)
 
     def _halt(self, command: HaltMarket, _: Report) -> None:
         (self.halted.add if command.is_halted else self.halted.discard)(command.condition_id)

@@ -7,19 +7,21 @@ import pytest
 from tests.rigs.clock import Clock
 from tests.rigs.journals import SEGMENT_BYTES
 from tests.rigs.values import (
+    NEG_RISK_EXCHANGE,
     TOKEN,
     a_buy,
     a_placing,
     a_sell,
     a_settlement,
+    a_word,
     an_open_market,
     some_funds,
 )
 
-from foretell.domain.exchange.commands import PlaceOrder
+from foretell.domain.exchange.commands import HaltMarket, PlaceOrder
 from foretell.domain.exchange.order import EXPIRATION_MARGIN_S, OrderType
 from foretell.domain.exchange.trade import TradeStatus
-from foretell.engine.settlement_lag import LAG_TOLERATED_S, SettlementLag
+from foretell.engine.settlement_lag import LAG_REFUSED_S, LAG_TOLERATED_S, SettlementLag
 from foretell.engine.writer.engine import Engine
 from foretell.journal.files.journal import FileJournal
 
@@ -94,3 +96,84 @@ async def test_the_trades_are_looked_at_once_a_second(engine: Engine, clock: Clo
     assert lag.is_too_long_for(expiring(clock, 70))
     clock.move(1_000)
     assert not lag.is_too_long_for(expiring(clock, 70))
+
+
+MIDDLE_S = (LAG_TOLERATED_S + LAG_REFUSED_S) // 2
+
+
+async def rest(engine: Engine, clock: Clock, leaves_in_s: int | None) -> None:
+    """Have a bid of 50 rest that leaves its book after a time, if it does."""
+    expiration_s = 0
+    if leaves_in_s is not None:
+        expiration_s = clock.at_ms // 1000 + EXPIRATION_MARGIN_S + leaves_in_s
+    order = a_buy("alice", salt="9", size_units=5 * TOKEN, expiration_s=expiration_s)
+    order_type = OrderType.GTD if expiration_s else OrderType.GTC
+    await engine.submit(a_placing(order, order_type, at_ms=clock.at_ms))
+
+
+def selling(price_ticks: int = 50, order_type: OrderType = OrderType.GTC) -> PlaceOrder:
+    order = a_sell("bob", price_ticks, salt="8", size_units=5 * TOKEN)
+    return a_placing(order, order_type)
+
+
+@pytest.mark.parametrize("order_type", [OrderType.GTC, OrderType.FOK, OrderType.FAK])
+async def test_h4_no_order_is_taken_that_would_match_past_a_lag(
+    engine: Engine, clock: Clock, order_type: OrderType
+) -> None:
+    await rest(engine, clock, leaves_in_s=None)
+    clock.move(LAG_REFUSED_S * 1000)
+    lag = SettlementLag(engine)
+    assert not lag.is_too_long_for(selling(order_type=order_type))
+    clock.move(1_000)
+    assert lag.is_too_long_for(selling(order_type=order_type))
+
+
+async def test_h4_an_order_that_rests_is_taken_at_any_lag(engine: Engine, clock: Clock) -> None:
+    await rest(engine, clock, leaves_in_s=None)
+    clock.move(100 * LAG_REFUSED_S * 1000)
+    lag = SettlementLag(engine)
+    assert not lag.is_too_long_for(selling(51))
+    assert not lag.is_too_long_for(a_placing(a_buy("alice", 49, salt="8")))
+    assert not lag.is_too_long_for(a_placing(a_buy("alice", 49, salt="8", is_yes=False)))
+    post_only = a_sell("bob", 50, salt="8", size_units=5 * TOKEN)
+    assert not lag.is_too_long_for(a_placing(post_only, is_post_only=True))
+
+
+async def test_h4_an_order_of_the_other_outcome_that_would_mint_is_refused_past_a_lag(
+    engine: Engine, clock: Clock
+) -> None:
+    await rest(engine, clock, leaves_in_s=None)
+    clock.move((LAG_REFUSED_S + 1) * 1000)
+    minting = a_buy("bob", 50, salt="8", size_units=5 * TOKEN, is_yes=False)
+    assert SettlementLag(engine).is_too_long_for(a_placing(minting))
+
+
+@pytest.mark.parametrize(("later_s", "is_refused"), [(0, True), (1, False), (None, False)])
+async def test_h4_an_order_that_meets_one_that_may_expire_unsettled_is_refused(
+    engine: Engine, clock: Clock, later_s: int | None, *, is_refused: bool
+) -> None:
+    leaves_in_s = None if later_s is None else 2 * MIDDLE_S + later_s
+    await rest(engine, clock, leaves_in_s)
+    clock.move(MIDDLE_S * 1000)
+    lag = SettlementLag(engine)
+    assert lag.is_too_long_for(selling()) is is_refused
+    assert not lag.is_too_long_for(selling(51))
+
+
+async def test_a_trade_of_a_halted_market_is_no_lag(engine: Engine, clock: Clock) -> None:
+    clock.move(LAG_REFUSED_S * 2000)
+    await engine.submit(HaltMarket(clock.at_ms, a_word("market"), is_halted=True))
+    assert not SettlementLag(engine).is_too_long_for(expiring(clock, 70))
+
+
+async def test_a_lag_of_one_exchange_refuses_no_order_of_the_other(
+    engine: Engine, clock: Clock
+) -> None:
+    event = an_open_market("event", exchange=NEG_RISK_EXCHANGE)
+    await engine.submit(event)
+    clock.move(LAG_REFUSED_S * 2000)
+    expiration_s = clock.at_ms // 1000 + 70
+    order = a_buy("alice", salt="7", market="event", expiration_s=expiration_s)
+    lag = SettlementLag(engine)
+    assert not lag.is_too_long_for(a_placing(order, OrderType.GTD, event))
+    assert lag.is_too_long_for(expiring(clock, 70))

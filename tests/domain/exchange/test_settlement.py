@@ -23,7 +23,6 @@ from foretell.domain.exchange.settlement import (
     failed_settlement,
     is_batch,
     named_settlement,
-    places_of,
     refused_settlement,
     report_of_failing,
     report_of_reverting,
@@ -335,20 +334,6 @@ def test_a_taker_or_the_maker_of_every_fill_ends_the_trade_that_it_reverted(
     report = report_of_reverting(a_trade_with(ALICE), wallet, "burns gas")
     blamed = RefusedOrder("trade", order_id, 0, "burns gas", is_blamed=True)
     assert report == FailureReport((blamed,), "burns gas")
-
-
-@given(st.integers(0, 100), st.lists(st.integers(0, 100), min_size=1, max_size=4))
-def test_places_go_by_halves_and_none_that_somebody_needs_stays_free(
-    limit: int, waiting: list[int]
-) -> None:
-    taken = places_of(limit, waiting)
-    assert all(0 <= of_group <= wanted for of_group, wanted in zip(taken, waiting, strict=True))
-    assert sum(taken) == min(limit, sum(waiting))
-    left = limit
-    for of_group, wanted in zip(taken[:-1], waiting[:-1], strict=True):
-        assert of_group >= min(wanted, left - left // 2)
-        left //= 2
-    assert taken[-1] >= min(waiting[-1], left if len(waiting) > 1 else limit)
 
 
 def test_a_trade_that_is_mined_in_vain_goes_on_at_once_without_the_fills_that_left() -> None:

@@ -192,7 +192,8 @@ async def test_new_trades_have_half_of_the_places_however_many_failed_ones_are_d
         return [int(each.trade_id.removeprefix("trade-")) for each in found]
 
     assert await due(0) == []
-    assert await due(1) == [12]
+    assert await due(1) == [13]
+    assert await due(2) == [12, 13]
     assert await due(6) == [12, 13, 14, 15, 16, 17]
     assert await due(18) == [*range(3, 13), *range(13, 21)]
     assert await due(20) == list(range(1, 21))
@@ -205,7 +206,7 @@ async def test_new_trades_have_half_of_the_places_however_many_failed_ones_are_d
     assert await due(4, NOW_MS - 20) == [13, 14, 15, 21]
 
 
-async def test_new_trades_that_share_transactions_are_not_bound_by_the_places(
+async def test_s1_new_trades_that_share_transactions_are_not_bound_by_the_places_however_few(
     database: Database,
 ) -> None:
     await record(database, *[a_row(number, "alice", "bob") for number in range(1, 9)])
@@ -216,10 +217,11 @@ async def test_new_trades_that_share_transactions_are_not_bound_by_the_places(
     async with database.reading() as tx:
         due = [
             await load_due_settlements(tx, NOW_MS, limit, batched_max=batched_max)
-            for limit, batched_max in ((8, 0), (8, 20), (8, 2), (2, 20))
+            for limit, batched_max in ((8, 0), (8, 20), (8, 2), (3, 20), (2, 20), (1, 20))
         ]
     new = [sum(each.attempts == 0 for each in found) for found in due]
-    assert (new, [len(found) for found in due]) == ([6, 20, 6, 0], [8, 22, 8, 2])
+    assert new == [6, 20, 6, 20, 20, 20]
+    assert [len(found) for found in due] == [8, 22, 8, 22, 21, 20]
 
 
 async def test_a_trade_that_is_carried_is_named_by_no_second_batch(database: Database) -> None:

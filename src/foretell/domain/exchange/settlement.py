@@ -319,22 +319,6 @@ def taken_apart(trade_id: str, fills: Sequence[Fill], cause: str) -> FailureRepo
     return FailureReport(leaving)
 
 
-def places_of(limit: int, waiting: Sequence[int]) -> list[int]:
-    """Return how many of the places each group of waiting trades takes, the favored group first.
-
-    Each has a right to half of what those before it leave, rounded up; what one does not need goes to
-    the others, in their order.
-    """
-    rights, left = [], limit
-    for _ in waiting[1:]:
-        rights.append(left - left // 2)
-        left //= 2
-    taken = [min(pair) for pair in zip(waiting, [*rights, left], strict=True)]
-    for at, wanted in enumerate(waiting):
-        taken[at] += min(wanted - taken[at], limit - sum(taken))
-    return taken
-
-
 def report_of_failing(
     trade_id: str, failing: Sequence[FailingFill], *, has_passing: bool
 ) -> FailureReport:

@@ -13,10 +13,10 @@ from foretell.domain.exchange.settlement import (
     BATCH_PREFIX,
     EarlierTrades,
     Settlement,
-    places_of,
     tx_id_of,
 )
 from foretell.domain.exchange.trade import PENDING
+from foretell.domain.exchange.waiting.places import few_places_of, places_of
 from foretell.domain.values.hexadecimal import Address, Bytes32
 from foretell.store.database import Transaction
 from foretell.store.lookups import load_rows
@@ -100,10 +100,11 @@ async def load_due_settlements(
 
     Of the places, half are for new trades of wallets without a failing trade, and half of the others
     for trades that never failed a try, however many are tried again: so failures keep nobody else
-    waiting. With very few places, the longest due are returned. A trade that is to be split waits for
-    the split, one of a closed exchange until it opens, and one of a halted market until that resumes. New trades that share transactions are not
-    bound by the places but by `batched_max`, if that is more. When more new trades wait than may go,
-    half of them are those whose orders expire first.
+    waiting. With very few places, one is for the first group, and the longest due have the others. A trade
+    that is to be split waits for the split, one of a closed exchange until it opens, and one of a halted market
+    until that resumes. Trades of the first group that share transactions are not bound by the places but by
+    `batched_max`, if that is more. When more of them wait than may go, half of them are those whose orders
+    expire first.
     """
     is_new = settled_trades.c.trade_id.is_(None)
     is_fair = sa.and_(is_new, sa.not_(_is_beside_failing()))
@@ -119,18 +120,19 @@ async def load_due_settlements(
             (limit, sa.and_(is_due, has_failed)),
         )
     ]
-    if limit < PLACES_SHARED_MIN:
-        due = sorted((row for rows in groups for row in rows), key=lambda row: row.due_at_ms)[
-            :limit
-        ]
-    else:
-        places = places_of(limit, [len(rows) for rows in groups])
+    is_shared = limit >= PLACES_SHARED_MIN
+    places = (
+        places_of(limit, [len(rows) for rows in groups])
+        if is_shared
+        else few_places_of(limit, [[row.due_at_ms for row in rows] for rows in groups])
+    )
+    if places[0]:
         places[0] = max(places[0], batched_max)
-        if len(groups[0]) >= min(most_new, places[0] + 1):
-            soon = await _load_expiring(tx, places[0] // 2, closed, is_fair)
-            known = {row.trade for row in soon}
-            groups[0] = [*soon, *(row for row in groups[0] if row.trade not in known)]
-        due = [row for rows, most in zip(groups, places, strict=True) for row in rows[:most]]
+    if len(groups[0]) >= min(most_new, places[0] + 1):
+        soon = await _load_expiring(tx, places[0] // 2, closed, is_fair)
+        known = {row.trade for row in soon}
+        groups[0] = [*soon, *(row for row in groups[0] if row.trade not in known)]
+    due = [row for rows, most in zip(groups, places, strict=True) for row in rows[:most]]
     due.sort(key=lambda row: (row.matched_at_ms, row.sequence, row.trade))
     return [_settlement(row) for row in due]
 

@@ -6,12 +6,16 @@ will be mined. The states of recent blocks say in which block it is; where a nod
 are read one by one, some in each search.
 """
 
-from typing import Final, NamedTuple
+from collections.abc import Collection, Sequence
+from typing import Any, Final, NamedTuple
 
 from foretell.chain.rpc import Rpc
 from foretell.chain.rpc_types import quantity_of, tx_hash_by_nonce
 from foretell.domain.errors.chain import RpcRefused
 from foretell.domain.values.hexadecimal import Address, Bytes32
+
+READS_OF_ACCOUNT: Final = 4
+ADDRESS_DIGITS: Final = 40
 
 BLOCKS_BACK_MAX: Final = 1 << 20
 BLOCKS_READ_MAX: Final = 128
@@ -66,3 +70,41 @@ async def _is_used(rpc: Rpc, sender: Address, nonce: int, block_number: int) -> 
     except RpcRefused:
         return False
     return quantity_of(count, "eth_getTransactionCount") > nonce
+
+
+async def idle_accounts(
+    rpc: Rpc, accounts: Sequence[Address], block_number: int, contracts: Collection[Address]
+) -> frozenset[Address]:
+    """Return the accounts without code that did nothing in a block and that no log of these contracts names.
+
+    What an account holds and allows did not change within the block: it takes a nonce of its own to change
+    that or to have code for a time, or a transfer, which is logged. None is where the node does not say.
+    """
+    before, after = hex(block_number - 1), hex(block_number)
+    asked: list[tuple[str, Sequence[object]]] = [
+        (method, [account, at])
+        for account in accounts
+        for method in ("eth_getCode", "eth_getTransactionCount")
+        for at in (before, after)
+    ]
+    query = {"fromBlock": after, "toBlock": after, "address": sorted(contracts)}
+    *answers, logs = await rpc.send_all([*asked, ("eth_getLogs", [query])])
+    if isinstance(logs, RpcRefused):
+        return frozenset()
+    named = {
+        str(topic)[-ADDRESS_DIGITS:].lower() for log in logs for topic in log.get("topics", ())
+    }
+    idle = set()
+    for place, account in enumerate(accounts):
+        own = answers[place * READS_OF_ACCOUNT : (place + 1) * READS_OF_ACCOUNT]
+        if _is_idle(own) and account[-ADDRESS_DIGITS:] not in named:
+            idle.add(account)
+    return frozenset(idle)
+
+
+def _is_idle(answers: Sequence[Any]) -> bool:
+    """Return whether an account had no code before and after a block, and used no nonce in it."""
+    if any(isinstance(each, RpcRefused) for each in answers):
+        return False
+    code_before, code_after, nonce_before, nonce_after = answers
+    return bool(code_before == code_after == "0x" and nonce_before == nonce_after)

@@ -18,6 +18,7 @@ import structlog
 
 from foretell.chain.broadcaster import REPLACED_PREFIX, Broadcaster
 from foretell.chain.deployed_code import fetch_codes
+from foretell.chain.nonce_use import idle_accounts
 from foretell.chain.outbox import Outbox
 from foretell.chain.rpc import Rpc
 from foretell.chain.rpc_types import Receipt, bytes_of, quantity_of, receipt_of
@@ -169,6 +170,12 @@ class Sender:
         """Return which of these accounts have no code at the newest block."""
         codes = await fetch_codes(self._rpc, accounts)
         return [account for account, code in zip(accounts, codes, strict=True) if not code]
+
+    async def idle_accounts(
+        self, accounts: Sequence[Address], block_number: int, contracts: Collection[Address]
+    ) -> frozenset[Address]:
+        """Return the accounts without code that did nothing in a block and that no log of these contracts names."""
+        return await idle_accounts(self._rpc, accounts, block_number, contracts)
 
     async def unknown_txs(self) -> UnknownTxs:
         """Return the transactions of the account that wait at the node and are not in the outbox.

@@ -7,7 +7,7 @@ from prometheus_client import Counter, Gauge
 
 GAS: Final = Counter(
     "foretell_failed_settlement_gas",
-    "gas of settlements mined in vain: a wallet is proved to be to blame, nobody, or a match in a batch (its limit)",
+    "gas of settlements mined in vain: of the wallet for which it counts, of nobody, or of matches in batches (their limits)",
     ["blamed"],
 )
 UNKNOWN: Final = Gauge(

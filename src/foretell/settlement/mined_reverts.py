@@ -1,13 +1,16 @@
 """Judge a trade whose transaction was mined and reverted.
 
 A wallet with code can answer rightly while it is simulated and fail when it is mined. The node's trace
-of the transaction shows whose call failed. Without a trace nobody is blamed, since any wallet can also
-take its funds away and bring them back around a block. The fills are then mined one by one, so that
-those of honest makers settle.
+of the transaction shows whose call failed. Without such a proof the fills are mined one by one, so that those
+of honest makers settle. What that costs is held against the one wallet that can have been the cause, if there is
+only one: any wallet can take its funds away and bring them back around a block.
 """
 
 from typing import Final, NamedTuple
 
+import structlog
+
+from foretell.domain.errors.chain import RpcRefused
 from foretell.domain.evm.transaction import SentTx
 from foretell.domain.exchange.failed_trades.short_orders import orders_of
 from foretell.domain.exchange.settlement import (
@@ -18,10 +21,15 @@ from foretell.domain.exchange.settlement import (
     reverting_wallet,
     taken_apart,
 )
+from foretell.domain.exchange.trade import Trade
 from foretell.domain.exchange.wallets.wallet_bars import Offence, unpaying_wallet
+from foretell.domain.values.hexadecimal import Address, Bytes32
 from foretell.settlement.context import SettlementContext
 from foretell.settlement.match_call import Matched, match_call
+from foretell.settlement.wallet_funds import refused_at
 from foretell.store.outbox.settlements import count_mined_reverts, is_split, load_earlier
+
+log = structlog.get_logger(__name__)
 
 REVERTS_WHEN_MINED: Final = "reverts only when it is mined"
 
@@ -43,10 +51,11 @@ async def judge_mined_revert(
     one may be mined in vain: a wallet may also fail while it is judged.
     """
     trade, cause = matched.row.trade, f"{REVERTS_WHEN_MINED}: {sent.failure}"
-    gas, offence = 0, None
+    gas, offence, block_number = 0, None, None
     if sent.mined_hash is not None:
         receipt = await context.operator.receipt(sent.mined_hash)
         gas = 0 if receipt is None else receipt.gas_used
+        block_number = None if receipt is None else receipt.block_number
         failed = await context.operator.failed_calls(sent.mined_hash)
         wallets = {trade.taker, *(fill.maker for fill in trade.fills)}
         if (wallet := reverting_wallet(failed, wallets)) is not None:
@@ -54,20 +63,70 @@ async def judge_mined_revert(
             return MinedRevert(report_of_reverting(trade, wallet, cause), gas, offence)
         if (wallet := unpaying_wallet(failed, wallets, context.assets)) is not None:
             offence = Offence(wallet, is_reverting=False, gas=gas, cause=cause)
-    report = await _report(context, settlement, matched, cause)
+    if await _has_earlier(context, matched):
+        offence, block_number = None, None
+    is_passing = await context.operator.revert_of(match_call(matched, "")) is None
+    if offence is None and block_number is not None:
+        suspect = await _suspect(context, matched, block_number, is_passing=is_passing)
+        if suspect is not None:
+            offence = Offence(suspect, is_reverting=False, gas=gas, cause=cause)
+    report = await _report(context, settlement, matched, cause, is_passing=is_passing)
     if offence is not None and report.final_cause is not None:
-        blamed = orders_of(trade, offence.wallet, cause)
-        report = FailureReport(tuple(blamed), report.final_cause)
+        report = FailureReport(tuple(orders_of(trade, offence.wallet, cause)), report.final_cause)
     return MinedRevert(report, gas, offence)
 
 
+async def _suspect(
+    context: SettlementContext, matched: Matched, block_number: int, *, is_passing: bool
+) -> Address | None:
+    """Return the one wallet that a transaction can have been mined in vain for, by its block; None if it is not clear.
+
+    That is the wallet whose order was over or not paid for after the block. Or else the wallet with code of a
+    single fill whose simulation passes still, where the other wallet is an account that did nothing in the
+    block.
+    """
+    trade = matched.row.trade
+    try:
+        refused = await refused_at(context, matched, hex(block_number))
+        wallets = {_wallet_of(trade, each.order_id) for each in refused}
+        if wallets or len(trade.fills) > 1 or not is_passing:
+            return wallets.pop() if len(wallets) == 1 else None
+        both = (trade.taker, trade.fills[0].maker)
+        contracts = {*context.assets, matched.exchange}
+        idle = await context.operator.idle_accounts(both, block_number, contracts)
+    except RpcRefused as refusal:
+        log.warning("block of a mined revert not examined", cause=refusal.message)
+        return None
+    if len(idle) != 1:
+        return None
+    (suspect,) = set(both) - idle
+    is_plain = await context.operator.accounts_without_code([suspect])
+    return None if is_plain else suspect
+
+
+async def _has_earlier(context: SettlementContext, matched: Matched) -> bool:
+    """Return whether earlier trades of the wallets are open: one may lack what these would bring."""
+    async with context.database.reading() as tx:
+        return await load_earlier(tx, matched.row) is not EarlierTrades.NONE
+
+
+def _wallet_of(trade: Trade, order_id: Bytes32) -> Address:
+    makers = {fill.maker_order_id: fill.maker for fill in trade.fills}
+    return makers.get(order_id, trade.taker)
+
+
 async def _report(
-    context: SettlementContext, settlement: Settlement, matched: Matched, cause: str
+    context: SettlementContext,
+    settlement: Settlement,
+    matched: Matched,
+    cause: str,
+    *,
+    is_passing: bool,
 ) -> FailureReport:
     """Return what follows a revert of which no wallet's code is to blame."""
     trade = matched.row.trade
     is_spent = await _is_spent(context, settlement, matched)
-    if not is_spent and await context.operator.revert_of(match_call(matched, "")) is not None:
+    if not is_spent and not is_passing:
         return FailureReport()
     if len(trade.fills) > 1:
         return taken_apart(trade.trade_id, trade.fills, cause)

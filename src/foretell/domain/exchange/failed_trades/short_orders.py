@@ -107,9 +107,7 @@ def refused_orders(trade_id: str, causes: Mapping[Bytes32, str]) -> list[Refused
 
 
 def orders_of(trade: Trade, wallet: Address, cause: str) -> list[RefusedOrder]:
-    """Return the orders of a wallet that could not pay in the block of a trade's transaction."""
+    """Return the orders of a wallet because of which a trade's transactions were mined in vain."""
     makers = [each.maker_order_id for each in trade.fills if each.maker == wallet]
     order_ids = [trade.taker_order_id] if wallet == trade.taker else makers
-    return [
-        RefusedOrder(trade.trade_id, each, PART_SHORT, cause, is_blamed=True) for each in order_ids
-    ]
+    return refused_orders(trade.trade_id, dict.fromkeys(order_ids, cause))

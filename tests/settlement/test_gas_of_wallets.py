@@ -1,0 +1,155 @@
+"""The gas of settlements that are mined in vain is counted for the wallet that can have been the cause (H-1)."""
+
+import pytest
+from tests.rigs.fault_proxy import FaultProxy, refuse
+from tests.rigs.sandbox import SandboxMarket
+from tests.rigs.values import encode_cancel_orders
+from tests.settlement.rig import HELD, UNIT, SettlementRig, Trader
+from tests.settlement.test_two_faced import a_two_faced_trader
+
+from foretell.domain.contracts.calldata import INCREMENT_NONCE, Approve
+from foretell.domain.errors.exchange import WalletBarred
+from foretell.domain.exchange.order import OrderStatus, Side
+from foretell.domain.exchange.trade import TradeStatus
+from foretell.domain.exchange.wallets.wallet_bars import BarOptions
+from foretell.domain.values.hexadecimal import Address
+from foretell.store.outbox.wallet_bars import load_barred, load_gas
+
+pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("earlier_exchange")]
+
+NO_TRACES = refuse("the method does not exist", -32601)
+
+
+async def charged(rig: SettlementRig) -> set[Address]:
+    """Return the wallets whose failed settlements have cost gas."""
+    async with rig.database.reading() as tx:
+        return {each.wallet for each in await load_gas(tx)}
+
+
+async def mine_behind(rig: SettlementRig, *overtaking: tuple[Trader, Address, bytes]) -> None:
+    """Have the transactions that settlement sends now come after these in their block."""
+    await rig.automine(is_on=False)
+    await rig.act()
+    for trader, target, calldata in overtaking:
+        await trader.overtake(target, calldata)
+    await rig.sandbox.mine(2)
+    await rig.automine(is_on=True)
+    await rig.act()
+    await rig.act()
+
+
+@pytest.mark.parametrize("has_traces", [True, False])
+@pytest.mark.parametrize("way", ["cancel", "nonce"])
+async def test_h1_a_maker_that_ends_its_order_in_the_block_of_the_match_is_charged(
+    rig: SettlementRig,
+    market: SandboxMarket,
+    traders: list[Trader],
+    proxy: FaultProxy,
+    way: str,
+    *,
+    has_traces: bool,
+) -> None:
+    if not has_traces:
+        proxy.fail_always("debug_traceTransaction", NO_TRACES)
+    racer, bob, _ = traders
+    order = racer.order(market, Side.SELL, 40, 10 * UNIT)
+    await racer.place(market, order)
+    taker = await bob.buy(market, 40, 10 * UNIT)
+    calldata = encode_cancel_orders([order]) if way == "cancel" else INCREMENT_NONCE.encode()
+    await mine_behind(rig, (racer, rig.sandbox.deployment.exchange, calldata))
+    await rig.settle()
+    assert await charged(rig) == {racer.wallet}
+    async with rig.database.reading() as tx:
+        assert await load_barred(tx) == []
+    assert await rig.statuses(taker.trade_ids) == [TradeStatus.FAILED]
+    await rig.projection.catch_up()
+    assert (await rig.order_row(taker.order_id)).status is OrderStatus.LIVE
+
+
+async def test_h1_without_traces_a_wallet_that_could_not_pay_after_the_block_is_charged(
+    rig: SettlementRig, market: SandboxMarket, traders: list[Trader], proxy: FaultProxy
+) -> None:
+    proxy.fail_always("debug_traceTransaction", NO_TRACES)
+    alice, liar, _ = traders
+    deployment = rig.sandbox.deployment
+    await alice.sell(market, 40, 10 * UNIT)
+    await liar.buy(market, 40, 10 * UNIT)
+    await mine_behind(rig, (liar, deployment.collateral, Approve(deployment.exchange, 0).encode()))
+    assert await charged(rig) == {liar.wallet}
+
+
+async def test_h1_without_traces_the_gas_bound_bars_a_wallet_that_fails_only_when_it_is_mined(
+    rig: SettlementRig, market: SandboxMarket, traders: list[Trader], proxy: FaultProxy
+) -> None:
+    rig.bars = BarOptions(gas_per_day_max=1_000_000)
+    await rig.restart()
+    proxy.fail_always("debug_traceTransaction", NO_TRACES)
+    maker = traders[0]
+    liar = await a_two_faced_trader(rig, market)
+    resting = await maker.sell(market, 40, 100 * UNIT)
+    tries = 0
+    while not rig.engine.state.barred_wallets:
+        await liar.buy(market, 40, 10 * UNIT)
+        await rig.settle(step_ms=5_000)
+        await rig.see()
+        tries += 1
+        assert tries < 4
+    assert await charged(rig) == {liar.wallet}
+    with pytest.raises(WalletBarred, match="gas in a day"):
+        await liar.buy(market, 40, 10 * UNIT)
+    row = await rig.order_row(resting.order_id)
+    assert (row.status, row.matched_units) == (OrderStatus.LIVE, 0)
+
+
+async def test_h1_an_account_that_hides_what_it_took_away_within_a_block_frames_no_safe(
+    rig: SettlementRig, market: SandboxMarket, traders: list[Trader], proxy: FaultProxy
+) -> None:
+    """Its allowance is there before and after the block, and the Safe is the only wallet with code."""
+    proxy.fail_always("debug_traceTransaction", NO_TRACES)
+    liar, deployment = traders[0], rig.sandbox.deployment
+    honest = await rig.safe_trader(4, market)
+    await rig.see()
+    await honest.sell(market, 40, 30 * UNIT)
+    (trade_id,) = (await liar.buy(market, 40, 10 * UNIT)).trade_ids
+    await rig.automine(is_on=False)
+    await rig.act()
+    calls = [Approve(deployment.exchange, units).encode() for units in (0, HELD)]
+    await liar.overtake(deployment.collateral, calls[0])
+    await send_last(rig, liar, deployment.collateral, calls[1])
+    await rig.sandbox.mine(2)
+    await rig.automine(is_on=True)
+    await rig.act()
+    await rig.act()
+    assert (await rig.settlement(trade_id)).attempts == 1
+    assert await charged(rig) == set()
+
+
+async def send_last(rig: SettlementRig, trader: Trader, target: Address, calldata: bytes) -> None:
+    """Send a transaction that comes last in its block."""
+    block = await rig.sandbox.rpc.call("eth_getBlockByNumber", "latest", False)  # noqa: FBT003 - a parameter of the node's
+    call = {
+        "from": trader.account.address,
+        "to": target,
+        "data": "0x" + calldata.hex(),
+        "gas": hex(200_000),
+        "maxFeePerGas": block["baseFeePerGas"],
+        "maxPriorityFeePerGas": "0x0",
+    }
+    await rig.sandbox.rpc.send("eth_sendTransaction", call)
+
+
+async def test_h1_a_wallet_that_lacks_what_an_earlier_trade_would_bring_is_not_charged(
+    rig: SettlementRig, market: SandboxMarket, traders: list[Trader]
+) -> None:
+    racer, carol, _ = traders
+    between = await rig.trader(6)
+    await rig.see()
+    order = racer.order(market, Side.SELL, 40, 10 * UNIT)
+    await racer.place(market, order)
+    await between.buy(market, 40, 10 * UNIT)
+    await between.sell(market, 50, 10 * UNIT)
+    await carol.buy(market, 50, 10 * UNIT)
+    cancel = encode_cancel_orders([order])
+    await mine_behind(rig, (racer, rig.sandbox.deployment.exchange, cancel))
+    await rig.settle(step_ms=60_000)
+    assert await charged(rig) == {racer.wallet}

@@ -118,12 +118,18 @@ class MarketResolvedMessage(
     event_message: EventRecord
 
 
-class OrderHead(msgspec.Struct, frozen=True, tag="order", tag_field="event_type"):
-    """An order was placed, filled or canceled; its fields follow."""
+class OrderHead(
+    msgspec.Struct, frozen=True, omit_defaults=True, tag="order", tag_field="event_type"
+):
+    """An order was placed, filled or canceled; its fields follow.
+
+    `close_cause` is why its wallet was barred, if that closed it.
+    """
 
     type: str
     timestamp: str
     order_owner: str
+    close_cause: str | None = None
 
 
 class TradeHead(msgspec.Struct, frozen=True, tag="trade", tag_field="event_type"):
@@ -286,9 +292,9 @@ def _event_record(listing: Listing) -> EventRecord:
     )
 
 
-def order_text(record: OrderRecord, kind: str, at_ms: int) -> str:
+def order_text(record: OrderRecord, kind: str, at_ms: int, cause: str | None = None) -> str:
     """Return what happened to an order: PLACEMENT, UPDATE or CANCELLATION."""
-    head = OrderHead(kind, str(at_ms // 1000), record.owner)
+    head = OrderHead(kind, str(at_ms // 1000), record.owner, cause)
     return f"{tail(head)[:-1]},{tail(record)}"
 
 

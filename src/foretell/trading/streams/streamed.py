@@ -5,22 +5,27 @@ Most are never published to anyone, so what clients read of them is made when it
 
 import msgspec
 
-from foretell.domain.exchange.commands import OpenMarket, PlaceOrder
-from foretell.domain.exchange.effects import OrderRestored
+from foretell.domain.exchange.commands import BarWallet, OpenMarket, PlaceOrder, decode_command
+from foretell.domain.exchange.effects import CloseReason, OrderClosed, OrderRestored
 from foretell.domain.exchange.trade import Trade, TradeStatus
 from foretell.domain.exchange.trade_references import trade_order_ids
 from foretell.domain.values.hexadecimal import Address, Bytes32
+from foretell.engine.protocol.requests import CommittedCommand
 from foretell.store.trading.trades import TradeRow, matched_row
 from foretell.trading.wire.orders import OrderView, view_of_command, view_of_restored
 
 
 class StreamedOrder(msgspec.Struct, gc=False):
-    """A live order: the command or the effect that it came with, and its fills so far."""
+    """A live order: the command or the effect that it came with, and its fills so far.
+
+    `close_cause` is why its wallet was barred, once that closed it.
+    """
 
     source: PlaceOrder | OrderRestored
     size_units: int
     matched_units: int
     trade_ids: tuple[str, ...]
+    close_cause: str | None = None
 
     @property
     def signer(self) -> Address:
@@ -39,6 +44,14 @@ class StreamedOrder(msgspec.Struct, gc=False):
         if isinstance(source, PlaceOrder):
             return view_of_command(source, self.size_units)
         return view_of_restored(source)
+
+
+def closing_cause(closed: OrderClosed, committed: CommittedCommand) -> str | None:
+    """Return why the wallet was barred whose order a command closed, None if another reason did."""
+    if closed.reason is not CloseReason.WALLET_BARRED:
+        return None
+    command = decode_command(committed.payload)
+    return command.cause if isinstance(command, BarWallet) else None
 
 
 class StreamedTrade(msgspec.Struct, gc=False):

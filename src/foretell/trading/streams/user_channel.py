@@ -48,7 +48,7 @@ from foretell.trading.streams.requests import (
     check_request,
     decode_message,
 )
-from foretell.trading.streams.streamed import StreamedOrder, StreamedTrade
+from foretell.trading.streams.streamed import StreamedOrder, StreamedTrade, closing_cause
 from foretell.trading.streams.subscription import Subscription
 from foretell.trading.wire.orders import OutcomeOf, order_record, trade_record
 
@@ -175,7 +175,7 @@ class UserChannel:
                     self._close(closed, sequence)
             case Done() as done:
                 changed = [
-                    each for effect in done.effects for each in self._take_effect(effect, sequence)
+                    each for effect in done.effects for each in self._take_effect(effect, committed)
                 ]
         for unsettled in changed:
             self._publish_trade(unsettled, sequence)
@@ -224,14 +224,14 @@ class UserChannel:
             self._close(order_closed(dusty, CloseReason.DUST, at_ms), sequence)
         return matched
 
-    def _take_effect(self, effect: Effect, sequence: int) -> list[StreamedTrade]:
+    def _take_effect(self, effect: Effect, committed: CommittedCommand) -> list[StreamedTrade]:
         """Publish or keep an effect that is not about a new order; return the trades that changed.
 
         Orders and trades from before this process began are kept without publishing them.
         """
         match effect:
             case OrderClosed():
-                self._close(effect, sequence)
+                self._close(effect, committed.sequence, closing_cause(effect, committed))
             case TradeFailed():
                 self._unsettled[effect.trade_id].cause = effect.cause
             case TradeAdvanced():
@@ -243,11 +243,11 @@ class UserChannel:
                     effect, effect.size_units, effect.matched_units, effect.trade_ids
                 )
             case OrderReturned():
-                self._return(effect, sequence)
+                self._return(effect, committed.sequence)
             case TradeRestored():
                 self._unsettled[effect.trade.trade_id] = StreamedTrade(
                     effect.trade,
-                    sequence,
+                    committed.sequence,
                     effect.status,
                     effect.tx_hash,
                     effect.trade.matched_at_ms,
@@ -292,8 +292,9 @@ class UserChannel:
         self._live[order.order_id] = live
         self._publish_order(live, OrderStatus.LIVE, "UPDATE", returned.at_ms, sequence)
 
-    def _close(self, closed: OrderClosed, sequence: int) -> None:
+    def _close(self, closed: OrderClosed, sequence: int, cause: str | None = None) -> None:
         live = self._live.pop(closed.order_id)
+        live.close_cause = cause
         kind = "UPDATE" if closed.reason is CloseReason.DUST else "CANCELLATION"
         self._publish_order(live, closed.status, kind, closed.at_ms, sequence, closed.reason)
 
@@ -355,7 +356,7 @@ class UserChannel:
             view = live.view()
             outcome = self._outcome_of(view.condition_id, view.is_yes)
             record = order_record(view, status, live.matched_units, live.trade_ids, outcome, reason)
-            self._send(connections, sequence, order_text(record, kind, at_ms))
+            self._send(connections, sequence, order_text(record, kind, at_ms, live.close_cause))
 
     def _publish_trade(self, unsettled: StreamedTrade, sequence: int) -> None:
         market = self._books.market_by_id[unsettled.trade.condition_id]

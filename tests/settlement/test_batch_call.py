@@ -6,9 +6,10 @@ import pytest
 from tests.rigs.values import NOW_MS, a_signed_order, a_word, an_address
 from tests.store.trading.test_trades import a_row
 
-from foretell.domain.contracts.batches import MATCHES_MAX, SETTLE
+from foretell.domain.contracts.batches import MATCH_BYTES_MAX, MATCHES_MAX, SETTLE
 from foretell.domain.exchange.order import OrderStatus, OrderType
 from foretell.domain.exchange.settlement import Settlement, SettlementOptions
+from foretell.domain.exchange.trade import FILLS_PER_TRADE_MAX
 from foretell.domain.values.hexadecimal import Address, Bytes32
 from foretell.settlement.batch_call import (
     BatchedTrade,
@@ -45,7 +46,13 @@ def an_order_row(order_id: Bytes32, **fields: Any) -> OrderRow:
 
 
 def a_trade(
-    number: int, makers: int = 1, exchange: Address = EXCHANGE, attempts: int = 0, **fields: Any
+    number: int,
+    makers: int = 1,
+    exchange: Address = EXCHANGE,
+    attempts: int = 0,
+    *,
+    is_packed: bool = False,
+    **fields: Any,
 ) -> BatchedTrade:
     """Return a trade; the fields are those of its makers' orders."""
     row = a_row(number, "alice", *(f"maker {each}" for each in range(makers)))
@@ -53,7 +60,7 @@ def a_trade(
     order_by_id: dict[str, OrderRow] = {each: an_order_row(each, **fields) for each in makers_ids}
     order_by_id[row.trade.taker_order_id] = an_order_row(row.trade.taker_order_id)
     settlement = Settlement(row.trade.trade_id, attempts=attempts)
-    return batched_trade(settlement, Matched(row, order_by_id, exchange))
+    return batched_trade(settlement, Matched(row, order_by_id, exchange, is_packed))
 
 
 def sizes(trades: list[BatchedTrade], **options: Any) -> list[int]:
@@ -106,6 +113,22 @@ def test_a_great_match_and_one_for_a_named_taker_go_alone(
     fields: dict[str, Any], wanted: list[int]
 ) -> None:
     assert sorted(sizes([a_trade(1, **fields), a_trade(2)]), reverse=True) == wanted
+
+
+@pytest.mark.parametrize(
+    ("fields", "wanted"),
+    [
+        ({}, [2]),
+        ({"signature": b"\1" * 65}, [2]),
+        ({"signature": b"\1" * 512}, [1, 1]),
+    ],
+)
+def test_a_packed_match_of_as_many_makers_as_there_may_be_shares_a_transaction(
+    fields: dict[str, Any], wanted: list[int]
+) -> None:
+    great = a_trade(1, makers=FILLS_PER_TRADE_MAX, is_packed=True, **fields)
+    assert (len(great.call.calldata) <= MATCH_BYTES_MAX) is (wanted == [2])
+    assert sizes([great, a_trade(2, is_packed=True)]) == wanted
 
 
 def test_the_gas_of_a_batch_is_bounded_and_holds_the_limit_of_each_match() -> None:

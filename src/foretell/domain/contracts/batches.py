@@ -10,7 +10,7 @@ from foretell.domain.values.hexadecimal import Address, address_bytes, keccak256
 
 MATCHES_MAX: Final = 20
 MATCH_BYTES_MAX: Final = 4_096
-"""Most calldata of one match: four makers with short signatures."""
+"""Most calldata of one match: twenty makers with short signatures if it is packed, else four."""
 
 SETTLE: Final = contract_function("settle(address,bytes[],uint256[])", "(uint256)")
 

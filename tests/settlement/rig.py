@@ -387,7 +387,7 @@ class Trader:
         """Have the engine place an order."""
         engine = self.rig.engine
         order_id = self.rig.separators(market).order_id(order)
-        rules = MarketRules(TICKS, SIZE_UNITS_MIN, 0)
+        rules = MarketRules(TICKS, SIZE_UNITS_MIN, order.fee_rate_bps)
         command = PlaceOrder(
             at_ms=engine.clock_ms(),
             order_id=order_id,

@@ -181,3 +181,51 @@ async def test_h_02_the_finalization_compares_adopted_questions_again(
     assert (await creator.record(request_id))["status"] == status
     async with rig.database.reading() as tx:
         assert await load_markets(tx) == []
+
+
+DAY_S = 24 * 3_600
+
+
+async def ask_direct(creator: CreatorClient, request_id: str, stated_s: int) -> None:
+    """Send a request's plan with another stated end of its question."""
+    approval, asked = (await creator.record(request_id))["prepared"]["txPlan"]
+    data = bytes.fromhex(asked["data"][2:])
+    *others, _ = decode(KINDS, data[4:])
+    own = data[:4] + encode(KINDS, [*others, stated_s])
+    await creator.execute([approval, asked | {"data": "0x" + own.hex()}])
+
+
+async def planned_end_s(creator: CreatorClient, request_id: str) -> int:
+    asked = (await creator.record(request_id))["prepared"]["txPlan"][-1]
+    *_, stated_s = decode(KINDS, bytes.fromhex(asked["data"][2:])[4:])
+    return int(stated_s)
+
+
+@pytest.mark.parametrize("stated_s", [1, 30 * DAY_S])
+async def test_h2_a_question_of_the_direct_stack_that_ends_long_before_its_payload_is_not_adopted(
+    creator: CreatorClient, stated_s: int
+) -> None:
+    """Any account could flag it at once, and have it ended 30 days later, for a market of years."""
+    request_id = await creator.prepared(creator.payload())
+    await ask_direct(creator, request_id, stated_s)
+
+    challenge = (await creator.ask(raw := creator.payload())).json()
+    answer = await creator.send(raw, creator.sign(challenge))
+
+    error = answer.json()["error"]
+    assert (answer.status_code, error["code"]) == (409, "already_initialized")
+    (duplicate,) = error["details"]["duplicates"]
+    assert duplicate["terms"]["livenessSeconds"] == str(stated_s)
+    assert int(duplicate["plannedTerms"]["livenessSeconds"]) > 365 * DAY_S
+
+
+async def test_h2_a_question_of_the_direct_stack_that_ends_as_planned_is_adopted(
+    creator: CreatorClient,
+) -> None:
+    first = await creator.prepared(raw := creator.payload())
+    await ask_direct(creator, first, await planned_end_s(creator, first) + 7 * DAY_S)
+    creator.rig.clock.at_ms += 1
+
+    second = await creator.prepared(raw)
+
+    assert (await creator.record(second))["prepared"]["txPlan"] == []

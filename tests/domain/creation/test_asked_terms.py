@@ -1,6 +1,11 @@
 import pytest
 
-from foretell.domain.creation.asked_terms import AskedTerms
+from foretell.domain.creation.asked_terms import (
+    DEFAULT_END_S,
+    END_EARLY_MAX_S,
+    END_LATE_MAX_S,
+    AskedTerms,
+)
 
 PLANNED = AskedTerms(5, 500, 7_200)
 
@@ -29,3 +34,25 @@ def test_terms_are_written_in_base_units_and_seconds() -> None:
     assert (
         PLANNED.describe() == "a reward of 5 and a bond of 500 base units, and a liveness of 7200 s"
     )
+
+
+YEAR_S = 365 * 24 * 3_600
+
+
+@pytest.mark.parametrize(
+    ("stated_s", "planned_s", "fits"),
+    [
+        (YEAR_S, YEAR_S, True),
+        (YEAR_S - END_EARLY_MAX_S, YEAR_S, True),
+        (YEAR_S - END_EARLY_MAX_S - 1, YEAR_S, False),
+        (1, YEAR_S, False),
+        (YEAR_S + END_LATE_MAX_S, YEAR_S, True),
+        (YEAR_S + END_LATE_MAX_S + 1, YEAR_S, False),
+        (0, YEAR_S, True),
+        (0, DEFAULT_END_S + END_EARLY_MAX_S + 1, False),
+    ],
+)
+def test_a_stated_end_lies_at_most_an_hour_before_the_planned_one(
+    stated_s: int, planned_s: int, *, fits: bool
+) -> None:
+    assert AskedTerms(0, 0, stated_s).ends_with(AskedTerms(0, 0, planned_s)) is fits

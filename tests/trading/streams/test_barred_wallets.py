@@ -1,4 +1,4 @@
-"""The user channel tells the owner of a barred wallet why its orders closed."""
+"""The user channel publishes why the orders of a barred wallet closed."""
 
 import pytest
 from tests.rigs.trading import Trader, TradingRig

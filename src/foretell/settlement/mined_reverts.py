@@ -27,6 +27,7 @@ from foretell.domain.values.hexadecimal import Address, Bytes32
 from foretell.settlement.context import SettlementContext
 from foretell.settlement.match_call import Matched, match_call
 from foretell.settlement.wallet_funds import refused_at
+from foretell.store.outbox.failed_deliveries import has_failed_delivery
 from foretell.store.outbox.settlements import count_mined_reverts, is_split, load_earlier
 
 log = structlog.get_logger(__name__)
@@ -63,13 +64,17 @@ async def judge_mined_revert(
             return MinedRevert(report_of_reverting(trade, wallet, cause), gas, offence)
         if (wallet := unpaying_wallet(failed, wallets, context.assets)) is not None:
             offence = Offence(wallet, is_reverting=False, gas=gas, cause=cause)
-    if await _has_earlier(context, matched):
-        offence, block_number = None, None
     is_passing = await context.operator.revert_of(match_call(matched, "")) is None
     if offence is None and block_number is not None:
         suspect = await _suspect(context, matched, block_number, is_passing=is_passing)
         if suspect is not None:
             offence = Offence(suspect, is_reverting=False, gas=gas, cause=cause)
+    if (
+        offence is not None
+        and block_number is not None
+        and await _lacked_a_delivery(context, matched, offence.wallet, block_number)
+    ):
+        offence = None
     report = await _report(context, settlement, matched, cause, is_passing=is_passing)
     if offence is not None and report.final_cause is not None:
         report = FailureReport(tuple(orders_of(trade, offence.wallet, cause)), report.final_cause)
@@ -104,10 +109,13 @@ async def _suspect(
     return None if is_plain else suspect
 
 
-async def _has_earlier(context: SettlementContext, matched: Matched) -> bool:
-    """Return whether earlier trades of the wallets are open: one may lack what these would bring."""
+async def _lacked_a_delivery(
+    context: SettlementContext, matched: Matched, wallet: Address, block_number: int
+) -> bool:
+    """Return whether the wallet may have lacked what an earlier trade failed to bring it."""
+    tries_max = context.options.attempts_max
     async with context.database.reading() as tx:
-        return await load_earlier(tx, matched.row) is not EarlierTrades.NONE
+        return await has_failed_delivery(tx, matched.row, wallet, block_number, tries_max)
 
 
 def _wallet_of(trade: Trade, order_id: Bytes32) -> Address:

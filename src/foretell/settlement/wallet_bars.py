@@ -1,7 +1,8 @@
 """Bar wallets that make settlements fail, and probe them until they have proved themselves.
 
 A probe sends none of a token to the wallet: the tokens' contract calls the wallet as it does in a
-settlement, in a transaction that costs little. A wallet that fails it stays barred for twice the time.
+settlement, in a transaction that costs little. A wallet that signs by its own code is asked for the signature of
+the order that is to blame instead, as the exchange does. One that fails stays barred for twice the time.
 """
 
 from collections.abc import Sequence
@@ -10,11 +11,14 @@ from typing import Final
 import structlog
 
 from foretell.chain.artifacts import reason_of
-from foretell.domain.contracts.calldata import SAFE_TRANSFER_FROM
+from foretell.chain.views import LATEST, SIGNATURE_GAS_MAX
+from foretell.domain.contracts.calldata import SAFE_TRANSFER_FROM, encode_validate_order
 from foretell.domain.errors.chain import ExecutionReverted, RpcRefused
 from foretell.domain.evm.transaction import OutgoingTx, SentTx, TxStatus
+from foretell.domain.exchange.order import SignatureType
 from foretell.domain.exchange.settlement import (
     Settlement,
+    end_of,
     report_of_reverting,
     settlement_after_revert,
 )
@@ -30,6 +34,7 @@ from foretell.domain.exchange.wallets.wallet_bars import (
 from foretell.domain.values.hexadecimal import Address
 from foretell.settlement.context import SettlementContext
 from foretell.settlement.stored import load_matched, record
+from foretell.store.outbox.refused_orders import load_blamed_of
 from foretell.store.outbox.transactions import SETTLEMENT, load_txs
 from foretell.store.outbox.wallet_bars import (
     add_gas,
@@ -38,9 +43,12 @@ from foretell.store.outbox.wallet_bars import (
     load_probes,
     record_bar,
 )
+from foretell.store.trading.orders import load_orders
 
 PROBE_GAS: Final = 150_000
 """Gas of a probe: the transaction, the tokens' contract, and any wallet that takes tokens."""
+SIGNATURE_PROBE_GAS: Final = PROBE_GAS + SIGNATURE_GAS_MAX
+"""Gas of a probe of a signature: the transaction, the exchange, and what it gives to the wallet."""
 PROBE_TOKEN: Final = 0
 PROBES_AT_ONCE_MAX: Final = 8
 """Most probes on their way at a time: the places of trades are not theirs."""
@@ -108,17 +116,37 @@ async def probe_wallets(context: SettlementContext) -> None:
 
 async def _send(context: SettlementContext, tokens: Address, bar: WalletBar) -> None:
     """Send the probe that a bar names, unless its simulation fails, which costs nothing."""
-    assert bar.probe_tx_id is not None
-    sender = context.operator.address
-    calldata = SAFE_TRANSFER_FROM.encode(sender, bar.wallet, PROBE_TOKEN, 0, b"")
     now_ms, options = context.now_ms(), context.bars
     try:
-        await context.operator.send(OutgoingTx(bar.probe_tx_id, tokens, calldata, PROBE_GAS))
+        await context.operator.send(await _probe(context, tokens, bar))
     except ExecutionReverted as reverted:
         await _record(context, kept(bar, f"fails a probe: {reason_of(reverted)}", now_ms, options))
     except RpcRefused as refusal:
         log.warning("probe refused by the node", wallet=bar.wallet, cause=refusal.message)
         await _record(context, postponed(bar, now_ms, options))
+
+
+async def _probe(context: SettlementContext, tokens: Address, bar: WalletBar) -> OutgoingTx:
+    """Return the transaction that probes a wallet: of its signature, if the order to blame has one of its code.
+
+    An order that is over for another reason says nothing about its wallet any more.
+    """
+    assert bar.probe_tx_id is not None
+    async with context.database.reading() as tx:
+        blamed = await load_blamed_of(tx, bar.wallet)
+        row_by_id = {} if blamed is None else await load_orders(tx, [blamed[0]])
+    if blamed is not None and (row := row_by_id.get(blamed[0])) is not None:
+        signed, exchange = row.signed, blamed[1]
+        check = OutgoingTx(
+            bar.probe_tx_id, exchange, encode_validate_order(signed), SIGNATURE_PROBE_GAS
+        )
+        is_by_code = signed.signature_type is SignatureType.CONTRACT
+        reverted = await context.operator.revert_of(check, LATEST) if is_by_code else None
+        if is_by_code and (reverted is None or end_of(reason_of(reverted)) is None):
+            return check
+    sender = context.operator.address
+    calldata = SAFE_TRANSFER_FROM.encode(sender, bar.wallet, PROBE_TOKEN, 0, b"")
+    return OutgoingTx(bar.probe_tx_id, tokens, calldata, PROBE_GAS)
 
 
 async def _follow(context: SettlementContext, bar: WalletBar, sent: SentTx) -> None:
@@ -129,7 +157,7 @@ async def _follow(context: SettlementContext, bar: WalletBar, sent: SentTx) -> N
         await _record(context, ended(bar))
     elif sent.status is TxStatus.FAILED:
         async with context.database.writing() as tx:
-            await add_gas(tx, bar.wallet, day_of(now_ms), PROBE_GAS)
+            await add_gas(tx, bar.wallet, day_of(now_ms), sent.gas)
         await _record(context, kept(bar, "fails a probe when it is mined", now_ms, context.bars))
     elif sent.status is TxStatus.CANCELED:
         await _record(context, postponed(bar, now_ms, context.bars))

@@ -136,6 +136,9 @@ async def test_wallets_of_a_failed_match_are_simulated_from_then_on(
     await matched(market, [alice, carol, dave], 2)
     await take_away(dave)
     await rig.settle(step_ms=60_000)
+    (returned,) = rig.engine.state.live_orders
+    await alice.cancel_on_chain((await rig.order_row(returned)).signed)
+    await rig.see()
     simulations.count = 0
     innocent = await matched(market, [carol, bob], 2)
     await rig.settle()

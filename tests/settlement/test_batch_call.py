@@ -17,6 +17,7 @@ from foretell.settlement.batch_call import (
     batch_gas,
     batched_trade,
     in_batches,
+    in_places,
 )
 from foretell.settlement.match_call import Matched, match_gas
 from foretell.store.trading.orders import OrderRow
@@ -85,6 +86,20 @@ def test_a_bound_of_one_gives_each_trade_a_transaction() -> None:
 def test_trades_that_failed_go_alone() -> None:
     trades = [a_trade(1), a_trade(2, attempts=1), a_trade(3), a_trade(4, attempts=7)]
     assert sizes(trades) == [2, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("places", "batches", "alone", "first"),
+    [(10, 12, 0, 10), (10, 12, 3, 7), (10, 12, 40, 5), (1, 12, 40, 1), (10, 2, 40, 2)],
+)
+def test_s1_trades_that_go_alone_have_half_of_the_places_however_many_batches_wait(
+    places: int, batches: int, alone: int, first: int
+) -> None:
+    together = [[a_trade(number), a_trade(number + 1)] for number in range(batches)]
+    single = [[a_trade(number)] for number in range(alone)]
+    begun, others = in_places([*together, *single], places)
+    assert begun == together[:first]
+    assert others == [*single, *together[first:]]
 
 
 def test_each_exchange_has_its_own_batches() -> None:

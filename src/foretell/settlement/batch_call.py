@@ -94,6 +94,19 @@ def in_groups(
     return groups, sharing
 
 
+def in_places(
+    groups: Sequence[Sequence[BatchedTrade]], places: int
+) -> tuple[list[Sequence[BatchedTrade]], list[Sequence[BatchedTrade]]]:
+    """Return the groups of several trades that go first, and all others in the order in which they follow.
+
+    Trades that go alone, most of them again, have a right to half of the places, however many batches wait.
+    """
+    alone = [group for group in groups if len(group) == 1]
+    together = [group for group in groups if len(group) > 1]
+    first = places - min(len(alone), places // 2)
+    return together[:first], [*alone, *together[first:]]
+
+
 class _Group:
     """Trades that share a transaction, with the sums that say which other one fits."""
 

@@ -35,7 +35,7 @@ from foretell.domain.exchange.settlement import (
 )
 from foretell.domain.exchange.wallets.wallet_bars import Offence
 from foretell.domain.values.hexadecimal import Address
-from foretell.settlement.batch_call import batched_trade, in_groups
+from foretell.settlement.batch_call import batched_trade, in_groups, in_places
 from foretell.settlement.batches import (
     follow_batch,
     read_outcomes,
@@ -171,13 +171,13 @@ async def _start_due(
     trades = [batched_trade(*pair) for pair in zip(due, rows, strict=True)]
     covered = await unsimulated_trades(context, settler, trades)
     groups, covered = in_groups(trades, covered, context.options)
-    shared = [group for group in groups if len(group) > 1][:room]
+    shared, others = in_places(groups, room)
     certain = [group for group in shared if group[0].settlement.trade_id in covered]
     await start_unsimulated_batches(context, settler, certain)
     uncertain = [group for group in shared if group[0].settlement.trade_id not in covered]
     whole = await start_whole_batches(context, settler, uncertain)
     room -= len(certain) + whole
-    for group in [*uncertain[whole:], *groups[len(shared) :]]:
+    for group in [*uncertain[whole:], *others]:
         if room <= 0:
             return
         together = await start_batch(context, settler, group) if len(group) > 1 else []

@@ -320,7 +320,7 @@ class EngineRestarting(Unavailable):
 
 
 class EngineBusy(Unavailable):
-    """The engine's queue of commands is full; nothing was done."""
+    """Too much waits for the engine, the tables or settlement; nothing was done."""
 
     def __init__(self) -> None:
         super().__init__(

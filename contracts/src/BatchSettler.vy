@@ -76,7 +76,7 @@ def settle(
     @notice Settle matches in their order, for an operator of the exchange. A match that fails is
             logged and passed over.
     @param exchange One of the two exchanges
-    @param matches The calldata of `matchOrders`, one for each match
+    @param matches The calldata of `matchPacked` or of `matchOrders`, one for each match
     @param gasLimits The most gas of each match; all of them must be there when it begins
     @return A bit for each match that failed, the first match's lowest
     """

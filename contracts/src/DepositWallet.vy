@@ -7,8 +7,13 @@
         The proxies in front of it come from the factory, their owner at the end of their code.
 """
 
+from evm import ecdsa
+from tokens import erc1155
 from wallets import order_signatures
 from wallets import owner
+from wallets import receiver
+
+exports: (receiver.onERC1155Received, receiver.onERC1155BatchReceived)
 
 # As a Safe announces it, so that a relayer reads one log for both.
 event ExecutionSuccess:
@@ -26,11 +31,7 @@ struct Call:
 CALLS_MAX: constant(uint256) = 16
 CALL_BYTES_MAX: constant(uint256) = 4096
 ENCODED_BYTES_MAX: constant(uint256) = 64 + 32 * CALLS_MAX
-RECEIVED_MAX: constant(uint256) = 512
-RECEIVED_BYTES_MAX: constant(uint256) = 1024
 
-ERC165: constant(bytes4) = 0x01ffc9a7
-ERC1155_RECEIVER: constant(bytes4) = 0x4e2312e0
 ERC1271_YES: constant(bytes4) = 0x1626ba7e
 ERC1271_NO: constant(bytes4) = 0xffffffff
 
@@ -60,7 +61,7 @@ def __default__():
 def execute(
     calls: DynArray[Call, CALLS_MAX],
     deadline: uint256,
-    signature: Bytes[owner.ECDSA_BYTES],
+    signature: Bytes[ecdsa.SIGNATURE_BYTES],
 ):
     """
     @notice Make calls that the owner signed with the present nonce: all of them, or none.
@@ -129,57 +130,13 @@ def getThreshold() -> uint256:
 
 @external
 @pure
-def onERC1155Received(
-    operator: address,
-    sender: address,
-    id: uint256,
-    amount: uint256,
-    data: Bytes[RECEIVED_BYTES_MAX],
-) -> bytes4:
-    """
-    @notice Take tokens.
-    @param operator Who moves them
-    @param sender Whose they were
-    @param id Which they are
-    @param amount How many
-    @param data What came along
-    @return The selector of this function
-    """
-    return method_id("onERC1155Received(address,address,uint256,uint256,bytes)", output_type=bytes4)
-
-
-@external
-@pure
-def onERC1155BatchReceived(
-    operator: address,
-    sender: address,
-    ids: DynArray[uint256, RECEIVED_MAX],
-    amounts: DynArray[uint256, RECEIVED_MAX],
-    data: Bytes[RECEIVED_BYTES_MAX],
-) -> bytes4:
-    """
-    @notice Take tokens of several kinds.
-    @param operator Who moves them
-    @param sender Whose they were
-    @param ids Which they are
-    @param amounts How many of each
-    @param data What came along
-    @return The selector of this function
-    """
-    return method_id(
-        "onERC1155BatchReceived(address,address,uint256[],uint256[],bytes)", output_type=bytes4
-    )
-
-
-@external
-@pure
 def supportsInterface(interfaceId: bytes4) -> bool:
     """
     @notice ERC-165: an ERC-1155 receiver that answers for its signatures.
     @param interfaceId The interface
     @return Whether the wallet has it
     """
-    return interfaceId in [ERC165, ERC1155_RECEIVER, ERC1271_YES]
+    return interfaceId in [erc1155.ERC165, erc1155.RECEIVER, ERC1271_YES]
 
 
 @internal

@@ -6,6 +6,8 @@
         The wallet is a beacon proxy (ERC-1967) with its factory and its owner at the end of its code.
 """
 
+from evm import create2
+
 event WalletDeployed:
     wallet: indexed(address)
     owner: indexed(address)
@@ -58,15 +60,7 @@ def predictWalletAddress(owner: address) -> address:
 @internal
 @view
 def _wallet_address(owner: address) -> address:
-    digest: bytes32 = keccak256(
-        concat(
-            b"\xff",
-            convert(self, bytes20),
-            self._salt(owner),
-            keccak256(self._init_code(owner)),
-        )
-    )
-    return convert(convert(digest, uint256) & convert(max_value(uint160), uint256), address)
+    return create2._address(self, self._salt(owner), keccak256(self._init_code(owner)))
 
 
 @internal

@@ -1,4 +1,5 @@
 # pragma version 0.4.3
+# pragma optimize codesize
 """
 @title Exchange
 @license Apache-2.0
@@ -10,11 +11,15 @@
         `custody`, `owed_tokens`, `receiver`, `sweeping`, `trade_logs`).
 """
 
+# Optimized for size: 900 bytes less for a few gas a maker. The code and its immutable values, 768 bytes,
+# must fit 24,576 together (EIP-170).
+
 from access import ownership
 from exchange import cancelling
 from exchange import custody
 from exchange import fees
 from exchange import matching
+from exchange import orders
 from exchange import owed_tokens
 from exchange import packed
 from exchange import parameters
@@ -206,9 +211,9 @@ def __default__():
             of its calldata; `cancelOrder` and `cancelOrders`, with our tuple or that of the ecosystem's
             v1 exchange, since a contract cannot declare two functions of one name; `preapproveOrder`.
     """
-    if len(msg.data) < 4:
-        raw_revert(method_id("UnknownCall()"))
-    selector: bytes4 = convert(slice(msg.data, 0, 4), bytes4)
+    selector: bytes4 = empty(bytes4)
+    if len(msg.data) >= orders.ARGUMENTS_AT:
+        selector = convert(slice(msg.data, 0, orders.ARGUMENTS_AT), bytes4)
     if selector == packed.MATCH_PACKED:
         matching._match_packed()
     elif selector == cancelling.CANCEL_ORDER or selector == cancelling.CANCEL_ORDER_V1:

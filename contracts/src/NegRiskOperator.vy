@@ -14,6 +14,7 @@ from interfaces import INegRiskAdapter
 from interfaces import INegRiskOperator
 from interfaces import IResolvable
 from resolution import ancillary
+from tokens import conditions
 
 implements: INegRiskOperator
 initializes: ownership
@@ -76,9 +77,10 @@ event QuestionUnflagged:
 
 # How long a question is flagged before the admin may answer it.
 DELAY_PERIOD: public(constant(uint256)) = 3_600
+# How long it may answer after that, before the flag lapses.
+ANSWER_PERIOD: public(constant(uint256)) = 604_800
 # How long after a report a flag still holds it up.
 HOLD_PERIOD: public(constant(uint256)) = 604_800
-OUTCOMES: constant(uint256) = 2
 INDEX_MASK: constant(uint256) = 255
 STACK_BYTES_MAX: constant(uint256) = 16
 
@@ -198,7 +200,7 @@ def sealMarket(marketId: bytes32):
 
 
 @external
-def reportPayouts(requestId: bytes32, payouts: DynArray[uint256, 2]):
+def reportPayouts(requestId: bytes32, payouts: DynArray[uint256, conditions.OUTCOMES]):
     """
     @notice Take the answer to a request, from the oracle: Yes or No and nothing between. Of a question
             that was answered before, what it pays is taken, and of any other in a market that has
@@ -213,7 +215,7 @@ def reportPayouts(requestId: bytes32, payouts: DynArray[uint256, 2]):
         raw_revert(method_id("InvalidRequestId()"))
     if self.reportedAt[question_id] != 0:
         raw_revert(method_id("QuestionAlreadyReported()"))
-    if len(payouts) != OUTCOMES or payouts[0] + payouts[1] != 1:
+    if len(payouts) != conditions.OUTCOMES or payouts[0] + payouts[1] != 1:
         raw_revert(method_id("InvalidPayouts()"))
     result: bool = payouts[0] == 1 and not self._is_determined(question_id)
     if staticcall INegRiskAdapter(nrAdapter).isAnswered(question_id):
@@ -241,7 +243,7 @@ def resolveQuestion(questionId: bytes32):
         reported_at: uint256 = self.reportedAt[questionId]
         if reported_at == 0:
             raw_revert(method_id("NotReported()"))
-        if self.flaggedAt[questionId] != 0 and block.timestamp < reported_at + HOLD_PERIOD:
+        if self._is_flagged(questionId) and block.timestamp < reported_at + HOLD_PERIOD:
             raw_revert(method_id("Flagged()"))
         result = self.results[questionId]
         if result:
@@ -254,12 +256,12 @@ def resolveQuestion(questionId: bytes32):
 @external
 def flagQuestion(questionId: bytes32):
     """
-    @notice Hold a question up, and let its emergency delay run.
+    @notice Hold a question up, and let its emergency delay run. A flag lapses a week after that.
     @param questionId The question
     """
     ownership._check_admin()
     self._check_question(questionId)
-    if self.flaggedAt[questionId] != 0:
+    if self._is_flagged(questionId):
         raw_revert(method_id("Flagged()"))
     self.flaggedAt[questionId] = block.timestamp
     log QuestionFlagged(questionId=questionId)
@@ -281,15 +283,14 @@ def unflagQuestion(questionId: bytes32):
 @external
 def emergencyResolveQuestion(questionId: bytes32, result: bool):
     """
-    @notice Answer a question that has been flagged for the whole delay.
+    @notice Answer a question that has been flagged for the whole delay, in the week after it.
     @param questionId The question
     @param result True for Yes
     """
     ownership._check_admin()
-    flagged_at: uint256 = self.flaggedAt[questionId]
-    if flagged_at == 0:
+    if not self._is_flagged(questionId):
         raw_revert(method_id("NotFlagged()"))
-    if block.timestamp < flagged_at + DELAY_PERIOD:
+    if block.timestamp < self.flaggedAt[questionId] + DELAY_PERIOD:
         raw_revert(method_id("DelayPeriodNotOver()"))
     self.results[questionId] = result
     extcall INegRiskAdapter(nrAdapter).reportOutcome(questionId, result)
@@ -316,7 +317,7 @@ def getOutcomeSlotCount(conditionId: bytes32) -> uint256:
     @param conditionId A condition of the adapter's
     @return Two for a question of an event
     """
-    return OUTCOMES
+    return conditions.OUTCOMES
 
 
 @external
@@ -346,6 +347,14 @@ def _check_request(request_id: bytes32):
 def _check_question(question_id: bytes32):
     if self.requestIds[question_id] == empty(bytes32):
         raw_revert(method_id("InvalidQuestion()"))
+
+
+@internal
+@view
+def _is_flagged(question_id: bytes32) -> bool:
+    flagged_at: uint256 = self.flaggedAt[question_id]
+    lapses_at: uint256 = flagged_at + DELAY_PERIOD + ANSWER_PERIOD
+    return flagged_at != 0 and block.timestamp < lapses_at
 
 
 @internal

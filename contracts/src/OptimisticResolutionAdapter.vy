@@ -9,16 +9,15 @@
 """
 
 from access import ownership
-from interfaces import IConditionalTokens
 from interfaces import IDisputed
 from interfaces import IERC20
-from interfaces import IMarketRegistry
 from interfaces import IOptimisticOracle
 from optimistic import bulletin
 from optimistic import holding
-from optimistic import questions
 from resolution import ancillary
 from resolution import payouts
+from resolution import questions
+from tokens import conditions
 
 implements: IDisputed
 initializes: ownership
@@ -35,31 +34,24 @@ exports: (
 )
 exports: (bulletin.postUpdate, bulletin.getUpdates, bulletin.getLatestUpdate)
 exports: (
+    questions.ctf,
+    questions.marketRegistry,
     questions.getQuestion,
     questions.questionState,
     questions.isInitialized,
-    questions.isFlagged,
     questions.questionIdOf,
     questions.conditionIdOf,
 )
 exports: (
     holding.safetyPeriod,
+    holding.answerPeriod,
     holding.holdPeriod,
+    holding.isFlagged,
     holding.flag,
     holding.unflag,
     holding.pause,
     holding.unpause,
 )
-
-event QuestionInitialized:
-    questionID: indexed(bytes32)
-    requestTimestamp: indexed(uint256)
-    creator: indexed(address)
-    ancillaryData: Bytes[ancillary.SIGNED_BYTES_MAX]
-    rewardToken: address
-    reward: uint256
-    proposalBond: uint256
-
 
 event QuestionReset:
     questionID: indexed(bytes32)
@@ -69,24 +61,11 @@ event QuestionEscalated:
     questionID: indexed(bytes32)
 
 
-event QuestionResolved:
-    questionID: indexed(bytes32)
-    settledPrice: indexed(int256)
-    payouts: DynArray[uint256, 2]
-
-
-event QuestionManuallyResolved:
-    questionID: indexed(bytes32)
-    payouts: DynArray[uint256, 2]
-
-
 IGNORE: constant(int256) = min_value(int256)
 LIVENESS_MIN_S: constant(uint256) = 60
 LIVENESS_MAX_S: constant(uint256) = 7 * 24 * 3600
 
-ctf: public(immutable(address))
 oracle: public(immutable(address))
-marketRegistry: public(immutable(address))
 currency: public(immutable(address))
 allowsUnknown: public(immutable(bool))
 defaultBond: public(immutable(uint256))
@@ -117,13 +96,12 @@ def __init__(
     """
     if bond == 0 or liveness < LIVENESS_MIN_S or liveness > LIVENESS_MAX_S:
         raw_revert(method_id("TermsNotSupported()"))
-    ctf = conditionalTokens
     oracle = oracle_
-    marketRegistry = marketRegistry_
     currency = currency_
     allowsUnknown = allowsUnknown_
     defaultBond = bond
     defaultLiveness = liveness
+    questions.__init__(conditionalTokens, marketRegistry_)
     ownership.__init__(admin)
     extcall IERC20(currency_).approve(oracle_, max_value(uint256), default_return_value=True)
 
@@ -154,14 +132,7 @@ def initialize(
     if bond < defaultBond or seconds < defaultLiveness or seconds > LIVENESS_MAX_S:
         raw_revert(method_id("TermsNotSupported()"))
     text: Bytes[ancillary.SIGNED_BYTES_MAX] = ancillary._signed(ancillaryData, msg.sender)
-    question_id: bytes32 = keccak256(text)
-    questions._add(question_id, text, currency, reward, bond, seconds)
-    condition_id: bytes32 = questions._condition_id(question_id)
-    if staticcall IConditionalTokens(ctf).getOutcomeSlotCount(condition_id) == 0:
-        extcall IConditionalTokens(ctf).prepareCondition(self, question_id, questions.OUTCOMES)
-    # Questions of a neg-risk event have their conditions elsewhere, and are written down there.
-    if marketRegistry != empty(address):
-        extcall IMarketRegistry(marketRegistry).recordCreator(condition_id, msg.sender)
+    question_id: bytes32 = questions._ask(text, currency, reward, bond, seconds)
     if reward != 0:
         if not extcall IERC20(currency).transferFrom(
             msg.sender, self, reward, default_return_value=True
@@ -177,7 +148,7 @@ def initialize(
         msg.sender,
         allowsUnknown,
     )
-    log QuestionInitialized(
+    log questions.QuestionInitialized(
         questionID=question_id,
         requestTimestamp=block.timestamp,
         creator=msg.sender,
@@ -241,15 +212,12 @@ def resolve(questionId: bytes32):
         questions.questions[questionId].refund = False
         self._ask_again(questionId, text)
         return
-    questions.questions[questionId].resolved = True
-    reported: DynArray[uint256, 2] = payouts._payouts(price)
-    extcall IConditionalTokens(ctf).reportPayouts(questionId, reported)
-    log QuestionResolved(questionID=questionId, settledPrice=price, payouts=reported)
+    questions._resolve(questionId, price)
 
 
 @external
 @nonreentrant
-def resolveManually(questionId: bytes32, payouts_: DynArray[uint256, 2]):
+def resolveManually(questionId: bytes32, payouts_: DynArray[uint256, conditions.OUTCOMES]):
     """
     @notice Answer a question that has been flagged for the whole safety period, for the admin.
     @param questionId The question
@@ -258,18 +226,14 @@ def resolveManually(questionId: bytes32, payouts_: DynArray[uint256, 2]):
     ownership._check_admin()
     questions._check_open(questionId)
     holding._check_announced(questionId)
-    if len(payouts_) != questions.OUTCOMES or max(payouts_[0], payouts_[1]) != 1:
+    questions._resolve_manually(questionId, payouts_)
+    if payouts_[0] == payouts_[1] and not allowsUnknown:
         raw_revert(method_id("InvalidPayouts()"))
-    if min(payouts_[0], payouts_[1]) == 1 and not allowsUnknown:
-        raw_revert(method_id("InvalidPayouts()"))
-    questions.questions[questionId].resolved = True
-    extcall IConditionalTokens(ctf).reportPayouts(questionId, payouts_)
     extcall IOptimisticOracle(oracle).abandonRequest(
         payouts.YES_OR_NO_QUERY,
         questions.questions[questionId].requestTimestamp,
         questions.questions[questionId].ancillaryData,
     )
-    log QuestionManuallyResolved(questionID=questionId, payouts=payouts_)
 
 
 @external
@@ -294,7 +258,7 @@ def ready(questionId: bytes32) -> bool:
 
 @external
 @view
-def getExpectedPayouts(questionId: bytes32) -> DynArray[uint256, 2]:
+def getExpectedPayouts(questionId: bytes32) -> DynArray[uint256, conditions.OUTCOMES]:
     """
     @notice What the answer that is there will pay, before it is reported.
     @param questionId The question

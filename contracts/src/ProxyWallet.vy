@@ -6,6 +6,11 @@
         minimal proxies (ERC-1167); the factory enters itself when it makes one, and nothing changes it.
 """
 
+from tokens import erc1155
+from wallets import receiver
+
+exports: (receiver.onERC1155Received, receiver.onERC1155BatchReceived)
+
 struct Call:
     typeCode: uint8
     to: address
@@ -16,14 +21,9 @@ struct Call:
 # Room for the greatest batch is paid for by every batch.
 CALLS_MAX: constant(uint256) = 16
 CALL_BYTES_MAX: constant(uint256) = 4096
-RECEIVED_MAX: constant(uint256) = 512
-RECEIVED_BYTES_MAX: constant(uint256) = 1024
 
 # The one type of call that is made; type 2 is another contract's code in the wallet's place.
 CALL_TYPE: constant(uint8) = 1
-
-ERC165: constant(bytes4) = 0x01ffc9a7
-ERC1155_RECEIVER: constant(bytes4) = 0x4e2312e0
 
 # Slot 0, which `ProxyWalletFactory.cloneConstructor` writes.
 factory: public(address)
@@ -57,54 +57,10 @@ def proxy(calls: DynArray[Call, CALLS_MAX]):
 
 @external
 @pure
-def onERC1155Received(
-    operator: address,
-    sender: address,
-    id: uint256,
-    amount: uint256,
-    data: Bytes[RECEIVED_BYTES_MAX],
-) -> bytes4:
-    """
-    @notice Take tokens.
-    @param operator Who moves them
-    @param sender Whose they were
-    @param id Which they are
-    @param amount How many
-    @param data What came along
-    @return The selector of this function
-    """
-    return method_id("onERC1155Received(address,address,uint256,uint256,bytes)", output_type=bytes4)
-
-
-@external
-@pure
-def onERC1155BatchReceived(
-    operator: address,
-    sender: address,
-    ids: DynArray[uint256, RECEIVED_MAX],
-    amounts: DynArray[uint256, RECEIVED_MAX],
-    data: Bytes[RECEIVED_BYTES_MAX],
-) -> bytes4:
-    """
-    @notice Take tokens of several kinds.
-    @param operator Who moves them
-    @param sender Whose they were
-    @param ids Which they are
-    @param amounts How many of each
-    @param data What came along
-    @return The selector of this function
-    """
-    return method_id(
-        "onERC1155BatchReceived(address,address,uint256[],uint256[],bytes)", output_type=bytes4
-    )
-
-
-@external
-@pure
 def supportsInterface(interfaceId: bytes4) -> bool:
     """
     @notice ERC-165: an ERC-1155 receiver.
     @param interfaceId The interface
     @return Whether the wallet has it
     """
-    return interfaceId in [ERC165, ERC1155_RECEIVER]
+    return interfaceId in [erc1155.ERC165, erc1155.RECEIVER]

@@ -7,6 +7,8 @@
         proxy (ERC-1167) at an address that anyone can derive from the owner's.
 """
 
+from evm import create2
+
 event WalletDeployed:
     wallet: indexed(address)
     owner: indexed(address)
@@ -143,12 +145,4 @@ def _init_code() -> Bytes[167]:
 @internal
 @view
 def _wallet_address(owner: address) -> address:
-    digest: bytes32 = keccak256(
-        concat(
-            b"\xff",
-            convert(self, bytes20),
-            self._salt(owner),
-            keccak256(self._init_code()),
-        )
-    )
-    return convert(convert(digest, uint256) & convert(max_value(uint160), uint256), address)
+    return create2._address(self, self._salt(owner), keccak256(self._init_code()))

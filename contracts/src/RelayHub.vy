@@ -7,19 +7,16 @@
         Nothing is paid for it: a fee is refused.
 """
 
+from evm import ecdsa
+
 event TransactionRelayed:
     owner: indexed(address)
     recipient: indexed(address)
     digest: bytes32
 
 
-ECDSA_BYTES: constant(uint256) = 65
 # Room for the longest call is paid for by every call.
 CALL_BYTES_MAX: constant(uint256) = 16384
-# Half the order of the curve, rounded down.
-S_MAX: constant(uint256) = (
-    57896044618658097711785492504343953926418782139537452191302581570759080747168
-)
 
 CHAIN_ID: immutable(uint256)
 
@@ -44,7 +41,7 @@ def relayCall(
     gasPrice: uint256,
     gasLimit: uint256,
     nonce: uint256,
-    signature: Bytes[ECDSA_BYTES],
+    signature: Bytes[ecdsa.SIGNATURE_BYTES],
     approvalData: Bytes[32],
 ):
     """
@@ -79,7 +76,10 @@ def relayCall(
             convert(msg.sender, bytes20),
         )
     )
-    self._check_signature(digest, owner, signature)
+    message: bytes32 = keccak256(concat(b"\x19Ethereum Signed Message:\n32", digest))
+    signer: address = ecdsa._signer_of(message, signature)
+    if signer == empty(address) or signer != owner:
+        raw_revert(method_id("InvalidSignature()"))
     self.nonces[owner] = nonce + 1
     raw_call(recipient, concat(encodedFunction, convert(owner, bytes20)), gas=gasLimit)
     log TransactionRelayed(owner=owner, recipient=recipient, digest=digest)
@@ -94,22 +94,3 @@ def getNonce(owner: address) -> uint256:
     @return How many of its calls were made
     """
     return self.nonces[owner]
-
-
-@internal
-@view
-def _check_signature(digest: bytes32, owner: address, signature: Bytes[ECDSA_BYTES]):
-    """
-    @dev An ECDSA signature has one spelling: 65 bytes, v of 27 or 28, s in the lower half.
-    """
-    if len(signature) != ECDSA_BYTES:
-        raw_revert(method_id("InvalidSignature()"))
-    r: uint256 = extract32(signature, 0, output_type=uint256)
-    s: uint256 = extract32(signature, 32, output_type=uint256)
-    v: uint256 = extract32(signature, 33, output_type=uint256) & 255
-    if s > S_MAX or (v != 27 and v != 28):
-        raw_revert(method_id("InvalidSignature()"))
-    message: bytes32 = keccak256(concat(b"\x19Ethereum Signed Message:\n32", digest))
-    recovered: address = ecrecover(message, v, r, s)
-    if recovered == empty(address) or recovered != owner:
-        raw_revert(method_id("InvalidSignature()"))

@@ -6,6 +6,8 @@
         the owner's. The proxy is the stock one; its creation code is given at deployment.
 """
 
+from evm import create2
+from evm import ecdsa
 from interfaces import ISafe
 
 event ProxyCreation:
@@ -28,10 +30,6 @@ DOMAIN_TYPE_HASH: constant(bytes32) = keccak256(
 )
 CREATE_PROXY_TYPE_HASH: constant(bytes32) = keccak256(
     "CreateProxy(address paymentToken,uint256 payment,address paymentReceiver)"
-)
-# Half the order of the curve, rounded down.
-S_MAX: constant(uint256) = (
-    57896044618658097711785492504343953926418782139537452191302581570759080747168
 )
 
 masterCopy: public(immutable(address))
@@ -149,9 +147,12 @@ def _signer(signature: Signature) -> address:
         abi_encode(CREATE_PROXY_TYPE_HASH, empty(address), empty(uint256), empty(address))
     )
     digest: bytes32 = keccak256(concat(b"\x19\x01", SEPARATOR, struct_hash))
-    owner: address = empty(address)
-    if (signature.v == 27 or signature.v == 28) and convert(signature.s, uint256) <= S_MAX:
-        owner = ecrecover(digest, signature.v, signature.r, signature.s)
+    owner: address = ecdsa._signer(
+        digest,
+        convert(signature.r, uint256),
+        convert(signature.s, uint256),
+        convert(signature.v, uint256),
+    )
     if owner == empty(address):
         raw_revert(method_id("InvalidSignature()"))
     return owner
@@ -166,7 +167,4 @@ def _salt(owner: address) -> bytes32:
 @internal
 @view
 def _proxy_address(owner: address) -> address:
-    digest: bytes32 = keccak256(
-        concat(b"\xff", convert(self, bytes20), self._salt(owner), INIT_CODE_HASH)
-    )
-    return convert(convert(digest, uint256) & convert(max_value(uint160), uint256), address)
+    return create2._address(self, self._salt(owner), INIT_CODE_HASH)

@@ -18,6 +18,7 @@ ARBITRATION_S: Final = 7 * 24 * 3_600
 RELEASE_S: Final = 7 * 24 * 3_600
 HOLD_S: Final = 7 * 24 * 3_600
 SAFETY_S: Final = 3_600
+ANSWER_S: Final = 7 * 24 * 3600
 IGNORE: Final = -(2**255)
 STARTING_UNITS: Final = 10 * BOND
 

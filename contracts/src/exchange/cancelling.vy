@@ -20,22 +20,6 @@ event OrderCancelled:
     orderHash: indexed(bytes32)
 
 
-# The fields of the ecosystem's v1 order, which its signature follows.
-struct OrderV1:
-    salt: uint256
-    maker: address
-    signer: address
-    taker: address
-    tokenId: uint256
-    makerAmount: uint256
-    takerAmount: uint256
-    expiration: uint256
-    nonce: uint256
-    feeRateBps: uint256
-    side: uint8
-    signatureType: uint8
-
-
 # Decoded by hand, each order where it lies: signatures are not looked at.
 # @notice End an order of the caller's.
 # @param order The order; its signature may be empty
@@ -66,7 +50,6 @@ CANCEL_ORDERS_V1: constant(bytes4) = method_id(
     "cancelOrders((uint256,address,address,address,uint256,uint256,uint256,uint256,uint256,uint256,uint8,uint8,bytes)[])",
     output_type=bytes4,
 )
-ORDER_V1_BYTES: constant(uint256) = 12 * 32
 
 
 @internal
@@ -100,20 +83,7 @@ def _cancel_at(at: uint256, is_v1: bool) -> bool:
     """
     if not is_v1:
         return self._cancel(orders._fields_at(at))
-    v1: OrderV1 = abi_decode(slice(msg.data, at, ORDER_V1_BYTES), OrderV1)
-    order: orders.Fields = empty(orders.Fields)
-    order.salt = v1.salt
-    order.maker = v1.maker
-    order.signer = v1.signer
-    order.taker = v1.taker
-    order.tokenId = v1.tokenId
-    order.makerAmount = v1.makerAmount
-    order.takerAmount = v1.takerAmount
-    order.expiration = v1.expiration
-    order.nonce = v1.nonce
-    order.feeRateBps = v1.feeRateBps
-    order.side = v1.side
-    order.signatureType = v1.signatureType
+    order: orders.Fields = orders._fields_at_v1(at)
     is_cancelled: bool = False
     for i: uint256 in range(profiles.PROFILE_COUNT, bound=profiles.PROFILES_MAX):
         order.profile = convert(i, uint8)

@@ -2,8 +2,8 @@
 """
 @title Crossing
 @license Apache-2.0
-@notice Which two orders may meet, and what a fill of the resting one gives and takes. All of it is
-        exact: prices are compared by multiplying across, never by dividing.
+@notice Which two orders may meet, and at which limit. All of it is exact: prices are compared by
+        multiplying across, never by dividing.
 """
 
 from exchange import orders
@@ -11,25 +11,26 @@ from exchange import orders
 
 @internal
 @pure
-def _taking(
-    is_direct: bool,
-    is_buy: bool,
-    makes: uint256,
-    takes: uint256,
-    maker_makes: uint256,
-    maker_takes: uint256,
-    making: uint256,
-) -> uint256:
+def _check_swap(makes: uint256, takes: uint256, maker_makes: uint256, maker_takes: uint256):
     """
-    @dev What the maker gets for this part of its maker amount, rounded up: a maker never gets less
-         than its price. The first four are of the taker. Amounts are below 2^128 and no price is above
-         one, so that nothing here overflows. Opposite sides: the bid is at least the ask. Both BUY: the
-         prices add up to at least one. Both SELL: to at most one.
+    @dev Opposite sides: the bid is at least the ask. The first two amounts are the taker's. They are
+         below 2^128, so that no product overflows.
+    """
+    if unsafe_mul(makes, maker_makes) < unsafe_mul(takes, maker_takes):
+        raw_revert(method_id("NotCrossing()"))
+
+
+@internal
+@pure
+def _check_sets(
+    is_buy: bool, makes: uint256, takes: uint256, maker_makes: uint256, maker_takes: uint256
+):
+    """
+    @dev Both BUY: the prices add up to at least one. Both SELL: to at most one. The amounts are those of
+         `_check_swap`; no price is above one, so that no difference is negative.
     """
     crosses: bool = False
-    if is_direct:
-        crosses = unsafe_mul(makes, maker_makes) >= unsafe_mul(takes, maker_takes)
-    elif is_buy:
+    if is_buy:
         crosses = unsafe_mul(makes, maker_takes) >= unsafe_mul(
             takes, unsafe_sub(maker_takes, maker_makes)
         )
@@ -39,9 +40,6 @@ def _taking(
         )
     if not crosses:
         raw_revert(method_id("NotCrossing()"))
-    return unsafe_div(
-        unsafe_add(unsafe_mul(making, maker_takes), unsafe_sub(maker_makes, 1)), maker_makes
-    )
 
 
 @internal

@@ -176,7 +176,7 @@ def _check_rate(rate_bps: uint256):
 
 @internal
 @pure
-def _check(order: orders.Terms, fee: uint256, given: uint256, received: uint256, limit: uint256):
+def _check(order: orders.Terms, given: uint256, received: uint256, limit: uint256):
     """
     @dev Check the fee of an order, which is held back where the assets move.
          Rounded down, which favours the one who pays the fee. `given` and `received` are what the
@@ -185,7 +185,7 @@ def _check(order: orders.Terms, fee: uint256, given: uint256, received: uint256,
          signed rate may, and then reverts.
     """
     if not order.isV1:
-        if fee > unsafe_div(unsafe_mul(limit, received), BPS):
+        if order.fee > unsafe_div(unsafe_mul(limit, received), BPS):
             raw_revert(method_id("FeeExceedsMaxRate()"))
         return
     part: uint256 = received
@@ -195,7 +195,7 @@ def _check(order: orders.Terms, fee: uint256, given: uint256, received: uint256,
     elif given > unsafe_sub(received, given):
         part = unsafe_mul(unsafe_sub(received, given), received)
         whole = unsafe_mul(given, BPS)
-    if fee > unsafe_div(order.feeRateBps * part, whole):
+    if order.fee > unsafe_div(order.feeRateBps * part, whole):
         raw_revert(method_id("FeeExceedsMaxRate()"))
 
 

@@ -5,7 +5,8 @@
 @notice One taker order meets resting maker orders. Opposite sides of a token swap directly between
         the two wallets. Equal sides of complementary tokens meet in one split (both buy) or one
         merge (both sell) for all such makers together. Fill amounts are in each order's own maker
-        asset; the execution price is the maker's, so any improvement stays with the taker.
+        asset; the execution price is the maker's, so any improvement stays with the taker. Assets of
+        neighbouring makers of one wallet move together; each order has its own log.
 """
 
 from exchange import crossing
@@ -138,68 +139,91 @@ def _match(
     received: uint256 = 0
     # The taker's fee is held back from what the first fills bring it.
     fee_due: uint256 = taker.fee
-    direct_fees: uint256 = 0
+    swap_fees: uint256 = 0
     fee_receiver: address = fees._receiver(word)
     fee_limit: uint256 = fees._max_fee_rate(word)
     sets: settling.Sets = empty(settling.Sets)
+    # The maker whose assets are still to move, what it gives and gets, and whether that is a swap with
+    # the taker or a part of the sets. The next maker of another wallet moves them, or the end, for
+    # which zero stands: no maker is zero.
+    moving: address = empty(address)
+    gives: uint256 = 0
+    gets: uint256 = 0
+    is_swap: bool = False
     maker: orders.Terms = empty(orders.Terms)
     at: uint256 = taker.end
-    for i: uint256 in range(orders.ORDERS_MAX):
-        if records_end == 0:
-            if i == len(makers):
-                break
+    for i: uint256 in range(orders.ORDERS_MAX + 1):
+        if records_end != 0:
+            if at < records_end:
+                maker = packed._take(at, buys, sells, raised)
+                at = maker.end
+            else:
+                maker.maker = empty(address)
+        elif i == len(makers):
+            maker.maker = empty(address)
+        else:
             maker = makers[i]
             if maker.tokenId != (buys if maker.isBuy else sells):
                 raw_revert(method_id("MismatchedTokenIds()"))
-        else:
-            if at >= records_end:
-                break
-            maker = packed._take(at, buys, sells, raised)
-            at = maker.end
-        making: uint256 = maker.making
-        fee: uint256 = maker.fee
-        is_direct: bool = maker.isBuy != taker.isBuy
-        taking: uint256 = crossing._taking(
-            is_direct,
-            taker.isBuy,
-            taker.makerAmount,
-            taker.takerAmount,
+        if moving != empty(address):
+            if maker.maker != moving or is_swap == (maker.isBuy == taker.isBuy):
+                if is_swap:
+                    if taker.isBuy:
+                        custody._pay(taker.maker, moving, gets)
+                        custody._deliver(moving, taker.maker, taker_gets, gives)
+                    else:
+                        custody._deliver(taker.maker, moving, taker_gives, gets)
+                        custody._pay(moving, taker.maker, gives)
+                else:
+                    if taker.isBuy:
+                        custody._pay(moving, self, gives)
+                    else:
+                        custody._move_tokens(moving, self, sets_give, gives)
+                    sets.makers[sets.count] = moving
+                    sets.payouts[sets.count] = gets
+                    sets.count = unsafe_add(sets.count, 1)
+                moving = empty(address)
+                gives = 0
+                gets = 0
+        if maker.maker == empty(address):
+            break
+        moving = maker.maker
+        is_swap = maker.isBuy != taker.isBuy
+        # Rounded up: a maker never gets less than its price. Amounts are below 2^128.
+        taking: uint256 = unsafe_div(
+            unsafe_add(unsafe_mul(maker.making, maker.takerAmount), unsafe_sub(maker.makerAmount, 1)),
             maker.makerAmount,
-            maker.takerAmount,
-            making,
         )
-        if fee != 0:
-            fees._check(maker, fee, making, taking, fee_limit)
-        if is_direct:
-            delivered: uint256 = making
+        if maker.fee != 0:
+            fees._check(maker, maker.making, taking, fee_limit)
+        gives = unsafe_add(gives, maker.making)
+        gets = unsafe_add(gets, unsafe_sub(taking, maker.fee))
+        if is_swap:
+            crossing._check_swap(
+                taker.makerAmount, taker.takerAmount, maker.makerAmount, maker.takerAmount
+            )
             if fee_due != 0:
-                withheld: uint256 = min(making, fee_due)
+                withheld: uint256 = min(maker.making, fee_due)
                 fee_due = unsafe_sub(fee_due, withheld)
-                delivered = unsafe_sub(making, withheld)
+                gives = unsafe_sub(gives, withheld)
                 settling._pay_fee(taker.isV1, taker_gets, maker.maker, fee_receiver, withheld)
-            if taker.isBuy:
-                custody._pay(taker.maker, maker.maker, unsafe_sub(taking, fee))
-                custody._deliver(maker.maker, taker.maker, taker_gets, delivered)
-            else:
-                custody._deliver(taker.maker, maker.maker, taker_gives, unsafe_sub(taking, fee))
-                custody._pay(maker.maker, taker.maker, delivered)
             paid = unsafe_add(paid, taking)
-            received = unsafe_add(received, making)
-            direct_fees = unsafe_add(direct_fees, fee)
+            received = unsafe_add(received, maker.making)
+            swap_fees = unsafe_add(swap_fees, maker.fee)
         else:
-            if maker.isBuy:
-                custody._pay(maker.maker, self, making)
-            else:
-                custody._move_tokens(maker.maker, self, sets_give, making)
-            sets.given = unsafe_add(sets.given, making)
+            crossing._check_sets(
+                taker.isBuy,
+                taker.makerAmount,
+                taker.takerAmount,
+                maker.makerAmount,
+                maker.takerAmount,
+            )
+            sets.given = unsafe_add(sets.given, maker.making)
             sets.received = unsafe_add(sets.received, taking)
-            sets.fees = unsafe_add(sets.fees, fee)
-            sets.makers[sets.count] = maker.maker
-            sets.payouts[sets.count] = unsafe_sub(taking, fee)
-            sets.count = unsafe_add(sets.count, 1)
-        trade_logs._log_filled(maker, taker.maker, making, taking, fee)
+            sets.fees = unsafe_add(sets.fees, maker.fee)
+        trade_logs._log_filled(maker, taker.maker, maker.making, taking)
 
-    if records_end != 0 and at != records_end:
+    if maker.maker != empty(address) or (records_end != 0 and at != records_end):
         raw_revert(method_id("MalformedRecords()"))
     if sets.count != 0:
         sets_paid: uint256 = 0
@@ -209,13 +233,13 @@ def _match(
         received = unsafe_add(received, sets_received)
     crossing._check_limit(taker, taker.making, paid, received)
     if taker.fee != 0:
-        fees._check(taker, taker.fee, paid, received, fee_limit)
+        fees._check(taker, paid, received, fee_limit)
     if sets.count != 0:
         condition_id: bytes32 = token_registry.registry[taker.tokenId].conditionId
         settling._settle_sets(taker, sets_get, condition_id, sets, fee_due, fee_receiver)
-    if direct_fees != 0:
-        settling._pay_fee(taker.isV1, taker_gives, taker.maker, fee_receiver, direct_fees)
-    trade_logs._log_filled(taker, self, paid, received, taker.fee)
+    if swap_fees != 0:
+        settling._pay_fee(taker.isV1, taker_gives, taker.maker, fee_receiver, swap_fees)
+    trade_logs._log_filled(taker, self, paid, received)
     trade_logs._log_matched(taker, paid, received)
 
 

@@ -9,9 +9,6 @@
 # Enough for a nested typed-data signature (317 bytes) and for common smart wallets.
 SIGNATURE_BYTES_MAX: constant(uint256) = 512
 
-# r, s and v.
-ECDSA_BYTES: constant(uint256) = 65
-
 # So that no product of two amounts, and no sum of two roundings, leaves 256 bits.
 AMOUNT_UNITS_MAX: constant(uint256) = 2**128 - 1
 
@@ -20,6 +17,9 @@ ORDERS_MAX: constant(uint256) = 20
 
 # An order's words before its signature, and the place of a call's first argument.
 FIELDS_BYTES: constant(uint256) = 16 * 32
+# The words of both tuples up to the fee rate, and the two of the side and the signature type.
+FIRST_BYTES: constant(uint256) = 10 * 32
+KIND_BYTES: constant(uint256) = 2 * 32
 ARGUMENTS_AT: constant(uint256) = 4
 WORD: constant(uint256) = 32
 
@@ -113,7 +113,32 @@ def _fields_at(at: uint256) -> Fields:
     """
     @dev The order at this place of the calldata, whose signature is not looked at.
     """
-    return abi_decode(slice(msg.data, at, FIELDS_BYTES), Fields)
+    return self._decoded(slice(msg.data, at, FIELDS_BYTES))
+
+
+@internal
+@view
+def _fields_at_v1(at: uint256) -> Fields:
+    """
+    @dev As `_fields_at`, of an order in the tuple of the ecosystem's v1 exchange, which has neither the
+         three words of v2 nor a profile.
+    """
+    return self._decoded(
+        concat(
+            slice(msg.data, at, FIRST_BYTES),
+            empty(bytes32),
+            empty(bytes32),
+            empty(bytes32),
+            slice(msg.data, at + FIRST_BYTES, KIND_BYTES),
+            empty(bytes32),
+        )
+    )
+
+
+@internal
+@pure
+def _decoded(words: Bytes[FIELDS_BYTES]) -> Fields:
+    return abi_decode(words, Fields)
 
 
 @internal

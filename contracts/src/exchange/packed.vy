@@ -13,6 +13,7 @@
         and a contract's signature.
 """
 
+from evm import ecdsa
 from exchange import orders
 from exchange import profiles
 from exchange import signatures
@@ -111,7 +112,8 @@ def _take(at: uint256, buys: uint256, sells: uint256, raised: uint256) -> orders
         order.isBuy = False
         side = orders.SELL
     orders._check_amounts(side, order.makerAmount, order.takerAmount)
-    profiles._check_profile(profile)
+    if profile >= profiles.PROFILE_COUNT:
+        raw_revert(method_id("InvalidProfile()"))
     stop: uint256 = stops._word(order.maker, raised)
     struct_hash: bytes32 = empty(bytes32)
     if profiles.V2_PROFILES & (1 << profile) == 0:
@@ -178,9 +180,11 @@ def _take(at: uint256, buys: uint256, sells: uint256, raised: uint256) -> orders
     elif slot == 0:
         if signature_type == signatures.PROXY:
             raw_revert(method_id("InvalidSignatureType()"))
-        signatures._check_ecdsa(
-            order.orderHash, signer, record.r, record.s, 28 if flags & V_28 != 0 else 27
+        recovered: address = ecdsa._signer(
+            order.orderHash, record.r, record.s, 28 if flags & V_28 != 0 else 27
         )
+        if recovered == empty(address) or recovered != signer:
+            raw_revert(method_id("InvalidSignature()"))
     status._fill(order.orderHash, slot, order.makerAmount, order.making)
     return order
 

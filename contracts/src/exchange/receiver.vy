@@ -9,14 +9,12 @@
 
 from exchange import custody
 from exchange import packed
+from tokens import erc1155
 
 uses: custody
 
 IDS_MAX: constant(uint256) = 2
 DATA_BYTES_MAX: constant(uint256) = 32
-
-ERC165: constant(bytes4) = 0x01ffc9a7
-ERC1155_RECEIVER: constant(bytes4) = 0x4e2312e0
 
 
 @external
@@ -34,7 +32,7 @@ def onERC1155Received(
     @return The selector, which accepts it
     """
     self._check_transfer(operator)
-    return method_id("onERC1155Received(address,address,uint256,uint256,bytes)", output_type=bytes4)
+    return erc1155.RECEIVED
 
 
 @external
@@ -56,9 +54,7 @@ def onERC1155BatchReceived(
     @return The selector, which accepts them
     """
     self._check_transfer(operator)
-    return method_id(
-        "onERC1155BatchReceived(address,address,uint256[],uint256[],bytes)", output_type=bytes4
-    )
+    return erc1155.BATCH_RECEIVED
 
 
 @external
@@ -69,7 +65,7 @@ def supportsInterface(interfaceId: bytes4) -> bool:
     @param interfaceId The id of an interface
     @return True for ERC-165, for the receiver of ERC-1155, and for the selector of `matchPacked`
     """
-    return interfaceId in [ERC165, ERC1155_RECEIVER, packed.MATCH_PACKED]
+    return interfaceId in [erc1155.ERC165, erc1155.RECEIVER, packed.MATCH_PACKED]
 
 
 @internal

@@ -4,10 +4,10 @@
 @license Apache-2.0
 @notice Who may sign for a maker: itself (type 0), the owner of its proxy wallet (type 1) or of its
         Safe (type 2), or the wallet's own judgement by ERC-1271 (type 3, struct v2 alone). Without a
-        proxy factory type 1 is refused. An ECDSA signature has one spelling: 65 bytes, v of 27 or 28,
-        s in the lower half.
+        proxy factory type 1 is refused.
 """
 
+from evm import create2
 from exchange import orders
 from interfaces import IProxyWalletFactory
 
@@ -15,11 +15,6 @@ EOA: constant(uint8) = 0
 PROXY: constant(uint8) = 1
 SAFE: constant(uint8) = 2
 ERC1271: constant(uint8) = 3
-
-# Half the order of the curve, rounded down.
-S_MAX: constant(uint256) = (
-    57896044618658097711785492504343953926418782139537452191302581570759080747168
-)
 
 # What a wallet may spend on its answer: enough for a passkey verified without a precompile.
 ERC1271_GAS_MAX: constant(uint256) = 300_000
@@ -94,15 +89,7 @@ def proxyFactory() -> address:
 @internal
 @view
 def _safe_address(owner: address) -> address:
-    digest: bytes32 = keccak256(
-        concat(
-            b"\xff",
-            convert(SAFE_FACTORY, bytes20),
-            keccak256(abi_encode(owner)),
-            SAFE_INIT_CODE_HASH,
-        )
-    )
-    return convert(convert(digest, uint256) & convert(max_value(uint160), uint256), address)
+    return create2._address(SAFE_FACTORY, keccak256(abi_encode(owner)), SAFE_INIT_CODE_HASH)
 
 
 @internal
@@ -135,30 +122,15 @@ def _check_signer(signer: address, maker: address, signature_type: uint8):
     """
     @dev Types 0, 2 and 1: the signer is the maker, or the owner of its Safe or proxy wallet.
     """
-    if signature_type == EOA:
-        if signer != maker:
-            raw_revert(method_id("InvalidSigner()"))
-    elif signature_type == SAFE:
-        if maker != self._safe_address(signer):
-            raw_revert(method_id("InvalidSigner()"))
+    wallet: address = signer
+    if signature_type == SAFE:
+        wallet = self._safe_address(signer)
     elif signature_type == PROXY and PROXY_FACTORY != empty(address):
-        if maker != self._proxy_address(signer):
-            raw_revert(method_id("InvalidSigner()"))
-    else:
+        wallet = self._proxy_address(signer)
+    elif signature_type != EOA:
         raw_revert(method_id("InvalidSignatureType()"))
-
-
-@internal
-@view
-def _check_ecdsa(order_hash: bytes32, signer: address, r: uint256, s: uint256, v: uint256):
-    """
-    @dev The signer, who is not zero, signed the hash.
-    """
-    if s > S_MAX or (v != 27 and v != 28):
-        raw_revert(method_id("InvalidSignature()"))
-    recovered: address = ecrecover(order_hash, v, r, s)
-    if recovered != signer or signer == empty(address):
-        raw_revert(method_id("InvalidSignature()"))
+    if maker != wallet:
+        raw_revert(method_id("InvalidSigner()"))
 
 
 @internal

@@ -9,6 +9,7 @@
 from interfaces import IConditionalTokens
 from exchange import custody
 from exchange import roles
+from tokens import conditions
 
 uses: custody
 uses: roles
@@ -24,9 +25,6 @@ struct Token:
     conditionId: bytes32
 
 
-FIRST_OUTCOME: constant(uint256) = 1
-SECOND_OUTCOME: constant(uint256) = 2
-
 registry: public(HashMap[uint256, Token])
 
 
@@ -41,17 +39,17 @@ def registerToken(tokenA: uint256, tokenB: uint256, conditionId: bytes32):
     roles._check_registrar()
     if self.registry[tokenA].complement != 0:
         raw_revert(method_id("AlreadyRegistered()"))
-    if staticcall IConditionalTokens(custody.CONDITIONAL_TOKENS).getOutcomeSlotCount(conditionId) != 2:
+    ctf: address = custody.CONDITIONAL_TOKENS
+    outcomes: uint256 = staticcall IConditionalTokens(ctf).getOutcomeSlotCount(conditionId)
+    if outcomes != conditions.OUTCOMES:
         raw_revert(method_id("InvalidCondition()"))
     if (
-        tokenA != self._derived(conditionId, FIRST_OUTCOME)
-        or tokenB != self._derived(conditionId, SECOND_OUTCOME)
+        tokenA != self._token_id(conditionId, conditions.FIRST_OUTCOME)
+        or tokenB != self._token_id(conditionId, conditions.SECOND_OUTCOME)
     ):
         raw_revert(method_id("InvalidTokenId()"))
-    self.registry[tokenA] = Token(complement=tokenB, conditionId=conditionId)
-    self.registry[tokenB] = Token(complement=tokenA, conditionId=conditionId)
-    log TokenRegistered(token0=tokenA, token1=tokenB, conditionId=conditionId)
-    log TokenRegistered(token0=tokenB, token1=tokenA, conditionId=conditionId)
+    self._register(tokenA, tokenB, conditionId)
+    self._register(tokenB, tokenA, conditionId)
 
 
 @external
@@ -100,6 +98,12 @@ def validateComplement(token: uint256, complement: uint256):
 
 
 @internal
+def _register(token_id: uint256, complement: uint256, condition_id: bytes32):
+    self.registry[token_id] = Token(complement=complement, conditionId=condition_id)
+    log TokenRegistered(token0=token_id, token1=complement, conditionId=condition_id)
+
+
+@internal
 @view
 def _complement(token_id: uint256) -> uint256:
     complement: uint256 = self.registry[token_id].complement
@@ -110,10 +114,7 @@ def _complement(token_id: uint256) -> uint256:
 
 @internal
 @view
-def _derived(condition_id: bytes32, index_set: uint256) -> uint256:
-    collection: bytes32 = staticcall IConditionalTokens(custody.CONDITIONAL_TOKENS).getCollectionId(
-        empty(bytes32), condition_id, index_set
-    )
-    return staticcall IConditionalTokens(custody.CONDITIONAL_TOKENS).getPositionId(
-        custody.TOKEN_COLLATERAL, collection
+def _token_id(condition_id: bytes32, index_set: uint256) -> uint256:
+    return conditions._token_id(
+        custody.CONDITIONAL_TOKENS, custody.TOKEN_COLLATERAL, condition_id, index_set
     )

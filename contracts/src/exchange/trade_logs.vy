@@ -41,9 +41,7 @@ ORDERS_MATCHED_V2: constant(bytes32) = keccak256(
 
 
 @internal
-def _log_filled(
-    order: orders.Terms, counterparty: address, making: uint256, taking: uint256, fee: uint256
-):
+def _log_filled(order: orders.Terms, counterparty: address, making: uint256, taking: uint256):
     if order.isV1:
         log OrderFilled(
             orderHash=order.orderHash,
@@ -53,7 +51,7 @@ def _log_filled(
             takerAssetId=order.tokenId if order.isBuy else 0,
             makerAmountFilled=making,
             takerAmountFilled=taking,
-            fee=fee,
+            fee=order.fee,
         )
         return
     raw_log(
@@ -68,7 +66,7 @@ def _log_filled(
             order.tokenId,
             making,
             taking,
-            fee,
+            order.fee,
             order.builder,
             order.metadata,
         ),

@@ -5,6 +5,7 @@
 @notice What makes an order fillable at all, whomever it meets.
 """
 
+from evm import ecdsa
 from exchange import fees
 from exchange import orders
 from exchange import preapproval
@@ -139,16 +140,17 @@ def _check_signature(order: orders.Order, order_hash: bytes32):
     if order.signatureType == signatures.ERC1271 and not profiles._is_v1(order.profile):
         self._check_contract(order_hash, order.signer, order.maker, order.signature)
         return
-    if len(order.signature) != orders.ECDSA_BYTES:
+    if len(order.signature) != ecdsa.SIGNATURE_BYTES:
         raw_revert(method_id("InvalidSignature()"))
     signatures._check_signer(order.signer, order.maker, order.signatureType)
-    signatures._check_ecdsa(
+    recovered: address = ecdsa._signer(
         order_hash,
-        order.signer,
         extract32(order.signature, 0, output_type=uint256),
         extract32(order.signature, 32, output_type=uint256),
         extract32(order.signature, 33, output_type=uint256) & 255,
     )
+    if recovered == empty(address) or recovered != order.signer:
+        raw_revert(method_id("InvalidSignature()"))
 
 
 @internal

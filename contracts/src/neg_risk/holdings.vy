@@ -10,13 +10,12 @@
 from interfaces import IConditionalTokens
 from interfaces import IERC20
 from interfaces import IWrappedCollateral
+from tokens import conditions
+from tokens import erc1155
 
 WRAPPED_CODE_BYTES_MAX: constant(uint256) = 4096
 BATCH_MAX: constant(uint256) = 255
 DATA_BYTES_MAX: constant(uint256) = 32
-
-ERC165: constant(bytes4) = 0x01ffc9a7
-ERC1155_RECEIVER: constant(bytes4) = 0x4e2312e0
 
 # Where positions go that must never be redeemed; nobody knows a key to it.
 NO_TOKEN_BURN: constant(address) = 0xa5Ef39C3D3e10d0B270233af41CaC69796B12966
@@ -122,7 +121,7 @@ def onERC1155Received(
     @return The selector, which accepts it
     """
     self._check_transfer(operator)
-    return method_id("onERC1155Received(address,address,uint256,uint256,bytes)", output_type=bytes4)
+    return erc1155.RECEIVED
 
 
 @external
@@ -144,9 +143,7 @@ def onERC1155BatchReceived(
     @return The selector, which accepts them
     """
     self._check_transfer(operator)
-    return method_id(
-        "onERC1155BatchReceived(address,address,uint256[],uint256[],bytes)", output_type=bytes4
-    )
+    return erc1155.BATCH_RECEIVED
 
 
 @external
@@ -157,7 +154,7 @@ def supportsInterface(interfaceId: bytes4) -> bool:
     @param interfaceId The id of an interface
     @return True for ERC-165 and for the receiver of ERC-1155
     """
-    return interfaceId == ERC165 or interfaceId == ERC1155_RECEIVER
+    return interfaceId in [erc1155.ERC165, erc1155.RECEIVER]
 
 
 @internal
@@ -196,19 +193,19 @@ def _send(
 @internal
 def _split(condition_id: bytes32, amount: uint256):
     extcall IConditionalTokens(CONDITIONAL_TOKENS).splitPosition(
-        WRAPPED, empty(bytes32), condition_id, [1, 2], amount
+        WRAPPED, empty(bytes32), condition_id, conditions.PARTITION, amount
     )
 
 
 @internal
 def _merge(condition_id: bytes32, amount: uint256):
     extcall IConditionalTokens(CONDITIONAL_TOKENS).mergePositions(
-        WRAPPED, empty(bytes32), condition_id, [1, 2], amount
+        WRAPPED, empty(bytes32), condition_id, conditions.PARTITION, amount
     )
 
 
 @internal
 def _redeem(condition_id: bytes32):
     extcall IConditionalTokens(CONDITIONAL_TOKENS).redeemPositions(
-        WRAPPED, empty(bytes32), condition_id, [1, 2]
+        WRAPPED, empty(bytes32), condition_id, conditions.PARTITION
     )

@@ -9,6 +9,7 @@
 
 from interfaces import IConditionalTokens
 from neg_risk import holdings
+from tokens import conditions
 
 uses: holdings
 
@@ -44,7 +45,6 @@ QUESTIONS_MAX: constant(uint256) = 100
 FEE_DENOMINATOR: public(constant(uint256)) = 10_000
 
 INDEX_MASK: constant(uint256) = 255
-OUTCOMES: constant(uint256) = 2
 
 # Where the parts of a market's word begin: the number of questions, whether one is Yes, which one,
 # the fee, whether its questions are complete, and the oracle in the last twenty bytes.
@@ -102,9 +102,9 @@ def prepareQuestion(marketId: bytes32, metadata: Bytes[METADATA_BYTES_MAX]) -> b
     condition_id: bytes32 = self._condition_id(question_id)
     ctf: address = holdings.CONDITIONAL_TOKENS
     if staticcall IConditionalTokens(ctf).getOutcomeSlotCount(condition_id) == 0:
-        extcall IConditionalTokens(ctf).prepareCondition(self, question_id, OUTCOMES)
-    self.yes_of[condition_id] = self._derived(condition_id, 1)
-    self.no_of[condition_id] = self._derived(condition_id, 2)
+        extcall IConditionalTokens(ctf).prepareCondition(self, question_id, conditions.OUTCOMES)
+    self.yes_of[condition_id] = self._token_id(condition_id, conditions.FIRST_OUTCOME)
+    self.no_of[condition_id] = self._token_id(condition_id, conditions.SECOND_OUTCOME)
     log QuestionPrepared(marketId=marketId, questionId=question_id, index=index, data=metadata)
     return question_id
 
@@ -309,7 +309,7 @@ def _question_id(market_id: bytes32, index: uint256) -> bytes32:
 @internal
 @view
 def _condition_id(question_id: bytes32) -> bytes32:
-    return keccak256(concat(convert(self, bytes20), question_id, convert(OUTCOMES, bytes32)))
+    return conditions._condition_id(self, question_id)
 
 
 @internal
@@ -344,9 +344,7 @@ def _oracle(word: uint256) -> address:
 
 @internal
 @view
-def _derived(condition_id: bytes32, index_set: uint256) -> uint256:
-    ctf: address = holdings.CONDITIONAL_TOKENS
-    collection: bytes32 = staticcall IConditionalTokens(ctf).getCollectionId(
-        empty(bytes32), condition_id, index_set
+def _token_id(condition_id: bytes32, index_set: uint256) -> uint256:
+    return conditions._token_id(
+        holdings.CONDITIONAL_TOKENS, holdings.WRAPPED, condition_id, index_set
     )
-    return staticcall IConditionalTokens(ctf).getPositionId(holdings.WRAPPED, collection)

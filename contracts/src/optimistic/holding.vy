@@ -3,23 +3,15 @@
 @title Holding
 @license Apache-2.0
 @notice The admin may pause a question, or flag it: announce that it will answer it itself after the
-        safety period. Both hold up its resolution and nothing else, and no longer than a week after
-        its answer was there.
+        safety period, within a week; then the announcement lapses. Both hold up its resolution and
+        nothing else, and no longer than a week after its answer was there.
 """
 
 from access import ownership
-from optimistic import questions
+from resolution import questions
 
 uses: ownership
 uses: questions
-
-event QuestionFlagged:
-    questionID: indexed(bytes32)
-
-
-event QuestionUnflagged:
-    questionID: indexed(bytes32)
-
 
 event QuestionPaused:
     questionID: indexed(bytes32)
@@ -30,6 +22,8 @@ event QuestionUnpaused:
 
 
 SAFETY_S: constant(uint256) = 3_600
+# How long the admin may answer after that: an old flag must not be a power to answer without notice.
+ANSWER_S: constant(uint256) = 7 * 24 * 3600
 HOLD_S: constant(uint256) = 7 * 24 * 3600
 
 
@@ -45,12 +39,33 @@ def safetyPeriod() -> uint256:
 
 @external
 @pure
+def answerPeriod() -> uint256:
+    """
+    @notice How many seconds after the safety period the admin may answer, before the flag lapses.
+    @return Seconds
+    """
+    return ANSWER_S
+
+
+@external
+@pure
 def holdPeriod() -> uint256:
     """
     @notice How many seconds after its answer was there a question can still be held up.
     @return Seconds
     """
     return HOLD_S
+
+
+@external
+@view
+def isFlagged(questionID: bytes32) -> bool:
+    """
+    @notice Whether the admin has announced to answer the question itself.
+    @param questionID The question
+    @return True until that is withdrawn or has lapsed
+    """
+    return self._is_flagged(questionID)
 
 
 @external
@@ -61,11 +76,11 @@ def flag(questionID: bytes32):
     """
     ownership._check_admin()
     questions._check_open(questionID)
-    if questions.questions[questionID].manualResolutionTimestamp != 0:
+    if self._is_flagged(questionID):
         raw_revert(method_id("Flagged()"))
     questions.questions[questionID].manualResolutionTimestamp = block.timestamp + SAFETY_S
     questions.questions[questionID].paused = True
-    log QuestionFlagged(questionID=questionID)
+    log questions.QuestionFlagged(questionID=questionID)
 
 
 @external
@@ -112,7 +127,14 @@ def unpause(questionID: bytes32):
 @internal
 def _withdraw_announcement(question_id: bytes32):
     questions.questions[question_id].manualResolutionTimestamp = 0
-    log QuestionUnflagged(questionID=question_id)
+    log questions.QuestionUnflagged(questionID=question_id)
+
+
+@internal
+@view
+def _is_flagged(question_id: bytes32) -> bool:
+    answers_at: uint256 = questions.questions[question_id].manualResolutionTimestamp
+    return answers_at != 0 and block.timestamp < answers_at + ANSWER_S
 
 
 @internal
@@ -131,8 +153,7 @@ def _check_not_held(question_id: bytes32, available_at: uint256):
 @internal
 @view
 def _check_announced(question_id: bytes32):
-    answers_at: uint256 = questions.questions[question_id].manualResolutionTimestamp
-    if answers_at == 0:
+    if not self._is_flagged(question_id):
         raw_revert(method_id("NotFlagged()"))
-    if block.timestamp < answers_at:
+    if block.timestamp < questions.questions[question_id].manualResolutionTimestamp:
         raw_revert(method_id("SafetyPeriodNotPassed()"))

@@ -7,6 +7,7 @@
         A wallet signs nothing else.
 """
 
+from evm import ecdsa
 from wallets import owner
 
 DOMAIN_NAME_HASH: constant(bytes32) = keccak256("DepositWallet")
@@ -22,7 +23,7 @@ TYPED_DATA_SIGN_TYPE_HASH: constant(bytes32) = keccak256(
 
 # The owner's signature, the exchange's domain separator, the order's struct hash, the type of the
 # order, and the length of that in two bytes.
-SEPARATOR_AT: constant(uint256) = owner.ECDSA_BYTES
+SEPARATOR_AT: constant(uint256) = ecdsa.SIGNATURE_BYTES
 CONTENTS_AT: constant(uint256) = SEPARATOR_AT + 32
 TYPE_AT: constant(uint256) = CONTENTS_AT + 32
 LENGTH_AT: constant(uint256) = TYPE_AT + CONTENTS_TYPE_BYTES
@@ -58,5 +59,6 @@ def _is_valid(digest: bytes32, signature: Bytes[SIGNATURE_BYTES]) -> bool:
         )
     )
     return owner._is_signed(
-        keccak256(concat(b"\x19\x01", separator, nested)), slice(signature, 0, owner.ECDSA_BYTES)
+        keccak256(concat(b"\x19\x01", separator, nested)),
+        slice(signature, 0, ecdsa.SIGNATURE_BYTES),
     )

@@ -6,12 +6,9 @@
         owner: no storage holds it, and nothing can change it.
 """
 
+from evm import ecdsa
+
 ADDRESS_BYTES: constant(uint256) = 20
-ECDSA_BYTES: constant(uint256) = 65
-# Half the order of the curve, rounded down.
-S_MAX: constant(uint256) = (
-    57896044618658097711785492504343953926418782139537452191302581570759080747168
-)
 
 
 @internal
@@ -28,16 +25,6 @@ def _owner() -> address:
 
 @internal
 @view
-def _is_signed(digest: bytes32, signature: Bytes[ECDSA_BYTES]) -> bool:
-    """
-    @dev An ECDSA signature has one spelling: 65 bytes, v of 27 or 28, s in the lower half.
-    """
-    if len(signature) != ECDSA_BYTES:
-        return False
-    r: uint256 = extract32(signature, 0, output_type=uint256)
-    s: uint256 = extract32(signature, 32, output_type=uint256)
-    v: uint256 = extract32(signature, 33, output_type=uint256) & 255
-    if s > S_MAX or (v != 27 and v != 28):
-        return False
-    recovered: address = ecrecover(digest, v, r, s)
-    return recovered != empty(address) and recovered == self._owner()
+def _is_signed(digest: bytes32, signature: Bytes[ecdsa.SIGNATURE_BYTES]) -> bool:
+    signer: address = ecdsa._signer_of(digest, signature)
+    return signer != empty(address) and signer == self._owner()

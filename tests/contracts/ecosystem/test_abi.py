@@ -1,5 +1,7 @@
 """Selectors, topics and answers that clients and indexers of the ecosystem's contracts expect."""
 
+import json
+from importlib.resources import files
 from typing import Any
 
 import pytest
@@ -46,10 +48,43 @@ ADAPTER_TOPICS = {
     "QuestionManuallyResolved(bytes32,uint256[])": "5909815f",
     "AncillaryDataUpdated(bytes32,address,bytes)": "0059e118",
 }
+SHARED_LOGS = 11
+"""All logs of the v1 exchange but two, of wallet factories that change."""
+OPERATOR_TOPICS = {
+    "QuestionReported(bytes32,bytes32,bool)": "504306b4",
+}
+# From the sources that Polymarket and UMA published; those of the v2 exchange from its TypeScript client.
 INDEXED = {
+    "OrderFilled(bytes32,address,address,uint256,uint256,uint256,uint256,uint256)": [
+        "orderHash",
+        "maker",
+        "taker",
+    ],
+    "OrderFilled(bytes32,address,address,uint8,uint256,uint256,uint256,uint256,bytes32,bytes32)": [
+        "orderHash",
+        "maker",
+        "taker",
+    ],
+    "OrdersMatched(bytes32,address,uint256,uint256,uint256,uint256)": [
+        "takerOrderHash",
+        "takerOrderMaker",
+    ],
+    "OrdersMatched(bytes32,address,uint8,uint256,uint256,uint256)": [
+        "takerOrderHash",
+        "takerOrderMaker",
+    ],
     "FeeCharged(address,uint256)": ["receiver"],
     "FeeCharged(address,uint256,uint256)": ["receiver"],
+    "TokenRegistered(uint256,uint256,bytes32)": ["token0", "token1", "conditionId"],
+    "QuestionInitialized(bytes32,uint256,address,bytes,address,uint256,uint256)": [
+        "questionID",
+        "requestTimestamp",
+        "creator",
+    ],
+    "QuestionResolved(bytes32,int256,uint256[])": ["questionID", "settledPrice"],
+    "QuestionManuallyResolved(bytes32,uint256[])": ["questionID"],
     "AncillaryDataUpdated(bytes32,address,bytes)": ["questionID", "owner"],
+    "QuestionReported(bytes32,bytes32,bool)": ["questionId"],
 }
 
 
@@ -62,6 +97,11 @@ def kind(declared: dict[str, Any]) -> str:
     if not name.startswith("tuple"):
         return name
     return f"({','.join(map(kind, declared['components']))}){name.removeprefix('tuple')}"
+
+
+def layout(entry: dict[str, Any]) -> list[tuple[str, bool]]:
+    """Return the fields of a log, and whether they are indexed."""
+    return [(each["name"], each["indexed"]) for each in entry["inputs"]]
 
 
 def entries(contract: str, type_: str) -> dict[str, dict[str, Any]]:
@@ -80,6 +120,7 @@ def test_the_exchange_has_the_functions_of_clients(function: str, selector: str)
     [
         *(("Exchange", *each) for each in EXCHANGE_TOPICS.items()),
         *(("OptimisticResolutionAdapter", *each) for each in ADAPTER_TOPICS.items()),
+        *(("NegRiskOperator", *each) for each in OPERATOR_TOPICS.items()),
     ],
 )
 def test_logs_with_a_topic_of_the_ecosystem_have_its_layout(
@@ -88,7 +129,18 @@ def test_logs_with_a_topic_of_the_ecosystem_have_its_layout(
     entry = entries(contract, "event")[event]
     assert keccak256(event.encode()).hex().startswith(topic)
     indexed = [each["name"] for each in entry["inputs"] if each["indexed"]]
-    assert indexed == INDEXED.get(event, indexed)
+    assert indexed == INDEXED[event]
+
+
+def test_logs_of_the_v1_exchange_are_indexed_as_in_the_abi_that_its_client_ships() -> None:
+    text = files("py_order_utils").joinpath("abi/Exchange.json").read_text()
+    own = entries("Exchange", "event")
+    theirs = {signature(entry): entry for entry in json.loads(text) if entry["type"] == "event"}
+    shared = own.keys() & theirs.keys()
+    assert len(shared) == SHARED_LOGS
+    assert {each: layout(own[each]) for each in shared} == {
+        each: layout(theirs[each]) for each in shared
+    }
 
 
 def test_the_views_of_the_v1_exchange_answer(world: World) -> None:

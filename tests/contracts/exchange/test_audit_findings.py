@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 from tests.contracts.evm import Actor, reverts
 from tests.contracts.market import ALLOWANCE_MAX, APPROVED, Fill, World
+from tests.contracts.packed import match_packed
 from tests.contracts.signing import BUY, OWN_V2, SAFE, SELL, UNIT, V1_FIELDS, V2_FIELDS, ZERO, Order
 
 from foretell.domain.values.hexadecimal import keccak256
@@ -123,6 +124,9 @@ def test_chainsecurity_6_6_the_zero_address_is_never_a_signer(
     )
     with reverts("InvalidSignature"):
         match_bid(world, bid)
+    ask = world.sell(world.makers[0], world.yes, UNIT, 50)
+    with reverts("InvalidSignature"):
+        match_packed(world, bid, [ask], Fill(UNIT // 2, (UNIT,)))
 
 
 @pytest.mark.case("C-02")

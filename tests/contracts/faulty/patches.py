@@ -14,6 +14,7 @@ STOPS: Final = f"{EXCHANGE}test_stops.py"
 PACKED: Final = f"{EXCHANGE}test_packed.py"
 MATCHING: Final = f"{EXCHANGE}test_matching.py"
 SETTLING: Final = f"{EXCHANGE}test_settling.py"
+JOINED: Final = "tests/contracts/receivers/test_joined_moves.py"
 CROSSING: Final = f"{EXCHANGE}test_crossing.py"
 STATUS: Final = f"{EXCHANGE}test_status.py"
 SIGNATURES: Final = f"{EXCHANGE}test_signatures.py"
@@ -122,12 +123,13 @@ PATCHES: Final = (
         ORDERS,
     ),
     # Signatures.
-    Patch("exchange/signatures", "s > S_MAX or", "", SIGNATURES),
-    Patch("exchange/signatures", "or signer == empty(address)", "", AUDIT),
+    Patch("evm/ecdsa", "s > S_MAX or", "", SIGNATURES),
+    Patch("exchange/validity", "recovered == empty(address) or", "", AUDIT),
+    Patch("exchange/packed", "recovered == empty(address) or", "", AUDIT),
     Patch(
         "exchange/signatures",
-        "if maker != self._safe_address(signer)",
-        "if maker == self._safe_address(maker)",
+        "wallet = self._safe_address(signer)",
+        "wallet = maker",
         SIGNATURES,
     ),
     Patch("exchange/signatures", "len(answer) != 32 or", "", SIGNATURES),
@@ -140,11 +142,27 @@ PATCHES: Final = (
     # Matching.
     Patch(
         "exchange/crossing",
-        ">= unsafe_mul(takes, maker_takes)",
-        "> unsafe_mul(takes, maker_takes)",
+        "< unsafe_mul(takes, maker_takes)",
+        "<= unsafe_mul(takes, maker_takes)",
         CROSSING,
     ),
-    Patch("exchange/crossing", "unsafe_sub(maker_makes, 1)", "0", INVARIANTS),
+    Patch("exchange/matching", "unsafe_sub(maker.makerAmount, 1)", "0", INVARIANTS),
+    Patch("exchange/matching", "maker.maker != moving or", "", JOINED),
+    Patch("exchange/matching", " or is_swap == (maker.isBuy == taker.isBuy)", "", JOINED),
+    Patch(
+        "exchange/matching",
+        "gives = unsafe_add(gives, maker.making)",
+        "gives = maker.making",
+        JOINED,
+    ),
+    Patch(
+        "exchange/matching",
+        "gets = unsafe_add(gets, unsafe_sub(taking, maker.fee))",
+        "gets = unsafe_sub(taking, maker.fee)",
+        JOINED,
+    ),
+    Patch("exchange/matching", "gives = unsafe_sub(gives, withheld)", "pass", JOINED),
+    Patch("exchange/matching", "maker.maker != empty(address) or (", "(", PACKED),
     Patch("exchange/crossing", "if paid > taker_fill", "if False", MATCHING),
     Patch(
         "exchange/crossing",
@@ -160,11 +178,14 @@ PATCHES: Final = (
         MATCHING,
     ),
     Patch(
-        "exchange/matching", "direct_fees = unsafe_add(direct_fees, fee)", "direct_fees = fee", FEES
+        "exchange/matching",
+        "swap_fees = unsafe_add(swap_fees, maker.fee)",
+        "swap_fees = maker.fee",
+        FEES,
     ),
     Patch(
         "exchange/matching",
-        "withheld: uint256 = min(making, fee_due)",
+        "withheld: uint256 = min(maker.making, fee_due)",
         "withheld: uint256 = fee_due",
         FEES,
     ),
@@ -203,14 +224,8 @@ PATCHES: Final = (
     Patch("exchange/fees", "or receiver == self", "", FEES),
     Patch(
         "exchange/matching",
-        "maker.maker, unsafe_sub(taking, fee)",
-        "maker.maker, taking",
-        FEES,
-    ),
-    Patch(
-        "exchange/matching",
-        "taker_gives, unsafe_sub(taking, fee)",
-        "taker_gives, taking",
+        "gets = unsafe_add(gets, unsafe_sub(taking, maker.fee))",
+        "gets = unsafe_add(gets, taking)",
         FEES,
     ),
     Patch("exchange/sweeping", f"{LOCK}sweep", f"{OPEN}sweep", FEE_RECEIVERS),
@@ -257,15 +272,15 @@ PATCHES: Final = (
     ),
     Patch("exchange/cancelling", "if count > orders.ORDERS_MAX", "if False", V1_CANCELLING),
     Patch(
-        "exchange/cancelling",
-        "order.expiration = v1.expiration",
-        "order.expiration = 0",
+        "exchange/orders",
+        "slice(msg.data, at + FIRST_BYTES, KIND_BYTES)",
+        "slice(msg.data, at, KIND_BYTES)",
         V1_CANCELLING,
     ),
     Patch("exchange/roles", "self.isOperator[operator] = False", "pass", ROLES),
     Patch(
         "exchange/token_registry",
-        "or tokenB != self._derived(conditionId, SECOND_OUTCOME)",
+        "or tokenB != self._token_id(conditionId, conditions.SECOND_OUTCOME)",
         "",
         REGISTRY,
     ),
@@ -297,9 +312,15 @@ PATCHES: Final = (
     ),
     Patch("neg_risk/markets", "index == QUESTIONS_MAX", "False", MARKETS),
     Patch("NegRiskOperator", "payouts[0] + payouts[1] != 1", "False", OPERATOR),
-    Patch("NegRiskOperator", "block.timestamp < flagged_at + DELAY_PERIOD", "False", OPERATOR),
+    Patch(
+        "NegRiskOperator",
+        "block.timestamp < self.flaggedAt[questionId] + DELAY_PERIOD",
+        "False",
+        OPERATOR,
+    ),
+    Patch("NegRiskOperator", "and block.timestamp < lapses_at", "", OPERATOR),
     Patch("NegRiskOperator", "block.timestamp < reported_at + HOLD_PERIOD", "True", OPERATOR),
-    Patch("WrappedCollateral", "self.totalSupply -= amount", "pass", WRAPPED),
+    Patch("tokens/erc20", "self.totalSupply -= amount", "pass", WRAPPED),
     # Resolution.
     Patch(
         "optimistic/requests",
@@ -338,7 +359,7 @@ PATCHES: Final = (
     ),
     Patch(
         "DirectResolutionAdapter",
-        "self.questions[questionID].manualResolutionTimestamp = 0",
+        "questions.questions[questionID].manualResolutionTimestamp = 0",
         "pass",
         LIVES,
     ),
@@ -356,12 +377,24 @@ PATCHES: Final = (
         DISPUTES,
     ),
     Patch("OptimisticOracle", "if msg.sender != appointments.arbiter", "if False", DISPUTES),
-    Patch("optimistic/holding", "if block.timestamp < answers_at", "if False", ADAPTER),
+    Patch(
+        "optimistic/holding",
+        "if block.timestamp < questions.questions[question_id].manualResolutionTimestamp",
+        "if False",
+        ADAPTER,
+    ),
+    Patch("optimistic/holding", "and block.timestamp < answers_at + ANSWER_S", "", ADAPTER),
     Patch("OptimisticResolutionAdapter", "or seconds < defaultLiveness or", "or", ADAPTER),
     Patch("OptimisticResolutionAdapter", "if msg.sender != oracle", "if False", ADAPTER),
     Patch(
         "DirectResolutionAdapter",
         "if block.timestamp < self._ends_at(questionID)",
+        "if False",
+        WAY_OUT,
+    ),
+    Patch(
+        "DirectResolutionAdapter",
+        "if block.timestamp >= self._ends_at(questionID) + UNFLAG_S",
         "if False",
         WAY_OUT,
     ),

@@ -8,6 +8,7 @@ from tests.contracts.signing import UNIT, ZERO
 from foretell.domain.values.hexadecimal import keccak256
 
 DELAY_S = 3_600
+ANSWER_S = 7 * 24 * 3_600
 HOLD_S = 7 * 24 * 3_600
 YES = True
 NO = False
@@ -353,6 +354,36 @@ def test_a_flag_blocks_a_reported_question_for_a_week_at_most(
     wait(event, HOLD_S)
     resolve(event, 0, outsider)
     assert payout_of_yes(event, 0) == (1, 1)
+
+
+def test_m_04_a_flag_lapses_a_week_after_its_delay(
+    event: NegRisk, admin: str, outsider: str
+) -> None:
+    """An old flag holds nothing up, and is no power to answer at any later second."""
+    question = event.question(0)
+    event.operator.send("flagQuestion", question, sender=admin)
+    wait(event, DELAY_S + ANSWER_S - 60)
+    with reverts("Flagged"):
+        event.operator.send("flagQuestion", question, sender=admin)
+    wait(event, 60)
+    with reverts("NotFlagged"):
+        event.operator.send("emergencyResolveQuestion", question, NO, sender=admin)
+    report(event, 0, [1, 0])
+    resolve(event, 0, outsider)
+    assert payout_of_yes(event, 0) == (1, 1)
+
+
+def test_m_04_after_a_lapse_the_admin_flags_again(event: NegRisk, admin: str) -> None:
+    question = event.question(0)
+    event.operator.send("flagQuestion", question, sender=admin)
+    wait(event, DELAY_S + ANSWER_S)
+    event.operator.send("flagQuestion", question, sender=admin)
+    with reverts("DelayPeriodNotOver"):
+        event.operator.send("emergencyResolveQuestion", question, NO, sender=admin)
+    wait(event, DELAY_S + ANSWER_S - 60)
+    event.operator.send("emergencyResolveQuestion", question, YES, sender=admin)
+    assert payout_of_yes(event, 0) == (1, 1)
+    assert event.operator.call("ANSWER_PERIOD") == ANSWER_S
 
 
 @pytest.mark.parametrize("result", [YES, NO])

@@ -10,6 +10,7 @@ END_S_DEFAULT = 2 * 365 * 24 * 3_600
 END_S_MAX = 10 * 365 * 24 * 3_600
 SAFETY_S = 7 * 24 * 3_600
 FALLBACK_S = 30 * 24 * 3_600
+UNFLAG_S = 365 * 24 * 3_600
 
 
 @pytest.fixture
@@ -148,9 +149,23 @@ def test_m_03_an_unflagged_question_starts_its_delays_again(flagged: Resolution)
         act(flagged, "resolveByFallback")
 
 
+def test_m_03_no_flag_is_withdrawn_from_a_year_after_the_end(flagged: Resolution) -> None:
+    """An admin that withdraws every flag must not hold a question up for ever."""
+    wait(flagged, UNFLAG_S - 60)
+    act(flagged, "unflag")
+    act(flagged, "flag", sender=somebody(flagged))
+    wait(flagged, 60)
+    with reverts("UnflagPeriodOver"):
+        act(flagged, "unflag")
+    wait(flagged, FALLBACK_S)
+    act(flagged, "resolveByFallback", sender=somebody(flagged))
+    assert flagged.payouts() == (1, 1, 2)
+
+
 def test_m_03_the_periods_can_be_read(resolution: Resolution) -> None:
     adapter = resolution.adapter
     assert adapter.call("safetyPeriod") == SAFETY_S
+    assert adapter.call("unflagPeriod") == UNFLAG_S
     assert adapter.call("fallbackPeriod") == FALLBACK_S
 
 

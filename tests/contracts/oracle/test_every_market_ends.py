@@ -1,7 +1,8 @@
 """M-03: every market ends, whichever of its helpers is gone, by calls that any account may make.
 
 The helpers are gone in the worst way: the proposers' list is empty, the oracle has lost the adapter, the
-admin holds the question up and is never seen again, the arbiter gets a dispute and is silent.
+admin holds the question up and withdraws the flags of others whenever it may, the arbiter gets a dispute
+and is silent.
 """
 
 from collections.abc import Collection
@@ -9,7 +10,7 @@ from dataclasses import replace
 from typing import Final
 
 import pytest
-from tests.contracts.evm import Contract
+from tests.contracts.evm import Contract, Reverted
 from tests.contracts.neg_risk.rig import NegRisk
 from tests.contracts.optimistic import (
     ARBITRATION_S,
@@ -23,6 +24,8 @@ from typing_extensions import override
 
 END_S: Final = 2 * 365 * 24 * 3_600
 FALLBACK_S: Final = 30 * 24 * 3_600
+DAY_S: Final = 24 * 3_600
+FLAGS_MAX: Final = 100
 HELPERS: Final = ("proposers", "arbiter", "adapter", "admin")
 GONE: Final = [(), *((helper,) for helper in HELPERS), HELPERS]
 
@@ -57,6 +60,8 @@ class Market:
 class DirectMarket(Market):
     """A market of one question, answered by its creator's proposers."""
 
+    withdraws_flags = False
+
     @override
     def open(self) -> None:
         self.resolution.ask()
@@ -83,12 +88,33 @@ class DirectMarket(Market):
     def lose_adapter(self) -> None:
         self.resolution.oracle.send("removeAdapter", self.adapter.address, sender=self.admin)
 
+    def lose_admin(self) -> None:
+        self.withdraws_flags = True
+
     @override
     def end(self) -> None:
         self.wait(END_S)
         self.adapter.send("flag", self.question, sender=self.nobody)
+        if self.withdraws_flags:
+            self._withdraw_flags()
         self.wait(FALLBACK_S)
         self.adapter.send("resolveByFallback", self.question, sender=self.nobody)
+
+    def _withdraw_flags(self) -> None:
+        for _ in range(FLAGS_MAX):
+            if not self._is_withdrawn():
+                return
+            self.adapter.send("flag", self.question, sender=self.nobody)
+        raise AssertionError("the admin withdraws every flag, for ever")
+
+    def _is_withdrawn(self) -> bool:
+        """Let the admin withdraw the flag a day before the fall-back; return whether it still may."""
+        self.wait(FALLBACK_S - DAY_S)
+        try:
+            self.adapter.send("unflag", self.question, sender=self.admin)
+        except Reverted as refusal:
+            return refusal.name != "UnflagPeriodOver"
+        return True
 
 
 class DirectEvent(DirectMarket):
@@ -113,7 +139,9 @@ class DirectEvent(DirectMarket):
     def condition(self) -> bytes:
         return self.neg_risk.condition(0)
 
+    @override
     def lose_admin(self) -> None:
+        super().lose_admin()
         self.neg_risk.operator.send("flagQuestion", self.neg_risk.question(0), sender=self.admin)
 
     @override

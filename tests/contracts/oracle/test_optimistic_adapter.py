@@ -26,6 +26,7 @@ from tests.contracts.resolution import (
 from tests.contracts.signing import ZERO
 
 LIVENESS_MAX_S = 7 * 24 * 3_600
+ANSWER_S = 7 * 24 * 3_600
 UNRESOLVED = (0, 0, 0)
 
 
@@ -324,6 +325,31 @@ def test_m_04_unpause_withdraws_the_announcement(answered: Optimistic) -> None:
         act(answered, "resolveManually", [0, 1])
     answered.resolve()
     assert answered.payouts == (1, 0, 1)
+
+
+def test_m_04_a_flag_lapses_a_week_after_its_delay(asked: Optimistic) -> None:
+    """An old flag is no power to answer at any later second; the admin flags again."""
+    act(asked, "flag")
+    asked.wait(SAFETY_S + ANSWER_S - 60)
+    with reverts("Flagged"):
+        act(asked, "flag")
+    asked.wait(60)
+    with reverts("NotFlagged"):
+        act(asked, "resolveManually", [1, 0])
+    act(asked, "pause")
+    assert not asked.adapter.call("isFlagged", asked.question)
+    act(asked, "flag")
+    assert asked.adapter.call("isFlagged", asked.question)
+    with reverts("SafetyPeriodNotPassed"):
+        act(asked, "resolveManually", [1, 0])
+
+
+def test_m_04_the_admin_answers_until_its_flag_lapses(asked: Optimistic) -> None:
+    act(asked, "flag")
+    asked.wait(SAFETY_S + ANSWER_S - 60)
+    act(asked, "resolveManually", [1, 0])
+    assert asked.payouts == (1, 0, 1)
+    assert asked.adapter.call("answerPeriod") == ANSWER_S
 
 
 def test_unpause_of_a_question_that_is_not_flagged_withdraws_nothing(asked: Optimistic) -> None:

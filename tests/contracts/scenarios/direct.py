@@ -17,6 +17,7 @@ from tests.contracts.scenarios.scenario import Step
 
 SAFETY_S: Final = 7 * 24 * 3600
 FALLBACK_S: Final = 30 * 24 * 3600
+UNFLAG_S: Final = 365 * 24 * 3600
 PRICES: Final = (PRICE_YES, PRICE_NO, PRICE_UNKNOWN)
 
 
@@ -26,7 +27,8 @@ def flag_direct(life: Life, step: Step) -> None:
     if step.second % 4 == 0:
         stranger = life.account(step.actor)
         assert not life.attempt(stranger, resolution.adapter, "unflag", question)
-        is_due = is_open(life) and life.direct_flagged_at > 0
+        is_in_time = life.rig.evm.now() < life.life.direct_ends_at + UNFLAG_S
+        is_due = is_open(life) and life.direct_flagged_at > 0 and is_in_time
         assert life.attempt(resolution.admin, resolution.adapter, "unflag", question) == is_due
         life.direct_flagged_at = 0 if is_due else life.direct_flagged_at
         life.done["direct unflagged"] += is_due

@@ -309,12 +309,13 @@ def by_account(scenario: DisputeScenario, name: str, account: str, *, sender: st
 
 
 Act = Callable[[DisputeScenario, int, str, int], None]
-HOLDS: Final = ("flag", "flag", "unflag", "pause", "unpause")
+HOLDS: Final = ("flag", "flag", "flag", "unflag", "pause", "unpause")
 NEXT_ACTS: Final[dict[int, Act]] = {0: ask, REQUESTED: propose, PROPOSED: dispute, DISPUTED: decide}
 NEXT_ACT_WEIGHT: Final = 9
 ACTS: Final[tuple[Act, ...]] = (
     *(wait, wait, resolve, settle, settle, withdraw),
-    *(answer_manually, answer_manually, hold, hold, hold, hold, hold),
+    *((answer_manually,) * 6),
+    *((hold,) * 7),
     *(appoint, appoint, change_adapter, change_admin, ask, dispute),
 )
 

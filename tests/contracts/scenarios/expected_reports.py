@@ -6,6 +6,8 @@ from typing import Final
 
 HOLD_S: Final = 7 * 24 * 3600
 EMERGENCY_DELAY_S: Final = 3_600
+ANSWER_S: Final = 7 * 24 * 3600
+"""How long after the delay a flag lasts."""
 
 
 @dataclass
@@ -23,8 +25,13 @@ class ExpectedReports:
     def is_determined(self) -> bool:
         return True in self.answered.values()
 
+    def is_flagged(self, index: int, now: int) -> bool:
+        """Return whether a question has a flag that has not lapsed."""
+        flagged_at = self.flagged_at.get(index)
+        return flagged_at is not None and now < flagged_at + EMERGENCY_DELAY_S + ANSWER_S
+
     def flag(self, index: int, now: int) -> bool:
-        if index in self.flagged_at:
+        if self.is_flagged(index, now):
             return False
         self.flagged_at[index] = now
         return True
@@ -44,7 +51,7 @@ class ExpectedReports:
     def is_held(self, index: int, now: int) -> bool:
         """Return whether a flag holds a report up."""
         is_late = now >= self.reported_at.get(index, now) + HOLD_S
-        return index in self.flagged_at and not is_late
+        return self.is_flagged(index, now) and not is_late
 
     def pass_on(self, index: int, now: int) -> bool:
         """Answer a question as it was reported, or No once another one of the event is Yes."""
@@ -73,8 +80,13 @@ class ExpectedReports:
 
     def answer_by_emergency(self, index: int, now: int, *, is_yes: bool) -> bool:
         """Answer a flagged question after the delay, as the admin."""
-        is_due = index in self.flagged_at and now >= self.flagged_at[index] + EMERGENCY_DELAY_S
-        if not is_due or index in self.answered or (is_yes and self.is_determined):
+        is_due = now >= self.flagged_at.get(index, now) + EMERGENCY_DELAY_S
+        if (
+            not self.is_flagged(index, now)
+            or not is_due
+            or index in self.answered
+            or (is_yes and self.is_determined)
+        ):
             return False
         self.answered[index] = is_yes
         return True

@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 
 from eth_abi.abi import encode
 from tests.contracts.optimistic import (
+    ANSWER_S,
     ARBITRATION_S,
     DISPUTED,
     EXPIRED,
@@ -274,7 +275,7 @@ class ExpectedQuestion:
         return True
 
     def resolve_manually(self, payout: list[int], now: int) -> bool:
-        is_announced = 0 < self.answers_at <= now
+        is_announced = self.is_flagged(now) and self.answers_at <= now
         if not self.is_open or not is_announced or payout not in MANUAL_PAYOUTS:
             return False
         self.payout = tuple(payout)
@@ -288,10 +289,14 @@ class ExpectedQuestion:
             request.is_abandoned = True
         return True
 
+    def is_flagged(self, now: int) -> bool:
+        """Return whether the admin has announced an answer that has not lapsed."""
+        return self.answers_at > 0 and now < self.answers_at + ANSWER_S
+
     def hold(self, act: str, now: int) -> bool:
         """Flag, unflag, pause or unpause the question."""
-        is_flagged = self.answers_at > 0
-        if not self.is_open or is_flagged == {"flag": True, "unflag": False}.get(act):
+        is_refused = {"flag": self.is_flagged(now), "unflag": not self.answers_at}.get(act, False)
+        if not self.is_open or is_refused:
             return False
         if act == "flag":
             self.answers_at = now + SAFETY_S

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.rigs.applications import serving
+from tests.rigs.clock import Clock
 
 from foretell.app.http.connection_places import ConnectionPlaces, Place, PlaceLimits, Standing
 from foretell.edge.client_addresses import ClientAddresses
@@ -97,6 +98,49 @@ async def test_attack_h2_new_connections_beyond_the_places_are_refused_and_kept_
     assert head.startswith(b"HTTP/1.1 503")
     assert b"retry-after: 1" in head
     assert json.loads(body)["error"]["code"] == "too_many_connections"
+
+
+@pytest.mark.case("G-02")
+async def test_attack_h2_connections_that_an_address_opens_too_fast_are_refused_unread() -> None:
+    """An address that closed its connections could open others without end."""
+    clock = Clock()
+    limits = PlaceLimits(opened_burst=3, opened_per_s=2)
+    places = ConnectionPlaces(limits, now_s=clock.now_s)
+    async with a_server(places) as host:
+        kept = await connect(host)
+        for _ in range(2):
+            assert await status_of(kept) == 200
+            await close(places, await connect_and_ask(host))
+        for _ in range(4):  # what is refused does not count
+            reader, writer = await connect(host)
+            async with asyncio.timeout(WITHIN_S):
+                refusal = await reader.read()
+            writer.close()
+            assert refusal.startswith(b"HTTP/1.1 503")
+            assert b"too_many_connections" in refusal
+        assert await status_of(kept) == 200
+        clock.move_s(0.5)
+        await close(places, await connect_and_ask(host))
+        await close(places, kept)
+
+
+async def connect_and_ask(host: str) -> Stream:
+    stream = await connect(host)
+    assert await status_of(stream) == 200
+    return stream
+
+
+def test_connections_of_a_proxy_may_be_opened_as_fast_as_it_likes() -> None:
+    limits = PlaceLimits(opened_burst=1, opened_per_s=1)
+    places = ConnectionPlaces(limits, lambda: ClientAddresses([PROXY]), now_s=lambda: 0.0)
+    assert clients_of(places, PROXY, PROXY, PROXY) == [""] * 3
+    assert clients_of(places, "10.0.0.2", "10.0.0.2", "10.0.0.3") == ["10.0.0.2", None, "10.0.0.3"]
+
+
+@pytest.mark.parametrize(("of_address", "burst"), [(1, 1_000), (1_000, 1_000), (5_000, 5_000)])
+def test_an_address_may_open_all_its_connections_at_once(of_address: int, burst: int) -> None:
+    limits = PlaceLimits.of(16_128, of_address)
+    assert (limits.opened_burst, limits.opened_per_s) == (burst, burst / 5)
 
 
 async def test_a_stream_has_a_place_until_it_ends() -> None:

@@ -14,9 +14,9 @@ from tests.rigs.applications import serving
 
 from foretell.app.http.connection_limits import STREAM_LIMITS, ConnectionLimits, StreamLimits
 from foretell.app.http.connection_places import ConnectionPlaces, PlaceLimits
-from foretell.app.http.reading_allowance import ReadingAllowance
 from foretell.edge.codec import SINK
 from foretell.edge.telemetry import Receive, Scope, Send
+from foretell.runtime.allowance import GrowingAllowance
 from foretell.trading.streams.connection import FrameSink
 
 pytestmark = pytest.mark.anyio
@@ -333,7 +333,7 @@ def test_an_allowance_lets_no_more_pass_than_its_burst_and_rate(
     steps: list[tuple[float, int]], burst: int, per_s: float
 ) -> None:
     """A client that waits as long as it must takes at most the burst, the growth, and one step."""
-    allowance, now_s, taken = ReadingAllowance(burst, per_s, 0.0), 0.0, 0
+    allowance, now_s, taken = GrowingAllowance(burst, per_s, 0.0), 0.0, 0
     for pause_s, amount in steps:
         now_s += pause_s
         assert taken <= burst + per_s * now_s + 1e-6 * (1 + now_s)

@@ -11,12 +11,14 @@ longest time: a client that opens many keeps no other one out.
 """
 
 import enum
+import time
 from collections import Counter, OrderedDict
 from collections.abc import Callable
 from typing import Final, NamedTuple, Protocol
 
-from foretell.app.http.reading_allowance import ReadingAllowance
 from foretell.edge.client_addresses import ClientAddresses
+from foretell.runtime.allowance import GrowingAllowance
+from foretell.runtime.lru import LruCache
 
 PER_ADDRESS_MAX: Final = 1_000
 PER_KEY_MAX: Final = 1_000
@@ -25,6 +27,9 @@ UNLIMITED: Final = 2**31
 _RESERVED_PART: Final = 4
 _PROVISIONAL_PART: Final = 32
 _PROVISIONAL_MAX: Final = 256
+_OPENED_PART: Final = 5
+_CLIENTS_MAX: Final = 10_000
+"""Clients whose new connections are counted; the one that opened none for longest makes way."""
 _LOOKS_MAX: Final = 64
 """Anonymous connections that are looked at for an idle one, at one time."""
 
@@ -41,12 +46,22 @@ class PlaceLimits(NamedTuple):
     frames_burst: float = 4_000.0
     frames_per_s: float = 1_000.0
     """Frames of all streams of one address that are read in a burst, and in a second after it."""
+    opened_burst: float = PER_ADDRESS_MAX
+    opened_per_s: float = PER_ADDRESS_MAX / _OPENED_PART
+    """New connections of one address in a burst, and in a second after it."""
 
     @classmethod
     def of(cls, total: int, of_address: int = PER_ADDRESS_MAX) -> "PlaceLimits":
-        """Return the limits with a quarter of the total reserved."""
-        provisional = min(total // _PROVISIONAL_PART, _PROVISIONAL_MAX)
-        return cls(total, of_address, PER_KEY_MAX, total // _RESERVED_PART, provisional)
+        """Return the limits with a quarter of the total reserved; an address may open all that it may have at once."""
+        opened = max(of_address, PER_ADDRESS_MAX)
+        return cls(
+            total,
+            of_address,
+            reserved=total // _RESERVED_PART,
+            provisional=min(total // _PROVISIONAL_PART, _PROVISIONAL_MAX),
+            opened_burst=opened,
+            opened_per_s=opened / _OPENED_PART,
+        )
 
 
 NO_LIMITS: Final = PlaceLimits()
@@ -128,18 +143,21 @@ class ConnectionPlaces:
         self,
         limits: PlaceLimits = NO_LIMITS,
         addresses: Callable[[], ClientAddresses] = ClientAddresses,
+        now_s: Callable[[], float] = time.monotonic,
     ) -> None:
         assert limits.provisional <= limits.reserved <= limits.total
         self._limits = limits
         self._addresses = addresses
+        self._now_s = now_s
         self._count_by_client: Counter[str] = Counter()
         self._authenticated_by_key: Counter[str] = Counter()
         self._anonymous: OrderedDict[Place, None] = OrderedDict()
         self._provisional: OrderedDict[Place, None] = OrderedDict()
         self._provisional_by_client: Counter[str] = Counter()
         self._authenticated = 0
-        self._frames_by_client: dict[str, ReadingAllowance] = {}
+        self._frames_by_client: dict[str, GrowingAllowance] = {}
         """Of clients with streams."""
+        self._opened_by_client: LruCache[str, GrowingAllowance] = LruCache(_CLIENTS_MAX)
 
     @property
     def taken(self) -> int:
@@ -156,6 +174,8 @@ class ConnectionPlaces:
         addresses = self._addresses()
         client = "" if peer is None or addresses.is_proxy(peer) else addresses.client(peer)
         if client and self._count_by_client[client] >= self._limits.of_address:
+            return None
+        if client and not self._may_open(client):
             return None
         if not (self._has_room_for_anonymous() or self._limits.provisional):
             return None
@@ -204,9 +224,19 @@ class ConnectionPlaces:
         allowance = self._frames_by_client.get(client)
         if allowance is None:
             limits = self._limits
-            allowance = ReadingAllowance(limits.frames_burst, limits.frames_per_s, now_s)
+            allowance = GrowingAllowance(limits.frames_burst, limits.frames_per_s, now_s)
             self._frames_by_client[client] = allowance
         return allowance.take(frames, now_s)
+
+    def _may_open(self, client: str) -> bool:
+        """Count a new connection of a client, unless it opens them too fast."""
+        now_s = self._now_s()
+        allowance = self._opened_by_client.get(client)
+        if allowance is None:
+            limits = self._limits
+            allowance = GrowingAllowance(limits.opened_burst, limits.opened_per_s, now_s)
+            self._opened_by_client.put(client, allowance)
+        return allowance.try_take(1, now_s)
 
     def _has_room(self) -> bool:
         """Return whether a place is free that is not one of the provisional ones."""

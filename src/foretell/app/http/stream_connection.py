@@ -20,10 +20,10 @@ from websockets.server import ServerProtocol
 
 from foretell.app.http.connection_limits import STREAM_LIMITS, StreamLimits
 from foretell.app.http.connection_places import Place
-from foretell.app.http.reading_allowance import ReadingAllowance
 from foretell.domain.values.text_frames import text_frame
 from foretell.edge.codec import PLACE, SINK
 from foretell.edge.security_headers import SECURITY_HEADERS
+from foretell.runtime.allowance import GrowingAllowance
 
 _INVALID_TEXT: Final = 1007
 _SWITCHING: Final = 101
@@ -61,8 +61,8 @@ class StreamConnection(WebSocketsSansIOProtocol):
         self.conn = HandshakeProtocol(max_size=self.config.ws_max_size, logger=self.conn.logger)
         now_s = self.loop.time()
         self._limits = limits
-        self._bytes = ReadingAllowance(limits.bytes_burst, limits.bytes_per_s, now_s)
-        self._frames = ReadingAllowance(limits.frames_burst, limits.frames_per_s, now_s)
+        self._bytes = GrowingAllowance(limits.bytes_burst, limits.bytes_per_s, now_s)
+        self._frames = GrowingAllowance(limits.frames_burst, limits.frames_per_s, now_s)
         self._unread = bytearray()
         self._ready_at_s = now_s
         self._turn: asyncio.TimerHandle | None = None

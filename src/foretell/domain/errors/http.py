@@ -329,4 +329,7 @@ class TooManyConnections(Unavailable):
     """The process serves as many connections as it can."""
 
     def __init__(self, retry_after_s: int = 1) -> None:
-        super().__init__("too many connections are open", retry_after_s=retry_after_s)
+        super().__init__(
+            "too many connections are open, or this address opens them too fast",
+            retry_after_s=retry_after_s,
+        )

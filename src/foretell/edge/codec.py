@@ -22,6 +22,8 @@ BODY_BYTES_RESERVED: Final = 16 * 1024 * 1024
 """Of those by all, for requests that name a known key with its passphrase: strangers cannot have them."""
 TURN: Final = "turn"
 """The key of a request's turn in its scope: its place under the rate limits, and its client."""
+CLIENT: Final = "client_address"
+"""The key of the address that a stream counts for in its scope, absent where no limits apply."""
 PLACE: Final = "place"
 """The key of the place of a request's connection in its scope."""
 SINK: Final = "frame_sink"

@@ -29,10 +29,6 @@ BUFFERED_BYTES_MAX: Final = 64 * 1024
 class ConnectionPlace(Protocol):
     """The place of a connection, which learns that the connection has shown a key."""
 
-    @property
-    def client(self) -> str:
-        """The address that the connection counts for; empty for a trusted proxy."""
-
     def show_key(self, key_id: str) -> None:
         """Note that a request on the connection was verified with this key."""
 

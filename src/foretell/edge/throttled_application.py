@@ -15,7 +15,7 @@ from foretell.domain.errors.families import ForetellError
 from foretell.domain.errors.http import ClientGone, MalformedBody, TooManyRequests
 from foretell.domain.values.strict_json import check_depth
 from foretell.edge.client_addresses import UNKNOWN, ClientAddresses
-from foretell.edge.codec import PLACE, TURN, AnyRequest
+from foretell.edge.codec import CLIENT, PLACE, TURN, AnyRequest
 from foretell.edge.rate_limiter import RateLimiter
 from foretell.edge.rate_limits import RateLimits
 from foretell.edge.refusals import BodyOf
@@ -98,6 +98,7 @@ class ThrottledApplication:
         except TooManyRequests as refusal:
             await self._refuse(refusal, turn, send, "websocket.http")
             return
+        scope[CLIENT] = turn.address
         await self._app(scope, receive, send)
 
     async def _refuse(self, refusal: TooManyRequests, turn: Turn, send: Send, kind: str) -> None:

@@ -10,7 +10,7 @@ import httpx
 import pytest
 from tests.rigs.applications import serving
 from tests.rigs.trading import Trader, TradingRig
-from tests.rigs.values import a_buy
+from tests.rigs.values import a_buy, an_asset
 from tests.trading.rig import listening
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed
@@ -53,7 +53,8 @@ async def served(
     provisional_s: float = WITHIN_S,
 ) -> AsyncIterator[Served]:
     places = ConnectionPlaces(limits, lambda: ClientAddresses(proxies))
-    api = ApiLimits(RateLimiter("trading", NO_LIMITS, monotonic_ms), trading_body)
+    rates = NO_LIMITS._replace(trusted_proxies=proxies)
+    api = ApiLimits(RateLimiter("trading", rates, monotonic_ms), trading_body)
     app = Telemetry(ThrottledApplication(rig.app, api), "places", lambda: "an id")
     routes = served_under("", fast_routes(rig.context), app, api)
     connection = ConnectionLimits(provisional_s=provisional_s)
@@ -196,6 +197,27 @@ async def test_attack_h2_an_address_that_opens_connections_fast_evicts_no_trader
         assert places.authenticated == 1
         for _, writer in (*anonymous, *churned, trader):
             writer.close()
+
+
+async def test_attack_h1_streams_of_one_client_behind_a_proxy_share_its_turns(
+    rig: TradingRig, alice: Trader
+) -> None:
+    """Each stream through a proxy counted as a client, so that one client had as many turns as streams."""
+    async with (
+        served(rig, PlaceLimits(), proxies=("127.0.0.1",)) as (host, _),
+        contextlib.AsyncExitStack() as stack,
+    ):
+        await alice.placed(a_buy("alice"))
+        found = []
+        for forwarded in ("1.2.3.4, 203.0.113.1", "203.0.113.1", "203.0.113.2"):
+            headers = {"X-Forwarded-For": forwarded}
+            opening = connect(f"ws://{host}/ws/market", proxy=None, additional_headers=headers)
+            stream = await stack.enter_async_context(opening)
+            await stream.send(json.dumps({"assets_ids": [an_asset(is_yes=True)]}))
+            async with asyncio.timeout(WITHIN_S):
+                (book,) = json.loads(await stream.recv())
+            found.append(rig.context.streams.open.find_any(book["stream_id"]).client)
+    assert found == ["203.0.113.1", "203.0.113.1", "203.0.113.2"]
 
 
 def signed_get(trader: Trader) -> bytes:

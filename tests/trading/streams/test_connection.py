@@ -20,10 +20,10 @@ from foretell.trading.streams.connection import (
     FRAMES_QUEUED_MAX,
     Connection,
     Socket,
-    run_connection,
 )
 from foretell.trading.streams.flush_queue import FlushQueue, SendBudget
 from foretell.trading.streams.recent import Message
+from foretell.trading.streams.run_connection import run_connection
 
 pytestmark = pytest.mark.anyio
 

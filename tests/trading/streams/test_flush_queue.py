@@ -14,10 +14,10 @@ from foretell.trading.streams.connection import (
     Connection,
     FrameSink,
     Socket,
-    run_connection,
 )
 from foretell.trading.streams.flush_queue import FlushQueue
 from foretell.trading.streams.recent import Message
+from foretell.trading.streams.run_connection import run_connection
 
 pytestmark = pytest.mark.anyio
 

@@ -19,7 +19,7 @@ from foretell.domain.errors.http import (
 )
 from foretell.domain.errors.order import KeyNotOwned, RequestTaken
 from foretell.edge.application import build_application
-from foretell.edge.codec import PLACE, SINK, AnyRequest, JsonResponse, json_response
+from foretell.edge.codec import CLIENT, PLACE, SINK, AnyRequest, JsonResponse, json_response
 from foretell.edge.documents.description import Success, describe
 from foretell.edge.documents.openapi import Api
 from foretell.edge.documents.security import L1, L2, L2_IF_SIGNED
@@ -228,15 +228,15 @@ async def show_limits(request: AnyRequest, context: Context) -> JsonResponse:
 
 
 def _socket(socket: AnySocket) -> Socket:
-    sink: Any = socket.scope.get(SINK)
-    return Socket(socket.receive, socket.send, sink)
+    scope: Any = socket.scope
+    client = scope.get(CLIENT, "")
+    return Socket(socket.receive, socket.send, scope.get(SINK), client)
 
 
 @websocket("/ws/market")
 async def serve_market(socket: AnySocket, context: Context) -> None:
     """Publish books, prices, and the opening and resolution of markets."""
-    place: Any = socket.scope.get(PLACE)
-    await context.streams.serve_market(_socket(socket), place)
+    await context.streams.serve_market(_socket(socket))
 
 
 @websocket("/ws/user")

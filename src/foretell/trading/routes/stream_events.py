@@ -1,16 +1,20 @@
 """The messages of a stream over HTTP, for a client that missed some of them."""
 
+import asyncio
+import math
 from typing import Any, Final
 
 import msgspec
 from litestar import get
 
+from foretell.domain.errors.http import TooManyRequests
 from foretell.domain.errors.streams import MessagesNotKept, UnknownStream
 from foretell.edge.codec import AnyRequest, JsonResponse, json_response
 from foretell.edge.documents.description import Success, describe
 from foretell.edge.documents.security import L2_IF_SIGNED
 from foretell.edge.parameters import ID_MAX, integer, required_text
 from foretell.edge.query import Query
+from foretell.edge.throttled_application import address_of
 from foretell.trading.routes import refused
 from foretell.trading.routes.dependencies import Context, authenticate_reading_key
 
@@ -53,5 +57,17 @@ async def get_events(request: AnyRequest, context: Context) -> JsonResponse:
         reading = await authenticate_reading_key(request, context)
         if context.streams.user.key_of(stream) != reading.key_id:
             raise UnknownStream
-    events = [msgspec.Raw(each) for each in stream.messages_after(after)]
+    missed = stream.missed_after(after)
+    _count_missed(request, context, sum(map(len, missed)))
+    events = [msgspec.Raw(each) for each in stream.numbered(after + 1, missed)]
     return json_response(_EncodedEvents(stream_id, stream.sequence, events))
+
+
+def _count_missed(request: AnyRequest, context: Context, size: int) -> None:
+    """Count what a client is sent again, or refuse it while what it had before is above its pace."""
+    replays, client = context.streams.replays, address_of(request)
+    now_s = asyncio.get_running_loop().time()
+    wait_s = replays.take(client, 0, now_s)
+    if wait_s > 0:
+        raise TooManyRequests(math.ceil(wait_s))
+    replays.take(client, size, now_s)

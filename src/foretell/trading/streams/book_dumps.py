@@ -59,7 +59,7 @@ class BookDumps:
         self._begin = begin
         self._tokens_by_connection: dict[Connection, dict[str, None]] = {}
         self._ready: OrderedDict[str | Connection, OrderedDict[Connection, None]] = OrderedDict()
-        """Connections that take books, by client; behind a proxy each is a client."""
+        """Connections that take books, by the address of the client; without one each is a client."""
         self._next_at_s = 0.0
         self._is_due = False
 

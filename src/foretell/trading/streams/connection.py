@@ -6,22 +6,25 @@ frames and bytes for a connection, and in bytes over all connections. A stream o
 while, and another connection can go on with it.
 
 Messages take the direct way: those of one turn of the event loop are written together, as bytes, without a
-coroutine. They are queued as frames instead while the client takes nothing, or while other frames wait.
+coroutine. They are queued as frames instead while the client takes nothing, or while other frames wait. While a
+client gets messages that it missed, they are queued behind those.
 """
 
 import asyncio
+import contextlib
 from collections import deque
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final, NamedTuple, Protocol
 
 import msgspec
 
 from foretell.domain.errors.families import ForetellError
-from foretell.domain.errors.streams import MalformedMessage, MessagesNotKept
+from foretell.domain.errors.streams import MessagesNotKept
 from foretell.domain.values.text_frames import frame_head
 from foretell.trading.refusals import trading_body
 from foretell.trading.streams.flush_queue import FlushQueue, SendBudget
-from foretell.trading.streams.recent import NOT_KEPT, Message, StreamHistory
+from foretell.trading.streams.recent import NOT_KEPT, STREAM_MESSAGES_MAX, Message, StreamHistory
+from foretell.trading.streams.replay import Replay
 from foretell.trading.streams.replies import Heartbeat, Resumed
 
 FRAMES_QUEUED_MAX: Final = 1_000
@@ -31,15 +34,10 @@ BYTES_UNSENT_MAX: Final = 16 * 1024
 FRAMES_PER_TURN: Final = 32
 """Queued frames that a connection sends before the event loop turns."""
 BAD_MESSAGES_MAX: Final = 10
-CLOSE_WITHIN_S: Final = 5.0
-SUBSCRIBE_WITHIN_S: Final = 120.0
 
 CLOSE_NORMAL: Final = 1000
 CLOSE_POLICY: Final = 1008
 CLOSE_TRY_LATER: Final = 1013
-
-PING: Final = "PING"
-PONG: Final = "PONG"
 
 
 class FrameSink(Protocol):
@@ -56,11 +54,15 @@ class FrameSink(Protocol):
 
 
 class Socket(NamedTuple):
-    """A WebSocket of ASGI: `receive` returns the next message, `send` sends one; `sink` is absent in some servers."""
+    """A WebSocket of ASGI: `receive` returns the next message, `send` sends one; `sink` is absent in some servers.
+
+    `client` is the address that the stream counts for, empty where no limits apply.
+    """
 
     receive: Callable[[], Awaitable[Any]]
     send: Callable[[Any], Awaitable[None]]
     sink: FrameSink | None = None
+    client: str = ""
 
 
 Handle = Callable[["Connection", str], Awaitable[None]]
@@ -79,6 +81,7 @@ class Connection:
         "_head",
         "_is_due",
         "_is_idle",
+        "_replay",
         "_sink",
         "_unsent",
         "_unsent_bytes",
@@ -112,10 +115,9 @@ class Connection:
     ) -> None:
         self._name(stream_id)
         self.channel = channel
-        self.client = client  # its address, empty behind a proxy
+        self.client = client  # its address, empty where no limits apply
         self.has_client = True
-        self.has_heartbeat = False
-        self.is_resumed = False
+        self.has_heartbeat = self.is_resumed = self.is_subscribed = False
         # The client has closed the connection with the code for that.
         self.has_left = False
         self.is_over = False
@@ -127,7 +129,6 @@ class Connection:
         self.sequence = 0
         self.close_code: int | None = None
         self.ended = asyncio.Event()
-        self.is_subscribed = False
         self._bad_messages = 0
         self._frames_queued_max = frames_queued_max
         self._frames: deque[str] = deque()
@@ -140,6 +141,8 @@ class Connection:
         """Whether no frame waits: it may not be overtaken by messages."""
         # It is in the queue, where it stays when it is flushed before its turn.
         self._is_due = False
+        self._replay: Replay | None = None
+        """Missed messages and those after them, until all are sent."""
         self._unsent: list[bytes] = []
         """The newest messages, which are not written yet."""
         self._unsent_bytes = 0
@@ -189,6 +192,9 @@ class Connection:
         tails, self._unsent, self._unsent_bytes = self._unsent, [], 0
         if not tails:
             return
+        if self._replay is not None:
+            self._queue_behind(self._replay, tails)
+            return
         numbered = enumerate(tails, self.sequence - len(tails) + 1)
         sink = self._sink
         if sink is None or not self._is_idle or not sink.is_ready:
@@ -204,17 +210,13 @@ class Connection:
     def send_together(self, stamp: str, texts: Sequence[str]) -> None:
         """Queue messages as one frame that is an array; they are not kept."""
         if texts:
+            assert self._replay is None, "the client has taken what it missed"
             self.flush()
             first = self.sequence + 1
             self.sequence += len(texts)
             for _ in texts:
                 self.history.append(NOT_KEPT)
-            self._send_array(first, [(stamp + text).encode() for text in texts])
-
-    def messages_after(self, after: int) -> list[bytes]:
-        """Return the messages after a sequence number, as objects, or refuse."""
-        missed = self.missed_after(after)
-        return [self._numbered(number, tail) for number, tail in enumerate(missed, after + 1)]
+            self.send_frame(self._array(first, [(stamp + text).encode() for text in texts]))
 
     def resume(self, former: "Connection", after: int) -> None:
         """Go on with the stream of another connection, which ends; messages after a number follow."""
@@ -225,19 +227,24 @@ class Connection:
         self.is_subscribed = True
         self.has_heartbeat = former.has_heartbeat
         former.end_stream()
+        former.drop_missed()
         former.close(CLOSE_NORMAL)
         self.is_resumed = True
         self.send_struct(Resumed(self.stream_id, self.sequence, len(missed)))
         if missed:
-            self._send_array(after + 1, missed)
+            client = self.client or self.stream_id
+            self._replay = Replay(after + 1, missed, client, self._budget.replays)
+            self._count(sum(map(len, missed)))
 
     def end_stream(self) -> None:
         """Have no other connection go on with the stream."""
         self.is_over = True
 
     def beat(self, now_ms: int) -> None:
-        """Queue a heartbeat, which says the number of the newest message."""
-        self.send_struct(Heartbeat(self.stream_id, self.sequence, now_ms))
+        """Queue a heartbeat, which says the number of the newest message, or of the newest one sent again."""
+        replay = self._replay
+        last = self.sequence if replay is None else replay.next_number - 1
+        self.send_struct(Heartbeat(self.stream_id, last, now_ms))
 
     def send_struct(self, reply: object) -> None:
         """Queue a reply, which has no number."""
@@ -260,14 +267,32 @@ class Connection:
         self._woken.set()
         self._count(len(frame))
 
+    def _queue_behind(self, replay: Replay, tails: Sequence[bytes]) -> None:
+        """Queue messages behind those that the client missed."""
+        size = sum(map(len, tails))
+        is_full = self.bytes_queued + size > BYTES_QUEUED_MAX
+        count_max = STREAM_MESSAGES_MAX + self._frames_queued_max
+        if is_full or len(replay) + len(tails) > count_max:
+            self.overflow()
+            return
+        replay.extend(tails)
+        self._count(size)
+
     def overflow(self) -> None:
         """Drop what waits, and close: the client reads too slowly."""
         self.drop()
         self.close(CLOSE_TRY_LATER)
 
+    def drop_missed(self) -> None:
+        """Drop missed messages and those after them: another connection has them sent again."""
+        if self._replay is not None:
+            self._count(-self._replay.size_bytes)
+            self._replay = None
+
     def drop(self) -> None:
         """Drop what waits to be sent."""
         self._unsent, self._unsent_bytes = [], 0
+        self._replay = None
         self._frames.clear()
         self._count(-self.bytes_queued)
 
@@ -292,24 +317,45 @@ class Connection:
             self.close(CLOSE_POLICY)
 
     async def write(self, socket: Socket) -> None:
-        """Send the queued frames until the connection is closed."""
+        """Send the queued frames and the missed messages until the connection is closed."""
         self._sink = socket.sink
         while True:
-            sent = 0
-            while self._frames:
-                frame = self._frames.popleft()
-                await socket.send({"type": "websocket.send", "text": frame})
-                self._count(-min(len(frame), self.bytes_queued))
-                sent += 1
-                if sent % FRAMES_PER_TURN == 0:
-                    await asyncio.sleep(0)  # a client that reads takes all without a pause
-            if self.close_code is not None:
+            await self._send_queued(socket)
+            if self._replay is not None:
+                await self._send_missed(self._replay, socket)
+            elif self.close_code is not None:
                 await socket.send({"type": "websocket.close", "code": self.close_code})
                 return
+            else:
+                self._woken.clear()
+                self._is_idle = True
+                self._report_caught_up()
+                await self._woken.wait()
+
+    async def _send_queued(self, socket: Socket) -> None:
+        sent = 0
+        while self._frames:
+            frame = self._frames.popleft()
+            await socket.send({"type": "websocket.send", "text": frame})
+            self._count(-min(len(frame), self.bytes_queued))
+            sent += 1
+            if sent % FRAMES_PER_TURN == 0:
+                await asyncio.sleep(0)  # a client that reads takes all without a pause
+
+    async def _send_missed(self, replay: Replay, socket: Socket) -> None:
+        """Send the next frame of missed messages, or wait for its time or for a frame that is queued."""
+        wait_s = replay.wait_s(asyncio.get_running_loop().time())
+        if wait_s > 0:
             self._woken.clear()
-            self._is_idle = True
-            self._report_caught_up()
-            await self._woken.wait()
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._woken.wait(), wait_s)
+            return
+        first, tails, size = replay.take()
+        if not replay:
+            self._replay = None
+        await socket.send({"type": "websocket.send", "text": self._array(first, tails)})
+        self._count(-min(size, self.bytes_queued))
+        await asyncio.sleep(0)  # each frame is made in a turn of its own
 
     def _report_caught_up(self) -> None:
         report, self.when_caught_up = self.when_caught_up, None
@@ -329,9 +375,12 @@ class Connection:
             raise MessagesNotKept(after, self.sequence)
         return missed
 
-    def _send_array(self, first: int, tails: Sequence[bytes]) -> None:
-        objects = [self._numbered(number, tail) for number, tail in enumerate(tails, first)]
-        self.send_frame(f"[{b','.join(objects).decode()}]")
+    def numbered(self, first: int, tails: Sequence[bytes]) -> list[bytes]:
+        """Return messages as whole objects, with their numbers."""
+        return [self._numbered(number, tail) for number, tail in enumerate(tails, first)]
+
+    def _array(self, first: int, tails: Sequence[bytes]) -> str:
+        return f"[{b','.join(self.numbered(first, tails)).decode()}]"
 
     def _numbered(self, number: int, tail: bytes) -> bytes:
         return b'{"sequence":%d%b%b' % (number, self._head, tail)
@@ -340,58 +389,3 @@ class Connection:
         """Belong to a stream, whose id is in all messages after their number."""
         self.stream_id = stream_id
         self._head = f',"stream_id":"{stream_id}",'.encode()
-
-
-async def run_connection(
-    socket: Socket,
-    connection: Connection,
-    handle: Handle,
-    *,
-    subscribe_within_s: float = SUBSCRIBE_WITHIN_S,
-    close_within_s: float = CLOSE_WITHIN_S,
-) -> None:
-    """Read and write until either side closes the connection."""
-    opening = await socket.receive()
-    assert opening["type"] == "websocket.connect"
-    await socket.send({"type": "websocket.accept"})
-    expiry = asyncio.get_running_loop().call_later(subscribe_within_s, connection.expire)
-    writer = asyncio.create_task(connection.write(socket))
-    tasks = {
-        writer,
-        asyncio.create_task(_read(socket, connection, handle)),
-        asyncio.create_task(_end(connection)),
-    }
-    try:
-        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-        if connection.close_code is not None:
-            await asyncio.wait({writer}, timeout=close_within_s)
-    finally:
-        expiry.cancel()
-        for task in tasks:
-            task.cancel()
-        outcomes = await asyncio.gather(*tasks, return_exceptions=True)
-        connection.drop()
-    for outcome in outcomes:
-        if isinstance(outcome, Exception) and not isinstance(outcome, OSError):
-            raise outcome
-
-
-async def _end(connection: Connection) -> None:
-    await connection.ended.wait()
-
-
-async def _read(socket: Socket, connection: Connection, handle: Handle) -> None:
-    """Handle messages until the client leaves or the connection is to be closed."""
-    while connection.close_code is None:
-        message: Mapping[str, Any] = await socket.receive()
-        if message["type"] != "websocket.receive":
-            connection.has_left = message.get("code") == CLOSE_NORMAL
-            return
-        text = message.get("text")
-        if text is None:
-            connection.refuse(MalformedMessage("a frame must be text"))
-        elif text.strip().upper() == PING:
-            connection.send_frame(PONG)
-        else:
-            await handle(connection, text)
-        await asyncio.sleep(0)  # the loop turns between two messages

@@ -12,7 +12,6 @@ from foretell.edge.documents.examples import Examples
 from foretell.edge.documents.schemas import Schemas
 from foretell.trading.books.books import BookRecord
 from foretell.trading.refusals import TradingError
-from foretell.trading.streams.connection import PING, PONG
 from foretell.trading.streams.live_channel import LiveMessage, LiveRequest
 from foretell.trading.streams.messages import (
     BestPricesMessage,
@@ -26,6 +25,7 @@ from foretell.trading.streams.messages import (
 )
 from foretell.trading.streams.replies import Heartbeat, NotResumed, Resumed
 from foretell.trading.streams.requests import MarketChannelRequest, UserChannelRequest
+from foretell.trading.streams.run_connection import PING, PONG
 from foretell.trading.streams.sports_channel import PING as SPORTS_PING
 from foretell.trading.streams.sports_channel import PONG as SPORTS_PONG
 from foretell.trading.streams.sports_channel import GameMessage

@@ -8,6 +8,8 @@ import asyncio
 from collections import deque
 from typing import Final, Protocol
 
+from foretell.trading.streams.replay import ReplayPace
+
 BYTES_QUEUED_BY_ALL_MAX: Final = 256 * 1024 * 1024
 CONNECTIONS_PER_TURN: Final = 256
 
@@ -59,7 +61,11 @@ class SendBudget:
     Beyond the limit the connection with the most is closed, so slow readers pay for themselves.
     """
 
-    def __init__(self, bytes_max: int = BYTES_QUEUED_BY_ALL_MAX) -> None:
+    def __init__(
+        self, bytes_max: int = BYTES_QUEUED_BY_ALL_MAX, replays: ReplayPace | None = None
+    ) -> None:
+        self.replays = ReplayPace() if replays is None else replays
+        """The pace of what is sent again."""
         self._bytes_max = bytes_max
         self._bytes_by_connection: dict[Sending, int] = {}
         self.bytes_queued = 0

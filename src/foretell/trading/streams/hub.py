@@ -26,7 +26,6 @@ from foretell.trading.streams.connection import (
     Connection,
     Handle,
     Socket,
-    run_connection,
 )
 from foretell.trading.streams.flush_queue import FlushQueue, SendBudget
 from foretell.trading.streams.live_channel import CHANNEL as LIVE_CHANNEL
@@ -35,6 +34,8 @@ from foretell.trading.streams.login import authenticate_stream, is_key_active
 from foretell.trading.streams.market_channel import CHANNEL as MARKET_CHANNEL
 from foretell.trading.streams.market_channel import MarketChannel
 from foretell.trading.streams.open_streams import OpenStreams
+from foretell.trading.streams.replay import ReplayPace
+from foretell.trading.streams.run_connection import run_connection
 from foretell.trading.streams.sports_channel import CHANNEL as SPORTS_CHANNEL
 from foretell.trading.streams.sports_channel import SportsChannel
 from foretell.trading.streams.user_channel import CHANNEL as USER_CHANNEL
@@ -77,7 +78,8 @@ class Streams:
         self._played = Watch()
         self._traded = Watch()
         self._connections: set[Connection] = set()
-        self._budget = SendBudget()
+        self.replays = ReplayPace()
+        self._budget = SendBudget(replays=self.replays)
         self._flush_queue = FlushQueue()
 
     @property
@@ -98,19 +100,18 @@ class Streams:
         if self.sports.has_waiting:
             self._played.wake()
 
-    async def serve_market(self, socket: Socket, place: ConnectionPlace | None = None) -> None:
+    async def serve_market(self, socket: Socket) -> None:
         """Serve a connection of the market channel."""
-        client = "" if place is None else place.client
-        connection = self._connection(MARKET_CHANNEL, client)
+        connection = self._connection(MARKET_CHANNEL, socket)
         self.market.join(connection)
         try:
             await self._serve(socket, connection, self.market.handle)
         finally:
-            self.open.part(connection, client, self.market.leave)
+            self.open.part(connection, socket.client, self.market.leave)
 
     async def serve_user(self, socket: Socket, place: ConnectionPlace | None = None) -> None:
         """Serve a connection of the user channel; its place learns the key that it logs in with."""
-        connection = self._connection(USER_CHANNEL)
+        connection = self._connection(USER_CHANNEL, socket)
 
         async def handle(connection: Connection, text: str) -> None:
             await self.user.handle(connection, text)
@@ -126,7 +127,7 @@ class Streams:
 
     async def serve_live(self, socket: Socket) -> None:
         """Serve a connection of the live-data channel, which ends with its stream."""
-        connection = self._connection(LIVE_CHANNEL)
+        connection = self._connection(LIVE_CHANNEL, socket)
         self.live.join(connection)
         try:
             await self._serve(socket, connection, self.live.handle)
@@ -136,7 +137,7 @@ class Streams:
 
     async def serve_sports(self, socket: Socket) -> None:
         """Serve a connection of the sports channel, which ends with its stream."""
-        connection = self._connection(SPORTS_CHANNEL)
+        connection = self._connection(SPORTS_CHANNEL, socket)
         self.sports.join(connection)
         self._played.wake()
         try:
@@ -254,13 +255,13 @@ class Streams:
                 self.revoke(key_id)
         return False
 
-    def _connection(self, channel: str, client: str = "") -> Connection:
+    def _connection(self, channel: str, socket: Socket) -> Connection:
         return Connection(
             self._new_uuid(),
             self._budget,
             flush_queue=self._flush_queue,
             channel=channel,
-            client=client,
+            client=socket.client,
         )
 
     async def _serve(self, socket: Socket, connection: Connection, handle: Handle) -> None:

@@ -19,12 +19,14 @@ from foretell.trading.streams.connection import (
 )
 from foretell.trading.streams.flush_queue import SendBudget
 from foretell.trading.streams.recent import STREAM_BYTES_MAX, Message
-from foretell.trading.streams.replay import FRAME_BYTES_MAX, ReplayLimits, ReplayPace
+from foretell.trading.streams.replay import ReplayLimits, ReplayPace
 
 pytestmark = pytest.mark.anyio
 
 ADDRESS, OTHER = "203.0.113.1", "203.0.113.2"
 MESSAGE_BYTES = 1_200
+FRAME_BYTES_MAX = 64 * 1024
+"""As the reference says."""
 KEPT = STREAM_BYTES_MAX // MESSAGE_BYTES
 PER_S = 100_000.0
 SLOW = ReplayLimits(bytes_burst=0.0, bytes_per_s=PER_S)

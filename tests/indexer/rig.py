@@ -92,7 +92,7 @@ class IndexerRig:
 
     def __init__(self, sandbox: Sandbox, market: SandboxMarket, seed: int) -> None:
         self._sandbox = sandbox
-        self._market = market
+        self.market = market
         self._deployment = sandbox.deployment
         self._salts = itertools.count(1)
         self._random = random.Random(seed)
@@ -117,8 +117,8 @@ class IndexerRig:
 
     async def resolve(self) -> None:
         """Answer the question, unless it is answered."""
-        if await self._sandbox.reader.payouts(self._market.condition_id) is None:
-            await self._sandbox.answer(self._market)
+        if await self._sandbox.reader.payouts(self.market.condition_id) is None:
+            await self._sandbox.answer(self.market)
 
     async def ask(self) -> None:
         """Open another market."""
@@ -147,17 +147,17 @@ class IndexerRig:
 
     async def split(self, trader: SandboxAccount, units: int) -> None:
         """Split collateral into complete sets."""
-        sets = SplitPosition(self._deployment.collateral, self._market.condition_id, units)
+        sets = SplitPosition(self._deployment.collateral, self.market.condition_id, units)
         await self._send(trader, self._deployment.conditional_tokens, sets.encode())
 
     async def merge(self, trader: SandboxAccount, units: int) -> None:
         """Merge complete sets."""
-        sets = MergePositions(self._deployment.collateral, self._market.condition_id, units)
+        sets = MergePositions(self._deployment.collateral, self.market.condition_id, units)
         await self._send(trader, self._deployment.conditional_tokens, sets.encode())
 
     async def redeem(self, trader: SandboxAccount) -> None:
         """Redeem all tokens of the trader."""
-        sets = RedeemPositions(self._deployment.collateral, self._market.condition_id)
+        sets = RedeemPositions(self._deployment.collateral, self.market.condition_id)
         await self._send(trader, self._deployment.conditional_tokens, sets.encode())
 
     async def _give(self, giver: SandboxAccount, taker: SandboxAccount, units: int) -> None:

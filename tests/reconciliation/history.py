@@ -6,13 +6,16 @@ memory is the tables.
 
 import itertools
 import random
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
 from tests.indexer.rig import GAS, IndexerRig, a_signed_order
 from tests.rigs.events import SandboxEvent
-from tests.rigs.read_apis import keep_rankings
-from tests.rigs.sandbox import Sandbox, an_indexer, catch_up
+from tests.rigs.payloads import a_sports_payload
+from tests.rigs.read_apis import keep_listings, keep_rankings
+from tests.rigs.rows import Rows, a_game_event_row, a_market_row, an_event_row
+from tests.rigs.sandbox import Sandbox, SandboxMarket, an_indexer, catch_up
+from tests.rigs.values import a_word
 
 from foretell.chain.devchain import STATES_KEPT
 from foretell.chain.rpc import Rpc
@@ -31,16 +34,21 @@ from foretell.domain.contracts.neg_risk import (
     SPLIT_SETS,
 )
 from foretell.domain.contracts.sandbox_accounts import AccountRole, SandboxAccount
+from foretell.domain.creation.payload import Category
+from foretell.domain.creation.plan import MarketIds
 from foretell.domain.errors.chain import RpcRefused
 from foretell.domain.evm.abi import contract_function
 from foretell.domain.exchange.order import Side, SignedOrder
 from foretell.domain.values.hexadecimal import Address, word_bytes
 from foretell.indexer.follow import follow
+from foretell.store.creation.markets import EventRow
 from foretell.store.database import Database
 from foretell.store.trading.trades import Quote, record_quotes
 
 DEPTH_MAX: Final = 20
 TRADERS: Final = 3
+GAME_MARKET: Final = f"game {a_sports_payload().markets[0].key}"
+"""The name of the first market of the listed game, which is not on the chain."""
 DAYS_S: Final = (60, 86_400 // 3, 5 * 86_400)
 GIVE_MANY: Final = contract_function(
     "safeBatchTransferFrom(address,address,uint256[],uint256[],bytes)"
@@ -128,8 +136,28 @@ class EventActs:
         await self._sandbox.rpc.send("eth_sendTransaction", call)
 
 
+def a_listed_event(
+    name: str, category: str, markets: Sequence[SandboxMarket | MarketIds]
+) -> EventRow:
+    """Return the catalogue's event of markets of the chain, with its main category as its only tag."""
+    rows = [
+        a_market_row(
+            f"{name}-{number}",
+            condition_id=market.condition_id,
+            question_id=market.question_id,
+            tokens=market.tokens,
+        )
+        for number, market in enumerate(markets)
+    ]
+    tags = (Category(category, category),)
+    return an_event_row(name, *rows, main_category_slug=category, tags=tags)
+
+
 class RandomHistory:
-    """A chain that grows and reorganizes at random, and an index that follows it."""
+    """A chain that grows and reorganizes at random, and an index that follows it.
+
+    The market is listed at once, the event when its questions have been traded; a game is listed beside them.
+    """
 
     def __init__(
         self, sandbox: Sandbox, rig: IndexerRig, acts: EventActs, database: Database, seed: int
@@ -140,13 +168,21 @@ class RandomHistory:
         self.unwound_blocks = 0
         self.depths: list[int] = []
         self.snapshots: list[tuple[int, str]] = []
+        self.events_to_list = [
+            a_listed_event("market", "politics", [rig.market]),
+            a_game_event_row("game"),
+            a_listed_event("event", "weather", acts.event.markets),
+        ]
 
     async def play(self, steps: int) -> None:
         """Act, look and reorganize in random order; end with an index that has everything."""
         kinds: list[Callable[[], Awaitable[None]]] = [self.grow] * 8
         kinds += [self.look, self.look, self.reorganize, self.rank, self.pass_time]
+        await self.list_events(2)
         for number, act in enumerate([self.grow, *self.random.choices(kinds, k=steps)]):
             await act()
+            if number == steps // 3:
+                await self.list_events(1)
             if number == steps * 2 // 3:
                 await self.resolve()
         await self.grow()
@@ -154,6 +190,13 @@ class RandomHistory:
         await self.reorganize()
         await self.grow()
         await self.finish()
+
+    async def list_events(self, count: int) -> None:
+        """List so many events of those that are not listed yet."""
+        listed, self.events_to_list = self.events_to_list[:count], self.events_to_list[count:]
+        async with self.database.writing() as tx:
+            for event in listed:
+                await Rows(tx).list_event(event)
 
     async def finish(self, rpc: Rpc | None = None) -> None:
         """Bring the tables to the head."""
@@ -206,13 +249,15 @@ class RandomHistory:
         await self.sandbox.mine()
 
     async def rank(self) -> None:
-        """Bring the leaderboards to what is indexed, at a price that moves."""
+        """Bring the leaderboards and the listings to what is indexed, at a price that moves."""
         bid, head = self.random.randint(1, 80), await self.sandbox.reader.header("latest")
         assert head is not None
         async with self.database.writing() as tx:
             quote = Quote(self.rig.condition_id, 100, bid, bid + 9, None, None, 0, bid)
-            await record_quotes(tx, [quote])
-        await keep_rankings(self.database, head.timestamp_s * 1000, self.random.choice([9, 500]))
+            await record_quotes(tx, [quote, quote._replace(condition_id=a_word(GAME_MARKET))])
+        now_ms = head.timestamp_s * 1000
+        await keep_rankings(self.database, now_ms, self.random.choice([9, 500]))
+        await keep_listings(self.database, now_ms)
 
     async def resolve(self) -> None:
         await self.rig.resolve()

@@ -18,6 +18,7 @@ from foretell.chain.rpc import Rpc
 from foretell.domain.contracts.calldata import INCREMENT_NONCE
 from foretell.domain.errors.chain import ChainInconsistent, NothingIndexed
 from foretell.domain.evm.abi import contract_function
+from foretell.domain.portfolio.periods import Period
 from foretell.indexer.follow import follow
 from foretell.reconciliation import fetched_logs
 from foretell.reconciliation.chain_figures import ChainFigures
@@ -44,7 +45,12 @@ from foretell.store.tables import (
     positions,
     raised_nonces,
     rank_counts,
+    rank_parts,
+    rank_ties,
+    ranking_marks,
+    series_totals,
     standings,
+    tags,
     traded_markets,
     trading_total_changes,
     trading_totals,
@@ -62,6 +68,8 @@ LONG_EACH: Final = 10
 """Every tenth history is a long one."""
 TRIES_MAX: Final = 200
 ROWS_HELD: Final = 25
+HEAVY_FROM: Final = 1
+DAY_S: Final = 86_400
 
 CANCEL_BEFORE: Final = contract_function("cancelBefore(uint256)")
 SET_OWNER_SIGNING: Final = contract_function("setOwnerSigning(bool)")
@@ -90,7 +98,11 @@ FIGURES: Final = {
     positions: OF_POSITION,
     raised_nonces: ("nonce",),
     rank_counts: ("wallets",),
+    rank_parts: ("wallets",),
+    rank_ties: ("wallets",),
+    series_totals: ("volume_units", "open_events"),
     standings: ("volume_units", "gain_units"),
+    tags: ("event_count",),
     trading_total_changes: ("trades", "markets", "volume_units"),
     trading_totals: ("trades", "markets", "volume_units"),
     wins: ("realized_units",),
@@ -194,10 +206,18 @@ async def test_stops_of_orders_are_compared_with_the_logs_of_the_exchange(
 
 
 async def test_a_figure_that_is_off_by_one_unit_and_a_row_that_is_missing_are_found(
-    fresh_sandbox: Sandbox, market: Market, fresh_database: Database
+    fresh_sandbox: Sandbox,
+    market: Market,
+    fresh_database: Database,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr("foretell.store.index.rankings.parts.HEAVY_FROM", HEAVY_FROM)
+    monkeypatch.setattr("foretell.reconciliation.comparison.DIFFERENCES_NAMED_MAX", 10_000)
     history = RandomHistory(fresh_sandbox, *market, fresh_database, 0)
     await history.play(STEPS)
+    await fresh_sandbox.rpc.send("evm_increaseTime", 2 * DAY_S)
+    await fresh_sandbox.mine()
+    await history.finish()
     async with fresh_database.reading() as tx:
         head = await load_indexed_block(tx)
     assert head is not None
@@ -210,11 +230,23 @@ async def test_a_figure_that_is_off_by_one_unit_and_a_row_that_is_missing_are_fo
         for table, names in FIGURES.items():
             for name in names:
                 column = table.c[name]
-                less = sa.update(table).values({name: column - 1}).where(column == greatest(column))
+                less = sa.update(table).values({name: one_less(column)})
+                less = less.where(column == greatest(column))
                 assert table.name in await differing(fresh_database, figures, less), column
         for table in (*FIGURES, canceled_orders, conditions, traded_markets):
             deleted = sa.delete(table).where(table.c[0] == greatest(table.c[0]))
             assert table.name in await differing(fresh_database, figures, deleted)
+        for period in (Period.ALL, Period.DAY):
+            is_own = ranking_marks.c.period == period
+            kept_from_before = sa.update(ranking_marks).where(is_own).values(price="1/3")
+            assert "ranking_marks" in await differing(fresh_database, figures, kept_from_before)
+
+
+def one_less(column: sa.Column[Any]) -> sa.ColumnElement[Any]:
+    """Return the number of a column less one; large ones are texts."""
+    if isinstance(column.type, sa.Text):
+        return sa.cast(sa.cast(column, sa.BigInteger) - 1, sa.Text)
+    return column - 1
 
 
 def greatest(column: sa.Column[Any]) -> sa.ScalarSelect[Any]:

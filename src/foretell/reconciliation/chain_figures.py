@@ -5,6 +5,7 @@ the logs, all of one chain; passes by ranges of wallets would fetch every log se
 """
 
 from collections.abc import Mapping
+from fractions import Fraction
 from typing import Any, Final, NamedTuple
 
 from foretell.domain.contracts.neg_risk import NO_TOKEN_BURN
@@ -69,6 +70,13 @@ class CountedPayout(NamedTuple):
     no: int
     at_s: int
     tx_hash: str
+    block_number: int
+
+    @property
+    def price_text(self) -> str:
+        """The price of Yes as a mark has it: a fraction in lowest terms."""
+        price = Fraction(self.yes, self.yes + self.no)
+        return f"{price.numerator}/{price.denominator}"
 
 
 class CountedChange(NamedTuple):

@@ -9,11 +9,17 @@ from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
 
-from foretell.domain.portfolio.rank_buckets import bucket_of
 from foretell.reconciliation.chain_figures import ChainFigures
 from foretell.reconciliation.holdings import CountedPosition
-from foretell.reconciliation.recounted_standings import CountedMark, RecountedStandings
+from foretell.reconciliation.kept_counts import count_ranks, count_series, count_tags
+from foretell.reconciliation.recounted_standings import (
+    NEVER_ENDED,
+    CountedMark,
+    PeriodEnd,
+    RecountedStandings,
+)
 from foretell.store.database import Transaction
+from foretell.store.index.rankings.progress import STALE
 from foretell.store.queries.index_tables import load_pages
 from foretell.store.spill import SpilledRows, SpillFile
 from foretell.store.tables import (
@@ -32,9 +38,13 @@ from foretell.store.tables import (
     positions,
     raised_nonces,
     rank_counts,
+    rank_parts,
+    rank_ties,
     ranking_cursors,
     ranking_marks,
+    series_totals,
     standings,
+    tags,
     traded_markets,
     trading_total_changes,
     trading_totals,
@@ -97,7 +107,9 @@ async def compare_all(figures: ChainFigures, tx: Transaction, report: DataReport
     """Compare every table, all read in one transaction."""
     with SpillFile(figures.spill.rows_held_max) as spill:
         sums = await _sums(figures, spill, tx)
-        for compared in (*_states(figures), *_changes(figures), *_histories(figures), *sums):
+        catalog = await _of_catalog(spill, tx)
+        of_chain = *_states(figures), *_changes(figures), *_histories(figures)
+        for compared in (*of_chain, *sums, *catalog):
             await _compare(compared, spill, tx, report)
         report.rows_held = max(figures.spill.held_most, spill.held_most)
     report.wallets = figures.balances.now.count_firsts()
@@ -223,7 +235,7 @@ def _histories(figures: ChainFigures) -> tuple[_Compared, ...]:
             payouts,
             figures.payouts,
             lambda row: row.condition_id,
-            lambda row: (row.payout_yes, row.payout_no, row.timestamp_s, row.tx_hash),
+            lambda row: (*row[4:6], row.timestamp_s, row.tx_hash, row.block_number),
         ),
         _Compared(activities, figures.acts, _place, lambda row: tuple(row[3:])),
         _Compared(exchange_fills, figures.fills, _place, lambda row: tuple(row[3:])),
@@ -245,26 +257,45 @@ def _histories(figures: ChainFigures) -> tuple[_Compared, ...]:
     )
 
 
+async def _of_catalog(spill: SpillFile, tx: Transaction) -> tuple[_Compared, ...]:
+    """Return the kept totals of the catalogue."""
+    return (
+        _Compared(
+            series_totals,
+            await count_series(tx, spill),
+            lambda row: row.series_id,
+            lambda row: (row.volume_units, row.open_events),
+        ),
+        _Compared(
+            tags,
+            await count_tags(tx, spill),
+            lambda row: row.tag_id,
+            lambda row: row.event_count or None,
+        ),
+    )
+
+
 async def _sums(figures: ChainFigures, spill: SpillFile, tx: Transaction) -> tuple[_Compared, ...]:
     """Return the tables of leaderboards, whose figures are computed here."""
-    block_by_period: dict[int, int] = {}
+    end_by_period: dict[int, PeriodEnd] = {}
     async for page in load_pages(tx, ranking_cursors):
-        block_by_period.update({row.period: row.block_number for row in page})
+        end_by_period |= {row.period: PeriodEnd(row.block_number, row.at_s) for row in page}
+    paid: SpilledRows[tuple[int, str], str] = spill.mapping("paid_marks", 2, str)
     marks: SpilledRows[tuple[int, str], CountedMark] = spill.mapping("marks", 2, CountedMark)
     async for page in load_pages(tx, ranking_marks):
         for row in page:
             marks[row.period, row.condition_id] = CountedMark(
                 row.price, row.category, row.next_price, row.next_category, row.done_wallet
             )
-    recounted = RecountedStandings(figures, block_by_period, marks)
+            payout = figures.payouts.get(row.condition_id)
+            is_settled = row.next_price is None and row.seen_ms != STALE
+            end = end_by_period.get(row.period, NEVER_ENDED)
+            if payout and is_settled and end.is_after(row.period, payout):
+                paid[row.period, row.condition_id] = payout.price_text
+    recounted = RecountedStandings(figures, end_by_period, marks)
     standing_sums = spill.mapping("standing_sums", 3, tuple[int, int], (0, 0))
     recounted.add_standings(standing_sums)
-    counted_ranks = spill.mapping("counted_ranks", 4, int, 0)
-    for (period, category, _), (volume, gain) in standing_sums.items():
-        if volume or gain:
-            counted_ranks[period, category, "gain", bucket_of(gain)] += 1
-        if volume > 0:
-            counted_ranks[period, category, "volume", bucket_of(volume)] += 1
+    counted = await count_ranks(tx, spill, standing_sums)
     counted_wins = spill.mapping("counted_wins", 3, tuple[str, int])
     for key, win in recounted.wins():
         counted_wins[key] = win
@@ -276,7 +307,18 @@ async def _sums(figures: ChainFigures, spill: SpillFile, tx: Transaction) -> tup
             lambda row: (row.volume_units, row.gain_units),
             lambda sums: sums if any(sums) else None,
         ),
-        _Compared(rank_counts, counted_ranks, lambda row: tuple(row[:4]), lambda row: row.wallets),
+        _Compared(
+            rank_counts, counted.buckets, lambda row: tuple(row[:4]), lambda row: row.wallets
+        ),
+        _Compared(rank_parts, counted.parts, lambda row: tuple(row[:4]), lambda row: row.wallets),
+        _Compared(rank_ties, counted.ties, lambda row: tuple(row[:5]), lambda row: row.wallets),
+        _Compared(
+            ranking_marks,
+            paid,
+            lambda row: (row.period, row.condition_id),
+            lambda row: row.price,
+            is_compared=lambda key: key in paid,
+        ),
         _Compared(
             wins,
             counted_wins,

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from typing import Final, NamedTuple
 
-from foretell.reconciliation.chain_figures import ChainFigures, Holding
+from foretell.reconciliation.chain_figures import ChainFigures, CountedPayout, Holding
 from foretell.reconciliation.holdings import NOTHING_HELD, CountedPosition
 from foretell.store.spill import SpilledRows
 
@@ -48,14 +48,29 @@ Marks = SpilledRows[tuple[int, str], CountedMark]
 """Marks by period and condition."""
 
 
+class PeriodEnd(NamedTuple):
+    """The last block whose changes a sum counts, and the time whose prices it has."""
+
+    block_number: int
+    at_s: int
+
+    def is_after(self, period: int, payout: CountedPayout) -> bool:
+        """Return whether a payout is the price at this end; the sum up to now has that of its last block."""
+        is_counted = payout.block_number <= self.block_number
+        return is_counted and (period == 0 or payout.at_s < self.at_s)
+
+
+NEVER_ENDED: Final = PeriodEnd(BEFORE_ALL, 0)
+
+
 class RecountedStandings:
     """The sums of all periods, from the figures of the chain and the marks of the tables."""
 
     def __init__(
-        self, figures: ChainFigures, block_by_period: Mapping[int, int], marks: Marks
+        self, figures: ChainFigures, end_by_period: Mapping[int, PeriodEnd], marks: Marks
     ) -> None:
         self._figures = figures
-        self._block_by_period = block_by_period
+        self._end_by_period = end_by_period
         self._marks = marks
 
     def add_standings(self, sums: SpilledRows[StandingKey, tuple[int, int]]) -> None:
@@ -116,7 +131,7 @@ class RecountedStandings:
         return change is None or change[0] <= self._block(0)
 
     def _block(self, period: int) -> int:
-        return self._block_by_period.get(period, BEFORE_ALL)
+        return self._end_by_period.get(period, NEVER_ENDED).block_number
 
     def _mark(self, period: int, condition_id: str) -> CountedMark:
         found: CountedMark = self._marks.get((period, condition_id), NO_MARK)

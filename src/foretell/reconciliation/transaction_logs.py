@@ -33,7 +33,7 @@ FILLED_OF_SECOND_STRUCT: Final = (
 TokenIds = dict[str, tuple[str, str]]
 """The tokens of conditions: Yes and No."""
 
-UNKNOWN_PAYOUT: Final = CountedPayout(1, 1, 0, "")
+UNKNOWN_PAYOUT: Final = CountedPayout(1, 1, 0, "", 0)
 """How a redemption is divided when no report was seen."""
 
 
@@ -129,7 +129,9 @@ class TransactionLogs:
         yes, no = log.numbers(1)
         while max(yes, no) > UNITS_MAX:
             yes, no = yes >> 1, no >> 1
-        figures.payouts[condition_id] = CountedPayout(yes, no, self._at_s, log.tx_hash)
+        figures.payouts[condition_id] = CountedPayout(
+            yes, no, self._at_s, log.tx_hash, log.block_number
+        )
         if condition.oracle == figures.contracts.adapter and yes:
             figures.lock(condition_id, figures.balances[NO_TOKEN_BURN, condition.no])
 

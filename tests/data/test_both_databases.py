@@ -16,7 +16,7 @@ from foretell.data.routes import build_app as build_data_app
 from foretell.discovery.context import DiscoveryContext
 from foretell.discovery.routes import build_app as build_discovery_app
 from foretell.domain.exchange.order import OrderStatus, Side
-from foretell.store.database import Database
+from foretell.store.database import Database, Transaction
 from foretell.store.index.activities import (
     ActivityKind,
     ActivityRow,
@@ -31,6 +31,7 @@ from foretell.store.trading.referrals import record_referral
 pytestmark = pytest.mark.anyio
 
 ALICE: Final = an_address("alice")
+NAMES: Final = ("a-b", "ab", "A_c", "a%", "az", "aé", "b", "älter")
 TITLES: Final = {"a": "Zebra Ünïcode", "b": "apple", "c": "Äpfel", "d": "_under", "e": "Épée"}
 MARKETS: Final = ",".join(a_word(name) for name in TITLES)
 POSITIONS: Final = (
@@ -192,6 +193,8 @@ DISCOVERY: Final = (
     "/public-search?q=zebra&search_profiles=true&limit_per_type=500",
     "/public-search?q=%C3%BCnicode",
     "/public-search?q=EPEE",
+    "/public-search?q=%C3%84L&search_profiles=true",
+    "/public-search?q=a&search_profiles=true",
 )
 
 
@@ -228,6 +231,14 @@ async def attribute(rows: Rows) -> None:
         await rows.rest("bob", name, Side.BUY, 10, 10 * TOKEN, **brought)
 
 
+async def name_addresses(tx: Transaction) -> None:
+    """Write the profiles of Alice and of others."""
+    addresses = {"Älice": ALICE} | {name: an_address(f"named {name}") for name in NAMES}
+    for name, address in addresses.items():
+        safe = an_address(f"safe of {name}")
+        await record_profile(tx, PublicProfile(address, safe, name, "", "", NOW_MS))
+
+
 async def fill(database: Database) -> None:
     async with database.writing() as tx:
         rows = Rows(tx)
@@ -246,8 +257,7 @@ async def fill(database: Database) -> None:
                 held = 0 if name == "b" else number % 3 + 1
                 await rows.hold(who, name, held * TOKEN, number, **gained)
         await rows.open(a_game_event_row("game"), NOW_MS + 1000)
-        profile = PublicProfile(ALICE, an_address("alice's safe"), "Älice", "", "", NOW_MS)
-        await record_profile(tx, profile)
+        await name_addresses(tx)
         await rows.prepare("elsewhere")
         await rows.hold("alice", "elsewhere", TOKEN, 5)
         await rows.hold("alice", "a", TOKEN, 5, is_yes=False)

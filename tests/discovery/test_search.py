@@ -1,12 +1,13 @@
-from typing import Any
+from typing import Any, Final
 
 import pytest
 from tests.rigs.read_apis import Reader, fields, misfits
 from tests.rigs.rows import Rows, a_market_row, an_event_row
-from tests.rigs.values import NOW_MS, TOKEN
+from tests.rigs.values import NOW_MS, TOKEN, an_address
 
 from foretell.domain.creation.payload import Category
 from foretell.store.database import Database
+from foretell.store.trading.profiles import PublicProfile, record_profile
 
 pytestmark = pytest.mark.anyio
 
@@ -97,10 +98,50 @@ async def test_tags_are_found_with_their_number_of_events(reader: Reader) -> Non
     assert (empty["events"], empty["tags"]) == ([], [])
 
 
-@pytest.mark.usefixtures("elections")
-async def test_profiles_are_listed_on_request_only(reader: Reader) -> None:
-    assert "profiles" not in await reader.get("/public-search", q="uk")
-    assert (await reader.get("/public-search", q="uk", search_profiles="true"))["profiles"] == []
+NAMES: Final = ("Bob", "bobby", "BOBBIN", "bo", "Rob Bob", "bo%b", "bob\U0010fffd", "Ärzte", "")
+
+
+@pytest.fixture
+async def named(database: Database) -> None:
+    async with database.writing() as tx:
+        for name in NAMES:
+            address, safe = an_address(f"named {name}"), an_address(f"safe of {name}")
+            await record_profile(tx, PublicProfile(address, safe, name, "", "", NOW_MS))
+
+
+async def found_names(reader: Reader, q: str, **parameters: Any) -> list[str]:
+    answer = await reader.get("/public-search", q=q, search_profiles="true", **parameters)
+    return [profile["name"] for profile in answer["profiles"]]
+
+
+@pytest.mark.usefixtures("named")
+@pytest.mark.parametrize(
+    ("question", "names"),
+    [
+        ("bob", ["Bob", "BOBBIN", "bobby", "bob\U0010fffd"]),
+        (" BOBB ", ["BOBBIN", "bobby"]),
+        ("bo%", ["bo%b"]),
+        ("äR", ["Ärzte"]),
+        ("b_b", []),
+        ("nobody", []),
+        ("  ", []),
+    ],
+)
+async def test_profiles_are_found_by_the_beginning_of_their_names_in_their_order(
+    reader: Reader, question: str, names: list[str]
+) -> None:
+    assert await found_names(reader, question) == names
+
+
+@pytest.mark.usefixtures("named")
+async def test_profiles_are_listed_on_request_only_at_most_as_many_as_wanted(
+    reader: Reader,
+) -> None:
+    assert "profiles" not in await reader.get("/public-search", q="bob")
+    assert await found_names(reader, "bob", limit_per_type=2) == ["Bob", "BOBBIN"]
+    assert await found_names(reader, "bob", limit_per_type=0) == []
+    [profile] = (await reader.get("/public-search", q="ärz", search_profiles="1"))["profiles"]
+    assert profile == await reader.get("/public-profile", address=an_address("named Ärzte"))
 
 
 @pytest.mark.usefixtures("elections")

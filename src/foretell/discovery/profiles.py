@@ -5,7 +5,8 @@ from foretell.discovery.responses import PublicProfileResponse
 from foretell.domain.errors.http import UnknownRecord
 from foretell.domain.values.hexadecimal import Address, checksum_address
 from foretell.domain.values.instants import iso_time
-from foretell.store.trading.profiles import load_profiles
+from foretell.store.database import Transaction
+from foretell.store.trading.profiles import PublicProfile, load_named_like, load_profiles
 
 
 async def find_profile(context: DiscoveryContext, address: str) -> PublicProfileResponse:
@@ -15,6 +16,16 @@ async def find_profile(context: DiscoveryContext, address: str) -> PublicProfile
         found = (await load_profiles(tx, [wanted])).get(wanted)
     if found is None:
         raise UnknownRecord("address")
+    return render_profile(found)
+
+
+async def find_profiles(tx: Transaction, name: str, limit: int) -> list[PublicProfileResponse]:
+    """Return the profiles whose names begin with a text, in the order of their names."""
+    return [render_profile(found) for found in await load_named_like(tx, name, limit)]
+
+
+def render_profile(found: PublicProfile) -> PublicProfileResponse:
+    """Return a profile as the API has it."""
     return PublicProfileResponse(
         name=found.name,
         pseudonym="",

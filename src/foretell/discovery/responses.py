@@ -309,12 +309,25 @@ class EventPage(WireObject, frozen=True, kw_only=True):
     pagination: Pagination
 
 
+class PublicProfileResponse(WireObject, frozen=True, kw_only=True):
+    """What an address says of itself; its wallet is its Safe."""
+
+    name: str
+    pseudonym: str
+    bio: str
+    profile_image: str
+    proxy_wallet: str
+    base_address: str
+    display_username_public: bool
+    updated_at: str
+
+
 class SearchResult(WireObject, frozen=True, kw_only=True):
     """The result of a search."""
 
     events: list[Event]
     tags: list[FoundTag]
-    profiles: list[Any] | UnsetType = UNSET
+    profiles: list[PublicProfileResponse] | UnsetType = UNSET
     pagination: Pagination
 
 
@@ -334,16 +347,3 @@ class MarketTypes(WireObject, frozen=True, kw_only=True):
     """The kinds of sports markets."""
 
     market_types: list[str]
-
-
-class PublicProfileResponse(WireObject, frozen=True, kw_only=True):
-    """What an address says of itself; its wallet is its Safe."""
-
-    name: str
-    pseudonym: str
-    bio: str
-    profile_image: str
-    proxy_wallet: str
-    base_address: str
-    display_username_public: bool
-    updated_at: str

@@ -293,7 +293,7 @@ async def get_related_tags_by_slug(
     ),
 )
 async def get_search(request: AnyRequest, context: Context) -> JsonResponse:
-    """Return the events and tags that match a query."""
+    """Return the events, tags and profiles that match a query."""
     return read_json(request, await search.public_search(context, Query.of(request)))
 
 

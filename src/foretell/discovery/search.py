@@ -1,4 +1,4 @@
-"""The public search: events and tags that contain every word of a query."""
+"""The public search: events and tags that contain every word of a query, and profiles whose names begin with it."""
 
 from dataclasses import replace
 from typing import Final
@@ -11,6 +11,7 @@ from foretell.discovery.catalog import render_events
 from foretell.discovery.context import DiscoveryContext
 from foretell.discovery.filters import EXCLUDED_TAG_IDS, RECURRENCE, RESOLVED
 from foretell.discovery.pages import ASCENDING, EVENT_SORTS, PAGE_MAX, find_sort
+from foretell.discovery.profiles import find_profiles
 from foretell.discovery.responses import Event, FoundTag, Pagination, SearchResult
 from foretell.discovery.search_index import contains_all, words_of
 from foretell.domain.values.folding import folded
@@ -41,7 +42,9 @@ TEXT: Final = required_text("q", "words, all of which are to be found")
 LIMIT: Final = clamped_integer("limit_per_type", 25, 0, PAGE_MAX)
 PAGE: Final = integer("page", 1, 1, 10_000)
 SEARCH_TAGS: Final = boolean("search_tags", "", default=True)
-SEARCH_PROFILES: Final = boolean("search_profiles", "", default=False)
+SEARCH_PROFILES: Final = boolean(
+    "search_profiles", "profiles whose names begin with the query", default=False
+)
 STATUS: Final = optional_choice("events_status", "", ("active", RESOLVED))
 TAG_SLUGS: Final = entries("events_tag", "tag slugs, any of them")
 KEEP_CLOSED: Final = boolean("keep_closed_markets", "", default=True)
@@ -68,8 +71,9 @@ PARAMETERS: Final = (
 
 
 async def public_search(context: DiscoveryContext, query: Query) -> SearchResult:
-    """Return the events and tags that match a query, ranked."""
-    words = words_of(query.read(TEXT))
+    """Return the events, tags and profiles that match a query."""
+    wanted = query.read(TEXT)
+    words = words_of(wanted)
     chosen, page = _read_filter(query), _read_page(query)
     has_tags = query.read(SEARCH_TAGS)
     has_profiles = query.read(SEARCH_PROFILES)
@@ -79,12 +83,13 @@ async def public_search(context: DiscoveryContext, query: Query) -> SearchResult
     async with context.database.public_reading() as tx:
         events, total = await _find_events(tx, context, (words, chosen, page))
         tags = await _find_tags(tx, words, page.limit) if has_tags else []
+        profiles = await find_profiles(tx, wanted.strip(), page.limit) if has_profiles else UNSET
     if not has_closed_markets:
         events = [_without_closed_markets(event) for event in events]
     return SearchResult(
         events=events,
         tags=tags,
-        profiles=[] if has_profiles else UNSET,
+        profiles=profiles,
         pagination=Pagination(has_more=page.offset + len(events) < total, total_results=total),
     )
 

@@ -42,6 +42,7 @@ from foretell.store.index.rankings.sums import Sums
 from foretell.store.migrations import upgrade
 from foretell.store.queries.leaderboards import RankingOrder, RankingScope, load_ranking_of
 from foretell.store.scratch import analyze
+from foretell.store.trading.profiles import load_named_like
 from foretell.store.trading.quote_points import load_history
 
 pytestmark = pytest.mark.anyio
@@ -313,3 +314,21 @@ async def test_postgres_has_an_index_for_each_read_of_a_table_that_grows(
     assert plans
     scanned = [line for line in plans if any(f"Seq Scan on {table}" in line for table in GROWING)]
     assert scanned == []
+
+
+async def test_profiles_are_found_by_the_beginning_of_their_names_along_an_index(
+    on_postgres: Database, grown: tuple[Grown, Grown]
+) -> None:
+    with recorded() as queries:
+        async with on_postgres.reading() as tx:
+            await load_named_like(tx, "bob", 10)
+    plans = await postgres_plans(on_postgres, queries)
+    assert any("Index Scan using uq_profiles_name_key" in line for line in plans), plans
+    assert any("Index Cond: ((name_key >=" in line for line in plans), plans
+    assert not any("Sort" in line for line in plans)
+    with recorded() as queries:
+        async with grown[1].database.reading() as tx:
+            await load_named_like(tx, "bob", 10)
+    [seek] = grown[1].plan(queries)
+    assert seek.startswith("SEARCH profiles USING INDEX")
+    assert "(name_key>? AND name_key<?)" in seek

@@ -25,10 +25,10 @@ def text(name: str, *, nullable: bool = False) -> sa.Column[Any]:
     return sa.Column(name, sa.Text, nullable=nullable)
 
 
-def sorted_text(name: str) -> sa.Column[Any]:
+def sorted_text(name: str, *, nullable: bool = False) -> sa.Column[Any]:
     """Return a column of text whose index is in the order of code points on both databases."""
     kind = sa.Text().with_variant(postgresql.TEXT(collation="C"), "postgresql")
-    return sa.Column(name, kind, nullable=False)
+    return sa.Column(name, kind, nullable=nullable)
 
 
 def integer(name: str, *, nullable: bool = False) -> sa.Column[Any]:

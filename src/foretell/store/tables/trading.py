@@ -8,7 +8,7 @@ from typing import Final
 
 import sqlalchemy as sa
 
-from foretell.store.tables.columns import flag, integer, key, metadata, text
+from foretell.store.tables.columns import flag, integer, key, metadata, sorted_text, text
 
 LIVE: Final = sa.text("status = 'LIVE'")
 CLOSED_UNASKED: Final = sa.text(
@@ -62,7 +62,7 @@ profiles: Final = sa.Table(
     key("address"),
     text("safe"),
     text("name"),
-    text("name_key", nullable=True),
+    sorted_text("name_key", nullable=True),
     text("bio"),
     text("image"),
     integer("updated_at_ms"),

@@ -3,7 +3,8 @@
 Written by trading.
 """
 
-from collections.abc import Collection, Mapping
+import sys
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final, NamedTuple
 
 import sqlalchemy as sa
@@ -24,6 +25,9 @@ class PublicProfile(NamedTuple):
     image: str
     updated_at_ms: int
 
+
+LAST_CHARACTER: Final = chr(sys.maxunicode)
+"""Sorts behind every character of a name."""
 
 _WALLETS: Final = "wallets"
 _PROFILES: Final = sa.select(*(profiles.c[name] for name in PublicProfile._fields)).where(
@@ -61,6 +65,21 @@ async def load_named(tx: Transaction, name: str) -> PublicProfile | None:
     )
     row = await tx.first(wanted)
     return None if row is None else PublicProfile._make(row)
+
+
+async def load_named_like(tx: Transaction, prefix: str, limit: int) -> Sequence[PublicProfile]:
+    """Return profiles whose names begin with a text, whatever the case, in the order of their folded names."""
+    first = prefix.casefold()
+    if not first:
+        return []
+    key = profiles.c.name_key
+    wanted = (
+        sa.select(*(profiles.c[each] for each in PublicProfile._fields))
+        .where(key >= first, key < first + LAST_CHARACTER)
+        .order_by(key)
+        .limit(limit)
+    )
+    return [PublicProfile._make(row) for row in await tx.all(wanted)]
 
 
 async def load_profiles(

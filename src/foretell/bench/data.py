@@ -1,4 +1,4 @@
-"""`foretell bench data`: reads of the data and discovery APIs, beside the bare SQL of the same run.
+"""`foretell bench data`: reads of the data and discovery APIs and of a price history, beside the bare SQL of the same run.
 
 A history is generated in a temporary database, at two sizes with the same wallets and markets. Each read is a
 whole request to the application, without a socket; the bare SQL is a hand-written statement on a connection of the store.
@@ -34,7 +34,8 @@ from foretell.bench.rigs.reads.figures import (
     markdown_of_reads,
 )
 from foretell.bench.rigs.reads.history import NOW_S, History, HistoryPlan, Names
-from foretell.bench.rigs.reads.routes import DATA, DISCOVERY, ReadCase, cases, dear_cases
+from foretell.bench.rigs.reads.price_histories import build_history_app
+from foretell.bench.rigs.reads.routes import DATA, DISCOVERY, TRADING, ReadCase, cases, dear_cases
 from foretell.bench.rigs.reads.stranger import Read, StrangerTimes, measure_stranger
 from foretell.data.context import DataContext
 from foretell.data.dear_reads import DEAR_READS as DATA_DEAR_READS
@@ -265,6 +266,7 @@ def _apps(database: Database) -> dict[str, Any]:
     return {
         DATA: build_data_app(_data_context(database)),
         DISCOVERY: build_discovery_app(DiscoveryContext(database, BLOBS)),
+        TRADING: build_history_app(database, _now_ms),
     }
 
 

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Final
 
+import msgspec
 import pytest
 import sqlalchemy as sa
 from tests.rigs.applications import an_app
@@ -22,6 +23,7 @@ from foretell.bench.rigs.reads.history import (
     a_token,
     a_wallet,
 )
+from foretell.bench.rigs.reads.price_histories import history_reads
 from foretell.data.routes import build_app
 from foretell.domain.exchange.ledger import AssetId
 from foretell.domain.exchange.order import Side
@@ -44,6 +46,7 @@ from foretell.store.queries.leaderboards import RankingOrder, RankingScope, load
 from foretell.store.scratch import analyze
 from foretell.store.trading.profiles import load_named_like
 from foretell.store.trading.quote_points import load_history
+from foretell.trading.handlers.price_history import price_histories
 
 pytestmark = pytest.mark.anyio
 
@@ -332,3 +335,25 @@ async def test_profiles_are_found_by_the_beginning_of_their_names_along_an_index
     [seek] = grown[1].plan(queries)
     assert seek.startswith("SEARCH profiles USING INDEX")
     assert "(name_key>? AND name_key<?)" in seek
+
+
+async def test_a_batch_of_price_histories_costs_one_seek_for_each_point_on_both_databases(
+    on_postgres: Database, grown: tuple[Grown, Grown]
+) -> None:
+    tokens = [a_token(0, is_yes=is_yes) for is_yes in (True, False)]
+    span = {"start_ts": NOW_S - POINTS * 86_400, "end_ts": NOW_S - 86_400, "fidelity": 24 * 60}
+    body = msgspec.json.encode({"markets": tokens, **span})
+    for database in (on_postgres, grown[1].database):
+        with recorded() as queries:
+            found = await price_histories(history_reads(database, lambda: NOW_S * 1000), body)
+        assert [len(found.history[token]) for token in tokens] == [POINTS, POINTS]
+        assert len(queries) == 2 * len(tokens)
+        if database is on_postgres:
+            plans = await postgres_plans(database, queries)
+            assert not [line for line in plans if "Seq Scan on quote_points" in line]
+            wanted = "((condition_id = ", "(minute < "
+        else:
+            plans = grown[1].plan(queries)
+            wanted = "SEARCH quote_points USING INDEX", "(condition_id=? AND minute<?)"
+        seeks = [line for line in plans if all(part in line for part in wanted)]
+        assert len(seeks) == len(tokens), plans

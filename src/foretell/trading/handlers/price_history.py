@@ -1,8 +1,8 @@
 """GET /prices-history and its batch: the price of a token at the end of each bucket."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from decimal import Decimal
-from typing import Final
+from typing import Final, Protocol
 
 import msgspec
 
@@ -20,9 +20,9 @@ from foretell.edge.codec import decode
 from foretell.edge.parameters import Parameter
 from foretell.edge.query import Query
 from foretell.edge.rendering import rounded
+from foretell.store.database import Database
 from foretell.store.trading.quote_points import load_first_minute, load_history
 from foretell.trading.books.books import PublicBooks, TokenRef
-from foretell.trading.context import TradingContext
 from foretell.trading.wire.parameters import (
     END_S,
     FIDELITY,
@@ -35,6 +35,22 @@ from foretell.trading.wire.parameters import (
 TOKENS_PER_BATCH_MAX: Final = 20
 _BATCH_START_S: Final = seconds("start_ts", "first second")
 _BATCH_END_S: Final = seconds("end_ts", "last second; now if absent")
+
+
+class HistoryContext(Protocol):
+    """What a history is read with; a benchmark has no engine beside it."""
+
+    @property
+    def database(self) -> Database:
+        """The tables."""
+
+    @property
+    def books(self) -> PublicBooks:
+        """The markets, by their tokens."""
+
+    @property
+    def now_ms(self) -> Callable[[], int]:
+        """The clock."""
 
 
 class PricePoint(msgspec.Struct, frozen=True):
@@ -76,7 +92,7 @@ class BatchBody(msgspec.Struct):
     end_ts_camel: int | None = msgspec.field(name="endTs", default=None)
 
 
-async def price_history(context: TradingContext, query: Query) -> HistoryRecord:
+async def price_history(context: HistoryContext, query: Query) -> HistoryRecord:
     """Return the history that a query requests."""
     token = _find(context.books, query.read(HISTORY_TOKEN) or "")
     span = _span(
@@ -89,7 +105,7 @@ async def price_history(context: TradingContext, query: Query) -> HistoryRecord:
     return HistoryRecord(await _points(context, token, span))
 
 
-async def price_histories(context: TradingContext, raw: bytes) -> BatchHistoryRecord:
+async def price_histories(context: HistoryContext, raw: bytes) -> BatchHistoryRecord:
     """Return the histories that the body of a batch requests."""
     body = decode(raw, BatchBody, MalformedBatch)
     if not body.markets:
@@ -127,7 +143,7 @@ def _span(
     return Span(start_s, now_s if end_s is None else min(end_s, now_s), fidelity_minutes)
 
 
-async def _points(context: TradingContext, token: TokenRef, span: Span) -> Sequence[PricePoint]:
+async def _points(context: HistoryContext, token: TokenRef, span: Span) -> Sequence[PricePoint]:
     async with context.database.public_reading() as tx:
         first = await load_first_minute(tx, token.market.condition_id)
         if first is None:

@@ -3,10 +3,11 @@
 from typing import Final, NamedTuple
 from urllib.parse import urlencode
 
-from foretell.bench.rigs.reads.history import Names
+from foretell.bench.rigs.reads.history import DAY_S, NOW_S, Names
 
 DATA: Final = "data"
 DISCOVERY: Final = "discovery"
+TRADING: Final = "trading"
 
 HELD: Final = """SELECT p.*, c.token_yes, c.token_no, q.best_bid_ticks, q.best_ask_ticks, m.question
     FROM positions p JOIN conditions c ON c.condition_id = p.condition_id
@@ -69,6 +70,13 @@ HELD_TOKENS: Final = """SELECT c.condition_id, l.units, y.payout_yes,
     LEFT JOIN payouts y ON y.condition_id = c.condition_id ORDER BY c.condition_id LIMIT 100"""
 
 
+HISTORY_DAYS: Final = 200
+HISTORY: Final = """WITH RECURSIVE ends(end_s) AS (SELECT {first} UNION ALL
+    SELECT end_s + {step} FROM ends WHERE end_s < {last})
+    SELECT end_s, (SELECT best_bid_ticks FROM quote_points
+        WHERE condition_id = :market AND minute < end_s / 60 ORDER BY minute DESC LIMIT 1) FROM ends"""
+
+
 class ReadCase(NamedTuple):
     """A request, and the SQL that returns the rows of its answer."""
 
@@ -120,7 +128,23 @@ def cases(names: Names, *, is_sqlite: bool) -> list[ReadCase]:
         *_of_the_chain(names, ACTS.format(by_user)),
         *_rankings({"user": names.median}),
         *_listings(),
+        _price_history(names),
     ]
+
+
+def _price_history(names: Names) -> ReadCase:
+    """Return the read of a point for each of the last days, as a chart asks for it."""
+    last = NOW_S // DAY_S * DAY_S
+    first = last - (HISTORY_DAYS - 1) * DAY_S
+    query = {"market": names.token_id, "startTs": first, "endTs": last, "fidelity": DAY_S // 60}
+    return ReadCase(
+        f"prices-history, {HISTORY_DAYS} points",
+        TRADING,
+        "/prices-history",
+        urlencode(query),
+        HISTORY.format(first=first, last=last, step=DAY_S),
+        {"market": names.condition_id},
+    )
 
 
 def _of_amounts_and_titles(whale: dict[str, str]) -> list[ReadCase]:

@@ -1,8 +1,11 @@
 import re
+import shutil
+from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.rigs.trading import Trader, TradingRig
+from tests.rigs.trading import Trader, TradingRig, a_rig
 from tests.rigs.values import NOW_S, a_buy, a_word, an_address, an_asset
 
 from foretell.trading.routes.app import ROUTES, TITLE
@@ -139,10 +142,32 @@ BAD_HEADERS = {
 }
 
 
+@pytest.fixture(scope="module")
+async def traded_rig(
+    empty_database: Path, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[TradingRig]:
+    """The product after a trade at 0.5, with an ask at 0.6, for tests that change nothing."""
+    folder = tmp_path_factory.mktemp("traded")
+    database_file = Path(shutil.copy(empty_database, folder / "foretell.db"))
+    async with a_rig(folder / "journal", database_file) as rig:
+        await rig.open("market", "alice", "bob", "carol")
+        await rig.rest(a_buy("bob", price_ticks=50, is_yes=False))
+        await rig.rest(a_buy("alice", price_ticks=50))
+        await rig.rest(a_buy("bob", price_ticks=40, is_yes=False, salt="2"))
+        await rig.settle_tables()
+        yield rig
+
+
+@pytest.fixture(scope="module")
+async def reader(traded_rig: TradingRig) -> Trader:
+    """A trader of that product whose requests are all reads."""
+    return await traded_rig.trader("alice")
+
+
 @pytest.mark.spec(103)
 @pytest.mark.parametrize("path", ["/", "/ok"])
-async def test_the_api_answers_at_its_root(rig: TradingRig, path: str) -> None:
-    response = await rig.client.get(path)
+async def test_the_api_answers_at_its_root(traded_rig: TradingRig, path: str) -> None:
+    response = await traded_rig.client.get(path)
     assert (response.status_code, response.text) == (200, '"OK"')
     assert response.headers["content-type"].startswith("application/json")
 
@@ -156,13 +181,9 @@ async def test_the_clock_and_the_version_are_returned(rig: TradingRig) -> None:
 @pytest.mark.parametrize("headers", [NO_HEADERS, BAD_HEADERS], ids=["none", "bad"])
 @pytest.mark.parametrize(("method", "path"), OPEN)
 async def test_market_data_is_open_to_all(
-    rig: TradingRig, method: str, path: str, headers: dict[str, str]
+    traded_rig: TradingRig, method: str, path: str, headers: dict[str, str]
 ) -> None:
-    await rig.rest(a_buy("bob", price_ticks=50, is_yes=False))
-    await rig.rest(a_buy("alice", price_ticks=50))
-    await rig.rest(a_buy("bob", price_ticks=40, is_yes=False, salt="2"))
-    await rig.settle_tables()
-    response = await rig.client.request(method, path, json=BODIES.get(path), headers=headers)
+    response = await traded_rig.client.request(method, path, json=BODIES.get(path), headers=headers)
     assert response.status_code == 200, response.text
     assert method == "GET" or YES in response.text
     assert response.json() == ANSWERS.get(path, response.json())
@@ -172,9 +193,9 @@ async def test_market_data_is_open_to_all(
 @pytest.mark.parametrize("headers", [NO_HEADERS, BAD_HEADERS], ids=["none", "bad"])
 @pytest.mark.parametrize(("method", "path"), L2)
 async def test_a_private_route_needs_credentials(
-    rig: TradingRig, method: str, path: str, headers: dict[str, str]
+    traded_rig: TradingRig, method: str, path: str, headers: dict[str, str]
 ) -> None:
-    response = await rig.client.request(method, path, headers=headers)
+    response = await traded_rig.client.request(method, path, headers=headers)
     assert (response.status_code, response.json()["error"]) == (401, "Unauthorized/Invalid api key")
 
 
@@ -182,9 +203,9 @@ async def test_a_private_route_needs_credentials(
 @pytest.mark.parametrize("headers", [NO_HEADERS, BAD_HEADERS], ids=["none", "bad"])
 @pytest.mark.parametrize(("method", "path"), L1)
 async def test_keys_need_a_wallets_signature(
-    rig: TradingRig, method: str, path: str, headers: dict[str, str]
+    traded_rig: TradingRig, method: str, path: str, headers: dict[str, str]
 ) -> None:
-    response = await rig.client.request(method, path, headers=headers)
+    response = await traded_rig.client.request(method, path, headers=headers)
     assert (response.status_code, response.json()["error"]) == (401, "Invalid L1 Request headers")
 
 
@@ -247,10 +268,10 @@ NEEDED: dict[str, dict[str, str]] = {
 
 @pytest.mark.parametrize("path", sorted(GETS))
 async def test_no_route_accepts_an_unknown_parameter_of_a_strict_client(
-    alice: Trader, path: str
+    reader: Trader, path: str
 ) -> None:
     query = NEEDED.get(path, {}) | {"strict": "true", "luck": "1"}
-    response = await alice.send("GET", re.sub(r"\{[^}]*\}", "1", path), query=query)
+    response = await reader.send("GET", re.sub(r"\{[^}]*\}", "1", path), query=query)
     assert (response.status_code, response.json()["code"]) == (400, "unknown_parameter")
 
 

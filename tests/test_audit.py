@@ -22,6 +22,8 @@ OFFLINE: Final[Mapping[str, str]] = {
 """A proxy at the port of the discard service, on which no program listens."""
 NO_ADVISORY = '{"auditReportVersion": 2, "vulnerabilities": {}}'
 
+pytestmark = pytest.mark.xdist_group("audit")  # the bills of materials are made once
+
 
 def audit(
     *arguments: str, tree: Path = ROOT, environment: Mapping[str, str] = MappingProxyType({})

@@ -5,6 +5,7 @@ import re
 import sys
 import tomllib
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -114,9 +115,14 @@ def module_name(path: Path) -> str:
     return path.relative_to(PACKAGE).as_posix()
 
 
+@cache
+def tree_of(path: Path) -> ast.Module:
+    return ast.parse(path.read_bytes())
+
+
 def imports(path: Path) -> Iterator[tuple[str, str]]:
     """Yield the libraries' modules that a module imports, each with an imported name."""
-    for node in ast.walk(ast.parse(path.read_bytes())):
+    for node in ast.walk(tree_of(path)):
         if isinstance(node, ast.Import):
             found = [(alias.name, alias.asname or alias.name) for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module:
@@ -134,7 +140,8 @@ def undocumented(path: Path) -> set[str]:
     library_by_name = {name: module.split(".")[0] for module, name in imported}
     found = {module for module, _ in imported if module not in DOCUMENTED}
     found |= {name for _, name in imported if name.startswith("_")}
-    for node in ast.walk(ast.parse(path.read_bytes())):
+    has_getattr = "getattr(" in path.read_text()
+    for node in ast.walk(tree_of(path)):
         if isinstance(node, ast.ClassDef):
             bases = [ast.unparse(base) for base in node.bases]
             found |= {
@@ -143,7 +150,7 @@ def undocumented(path: Path) -> set[str]:
                 if library_by_name.get(base.split(".")[0], "msgspec") not in FREE_OF_METHODS
                 and base not in OPEN_TO_SUBCLASSES
             }
-        elif isinstance(node, ast.Call):
+        elif has_getattr and isinstance(node, ast.Call):
             found |= set(re.findall(r"^getattr\(.*?['\"](_\w+)['\"]", ast.unparse(node)))
     return found
 

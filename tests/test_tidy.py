@@ -15,10 +15,12 @@ import pytest
 import foretell
 from foretell.settings import Settings
 
+pytestmark = pytest.mark.xdist_group("tidy")  # every module is parsed once
+
 ROOT: Final = Path(__file__).parents[1]
 PACKAGE: Final = Path(foretell.__file__).parent
 MODULES: Final = sorted(PACKAGE.rglob("*.py"))
-NOT_TRACKED: Final = frozenset({"node_modules", "__pycache__"})
+NOT_TRACKED: Final = frozenset({"node_modules", "__pycache__", ".git"})
 TESTS: Final = sorted(
     path for path in (ROOT / "tests").rglob("*.py") if not NOT_TRACKED & set(path.parts)
 )
@@ -119,7 +121,7 @@ def is_float(node: ast.AST) -> bool:
 
 
 def tracked_files() -> Iterator[Path]:
-    yield from (path for path in ROOT.iterdir() if path.is_file())
+    yield from (path for path in ROOT.iterdir() if path.is_file() and path.name not in NOT_TRACKED)
     for folder in TRACKED:
         for path in (ROOT / folder).rglob("*"):
             if path.is_file() and NOT_TRACKED.isdisjoint(path.parts):

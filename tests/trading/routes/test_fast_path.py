@@ -460,14 +460,14 @@ async def test_a_connection_that_pauses_for_too_long_is_closed() -> None:
         {("POST", "/slow"): FastRoute(lambda query: not query, slow.answer)},
         Telemetry(return_path, "wire", lambda: "id"),
     )
-    async with serving(return_path, fast_routes, ConnectionLimits(keep_alive_s=2.0)) as host:
+    async with serving(return_path, fast_routes, ConnectionLimits(keep_alive_s=5.0)) as host:
         name, port = host.split(":")
         reader, writer = await asyncio.open_connection(name, int(port))
         wire = Wire(slow, reader, writer)
         for _ in range(4):
             writer.write(SLOW + b"ab")
             assert await wire.body() == b"ab"
-            await asyncio.sleep(0.6)
+            await asyncio.sleep(1.5)
         async with asyncio.timeout(ANSWER_WITHIN_S):
             assert await reader.read() == b""
         writer.close()

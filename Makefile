@@ -66,10 +66,10 @@ cases: dev  ## list the tests of each fault case
 spec: dev  ## list the tests of each interface statement
 	$(BIN)/python tests/run.py spec
 
-spec-parquet: run  ## install what writes exports in Parquet
+parquet: run  ## install what writes exports in Parquet
 	@$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes --requirement requirements/parquet.txt
 
-mutants: dev  ## break interface statements one by one; their tests must fail: ROWS=41,42
+spec-mutants: dev  ## break interface statements one by one; their tests must fail: ROWS=41,42
 	$(BIN)/python tests/run.py spec_mutants $(if $(ROWS),--rows $(ROWS))
 
 bench: run  ## measure orders a second over HTTP, next to the ceiling of the same run

@@ -208,10 +208,10 @@ class Settings(ClientSettings):
         description="seconds that an engine may be behind the chain before it refuses new orders; 0 for any",
     )
     chain_still_s_max: int = Field(
-        default=120,
+        default=0,
         ge=0,
-        description="seconds without a new block before new orders are refused; 0 for a chain that makes blocks on"
-        " demand, as that of a sandbox does in any case",
+        description="seconds without a new block before new orders are refused, for a chain that makes blocks regularly;"
+        " 0 for any time, as for a chain that makes them on demand",
     )
     market_ticks_per_one: int = Field(
         default=100,

@@ -9,8 +9,8 @@ import pytest
 import sqlalchemy as sa
 
 from foretell.domain.errors.storage import ReadTooSlow
-from foretell.store.database import READERS_MAX, Database, ReadKind
-from foretell.store.read_places import PublicReadLimits, client_name
+from foretell.store.database import READERS_MAX, Database
+from foretell.store.read_places import PublicReadLimits, ReadKind, client_name
 from foretell.store.tables import projections
 
 pytestmark = pytest.mark.anyio
@@ -77,6 +77,9 @@ async def test_p1_slow_reads_delay_no_other_transaction(each_database_url: str) 
         await asyncio.sleep(LONG_S / 10)
         async with database.writing() as tx:
             await tx.execute(projections.insert().values(name="a", sequence=1))
+        client_name.set("a")
+        async with database.public_reading(ReadKind.OWN) as tx:
+            assert await tx.scalar(sa.select(projections.c["sequence"])) == 1
         for _ in range(2 * READERS_MAX):
             async with database.reading() as tx:
                 assert await tx.scalar(sa.select(projections.c["sequence"])) == 1

@@ -88,12 +88,12 @@ async def begin_export(context: DataContext, query: Query, file: str) -> Export:
     media_type, encoder_of = ENCODERS[form]
     after, limit = kind.parse(query.read(AFTER)), query.read(LIMIT)
     query.check_known()
-    encoder = encoder_of(kind.columns)
     client = client_name.get()
     await context.exports.take(client)
     reading = _Reading(context, kind, wallet, after, limit)
     reading.hold_place(client)
     try:
+        encoder = await asyncio.to_thread(encoder_of, kind.columns)  # the first one loads a library
         first = await reading.next_part()
     except BaseException:
         reading.end()

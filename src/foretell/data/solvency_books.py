@@ -25,10 +25,10 @@ from foretell.domain.portfolio.solvency import (
     SolvencyTotal,
 )
 from foretell.domain.values.hexadecimal import Address, Bytes32
-from foretell.store.database import Database, ReadKind, Transaction
+from foretell.store.database import Database, Transaction
 from foretell.store.index.blocks import Block, load_last_block
 from foretell.store.queries.solvency import FIRST, load_outstanding
-from foretell.store.read_places import client_name
+from foretell.store.read_places import ReadKind, client_name
 
 KEPT_S: Final = 5.0
 """How long a report is kept at least; also a failure, so that nobody makes the node fail often."""

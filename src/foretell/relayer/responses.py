@@ -15,6 +15,7 @@ from foretell.relayer.operations import Execution
 from foretell.store.database import Transaction
 from foretell.store.outbox.relays import load_relay, load_relays_of
 from foretell.store.outbox.transactions import RELAYED, load_txs
+from foretell.store.read_places import ReadKind
 
 TRANSACTIONS_MAX: Final = 100
 
@@ -91,7 +92,7 @@ async def find_account_transaction(
     context: RelayerContext, address: Address, transaction_id: str
 ) -> AccountTransactionResponse:
     """Return a request that an address signed or submitted, or refuse."""
-    async with context.database.public_reading() as tx:
+    async with context.database.public_reading(ReadKind.OWN) as tx:
         found = await load_relay(tx, transaction_id)
         if found is None or address not in {found.owner, found.submitter}:
             raise TransactionNotFound
@@ -119,7 +120,7 @@ async def find_transaction(
     context: RelayerContext, transaction_id: str
 ) -> Sequence[TransactionResponse]:
     """Return the request of an id, or an empty list."""
-    async with context.database.public_reading() as tx:
+    async with context.database.public_reading(ReadKind.OWN) as tx:
         found = await load_relay(tx, transaction_id)
         return [] if found is None else await _render_all(tx, [found])
 
@@ -128,7 +129,7 @@ async def list_transactions(
     context: RelayerContext, address: Address
 ) -> Sequence[TransactionResponse]:
     """Return the requests that an address signed or submitted, the newest first."""
-    async with context.database.public_reading() as tx:
+    async with context.database.public_reading(ReadKind.OWN) as tx:
         found = await load_relays_of(tx, address, TRANSACTIONS_MAX)
         return await _render_all(tx, found)
 

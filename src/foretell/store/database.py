@@ -8,7 +8,6 @@ its own process. Reads of public routes have connections of their own, places fo
 
 import asyncio
 import contextlib
-import enum
 from collections.abc import AsyncIterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final, NamedTuple, Self, overload
@@ -24,7 +23,7 @@ from foretell.runtime.watch import Watch
 from foretell.runtime.worker import Wait
 from foretell.store.page_cost import with_cheap_pages
 from foretell.store.postgres_notify import Listener
-from foretell.store.read_places import PublicReadLimits, ReadPlaces, client_name
+from foretell.store.read_places import PublicReadLimits, ReadKind, ReadPlaces, client_name
 from foretell.store.sqlite_transactions import BUSY_TIMEOUT_MS, begin_reading, begin_writing
 from foretell.store.topics import Topics
 
@@ -189,14 +188,6 @@ def _upsert_statement(table: sa.Table, *, is_sqlite: bool) -> sa.Insert:
     return new.on_conflict_do_update(index_elements=list(key), set_=changed)
 
 
-class ReadKind(enum.Enum):
-    """Kinds of public reads: what an index finds soon, what one request adds up, and what is added up for all clients."""
-
-    LISTING = enum.auto()
-    SUM = enum.auto()
-    REPORT = enum.auto()
-
-
 class _PublicReads(NamedTuple):
     places: ReadPlaces
     deadline_s: float
@@ -214,11 +205,16 @@ class Database:
         )
         limits = PublicReadLimits() if public is None else public
         self._public_readers = _open_engine(
-            self._url, is_writer=False, connections_max=limits.places + limits.sums + limits.reports
+            self._url,
+            is_writer=False,
+            connections_max=limits.places + limits.own + limits.sums + limits.reports,
         )
         self._public = {
             ReadKind.LISTING: _PublicReads(
                 ReadPlaces(limits.places, limits.places_per_client, limits.bounds), limits.read_s
+            ),
+            ReadKind.OWN: _PublicReads(
+                ReadPlaces(limits.own, limits.own_per_client, limits.bounds), limits.read_s
             ),
             ReadKind.SUM: _PublicReads(ReadPlaces(limits.sums, 1, limits.bounds), limits.sum_s),
             ReadKind.REPORT: _PublicReads(

@@ -5,6 +5,7 @@ in turn, so one with many reads does not delay another's. What waits is bounded 
 """
 
 import asyncio
+import enum
 from collections import OrderedDict, deque
 from contextvars import ContextVar
 from typing import Final, NamedTuple
@@ -20,6 +21,18 @@ client_name: Final[ContextVar[str]] = ContextVar("client_name", default="")
 """The client whose request is answered: every surface sets it before it reads."""
 
 
+class ReadKind(enum.Enum):
+    """Kinds of reads with places apart: what an index finds soon, for anyone or of an account's own, and sums.
+
+    A sum is added up for one request, a report for all clients.
+    """
+
+    LISTING = enum.auto()
+    OWN = enum.auto()
+    SUM = enum.auto()
+    REPORT = enum.auto()
+
+
 class WaitBounds(NamedTuple):
     """How long a read waits for a place, and how many reads of one client and of all wait at once."""
 
@@ -29,10 +42,10 @@ class WaitBounds(NamedTuple):
 
 
 class PublicReadLimits(NamedTuple):
-    """How many reads of public routes run at once, and for how long each.
+    """How many reads of routes run at once, and for how long each.
 
-    A sum adds up many rows for one request, and a report all rows for all clients. Both have places and a deadline of
-    their own, so that they never use those of other reads, nor one those of the other.
+    What accounts read of their own does not wait for what strangers read. A sum adds up many rows for one request, and a report all rows for all clients. Each kind has places of
+    its own, so that none uses those of another.
     """
 
     places: int = 4
@@ -41,6 +54,8 @@ class PublicReadLimits(NamedTuple):
     sums: int = 1
     sum_s: float = 30.0
     reports: int = 1
+    own: int = 4
+    own_per_client: int = 2
     bounds: WaitBounds = WaitBounds()
 
 

@@ -64,7 +64,7 @@ class PlaceLimits(NamedTuple):
         )
 
 
-NO_LIMITS: Final = PlaceLimits()
+DEFAULT_LIMITS: Final = PlaceLimits()
 
 
 class Holder(Protocol):
@@ -141,7 +141,7 @@ class ConnectionPlaces:
 
     def __init__(
         self,
-        limits: PlaceLimits = NO_LIMITS,
+        limits: PlaceLimits = DEFAULT_LIMITS,
         addresses: Callable[[], ClientAddresses] = ClientAddresses,
         now_s: Callable[[], float] = time.monotonic,
     ) -> None:

@@ -10,6 +10,7 @@ from foretell.domain.errors.order import BatchTooLong, MalformedBatch
 from foretell.domain.values.amounts import decimal_text
 from foretell.domain.values.hexadecimal import Address, Bytes32
 from foretell.edge.codec import decode
+from foretell.store.read_places import ReadKind
 from foretell.store.trading.orders import load_orders
 from foretell.store.trading.trades import load_trade_ids
 from foretell.store.trading.volumes import load_volumes, load_volumes_since
@@ -75,7 +76,7 @@ async def find_orders(
     """Return the orders that an address placed; those of others are not found."""
     ids = [query.order_id.lower() for query in queries]
     await context.shards.wait_for_tables()
-    async with context.database.public_reading() as tx:
+    async with context.database.public_reading(ReadKind.OWN) as tx:
         rows = await load_orders(tx, list(dict.fromkeys(ids)))
         own = {name: row for name, row in rows.items() if row.signed.signer == address}
         trade_ids = await load_trade_ids(tx, list(own))

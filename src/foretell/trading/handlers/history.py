@@ -13,7 +13,7 @@ from foretell.domain.exchange.ledger import COLLATERAL
 from foretell.domain.values.hexadecimal import Address, Bytes32
 from foretell.edge.query import Query
 from foretell.engine.protocol.requests import AccountRequest
-from foretell.store.read_places import client_name
+from foretell.store.read_places import ReadKind, client_name
 from foretell.store.trading.orders import OrderFilter, OrderRow, load_live_orders, load_order
 from foretell.store.trading.trade_causes import with_causes
 from foretell.store.trading.trades import load_trade_ids
@@ -43,7 +43,7 @@ async def live_orders(context: TradingContext, address: Address, query: Query) -
         token_id=query.read(parameters.ORDER_TOKEN),
     )
     await context.shards.wait_for_tables()
-    async with context.database.public_reading() as tx:
+    async with context.database.public_reading(ReadKind.OWN) as tx:
         rows = await load_live_orders(tx, address, wanted, offset, ENTRIES_PER_PAGE + 1)
         trade_ids = await load_trade_ids(tx, [row.order_id for row in rows])
     await context.market_names.load(row.condition_id for row in rows)
@@ -53,7 +53,7 @@ async def live_orders(context: TradingContext, address: Address, query: Query) -
 async def order(context: TradingContext, address: Address, order_id: str) -> OrderRecord:
     """Return any order that an address ever placed, or refuse."""
     await context.shards.wait_for_tables()
-    async with context.database.public_reading() as tx:
+    async with context.database.public_reading(ReadKind.OWN) as tx:
         row = await load_order(tx, order_id.lower())
         if row is None or row.signed.signer != address:
             raise OrderNotFound(order_id)
@@ -68,7 +68,7 @@ async def trades(context: TradingContext, address: Address, query: Query) -> Pag
     wanted = _trade_filter(query)
     wallets = _wallets(context, address, query)
     await context.shards.wait_for_tables()
-    async with context.database.public_reading() as tx:
+    async with context.database.public_reading(ReadKind.OWN) as tx:
         rows = await load_wallet_trades(tx, wallets, wanted, offset, ENTRIES_PER_PAGE + 1)
         rows = await with_causes(tx, rows)
     await context.market_names.load(row.trade.condition_id for row in rows)

@@ -13,6 +13,7 @@ from foretell.domain.exchange.failed_trades.causes import failure_text
 from foretell.domain.exchange.trade import TradeStatus
 from foretell.domain.values.amounts import ratio_text
 from foretell.domain.values.hexadecimal import Address, Bytes32
+from foretell.store.read_places import ReadKind
 from foretell.store.trading.acknowledgements import (
     Acknowledged,
     AcknowledgedNotification,
@@ -103,7 +104,7 @@ async def _load_rows(
     context: TradingContext, address: Address, wallets: Sequence[Address], since_ms: int
 ) -> _Rows:
     wanted = TradeFilter(after_s=since_ms // 1000)
-    async with context.database.public_reading() as tx:
+    async with context.database.public_reading(ReadKind.OWN) as tx:
         acknowledged = await load_acknowledged(tx, address)
         closed = await load_closed_orders(tx, address, since_ms, READ_MAX)
         trades = await load_wallet_trades(tx, wallets, wanted, 0, READ_MAX)

@@ -11,6 +11,7 @@ from foretell.domain.errors.families import FieldProblem, InvalidFields
 from foretell.domain.errors.order import NameTaken
 from foretell.domain.exchange.order import SignatureType
 from foretell.domain.values.hexadecimal import Address, checksum_address
+from foretell.store.read_places import ReadKind
 from foretell.store.trading.profiles import PublicProfile, load_profiles, record_profile
 from foretell.trading.context import TradingContext
 
@@ -61,7 +62,7 @@ async def set_profile(
 
 async def find_profile(context: TradingContext, address: Address) -> ProfileRecord:
     """Return the profile of an address; its texts are empty if it has none."""
-    async with context.database.public_reading() as tx:
+    async with context.database.public_reading(ReadKind.OWN) as tx:
         return _record(address, await load_profiles(tx, [address]))
 
 

@@ -304,7 +304,9 @@ class Connection:
             self.close(CLOSE_POLICY)
 
     def close(self, code: int) -> None:
-        """Close the connection once all messages and queued frames were sent."""
+        """Close the connection once all messages and queued frames were sent, without the missed ones of a refused client."""
+        if code == CLOSE_POLICY:
+            self.drop_missed()
         self.flush()
         if self.close_code is None:
             self.close_code = code

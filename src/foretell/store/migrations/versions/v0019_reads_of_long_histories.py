@@ -57,9 +57,8 @@ def upgrade() -> None:
 def fill() -> None:
     """Repeat the time of each trade in its fills, and add up the totals."""
     op.execute(
-        "UPDATE fills SET (matched_at_ms, sequence) = ("
-        "SELECT t.matched_at_ms, t.sequence FROM trades AS t WHERE t.trade_id = fills.trade_id)"
-        " WHERE trade_id IN (SELECT trade_id FROM trades)"
+        "UPDATE fills SET matched_at_ms = t.matched_at_ms, sequence = t.sequence"
+        " FROM trades AS t WHERE t.trade_id = fills.trade_id"
     )
     op.execute(
         "UPDATE tags SET event_count = ("

@@ -385,11 +385,21 @@ class Trader:
         order_type: OrderType = OrderType.GTC,
     ) -> Placement:
         """Have the engine place an order."""
-        engine = self.rig.engine
+        placement = await self.rig.engine.submit(self.placing(market, order, order_type))
+        assert isinstance(placement, Placement)
+        return placement
+
+    def placing(
+        self,
+        market: SandboxMarket,
+        order: SignedOrder,
+        order_type: OrderType = OrderType.GTC,
+    ) -> PlaceOrder:
+        """Return the command that places an order now."""
         order_id = self.rig.separators(market).order_id(order)
         rules = MarketRules(TICKS, SIZE_UNITS_MIN, order.fee_rate_bps)
-        command = PlaceOrder(
-            at_ms=engine.clock_ms(),
+        return PlaceOrder(
+            at_ms=self.rig.engine.clock_ms(),
             order_id=order_id,
             order=order,
             order_type=order_type,
@@ -399,9 +409,6 @@ class Trader:
             is_yes=order.token_id == str(market.tokens.yes),
             terms=order_terms(order, order_type, rules, order_id),
         )
-        placement = await engine.submit(command)
-        assert isinstance(placement, Placement)
-        return placement
 
     async def buy(
         self, market: SandboxMarket, price_ticks: int, size: int, **fields: Any

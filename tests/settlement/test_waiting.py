@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 import pytest
 from structlog.testing import capture_logs
-from tests.rigs.fault_proxy import FaultProxy, honest, lose_request
+from tests.rigs.fault_proxy import FaultProxy, honest, lose_request, refuse
 from tests.rigs.sandbox import Sandbox, SandboxMarket, catch_up
 from tests.settlement.rig import UNIT, SettlementRig, Trader, reverting
 
@@ -16,8 +16,10 @@ from foretell.domain.errors.chain import ChainUnavailable, ExchangeClosed
 from foretell.domain.evm.abi import ContractFunction, contract_function
 from foretell.domain.exchange.effects import CloseReason
 from foretell.domain.exchange.ledger import AssetId
+from foretell.domain.exchange.order import Side
 from foretell.domain.exchange.trade import TradeStatus
 from foretell.domain.values.hexadecimal import Address
+from foretell.engine.settlement_lag import SettlementLag
 from foretell.settlement import worker
 from foretell.store.trading.trades import load_trade_ids
 
@@ -286,3 +288,24 @@ async def until(is_so: Callable[[], bool]) -> None:
     async with asyncio.timeout(60):
         while not is_so():  # noqa: ASYNC110 - no watch reports a log line
             await asyncio.sleep(0.01)
+
+
+async def test_h4_a_trade_that_the_node_refuses_keeps_no_order_of_others_from_matching(
+    rig: SettlementRig, market: SandboxMarket, traders: list[Trader], proxy: FaultProxy
+) -> None:
+    alice, bob, carol = traders
+    dave = await rig.trader(6)
+    await rig.see()
+    await alice.sell(market, 40, 10 * UNIT)
+    (trade_id,) = (await bob.buy(market, 40, 10 * UNIT)).trade_ids
+    await rig.begin()
+    proxy.fail_always("eth_getTransactionCount", refuse("the sender is not allowed", -32000))
+    await rig.act()
+    row = await rig.settlement(trade_id)
+    assert (row.attempts, row.refusals) == (0, 1)
+    await rig.see()
+    assert await rig.statuses([trade_id]) == [TradeStatus.RETRYING]
+    await carol.sell(market, 50, 10 * UNIT)
+    rig.clock.move(200_000)
+    buy = dave.order(market, Side.BUY, 50, 10 * UNIT)
+    assert not SettlementLag(rig.engine).is_too_long_for(dave.placing(market, buy))

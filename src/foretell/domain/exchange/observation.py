@@ -29,7 +29,7 @@ from foretell.domain.values.hexadecimal import Address, Bytes32
 class TradeSettlement(NamedTuple):
     """The settlement of a trade: the block with its transaction, None while there is none.
 
-    `is_failed` means that the last attempt failed, `is_given_up` that there will be no other one.
+    `is_failed` means that the last attempt failed or the node refused it, `is_given_up` that there will be no other one.
     """
 
     trade_id: str
@@ -216,7 +216,8 @@ def trade_seen(
     """Return the status that a settlement gives to a trade, None while the trade only waits.
 
     A trade in a block is MINED, and CONFIRMED once the block is deep enough. Without a block it is
-    FAILED when it was given up, and RETRYING when an attempt failed or a reorg removed its block.
+    FAILED when it was given up, and RETRYING when an attempt failed, the node refused it or
+    a reorg removed its block.
     """
     trade_id, block_number = settlement.trade_id, settlement.block_number
     if block_number is not None:

@@ -215,7 +215,7 @@ class ChainFeed:
                     each.trade_id,
                     each.tx_hash or "",
                     each.block_number,
-                    is_failed=each.failure is not None,
+                    is_failed=each.failure is not None or each.refusals > 0,
                     is_given_up=each.is_given_up,
                     cause=each.failure or "",
                 )

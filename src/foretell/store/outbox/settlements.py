@@ -46,13 +46,17 @@ _DUE_AT_MS: Final = sa.func.coalesce(settled_trades.c.retry_at_ms, trades.c.matc
 
 
 class SettlementOutcome(NamedTuple):
-    """The outcome of a trade's settlement: the block it is in, or why it is in none."""
+    """The outcome of a trade's settlement: the block it is in, or why it is in none.
+
+    `refusals` counts those by the node since the last try.
+    """
 
     trade_id: str
     tx_hash: str | None
     block_number: int | None
     failure: str | None
     is_given_up: bool
+    refusals: int
 
 
 class OpenSettlement(NamedTuple):
@@ -342,6 +346,7 @@ async def load_settlement_outcomes(
             settled_trades.c.tx_id,
             settled_trades.c.failure,
             settled_trades.c.is_given_up,
+            settled_trades.c.refusals,
             sa.func.max(exchange_fills.c.tx_hash).label("tx_hash"),
             sa.func.max(exchange_fills.c.block_number).label("block_number"),
         )
@@ -354,16 +359,21 @@ async def load_settlement_outcomes(
             settled_trades.c.tx_id,
             settled_trades.c.failure,
             settled_trades.c.is_given_up,
+            settled_trades.c.refusals,
         )
     )
     landings = await load_whole_landings(tx, [row.trade_id for row in rows if row.tx_id is None])
     return [
-        SettlementOutcome(row.trade_id, row.tx_hash, row.block_number, row.failure, row.is_given_up)
-        if (landing := landings.get(row.trade_id)) is None
-        else SettlementOutcome(
-            row.trade_id, landing.tx_hash, landing.block_number, row.failure, row.is_given_up
+        SettlementOutcome(
+            row.trade_id,
+            carrier.tx_hash,
+            carrier.block_number,
+            row.failure,
+            row.is_given_up,
+            row.refusals,
         )
         for row in rows
+        for carrier in (landings.get(row.trade_id, row),)
     ]
 
 

@@ -207,6 +207,12 @@ class Settings(ClientSettings):
         ge=0,
         description="seconds that an engine may be behind the chain before it refuses new orders; 0 for any",
     )
+    settlement_lag_s_max: int = Field(
+        default=120,
+        ge=0,
+        description="seconds that the oldest trade of an exchange may wait for its block before orders that would"
+        " match are refused; 0 for any",
+    )
     chain_still_s_max: int = Field(
         default=0,
         ge=0,

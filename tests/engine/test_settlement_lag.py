@@ -177,3 +177,47 @@ async def test_a_lag_of_one_exchange_refuses_no_order_of_the_other(
     lag = SettlementLag(engine)
     assert not lag.is_too_long_for(a_placing(order, OrderType.GTD, event))
     assert lag.is_too_long_for(expiring(clock, 70))
+
+
+async def match_beside(engine: Engine, clock: Clock, seller: str, salt: str) -> str:
+    """Have alice buy from a seller, and return the id of the trade."""
+    known = set(engine.state.unsettled_trades)
+    for order in (a_sell(seller, salt=salt), a_buy("alice", salt=salt)):
+        await engine.submit(a_placing(order, at_ms=clock.at_ms))
+    (trade_id,) = set(engine.state.unsettled_trades) - known
+    return trade_id
+
+
+async def test_h4_trades_that_wait_beside_a_failing_one_are_no_lag(
+    engine: Engine, clock: Clock
+) -> None:
+    """Two wallets with many doomed trades keep the orders of nobody else out."""
+    failing = await match_beside(engine, clock, "bob", "20")
+    await engine.submit(a_settlement(failing, TradeStatus.RETRYING))
+    await rest(engine, clock, leaves_in_s=None)
+    clock.move(2 * LAG_REFUSED_S * 1000)
+    assert TradeStatus.MATCHED in {each.status for each in engine.state.unsettled_trades.values()}
+    assert not SettlementLag(engine).is_too_long_for(selling())
+
+
+async def test_h4_a_trade_of_other_wallets_than_a_failing_one_is_a_lag(
+    engine: Engine, clock: Clock
+) -> None:
+    await engine.submit(some_funds("carol", "dave"))
+    sell, buy = a_sell("carol", salt="20"), a_buy("dave", salt="20")
+    for order in (sell, buy):
+        await engine.submit(a_placing(order, at_ms=clock.at_ms))
+    first, _ = engine.state.unsettled_trades
+    await engine.submit(a_settlement(first, TradeStatus.RETRYING))
+    await rest(engine, clock, leaves_in_s=None)
+    clock.move((LAG_REFUSED_S + 1) * 1000)
+    assert SettlementLag(engine).is_too_long_for(selling())
+
+
+@pytest.mark.parametrize(("lag_s_max", "is_refused"), [(300, False), (200, True), (0, False)])
+async def test_h4_the_lag_past_which_nothing_is_matched_is_a_setting(
+    engine: Engine, clock: Clock, lag_s_max: int, *, is_refused: bool
+) -> None:
+    await rest(engine, clock, leaves_in_s=None)
+    clock.move(250_000)
+    assert SettlementLag(engine, lag_s_max).is_too_long_for(selling()) is is_refused

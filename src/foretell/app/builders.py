@@ -133,6 +133,7 @@ class Resources:
             new_uuid=new_uuid,
             make_tables=tables_in_child,
             chain_lag=self.chain_lag,
+            settlement_lag_s_max=self.settings.settlement_lag_s_max,
         )
 
     def trading_parts(self, recover: Recover) -> TradingParts:
@@ -148,6 +149,7 @@ class Resources:
             new_uuid=new_uuid,
             make_tables=tables_in_child,
             chain_lag=self.chain_lag,
+            settlement_lag_s_max=self.settings.settlement_lag_s_max,
             revocations=self.revocations,
             sports_delay_s=self.settings.sports_delay_s,
         )

@@ -17,6 +17,7 @@ from foretell.engine.host import EngineHost
 from foretell.engine.protocol.client import RemoteShard
 from foretell.engine.protocol.requests import CancelMatchingRequest, CancelOrdersReply
 from foretell.engine.protocol.router import Shards
+from foretell.engine.settlement_lag import LAG_REFUSED_S
 from foretell.engine.writer.chain_lag import ChainLag
 from foretell.engine.writer.engine import Engine
 from foretell.engine.writer.heartbeats import Heartbeats
@@ -73,6 +74,7 @@ class EngineParts:
     new_uuid: Callable[[], str]
     make_tables: MakeTables = tables_here
     chain_lag: ChainLag | None = None
+    settlement_lag_s_max: int = LAG_REFUSED_S
 
     def host(
         self,
@@ -97,7 +99,9 @@ class EngineParts:
             new_uuid=self.new_uuid,
         )
         tables = self.make_tables(self.database, place.name, engine.journal)
-        host = EngineHost(engine, tables, heartbeats, allocations, self.chain_lag)
+        host = EngineHost(
+            engine, tables, heartbeats, allocations, self.chain_lag, self.settlement_lag_s_max
+        )
         return host
 
 

@@ -25,7 +25,7 @@ from foretell.engine.protocol.requests import (
     TablesReply,
     TablesRequest,
 )
-from foretell.engine.settlement_lag import SettlementLag
+from foretell.engine.settlement_lag import LAG_REFUSED_S, SettlementLag
 from foretell.engine.writer.chain_lag import ChainLag
 from foretell.engine.writer.engine import Engine
 from foretell.engine.writer.heartbeats import Heartbeats
@@ -49,12 +49,13 @@ class EngineHost:
         heartbeats: Heartbeats,
         allocation_client: AllocationClient | None = None,
         chain_lag: ChainLag | None = None,
+        settlement_lag_s_max: int = LAG_REFUSED_S,
     ) -> None:
         self.engine = engine
         self.projection = projection
         self.heartbeats = heartbeats
         engine.subscribe(projection.on_committed)
-        self._lag = SettlementLag(engine)
+        self._lag = SettlementLag(engine, settlement_lag_s_max)
         self._chain_lag = chain_lag
         self._tick_refiner = TickRefiner(engine)
         engine.subscribe(self._tick_refiner.on_committed)

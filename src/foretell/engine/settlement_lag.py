@@ -3,8 +3,9 @@
 An order whose answer says `matched` fails on the chain if settlement reaches it after an expiration, its own or
 that of an order that it meets. So the margin, which is fixed in the book, grows with the lag where orders arrive,
 and past a bound nothing is matched: what may not settle in time is refused before anybody is promised anything.
-A trade that failed a try is no sign of a lag, else two wallets could keep such orders out. Nor is one of a market
-that is halted. Each exchange has a lag of its own: while one is paused, orders of the other go on.
+A trade that is `RETRYING`, since a try failed or the node refused it, is no sign of a lag, nor are the other trades of
+its wallets, which settlement may keep behind it: else two wallets could keep everybody's orders out. Nor is one of
+a market that is halted. Each exchange has a lag of its own: while one is paused, orders of the other go on.
 """
 
 from collections.abc import Mapping
@@ -15,7 +16,7 @@ from foretell.domain.exchange.book import is_bid
 from foretell.domain.exchange.commands import PlaceOrder
 from foretell.domain.exchange.order import EXPIRATION_MARGIN_S, Side
 from foretell.domain.exchange.place_order import plan_order
-from foretell.domain.exchange.state import Market, State
+from foretell.domain.exchange.state import Market, State, UnsettledTrade
 from foretell.domain.exchange.trade import TradeStatus
 from foretell.domain.values.hexadecimal import Address
 from foretell.engine.writer.engine import Engine
@@ -23,18 +24,21 @@ from foretell.engine.writer.engine import Engine
 LAG_TOLERATED_S: Final = 20
 """A lag that the margin of every order covers."""
 LAG_REFUSED_S: Final = 120
-"""A lag past which no order is taken that would match."""
+"""A lag past which no order is taken that would match, by default."""
 LOOK_PAUSE_MS: Final = 1_000
 """Between two looks at the trades that wait: orders may arrive by the thousand."""
 
 _MATCHED: Final = TradeStatus.MATCHED
+_RETRYING: Final = TradeStatus.RETRYING
 
 
 class SettlementLag:
-    """How long the oldest trade of each exchange has waited for its first try."""
+    """How long the oldest trade of each exchange has waited to be in a block, without those beside a failing one."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, lag_s_max: int = LAG_REFUSED_S) -> None:
+        """Past `lag_s_max` nothing is matched; 0 is for any lag."""
         self._engine = engine
+        self._lag_s_max = lag_s_max
         self._seconds_by_exchange: Mapping[Address, int] = {}
         self._looks_at_ms = 0
 
@@ -64,27 +68,39 @@ class SettlementLag:
             return True
         if command.is_post_only or not _would_cross(market, command):
             return False
-        return lag_s > LAG_REFUSED_S or _meets_expiring(state, command, now_s + lag_s)
+        is_past_bound = 0 < self._lag_s_max < lag_s
+        return is_past_bound or _meets_expiring(state, command, now_s + lag_s)
 
 
 def lags_of(state: State, now_ms: int) -> Mapping[Address, int]:
     """Return the lag of each exchange in seconds, without those that the margin covers.
 
-    The trades are in the order of their matches, so the first that waits is the oldest.
+    The trades are in the order of their matches, so the first that waits is the oldest. Trades of wallets
+    that have a failing one may wait for that one alone.
     """
+    unsettled = state.unsettled_trades.values()
+    failing = {
+        wallet for each in unsettled if each.status is _RETRYING for wallet in _wallets_of(each)
+    }
     found: dict[Address, int] = {}
     halted, exchanges = state.halted_markets, len(state.exchanges)
-    for each in state.unsettled_trades.values():
+    for each in unsettled:
         exchange = each.opened.exchange
         if (
             each.status is _MATCHED
             and exchange not in found
             and each.trade.condition_id not in halted
+            and failing.isdisjoint(_wallets_of(each))
         ):
             found[exchange] = (now_ms - each.trade.matched_at_ms) // 1000
             if len(found) == exchanges:
                 break
     return {exchange: lag_s for exchange, lag_s in found.items() if lag_s > LAG_TOLERATED_S}
+
+
+def _wallets_of(unsettled: UnsettledTrade) -> list[Address]:
+    trade = unsettled.trade
+    return [trade.taker, *(fill.maker for fill in trade.fills)]
 
 
 def _would_cross(market: Market, command: PlaceOrder) -> bool:

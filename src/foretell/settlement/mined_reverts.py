@@ -33,6 +33,8 @@ from foretell.store.outbox.settlements import count_mined_reverts, is_split, loa
 log = structlog.get_logger(__name__)
 
 REVERTS_WHEN_MINED: Final = "reverts only when it is mined"
+EXPIRED: Final = "OrderExpired"
+"""The exchange's refusal of an order whose time is over, which settlement was late for."""
 
 
 class MinedRevert(NamedTuple):
@@ -86,14 +88,15 @@ async def _suspect(
 ) -> Address | None:
     """Return the one wallet that a transaction can have been mined in vain for, by its block; None if it is not clear.
 
-    That is the wallet whose order was over or not paid for after the block. Or else the wallet with code of a
+    That is the wallet whose order was over or not paid for after the block; time alone ends an expired one. Or else the wallet with code of a
     single fill whose simulation passes still, where the other wallet is an account that did nothing in the
     block.
     """
     trade = matched.row.trade
     try:
         refused = await refused_at(context, matched, hex(block_number))
-        wallets = {_wallet_of(trade, each.order_id) for each in refused}
+        blamed = [each for each in refused if each.cause != EXPIRED]
+        wallets = {_wallet_of(trade, each.order_id) for each in blamed}
         if wallets or len(trade.fills) > 1 or not is_passing:
             return wallets.pop() if len(wallets) == 1 else None
         both = (trade.taker, trade.fills[0].maker)

@@ -9,7 +9,7 @@ from tests.settlement.test_two_faced import a_two_faced_trader
 
 from foretell.domain.contracts.calldata import INCREMENT_NONCE, Approve
 from foretell.domain.errors.exchange import WalletBarred
-from foretell.domain.exchange.order import OrderStatus, Side
+from foretell.domain.exchange.order import OrderStatus, OrderType, Side
 from foretell.domain.exchange.trade import TradeStatus
 from foretell.domain.exchange.wallets.wallet_bars import BarOptions
 from foretell.domain.values.hexadecimal import Address
@@ -153,3 +153,56 @@ async def test_h1_a_wallet_that_lacks_what_an_earlier_trade_would_bring_is_not_c
     await mine_behind(rig, (racer, rig.sandbox.deployment.exchange, cancel))
     await rig.settle(step_ms=60_000)
     assert await charged(rig) == {racer.wallet}
+
+
+async def test_h1_a_wallet_that_lacks_what_failed_within_a_batch_is_not_charged(
+    rig: SettlementRig, market: SandboxMarket, traders: list[Trader]
+) -> None:
+    """The batch itself is confirmed: no transaction of the trade that was to bring the tokens has failed."""
+    rig.has_batches = True
+    await rig.restart()
+    rig.change(batch_trades_max=2)
+    racer, carol, dave = traders
+    between = await rig.trader(6)
+    await rig.see()
+    await dave.sell(market, 30, 10 * UNIT)
+    await carol.buy(market, 30, 10 * UNIT)
+    order = racer.order(market, Side.SELL, 40, 10 * UNIT)
+    await racer.place(market, order)
+    await between.buy(market, 40, 10 * UNIT)
+    await between.sell(market, 50, 10 * UNIT)
+    sold = await carol.buy(market, 50, 10 * UNIT)
+    cancel = encode_cancel_orders([order])
+    await mine_behind(rig, (racer, rig.sandbox.deployment.exchange, cancel))
+    assert (await rig.settlement(sold.trade_ids[0])).attempts == 1
+    assert between.wallet not in await charged(rig)
+    await rig.settle(step_ms=60_000)
+    assert between.wallet not in await charged(rig)
+
+
+@pytest.mark.parametrize("has_traces", [True, False])
+async def test_h1_an_order_that_expires_before_its_block_costs_its_owner_nothing(
+    rig: SettlementRig,
+    market: SandboxMarket,
+    traders: list[Trader],
+    proxy: FaultProxy,
+    *,
+    has_traces: bool,
+) -> None:
+    if not has_traces:
+        proxy.fail_always("debug_traceTransaction", NO_TRACES)
+    late, bob, _ = traders
+    block = await rig.sandbox.rpc.call("eth_getBlockByNumber", "latest", False)  # noqa: FBT003 - a parameter of the node's
+    expires_s = max(int(block["timestamp"], 16), rig.clock.at_ms // 1000) + 1_000
+    order = late.order(market, Side.SELL, 40, 10 * UNIT, expiration_s=expires_s)
+    await late.place(market, order, OrderType.GTD)
+    (trade_id,) = (await bob.buy(market, 40, 10 * UNIT)).trade_ids
+    await rig.automine(is_on=False)
+    await rig.act()
+    await rig.sandbox.rpc.send("evm_setNextBlockTimestamp", expires_s + 1)
+    await rig.sandbox.mine(2)
+    await rig.automine(is_on=True)
+    await rig.act()
+    await rig.act()
+    assert (await rig.settlement(trade_id)).attempts == 1
+    assert await charged(rig) == set()

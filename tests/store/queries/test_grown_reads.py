@@ -17,7 +17,11 @@ from foretell.store.database import Database, Transaction
 from foretell.store.scratch import analyze
 from foretell.store.trading.quote_points import load_first_minute, load_history
 from foretell.store.trading.volumes import load_volumes_since
-from foretell.store.trading.wallet_trades import TradeFilter, load_wallet_trades
+from foretell.store.trading.wallet_trades import (
+    TradeFilter,
+    load_trades_before,
+    load_wallet_trades,
+)
 
 pytestmark = pytest.mark.anyio
 
@@ -51,6 +55,16 @@ async def trades_of_some_days(tx: Transaction, names: Names) -> object:
     return await load_wallet_trades(tx, [Address(names.whale)], wanted, 0, 3)
 
 
+async def trades_before_one(tx: Transaction, names: Names) -> object:
+    """What a wallet did before a trade whose transaction was mined in vain (H-1)."""
+    whale = Address(names.whale)
+    newest = await load_wallet_trades(tx, [whale], TradeFilter(), 0, 3)
+    rows = await load_trades_before(tx, whale, newest[0], 2)
+    assert rows == newest[1:]
+    assert await load_trades_before(tx, NOBODY, newest[0], 2) == []
+    return rows
+
+
 async def volume_of_a_day(tx: Transaction, names: Names) -> object:
     since_ms = (NOW_S - DAY_S) * 1000
     return await load_volumes_since(tx, [names.condition_id], since_ms)
@@ -69,6 +83,7 @@ READS: Final = (
     trades_of_a_maker_of_many,
     one_trade,
     trades_of_some_days,
+    trades_before_one,
     volume_of_a_day,
     price_history,
 )

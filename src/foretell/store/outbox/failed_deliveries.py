@@ -1,9 +1,7 @@
-"""Earlier trades that were to bring a wallet what it gives in a later one, and were mined in vain."""
+"""Earlier trades that were to bring a wallet what it gives in a later one, and had not done so."""
 
 from collections.abc import Collection
 from typing import Final
-
-import sqlalchemy as sa
 
 from foretell.domain.evm.transaction import TxStatus
 from foretell.domain.exchange.failed_trades.short_orders import parts_of_orders
@@ -12,8 +10,10 @@ from foretell.domain.exchange.settlement import tx_id_of
 from foretell.domain.values.hexadecimal import Address
 from foretell.store.database import Transaction
 from foretell.store.lookups import load_rows
-from foretell.store.tables import fills, settlement_txs, trades
-from foretell.store.trading.trades import TradeRow, load_trades_by_id
+from foretell.store.outbox.settlements import load_settlement_outcomes
+from foretell.store.tables import settlement_txs
+from foretell.store.trading.trades import TradeRow
+from foretell.store.trading.wallet_trades import load_trades_before
 
 BLOCKS_BACK_MAX: Final = 10
 """How many blocks before its own a trade may have been simulated."""
@@ -24,11 +24,19 @@ TRADES_MAX: Final = 200
 async def has_failed_delivery(
     tx: Transaction, trade: TradeRow, wallet: Address, block_number: int, tries_max: int
 ) -> bool:
-    """Return whether a wallet may have lacked in a block what an earlier trade failed to bring it."""
+    """Return whether a wallet may have lacked in a block what an earlier trade failed to bring it.
+
+    That is one that is tried still and was in no block up to that one: it may have failed within a batch, whose
+    transaction does not fail. Or it is one whose own transaction was mined in vain there or shortly before.
+    """
     parts = parts_of_orders(trade.trade, trade.token_id, trade.fill_tokens)
     given = {part.gives for part in parts if part.wallet == wallet}
-    earlier = await _load_earlier_of(tx, trade, wallet)
+    earlier = await load_trades_before(tx, wallet, trade, TRADES_MAX)
     bringing = [row.trade.trade_id for row in earlier if _brings(row, wallet, given)]
+    for outcome in await load_settlement_outcomes(tx, bringing):
+        landed_in = outcome.block_number
+        if not outcome.is_given_up if landed_in is None else landed_in > block_number:
+            return True
     keys = [(tx_id_of(each, number),) for each in bringing for number in range(1, tries_max + 1)]
     rows = await load_rows(tx, settlement_txs, (settlement_txs.c.tx_id,), keys)
     blocks = range(block_number - BLOCKS_BACK_MAX, block_number + 1)
@@ -38,18 +46,3 @@ async def has_failed_delivery(
 def _brings(row: TradeRow, wallet: Address, assets: Collection[AssetId]) -> bool:
     parts = parts_of_orders(row.trade, row.token_id, row.fill_tokens)
     return any(part.wallet == wallet and part.gets in assets for part in parts)
-
-
-async def _load_earlier_of(tx: Transaction, trade: TradeRow, wallet: Address) -> list[TradeRow]:
-    """Return trades of the wallet before this one."""
-    is_maker = sa.exists().where(fills.c.trade_id == trades.c.trade_id, fills.c.maker == wallet)
-    is_earlier = sa.tuple_(trades.c.matched_at_ms, trades.c.sequence) < sa.tuple_(
-        trade.trade.matched_at_ms, trade.sequence
-    )
-    newest = (
-        sa.select(trades.c.trade_id)
-        .where(is_earlier, sa.or_(trades.c.taker == wallet, is_maker))
-        .order_by(trades.c.matched_at_ms.desc(), trades.c.sequence.desc())
-        .limit(TRADES_MAX)
-    )
-    return list(await load_trades_by_id(tx, [row.trade_id for row in await tx.all(newest)]))

@@ -52,6 +52,24 @@ async def load_wallet_trades(
     return [row_by_id[trade_id] for trade_id in ids]
 
 
+async def load_trades_before(
+    tx: Transaction, wallet: Address, trade: TradeRow, limit: int
+) -> Sequence[TradeRow]:
+    """Return the newest trades that a wallet took part in before this one."""
+    place = sa.tuple_(trade.trade.matched_at_ms, trade.sequence)
+    newest = [
+        walk(wallet, TradeFilter())
+        .where(sa.tuple_(table.c.matched_at_ms, table.c.sequence) < place)
+        .limit(limit)
+        for walk, table in ((_taken, trades), (_made, fills))
+    ]
+    found = {row.trade_id: row for query in newest for row in await tx.all(query)}
+    rows = sorted(found.values(), key=lambda row: (row.matched_at_ms, row.sequence), reverse=True)
+    ids = [row.trade_id for row in rows[:limit]]
+    row_by_id = {row.trade.trade_id: row for row in await load_trades_by_id(tx, ids)}
+    return [row_by_id[trade_id] for trade_id in ids]
+
+
 async def load_failed_trades(
     tx: Transaction, wallets: Sequence[Address], since_ms: int, limit: int
 ) -> Sequence[TradeRow]:

@@ -2,12 +2,14 @@
 
 import asyncio
 import functools
-import socket
 import ssl
-from typing import Final, NamedTuple
+import weakref
+from contextvars import ContextVar
+from typing import Any, Final, NamedTuple
 
 import aiohttp
 import httpx
+from typing_extensions import override
 
 from foretell.domain.errors.chain import ChainUnavailable
 
@@ -20,11 +22,16 @@ DEADLINES_PER_ANSWER_MAX: Final = 30
 """A node that goes on sending gets so many times the deadline for its whole answer."""
 
 
+class Unchecked(Exception):
+    """A request was to be sent over a checked connection, and got another: nothing was sent."""
+
+
 class HttpAnswer(NamedTuple):
-    """The status and the body of an answer."""
+    """The status and the body of an answer, and the connection that it came over."""
 
     status: int
     body: bytearray
+    connection: object
 
 
 class NodeConnections:
@@ -41,23 +48,38 @@ class NodeConnections:
         )
         self._current: _Session | None = None
         self._is_closed = False
-        self.opened = 0
-        """How many connections were opened: with a new one, another node may answer."""
+        self._checked: weakref.WeakSet[Any] = weakref.WeakSet()
 
-    async def post(self, method: str, body: bytes, bytes_max: int) -> HttpAnswer:
+    def mark_checked(self, connection: object) -> None:
+        """Let requests that need a checked connection use this one."""
+        self._checked.add(connection)
+
+    async def post(
+        self, method: str, body: bytes, bytes_max: int, *, needs_checked: bool = False
+    ) -> HttpAnswer:
         """Send a body once and return the answer to it; `method` is its name in errors.
 
         A longer answer than `bytes_max`, before or after its compression is undone, is not read to its end.
 
         Raises ChainUnavailable: the node may have received the request.
+        Raises Unchecked when a checked connection is needed and it is another's turn: nothing was sent.
         """
+        way = _Way(self._checked if needs_checked else None)
+        token = _WAY.set(way)
+        try:
+            status, received = await self._post(method, body, bytes_max)
+        finally:
+            _WAY.reset(token)
+        return HttpAnswer(status, received, way.connection)
+
+    async def _post(self, method: str, body: bytes, bytes_max: int) -> tuple[int, bytearray]:
         session = self._current or _Session(self._opened())
         self._current = None if self._is_closed else session
         session.requests += 1
         try:
             sending = session.http.post(self._url, data=body, allow_redirects=False)
             async with sending as response:
-                return HttpAnswer(response.status, await self._body(response, method, bytes_max))
+                return response.status, await self._body(response, method, bytes_max)
         except (aiohttp.ClientError, OSError) as error:
             raise ChainUnavailable(method, type(error).__name__) from error
         finally:
@@ -91,11 +113,10 @@ class NodeConnections:
 
     def _opened(self) -> aiohttp.ClientSession:
         return aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(
+            connector=_Connector(
                 limit=CONNECTIONS_MAX,
                 keepalive_timeout=IDLE_S_MAX,
                 ssl=_tls() if self._is_secure else True,
-                socket_factory=self._counted_socket,
             ),
             headers=self._headers,
             skip_auto_headers=["Accept-Encoding"],
@@ -105,11 +126,33 @@ class NodeConnections:
             trust_env=False,
         )
 
-    def _counted_socket(self, address: aiohttp.AddrInfoType) -> socket.socket:
-        """Return the socket of a new connection, which aiohttp is about to open."""
-        self.opened += 1
-        family, kind, protocol, _, _ = address
-        return socket.socket(family, kind, protocol)
+
+class _Way:
+    """The connection of one request, and those that it may use, unless it may use any."""
+
+    def __init__(self, allowed: weakref.WeakSet[Any] | None) -> None:
+        self.allowed = allowed
+        self.connection: object = None
+
+
+_WAY: Final[ContextVar[_Way]] = ContextVar("_WAY")
+"""The way of the request that the present task sends: aiohttp connects in the task that asked."""
+
+
+class _Connector(aiohttp.TCPConnector):
+    """A pool that names the connection of a request before a byte of it is sent."""
+
+    @override
+    async def connect(
+        self, req: aiohttp.ClientRequest, traces: list[Any], timeout: aiohttp.ClientTimeout
+    ) -> Any:
+        connection = await super().connect(req, traces, timeout)
+        way = _WAY.get()
+        way.connection = connection.protocol
+        if way.allowed is not None and way.connection not in way.allowed:
+            connection.release()
+            raise Unchecked
+        return connection
 
 
 class _Session:

@@ -3,8 +3,8 @@
 A read is repeated when the node does not answer. A broadcast is not, because the first one may have
 arrived: it goes through `send`, which leaves an unknown outcome to its caller.
 
-Behind an address another node may answer at any time. After each new connection the node is asked for its
-chain before an answer is believed; the answers of another chain count as none.
+Behind an address each new connection may lead to another node. An answer is believed when the node has named
+its chain over the same connection, before it or in the same response; those of another chain count as none.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from typing import Any, Final, Generic, Self, TypeVar
 
 import msgspec
 
-from foretell.chain.node_connections import NodeConnections
+from foretell.chain.node_connections import HttpAnswer, NodeConnections, Unchecked
 from foretell.chain.rpc_types import quantity_of
 from foretell.domain.errors.chain import (
     ChainUnavailable,
@@ -36,6 +36,10 @@ RETRY_S: Final = 0.1
 RETRY_S_MAX: Final = 0.2
 ANSWER_BYTES_MAX: Final = 64 * 1024 * 1024
 CALLS_PER_BATCH_MAX: Final = 100
+CHAIN_ID_BYTES_MAX: Final = 1024
+"""The bytes that the answer to a request may have in addition for the chain's id."""
+UNCHECKED_MAX: Final = 2
+"""After so many unchecked connections a request takes the question for the chain with it."""
 DECODERS_KEPT_MAX: Final = 16
 
 _REVERTED_CODE: Final = 3
@@ -64,6 +68,10 @@ class _Answer(msgspec.Struct, Generic[T]):
     error: _Error | None = None
 
 
+class _Numbered(msgspec.Struct):
+    id: int
+
+
 class Rpc:
     """A connection to one node, which has to be of the chain with this id, if one is given."""
 
@@ -80,8 +88,6 @@ class Rpc:
         self._chain_id = chain_id
         self._ids = itertools.count(1)
         self._http = NodeConnections(url, timeout_s=timeout_s)
-        self._connections_checked = 0
-        self._checking = asyncio.Lock()
 
     @property
     def url(self) -> str:
@@ -175,38 +181,61 @@ class Rpc:
         read: Callable[[bytearray], R],
         bytes_max: int | None = None,
     ) -> R:
-        answer = await self._posted(method, body, read, bytes_max)
-        if self._chain_id is not None and self._http.opened != self._connections_checked:
-            await self._check_connections(self._chain_id)
-        return answer
+        sent = msgspec.json.encode(body)
+        size_max = bytes_max or self._answer_bytes_max
+        if self._chain_id is None:
+            return await self._read(method, await self._http.post(method, sent, size_max), read)
+        for attempt in range(UNCHECKED_MAX):
+            try:
+                answer = await self._http.post(method, sent, size_max, needs_checked=True)
+            except Unchecked:
+                if attempt + 1 < UNCHECKED_MAX:
+                    await self._ask_chain(self._chain_id)
+            else:
+                return await self._read(method, answer, read)
+        # The node, or a proxy, closes its connections, or others use the checked ones.
+        return await self._post_with_chain(method, sent, read, size_max, self._chain_id)
 
-    async def _check_connections(self, wanted: int) -> None:
-        """Refuse the node of another chain that may be behind a new connection."""
-        async with self._checking:
-            opened = self._http.opened
-            if opened == self._connections_checked:
-                return
-            request_id = next(self._ids)
-            read = functools.partial(_answer_to, request_id, Any, CHAIN_ID)
-            answer = await self._posted(CHAIN_ID, _request(request_id, CHAIN_ID, ()), read)
-            if answer.error is not None:
-                # A refusal of this call is none of the call that it comes after.
-                raise ChainUnavailable(CHAIN_ID, redacted(answer.error.message))
-            seen = quantity_of(answer.result, CHAIN_ID)
-            if seen != wanted:
-                await self._http.discard()
-                raise WrongChain(seen, wanted)
-            self._connections_checked = opened
+    async def _ask_chain(self, wanted: int) -> None:
+        """Ask the node behind some connection, most likely a new one, for its chain."""
+        request_id = next(self._ids)
+        sent = msgspec.json.encode(_request(request_id, CHAIN_ID, ()))
+        answer = await self._http.post(CHAIN_ID, sent, CHAIN_ID_BYTES_MAX)
+        read = functools.partial(_answer_to, request_id, Any, CHAIN_ID)
+        await self._check(await self._read(CHAIN_ID, answer, read), answer.connection, wanted)
 
-    async def _posted(
+    async def _post_with_chain(
         self,
         method: str,
-        body: object,
+        sent: bytes,
         read: Callable[[bytearray], R],
-        bytes_max: int | None = None,
+        bytes_max: int,
+        wanted: int,
     ) -> R:
-        sent = msgspec.json.encode(body)
-        answer = await self._http.post(method, sent, bytes_max or self._answer_bytes_max)
+        """Send a request and the question for the chain as one batch, and return the answer to the first."""
+        request_id = next(self._ids)
+        question = msgspec.json.encode(_request(request_id, CHAIN_ID, ()))
+        is_batch = sent.startswith(b"[")
+        calls = sent[1:-1] if is_batch else sent
+        body = b"[%s,%s]" % (question, calls)
+        answer = await self._http.post(method, body, bytes_max + CHAIN_ID_BYTES_MAX)
+        split = functools.partial(_without_chain, request_id, method, is_batch=is_batch)
+        chain, rest = await self._read(method, answer, split)
+        await self._check(chain, answer.connection, wanted)
+        return await self._read(method, answer._replace(body=rest), read)
+
+    async def _check(self, answer: _Answer[Any], connection: object, wanted: int) -> None:
+        """Refuse the node of another chain that is behind this connection."""
+        if answer.error is not None:
+            # A refusal of this call is none of the call that it was asked for.
+            raise ChainUnavailable(CHAIN_ID, redacted(answer.error.message))
+        seen = quantity_of(answer.result, CHAIN_ID)
+        if seen != wanted:
+            await self._http.discard()
+            raise WrongChain(seen, wanted)
+        self._http.mark_checked(connection)
+
+    async def _read(self, method: str, answer: HttpAnswer, read: Callable[[bytearray], R]) -> R:
         if answer.status >= HTTPStatus.INTERNAL_SERVER_ERROR or _is_limited(answer.status):
             raise ChainUnavailable(method, f"HTTP {answer.status}")
         try:
@@ -230,6 +259,21 @@ def _answers_to(request_ids: KeysView[int], kind: type[T], raw: bytearray) -> di
     if answer_by_id.keys() != request_ids:
         raise ChainUnavailable("batch", "answers are missing")
     return answer_by_id
+
+
+def _without_chain(
+    request_id: int, method: str, raw: bytearray, *, is_batch: bool
+) -> tuple[_Answer[Any], bytearray]:
+    """Return the answer with this id, and the others as if only they had been asked for."""
+    try:
+        parts = msgspec.json.decode(raw, type=list[msgspec.Raw])
+        ids = [msgspec.json.decode(part, type=_Numbered).id for part in parts]
+        at = ids.index(request_id)
+    except (*_UNREADABLE, ValueError) as error:
+        raise ChainUnavailable(method, "the answer does not name the chain") from error
+    chain = _answer_to(request_id, Any, CHAIN_ID, bytearray(parts.pop(at)))
+    rest = bytearray(b",".join(bytes(part) for part in parts))
+    return chain, bytearray(b"[%s]" % rest) if is_batch else rest
 
 
 def _decoded(kind: object, method: str, raw: bytearray, *, is_batch: bool) -> Any:

@@ -14,8 +14,10 @@ class ChainUnavailable(Upstream):
 
     definite = False
 
-    def __init__(self, method: str, cause: str) -> None:
-        super().__init__(f"the node gave no valid response to {method}: {cause}", method=method)
+    def __init__(self, method: str, cause: str, **details: int) -> None:
+        super().__init__(
+            f"the node gave no valid response to {method}: {cause}", method=method, **details
+        )
 
 
 class WrongChain(ChainUnavailable):
@@ -26,6 +28,8 @@ class WrongChain(ChainUnavailable):
             "eth_chainId",
             f"it serves chain {seen}, and chain {wanted} is required; check FORETELL_RPC_URL and"
             " FORETELL_CHAIN_ID",
+            seen=seen,
+            wanted=wanted,
         )
 
 

@@ -55,7 +55,13 @@ class NodeConnections:
         self._checked.add(connection)
 
     async def post(
-        self, method: str, body: bytes, bytes_max: int, *, needs_checked: bool = False
+        self,
+        method: str,
+        body: bytes,
+        bytes_max: int,
+        *,
+        needs_checked: bool = False,
+        is_repeated: bool = False,
     ) -> HttpAnswer:
         """Send a body once and return the answer to it; `method` is its name in errors.
 
@@ -63,8 +69,9 @@ class NodeConnections:
 
         Raises ChainUnavailable: the node may have received the request.
         Raises Unchecked when a checked connection is needed and it is another's turn: nothing was sent.
+        The other one stays open for the question; when it is met again (`is_repeated`), it is closed.
         """
-        way = _Way(self._checked if needs_checked else None)
+        way = _Way(self._checked if needs_checked else None, is_repeated=is_repeated)
         token = _WAY.set(way)
         try:
             status, received = await self._post(method, body, bytes_max)
@@ -130,8 +137,9 @@ class NodeConnections:
 class _Way:
     """The connection of one request, and those that it may use, unless it may use any."""
 
-    def __init__(self, allowed: weakref.WeakSet[Any] | None) -> None:
+    def __init__(self, allowed: weakref.WeakSet[Any] | None, *, is_repeated: bool) -> None:
         self.allowed = allowed
+        self.is_repeated = is_repeated
         self.connection: object = None
 
 
@@ -150,7 +158,10 @@ class _Connector(aiohttp.TCPConnector):
         way = _WAY.get()
         way.connection = connection.protocol
         if way.allowed is not None and way.connection not in way.allowed:
-            connection.release()
+            if way.is_repeated:
+                connection.close()
+            else:
+                connection.release()
             raise Unchecked
         return connection
 

@@ -38,7 +38,7 @@ ANSWER_BYTES_MAX: Final = 64 * 1024 * 1024
 CALLS_PER_BATCH_MAX: Final = 100
 CHAIN_ID_BYTES_MAX: Final = 1024
 """The bytes that the answer to a request may have in addition for the chain's id."""
-UNCHECKED_MAX: Final = 2
+UNCHECKED_MAX: Final = 3
 """After so many unchecked connections a request takes the question for the chain with it."""
 DECODERS_KEPT_MAX: Final = 16
 
@@ -187,7 +187,9 @@ class Rpc:
             return await self._read(method, await self._http.post(method, sent, size_max), read)
         for attempt in range(UNCHECKED_MAX):
             try:
-                answer = await self._http.post(method, sent, size_max, needs_checked=True)
+                answer = await self._http.post(
+                    method, sent, size_max, needs_checked=True, is_repeated=attempt > 0
+                )
             except Unchecked:
                 if attempt + 1 < UNCHECKED_MAX:
                     await self._ask_chain(self._chain_id)

@@ -23,7 +23,7 @@ from foretell.chain.devchain import (
     DevChainOptions,
 )
 from foretell.chain.rpc import Rpc
-from foretell.chain.sandbox import state_files
+from foretell.chain.sandbox import state_bound, state_files
 from foretell.chain.sandbox.saved_state import AT_END, DAMAGED, LOADED, NEWEST
 from foretell.chain.sandbox.state_files import keep_dump, prepare_state
 from foretell.domain.contracts.sandbox_accounts import SANDBOX_ACCOUNTS
@@ -200,11 +200,93 @@ async def test_attack_h3_a_state_that_is_too_large_is_refused_with_the_cure(
     options: DevChainOptions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The chain ended at its bound of memory, with a code that said nothing."""
-    monkeypatch.setattr(devchain, "STATE_BYTES_MAX", 10)
+    monkeypatch.setattr(state_bound, "STATE_BYTES_MAX", 10)
     (options.folder / AT_END).write_bytes(a_state(1))
     with pytest.raises(ChainStateTooLarge, match=r"at most 10 are loaded: move the data folder"):
         await DevChain(options).start()
     assert {each.name for each in options.folder.iterdir()} == {AT_END}
+
+
+async def test_attack_h3_a_chain_whose_state_could_not_be_loaded_again_goes_on(
+    options: DevChainOptions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It once ended itself, and each later start refused its state."""
+    chain = SlowDumps(replace(options, is_instant=True, renewed_after_bytes=1), 0.0)
+    pid_file = options.folder / "anvil.pid"
+    await chain.start()
+    try:
+        first = pid_file.read_text()
+        with capture_logs() as logs:
+            monkeypatch.setattr(state_bound, "STATE_BYTES_MAX", 10)
+            async with Rpc(chain.rpc_url) as rpc:
+                for dumps in (2, 3):
+                    await rpc.send("evm_mine")
+                    await until(lambda dumps=dumps: chain.dumps >= dumps)  # type: ignore[misc]
+                assert pid_file.read_text() == first
+        assert [each["log_level"] for each in logs if "too large" in each["event"]] == ["error"]
+        assert not (options.folder / LOADED).exists()
+    finally:
+        await chain.stop()
+
+
+@pytest.mark.parametrize(("state_bytes", "lines"), [(80, 0), (81, 1), (100, 1)])
+async def test_a_state_that_is_nearly_too_large_is_named_at_a_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, state_bytes: int, lines: int
+) -> None:
+    monkeypatch.setattr(state_bound, "STATE_BYTES_MAX", 100)
+    with capture_logs() as logs:
+        state_bound.check_loaded(tmp_path, state_bytes)
+    assert [each["log_level"] for each in logs] == ["error"] * lines
+
+
+class FailingDumps(DevChain):
+    """A chain whose dumps fail."""
+
+    @override
+    async def _dump(self, rpc: Rpc) -> float:
+        raise ChainUnavailable("anvil_dumpState", "its reader ended with -9")
+
+
+async def test_attack_h3_the_pause_after_a_dump_that_failed_doubles(
+    options: DevChainOptions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A failing dump, which takes much memory, was tried again every two seconds."""
+    chain = FailingDumps(options)
+    chain.dump_pause_s = 0.02
+    monkeypatch.setattr(devchain, "DUMP_PAUSE_S", 0.02)
+    monkeypatch.setattr(devchain, "DUMP_PAUSE_S_MAX", 0.16)
+    await chain.start()
+    try:
+        chain._memory_bound_bytes = -1
+        await until(lambda: chain.dump_pause_s == 0.16)
+        assert chain._memory_bound_bytes > 0
+    finally:
+        await chain.stop()
+
+
+async def test_a_stop_does_not_wait_long_for_a_dump_of_a_node_that_sends_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With a frozen chain the end of a process took two minutes."""
+    monkeypatch.setattr(state_files, "THREAD_RECEIVE_S", 0.2)
+    asked, over = asyncio.Event(), asyncio.Event()
+
+    async def take(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        asked.set()
+        await over.wait()
+        writer.close()
+
+    server = await asyncio.start_server(take, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    dumping = asyncio.create_task(keep_dump(tmp_path, f"http://127.0.0.1:{port}", 0))
+    try:
+        await asyncio.wait_for(asked.wait(), 60)
+        dumping.cancel()
+        done, _ = await asyncio.wait({dumping}, timeout=60)
+        assert done
+    finally:
+        over.set()
+        server.close()
 
 
 async def test_attack_h3_a_chain_that_starts_too_slowly_is_refused_with_the_cure(

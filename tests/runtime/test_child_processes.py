@@ -9,6 +9,13 @@ import pytest
 from structlog.testing import capture_logs
 from typing_extensions import override
 
+from foretell.domain.errors.chain import (
+    ChainStateDamaged,
+    ChainStateTooLarge,
+    ChainUnavailable,
+    DevChainStillRuns,
+    ProgramMissing,
+)
 from foretell.domain.errors.command import ChildRefused
 from foretell.runtime.child_processes import (
     ERROR_BYTES_MAX,
@@ -108,6 +115,46 @@ async def test_a_process_that_cannot_be_started_is_started_later() -> None:
             await until(lambda: process.count >= 5)
     warned = [each for each in logs if each["event"] == "process cannot be started yet"]
     assert [each["cause"] for each in warned] == ["[Errno 11] no process"] * 2
+
+
+class FailsOnce(ChildProcess):
+    """A child whose second start fails; it ends at once."""
+
+    def __init__(self, failure: Exception) -> None:
+        super().__init__(Child("a child", ["pass"]), program=PYTHON)
+        self.count = 0
+        self.failure = failure
+
+    @override
+    async def start(self) -> None:
+        self.count += 1
+        if self.count == 2:
+            raise self.failure
+        await super().start()
+
+
+@pytest.mark.parametrize(
+    "failure",
+    [DevChainStillRuns("chain", 7, 120.0), ChainUnavailable("anvil_dumpState", "ended with -9")],
+    ids=lambda failure: failure.code,
+)
+async def test_a_refusal_of_a_restart_that_passes_is_tried_again(failure: Exception) -> None:
+    """A child that was killed for memory once ended the whole installation."""
+    process = FailsOnce(failure)
+    async with supervised(process):
+        await until(lambda: process.count >= 3)
+
+
+@pytest.mark.parametrize(
+    "failure",
+    [ChainStateDamaged("chain"), ChainStateTooLarge("chain", 2, 1), ProgramMissing("anvil", "npm")],
+    ids=lambda failure: failure.code,
+)
+async def test_a_lasting_refusal_of_a_restart_ends_the_supervision(failure: Exception) -> None:
+    process = FailsOnce(failure)
+    with pytest.raises(type(failure)):
+        await asyncio.wait_for(run_supervised("a child", process, QUICK), SOON_S)
+    assert process.count == 2
 
 
 async def test_the_end_of_the_supervision_stops_the_process(tmp_path: Path) -> None:

@@ -15,7 +15,6 @@ state saved, when this process ends in any way, kill -9 included.
 import asyncio
 import contextlib
 import os
-import resource
 import shutil
 import signal
 import time
@@ -27,10 +26,13 @@ from typing import Final
 import structlog
 
 from foretell.chain.rpc import Rpc
+from foretell.chain.sandbox.chain_process import process_running, resident_bytes
 from foretell.chain.sandbox.saved_state import SavedState
+from foretell.chain.sandbox.state_bound import can_be_loaded, check_loaded
 from foretell.chain.sandbox.state_files import keep_dump, prepare_state
 from foretell.domain.errors.chain import (
     ChainStartTooSlow,
+    ChainStateDamaged,
     ChainStateTooLarge,
     ChainUnavailable,
     DevChainFailed,
@@ -52,10 +54,10 @@ PULSE_S: Final = 1.0
 HEARTBEAT_S: Final = 30.0
 CONFIRMING_BLOCKS: Final = 2
 DUMP_PAUSE_S: Final = 2.0
+DUMP_PAUSE_S_MAX: Final = 60.0
+"""After dumps that failed; each doubles the pause."""
 DUMP_SHARE_MAX: Final = 0.05
 """Of the time; a larger state is dumped less often."""
-STATE_BYTES_MAX: Final = 512 * 1024**2
-"""Of a state that is loaded: with what is added until the next start, a dump takes ten times as much memory."""
 LOAD_BYTES_PER_S_MIN: Final = 5e6
 STORED_BYTES_PER_S_MIN: Final = 5e6
 """How fast a busy machine loads and stores a state; the deadlines grow with it."""
@@ -118,6 +120,8 @@ class DevChain:
         """The state that the chain was started from, without traces."""
         self._state_bytes = 0
         """The state of the last dump, unpacked."""
+        self._is_too_large = False
+        """Its state could not be loaded any more, so it is not ended."""
         self.dump_pause_s = DUMP_PAUSE_S
         self._memory_bound_bytes = 0
         """More memory than this makes a dump due."""
@@ -161,9 +165,12 @@ class DevChain:
             return None
         loaded, self.loaded_bytes = await prepare_state(self.folder)
         self._state_bytes = self.loaded_bytes
-        if self.loaded_bytes > STATE_BYTES_MAX:
+        try:
+            check_loaded(self.folder, self.loaded_bytes)
+        except ChainStateTooLarge:
             self._saved.remove_loaded()
-            raise ChainStateTooLarge(self.folder, self.loaded_bytes, STATE_BYTES_MAX)
+            raise
+        self._is_too_large = False
         return loaded
 
     async def _begin(self, deadline_s: float) -> None:
@@ -229,13 +236,13 @@ class DevChain:
 
     async def _stop_earlier(self) -> None:
         """Stop a chain that an earlier process left running on this folder."""
-        pid = _process_running(self._pid_file, str(self._options.folder))
+        pid = process_running(self._pid_file, str(self._options.folder))
         if pid is None:
             return
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGTERM)
         for _ in range(int(EARLIER_DEADLINE_S / POLL_S)):
-            if _process_running(self._pid_file, str(self._options.folder)) is None:
+            if process_running(self._pid_file, str(self._options.folder)) is None:
                 return
             await asyncio.sleep(POLL_S)
         raise DevChainStillRuns(self.folder, pid, EARLIER_DEADLINE_S)
@@ -244,7 +251,7 @@ class DevChain:
         """Dump the state after every change, in pauses that grow with it."""
         failures, saved = FailureLog("chain dumps"), None
         async with Rpc(self.rpc_url) as rpc:
-            self._memory_bound_bytes = self._memory_bytes() + MEMORY_GROWTH_BYTES_MAX
+            self._memory_bound_bytes = resident_bytes(self._pid_file) + MEMORY_GROWTH_BYTES_MAX
             while True:
                 await self._pause()
                 try:
@@ -253,38 +260,54 @@ class DevChain:
                         taken_s = await self._dump(rpc)
                         saved = block
                         self.dump_pause_s = max(DUMP_PAUSE_S, taken_s / DUMP_SHARE_MAX)
-                        bound_bytes = self.loaded_bytes + self._options.renewed_after_bytes
-                        if self._state_bytes > bound_bytes and await self._renew(rpc):
+                        if self._is_renewal_due() and await self._renew(rpc):
                             return
-                        self._memory_bound_bytes = self._memory_bytes() + MEMORY_GROWTH_BYTES_MAX
+                        self._memory_bound_bytes = (
+                            resident_bytes(self._pid_file) + MEMORY_GROWTH_BYTES_MAX
+                        )
                     failures.passed()
-                except (ChainUnavailable, RpcRefused, OSError, ValueError) as error:
+                except (
+                    ChainUnavailable,
+                    ChainStateDamaged,
+                    RpcRefused,
+                    OSError,
+                    ValueError,
+                ) as error:
                     failures.failed(error, is_expected=True)
+                    longest_s = max(self.dump_pause_s, DUMP_PAUSE_S_MAX)
+                    self.dump_pause_s = min(2 * self.dump_pause_s, longest_s)
+                    self._memory_bound_bytes = (
+                        resident_bytes(self._pid_file) + MEMORY_GROWTH_BYTES_MAX
+                    )
+
+    def _is_renewal_due(self) -> bool:
+        grown_bytes = self._state_bytes - self.loaded_bytes
+        return grown_bytes > self._options.renewed_after_bytes and not self._is_too_large
 
     async def _pause(self) -> None:
         """Wait for the next dump; it is due sooner when the chain has taken much memory."""
         ends_at_s = time.monotonic() + self.dump_pause_s
         while (left_s := ends_at_s - time.monotonic()) > 0:
             await asyncio.sleep(min(left_s, DUMP_PAUSE_S))
-            if self._memory_bytes() > self._memory_bound_bytes:
+            if resident_bytes(self._pid_file) > self._memory_bound_bytes:
                 return
-
-    def _memory_bytes(self) -> int:
-        """Return the resident memory of the chain, 0 while it does not run."""
-        try:
-            pages = Path(f"/proc/{int(self._pid_file.read_text())}/statm").read_text().split()[1]
-        except (OSError, ValueError):
-            return 0
-        return int(pages) * resource.getpagesize()
 
     async def _renew(self, rpc: Rpc) -> bool:
         """End the chain with its state stored: it is started again from that.
 
-        Returns False, and leaves the chain as it is, if another client mined a block meanwhile.
+        Returns False, and leaves the chain as it is, if another client mined a block meanwhile, or if the next
+        start would refuse the state.
         """
+        measured_bytes = self._state_bytes
+        loadable_bytes = (await prepare_state(self.folder)).state_bytes
+        self._saved.remove_loaded()
         async with self._mining:
             block = await rpc.send("eth_blockNumber")
             await self._dump(rpc)
+            loadable_bytes += max(0, self._state_bytes - measured_bytes)
+            self._is_too_large = not can_be_loaded(loadable_bytes)
+            if self._is_too_large:
+                return False
             waiting = await _waiting_txs(rpc)
             if await rpc.send("eth_blockNumber") != block:
                 return False
@@ -369,16 +392,6 @@ def find_anvil(named: Path | None, npm_folder: Path) -> Path:
     if found is None:
         raise ProgramMissing("anvil", named or npm_folder)
     return found
-
-
-def _process_running(pid_file: Path, mark: str) -> int | None:
-    """Return the process id of the file, or None unless its command line contains the mark."""
-    try:
-        pid = int(pid_file.read_text())
-        command = Path(f"/proc/{pid}/cmdline").read_bytes()
-    except (OSError, ValueError):
-        return None
-    return pid if mark.encode() in command else None
 
 
 async def is_dev_chain(rpc: Rpc) -> bool:

@@ -18,7 +18,14 @@ from typing import Final, NamedTuple, Protocol
 
 import structlog
 
+from foretell.domain.errors.chain import (
+    ChainStateDamaged,
+    ChainStateTooLarge,
+    ProgramMissing,
+    WrongChain,
+)
 from foretell.domain.errors.command import ChildRefused
+from foretell.domain.errors.families import Unavailable, Upstream
 from foretell.runtime.backoff import pauses_s
 
 FORETELL: Final = (sys.executable, "-m", "foretell")
@@ -35,6 +42,14 @@ REFUSED_CODE: Final = os.EX_CONFIG
 USAGE_CODE: Final = 2
 """Exit code of a command line that is wrong."""
 REFUSAL_CODES: Final = frozenset({REFUSED_CODE, USAGE_CODE})
+LASTING_REFUSALS: Final = (
+    ChainStateDamaged,
+    ChainStateTooLarge,
+    ChildRefused,
+    ProgramMissing,
+    WrongChain,
+)
+"""Refusals of a start that the next one would repeat, or, after a damaged state, answer with a new chain."""
 
 log = structlog.get_logger(__name__)
 
@@ -94,11 +109,13 @@ async def supervise(
 
 
 async def start_when_possible(name: str, process: ManagedProcess, pauses: Iterator[float]) -> None:
-    """Start a process as soon as there are descriptors, memory and threads for it."""
+    """Start a process as soon as there are descriptors, memory and threads, and what it needs answers."""
     while True:
         try:
             await process.start()
-        except (OSError, RuntimeError) as failure:
+        except LASTING_REFUSALS:
+            raise
+        except (OSError, RuntimeError, Unavailable, Upstream) as failure:
             log.warning("process cannot be started yet", process=name, cause=str(failure))
             await asyncio.sleep(next(pauses))
         else:

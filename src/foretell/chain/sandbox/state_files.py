@@ -27,6 +27,8 @@ from foretell.runtime.child_processes import RunLimits, run_once
 PREPARE_DEADLINE_S: Final = 300.0
 THREAD_BYTES_MAX: Final = 4 * 1024**2
 """A larger state, unpacked, is handled by a child process."""
+THREAD_RECEIVE_S: Final = 5.0
+"""How long a node may send nothing of a small state: a stop waits for the thread, which cannot be ended."""
 
 log = structlog.get_logger(__name__)
 
@@ -72,7 +74,7 @@ async def prepare_state(folder: Path) -> Loadable:
 async def _carried_out(job: StateJob, state_bytes: int, deadline_s: float) -> StateResult:
     """Return the result of a job, or raise the failure."""
     if state_bytes <= THREAD_BYTES_MAX:
-        result = await _in_thread(job)
+        result = await _in_thread(msgspec.structs.replace(job, receive_s=THREAD_RECEIVE_S))
     else:
         result = await _in_child(job, deadline_s)
     if result.failure is not None:

@@ -33,6 +33,8 @@ class StateJob(msgspec.Struct, frozen=True):
 
     folder: str
     rpc_url: str | None = None
+    receive_s: float = DUMP_DEADLINE_S
+    """How long a node may send nothing."""
 
 
 class StateResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,7 +71,7 @@ def carry_out(job: StateJob) -> StateResult:
                 damaged=prepared.damaged,
             )
         began_s = time.monotonic()
-        state_bytes = saved.keep(_fetch_dump(job.rpc_url))
+        state_bytes = saved.keep(_fetch_dump(job.rpc_url, job.receive_s))
         return StateResult(state_bytes=state_bytes, seconds=time.monotonic() - began_s)
     except (http.client.HTTPException, ConnectionError, TimeoutError, ValueError) as error:
         return StateResult(refusal=str(error) or type(error).__name__)
@@ -77,11 +79,11 @@ def carry_out(job: StateJob) -> StateResult:
         return StateResult(failure=(error.errno, error.strerror or str(error), error.filename))
 
 
-def _fetch_dump(rpc_url: str) -> str:
+def _fetch_dump(rpc_url: str, receive_s: float) -> str:
     """Return a node's state, which is gzip in hexadecimal."""
     node = urlsplit(rpc_url)
     assert node.hostname is not None
-    connection = http.client.HTTPConnection(node.hostname, node.port, timeout=DUMP_DEADLINE_S)
+    connection = http.client.HTTPConnection(node.hostname, node.port, timeout=receive_s)
     try:
         connection.request("POST", node.path or "/", _REQUEST, _HEADERS)
         answer = connection.getresponse().read(DUMP_BYTES_MAX + 1)

@@ -111,9 +111,21 @@ async def test_an_installation_of_an_earlier_version_notes_its_journal_at_its_ne
         await run_until_written(settings, 1)
         await run_until_written(settings, 1)
     assert parts_named(logs) == []
-    (settings.data / "journal" / NAME).unlink()
-    with pytest.raises(ForeignJournal):
-        await run_until_written(settings, 0)
+
+
+async def test_an_installation_whose_journal_lost_its_id_starts(
+    settings: Settings,
+) -> None:
+    """It was refused for good when its journal was compacted, which no rebuild takes."""
+    await run_until_written(settings, 1)
+    file = settings.data / "journal" / NAME
+    before = file.read_bytes()
+    file.unlink()
+    with capture_logs() as logs:
+        await run_until_written(settings, 1)
+    assert file.read_bytes() == before
+    assert len([each for each in logs if "journal was lost" in each["event"]]) == 1
+    assert parts_named(logs) == []
 
 
 @pytest.fixture(params=["file", "postgresql"])
@@ -168,6 +180,24 @@ async def test_the_treasury_refuses_another_journal_while_a_shard_has_commands(
         await check_journal(database, tmp_path, "treasury", one)
     await one.close()
     await other.close()
+
+
+@pytest.mark.parametrize(("commands", "tables_sequence"), [([], 0), ([b"a"], 2)])
+async def test_a_journal_without_a_file_of_its_id_that_is_empty_or_behind_gets_no_noted_id(
+    database: Database, tmp_path: Path, commands: list[bytes], tables_sequence: int
+) -> None:
+    folder = tmp_path / "journal"
+    journal = FileJournal(folder)
+    noted = journal.identity
+    await check_journal(database, tmp_path, READER, journal)
+    await journal.close()
+    await written(FileJournal(folder), commands)
+    (folder / NAME).unlink()
+    await write_sequence(database, tables_sequence)
+    journal = FileJournal(folder)
+    await check_journal(database, tmp_path, READER, journal)
+    assert journal.identity != noted
+    await journal.close()
 
 
 def test_a_journal_of_others_is_a_lasting_refusal() -> None:

@@ -20,6 +20,7 @@ from foretell.domain.contracts.deployment import Deployment
 from foretell.domain.errors.chain import ChainUnavailable
 from foretell.domain.errors.command import ForeignChain
 from foretell.domain.errors.storage import ForeignJournal, JournalDamaged
+from foretell.journal.files.journal import FileJournal
 from foretell.journal.files.reader import read_entries
 from foretell.journal.port import Journal
 from foretell.runtime.files import locked, write_atomically
@@ -75,12 +76,19 @@ async def check_journal(database: Database, folder: Path, name: str, journal: Jo
     """Note the id of a journal, which this process may write, and refuse another under tables with commands.
 
     `name` is that of its reader in the tables. A journal that ends before the tables is the engine's to refuse.
+    One with commands whose file of the id was lost gets the id that is noted.
     """
-    fact, seen = JOURNAL.format(name), journal.identity
+    fact = JOURNAL.format(name)
     async with database.reading() as tx:
         noted, sequences = await load_fact(tx, fact), await load_sequences(tx)
     if journal.last_sequence < sequences.get(name, 0):
         return
+    if noted is not None and isinstance(journal, FileJournal) and journal.lost_identity:
+        journal.adopt_identity(noted)
+        log.warning(
+            "the id of a journal was lost and is the noted one again", journal=name, id=noted
+        )
+    seen = journal.identity
     if noted not in {None, seen} and any(sequences.values()):
         raise ForeignJournal(name, str(noted), seen)
     if noted != seen:

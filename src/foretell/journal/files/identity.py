@@ -1,12 +1,13 @@
 """The id of a journal, made with its first file: the tables note it, and refuse another journal.
 
-A journal of an earlier version has none, and gets one when it is opened.
+A journal of an earlier version has none, and gets one when it is opened. The tables may know the id of one whose file
+was lost: it gets that one again.
 """
 
 import re
 import zlib
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from foretell.domain.errors.storage import JournalDamaged
 from foretell.journal.framing import new_identity
@@ -16,19 +17,31 @@ NAME: Final = "identity"
 _LINE: Final = re.compile(rb"([0-9a-f]{32}) ([0-9a-f]{8})\n")
 
 
-def load_identity(folder: Path) -> str:
+class LoadedIdentity(NamedTuple):
+    """The id of a journal, and whether it was made now, since there was no file."""
+
+    identity: str
+    is_made: bool
+
+
+def load_identity(folder: Path) -> LoadedIdentity:
     """Return the id of the journal in a folder that is locked; a journal without one gets one."""
     file = folder / NAME
     try:
         line = file.read_bytes()
     except FileNotFoundError:
         identity = new_identity()
-        write_atomically(file, _line(identity.encode()))
-        return identity
+        write_identity(folder, identity)
+        return LoadedIdentity(identity, is_made=True)
     found = _LINE.fullmatch(line)
     if found is None or line != _line(found[1]):
         raise JournalDamaged(NAME, 0, "it is not the id of a journal")
-    return found[1].decode()
+    return LoadedIdentity(found[1].decode(), is_made=False)
+
+
+def write_identity(folder: Path, identity: str) -> None:
+    """Write the id of the journal in a folder that is locked."""
+    write_atomically(folder / NAME, _line(identity.encode()))
 
 
 def _line(identity: bytes) -> bytes:

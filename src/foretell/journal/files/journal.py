@@ -16,7 +16,7 @@ from typing import Final
 from foretell.journal.files.folder_lock import lock_folder, unlock_folder
 from foretell.journal.files.frames import PAGE_BYTES, payload_bytes_max
 from foretell.journal.files.group_commit import INLINE, GroupCommit, InlineLimits
-from foretell.journal.files.identity import load_identity
+from foretell.journal.files.identity import load_identity, write_identity
 from foretell.journal.files.preallocation import FULL_RETRY_S
 from foretell.journal.files.reader import read_entries
 from foretell.journal.files.segments import HEAD_BYTES, chain_at, find_end
@@ -54,7 +54,8 @@ class FileJournal:
         try:
             remove_parts(folder)
             end = find_end(folder)
-            self.identity = load_identity(folder)
+            self.identity, is_made = load_identity(folder)
+            self.lost_identity = is_made and end.sequence > 0
             self.tail = SegmentTail(folder, end, segment_bytes, full_retry_s=full_retry_s)
         except BaseException:
             unlock_folder(self._lock)
@@ -75,6 +76,12 @@ class FileJournal:
     def folder(self) -> Path:
         """The folder of its files."""
         return self._folder
+
+    def adopt_identity(self, identity: str) -> None:
+        """Take the id that the journal had before its file was lost."""
+        assert self.lost_identity
+        write_identity(self._folder, identity)
+        self.identity, self.lost_identity = identity, False
 
     @property
     def last_sequence(self) -> int:

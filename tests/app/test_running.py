@@ -3,6 +3,7 @@ import json
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,7 +14,7 @@ from typing_extensions import override
 
 from foretell.app.installation import Installation
 from foretell.app.roles import Role
-from foretell.app.running import STOP_SIGNALS, run_until_stopped
+from foretell.app.running import STOP_SIGNALS, report_thread, run_until_stopped
 from foretell.domain.errors.command import NotInTime
 from foretell.journal.files.folder_lock import lock_folder, unlock_folder
 from foretell.settings import Settings
@@ -214,3 +215,15 @@ def test_a_trace_never_shows_the_values_of_variables(logged: Logged) -> None:
     traces = [text for text in logged if "ValueError: broken" in text]
     assert len(traces) == len(logged)
     assert [text for text in logged if "hunter2" in text] == []
+
+
+def test_a_thread_that_finds_the_loop_closed_says_nothing_and_another_failure_is_printed(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    for message in ("Event loop is closed", "another"):
+        error = RuntimeError(message)
+        failed = threading.ExceptHookArgs((RuntimeError, error, None, threading.current_thread()))
+        report_thread(failed)
+    printed = capsys.readouterr().err
+    assert "RuntimeError: another" in printed
+    assert "closed" not in printed

@@ -18,6 +18,7 @@ from structlog.typing import Processor
 from foretell.runtime.repeated_lines import RepeatedEvents, RepeatedLines, RepeatedRecords
 from foretell.settings import Settings
 
+LOOP_CLOSED: Final = "Event loop is closed"
 STOP_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -77,10 +78,21 @@ def run_until_stopped(
     The signal HUP calls `on_hangup` if there is one, else it stops too. A process that ends with
     its parent also stops when its standard input closes.
     """
+    threading.excepthook = report_thread
     signals = {} if on_hangup is None else {signal.SIGHUP: on_hangup}
     uvloop.run(
         _run(running, when_started, when_stopped, signals, ends_with_parent=ends_with_parent)
     )
+
+
+def report_thread(failed: threading.ExceptHookArgs) -> None:
+    """Print what ended a thread, but not that it found the event loop closed: nobody waits for its result then.
+
+    The threads of SQLite's driver report the end of a connection that failed, as that of a full disk, so late.
+    """
+    if failed.exc_type is RuntimeError and str(failed.exc_value) == LOOP_CLOSED:
+        return
+    threading.__excepthook__(failed)
 
 
 async def _run(

@@ -31,9 +31,11 @@ from foretell.store.queries.solvency import FIRST, load_outstanding
 from foretell.store.read_places import ReadKind, client_name
 
 KEPT_S: Final = 5.0
-"""How long a report is kept at least; also a failure, so that nobody makes the node fail often."""
+"""How long a report is kept at least, and a failure, so that nobody makes the node fail often."""
 KEPT_SHARE: Final = 20
 """A report is kept this many times as long as it took: strangers have one computed a twentieth of the time at most."""
+KEPT_S_MAX: Final = 30.0
+"""How long a report is kept at most: on a slow machine it would be out of date for minutes."""
 CHAIN_S: Final = 5.0
 """The deadline of the chain's answer."""
 BLOCKS_TRIED: Final = 3
@@ -142,13 +144,13 @@ class SolvencyBooks:
 
     async def _compute(self) -> SolvencyTotal:
         client_name.set(CLIENT)
-        began_ms = self._now_ms()
+        began_ms, kept_ms = self._now_ms(), int(KEPT_S * 1000)
         try:
             total = METRICS.total = await self._report()
+            took_ms = self._now_ms() - began_ms
+            kept_ms = max(kept_ms, min(KEPT_SHARE * took_ms, int(KEPT_S_MAX * 1000)))
         finally:
-            ended_ms = self._now_ms()
-            kept_ms = max(int(KEPT_S * 1000), KEPT_SHARE * (ended_ms - began_ms))
-            self._kept_until_ms = ended_ms + kept_ms
+            self._kept_until_ms = self._now_ms() + kept_ms
         return total
 
     async def _report(self) -> SolvencyTotal:

@@ -167,10 +167,11 @@ async def _round(
     before = await chain.rpc.send("evm_snapshot")
     async with settling_exchange(chain, folder, options) as exchange:
         await exchange.match(plan.trades)
+        beside = exchange.resting(plan.orders_per_s)
         pid = exchange.settlement.process_id
         assert pid is not None, "it has started"
         began, chain_began_s = usage_with(pid), cpu_s(chain.process_id)
-        orders = await exchange.settle(plan.orders_per_s)
+        orders = await exchange.settle(beside, plan.orders_per_s)
         ended, chain_cpu_s = usage_with(pid), cpu_s(chain.process_id) - chain_began_s
         sent = await _sent(exchange.database)
     await _take_back(chain, before)

@@ -60,7 +60,7 @@ MINED_DEADLINE_S: Final = 300.0
 START_DEADLINE_S: Final = 60.0
 POLL_S: Final = 0.002
 PREPARED_S: Final = 20
-"""The orders beside settlement are signed for this time before it begins."""
+"""The orders beside settlement suffice for this time."""
 RESTING_TICKS: Final = 1
 RESTING_SALT: Final = 1 << 32
 _DAY_MS: Final = 86_400_000
@@ -91,9 +91,8 @@ class SettlingExchange:
         if len(self.engine.state.unsettled_trades) != trades:
             raise BenchFailed(f"{len(self.engine.state.unsettled_trades)} trades, not {trades}")
 
-    async def settle(self, orders_per_s: int = 0) -> int:
-        """Run until all trades are in blocks; return how many orders were placed beside that."""
-        beside = self._resting(orders_per_s * PREPARED_S)
+    async def settle(self, beside: Sequence[PlaceOrder] = (), orders_per_s: int = 0) -> int:
+        """Run until all trades are in blocks; return how many of the orders were placed beside that."""
         placed = itertools.count()
         loops = [
             self.projection.run,
@@ -134,12 +133,12 @@ class SettlingExchange:
                 placing.create_task(place(order))
         raise BenchFailed(f"the {len(orders)} orders beside settlement did not suffice")
 
-    def _resting(self, count: int) -> list[PlaceOrder]:
-        """Return signed orders that match nothing."""
+    def resting(self, orders_per_s: int) -> list[PlaceOrder]:
+        """Return signed orders that match nothing, enough for the time of a round."""
         makers = itertools.cycle(self.chain.traders)
         return [
             self._order(trader, Side.BUY, RESTING_SALT + number, RESTING_TICKS)
-            for number, trader in zip(range(count), makers, strict=False)
+            for number, trader in zip(range(orders_per_s * PREPARED_S), makers, strict=False)
         ]
 
     def _is_pending(self) -> bool:

@@ -3,7 +3,7 @@ import io
 import pytest
 from rich.console import Console
 
-from foretell.bench.rigs.figures import SETTLE
+from foretell.bench.rigs.figures import SETTLE, SETTLE_BESIDE
 from foretell.bench.settle import SettlePlan, run_bench_settle
 
 GAS_RATIO_MAX = 0.85
@@ -16,11 +16,12 @@ GAS_RATIO_MAX = 0.85
 def test_trades_are_settled_and_mined_again_by_the_chain_alone(plan: SettlePlan, txs: int) -> None:
     file = io.StringIO()
     (measured,) = run_bench_settle(plan, Console(file=file, width=200))
-    assert measured.figure == SETTLE
+    assert measured.figure == (SETTLE_BESIDE if plan.orders_per_s else SETTLE)
     assert measured.seen > 0
     lines = file.getvalue().splitlines()
     row = next(line for line in lines if line.startswith("│")).split("│")
     assert int(row[5]) == txs
     assert (int(row[9]) > 0) is (plan.orders_per_s > 0)
+    assert int(row[9]) <= plan.orders_per_s
     (ratio,) = (line.split("(ratio ")[1] for line in lines if line.startswith("gas of a trade"))
     assert float(ratio.removesuffix(")")) <= GAS_RATIO_MAX

@@ -25,7 +25,7 @@ import uvloop
 from rich.console import Console
 from rich.table import Table
 
-from foretell.bench.rigs.figures import SETTLE, Measurement
+from foretell.bench.rigs.figures import SETTLE, SETTLE_BESIDE, Measurement
 from foretell.bench.rigs.machine import cpu_s, usage_with
 from foretell.bench.rigs.settle.chain import SettleChain, settle_chain
 from foretell.bench.rigs.settle.exchange import settling_exchange
@@ -130,7 +130,7 @@ def run_bench_settle(plan: SettlePlan, console: Console) -> list[Measurement]:
     ratio_max = statistics.median(each.ratio_max for each in rounds)
     console.print(f"with {os.cpu_count()} cores that wait for nothing: {ratio_max:.2f}")
     ceiling = f"the chain alone, same transactions: {ceiling_per_s:,.0f} trades/s"
-    return [Measurement(SETTLE, ratio, ceiling)]
+    return [Measurement(SETTLE_BESIDE if plan.orders_per_s else SETTLE, ratio, ceiling)]
 
 
 @contextlib.contextmanager

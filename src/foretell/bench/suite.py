@@ -51,6 +51,7 @@ class Sizes(NamedTuple):
     lease_s: float = 3.0
     cycles: int = 5
     settle: SettlePlan = SettlePlan()
+    orders_beside_per_s: int = 300
     indexing: IndexPlan = IndexPlan()
     postgres: str | None = None
 
@@ -194,6 +195,11 @@ def _settle(sizes: Sizes, console: Console) -> BenchResult:
     return BenchResult(run_bench_settle(sizes.settle, console))
 
 
+def _settle_beside(sizes: Sizes, console: Console) -> BenchResult:
+    plan = sizes.settle._replace(orders_per_s=sizes.orders_beside_per_s)
+    return BenchResult(run_bench_settle(plan, console))
+
+
 def _index(sizes: Sizes, console: Console) -> BenchResult:
     """Index into SQLite, which an installation has by default."""
     return BenchResult(run_bench_index(sizes.indexing, console))
@@ -221,6 +227,9 @@ BENCHMARKS: Final[Mapping[str, Benchmark]] = MappingProxyType(
         "memory": Benchmark((figures.ORDER_BYTES, figures.DAY), _memory),
         "failover": Benchmark((figures.FAILOVER,), _failover, is_watched=False),
         "settle": Benchmark((figures.SETTLE,), _settle, is_watched=False),
+        "settle beside orders": Benchmark(
+            (figures.SETTLE_BESIDE,), _settle_beside, is_watched=False
+        ),
         "index": Benchmark((figures.INDEX, figures.INDEX_MEMORY), _index, is_watched=False),
     }
 )

@@ -17,7 +17,6 @@ SOURCE: Final = ROOT / "src"
 NEEDS: Final = (
     "coincurve",
     "cryptography",
-    "eth-abi",
     "httpx",
     "msgspec",
     "safe-pysha3",

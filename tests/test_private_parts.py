@@ -58,8 +58,6 @@ DOCUMENTED: Final = frozenset(
         "cryptography.exceptions",
         "cryptography.hazmat.primitives.ciphers",
         "cryptography.hazmat.primitives.ciphers.aead",
-        "eth_abi.abi",
-        "eth_abi.exceptions",
         "httptools",
         "httpx",
         "litestar",

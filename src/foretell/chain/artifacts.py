@@ -8,11 +8,10 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, Final
 
-from eth_abi.abi import encode
-
 from foretell.domain.errors.chain import ExecutionReverted, ProgramMissing
 from foretell.domain.errors.node_messages import redacted
 from foretell.domain.evm.abi import revert_reason
+from foretell.domain.evm.abi_values import encode_values
 from foretell.domain.values.hexadecimal import keccak256
 
 _CONDITIONAL_TOKENS: Final = "@gnosis.pm/conditional-tokens-contracts/build/contracts"
@@ -53,8 +52,8 @@ class Artifact:
     def init_code(self, *arguments: object) -> bytes:
         """Return the creation code, followed by the constructor's arguments."""
         constructor = next((part for part in self.abi if part["type"] == "constructor"), None)
-        kinds = [] if constructor is None else [part["type"] for part in constructor["inputs"]]
-        return self.bytecode + encode(kinds, arguments)
+        inputs = () if constructor is None else constructor["inputs"]
+        return self.bytecode + encode_values(tuple(part["type"] for part in inputs), arguments)
 
 
 @cache

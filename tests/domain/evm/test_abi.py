@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foretell.domain.errors.chain import MalformedCalldata
-from foretell.domain.evm.abi import contract_function, revert_reason, types_of
+from foretell.domain.evm.abi import contract_function, revert_reason
+from foretell.domain.evm.abi_values import types_of
 
 TRANSFER = contract_function("transfer(address,uint256)", "(bool)")
 NESTED = contract_function("f((uint256,bytes)[],(uint8,bytes32),string,uint256[])")

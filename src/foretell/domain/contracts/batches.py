@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from foretell.domain.errors.chain import MalformedCalldata
-from foretell.domain.evm.abi import WORD_BYTES, contract_function, length_prefixed, word
+from foretell.domain.evm.abi import contract_function
+from foretell.domain.evm.abi_values import WORD_BYTES, length_prefixed, word
 from foretell.domain.values.hexadecimal import Address, address_bytes, keccak256
 
 MATCHES_MAX: Final = 20

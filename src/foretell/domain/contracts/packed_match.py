@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from foretell.domain.contracts.calldata import OrderFill
-from foretell.domain.evm.abi import contract_function, length_prefixed
+from foretell.domain.evm.abi import contract_function
+from foretell.domain.evm.abi_values import length_prefixed
 from foretell.domain.exchange.order import Side, SignatureType, SignedOrder
 from foretell.domain.values.hexadecimal import ZERO_ADDRESS
 

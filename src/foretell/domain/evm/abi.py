@@ -8,14 +8,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from eth_abi.abi import decode, encode
-from eth_abi.exceptions import DecodingError, EncodingError
-
 from foretell.domain.errors.chain import MalformedCalldata
+from foretell.domain.evm.abi_values import decode_values, encode_values, types_of
 from foretell.domain.values.hexadecimal import keccak256
 
 SELECTOR_BYTES: Final = 4
-WORD_BYTES: Final = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +31,7 @@ class ContractFunction:
 
     def encode(self, *arguments: object) -> bytes:
         """Return the calldata of a call; a value outside its type is a programming error."""
-        return self.selector + encode(self.inputs, arguments)
+        return self.selector + encode_values(self.inputs, arguments)
 
     def decode(self, calldata: bytes) -> tuple[Any, ...]:
         """Return the arguments of a call, or refuse calldata that is not exactly such a call."""
@@ -48,23 +45,9 @@ class ContractFunction:
 
     def _decoded(self, types: tuple[str, ...], words: bytes) -> tuple[Any, ...]:
         try:
-            values: tuple[Any, ...] = decode(types, words)
-            again = encode(types, values)
-        except (DecodingError, EncodingError, OverflowError, UnicodeError) as error:
-            raise MalformedCalldata(f"the encoded arguments of {self.signature}") from error
-        if again != words:
-            raise MalformedCalldata(f"exactly the encoded arguments of {self.signature}")
-        return values
-
-
-def word(number: int) -> bytes:
-    """Return a number as a word, as calldata and packed records have it."""
-    return number.to_bytes(WORD_BYTES)
-
-
-def length_prefixed(content: bytes) -> bytes:
-    """Return bytes as calldata has them: their length, and the bytes up to the next whole word."""
-    return word(len(content)) + content + bytes(-len(content) % WORD_BYTES)
+            return decode_values(types, words)
+        except ValueError as error:
+            raise MalformedCalldata(f"exactly the encoded arguments of {self.signature}") from error
 
 
 def contract_function(signature: str, outputs: str = "()") -> ContractFunction:
@@ -72,17 +55,6 @@ def contract_function(signature: str, outputs: str = "()") -> ContractFunction:
     inputs = types_of(signature[signature.index("(") :])
     selector = keccak256(signature.encode())[:SELECTOR_BYTES]
     return ContractFunction(signature, inputs, types_of(outputs), selector)
-
-
-def types_of(tuple_type: str) -> tuple[str, ...]:
-    """Return the types within the parentheses, tuples kept whole."""
-    types, depth, start = [], 0, 1
-    for at, character in enumerate(tuple_type):
-        depth += (character == "(") - (character == ")")
-        if (character == "," and depth == 1) or (depth == 0 and at > start):
-            types.append(tuple_type[start:at])
-            start = at + 1
-    return tuple(types)
 
 
 _ERROR_STRING: Final = contract_function("Error(string)")

@@ -8,6 +8,7 @@ import os
 import signal
 import socket
 import sys
+import threading
 from abc import abstractmethod
 from collections.abc import Callable
 from typing import Final
@@ -16,7 +17,7 @@ import structlog
 import uvloop
 from typing_extensions import override
 
-from foretell.app.running import STOP_SIGNALS, set_up_logs
+from foretell.app.running import STOP_SIGNALS, report_thread, set_up_logs
 from foretell.domain.errors.families import ForetellError
 from foretell.engine.protocol.framing import FramedConnection
 from foretell.runtime.child_processes import REFUSED_CODE
@@ -89,6 +90,7 @@ def run_framed(
     """Serve the socket whose number is the argument, and exit; `lasting` failures are not tried again."""
     for number in STOP_SIGNALS:  # sent to all processes of a service, they are the parent's to obey
         signal.signal(number, signal.SIG_IGN)
+    threading.excepthook = report_thread
     set_up_logs(Settings())
     settle_memory()
     inherited = socket.socket(fileno=int(sys.argv[1]))

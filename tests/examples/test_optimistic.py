@@ -6,7 +6,7 @@ The chain's clock is moved, so the sandbox is one of its own.
 import asyncio
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,7 @@ pytestmark = [pytest.mark.xdist_group("optimistic")]
 QUESTION = "Does anybody dispute this?"
 SLUG = "does-anybody-dispute-this"
 LIVENESS_S = 7_200
+POLL_S = 0.2
 
 
 @pytest.fixture
@@ -112,6 +113,18 @@ def brought_to_the_arbiter(hands: Hands, question: str, slug: str, *, says: str)
     return parse_base_units(disputed["bond"], "bond")
 
 
+def wait_until(has_come: Callable[[], bool]) -> None:
+    """Wait for what the APIs show once they have followed the chain."""
+    give_up_at_s = time.monotonic() + WITHIN_S
+    while not has_come():
+        assert time.monotonic() < give_up_at_s
+        time.sleep(POLL_S)
+
+
+def held_units(hands: Hands, account: str) -> int:
+    return parse_base_units(hands.run("wallet", "show", "--as", account)["collateral"], "held")
+
+
 def withdrawn_units(hands: Hands, slug: str, *account: str) -> int:
     return parse_base_units(hands.run("market", "withdraw", slug, *account)["withdrawn"], "paid")
 
@@ -141,15 +154,12 @@ def test_the_arbiters_answer_is_reported_and_pays_every_bond_to_the_unit(hands: 
     assert gained == 2 * bond + 2 * (bond // 2) + reward_units(hands)
     assert withdrawn_units(hands, slug) == 0
     assert withdrawn_units(hands, slug, "--as", "trader:1") == 0
-    give_up_at_s = time.monotonic() + WITHIN_S
-    while not (shown := hands.run("market", "show", slug))["closed"]:
-        assert time.monotonic() < give_up_at_s
-        time.sleep(0.2)
-    assert shown["prices"] == "Yes 0, No 1"
-    before = parse_base_units(hands.run("wallet", "show", "--as", "trader:2")["collateral"], "held")
+    wait_until(lambda: hands.run("market", "show", slug)["closed"])
+    assert hands.run("market", "show", slug)["prices"] == "Yes 0, No 1"
+    before = held_units(hands, "trader:2")
     hands.run("wallet", "redeem", slug, "--as", "trader:2")
-    after = parse_base_units(hands.run("wallet", "show", "--as", "trader:2")["collateral"], "held")
-    assert after - before == 10_000_000
+    wait_until(lambda: held_units(hands, "trader:2") != before)
+    assert held_units(hands, "trader:2") - before == 10_000_000
 
 
 def test_a_question_that_is_too_early_is_asked_again_and_every_bond_goes_back(hands: Hands) -> None:

@@ -395,6 +395,7 @@ async def test_a_connection_that_is_an_answer_behind_is_not_used_again(stray: by
         await asyncio.sleep(0.1)
         with pytest.raises(ChainUnavailable):
             await rpc.send("eth_x")
+        await server.ended.acquire()
         server.answers = [[answer(3)]]
         assert await rpc.send("eth_x")
         assert server.connections == 2

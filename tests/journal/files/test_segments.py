@@ -14,6 +14,7 @@ from foretell.journal.files.segments import (
     check_rest,
     encode_head,
     find_end,
+    is_never_written,
     read_records,
     read_segment,
     segment_name,
@@ -203,3 +204,12 @@ def test_a_mark_with_both_slots_damaged_is_damage(tmp_path: Path) -> None:
     (tmp_path / MARK_NAME).write_bytes(b"\x07" * 2 * SECTOR_BYTES)
     with pytest.raises(JournalDamaged, match="both slots are damaged"):
         Mark.read(tmp_path)
+
+
+@pytest.mark.parametrize("length", [0, 1, 65_536, 65_537, 200_000])
+def test_bytes_were_never_written_while_all_of_them_are_zeros(length: int) -> None:
+    zeros = bytes(length)
+    assert is_never_written(zeros)
+    assert is_never_written(b"written" + zeros, len(b"written"))
+    assert not is_never_written(zeros + b"\1")
+    assert not is_never_written(b"\1" + zeros)

@@ -31,6 +31,7 @@ _VERSION_BY_MAGIC: Final = {magic: version for version, magic in MAGIC_BY_VERSIO
 _HEAD: Final = struct.Struct("<8sQ16sI")
 _MARK: Final = struct.Struct("<QI")
 HEAD_BYTES: Final = 40
+_ZEROS: Final = bytes(64 * 1024)
 
 
 class _Layout(NamedTuple):
@@ -117,7 +118,7 @@ def check_rest(buffer: bytes, end: End, *, is_newest: bool) -> None:
     its sectors are still zeros, and no later record states that it was synced.
     """
     assert end.path is not None
-    if not buffer[end.offset :].rstrip(b"\x00"):
+    if is_never_written(buffer, end.offset):
         return
     if not is_newest:
         raise JournalDamaged(end.path.name, end.offset, "a record is missing here")
@@ -126,6 +127,12 @@ def check_rest(buffer: bytes, end: End, *, is_newest: bool) -> None:
         raise JournalDamaged(end.path.name, end.offset, "a synced record is missing")
     if not layout.is_cut_short(buffer, end.offset):
         raise JournalDamaged(end.path.name, end.offset, "the record is damaged")
+
+
+def is_never_written(content: bytes, offset: int = 0) -> bool:
+    """Return whether all bytes from an offset on are zeros; most of a segment is."""
+    places = range(offset, len(content), len(_ZEROS))
+    return all(_ZEROS.startswith(content[at : at + len(_ZEROS)]) for at in places)
 
 
 def has_entries_after(folder: Path, sequence: int) -> bool:

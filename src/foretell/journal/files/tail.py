@@ -26,6 +26,7 @@ from foretell.journal.files.segments import (
     End,
     Mark,
     encode_head,
+    is_never_written,
     segment_name,
 )
 from foretell.runtime.folders import sync_folder
@@ -169,7 +170,7 @@ class SegmentTail:
         assert self.handle is not None
         size = os.fstat(self.handle).st_size
         rest = os.pread(self.handle, size - self.end.offset, self.end.offset)
-        if rest.rstrip(b"\x00"):
+        if not is_never_written(rest):
             write_at(self.handle, bytes(len(rest)), self.end.offset)
         os.fdatasync(self.handle)
 

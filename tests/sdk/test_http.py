@@ -1,4 +1,5 @@
 import asyncio
+import ssl
 
 import pytest
 from tests.rigs.ports import free_port
@@ -11,10 +12,21 @@ from foretell.sdk.http import (
     ATTEMPTS_WITHIN_S,
     RETRY_AFTER_S_MAX,
     HttpClient,
+    usual_authorities,
     wait_for,
 )
+from foretell.sdk.json_rpc import JsonRpc
 
 pytestmark = pytest.mark.anyio
+
+
+async def test_clients_share_the_authorities_of_certificates(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    usual_authorities()
+    monkeypatch.setattr(ssl, "create_default_context", None)
+    async with HttpClient("https://api.test"), JsonRpc("https://node.test"):
+        pass
 
 
 async def test_a_body_is_sent_byte_for_byte() -> None:

@@ -5,6 +5,7 @@ broke, nobody knows: then only a request that may be repeated is sent again.
 """
 
 import asyncio
+import functools
 import itertools
 import ssl
 import time
@@ -32,6 +33,12 @@ UNREACHABLE_ATTEMPTS: Final = 6
 Value = TypeVar("Value")
 
 
+@functools.cache
+def usual_authorities() -> ssl.SSLContext:
+    """Return the usual authorities of certificates; reading them takes 30 ms, so all clients share them."""
+    return httpx.create_ssl_context(trust_env=False)
+
+
 class HttpClient:
     """A client of one API."""
 
@@ -46,7 +53,7 @@ class HttpClient:
         self.base_url = base_url
         self.attempts_within_s = ATTEMPTS_WITHIN_S
         self._unreachable_attempts = unreachable_attempts
-        verify = True if tls is None else tls
+        verify = usual_authorities() if tls is None else tls
         self._client = httpx.AsyncClient(timeout=DEADLINE_S, trust_env=False, verify=verify)
 
     async def __aenter__(self) -> Self:

@@ -8,6 +8,7 @@ import httpx
 import msgspec
 
 from foretell.domain.errors.chain import ChainUnavailable, ExecutionReverted, RpcRefused
+from foretell.sdk.http import usual_authorities
 from foretell.sdk.pauses import growing_pauses_s
 
 ATTEMPTS_MAX: Final = 4
@@ -23,7 +24,9 @@ class JsonRpc:
     def __init__(self, url: str, headers: dict[str, str] | None = None) -> None:
         self._url = url
         self._ids = itertools.count(1)
-        self._client = httpx.AsyncClient(timeout=TIMEOUT_S, trust_env=False, headers=headers)
+        self._client = httpx.AsyncClient(
+            timeout=TIMEOUT_S, trust_env=False, headers=headers, verify=usual_authorities()
+        )
 
     async def __aenter__(self) -> Self:
         return self

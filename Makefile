@@ -14,7 +14,7 @@ RANKINGS ?= 100
 PATRONI ?= 1
 SCALE ?= 1
 MINUTES ?= 60
-# The whole suite: tests beside each other. One that fails runs once more, and the summary names it: RERUNS=0 for none.
+# The whole suite: modules beside each other (tests/distribution.py). A test that fails runs once more, and the summary names it: RERUNS=0 for none.
 BESIDE = -n $(WORKERS) --dist loadgroup --reruns $(RERUNS) --reruns-delay 2 -raR
 
 .DEFAULT_GOAL := help

@@ -12,10 +12,12 @@ import pytest
 from hypothesis import settings
 from tests.claims import claims_of
 from tests.contracts.scenarios.seeds import choose_seed, seed_header
+from tests.distribution import ModuleScheduling, long_first
 from tests.rigs.chain_snapshots import take_back
 from tests.rigs.databases import SharedDatabase
 from tests.rigs.ports import free_port
 from tests.rigs.sandbox import Sandbox, deploy_sandbox
+from xdist.remote import Producer
 
 from foretell.chain.devchain import DevChain, DevChainOptions, find_anvil
 from foretell.chain.rpc import Rpc
@@ -55,10 +57,20 @@ def pytest_report_header() -> str:
     return seed_header()
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Add the rows of tables that a test claims to its report; see tests/claims.py."""
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> ModuleScheduling | None:
+    """Distribute the whole suite by groups and modules; a run of some paths keeps its workers equally busy."""
+    is_whole = config.args_source is not pytest.Config.ArgsSource.ARGS
+    if not is_whole or config.getoption("dist") != "loadgroup":
+        return None
+    return ModuleScheduling(config, log)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Add the rows of tables that a test claims to its report (tests/claims.py), and begin with long tests."""
     for item in items:
         item.user_properties += claims_of(item)
+    if hasattr(config, "workerinput"):
+        items[:] = long_first(items)
 
 
 def pytest_collection_finish() -> None:

@@ -23,7 +23,7 @@ from foretell.store.trading.wallet_trades import (
     load_wallet_trades,
 )
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.xdist_group("grown")]  # both histories are made once
 
 DAY_S: Final = 86_400
 POINTS: Final = 200

@@ -48,7 +48,7 @@ from foretell.store.trading.profiles import load_named_like
 from foretell.store.trading.quote_points import load_history
 from foretell.trading.handlers.price_history import price_histories
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.xdist_group("grown")]  # both histories are made once
 
 POINTS: Final = 200
 STEPS_PER_POINT_MAX: Final = 80

@@ -22,17 +22,19 @@ class Schemas:
     def __init__(self, reference: str = REFERENCE) -> None:
         self.components: dict[str, Any] = {}
         self._reference = reference
+        self._schema_by_answer: dict[Any, Any] = {}
 
     def of_body(self, kind: Any) -> Any:
         """Return the schema of a type that is decoded."""
         return self._of(kind)
 
     def of_answer(self, kind: Any) -> Any:
-        """Return the schema of a type that is encoded."""
-        schema = self._of(kind)
-        for struct in structs_of([kind]):
-            self._require_sent_fields(struct)
-        return schema
+        """Return the schema of a type that is encoded; most operations share the one of refusals."""
+        if kind not in self._schema_by_answer:
+            self._schema_by_answer[kind] = self._of(kind)
+            for struct in structs_of([kind]):
+                self._require_sent_fields(struct)
+        return self._schema_by_answer[kind]
 
     def _of(self, kind: Any) -> Any:
         (schema,), components = msgspec.json.schema_components([kind], ref_template=self._reference)

@@ -61,7 +61,7 @@ from foretell.journal.files.journal import FileJournal
 
 pytestmark = pytest.mark.anyio
 
-SILENT_S = 0.3
+SILENT_S = 1.0
 IMPATIENT = LIMITS._replace(held_s=0.3)
 """A test of a lost engine need not wait longer."""
 PATIENT = LIMITS._replace(held_s=SOON_S)
@@ -367,13 +367,19 @@ async def test_no_more_requests_wait_than_the_limit(path: Path) -> None:
 async def test_an_engine_that_stays_lost_is_logged_once_until_it_is_back(
     rig: TradingRig, path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    server = EngineServer(INSTALLATION_TOKEN)
+    server, printed = EngineServer(INSTALLATION_TOKEN), list[str]()
+
+    def logged() -> list[str]:
+        printed.extend(capsys.readouterr().out.splitlines())
+        return [line for line in printed if "loop=" in line]
+
     async with a_client(path, limits=LIMITS._replace(held_s=0.01)) as shard:
+        await until(lambda: bool(logged()))
         await asyncio.sleep(0.5)
         server.open(rig.host, rig.host.engine)
         async with listening(server, path):
             await ready(shard)
-    (begun, over) = [line for line in capsys.readouterr().out.splitlines() if "loop=" in line]
+    (begun, over) = logged()
     assert "connection to engine" in begun
     assert "works again" in over
 

@@ -34,6 +34,14 @@ pytestmark = pytest.mark.anyio
 
 SHARD = ShardNumber(0)
 SHORT_S = 0.4
+"""A lease that ends soon."""
+RENEWED_S = 2.0
+"""A lease that a busy machine renews in time."""
+LONG_S = 10.0
+"""A lease of which the part that its holder does not use is longer than a busy machine takes to notice its end."""
+HELD_S = 30.0
+RELEASED_WITHIN_S = 20.0
+"""Less than a lease that is held lasts."""
 LEFT = "SELECT extract(epoch FROM until - clock_timestamp())::float8 FROM journal.lease"
 TAKEN = """
 UPDATE journal.lease SET epoch = epoch + 1, holder = 'other', until = now() + interval '1 minute'
@@ -288,7 +296,7 @@ async def test_an_idle_holder_notices_that_another_has_the_lease(journal_url: st
 async def test_a_holder_that_is_cut_off_stops_before_its_lease_ends(
     journal_url: str, cable: Cable
 ) -> None:
-    journal = PostgresJournals(cable.url).open("j")
+    journal = PostgresJournals(cable.url, LONG_S).open("j")
     async with writing(journal) as calls:
         await calls.until_synced(journal.append(b"before"))
         cable.cut()
@@ -311,11 +319,11 @@ async def test_a_lease_that_was_lost_before_the_start_is_reported_at_the_start(
 
 
 async def test_a_long_replay_that_blocks_the_loop_keeps_the_lease(journal_url: str) -> None:
-    shards = PostgresJournals(journal_url, SHORT_S)
+    shards = PostgresJournals(journal_url, RENEWED_S)
     await written(shards.open("j"), [b"%d" % number for number in range(8)])
     journal = shards.open("j")
     for _ in journal.entries():
-        time.sleep(SHORT_S / 4)  # noqa: ASYNC251 - that is what a replay does
+        time.sleep(RENEWED_S / 4)  # noqa: ASYNC251 - that is what a replay does
     with pytest.raises(LeaseHeld):
         PostgresJournals(journal_url).open("j")
     async with writing(journal) as calls:
@@ -335,7 +343,7 @@ async def test_a_lease_without_renewals_is_taken_when_it_ends(
 ) -> None:
     first = await opened(cable.url, SHORT_S)
     await asyncio.to_thread(cable.cut)
-    second = await opened(journal_url, SHORT_S)
+    second = await opened(journal_url, HELD_S)
     async with writing(second) as calls:
         await calls.until_synced(second.append(b"second"))
     await first.close()
@@ -343,13 +351,14 @@ async def test_a_lease_without_renewals_is_taken_when_it_ends(
 
 async def test_a_waiting_process_leads_as_soon_as_the_lease_is_released(journal_url: str) -> None:
     place = JournalPlace(journal_url, SHARD, SHARD_COUNT)
-    first = await lead(place, a_candidate(lease_s=1.0))
-    waiting = asyncio.ensure_future(lead(place, a_candidate(lease_s=1.0)))
+    first = await lead(place, a_candidate(lease_s=HELD_S))
+    waiting = asyncio.ensure_future(lead(place, a_candidate(lease_s=HELD_S)))
     await asyncio.sleep(0.2)
     assert not waiting.done()
     async with writing(first):
         first.append(b"first")
-    second = await waiting
+    async with asyncio.timeout(RELEASED_WITHIN_S):
+        second = await waiting
     assert [entry.payload for entry in second.entries()] == [b"first"]
     await second.close()
 
@@ -357,10 +366,10 @@ async def test_a_waiting_process_leads_as_soon_as_the_lease_is_released(journal_
 async def test_a_process_that_stops_waiting_takes_no_lease(journal_url: str) -> None:
     place = JournalPlace(journal_url, SHARD, SHARD_COUNT)
     first = await lead(place, a_candidate())
-    waiting = asyncio.ensure_future(lead(place, a_candidate(lease_s=SHORT_S)))
+    waiting = asyncio.ensure_future(lead(place, a_candidate(lease_s=HELD_S)))
     await asyncio.sleep(0.1)
-    await first.close()
     waiting.cancel()
+    await first.close()
     with pytest.raises(asyncio.CancelledError):
         await waiting
     await PostgresJournals(journal_url).open("j").close()
@@ -369,15 +378,15 @@ async def test_a_process_that_stops_waiting_takes_no_lease(journal_url: str) -> 
 async def test_a_batch_under_way_lets_the_lease_be_renewed_and_not_be_taken(
     journal_url: str,
 ) -> None:
-    first = await opened(journal_url, SHORT_S)
+    first = await opened(journal_url, RENEWED_S)
     batch = await asyncpg.connect(journal_url.replace("+asyncpg", ""))
     await batch.execute("BEGIN")
     await batch.execute("SELECT FROM journal.lease FOR KEY SHARE")
-    await asyncio.sleep(2 * SHORT_S)
+    await asyncio.sleep(1.5 * RENEWED_S)
     with pytest.raises(LeaseHeld):
         await asyncio.to_thread(PostgresJournals(journal_url).open, "j")
     await first.close()
-    taking = asyncio.ensure_future(opened(journal_url, SHORT_S))
+    taking = asyncio.ensure_future(opened(journal_url, RENEWED_S))
     await asyncio.sleep(SHORT_S)
     assert not taking.done()
     await batch.execute("COMMIT")
@@ -398,7 +407,7 @@ async def test_a_process_that_takes_the_lease_waits_for_the_batch_under_way_and_
         journal.append(b"slow")
         await until_it_sleeps(journal_url)
         query(journal_url, "UPDATE journal.lease SET until = clock_timestamp()")
-        second = await opened(journal_url, SHORT_S)
+        second = await opened(journal_url, HELD_S)
         assert [entry.payload for entry in second.entries()] == [b"slow"]
         await calls.until_synced(1)
     await second.close()

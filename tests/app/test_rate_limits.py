@@ -17,7 +17,7 @@ from foretell.app.roles import Role
 from foretell.app.running import run_until_stopped
 from foretell.settings import Settings
 
-BOUND_S = 4.0
+BOUND_S = 60.0
 CONNECTIONS_MAX = 40  # more than the 30 requests that wait for their turn
 
 

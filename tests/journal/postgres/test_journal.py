@@ -156,7 +156,7 @@ async def opened(url: str, lease_s: float) -> PostgresJournal:
 async def test_a_batch_of_unknown_outcome_is_in_the_journal_once_when_acknowledged(
     journal_url: str, cable: Cable, fault: Fault
 ) -> None:
-    journal = PostgresJournals(cable.url).open("j")
+    journal = PostgresJournals(cable.url, HELD_S).open("j")
     async with writing(journal) as calls:
         await calls.until_synced(journal.append(b"before"))
         cable.spoil(b"in doubt", fault)
@@ -170,7 +170,7 @@ async def test_a_batch_of_unknown_outcome_is_in_the_journal_once_when_acknowledg
 async def test_a_batch_that_arrives_after_it_was_written_again_is_refused(
     journal_url: str, cable: Cable
 ) -> None:
-    journal = PostgresJournals(cable.url).open("j")
+    journal = PostgresJournals(cable.url, HELD_S).open("j")
     async with writing(journal) as calls:
         await calls.until_synced(journal.append(b"before"))
         cable.spoil(b"late", delay_request)
@@ -223,7 +223,7 @@ async def test_a_batch_is_not_acknowledged_while_every_wait_for_the_standby_is_c
 async def test_a_journal_survives_a_short_outage_of_its_database(
     journal_url: str, cable: Cable
 ) -> None:
-    journal = PostgresJournals(cable.url).open("j")
+    journal = PostgresJournals(cable.url, HELD_S).open("j")
     async with writing(journal) as calls:
         await calls.until_synced(journal.append(b"before"))
         cable.cut()

@@ -10,12 +10,12 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
 from tests.indexer.rig import GAS, IndexerRig, a_signed_order
+from tests.reconciliation.oracle_acts import OracleActs
+from tests.reconciliation.random_books import RandomBooks
 from tests.rigs.events import SandboxEvent
-from tests.rigs.payloads import a_sports_payload
 from tests.rigs.read_apis import keep_listings, keep_rankings
 from tests.rigs.rows import Rows, a_game_event_row, a_market_row, an_event_row
 from tests.rigs.sandbox import Sandbox, SandboxMarket, an_indexer, catch_up
-from tests.rigs.values import a_word
 
 from foretell.chain.devchain import STATES_KEPT
 from foretell.chain.rpc import Rpc
@@ -43,12 +43,11 @@ from foretell.domain.values.hexadecimal import Address, word_bytes
 from foretell.indexer.follow import follow
 from foretell.store.creation.markets import EventRow
 from foretell.store.database import Database
-from foretell.store.trading.trades import Quote, record_quotes
 
 DEPTH_MAX: Final = 20
 TRADERS: Final = 3
-GAME_MARKET: Final = f"game {a_sports_payload().markets[0].key}"
-"""The name of the first market of the listed game, which is not on the chain."""
+LISTED_MS: Final = 1
+"""Long before the first round of totals, which therefore has every market."""
 DAYS_S: Final = (60, 86_400 // 3, 5 * 86_400)
 GIVE_MANY: Final = contract_function(
     "safeBatchTransferFrom(address,address,uint256[],uint256[],bytes)"
@@ -168,6 +167,8 @@ class RandomHistory:
         self.unwound_blocks = 0
         self.depths: list[int] = []
         self.snapshots: list[tuple[int, str]] = []
+        self.oracle = OracleActs(sandbox, seed)
+        self.books = RandomBooks(rig.condition_id, seed)
         self.events_to_list = [
             a_listed_event("market", "politics", [rig.market]),
             a_game_event_row("game"),
@@ -179,6 +180,8 @@ class RandomHistory:
         kinds: list[Callable[[], Awaitable[None]]] = [self.grow] * 8
         kinds += [self.look, self.look, self.reorganize, self.rank, self.pass_time]
         await self.list_events(2)
+        await self.oracle.open()
+        await self.sandbox.mine(DEPTH_MAX)
         for number, act in enumerate([self.grow, *self.random.choices(kinds, k=steps)]):
             await act()
             if number == steps // 3:
@@ -196,7 +199,7 @@ class RandomHistory:
         listed, self.events_to_list = self.events_to_list[:count], self.events_to_list[count:]
         async with self.database.writing() as tx:
             for event in listed:
-                await Rows(tx).list_event(event)
+                await Rows(tx).list_event(event, LISTED_MS)
 
     async def finish(self, rpc: Rpc | None = None) -> None:
         """Bring the tables to the head."""
@@ -209,6 +212,7 @@ class RandomHistory:
         self.snapshots.append((await self.sandbox.reader.head(), snapshot))
         for _ in range(self.random.randint(1, 4)):
             await self.acts.act()
+            await self.oracle.act()
             await self.rig.act()
 
     async def look(self) -> None:
@@ -250,11 +254,10 @@ class RandomHistory:
 
     async def rank(self) -> None:
         """Bring the leaderboards and the listings to what is indexed, at a price that moves."""
-        bid, head = self.random.randint(1, 80), await self.sandbox.reader.header("latest")
+        head = await self.sandbox.reader.header("latest")
         assert head is not None
         async with self.database.writing() as tx:
-            quote = Quote(self.rig.condition_id, 100, bid, bid + 9, None, None, 0, bid)
-            await record_quotes(tx, [quote, quote._replace(condition_id=a_word(GAME_MARKET))])
+            await self.books.change(tx, head.timestamp_s)
         now_ms = head.timestamp_s * 1000
         await keep_rankings(self.database, now_ms, self.random.choice([9, 500]))
         await keep_listings(self.database, now_ms)

@@ -33,13 +33,16 @@ from foretell.store.tables import (
     activities,
     allowance_changes,
     allowances,
+    answers,
     balance_changes,
     balances,
     canceled_orders,
     conditions,
+    event_totals,
     exchange_fills,
     locked_collateral,
     locked_collateral_changes,
+    market_totals,
     payouts,
     position_changes,
     positions,
@@ -56,6 +59,7 @@ from foretell.store.tables import (
     trading_totals,
     wins,
 )
+from foretell.store.tables.listings import AMOUNTS, PRICES
 
 pytestmark = pytest.mark.anyio
 
@@ -84,15 +88,19 @@ OF_POSITION: Final = (
     "realized_units",
     "changed_at_s",
 )
+OF_LISTING: Final = (*AMOUNTS, "evenness", "ends_at_ms")
 FIGURES: Final = {
     activities: ("size_units", "cost_units", "timestamp_s"),
     allowance_changes: ("units",),
     allowances: ("units",),
+    answers: ("timestamp_s",),
     balance_changes: ("units",),
     balances: ("units",),
+    event_totals: (*OF_LISTING, "closed_at_s"),
     exchange_fills: ("size_units", "cost_units", "fee_units"),
     locked_collateral: ("units",),
     locked_collateral_changes: ("units",),
+    market_totals: (*OF_LISTING, *PRICES, "hour_price", "day_price", "week_price", "month_price"),
     payouts: ("payout_yes", "payout_no", "timestamp_s"),
     position_changes: OF_POSITION,
     positions: OF_POSITION,
@@ -113,7 +121,9 @@ IN_EACH_HISTORY: Final = (
     allowances,
     balance_changes,
     balances,
+    event_totals,
     locked_collateral,
+    market_totals,
     position_changes,
     positions,
 )
@@ -213,8 +223,9 @@ async def test_a_figure_that_is_off_by_one_unit_and_a_row_that_is_missing_are_fo
 ) -> None:
     monkeypatch.setattr("foretell.store.index.rankings.parts.HEAVY_FROM", HEAVY_FROM)
     monkeypatch.setattr("foretell.reconciliation.comparison.DIFFERENCES_NAMED_MAX", 10_000)
-    history = RandomHistory(fresh_sandbox, *market, fresh_database, 0)
+    history = RandomHistory(fresh_sandbox, *market, fresh_database, 2)
     await history.play(STEPS)
+    await market[0].resolve()
     await fresh_sandbox.rpc.send("evm_increaseTime", 2 * DAY_S)
     await fresh_sandbox.mine()
     await history.finish()

@@ -24,18 +24,20 @@ Place = tuple[int, int]
 
 
 class ReadContracts(NamedTuple):
-    """The contracts whose logs are read; there may be no adapter."""
+    """The contracts whose logs are read; there may be no adapter, and no oracle for answers."""
 
     collateral: str
     tokens: str
     exchanges: frozenset[str]
     adapter: str
     wrapped: str
+    oracle: str = ""
 
     @property
     def all(self) -> frozenset[str]:
         """Every contract that has an address here."""
-        return frozenset({self.collateral, self.tokens, *self.exchanges, self.adapter}) - {""}
+        with_logs = {self.collateral, self.tokens, *self.exchanges, self.adapter, self.oracle}
+        return frozenset(with_logs) - {""}
 
     @property
     def spenders(self) -> frozenset[str]:
@@ -144,6 +146,9 @@ class ChainFigures:
         )
         self.stops: SpilledRows[tuple[int, int, int], tuple[str, str, int]] = spill.mapping(
             "stops", 3, tuple[str, str, int]
+        )
+        self.answers: SpilledRows[Place, tuple[Any, ...]] = spill.mapping(
+            "answers", 2, tuple[Any, ...]
         )
         self._before_block: dict[Holding, CountedPosition] = {}
 

@@ -12,6 +12,7 @@ import sqlalchemy as sa
 from foretell.reconciliation.chain_figures import ChainFigures
 from foretell.reconciliation.holdings import CountedPosition
 from foretell.reconciliation.kept_counts import count_ranks, count_series, count_tags
+from foretell.reconciliation.recounted_listings import count_events, count_markets
 from foretell.reconciliation.recounted_standings import (
     NEVER_ENDED,
     CountedMark,
@@ -26,13 +27,16 @@ from foretell.store.tables import (
     activities,
     allowance_changes,
     allowances,
+    answers,
     balance_changes,
     balances,
     canceled_orders,
     conditions,
+    event_totals,
     exchange_fills,
     locked_collateral,
     locked_collateral_changes,
+    market_totals,
     payouts,
     position_changes,
     positions,
@@ -75,6 +79,8 @@ class DataReport:
     wallets: int = 0
     rows_held: int = 0
     found: int = 0
+    differing: set[str] = field(default_factory=set)
+    """The tables with differences."""
     differences: list[DataDifference] = field(default_factory=list)
 
     @property
@@ -87,6 +93,7 @@ class DataReport:
         self.rows[table] = self.rows.get(table, 0) + 1
         if of_chain != of_table:
             self.found += 1
+            self.differing.add(table)
             if len(self.differences) < DIFFERENCES_NAMED_MAX:
                 self.differences.append(DataDifference(table, key, of_chain, of_table))
 
@@ -107,7 +114,7 @@ async def compare_all(figures: ChainFigures, tx: Transaction, report: DataReport
     """Compare every table, all read in one transaction."""
     with SpillFile(figures.spill.rows_held_max) as spill:
         sums = await _sums(figures, spill, tx)
-        catalog = await _of_catalog(spill, tx)
+        catalog = await _of_catalog(figures, spill, tx)
         of_chain = *_states(figures), *_changes(figures), *_histories(figures)
         for compared in (*of_chain, *sums, *catalog):
             await _compare(compared, spill, tx, report)
@@ -239,6 +246,7 @@ def _histories(figures: ChainFigures) -> tuple[_Compared, ...]:
         ),
         _Compared(activities, figures.acts, _place, lambda row: tuple(row[3:])),
         _Compared(exchange_fills, figures.fills, _place, lambda row: tuple(row[3:])),
+        _Compared(answers, figures.answers, _place, lambda row: tuple(row[3:])),
         _Compared(
             canceled_orders, figures.canceled, _place, lambda row: (row.exchange, row.order_id)
         ),
@@ -257,9 +265,24 @@ def _histories(figures: ChainFigures) -> tuple[_Compared, ...]:
     )
 
 
-async def _of_catalog(spill: SpillFile, tx: Transaction) -> tuple[_Compared, ...]:
+async def _of_catalog(
+    figures: ChainFigures, spill: SpillFile, tx: Transaction
+) -> tuple[_Compared, ...]:
     """Return the kept totals of the catalogue."""
     return (
+        _Compared(
+            market_totals,
+            await count_markets(figures, tx, spill),
+            lambda row: row.market_id,
+            tuple,
+            tuple,
+        ),
+        _Compared(
+            event_totals,
+            await count_events(tx, spill),
+            lambda row: row.event_id,
+            lambda row: tuple(row[1:]),
+        ),
         _Compared(
             series_totals,
             await count_series(tx, spill),

@@ -45,14 +45,16 @@ class Recount:
 
 
 def contracts_of(deployment: Deployment) -> ReadContracts:
-    """Return the contracts of a deployment that hold or move collateral and tokens."""
+    """Return the contracts of a deployment that hold or move collateral and tokens, and the oracle."""
     has_events = ContractName.NEG_RISK_ADAPTER in deployment.contracts
+    has_oracle = ContractName.OPTIMISTIC_ORACLE in deployment.contracts
     return ReadContracts(
         deployment.collateral,
         deployment.conditional_tokens,
         frozenset(deployment.exchanges),
         deployment.address(ContractName.NEG_RISK_ADAPTER) if has_events else "",
         deployment.address(ContractName.WRAPPED_COLLATERAL) if has_events else "",
+        deployment.address(ContractName.OPTIMISTIC_ORACLE) if has_oracle else "",
     )
 
 

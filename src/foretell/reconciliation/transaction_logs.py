@@ -10,6 +10,7 @@ from typing import Final
 from foretell.domain.contracts.neg_risk import NO_TOKEN_BURN, QUESTIONS_EVER_MAX
 from foretell.domain.errors.chain import ChainInconsistent
 from foretell.domain.values.hexadecimal import ZERO_ADDRESS, keccak256
+from foretell.reconciliation.answer_logs import read_answer
 from foretell.reconciliation.chain_figures import (
     CASH,
     ChainFigures,
@@ -54,6 +55,7 @@ class TransactionLogs:
             if reading is not None:
                 reading(self, log)
             read_permission(self._figures, kind, log)
+            read_answer(self._figures, kind, log, self._at_s)
         except (IndexError, ValueError) as error:
             raise ChainInconsistent(
                 f"log {log.log_index} of {log.tx_hash} has another shape"
@@ -71,6 +73,7 @@ class TransactionLogs:
             contracts.collateral: "cash",
             contracts.tokens: "tokens",
             contracts.adapter: "event",
+            contracts.oracle: "oracle",
         }
         return named.get(contract, "")
 

@@ -29,20 +29,27 @@ async def load_indexed_block(tx: Transaction) -> IndexedBlock | None:
 
 
 async def load_page(
-    tx: Transaction, table: sa.Table, after: sa.Row[Any] | None = None
+    tx: Transaction,
+    table: sa.Table,
+    after: sa.Row[Any] | None = None,
+    wanted: sa.ColumnElement[bool] | None = None,
 ) -> Sequence[sa.Row[Any]]:
     """Return the next rows of a table in the order of its primary key: behind a row, or from the first on."""
     key = list(table.primary_key.columns)
     page = sa.select(table).order_by(*key).limit(ROWS_PER_PAGE)
+    if wanted is not None:
+        page = page.where(wanted)
     if after is not None:
         last = [sa.literal(getattr(after, column.name), column.type) for column in key]
         page = page.where(sa.tuple_(*key) > sa.tuple_(*last))
     return await tx.all(page)
 
 
-async def load_pages(tx: Transaction, table: sa.Table) -> AsyncIterator[Sequence[sa.Row[Any]]]:
-    """Yield all rows of a table in such pages."""
-    rows = await load_page(tx, table)
+async def load_pages(
+    tx: Transaction, table: sa.Table, wanted: sa.ColumnElement[bool] | None = None
+) -> AsyncIterator[Sequence[sa.Row[Any]]]:
+    """Yield all rows of a table in such pages, or those that meet a condition."""
+    rows = await load_page(tx, table, None, wanted)
     while rows:
         yield rows
-        rows = await load_page(tx, table, rows[-1])
+        rows = await load_page(tx, table, rows[-1], wanted)

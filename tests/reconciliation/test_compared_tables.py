@@ -1,0 +1,122 @@
+"""Answers and totals of listings: a row that is changed is named, and one that is to be computed again is not."""
+
+import pytest
+import sqlalchemy as sa
+from tests.indexer.rig import IndexerRig
+from tests.reconciliation.history import EventActs, RandomHistory
+from tests.rigs.read_apis import keep_listings
+from tests.rigs.sandbox import Sandbox, an_indexer, catch_up
+
+from foretell.reconciliation import verify
+from foretell.reconciliation.verify import verify_data
+from foretell.store.database import Database
+from foretell.store.index.oracle_answers import AnswerStep
+from foretell.store.tables import answers, event_totals, listing_cursors, market_totals, quotes
+
+pytestmark = pytest.mark.anyio
+
+Market = tuple[IndexerRig, EventActs]
+HOUR_MS = 3_600_000
+
+
+@pytest.fixture(autouse=True)
+def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(verify, "ROUND_PAUSE_S", 0.0)
+
+
+@pytest.fixture
+async def played(fresh_sandbox: Sandbox, market: Market, fresh_database: Database) -> RandomHistory:
+    """A short history with an answer that was proposed and disputed, and listed markets."""
+    history = RandomHistory(fresh_sandbox, *market, fresh_database, 5)
+    await history.list_events(3)
+    await history.oracle.open()
+    for _ in range(12):
+        await history.oracle.act()
+        await market[0].act()
+    await history.finish()
+    return history
+
+
+async def differences(history: RandomHistory, *changes: sa.Executable) -> list[tuple[str, object]]:
+    """Return the tables and keys that differ after changes."""
+    async with history.database.writing() as tx:
+        for change in changes:
+            assert await tx.execute(change) > 0
+    report = await verify_data(history.database, history.sandbox.rpc, history.sandbox.deployment)
+    return [(each.table, each.key) for each in report.differences]
+
+
+@pytest.mark.parametrize("column", ["price", "step", "account"])
+async def test_an_answer_is_compared_with_the_logs_of_the_oracle(
+    played: RandomHistory, column: str
+) -> None:
+    async with played.database.reading() as tx:
+        rows = await tx.all(sa.select(answers))
+    assert {row.step for row in rows} == {*AnswerStep}
+    assert await differences(played) == []
+    is_first = answers.c.block_number == rows[0].block_number
+    change = sa.update(answers).where(is_first).values({column: "7"})
+    place = rows[0].block_number, rows[0].log_index
+    assert await differences(played, change) == [("answers", place)]
+
+
+async def test_an_answer_that_is_missing_is_named(played: RandomHistory) -> None:
+    async with played.database.reading() as tx:
+        rows = await tx.all(sa.select(answers))
+    missing = await differences(played, answers.delete())
+    assert missing == [("answers", (row.block_number, row.log_index)) for row in rows]
+
+
+@pytest.mark.parametrize("table", [market_totals, event_totals])
+async def test_totals_of_lists_are_compared_with_books_and_payouts(
+    played: RandomHistory, table: sa.Table
+) -> None:
+    change = sa.update(table).where(table.c[0] == 1).values(slug="another-slug")
+    assert await differences(played) == []
+    assert await differences(played, change) == [(table.name, 1)]
+
+
+async def test_totals_of_a_quote_that_is_newer_are_not_compared(played: RandomHistory) -> None:
+    newer = sa.update(quotes).values(updated_at_ms=quotes.c.updated_at_ms + 1, volume_units=1)
+    assert await differences(played, newer) == []
+    now = sa.select(listing_cursors.c.at_ms)
+    async with played.database.reading() as tx:
+        now_ms = await tx.scalar(now)
+    await keep_listings(played.database, now_ms)
+    assert await differences(played) == []
+    wrong = sa.update(market_totals).values(volume_units=2)
+    assert ("market_totals", 1) in await differences(played, wrong)
+
+
+async def test_a_round_that_is_under_way_is_waited_for(
+    played: RandomHistory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The totals are of a later minute than the time that is stored: no row may be called wrong for that."""
+    async with played.database.reading() as tx:
+        now_ms = await tx.scalar(sa.select(listing_cursors.c.at_ms))
+    await keep_listings(played.database, now_ms + 48 * HOUR_MS)
+    async with played.database.writing() as tx:
+        await tx.execute(listing_cursors.update().values(at_ms=now_ms))
+    waits: list[float] = []
+
+    async def end_the_round(pause_s: float) -> None:
+        waits.append(pause_s)
+        async with played.database.writing() as tx:
+            await tx.execute(listing_cursors.update().values(at_ms=now_ms + 48 * HOUR_MS))
+
+    monkeypatch.setattr("foretell.reconciliation.verify.asyncio.sleep", end_the_round)
+    assert await differences(played) == []
+    assert len(waits) == 1
+
+
+async def test_the_chain_has_the_payout_of_a_listed_market(
+    played: RandomHistory, market: Market
+) -> None:
+    """A market that has a payout is compared once the totals have it, too."""
+    await market[0].resolve()
+    await catch_up(an_indexer(played.sandbox, played.database))
+    assert await differences(played) == []
+    await played.finish()
+    assert await differences(played) == []
+    wrong = sa.update(market_totals).where(market_totals.c.closed_at_s.is_not(None))
+    assert ("market_totals", 1) in await differences(played, wrong.values(evenness=0.0))

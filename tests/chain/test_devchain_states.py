@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from structlog.testing import capture_logs
+from tests.chain.chains import started
 from tests.rigs.ports import free_port
 from typing_extensions import override
 
@@ -19,6 +20,7 @@ from foretell.chain import devchain
 from foretell.chain.devchain import (
     DUMP_SHARE_MAX,
     MEMORY_BYTES_MAX,
+    STATES_KEPT,
     DevChain,
     DevChainOptions,
 )
@@ -33,6 +35,7 @@ from foretell.domain.errors.chain import (
     ChainStateTooLarge,
     ChainUnavailable,
     DevChainStillRuns,
+    RpcRefused,
 )
 
 pytestmark = pytest.mark.anyio
@@ -70,6 +73,20 @@ async def until(happened: Callable[[], bool]) -> None:
     async with asyncio.timeout(60):
         while not happened():  # noqa: ASYNC110 - files and processes notify no one
             await asyncio.sleep(0.02)
+
+
+@pytest.mark.parametrize("states_kept", [STATES_KEPT, 12])
+async def test_the_chain_replaces_fewer_blocks_than_it_keeps_states(
+    options: DevChainOptions, states_kept: int
+) -> None:
+    options = replace(options, states_kept=states_kept)
+    async with started(options) as rpc:
+        for _ in range(2 * states_kept):
+            await rpc.send("evm_mine")
+        await rpc.send("anvil_reorg", states_kept - 1, [])
+        await rpc.send("evm_mine")
+        with pytest.raises(RpcRefused):
+            await rpc.send("anvil_reorg", 2 * states_kept, [])
 
 
 @pytest.mark.usefixtures("in_children")

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from tests.indexer.rig import IndexerRig
-from tests.reconciliation.conftest import market  # noqa: F401 - a fixture
+from tests.reconciliation.conftest import deep_sandbox, fresh_sandbox, market  # noqa: F401 - fixtures
 from tests.reconciliation.history import EventActs, RandomHistory
 from tests.rigs.applications import an_app
 from tests.rigs.read_apis import BLOBS, Reader, a_data_context
@@ -78,11 +78,11 @@ async def parquet_by_parts(reader: Reader, kind: str, wallet: str) -> list[Any]:
 
 
 async def test_exports_of_a_random_history_have_every_row_once_and_add_up(
-    fresh_sandbox: Sandbox,
+    fresh_sandbox: Sandbox,  # noqa: F811 - the fixture
     market: tuple[IndexerRig, EventActs],  # noqa: F811 - the fixture
     fresh_database: Database,
 ) -> None:
-    history = RandomHistory(fresh_sandbox, *market, fresh_database, 0)
+    history = RandomHistory(fresh_sandbox, *market, fresh_database, 1)
     await history.play(30)
     reader, wallet = a_reader(fresh_database), fresh_sandbox.trader(0).address
     exported = {kind: await lines(reader, kind, user=wallet) for kind in KINDS}

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from tests.indexer.rig import IndexerRig
-from tests.reconciliation.conftest import market  # noqa: F401 - a fixture
+from tests.reconciliation.conftest import deep_sandbox, fresh_sandbox, market  # noqa: F401 - fixtures
 from tests.reconciliation.history import EventActs, RandomHistory
 from tests.rigs.applications import an_app
 from tests.rigs.read_apis import BLOBS, Reader, a_data_context
@@ -40,11 +40,11 @@ async def pages_of(reader: Reader, wallet: str, token: str) -> list[Any]:
 
 
 async def test_the_entries_of_a_random_history_add_up_to_every_position(
-    fresh_sandbox: Sandbox,
+    fresh_sandbox: Sandbox,  # noqa: F811 - the fixture
     market: tuple[IndexerRig, EventActs],  # noqa: F811 - the fixture
     fresh_database: Database,
 ) -> None:
-    history = RandomHistory(fresh_sandbox, *market, fresh_database, 0)
+    history = RandomHistory(fresh_sandbox, *market, fresh_database, 1)
     await history.play(30)
     reader = Reader(an_app(build_app, a_data_context(fresh_database, BLOBS, lambda: NOW_MS)))
     wallet = fresh_sandbox.trader(0).address

@@ -6,7 +6,7 @@ memory is the tables.
 
 import itertools
 import random
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Final
 
 from tests.indexer.rig import GAS, IndexerRig, a_signed_order
@@ -17,7 +17,6 @@ from tests.rigs.read_apis import keep_listings, keep_rankings
 from tests.rigs.rows import Rows, a_game_event_row, a_market_row, an_event_row
 from tests.rigs.sandbox import Sandbox, SandboxMarket, an_indexer, catch_up
 
-from foretell.chain.devchain import STATES_KEPT
 from foretell.chain.rpc import Rpc
 from foretell.domain.contracts.calldata import (
     ALLOWANCE_UNITS_MAX,
@@ -36,7 +35,6 @@ from foretell.domain.contracts.neg_risk import (
 from foretell.domain.contracts.sandbox_accounts import AccountRole, SandboxAccount
 from foretell.domain.creation.payload import Category
 from foretell.domain.creation.plan import MarketIds
-from foretell.domain.errors.chain import RpcRefused
 from foretell.domain.evm.abi import contract_function
 from foretell.domain.exchange.order import Side, SignedOrder
 from foretell.domain.values.hexadecimal import Address, word_bytes
@@ -52,6 +50,9 @@ DAYS_S: Final = (60, 86_400 // 3, 5 * 86_400)
 GIVE_MANY: Final = contract_function(
     "safeBatchTransferFrom(address,address,uint256[],uint256[],bytes)"
 )
+
+
+Call = dict[str, str]
 
 
 class EventActs:
@@ -79,6 +80,10 @@ class EventActs:
 
     async def act(self) -> None:
         """Do one act, which is not mined yet."""
+        await self._send_call(self.call())
+
+    def call(self) -> Call:
+        """Return the transaction of a random act."""
         one, other = self.random.sample(self._traders, 2)
         market, units = self.random.choice(self.event.markets), self.random.randint(1, 3_000)
         condition = word_bytes(market.condition_id)
@@ -97,9 +102,8 @@ class EventActs:
             ),
         ]
         if self.random.random() < 0.4:
-            await self._trade(one, other, self.random.choice(pair), units * 10)
-        else:
-            await self.send(one, *self.random.choice(calls))
+            return self._trade(one, other, self.random.choice(pair), units * 10)
+        return a_call(one, *self.random.choice(calls))
 
     def _conversion(self, units: int) -> bytes:
         event_id = self.event.markets[0].neg_risk_market_id
@@ -113,16 +117,14 @@ class EventActs:
         receiver = self.random.choice([other.address, one.address])
         return SAFE_TRANSFER_FROM.encode(one.address, receiver, token, units, b"")
 
-    async def _trade(
-        self, buyer: SandboxAccount, seller: SandboxAccount, token: int, units: int
-    ) -> None:
+    def _trade(self, buyer: SandboxAccount, seller: SandboxAccount, token: int, units: int) -> Call:
         cost, fee = units * 3 // 10, units // 100
         taker = self._order(buyer, Side.BUY, token, (cost, units))
         maker = self._order(seller, Side.SELL, token, (units, cost))
         fills = OrderFill(taker, cost, fee), [OrderFill(maker, units, fee // 7)]
         operator = self._sandbox.account(AccountRole.OPERATOR)
         exchange = self._sandbox.deployment.neg_risk_exchange
-        await self.send(operator, exchange, encode_match_orders(*fills))
+        return a_call(operator, exchange, encode_match_orders(*fills))
 
     def _order(
         self, trader: SandboxAccount, side: Side, token: int, amounts: tuple[int, int]
@@ -131,8 +133,15 @@ class EventActs:
         return a_signed_order(separators, next(self._salts), trader, side, token, amounts)
 
     async def send(self, account: SandboxAccount, target: Address, calldata: bytes) -> None:
-        call = {"from": account.address, "to": target, "data": "0x" + calldata.hex(), "gas": GAS}
+        await self._send_call(a_call(account, target, calldata))
+
+    async def _send_call(self, call: Call) -> None:
         await self._sandbox.rpc.send("eth_sendTransaction", call)
+
+
+def a_call(account: SandboxAccount, target: Address, calldata: bytes) -> Call:
+    """Return a transaction of an account that the node signs."""
+    return {"from": account.address, "to": target, "data": "0x" + calldata.hex(), "gas": GAS}
 
 
 def a_listed_event(
@@ -152,6 +161,31 @@ def a_listed_event(
     return an_event_row(name, *rows, main_category_slug=category, tags=tags)
 
 
+def first_depth(seed: int) -> int:
+    """Return how many blocks the first reorganization of a history replaces: twenty histories have each depth."""
+    return 1 + seed % DEPTH_MAX
+
+
+async def reorganize(sandbox: Sandbox, acts: EventActs, depth: int) -> int:
+    """Have the node replace its last blocks, and return how many have another hash now.
+
+    The first block of the new branch and some others have transactions of their own.
+    """
+    head = await sandbox.reader.head()
+    numbers = range(head - DEPTH_MAX - 1, head + 1)
+    before = await block_hashes(sandbox, numbers)
+    places = [0, *(acts.random.randrange(depth) for _ in range(acts.random.randint(0, 3)))]
+    await sandbox.rpc.send("anvil_reorg", depth, [[acts.call(), place] for place in places])
+    after = await block_hashes(sandbox, numbers)
+    assert await sandbox.reader.head() == head
+    return sum(one != other for one, other in zip(before, after, strict=True))
+
+
+async def block_hashes(sandbox: Sandbox, numbers: Iterable[int]) -> list[str]:
+    calls = [("eth_getBlockByNumber", [hex(number), False]) for number in numbers]
+    return [block["hash"] for block in await sandbox.rpc.batch(calls)]
+
+
 class RandomHistory:
     """A chain that grows and reorganizes at random, and an index that follows it.
 
@@ -165,8 +199,9 @@ class RandomHistory:
         self.random = random.Random(seed)
         self.acts.random = random.Random(seed)
         self.unwound_blocks = 0
+        self._first_depth = first_depth(seed)
         self.depths: list[int] = []
-        self.snapshots: list[tuple[int, str]] = []
+        """The numbers of blocks that were replaced, as the hashes show."""
         self.oracle = OracleActs(sandbox, seed)
         self.books = RandomBooks(rig.condition_id, seed)
         self.events_to_list = [
@@ -208,8 +243,6 @@ class RandomHistory:
         await self.rank()
 
     async def grow(self) -> None:
-        snapshot = await self.sandbox.rpc.send("evm_snapshot")
-        self.snapshots.append((await self.sandbox.reader.head(), snapshot))
         for _ in range(self.random.randint(1, 4)):
             await self.acts.act()
             await self.oracle.act()
@@ -222,31 +255,10 @@ class RandomHistory:
         self.unwound_blocks += (await follow(context)).unwound_blocks
 
     async def reorganize(self) -> None:
-        """Replace the last blocks by as many others: the node's own way is only as deep as its states."""
+        """Have the node replace the last blocks by as many others, with other transactions in some of them."""
         await self.look()
-        depth, head = self.random.randint(1, DEPTH_MAX), await self.sandbox.reader.head()
-        kept = [each for each in self.snapshots if head - DEPTH_MAX <= each[0] <= head - depth]
-        if depth >= STATES_KEPT and kept:
-            bottom, snapshot = kept[-1]
-            assert await self.sandbox.rpc.send("evm_revert", snapshot)
-            await self.sandbox.rpc.send("evm_increaseTime", 7)
-            await self.sandbox.mine(head - bottom)
-        else:
-            bottom = head - await self._replace_by_node(min(depth, STATES_KEPT - 1))
-        self.snapshots = [each for each in self.snapshots if each[0] < bottom]
-        self.depths.append(head - bottom)
-
-    async def _replace_by_node(self, depth: int) -> int:
-        """Have the node replace so many blocks, or fewer: after a snapshot it has the states of few."""
-        while True:
-            try:
-                await self.sandbox.rpc.send("anvil_reorg", depth, [])
-            except RpcRefused:
-                if depth == 1:
-                    raise
-                depth -= 1
-            else:
-                return depth
+        depth = self._first_depth if not self.depths else self.random.randint(1, DEPTH_MAX)
+        self.depths.append(await reorganize(self.sandbox, self.acts, depth))
 
     async def pass_time(self) -> None:
         await self.sandbox.rpc.send("evm_increaseTime", self.random.choice(DAYS_S))

@@ -30,6 +30,7 @@ from foretell.chain.sandbox.chain_process import process_running, resident_bytes
 from foretell.chain.sandbox.saved_state import SavedState
 from foretell.chain.sandbox.state_bound import can_be_loaded, check_loaded
 from foretell.chain.sandbox.state_files import keep_dump, prepare_state
+from foretell.chain.sandbox.waiting_txs import fetch_waiting, send_waiting
 from foretell.domain.errors.chain import (
     ChainStartTooSlow,
     ChainStateDamaged,
@@ -40,8 +41,6 @@ from foretell.domain.errors.chain import (
     ProgramMissing,
     RpcRefused,
 )
-from foretell.domain.evm.broadcast import BroadcastResult, result_of_refusal
-from foretell.domain.values.hexadecimal import keccak256
 from foretell.runtime.child_processes import start_process
 from foretell.runtime.failures import FailureLog
 
@@ -95,6 +94,7 @@ class DevChainOptions:
     `anvil` is the program, `folder` its own folder for state and temporary files. With `is_instant`
     each transaction is mined on arrival, otherwise every `pulse_s` seconds. `is_kept` saves the state,
     and has the chain end after a dump when its state has grown by `renewed_after_bytes`, unpacked.
+    Calls are answered at the last `states_kept` blocks, and `anvil_reorg` replaces fewer blocks than that.
     """
 
     anvil: Path
@@ -106,6 +106,7 @@ class DevChainOptions:
     accounts: int = 20
     pulse_s: float = PULSE_S
     renewed_after_bytes: int = RENEWED_AFTER_BYTES
+    states_kept: int = STATES_KEPT
 
 
 class DevChain:
@@ -201,7 +202,7 @@ class DevChain:
         options = self._options
         anvil = [str(options.anvil), "--quiet", "--host", "127.0.0.1", "--port", str(options.port)]
         anvil += ["--chain-id", str(options.chain_id), "--accounts", str(options.accounts)]
-        anvil += ["--gas-limit", str(BLOCK_GAS_MAX), "--prune-history", str(STATES_KEPT)]
+        anvil += ["--gas-limit", str(BLOCK_GAS_MAX), "--prune-history", str(options.states_kept)]
         anvil += [] if options.is_instant else ["--no-mining"]
         if options.is_kept:
             anvil += ["--dump-state", str(self._saved.at_end), "--state-interval", str(NEVER_S)]
@@ -308,7 +309,7 @@ class DevChain:
             self._is_too_large = not can_be_loaded(loadable_bytes)
             if self._is_too_large:
                 return False
-            waiting = await _waiting_txs(rpc)
+            waiting = await fetch_waiting(rpc)
             if await rpc.send("eth_blockNumber") != block:
                 return False
             self._waiting = waiting
@@ -325,14 +326,7 @@ class DevChain:
     async def _send_waiting(self) -> None:
         """Send the transactions that waited when the chain was ended."""
         async with Rpc(self.rpc_url) as rpc:
-            for signed in self._waiting:
-                try:
-                    await rpc.send("eth_sendRawTransaction", signed)
-                except RpcRefused as refusal:
-                    if result_of_refusal(refusal.rpc_message) is not BroadcastResult.ACCEPTED:
-                        tx_hash = f"0x{keccak256(bytes.fromhex(signed[2:])).hex()}"
-                        reason = refusal.rpc_message
-                        log.warning("a waiting transaction is lost", tx=tx_hash, reason=reason)
+            await send_waiting(rpc, self._waiting)
         self._waiting = ()
 
     async def _dump(self, rpc: Rpc) -> float:
@@ -355,18 +349,6 @@ class DevChain:
                         async with self._mining:
                             await rpc.send("evm_mine")
                         idle_s, confirming = 0.0, max(0, confirming - 1)
-
-
-async def _waiting_txs(rpc: Rpc) -> list[str]:
-    """Return the transactions that wait for a block, encoded; those behind a missing nonce, too."""
-    pool = await rpc.send("txpool_content")
-    waiting = [
-        tx["hash"]
-        for state in ("pending", "queued")
-        for tx_by_nonce in pool[state].values()
-        for tx in tx_by_nonce.values()
-    ]
-    return await rpc.batch([("eth_getRawTransactionByHash", [tx_hash]) for tx_hash in waiting])
 
 
 async def _end(process: asyncio.subprocess.Process, deadline_s: float = STOP_DEADLINE_S) -> None:

@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from functools import partial
 from http import HTTPStatus
 from pathlib import Path
-from typing import Any, Final, NamedTuple, Never
+from typing import Any, Final, NamedTuple
 
 import uvloop
 from rich.console import Console
@@ -33,9 +33,17 @@ from foretell.bench.rigs.reads.figures import (
     figures_of,
     markdown_of_reads,
 )
-from foretell.bench.rigs.reads.history import NOW_S, History, HistoryPlan, Names
+from foretell.bench.rigs.reads.history import (
+    EXCHANGE,
+    KEPT_UNITS,
+    NOW_S,
+    History,
+    HistoryPlan,
+    Names,
+)
 from foretell.bench.rigs.reads.price_histories import build_history_app
-from foretell.bench.rigs.reads.routes import DATA, DISCOVERY, TRADING, ReadCase, cases, dear_cases
+from foretell.bench.rigs.reads.read_case import DATA, DISCOVERY, TRADING, ReadCase
+from foretell.bench.rigs.reads.routes import cases, dear_cases
 from foretell.bench.rigs.reads.stranger import Read, StrangerTimes, measure_stranger
 from foretell.data.context import DataContext
 from foretell.data.dear_reads import DEAR_READS as DATA_DEAR_READS
@@ -47,10 +55,10 @@ from foretell.discovery.context import DiscoveryContext
 from foretell.discovery.dear_reads import DEAR_READS as DISCOVERY_DEAR_READS
 from foretell.discovery.refusals import discovery_body
 from foretell.discovery.routes import build_app as build_discovery_app
-from foretell.domain.errors.chain import ChainUnavailable
 from foretell.domain.errors.command import BenchFailed
+from foretell.domain.exchange.ledger import AssetId
 from foretell.domain.portfolio.solvency import BackingUnits
-from foretell.domain.values.hexadecimal import Bytes32
+from foretell.domain.values.hexadecimal import Address, Bytes32
 from foretell.edge.telemetry import AsgiApp
 from foretell.runtime.garbage_collection import settle_memory
 from foretell.store.database import Database
@@ -168,7 +176,7 @@ async def _measure(plan: DataPlan, console: Console) -> Sequence[Sequence[ReadTi
         for fills in plan.fills:
             database, names = await stack.enter_async_context(_filled(plan, fills, console))
             reads = cases(names, is_sqlite=database.is_sqlite)
-            sizes.append(_Size(database, _apps(database), reads))
+            sizes.append(_Size(database, read_apps(database), reads))
         times = [await _times(sizes, place, plan.calls) for place in range(len(sizes[0].reads))]
     return list(zip(*times, strict=True))
 
@@ -248,7 +256,7 @@ def _read_times(name: str, served: Timed, bare: Timed) -> ReadTimes:
 async def _with_read_process(database: Database) -> AsyncIterator[Mapping[str, AsgiApp]]:
     """Give the applications as an installation serves them, with a process for dear reads."""
     reads = DearReads(BeginReads(database.url, BLOBS, 0, PublicReadLimits().read_s))
-    apps = _apps(database)
+    apps = read_apps(database)
     running = asyncio.create_task(reads.run())
     try:
         yield {
@@ -262,7 +270,8 @@ async def _with_read_process(database: Database) -> AsyncIterator[Mapping[str, A
         await asyncio.gather(running, return_exceptions=True)
 
 
-def _apps(database: Database) -> dict[str, Any]:
+def read_apps(database: Database) -> dict[str, Any]:
+    """Return the applications by API, without a chain."""
     return {
         DATA: build_data_app(_data_context(database)),
         DISCOVERY: build_discovery_app(DiscoveryContext(database, BLOBS)),
@@ -271,16 +280,18 @@ def _apps(database: Database) -> dict[str, Any]:
 
 
 def _data_context(database: Database) -> DataContext:
-    """Return a context without a chain: contracts that hold nothing, and no exchange that keeps tokens."""
+    """Return a context without a chain: contracts that hold nothing, and an exchange that answers at once."""
 
     async def hold_nothing(_: Bytes32) -> BackingUnits:
         return BackingUnits(0)
 
-    async def refuse(*_: object) -> Never:
-        raise ChainUnavailable("eth_call", "no chain")
+    async def keep_some(_: Address, keys: Sequence[tuple[Address, AssetId]]) -> list[int]:
+        return [KEPT_UNITS] * len(keys)
 
     solvency = SolvencyBooks(database, None, hold_nothing, _now_ms)
-    return DataContext(database, BLOBS, _now_ms, solvency, OwedReader((), refuse))
+    return DataContext(
+        database, BLOBS, _now_ms, solvency, OwedReader((Address(EXCHANGE),), keep_some)
+    )
 
 
 async def _alternate(calls: Sequence[Call], least: int) -> list[Timed]:

@@ -7,6 +7,7 @@ from collections import Counter
 from random import Random  # noqa: TID251 - the same plan gives the same rows
 from typing import Any, Final, NamedTuple
 
+from foretell.bench.rigs.reads.catalogue import CATALOGUED, catalogue_rows
 from foretell.bench.rigs.reads.standings import Standings, counts_of
 from foretell.domain.portfolio.positions import (
     NO_POSITION,
@@ -62,6 +63,10 @@ FEE_UNITS: Final = 20_000
 TRADES_PER_FEE: Final = 10
 """Of so many trades one pays a fee, as if few markets had one."""
 ROWS_PER_INSERT: Final = 20_000
+EXCHANGE: Final = f"0x{keccak256(b'exchange').hex()[:40]}"
+"""It keeps some tokens for the last wallet."""
+KEPT_MARKETS: Final = 50
+KEPT_UNITS: Final = 10
 CATEGORIES: Final = ("politics", "sports", "crypto", "weather", "world")
 FILLED: Final = (
     blocks,
@@ -82,6 +87,7 @@ FILLED: Final = (
     balance_changes,
     balances,
     locked_collateral,
+    *CATALOGUED,
 )
 SUMMED: Final = (standings, rank_counts, wins, ranking_cursors, ranking_marks)
 
@@ -95,7 +101,10 @@ class HistoryPlan(NamedTuple):
 
 
 class Names(NamedTuple):
-    """A wallet with 1,000 positions, a typical one, a hot market, its Yes, the wallet in the middle of the ranking, and a referrer."""
+    """What the reads ask for: a wallet with 1,000 positions, a typical one, a hot market with its Yes, and more.
+
+    `median` is in the middle of the ranking; `named` has a profile.
+    """
 
     whale: str
     typical: str
@@ -103,6 +112,7 @@ class Names(NamedTuple):
     token_id: str
     median: str = ""
     referrer: str = ""
+    named: str = ""
 
 
 def a_wallet(number: int) -> str:
@@ -145,7 +155,9 @@ class History:
     def names(self) -> Names:
         """What the reads ask for."""
         hot = self._conditions[0], self._tokens[0][0]
-        return Names(self._wallets[-1], self._wallets[17], *hot, referrer=self._wallets[REFERRER])
+        whale, typical = self._wallets[-1], self._wallets[17]
+        referrer, named = self._wallets[REFERRER], self._wallets[0]
+        return Names(whale, typical, *hot, referrer=referrer, named=named)
 
     @property
     def fills(self) -> int:
@@ -331,6 +343,13 @@ class History:
             self.rows["tags"].append((number + 1, slug.title(), slug, NOW_S * 1000, events_max))
         referrer, referred = self._wallets[REFERRER], self._wallets[REFERRER + 1 : -1]
         self.rows["referred_wallets"] = [(each, referrer, 0) for each in referred[:REFERRED]]
+        games = [
+            number + 1
+            for number in range(self._plan.markets)
+            if CATEGORIES[number % len(CATEGORIES)] == "sports"
+        ]
+        for table, rows in catalogue_rows(games, self._wallets, NOW_S * 1000).items():
+            self.rows[table.name] = rows
         tops = [BookTop(100, max(each - 1, 1), min(each + 1, 99), each) for each in self._prices]
         self._standings.close(last, self._positions, tops)
         for (wallet, market, is_yes), (position, at_s, block) in self._positions.items():
@@ -340,10 +359,18 @@ class History:
             self.rows["positions"].append(
                 (owner, token, self._conditions[market], *amounts, *gained)
             )
-            self.rows["balances"].append((owner, token, position.size_units, block))
+            kept = KEPT_UNITS if self._is_kept(wallet, market, position) else 0
+            self.rows["balances"].append((owner, token, position.size_units - kept, block))
+            if kept:
+                self.rows["balances"].append((EXCHANGE, token, kept, block))
         for market, condition_id in enumerate(self._conditions):
             price, volume = self._prices[market], self._volume[market]
             top = (100, max(price - 1, 1), min(price + 1, 99), price, "BUY")
             self.rows["quotes"].append((condition_id, *top, volume, NOW_S * 1000, 0))
             self.rows["locked_collateral"].append((condition_id, self._locked[market], 1))
         self.rows["quote_points"] = [(*key, *top) for key, top in self._points.items()]
+
+    def _is_kept(self, wallet: int, market: int, position: Position) -> bool:
+        """Return whether the exchange keeps some of these tokens."""
+        is_whale = wallet == self._plan.wallets - 1 and market < KEPT_MARKETS
+        return is_whale and position.size_units > KEPT_UNITS

@@ -1,13 +1,11 @@
 """The reads that are measured, each beside the SQL that returns the rows of its answer by an index, captions included."""
 
-from typing import Final, NamedTuple
+from typing import Final
 from urllib.parse import urlencode
 
-from foretell.bench.rigs.reads.history import DAY_S, NOW_S, Names
-
-DATA: Final = "data"
-DISCOVERY: Final = "discovery"
-TRADING: Final = "trading"
+from foretell.bench.rigs.reads.discovery_cases import discovery_cases
+from foretell.bench.rigs.reads.history import DAY_S, EXCHANGE, NOW_S, Names
+from foretell.bench.rigs.reads.read_case import DATA, DISCOVERY, TRADING, ReadCase
 
 HELD: Final = """SELECT p.*, c.token_yes, c.token_no, q.best_bid_ticks, q.best_ask_ticks, m.question
     FROM positions p JOIN conditions c ON c.condition_id = p.condition_id
@@ -47,20 +45,6 @@ WINS: Final = """SELECT w.*, o.spent_units, m.slug, m.icon, e.title, e.slug, p.n
     LEFT JOIN markets m ON m.condition_id = o.condition_id
     LEFT JOIN events e ON e.event_id = m.event_id
     LEFT JOIN profiles p ON p.address = w.wallet"""
-LISTED: Final = """SELECT m.*, q.*, t.*, e.*, f.*, y.*, l.units, h.since_ms, s.line, g.details FROM ({}) chosen
-    JOIN markets m ON m.{} = chosen.row_id
-    JOIN events e ON e.event_id = m.event_id
-    LEFT JOIN quotes q ON q.condition_id = m.condition_id
-    LEFT JOIN market_totals t ON t.market_id = m.market_id
-    LEFT JOIN event_totals f ON f.event_id = m.event_id
-    LEFT JOIN payouts y ON y.condition_id = m.condition_id
-    LEFT JOIN locked_collateral l ON l.condition_id = m.condition_id
-    LEFT JOIN halted_markets h ON h.condition_id = m.condition_id
-    LEFT JOIN sports_markets s ON s.market_id = m.market_id
-    LEFT JOIN sports_events g ON g.event_id = m.event_id"""
-"""A market is shown with its event, and an event with its markets."""
-
-
 TITLED: Final = """SELECT p.token_id, m.question FROM positions p
     JOIN markets m ON m.condition_id = p.condition_id WHERE p.wallet = :user AND p.size_units > 0"""
 HELD_TOKENS: Final = """SELECT c.condition_id, l.units, y.payout_yes,
@@ -70,22 +54,22 @@ HELD_TOKENS: Final = """SELECT c.condition_id, l.units, y.payout_yes,
     LEFT JOIN payouts y ON y.condition_id = c.condition_id ORDER BY c.condition_id LIMIT 100"""
 
 
+KEPT: Final = """SELECT b.wallet, p.token_id, p.condition_id, c.token_yes, m.question, e.slug FROM balances b
+    JOIN positions p ON p.wallet = :user AND p.token_id = b.asset
+    JOIN conditions c ON c.condition_id = p.condition_id
+    JOIN markets m ON m.condition_id = p.condition_id
+    JOIN events e ON e.event_id = m.event_id
+    WHERE b.wallet = '{}' AND b.units > 0 ORDER BY p.token_id LIMIT 100"""
+
+REFERRED: Final = """SELECT m.exchange, sum(a.cost_units), max(a.timestamp_s) FROM referred_wallets r
+    JOIN activities a ON a.wallet = r.wallet AND a.kind = 'TRADE' AND a.timestamp_s >= r.from_s
+    JOIN markets m ON m.condition_id = a.condition_id WHERE r.referrer = :address GROUP BY m.exchange"""
+
 HISTORY_DAYS: Final = 200
 HISTORY: Final = """WITH RECURSIVE ends(end_s) AS (SELECT {first} UNION ALL
     SELECT end_s + {step} FROM ends WHERE end_s < {last})
     SELECT end_s, (SELECT best_bid_ticks FROM quote_points
         WHERE condition_id = :market AND minute < end_s / 60 ORDER BY minute DESC LIMIT 1) FROM ends"""
-
-
-class ReadCase(NamedTuple):
-    """A request, and the SQL that returns the rows of its answer."""
-
-    name: str
-    api: str
-    path: str
-    query: str
-    sql: str
-    values: dict[str, str]
 
 
 def cases(names: Names, *, is_sqlite: bool) -> list[ReadCase]:
@@ -127,7 +111,7 @@ def cases(names: Names, *, is_sqlite: bool) -> list[ReadCase]:
         *_of_amounts_and_titles(whale),
         *_of_the_chain(names, ACTS.format(by_user)),
         *_rankings({"user": names.median}),
-        *_listings(),
+        *discovery_cases(names),
         _price_history(names),
     ]
 
@@ -167,10 +151,11 @@ def _of_the_chain(names: Names, acts: str) -> list[ReadCase]:
         _data(
             "referrers",
             "/referrers",
-            {"address": names.whale},
-            "SELECT * FROM referred_wallets WHERE referrer = :address",
+            {"address": names.referrer},
+            REFERRED,
         ),
         _data("solvency", "/solvency", {"limit": "100"}, HELD_TOKENS),
+        _data("owed", "/owed", whale, KEPT.format(EXCHANGE)),
     ]
 
 
@@ -223,61 +208,6 @@ def _rankings(median: dict[str, str]) -> list[ReadCase]:
             {"timePeriod": "ALL"},
             WINS,
         ),
-    ]
-
-
-def _listings() -> list[ReadCase]:
-    newest = "SELECT {0} AS row_id FROM {1} ORDER BY {0} DESC LIMIT 20"
-    by_total = (
-        "SELECT market_id AS row_id FROM market_totals ORDER BY {} DESC, market_id DESC LIMIT 20"
-    )
-    return [
-        ReadCase(name, DISCOVERY, path, urlencode(query), LISTED.format(chosen, row_id), {})
-        for name, path, query, chosen, row_id in (
-            ("markets, newest", "/markets", {}, newest.format("market_id", "markets"), "market_id"),
-            (
-                *("markets by volume24hr", "/markets", {"order": "volume24hr"}),
-                *(by_total.format("day_units"), "market_id"),
-            ),
-            (
-                *("markets by volume1yr", "/markets", {"order": "volume1yr"}),
-                *(by_total.format("year_units"), "market_id"),
-            ),
-            (
-                *("markets by liquidity", "/markets", {"order": "liquidity"}),
-                *(by_total.format("liquidity_units"), "market_id"),
-            ),
-            (
-                *("markets by slug", "/markets", {"order": "slug"}),
-                *(by_total.format("slug"), "market_id"),
-            ),
-            (
-                *("markets by price", "/markets", {"order": "lastTradePrice"}),
-                *(by_total.format("last_price"), "market_id"),
-            ),
-            (
-                *("markets, by keyset", "/markets/keyset", {}),
-                *(newest.format("market_id", "markets"), "market_id"),
-            ),
-            (
-                *("one market", "/markets/slug/market-7", {}),
-                *("SELECT market_id AS row_id FROM markets WHERE slug = 'market-7'", "market_id"),
-            ),
-            (
-                *("one event", "/events/slug/event-7", {}),
-                *("SELECT event_id AS row_id FROM events WHERE slug = 'event-7'", "event_id"),
-            ),
-            ("events, newest", "/events", {}, newest.format("event_id", "events"), "event_id"),
-            (
-                *("search", "/public-search", {"q": "number 17"}),
-                *(newest.format("event_id", "events"), "event_id"),
-            ),
-        )
-    ] + [
-        ReadCase(
-            *("tags", DISCOVERY, "/tags", ""),
-            *("SELECT * FROM tags ORDER BY tag_id LIMIT 100", {}),
-        )
     ]
 
 

@@ -1,0 +1,47 @@
+"""Games of a history with their series and teams, and profiles of its wallets."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import sqlalchemy as sa
+
+from foretell.store.tables import profiles, series, sports, sports_events, sports_markets, teams
+
+SERIES: Final = 20
+TEAMS_OF_SERIES: Final = 20
+WALLETS_PER_PROFILE: Final = 10
+MARKET_TYPES: Final = ("moneyline", "totals", "spreads")
+SPORT: Final = 1
+DETAILS: Final = '{"section": "games", "event_variant": "standard"}'
+CATALOGUED: Final = (sports, series, teams, sports_events, sports_markets, profiles)
+
+
+def catalogue_rows(
+    games: Sequence[int], wallets: Sequence[str], at_ms: int
+) -> Mapping[sa.Table, list[tuple[Any, ...]]]:
+    """Return the rows of these games, whose markets have the same ids, and the profiles of some wallets."""
+    leagues = range(1, SERIES + 1)
+    times = at_ms, at_ms
+    return {
+        sports: [(SPORT, "football", "i", None, at_ms)],
+        series: [
+            (each, f"league-{each}", f"League {each}", "i", SPORT, *times) for each in leagues
+        ],
+        teams: [
+            (number, f"league-{number % SERIES + 1}", f"Team {number}", f"T{number}", "i", *times)
+            for number in range(1, SERIES * TEAMS_OF_SERIES + 1)
+        ],
+        sports_events: [
+            (game, SPORT, place % SERIES + 1, f"game-{game}", DETAILS)
+            for place, game in enumerate(games)
+        ],
+        sports_markets: [
+            (game, MARKET_TYPES[place % len(MARKET_TYPES)], None, None, None)
+            for place, game in enumerate(games)
+        ],
+        profiles: [
+            (wallet, wallet, f"Trader {number}", f"trader {number}", "", "i", at_ms)
+            for number, wallet in enumerate(wallets)
+            if number % WALLETS_PER_PROFILE == 0
+        ],
+    }

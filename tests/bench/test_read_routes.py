@@ -1,0 +1,100 @@
+"""Every read route is measured by `foretell bench data`, or is one of a few that read nothing."""
+
+import re
+from collections.abc import Sequence
+from http import HTTPStatus
+from typing import Any, Final
+
+import pytest
+from tests.rigs.read_apis import Reader
+
+from foretell.bench.data import read_apps
+from foretell.bench.rigs.reads.history import History, HistoryPlan
+from foretell.bench.rigs.reads.read_case import DATA, DISCOVERY, TRADING
+from foretell.bench.rigs.reads.routes import cases
+from foretell.data.routes import ROUTES as DATA_ROUTES
+from foretell.discovery.routes import ROUTES as DISCOVERY_ROUTES
+from foretell.store.database import Database
+from foretell.store.scratch import fetch_bare
+from foretell.trading.routes.public import ROUTES as TRADING_ROUTES
+
+HISTORY: Final = re.compile("prices-history")
+NOT_MEASURED: Final = {
+    (DATA, "/"): "a constant",
+    (DATA, "/v1/builders/leaderboard"): "always empty",
+    (DATA, "/v1/builders/volume"): "always empty",
+    (DISCOVERY, "/"): "a constant",
+    (DISCOVERY, "/comments"): "always empty",
+    (DISCOVERY, "/events/creators/{record_id:str}"): "always refused",
+    (TRADING, "/batch-prices-history"): "the history of each of at most 20 tokens, in a body",
+}
+"""Routes by their first path, and why nothing of them is measured."""
+
+
+def read_routes() -> list[tuple[str, Sequence[str]]]:
+    """Return the API and the paths of each route that reads tables of the data and discovery APIs, or a history."""
+    histories = [each for each in TRADING_ROUTES if any(map(HISTORY.search, each.paths))]
+    return [
+        (api, sorted(route.paths))
+        for api, routes in (
+            (DATA, DATA_ROUTES),
+            (DISCOVERY, DISCOVERY_ROUTES),
+            (TRADING, histories),
+        )
+        for route in routes
+    ]
+
+
+READ_ROUTES: Final = read_routes()
+RIGHTLY_EMPTY: Final = frozenset({"trades of an amount", "related tags", "related tags by id"})
+"""A short history has no rare trade, and tags have no relations: the read is that of the tag."""
+EMPTY: Final = ("[]", "{}", "", '{"owed":[],"next":""}', '{"history":[]}', '{"marketTypes":[]}')
+
+
+def patterns(paths: Sequence[str]) -> list[str]:
+    return [re.sub(r"\{[^}]*\}", "[^/]+", path) for path in paths]
+
+
+def measured(api: str, paths: Sequence[str]) -> list[str]:
+    """Return the reads of a route; a path without a parameter is not one of a route that has one there."""
+    fixed = {
+        path for other, each in READ_ROUTES if other == api for path in each if "{" not in path
+    }
+    return [
+        case.name
+        for case in cases(History(HistoryPlan(0, 100, 5)).names, is_sqlite=True)
+        if case.api == api
+        and any(re.fullmatch(each, case.path) for each in patterns(paths))
+        and (case.path not in fixed or case.path in paths)
+    ]
+
+
+@pytest.mark.parametrize(("api", "paths"), READ_ROUTES, ids=lambda value: str(value)[:60])
+def test_a_read_route_is_measured_or_says_why_not(api: str, paths: Sequence[str]) -> None:
+    assert bool(measured(api, paths)) is not ((api, paths[0]) in NOT_MEASURED)
+
+
+def test_the_list_of_routes_that_are_not_measured_names_routes() -> None:
+    assert {*NOT_MEASURED} <= {(api, paths[0]) for api, paths in READ_ROUTES}
+
+
+def test_reads_have_names_of_their_own() -> None:
+    found: list[Any] = [
+        case.name for case in cases(History(HistoryPlan(0, 100, 5)).names, is_sqlite=True)
+    ]
+    assert len({*found}) == len(found)
+
+
+@pytest.mark.anyio
+async def test_no_measured_read_is_answered_without_rows(fresh_database: Database) -> None:
+    history = History(HistoryPlan(20_000, 1_000, 500))
+    await history.write(fresh_database)
+    await history.write_sums(fresh_database)
+    names = history.names._replace(typical=history.typical_wallet, median=history.median_wallet)
+    apps = read_apps(fresh_database)
+    for case in [each for each in cases(names, is_sqlite=True) if each.name not in RIGHTLY_EMPTY]:
+        rows = await fetch_bare(fresh_database, case.sql, case.values)
+        answer = await Reader(apps[case.api]).http.get(f"{case.path}?{case.query}")
+        assert answer.status_code == HTTPStatus.OK, case.name
+        assert rows, case.name
+        assert answer.text not in EMPTY, case.name

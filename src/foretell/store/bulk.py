@@ -1,7 +1,7 @@
 """Many rows for an empty database, faster than by statements: benchmarks fill theirs with them."""
 
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final
 
 import sqlalchemy as sa
@@ -10,6 +10,9 @@ from foretell.store.database import WRITER_CACHE_KIB, Database
 
 FILLING_CACHE_KIB: Final = 1024 * 1024
 """Keys are hashes, so rows touch pages all over the file: those that are in memory are written once."""
+
+RowsByTable = Mapping[sa.Table, list[tuple[Any, ...]]]
+"""Rows with a value for each column, in the table's order, unconverted."""
 
 WriteRows = Callable[[sa.Table, Sequence[tuple[Any, ...]]], Awaitable[None]]
 """Inserts rows with a value for each column, in the table's order, unconverted."""

@@ -1,10 +1,9 @@
 """Games of a history with their series and teams, and profiles of its wallets."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Sequence
+from typing import Final
 
-import sqlalchemy as sa
-
+from foretell.store.bulk import RowsByTable
 from foretell.store.tables import profiles, series, sports, sports_events, sports_markets, teams
 
 SERIES: Final = 20
@@ -16,9 +15,7 @@ DETAILS: Final = '{"section": "games", "event_variant": "standard"}'
 CATALOGUED: Final = (sports, series, teams, sports_events, sports_markets, profiles)
 
 
-def catalogue_rows(
-    games: Sequence[int], wallets: Sequence[str], at_ms: int
-) -> Mapping[sa.Table, list[tuple[Any, ...]]]:
+def catalogue_rows(games: Sequence[int], wallets: Sequence[str], at_ms: int) -> RowsByTable:
     """Return the rows of these games, whose markets have the same ids, and the profiles of some wallets."""
     leagues = range(1, SERIES + 1)
     times = at_ms, at_ms

@@ -7,6 +7,8 @@ from xml.etree import ElementTree as ET
 
 import pytest
 from rich.console import Console
+from tests.rigs.read_apis import keep_rankings
+from tests.store.live_sums import dump_sums, rebuild
 
 from foretell.bench.data import DataPlan, run_bench_data
 from foretell.bench.rigs.page import check_page
@@ -14,11 +16,10 @@ from foretell.bench.rigs.reads.figures import ReadFigure, ReadTimes, figures_of
 from foretell.bench.rigs.reads.history import NOW_S, SIZE_UNITS, SUMMED, History, HistoryPlan
 from foretell.domain.errors.command import BenchFailed
 from foretell.domain.portfolio.periods import Period
-from foretell.indexer.rankings import RankingContext, rebuild_sums
+from foretell.store.bulk_totals import fill_trading_totals
 from foretell.store.database import Database
-from foretell.store.index.rankings.sums import empty_rankings
+from foretell.store.index.generations import days_of, load_live, of_generation
 from foretell.store.migrations import upgrade
-from foretell.store.tables import traded_markets, trading_total_changes, trading_totals
 
 PLAN = HistoryPlan(fills=4_000, wallets=1_000, markets=200)
 
@@ -29,7 +30,8 @@ async def test_a_generated_history_adds_up(tmp_path: Path) -> None:
     async with Database(f"sqlite+aiosqlite:///{path}") as database:
         await upgrade(database)
         await History(PLAN).write(database)
-        await rebuild_sums(RankingContext(database, lambda: NOW_S * 1000, 1_000))
+        await fill_trading_totals(database)
+        await keep_rankings(database, NOW_S * 1000, 1_000)
     with sqlite3.connect(path) as connection:
 
         def value(sql: str) -> int:
@@ -50,12 +52,10 @@ async def test_generated_sums_equal_those_of_the_indexer(each_database_url: str)
     async with Database(each_database_url) as database:
         history = History(PLAN)
         await history.write(database)
-        await rebuild_sums(RankingContext(database, lambda: NOW_S * 1000, 1_000))
-        built = await _sums(database)
-        async with database.writing() as tx:
-            await empty_rankings(tx)
         await history.write_sums(database)
         written = await _sums(database)
+        await rebuild(database, NOW_S * 1000)
+        built = await _sums(database)
     assert built == written
     assert all(built.values())
     assert {row[0] for row in built["standings"]} == {*Period}
@@ -63,11 +63,16 @@ async def test_generated_sums_equal_those_of_the_indexer(each_database_url: str)
 
 
 async def _sums(database: Database) -> dict[str, list[tuple[Any, ...]]]:
+    """Return the rows that are live, with the days of their periods."""
+    totals = await dump_sums(database)
     async with database.reading() as tx:
-        return {
-            table.name: sorted(map(tuple, await tx.all(table.select())), key=repr)
-            for table in (*SUMMED, traded_markets, trading_total_changes, trading_totals)
+        live = await load_live(tx)
+        summed = {
+            table.name: await tx.all(table.select().where(of_generation(table, live)))
+            for table in SUMMED
         }
+    decoded = {name: [(days_of(row[0]), *row[1:]) for row in rows] for name, rows in summed.items()}
+    return totals | {name: sorted(rows, key=repr) for name, rows in decoded.items()}
 
 
 @pytest.mark.parametrize(("bar", "missed"), [(1_000.0, 0), (0.0, 1)])

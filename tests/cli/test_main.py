@@ -53,7 +53,7 @@ COMMANDS = {
     ("whitelist",): "Choose the accounts that may resolve",
     ("whitelist", "create"): "Deploy the creator's whitelist",
     ("index",): "Compute the sums of the index again",
-    ("index", "rebuild"): "Stop the indexer first",
+    ("index", "rebuild"): "The exchange may run meanwhile",
     ("verify",): "Compare what is stored with where it comes from",
     ("verify", "data"): "from the chain, and compare",
     ("journal",): "Check, replay or export the journal",

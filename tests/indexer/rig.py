@@ -13,6 +13,7 @@ import msgspec
 import sqlalchemy as sa
 from tests.rigs.sandbox import Sandbox, SandboxMarket
 from tests.rigs.values import encode_cancel_orders
+from tests.store.live_sums import STANDINGS, dump_sums
 
 from foretell.domain.contracts.calldata import (
     INCREMENT_NONCE,
@@ -41,9 +42,6 @@ from foretell.store.tables import (
     locked_collateral,
     metadata,
     positions,
-    rank_counts,
-    standings,
-    wins,
 )
 
 TRADERS: Final = 3
@@ -237,11 +235,8 @@ async def dump(database: Database) -> Dump:
 
 async def dump_standings(database: Database) -> Dump:
     """Return the standings and wins of every wallet, period and category."""
-    async with database.reading() as tx:
-        return {
-            table.name: sorted(tuple(row) for row in await tx.all(sa.select(table)))
-            for table in (standings, rank_counts, wins)
-        }
+    sums = await dump_sums(database)
+    return {table.name: sums[table.name] for table in STANDINGS}
 
 
 async def wipe(database: Database) -> None:

@@ -27,9 +27,10 @@ index = typer.Typer(no_args_is_help=True, help="Compute the sums of the index ag
 
 @index.command("rebuild")
 def rebuild_index(data: Data = None) -> None:
-    """Compute leaderboards, totals and wins from the positions and trades again, and then replace them.
+    """Compute leaderboards, totals and wins again beside those that are read, and then replace them.
 
-    Stop the indexer first; other processes may read the present sums meanwhile.
+    The exchange may run meanwhile, and index new blocks. Prints the steps, and the block of the new sums. If the command
+    is stopped, the sums stay as they were; run it again.
     """
     from foretell.cli.index import run_rebuild_index
 

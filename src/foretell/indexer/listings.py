@@ -4,15 +4,19 @@ A round computes the totals of the markets that have changed, in small transacti
 the windows of all totals end. A round that ends early begins again.
 """
 
-import contextlib
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from foretell.indexer.rounds import run_rounds
-from foretell.store.database import Database, Transaction
+from foretell.store.database import Database
+from foretell.store.index.listing_recount import (
+    BEFORE_ALL_IDS,
+    recount_markets,
+    recount_series,
+    remove_orphans,
+)
 from foretell.store.index.listing_totals import (
-    empty_listings,
     load_changed_markets,
     load_listed_until,
     load_market_totals,
@@ -24,8 +28,8 @@ from foretell.store.valuation import MINUTE_MS
 ROUND_INTERVAL_S: Final = 2.0
 MARKETS_PER_STEP_MAX: Final = 200
 
-Opening = Callable[[], contextlib.AbstractAsyncContextManager[Transaction]]
-"""Opens a transaction for one step."""
+ROWS_PER_REBUILD_STEP_MAX: Final = 50
+"""Fewer than in a round: a step of a rebuild also reads in the transaction that writes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,31 +47,55 @@ async def run(context: ListingContext) -> None:
 
 async def refresh_listings(context: ListingContext) -> None:
     """Bring all totals to now."""
-    database = context.database
-    await _refresh(database.reading, database.writing, context.now_ms())
+    await _refresh(context.database, context.now_ms())
 
 
-async def rebuild_listings(context: ListingContext) -> None:
-    """Compute all totals again, in one transaction: readers have those from before until it commits."""
-    async with context.database.writing() as tx:
-        await empty_listings(tx)
-
-        def same() -> contextlib.AbstractAsyncContextManager[Transaction]:
-            return contextlib.nullcontext(tx)
-
-        await _refresh(same, same, context.now_ms())
+async def _no_pause() -> None:
+    """Go on at once."""
 
 
-async def _refresh(reading: Opening, writing: Opening, now_ms: int) -> None:
-    async with reading() as tx:
+async def rebuild_listings(
+    context: ListingContext, pause: Callable[[], Awaitable[None]] = _no_pause
+) -> int:
+    """Compute all totals again, a few rows at a time, as of the time that the loop has come to; return the markets.
+
+    Each row is as before until it is exact. The loop may run meanwhile.
+    """
+    database, counted = context.database, 0
+    while True:
+        async with database.writing() as tx:
+            removed = await remove_orphans(tx, ROWS_PER_REBUILD_STEP_MAX)
+        await pause()
+        if not removed:
+            break
+    found: Sequence[int] = [BEFORE_ALL_IDS]
+    while found:
+        async with database.writing() as tx:
+            at_ms = await load_listed_until(tx)
+            if at_ms is None:
+                at_ms = context.now_ms()
+                await record_listed_until(tx, at_ms)
+            found = await recount_markets(tx, found[-1], at_ms, ROWS_PER_REBUILD_STEP_MAX)
+        counted += len(found)
+        await pause()
+    series: Sequence[int] = [BEFORE_ALL_IDS]
+    while series:
+        async with database.writing() as tx:
+            series = await recount_series(tx, series[-1], ROWS_PER_REBUILD_STEP_MAX)
+        await pause()
+    return counted
+
+
+async def _refresh(database: Database, now_ms: int) -> None:
+    async with database.reading() as tx:
         was_ms = await load_listed_until(tx)
         changed = await load_changed_markets(tx, was_ms, now_ms)
     for start in range(0, len(changed), MARKETS_PER_STEP_MAX):
-        async with reading() as tx:
+        async with database.reading() as tx:
             part = changed[start : start + MARKETS_PER_STEP_MAX]
             totals = await load_market_totals(tx, part, now_ms)
-        async with writing() as tx:
+        async with database.writing() as tx:
             await record_market_totals(tx, totals)
     if was_ms is None or was_ms // MINUTE_MS != now_ms // MINUTE_MS:
-        async with writing() as tx:
+        async with database.writing() as tx:
             await record_listed_until(tx, now_ms)

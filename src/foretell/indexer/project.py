@@ -62,6 +62,7 @@ from foretell.store.index.conditions import (
     record_conditions,
     record_payouts,
 )
+from foretell.store.index.generations import hold_live
 from foretell.store.index.oracle_answers import record_answers
 from foretell.store.index.positions import PositionRow, load_positions, record_positions
 from foretell.store.index.trading_totals import (
@@ -107,6 +108,7 @@ async def project(
     placed_logs: Sequence[PlacedLog],
 ) -> IndexState:
     """Write the rows of these blocks' logs, and return the state after them."""
+    await hold_live(tx)  # the totals of wallets are read and written in the same tables
     state = await load_state(tx, contracts, touched(contracts, placed_logs))  # read
     rows, changes = apply_blocks(contracts, state, blocks, placed_logs)  # decide
     await record_conditions(tx, rows.conditions)  # record exactly what was decided

@@ -5,28 +5,28 @@ their cursors consistent, so a round that ends early goes on with the next one.
 """
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from typing import Final
 
+from foretell.domain.errors.storage import SumsReplaced
 from foretell.domain.portfolio.periods import Period
 from foretell.indexer.rounds import run_rounds
 from foretell.store.database import Database, Transaction
+from foretell.store.index.generations import RunningSum, hold_generation, load_live, sums_of
 from foretell.store.index.rankings.advance import advance
+from foretell.store.index.rankings.history import load_last_change
 from foretell.store.index.rankings.prices import load_changed_conditions, load_last_market
 from foretell.store.index.rankings.progress import load_cursors, record_cursor
 from foretell.store.index.rankings.revalue import begin_changes, revalue
-from foretell.store.index.rankings.sums import empty_rankings
-from foretell.store.index.trading_totals import rebuild_trading_totals
 
 ROUND_INTERVAL_S: Final = 5.0
 ROWS_PER_STEP_MAX: Final = 1_000
 CONDITIONS_PER_STEP_MAX: Final = 500
 CONDITIONS_PER_ROUND_MAX: Final = 50_000
 
-
-Writing = Callable[[], contextlib.AbstractAsyncContextManager[Transaction]]
-"""Opens a transaction for one step."""
+Pause = Callable[[], Awaitable[None]]
+"""Waits after a step, so that others may write."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,47 +44,68 @@ async def run(context: RankingContext) -> None:
 
 
 async def refresh_rankings(context: RankingContext) -> None:
-    """Bring the standings of every period to now."""
-    for period in Period:
-        await _refresh(context.database.writing, period, context)
+    """Bring the standings of every period to now; those that are replaced meanwhile are left to the next round."""
+    async with context.database.reading() as tx:
+        generation = await load_live(tx)
+    with contextlib.suppress(SumsReplaced):
+        await refresh_generation(context, generation)
 
 
-async def rebuild_sums(context: RankingContext) -> None:
-    """Compute all sums by wallet from the other tables again, in one transaction.
+async def refresh_generation(
+    context: RankingContext, generation: int, pause: Pause | None = None
+) -> None:
+    """Bring the sums of a generation to now.
 
-    Readers have the sums from before until it commits.
+    Raises SumsReplaced when it is neither live nor computed any more.
     """
-    async with context.database.writing() as tx:
-        await rebuild_trading_totals(tx)
-        await empty_rankings(tx)
-        for period in Period:
-            await _refresh(lambda: contextlib.nullcontext(tx), period, context)
+    for each in sums_of(generation).values():
+        await _Refresh(context, each, pause).run()
 
 
-async def _refresh(writing: Writing, period: Period, context: RankingContext) -> None:
-    limit, now_s = context.rows_per_step_max, context.now_ms() // 1000
-    until_s = now_s if period is Period.ALL else now_s - period.seconds
-    is_behind = True
-    while is_behind:
-        async with writing() as tx:
-            is_behind = await advance(tx, period, None if period is Period.ALL else until_s, limit)
-    await _revalue(writing, period, limit)
-    async with writing() as tx:
-        last_market = await load_last_market(tx)
-        cursor = (await load_cursors(tx))[period]
-        changed = await load_changed_conditions(tx, cursor, until_s, CONDITIONS_PER_ROUND_MAX)
-    for start in range(0, len(changed), CONDITIONS_PER_STEP_MAX):
-        async with writing() as tx:
-            part = changed[start : start + CONDITIONS_PER_STEP_MAX]
-            await begin_changes(tx, period, part, until_s)
-        await _revalue(writing, period, limit)
-    async with writing() as tx:
-        cursor = (await load_cursors(tx))[period]
-        await record_cursor(tx, cursor._replace(at_s=until_s, market_id=last_market))
+@dataclass(frozen=True, slots=True)
+class _Refresh:
+    """One round of a running sum."""
 
+    context: RankingContext
+    sum: RunningSum
+    pause: Pause | None
 
-async def _revalue(writing: Writing, period: Period, holders_max: int) -> None:
-    is_changing = True
-    while is_changing:
-        async with writing() as tx:
-            is_changing = await revalue(tx, period, holders_max)
+    async def run(self) -> None:
+        """Add the changes of blocks, and value again what has other prices than before."""
+        period, limit = self.sum.period, self.context.rows_per_step_max
+        now_s = self.context.now_ms() // 1000
+        until_s = now_s if period is Period.ALL else now_s - period.seconds
+        async with self.context.database.reading() as tx:
+            last = await load_last_change(tx)  # later blocks are for the next round, however many
+        is_behind = True
+        while is_behind:
+            async with self._step() as tx:
+                bound_s = None if period is Period.ALL else until_s
+                is_behind = await advance(tx, self.sum, bound_s, limit, last)
+        await self._revalue()
+        async with self.context.database.reading() as tx:
+            last_market = await load_last_market(tx)
+            cursor = (await load_cursors(tx, self.sum.generation, is_changing=False))[period]
+            changed = await load_changed_conditions(tx, cursor, until_s, CONDITIONS_PER_ROUND_MAX)
+        for start in range(0, len(changed), CONDITIONS_PER_STEP_MAX):
+            async with self._step() as tx:
+                part = changed[start : start + CONDITIONS_PER_STEP_MAX]
+                await begin_changes(tx, self.sum, part, until_s)
+            await self._revalue()
+        async with self._step() as tx:
+            cursor = (await load_cursors(tx, self.sum.generation))[period]
+            await record_cursor(tx, cursor._replace(at_s=until_s, market_id=last_market))
+
+    async def _revalue(self) -> None:
+        is_changing = True
+        while is_changing:
+            async with self._step() as tx:
+                is_changing = await revalue(tx, self.sum, self.context.rows_per_step_max)
+
+    @contextlib.asynccontextmanager
+    async def _step(self) -> AsyncIterator[Transaction]:
+        async with self.context.database.writing() as tx:
+            await hold_generation(tx, self.sum.generation)
+            yield tx
+        if self.pause is not None:
+            await self.pause()

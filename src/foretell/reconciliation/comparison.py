@@ -3,7 +3,7 @@
 A table is read in pages. Each row is looked up among the figures, and afterwards each figure among the rows seen.
 """
 
-from collections.abc import Callable, Hashable
+from collections.abc import AsyncIterator, Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
@@ -20,8 +20,10 @@ from foretell.reconciliation.recounted_standings import (
     RecountedStandings,
 )
 from foretell.store.database import Transaction
+from foretell.store.index.generations import days_of, load_live
 from foretell.store.index.rankings.progress import STALE
-from foretell.store.queries.index_tables import load_pages
+from foretell.store.index.trading_totals import TradingTables, tables_of
+from foretell.store.queries.index_tables import load_sums
 from foretell.store.spill import SpilledRows, SpillFile
 from foretell.store.tables import (
     activities,
@@ -49,11 +51,9 @@ from foretell.store.tables import (
     series_totals,
     standings,
     tags,
-    traded_markets,
-    trading_total_changes,
-    trading_totals,
     wins,
 )
+from foretell.store.tables.indexing import ODD
 
 DIFFERENCES_NAMED_MAX: Final = 100
 """The most differences that a report names; it counts all of them."""
@@ -113,22 +113,27 @@ class _Compared(NamedTuple):
 async def compare_all(figures: ChainFigures, tx: Transaction, report: DataReport) -> None:
     """Compare every table, all read in one transaction."""
     with SpillFile(figures.spill.rows_held_max) as spill:
-        sums = await _sums(figures, spill, tx)
+        live = await load_live(tx)
+        sums = await _sums(figures, spill, tx, live)
         catalog = await _of_catalog(figures, spill, tx)
-        of_chain = *_states(figures), *_changes(figures), *_histories(figures)
+        totals = _totals(figures, tables_of(live))
+        of_chain = *_states(figures), *_changes(figures), *_histories(figures), *totals
         for compared in (*of_chain, *sums, *catalog):
-            await _compare(compared, spill, tx, report)
+            await _compare(compared, spill, load_sums(tx, compared.table, live), report)
         report.rows_held = max(figures.spill.held_most, spill.held_most)
     report.wallets = figures.balances.now.count_firsts()
 
 
 async def _compare(
-    compared: _Compared, spill: SpillFile, tx: Transaction, report: DataReport
+    compared: _Compared,
+    spill: SpillFile,
+    pages: AsyncIterator[Sequence[sa.Row[Any]]],
+    report: DataReport,
 ) -> None:
-    name, figures = compared.table.name, compared.figures
+    name, figures = compared.table.name.removeprefix(ODD), compared.figures
     report.rows[name] = 0
     seen: SpilledRows[Any, bool] = spill.mapping(f"seen_{name}", figures.columns, bool)
-    async for page in load_pages(tx, compared.table):
+    async for page in pages:
         for row in page:
             kept, key = compared.of_table(row), compared.key(row)
             if kept is not None and compared.is_compared(key):
@@ -173,12 +178,6 @@ def _states(figures: ChainFigures) -> tuple[_Compared, ...]:
             lambda row: row.units or None,
             lambda units: units or None,
         ),
-        _Compared(
-            trading_totals,
-            figures.totals.now,
-            lambda row: row.wallet,
-            lambda row: (row.trades, row.markets, row.volume_units),
-        ),
     )
 
 
@@ -219,12 +218,6 @@ def _changes(figures: ChainFigures) -> tuple[_Compared, ...]:
             lambda row: (row.condition_id, row.block_number),
             lambda row: row.units,
         ),
-        _Compared(
-            trading_total_changes,
-            figures.totals.history,
-            lambda row: (row.wallet, row.block_number),
-            lambda row: (row.trades, row.markets, row.volume_units),
-        ),
     )
 
 
@@ -256,8 +249,26 @@ def _histories(figures: ChainFigures) -> tuple[_Compared, ...]:
             lambda row: (row.block_number, row.log_index, row.part),
             lambda row: (row.exchange, row.maker, row.nonce),
         ),
+    )
+
+
+def _totals(figures: ChainFigures, tables: TradingTables) -> tuple[_Compared, ...]:
+    """Return the tables of wallets' totals that are read."""
+    return (
         _Compared(
-            traded_markets,
+            tables.totals.current,
+            figures.totals.now,
+            lambda row: row.wallet,
+            lambda row: (row.trades, row.markets, row.volume_units),
+        ),
+        _Compared(
+            tables.totals.history,
+            figures.totals.history,
+            lambda row: (row.wallet, row.block_number),
+            lambda row: (row.trades, row.markets, row.volume_units),
+        ),
+        _Compared(
+            tables.markets,
             figures.first_trades,
             lambda row: (row.wallet, row.condition_id),
             lambda row: row.block_number,
@@ -298,27 +309,30 @@ async def _of_catalog(
     )
 
 
-async def _sums(figures: ChainFigures, spill: SpillFile, tx: Transaction) -> tuple[_Compared, ...]:
-    """Return the tables of leaderboards, whose figures are computed here."""
+async def _sums(
+    figures: ChainFigures, spill: SpillFile, tx: Transaction, live: int
+) -> tuple[_Compared, ...]:
+    """Return the tables of leaderboards, whose figures are computed here; all are of the live generation."""
     end_by_period: dict[int, PeriodEnd] = {}
-    async for page in load_pages(tx, ranking_cursors):
-        end_by_period |= {row.period: PeriodEnd(row.block_number, row.at_s) for row in page}
+    async for page in load_sums(tx, ranking_cursors, live):
+        end_by_period |= {_days(row): PeriodEnd(row.block_number, row.at_s) for row in page}
     paid: SpilledRows[tuple[int, str], str] = spill.mapping("paid_marks", 2, str)
     marks: SpilledRows[tuple[int, str], CountedMark] = spill.mapping("marks", 2, CountedMark)
-    async for page in load_pages(tx, ranking_marks):
+    async for page in load_sums(tx, ranking_marks, live):
         for row in page:
-            marks[row.period, row.condition_id] = CountedMark(
+            period = _days(row)
+            marks[period, row.condition_id] = CountedMark(
                 row.price, row.category, row.next_price, row.next_category, row.done_wallet
             )
             payout = figures.payouts.get(row.condition_id)
             is_settled = row.next_price is None and row.seen_ms != STALE
-            end = end_by_period.get(row.period, NEVER_ENDED)
-            if payout and is_settled and end.is_after(row.period, payout):
-                paid[row.period, row.condition_id] = payout.price_text
+            end = end_by_period.get(period, NEVER_ENDED)
+            if payout and is_settled and end.is_after(period, payout):
+                paid[period, row.condition_id] = payout.price_text
     recounted = RecountedStandings(figures, end_by_period, marks)
     standing_sums = spill.mapping("standing_sums", 3, tuple[int, int], (0, 0))
     recounted.add_standings(standing_sums)
-    counted = await count_ranks(tx, spill, standing_sums)
+    counted = await count_ranks(tx, spill, standing_sums, live)
     counted_wins = spill.mapping("counted_wins", 3, tuple[str, int])
     for key, win in recounted.wins():
         counted_wins[key] = win
@@ -326,26 +340,24 @@ async def _sums(figures: ChainFigures, spill: SpillFile, tx: Transaction) -> tup
         _Compared(
             standings,
             standing_sums,
-            lambda row: (row.period, row.category, row.wallet),
+            lambda row: (_days(row), row.category, row.wallet),
             lambda row: (row.volume_units, row.gain_units),
             lambda sums: sums if any(sums) else None,
         ),
-        _Compared(
-            rank_counts, counted.buckets, lambda row: tuple(row[:4]), lambda row: row.wallets
-        ),
-        _Compared(rank_parts, counted.parts, lambda row: tuple(row[:4]), lambda row: row.wallets),
-        _Compared(rank_ties, counted.ties, lambda row: tuple(row[:5]), lambda row: row.wallets),
+        _Compared(rank_counts, counted.buckets, _count_key, lambda row: row.wallets),
+        _Compared(rank_parts, counted.parts, _count_key, lambda row: row.wallets),
+        _Compared(rank_ties, counted.ties, _count_key, lambda row: row.wallets),
         _Compared(
             ranking_marks,
             paid,
-            lambda row: (row.period, row.condition_id),
+            lambda row: (_days(row), row.condition_id),
             lambda row: row.price,
             is_compared=lambda key: key in paid,
         ),
         _Compared(
             wins,
             counted_wins,
-            lambda row: (row.period, row.wallet, row.token_id),
+            lambda row: (_days(row), row.wallet, row.token_id),
             lambda row: (
                 (row.category, row.realized_units)
                 if recounted.is_counted(row.wallet, row.token_id)
@@ -353,6 +365,14 @@ async def _sums(figures: ChainFigures, spill: SpillFile, tx: Transaction) -> tup
             ),
         ),
     )
+
+
+def _days(row: Any) -> int:
+    return days_of(row.period)
+
+
+def _count_key(row: Any) -> tuple[Any, ...]:
+    return _days(row), *row[1:-1]
 
 
 def _place(row: Any) -> tuple[int, int]:

@@ -9,8 +9,9 @@ from foretell.domain.portfolio.rank_buckets import bucket_of, part_of
 from foretell.domain.values.amounts import AMOUNT_UNITS_MAX
 from foretell.reconciliation.recounted_standings import StandingKey
 from foretell.store.database import Transaction
+from foretell.store.index.generations import days_of
 from foretell.store.index.rankings import parts
-from foretell.store.queries.index_tables import load_pages
+from foretell.store.queries.index_tables import load_pages, load_sums
 from foretell.store.spill import SpilledRows, SpillFile
 from foretell.store.tables import (
     event_tags,
@@ -36,7 +37,10 @@ class CountedRanks(NamedTuple):
 
 
 async def count_ranks(
-    tx: Transaction, spill: SpillFile, sums: SpilledRows[StandingKey, tuple[int, int]]
+    tx: Transaction,
+    spill: SpillFile,
+    sums: SpilledRows[StandingKey, tuple[int, int]],
+    generation: int,
 ) -> CountedRanks:
     """Count the standings of every bucket, and those of each part of the heavy buckets that have parts.
 
@@ -47,7 +51,7 @@ async def count_ranks(
         spill.mapping("counted_parts", 4, int, 0),
         spill.mapping("counted_ties", 5, int, 0),
     )
-    divided = await _divided_buckets(tx, spill)
+    divided = await _divided_buckets(tx, spill, generation)
     for (period, category, _), units in sums.items():
         for name, amount in _ranked(units):
             counted.buckets[period, category, name, bucket_of(amount)] += 1
@@ -60,14 +64,16 @@ async def count_ranks(
     return counted
 
 
-async def _divided_buckets(tx: Transaction, spill: SpillFile) -> SpilledRows[BucketKey, bool]:
+async def _divided_buckets(
+    tx: Transaction, spill: SpillFile, generation: int
+) -> SpilledRows[BucketKey, bool]:
     """Return the buckets that have parts or ties in the tables."""
     divided: SpilledRows[BucketKey, bool] = spill.mapping("divided_buckets", 4, bool)
     for table in (rank_parts, rank_ties):
-        async for page in load_pages(tx, table):
+        async for page in load_sums(tx, table, generation):
             for row in page:
                 units = tuple(row)[3]
-                divided[row.period, row.category, row.counted, bucket_of(units)] = True
+                divided[days_of(row.period), row.category, row.counted, bucket_of(units)] = True
     return divided
 
 

@@ -122,8 +122,10 @@ async def record_everything(tx: Transaction, number: int) -> None:
         tx, [PositionRow(ANN, AssetId("2"), a_word("rain"), number, 0, 0, 0, 0, number, number)]
     )
     await record_locked(tx, [LockedCollateral(a_word("rain"), number, number)])
-    await record_trading_totals(tx, [TradingTotals(ANN, number, number, number, number)])
-    await record_traded_markets(tx, [TradedMarket(*place, ANN, condition)])
+    for generation in (0, 1):
+        totals = TradingTotals(ANN, number, number, number, number)
+        await record_trading_totals(tx, [totals], generation)
+        await record_traded_markets(tx, [TradedMarket(*place, ANN, condition)], generation)
 
 
 @pytest.mark.case("E-01")

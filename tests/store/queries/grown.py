@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from tests.rigs.applications import an_app
 from tests.rigs.read_apis import BLOBS, Reader, a_data_context
+from tests.store.live_sums import rebuild
 from tests.store.queries.recorded_queries import sqlite_steps
 
 from foretell.bench.rigs.reads.history import NOW_S, SIZE_UNITS, History, HistoryPlan
@@ -13,7 +14,6 @@ from foretell.data.routes import build_app
 from foretell.domain.exchange.ledger import AssetId
 from foretell.domain.exchange.order import Side
 from foretell.domain.values.hexadecimal import Address, Bytes32
-from foretell.indexer.rankings import RankingContext, rebuild_sums
 from foretell.store.database import Database
 from foretell.store.index.activities import ActivityKind, ActivityRow, record_activities
 from foretell.store.migrations import upgrade
@@ -60,7 +60,7 @@ class Grown:
         ]
         async with self.database.writing() as tx:
             await record_activities(tx, large)
-        await rebuild_sums(RankingContext(self.database, lambda: NOW_S * 1000, 1_000))
+        await rebuild(self.database, NOW_S * 1000)
         await analyze(self.database)
 
     def steps(self, queries: list[tuple[str, Any]]) -> int:

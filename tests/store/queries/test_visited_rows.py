@@ -40,6 +40,7 @@ from foretell.store.index.activities import (
     load_activities,
     record_activities,
 )
+from foretell.store.index.generations import RunningSum
 from foretell.store.index.rankings.sums import Sums
 from foretell.store.migrations import upgrade
 from foretell.store.queries.leaderboards import RankingOrder, RankingScope, load_ranking_of
@@ -245,7 +246,7 @@ async def test_a_rank_takes_no_more_steps_when_ten_times_as_many_wallets_are_ran
             sums.add_gain(Address(a_wallet(number)), "world", units)
             sums.add_volume(Address(a_wallet(number)), "world", units)
         async with grown.database.writing() as tx:
-            await sums.record(tx, Period.ALL)
+            await sums.record(tx, RunningSum(0, Period.ALL))
         with recorded() as queries:
             async with grown.database.reading() as tx:
                 scope = RankingScope(Period.ALL, "world")

@@ -181,6 +181,34 @@ class SnapshotFailed(Unavailable):
         super().__init__(f"no snapshot was taken: {cause}")
 
 
+class SumsReplaced(ForetellError):
+    """The sums by wallet that were to be changed have been replaced by others meanwhile."""
+
+    def __init__(self, generation: int) -> None:
+        super().__init__(
+            f"the sums of generation {generation} were replaced by others; begin again with those"
+        )
+
+
+class RebuildRunning(Unavailable):
+    """Another process rebuilds the sums of the index now."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "another process rebuilds the sums of this index; wait until it has ended, or stop it"
+        )
+
+
+class RebuildOvertaken(Unavailable):
+    """The index grew faster than a rebuild of its sums could follow."""
+
+    def __init__(self, rounds: int) -> None:
+        super().__init__(
+            f"the sums did not reach the last block in {rounds} rounds, because the index grows faster;"
+            " rebuild them when it has caught up with the chain"
+        )
+
+
 class FolderInUse(Unavailable):
     """Another process uses a folder that allows one process at a time."""
 

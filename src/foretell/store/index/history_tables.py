@@ -19,6 +19,8 @@ from foretell.store.tables import (
     balances,
     locked_collateral,
     locked_collateral_changes,
+    odd_trading_total_changes,
+    odd_trading_totals,
     position_changes,
     positions,
     trading_total_changes,
@@ -38,7 +40,15 @@ ALLOWANCES: Final = VersionedTable(allowances, allowance_changes)
 POSITIONS: Final = VersionedTable(positions, position_changes)
 LOCKED_COLLATERAL: Final = VersionedTable(locked_collateral, locked_collateral_changes)
 TRADING_TOTALS: Final = VersionedTable(trading_totals, trading_total_changes)
-VERSIONED_TABLES: Final = (BALANCES, ALLOWANCES, POSITIONS, LOCKED_COLLATERAL, TRADING_TOTALS)
+ODD_TRADING_TOTALS: Final = VersionedTable(odd_trading_totals, odd_trading_total_changes)
+VERSIONED_TABLES: Final = (
+    BALANCES,
+    ALLOWANCES,
+    POSITIONS,
+    LOCKED_COLLATERAL,
+    TRADING_TOTALS,
+    ODD_TRADING_TOTALS,
+)
 
 
 async def record_states(

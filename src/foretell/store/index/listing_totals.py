@@ -206,12 +206,6 @@ async def _add_to_series(tx: Transaction, after_by_event: Mapping[int, _OfSeries
     await tx.upsert_rows(series_totals, rows)
 
 
-async def empty_listings(tx: Transaction) -> None:
-    """Delete all totals, so that the next round computes them again."""
-    for table in (market_totals, event_totals, series_totals, listing_cursors):
-        await tx.execute(table.delete())
-
-
 def _totals(found: MarketTotals, now_ms: int) -> MarketTotals:
     """Return the totals in a row: rounded, and marked if the quote may change unnoticed."""
     is_settled = found.seen_ms <= now_ms - SETTLED_MS

@@ -1,6 +1,7 @@
 """The number of trades and markets of a wallet, and its volume, as of the last indexed block.
 
-Written by the indexer.
+Totals of an even generation of sums and of an odd one are in tables of their own, so that a rebuild writes others than
+those that are read. Without a generation, functions take the live one. Written by the indexer.
 """
 
 from collections.abc import Iterable, Sequence
@@ -10,50 +11,34 @@ import sqlalchemy as sa
 
 from foretell.domain.values.hexadecimal import Address, Bytes32
 from foretell.store.database import Transaction
-from foretell.store.index.history_tables import TRADING_TOTALS, record_states
+from foretell.store.index.activities import ActivityKind
+from foretell.store.index.generations import load_live
+from foretell.store.index.history_tables import (
+    ODD_TRADING_TOTALS,
+    TRADING_TOTALS,
+    VersionedTable,
+    record_states,
+)
+from foretell.store.index.rankings.history import BlockRange
 from foretell.store.lookups import load_rows
 from foretell.store.many_rows import insert_many
-from foretell.store.tables import traded_markets, trading_total_changes, trading_totals
+from foretell.store.tables import activities, odd_traded_markets, traded_markets
 
-_FIRST_TRADES: Final = sa.text("""
-    INSERT INTO traded_markets (block_number, log_index, part, wallet, condition_id)
-    SELECT block_number, log_index, part, wallet, condition_id FROM (
-        SELECT block_number, log_index, part, wallet, condition_id, row_number() OVER (
-            PARTITION BY wallet, condition_id ORDER BY block_number, log_index, part
-        ) AS place FROM activities WHERE kind = 'TRADE'
-    ) AS placed WHERE place = 1
-""")
-_HISTORY: Final = sa.text("""
-    INSERT INTO trading_total_changes (wallet, trades, markets, volume_units, block_number)
-    SELECT wallet, trades, markets,
-        CASE WHEN high + (low >> 32) >= 2147483648 THEN 9223372036854775807
-        ELSE (high + (low >> 32)) * 4294967296 + (low & 4294967295) END,
-        block_number
-    FROM (
-        SELECT wallet, block_number,
-            CAST(sum(trades) OVER (PARTITION BY wallet ORDER BY block_number) AS BIGINT) AS trades,
-            CAST(sum(markets) OVER (PARTITION BY wallet ORDER BY block_number) AS BIGINT) AS markets,
-            CAST(sum(high) OVER (PARTITION BY wallet ORDER BY block_number) AS BIGINT) AS high,
-            CAST(sum(low) OVER (PARTITION BY wallet ORDER BY block_number) AS BIGINT) AS low
-        FROM (
-            SELECT a.wallet, a.block_number, count(*) AS trades, count(first.wallet) AS markets,
-                sum(a.cost_units >> 32) AS high, sum(a.cost_units & 4294967295) AS low
-            FROM activities AS a LEFT JOIN traded_markets AS first
-                ON first.block_number = a.block_number AND first.log_index = a.log_index
-                AND first.part = a.part
-            WHERE a.kind = 'TRADE' GROUP BY a.wallet, a.block_number
-        ) AS by_block
-    ) AS summed
-""")
-"""A volume is at most what a column holds, as the indexer's; SQLite has no wider sums, so halves are added up."""
-_TOTALS: Final = sa.text("""
-    INSERT INTO trading_totals (wallet, trades, markets, volume_units, block_number)
-    SELECT wallet, trades, markets, volume_units, block_number FROM (
-        SELECT wallet, trades, markets, volume_units, block_number, row_number() OVER (
-            PARTITION BY wallet ORDER BY block_number DESC
-        ) AS place FROM trading_total_changes
-    ) AS placed WHERE place = 1
-""")
+
+class TradingTables(NamedTuple):
+    """The tables of first trades, and of totals with their history."""
+
+    markets: sa.Table
+    totals: VersionedTable
+
+    @property
+    def all(self) -> tuple[sa.Table, ...]:
+        """Each of the tables."""
+        return self.markets, *self.totals
+
+
+EVEN: Final = TradingTables(traded_markets, TRADING_TOTALS)
+ODD: Final = TradingTables(odd_traded_markets, ODD_TRADING_TOTALS)
 
 
 class TradingTotals(NamedTuple):
@@ -76,37 +61,92 @@ class TradedMarket(NamedTuple):
     condition_id: Bytes32
 
 
-async def record_trading_totals(tx: Transaction, changes: Sequence[TradingTotals]) -> None:
+class PlacedTrade(NamedTuple):
+    """A trade of a wallet, and its place on the chain."""
+
+    block_number: int
+    log_index: int
+    part: int
+    wallet: Address
+    condition_id: Bytes32
+    cost_units: int
+
+
+def tables_of(generation: int) -> TradingTables:
+    """Return the tables of a generation."""
+    return ODD if generation % 2 else EVEN
+
+
+async def record_trading_totals(
+    tx: Transaction, changes: Sequence[TradingTotals], generation: int | None = None
+) -> None:
     """Store totals after blocks, in the order of the blocks."""
-    await record_states(tx, TRADING_TOTALS, changes)
+    if changes:
+        await record_states(tx, (await _tables(tx, generation)).totals, changes)
 
 
-async def record_traded_markets(tx: Transaction, first: Sequence[TradedMarket]) -> None:
+async def record_traded_markets(
+    tx: Transaction, first: Sequence[TradedMarket], generation: int | None = None
+) -> None:
     """Store first trades."""
-    await insert_many(tx, traded_markets, first)
+    if first:
+        await insert_many(tx, (await _tables(tx, generation)).markets, first)
 
 
 async def load_trading_totals(
-    tx: Transaction, wallets: Iterable[Address]
+    tx: Transaction, wallets: Iterable[Address], generation: int | None = None
 ) -> Sequence[TradingTotals]:
     """Return the totals of these wallets; one that never traded is left out."""
     keys = [(wallet,) for wallet in wallets]
-    rows = await load_rows(tx, trading_totals, trading_totals.primary_key, keys)
+    if not keys:
+        return []
+    table = (await _tables(tx, generation)).totals.current
+    rows = await load_rows(tx, table, table.primary_key, keys)
     return [TradingTotals._make(row) for row in rows]
 
 
 async def load_traded_markets(
-    tx: Transaction, keys: Iterable[tuple[Address, Bytes32]]
+    tx: Transaction, keys: Iterable[tuple[Address, Bytes32]], generation: int | None = None
 ) -> set[tuple[Address, Bytes32]]:
     """Return those of these wallets and conditions that have traded."""
-    columns: list[sa.Column[str]] = [traded_markets.c.wallet, traded_markets.c.condition_id]
-    rows = await load_rows(tx, traded_markets, columns, keys)
+    wanted = list(keys)
+    if not wanted:
+        return set()
+    table = (await _tables(tx, generation)).markets
+    rows = await load_rows(tx, table, (table.c.wallet, table.c.condition_id), wanted)
     return {(Address(row.wallet), Bytes32(row.condition_id)) for row in rows}
 
 
-async def rebuild_trading_totals(tx: Transaction) -> None:
-    """Compute first trades, totals and their history from all trades again."""
-    for table in (traded_markets, trading_total_changes, trading_totals):
-        await tx.execute(table.delete())
-    for statement in (_FIRST_TRADES, _HISTORY, _TOTALS):
-        await tx.execute(statement)
+class NextTrades(NamedTuple):
+    """The trades of the next blocks, all of each block; and the last block that they are of."""
+
+    trades: Sequence[PlacedTrade]
+    last: int
+
+
+async def load_next_trades(tx: Transaction, blocks: BlockRange, rows_max: int) -> NextTrades:
+    """Return the trades of the first of these blocks, in the order of the chain.
+
+    They are at most `rows_max`, or all of one block that has as many.
+    """
+    act = activities.c
+    trades = (
+        sa.select(*(act[name] for name in PlacedTrade._fields))
+        .where(act.kind == ActivityKind.TRADE.value)
+        .order_by(act.block_number, act.log_index, act.part)
+    )
+    in_blocks = act.block_number > blocks.after, act.block_number <= blocks.last
+    rows = [
+        PlacedTrade._make(row) for row in await tx.all(trades.where(*in_blocks).limit(rows_max))
+    ]
+    if len(rows) < rows_max:
+        return NextTrades(rows, blocks.last)
+    first, last = rows[0].block_number, rows[-1].block_number
+    if first < last:
+        return NextTrades([row for row in rows if row.block_number < last], last - 1)
+    whole = await tx.all(trades.where(act.block_number == first))
+    return NextTrades([PlacedTrade._make(row) for row in whole], first)
+
+
+async def _tables(tx: Transaction, generation: int | None) -> TradingTables:
+    return tables_of(await load_live(tx) if generation is None else generation)

@@ -3,6 +3,7 @@
 from typing import Final
 
 from foretell.store.database import Transaction
+from foretell.store.index.generations import load_kept, unwind_next
 from foretell.store.index.history_tables import VERSIONED_TABLES, restore_states
 from foretell.store.index.rankings.advance import unwind_rankings
 from foretell.store.index.rankings.wins import refresh_wins
@@ -14,6 +15,7 @@ from foretell.store.tables import (
     canceled_orders,
     conditions,
     exchange_fills,
+    odd_traded_markets,
     payouts,
     raised_nonces,
     traded_markets,
@@ -29,6 +31,7 @@ ONCE: Final = (
     answers,
     activities,
     traded_markets,
+    odd_traded_markets,
 )
 """Tables whose rows are written once, with their block."""
 
@@ -36,12 +39,16 @@ ONCE: Final = (
 async def unwind(tx: Transaction, block_number: int) -> None:
     """Restore every table as it was after this block.
 
-    The sums of the rankings subtract what the rows above it have added, so they come first.
+    The sums of the rankings subtract what the rows above it have added, so they come first: those that are read, and
+    those that a rebuild computes beside them.
     """
-    unwound = await unwind_rankings(tx, block_number)
+    generations = await load_kept(tx)
+    unwound = {each: await unwind_rankings(tx, each, block_number) for each in generations}
     for table in ONCE:
         await tx.execute(table.delete().where(table.c.block_number > block_number))
     for versioned in VERSIONED_TABLES:
         await restore_states(tx, versioned, block_number)
     await unwind_readings(tx, block_number)
-    await refresh_wins(tx, unwound)
+    await unwind_next(tx, block_number)
+    for generation, holdings in unwound.items():
+        await refresh_wins(tx, generation, holdings)

@@ -25,6 +25,13 @@ async def upgrade(database: Database) -> None:
     await database.run_sync(_upgrade)
 
 
+async def is_current(database: Database) -> bool:
+    """Return whether the database has today's schema."""
+    found: list[bool] = []
+    await database.run_sync(lambda connection: found.append(_is_current(connection)))
+    return found == [True]
+
+
 def _upgrade(connection: sa.Connection) -> None:
     if connection.dialect.name == "postgresql":
         connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_UPGRADE_LOCK)))

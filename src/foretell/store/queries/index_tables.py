@@ -6,9 +6,11 @@ from typing import Any, Final, NamedTuple
 import sqlalchemy as sa
 
 from foretell.store.database import Transaction
+from foretell.store.index.generations import of_generation
 from foretell.store.tables import blocks
 
 ROWS_PER_PAGE: Final = 1_000
+_EVERY: Final = sa.true()
 
 
 class IndexedBlock(NamedTuple):
@@ -32,13 +34,11 @@ async def load_page(
     tx: Transaction,
     table: sa.Table,
     after: sa.Row[Any] | None = None,
-    wanted: sa.ColumnElement[bool] | None = None,
+    is_wanted: sa.ColumnElement[bool] = _EVERY,
 ) -> Sequence[sa.Row[Any]]:
     """Return the next rows of a table in the order of its primary key: behind a row, or from the first on."""
     key = list(table.primary_key.columns)
-    page = sa.select(table).order_by(*key).limit(ROWS_PER_PAGE)
-    if wanted is not None:
-        page = page.where(wanted)
+    page = sa.select(table).where(is_wanted).order_by(*key).limit(ROWS_PER_PAGE)
     if after is not None:
         last = [sa.literal(getattr(after, column.name), column.type) for column in key]
         page = page.where(sa.tuple_(*key) > sa.tuple_(*last))
@@ -46,10 +46,17 @@ async def load_page(
 
 
 async def load_pages(
-    tx: Transaction, table: sa.Table, wanted: sa.ColumnElement[bool] | None = None
+    tx: Transaction, table: sa.Table, is_wanted: sa.ColumnElement[bool] = _EVERY
 ) -> AsyncIterator[Sequence[sa.Row[Any]]]:
-    """Yield all rows of a table in such pages, or those that meet a condition."""
-    rows = await load_page(tx, table, None, wanted)
+    """Yield all rows of a table in such pages, or those that are wanted."""
+    rows = await load_page(tx, table, None, is_wanted)
     while rows:
         yield rows
-        rows = await load_page(tx, table, rows[-1], wanted)
+        rows = await load_page(tx, table, rows[-1], is_wanted)
+
+
+def load_sums(
+    tx: Transaction, table: sa.Table, generation: int
+) -> AsyncIterator[Sequence[sa.Row[Any]]]:
+    """Yield the rows of a generation in such pages; those of a table without one are of all."""
+    return load_pages(tx, table, of_generation(table, generation))

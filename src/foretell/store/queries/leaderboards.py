@@ -16,6 +16,7 @@ from foretell.domain.portfolio.periods import Period
 from foretell.domain.portfolio.rank_buckets import bucket_of, last_of_bucket, part_of
 from foretell.domain.values.hexadecimal import Address
 from foretell.store.database import Transaction
+from foretell.store.index.generations import live_key
 from foretell.store.index.rankings.parts import (
     COUNTED_GAIN,
     COUNTED_VOLUME,
@@ -43,6 +44,7 @@ class RankingOrder(enum.Enum):
     VOLUME = "volume_units"
 
 
+_DAYS: Final = sa.bindparam("period", type_=sa.BigInteger)
 _COUNTED: Final = MappingProxyType(
     {RankingOrder.GAIN: COUNTED_GAIN, RankingOrder.VOLUME: COUNTED_VOLUME}
 )
@@ -99,7 +101,7 @@ def _rankings(order: RankingOrder) -> sa.Select[Any]:
     return (
         sa.select(standings.c.wallet, standings.c.volume_units, standings.c.gain_units)
         .where(
-            standings.c.period == sa.bindparam("period"),
+            standings.c.period == live_key(_DAYS),
             standings.c.category == sa.bindparam("category"),
             *least,
         )
@@ -185,7 +187,7 @@ def _wins(*, has_category: bool) -> sa.Select[Any]:
     category = [wins.c.category == sa.bindparam("category")] if has_category else []
     page = (
         sa.select(wins.c.wallet, wins.c.token_id, wins.c.realized_units)
-        .where(wins.c.period == sa.bindparam("period"), *category)
+        .where(wins.c.period == live_key(_DAYS), *category)
         .order_by(wins.c.realized_units.desc(), wins.c.wallet.desc(), wins.c.token_id.desc())
         .limit(sa.bindparam("rows", type_=sa.BigInteger))
         .offset(sa.bindparam("skipped", type_=sa.BigInteger))
@@ -215,4 +217,5 @@ def _wins(*, has_category: bool) -> sa.Select[Any]:
 
 def _within(table: sa.Table, scope: RankingScope) -> list[sa.ColumnElement[bool]]:
     category = scope.main_category or ALL_CATEGORIES
-    return [table.c.period == scope.period, table.c.category == category]
+    of_live = live_key(sa.literal(int(scope.period), sa.BigInteger))
+    return [table.c.period == of_live, table.c.category == category]

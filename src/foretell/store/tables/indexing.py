@@ -242,32 +242,42 @@ locked_collateral_changes: Final = sa.Table(
     sa.Index(None, "block_number"),
 )
 
-traded_markets: Final = sa.Table(
-    "traded_markets",
-    metadata,
-    *place(),
-    text("wallet"),
-    text("condition_id"),
-    sa.UniqueConstraint("wallet", "condition_id"),
-)
-
 
 def _totals() -> tuple[sa.Column[Any], ...]:
     return key("wallet"), integer("trades"), integer("markets"), integer("volume_units")
 
 
-trading_totals: Final = sa.Table(
-    "trading_totals",
-    metadata,
-    *_totals(),
-    integer("block_number"),
-    sa.Index(None, "block_number"),
-)
+def _trading_tables(prefix: str) -> tuple[sa.Table, sa.Table, sa.Table]:
+    """Return the tables of wallets' first trades, of their totals, and of the history of those."""
+    return (
+        sa.Table(
+            f"{prefix}traded_markets",
+            metadata,
+            *place(),
+            text("wallet"),
+            text("condition_id"),
+            sa.UniqueConstraint("wallet", "condition_id"),
+        ),
+        sa.Table(
+            f"{prefix}trading_totals",
+            metadata,
+            *_totals(),
+            integer("block_number"),
+            sa.Index(None, "block_number"),
+        ),
+        sa.Table(
+            f"{prefix}trading_total_changes",
+            metadata,
+            *_totals(),
+            key("block_number", sa.BigInteger),
+            sa.Index(None, "block_number"),
+        ),
+    )
 
-trading_total_changes: Final = sa.Table(
-    "trading_total_changes",
-    metadata,
-    *_totals(),
-    key("block_number", sa.BigInteger),
-    sa.Index(None, "block_number"),
-)
+
+traded_markets, trading_totals, trading_total_changes = _trading_tables("")
+
+ODD: Final = "odd_"
+"""Totals of an odd generation of sums have tables of their own (`sum_generations`)."""
+
+odd_traded_markets, odd_trading_totals, odd_trading_total_changes = _trading_tables(ODD)

@@ -7,6 +7,9 @@ price it values the tokens of a condition. `rank_counts` has the number of stand
 volumes (`domain/portfolio/rank_buckets.py`), so that the rank of a wallet is not counted wallet by wallet. Of a bucket
 with many wallets, `rank_parts` has the number in each of its parts, and `rank_ties` those of one amount whose addresses
 begin with the same byte.
+
+A rebuild computes all of it again beside the sums that are read, as another generation: `sum_generations` has the `live`
+one, and the `next` one while a rebuild runs. Every `period` here is the days of the period and 1,000 times the generation.
 """
 
 from typing import Final
@@ -104,3 +107,12 @@ ranking_marks: Final = sa.Table(
         postgresql_where=IS_PENDING,
     ),
 )
+
+sum_generations: Final = sa.Table(
+    "sum_generations",
+    metadata,
+    key("name"),
+    integer("generation"),
+    integer("block_number"),
+)
+"""The generations of sums; `block_number` is the last block of the next one's totals of wallets."""

@@ -20,8 +20,8 @@ from foretell.domain.portfolio.prices import BookTop
 from foretell.domain.values.hexadecimal import keccak256
 from foretell.indexer.listings import ListingContext, refresh_listings
 from foretell.store.bulk import WriteRows, filling
+from foretell.store.bulk_totals import fill_trading_totals
 from foretell.store.database import Database
-from foretell.store.index.trading_totals import rebuild_trading_totals
 from foretell.store.tables import (
     activities,
     balance_changes,
@@ -210,8 +210,7 @@ class History:
         async with filling(database, SUMMED) as write_rows:
             for table, rows in rows_by_table.items():
                 await write_rows(table, rows)
-        async with database.writing() as tx:
-            await rebuild_trading_totals(tx)
+        await fill_trading_totals(database)
         await refresh_listings(ListingContext(database, lambda: NOW_S * 1000))
 
     async def _flush(self, write_rows: WriteRows) -> None:

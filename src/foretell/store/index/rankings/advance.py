@@ -11,6 +11,7 @@ from foretell.domain.portfolio.gains import gain_units
 from foretell.domain.portfolio.periods import Period
 from foretell.domain.values.hexadecimal import Address, Bytes32
 from foretell.store.database import Transaction
+from foretell.store.index.generations import RunningSum
 from foretell.store.index.rankings.history import (
     BlockRange,
     HeldChange,
@@ -71,13 +72,20 @@ class _Rows(NamedTuple):
         }
 
 
-async def advance(tx: Transaction, period: Period, until_s: int | None, rows_max: int) -> bool:
-    """Add the changes of the next blocks, those before a time if there is one.
+async def advance(
+    tx: Transaction,
+    of_sum: RunningSum,
+    until_s: int | None,
+    rows_max: int,
+    last: int | None = None,
+) -> bool:
+    """Add the changes of the next blocks, those before a time or up to a block if there is one.
 
     Return whether more is to be added. A step has at most `rows_max` changes of a kind, or one block.
     """
-    cursor = (await load_cursors(tx))[period]
-    ahead = BlockRange(cursor.block_number, await load_last_change(tx))
+    cursor = (await load_cursors(tx, of_sum.generation))[of_sum.period]
+    newest = await load_last_change(tx)
+    ahead = BlockRange(cursor.block_number, newest if last is None else min(newest, last))
     rows = await _load(tx, ahead, rows_max)
     bound = min(_bound(each, rows_max, until_s, ahead.last) for each in rows.kinds)
     if bound <= ahead.after and any(len(each) == rows_max for each in rows.kinds):
@@ -89,25 +97,26 @@ async def advance(tx: Transaction, period: Period, until_s: int | None, rows_max
         return False
     added = rows.up_to(bound)
     await _mark_new(tx, cursor, added.condition_ids)
-    await _sum_of(await load_marks(tx, period, added.condition_ids), added, 1).record(tx, period)
-    await mark_stale(tx, period, {row.condition_id for row in added.resolutions})
+    marks = await load_marks(tx, of_sum, added.condition_ids)
+    await _sum_of(marks, added, 1).record(tx, of_sum)
+    await mark_stale(tx, of_sum, {row.condition_id for row in added.resolutions})
     await record_cursor(tx, cursor._replace(block_number=bound))
-    await refresh_wins(tx, added.closed)
+    await refresh_wins(tx, of_sum.generation, added.closed)
     return bound < ahead.last
 
 
 async def unwind_rankings(
-    tx: Transaction, block_number: int
+    tx: Transaction, generation: int, block_number: int
 ) -> Collection[tuple[Address, AssetId]]:
-    """Subtract what blocks above this one have added; return the wins that they changed."""
+    """Subtract what blocks above this one have added to a generation; return the wins that they changed."""
     holdings: set[tuple[Address, AssetId]] = set()
-    for period, cursor in (await load_cursors(tx)).items():
+    for cursor in (await load_cursors(tx, generation)).values():
         if cursor.block_number <= block_number:
             continue
         rows = await _load(tx, BlockRange(block_number, cursor.block_number), None)
-        marks = await load_marks(tx, period, rows.condition_ids)
-        await _sum_of(marks, rows, -1).record(tx, period)
-        await mark_stale(tx, period, {row.condition_id for row in rows.resolutions})
+        marks = await load_marks(tx, cursor.sum, rows.condition_ids)
+        await _sum_of(marks, rows, -1).record(tx, cursor.sum)
+        await mark_stale(tx, cursor.sum, {row.condition_id for row in rows.resolutions})
         await record_cursor(tx, cursor._replace(block_number=block_number))
         holdings |= rows.closed
     return holdings
@@ -137,14 +146,14 @@ async def _mark_new(
     tx: Transaction, cursor: RankingCursor, condition_ids: Collection[Bytes32]
 ) -> None:
     """Mark conditions that had no position until now."""
-    known = await load_marks(tx, cursor.period, condition_ids)
+    known = await load_marks(tx, cursor.sum, condition_ids)
     missing = set(condition_ids) - known.keys()
-    if cursor.period is Period.ALL:
+    if cursor.sum.period is Period.ALL:
         marks = await load_current_marks(tx, missing)
     else:
         marks = await load_marks_at(tx, missing, cursor.at_s)
     states = [MarkState(condition_id, mark) for condition_id, mark in marks.items()]
-    await record_marks(tx, cursor.period, states)
+    await record_marks(tx, cursor.sum, states)
 
 
 def _sum_of(marks: dict[Bytes32, MarkState], rows: _Rows, sign: int) -> Sums:

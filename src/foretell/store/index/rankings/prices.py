@@ -10,6 +10,7 @@ from foretell.domain.portfolio.price_history import MINUTE_S
 from foretell.domain.portfolio.prices import current_price
 from foretell.domain.values.hexadecimal import Bytes32
 from foretell.store.database import ROWS_PER_STATEMENT_MAX, Transaction
+from foretell.store.index.generations import RunningSum
 from foretell.store.index.rankings.progress import (
     ALL_CATEGORIES,
     NEVER_SEEN,
@@ -85,9 +86,9 @@ async def load_changed_conditions(
     tx: Transaction, cursor: RankingCursor, until_s: int, limit: int
 ) -> Sequence[Bytes32]:
     """Return conditions whose marks may have changed since the cursor was here."""
-    found = set(await load_stale_conditions(tx, cursor.period, limit))
-    if cursor.period is Period.ALL:
-        found |= await _changed_quotes(tx, limit)
+    found = set(await load_stale_conditions(tx, cursor.sum, limit))
+    if cursor.sum.period is Period.ALL:
+        found |= await _changed_quotes(tx, cursor.sum, limit)
     else:
         found |= await _quoted_between(tx, cursor.at_s, until_s)
     listed = await tx.all(
@@ -103,13 +104,13 @@ async def load_last_market(tx: Transaction) -> int:
     return int(await tx.scalar(sa.select(sa.func.max(markets.c.market_id))) or 0)
 
 
-async def _changed_quotes(tx: Transaction, limit: int) -> set[Bytes32]:
+async def _changed_quotes(tx: Transaction, of_sum: RunningSum, limit: int) -> set[Bytes32]:
     mark = ranking_marks.c
     rows = await tx.all(
         sa.select(quotes.c.condition_id)
         .outerjoin(
             ranking_marks,
-            sa.and_(mark.period == Period.ALL, mark.condition_id == quotes.c.condition_id),
+            sa.and_(mark.period == of_sum.key, mark.condition_id == quotes.c.condition_id),
         )
         .where(
             sa.or_(mark.seen_ms.is_(None), mark.seen_ms != quotes.c.updated_at_ms),

@@ -11,6 +11,7 @@ from foretell.domain.portfolio.prices import ONE_HALF
 from foretell.domain.values.hexadecimal import Address, Bytes32
 from foretell.store.database import Transaction
 from foretell.store.index.blocks import BEFORE_ALL_BLOCKS
+from foretell.store.index.generations import RunningSum, sums_of
 from foretell.store.lookups import load_rows
 from foretell.store.tables import ranking_cursors, ranking_marks
 
@@ -26,7 +27,7 @@ class RankingCursor(NamedTuple):
     Markets up to `market_id` count in their categories.
     """
 
-    period: Period
+    sum: RunningSum
     block_number: int = BEFORE_ALL_BLOCKS
     at_s: int = 0
     market_id: int = 0
@@ -59,44 +60,68 @@ class MarkState(NamedTuple):
         return (self.following or self.mark).category
 
 
-async def load_cursors(tx: Transaction, *, is_changing: bool = True) -> dict[Period, RankingCursor]:
-    """Return the cursors of all running sums; who changes them keeps others from it until the commit."""
-    query = sa.select(ranking_cursors).order_by(ranking_cursors.c.period)
+async def load_cursors(
+    tx: Transaction, generation: int, *, is_changing: bool = True
+) -> dict[Period, RankingCursor]:
+    """Return the cursors of a generation; who changes them keeps others from it until the commit."""
+    sums = sums_of(generation)
+    keys = [each.key for each in sums.values()]
+    query = (
+        sa.select(ranking_cursors)
+        .where(ranking_cursors.c.period.in_(keys))
+        .order_by(ranking_cursors.c.period)
+    )
     rows = await tx.all(query.with_for_update() if is_changing else query)
-    known = {Period(row.period): RankingCursor(Period(row.period), *row[1:]) for row in rows}
-    return {period: known.get(period, RankingCursor(period)) for period in Period}
+    known = {row.period: row[1:] for row in rows}
+    return {period: RankingCursor(each, *known.get(each.key, ())) for period, each in sums.items()}
+
+
+async def begin_cursors(tx: Transaction, generation: int) -> None:
+    """Have all sums of a generation begin before the first block."""
+    for each in sums_of(generation).values():
+        await record_cursor(tx, RankingCursor(each))
+
+
+async def forget_cursors(tx: Transaction, generation: int) -> None:
+    """Delete the cursors of a generation: no reorg subtracts from its sums any more."""
+    keys = [each.key for each in sums_of(generation).values()]
+    await tx.execute(ranking_cursors.delete().where(ranking_cursors.c.period.in_(keys)))
 
 
 async def record_cursor(tx: Transaction, cursor: RankingCursor) -> None:
     """Store a cursor."""
-    await tx.upsert_rows(ranking_cursors, [(int(cursor.period), *cursor[1:])])
+    await tx.upsert_rows(ranking_cursors, [(cursor.sum.key, *cursor[1:])])
 
 
 async def load_marks(
-    tx: Transaction, period: Period, condition_ids: Iterable[Bytes32]
+    tx: Transaction, of_sum: RunningSum, condition_ids: Iterable[Bytes32]
 ) -> dict[Bytes32, MarkState]:
     """Return the marks of these conditions; those without one are left out."""
-    keys = [(int(period), each) for each in condition_ids]
+    keys = [(of_sum.key, each) for each in condition_ids]
     rows = await load_rows(tx, ranking_marks, ranking_marks.primary_key, keys)
     return {Bytes32(row.condition_id): _state(row) for row in rows}
 
 
-async def load_changing_marks(tx: Transaction, period: Period, limit: int) -> Sequence[MarkState]:
+async def load_changing_marks(
+    tx: Transaction, of_sum: RunningSum, limit: int
+) -> Sequence[MarkState]:
     """Return marks that change to others."""
     rows = await tx.all(
         sa.select(ranking_marks)
-        .where(ranking_marks.c.period == period, ranking_marks.c.next_price.is_not(None))
+        .where(ranking_marks.c.period == of_sum.key, ranking_marks.c.next_price.is_not(None))
         .limit(limit)
     )
     return [_state(row) for row in rows]
 
 
-async def load_stale_conditions(tx: Transaction, period: Period, limit: int) -> Collection[Bytes32]:
+async def load_stale_conditions(
+    tx: Transaction, of_sum: RunningSum, limit: int
+) -> Collection[Bytes32]:
     """Return conditions whose price may differ from their mark."""
     rows = await tx.all(
         sa.select(ranking_marks.c.condition_id)
         .where(
-            ranking_marks.c.period == period,
+            ranking_marks.c.period == of_sum.key,
             ranking_marks.c.seen_ms == STALE,
             ranking_marks.c.next_price.is_(None),
         )
@@ -105,16 +130,18 @@ async def load_stale_conditions(tx: Transaction, period: Period, limit: int) -> 
     return [Bytes32(row.condition_id) for row in rows]
 
 
-async def mark_stale(tx: Transaction, period: Period, condition_ids: Collection[Bytes32]) -> None:
+async def mark_stale(
+    tx: Transaction, of_sum: RunningSum, condition_ids: Collection[Bytes32]
+) -> None:
     """Have the prices of these conditions looked up again."""
-    known = await load_marks(tx, period, condition_ids)
+    known = await load_marks(tx, of_sum, condition_ids)
     states = [known.get(each, MarkState(each)) for each in sorted(condition_ids)]
-    await record_marks(tx, period, [_stale(state) for state in states])
+    await record_marks(tx, of_sum, [_stale(state) for state in states])
 
 
-async def record_marks(tx: Transaction, period: Period, states: Sequence[MarkState]) -> None:
+async def record_marks(tx: Transaction, of_sum: RunningSum, states: Sequence[MarkState]) -> None:
     """Store marks."""
-    await tx.upsert_rows(ranking_marks, [_cells(period, state) for state in states])
+    await tx.upsert_rows(ranking_marks, [_cells(of_sum, state) for state in states])
 
 
 def _stale(state: MarkState) -> MarkState:
@@ -123,11 +150,11 @@ def _stale(state: MarkState) -> MarkState:
     return state._replace(mark=state.mark._replace(seen_ms=STALE))
 
 
-def _cells(period: Period, state: MarkState) -> tuple[Any, ...]:
+def _cells(of_sum: RunningSum, state: MarkState) -> tuple[Any, ...]:
     following: tuple[Any, ...] = (None, None, None, None)
     if state.following is not None:
         following = (*_mark_cells(state.following), state.done_wallet)
-    return (int(period), state.condition_id, *_mark_cells(state.mark), *following)
+    return (of_sum.key, state.condition_id, *_mark_cells(state.mark), *following)
 
 
 def _mark_cells(mark: PriceMark) -> tuple[str, str, int]:

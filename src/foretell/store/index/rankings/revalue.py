@@ -8,6 +8,7 @@ from foretell.domain.portfolio.gains import gain_units
 from foretell.domain.portfolio.periods import Period
 from foretell.domain.values.hexadecimal import Address, Bytes32
 from foretell.store.database import Transaction
+from foretell.store.index.generations import RunningSum
 from foretell.store.index.rankings.history import (
     HeldToken,
     load_all_holders_at,
@@ -38,12 +39,12 @@ class _Page(NamedTuple):
 
 
 async def begin_changes(
-    tx: Transaction, period: Period, condition_ids: Collection[Bytes32], at_s: int
+    tx: Transaction, of_sum: RunningSum, condition_ids: Collection[Bytes32], at_s: int
 ) -> None:
     """Have the marks of these conditions change to those of now, or of a time."""
-    cursor = (await load_cursors(tx))[period]
-    known = await load_marks(tx, period, condition_ids)
-    if period is Period.ALL:
+    cursor = (await load_cursors(tx, of_sum.generation))[of_sum.period]
+    known = await load_marks(tx, of_sum, condition_ids)
+    if of_sum.period is Period.ALL:
         wanted = await load_current_marks(tx, condition_ids)
     else:
         wanted = await load_marks_at(tx, condition_ids, at_s)
@@ -55,23 +56,23 @@ async def begin_changes(
             states.append(_changing(state, mark))
             if state.mark.category != mark.category:
                 await _move_volumes(tx, cursor, state, mark, sums)
-    await sums.record(tx, period)
-    await record_marks(tx, period, states)
+    await sums.record(tx, of_sum)
+    await record_marks(tx, of_sum, states)
 
 
-async def revalue(tx: Transaction, period: Period, holders_max: int) -> bool:
+async def revalue(tx: Transaction, of_sum: RunningSum, holders_max: int) -> bool:
     """Value the next holders at the marks that change; return whether there were any."""
-    cursor = (await load_cursors(tx))[period]
-    changing = await load_changing_marks(tx, period, CONDITIONS_PER_STEP)
+    cursor = (await load_cursors(tx, of_sum.generation))[of_sum.period]
+    changing = await load_changing_marks(tx, of_sum, CONDITIONS_PER_STEP)
     if not changing:
         return False
     sums, closed, states = Sums(), set[tuple[Address, AssetId]](), list[MarkState]()
     for was, page in await _load_pages(tx, cursor, changing, holders_max):
         states.append(page.state)
         closed |= _value_again(was, page.holders, sums)
-    await sums.record(tx, period)
-    await record_marks(tx, period, states)
-    await refresh_wins(tx, closed)
+    await sums.record(tx, of_sum)
+    await record_marks(tx, of_sum, states)
+    await refresh_wins(tx, of_sum.generation, closed)
     return True
 
 

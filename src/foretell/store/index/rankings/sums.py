@@ -1,15 +1,15 @@
 """The standings: what each wallet gained and traded, by period and category."""
 
 from collections import defaultdict
-from collections.abc import Sequence
 from typing import Final
 
 import sqlalchemy as sa
 
 from foretell.domain.portfolio.gains import bounded
-from foretell.domain.portfolio.periods import WINDOWS, Period
+from foretell.domain.portfolio.periods import WINDOWS
 from foretell.domain.values.hexadecimal import Address
 from foretell.store.database import Transaction
+from foretell.store.index.generations import RunningSum, sums_of
 from foretell.store.index.rankings.counts import (
     NO_STANDING,
     StandingKey,
@@ -19,15 +19,7 @@ from foretell.store.index.rankings.counts import (
 from foretell.store.index.rankings.progress import ALL_CATEGORIES
 from foretell.store.lookups import load_rows
 from foretell.store.many_rows import upsert_many
-from foretell.store.tables import (
-    rank_counts,
-    rank_parts,
-    rank_ties,
-    ranking_cursors,
-    ranking_marks,
-    standings,
-    wins,
-)
+from foretell.store.tables import standings
 
 
 class Sums:
@@ -59,18 +51,19 @@ class Sums:
         self.add_volume(wallet, was, -units)
         self.add_volume(wallet, now, units)
 
-    async def record(self, tx: Transaction, period: Period) -> None:
+    async def record(self, tx: Transaction, of_sum: RunningSum) -> None:
         """Add to the standings: the sum up to now to all periods, an earlier one is taken off its own."""
-        is_window = period in WINDOWS
-        periods: Sequence[Period] = (period,) if is_window else tuple(Period)
+        is_window = of_sum.period in WINDOWS
+        every = sums_of(of_sum.generation).values()
+        keys = [each.key for each in ((of_sum,) if is_window else every)]
         sign = -1 if is_window else 1
         added = {
-            (int(each), *key): StandingUnits(
+            (each, *key): StandingUnits(
                 bounded(sign * self._volume[key]), bounded(sign * self._gain[key])
             )
             for key in {*self._volume, *self._gain}
             if self._volume[key] or self._gain[key]
-            for each in periods
+            for each in keys
         }
         rows = await load_rows(tx, standings, standings.primary_key, added)
         before: dict[StandingKey, StandingUnits] = {
@@ -90,17 +83,3 @@ _DELETION: Final = standings.delete().where(
     standings.c.category == sa.bindparam("of_category"),
     standings.c.wallet == sa.bindparam("of_wallet"),
 )
-
-
-async def empty_rankings(tx: Transaction) -> None:
-    """Delete all standings and wins, and have every sum begin before the first block."""
-    for table in (
-        standings,
-        rank_counts,
-        rank_parts,
-        rank_ties,
-        wins,
-        ranking_cursors,
-        ranking_marks,
-    ):
-        await tx.execute(table.delete())

@@ -10,6 +10,7 @@ from foretell.domain.portfolio.gains import Held
 from foretell.domain.portfolio.periods import Period
 from foretell.domain.values.hexadecimal import Address
 from foretell.store.database import Transaction
+from foretell.store.index.generations import sums_of
 from foretell.store.index.positions import PositionRow, load_positions
 from foretell.store.index.rankings.progress import (
     MarkState,
@@ -30,24 +31,26 @@ WinKey = tuple[int, Address, AssetId]
 """A period, a wallet and a token."""
 
 
-async def refresh_wins(tx: Transaction, holdings: Collection[tuple[Address, AssetId]]) -> None:
-    """Add or delete the wins of these positions, in every period.
+async def refresh_wins(
+    tx: Transaction, generation: int, holdings: Collection[tuple[Address, AssetId]]
+) -> None:
+    """Add or delete the wins of these positions, in every period of a generation.
 
     Their category is that of the sum up to now: an earlier sum may not have come to the condition yet.
     """
     if not holdings:
         return
-    cursors = await load_cursors(tx)
+    sums, cursors = sums_of(generation), await load_cursors(tx, generation)
     held = await load_positions(tx, holdings)
     wanted: dict[WinKey, tuple[Any, ...]] = {}
-    marks = await load_marks(tx, Period.ALL, {row.condition_id for row in held})
-    for period in Period:
+    marks = await load_marks(tx, sums[Period.ALL], {row.condition_id for row in held})
+    for period, of_sum in sums.items():
         for row in held:
             if _is_win(row, period, cursors):
                 state = marks.get(row.condition_id, MarkState(row.condition_id))
                 cells = (state.of(row.wallet).category, row.realized_units)
-                wanted[int(period), row.wallet, row.token_id] = cells
-    keys = [(int(period), *each) for period in Period for each in holdings]
+                wanted[of_sum.key, row.wallet, row.token_id] = cells
+    keys = [(of_sum.key, *each) for of_sum in sums.values() for each in holdings]
     known: dict[WinKey, tuple[Any, ...]] = {
         (row.period, row.wallet, row.token_id): (row.category, row.realized_units)
         for row in await load_rows(tx, wins, wins.primary_key, keys)

@@ -1,14 +1,14 @@
 """Sums that are rebuilt while an indexer follows a chain that grows and reorganizes, against the chain's logs."""
 
-import asyncio
 from typing import Final
 
 import pytest
 from tests.indexer.rig import IndexerRig
 from tests.reconciliation.history import EventActs, RandomHistory
 from tests.rigs.sandbox import Sandbox
+from typing_extensions import override
 
-from foretell.indexer.rebuild import RebuildContext, rebuild_sums
+from foretell.indexer.rebuild import Pacing, RebuildContext, rebuild_sums
 from foretell.reconciliation.verify import verify_data
 from foretell.store.database import Database
 from foretell.store.tables import standings, trading_totals
@@ -19,7 +19,29 @@ Market = tuple[IndexerRig, EventActs]
 
 STEPS: Final = 12
 ROWS_MAX: Final = 3
-REBUILT_MIN: Final = 2
+STEPS_BETWEEN: Final = 15
+ACTS: Final = 6
+
+
+class Meanwhile(Pacing):
+    """Pauses in some of which the chain grows, is indexed, reorganizes, and is indexed again."""
+
+    def __init__(self, history: RandomHistory) -> None:
+        super().__init__()
+        self._history = history
+        self._steps = self._acts = self.unwound_blocks = 0
+
+    @override
+    async def pause(self) -> None:
+        self._steps += 1
+        if self._steps % STEPS_BETWEEN or self._acts == ACTS:
+            return
+        self._acts += 1
+        before = self._history.unwound_blocks
+        await self._history.grow()
+        await self._history.reorganize()
+        await self._history.look()
+        self.unwound_blocks += self._history.unwound_blocks - before
 
 
 async def test_sums_rebuilt_beside_an_indexer_are_what_the_chain_says(
@@ -31,36 +53,26 @@ async def test_sums_rebuilt_beside_an_indexer_are_what_the_chain_says(
 async def test_sums_rebuilt_beside_an_indexer_on_postgresql_are_what_the_chain_says(
     fresh_sandbox: Sandbox, market: Market, postgres_database: Database
 ) -> None:
-    await rebuild_beside(fresh_sandbox, market, postgres_database, 2)
+    await rebuild_beside(fresh_sandbox, market, postgres_database, 1)
 
 
 async def rebuild_beside(sandbox: Sandbox, market: Market, database: Database, seed: int) -> None:
-    """Rebuild spoiled sums, by another connection, while a random history goes on."""
+    """Rebuild spoiled sums, by another connection, between whose steps a random history goes on."""
     history = RandomHistory(sandbox, *market, database, seed)
     await history.play(STEPS)
     await spoil(database)
     report = await verify_data(database, sandbox.rpc, sandbox.deployment)
     assert {each.table for each in report.differences} >= {"standings", "trading_totals"}
-    unwound_blocks = history.unwound_blocks
-    async with Database(database.url) as other, asyncio.TaskGroup() as tasks:
-        rebuilding = [tasks.create_task(rebuild(other, history))]
-        while len(rebuilding) < REBUILT_MIN or not rebuilding[-1].done():
-            if rebuilding[-1].done():
-                rebuilding.append(tasks.create_task(rebuild(other, history)))
-            await history.grow()
-            await history.reorganize()
-            await history.look()
-    assert history.unwound_blocks > unwound_blocks
+    meanwhile = Meanwhile(history)
+    header = await sandbox.reader.header("latest")
+    assert header is not None
+    now_ms = header.timestamp_s * 1000
+    async with Database(database.url) as other:
+        await rebuild_sums(RebuildContext(other, lambda: now_ms, ROWS_MAX, pacing=meanwhile))
+    assert meanwhile.unwound_blocks > 0
     await history.finish()
     report = await verify_data(database, sandbox.rpc, sandbox.deployment)
     assert [str(each) for each in report.differences] == []
-
-
-async def rebuild(database: Database, history: RandomHistory) -> None:
-    header = await history.sandbox.reader.header("latest")
-    assert header is not None
-    now_ms = header.timestamp_s * 1000
-    await rebuild_sums(RebuildContext(database, lambda: now_ms, ROWS_MAX))
 
 
 async def spoil(database: Database) -> None:

@@ -27,6 +27,7 @@ from rich.table import Table
 
 from foretell.bench.rigs.figures import SETTLE, SETTLE_BESIDE, Measurement
 from foretell.bench.rigs.machine import cpu_s, usage_with
+from foretell.bench.rigs.page import check_page, markdown_table, occasion, write_block
 from foretell.bench.rigs.settle.chain import SettleChain, settle_chain
 from foretell.bench.rigs.settle.exchange import settling_exchange
 from foretell.chain.broadcaster import BROADCASTS_PER_REQUEST_MAX
@@ -39,6 +40,10 @@ from foretell.store.database import Database
 from foretell.store.outbox.transactions import load_settlement_txs
 
 TRADERS: Final = 40
+COLUMNS: Final = (
+    *("round", "trades/s", "chain alone", "ratio"),
+    *("txs", "gas/trade", "CPU ms/trade", "chain's", "orders/s"),
+)
 ALONE: Final = SettlementOptions(batch_trades_max=1)
 """Each trade with a transaction of its own, for the comparison."""
 
@@ -54,6 +59,13 @@ class SettlePlan(NamedTuple):
     trades: int = 400
     is_alone: bool = False
     orders_per_s: int = 0
+    page: Path | None = None
+    """A page that gets the table."""
+
+    @property
+    def block(self) -> str:
+        """The name of the page's block: rounds with and without orders beside them have one each."""
+        return "foretell bench settle" + (" --orders" if self.orders_per_s else "")
 
 
 class SettleRound(NamedTuple):
@@ -93,42 +105,52 @@ class SettleRound(NamedTuple):
         """The ratio if all cores worked on the trades all the time, and the chain alone had one for itself."""
         return self.chain_alone_cpu_s * (os.cpu_count() or 1) / (self.cpu_s + self.chain_cpu_s)
 
+    def cells(self, number: int) -> tuple[str, ...]:
+        """Return the row of the table."""
+        return (
+            str(number),
+            f"{self.per_s:,.0f}",
+            f"{self.ceiling_per_s:,.0f}",
+            f"{self.ratio:.2f}",
+            str(self.txs),
+            f"{self.gas // self.trades:,}",
+            f"{self.cpu_s * 1000 / self.trades:.2f}",
+            f"{self.chain_cpu_s * 1000 / self.trades:.2f}",
+            f"{self.orders / self.settle_s:,.0f}",
+        )
+
 
 def run_bench_settle(plan: SettlePlan, console: Console) -> list[Measurement]:
     """Settle trades in rounds, and print the rates next to those of the chain alone."""
+    if plan.page is not None:
+        check_page(plan.page, plan.block)
     with _warnings_only(), tempfile.TemporaryDirectory(prefix="foretell-settle-") as name:
         rounds = uvloop.run(_measure(plan, Path(name)))
     *rounds, batch, alone = rounds
-    columns = (
-        *("round", "trades/s", "chain alone", "ratio"),
-        *("txs", "gas/trade", "CPU ms/trade", "chain's", "orders/s"),
-    )
-    table = Table(*columns)
-    for number, each in enumerate(rounds, 1):
-        table.add_row(
-            str(number),
-            f"{each.per_s:,.0f}",
-            f"{each.ceiling_per_s:,.0f}",
-            f"{each.ratio:.2f}",
-            str(each.txs),
-            f"{each.gas // each.trades:,}",
-            f"{each.cpu_s * 1000 / each.trades:.2f}",
-            f"{each.chain_cpu_s * 1000 / each.trades:.2f}",
-            f"{each.orders / each.settle_s:,.0f}",
-        )
+    rows = [each.cells(number) for number, each in enumerate(rounds, 1)]
+    table = Table(*COLUMNS)
+    for row in rows:
+        table.add_row(*row)
     console.print(table)
-    console.print(
-        f"gas of a trade in a batch of {GAS_TRADES}: {batch.gas // GAS_TRADES:,}, alone:"
-        f" {alone.gas // GAS_TRADES:,} (ratio {batch.gas / alone.gas:.2f})"
-    )
     ratio = statistics.median(each.ratio for each in rounds)
     ceiling_per_s = statistics.median(each.ceiling_per_s for each in rounds)
-    console.print(
-        f"settle: {ratio:.2f} of what the chain alone mines (median of {len(rounds)} rounds of"
-        f" {plan.trades:,} trades; {ceiling_per_s:,.0f} trades/s)"
-    )
     ratio_max = statistics.median(each.ratio_max for each in rounds)
-    console.print(f"with {os.cpu_count()} cores that wait for nothing: {ratio_max:.2f}")
+    lines = (
+        (
+            f"gas of a trade in a batch of {GAS_TRADES}: {batch.gas // GAS_TRADES:,}, alone:"
+            f" {alone.gas // GAS_TRADES:,} (ratio {batch.gas / alone.gas:.2f})"
+        ),
+        (
+            f"settle: {ratio:.2f} of what the chain alone mines (median of {len(rounds)} rounds of"
+            f" {plan.trades:,} trades; {ceiling_per_s:,.0f} trades/s)"
+        ),
+        f"with {os.cpu_count()} cores that wait for nothing: {ratio_max:.2f}",
+    )
+    for line in lines:
+        console.print(line)
+    if plan.page is not None:
+        written = [markdown_table(COLUMNS, rows), "", *(f"- {line}" for line in lines), ""]
+        write_block(plan.page, plan.block, occasion(), written)
     ceiling = f"the chain alone, same transactions: {ceiling_per_s:,.0f} trades/s"
     return [Measurement(SETTLE_BESIDE if plan.orders_per_s else SETTLE, ratio, ceiling)]
 

@@ -241,11 +241,12 @@ def settle(
     orders: Annotated[
         int, typer.Option(min=0, max=1_000, help="Orders a second that are placed beside it.")
     ] = 0,
+    write: Page = None,
 ) -> None:
     """Measure trades from the match to a block, against a chain that mines the same transactions."""
     from foretell.bench.settle import SettlePlan, run_bench_settle
 
-    run_bench_settle(SettlePlan(rounds, trades, alone, orders), _console())
+    run_bench_settle(SettlePlan(rounds, trades, alone, orders, write), _console())
 
 
 @bench.command()

@@ -1,7 +1,7 @@
 """A page with measured figures: a block between two markers, and a chart of the steps of an order beside it."""
 
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from html import escape
 from pathlib import Path
@@ -64,6 +64,12 @@ def write_block(page: Path, name: str, head: str, block: Sequence[str]) -> None:
     begin, end = _markers(name)
     lines = [begin, "", *textwrap.wrap(head, LINE_WIDTH), "", *block, end]
     page.write_text("\n".join([*before, *lines, *after, ""]))
+
+
+def markdown_table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a table in Markdown, without a line end behind it."""
+    lines = [heads, ("---",) * len(heads), *rows]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 
 
 def _markers(name: str) -> tuple[str, str]:

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple, TypeVar
 
-from foretell.bench.rigs.page import Bar, chart_of_bars
+from foretell.bench.rigs.page import Bar, chart_of_bars, markdown_table
 
 T = TypeVar("T")
 
@@ -108,9 +108,7 @@ class IndexResult(NamedTuple):
 
     def markdown(self) -> str:
         """Return the table of the shown rounds as Markdown."""
-        lines = [COLUMNS, ("---",) * len(COLUMNS)]
-        lines += [tuple(each.cells(number)) for number, each in self.shown()]
-        return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+        return markdown_table(COLUMNS, [each.cells(number) for number, each in self.shown()])
 
     def chart(self) -> str:
         """Return a chart of the rate into the tables by round."""

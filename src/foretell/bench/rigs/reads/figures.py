@@ -5,6 +5,7 @@ from html import escape
 from typing import Final, NamedTuple
 
 from foretell.bench.rigs.machine import DISTURBED_CORES
+from foretell.bench.rigs.page import markdown_table
 
 TIMES_BARE_MAX: Final = 3.0
 GROWTH_MAX: Final = 1.3
@@ -98,8 +99,7 @@ def figures_of(
 
 def markdown_of_reads(figures: Sequence[ReadFigure]) -> str:
     """Return the table as Markdown."""
-    lines = [HEADS, ("---",) * len(HEADS), *(figure.cells() for figure in figures)]
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+    return markdown_table(HEADS, [figure.cells() for figure in figures])
 
 
 def chart_of_reads(title: str, figures: Sequence[ReadFigure]) -> str:

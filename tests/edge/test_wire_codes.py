@@ -45,9 +45,12 @@ from foretell.domain.errors.storage import (
     JournalRowsDamaged,
     LeaseHeld,
     LeaseLost,
+    RebuildOvertaken,
+    RebuildRunning,
     ShardCountChanged,
     SnapshotFailed,
     SnapshotUnknown,
+    SumsReplaced,
     TablesBehindSnapshot,
     TablesSetBack,
 )
@@ -80,7 +83,10 @@ ENDS_A_COMMAND: Final = {
     LeaseLost,
     ShardCountChanged,
     InvalidShardMap,
+    RebuildOvertaken,
+    RebuildRunning,
     SnapshotUnknown,
+    SumsReplaced,
     TablesBehindSnapshot,
 }
 """Printed by a command that ends, by their message."""

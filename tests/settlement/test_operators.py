@@ -106,6 +106,31 @@ async def test_an_account_without_coin_stops_only_itself(
     await rig.check_ledger()
 
 
+async def test_a_trade_that_only_the_account_without_coin_may_carry_holds_up_no_batch(
+    rig: SettlementRig, market: SandboxMarket, traders: list[Trader]
+) -> None:
+    await grant(rig)
+    await empty(rig, first(rig))
+    (alone_id,) = await matched(market, traders, 1)
+    await rig.begin()
+    await rig.act()
+    waiting = await rig.settlement(alone_id)
+    assert (waiting.attempts, waiting.refusals) == (0, 1)
+    others = await matched(market, traders, 2)
+    for _ in range(3):
+        await rig.act()
+        await rig.sandbox.mine()
+        rig.clock.move(1_000)
+        await rig.see()
+    assert await rig.statuses(others) == [CONFIRMED] * 2
+    assert set(await senders(rig)) == {further(rig)}
+    await empty(rig, first(rig), COIN_WEI)
+    rig.clock.move(60_000)
+    await rig.settle()
+    assert await rig.statuses([alone_id]) == [CONFIRMED]
+    await rig.check_ledger()
+
+
 async def test_a_trade_that_needs_one_on_its_way_waits_for_it_and_no_try_is_counted(
     rig: SettlementRig, market: SandboxMarket, traders: list[Trader]
 ) -> None:

@@ -1,18 +1,28 @@
 """Trades that wait: for an exchange that is closed, and for nobody else's failures."""
 
 import asyncio
+import json
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
 import pytest
 from structlog.testing import capture_logs
-from tests.rigs.fault_proxy import FaultProxy, honest, lose_request, refuse
+from tests.rigs.fault_proxy import (
+    Answer,
+    Fault,
+    FaultProxy,
+    Forward,
+    Request,
+    honest,
+    lose_request,
+    refuse,
+)
 from tests.rigs.sandbox import Sandbox, SandboxMarket, catch_up
 from tests.settlement.rig import UNIT, SettlementRig, Trader, reverting
 
 from foretell.domain.contracts.calldata import ADD_OPERATOR, SAFE_TRANSFER_FROM
 from foretell.domain.contracts.sandbox_accounts import AccountRole
-from foretell.domain.errors.chain import ChainUnavailable, ExchangeClosed
+from foretell.domain.errors.chain import ChainUnavailable, ExchangeClosed, RpcRefused
 from foretell.domain.evm.abi import ContractFunction, contract_function
 from foretell.domain.exchange.effects import CloseReason
 from foretell.domain.exchange.ledger import AssetId
@@ -290,6 +300,17 @@ async def until(is_so: Callable[[], bool]) -> None:
             await asyncio.sleep(0.01)
 
 
+def refuse_those_with(wallet: Address) -> Fault:
+    """The node refuses calls that name a wallet."""
+    word = wallet.removeprefix("0x")
+
+    async def fault(request: Request, forward: Forward) -> Answer | None:
+        is_named = word in json.dumps(request["params"])
+        return await (refuse("not allowed") if is_named else honest)(request, forward)
+
+    return fault
+
+
 async def test_h4_a_trade_that_the_node_refuses_keeps_no_order_of_others_from_matching(
     rig: SettlementRig, market: SandboxMarket, traders: list[Trader], proxy: FaultProxy
 ) -> None:
@@ -299,7 +320,7 @@ async def test_h4_a_trade_that_the_node_refuses_keeps_no_order_of_others_from_ma
     await alice.sell(market, 40, 10 * UNIT)
     (trade_id,) = (await bob.buy(market, 40, 10 * UNIT)).trade_ids
     await rig.begin()
-    proxy.fail_always("eth_getTransactionCount", refuse("the sender is not allowed", -32000))
+    proxy.fail_always("eth_call", refuse_those_with(bob.wallet))
     await rig.act()
     row = await rig.settlement(trade_id)
     assert (row.attempts, row.refusals) == (0, 1)
@@ -309,3 +330,40 @@ async def test_h4_a_trade_that_the_node_refuses_keeps_no_order_of_others_from_ma
     rig.clock.move(200_000)
     buy = dave.order(market, Side.BUY, 50, 10 * UNIT)
     assert not SettlementLag(rig.engine).is_too_long_for(dave.placing(market, buy))
+
+
+@pytest.mark.parametrize("has_batches", [False, True])
+@pytest.mark.parametrize("method", ["eth_call", "eth_getTransactionCount"])
+async def test_h4_while_the_node_refuses_every_transaction_nothing_more_is_matched(
+    rig: SettlementRig,
+    market: SandboxMarket,
+    traders: list[Trader],
+    proxy: FaultProxy,
+    method: str,
+    has_batches: bool,  # noqa: FBT001 - a parameter of the test
+) -> None:
+    rig.has_batches = has_batches
+    await rig.restart()
+    alice, bob, carol = traders
+    dave = await rig.trader(6)
+    await rig.see()
+    trade_ids = [await a_trade(market, [alice, bob]) for _ in range(3)]
+    await rig.begin()
+    proxy.fail_always(method, refuse("daily quota exceeded", -32005))
+    for _ in range(3):
+        with pytest.raises(RpcRefused, match="daily quota exceeded"):
+            await rig.act()
+        rig.clock.move(60_000)
+    row = await rig.settlement(trade_ids[0])
+    assert (row.attempts, row.refusals) == (0, 0)
+    await rig.see()
+    assert await rig.statuses(trade_ids) == [TradeStatus.MATCHED] * 3
+    await carol.sell(market, 50, 10 * UNIT)
+    buying = dave.placing(market, dave.order(market, Side.BUY, 50, 10 * UNIT))
+    assert SettlementLag(rig.engine).is_too_long_for(buying)
+
+    proxy.heal()
+    await rig.settle()
+    assert await rig.statuses(trade_ids) == [CONFIRMED] * 3
+    assert not SettlementLag(rig.engine).is_too_long_for(buying)
+    await rig.check_ledger()

@@ -139,6 +139,11 @@ class Sender:
             return reverted
         return None
 
+    async def check_accepts(self, tx: OutgoingTx) -> None:
+        """Raise RpcRefused if the node does not run such a call of the account, or has no nonce for it; reverts pass."""
+        await self.revert_of(tx)
+        await self._rpc.call("eth_getTransactionCount", self.address, SIMULATED_AT)
+
     async def affordable(self, gas: int) -> int:
         """Return how many transactions of this gas the account's coin pays for at the present fees."""
         balance = await self._rpc.call("eth_getBalance", self.address, "latest")

@@ -3,9 +3,10 @@
 An order whose answer says `matched` fails on the chain if settlement reaches it after an expiration, its own or
 that of an order that it meets. So the margin, which is fixed in the book, grows with the lag where orders arrive,
 and past a bound nothing is matched: what may not settle in time is refused before anybody is promised anything.
-A trade that is `RETRYING`, since a try failed or the node refused it, is no sign of a lag, nor are the other trades of
-its wallets, which settlement may keep behind it: else two wallets could keep everybody's orders out. Nor is one of
-a market that is halted. Each exchange has a lag of its own: while one is paused, orders of the other go on.
+A trade that is `RETRYING`, since a try failed or the node refused it alone, is no sign of a lag, nor are the other trades
+of its wallets, which settlement may keep behind it: else two wallets could keep everybody's orders out. While the node
+refuses everything, trades stay `MATCHED`, which is a lag. A trade of a halted market is no sign either. Each exchange has
+a lag of its own: while one is paused, orders of the other go on.
 """
 
 from collections.abc import Mapping

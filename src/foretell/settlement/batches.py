@@ -30,6 +30,7 @@ from foretell.domain.values.hexadecimal import Address, parse_bytes
 from foretell.settlement.batch_call import SHARE_GAS, BatchedTrade, batch_call, batched_trade
 from foretell.settlement.context import SettlementContext
 from foretell.settlement.match_call import match_gas
+from foretell.settlement.node_refusals import check_node
 from foretell.settlement.operators import operators_for, simulated_at
 from foretell.settlement.stored import load_matched, record
 from foretell.store.index.blocks import load_last_block
@@ -232,7 +233,7 @@ async def _send(
 ) -> None:
     """Send named batches that passed a simulation, unless they were sent before.
 
-    A refusal of the node counts as no try.
+    A refusal of the node counts as no try. While it refuses everything, that is raised.
     """
     calls = [batch_call(settler, batch, batch[0].settlement.tx_id or "") for batch in batches]
     try:
@@ -242,6 +243,7 @@ async def _send(
             log.warning("batch refused by the node", tx_id=call.tx_id, cause=str(refusal))
             settlements = [each.settlement for each in batch]
             if not await _is_stored(context, settlements):
+                await check_node(context, batch[0].matched.exchange, refusal)
                 now_ms, options = context.now_ms(), context.options
                 refused = [refused_settlement(each, now_ms, options) for each in settlements]
                 await record(context, refused)

@@ -49,6 +49,7 @@ from foretell.settlement.failing_orders import find_failing_orders
 from foretell.settlement.landed_trades import has_index, without_landed
 from foretell.settlement.match_call import Matched, match_call
 from foretell.settlement.mined_reverts import MinedRevert, judge_mined_revert
+from foretell.settlement.node_refusals import check_node
 from foretell.settlement.operators import must_wait
 from foretell.settlement.simulations import unsimulated_trades
 from foretell.settlement.stored import load_matched, record
@@ -74,7 +75,8 @@ async def run_once(context: SettlementContext) -> bool:
     """Advance every trade as far as it goes now; return whether one is not on the chain yet.
 
     Raises ExchangeClosed when an exchange settles none of its trades. No try is counted for any of
-    them, and the trades of another exchange have advanced.
+    them, and the trades of another exchange have advanced. Raises RpcRefused while the node refuses every
+    transaction, with the same consequence for all trades.
     """
     if not await has_index(context):
         return True
@@ -216,7 +218,7 @@ async def _send(context: SettlementContext, settlement: Settlement, closed: _Clo
     try:
         await _carry(context, settlement, match_call(matched, settlement.tx_id), matched)
     except RpcRefused as refusal:
-        await _requeue(context, settlement, refusal)
+        await _requeue(context, settlement, matched, refusal)
     except ExchangeClosed as refusal:
         closed[matched.exchange] = refusal
         return False
@@ -241,15 +243,19 @@ async def _carry(
         await _defer(context, settlement, matched, reason)
 
 
-async def _requeue(context: SettlementContext, settlement: Settlement, refusal: RpcRefused) -> None:
+async def _requeue(
+    context: SettlementContext, settlement: Settlement, matched: Matched, refusal: RpcRefused
+) -> None:
     """Send other trades first while the node refuses this one for reasons of its own.
 
-    A transaction that was signed already keeps its name and its place: it may be on its way.
+    A transaction that was signed already keeps its name and its place: it may be on its way. While the node refuses
+    everything, the pass ends with the refusal, and the trades stay named.
     """
     log.error("settlement refused by the node", trade_id=settlement.trade_id, cause=refusal.message)
     async with context.database.reading() as tx:
         is_signed = bool(await load_txs(tx, SETTLEMENT, [settlement.tx_id or ""]))
     if not is_signed:
+        await check_node(context, matched.exchange, refusal)
         await record(context, [refused_settlement(settlement, context.now_ms(), context.options)])
 
 

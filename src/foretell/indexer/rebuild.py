@@ -215,7 +215,7 @@ async def _swap(context: RebuildContext, generation: int) -> _Swapped:
     """Add what has been indexed since, and make the generation live if that was all; a short transaction."""
     rows_max = context.rows_per_step_max
     async with context.database.writing() as tx:
-        live = (await load_kept(tx))[0]
+        live = (await load_kept(tx)).live
         added = await _add_trades(tx, generation, rows_max)
         is_behind = await advance(tx, RunningSum(generation, Period.ALL), None, rows_max)
         if not added.is_behind and not is_behind:

@@ -9,8 +9,8 @@ from foretell.store.database import Transaction
 from foretell.store.index.generations import (
     KEYS_PER_GENERATION,
     NOT_BEGUN,
-    load_kept,
-    load_next,
+    KeptGenerations,
+    hold_kept,
     of_generation,
 )
 from foretell.store.index.trading_totals import tables_of
@@ -37,12 +37,12 @@ BY_PERIOD: Final = (
 
 async def remove_unread(tx: Transaction, rows_max: int) -> int:
     """Delete at most so many rows that belong to neither the live nor the next generation; return how many."""
-    kept = await load_kept(tx)
+    kept = await hold_kept(tx)
     for table in BY_PERIOD:
-        for is_unread in _gaps(table.c.period, kept):
+        for is_unread in _gaps(table.c.period, kept.numbers):
             if removed := await _remove(tx, table, is_unread, rows_max):
                 return removed
-    for table in await _unread_totals(tx, kept):
+    for table in _unread_totals(kept):
         if removed := await _remove(tx, table, sa.true(), rows_max):
             return removed
     return 0
@@ -67,10 +67,9 @@ def _gaps(key: sa.Column[int], kept: Sequence[int]) -> list[sa.ColumnElement[boo
     return [key < firsts[0], *between, key >= ends[-1]]
 
 
-async def _unread_totals(tx: Transaction, kept: Sequence[int]) -> Sequence[sa.Table]:
+def _unread_totals(kept: KeptGenerations) -> Sequence[sa.Table]:
     """Return the tables of totals that no generation uses, or one that has not begun to."""
-    following = await load_next(tx)
-    used = {kept[0] % 2}
+    following, used = kept.following, {kept.live % 2}
     if following is not None and following.block_number != NOT_BEGUN:
         used.add(following.generation % 2)
     return [table for parity in {0, 1} - used for table in tables_of(parity).all]

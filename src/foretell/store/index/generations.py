@@ -1,8 +1,9 @@
 """Generations of the sums by wallet: the one that is read, and the next one while a rebuild computes it.
 
 A rebuild computes the next generation beside the live one and then changes one row, `live`. A reader has that row and
-the sums from one instant of the database, so it sees one generation. Who writes sums holds the row until its commit, so
-that nothing is written to a generation of before. A reorg unwinds both generations. Written by the indexer.
+the sums from one instant of the database, so it sees one generation. Who writes sums, or removes those that nobody
+reads, holds the row until its commit, shared. The beginning of a rebuild, its swap and an unwinding have it alone.
+All lock the row `live` before the row `next`. A reorg unwinds both generations. Written by the indexer.
 """
 
 from typing import Final, NamedTuple
@@ -78,6 +79,18 @@ class NextGeneration(NamedTuple):
     block_number: int
 
 
+class KeptGenerations(NamedTuple):
+    """The live generation, and the next one while a rebuild computes it."""
+
+    live: int
+    following: NextGeneration | None
+
+    @property
+    def numbers(self) -> list[int]:
+        """The generations whose rows stay."""
+        return [self.live] if self.following is None else [self.live, self.following.generation]
+
+
 async def load_live(tx: Transaction) -> int:
     """Return the generation that readers see."""
     return int(await tx.scalar(_OF_LIVE) or 0)
@@ -85,14 +98,31 @@ async def load_live(tx: Transaction) -> int:
 
 async def hold_live(tx: Transaction) -> int:
     """Return the live generation, which stays so until this transaction ends."""
-    return int(await tx.scalar(_OF_LIVE.with_for_update(read=True)) or 0)
+    return await _lock_live(tx, is_shared=True)
 
 
 async def load_next(tx: Transaction) -> NextGeneration | None:
-    """Return the generation that a rebuild computes, if there is one; nobody else changes it until the commit."""
-    row = await tx.first(
-        sa.select(sum_generations).where(sum_generations.c.name == NEXT).with_for_update()
-    )
+    """Return the generation that a rebuild computes, if there is one; nobody else has it until the commit."""
+    return await _lock_next(tx, is_shared=False)
+
+
+async def hold_kept(tx: Transaction) -> KeptGenerations:
+    """Return the live generation and the next one; both stay so until the commit, and others may write to them."""
+    return KeptGenerations(await hold_live(tx), await _lock_next(tx, is_shared=True))
+
+
+async def load_kept(tx: Transaction) -> KeptGenerations:
+    """Return the live generation and the next one; nobody else has either until the commit."""
+    return KeptGenerations(await _lock_live(tx, is_shared=False), await load_next(tx))
+
+
+async def _lock_live(tx: Transaction, *, is_shared: bool) -> int:
+    return int(await tx.scalar(_OF_LIVE.with_for_update(read=is_shared)) or 0)
+
+
+async def _lock_next(tx: Transaction, *, is_shared: bool) -> NextGeneration | None:
+    is_next = sum_generations.c.name == NEXT
+    row = await tx.first(sa.select(sum_generations).where(is_next).with_for_update(read=is_shared))
     return None if row is None else NextGeneration(row.generation, row.block_number)
 
 
@@ -110,10 +140,10 @@ async def hold_generation(tx: Transaction, generation: int) -> None:
 async def begin_next(tx: Transaction) -> int:
     """Have a new generation computed in place of one that was not finished, and return its number.
 
-    Its totals have other tables than the live ones.
+    Its totals have other tables than the live ones. No removal that does not know it is under way.
     """
     await tx.insert_new(sum_generations, name=LIVE, generation=0, block_number=BEFORE_ALL_BLOCKS)
-    live, unfinished = await hold_live(tx), await load_next(tx)
+    live, unfinished = await load_kept(tx)
     generation = live + 1 if unfinished is None else unfinished.generation + 2
     await record_next(tx, NextGeneration(generation, NOT_BEGUN))
     return generation
@@ -128,13 +158,6 @@ async def make_live(tx: Transaction, generation: int) -> None:
     """Have readers see the next generation from the commit on."""
     await tx.upsert_rows(sum_generations, [(LIVE, generation, BEFORE_ALL_BLOCKS)])
     await tx.execute(sum_generations.delete().where(sum_generations.c.name == NEXT))
-
-
-async def load_kept(tx: Transaction) -> list[int]:
-    """Return the live generation and the next one, if there is one; both stay until the commit."""
-    live = int(await tx.scalar(_OF_LIVE.with_for_update()) or 0)
-    following = await load_next(tx)
-    return [live] if following is None else [live, following.generation]
 
 
 async def unwind_next(tx: Transaction, block_number: int) -> None:

@@ -42,8 +42,8 @@ async def unwind(tx: Transaction, block_number: int) -> None:
     The sums of the rankings subtract what the rows above it have added, so they come first: those that are read, and
     those that a rebuild computes beside them.
     """
-    generations = await load_kept(tx)
-    unwound = {each: await unwind_rankings(tx, each, block_number) for each in generations}
+    kept = (await load_kept(tx)).numbers
+    unwound = {each: await unwind_rankings(tx, each, block_number) for each in kept}
     for table in ONCE:
         await tx.execute(table.delete().where(table.c.block_number > block_number))
     for versioned in VERSIONED_TABLES:

@@ -186,7 +186,8 @@ class SumsReplaced(ForetellError):
 
     def __init__(self, generation: int) -> None:
         super().__init__(
-            f"the sums of generation {generation} were replaced by others; begin again with those"
+            f"another rebuild has replaced the sums of generation {generation}; wait until it has ended,"
+            " and run the command again"
         )
 
 

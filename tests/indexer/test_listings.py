@@ -40,6 +40,8 @@ async def test_a_rebuild_computes_all_totals_again(database: Database) -> None:
     async with database.writing() as tx:
         await tx.execute(market_totals.update().values(day_units=99))
         await tx.execute(event_totals.delete())
+        orphan = (await tx.all(sa.select(market_totals)))[0]._asdict()
+        await tx.execute(market_totals.insert().values({**orphan, "market_id": 1_000}))
     assert await rebuild_listings(ListingContext(database, lambda: NOW_MS)) == 2
     assert await rows_of(database) == before
     assert [len(rows) for rows in before.values()] == [2, 2, 1]

@@ -12,6 +12,7 @@ from foretell.indexer.rounds import run_rounds
 from foretell.store.database import Database
 from foretell.store.index.listing_recount import (
     BEFORE_ALL_IDS,
+    OF_MARKETS,
     recount_markets,
     recount_series,
     remove_orphans,
@@ -62,12 +63,12 @@ async def rebuild_listings(
     Each row is as before until it is exact. The loop may run meanwhile.
     """
     database, counted = context.database, 0
-    while True:
-        async with database.writing() as tx:
-            removed = await remove_orphans(tx, ROWS_PER_REBUILD_STEP_MAX)
-        await pause()
-        if not removed:
-            break
+    for totals in OF_MARKETS:
+        seen: Sequence[int] = [BEFORE_ALL_IDS]
+        while seen:
+            async with database.writing() as tx:
+                seen = await remove_orphans(tx, totals, seen[-1], ROWS_PER_REBUILD_STEP_MAX)
+            await pause()
     found: Sequence[int] = [BEFORE_ALL_IDS]
     while found:
         async with database.writing() as tx:

@@ -18,7 +18,7 @@ from foretell.indexer.rankings import ROWS_PER_STEP_MAX, RankingContext, refresh
 from foretell.indexer.state import IndexState, TrackedValues, WalletTotals
 from foretell.store.database import Database, Transaction
 from foretell.store.index.blocks import BEFORE_ALL_BLOCKS
-from foretell.store.index.generation_rows import count_rows, remove_unread
+from foretell.store.index.generation_rows import count_rows, remove_unread, tables_with
 from foretell.store.index.generations import (
     NextGeneration,
     RunningSum,
@@ -145,8 +145,11 @@ async def _remove_unread(context: RebuildContext) -> int:
 
 
 async def _count_rows(context: RebuildContext, generation: int) -> int:
-    async with context.database.reading() as tx:
-        return await count_rows(tx, generation)
+    rows = 0
+    for table in tables_with(generation):
+        async with context.database.reading() as tx:
+            rows += await count_rows(tx, table, generation)
+    return rows
 
 
 async def _follow_trades(context: RebuildContext, generation: int) -> int:

@@ -48,13 +48,15 @@ async def remove_unread(tx: Transaction, rows_max: int) -> int:
     return 0
 
 
-async def count_rows(tx: Transaction, generation: int) -> int:
-    """Return the number of rows of a generation."""
-    counts = [
-        sa.select(sa.func.count()).select_from(table).where(of_generation(table, generation))
-        for table in (*BY_PERIOD, *tables_of(generation).all)
-    ]
-    return sum([int(await tx.scalar(each)) for each in counts])
+def tables_with(generation: int) -> Sequence[sa.Table]:
+    """Return the tables that have rows of a generation."""
+    return *BY_PERIOD, *tables_of(generation).all
+
+
+async def count_rows(tx: Transaction, table: sa.Table, generation: int) -> int:
+    """Return the number of rows of a generation in a table."""
+    count = sa.select(sa.func.count()).select_from(table)
+    return int(await tx.scalar(count.where(of_generation(table, generation))))
 
 
 def _gaps(key: sa.Column[int], kept: Sequence[int]) -> list[sa.ColumnElement[bool]]:

@@ -21,6 +21,8 @@ from foretell.store.tables import (
 )
 
 BEFORE_ALL_IDS: Final = -1
+OF_MARKETS: Final = (market_totals, event_totals)
+"""Tables of totals that a market has."""
 
 
 async def recount_markets(
@@ -39,19 +41,19 @@ async def recount_markets(
     return market_ids
 
 
-async def remove_orphans(tx: Transaction, rows_max: int) -> int:
-    """Delete at most so many totals of what has no market; return how many."""
-    for table, of_market in (
-        (market_totals, markets.c.market_id),
-        (event_totals, markets.c.event_id),
-    ):
-        [own] = table.primary_key.columns
-        has_market = sa.exists().where(of_market == own)
-        rows = await tx.all(sa.select(own).where(~has_market).limit(rows_max))
-        if rows:
-            await tx.execute(table.delete().where(own.in_([row[0] for row in rows])))
-            return len(rows)
-    return 0
+async def remove_orphans(
+    tx: Transaction, totals: sa.Table, after_id: int, rows_max: int
+) -> Sequence[int]:
+    """Delete those of the next totals of markets or of events that have no market; return the ids of all of them."""
+    [own] = totals.primary_key.columns
+    rows = await tx.all(sa.select(own).where(own > after_id).order_by(own).limit(rows_max))
+    ids = [int(row[0]) for row in rows]
+    of_market = markets.c[own.name]
+    listed = await tx.all(sa.select(of_market).where(of_market.in_(ids)).distinct())
+    orphans = set(ids).difference(row[0] for row in listed)
+    if orphans:
+        await tx.execute(totals.delete().where(own.in_(orphans)))
+    return ids
 
 
 async def recount_series(tx: Transaction, after_id: int, rows_max: int) -> Sequence[int]:

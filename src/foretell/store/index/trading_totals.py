@@ -24,6 +24,9 @@ from foretell.store.lookups import load_rows
 from foretell.store.many_rows import insert_many
 from foretell.store.tables import activities, odd_traded_markets, traded_markets
 
+ACTIVITIES_PER_TRADE_MAX: Final = 10
+"""Activities of all kinds that a step passes over, for each trade that it may have."""
+
 
 class TradingTables(NamedTuple):
     """The tables of first trades, and of totals with their history."""
@@ -127,9 +130,11 @@ class NextTrades(NamedTuple):
 async def load_next_trades(tx: Transaction, blocks: BlockRange, rows_max: int) -> NextTrades:
     """Return the trades of the first of these blocks, in the order of the chain.
 
-    They are at most `rows_max`, or all of one block that has as many.
+    They are at most `rows_max`, or all of one block that has as many. Where most activities are no trades, they are of
+    fewer blocks.
     """
     act = activities.c
+    blocks = await _first_blocks(tx, blocks, rows_max * ACTIVITIES_PER_TRADE_MAX)
     trades = (
         sa.select(*(act[name] for name in PlacedTrade._fields))
         .where(act.kind == ActivityKind.TRADE.value)
@@ -146,6 +151,19 @@ async def load_next_trades(tx: Transaction, blocks: BlockRange, rows_max: int) -
         return NextTrades([row for row in rows if row.block_number < last], last - 1)
     whole = await tx.all(trades.where(act.block_number == first))
     return NextTrades([PlacedTrade._make(row) for row in whole], first)
+
+
+async def _first_blocks(tx: Transaction, blocks: BlockRange, activities_max: int) -> BlockRange:
+    """Return the first of these blocks, with at most so many activities, or one of them; it reads keys alone."""
+    act = activities.c
+    beyond = await tx.scalar(
+        sa.select(act.block_number)
+        .where(act.block_number > blocks.after, act.block_number <= blocks.last)
+        .order_by(act.block_number, act.log_index, act.part)
+        .offset(activities_max)
+        .limit(1)
+    )
+    return blocks if beyond is None else blocks._replace(last=max(beyond - 1, blocks.after + 1))
 
 
 async def _tables(tx: Transaction, generation: int | None) -> TradingTables:

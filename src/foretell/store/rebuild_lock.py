@@ -1,6 +1,7 @@
 """The lock under which one process at a time rebuilds sums; it ends with the process, however that ends.
 
-PostgreSQL has locks of a session. Beside a file of SQLite is another one, which is locked.
+PostgreSQL has locks of a session: its connection must not go through a pooler of transactions, which would give it to
+others. Beside a file of SQLite is another one, which is locked.
 """
 
 import contextlib

@@ -1,9 +1,14 @@
+from collections.abc import Sequence
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.rigs.clock import Clock
 from tests.rigs.rows import Rows, a_market_row, an_event_row
 from tests.rigs.values import NOW_MS
 
+from foretell.discovery import search_index
 from foretell.discovery.search_index import (
     EVENTS_PER_READ,
     OVERLAP_MS,
@@ -14,6 +19,7 @@ from foretell.discovery.search_index import (
 )
 from foretell.domain.values.folding import folded
 from foretell.store.database import Database
+from foretell.store.queries.search_texts import SearchedEvent, load_searched_events
 
 pytestmark = pytest.mark.anyio
 
@@ -55,6 +61,22 @@ async def found(database: Database, index: SearchIndex, text: str, limit: int = 
         return await index.find(words_of(text), limit)
 
 
+async def reads_of(database: Database, index: SearchIndex) -> list[int]:
+    """Refresh an index, and return the ids of the events whose texts it read."""
+    read: list[int] = []
+    async with database.reading() as tx:
+
+        async def load(*arguments: Any) -> Sequence[SearchedEvent]:
+            found = await load_searched_events(*arguments)
+            read.extend(event.event_id for event in found)
+            return found
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(search_index, "load_searched_events", load)
+            await index.refresh(tx)
+    return read
+
+
 async def test_new_events_are_found_the_newest_first(database: Database) -> None:
     index = SearchIndex()
     async with database.writing() as tx:
@@ -75,6 +97,25 @@ async def test_an_event_that_is_committed_late_is_found_too(database: Database) 
     assert await found(database, index, "rain") == [1]
     async with database.writing() as tx:
         await Rows(tx, 100).open(an_event_row("drain"), NOW_MS - OVERLAP_MS)
+    assert await found(database, index, "rain") == [2, 1]
+
+
+async def test_events_that_were_read_are_not_read_again_once_none_can_be_committed_late(
+    database: Database,
+) -> None:
+    clock = Clock()
+    index = SearchIndex(clock_s=clock.now_s)
+    async with database.writing() as tx:
+        await Rows(tx).open(an_event_row("rain"), NOW_MS)
+    assert await reads_of(database, index) == [1]
+    clock.move(OVERLAP_MS)
+    assert await reads_of(database, index) == [1]
+    clock.move(1)
+    assert await reads_of(database, index) == []
+    async with database.writing() as tx:
+        await Rows(tx, 100).open(an_event_row("drain"), NOW_MS + 1)
+    assert await reads_of(database, index) == [2]
+    assert await reads_of(database, index) == [1, 2]
     assert await found(database, index, "rain") == [2, 1]
 
 

@@ -2,11 +2,13 @@
 
 Databases fold letters differently, so the folded texts of events are kept in memory. They are only
 hints: the tables decide whether a found event is shown. A refresh reads the events written since the
-last one, and those of a short time before it, because transactions may commit late.
+last one, and those of a short time before it, because transactions may commit late. Once none of those was new
+for that time, none can be, and only later ones are read: a thousand events written at once cost nothing then.
 """
 
 import asyncio
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from foretell.domain.values.folding import folded
@@ -20,6 +22,7 @@ WORDS_MAX: Final = 8
 TEXT_CHARS_MAX: Final = 500
 """Characters of a query that count: the time to fold marks upon marks grows with the square of their number."""
 OVERLAP_MS: Final = 60_000
+"""The longest time between the time that an event is given and its commit."""
 
 
 def words_of(text: str) -> list[str]:
@@ -35,14 +38,20 @@ def contains_all(text: str, words: Sequence[str]) -> bool:
 class SearchIndex:
     """The folded texts of the newest events, by their ids."""
 
-    def __init__(self, events_max: int = EVENTS_MAX) -> None:
+    def __init__(
+        self, events_max: int = EVENTS_MAX, clock_s: Callable[[], float] = time.monotonic
+    ) -> None:
         self._events_max = events_max
+        self._clock_s = clock_s
         self._text_by_event: dict[int, str] = {}
         self._read_until_ms = 0
+        self._read_until_at_s = 0.0
 
     async def refresh(self, tx: Transaction) -> None:
         """Read the events that were written since the last refresh."""
-        since_ms, after_id = self._read_until_ms - OVERLAP_MS, 0
+        is_complete = self._clock_s() - self._read_until_at_s > OVERLAP_MS / 1000
+        since_ms = self._read_until_ms + 1 if is_complete else self._read_until_ms - OVERLAP_MS
+        after_id = 0
         while found := await load_searched_events(tx, since_ms, after_id, EVENTS_PER_READ):
             self._add(found)
             after_id = found[-1].event_id
@@ -64,4 +73,5 @@ class SearchIndex:
     def _add(self, found: Sequence[SearchedEvent]) -> None:
         for event in found:
             self._text_by_event[event.event_id] = folded("\n".join(event.texts))
-            self._read_until_ms = max(self._read_until_ms, event.updated_at_ms)
+            if event.updated_at_ms > self._read_until_ms:
+                self._read_until_ms, self._read_until_at_s = event.updated_at_ms, self._clock_s()

@@ -1,4 +1,4 @@
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -18,8 +18,12 @@ from foretell.discovery.search_index import (
     words_of,
 )
 from foretell.domain.values.folding import folded
-from foretell.store.database import Database
-from foretell.store.queries.search_texts import SearchedEvent, load_searched_events
+from foretell.store.database import Database, Transaction
+from foretell.store.queries.search_texts import (
+    WrittenEvent,
+    load_texts,
+    load_written_events,
+)
 
 pytestmark = pytest.mark.anyio
 
@@ -61,20 +65,26 @@ async def found(database: Database, index: SearchIndex, text: str, limit: int = 
         return await index.find(words_of(text), limit)
 
 
-async def reads_of(database: Database, index: SearchIndex) -> list[int]:
-    """Refresh an index, and return the ids of the events whose texts it read."""
+async def reads_of(database: Database, index: SearchIndex) -> tuple[list[int], list[int]]:
+    """Refresh an index, and return the ids of the events that it looked at, and those whose texts it read."""
+    seen: list[int] = []
     read: list[int] = []
     async with database.reading() as tx:
 
-        async def load(*arguments: Any) -> Sequence[SearchedEvent]:
-            found = await load_searched_events(*arguments)
-            read.extend(event.event_id for event in found)
+        async def look(*arguments: Any) -> Sequence[WrittenEvent]:
+            found = await load_written_events(*arguments)
+            seen.extend(event.event_id for event in found)
             return found
 
+        async def load(tx: Transaction, event_ids: Sequence[int]) -> Mapping[int, Sequence[str]]:
+            read.extend(event_ids)
+            return await load_texts(tx, event_ids)
+
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(search_index, "load_searched_events", load)
+            patch.setattr(search_index, "load_written_events", look)
+            patch.setattr(search_index, "load_texts", load)
             await index.refresh(tx)
-    return read
+    return seen, read
 
 
 async def test_new_events_are_found_the_newest_first(database: Database) -> None:
@@ -107,15 +117,15 @@ async def test_events_that_were_read_are_not_read_again_once_none_can_be_committ
     index = SearchIndex(clock_s=clock.now_s)
     async with database.writing() as tx:
         await Rows(tx).open(an_event_row("rain"), NOW_MS)
-    assert await reads_of(database, index) == [1]
+    assert await reads_of(database, index) == ([1], [1])
     clock.move(OVERLAP_MS)
-    assert await reads_of(database, index) == [1]
+    assert await reads_of(database, index) == ([1], [])
     clock.move(1)
-    assert await reads_of(database, index) == []
+    assert await reads_of(database, index) == ([], [])
     async with database.writing() as tx:
         await Rows(tx, 100).open(an_event_row("drain"), NOW_MS + 1)
-    assert await reads_of(database, index) == [2]
-    assert await reads_of(database, index) == [1, 2]
+    assert await reads_of(database, index) == ([2], [2])
+    assert await reads_of(database, index) == ([1, 2], [])
     assert await found(database, index, "rain") == [2, 1]
 
 

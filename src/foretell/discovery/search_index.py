@@ -2,8 +2,8 @@
 
 Databases fold letters differently, so the folded texts of events are kept in memory. They are only
 hints: the tables decide whether a found event is shown. A refresh reads the events written since the
-last one, and those of a short time before it, because transactions may commit late. Once none of those was new
-for that time, none can be, and only later ones are read: a thousand events written at once cost nothing then.
+last one, and looks for those of a short time before it, because transactions may commit late. Once none of those was new
+for that time, none can be, and it looks for later ones only: a thousand events written at once cost nothing then.
 """
 
 import asyncio
@@ -13,7 +13,11 @@ from typing import Final
 
 from foretell.domain.values.folding import folded
 from foretell.store.database import Transaction
-from foretell.store.queries.search_texts import SearchedEvent, load_searched_events
+from foretell.store.queries.search_texts import (
+    WrittenEvent,
+    load_texts,
+    load_written_events,
+)
 
 EVENTS_MAX: Final = 200_000
 EVENTS_PER_READ: Final = 2_000
@@ -44,6 +48,7 @@ class SearchIndex:
         self._events_max = events_max
         self._clock_s = clock_s
         self._text_by_event: dict[int, str] = {}
+        self._newest_ms_by_event: dict[int, int] = {}
         self._read_until_ms = 0
         self._read_until_at_s = 0.0
 
@@ -52,11 +57,10 @@ class SearchIndex:
         is_complete = self._clock_s() - self._read_until_at_s > OVERLAP_MS / 1000
         since_ms = self._read_until_ms + 1 if is_complete else self._read_until_ms - OVERLAP_MS
         after_id = 0
-        while found := await load_searched_events(tx, since_ms, after_id, EVENTS_PER_READ):
-            self._add(found)
-            after_id = found[-1].event_id
-        for event_id in sorted(self._text_by_event)[: -self._events_max]:
-            del self._text_by_event[event_id]
+        while written := await load_written_events(tx, since_ms, after_id, EVENTS_PER_READ):
+            await self._read(tx, [each for each in written if self._is_new(each)])
+            after_id = written[-1].event_id
+        self._forget(self._read_until_ms - OVERLAP_MS)
 
     async def find(self, words: Sequence[str], limit: int) -> list[int]:
         """Return the ids of events that contain every word, the newest first, up to a limit."""
@@ -70,8 +74,21 @@ class SearchIndex:
                 found.append(event_id)
         return found
 
-    def _add(self, found: Sequence[SearchedEvent]) -> None:
-        for event in found:
-            self._text_by_event[event.event_id] = folded("\n".join(event.texts))
-            if event.updated_at_ms > self._read_until_ms:
-                self._read_until_ms, self._read_until_at_s = event.updated_at_ms, self._clock_s()
+    def _is_new(self, event: WrittenEvent) -> bool:
+        return self._newest_ms_by_event.get(event.event_id) != event.updated_at_ms
+
+    async def _read(self, tx: Transaction, new: Sequence[WrittenEvent]) -> None:
+        """Keep the texts of events."""
+        texts_by_event = await load_texts(tx, [each.event_id for each in new]) if new else {}
+        for event_id, updated_at_ms in new:
+            self._text_by_event[event_id] = folded("\n".join(texts_by_event[event_id]))
+            self._newest_ms_by_event[event_id] = updated_at_ms
+            if updated_at_ms > self._read_until_ms:
+                self._read_until_ms, self._read_until_at_s = updated_at_ms, self._clock_s()
+
+    def _forget(self, before_ms: int) -> None:
+        """Drop the oldest events above the bound, and the times of those that are not looked for again."""
+        for event_id in sorted(self._text_by_event)[: -self._events_max]:
+            del self._text_by_event[event_id]
+        newest = self._newest_ms_by_event
+        self._newest_ms_by_event = {id_: at for id_, at in newest.items() if at >= before_ms}

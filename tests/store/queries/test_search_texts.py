@@ -4,7 +4,7 @@ from tests.rigs.values import NOW_MS
 
 from foretell.domain.creation.payload import Category
 from foretell.store.database import Database
-from foretell.store.queries.search_texts import SearchedEvent, load_searched_events
+from foretell.store.queries.search_texts import load_texts, load_written_events
 
 pytestmark = pytest.mark.anyio
 
@@ -18,13 +18,14 @@ async def test_events_are_found_by_title_slug_questions_and_tags(database: Datab
         await rows.open(an_event_row("old", tags=()), NOW_MS - 1)
         await rows.open(an_event_row("late", tags=()))
     async with database.reading() as tx:
-        found = await load_searched_events(tx, NOW_MS, 0, 10)
-        later = await load_searched_events(tx, NOW_MS, found[0].event_id, 10)
-        first = await load_searched_events(tx, 0, 0, 1)
-    assert [event.texts for event in found] == [
-        ("About weather", "event-weather", "Will it rain?", "Will it snow?", "Été"),
-        ("About late", "event-late", "Will it late?"),
+        found = await load_written_events(tx, NOW_MS, 0, 10)
+        later = await load_written_events(tx, NOW_MS, found[0].event_id, 10)
+        first = await load_written_events(tx, 0, 0, 1)
+        texts = await load_texts(tx, [event.event_id for event in found])
+    assert [texts[event.event_id] for event in found] == [
+        ["About weather", "event-weather", "Will it rain?", "Will it snow?", "Été"],
+        ["About late", "event-late", "Will it late?"],
     ]
     assert [event.updated_at_ms for event in found] == [NOW_MS, NOW_MS]
     assert later == found[1:]
-    assert first == [SearchedEvent(found[0].event_id, NOW_MS, found[0].texts)]
+    assert first == found[:1]

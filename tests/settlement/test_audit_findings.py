@@ -14,7 +14,7 @@ from foretell.domain.contracts.calldata import (
     Transfer,
 )
 from foretell.domain.contracts.sandbox_accounts import AccountRole
-from foretell.domain.errors.chain import RpcRefused
+from foretell.domain.errors.chain import ExchangeClosed, RpcRefused
 from foretell.domain.exchange.effects import CloseReason
 from foretell.domain.exchange.ledger import COLLATERAL
 from foretell.domain.exchange.order import OrderStatus
@@ -159,25 +159,40 @@ async def test_an_allowance_that_is_taken_away_before_settlement_closes_orders_a
     await rig.check_ledger()
 
 
-async def test_a_token_that_pauses_delays_its_trades_and_bars_nobody(
-    rig: SettlementRig, market: SandboxMarket, traders: list[Trader]
+@pytest.mark.parametrize("has_batches", [False, True])
+async def test_a_token_that_pauses_delays_its_trades_for_any_time_and_bars_nobody(
+    rig: SettlementRig,
+    market: SandboxMarket,
+    traders: list[Trader],
+    *,
+    has_batches: bool,
 ) -> None:
+    rig.has_batches = has_batches
+    await rig.restart()
     alice, bob, _ = traders
     rpc, collateral = rig.sandbox.rpc, rig.sandbox.deployment.collateral
     resting = await alice.sell(market, 40, 30 * UNIT)
-    (trade_id,) = (await bob.buy(market, 40, 10 * UNIT)).trade_ids
+    trade_ids = [
+        trade_id for _ in range(2) for trade_id in (await bob.buy(market, 40, 10 * UNIT)).trade_ids
+    ]
+    rig.change(unsimulated_gas_per_day_max=0)
     code = await rpc.call("eth_getCode", collateral, "latest")
     await rpc.send("anvil_setCode", collateral, REVERTING)
-    for _ in range(2):
-        await rig.act()
-        rig.clock.move(2_000)
+    for _ in range(2 * rig.options.attempts_max):
+        with pytest.raises(ExchangeClosed, match="its collateral is not transferred"):
+            await rig.act()
+        rig.clock.move(rig.options.retry_delay_ms_max)
+    await rig.see()
+    assert await rig.statuses(trade_ids) == [TradeStatus.MATCHED] * 2
+    row = await rig.settlement(trade_ids[0])
+    assert (row.attempts, row.failure) == (0, None)
     await rpc.send("anvil_setCode", collateral, code)
     await rig.settle(step_ms=4_000)
-    assert await rig.statuses([trade_id]) == [CONFIRMED]
+    assert await rig.statuses(trade_ids) == [CONFIRMED] * 2
     assert (await rig.order_row(resting.order_id)).status is OrderStatus.LIVE
-    assert (await rig.settlement(trade_id)).attempts > 0
     async with rig.database.reading() as tx:
         assert await tx.all(sa.select(barred_wallets)) == []
+    await rig.check_ledger()
 
 
 async def test_a_receiver_of_tokens_without_a_match_changes_its_own_balance_alone(

@@ -75,6 +75,10 @@ async def test_d15_an_order_that_its_maker_ended_on_the_chain_does_not_come_back
     assert await state_of(rig, taker.order_id) == (LIVE, 0)
 
 
+TRANSFERS_ALONE: Final = "0x5f3560e01c63a9059cbb146011575f5ffd5b60015f5260205ff3"
+"""A token whose `transfer` returns true, and of which every other function reverts."""
+
+
 async def test_d15_nothing_comes_back_when_nobody_is_to_blame(
     rig: SettlementRig, market: SandboxMarket, traders: list[Trader]
 ) -> None:
@@ -83,7 +87,7 @@ async def test_d15_nothing_comes_back_when_nobody_is_to_blame(
     taker = await bob.buy(market, 40, 10 * UNIT)
     collateral = rig.sandbox.deployment.collateral
     code = await rig.sandbox.rpc.call("eth_getCode", collateral, "latest")
-    await rig.sandbox.rpc.send("anvil_setCode", collateral, "0x5f5ffd")
+    await rig.sandbox.rpc.send("anvil_setCode", collateral, TRANSFERS_ALONE)
     await rig.settle(step_ms=60_000)
     await rig.sandbox.rpc.send("anvil_setCode", collateral, code)
     assert await rig.statuses(taker.trade_ids) == [TradeStatus.FAILED]

@@ -29,7 +29,7 @@ from foretell.domain.exchange.ledger import AssetId
 from foretell.domain.exchange.order import Side
 from foretell.domain.exchange.trade import TradeStatus
 from foretell.domain.values.hexadecimal import Address
-from foretell.engine.settlement_lag import SettlementLag
+from foretell.engine.settlement_lag import SettlementLag, lags_of
 from foretell.settlement import worker
 from foretell.store.trading.trades import load_trade_ids
 
@@ -366,4 +366,53 @@ async def test_h4_while_the_node_refuses_every_transaction_nothing_more_is_match
     await rig.settle()
     assert await rig.statuses(trade_ids) == [CONFIRMED] * 3
     assert not SettlementLag(rig.engine).is_too_long_for(buying)
+    await rig.check_ledger()
+
+
+async def test_h4_trades_behind_one_that_the_node_refuses_are_no_lag_for_others(
+    rig: SettlementRig, market: SandboxMarket, traders: list[Trader], proxy: FaultProxy
+) -> None:
+    """A trade that waits for the refused one, and one that waits for that: neither keeps orders of strangers out."""
+    alice, bob, carol = traders
+    poor, next_poor = await rig.trader(6), await rig.trader(7)
+    await rig.see()
+    await alice.sell(market, 40, 10 * UNIT)
+    (refused,) = (await poor.buy(market, 40, 10 * UNIT)).trade_ids
+    await give_away(rig, market, poor, bob)
+    await give_away(rig, market, next_poor, bob)
+    await poor.sell(market, 40, 10 * UNIT)
+    (behind,) = (await next_poor.buy(market, 40, 10 * UNIT)).trade_ids
+    await next_poor.sell(market, 40, 10 * UNIT)
+    (last,) = (await carol.buy(market, 40, 10 * UNIT)).trade_ids
+    proxy.fail_always("eth_call", refuse_those_with(alice.wallet))
+    for _ in range(30):
+        await rig.act()
+        rig.clock.move(10_000)
+    await rig.see()
+    assert await rig.statuses([refused]) == [TradeStatus.RETRYING]
+    assert await rig.statuses([behind, last]) != [TradeStatus.MATCHED] * 2
+    assert lags_of(rig.engine.state, rig.clock.now_ms()) == {}
+
+
+async def test_h4_trades_of_another_exchange_settle_while_the_node_refuses_all_of_one(
+    rig: SettlementRig, market: SandboxMarket, traders: list[Trader], proxy: FaultProxy
+) -> None:
+    event = await rig.open_event()
+    for trader in traders[:2]:
+        await rig.sandbox.allow(trader.account, rig.exchange(event))
+    await rig.see()
+    waiting, going = await minted(market, traders), await minted(event, traders)
+    await rig.begin()
+    proxy.fail_always("eth_call", refuse_those_with(rig.exchange(market)))
+    for _ in range(4):
+        with pytest.raises(RpcRefused, match="not allowed"):
+            await rig.act()
+        await rig.context.operator.run_once()
+        await rig.sandbox.mine()
+        rig.clock.move(1_000)
+        await rig.see()
+    assert await rig.statuses([waiting, going]) == [TradeStatus.MATCHED, CONFIRMED]
+    proxy.heal()
+    await rig.settle()
+    assert await rig.statuses([waiting]) == [CONFIRMED]
     await rig.check_ledger()

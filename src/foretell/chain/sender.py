@@ -139,6 +139,17 @@ class Sender:
             return reverted
         return None
 
+    async def revert_for(
+        self, account: Address, target: Address, calldata: bytes
+    ) -> ExecutionReverted | None:
+        """Return the revert that a call by another account would end in, or None when it would succeed."""
+        call = {"from": account, "to": target, "data": "0x" + calldata.hex()}
+        try:
+            await self._rpc.call("eth_call", call, SIMULATED_AT)
+        except ExecutionReverted as reverted:
+            return reverted
+        return None
+
     async def check_accepts(self, tx: OutgoingTx) -> None:
         """Raise RpcRefused if the node does not run such a call of the account, or has no nonce for it; reverts pass."""
         await self.revert_of(tx)

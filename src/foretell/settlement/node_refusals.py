@@ -13,9 +13,11 @@ from foretell.settlement.exchange_status import PAUSED
 from foretell.settlement.match_call import match_gas
 
 
-async def check_node(context: SettlementContext, exchange: Address, refusal: RpcRefused) -> None:
-    """Raise the refusal of a trade if the node refuses every account another call, with the gas of a small trade."""
-    another = OutgoingTx("", exchange, PAUSED.encode(), match_gas(makers=1))
+async def check_node(
+    context: SettlementContext, exchange: Address, refusal: RpcRefused, makers: int = 1
+) -> None:
+    """Raise the refusal of a trade if the node refuses every account another call, with the gas of one with so many makers."""
+    another = OutgoingTx("", exchange, PAUSED.encode(), match_gas(makers))
     for sender in (context.operator, *context.further_operators):
         try:
             await sender.check_accepts(another)

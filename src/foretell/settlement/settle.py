@@ -35,7 +35,7 @@ from foretell.domain.exchange.settlement import (
 )
 from foretell.domain.exchange.wallets.wallet_bars import Offence
 from foretell.domain.values.hexadecimal import Address
-from foretell.settlement.batch_call import batched_trade, in_groups, in_places
+from foretell.settlement.batch_call import BatchedTrade, batched_trade, in_groups, in_places
 from foretell.settlement.batches import (
     follow_batch,
     read_outcomes,
@@ -44,7 +44,7 @@ from foretell.settlement.batches import (
     start_whole_batches,
 )
 from foretell.settlement.context import SettlementContext
-from foretell.settlement.exchange_status import CLOSED_REASONS, check_exchange
+from foretell.settlement.exchange_status import CLOSED_REASONS, check_collateral, check_exchange
 from foretell.settlement.failing_orders import find_failing_orders
 from foretell.settlement.landed_trades import has_index, without_landed
 from foretell.settlement.match_call import Matched, match_call
@@ -65,8 +65,8 @@ from foretell.store.outbox.settlements import (
 )
 from foretell.store.outbox.transactions import SETTLEMENT, load_tx, load_txs
 
-_Closed = dict[Address, ExchangeClosed]
-"""The exchanges that one pass found closed, with the refusal of each."""
+_Closed = dict[Address, ExchangeClosed | RpcRefused]
+"""The exchanges for which one pass can send nothing, with the refusal of each: it is closed, or the node refuses all."""
 
 log = structlog.get_logger(__name__)
 
@@ -75,8 +75,8 @@ async def run_once(context: SettlementContext) -> bool:
     """Advance every trade as far as it goes now; return whether one is not on the chain yet.
 
     Raises ExchangeClosed when an exchange settles none of its trades. No try is counted for any of
-    them, and the trades of another exchange have advanced. Raises RpcRefused while the node refuses every
-    transaction, with the same consequence for all trades.
+    them, and the trades of another exchange have advanced. Raises RpcRefused when the node refuses every
+    transaction, with the same consequence.
     """
     if not await has_index(context):
         return True
@@ -130,7 +130,11 @@ async def _follow_tx(
         await _name_again(context, carried)
         return False
     if is_batch(tx_id):
-        return await follow_batch(context, carried, carrying_tx)
+        try:
+            return await follow_batch(context, carried, carrying_tx)
+        except RpcRefused as refusal:
+            closed[(await _load(context, carried[0])).exchange] = refusal
+            return False
     (settlement,) = carried
     return await _follow_one(context, settlement, carrying_tx, closed)
 
@@ -171,6 +175,23 @@ async def _start_due(
         return
     rows = await load_matched(context, due)
     trades = [batched_trade(*pair) for pair in zip(due, rows, strict=True)]
+    try:
+        await _start_shared(context, settler, trades, room, closed)
+    except RpcRefused as refusal:
+        closed |= dict.fromkeys({each.matched.exchange for each in trades}, refusal)
+
+
+async def _start_shared(
+    context: SettlementContext,
+    settler: Address,
+    trades: Sequence[BatchedTrade],
+    room: int,
+    closed: _Closed,
+) -> None:
+    """Send trades in batches, and those alone that may share none.
+
+    Raises RpcRefused when the node refuses every batch.
+    """
     covered = await unsimulated_trades(context, settler, trades)
     groups, covered = in_groups(trades, covered, context.options)
     shared, others = in_places(groups, room)
@@ -217,12 +238,17 @@ async def _send(context: SettlementContext, settlement: Settlement, closed: _Clo
         return False
     try:
         await _carry(context, settlement, match_call(matched, settlement.tx_id), matched)
-    except RpcRefused as refusal:
-        await _requeue(context, settlement, matched, refusal)
+        return True
     except ExchangeClosed as refusal:
         closed[matched.exchange] = refusal
         return False
-    return True
+    except RpcRefused as refusal:
+        try:
+            await _requeue(context, settlement, matched, refusal)
+        except RpcRefused:
+            closed[matched.exchange] = refusal
+            return False
+        return True
 
 
 async def _load(context: SettlementContext, settlement: Settlement) -> Matched:
@@ -233,13 +259,18 @@ async def _load(context: SettlementContext, settlement: Settlement) -> Matched:
 async def _carry(
     context: SettlementContext, settlement: Settlement, call: OutgoingTx, matched: Matched
 ) -> None:
-    """Send the call of a trade, or defer the trade when the call reverts."""
+    """Send the call of a trade, or defer the trade when the call reverts.
+
+    Raises ExchangeClosed when every call would revert.
+    """
     try:
         await context.operator.send(call)
     except ExecutionReverted as reverted:
         reason = reason_of(reverted)
         if reason in CLOSED_REASONS:
             await check_exchange(context.operator, call.target)
+        if context.collateral is not None:
+            await check_collateral(context.operator, call.target, context.collateral)
         await _defer(context, settlement, matched, reason)
 
 
@@ -248,14 +279,15 @@ async def _requeue(
 ) -> None:
     """Send other trades first while the node refuses this one for reasons of its own.
 
-    A transaction that was signed already keeps its name and its place: it may be on its way. While the node refuses
-    everything, the pass ends with the refusal, and the trades stay named.
+    A transaction that was signed already keeps its name and its place: it may be on its way.
+    Raises RpcRefused while the node refuses everything; the trade stays named.
     """
-    log.error("settlement refused by the node", trade_id=settlement.trade_id, cause=refusal.message)
     async with context.database.reading() as tx:
         is_signed = bool(await load_txs(tx, SETTLEMENT, [settlement.tx_id or ""]))
     if not is_signed:
-        await check_node(context, matched.exchange, refusal)
+        await check_node(context, matched.exchange, refusal, makers=len(matched.row.trade.fills))
+    log.error("settlement refused by the node", trade_id=settlement.trade_id, cause=refusal.message)
+    if not is_signed:
         await record(context, [refused_settlement(settlement, context.now_ms(), context.options)])
 
 

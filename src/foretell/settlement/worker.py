@@ -3,7 +3,7 @@
 from functools import partial
 from typing import Final
 
-from foretell.domain.errors.chain import ExchangeClosed
+from foretell.domain.errors.chain import ExchangeClosed, RpcRefused
 from foretell.runtime.failures import FailureLog
 from foretell.runtime.loops import run_together
 from foretell.runtime.worker import PollIntervals, run_watching_worker
@@ -41,4 +41,4 @@ async def run_settlements(context: SettlementContext) -> None:
         return is_busy
 
     watch = partial(context.database.watching, TRADES_TOPIC, SETTLEMENT.topic)
-    await run_watching_worker("settlements", step, PACE, watch)
+    await run_watching_worker("settlements", step, PACE, watch, expected=(RpcRefused,))

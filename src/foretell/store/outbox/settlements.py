@@ -37,6 +37,8 @@ from foretell.store.trading.trades import OLDEST_FIRST, TradeRow
 
 TOPIC: Final = "settlements"
 UNSETTLED: Final = tuple(status.value for status in PENDING)
+REFUSALS_OF_FAILING: Final = 8
+"""Refusals by the node in a row after which a trade counts as failing: a minute of them."""
 PLACES_SHARED_MIN: Final = 4
 """The fewest places of which every group has a right to one."""
 _FAILED_OR_WAITS: Final = sa.and_(
@@ -276,7 +278,8 @@ async def has_unsettled(tx: Transaction) -> bool:
 async def load_earlier(tx: Transaction, trade: TradeRow) -> EarlierTrades:
     """Return what is known of earlier trades of the same wallets that are in no block yet.
 
-    A later trade may give what such a trade has yet to bring.
+    A later trade may give what such a trade has yet to bring. One that the node has refused for more than a minute
+    counts as failing: else wallets behind it would wait as long as it does, one behind the other.
     """
     wallets = {trade.trade.taker, *(fill.maker for fill in trade.trade.fills)}
     is_maker = (
@@ -288,7 +291,10 @@ async def load_earlier(tx: Transaction, trade: TradeRow) -> EarlierTrades:
         trade.trade.matched_at_ms, trade.sequence
     )
     before = _unsettled().where(is_earlier, sa.or_(trades.c.taker.in_(wallets), is_maker))
-    fails = sa.and_(_FAILED_OR_WAITS, settled_trades.c.attempts > 0)
+    has_failed = sa.or_(
+        settled_trades.c.attempts > 0, settled_trades.c.refusals >= REFUSALS_OF_FAILING
+    )
+    fails = sa.and_(_FAILED_OR_WAITS, has_failed)
     may_pass = before.where(sa.func.coalesce(fails, sa.false()).is_(sa.false()))
     if await tx.first(may_pass.limit(1)) is not None:
         return EarlierTrades.MAY_PASS

@@ -301,8 +301,12 @@ async def _read_failures(context: SettlementContext, missing: Sequence[Settlemen
     rows = await load_matched(context, missing)
     failed, gas = [], 0
     for settlement, matched in zip(missing, rows, strict=True):
-        # An earlier version of the program packed no call.
-        forms = (matched, matched._replace(is_packed=False))
+        # Earlier versions of the program packed no call, or did not sort its makers.
+        forms = [
+            matched._replace(is_packed=is_packed, is_sorted=is_sorted)
+            for is_packed in (matched.is_packed, False)
+            for is_sorted in (True, False)
+        ]
         calls = [batched_trade(settlement, form).call.calldata for form in forms]
         cause = next((cause_by_call[call] for call in calls if call in cause_by_call), None)
         if cause is None:

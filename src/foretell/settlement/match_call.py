@@ -34,13 +34,15 @@ def match_gas(makers: int) -> int:
 class Matched(NamedTuple):
     """A trade with the orders and the exchange that its call needs.
 
-    `is_packed` if the exchange takes packed matches.
+    `is_packed` if the exchange takes packed matches. Calls of an earlier version had the makers in the order of their
+    fills: `is_sorted` is false for these.
     """
 
     row: TradeRow
     order_by_id: Mapping[str, OrderRow]
     exchange: Address
     is_packed: bool = False
+    is_sorted: bool = True
 
     @property
     def taker(self) -> OrderRow:
@@ -56,8 +58,14 @@ def match_call(matched: Matched, tx_id: str) -> OutgoingTx:
     """Return the transaction that settles a trade, without fees."""
     trade = matched.row.trade
     taker = OrderFill(matched.taker.signed, trade.taker_fill_units)
-    makers = [OrderFill(matched.maker(fill).signed, fill.making_units) for fill in trade.fills]
+    # The exchange moves the assets of neighbours of one wallet together.
+    fills = sorted(trade.fills, key=_by_wallet) if matched.is_sorted else trade.fills
+    makers = [OrderFill(matched.maker(fill).signed, fill.making_units) for fill in fills]
     calldata = encode_match_packed(taker, makers) if matched.is_packed else None
     if calldata is None:
         calldata = encode_match_orders(taker, makers)
     return OutgoingTx(tx_id, matched.exchange, calldata, match_gas(len(makers)))
+
+
+def _by_wallet(fill: Fill) -> tuple[Address, bool]:
+    return fill.maker, fill.is_yes

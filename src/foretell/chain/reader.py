@@ -24,6 +24,7 @@ from foretell.chain.views import (
     accepts_signature,
     call_view,
     call_views,
+    revert_of_call,
 )
 from foretell.domain.contracts.deployment import ContractName, Deployment
 from foretell.domain.creation.asked_terms import AskedTerms
@@ -250,11 +251,7 @@ class Reader:
     ) -> ExecutionReverted | None:
         """Return the revert that a call of this sender would end in, or None."""
         call = {"from": sender, "to": target, "data": "0x" + calldata.hex()}
-        try:
-            await self._rpc.call("eth_call", call, at)
-        except ExecutionReverted as reverted:
-            return reverted
-        return None
+        return await revert_of_call(self._rpc, call, at)
 
     async def code(self, address: Address, at: str = LATEST) -> bytes:
         """Return the code at an address; empty for an account without code."""

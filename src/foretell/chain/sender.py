@@ -29,7 +29,7 @@ from foretell.chain.sending_account import (
     SendingAccount,
 )
 from foretell.chain.unknown_nonces import unknown_nonces
-from foretell.chain.views import ViewCall, call_views
+from foretell.chain.views import ViewCall, call_views, revert_of_call
 from foretell.chain.watcher import UNFINISHED_MAX, Watcher
 from foretell.domain.errors.chain import ChainUnavailable, ExecutionReverted, RpcRefused
 from foretell.domain.errors.families import Upstream
@@ -133,22 +133,14 @@ class Sender:
 
     async def revert_of(self, tx: OutgoingTx, at: str = SIMULATED_AT) -> ExecutionReverted | None:
         """Return the revert that a transaction would end in, or None when it would succeed."""
-        try:
-            await self._call(tx, at)
-        except ExecutionReverted as reverted:
-            return reverted
-        return None
+        return await revert_of_call(self._rpc, await self._request(tx), at)
 
     async def revert_for(
         self, account: Address, target: Address, calldata: bytes
     ) -> ExecutionReverted | None:
         """Return the revert that a call by another account would end in, or None when it would succeed."""
         call = {"from": account, "to": target, "data": "0x" + calldata.hex()}
-        try:
-            await self._rpc.call("eth_call", call, SIMULATED_AT)
-        except ExecutionReverted as reverted:
-            return reverted
-        return None
+        return await revert_of_call(self._rpc, call, SIMULATED_AT)
 
     async def check_accepts(self, tx: OutgoingTx) -> None:
         """Raise RpcRefused if the node does not run such a call of the account, or has no nonce for it; reverts pass."""

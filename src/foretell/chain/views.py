@@ -94,6 +94,15 @@ async def owed_units(rpc: Rpc, account: Address, keys: Sequence[tuple[Address, s
     return [units_by_key[key] for key in keys]
 
 
+async def revert_of_call(rpc: Rpc, call: Mapping[str, str], at: str) -> ExecutionReverted | None:
+    """Return the revert that a call would end in at a block, or None when it would succeed."""
+    try:
+        await rpc.call("eth_call", call, at)
+    except ExecutionReverted as reverted:
+        return reverted
+    return None
+
+
 def lacks_block(refusal: RpcRefused) -> bool:
     """Return whether a node refused a call because it does not have the block, or no longer its state."""
     if isinstance(refusal, ExecutionReverted):

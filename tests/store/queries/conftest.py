@@ -1,9 +1,15 @@
 """A history of some fills, and one of ten times as many."""
 
+import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
+from tests.rigs.postgres import PostgresServer
 from tests.store.queries.grown import FILLS, Grown
+
+from foretell.bench.rigs.reads.history import History, HistoryPlan
+from foretell.store.database import Database
+from foretell.store.scratch import analyze
 
 
 @pytest.fixture
@@ -22,3 +28,15 @@ async def grown(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[tuple
     yield both
     for each in both:
         await each.database.close()
+
+
+@pytest.fixture(scope="module")
+async def on_postgres(postgres: PostgresServer) -> AsyncIterator[Database]:
+    """The long history on PostgreSQL, whose planner has counted its rows."""
+    await asyncio.to_thread(postgres.empty_database)
+    async with Database(postgres.database_url) as database:
+        history = History(HistoryPlan(FILLS[1], wallets=100, markets=20))
+        await history.write(database)
+        await history.write_sums(database)
+        await analyze(database)
+        yield database

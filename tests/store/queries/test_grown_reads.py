@@ -1,20 +1,17 @@
 """A1, A4, A6: reads of trading that must not visit more rows when the history grows."""
 
-import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
 import pytest
-from tests.rigs.postgres import PostgresServer
 from tests.rigs.values import an_address
-from tests.store.queries.grown import FILLS, GROWTH_MAX, Grown
+from tests.store.queries.grown import GROWTH_MAX, Grown
 from tests.store.queries.recorded_queries import postgres_plans, recorded
 
 from foretell.bench.rigs.reads.history import NOW_S, History, HistoryPlan, Names
 from foretell.domain.portfolio.price_history import Buckets
 from foretell.domain.values.hexadecimal import Address, Bytes32
 from foretell.store.database import Database, Transaction
-from foretell.store.scratch import analyze
 from foretell.store.trading.quote_points import load_first_minute, load_history
 from foretell.store.trading.volumes import load_volumes_since
 from foretell.store.trading.wallet_trades import (
@@ -101,15 +98,6 @@ async def test_a_read_of_trading_takes_no_more_steps_when_the_history_is_ten_tim
         assert each.scanned(queries) == []
         steps.append(each.steps(queries))
     assert 0 < steps[1] <= GROWTH_MAX * steps[0], steps
-
-
-@pytest.fixture(scope="module")
-async def on_postgres(postgres: PostgresServer) -> AsyncIterator[Database]:
-    await asyncio.to_thread(postgres.empty_database)
-    async with Database(postgres.database_url) as database:
-        await History(HistoryPlan(FILLS[1], wallets=100, markets=20)).write(database)
-        await analyze(database)
-        yield database
 
 
 @pytest.mark.parametrize("read", READS)

@@ -1,7 +1,5 @@
 """Reads that must not visit more rows when the history grows: steps of the database, and its plans."""
 
-import asyncio
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Final
 
@@ -9,9 +7,8 @@ import msgspec
 import pytest
 import sqlalchemy as sa
 from tests.rigs.applications import an_app
-from tests.rigs.postgres import PostgresServer
 from tests.rigs.read_apis import BLOBS, Reader, a_data_context
-from tests.store.queries.grown import FILLS, GROWTH_MAX, LARGE, Grown
+from tests.store.queries.grown import GROWTH_MAX, LARGE, Grown
 from tests.store.queries.recorded_queries import postgres_plans, recorded
 
 from foretell.bench.rigs.reads.history import (
@@ -290,18 +287,6 @@ GROWING: Final = (
     ),
 )
 """Tables that grow with the history."""
-
-
-@pytest.fixture(scope="module")
-async def on_postgres(postgres: PostgresServer) -> AsyncIterator[Database]:
-    """The same history on PostgreSQL, whose planner has counted its rows."""
-    await asyncio.to_thread(postgres.empty_database)
-    async with Database(postgres.database_url) as database:
-        history = History(HistoryPlan(FILLS[1], wallets=100, markets=20))
-        await history.write(database)
-        await history.write_sums(database)
-        await analyze(database)
-        yield database
 
 
 @pytest.mark.parametrize("path", READS_OF_INDEXES.values(), ids=READS_OF_INDEXES.keys())

@@ -18,26 +18,39 @@ LEDGER_BEGIN: Final = ("", -1)
 async def load_trades_after(
     tx: Transaction, wallet: Address, after: tuple[Any, ...], limit: int
 ) -> Sequence[sa.Row[Any]]:
-    """Return the next trades of a wallet with their fees, by time, block and place in it."""
-    act, fill = activities.c, exchange_fills.c
-    key = sa.tuple_(act.timestamp_s, act.block_number, act.log_index)
-    of_act = sa.and_(
-        fill.block_number == act.block_number,
-        fill.log_index == act.log_index,
-        fill.part == act.part,
-    )
-    return await tx.all(
-        sa.select(activities, fill.fee_units, fill.order_id)
-        .join(exchange_fills, of_act)
+    """Return the next trades of a wallet with their fees, by time, block and place in it.
+
+    The trades are chosen before their fills are looked up: each has one, of the same place. PostgreSQL's planner does
+    not know that, takes the joined rows for very few, and would look up the fills of all trades of the wallet first.
+    """
+    act = activities.c
+    chosen = (
+        sa.select(activities)
         .where(
             act.wallet == wallet,
             act.timestamp_s >= after[0],
-            key > sa.tuple_(*map(sa.literal, after)),
+            sa.tuple_(*_trade_key(act)) > sa.tuple_(*map(sa.literal, after)),
             act.kind == ActivityKind.TRADE.value,
         )
-        .order_by(act.timestamp_s, act.block_number, act.log_index)
+        .order_by(*_trade_key(act))
         .limit(limit)
+        .subquery("chosen")
     )
+    fill = exchange_fills.c
+    of_chosen = sa.and_(
+        fill.block_number == chosen.c.block_number,
+        fill.log_index == chosen.c.log_index,
+        fill.part == chosen.c.part,
+    )
+    return await tx.all(
+        sa.select(chosen, fill.fee_units, fill.order_id)
+        .join(exchange_fills, of_chosen)
+        .order_by(*_trade_key(chosen.c))
+    )
+
+
+def _trade_key(act: Any) -> tuple[sa.ColumnElement[int], ...]:
+    return act.timestamp_s, act.block_number, act.log_index
 
 
 async def load_positions_after(

@@ -9,7 +9,7 @@ from tests.rigs.events import SandboxEvent
 from tests.rigs.read_apis import BLOBS, Reader, a_data_context, no_node
 from tests.rigs.rows import Rows, a_market_row, an_event_row
 from tests.rigs.sandbox import Sandbox, SandboxMarket, an_indexer, catch_up
-from tests.rigs.values import NOW_S, a_word
+from tests.rigs.values import NOW_S, a_word, an_asset
 
 from foretell.app.builders import build_solvency
 from foretell.data.context import DataContext
@@ -22,6 +22,7 @@ from foretell.domain.portfolio.solvency import BackingUnits
 from foretell.domain.values.hexadecimal import Address, Bytes32
 from foretell.store.database import Database
 from foretell.store.index.blocks import Block, record_blocks
+from foretell.store.index.supplies import recount_supplies
 
 pytestmark = pytest.mark.anyio
 
@@ -188,6 +189,7 @@ async def test_a_condition_that_owes_more_than_its_logs_locked_is_named(
         rows = Rows(tx)
         await rows.open(an_event_row("weather", a_market_row("rain")))
         await rows.hold("alice", "rain", 3_000_000, 0)
+        await recount_supplies(tx, [an_asset(is_yes=True, market="rain")])
         await rows.lock("rain", 2_000_000)
         await record_blocks(tx, [BLOCK])
     reader = Reader(an_app(build_app, a_data_context(database, BLOBS, context.now_ms, hold_enough)))

@@ -8,10 +8,12 @@ from tests.reconciliation.history import EventActs, RandomHistory
 from tests.rigs.sandbox import Sandbox
 from typing_extensions import override
 
-from foretell.indexer.rebuild import Pacing, RebuildContext, rebuild_sums
+from foretell.domain.exchange.ledger import AssetId
+from foretell.indexer.rebuild import Pacing, RebuildContext, rebuild_sums, rebuild_supplies
 from foretell.reconciliation.verify import verify_data
 from foretell.store.database import Database
-from foretell.store.tables import standings, trading_totals
+from foretell.store.index.supplies import record_supplies
+from foretell.store.tables import standings, supplies, trading_totals
 
 pytestmark = pytest.mark.anyio
 
@@ -21,6 +23,8 @@ STEPS: Final = 12
 ROWS_MAX: Final = 3
 STEPS_BETWEEN: Final = 15
 ACTS: Final = 6
+SUPERFLUOUS: Final = AssetId("7")
+"""A token that no wallet has held."""
 
 
 class Meanwhile(Pacing):
@@ -69,6 +73,47 @@ async def rebuild_beside(sandbox: Sandbox, market: Market, database: Database, s
     now_ms = header.timestamp_s * 1000
     async with Database(database.url) as other:
         await rebuild_sums(RebuildContext(other, lambda: now_ms, ROWS_MAX, pacing=meanwhile))
+    assert meanwhile.unwound_blocks > 0
+    await history.finish()
+    report = await verify_data(database, sandbox.rpc, sandbox.deployment)
+    assert [str(each) for each in report.differences] == []
+
+
+async def test_supplies_rebuilt_beside_an_indexer_are_what_the_chain_says(
+    fresh_sandbox: Sandbox,
+    market: Market,
+    fresh_database: Database,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    await rebuild_supplies_beside(fresh_sandbox, market, fresh_database, monkeypatch)
+
+
+async def test_supplies_rebuilt_beside_an_indexer_on_postgresql_are_what_the_chain_says(
+    fresh_sandbox: Sandbox,
+    market: Market,
+    postgres_database: Database,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    await rebuild_supplies_beside(fresh_sandbox, market, postgres_database, monkeypatch)
+
+
+async def rebuild_supplies_beside(
+    sandbox: Sandbox, market: Market, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rebuild wrong supplies, to which the indexer adds, and which it unwinds, after each step of one token."""
+    monkeypatch.setattr("foretell.indexer.rebuild.TOKENS_PER_STEP_MAX", 1)
+    monkeypatch.setattr(f"{__name__}.STEPS_BETWEEN", 1)
+    history = RandomHistory(sandbox, *market, database, 1)
+    await history.play(STEPS)
+    async with database.writing() as tx:
+        await tx.execute(supplies.update().values(units=supplies.c.units.concat("1")))
+        await record_supplies(tx, {SUPERFLUOUS: 5})
+    report = await verify_data(database, sandbox.rpc, sandbox.deployment)
+    assert report.differing == {"supplies"}
+    meanwhile = Meanwhile(history)
+    async with Database(database.url) as other:
+        context = RebuildContext(other, lambda: 0, pacing=meanwhile)
+        assert await rebuild_supplies(context) > ACTS
     assert meanwhile.unwound_blocks > 0
     await history.finish()
     report = await verify_data(database, sandbox.rpc, sandbox.deployment)

@@ -27,7 +27,8 @@ from foretell.domain.portfolio.periods import Period
 from foretell.indexer.follow import follow
 from foretell.reconciliation import fetched_logs
 from foretell.reconciliation.chain_figures import ChainFigures
-from foretell.reconciliation.comparison import DataReport, compare_all
+from foretell.reconciliation.comparison import compare_all
+from foretell.reconciliation.data_report import DataReport
 from foretell.reconciliation.recount import Recount, contracts_of
 from foretell.reconciliation.verify import verify_data
 from foretell.store.database import Database
@@ -58,6 +59,7 @@ from foretell.store.tables import (
     ranking_marks,
     series_totals,
     standings,
+    supplies,
     tags,
     traded_markets,
     trading_total_changes,
@@ -115,6 +117,7 @@ FIGURES: Final = {
     rank_ties: ("wallets",),
     series_totals: ("volume_units", "open_events"),
     standings: ("volume_units", "gain_units"),
+    supplies: ("units",),
     tags: ("event_count",),
     trading_total_changes: ("trades", "markets", "volume_units"),
     trading_totals: ("trades", "markets", "volume_units"),
@@ -131,6 +134,7 @@ IN_EACH_HISTORY: Final = (
     market_totals,
     position_changes,
     positions,
+    supplies,
 )
 
 
@@ -220,7 +224,7 @@ async def test_a_figure_that_is_off_by_one_unit_and_a_row_that_is_missing_are_fo
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("foretell.store.index.rankings.parts.HEAVY_FROM", HEAVY_FROM)
-    monkeypatch.setattr("foretell.reconciliation.comparison.DIFFERENCES_NAMED_MAX", 10_000)
+    monkeypatch.setattr("foretell.reconciliation.data_report.DIFFERENCES_NAMED_MAX", 10_000)
     history = RandomHistory(fresh_sandbox, *market, fresh_database, 2)
     await history.play(STEPS)
     await market[0].resolve()

@@ -11,11 +11,15 @@ import pytest
 import sqlalchemy as sa
 from tests.rigs.read_apis import keep_listings, keep_rankings
 from tests.rigs.rows import Rows, a_game_event_row
-from tests.rigs.values import NOW_MS, TOKEN
+from tests.rigs.values import NOW_MS, TOKEN, an_address, an_asset
 
+from foretell.domain.exchange.ledger import COLLATERAL
 from foretell.domain.exchange.trade import TradeStatus
+from foretell.domain.values.amounts import AMOUNT_UNITS_MAX
 from foretell.store.database import Database
 from foretell.store.index.activities import ActivityKind
+from foretell.store.index.balances import Balance, record_balances
+from foretell.store.index.supplies import recount_supplies
 from foretell.store.migrations import FOLDER
 from foretell.store.tables import (
     event_totals,
@@ -25,6 +29,7 @@ from foretell.store.tables import (
     quotes,
     rank_counts,
     series_totals,
+    supplies,
     tags,
     traded_markets,
     trading_total_changes,
@@ -137,3 +142,19 @@ async def test_the_migration_finds_fills_by_time_and_adds_up_tags_and_series(
         await tx.execute(series_totals.delete())
     await fill(database, "v0019_reads_of_long_histories")
     assert await dump(database, tables) == expected
+
+
+async def test_the_migration_adds_up_supplies_beyond_63_bits(database: Database) -> None:
+    yes, no = an_asset(is_yes=True), an_asset(is_yes=False)
+    async with database.writing() as tx:
+        for who, units in (("ann", AMOUNT_UNITS_MAX), ("bob", AMOUNT_UNITS_MAX), ("carol", 3)):
+            held = [Balance(an_address(who), asset, units, 1) for asset in (yes, COLLATERAL)]
+            await record_balances(tx, held)
+        await record_balances(tx, [Balance(an_address("ann"), no, 0, 1)])
+        await recount_supplies(tx, [yes, no])
+    expected = await dump(database, (supplies,))
+    assert dict(expected["supplies"]) == {yes: str(2 * AMOUNT_UNITS_MAX + 3), no: "0"}
+    async with database.writing() as tx:
+        await tx.execute(supplies.delete())
+    await fill(database, "v0022_kept_sums")
+    assert await dump(database, (supplies,)) == expected

@@ -8,7 +8,7 @@ from rich.console import Console
 from foretell.app.clock_and_ids import now_ms
 from foretell.domain.errors.storage import FolderInUse
 from foretell.indexer.listings import ListingContext, rebuild_listings
-from foretell.indexer.rebuild import RebuildContext, rebuild_sums
+from foretell.indexer.rebuild import RebuildContext, rebuild_sums, rebuild_supplies
 from foretell.journal.files.folder_lock import lock_folder, unlock_folder
 from foretell.settings import Settings
 from foretell.store.database import Database
@@ -37,6 +37,8 @@ async def _rebuild(settings: Settings, console: Console) -> None:
                 f" {sums.rows} rows; generation {sums.generation} is read from now on"
             )
             report(f"removed {sums.removed_rows} rows of the sums from before")
+            tokens = await rebuild_supplies(context)
+            report(f"added up the supplies of {tokens} tokens")
             markets = await rebuild_listings(ListingContext(database, now_ms), context.pacing.pause)
             report(f"computed the totals of {markets} markets")
             took_s = time.monotonic() - began_s

@@ -8,7 +8,7 @@ from foretell.chain.deploy import load_deployment
 from foretell.chain.rpc import Rpc
 from foretell.cli.failure import fail
 from foretell.domain.errors.chain import InvalidDeployment
-from foretell.reconciliation.comparison import DataReport
+from foretell.reconciliation.data_report import DataReport
 from foretell.reconciliation.verify import verify_data
 from foretell.settings import Settings
 from foretell.store.database import Database

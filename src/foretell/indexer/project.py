@@ -65,6 +65,7 @@ from foretell.store.index.conditions import (
 from foretell.store.index.generations import hold_live
 from foretell.store.index.oracle_answers import record_answers
 from foretell.store.index.positions import PositionRow, load_positions, record_positions
+from foretell.store.index.supplies import load_supplies, record_supplies
 from foretell.store.index.trading_totals import (
     TradingTotals,
     load_traded_markets,
@@ -76,9 +77,10 @@ from foretell.store.index.trading_totals import (
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """The values that changed in each block of a range, in the order of the blocks."""
+    """The values that changed in each block of a range, in the order of the blocks; supplies are those after the last."""
 
     balances: list[Balance] = field(default_factory=list)
+    supplies: dict[AssetId, int] = field(default_factory=dict)
     allowances: list[Allowance] = field(default_factory=list)
     positions: list[PositionRow] = field(default_factory=list)
     locked: list[LockedCollateral] = field(default_factory=list)
@@ -120,6 +122,7 @@ async def project(
     await record_stops(tx, rows.stops)
     await record_answers(tx, rows.answers)
     await record_balances(tx, changes.balances)
+    await record_supplies(tx, changes.supplies)
     await record_allowances(tx, changes.allowances)
     await record_positions(tx, changes.positions)
     await record_locked(tx, changes.locked)
@@ -163,6 +166,7 @@ async def load_state(
             0,
             {(row.wallet, row.asset): row.units for row in await load_balances(tx, found.holdings)},
         ),
+        supplies=TrackedValues(0, await load_supplies(tx, found.token_ids)),
         allowances=TrackedValues(
             0,
             {
@@ -244,6 +248,7 @@ def _close_block(state: IndexState, block: Block, changes: Changes) -> None:
     changes.balances.extend(
         Balance(*holding, units, number) for holding, units in state.balances.close_block()
     )
+    changes.supplies.update(state.supplies.close_block())
     changes.allowances.extend(
         Allowance(*key, units, number) for key, units in state.allowances.close_block()
     )

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from foretell.domain.errors.storage import RebuildOvertaken, SumsReplaced
+from foretell.domain.exchange.ledger import AssetId
 from foretell.domain.portfolio.periods import Period
 from foretell.indexer.rankings import ROWS_PER_STEP_MAX, RankingContext, refresh_generation
 from foretell.indexer.state import IndexState, TrackedValues, WalletTotals
@@ -31,6 +32,11 @@ from foretell.store.index.generations import (
 from foretell.store.index.rankings.advance import advance
 from foretell.store.index.rankings.history import BlockRange, load_last_change
 from foretell.store.index.rankings.progress import begin_cursors, forget_cursors
+from foretell.store.index.supplies import (
+    BEFORE_ALL_TOKENS,
+    load_next_tokens,
+    recount_supplies,
+)
 from foretell.store.index.trading_totals import (
     PlacedTrade,
     TradedMarket,
@@ -44,6 +50,8 @@ from foretell.store.index.trading_totals import (
 
 CATCH_UPS_MAX: Final = 100
 """An index that goes on meanwhile is followed; each round has fewer blocks than the one before."""
+TOKENS_PER_STEP_MAX: Final = 50
+"""Fewer than rows of a step: a token has many balances."""
 PAUSE_S_MIN: Final = 0.005
 """The pause after a step, at least: longer than SQLite's writers wait until they look again."""
 
@@ -131,6 +139,23 @@ async def rebuild_sums(context: RebuildContext) -> RebuiltSums:
                 generation, swapped.block_number, trades, rows, removed, round_number
             )
     raise RebuildOvertaken(CATCH_UPS_MAX)
+
+
+async def rebuild_supplies(context: RebuildContext) -> int:
+    """Add up the supplies of all tokens again, some tokens at a time, and return their number.
+
+    A step has the row of the live sums alone, so that no block changes the balances it adds up.
+    """
+    counted = 0
+    tokens: Sequence[AssetId] = [BEFORE_ALL_TOKENS]
+    while tokens:
+        async with context.database.writing() as tx:
+            await load_kept(tx)
+            tokens = await load_next_tokens(tx, tokens[-1], TOKENS_PER_STEP_MAX)
+            await recount_supplies(tx, tokens)
+        counted += len(tokens)
+        await context.pacing.pause()
+    return counted
 
 
 async def _remove_unread(context: RebuildContext) -> int:

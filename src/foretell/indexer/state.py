@@ -5,7 +5,7 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Generic, NamedTuple, TypeVar
 
-from foretell.domain.exchange.ledger import AssetId
+from foretell.domain.exchange.ledger import COLLATERAL, AssetId
 from foretell.domain.portfolio.positions import NO_POSITION, ONE_HALF, Payout, Position, TradePrice
 from foretell.domain.values.amounts import AMOUNT_UNITS_MAX
 from foretell.domain.values.hexadecimal import ZERO_ADDRESS, Address, Bytes32
@@ -63,6 +63,7 @@ class IndexState:
     balances: TrackedValues[tuple[Address, AssetId], int] = field(
         default_factory=lambda: TrackedValues(0)
     )
+    supplies: TrackedValues[AssetId, int] = field(default_factory=lambda: TrackedValues(0))
     allowances: TrackedValues[tuple[Address, Address, bool], int] = field(
         default_factory=lambda: TrackedValues(0)
     )
@@ -97,10 +98,13 @@ class IndexState:
         self.outcome_by_token[AssetId(str(pair.no))] = TokenOutcome(condition_id, is_yes=False)
 
     def move(self, sender: Address, receiver: Address, asset: AssetId, units: int) -> None:
-        """Move an asset; mints come from the zero address, and burns go there."""
+        """Move an asset; mints come from the zero address, and burns go there. A token's supply is what balances add up to."""
         for wallet, change in ((sender, -units), (receiver, units)):
             if wallet != ZERO_ADDRESS:
-                self.balances[wallet, asset] = _bounded(self.balances[wallet, asset] + change)
+                held_units = self.balances[wallet, asset]
+                self.balances[wallet, asset] = _bounded(held_units + change)
+                if asset != COLLATERAL:
+                    self.supplies[asset] += self.balances[wallet, asset] - held_units
 
     def lock(self, condition_id: Bytes32, units: int) -> None:
         """Lock collateral for a condition; a negative amount releases it."""

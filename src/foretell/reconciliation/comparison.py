@@ -3,15 +3,20 @@
 A table is read in pages. Each row is looked up among the figures, and afterwards each figure among the rows seen.
 """
 
-from collections.abc import AsyncIterator, Callable, Hashable, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple
+from collections.abc import AsyncIterator, Callable, Sequence
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
 from foretell.reconciliation.chain_figures import ChainFigures
+from foretell.reconciliation.data_report import DataReport
 from foretell.reconciliation.holdings import CountedPosition
-from foretell.reconciliation.kept_counts import count_ranks, count_series, count_tags
+from foretell.reconciliation.kept_counts import (
+    count_ranks,
+    count_series,
+    count_supplies,
+    count_tags,
+)
 from foretell.reconciliation.recounted_listings import count_events, count_markets
 from foretell.reconciliation.recounted_standings import (
     NEVER_ENDED,
@@ -50,52 +55,11 @@ from foretell.store.tables import (
     ranking_marks,
     series_totals,
     standings,
+    supplies,
     tags,
     wins,
 )
 from foretell.store.tables.indexing import ODD
-
-DIFFERENCES_NAMED_MAX: Final = 100
-"""The most differences that a report names; it counts all of them."""
-
-
-@dataclass(frozen=True, slots=True)
-class DataDifference:
-    """A row of a table that is not what the chain says; None stands for no row."""
-
-    table: str
-    key: Hashable
-    of_chain: Any
-    of_table: Any
-
-
-@dataclass(slots=True)
-class DataReport:
-    """What was compared, and what differs; `rows_held` is the most rows of the chain's figures in memory at once."""
-
-    block_number: int
-    block_hash: str
-    rows: dict[str, int] = field(default_factory=dict)
-    wallets: int = 0
-    rows_held: int = 0
-    found: int = 0
-    differing: set[str] = field(default_factory=set)
-    """The tables with differences."""
-    differences: list[DataDifference] = field(default_factory=list)
-
-    @property
-    def is_exact(self) -> bool:
-        """Whether every row is what the chain says."""
-        return not self.found
-
-    def add(self, table: str, key: Hashable, of_chain: object, of_table: object) -> None:
-        """Count a row, and a difference if the two are not equal."""
-        self.rows[table] = self.rows.get(table, 0) + 1
-        if of_chain != of_table:
-            self.found += 1
-            self.differing.add(table)
-            if len(self.differences) < DIFFERENCES_NAMED_MAX:
-                self.differences.append(DataDifference(table, key, of_chain, of_table))
 
 
 class _Compared(NamedTuple):
@@ -117,7 +81,8 @@ async def compare_all(figures: ChainFigures, tx: Transaction, report: DataReport
         sums = await _sums(figures, spill, tx, live)
         catalog = await _of_catalog(figures, spill, tx)
         totals = _totals(figures, tables_of(live))
-        of_chain = *_states(figures), *_changes(figures), *_histories(figures), *totals
+        supplied = _supplies(figures, spill)
+        of_chain = *_states(figures), supplied, *_changes(figures), *_histories(figures), *totals
         for compared in (*of_chain, *sums, *catalog):
             await _compare(compared, spill, load_sums(tx, compared.table, live), report)
         report.rows_held = max(figures.spill.held_most, spill.held_most)
@@ -178,6 +143,21 @@ def _states(figures: ChainFigures) -> tuple[_Compared, ...]:
             lambda row: row.units or None,
             lambda units: units or None,
         ),
+    )
+
+
+def _supplies(figures: ChainFigures, spill: SpillFile) -> _Compared:
+    """Return the table of supplies, each the sum of what the wallets hold of a token."""
+
+    def unless_none(units: str) -> str | None:
+        return units if int(units) else None
+
+    return _Compared(
+        supplies,
+        count_supplies(figures, spill),
+        lambda row: row.token_id,
+        lambda row: unless_none(row.units),
+        unless_none,
     )
 
 

@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 
 from foretell.domain.portfolio.rank_buckets import bucket_of, part_of
 from foretell.domain.values.amounts import AMOUNT_UNITS_MAX
+from foretell.reconciliation.chain_figures import CASH, ChainFigures
 from foretell.reconciliation.recounted_standings import StandingKey
 from foretell.store.database import Transaction
 from foretell.store.index.generations import days_of
@@ -82,6 +83,15 @@ def _ranked(units: tuple[int, int]) -> list[tuple[str, int]]:
     volume, gain = units
     ranked = [(parts.COUNTED_GAIN, gain)] if volume or gain else []
     return [*ranked, (parts.COUNTED_VOLUME, volume)] if volume > 0 else ranked
+
+
+def count_supplies(figures: ChainFigures, spill: SpillFile) -> SpilledRows[str, str]:
+    """Return what the wallets together hold of each token, as text."""
+    counted = spill.mapping("counted_supplies", 1, str, "0")
+    for (_, token), units in figures.balances.now.items():
+        if token != CASH:
+            counted[token] = str(int(counted[token]) + units)
+    return counted
 
 
 async def count_series(tx: Transaction, spill: SpillFile) -> SpilledRows[int, tuple[str, int]]:

@@ -11,7 +11,8 @@ from foretell.domain.contracts.deployment import Deployment
 from foretell.domain.errors.chain import ChainInconsistent, NothingIndexed
 from foretell.domain.values.hexadecimal import Address, Bytes32
 from foretell.reconciliation.chain_figures import ChainFigures
-from foretell.reconciliation.comparison import DataReport, compare_all
+from foretell.reconciliation.comparison import compare_all
+from foretell.reconciliation.data_report import DataReport
 from foretell.reconciliation.fetched_logs import fetch_times
 from foretell.reconciliation.first_holdings import fetch_held
 from foretell.reconciliation.recount import Recount, contracts_of

@@ -13,7 +13,7 @@ from tests.rigs.values import NOW_MS
 from tests.store.index.test_rebuild import Killed, Watched, some_sums, spoil
 from tests.store.live_sums import dump_sums
 
-from foretell.indexer.rebuild import RebuildContext, rebuild_sums
+from foretell.indexer.rebuild import RebuildContext, rebuild_sums, rebuild_supplies
 from foretell.store.database import Database
 from foretell.store.index.generation_rows import remove_unread
 from foretell.store.index.generations import begin_next, hold_live, load_live
@@ -120,6 +120,19 @@ async def test_a_rebuild_waits_for_indexing_at_its_swap_alone(
     rebuilt = await rebuild_sums(RebuildContext(rebuilder, lambda: NOW_MS, ROWS_MAX))
     async with indexer.reading() as tx:
         assert await load_live(tx) == rebuilt.generation
+
+
+async def test_supplies_are_not_added_up_beside_indexing(
+    indexer: Database, rebuilder: Database
+) -> None:
+    """A block that is being written changes balances that the rebuild does not see."""
+    async with rebuilder.writing() as beginning:
+        await begin_next(beginning)
+    async with indexer.writing() as indexing:
+        await hold_live(indexing)
+        with pytest.raises(sa.exc.DBAPIError, match=GIVEN_UP):
+            await rebuild_supplies(RebuildContext(rebuilder, lambda: NOW_MS))
+    assert await rebuild_supplies(RebuildContext(rebuilder, lambda: NOW_MS)) == 0
 
 
 async def test_a_rebuild_does_not_begin_beside_a_removal_that_would_take_its_rows(

@@ -36,6 +36,7 @@ from foretell.store.index.conditions import (
 )
 from foretell.store.index.oracle_answers import Answer, AnswerStep, record_answers
 from foretell.store.index.positions import PositionRow, record_positions
+from foretell.store.index.supplies import record_supplies
 from foretell.store.index.trading_totals import (
     TradedMarket,
     TradingTotals,
@@ -117,6 +118,8 @@ async def record_everything(tx: Transaction, number: int) -> None:
         [Answer(*place, EXCHANGE, condition, AnswerStep.PROPOSED, ANN, "1", number, tx_hash)],
     )
     await record_balances(tx, [Balance(ANN, COLLATERAL, number, number)])
+    await record_balances(tx, [Balance(ANN, AssetId("2"), number, number)])
+    await record_supplies(tx, {AssetId("2"): number})
     await record_allowances(tx, [Allowance(ANN, EXCHANGE, number % 2 == 0, number, number)])
     await record_positions(
         tx, [PositionRow(ANN, AssetId("2"), a_word("rain"), number, 0, 0, 0, 0, number, number)]

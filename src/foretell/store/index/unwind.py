@@ -7,6 +7,7 @@ from foretell.store.index.generations import load_kept, unwind_next
 from foretell.store.index.history_tables import VERSIONED_TABLES, restore_states
 from foretell.store.index.rankings.advance import unwind_rankings
 from foretell.store.index.rankings.wins import refresh_wins
+from foretell.store.index.supplies import load_tokens_changed, recount_supplies
 from foretell.store.index.wallet_readings import unwind_readings
 from foretell.store.tables import (
     activities,
@@ -46,8 +47,10 @@ async def unwind(tx: Transaction, block_number: int) -> None:
     unwound = {each: await unwind_rankings(tx, each, block_number) for each in kept}
     for table in ONCE:
         await tx.execute(table.delete().where(table.c.block_number > block_number))
+    changed_tokens = await load_tokens_changed(tx, block_number)
     for versioned in VERSIONED_TABLES:
         await restore_states(tx, versioned, block_number)
+    await recount_supplies(tx, changed_tokens)
     await unwind_readings(tx, block_number)
     await unwind_next(tx, block_number)
     for generation, holdings in unwound.items():

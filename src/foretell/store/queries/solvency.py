@@ -1,4 +1,8 @@
-"""The tokens of every condition that are held, page by page, for the report of solvency."""
+"""The tokens of every condition that are held, page by page, for the report of solvency.
+
+What is held of a token is its supply, which the indexer keeps from the logs of transfers. What the contracts hold against it is
+asked of the chain, so a report compares two sources; `foretell verify data` compares the supplies with the logs.
+"""
 
 from collections.abc import Sequence
 from typing import Final
@@ -10,8 +14,7 @@ from foretell.domain.portfolio.positions import Payout
 from foretell.domain.portfolio.solvency import OutstandingTokens
 from foretell.domain.values.hexadecimal import Address, Bytes32
 from foretell.store.database import Transaction
-from foretell.store.tables import balances, conditions, locked_collateral, payouts
-from foretell.store.wide_sums import read_wide, wide_sum
+from foretell.store.tables import balances, conditions, locked_collateral, payouts, supplies
 
 FIRST: Final = Bytes32("")
 """Before the id of every condition."""
@@ -21,20 +24,26 @@ async def load_outstanding(
     tx: Transaction, neg_risk_adapter: Address | None, after: Bytes32, limit: int
 ) -> Sequence[OutstandingTokens]:
     """Return the conditions after one, in the order of their ids."""
+    burned = balances.alias("burned")
+    is_burned = sa.and_(burned.c.wallet == NO_TOKEN_BURN, burned.c.asset == conditions.c.token_no)
+    of_yes, of_no = supplies.alias("of_yes"), supplies.alias("of_no")
     rows = await tx.all(
         sa.select(
             conditions.c.condition_id,
             conditions.c.oracle,
             conditions.c.question_id,
             sa.func.coalesce(locked_collateral.c.units, 0).label("locked_units"),
-            _held(conditions.c.token_yes).label("yes_units"),
-            _held(conditions.c.token_no).label("no_units"),
-            _held(conditions.c.token_no, balances.c.wallet == NO_TOKEN_BURN).label("burned_units"),
+            of_yes.c.units.label("yes_units"),
+            of_no.c.units.label("no_units"),
+            burned.c.units.label("burned_units"),
             payouts.c.payout_yes,
             payouts.c.payout_no,
         )
         .outerjoin(locked_collateral, locked_collateral.c.condition_id == conditions.c.condition_id)
         .outerjoin(payouts, payouts.c.condition_id == conditions.c.condition_id)
+        .outerjoin(of_yes, of_yes.c.token_id == conditions.c.token_yes)
+        .outerjoin(of_no, of_no.c.token_id == conditions.c.token_no)
+        .outerjoin(burned, is_burned)
         .where(conditions.c.condition_id > after)
         .order_by(conditions.c.condition_id)
         .limit(limit)
@@ -42,23 +51,17 @@ async def load_outstanding(
     return [_outstanding(row, neg_risk_adapter) for row in rows]
 
 
-def _held(token: sa.Column[str], *where: sa.ColumnElement[bool]) -> sa.ScalarSelect[str]:
-    """Return how much of a token all wallets hold."""
-    held = sa.select(wide_sum(balances.c.units))
-    return held.where(balances.c.asset == token, *where).scalar_subquery()
-
-
 def _outstanding(
     row: sa.Row[tuple[object, ...]], neg_risk_adapter: Address | None
 ) -> OutstandingTokens:
     is_of_event = row.oracle == neg_risk_adapter
-    burned_units = read_wide(row.burned_units) if is_of_event else 0
+    burned_units = (row.burned_units or 0) if is_of_event else 0
     return OutstandingTokens(
         condition_id=row.condition_id,
         event_id=market_of_question(row.question_id) if is_of_event else None,
         locked_units=row.locked_units,
-        yes_units=read_wide(row.yes_units),
-        no_units=read_wide(row.no_units) - burned_units,
+        yes_units=int(row.yes_units or 0),
+        no_units=int(row.no_units or 0) - burned_units,
         burned_units=burned_units,
         payout=None if row.payout_yes is None else Payout(row.payout_yes, row.payout_no),
     )

@@ -2,7 +2,7 @@
 
 Every row has its block. A table of current values has a history table: the same columns, one row for
 each block that changed a value, as it was after that block. So a reorg follows one rule for all tables
-(`store/index/unwind.py`).
+(`store/index/unwind.py`). Supplies alone have neither: they are added up again from the balances that it restores.
 """
 
 from typing import Any, Final
@@ -222,6 +222,9 @@ position_changes: Final = sa.Table(
     key("block_number", sa.BigInteger),
     sa.Index(None, "block_number"),
 )
+
+supplies: Final = sa.Table("supplies", metadata, key("token_id"), text("units"))
+"""The sum of the balances of each token, as text: it may exceed 63 bits."""
 
 locked_collateral: Final = sa.Table(
     "locked_collateral",

@@ -43,6 +43,7 @@ from foretell.store.tables import (
     ranking_marks,
     referred_wallets,
     standings,
+    supplies,
     tags,
     trades,
     wins,
@@ -86,6 +87,7 @@ FILLED: Final = (
     positions,
     balance_changes,
     balances,
+    supplies,
     locked_collateral,
     *CATALOGUED,
 )
@@ -351,8 +353,10 @@ class History:
             self.rows[table.name] = rows
         tops = [BookTop(100, max(each - 1, 1), min(each + 1, 99), each) for each in self._prices]
         self._standings.close(last, self._positions, tops)
+        held: Counter[str] = Counter()
         for (wallet, market, is_yes), (position, at_s, block) in self._positions.items():
             owner, token = self._wallets[wallet], self._tokens[market][not is_yes]
+            held[token] += position.size_units
             amounts = (position.size_units, position.cost_units, position.bought_units)
             gained = (position.spent_units, position.realized_units, at_s, block)
             self.rows["positions"].append(
@@ -362,6 +366,7 @@ class History:
             self.rows["balances"].append((owner, token, position.size_units - kept, block))
             if kept:
                 self.rows["balances"].append((EXCHANGE, token, kept, block))
+        self.rows["supplies"] = [(token, str(units)) for token, units in held.items()]
         for market, condition_id in enumerate(self._conditions):
             price, volume = self._prices[market], self._volume[market]
             top = (100, max(price - 1, 1), min(price + 1, 99), price, "BUY")

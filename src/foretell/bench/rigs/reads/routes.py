@@ -48,8 +48,9 @@ WINS: Final = """SELECT w.*, o.spent_units, m.slug, m.icon, e.title, e.slug, p.n
 TITLED: Final = """SELECT p.token_id, m.question FROM positions p
     JOIN markets m ON m.condition_id = p.condition_id WHERE p.wallet = :user AND p.size_units > 0"""
 HELD_TOKENS: Final = """SELECT c.condition_id, l.units, y.payout_yes,
-    (SELECT sum(units) FROM balances WHERE asset = c.token_yes),
-    (SELECT sum(units) FROM balances WHERE asset = c.token_no) FROM conditions c
+    yes.units, no.units FROM conditions c
+    LEFT JOIN supplies yes ON yes.token_id = c.token_yes
+    LEFT JOIN supplies no ON no.token_id = c.token_no
     LEFT JOIN locked_collateral l ON l.condition_id = c.condition_id
     LEFT JOIN payouts y ON y.condition_id = c.condition_id ORDER BY c.condition_id LIMIT 100"""
 

@@ -1,4 +1,4 @@
-"""`foretell bench data`: reads of the data and discovery APIs and of a price history, beside the bare SQL of the same run.
+"""`foretell bench data`: reads of the data and discovery APIs and of price histories, beside the bare SQL of the same run.
 
 A history is generated in a temporary database, at two sizes with the same wallets and markets. Each read is a
 whole request to the application, without a socket; the bare SQL is a hand-written statement on a connection of the store.
@@ -326,7 +326,7 @@ async def _request(app: Any, case: ReadCase, client: str) -> int:
         "type": "http",
         "asgi": {"version": "3.0"},
         "http_version": "1.1",
-        "method": "GET",
+        "method": case.method,
         "scheme": "http",
         "path": case.path,
         "raw_path": case.path.encode(),
@@ -342,7 +342,7 @@ async def _request(app: Any, case: ReadCase, client: str) -> int:
             await is_answered.wait()
             return {"type": "http.disconnect"}
         is_sent.set()
-        return {"type": "http.request", "body": b"", "more_body": False}
+        return {"type": "http.request", "body": case.body, "more_body": False}
 
     async def send(message: Any) -> None:
         sent.append(message)

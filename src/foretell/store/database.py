@@ -148,9 +148,11 @@ class Transaction:
         """Return the first row of a query, if there is one."""
         return (await self._query(statement)).first()
 
-    async def scalar(self, statement: sa.Executable) -> Any:
+    async def scalar(
+        self, statement: sa.Executable, values: Mapping[str, Any] | None = None
+    ) -> Any:
         """Return the first column of the first row of a query, or None."""
-        return (await self._query(statement)).scalar()
+        return (await self._query(statement, values)).scalar()
 
     async def _query(
         self, statement: sa.Executable, values: Mapping[str, Any] | None = None

@@ -4,6 +4,7 @@ Written by the engine.
 """
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
@@ -17,14 +18,19 @@ from foretell.store.tables import quote_points, trades
 
 MINUTE_MS: Final = 1000 * MINUTE_S
 _OPTIONAL: Final = ("best_bid_ticks", "best_ask_ticks", "last_price_ticks")
+TOPS_KEPT_MAX: Final = 4_096
+"""Tops of books that are kept: most points have one that another had before."""
 _PLACES: Final = 2**15
 """More than the ticks of any price: four such numbers fit into 63 bits."""
+
+_OF_CONDITION: Final = quote_points.c.condition_id == sa.bindparam("condition")
+_FIRST_MINUTE: Final = sa.select(sa.func.min(quote_points.c.minute)).where(_OF_CONDITION)
 
 _TAKE_OFF: Final = (
     quote_points.update()
     .values(volume_units=quote_points.c.volume_units - sa.bindparam("cost"))
     .where(
-        quote_points.c.condition_id == sa.bindparam("condition"),
+        _OF_CONDITION,
         quote_points.c.minute >= sa.bindparam("since", type_=sa.BigInteger),
     )
 )
@@ -85,10 +91,7 @@ async def take_off_failed(tx: Transaction, failed: Sequence[FailedTrade]) -> Non
 
 async def load_first_minute(tx: Transaction, condition_id: Bytes32) -> int | None:
     """Return the first minute of a condition's history, or None without any."""
-    first = sa.select(sa.func.min(quote_points.c.minute)).where(
-        quote_points.c.condition_id == condition_id
-    )
-    minute: int | None = await tx.scalar(first)
+    minute: int | None = await tx.scalar(_FIRST_MINUTE, {"condition": condition_id})
     return minute
 
 
@@ -99,24 +102,32 @@ async def load_history(
 
     Each bucket costs one index lookup, however many points lie between two of them.
     """
-    first_end = sa.cast(sa.literal(wanted.first_end_s), sa.BigInteger).label("end_s")
-    ends = sa.select(first_end).cte("ends", recursive=True)
-    ends = ends.union_all(
-        sa.select(ends.c.end_s + wanted.step_s).where(
-            ends.c.end_s + wanted.step_s <= wanted.last_end_s
-        )
-    )
+    first_s, last_s, step_s = wanted
+    values = {"condition": condition_id, "first_s": first_s, "last_s": last_s, "step_s": step_s}
+    rows = await tx.all(_history(), values)
+    return [HistoryPoint(row.end_s, _unpacked(row.top)) for row in rows if row.top is not None]
+
+
+@lru_cache(maxsize=1)
+def _history() -> sa.Select[Any]:
+    """Return the query for a history, which is built once: it costs as much as many of its points."""
+    first_s, last_s, step_s = map(_seconds, ("first_s", "last_s", "step_s"))
+    ends = sa.select(first_s.label("end_s")).cte("ends", recursive=True)
+    ends = ends.union_all(sa.select(ends.c.end_s + step_s).where(ends.c.end_s + step_s <= last_s))
     point = quote_points.c
     latest = (
         sa.select(_packed(point.ticks_per_one, *(point[name] + 1 for name in _OPTIONAL)))
-        .where(point.condition_id == condition_id, point.minute < ends.c.end_s // MINUTE_S)
+        .where(_OF_CONDITION, point.minute < ends.c.end_s // MINUTE_S)
         .order_by(point.minute.desc())
         .limit(1)
         .correlate(ends)
         .scalar_subquery()
     )
-    rows = await tx.all(sa.select(ends.c.end_s, latest.label("top")).order_by(ends.c.end_s))
-    return [HistoryPoint(row.end_s, _unpacked(row.top)) for row in rows if row.top is not None]
+    return sa.select(ends.c.end_s, latest.label("top")).order_by(ends.c.end_s)
+
+
+def _seconds(name: str) -> sa.ColumnElement[int]:
+    return sa.cast(sa.bindparam(name, type_=sa.BigInteger), sa.BigInteger)
 
 
 def _packed(first: sa.ColumnElement[Any], *others: sa.ColumnElement[Any]) -> sa.ColumnElement[Any]:
@@ -127,7 +138,9 @@ def _packed(first: sa.ColumnElement[Any], *others: sa.ColumnElement[Any]) -> sa.
     return packed
 
 
+@lru_cache(maxsize=TOPS_KEPT_MAX)
 def _unpacked(packed: int) -> BookTop:
+    """Return the top of a book; the points of a history have few different ones."""
     values: list[int] = []
     for _ in _OPTIONAL:
         packed, value = divmod(packed, _PLACES)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from decimal import Decimal
+from functools import lru_cache
 from typing import Final, Protocol
 
 import msgspec
@@ -15,13 +16,15 @@ from foretell.domain.portfolio.price_history import (
     history_price,
     parse_interval,
 )
+from foretell.domain.portfolio.prices import PRICES_KEPT_MAX, BookTop
+from foretell.domain.values.hexadecimal import Bytes32
 from foretell.domain.values.tokens import is_token_id
 from foretell.edge.codec import decode
 from foretell.edge.parameters import Parameter
 from foretell.edge.query import Query
 from foretell.edge.rendering import rounded
-from foretell.store.database import Database
-from foretell.store.trading.quote_points import load_first_minute, load_history
+from foretell.store.database import Database, Transaction
+from foretell.store.trading.quote_points import HistoryPoint, load_first_minute, load_history
 from foretell.trading.books.books import PublicBooks, TokenRef
 from foretell.trading.wire.parameters import (
     END_S,
@@ -102,7 +105,9 @@ async def price_history(context: HistoryContext, query: Query) -> HistoryRecord:
         query.read(FIDELITY),
         context.now_ms() // 1000,
     )
-    return HistoryRecord(await _points(context, token, span))
+    async with context.database.public_reading() as tx:
+        tops = await _load_tops(tx, token.market.condition_id, span)
+    return HistoryRecord(_points(tops, token, span))
 
 
 async def price_histories(context: HistoryContext, raw: bytes) -> BatchHistoryRecord:
@@ -122,8 +127,14 @@ async def price_histories(context: HistoryContext, raw: bytes) -> BatchHistoryRe
         context.now_ms() // 1000,
     )
     token_by_id = {token_id: _find(context.books, token_id) for token_id in body.markets}
+    ids = dict.fromkeys(token.market.condition_id for token in token_by_id.values())
+    async with context.database.public_reading() as tx:
+        tops_by_condition = {each: await _load_tops(tx, each, span) for each in ids}
     return BatchHistoryRecord(
-        {token_id: await _points(context, token, span) for token_id, token in token_by_id.items()}
+        {
+            token_id: _points(tops_by_condition[token.market.condition_id], token, span)
+            for token_id, token in token_by_id.items()
+        }
     )
 
 
@@ -143,19 +154,26 @@ def _span(
     return Span(start_s, now_s if end_s is None else min(end_s, now_s), fidelity_minutes)
 
 
-async def _points(context: HistoryContext, token: TokenRef, span: Span) -> Sequence[PricePoint]:
-    async with context.database.public_reading() as tx:
-        first = await load_first_minute(tx, token.market.condition_id)
-        if first is None:
-            return ()
-        wanted = _buckets(span, first * MINUTE_S)
-        known = await load_history(tx, token.market.condition_id, wanted)
-    points = []
-    for end_s, top in known:
-        price = history_price(top.seen_from(is_yes=token.is_yes))
-        if price is not None:
-            points.append(PricePoint(min(end_s, span.end_s), rounded(price)))
-    return points
+async def _load_tops(tx: Transaction, condition_id: Bytes32, span: Span) -> Sequence[HistoryPoint]:
+    """Return the top of a market's book at the end of each bucket."""
+    first = await load_first_minute(tx, condition_id)
+    if first is None:
+        return ()
+    return await load_history(tx, condition_id, _buckets(span, first * MINUTE_S))
+
+
+def _points(tops: Sequence[HistoryPoint], token: TokenRef, span: Span) -> Sequence[PricePoint]:
+    """Return the prices that a token had."""
+    prices = ((end_s, _price(top, is_yes=token.is_yes)) for end_s, top in tops)
+    return [
+        PricePoint(min(end_s, span.end_s), price) for end_s, price in prices if price is not None
+    ]
+
+
+@lru_cache(maxsize=PRICES_KEPT_MAX)
+def _price(top: BookTop, *, is_yes: bool) -> Decimal | None:
+    price = history_price(top.seen_from(is_yes=is_yes))
+    return None if price is None else rounded(price)
 
 
 def _buckets(span: Span, first_s: int) -> Buckets:

@@ -8,7 +8,7 @@ TRADING: Final = "trading"
 
 
 class ReadCase(NamedTuple):
-    """A request, and the SQL that returns the rows of its answer."""
+    """A request, and the SQL that returns the rows of its answer; a body is posted."""
 
     name: str
     api: str
@@ -16,3 +16,9 @@ class ReadCase(NamedTuple):
     query: str
     sql: str
     values: dict[str, str]
+    body: bytes = b""
+
+    @property
+    def method(self) -> str:
+        """The method of the request."""
+        return "POST" if self.body else "GET"

@@ -4,8 +4,9 @@ from typing import Final
 from urllib.parse import urlencode
 
 from foretell.bench.rigs.reads.discovery_cases import discovery_cases
-from foretell.bench.rigs.reads.history import DAY_S, EXCHANGE, NOW_S, Names
-from foretell.bench.rigs.reads.read_case import DATA, DISCOVERY, TRADING, ReadCase
+from foretell.bench.rigs.reads.history import EXCHANGE, Names
+from foretell.bench.rigs.reads.history_cases import history_cases
+from foretell.bench.rigs.reads.read_case import DATA, DISCOVERY, ReadCase
 
 HELD: Final = """SELECT p.*, c.token_yes, c.token_no, q.best_bid_ticks, q.best_ask_ticks, m.question
     FROM positions p JOIN conditions c ON c.condition_id = p.condition_id
@@ -66,12 +67,6 @@ REFERRED: Final = """SELECT m.exchange, sum(a.cost_units), max(a.timestamp_s) FR
     JOIN activities a ON a.wallet = r.wallet AND a.kind = 'TRADE' AND a.timestamp_s >= r.from_s
     JOIN markets m ON m.condition_id = a.condition_id WHERE r.referrer = :address GROUP BY m.exchange"""
 
-HISTORY_DAYS: Final = 200
-HISTORY: Final = """WITH RECURSIVE ends(end_s) AS (SELECT {first} UNION ALL
-    SELECT end_s + {step} FROM ends WHERE end_s < {last})
-    SELECT end_s, (SELECT best_bid_ticks FROM quote_points
-        WHERE condition_id = :market AND minute < end_s / 60 ORDER BY minute DESC LIMIT 1) FROM ends"""
-
 
 def cases(names: Names, *, is_sqlite: bool) -> list[ReadCase]:
     """Return the reads of each route; a partial index of SQLite is found by the words of its condition alone."""
@@ -113,23 +108,8 @@ def cases(names: Names, *, is_sqlite: bool) -> list[ReadCase]:
         *_of_the_chain(names, ACTS.format(by_user)),
         *_rankings({"user": names.median}),
         *discovery_cases(names),
-        _price_history(names),
+        *history_cases(names),
     ]
-
-
-def _price_history(names: Names) -> ReadCase:
-    """Return the read of a point for each of the last days, as a chart asks for it."""
-    last = NOW_S // DAY_S * DAY_S
-    first = last - (HISTORY_DAYS - 1) * DAY_S
-    query = {"market": names.token_id, "startTs": first, "endTs": last, "fidelity": DAY_S // 60}
-    return ReadCase(
-        f"prices-history, {HISTORY_DAYS} points",
-        TRADING,
-        "/prices-history",
-        urlencode(query),
-        HISTORY.format(first=first, last=last, step=DAY_S),
-        {"market": names.condition_id},
-    )
 
 
 def _of_amounts_and_titles(whale: dict[str, str]) -> list[ReadCase]:

@@ -2,21 +2,25 @@
 
 The next generation of sums follows the blocks as the live one does, by the same code, and a reorg unwinds both in its
 own transaction. So at every commit the next generation is exact up to its cursors. The last step adds what is left, at
-most what a step may have, and makes the generation live in the same transaction.
+most what a step may have, and makes the generation live in the same transaction. Neither the rebuild nor those who wait
+for it on PostgreSQL do so without end: a step that gets no lock in time is rolled back and taken again, so many times,
+and the database ends a transaction whose process stops.
 """
 
 import asyncio
 import itertools
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from functools import partial
+from typing import Final, NamedTuple, TypeVar
 
-from foretell.domain.errors.storage import RebuildOvertaken, SumsReplaced
+from foretell.domain.errors.storage import RebuildOvertaken, RowsLocked, SumsHeld, SumsReplaced
 from foretell.domain.exchange.ledger import AssetId
 from foretell.domain.portfolio.periods import Period
 from foretell.indexer.rankings import ROWS_PER_STEP_MAX, RankingContext, refresh_generation
 from foretell.indexer.state import IndexState, TrackedValues, WalletTotals
+from foretell.runtime.backoff import pauses_s
 from foretell.store.database import Database, Transaction
 from foretell.store.index.blocks import BEFORE_ALL_BLOCKS
 from foretell.store.index.generation_rows import count_rows, remove_unread, tables_with
@@ -54,6 +58,13 @@ TOKENS_PER_STEP_MAX: Final = 50
 """Fewer than rows of a step: a token has many balances."""
 PAUSE_S_MIN: Final = 0.005
 """The pause after a step, at least: longer than SQLite's writers wait until they look again."""
+
+LOCK_TRIES_MAX: Final = 10
+"""How often a step is taken until it gets its locks."""
+LOCK_PAUSE_S: Final = 1.0
+LOCK_PAUSE_S_MAX: Final = 30.0
+
+T = TypeVar("T")
 
 Report = Callable[[str], None]
 """Takes a line on what is done."""
@@ -114,23 +125,21 @@ async def rebuild_sums(context: RebuildContext) -> RebuiltSums:
 
     Readers have the sums from before until the last commit, and all sums of the new generation from then on.
 
-    Raises RebuildOvertaken when the index grows faster, and SumsReplaced when another rebuild has begun.
+    Raises RebuildOvertaken when the index grows faster, SumsReplaced when another rebuild has begun, and SumsHeld when
+    others held the live sums for too long.
     """
-    async with context.database.writing() as tx:
-        generation = await begin_next(tx)
+    generation = await _locked(context, partial(_begin, context))
     removed = await _remove_unread(context)
     if removed:
         context.report(f"removed {removed} rows that an unfinished rebuild had left")
-    async with context.database.writing() as tx:
-        await _own(tx, generation)
-        await record_next(tx, NextGeneration(generation, BEFORE_ALL_BLOCKS))
-        await begin_cursors(tx, generation)
+    await _locked(context, partial(_begin_sums, context, generation))
     trades = 0
     for round_number in range(1, CATCH_UPS_MAX + 1):
         trades += await _follow_trades(context, generation)
-        await refresh_generation(context.ranking, generation, context.pacing.pause)
+        refresh = partial(refresh_generation, context.ranking, generation, context.pacing.pause)
+        await _locked(context, refresh)
         context.report(f"round {round_number}: {trades} trades of wallets are added up")
-        swapped = await _swap(context, generation)
+        swapped = await _locked(context, partial(_swap, context, generation))
         trades += swapped.trades
         if swapped.is_live:
             rows = await _count_rows(context, generation)
@@ -145,24 +154,63 @@ async def rebuild_supplies(context: RebuildContext) -> int:
     """Add up the supplies of all tokens again, some tokens at a time, and return their number.
 
     A step has the row of the live sums alone, so that no block changes the balances it adds up.
+
+    Raises SumsHeld when others hold the sums for too long.
     """
     counted = 0
     tokens: Sequence[AssetId] = [BEFORE_ALL_TOKENS]
     while tokens:
-        async with context.database.writing() as tx:
-            await load_kept(tx)
-            tokens = await load_next_tokens(tx, tokens[-1], TOKENS_PER_STEP_MAX)
-            await recount_supplies(tx, tokens)
+        tokens = await _locked(context, partial(_recount_next, context, tokens[-1]))
         counted += len(tokens)
         await context.pacing.pause()
     return counted
 
 
+async def _recount_next(context: RebuildContext, after: AssetId) -> Sequence[AssetId]:
+    async with context.database.writing() as tx:
+        await load_kept(tx)
+        tokens = await load_next_tokens(tx, after, TOKENS_PER_STEP_MAX)
+        await recount_supplies(tx, tokens)
+        return tokens
+
+
+async def _locked(context: RebuildContext, step: Callable[[], Awaitable[T]]) -> T:
+    """Take a step, again after a pause while it does not get its locks.
+
+    Raises SumsHeld when it has not got them `LOCK_TRIES_MAX` times.
+    """
+    for pause_s in itertools.islice(pauses_s(LOCK_PAUSE_S, LOCK_PAUSE_S_MAX), LOCK_TRIES_MAX - 1):
+        try:
+            return await step()
+        except RowsLocked:
+            context.report(f"others hold the sums; the step is taken again in {pause_s:.1f} s")
+            await asyncio.sleep(pause_s)
+    try:
+        return await step()
+    except RowsLocked as error:
+        raise SumsHeld(LOCK_TRIES_MAX) from error
+
+
+async def _begin(context: RebuildContext) -> int:
+    async with context.database.writing() as tx:
+        return await begin_next(tx)
+
+
+async def _begin_sums(context: RebuildContext, generation: int) -> None:
+    async with context.database.writing() as tx:
+        await _own(tx, generation)
+        await record_next(tx, NextGeneration(generation, BEFORE_ALL_BLOCKS))
+        await begin_cursors(tx, generation)
+
+
 async def _remove_unread(context: RebuildContext) -> int:
+    async def remove() -> int:
+        async with context.database.writing() as tx:
+            return await remove_unread(tx, context.rows_per_step_max)
+
     removed = 0
     while True:
-        async with context.database.writing() as tx:
-            rows = await remove_unread(tx, context.rows_per_step_max)
+        rows = await _locked(context, remove)
         await context.pacing.pause()
         removed += rows
         if not rows:
@@ -181,10 +229,14 @@ async def _follow_trades(context: RebuildContext, generation: int) -> int:
     """Bring the totals of wallets to the block that is the last now; return how many trades that are."""
     async with context.database.reading() as tx:
         last = await load_last_change(tx)
+
+    async def add() -> _Added:
+        async with context.database.writing() as tx:
+            return await _add_trades(tx, generation, context.rows_per_step_max)
+
     trades, is_behind = 0, True
     while is_behind:
-        async with context.database.writing() as tx:
-            added = await _add_trades(tx, generation, context.rows_per_step_max)
+        added = await _locked(context, add)
         await context.pacing.pause()
         trades += added.trades
         is_behind = added.is_behind and added.block_number < last

@@ -21,6 +21,7 @@ from sqlalchemy.pool import ConnectionPoolEntry
 from foretell.domain.errors.storage import ReadTooSlow, StoreUnavailable
 from foretell.runtime.watch import Watch
 from foretell.runtime.worker import Wait
+from foretell.store.failures import reported
 from foretell.store.page_cost import with_cheap_pages
 from foretell.store.postgres_notify import Listener
 from foretell.store.read_places import PublicReadLimits, ReadKind, ReadPlaces, client_name
@@ -36,8 +37,6 @@ DEADLINE_GRACE_S: Final = 5.0
 """The time after the deadline of a public read after which a database that does not answer is given up."""
 INTERRUPT_AGAIN_S: Final = 0.05
 """SQLite forgets an interrupt between two statements, so it is repeated until the read has ended."""
-# PostgreSQL: no connection, no access, no such database, rolled back, out of resources, shut down.
-_UNAVAILABLE_STATES: Final = ("08", "28", "3D", "40", "53", "57", "58")
 
 CHECKPOINT_PAGES: Final = 32_000
 """Pages in SQLite's log before they are copied to the file, 128 MB: most are changed again until then."""
@@ -248,7 +247,7 @@ class Database:
     @contextlib.asynccontextmanager
     async def writing(self) -> AsyncIterator[Transaction]:
         """Open a transaction that commits when the block ends, and is rolled back when it raises."""
-        async with _reported(), self._writers.begin() as connection:
+        async with reported(), self._writers.begin() as connection:
             tx = Transaction(connection)
             yield tx
         if self.is_sqlite:
@@ -293,14 +292,14 @@ class Database:
 
     async def run_sync(self, work: Any) -> None:
         """Run synchronous work, such as a migration, on a connection of its own."""
-        async with _reported(), self._writers.connect() as connection:
+        async with reported(), self._writers.connect() as connection:
             await connection.run_sync(work)
             await connection.commit()
 
 
 @contextlib.asynccontextmanager
 async def _reading(engine: AsyncEngine) -> AsyncIterator[AsyncConnection]:
-    async with _reported(), engine.connect() as connection:
+    async with reported(), engine.connect() as connection:
         if connection.dialect.name == "postgresql":
             await connection.execution_options(isolation_level="REPEATABLE READ")
         async with connection.begin():
@@ -342,22 +341,6 @@ async def _interrupt_at(at_s: float, connection: Any) -> None:
     while True:
         await connection.interrupt()
         await asyncio.sleep(INTERRUPT_AGAIN_S)
-
-
-@contextlib.asynccontextmanager
-async def _reported() -> AsyncIterator[None]:
-    try:
-        yield
-    except (sa.exc.OperationalError, sa.exc.InterfaceError, sa.exc.TimeoutError, OSError) as error:
-        raise StoreUnavailable(type(error).__name__) from error
-    except sa.exc.DBAPIError as error:
-        state = str(getattr(error.orig, "sqlstate", None) or "")
-        if isinstance(error, sa.exc.InternalError) and not state:
-            # asyncpg raises an internal error when the server closes just as a statement begins.
-            raise StoreUnavailable(type(error).__name__) from error
-        if not state.startswith(_UNAVAILABLE_STATES):
-            raise
-        raise StoreUnavailable(f"SQLSTATE {state}") from error
 
 
 def _open_engine(

@@ -1,11 +1,10 @@
-"""Waits of indexing and of a rebuild for each other: connections of PostgreSQL that give up a lock after a while."""
+"""Waits of indexing and of a rebuild for each other: on PostgreSQL each gives up after a while."""
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from typing import Final
 
-import asyncpg
 import pytest
 import sqlalchemy as sa
 from tests.rigs.postgres import PostgresServer
@@ -13,52 +12,43 @@ from tests.rigs.values import NOW_MS
 from tests.store.index.test_rebuild import Killed, Watched, some_sums, spoil
 from tests.store.live_sums import dump_sums
 
+from foretell.domain.errors.storage import RowsLocked, StoreUnavailable, SumsHeld
 from foretell.indexer.rebuild import RebuildContext, rebuild_sums, rebuild_supplies
-from foretell.store.database import Database
+from foretell.store.database import Database, Transaction
 from foretell.store.index.generation_rows import remove_unread
-from foretell.store.index.generations import begin_next, hold_live, load_live
+from foretell.store.index.generations import begin_next, hold_live, load_kept, load_live
+from foretell.store.index.rankings.progress import forget_cursors
 
 pytestmark = pytest.mark.anyio
 
-GIVEN_UP_AFTER_MS: Final = 500
-GIVEN_UP: Final = "due to lock timeout"
+LOCK_S: Final = 0.5
+TRIES: Final = 3
+FIRST: Final = asyncio.FIRST_COMPLETED
 STEP: Final = 3
 """A step in which an unfinished rebuild has written rows."""
 ROWS_MAX: Final = 2
 UNREAD_ROWS: Final = sa.text("SELECT count(*) FROM odd_traded_markets")
 
 
-@pytest.fixture
-def impatient_url(postgres: PostgresServer) -> Iterator[str]:
-    """A database whose new connections give up a lock."""
-    postgres.empty_database()
-    url = postgres.database_url
-    name = sa.make_url(url).database
-    _alter(url, f'ALTER DATABASE "{name}" SET lock_timeout = {GIVEN_UP_AFTER_MS}')
-    yield url
-    _alter(url, f'ALTER DATABASE "{name}" RESET lock_timeout')
-
-
-def _alter(url: str, statement: str) -> None:
-    asyncio.run(_execute(url, statement))
-
-
-async def _execute(url: str, statement: str) -> None:
-    plain = sa.make_url(url).set(drivername="postgresql")
-    connection = await asyncpg.connect(plain.render_as_string(hide_password=False))
-    await connection.execute(statement)
-    await connection.close()
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have nobody wait for long."""
+    monkeypatch.setattr("foretell.store.index.lock_waits.LOCK_S", LOCK_S)
+    monkeypatch.setattr("foretell.indexer.rebuild.LOCK_TRIES_MAX", TRIES)
+    monkeypatch.setattr("foretell.indexer.rebuild.LOCK_PAUSE_S", LOCK_S)
+    monkeypatch.setattr("foretell.indexer.rebuild.LOCK_PAUSE_S_MAX", 2 * LOCK_S)
 
 
 @pytest.fixture
-async def indexer(impatient_url: str) -> AsyncIterator[Database]:
-    async with Database(impatient_url) as database:
+async def indexer(postgres: PostgresServer) -> AsyncIterator[Database]:
+    await asyncio.to_thread(postgres.empty_database)
+    async with Database(postgres.database_url) as database:
         yield database
 
 
 @pytest.fixture
-async def rebuilder(impatient_url: str) -> AsyncIterator[Database]:
-    async with Database(impatient_url) as database:
+async def rebuilder(indexer: Database) -> AsyncIterator[Database]:
+    async with Database(indexer.url) as database:
         yield database
 
 
@@ -95,7 +85,7 @@ async def test_a_removal_does_not_wait_for_indexing(indexer: Database, rebuilder
             assert await remove_unread(removing, 1) == 1
 
 
-async def test_a_rebuild_waits_for_indexing_at_its_swap_alone(
+async def test_a_rebuild_waits_for_indexing_at_its_swap_alone_and_not_for_ever(
     indexer: Database, rebuilder: Database
 ) -> None:
     await some_sums(indexer)
@@ -111,10 +101,9 @@ async def test_a_rebuild_waits_for_indexing_at_its_swap_alone(
         rebuilder, lambda: NOW_MS, ROWS_MAX, report=lines.append, pacing=Watched(hold)
     )
     async with indexing:
-        # It waits before it reads what has been indexed, not only when it writes the row.
-        with pytest.raises(sa.exc.DBAPIError, match=rf"(?s){GIVEN_UP}.*FOR UPDATE"):
+        with pytest.raises(SumsHeld, match=f"in each of {TRIES} tries"):
             await rebuild_sums(context)
-    assert [line.partition(" ")[0] for line in lines] == ["removed", "round"]
+    assert [line.partition(" ")[0] for line in lines] == ["removed", "round", *["others"] * 2]
     assert await dump_sums(indexer) == spoiled
 
     rebuilt = await rebuild_sums(RebuildContext(rebuilder, lambda: NOW_MS, ROWS_MAX))
@@ -130,9 +119,89 @@ async def test_supplies_are_not_added_up_beside_indexing(
         await begin_next(beginning)
     async with indexer.writing() as indexing:
         await hold_live(indexing)
-        with pytest.raises(sa.exc.DBAPIError, match=GIVEN_UP):
+        with pytest.raises(SumsHeld):
             await rebuild_supplies(RebuildContext(rebuilder, lambda: NOW_MS))
     assert await rebuild_supplies(RebuildContext(rebuilder, lambda: NOW_MS)) == 0
+
+
+async def test_a_swap_is_taken_again_once_the_sums_are_free(
+    indexer: Database, rebuilder: Database
+) -> None:
+    kept = await some_sums(indexer)
+    await spoil(indexer)
+    freed, holding = asyncio.Event(), asyncio.Event()
+
+    async def hold() -> None:
+        async with indexer.writing() as tx:
+            await hold_live(tx)
+            holding.set()
+            await freed.wait()
+
+    async def begin_to_hold(step: int) -> None:
+        if step == 1:
+            holders.append(asyncio.create_task(hold()))
+            await holding.wait()
+
+    holders: list[asyncio.Task[None]] = []
+    lines: list[str] = []
+
+    def report(line: str) -> None:
+        lines.append(line)
+        if line.startswith("others"):
+            freed.set()
+
+    context = RebuildContext(
+        rebuilder, lambda: NOW_MS, ROWS_MAX, report=report, pacing=Watched(begin_to_hold)
+    )
+    rebuilt = await rebuild_sums(context)
+    await asyncio.gather(*holders)
+    assert [line.partition(" ")[0] for line in lines] == ["round", "others"]
+    assert rebuilt.rounds == 1
+    assert await dump_sums(indexer) == kept
+
+
+async def test_indexing_that_waits_for_a_swap_is_refused_as_a_database_that_is_away(
+    indexer: Database, rebuilder: Database
+) -> None:
+    """So the worker of the indexer logs it, and begins again after a pause."""
+    await some_sums(indexer)
+    async with rebuilder.writing() as tx:
+        await begin_next(tx)
+    async with rebuilder.writing() as swapping:
+        await load_kept(swapping)
+        with pytest.raises(StoreUnavailable) as refused:
+            async with indexer.writing() as indexing:
+                await hold_live(indexing)
+    assert type(refused.value) is RowsLocked
+    async with indexer.writing() as indexing:
+        assert await hold_live(indexing) == 0
+
+
+async def test_a_rebuild_that_stops_within_its_swap_does_not_stop_indexing(
+    monkeypatch: pytest.MonkeyPatch, indexer: Database, rebuilder: Database
+) -> None:
+    await some_sums(indexer)
+    spoiled = await spoil(indexer)
+    monkeypatch.setattr("foretell.store.index.lock_waits.LOCK_S", 4 * LOCK_S)
+    monkeypatch.setattr("foretell.store.index.lock_waits.IDLE_S_MAX", LOCK_S)
+    swapping, goes_on = asyncio.Event(), asyncio.Event()
+
+    async def stop(tx: Transaction, generation: int) -> None:
+        swapping.set()
+        await goes_on.wait()
+        await forget_cursors(tx, generation)
+
+    monkeypatch.setattr("foretell.indexer.rebuild.forget_cursors", stop)
+    rebuilding = asyncio.create_task(
+        rebuild_sums(RebuildContext(rebuilder, lambda: NOW_MS, ROWS_MAX))
+    )
+    await asyncio.wait({rebuilding, asyncio.create_task(swapping.wait())}, return_when=FIRST)
+    async with indexer.writing() as indexing:
+        assert await hold_live(indexing) == 0
+    goes_on.set()
+    with pytest.raises(StoreUnavailable):
+        await rebuilding
+    assert await dump_sums(indexer) == spoiled
 
 
 async def test_a_rebuild_does_not_begin_beside_a_removal_that_would_take_its_rows(
@@ -143,6 +212,6 @@ async def test_a_rebuild_does_not_begin_beside_a_removal_that_would_take_its_row
     await rebuild_sums(RebuildContext(rebuilder, lambda: NOW_MS, ROWS_MAX))
     async with indexer.writing() as removing:
         await remove_unread(removing, 1)
-        with pytest.raises(sa.exc.DBAPIError, match=GIVEN_UP):
+        with pytest.raises(RowsLocked):
             async with rebuilder.writing() as beginning:
                 await begin_next(beginning)

@@ -15,6 +15,15 @@ class StoreUnavailable(Unavailable):
         super().__init__(f"the database is unavailable: {cause}")
 
 
+class RowsLocked(StoreUnavailable):
+    """Other transactions held rows for longer than this one waits; it was rolled back."""
+
+    definite = True
+
+    def __init__(self) -> None:
+        super().__init__("other transactions hold rows for longer than this one waits")
+
+
 class ReadTooSlow(Unavailable):
     """A read of a public route did not end by its deadline, and was stopped."""
 
@@ -207,6 +216,16 @@ class RebuildOvertaken(Unavailable):
         super().__init__(
             f"the sums did not reach the last block in {rounds} rounds, because the index grows faster;"
             " rebuild them when it has caught up with the chain"
+        )
+
+
+class SumsHeld(Unavailable):
+    """Others held the live sums each time a rebuild was to replace or to follow them."""
+
+    def __init__(self, tries: int) -> None:
+        super().__init__(
+            f"other transactions held the row of the live sums in each of {tries} tries; look for one that does not"
+            " end (pg_stat_activity on PostgreSQL), end it, and run the command again"
         )
 
 

@@ -3,7 +3,8 @@
 A rebuild computes the next generation beside the live one and then changes one row, `live`. A reader has that row and
 the sums from one instant of the database, so it sees one generation. Who writes sums, or removes those that nobody
 reads, holds the row until its commit, shared. The beginning of a rebuild, its swap and an unwinding have it alone.
-All lock the row `live` before the row `next`. A reorg unwinds both generations. Written by the indexer.
+All lock the row `live` before the row `next`, and none waits for either without end (`lock_waits`). A reorg unwinds
+both generations. Written by the indexer.
 """
 
 from typing import Final, NamedTuple
@@ -14,6 +15,7 @@ from foretell.domain.errors.storage import SumsReplaced
 from foretell.domain.portfolio.periods import Period
 from foretell.store.database import Transaction
 from foretell.store.index.blocks import BEFORE_ALL_BLOCKS
+from foretell.store.index.lock_waits import bound_waits
 from foretell.store.tables import sum_generations
 
 LIVE: Final = "live"
@@ -98,11 +100,13 @@ async def load_live(tx: Transaction) -> int:
 
 async def hold_live(tx: Transaction) -> int:
     """Return the live generation, which stays so until this transaction ends."""
+    await bound_waits(tx)
     return await _lock_live(tx, is_shared=True)
 
 
 async def load_next(tx: Transaction) -> NextGeneration | None:
     """Return the generation that a rebuild computes, if there is one; nobody else has it until the commit."""
+    await bound_waits(tx)
     return await _lock_next(tx, is_shared=False)
 
 
@@ -113,7 +117,9 @@ async def hold_kept(tx: Transaction) -> KeptGenerations:
 
 async def load_kept(tx: Transaction) -> KeptGenerations:
     """Return the live generation and the next one; nobody else has either until the commit."""
-    return KeptGenerations(await _lock_live(tx, is_shared=False), await load_next(tx))
+    await bound_waits(tx)
+    live = await _lock_live(tx, is_shared=False)
+    return KeptGenerations(live, await _lock_next(tx, is_shared=False))
 
 
 async def _lock_live(tx: Transaction, *, is_shared: bool) -> int:
@@ -131,6 +137,7 @@ async def hold_generation(tx: Transaction, generation: int) -> None:
 
     Raises SumsReplaced if it is neither live nor computed any more.
     """
+    await bound_waits(tx)
     is_own = sum_generations.c.generation == generation
     own = sa.select(sum_generations.c.name).where(is_own).with_for_update(read=True)
     if await tx.first(own) is None and generation != await load_live(tx):
@@ -142,6 +149,7 @@ async def begin_next(tx: Transaction) -> int:
 
     Its totals have other tables than the live ones. No removal that does not know it is under way.
     """
+    await bound_waits(tx)
     await tx.insert_new(sum_generations, name=LIVE, generation=0, block_number=BEFORE_ALL_BLOCKS)
     live, unfinished = await load_kept(tx)
     generation = live + 1 if unfinished is None else unfinished.generation + 2

@@ -1,0 +1,32 @@
+"""Failures of a database as refusals: it is unavailable, or other transactions hold rows for too long."""
+
+import contextlib
+from collections.abc import AsyncIterator
+from typing import Final
+
+import sqlalchemy as sa
+
+from foretell.domain.errors.storage import RowsLocked, StoreUnavailable
+
+# PostgreSQL: no connection, idle for too long, no access, no such database, rolled back, out of resources, shut down.
+_UNAVAILABLE_STATES: Final = ("08", "25P03", "28", "3D", "40", "53", "57", "58")
+_LOCK_NOT_GIVEN: Final = "55P03"
+
+
+@contextlib.asynccontextmanager
+async def reported() -> AsyncIterator[None]:
+    """Raise StoreUnavailable, or RowsLocked, in place of what the libraries raise when a database does not do its work."""
+    try:
+        yield
+    except (sa.exc.OperationalError, sa.exc.InterfaceError, sa.exc.TimeoutError, OSError) as error:
+        raise StoreUnavailable(type(error).__name__) from error
+    except sa.exc.DBAPIError as error:
+        state = str(getattr(error.orig, "sqlstate", None) or "")
+        if isinstance(error, sa.exc.InternalError) and not state:
+            # asyncpg raises an internal error when the server closes just as a statement begins.
+            raise StoreUnavailable(type(error).__name__) from error
+        if state == _LOCK_NOT_GIVEN:
+            raise RowsLocked from error
+        if not state.startswith(_UNAVAILABLE_STATES):
+            raise
+        raise StoreUnavailable(f"SQLSTATE {state}") from error

@@ -11,13 +11,12 @@ import aiohttp
 import httpx
 from typing_extensions import override
 
+from foretell.chain.body_receiver import PIECE_BYTES, receive_rest
 from foretell.domain.errors.chain import ChainUnavailable
 
 CONNECTIONS_MAX: Final = 16
 IDLE_S_MAX: Final = 5.0
 """A connection that was idle for longer is not used again: the node may be about to close it."""
-PIECE_BYTES: Final = 256 * 1024
-"""The most that asyncio receives at once."""
 DEADLINES_PER_ANSWER_MAX: Final = 30
 """A node that goes on sending gets so many times the deadline for its whole answer."""
 
@@ -84,9 +83,10 @@ class NodeConnections:
         self._current = None if self._is_closed else session
         session.requests += 1
         try:
+            end_s = asyncio.get_running_loop().time() + DEADLINES_PER_ANSWER_MAX * self._timeout_s
             sending = session.http.post(self._url, data=body, allow_redirects=False)
             async with sending as response:
-                return response.status, await self._body(response, method, bytes_max)
+                return response.status, await self._body(response, method, bytes_max, end_s)
         except (aiohttp.ClientError, OSError) as error:
             raise ChainUnavailable(method, type(error).__name__) from error
         finally:
@@ -106,16 +106,23 @@ class NodeConnections:
         await self.discard()
 
     async def _body(
-        self, response: aiohttp.ClientResponse, method: str, bytes_max: int
+        self, response: aiohttp.ClientResponse, method: str, bytes_max: int, end_s: float
     ) -> bytearray:
         body, loop = bytearray(), asyncio.get_running_loop()
         _check_size(response.content_length or 0, method, bytes_max)
         # aiohttp's own deadline for a piece ends when it cannot parse one, and its reader goes on waiting.
         async with asyncio.timeout(self._timeout_s) as deadline:
+
+            def progressed() -> None:
+                if not deadline.expired():
+                    deadline.reschedule(min(end_s, loop.time() + self._timeout_s))
+
             async for piece in response.content.iter_any():
                 body += piece
                 _check_size(len(body), method, bytes_max)
-                deadline.reschedule(loop.time() + self._timeout_s)
+                progressed()
+                if await receive_rest(response, body, progressed):
+                    break
         return body
 
     def _opened(self) -> aiohttp.ClientSession:

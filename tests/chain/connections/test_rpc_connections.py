@@ -1,19 +1,34 @@
 """Requests of `Rpc` over HTTP, to a server whose every byte a test chooses."""
 
 import asyncio
-import contextlib
 import gc
 import gzip
 import ssl
-import subprocess
 import tracemalloc
 import zlib
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-import msgspec
 import pytest
+from tests.chain.connections.byte_server import (
+    END,
+    HUGE,
+    HUGE_BYTES_MAX,
+    LARGE,
+    OWN,
+    RESET,
+    TIMEOUT_S,
+    WAIT,
+    answer,
+    body,
+    certified,
+    chunked,
+    pieces,
+    plain,
+    self_signed,
+    serving,
+)
 
 from foretell.chain import node_connections
 from foretell.chain.node_connections import CONNECTIONS_MAX, DEADLINES_PER_ANSWER_MAX
@@ -22,117 +37,8 @@ from foretell.domain.errors.chain import ChainUnavailable
 
 pytestmark = pytest.mark.anyio
 
-BYTES_MAX: Final = 1_000_000
-TIMEOUT_S: Final = 5.0
-LARGE: Final = "0x" + bytes(range(256)).hex() * 1_000
-
 Shape = Callable[[bytes], Sequence[bytes]]
 """The parts in which a server sends a body."""
-
-
-@pytest.fixture(params=[False, True], ids=["asyncio", "uvloop"])
-def anyio_backend(request: pytest.FixtureRequest) -> tuple[str, dict[str, bool]]:
-    """The loop of a process that serves is another one than that of most tests."""
-    return "asyncio", {"use_uvloop": request.param}
-
-
-class Server:
-    """A server that answers each request with the next of its answers, given in parts, and keeps the requests."""
-
-    def __init__(self, answers: Sequence[Sequence[bytes]], *, closes: bool = False) -> None:
-        self.answers = list(answers)
-        self.closes = closes
-        self.requests: list[bytes] = []
-        self.connections = 0
-        self.tasks: list[Any] = []
-        self.asked = asyncio.Semaphore(0)
-        self.ended = asyncio.Semaphore(0)
-        self.released = asyncio.Event()
-        self.pause_s = 0.01
-        self.url = ""
-
-    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self.connections += 1
-        self.tasks.append(asyncio.current_task())
-        with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
-            while True:
-                head = await reader.readuntil(b"\r\n\r\n")
-                size = int(head.lower().split(b"content-length: ")[1].split(b"\r\n")[0])
-                self.requests.append(head + await reader.readexactly(size))
-                self.asked.release()
-                request_id = int(self.requests[-1].split(b'"id":')[1].split(b",")[0])
-                for part in self.answers.pop(0):
-                    if part == WAIT:
-                        await self.released.wait()
-                    elif part == RESET:
-                        writer.transport.abort()
-                    elif part == END:
-                        writer.close()
-                    else:
-                        writer.write(part.replace(b"%d" % OWN, b"%7d" % request_id))
-                    await writer.drain()
-                    await asyncio.sleep(self.pause_s)
-                if self.closes:
-                    break
-        writer.close()
-        with contextlib.suppress(ConnectionError):
-            await writer.wait_closed()
-        self.ended.release()
-
-
-WAIT: Final = b""
-"""A part before which the server waits until it is released."""
-OWN: Final = 9_999_999
-"""The id of an answer in whose place the server writes that of the request."""
-RESET: Final = b"reset"
-"""A part in whose place the server resets the connection."""
-END: Final = b"end"
-"""A part in whose place the server closes the connection."""
-
-
-@contextlib.asynccontextmanager
-async def serving(
-    *answers: Sequence[bytes],
-    closes: bool = False,
-    timeout_s: float = TIMEOUT_S,
-    bytes_max: int = BYTES_MAX,
-    tls: ssl.SSLContext | None = None,
-) -> AsyncIterator[tuple[Server, Rpc]]:
-    server = Server(answers, closes=closes)
-    listening = await asyncio.start_server(server.serve, "127.0.0.1", 0, ssl=tls)
-    async with listening:
-        port = listening.sockets[0].getsockname()[1]
-        scheme = "http" if tls is None else "https"
-        server.url = f"{scheme}://us%C3%A9r:pa%20ss@127.0.0.1:{port}/v3/a%20b?x=1"
-        async with Rpc(server.url, timeout_s=timeout_s, answer_bytes_max=bytes_max) as rpc:
-            try:
-                yield server, rpc
-            finally:
-                await rpc.close()
-                server.released.set()
-                await asyncio.gather(*server.tasks)
-
-
-def body(request_id: int, result: str = LARGE) -> bytes:
-    return msgspec.json.encode({"jsonrpc": "2.0", "id": request_id, "result": result})
-
-
-def answer(request_id: int, result: str = "0x1") -> bytes:
-    return plain(body(request_id, result))
-
-
-def plain(body: bytes, *headers: str, status: str = "200 OK") -> bytes:
-    lines = [f"HTTP/1.1 {status}", f"content-length: {len(body)}", *headers, "", ""]
-    return "\r\n".join(lines).encode() + body
-
-
-def chunked(*parts: bytes, headers: str = "") -> bytes:
-    body = b"".join(b"%x\r\n%s\r\n" % (len(part), part) for part in (*parts, b""))
-    return b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n%s\r\n" % headers.encode() + body
-
-
-def pieces(sent: bytes, size: int) -> list[bytes]:
-    return [sent[at : at + size] for at in range(0, len(sent), size)]
 
 
 def gzipped(body: bytes) -> list[bytes]:
@@ -171,9 +77,11 @@ async def test_an_answer_is_the_same_however_it_is_sent(name: str) -> None:
         assert server.connections == 1
 
 
-async def test_an_answer_is_freed_when_nobody_has_it_any_more() -> None:
+@pytest.mark.parametrize("text", [LARGE, HUGE], ids=["large", "huge"])
+async def test_an_answer_is_freed_when_nobody_has_it_any_more(text: str) -> None:
     """Not only when garbage is collected: that is rare, and counts objects, not their size."""
-    async with serving(*([answer(number, LARGE)] for number in range(1, 6))) as (server, rpc):
+    answers = ([answer(number, text)] for number in range(1, 6))
+    async with serving(*answers, bytes_max=HUGE_BYTES_MAX) as (server, rpc):
         await rpc.send("eth_x")
         gc.collect()
         gc.disable()
@@ -185,7 +93,7 @@ async def test_an_answer_is_freed_when_nobody_has_it_any_more() -> None:
         finally:
             tracemalloc.stop()
             gc.enable()
-        assert kept < len(LARGE) < most
+        assert kept < len(text) < most
         assert server.connections == 1
 
 
@@ -219,8 +127,7 @@ async def test_over_tls_the_certificate_is_checked_and_compression_asked_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     certificate, key = self_signed(tmp_path)
-    own = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    own.load_cert_chain(certificate, key)
+    own = certified(certificate, key)
     async with serving(gzipped(body(2)), gzipped(body(3)), tls=own) as (server, rpc):
         with pytest.raises(ChainUnavailable, match="CertificateError"):
             await rpc.send("eth_x")
@@ -234,22 +141,6 @@ async def test_over_tls_the_certificate_is_checked_and_compression_asked_for(
             for _ in range(2):
                 assert await other.send("eth_x") == LARGE
         assert b"accept-encoding: gzip, deflate\r\n" in server.requests[0].lower()
-
-
-def self_signed(folder: Path) -> tuple[Path, Path]:
-    """Return a certificate of the loopback address, and its key."""
-    certificate, key = folder / "certificate.pem", folder / "key.pem"
-    command = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=node"
-    names = [
-        "-addext",
-        "subjectAltName=IP:127.0.0.1",
-        "-keyout",
-        str(key),
-        "-out",
-        str(certificate),
-    ]
-    subprocess.run([*command.split(), *names], check=True, capture_output=True)
-    return certificate, key
 
 
 async def test_an_answer_may_end_with_its_connection() -> None:

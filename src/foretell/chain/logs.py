@@ -11,7 +11,8 @@ alike, letter by letter, so the second is usually compared without being decoded
 import asyncio
 import contextlib
 import itertools
-from collections.abc import AsyncIterator, Container, Coroutine, Mapping, Sequence
+import operator
+from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, TypeVar
 
@@ -35,6 +36,8 @@ from foretell.domain.evm.bloom import BloomQuery
 from foretell.domain.values.hexadecimal import Address, Bytes32, address_bytes
 
 BLOCKS_PER_READ_MAX: Final = 500
+LOGS_PER_TURN: Final = 500
+"""The logs that are decoded, at least, before the event loop does something else: it takes a millisecond or two."""
 
 T = TypeVar("T")
 
@@ -51,13 +54,6 @@ class _Contract(NamedTuple):
     schemas: dict[str, LogSchema]
 
 
-class _WrittenLogs(NamedTuple):
-    """The logs of a block, and how the node has written each of them."""
-
-    logs: Sequence[RawLog]
-    texts: Sequence[msgspec.Raw]
-
-
 @dataclass(frozen=True, slots=True)
 class BlockLogs:
     """A block, the decoded logs of our contracts, and how many of their logs were ignored."""
@@ -65,6 +61,13 @@ class BlockLogs:
     header: BlockHeader
     logs: tuple[PlacedLog, ...]
     ignored: int
+
+
+class _ReadBlock(NamedTuple):
+    """A block as the first answer has it, and how the node has written each of its logs, the ignored ones included."""
+
+    block: BlockLogs
+    texts: Sequence[msgspec.Raw]
 
 
 class LogReader:
@@ -113,7 +116,7 @@ class LogReader:
             async with _beside(self._fetches_again(candidates)) as fetching_again:
                 texts = await self._fitting(fetching, len(headers))
                 if texts is not None:
-                    blocks = self._read_blocks(headers, texts)
+                    blocks = await self._read_blocks(headers, texts)
                     return await self._checked(blocks, fetching_again)
         return await self.read(first, first + self._span - 1, parent_hash)
 
@@ -151,47 +154,72 @@ class LogReader:
     async def _fetch_headers(self, first: int, last: int) -> list[BlockHeader]:
         numbers = range(first, last + 1)
         calls = [("eth_getBlockByNumber", [hex(number), False]) for number in numbers]
+        answers: list[RawBlock | None] = []
+        async with _beside(
+            [self._rpc.batch_as(RawBlock, part) for part in _batches(calls)]
+        ) as parts:
+            for part in parts:
+                answers += await part
         headers = []
-        for number, found in zip(numbers, await self._rpc.batch_as(RawBlock, calls), strict=True):
+        for number, found in zip(numbers, answers, strict=True):
             header = None if found is None else read_header(found)
             if header is None or header.block_number != number:
                 raise ChainInconsistent(f"the node does not have block {number}")
             headers.append(header)
         return headers
 
-    def _read_blocks(
+    async def _read_blocks(
         self, headers: Sequence[BlockHeader], texts: Sequence[msgspec.Raw]
-    ) -> list[tuple[BlockLogs, _WrittenLogs]]:
-        logs_by_hash = _by_block(texts, {header.block_hash for header in headers})
-        blocks = []
-        for header in headers:
-            written = logs_by_hash.get(header.block_hash, _WrittenLogs([], []))
-            indexes = _checked_indexes(header, written.logs)
-            blocks.append((self._placed(header, written.logs, indexes), written))
-        return blocks
+    ) -> list[_ReadBlock]:
+        """Return the blocks with their logs; refuse logs of an unknown block, and blocks that alternate.
+
+        A block's raw logs are freed before those of the next are made: memory that was just used is the fastest.
+        In between, the loop receives what the node sends, so that the node never waits for a full socket.
+        """
+        header_by_hash = {header.block_hash: header for header in headers}
+        read_by_hash: dict[str, _ReadBlock] = {}
+        start, turn_ends_at = 0, LOGS_PER_TURN
+        try:
+            for block_text, run in itertools.groupby(map(_LOG.decode, texts), _BLOCK_HASH):
+                logs = list(run)
+                header = header_by_hash.pop(block_text.lower(), None)
+                if header is None:
+                    raise ChainInconsistent(
+                        "a log of a block that is not in the chain, or not in its order"
+                    )
+                block = self._placed(header, logs, _checked_indexes(header, logs))
+                end = start + len(logs)
+                read_by_hash[header.block_hash] = _ReadBlock(block, texts[start:end])
+                start = end
+                if end >= turn_ends_at:
+                    turn_ends_at = end + LOGS_PER_TURN
+                    await asyncio.sleep(0)
+        except _UNREADABLE as error:
+            raise ChainUnavailable(_GET_LOGS, "a log has another shape") from error
+        return [
+            read_by_hash.get(header.block_hash) or _ReadBlock(BlockLogs(header, (), 0), ())
+            for header in headers
+        ]
 
     async def _checked(
         self,
-        blocks: Sequence[tuple[BlockLogs, _WrittenLogs]],
+        blocks: Sequence[_ReadBlock],
         fetching_again: Sequence["asyncio.Task[dict[str, Sequence[msgspec.Raw]]]"],
     ) -> list[BlockLogs]:
         """Return the blocks, if the second answers say the same of them."""
         again_by_hash: dict[str, Sequence[msgspec.Raw]] = {}
         for part in fetching_again:
             again_by_hash |= await part
-        for block, written in blocks:
+        for block, texts in blocks:
             again = again_by_hash.get(block.header.block_hash, ())
-            self._check_again(block.header, written, again)
+            self._check_again(block.header, texts, again)
         return [block for block, _ in blocks]
 
     def _fetches_again(
         self, headers: Sequence[BlockHeader]
     ) -> list[Coroutine[Any, Any, dict[str, Sequence[msgspec.Raw]]]]:
         """Return the requests for the logs of blocks in the second way; the node works at all of them at once."""
-        return [
-            self._fetch_again(headers[start : start + CALLS_PER_BATCH_MAX])
-            for start in range(0, len(headers), CALLS_PER_BATCH_MAX)
-        ]
+        return [self._fetch_again(part) for part in _batches(headers)]
 
     async def _fetch_again(
         self, headers: Sequence[BlockHeader]
@@ -216,18 +244,19 @@ class LogReader:
         }
 
     def _check_again(
-        self, header: BlockHeader, written: _WrittenLogs, again: Sequence[msgspec.Raw]
+        self, header: BlockHeader, texts: Sequence[msgspec.Raw], again: Sequence[msgspec.Raw]
     ) -> None:
         """Refuse logs that are not those of the second answer."""
-        if written.texts == again:
+        if texts == again:
             return
-        others = _without(again, written.texts)
+        others = _without(again, texts)
         if others is not None and not any(map(self._is_ours, others)):
             return
         # The node writes the two answers in different ways, or they differ.
+        first = [_decoded(_LOG, text) for text in texts]
         logs = [_decoded(_LOG, text) for text in again if self._is_ours(text)]
         is_removed = any(log.removed for log in logs)
-        if is_removed or list(map(_identity, written.logs)) != list(map(_identity, logs)):
+        if is_removed or list(map(_identity, first)) != list(map(_identity, logs)):
             raise ChainInconsistent(
                 f"two answers on the logs of block {header.block_number} differ"
             )
@@ -258,6 +287,12 @@ class LogReader:
         return BlockLogs(header, tuple(placed), len(logs) - len(placed))
 
 
+def _batches(calls: Sequence[T]) -> list[Sequence[T]]:
+    """Return the parts of some calls that a request each may have."""
+    starts = range(0, len(calls), CALLS_PER_BATCH_MAX)
+    return [calls[start : start + CALLS_PER_BATCH_MAX] for start in starts]
+
+
 @contextlib.asynccontextmanager
 async def _beside(
     works: Sequence[Coroutine[Any, Any, T]],
@@ -279,25 +314,6 @@ def _check_chain(headers: Sequence[BlockHeader], parent_hash: Bytes32 | None) ->
         if expected is not None and header.parent_hash != expected:
             raise ChainInconsistent(f"block {header.block_number} has another parent")
         expected = header.block_hash
-
-
-def _by_block(texts: Sequence[msgspec.Raw], known: Container[str]) -> Mapping[str, _WrittenLogs]:
-    """Return logs by the hash of their block; refuse those of an unknown block, and blocks that alternate."""
-    try:
-        logs = list(map(_LOG.decode, texts))
-    except _UNREADABLE as error:
-        raise ChainUnavailable(_GET_LOGS, "a log has another shape") from error
-    found: dict[str, _WrittenLogs] = {}
-    start = 0
-    for block_text, run in itertools.groupby([log.block_hash for log in logs]):
-        block_hash, end = block_text.lower(), start + len(list(run))
-        if block_hash not in known or block_hash in found:
-            raise ChainInconsistent(
-                "a log of a block that is not in the chain, or not in its order"
-            )
-        found[block_hash] = _WrittenLogs(logs[start:end], texts[start:end])
-        start = end
-    return found
 
 
 def _decoded(decoder: "msgspec.json.Decoder[T]", text: msgspec.Raw) -> T:
@@ -355,3 +371,4 @@ def _identity(log: RawLog) -> tuple[object, ...]:
 
 _LOG: Final = msgspec.json.Decoder(RawLog)
 _NAME: Final = msgspec.json.Decoder(LogName)
+_BLOCK_HASH: Final = operator.attrgetter("block_hash")

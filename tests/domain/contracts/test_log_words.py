@@ -3,6 +3,8 @@ from collections.abc import Callable
 import pytest
 
 from foretell.domain.contracts.log_words import (
+    ADDRESSES_KEPT_MAX,
+    TOKENS_KEPT_MAX,
     LogWords,
     address_in,
     bytes32_in,
@@ -80,3 +82,22 @@ def test_a_word_holds_an_address_a_hash_or_a_number() -> None:
     assert signed_in(b"\xff" * 32) == -1
     with pytest.raises(ValueError, match="address"):
         address_in(b"\x01" + bytes(31))
+
+
+@pytest.mark.parametrize(
+    ("read", "kept_max", "written"),
+    [
+        (topic_address, ADDRESSES_KEPT_MAX, lambda number: f"0x{number:064x}"),
+        (token_in, TOKENS_KEPT_MAX, lambda number: number.to_bytes(32)),
+    ],
+)
+def test_what_was_read_is_kept_up_to_a_bound(
+    read: Callable[[str | bytes], str], kept_max: int, written: Callable[[int], str | bytes]
+) -> None:
+    kept = read.__self__  # type: ignore[attr-defined]  # the mapping that the function reads
+    first = read(written(0))
+    assert read(written(0)) is first
+    for number in range(2 * kept_max):
+        read(written(number))
+        assert len(kept) <= kept_max
+    assert read(written(0)) == first

@@ -4,7 +4,6 @@ An encoding that no compiler emits raises ValueError, which the log decoder trea
 """
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from typing import Final, NamedTuple
 
 from foretell.domain.values.hexadecimal import Address, Bytes32
@@ -76,10 +75,19 @@ def address_in(word: bytes) -> Address:
     return Address("0x" + word[12:].hex())
 
 
-@lru_cache(maxsize=ADDRESSES_KEPT_MAX)
-def topic_address(topic: str) -> Address:
-    """Return the address in a topic."""
-    return address_in(_topic_bytes(topic))
+class _AddressByTopic(dict[str, Address]):
+    """The addresses read last; emptied when full, because a cache that keeps the order of use takes longer to ask."""
+
+    def __missing__(self, topic: str) -> Address:
+        address = address_in(_topic_bytes(topic))
+        if len(self) >= ADDRESSES_KEPT_MAX:
+            self.clear()
+        self[topic] = address
+        return address
+
+
+topic_address: Final[Callable[[str], Address]] = _AddressByTopic().__getitem__
+"""Return the address in a topic."""
 
 
 def bytes32_in(word: bytes) -> Bytes32:
@@ -104,10 +112,19 @@ def topic_integer(topic: str) -> int:
     return int.from_bytes(_topic_bytes(topic))
 
 
-@lru_cache(maxsize=TOKENS_KEPT_MAX)
-def token_in(word: bytes) -> str:
-    """Return the token id in a word."""
-    return str(int.from_bytes(word))
+class _TokenByWord(dict[bytes, str]):
+    """The token ids read last, kept like the addresses."""
+
+    def __missing__(self, word: bytes) -> str:
+        token = str(int.from_bytes(word))
+        if len(self) >= TOKENS_KEPT_MAX:
+            self.clear()
+        self[word] = token
+        return token
+
+
+token_in: Final[Callable[[bytes], str]] = _TokenByWord().__getitem__
+"""Return the token id in a word."""
 
 
 def signed_in(word: bytes) -> int:

@@ -82,11 +82,11 @@ class _Node:
         self._blocks: dict[int, EncodedBlock] = {}
         self._bodies: list[bytes] | None = None
         self._ended = asyncio.Event()
-        self._methods: dict[str, Callable[[list[Any]], bytes]] = {
+        self._methods: dict[str, Callable[[list[Any]], Iterator[bytes]]] = {
             "eth_getLogs": self._logs,
-            "eth_getBlockByNumber": lambda params: self._at(params[0]).header,
-            "eth_getBlockReceipts": lambda params: b"[" + self._at(params[0]).receipts + b"]",
-            "eth_call": lambda params: msgspec.json.encode(_called(params[0]["data"])),
+            "eth_getBlockByNumber": lambda params: iter((self._at(params[0]).header,)),
+            "eth_getBlockReceipts": lambda params: _listed([self._at(params[0]).receipts]),
+            "eth_call": lambda params: iter((msgspec.json.encode(_called(params[0]["data"])),)),
         }
 
     async def run(self) -> None:
@@ -124,29 +124,33 @@ class _Node:
                 body = self._answered(await reader.readexactly(_length(head)))
                 if self._bodies is not None and len(self._bodies) < BODIES_KEPT_MAX:
                     self._bodies.append(body)
-                sent = f"HTTP/1.1 200 OK\r\ncontent-length: {len(body)}\r\n\r\n".encode() + body
-                writer.write(sent)
+                writer.write(f"HTTP/1.1 200 OK\r\ncontent-length: {len(body)}\r\n\r\n".encode())
+                writer.write(body)
                 await writer.drain()
         writer.close()
 
     def _answered(self, body: bytes) -> bytes:
+        """Return the answer, joined from prepared bytes: the reader is measured, and waits for it."""
         request = msgspec.json.decode(body)
         if isinstance(request, list):
-            return b"[" + b",".join(map(self._answer, request)) + b"]"
-        return self._answer(request)
+            return b"".join(_listed([b"".join(self._answer(each)) for each in request]))
+        return b"".join(self._answer(request))
 
-    def _answer(self, request: dict[str, Any]) -> bytes:
-        head = b'{"jsonrpc":"2.0","id":%d,' % request["id"]
+    def _answer(self, request: dict[str, Any]) -> Iterator[bytes]:
+        yield b'{"jsonrpc":"2.0","id":%d,' % request["id"]
         method = self._methods.get(request["method"])
         if method is None:
-            return head + b'"error":{"code":%d,"message":"no such method"}}' % NO_METHOD
-        return head + b'"result":' + method(request["params"]) + b"}"
+            yield b'"error":{"code":%d,"message":"no such method"}}' % NO_METHOD
+            return
+        yield b'"result":'
+        yield from method(request["params"])
+        yield b"}"
 
-    def _logs(self, params: list[Any]) -> bytes:
+    def _logs(self, params: list[Any]) -> Iterator[bytes]:
         (query,) = params
         first, last = int(query["fromBlock"], 16), int(query["toBlock"], 16)
         parts = [self._block(number).logs for number in range(first, last + 1)]
-        return b"[" + b",".join(filter(None, parts)) + b"]"
+        return _listed([part for part in parts if part])
 
     def _at(self, tag: str) -> EncodedBlock:
         return self._block(self._plan.head if tag == "latest" else int(tag, 16))
@@ -159,6 +163,16 @@ class _Node:
                 del self._blocks[next(iter(self._blocks))]
             self._blocks[number] = block
         return block
+
+
+def _listed(parts: Sequence[bytes]) -> Iterator[bytes]:
+    """Yield the bytes of a JSON list of these parts."""
+    yield b"["
+    for place, part in enumerate(parts):
+        if place:
+            yield b","
+        yield part
+    yield b"]"
 
 
 def _length(head: bytes) -> int:

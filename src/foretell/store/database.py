@@ -25,6 +25,7 @@ from foretell.store.failures import reported
 from foretell.store.page_cost import with_cheap_pages
 from foretell.store.postgres_notify import Listener
 from foretell.store.read_places import PublicReadLimits, ReadKind, ReadPlaces, client_name
+from foretell.store.sqlite_cursor import open_connection
 from foretell.store.sqlite_transactions import BUSY_TIMEOUT_MS, begin_reading, begin_writing
 from foretell.store.topics import Topics
 
@@ -358,6 +359,8 @@ def _open_engine(
         max_overflow=0,
         pool_timeout=BUSY_TIMEOUT_MS / 1000,
     )
+
+    sa.event.listen(engine.sync_engine, "do_connect", open_connection)
 
     @sa.event.listens_for(engine.sync_engine, "connect")
     def _configure(connection: DBAPIConnection, _: ConnectionPoolEntry) -> None:

@@ -2,6 +2,7 @@ import pytest
 from tests.rigs.read_apis import keep_rankings
 from tests.rigs.rows import Rows, an_event_row
 from tests.rigs.values import NOW_S, TOKEN, an_address
+from tests.store.queries.recorded_queries import recorded
 
 from foretell.domain.portfolio.periods import Period
 from foretell.store.database import Database
@@ -145,3 +146,22 @@ async def test_wins_are_closed_positions_with_a_gain_the_largest_first(database:
         Win(an_address("alice"), "About rain", "event-rain", "will-it-rain", "icon-rain", 4, 6),
     ]
     assert [win.wallet for win in second] == [an_address("bob")]
+
+
+@pytest.mark.parametrize("order", [*RankingOrder])
+async def test_a_rank_is_found_with_one_statement_for_the_wallet_and_one_for_those_before_it(
+    database: Database, order: RankingOrder
+) -> None:
+    async with database.writing() as tx:
+        rows = Rows(tx)
+        await rows.open_named("rain")
+        for number in range(5):
+            name = f"trader {number}"
+            await rows.hold(name, "rain", 0, 0, realized_units=10 - number)
+            await rows.buy(name, "rain", 10 - number, 10 - number)
+    await keep_rankings(database)
+    async with database.reading() as tx:
+        with recorded() as queries:
+            own = await load_ranking_of(tx, EVER, order, an_address("trader 3"))
+    assert own == Ranking(4, an_address("trader 3"), 7, 7)
+    assert len(queries) == 2

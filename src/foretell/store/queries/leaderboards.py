@@ -1,7 +1,7 @@
 """Rankings of all wallets by volume and by gain, and the largest wins, read from sums that are kept.
 
 A page is a walk along an index. The rank of one wallet adds up the counts of the buckets before its own, and counts
-the standings of that one, or adds up the counts of its parts.
+the standings of that one, or adds up the counts of its parts, all in one statement.
 """
 
 import enum
@@ -20,7 +20,6 @@ from foretell.store.index.generations import live_key
 from foretell.store.index.rankings.parts import (
     COUNTED_GAIN,
     COUNTED_VOLUME,
-    StandingPlace,
     last_of_prefix,
     prefix_of,
 )
@@ -45,8 +44,18 @@ class RankingOrder(enum.Enum):
 
 
 _DAYS: Final = sa.bindparam("period", type_=sa.BigInteger)
+_WALLET: Final = sa.bindparam("wallet", type_=sa.Text)
 _COUNTED: Final = MappingProxyType(
     {RankingOrder.GAIN: COUNTED_GAIN, RankingOrder.VOLUME: COUNTED_VOLUME}
+)
+
+
+def _within(table: sa.Table) -> list[sa.ColumnElement[bool]]:
+    return [table.c.period == live_key(_DAYS), table.c.category == sa.bindparam("category")]
+
+
+_OWN: Final = sa.select(standings.c.volume_units, standings.c.gain_units).where(
+    *_within(standings), standings.c.wallet == _WALLET
 )
 
 
@@ -100,11 +109,7 @@ def _rankings(order: RankingOrder) -> sa.Select[Any]:
     least = [standings.c.volume_units > 0] if order is RankingOrder.VOLUME else []
     return (
         sa.select(standings.c.wallet, standings.c.volume_units, standings.c.gain_units)
-        .where(
-            standings.c.period == live_key(_DAYS),
-            standings.c.category == sa.bindparam("category"),
-            *least,
-        )
+        .where(*_within(standings), *least)
         .order_by(standings.c[order.value].desc(), standings.c.wallet.desc())
         .limit(sa.bindparam("rows", type_=sa.BigInteger))
         .offset(sa.bindparam("skipped", type_=sa.BigInteger))
@@ -115,59 +120,70 @@ async def load_ranking_of(
     tx: Transaction, scope: RankingScope, order: RankingOrder, wallet: Address
 ) -> Ranking | None:
     """Return the rank of one wallet, or None if it has none."""
-    own = await tx.first(
-        sa.select(standings).where(*_within(standings, scope), standings.c.wallet == wallet)
-    )
-    if own is None or (order is RankingOrder.VOLUME and own.volume_units <= 0):
+    category = scope.main_category or ALL_CATEGORIES
+    named = {"period": int(scope.period), "category": category, "wallet": wallet}
+    found = await tx.all(_OWN, named)
+    if not found or (order is RankingOrder.VOLUME and found[0].volume_units <= 0):
         return None
-    column, units = standings.c[order.value], getattr(own, order.value)
-    bucket = bucket_of(units)
-    is_counted = rank_counts.c.counted == _COUNTED[order]
-    is_beyond = rank_counts.c.bucket > bucket
-    beyond = await tx.scalar(
-        _sum_of(rank_counts, *_within(rank_counts, scope), is_counted, is_beyond)
+    [own] = found
+    units: int = getattr(own, order.value)
+    bucket, part = bucket_of(units), part_of(units)
+    place = {
+        "units": units,
+        "prefix": prefix_of(wallet),
+        "last_of_prefix": last_of_prefix(wallet),
+        "part": part.first,
+        "last_of_part": part.last,
+        "bucket": bucket,
+        "last_of_bucket": last_of_bucket(bucket),
+    }
+    [(before,)] = await tx.all(_before(order), {**named, **place})
+    return Ranking(int(before) + 1, wallet, own.volume_units, own.gain_units)
+
+
+@lru_cache
+def _before(order: RankingOrder) -> sa.Select[Any]:
+    """Return the query for the number of standings before a place, built once.
+
+    They are those in the buckets before its own, and those before it in its own bucket: the counts of its parts are
+    added up if it has parts, and else its standings are counted.
+    """
+    counts, parts, ties = (
+        [*_within(table), table.c.counted == _COUNTED[order]]
+        for table in (rank_counts, rank_parts, rank_ties)
     )
-    beside = await _count_in_parts(tx, scope, order, StandingPlace(units, wallet))
-    if beside is None:
-        beside = await tx.scalar(
-            sa.select(sa.func.count()).where(
-                *_within(standings, scope),
-                sa.tuple_(column, standings.c.wallet) > (units, wallet),
-                column <= last_of_bucket(bucket),
-            )
-        )
-    rank = int(beyond) + beside + 1
-    return Ranking(rank, Address(own.wallet), own.volume_units, own.gain_units)
-
-
-async def _count_in_parts(
-    tx: Transaction, scope: RankingScope, order: RankingOrder, own: StandingPlace
-) -> int | None:
-    """Return how many of the own bucket are before a place, or None if the bucket has no parts."""
-    part, prefix, column = part_of(own.units), prefix_of(own.wallet), standings.c[order.value]
-    parts, ties = (
-        [*_within(table, scope), table.c.counted == _COUNTED[order]]
-        for table in (rank_parts, rank_ties)
+    column, first, units = standings.c[order.value], rank_parts.c.first_units, rank_ties.c.units
+    is_more = sa.and_(units > _place("units"), units <= _place("last_of_part"))
+    is_same = sa.and_(units == _place("units"), rank_ties.c.prefix > _place("prefix"))
+    own, wallet = sa.tuple_(_place("units"), _WALLET), standings.c.wallet
+    last_of_prefix = sa.bindparam("last_of_prefix", type_=sa.Text)
+    of_prefix = (column == _place("units"), wallet > _WALLET, wallet <= last_of_prefix)
+    of_bucket = (sa.tuple_(column, wallet) > own, column <= _place("last_of_bucket"))
+    in_parts = (
+        _sum_of(rank_parts, *parts, first > _place("part"), first <= _place("last_of_bucket"))
+        + _sum_of(rank_ties, *ties, is_more)
+        + _sum_of(rank_ties, *ties, is_same)
+        + _count_of(*of_prefix)
     )
-    first, units = rank_parts.c.first_units, rank_ties.c.units
-    if await tx.first(sa.select(first).where(*parts, first == part.first)) is None:
-        return None
-    last = last_of_bucket(bucket_of(own.units))
-    is_same, is_more = units == own.units, sa.and_(units > own.units, units <= part.last)
-    is_own = (column == own.units, standings.c.wallet > own.wallet)
-    counts = (
-        _sum_of(rank_parts, *parts, first > part.first, first <= last),
-        _sum_of(rank_ties, *ties, is_more),
-        _sum_of(rank_ties, *ties, is_same, rank_ties.c.prefix > prefix),
-        sa.select(sa.func.count()).where(
-            *_within(standings, scope), *is_own, standings.c.wallet <= last_of_prefix(own.wallet)
-        ),
+    has_parts = sa.exists().where(*parts, first == _place("part"))
+    in_bucket = sa.case((has_parts, in_parts), else_=_count_of(*of_bucket))
+    return sa.select(
+        _sum_of(rank_counts, *counts, rank_counts.c.bucket > _place("bucket")) + in_bucket
     )
-    return sum([int(await tx.scalar(count)) for count in counts])
 
 
-def _sum_of(table: sa.Table, *where: sa.ColumnElement[bool]) -> sa.Select[Any]:
-    return sa.select(sa.func.coalesce(sa.func.sum(table.c.wallets), 0)).where(*where)
+def _sum_of(table: sa.Table, *where: sa.ColumnElement[bool]) -> sa.ScalarSelect[Any]:
+    summed = sa.func.coalesce(sa.func.sum(table.c.wallets), 0)
+    return sa.select(summed).where(*where).scalar_subquery()
+
+
+def _count_of(*where: sa.ColumnElement[bool]) -> sa.ScalarSelect[Any]:
+    counted = sa.select(sa.func.count()).select_from(standings)
+    return counted.where(*_within(standings), *where).scalar_subquery()
+
+
+def _place(name: str) -> sa.BindParameter[int]:
+    return sa.bindparam(name, type_=sa.BigInteger)
 
 
 async def load_wins(
@@ -213,9 +229,3 @@ def _wins(*, has_category: bool) -> sa.Select[Any]:
         )
         .order_by(page.c.realized_units.desc(), page.c.wallet.desc(), page.c.token_id.desc())
     )
-
-
-def _within(table: sa.Table, scope: RankingScope) -> list[sa.ColumnElement[bool]]:
-    category = scope.main_category or ALL_CATEGORIES
-    of_live = live_key(sa.literal(int(scope.period), sa.BigInteger))
-    return [table.c.period == of_live, table.c.category == category]

@@ -27,7 +27,7 @@ from foretell.store.valuation import (
 )
 
 _opposite: Final = positions.alias("opposite")
-TITLES_PER_PART: Final = 500
+TITLES_PER_PART: Final = 2_000
 SHAPES_KEPT_MAX: Final = 256
 _CONDITIONS: Final = "conditions"
 
@@ -107,26 +107,36 @@ async def load_titled_conditions(
     The rows come in parts, in the order of their key, and are compared here: databases fold letters differently.
     """
     found: dict[Bytes32, None] = {}
+    query, values = _titles_of(_Shape.of(chosen)), _values(chosen)
     after, is_last = "", False
     while not is_last:
-        rows = await tx.all(
-            sa.select(positions.c.token_id, positions.c.condition_id, markets.c.question)
-            .select_from(_valued())
-            .where(
-                *_clauses(_Shape.of(chosen)),
-                markets.c.condition_id.is_not(None),
-                positions.c.token_id > after,
-            )
-            .order_by(positions.c.token_id)
-            .limit(TITLES_PER_PART),
-            _values(chosen),
-        )
+        rows = await tx.all(query, {**values, "after": after, "rows": TITLES_PER_PART})
         for row in rows:
             if folded_text in folded(row.question):
                 found[Bytes32(row.condition_id)] = None
         is_last = len(rows) < TITLES_PER_PART
         after = rows[-1].token_id if rows else after
     return list(found)
+
+
+@lru_cache(maxsize=SHAPES_KEPT_MAX)
+def _titles_of(shape: "_Shape") -> sa.Select[Any]:
+    """Return the query for a part of the titles, which joins only what the filter needs."""
+    is_market = markets.c.condition_id == positions.c.condition_id
+    joined: sa.FromClause = positions.join(markets, is_market)
+    if shape.only_redeemable or shape.only_mergeable:
+        joined = _valued()
+    return (
+        sa.select(positions.c.token_id, positions.c.condition_id, markets.c.question)
+        .select_from(joined)
+        .where(
+            *_clauses(shape),
+            markets.c.condition_id.is_not(None),
+            positions.c.token_id > sa.bindparam("after", type_=sa.Text),
+        )
+        .order_by(positions.c.token_id)
+        .limit(sa.bindparam("rows", type_=sa.BigInteger))
+    )
 
 
 async def load_holdings(

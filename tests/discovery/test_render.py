@@ -12,7 +12,8 @@ from foretell.domain.portfolio.positions import Payout
 from foretell.domain.portfolio.prices import BookTop
 from foretell.domain.values.hexadecimal import checksum_address
 from foretell.store.index.oracle_answers import Answer, AnswerStep
-from foretell.store.queries.catalog import CatalogEvent, CatalogMarket, CatalogTag, VolumeSums
+from foretell.store.queries.catalog import CatalogEvent, CatalogMarket, VolumeSums
+from foretell.store.queries.tags import CatalogTag
 
 VOLUMES = VolumeSums(5_000_000, 1_000_000, 2_000_000, 3_000_000, 4_000_000)
 

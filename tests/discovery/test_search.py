@@ -150,6 +150,10 @@ async def test_pages_of_a_search_have_a_total_and_a_flag_for_more(reader: Reader
     last = await reader.get("/public-search", q="election", limit_per_type=2, page=2)
     assert first["pagination"] == {"hasMore": True, "totalResults": 3}
     assert last["pagination"] == {"hasMore": False, "totalResults": 3}
+    beyond = await reader.get("/public-search", q="election", limit_per_type=2, page=9)
+    none = await reader.get("/public-search", q="election", limit_per_type=0)
+    assert beyond["pagination"] == {"hasMore": False, "totalResults": 3}
+    assert (none["pagination"]["totalResults"], none["tags"]) == (3, [])
 
 
 @pytest.mark.usefixtures("elections")

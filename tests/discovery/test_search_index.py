@@ -9,14 +9,14 @@ from tests.rigs.rows import Rows, a_market_row, an_event_row
 from tests.rigs.values import NOW_MS
 
 from foretell.discovery import search_index
+from foretell.discovery.folded_texts import contains_all
 from foretell.discovery.search_index import (
-    EVENTS_PER_READ,
     OVERLAP_MS,
     WORDS_MAX,
     SearchIndex,
-    contains_all,
     words_of,
 )
+from foretell.domain.creation.payload import Category
 from foretell.domain.values.folding import folded
 from foretell.store.database import Database, Transaction
 from foretell.store.queries.search_texts import (
@@ -24,6 +24,7 @@ from foretell.store.queries.search_texts import (
     load_texts,
     load_written_events,
 )
+from foretell.store.tables import events
 
 pytestmark = pytest.mark.anyio
 
@@ -62,7 +63,7 @@ def test_only_the_first_words_of_a_long_query_count_each_once() -> None:
 async def found(database: Database, index: SearchIndex, text: str, limit: int = 10) -> list[int]:
     async with database.reading() as tx:
         await index.refresh(tx)
-        return await index.find(words_of(text), limit)
+        return await index.find_events(words_of(text), limit)
 
 
 async def reads_of(database: Database, index: SearchIndex) -> tuple[list[int], list[int]]:
@@ -119,22 +120,65 @@ async def test_events_that_were_read_are_not_read_again_once_none_can_be_committ
         await Rows(tx).open(an_event_row("rain"), NOW_MS)
     assert await reads_of(database, index) == ([1], [1])
     clock.move(OVERLAP_MS)
-    assert await reads_of(database, index) == ([1], [])
+    assert await reads_of(database, index) == ([], [])
     clock.move(1)
     assert await reads_of(database, index) == ([], [])
     async with database.writing() as tx:
         await Rows(tx, 100).open(an_event_row("drain"), NOW_MS + 1)
     assert await reads_of(database, index) == ([2], [2])
-    assert await reads_of(database, index) == ([1, 2], [])
+    assert await reads_of(database, index) == ([], [])
     assert await found(database, index, "rain") == [2, 1]
 
 
-async def test_events_of_several_reads_are_all_found(database: Database) -> None:
+async def test_only_those_that_were_not_read_are_read_when_the_sums_have_changed(
+    database: Database,
+) -> None:
+    index = SearchIndex()
+    async with database.writing() as tx:
+        await Rows(tx).open(an_event_row("rain"), NOW_MS)
+    assert await reads_of(database, index) == ([1], [1])
+    async with database.writing() as tx:
+        await Rows(tx, 100).open(an_event_row("late"), NOW_MS - OVERLAP_MS)
+        await Rows(tx, 200).open(an_event_row("too late"), NOW_MS - OVERLAP_MS - 1)
+    assert await reads_of(database, index) == ([1, 2], [2])
+    assert await reads_of(database, index) == ([], [])
+
+
+async def test_an_event_that_another_process_changed_is_read_again(database: Database) -> None:
+    index = SearchIndex()
+    async with database.writing() as tx:
+        await Rows(tx).open(an_event_row("rain"), NOW_MS)
+    assert await found(database, index, "storm") == []
+    async with database.writing() as tx:
+        values = {"title": "Storm", "updated_at_ms": NOW_MS + 1}
+        await tx.execute(events.update().where(events.c.event_id == 1).values(**values))
+    assert await found(database, index, "storm") == [1]
+
+
+async def test_tags_are_found_once_an_event_has_them(database: Database) -> None:
+    index = SearchIndex()
+    async with database.writing() as tx:
+        tags = (Category("Élections", "votes"), Category("Europe", "europe"))
+        await Rows(tx).open(an_event_row("rain", tags=tags[:1]))
+    await found(database, index, "")
+    assert await index.find_tags(["election"]) == [1]
+    assert await index.find_tags(["votes", "elections"]) == [1]
+    assert await index.find_tags(["europe"]) == []
+    async with database.writing() as tx:
+        await Rows(tx, 100).open(an_event_row("snow", tags=tags))
+    await found(database, index, "")
+    assert await index.find_tags(["europe"]) == [2]
+    assert await index.find_tags(["e"]) == [2, 1]
+
+
+async def test_events_of_several_reads_are_all_found(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(search_index, "EVENTS_PER_READ", 2)
     async with database.writing() as tx:
         rows = Rows(tx)
         for number in range(3):
             await rows.open(an_event_row(f"e{number}", a_market_row(f"m{number}"), tags=()))
-    assert EVENTS_PER_READ > 3
     assert await found(database, SearchIndex(), "about") == [3, 2, 1]
 
 

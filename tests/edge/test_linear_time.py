@@ -52,7 +52,8 @@ assert searched == SEARCHED
 NAMED = (
     PRELUDE
     + """
-from foretell.discovery.search_index import contains_all, words_of
+from foretell.discovery.folded_texts import contains_all
+from foretell.discovery.search_index import words_of
 from foretell.domain.values.folding import folded
 from foretell.domain.errors.node_messages import redacted
 from foretell.domain.errors.families import ForetellError

@@ -1,7 +1,7 @@
 """Events and markets: lists, and single ones by id, slug or condition."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from foretell.discovery.context import DiscoveryContext
@@ -44,10 +44,11 @@ from foretell.edge.query import Query
 from foretell.store.database import Transaction
 from foretell.store.queries.catalog import (
     CatalogMarket,
+    TaggedEvent,
     load_catalog_markets,
     load_events,
     load_markets_of_events,
-    load_tags_of_events,
+    load_tagged_events,
 )
 from foretell.store.queries.catalog_filters import (
     EventFilter,
@@ -57,6 +58,7 @@ from foretell.store.queries.catalog_filters import (
     load_market_ids,
 )
 from foretell.store.queries.sorted_pages import Cursor, ListPage
+from foretell.store.queries.tags import load_tags_of_events
 
 ROWS_PER_PART: Final = 50
 """Rows that are rendered before the process serves other requests."""
@@ -221,25 +223,30 @@ async def describe_market(context: DiscoveryContext, query: Query, id_text: str)
 
 
 async def render_events(
-    tx: Transaction,
-    context: DiscoveryContext,
-    event_ids: Sequence[int],
-    *,
-    has_markets: bool = True,
+    tx: Transaction, context: DiscoveryContext, event_ids: Sequence[int]
 ) -> list[Event]:
-    """Return the answers for events, in the order of the ids."""
-    events = await load_events(tx, event_ids)
-    markets = await load_markets_of_events(tx, event_ids) if has_markets else {}
-    tags = await load_tags_of_events(tx, event_ids)
+    """Return the answers for events with their markets, in the order of the ids."""
+    if not event_ids:
+        return []
+    events = await load_tagged_events(tx, event_ids)
+    markets = await load_markets_of_events(tx, event_ids)
+    return await show_events(context, events, markets)
+
+
+async def show_events(
+    context: DiscoveryContext,
+    events: Sequence[TaggedEvent],
+    markets: Mapping[int, Sequence[CatalogMarket]] | None = None,
+) -> list[Event]:
+    """Return the answers for events, with their markets if these are given."""
     shown: list[Event] = []
-    for position, event in enumerate(events):
+    for position, (event, tags) in enumerate(events):
         if position % ROWS_PER_PART == 0:
             await asyncio.sleep(0)
-        event_id = event.event_id
-        own_markets = _delayed(markets.get(event_id, []), context) if has_markets else None
-        shown.append(
-            render_event(event, context.blob_base_url, tags.get(event_id, []), own_markets)
+        own_markets = (
+            None if markets is None else _delayed(markets.get(event.event_id, []), context)
         )
+        shown.append(render_event(event, context.blob_base_url, tags, own_markets))
     return shown
 
 

@@ -26,7 +26,8 @@ from foretell.domain.values.hexadecimal import Address, checksum_address
 from foretell.domain.values.instants import iso_time
 from foretell.edge.rendering import amount, blob_url, decimal_string, rounded, rounded_ratio
 from foretell.store.index.oracle_answers import Answer
-from foretell.store.queries.catalog import CatalogEvent, CatalogMarket, CatalogTag, VolumeSums
+from foretell.store.queries.catalog import CatalogEvent, CatalogMarket, VolumeSums
+from foretell.store.queries.tags import CatalogTag
 
 DATE_CHARS: Final = 10
 MARKETS_KEPT_MAX: Final = 4_096

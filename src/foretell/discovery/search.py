@@ -13,8 +13,7 @@ from foretell.discovery.filters import EXCLUDED_TAG_IDS, RECURRENCE, RESOLVED
 from foretell.discovery.pages import ASCENDING, EVENT_SORTS, PAGE_MAX, find_sort
 from foretell.discovery.profiles import find_profiles
 from foretell.discovery.responses import Event, FoundTag, Pagination, SearchResult
-from foretell.discovery.search_index import contains_all, words_of
-from foretell.domain.values.folding import folded
+from foretell.discovery.search_index import SearchIndex, words_of
 from foretell.edge.parameters import (
     boolean,
     clamped_integer,
@@ -27,9 +26,9 @@ from foretell.edge.parameters import (
 )
 from foretell.edge.query import Query
 from foretell.store.database import Transaction
-from foretell.store.queries.catalog import load_all_tags
-from foretell.store.queries.catalog_filters import EventFilter, count_events, load_event_ids
+from foretell.store.queries.catalog_filters import EventFilter, load_event_ids_and_total
 from foretell.store.queries.sorted_pages import ListPage, SortField
+from foretell.store.queries.tags import load_top_tags
 
 EVENTS_FOUND_MAX: Final = 1000
 """The newest matching events that are ranked; older ones are not considered."""
@@ -73,7 +72,7 @@ PARAMETERS: Final = (
 async def public_search(context: DiscoveryContext, query: Query) -> SearchResult:
     """Return the events, tags and profiles that match a query."""
     wanted = query.read(TEXT)
-    words = words_of(wanted)
+    words, index = words_of(wanted), context.search_index
     chosen, page = _read_filter(query), _read_page(query)
     has_tags = query.read(SEARCH_TAGS)
     has_profiles = query.read(SEARCH_PROFILES)
@@ -81,8 +80,10 @@ async def public_search(context: DiscoveryContext, query: Query) -> SearchResult
     query.read(IGNORED)
     query.check_known()
     async with context.database.public_reading() as tx:
+        if words:
+            await index.refresh(tx)
         events, total = await _find_events(tx, context, (words, chosen, page))
-        tags = await _find_tags(tx, words, page.limit) if has_tags else []
+        tags = await _find_tags(tx, index, words, page.limit) if has_tags else []
         profiles = await find_profiles(tx, wanted.strip(), page.limit) if has_profiles else UNSET
     if not has_closed_markets:
         events = [_without_closed_markets(event) for event in events]
@@ -125,21 +126,22 @@ async def _find_events(
     words, chosen, page = wanted
     if chosen is None or not words:
         return [], 0
-    await context.search_index.refresh(tx)
-    chosen = replace(chosen, event_ids=await context.search_index.find(words, EVENTS_FOUND_MAX))
-    found = await load_event_ids(tx, chosen, page)
-    total = await count_events(tx, chosen)
+    ids = await context.search_index.find_events(words, EVENTS_FOUND_MAX)
+    if not ids:
+        return [], 0
+    found, total = await load_event_ids_and_total(tx, replace(chosen, event_ids=ids), page)
     return await render_events(tx, context, [row.row_id for row in found]), total
 
 
-async def _find_tags(tx: Transaction, words: list[str], limit: int) -> list[FoundTag]:
-    tags = await load_all_tags(tx, TAGS_SEARCHED_MAX)
-    found = [
-        tag for tag in tags if words and contains_all(folded(f"{tag.label}\n{tag.slug}"), words)
-    ]
+async def _find_tags(
+    tx: Transaction, index: SearchIndex, words: list[str], limit: int
+) -> list[FoundTag]:
+    ids = await index.find_tags(words) if words and limit else []
+    if not ids:
+        return []
     return [
         FoundTag(id=str(tag.tag_id), label=tag.label, slug=tag.slug, event_count=tag.event_count)
-        for tag in found[:limit]
+        for tag in await load_top_tags(tx, ids, limit, TAGS_SEARCHED_MAX)
     ]
 
 

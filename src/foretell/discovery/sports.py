@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from foretell.discovery.catalog import render_events
+from foretell.discovery.catalog import show_events
 from foretell.discovery.context import DiscoveryContext
 from foretell.discovery.pages import ASCENDING, LIMIT, OFFSET, SERIES_ORDER, read_page
 from foretell.discovery.paths import parse_id
@@ -11,17 +11,18 @@ from foretell.discovery.responses import MarketTypes, SeriesResponse, Sport, Tea
 from foretell.domain.errors.http import UnknownRecord
 from foretell.edge.parameters import entries, ids, ignored, optional_boolean, text
 from foretell.edge.query import Query
+from foretell.store.database import Transaction
+from foretell.store.queries.catalog import load_events_of_series
 from foretell.store.queries.games import (
     CatalogSeries,
     SeriesFilter,
     TeamFilter,
-    load_event_ids_of_series,
     load_market_types,
+    load_one_series,
     load_series,
     load_sports,
     load_teams,
 )
-from foretell.store.queries.sorted_pages import ListPage
 
 SPORTS_MAX: Final = 500
 EVENTS_OF_SERIES_MAX: Final = 100
@@ -100,23 +101,22 @@ async def list_series(context: DiscoveryContext, query: Query) -> list[SeriesRes
 async def find_series(context: DiscoveryContext, query: Query, id_text: str) -> SeriesResponse:
     """Return the series of an id with its newest events."""
     query.check(ONE_SERIES_PARAMETERS)
-    found = await _find_series(context, id_text)
     async with context.database.public_reading() as tx:
-        event_ids = await load_event_ids_of_series(tx, found.series_id, EVENTS_OF_SERIES_MAX)
-        events = await render_events(tx, context, event_ids, has_markets=False)
+        found = await _find_series(tx, id_text)
+        newest = await load_events_of_series(tx, found.series_id, EVENTS_OF_SERIES_MAX)
+    events = await show_events(context, newest)
     return render_series(found, context.blob_base_url, events)
 
 
 async def check_series(context: DiscoveryContext, query: Query, id_text: str) -> None:
     """Refuse an id that belongs to no series."""
     query.check_known()
-    await _find_series(context, id_text)
-
-
-async def _find_series(context: DiscoveryContext, id_text: str) -> CatalogSeries:
-    chosen = SeriesFilter(series_ids=[parse_id(id_text)])
     async with context.database.public_reading() as tx:
-        found = await load_series(tx, chosen, ListPage(limit=1))
-    if not found:
+        await _find_series(tx, id_text)
+
+
+async def _find_series(tx: Transaction, id_text: str) -> CatalogSeries:
+    found = await load_one_series(tx, parse_id(id_text))
+    if found is None:
         raise UnknownRecord("id")
-    return found[0]
+    return found

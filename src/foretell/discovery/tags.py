@@ -10,8 +10,8 @@ from foretell.discovery.responses import TagResponse
 from foretell.domain.errors.http import UnknownRecord
 from foretell.edge.parameters import ignored, optional_boolean
 from foretell.edge.query import Query
-from foretell.store.queries.catalog import CatalogTag, load_tag_by_slug, load_tags
 from foretell.store.queries.catalog_filters import load_tag_ids
+from foretell.store.queries.tags import CatalogTag, load_tag_by_slug, load_tags
 
 IS_CAROUSEL: Final = optional_boolean("is_carousel", "none is")
 TAGS_IGNORED: Final = ignored("include_template", "include_chat", "creator", "mirror", "locale")

@@ -5,13 +5,17 @@ same keys in an IN. The statement is the same for any number of keys, which are 
 or an array for each column (PostgreSQL): building a statement with a place for each key costs more than running it.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import lru_cache
 from typing import Any, Final
 
 import msgspec
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.compiler import SQLCompiler
+from sqlalchemy.sql.functions import FunctionElement
+from typing_extensions import override
 
 from foretell.store.database import ROWS_PER_STATEMENT_MAX, STATEMENTS_KEPT_MAX, Transaction
 
@@ -21,6 +25,55 @@ Key = tuple[Any, ...]
 def among(name: str, kind: type[sa.types.TypeEngine[Any]] = sa.Text) -> sa.BindParameter[Any]:
     """Return the parameter of a list of values in a statement that is built once: `column.in_(among("ids"))`."""
     return sa.bindparam(name, type_=kind, expanding=True)
+
+
+class _Ids(sa.types.TypeDecorator[Any]):
+    """A list of ids as one value: an array on PostgreSQL, JSON on SQLite."""
+
+    impl = sa.Text
+    cache_ok = True
+
+    @override
+    def load_dialect_impl(self, dialect: sa.Dialect) -> sa.types.TypeEngine[Any]:
+        """Return the type of the database."""
+        if dialect.name == "postgresql":
+            return dialect.type_descriptor(postgresql.ARRAY(sa.BigInteger))
+        return dialect.type_descriptor(sa.Text())
+
+    @override
+    def process_bind_param(self, value: Any, dialect: sa.Dialect) -> Any:
+        """Return the value that the driver gets."""
+        return list(value) if dialect.name == "postgresql" else msgspec.json.encode(value).decode()
+
+
+class _OneOf(FunctionElement[Any]):
+    """A condition without the type of one: SQLite would compare that with 1, and then use no index."""
+
+    name = "one_of"
+    type = sa.types.NullType()
+    inherit_cache = True
+
+
+@compiles(_OneOf, "postgresql")
+def _one_of_array(element: _OneOf, compiler: SQLCompiler, **options: Any) -> str:
+    column, ids = (compiler.process(each, **options) for each in element.clauses)
+    return f"{column} = ANY ({ids})"
+
+
+@compiles(_OneOf, "sqlite")
+def _one_of_json(element: _OneOf, compiler: SQLCompiler, **options: Any) -> str:
+    column, ids = (compiler.process(each, **options) for each in element.clauses)
+    return f"{column} IN (SELECT value FROM json_each({ids}))"  # noqa: S608 - no value is in it
+
+
+def one_of(
+    column: sa.ColumnElement[int], name: str, ids: Collection[int] = ()
+) -> sa.ColumnElement[bool]:
+    """Return the condition that a column is one of the ids of a parameter; a run may give others than these.
+
+    The ids are one value, however many there are, so that the text of the statement is always the same.
+    """
+    return _OneOf(column, sa.bindparam(name, list(ids), type_=_Ids))
 
 
 KEYS: Final = "wanted"

@@ -1,3 +1,5 @@
+from collections.abc import Sequence
+
 import pytest
 from tests.rigs.read_apis import keep_listings
 from tests.rigs.rows import CREATOR, ORACLE, TAGS, Rows, a_market_row, an_event_row
@@ -9,15 +11,18 @@ from foretell.domain.portfolio.positions import Payout
 from foretell.domain.portfolio.prices import BookTop
 from foretell.store.database import Database
 from foretell.store.queries.catalog import (
-    CatalogTag,
     VolumeSums,
-    load_all_tags,
     load_catalog_markets,
     load_events,
     load_markets_of_events,
+    load_tagged_events,
+)
+from foretell.store.queries.tags import (
+    CatalogTag,
     load_tag_by_slug,
     load_tags,
     load_tags_of_events,
+    load_top_tags,
 )
 from foretell.store.tables import quotes
 from foretell.store.valuation import DAY_MS, MONTH_MS, WEEK_MS, YEAR_MS
@@ -124,7 +129,39 @@ async def test_tags_are_found_by_id_by_slug_and_by_event(database: Database) -> 
         assert await load_tags(tx, [3, 9, 1]) == [news, politics]
         assert await load_tag_by_slug(tx, "politics") == politics
         assert await load_tag_by_slug(tx, "none") is None
-        assert await load_all_tags(tx, 1) == [politics]
         by_event = await load_tags_of_events(tx, [1, 2])
     labels = {event_id: [tag.label for tag in group] for event_id, group in by_event.items()}
     assert labels == {1: ["Politics", "World", "News"], 2: ["Politics"]}
+
+
+@pytest.mark.parametrize(
+    ("ids", "limit", "considered", "found"),
+    [
+        ([3, 1, 9], 5, 5, [1, 3]),
+        ([1, 2, 3], 2, 5, [1, 2]),
+        ([2, 3], 5, 2, [2]),
+        ([3], 5, 2, []),
+        ([], 5, 5, []),
+    ],
+)
+async def test_the_tags_with_the_most_events_come_first_if_they_are_among_those_considered(
+    database: Database, ids: Sequence[int], limit: int, considered: int, found: Sequence[int]
+) -> None:
+    await a_weather_event(database)
+    async with database.reading() as tx:
+        top = await load_top_tags(tx, ids, limit, considered)
+        assert top == await load_tags(tx, found)
+
+
+async def test_events_are_loaded_with_their_tags_in_the_order_of_the_ids(
+    database: Database,
+) -> None:
+    await a_weather_event(database)
+    async with database.writing() as tx:
+        await Rows(tx, 100).open(an_event_row("bare", tags=()))
+    async with database.reading() as tx:
+        found = await load_tagged_events(tx, [3, 9, 2, 1])
+        assert [event for event, _ in found] == await load_events(tx, [3, 2, 1])
+        tags = await load_tags_of_events(tx, [1, 2, 3])
+    assert [list(own) for _, own in found] == [tags.get(each, []) for each in (3, 2, 1)]
+    assert [len(own) for _, own in found] == [0, 1, 3]

@@ -18,6 +18,7 @@ from foretell.store.queries.catalog_filters import (
     MarketFilter,
     count_events,
     load_event_ids,
+    load_event_ids_and_total,
     load_market_ids,
     load_tag_ids,
 )
@@ -211,6 +212,32 @@ async def test_filters_select_the_named_rows(database: Database) -> None:
     assert events == {name: ids for name, (_, ids) in FILTERS.items()}
     assert markets == {name: ids for name, (_, ids) in MARKET_FILTERS.items()}
     assert counts == {name: len(ids) for name, ids in events.items()}
+
+
+@pytest.mark.parametrize(
+    ("chosen", "page", "ids", "total"),
+    [
+        (EventFilter(event_ids=[1, 2, 3, 99]), ListPage(2), [3, 2], 3),
+        (EventFilter(event_ids=[1, 2, 3]), ListPage(2, 2), [1], 3),
+        (EventFilter(event_ids=[1, 2, 3]), ListPage(2, 9), [], 3),
+        (EventFilter(event_ids=[1, 2]), ListPage(0), [], 2),
+        (EventFilter(event_ids=[99]), ListPage(2), [], 0),
+        (EventFilter(event_ids=[]), ListPage(2), [], 0),
+        (EventFilter(event_ids=[1, 2, 3], is_closed=True), ListPage(2), [2], 1),
+        (EventFilter(event_ids=[1, 2, 3], event_slugs=["event-e1"]), ListPage(2), [1], 1),
+    ],
+)
+async def test_a_page_of_named_events_has_the_number_of_all_that_match(
+    database: Database, chosen: EventFilter, page: ListPage, ids: list[int], total: int
+) -> None:
+    async with database.writing() as tx:
+        rows = Rows(tx)
+        for number in (1, 2, 3):
+            await rows.open(an_event_row(f"e{number}", a_market_row(f"m{number}")))
+        await rows.resolve("m2", 1, 0, NOW_S)
+        found = await load_event_ids_and_total(tx, chosen, page)
+    assert ([row.row_id for row in found[0]], found[1]) == (ids, total)
+    assert all(row.values == () for row in found[0])
 
 
 async def test_an_event_is_closed_when_its_last_market_is(database: Database) -> None:

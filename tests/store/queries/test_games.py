@@ -7,7 +7,7 @@ from tests.rigs.rows import Rows, a_game_event_row
 from tests.rigs.values import NOW_MS, TOKEN
 
 from foretell.store.database import Database
-from foretell.store.queries.catalog import load_catalog_markets, load_events
+from foretell.store.queries.catalog import load_catalog_markets, load_events, load_events_of_series
 from foretell.store.queries.catalog_filters import (
     EventFilter,
     MarketFilter,
@@ -19,8 +19,8 @@ from foretell.store.queries.games import (
     CatalogTeam,
     SeriesFilter,
     TeamFilter,
-    load_event_ids_of_series,
     load_market_types,
+    load_one_series,
     load_series,
     load_sports,
     load_teams,
@@ -117,11 +117,15 @@ async def test_a_series_sums_the_volume_of_its_markets(database: Database) -> No
     await keep_listings(database)
     async with database.reading() as tx:
         [series] = await load_series(tx, SeriesFilter(slugs=["eliteserien"]), PAGE)
-        event_ids = await load_event_ids_of_series(tx, series.series_id, 10)
+        assert await load_one_series(tx, series.series_id) == series
+        assert await load_one_series(tx, 99) is None
+        events = await load_events_of_series(tx, series.series_id, 10)
+        newest = await load_events_of_series(tx, series.series_id, 1)
+        assert [event for event, _ in events] == await load_events(tx, [2, 1])
 
     assert (series.volume_units, series.is_closed) == (5 * TOKEN, False)
     assert (series.created_at_ms, series.updated_at_ms) == (NOW_MS, NOW_MS + 1)
-    assert event_ids == [2, 1]
+    assert newest == events[:1]
 
 
 @pytest.mark.usefixtures("games")

@@ -1,4 +1,4 @@
-"""Events, markets and tags with all that they are displayed with, by their ids.
+"""Events and markets with all that they are displayed with, by their ids.
 
 `catalog_filters.py` selects and sorts the ids. Volumes of windows, liquidity and past prices are kept by the indexer,
 so that a page costs what its rows cost.
@@ -14,19 +14,22 @@ from foretell.domain.portfolio.positions import Payout
 from foretell.domain.portfolio.prices import BookTop
 from foretell.store.database import Transaction
 from foretell.store.index.oracle_answers import Answer, AnswerStep, load_answers
-from foretell.store.lookups import among
+from foretell.store.lookups import one_of
 from foretell.store.queries.games import (
+    EVENTS_OF_SERIES_MAX,
     GAME,
+    NEWEST_OF_SERIES,
+    SERIES_ID,
     SPORTS_MARKET,
     CatalogGame,
     CatalogSportsMarket,
     game_of,
     sports_market_of,
 )
+from foretell.store.queries.tags import TAGS_OF_EVENT, CatalogTag, tags_in
 from foretell.store.quoted_columns import QUOTED, REPORTED, payout
 from foretell.store.tables import (
     answers,
-    event_tags,
     event_totals,
     events,
     halted_markets,
@@ -38,7 +41,6 @@ from foretell.store.tables import (
     series,
     sports_events,
     sports_markets,
-    tags,
 )
 from foretell.store.tables.listings import AMOUNTS
 from foretell.store.wide_sums import read_wide, wide_sum
@@ -49,7 +51,6 @@ IDS: Final = "ids"
 
 _WINDOWS: Final = ("day_units", "week_units", "month_units", "year_units")
 _PAST_PRICES: Final = ("hour_price", "day_price", "week_price", "month_price")
-_IDS: Final = among(IDS, sa.BigInteger)
 _ASKED_ID: Final = sa.func.coalesce(markets.c.neg_risk_request_id, markets.c.question_id)
 
 
@@ -61,16 +62,6 @@ class VolumeSums(NamedTuple):
     week_units: int
     month_units: int
     year_units: int
-
-
-class CatalogTag(NamedTuple):
-    """A tag, and the number of its events."""
-
-    tag_id: int
-    label: str
-    slug: str
-    created_at_ms: int
-    event_count: int
 
 
 class CatalogEvent(NamedTuple):
@@ -99,6 +90,9 @@ class CatalogEvent(NamedTuple):
     neg_risk_market_id: str | None
     evenness: float
     game: CatalogGame | None = None
+
+
+TaggedEvent = tuple[CatalogEvent, Sequence[CatalogTag]]
 
 
 class CatalogMarket(NamedTuple):
@@ -181,6 +175,22 @@ async def load_events(tx: Transaction, event_ids: Sequence[int]) -> Sequence[Cat
     return [event_by_id[event_id] for event_id in event_ids if event_id in event_by_id]
 
 
+async def load_tagged_events(tx: Transaction, event_ids: Sequence[int]) -> Sequence[TaggedEvent]:
+    """Return these events with their tags, in the order of the ids; unknown ids are left out."""
+    rows = await tx.all(_TAGGED_EVENTS, {IDS: list(event_ids)})
+    found = {row.event_id: (_event(row), tags_in(row.tags)) for row in rows}
+    return [found[event_id] for event_id in event_ids if event_id in found]
+
+
+async def load_events_of_series(
+    tx: Transaction, series_id: int, events_max: int
+) -> Sequence[TaggedEvent]:
+    """Return the newest events of a series with their tags, the newest first."""
+    rows = await tx.all(_EVENTS_OF_SERIES, {SERIES_ID: series_id, EVENTS_OF_SERIES_MAX: events_max})
+    found = [(_event(row), tags_in(row.tags)) for row in rows]
+    return sorted(found, key=lambda tagged: -tagged[0].event_id)
+
+
 async def load_catalog_markets(
     tx: Transaction, market_ids: Sequence[int]
 ) -> Sequence[CatalogMarket]:
@@ -199,41 +209,6 @@ async def load_markets_of_events(
     for market in found:
         markets_by_event[market.event_id].append(market)
     return markets_by_event
-
-
-async def load_tags(tx: Transaction, tag_ids: Sequence[int]) -> Sequence[CatalogTag]:
-    """Return these tags in the order of the ids; unknown ids are left out."""
-    rows = await tx.all(_tags().where(tags.c.tag_id.in_(tag_ids)))
-    tag_by_id = {row.tag_id: CatalogTag._make(row) for row in rows}
-    return [tag_by_id[tag_id] for tag_id in tag_ids if tag_id in tag_by_id]
-
-
-async def load_tag_by_slug(tx: Transaction, slug: str) -> CatalogTag | None:
-    """Return the tag with this slug, or None."""
-    row = await tx.first(_tags().where(tags.c.slug == slug))
-    return None if row is None else CatalogTag._make(row)
-
-
-async def load_all_tags(tx: Transaction, tags_max: int) -> Sequence[CatalogTag]:
-    """Return at most `tags_max` tags, those with the most events first."""
-    first = tags.c.event_count.desc(), tags.c.tag_id
-    rows = await tx.all(_tags().order_by(*first).limit(tags_max))
-    return [CatalogTag._make(row) for row in rows]
-
-
-async def load_tags_of_events(
-    tx: Transaction, event_ids: Collection[int]
-) -> Mapping[int, Sequence[CatalogTag]]:
-    """Return the tags of each event."""
-    rows = await tx.all(_TAGS_OF_EVENTS, {IDS: list(event_ids)})
-    tags_by_event: defaultdict[int, list[CatalogTag]] = defaultdict(list)
-    for row in rows:
-        tags_by_event[row.event_id].append(CatalogTag._make((*row[1:], 0)))
-    return tags_by_event
-
-
-def _tags() -> sa.Select[Any]:
-    return sa.select(*(tags.c[name] for name in CatalogTag._fields))
 
 
 def _kept(totals: sa.Table, name: str) -> sa.ColumnElement[Any]:
@@ -270,7 +245,8 @@ def _select_markets(scope: sa.ColumnElement[bool]) -> sa.Select[Any]:
     )
 
 
-def _select_events() -> sa.Select[Any]:
+def _select_events(is_wanted: sa.ColumnElement[bool]) -> sa.Select[Any]:
+    """Return the query for the events of those markets that are wanted."""
     same = markets.c.condition_id
     summed = (
         sa.select(
@@ -287,7 +263,7 @@ def _select_events() -> sa.Select[Any]:
                 locked_collateral, locked_collateral.c.condition_id == same
             )
         )
-        .where(markets.c.event_id.in_(_IDS))
+        .where(is_wanted)
         .group_by(markets.c.event_id)
         .subquery()
     )
@@ -304,15 +280,17 @@ def _select_events() -> sa.Select[Any]:
     )
 
 
-_EVENTS: Final = _select_events()
-_TAGS_OF_EVENTS: Final = (
-    sa.select(event_tags.c.event_id, tags.c.tag_id, tags.c.label, tags.c.slug, tags.c.created_at_ms)
-    .join(tags, tags.c.tag_id == event_tags.c.tag_id)
-    .where(event_tags.c.event_id.in_(_IDS))
-    .order_by(tags.c.tag_id)
+_EVENTS: Final = _select_events(one_of(markets.c.event_id, IDS))
+_NAMES: Final = [column.name for column in _EVENTS.selected_columns]
+_VOLUMES_BEGIN: Final = _NAMES.index("volume_units")
+_EVENT_VOLUMES: Final = slice(_VOLUMES_BEGIN, _VOLUMES_BEGIN + len(VolumeSums._fields))
+_EVENT_GAME: Final = slice(len(_NAMES) - len(GAME), len(_NAMES))
+_TAGGED_EVENTS: Final = _EVENTS.add_columns(TAGS_OF_EVENT.label("tags"))
+_EVENTS_OF_SERIES: Final = _select_events(markets.c.event_id.in_(NEWEST_OF_SERIES)).add_columns(
+    TAGS_OF_EVENT.label("tags")
 )
-_MARKETS: Final = _select_markets(markets.c.market_id.in_(_IDS))
-_MARKETS_OF_EVENTS: Final = _select_markets(markets.c.event_id.in_(_IDS))
+_MARKETS: Final = _select_markets(one_of(markets.c.market_id, IDS))
+_MARKETS_OF_EVENTS: Final = _select_markets(one_of(markets.c.event_id, IDS))
 
 
 async def _load_markets(
@@ -337,14 +315,14 @@ def _event(row: Any) -> CatalogEvent:
     return CatalogEvent._make(
         (
             *row[:count],
-            VolumeSums(*(getattr(row, name) for name in ("volume_units", *_WINDOWS))),
+            VolumeSums._make(row[_EVENT_VOLUMES]),
             row.liquidity_units,
             read_wide(row.locked_units),
             row.closed_at_s if row.closed == row.markets else None,
             bool(row.is_neg_risk),
             row.neg_risk_market_id,
             row.evenness,
-            game_of(row[-len(GAME) :]),
+            game_of(row[_EVENT_GAME]),
         )
     )
 

@@ -4,7 +4,7 @@ Totals that the indexer keeps are sorted by their own indexes, so that a page co
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from typing import Any, Final
 
@@ -13,6 +13,7 @@ import sqlalchemy as sa
 from foretell.domain.exchange.ledger import AssetId
 from foretell.domain.values.hexadecimal import Address, Bytes32
 from foretell.store.database import Transaction
+from foretell.store.lookups import one_of
 from foretell.store.queries.sorted_pages import (
     Cursor,
     Key,
@@ -42,6 +43,8 @@ from foretell.store.valuation import quoted_price
 Clause = sa.ColumnElement[bool]
 
 PLAIN_PAGES_KEPT_MAX: Final = 256
+EVENT_IDS: Final = "event_ids"
+"""The parameter of the ids of events in a query that is kept."""
 NARROWING_LITTLE: Final = frozenset({"is_closed", "ranges", "excluded_tag_ids"})
 """Filters that most rows may pass; all others name what they match."""
 
@@ -93,11 +96,40 @@ class MarketFilter(EventFilter):
 
 async def load_event_ids(tx: Transaction, chosen: EventFilter, page: ListPage) -> Sequence[Cursor]:
     """Return the cursors of one page of events."""
-    if chosen.is_plain and page.after is None:
-        query = _plain_event_page(chosen.is_closed, page.fields, is_ascending=page.is_ascending)
-    else:
-        query = _event_page(chosen, page)
-    return await load_cursors(tx, query, page)
+    query, ids = _prepared_event_page(chosen, page, has_total=False)
+    return await load_cursors(tx, query, page, ids)
+
+
+async def load_event_ids_and_total(
+    tx: Transaction, chosen: EventFilter, page: ListPage
+) -> tuple[Sequence[Cursor], int]:
+    """Return the cursors of one page of events, and how many match; the filter names the events, and so few match."""
+    assert chosen.event_ids is not None
+    assert page.after is None
+    query, ids = _prepared_event_page(chosen, page, has_total=True)
+    found = await load_cursors(tx, query, page, ids)
+    if not found:
+        is_none = page.limit > 0 and page.offset == 0
+        return [], 0 if is_none else await count_events(tx, chosen)
+    total = found[0].values[-1]
+    assert isinstance(total, int)
+    return [Cursor(row.values[:-1], row.row_id) for row in found], total
+
+
+def _prepared_event_page(
+    chosen: EventFilter, page: ListPage, *, has_total: bool
+) -> tuple[sa.Select[Any], Mapping[str, Any]]:
+    """Return the query for a page of events, one that is kept if its filter is plain, and the values that it needs."""
+    if page.after is not None or not replace(chosen, event_ids=None).is_plain:
+        return _event_page(chosen, page, has_total=has_total), {}
+    query = _plain_event_page(
+        chosen.is_closed,
+        page.fields,
+        is_ascending=page.is_ascending,
+        has_ids=chosen.event_ids is not None,
+        has_total=has_total,
+    )
+    return query, {} if chosen.event_ids is None else {EVENT_IDS: chosen.event_ids}
 
 
 @lru_cache(maxsize=PLAIN_PAGES_KEPT_MAX)
@@ -106,14 +138,16 @@ def _plain_event_page(
     fields: tuple[SortField, ...],
     *,
     is_ascending: bool,
+    has_ids: bool,
+    has_total: bool,
 ) -> sa.Select[Any]:
-    return _event_page(
-        EventFilter(is_closed=is_closed), ListPage(0, fields=fields, is_ascending=is_ascending)
-    )
+    chosen = EventFilter(is_closed=is_closed, event_ids=() if has_ids else None)
+    page = ListPage(0, fields=fields, is_ascending=is_ascending)
+    return _event_page(chosen, page, has_total=has_total)
 
 
-def _event_page(chosen: EventFilter, page: ListPage) -> sa.Select[Any]:
-    """Return the query for a page of events."""
+def _event_page(chosen: EventFilter, page: ListPage, *, has_total: bool) -> sa.Select[Any]:
+    """Return the query for a page of events; with `has_total` each row ends with the number of all that match."""
     walk = _walk_of(chosen, page)
     keys = _event_keys(walk)
     joined = _totaled_events()
@@ -121,14 +155,27 @@ def _event_page(chosen: EventFilter, page: ListPage) -> sa.Select[Any]:
         joined = event_totals.join(events, events.c.event_id == event_totals.c.event_id)
     clauses = [*_event_clauses(chosen, keys), *walked(walk, event_totals)]
     query = sa.select(keys[SortField.ID]).select_from(joined).where(*clauses)
-    return walked_page(query, keys, page, walk)
+    paged = walked_page(query, keys, page, walk)
+    return paged.add_columns(sa.func.count().over()) if has_total else paged
 
 
 async def count_events(tx: Transaction, chosen: EventFilter) -> int:
     """Return how many events match the filter."""
+    if chosen.is_plain:
+        return int(await tx.scalar(_plain_event_count(chosen.is_closed)))
+    return int(await tx.scalar(_event_count(chosen)))
+
+
+@lru_cache
+def _plain_event_count(is_closed: bool | None) -> sa.Select[Any]:  # noqa: FBT001 - a filter
+    return _event_count(EventFilter(is_closed=is_closed))
+
+
+def _event_count(chosen: EventFilter) -> sa.Select[Any]:
+    """Return the query for the number of events; their totals are joined only where a range needs them."""
+    joined = _totaled_events() if chosen.ranges else events
     clauses = _event_clauses(chosen, _event_keys(None))
-    counted = sa.select(sa.func.count()).select_from(_totaled_events()).where(*clauses)
-    return int(await tx.scalar(counted))
+    return sa.select(sa.func.count()).select_from(joined).where(*clauses)
 
 
 async def load_market_ids(
@@ -301,7 +348,7 @@ def _newest_step() -> sa.ScalarSelect[Any]:
 def _shared_clauses(chosen: EventFilter, keys: Mapping[SortField, Key]) -> list[Clause]:
     clauses: list[Clause] = []
     if chosen.event_ids is not None:
-        clauses.append(events.c.event_id.in_(sorted(chosen.event_ids)))
+        clauses.append(one_of(events.c.event_id, EVENT_IDS, chosen.event_ids))
     if chosen.event_slugs:
         clauses.append(events.c.slug.in_(sorted(chosen.event_slugs)))
     if chosen.creator is not None:

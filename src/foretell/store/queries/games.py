@@ -7,6 +7,7 @@ from typing import Any, Final, NamedTuple
 import sqlalchemy as sa
 
 from foretell.store.database import Transaction
+from foretell.store.lookups import one_of
 from foretell.store.queries.sorted_pages import ListPage, SortField, load_page
 from foretell.store.tables import (
     event_tags,
@@ -117,6 +118,15 @@ SPORTS_MARKET: Final = (
     sports_markets.c.group_item_threshold,
 )
 """The columns of the sports part of a market."""
+SERIES_ID: Final = "series"
+EVENTS_OF_SERIES_MAX: Final = "rows"
+NEWEST_OF_SERIES: Final = (
+    sa.select(sports_events.c.event_id)
+    .where(sports_events.c.series_id == sa.bindparam(SERIES_ID, type_=sa.BigInteger))
+    .order_by(sports_events.c.event_id.desc())
+    .limit(sa.bindparam(EVENTS_OF_SERIES_MAX, type_=sa.BigInteger))
+)
+"""The ids of the newest events of a series, as a part of a query with these two parameters."""
 
 
 def game_of(cells: Sequence[Any]) -> CatalogGame | None:
@@ -131,6 +141,15 @@ def sports_market_of(row_id: int | None, cells: Sequence[Any]) -> CatalogSportsM
 
 _IS_OPEN: Final = sa.func.coalesce(series_totals.c.open_events, 1) > 0
 """The condition that an event of a series is open; one that has no totals yet was opened some seconds ago."""
+_IDS: Final = "ids"
+_TOTALED_SERIES: Final = series.outerjoin(
+    series_totals, series_totals.c.series_id == series.c.series_id
+)
+_SERIES: Final = (
+    sa.select(series, series_totals.c.volume_units, _IS_OPEN.label("is_open"))
+    .select_from(_TOTALED_SERIES)
+    .where(one_of(series.c.series_id, _IDS))
+)
 
 
 async def load_market_types(tx: Transaction) -> Sequence[str]:
@@ -195,6 +214,12 @@ async def load_teams(
     return [CatalogTeam._make(row) for row in rows]
 
 
+async def load_one_series(tx: Transaction, series_id: int) -> CatalogSeries | None:
+    """Return a series with the collateral traded in its markets, or None if there is none of this id."""
+    rows = await tx.all(_SERIES, {_IDS: [series_id]})
+    return _series(rows[0]) if rows else None
+
+
 async def load_series(
     tx: Transaction, chosen: SeriesFilter, page: ListPage
 ) -> Sequence[CatalogSeries]:
@@ -213,30 +238,12 @@ async def load_series(
         clauses.append(series.c.slug.in_(sorted(chosen.slugs)))
     if chosen.is_closed is not None:
         clauses.append(~_IS_OPEN if chosen.is_closed else _IS_OPEN)
-    kept = series.outerjoin(series_totals, series_totals.c.series_id == series.c.series_id)
-    wanted = sa.select(series.c.series_id).select_from(kept).where(*clauses)
+    wanted = sa.select(series.c.series_id).select_from(_TOTALED_SERIES).where(*clauses)
     found = await load_page(tx, wanted, keys, page)
     ids = [cursor.row_id for cursor in found]
-    rows = await tx.all(
-        sa.select(series, series_totals.c.volume_units, _IS_OPEN.label("is_open"))
-        .select_from(kept)
-        .where(series.c.series_id.in_(ids))
-    )
+    rows = await tx.all(_SERIES, {_IDS: ids})
     series_by_id = {row.series_id: _series(row) for row in rows}
     return [series_by_id[series_id] for series_id in ids]
-
-
-async def load_event_ids_of_series(
-    tx: Transaction, series_id: int, events_max: int
-) -> Sequence[int]:
-    """Return the ids of the newest events of a series, the newest first."""
-    rows = await tx.all(
-        sa.select(sports_events.c.event_id)
-        .where(sports_events.c.series_id == series_id)
-        .order_by(sports_events.c.event_id.desc())
-        .limit(events_max)
-    )
-    return [row.event_id for row in rows]
 
 
 def _series(row: Any) -> CatalogSeries:

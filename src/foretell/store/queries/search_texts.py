@@ -1,7 +1,7 @@
 """The texts by which events are found."""
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import sqlalchemy as sa
 
@@ -16,17 +16,44 @@ class WrittenEvent(NamedTuple):
     updated_at_ms: int
 
 
+class WrittenSums(NamedTuple):
+    """The number of some events, and how long after a time they were changed, in all.
+
+    Both grow with every event that is added to them or changed later.
+    """
+
+    events: int
+    past_ms: int
+
+
+_SINCE: Final = sa.bindparam("since", type_=sa.BigInteger)
+_WRITTEN: Final = (
+    sa.select(events.c.event_id, events.c.updated_at_ms)
+    .where(
+        events.c.updated_at_ms >= _SINCE,
+        events.c.event_id > sa.bindparam("after", type_=sa.BigInteger),
+    )
+    .order_by(events.c.event_id)
+    .limit(sa.bindparam("rows", type_=sa.BigInteger))
+)
+_WRITTEN_SUMS: Final = sa.select(
+    sa.func.count().label("events"),
+    sa.func.coalesce(sa.func.sum(events.c.updated_at_ms - _SINCE), 0).label("past_ms"),
+).where(events.c.updated_at_ms >= _SINCE)
+
+
 async def load_written_events(
     tx: Transaction, since_ms: int, after_id: int, limit: int
 ) -> Sequence[WrittenEvent]:
     """Return events written since a time, by ascending id."""
-    rows = await tx.all(
-        sa.select(events.c.event_id, events.c.updated_at_ms)
-        .where(events.c.updated_at_ms >= since_ms, events.c.event_id > after_id)
-        .order_by(events.c.event_id)
-        .limit(limit)
-    )
-    return [WrittenEvent(row.event_id, row.updated_at_ms) for row in rows]
+    place = {"since": since_ms, "after": after_id, "rows": limit}
+    return [WrittenEvent._make(row) for row in await tx.all(_WRITTEN, place)]
+
+
+async def load_written_sums(tx: Transaction, since_ms: int) -> WrittenSums:
+    """Return the sums of the events written since a time."""
+    [row] = await tx.all(_WRITTEN_SUMS, {"since": since_ms})
+    return WrittenSums(row.events, int(row.past_ms))
 
 
 async def load_texts(tx: Transaction, event_ids: Sequence[int]) -> Mapping[int, Sequence[str]]:
@@ -46,3 +73,14 @@ async def load_texts(tx: Transaction, event_ids: Sequence[int]) -> Mapping[int, 
         for row in await tx.all(query):
             texts_by_event[row.event_id].append(row.text)
     return texts_by_event
+
+
+async def load_tag_texts(tx: Transaction, event_ids: Sequence[int]) -> Mapping[int, Sequence[str]]:
+    """Return the texts by which each tag of these events is found."""
+    rows = await tx.all(
+        sa.select(tags.c.tag_id, tags.c.label, tags.c.slug)
+        .join(event_tags, event_tags.c.tag_id == tags.c.tag_id)
+        .where(event_tags.c.event_id.in_(event_ids))
+        .distinct()
+    )
+    return {row.tag_id: (row.label, row.slug) for row in rows}

@@ -7,6 +7,7 @@ when rows are added before it. Rows without a value come last in both directions
 import enum
 from collections.abc import Collection, Mapping, Sequence
 from decimal import Decimal
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
@@ -17,6 +18,7 @@ Key = sa.ColumnElement[Any]
 Clause = sa.ColumnElement[bool]
 SortValue = str | int | float | None
 
+NO_VALUES: Final[Mapping[str, Any]] = MappingProxyType({})
 _ROWS: Final = "rows"
 _SKIPPED: Final = "skipped"
 
@@ -139,9 +141,14 @@ def split_page_query(
     )
 
 
-async def load_cursors(tx: Transaction, query: sa.Select[Any], page: ListPage) -> Sequence[Cursor]:
-    """Return the cursors of one page by its query."""
-    rows = await tx.all(query, {_ROWS: page.limit, _SKIPPED: page.offset})
+async def load_cursors(
+    tx: Transaction,
+    query: sa.Select[Any],
+    page: ListPage,
+    values: Mapping[str, Any] = NO_VALUES,
+) -> Sequence[Cursor]:
+    """Return the cursors of one page by its query, and the values of its other parameters."""
+    rows = await tx.all(query, {**values, _ROWS: page.limit, _SKIPPED: page.offset})
     return [Cursor(tuple(map(_plain, row[1:])), row[0]) for row in rows]
 
 

@@ -158,7 +158,7 @@ def _listings() -> list[ReadCase]:
                 *(newest.format("event_id", "events"), "event_id"),
             ),
             (
-                *("search", "/public-search", {"q": "number 17"}),
+                *("search", "/public-search", {"q": "number 17", "limit_per_type": "20"}),
                 *(newest.format("event_id", "events"), "event_id"),
             ),
         )

@@ -3,12 +3,13 @@ import gc
 import pytest
 import sqlalchemy as sa
 from tests.rigs.values import an_address
+from tests.store.queries.recorded_queries import recorded
 
 from foretell.domain.exchange.ledger import AssetId
 from foretell.store.database import ROWS_PER_STATEMENT_MAX, Database
 from foretell.store.index.balances import Balance, record_balances
-from foretell.store.lookups import load_rows, rows_with
-from foretell.store.tables import balances
+from foretell.store.lookups import load_rows, one_of, rows_with
+from foretell.store.tables import balances, tags
 
 pytestmark = pytest.mark.anyio
 
@@ -54,6 +55,33 @@ async def test_keys_are_looked_up_in_the_index(database: Database) -> None:
     assert "index" in lines
     assert "scan balances" not in lines
     assert "scan on balances" not in lines
+
+
+async def test_one_of_many_ids_is_found_along_the_index(database: Database) -> None:
+    ids = range(1, 40_001)
+    names = ("label", "slug")
+    async with database.writing() as tx:
+        await tx.insert_rows(
+            tags, [(each, *(f"{name} {each}" for name in names), 0, 0) for each in ids]
+        )
+        await tx.execute(sa.text("ANALYZE"))
+        wanted = sa.select(tags.c.slug).where(one_of(tags.c.tag_id, "ids"))
+        found = await tx.all(wanted, {"ids": [7, 9, 0]})
+        assert sorted(row.slug for row in found) == ["slug 7", "slug 9"]
+        assert len(await tx.all(wanted, {"ids": [*ids]})) == len(ids)
+        assert await tx.all(wanted) == []
+        with recorded() as queries:
+            await tx.all(sa.select(tags.c.slug).where(one_of(tags.c.tag_id, "ids", [7, 9])))
+        [(sql, values)] = queries
+        plan = "EXPLAIN QUERY PLAN " if database.is_sqlite else "EXPLAIN "
+    lines: list[str] = []
+
+    def explain(connection: sa.Connection) -> None:
+        lines.extend(str(row).lower() for row in connection.exec_driver_sql(plan + sql, values))
+
+    await database.run_sync(explain)
+    assert "index" in str(lines)
+    assert not any(each in str(lines) for each in ("scan tags", "seq scan on tags"))
 
 
 async def test_keys_are_freed_without_a_collection_of_garbage(database: Database) -> None:

@@ -1,6 +1,7 @@
 import pytest
 from tests.rigs.rows import Rows, a_market_row, an_event_row
 from tests.rigs.values import NOW_MS, NOW_S, TOKEN, a_word, an_address, an_asset
+from tests.store.queries.recorded_queries import recorded
 
 from foretell.domain.portfolio.positions import Payout, Position
 from foretell.domain.portfolio.prices import BookTop
@@ -169,6 +170,22 @@ async def test_titles_are_found_among_what_may_be_redeemed_or_merged(database: D
         assert await load_titled_conditions(tx, mergeable, "will") == [a_word("rain")]
         redeemable = HoldingFilter(wallet=ALICE, only_redeemable=True)
         assert await load_titled_conditions(tx, redeemable, "will") == [a_word("snow")]
+
+
+async def test_titles_are_read_with_one_statement_of_positions_and_markets(
+    database: Database,
+) -> None:
+    async with database.writing() as tx:
+        rows = Rows(tx)
+        for name in ("rain", "snow"):
+            await rows.open_named(name)
+            await rows.hold("alice", name, TOKEN, 0)
+        with recorded() as queries:
+            found = await load_titled_conditions(tx, HoldingFilter(wallet=ALICE), "snow")
+    assert found == [a_word("snow")]
+    [(sql, _)] = queries
+    assert "JOIN markets" in sql
+    assert [name for name in ("quotes", "payouts", "events", "opposite") if name in sql] == []
 
 
 async def test_a_sum_of_holdings_may_exceed_63_bits(database: Database) -> None:

@@ -1,7 +1,7 @@
 """The history of one position: its figures after each block that changed it, and what the wallet did there."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
 
@@ -12,6 +12,7 @@ from foretell.domain.values.hexadecimal import Address, Bytes32
 from foretell.store.database import Transaction
 from foretell.store.index.activities import ActivityKind, ActivityRow, activity_row
 from foretell.store.index.conditions import load_conditions
+from foretell.store.lookups import one_of
 from foretell.store.tables import activities, position_changes, positions
 
 
@@ -27,32 +28,51 @@ class PositionAt(NamedTuple):
 NEVER_HELD = PositionAt(-1, 0, Bytes32(""), NO_POSITION)
 
 
+_WALLET: Final = sa.bindparam("wallet", type_=sa.Text)
+_TOKEN: Final = sa.bindparam("token", type_=sa.Text)
+_BLOCK: Final = sa.bindparam("block", type_=sa.BigInteger)
+_NOW: Final = sa.select(positions).where(
+    positions.c.wallet == _WALLET, positions.c.token_id == _TOKEN
+)
+_CHANGES: Final = sa.select(position_changes).where(
+    position_changes.c.wallet == _WALLET, position_changes.c.token_id == _TOKEN
+)
+_BEFORE: Final = (
+    _CHANGES.where(position_changes.c.block_number <= _BLOCK)
+    .order_by(position_changes.c.block_number.desc())
+    .limit(1)
+)
+_AFTER: Final = (
+    _CHANGES.where(position_changes.c.block_number > _BLOCK)
+    .order_by(position_changes.c.block_number)
+    .limit(sa.bindparam("rows", type_=sa.BigInteger))
+)
+_ACTS: Final = (
+    sa.select(activities)
+    .where(
+        activities.c.wallet == _WALLET,
+        one_of(activities.c.timestamp_s, "times"),
+        sa.or_(activities.c.token_id == _TOKEN, activities.c.token_id.is_(None)),
+    )
+    .order_by(activities.c.block_number, activities.c.log_index)
+)
+
+
 async def load_position_now(tx: Transaction, wallet: Address, token: AssetId) -> PositionAt:
     """Return a position as it is now; one that never was has nothing."""
-    held = positions.c
-    row = await tx.first(sa.select(positions).where(held.wallet == wallet, held.token_id == token))
-    return NEVER_HELD if row is None else _at(row)
+    rows = await tx.all(_NOW, {"wallet": wallet, "token": token})
+    return _at(rows[0]) if rows else NEVER_HELD
 
 
 async def load_position_history(
     tx: Transaction, wallet: Address, token: AssetId, after_block: int, limit: int
 ) -> tuple[PositionAt, Sequence[PositionAt]]:
     """Return a position as it was after a block, and after each of the next blocks that changed it."""
-    changed = position_changes.c
-    of_position = changed.wallet == wallet, changed.token_id == token
-    before = await tx.first(
-        sa.select(position_changes)
-        .where(*of_position, changed.block_number <= after_block)
-        .order_by(changed.block_number.desc())
-        .limit(1)
-    )
-    rows = await tx.all(
-        sa.select(position_changes)
-        .where(*of_position, changed.block_number > after_block)
-        .order_by(changed.block_number)
-        .limit(limit)
-    )
-    return NEVER_HELD if before is None else _at(before), [_at(row) for row in rows]
+    place = {"wallet": wallet, "token": token, "block": after_block}
+    is_later = after_block > NEVER_HELD.block_number
+    before = await tx.all(_BEFORE, place) if is_later else []
+    rows = await tx.all(_AFTER, {**place, "rows": limit})
+    return _at(before[0]) if before else NEVER_HELD, [_at(row) for row in rows]
 
 
 async def load_acts_at(
@@ -62,16 +82,9 @@ async def load_acts_at(
 
     A conversion is listed under one condition of an event, and changes positions in the others.
     """
-    act, blocks = activities.c, {each.block_number for each in history}
-    rows = await tx.all(
-        sa.select(activities)
-        .where(
-            act.wallet == wallet,
-            act.timestamp_s.in_(sorted({each.at_s for each in history})),
-            sa.or_(act.token_id == token, act.token_id.is_(None)),
-        )
-        .order_by(act.block_number, act.log_index)
-    )
+    blocks = {each.block_number for each in history}
+    times = sorted({each.at_s for each in history})
+    rows = await tx.all(_ACTS, {"wallet": wallet, "token": token, "times": times})
     acts = [activity_row(row) for row in rows if row.block_number in blocks]
     own = {each.condition_id for each in history}
     others = {each.condition_id for each in acts if each.kind is ActivityKind.CONVERSION} - own

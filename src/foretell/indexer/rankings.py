@@ -11,12 +11,18 @@ from typing import Final
 
 from foretell.domain.errors.storage import SumsReplaced
 from foretell.domain.portfolio.periods import Period
+from foretell.domain.values.hexadecimal import Bytes32
 from foretell.indexer.rounds import run_rounds
 from foretell.store.database import Database, Transaction
 from foretell.store.index.generations import RunningSum, hold_generation, load_live, sums_of
 from foretell.store.index.rankings.advance import advance
 from foretell.store.index.rankings.history import load_last_change
-from foretell.store.index.rankings.prices import load_changed_conditions, load_last_market
+from foretell.store.index.rankings.prices import (
+    BEFORE_ALL_CONDITIONS,
+    load_changed_conditions,
+    load_changed_quotes,
+    load_last_market,
+)
 from foretell.store.index.rankings.progress import load_cursors, record_cursor
 from foretell.store.index.rankings.revalue import begin_changes, revalue
 
@@ -86,7 +92,10 @@ class _Refresh:
         async with self.context.database.reading() as tx:
             last_market = await load_last_market(tx)
             cursor = (await load_cursors(tx, self.sum.generation, is_changing=False))[period]
-            changed = await load_changed_conditions(tx, cursor, until_s, CONDITIONS_PER_ROUND_MAX)
+            found = await load_changed_conditions(tx, cursor, until_s, CONDITIONS_PER_ROUND_MAX)
+        if period is Period.ALL:
+            found |= await self._load_changed_quotes()
+        changed = sorted(found)
         for start in range(0, len(changed), CONDITIONS_PER_STEP_MAX):
             async with self._step() as tx:
                 part = changed[start : start + CONDITIONS_PER_STEP_MAX]
@@ -95,6 +104,16 @@ class _Refresh:
         async with self._step() as tx:
             cursor = (await load_cursors(tx, self.sum.generation))[period]
             await record_cursor(tx, cursor._replace(at_s=until_s, market_id=last_market))
+
+    async def _load_changed_quotes(self) -> set[Bytes32]:
+        """Compare all quotes with their marks, some in each transaction; what is beyond the limit is left to the next round."""
+        found: set[Bytes32] = set()
+        after: str | None = BEFORE_ALL_CONDITIONS
+        while after is not None and len(found) < CONDITIONS_PER_ROUND_MAX:
+            async with self.context.database.reading() as tx:
+                condition_ids, after = await load_changed_quotes(tx, self.sum, after)
+            found.update(condition_ids)
+        return found
 
     async def _revalue(self) -> None:
         is_changing = True

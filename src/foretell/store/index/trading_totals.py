@@ -19,13 +19,10 @@ from foretell.store.index.history_tables import (
     VersionedTable,
     record_states,
 )
-from foretell.store.index.rankings.history import BlockRange
+from foretell.store.index.rankings.history import BlockRange, load_first_blocks
 from foretell.store.lookups import load_rows
 from foretell.store.many_rows import insert_many
 from foretell.store.tables import activities, odd_traded_markets, traded_markets
-
-ACTIVITIES_PER_TRADE_MAX: Final = 10
-"""Activities of all kinds that a step passes over, for each trade that it may have."""
 
 
 class TradingTables(NamedTuple):
@@ -134,7 +131,7 @@ async def load_next_trades(tx: Transaction, blocks: BlockRange, rows_max: int) -
     fewer blocks.
     """
     act = activities.c
-    blocks = await _first_blocks(tx, blocks, rows_max * ACTIVITIES_PER_TRADE_MAX)
+    blocks = await load_first_blocks(tx, blocks, rows_max)
     trades = (
         sa.select(*(act[name] for name in PlacedTrade._fields))
         .where(act.kind == ActivityKind.TRADE.value)
@@ -151,19 +148,6 @@ async def load_next_trades(tx: Transaction, blocks: BlockRange, rows_max: int) -
         return NextTrades([row for row in rows if row.block_number < last], last - 1)
     whole = await tx.all(trades.where(act.block_number == first))
     return NextTrades([PlacedTrade._make(row) for row in whole], first)
-
-
-async def _first_blocks(tx: Transaction, blocks: BlockRange, activities_max: int) -> BlockRange:
-    """Return the first of these blocks, with at most so many activities, or one of them; it reads keys alone."""
-    act = activities.c
-    beyond = await tx.scalar(
-        sa.select(act.block_number)
-        .where(act.block_number > blocks.after, act.block_number <= blocks.last)
-        .order_by(act.block_number, act.log_index, act.part)
-        .offset(activities_max)
-        .limit(1)
-    )
-    return blocks if beyond is None else blocks._replace(last=max(beyond - 1, blocks.after + 1))
 
 
 async def _tables(tx: Transaction, generation: int | None) -> TradingTables:

@@ -222,8 +222,10 @@ CLOSED_BEFORE_LISTED: Final = 1
 async def test_the_standings_equal_a_slow_computation_from_all_history(
     monkeypatch: pytest.MonkeyPatch, database: Database, seed: int, heavy_from: int
 ) -> None:
-    """Every bucket has parts, or those that two wallets are in, or none."""
+    """Every bucket has parts, or those that two wallets are in, or none; a step reads little."""
     monkeypatch.setattr("foretell.store.index.rankings.parts.HEAVY_FROM", heavy_from)
+    monkeypatch.setattr("foretell.store.index.rankings.history.ACTIVITIES_PER_TRADE_MAX", 1)
+    monkeypatch.setattr("foretell.store.index.rankings.prices.QUOTES_PER_READ_MAX", 2)
     history = History(database, seed)
     await history.play()
     slow = SlowRankings(await read_tables(database), history.now_s)

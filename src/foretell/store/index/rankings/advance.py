@@ -17,6 +17,7 @@ from foretell.store.index.rankings.history import (
     HeldChange,
     ReportedCondition,
     WalletTrade,
+    load_first_blocks,
     load_held_changes,
     load_last_change,
     load_resolutions,
@@ -81,11 +82,13 @@ async def advance(
 ) -> bool:
     """Add the changes of the next blocks, those before a time or up to a block if there is one.
 
-    Return whether more is to be added. A step has at most `rows_max` changes of a kind, or one block.
+    Return whether more is to be added. A step has at most `rows_max` changes of a kind, or one block, and passes over
+    few activities that are no trades.
     """
     cursor = (await load_cursors(tx, of_sum.generation))[of_sum.period]
     newest = await load_last_change(tx)
-    ahead = BlockRange(cursor.block_number, newest if last is None else min(newest, last))
+    wanted = BlockRange(cursor.block_number, newest if last is None else min(newest, last))
+    ahead = await load_first_blocks(tx, wanted, rows_max)
     rows = await _load(tx, ahead, rows_max)
     bound = min(_bound(each, rows_max, until_s, ahead.last) for each in rows.kinds)
     if bound <= ahead.after and any(len(each) == rows_max for each in rows.kinds):
@@ -102,7 +105,7 @@ async def advance(
     await mark_stale(tx, of_sum, {row.condition_id for row in added.resolutions})
     await record_cursor(tx, cursor._replace(block_number=bound))
     await refresh_wins(tx, of_sum.generation, added.closed)
-    return bound < ahead.last
+    return bound < wanted.last
 
 
 async def unwind_rankings(

@@ -1,7 +1,7 @@
 """Changes between two blocks, and holdings at one: positions, trades and payouts."""
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
 
@@ -18,6 +18,9 @@ from foretell.store.tables import (
     position_changes,
     positions,
 )
+
+ACTIVITIES_PER_TRADE_MAX: Final = 10
+"""Activities of all kinds that a step passes over, for each trade that it may have."""
 
 
 class BlockRange(NamedTuple):
@@ -74,6 +77,22 @@ async def load_last_change(tx: Transaction) -> int:
         for table in (position_changes, activities, payouts)
     ]
     return max(BEFORE_ALL_BLOCKS if each is None else int(each) for each in newest)
+
+
+async def load_first_blocks(tx: Transaction, blocks: BlockRange, trades_max: int) -> BlockRange:
+    """Return the first of these blocks in which a step of so many trades passes over few activities, or one of them.
+
+    It reads keys alone. Splits and merges are no trades, so without this bound a step would pass over all of them.
+    """
+    act = activities.c
+    beyond = await tx.scalar(
+        sa.select(act.block_number)
+        .where(act.block_number > blocks.after, act.block_number <= blocks.last)
+        .order_by(act.block_number, act.log_index, act.part)
+        .offset(trades_max * ACTIVITIES_PER_TRADE_MAX)
+        .limit(1)
+    )
+    return blocks if beyond is None else blocks._replace(last=max(beyond - 1, blocks.after + 1))
 
 
 async def load_held_changes(

@@ -1,7 +1,7 @@
 """The marks that conditions should have: now, or at a past time, and which of them may have changed."""
 
 from collections.abc import Collection, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
 
@@ -21,6 +21,10 @@ from foretell.store.index.rankings.progress import (
 from foretell.store.quoted_columns import QUOTED, REPORTED, book_top, payout
 from foretell.store.tables import events, markets, payouts, quote_points, quotes, ranking_marks
 from foretell.store.tables.trading import OF_ANY_MINUTE
+
+QUOTES_PER_READ_MAX: Final = 5_000
+"""Quotes that are compared with their marks in one transaction."""
+BEFORE_ALL_CONDITIONS: Final = ""
 
 _WANTED: Final = sa.column("wanted_id", sa.Text)
 
@@ -82,43 +86,61 @@ async def load_marks_at(
     return marks
 
 
+class ChangedQuotes(NamedTuple):
+    """Conditions whose quotes differ from their marks, of the quotes up to one; None at the end of them."""
+
+    condition_ids: Collection[Bytes32]
+    last: str | None
+
+
 async def load_changed_conditions(
     tx: Transaction, cursor: RankingCursor, until_s: int, limit: int
-) -> Sequence[Bytes32]:
-    """Return conditions whose marks may have changed since the cursor was here."""
+) -> set[Bytes32]:
+    """Return conditions whose marks may have changed since the cursor was here.
+
+    Those of now are also compared with the quotes: see `load_changed_quotes`.
+    """
     found = set(await load_stale_conditions(tx, cursor.sum, limit))
-    if cursor.sum.period is Period.ALL:
-        found |= await _changed_quotes(tx, cursor.sum, limit)
-    else:
+    if cursor.sum.period is not Period.ALL:
         found |= await _quoted_between(tx, cursor.at_s, until_s)
     listed = await tx.all(
         sa.select(markets.c.condition_id)
         .where(markets.c.market_id > cursor.market_id)
         .order_by(markets.c.market_id)
     )
-    return sorted(found | {Bytes32(row.condition_id) for row in listed})
+    return found | {Bytes32(row.condition_id) for row in listed}
+
+
+async def load_changed_quotes(tx: Transaction, of_sum: RunningSum, after: str) -> ChangedQuotes:
+    """Compare the next quotes with their marks, at most `QUOTES_PER_READ_MAX` in the order of their conditions."""
+    quoted, mark = quotes.c, ranking_marks.c
+    last = await tx.scalar(
+        sa.select(quoted.condition_id)
+        .where(quoted.condition_id > after)
+        .order_by(quoted.condition_id)
+        .offset(QUOTES_PER_READ_MAX - 1)
+        .limit(1)
+    )
+
+    def is_next(column: sa.ColumnElement[str]) -> sa.ColumnElement[bool]:
+        return column > after if last is None else sa.and_(column > after, column <= last)
+
+    same = sa.and_(mark.period == of_sum.key, mark.condition_id == quoted.condition_id)
+    rows = await tx.all(
+        sa.select(quoted.condition_id)
+        .outerjoin(ranking_marks, sa.and_(same, is_next(mark.condition_id)))
+        .where(
+            is_next(quoted.condition_id),
+            sa.or_(mark.seen_ms.is_(None), mark.seen_ms != quoted.updated_at_ms),
+            mark.next_price.is_(None),
+        )
+    )
+    return ChangedQuotes({Bytes32(row.condition_id) for row in rows}, last)
 
 
 async def load_last_market(tx: Transaction) -> int:
     """Return the id of the newest market, 0 before the first."""
     return int(await tx.scalar(sa.select(sa.func.max(markets.c.market_id))) or 0)
-
-
-async def _changed_quotes(tx: Transaction, of_sum: RunningSum, limit: int) -> set[Bytes32]:
-    mark = ranking_marks.c
-    rows = await tx.all(
-        sa.select(quotes.c.condition_id)
-        .outerjoin(
-            ranking_marks,
-            sa.and_(mark.period == of_sum.key, mark.condition_id == quotes.c.condition_id),
-        )
-        .where(
-            sa.or_(mark.seen_ms.is_(None), mark.seen_ms != quotes.c.updated_at_ms),
-            mark.next_price.is_(None),
-        )
-        .limit(limit)
-    )
-    return {Bytes32(row.condition_id) for row in rows}
 
 
 async def _quoted_between(tx: Transaction, start_s: int, end_s: int) -> set[Bytes32]:

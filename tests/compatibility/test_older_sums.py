@@ -25,6 +25,7 @@ from foretell.store.index.generation_rows import BY_PERIOD
 from foretell.store.index.trading_totals import tables_of
 from foretell.store.index.unwind import unwind
 from foretell.store.migrations import configuration, upgrade
+from foretell.store.tables import traded_volumes
 
 __all__ = ["empty_url"]
 
@@ -34,7 +35,8 @@ WRITTEN: Final[Any] = json.loads(
     lzma.decompress((Path(__file__).parent / "670d8ca4" / "sums.json.xz").read_bytes())
 )
 """The revision, the rows of all tables, and what that version read."""
-SUMS: Final = {each.name for each in (*BY_PERIOD, *tables_of(0).all)}
+SUMS: Final = {each.name for each in (*BY_PERIOD, *tables_of(0).all)} - {traded_volumes.name}
+"""All but those that a later version keeps."""
 REORG_BLOCK: Final = 250
 """Amid those that the older version's last round has added."""
 LATER_BLOCK: Final = 1_000

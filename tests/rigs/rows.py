@@ -23,6 +23,7 @@ from tests.rigs.values import (
     an_address,
     an_asset,
 )
+from tests.store.wallet_totals import add_trade
 
 from foretell.domain.creation.payload import Category, MarketMode, ResolutionType
 from foretell.domain.exchange.ledger import AssetId
@@ -30,7 +31,6 @@ from foretell.domain.exchange.matching import Fill, MatchType
 from foretell.domain.exchange.order import OrderStatus, OrderType, Side
 from foretell.domain.exchange.trade import Trade, TradeStatus
 from foretell.domain.portfolio.prices import BookTop
-from foretell.domain.values.amounts import AMOUNT_UNITS_MAX
 from foretell.domain.values.hexadecimal import Address, Bytes32
 from foretell.store.creation.games import GameRow
 from foretell.store.creation.markets import EventRow, MarketRow, record_event
@@ -44,14 +44,6 @@ from foretell.store.index.conditions import (
     record_payouts,
 )
 from foretell.store.index.positions import PositionRow, record_positions
-from foretell.store.index.trading_totals import (
-    TradedMarket,
-    TradingTotals,
-    load_traded_markets,
-    load_trading_totals,
-    record_traded_markets,
-    record_trading_totals,
-)
 from foretell.store.tables import quote_points
 from foretell.store.trading.orders import OrderRow, record_orders
 from foretell.store.trading.quote_points import (
@@ -281,25 +273,8 @@ class Rows:
         act = act._replace(**fields)
         await record_activities(self.tx, [act])
         if act.kind is ActivityKind.TRADE:
-            await self._add_totals(act)
+            await add_trade(self.tx, act)
         return act
-
-    async def _add_totals(self, act: ActivityRow) -> None:
-        """Add a trade to the totals of its wallet, as the indexer does."""
-        known = {each.wallet: each for each in await load_trading_totals(self.tx, [act.wallet])}
-        was = known.get(act.wallet, TradingTotals(act.wallet, 0, 0, 0, 0))
-        market = act.wallet, act.condition_id
-        is_first = market not in await load_traded_markets(self.tx, [market])
-        if is_first:
-            await record_traded_markets(self.tx, [TradedMarket(act.block_number, 0, 0, *market)])
-        counted = TradingTotals(
-            act.wallet,
-            was.trades + 1,
-            was.markets + is_first,
-            min(was.volume_units + act.cost_units, AMOUNT_UNITS_MAX),
-            act.block_number,
-        )
-        await record_trading_totals(self.tx, [counted])
 
     async def buy(
         self, who: str, name: str, size_units: int, cost_units: int, **fields: Any

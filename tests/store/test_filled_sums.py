@@ -20,6 +20,7 @@ from foretell.store.database import Database
 from foretell.store.index.activities import ActivityKind
 from foretell.store.index.balances import Balance, record_balances
 from foretell.store.index.supplies import recount_supplies
+from foretell.store.index.trading_totals import tables_of
 from foretell.store.migrations import FOLDER
 from foretell.store.tables import (
     event_totals,
@@ -29,6 +30,7 @@ from foretell.store.tables import (
     quotes,
     rank_counts,
     series_totals,
+    sum_generations,
     supplies,
     tags,
     traded_markets,
@@ -158,3 +160,26 @@ async def test_the_migration_adds_up_supplies_beyond_63_bits(database: Database)
         await tx.execute(supplies.delete())
     await fill(database, "v0022_kept_sums")
     assert await dump(database, (supplies,)) == expected
+
+
+@pytest.mark.parametrize("live", [4, 5])
+async def test_the_migration_adds_up_the_volumes_of_the_live_generation(
+    database: Database, live: int
+) -> None:
+    """Those of a rebuild that was not finished are in neither table."""
+    table = tables_of(live).volumes
+    async with database.writing() as tx:
+        await tx.upsert_rows(sum_generations, [("live", live, -1)])
+        rows = Rows(tx)
+        await rows.open_named("rain")
+        for who in ("ann", "bob", "ann", "ann"):
+            await rows.buy(who, "rain", 4 * TOKEN, AMOUNT_UNITS_MAX)
+        await rows.buy("ann", "unlisted", 4 * TOKEN, TOKEN)
+        await rows.act("ann", "rain", ActivityKind.SPLIT, TOKEN)
+    tables = tables_of(live).volumes, tables_of(live + 1).volumes
+    expected = await dump(database, tables)
+    assert [len(rows) for rows in expected.values()] == [5, 0]
+    async with database.writing() as tx:
+        await tx.execute(table.delete())
+    await fill(database, "v0022_kept_sums")
+    assert await dump(database, tables) == expected

@@ -8,8 +8,8 @@ from tests.store.queries.recorded_queries import recorded
 from foretell.domain.exchange.ledger import AssetId
 from foretell.store.database import ROWS_PER_STATEMENT_MAX, Database
 from foretell.store.index.balances import Balance, record_balances
-from foretell.store.lookups import load_rows, one_of, rows_with
-from foretell.store.tables import balances, tags
+from foretell.store.lookups import load_newest, load_rows, one_of, rows_with
+from foretell.store.tables import balance_changes, balances, tags
 
 pytestmark = pytest.mark.anyio
 
@@ -100,3 +100,19 @@ async def test_keys_are_freed_without_a_collection_of_garbage(database: Database
 
 def parameters() -> int:
     return sum(isinstance(each, sa.BindParameter) for each in gc.get_objects())
+
+
+async def test_the_newest_row_of_each_key_is_found(database: Database) -> None:
+    """Rows of other keys, some of them newer, are passed over."""
+    rows = [
+        (ANN, "1", 5, 1),
+        (ANN, "1", 6, 3),
+        (ANN, "1", 7, 2),
+        (ANN, "2", 8, 9),
+        (BOB, "1", 9, 4),
+    ]
+    async with database.writing() as tx:
+        await tx.insert_rows(balance_changes, rows)
+        found = await load_newest(tx, balance_changes, [(ANN, "1"), (BOB, "1"), (BOB, "2")])
+        assert sorted(tuple(row) for row in found) == sorted([rows[1], rows[4]])
+        assert await load_newest(tx, balance_changes, []) == []

@@ -4,7 +4,7 @@ A range is written in one transaction of the database, so its tables are always 
 """
 
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from foretell.domain.contracts.logs import (
@@ -66,11 +66,14 @@ from foretell.store.index.generations import hold_live
 from foretell.store.index.oracle_answers import record_answers
 from foretell.store.index.positions import PositionRow, load_positions, record_positions
 from foretell.store.index.supplies import load_supplies, record_supplies
+from foretell.store.index.traded_volumes import UNLISTED, VolumeChange, load_exchanges
 from foretell.store.index.trading_totals import (
     TradingTotals,
     load_traded_markets,
+    load_traded_volumes,
     load_trading_totals,
     record_traded_markets,
+    record_traded_volumes,
     record_trading_totals,
 )
 
@@ -85,6 +88,7 @@ class Changes:
     positions: list[PositionRow] = field(default_factory=list)
     locked: list[LockedCollateral] = field(default_factory=list)
     totals: list[TradingTotals] = field(default_factory=list)
+    volumes: list[VolumeChange] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +132,7 @@ async def project(
     await record_locked(tx, changes.locked)
     await record_trading_totals(tx, changes.totals)
     await record_traded_markets(tx, rows.traded_markets)
+    await record_traded_volumes(tx, changes.volumes)
     return state
 
 
@@ -194,7 +199,7 @@ async def load_state(
         pair = TokenPair(int(condition.token_yes), int(condition.token_no))
         collateral = contracts.collateral_of(condition.oracle)
         state.add_condition(condition.condition_id, pair, collateral)
-    state.traded.update(await _load_traded(tx, state, found.traders))
+    await _load_trades(tx, state, found.traders)
     for token in found.given_tokens & state.outcome_by_token.keys():
         if (price := await load_last_price(tx, token)) is not None:
             state.price_by_token[token] = price
@@ -209,15 +214,29 @@ async def _load_totals(
     return TrackedValues(WalletTotals(), totals)
 
 
-async def _load_traded(
+async def _load_trades(
     tx: Transaction, state: IndexState, traders: set[tuple[Address, AssetId]]
-) -> set[tuple[Address, Bytes32]]:
-    """Return the conditions of these tokens in which the wallets have traded."""
+) -> None:
+    """Add what the trades of these wallets and tokens change: first trades, and volumes by exchange."""
     outcomes = state.outcome_by_token
     keys = {
         (wallet, outcomes[token].condition_id) for wallet, token in traders if token in outcomes
     }
-    return await load_traded_markets(tx, keys)
+    state.traded.update(await load_traded_markets(tx, keys))
+    await load_volumes_of(tx, state, keys)
+
+
+async def load_volumes_of(
+    tx: Transaction,
+    state: IndexState,
+    keys: Collection[tuple[Address, Bytes32]],
+    generation: int | None = None,
+) -> None:
+    """Add the exchanges of these conditions, and the wallets' volumes there, of the live generation or another."""
+    exchanges = state.exchange_by_condition
+    exchanges.update(await load_exchanges(tx, {condition_id for _, condition_id in keys}))
+    wanted = {(wallet, exchanges.get(each, UNLISTED)) for wallet, each in keys}
+    state.volumes.begin(await load_traded_volumes(tx, wanted, generation))
 
 
 def apply_blocks(
@@ -271,8 +290,16 @@ def _close_block(state: IndexState, block: Block, changes: Changes) -> None:
         LockedCollateral(condition_id, units, number)
         for condition_id, units in state.locked.close_block()
     )
+    close_trades(state, number, changes)
+
+
+def close_trades(state: IndexState, number: int, changes: Changes) -> None:
+    """Add the totals and volumes of wallets that a block has changed."""
     changes.totals.extend(
         TradingTotals(wallet, *totals, number) for wallet, totals in state.totals.close_block()
+    )
+    changes.volumes.extend(
+        VolumeChange(*key, number, volume) for key, volume in state.volumes.close_block()
     )
 
 

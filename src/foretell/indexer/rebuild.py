@@ -18,6 +18,7 @@ from typing import Final, NamedTuple, TypeVar
 from foretell.domain.errors.storage import RebuildOvertaken, RowsLocked, SumsHeld, SumsReplaced
 from foretell.domain.exchange.ledger import AssetId
 from foretell.domain.portfolio.periods import Period
+from foretell.indexer.project import Changes, close_trades, load_volumes_of
 from foretell.indexer.rankings import ROWS_PER_STEP_MAX, RankingContext, refresh_generation
 from foretell.indexer.state import IndexState, TrackedValues, WalletTotals
 from foretell.runtime.backoff import pauses_s
@@ -44,11 +45,11 @@ from foretell.store.index.supplies import (
 from foretell.store.index.trading_totals import (
     PlacedTrade,
     TradedMarket,
-    TradingTotals,
     load_next_trades,
     load_traded_markets,
     load_trading_totals,
     record_traded_markets,
+    record_traded_volumes,
     record_trading_totals,
 )
 
@@ -266,28 +267,30 @@ async def _add_trades(tx: Transaction, generation: int, rows_max: int) -> _Added
     )
     keys = {(trade.wallet, trade.condition_id) for trade in trades}
     state.traded.update(await load_traded_markets(tx, keys, generation))
+    await load_volumes_of(tx, state, keys, generation)
     first, changes = _applied(state, trades)
-    await record_trading_totals(tx, changes, generation)
+    await record_trading_totals(tx, changes.totals, generation)
     await record_traded_markets(tx, first, generation)
+    await record_traded_volumes(tx, changes.volumes, generation)
     await record_next(tx, NextGeneration(generation, bound))
     return _Added(len(trades), bound, bound < newest)
 
 
 def _applied(
     state: IndexState, trades: Sequence[PlacedTrade]
-) -> tuple[list[TradedMarket], list[TradingTotals]]:
-    """Add trades to the state; return the first ones, and the totals after each block."""
+) -> tuple[list[TradedMarket], Changes]:
+    """Add trades to the state; return the first ones, and the totals and volumes after each block."""
     first: list[TradedMarket] = []
-    changes: list[TradingTotals] = []
+    changes = Changes()
     for number, of_block in itertools.groupby(trades, key=lambda trade: trade.block_number):
         first.extend(
-            TradedMarket._make(trade[:-1])
+            trade.as_first
             for trade in of_block
-            if state.add_trade(trade.wallet, trade.condition_id, trade.cost_units)
+            if state.add_trade(
+                trade.wallet, trade.condition_id, trade.cost_units, trade.timestamp_s
+            )
         )
-        changes.extend(
-            TradingTotals(wallet, *totals, number) for wallet, totals in state.totals.close_block()
-        )
+        close_trades(state, number, changes)
     return first, changes
 
 

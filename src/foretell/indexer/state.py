@@ -10,6 +10,7 @@ from foretell.domain.portfolio.positions import NO_POSITION, ONE_HALF, Payout, P
 from foretell.domain.values.amounts import AMOUNT_UNITS_MAX
 from foretell.domain.values.hexadecimal import ZERO_ADDRESS, Address, Bytes32
 from foretell.domain.values.tokens import TokenPair
+from foretell.store.index.traded_volumes import UNLISTED, RunningVolume, VolumeKey
 
 UNREPORTED: Final = Payout(1, 1)
 UNLIMITED_UNITS: Final = AMOUNT_UNITS_MAX
@@ -49,6 +50,10 @@ class TrackedValues(Generic[K, V]):
         self._before.setdefault(key, self[key])
         self._values[key] = value
 
+    def begin(self, values: Mapping[K, V]) -> None:
+        """Add values as they are before the first block."""
+        self._values.update(values)
+
     def close_block(self) -> list[tuple[K, V]]:
         """Return the values that differ from those before the block, and begin the next one."""
         changed = [(key, self[key]) for key, value in self._before.items() if self[key] != value]
@@ -75,6 +80,10 @@ class IndexState:
         default_factory=lambda: TrackedValues(WalletTotals())
     )
     traded: set[tuple[Address, Bytes32]] = field(default_factory=set)
+    volumes: TrackedValues[VolumeKey, RunningVolume] = field(
+        default_factory=lambda: TrackedValues(RunningVolume())
+    )
+    exchange_by_condition: dict[Bytes32, Address] = field(default_factory=dict)
     pair_by_condition: dict[Bytes32, TokenPair] = field(default_factory=dict)
     outcome_by_token: dict[AssetId, TokenOutcome] = field(default_factory=dict)
     collateral_by_condition: dict[Bytes32, Address] = field(default_factory=dict)
@@ -110,7 +119,9 @@ class IndexState:
         """Lock collateral for a condition; a negative amount releases it."""
         self.locked[condition_id] = _bounded(self.locked[condition_id] + units)
 
-    def add_trade(self, wallet: Address, condition_id: Bytes32, cost_units: int) -> bool:
+    def add_trade(
+        self, wallet: Address, condition_id: Bytes32, cost_units: int, timestamp_s: int
+    ) -> bool:
         """Add a trade of a wallet, and return whether it is its first in the condition."""
         before, key = self.totals[wallet], (wallet, condition_id)
         is_first = key not in self.traded
@@ -119,6 +130,9 @@ class IndexState:
         self.totals[wallet] = WalletTotals(
             before.trades + 1, before.markets + is_first, volume_units
         )
+        exchange = self.exchange_by_condition.get(condition_id, UNLISTED)
+        units = self.volumes[wallet, exchange].units + cost_units
+        self.volumes[wallet, exchange] = RunningVolume(units, timestamp_s)
         return is_first
 
     def spend(self, wallet: Address, spender: Address, units: int) -> None:

@@ -238,5 +238,6 @@ class TxReader:
         if log.size_units > 0:
             self._state.price_by_token[token] = TradePrice(log.cost_units, log.size_units)
         self._rows.add_fill(placed.place, log, outcome.condition_id, placed.contract)
-        if self._state.add_trade(log.maker, outcome.condition_id, log.cost_units):
+        trade = log.maker, outcome.condition_id, log.cost_units, placed.place.timestamp_s
+        if self._state.add_trade(*trade):
             self._rows.add_traded_market(placed.place, log.maker, outcome.condition_id)

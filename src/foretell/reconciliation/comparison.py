@@ -24,6 +24,7 @@ from foretell.reconciliation.recounted_standings import (
     PeriodEnd,
     RecountedStandings,
 )
+from foretell.reconciliation.recounted_volumes import count_volumes, load_unlisted
 from foretell.store.database import Transaction
 from foretell.store.index.generations import days_of, load_live
 from foretell.store.index.rankings.progress import STALE
@@ -80,7 +81,7 @@ async def compare_all(figures: ChainFigures, tx: Transaction, report: DataReport
         live = await load_live(tx)
         sums = await _sums(figures, spill, tx, live)
         catalog = await _of_catalog(figures, spill, tx)
-        totals = _totals(figures, tables_of(live))
+        totals = *_totals(figures, tables_of(live)), await _volumes(figures, spill, tx, live)
         supplied = _supplies(figures, spill)
         of_chain = *_states(figures), supplied, *_changes(figures), *_histories(figures), *totals
         for compared in (*of_chain, *sums, *catalog):
@@ -253,6 +254,22 @@ def _totals(figures: ChainFigures, tables: TradingTables) -> tuple[_Compared, ..
             lambda row: (row.wallet, row.condition_id),
             lambda row: row.block_number,
         ),
+    )
+
+
+async def _volumes(
+    figures: ChainFigures, spill: SpillFile, tx: Transaction, live: int
+) -> _Compared:
+    """Return the table of volumes by exchange that is read."""
+    table = tables_of(live).volumes
+    unlisted = await load_unlisted(tx, spill, table)
+    return _Compared(
+        table,
+        await count_volumes(figures, tx, spill, unlisted),
+        lambda row: (row.wallet, row.exchange, row.block_number),
+        lambda row: (row.traded_at_s, row.volume_high, row.volume_low),
+        tuple,
+        lambda key: key[0] not in unlisted,
     )
 
 

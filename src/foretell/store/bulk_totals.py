@@ -1,4 +1,4 @@
-"""The totals of wallets in a generated history, added up by the database: the same rows that the indexer writes, sooner."""
+"""The totals and volumes of wallets in a generated history, added up by the database: the same rows that the indexer writes, sooner."""
 
 from typing import Final
 
@@ -45,10 +45,27 @@ _TOTALS: Final = sa.text("""
         ) AS place FROM trading_total_changes
     ) AS placed WHERE place = 1
 """)
+_VOLUMES: Final = sa.text("""
+    INSERT INTO traded_volumes (wallet, exchange, block_number, traded_at_s, volume_high, volume_low)
+    SELECT wallet, exchange, block_number, traded_at_s, high + (low >> 32), low & 4294967295 FROM (
+        SELECT wallet, exchange, block_number, traded_at_s,
+            CAST(sum(high) OVER (PARTITION BY wallet, exchange ORDER BY block_number) AS BIGINT) AS high,
+            CAST(sum(low) OVER (PARTITION BY wallet, exchange ORDER BY block_number) AS BIGINT) AS low
+        FROM (
+            SELECT a.wallet, coalesce(m.exchange, '') AS exchange, a.block_number,
+                max(a.timestamp_s) AS traded_at_s,
+                sum(a.cost_units >> 32) AS high, sum(a.cost_units & 4294967295) AS low
+            FROM activities AS a LEFT JOIN markets AS m ON m.condition_id = a.condition_id
+            WHERE a.kind = 'TRADE'
+            GROUP BY a.wallet, coalesce(m.exchange, ''), a.block_number
+        ) AS by_block
+    ) AS summed
+    ORDER BY wallet, exchange, block_number
+""")
 
 
 async def fill_trading_totals(database: Database) -> None:
-    """Write first trades, totals and their history, of which there are none yet, from all trades."""
+    """Write first trades, totals and their history, and volumes, of which there are none yet, from all trades."""
     async with database.writing() as tx:
-        for statement in (_FIRST_TRADES, _HISTORY, _TOTALS):
+        for statement in (_FIRST_TRADES, _HISTORY, _TOTALS, _VOLUMES):
             await tx.execute(statement)

@@ -92,42 +92,68 @@ async def load_rows(
     return rows
 
 
+async def load_newest(
+    tx: Transaction, table: sa.Table, keys: Iterable[Key]
+) -> Sequence[sa.Row[Any]]:
+    """Return the row of the last block for each of these keys: the columns of the primary key before its last, the block."""
+    *held, last = table.primary_key.columns
+    wanted = sorted(set(keys))
+    rows: list[sa.Row[Any]] = []
+    for start in range(0, len(wanted), ROWS_PER_STATEMENT_MAX):
+        part = wanted[start : start + ROWS_PER_STATEMENT_MAX]
+        rows += await tx.all(*rows_with(tx.dialect, table, tuple(held), part, newest=last))
+    return rows
+
+
 def rows_with(
-    dialect: str, table: sa.Table, columns: tuple[sa.Column[Any], ...], keys: Sequence[Key]
+    dialect: str,
+    table: sa.Table,
+    columns: tuple[sa.Column[Any], ...],
+    keys: Sequence[Key],
+    newest: sa.Column[Any] | None = None,
 ) -> tuple[sa.TextualSelect, dict[str, Any]]:
     """Return the query for the rows whose columns equal one of these distinct keys, and its values.
 
-    A statement that had the values would keep them until garbage is collected.
+    With `newest`, only the row of each key with the largest value there. A statement that had the values would keep
+    them until garbage is collected.
     """
     if dialect == "sqlite":
-        return _in_sqlite(table, columns), {KEYS: msgspec.json.encode(keys).decode()}
+        return _in_sqlite(table, columns, newest), {KEYS: msgspec.json.encode(keys).decode()}
     parts = zip(*keys, strict=True)
     arrays = {f"{KEYS}_{place}": list(part) for place, part in enumerate(parts)}
-    return _in_postgres(table, columns), arrays
+    return _in_postgres(table, columns, newest), arrays
 
 
 @lru_cache(maxsize=STATEMENTS_KEPT_MAX)
-def _in_sqlite(table: sa.Table, columns: tuple[sa.Column[Any], ...]) -> sa.TextualSelect:
-    same = [
-        f"{table.name}.{column.name} = json_extract({KEYS}.value, '$[{place}]')"
-        for place, column in enumerate(columns)
-    ]
+def _in_sqlite(
+    table: sa.Table, columns: tuple[sa.Column[Any], ...], newest: sa.Column[Any] | None
+) -> sa.TextualSelect:
+    keys = [f"json_extract({KEYS}.value, '$[{place}]')" for place in range(len(columns))]
+    pairs = list(zip(columns, keys, strict=True))
+    same = [f"{table.name}.{column.name} = {key}" for column, key in pairs]
+    if newest is not None:
+        also = " AND ".join(f"held.{column.name} = {key}" for column, key in pairs)
+        largest = f"SELECT max(held.{newest.name}) FROM {table.name} AS held WHERE {also}"  # noqa: S608 - names are the store's own
+        same.append(f"{table.name}.{newest.name} = ({largest})")
     # CROSS JOIN keeps the order of the tables: keys first.
     text = f"SELECT {_names(table)} FROM json_each(:{KEYS}) AS {KEYS} CROSS JOIN {table.name}"  # noqa: S608 - names are the store's own
     return sa.text(f"{text} WHERE {' AND '.join(same)}").columns(*table.c)
 
 
 @lru_cache(maxsize=STATEMENTS_KEPT_MAX)
-def _in_postgres(table: sa.Table, columns: tuple[sa.Column[Any], ...]) -> sa.TextualSelect:
+def _in_postgres(
+    table: sa.Table, columns: tuple[sa.Column[Any], ...], newest: sa.Column[Any] | None
+) -> sa.TextualSelect:
     names = [f"{KEYS}_{place}" for place in range(len(columns))]
     pairs = list(zip(columns, names, strict=True))
     same = [f"{table.name}.{column.name} = {KEYS}.{name}" for column, name in pairs]
     arrays = ", ".join(f":{name}" for name in names)
+    part = "OFFSET 0" if newest is None else f"ORDER BY {newest.name} DESC LIMIT 1"
     # The rows of each key are a query of their own (OFFSET 0), which uses the index; joined freely, a few hundred
     # keys would have PostgreSQL read the whole table.
     text = (
         f"SELECT {_names(table)} FROM unnest({arrays}) AS {KEYS}({', '.join(names)})"  # noqa: S608 - names are the store's own
-        f" CROSS JOIN LATERAL (SELECT * FROM {table.name} WHERE {' AND '.join(same)} OFFSET 0)"
+        f" CROSS JOIN LATERAL (SELECT * FROM {table.name} WHERE {' AND '.join(same)} {part})"
         f" AS {table.name}"
     )
     kinds = [sa.bindparam(name, type_=postgresql.ARRAY(column.type)) for column, name in pairs]

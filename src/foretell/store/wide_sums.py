@@ -14,12 +14,24 @@ SEPARATOR: Final = ":"
 
 def wide_sum(units: sa.ColumnElement[Any]) -> sa.ColumnElement[str]:
     """Return the sum of a column, 0 without rows, as a text that `read_wide` reads."""
-    whole = sa.cast(units, sa.BigInteger)
-    high, low = (
-        sa.cast(sa.func.coalesce(sa.func.sum(half), 0), sa.Text)
-        for half in (whole.op(">>")(sa.literal(HALF_BITS, sa.Integer)), whole.op("&")(HALF_MASK))
-    )
-    return high.concat(SEPARATOR).concat(low)
+    return sum_of_halves(high_half(units), low_half(units))
+
+
+def high_half(units: sa.ColumnElement[Any]) -> sa.ColumnElement[int]:
+    """Return a number without its lower 32 bits, divided by 2^32."""
+    return sa.cast(units, sa.BigInteger).op(">>")(sa.literal(HALF_BITS, sa.Integer))
+
+
+def low_half(units: sa.ColumnElement[Any]) -> sa.ColumnElement[int]:
+    """Return the lower 32 bits of a number."""
+    return sa.cast(units, sa.BigInteger).op("&")(HALF_MASK)
+
+
+def sum_of_halves(high: sa.ColumnElement[Any], low: sa.ColumnElement[Any]) -> sa.ColumnElement[str]:
+    """Return the sum of numbers of which two columns have the halves, as `wide_sum` does; either half may be negative."""
+    halves = (sa.cast(sa.func.coalesce(sa.func.sum(half), 0), sa.Text) for half in (high, low))
+    high_sum, low_sum = halves
+    return high_sum.concat(SEPARATOR).concat(low_sum)
 
 
 def read_wide(text: str) -> int:

@@ -37,10 +37,12 @@ from foretell.store.index.conditions import (
 from foretell.store.index.oracle_answers import Answer, AnswerStep, record_answers
 from foretell.store.index.positions import PositionRow, record_positions
 from foretell.store.index.supplies import record_supplies
+from foretell.store.index.traded_volumes import RunningVolume, VolumeChange
 from foretell.store.index.trading_totals import (
     TradedMarket,
     TradingTotals,
     record_traded_markets,
+    record_traded_volumes,
     record_trading_totals,
 )
 from foretell.store.index.unwind import unwind
@@ -129,6 +131,8 @@ async def record_everything(tx: Transaction, number: int) -> None:
         totals = TradingTotals(ANN, number, number, number, number)
         await record_trading_totals(tx, [totals], generation)
         await record_traded_markets(tx, [TradedMarket(*place, ANN, condition)], generation)
+        volume = VolumeChange(ANN, EXCHANGE, number, RunningVolume(number, number))
+        await record_traded_volumes(tx, [volume], generation)
 
 
 @pytest.mark.case("E-01")

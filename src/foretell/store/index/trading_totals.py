@@ -1,10 +1,10 @@
-"""The number of trades and markets of a wallet, and its volume, as of the last indexed block.
+"""The number of trades and markets of a wallet, and its volumes, as of the last indexed block.
 
 Totals of an even generation of sums and of an odd one are in tables of their own, so that a rebuild writes others than
 those that are read. Without a generation, functions take the live one. Written by the indexer.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 import sqlalchemy as sa
@@ -20,25 +20,39 @@ from foretell.store.index.history_tables import (
     record_states,
 )
 from foretell.store.index.rankings.history import BlockRange, load_first_blocks
+from foretell.store.index.traded_volumes import (
+    RunningVolume,
+    VolumeChange,
+    VolumeKey,
+    load_volumes,
+    record_volumes,
+)
 from foretell.store.lookups import load_rows
 from foretell.store.many_rows import insert_many
-from foretell.store.tables import activities, odd_traded_markets, traded_markets
+from foretell.store.tables import (
+    activities,
+    odd_traded_markets,
+    odd_traded_volumes,
+    traded_markets,
+    traded_volumes,
+)
 
 
 class TradingTables(NamedTuple):
-    """The tables of first trades, and of totals with their history."""
+    """The tables of first trades, of totals with their history, and of volumes by exchange."""
 
     markets: sa.Table
     totals: VersionedTable
+    volumes: sa.Table
 
     @property
     def all(self) -> tuple[sa.Table, ...]:
         """Each of the tables."""
-        return self.markets, *self.totals
+        return self.markets, *self.totals, self.volumes
 
 
-EVEN: Final = TradingTables(traded_markets, TRADING_TOTALS)
-ODD: Final = TradingTables(odd_traded_markets, ODD_TRADING_TOTALS)
+EVEN: Final = TradingTables(traded_markets, TRADING_TOTALS, traded_volumes)
+ODD: Final = TradingTables(odd_traded_markets, ODD_TRADING_TOTALS, odd_traded_volumes)
 
 
 class TradingTotals(NamedTuple):
@@ -70,6 +84,12 @@ class PlacedTrade(NamedTuple):
     wallet: Address
     condition_id: Bytes32
     cost_units: int
+    timestamp_s: int
+
+    @property
+    def as_first(self) -> TradedMarket:
+        """The trade as the first of its wallet in the condition."""
+        return TradedMarket._make(self[: len(TradedMarket._fields)])
 
 
 def tables_of(generation: int) -> TradingTables:
@@ -115,6 +135,22 @@ async def load_traded_markets(
     table = (await _tables(tx, generation)).markets
     rows = await load_rows(tx, table, (table.c.wallet, table.c.condition_id), wanted)
     return {(Address(row.wallet), Bytes32(row.condition_id)) for row in rows}
+
+
+async def record_traded_volumes(
+    tx: Transaction, changes: Sequence[VolumeChange], generation: int | None = None
+) -> None:
+    """Store volumes by exchange after blocks."""
+    if changes:
+        await record_volumes(tx, (await _tables(tx, generation)).volumes, changes)
+
+
+async def load_traded_volumes(
+    tx: Transaction, keys: Iterable[VolumeKey], generation: int | None = None
+) -> Mapping[VolumeKey, RunningVolume]:
+    """Return the newest volumes of these wallets and exchanges; one without a trade is left out."""
+    wanted = list(keys)
+    return await load_volumes(tx, (await _tables(tx, generation)).volumes, wanted) if wanted else {}
 
 
 class NextTrades(NamedTuple):

@@ -17,9 +17,11 @@ from foretell.store.tables import (
     conditions,
     exchange_fills,
     odd_traded_markets,
+    odd_traded_volumes,
     payouts,
     raised_nonces,
     traded_markets,
+    traded_volumes,
 )
 
 ONCE: Final = (
@@ -33,6 +35,8 @@ ONCE: Final = (
     activities,
     traded_markets,
     odd_traded_markets,
+    traded_volumes,
+    odd_traded_volumes,
 )
 """Tables whose rows are written once, with their block."""
 

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from foretell.domain.exchange.ledger import COLLATERAL, AssetId
 from foretell.domain.exchange.order import Side
 from foretell.domain.portfolio.fee_shares import BPS, FeeShares
-from foretell.domain.values.hexadecimal import Address, Bytes32
+from foretell.domain.values.hexadecimal import Address
 from foretell.store.database import Transaction
 from foretell.store.tables import (
     activities,
@@ -139,7 +139,7 @@ def _charged_fees(is_wanted: sa.ColumnElement[bool]) -> sa.Select[Any]:
     )
 
 
-def shares_of(address: Address, code: Bytes32) -> sa.Select[Any]:
+def shares_of(address: sa.ColumnElement[str], code: sa.ColumnElement[str]) -> sa.Select[Any]:
     """Return the parts of fees that an address earned, as a builder with its code and as a referrer.
 
     The columns are exchange, asset, timestamp_s and units.

@@ -250,8 +250,11 @@ def _totals() -> tuple[sa.Column[Any], ...]:
     return key("wallet"), integer("trades"), integer("markets"), integer("volume_units")
 
 
-def _trading_tables(prefix: str) -> tuple[sa.Table, sa.Table, sa.Table]:
-    """Return the tables of wallets' first trades, of their totals, and of the history of those."""
+def _trading_tables(prefix: str) -> tuple[sa.Table, sa.Table, sa.Table, sa.Table]:
+    """Return the tables of wallets' first trades, of their totals and the history of those, and of their volumes.
+
+    A volume is `volume_high` times 2^32, plus `volume_low`: it may exceed 63 bits.
+    """
     return (
         sa.Table(
             f"{prefix}traded_markets",
@@ -275,12 +278,29 @@ def _trading_tables(prefix: str) -> tuple[sa.Table, sa.Table, sa.Table]:
             key("block_number", sa.BigInteger),
             sa.Index(None, "block_number"),
         ),
+        sa.Table(
+            f"{prefix}traded_volumes",
+            metadata,
+            key("wallet"),
+            key("exchange"),
+            key("block_number", sa.BigInteger),
+            integer("traded_at_s"),
+            integer("volume_high"),
+            integer("volume_low"),
+            sa.Index(None, "block_number"),
+            sqlite_with_rowid=False,
+        ),
     )
 
 
-traded_markets, trading_totals, trading_total_changes = _trading_tables("")
+traded_markets, trading_totals, trading_total_changes, traded_volumes = _trading_tables("")
 
 ODD: Final = "odd_"
 """Totals of an odd generation of sums have tables of their own (`sum_generations`)."""
 
-odd_traded_markets, odd_trading_totals, odd_trading_total_changes = _trading_tables(ODD)
+(
+    odd_traded_markets,
+    odd_trading_totals,
+    odd_trading_total_changes,
+    odd_traded_volumes,
+) = _trading_tables(ODD)

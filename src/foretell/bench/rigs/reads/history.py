@@ -105,7 +105,7 @@ class HistoryPlan(NamedTuple):
 class Names(NamedTuple):
     """What the reads ask for: a wallet with 1,000 positions, a typical one, a hot market with its Yes, and more.
 
-    `median` is in the middle of the ranking; `named` has a profile.
+    `median` is in the middle of the ranking; `named` has a profile; `exchange` is that of every market.
     """
 
     whale: str
@@ -115,6 +115,7 @@ class Names(NamedTuple):
     median: str = ""
     referrer: str = ""
     named: str = ""
+    exchange: str = ""
 
 
 def a_wallet(number: int) -> str:
@@ -159,7 +160,8 @@ class History:
         hot = self._conditions[0], self._tokens[0][0]
         whale, typical = self._wallets[-1], self._wallets[17]
         referrer, named = self._wallets[REFERRER], self._wallets[0]
-        return Names(whale, typical, *hot, referrer=referrer, named=named)
+        exchange = self._wallets[0]
+        return Names(whale, typical, *hot, referrer=referrer, named=named, exchange=exchange)
 
     @property
     def fills(self) -> int:

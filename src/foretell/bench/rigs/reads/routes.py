@@ -63,9 +63,19 @@ KEPT: Final = """SELECT b.wallet, p.token_id, p.condition_id, c.token_yes, m.que
     JOIN events e ON e.event_id = m.event_id
     WHERE b.wallet = '{}' AND b.units > 0 ORDER BY p.token_id LIMIT 100"""
 
-REFERRED: Final = """SELECT m.exchange, sum(a.cost_units), max(a.timestamp_s) FROM referred_wallets r
-    JOIN activities a ON a.wallet = r.wallet AND a.kind = 'TRADE' AND a.timestamp_s >= r.from_s
-    JOIN markets m ON m.condition_id = a.condition_id WHERE r.referrer = :address GROUP BY m.exchange"""
+REFERRED: Final = """SELECT now.exchange, sum(now.volume_high - coalesce(before.volume_high, 0)),
+    sum(now.volume_low - coalesce(before.volume_low, 0)), max(now.traded_at_s) FROM (
+        SELECT r.wallet, (SELECT a.block_number FROM activities a
+            WHERE a.wallet = r.wallet AND a.timestamp_s >= r.from_s
+            ORDER BY a.timestamp_s, a.block_number LIMIT 1) AS first_block
+        FROM referred_wallets r WHERE r.referrer = :address) s
+    JOIN traded_volumes now ON now.wallet = s.wallet AND now.exchange = '{exchange}'
+        AND now.block_number = (SELECT max(v.block_number) FROM traded_volumes v
+            WHERE v.wallet = s.wallet AND v.exchange = '{exchange}')
+    LEFT JOIN traded_volumes before ON before.wallet = s.wallet AND before.exchange = '{exchange}'
+        AND before.block_number = (SELECT max(v.block_number) FROM traded_volumes v
+            WHERE v.wallet = s.wallet AND v.exchange = '{exchange}' AND v.block_number < s.first_block)
+    WHERE now.block_number >= s.first_block GROUP BY now.exchange"""
 
 
 def cases(names: Names, *, is_sqlite: bool) -> list[ReadCase]:
@@ -133,7 +143,7 @@ def _of_the_chain(names: Names, acts: str) -> list[ReadCase]:
             "referrers",
             "/referrers",
             {"address": names.referrer},
-            REFERRED,
+            REFERRED.format(exchange=names.exchange),
         ),
         _data("solvency", "/solvency", {"limit": "100"}, HELD_TOKENS),
         _data("owed", "/owed", whale, KEPT.format(EXCHANGE)),

@@ -1,5 +1,6 @@
 """`foretell up` and `foretell demo`, as the README describes them."""
 
+import asyncio
 import contextlib
 import signal
 import stat
@@ -9,6 +10,7 @@ import httpx
 import pytest
 from tests.rigs.installation import Running, run_foretell
 from tests.rigs.ports import free_port
+from tests.rigs.postgres import PostgresServer
 
 from foretell.domain.contracts.sandbox_accounts import SANDBOX_CHAIN_ID, AccountRole
 
@@ -144,6 +146,19 @@ async def test_the_demo_plays_all_its_stories(
     assert [act for act in (*ACTS, *ALL_ACTS) if act not in played.stdout] == []
     monkeypatch.setenv("FORETELL_CHAIN_PORT", str(stopped.chain_port))
     rebuild_sums_beside(stopped)
+
+
+async def test_sums_on_postgresql_are_rebuilt_while_the_exchange_runs(
+    fresh: Running, postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await asyncio.to_thread(postgres.empty_database)
+    monkeypatch.setenv("FORETELL_DATABASE_URL", postgres.database_url)
+    await fresh.start()
+    played = run_foretell("demo", "--data", str(fresh.data), cwd=fresh.folder)
+    assert played.returncode == 0, played.stderr
+    monkeypatch.setenv("FORETELL_CHAIN_PORT", str(fresh.chain_port))
+    rebuild_sums_beside(fresh)
+    assert not (fresh.data / "foretell.db").exists()
 
 
 def rebuild_sums_beside(running: Running) -> None:

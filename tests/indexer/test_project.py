@@ -26,13 +26,14 @@ from foretell.domain.contracts.logs import (
     OrdersCancelledBefore,
     OwnerSigningChanged,
 )
-from foretell.domain.exchange.ledger import AssetId
+from foretell.domain.exchange.ledger import COLLATERAL, AssetId
 from foretell.domain.exchange.order import Side
 from foretell.domain.exchange.signing.stops import TIMESTAMP_MS_MAX, StopKind
 from foretell.domain.portfolio.positions import NO_POSITION
 from foretell.domain.values.hexadecimal import ZERO_ADDRESS, Address
 from foretell.indexer.project import project
 from foretell.store.database import Database
+from foretell.store.index.amount_classes import class_of
 from foretell.store.index.cancellations import CanceledOrder, RaisedNonce
 
 WALLETS = (ANN, BOB, CAROL)
@@ -173,13 +174,19 @@ async def test_tables_contain_the_applied_state(database: Database, history: His
     await write(database, script, [])
     read, tables = ScriptResult(script), await dump(database)
     assert tables["activities"] == [
-        (*act[:4], act.kind.value, *act[5:7], None if act.side is None else act.side.name, *act[8:])
+        (
+            *(*act[:4], act.kind.value, *act[5:7]),
+            *(None if act.side is None else act.side.name, *act[8:], class_of(act.cost_units)),
+        )
         for act in sorted(read.rows.activities, key=lambda act: act[:3])
     ]
     assert tables["balance_changes"] == sorted(tuple(row) for row in read.changes.balances)
     assert tables["position_changes"] == sorted(tuple(row) for row in read.changes.positions)
     assert tables["positions"] == newest(tables["position_changes"])
     assert tables["balances"] == newest(tables["balance_changes"])
+    held = [row for row in tables["balances"] if row[1] != COLLATERAL]
+    supplied = {token: sum(row[2] for row in held if row[1] == token) for _, token, *_ in held}
+    assert dict(tables["supplies"]) == {token: str(units) for token, units in supplied.items()}
 
 
 def newest(rows: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:

@@ -18,11 +18,13 @@ from foretell.domain.exchange.trade import TradeStatus
 from foretell.domain.values.amounts import AMOUNT_UNITS_MAX
 from foretell.store.database import Database
 from foretell.store.index.activities import ActivityKind
+from foretell.store.index.amount_classes import class_of
 from foretell.store.index.balances import Balance, record_balances
 from foretell.store.index.supplies import recount_supplies
 from foretell.store.index.trading_totals import tables_of
 from foretell.store.migrations import FOLDER
 from foretell.store.tables import (
+    activities,
     event_totals,
     fills,
     market_totals,
@@ -34,6 +36,7 @@ from foretell.store.tables import (
     supplies,
     tags,
     traded_markets,
+    traded_volumes,
     trading_total_changes,
     trading_totals,
 )
@@ -183,3 +186,20 @@ async def test_the_migration_adds_up_the_volumes_of_the_live_generation(
         await tx.execute(table.delete())
     await fill(database, "v0022_kept_sums")
     assert await dump(database, tables) == expected
+
+
+async def test_the_migration_finds_the_class_of_each_cost(database: Database) -> None:
+    costs = [0, 1, 7, 8, 9, 10, 1_000, 2**40 - 1, 2**40, AMOUNT_UNITS_MAX - 1, AMOUNT_UNITS_MAX]
+    async with database.writing() as tx:
+        rows = Rows(tx)
+        for units in costs:
+            await rows.buy("ann", "rain", TOKEN, units)
+    expected = await dump(database, (activities,))
+    place = [column.name for column in activities.c].index("cost_units")
+    kept = {row[place]: row[-1] for row in expected["activities"]}
+    assert kept == {units: class_of(units) for units in costs}
+    async with database.writing() as tx:
+        await tx.execute(activities.update().values(cost_class=0))
+        await tx.execute(traded_volumes.delete())
+    await fill(database, "v0022_kept_sums")
+    assert await dump(database, (activities,)) == expected

@@ -4,7 +4,7 @@ A table is read in pages. Each row is looked up among the figures, and afterward
 """
 
 from collections.abc import AsyncIterator, Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
 
@@ -26,6 +26,7 @@ from foretell.reconciliation.recounted_standings import (
 )
 from foretell.reconciliation.recounted_volumes import count_volumes, load_unlisted
 from foretell.store.database import Transaction
+from foretell.store.index.amount_classes import class_of
 from foretell.store.index.generations import days_of, load_live
 from foretell.store.index.rankings.progress import STALE
 from foretell.store.index.trading_totals import TradingTables, tables_of
@@ -61,6 +62,9 @@ from foretell.store.tables import (
     wins,
 )
 from foretell.store.tables.indexing import ODD
+
+ACT_COST: Final = 6
+"""The place of the cost in a counted act."""
 
 
 class _Compared(NamedTuple):
@@ -218,7 +222,13 @@ def _histories(figures: ChainFigures) -> tuple[_Compared, ...]:
             lambda row: row.condition_id,
             lambda row: (*row[4:6], row.timestamp_s, row.tx_hash, row.block_number),
         ),
-        _Compared(activities, figures.acts, _place, lambda row: tuple(row[3:])),
+        _Compared(
+            activities,
+            figures.acts,
+            _place,
+            lambda row: tuple(row[3:]),
+            lambda act: (*act, class_of(act[ACT_COST])),
+        ),
         _Compared(exchange_fills, figures.fills, _place, lambda row: tuple(row[3:])),
         _Compared(answers, figures.answers, _place, lambda row: tuple(row[3:])),
         _Compared(

@@ -1,5 +1,6 @@
 """Reads that must not visit more rows when the history grows: steps of the database, and its plans."""
 
+import sqlite3
 from pathlib import Path
 from typing import Final
 
@@ -13,6 +14,7 @@ from tests.store.queries.recorded_queries import postgres_plans, recorded
 
 from foretell.bench.rigs.reads.history import (
     NOW_S,
+    REFERRER,
     SIZE_UNITS,
     History,
     HistoryPlan,
@@ -128,6 +130,26 @@ async def test_a_read_takes_no_more_steps_when_the_history_is_ten_times_as_long(
     assert steps[1] <= GROWTH_MAX * steps[0], steps
 
 
+async def test_volumes_of_referred_wallets_take_no_more_steps_when_they_traded_ten_times_as_much(
+    grown: tuple[Grown, Grown], tmp_path: Path
+) -> None:
+    """Fees are added up one by one, so they are taken out."""
+    steps: list[int] = []
+    for each in grown:
+        free = Grown(tmp_path / each.path.name, each.history.fills)
+        with sqlite3.connect(each.path) as connection:
+            connection.execute("VACUUM INTO ?", (str(free.path),))
+        with sqlite3.connect(free.path) as connection:
+            connection.execute("UPDATE exchange_fills SET fee_units = 0")
+        with recorded() as queries:
+            [shared] = await free.reader.get(f"/referrers?address={a_wallet(REFERRER)}")
+        await free.database.close()
+        assert int(shared["totalVolume"]) > each.history.fills * SIZE_UNITS // 10
+        assert free.scanned(queries) == []
+        steps.append(free.steps(queries))
+    assert 0 < steps[1] <= GROWTH_MAX * steps[0], steps
+
+
 async def test_a_point_of_a_price_history_costs_the_same_however_many_trades_there_are(
     grown: tuple[Grown, Grown],
 ) -> None:
@@ -180,9 +202,14 @@ def a_fill(number: int) -> ActivityRow:
     ("chosen", "page", "index"),
     [
         (
-            ActivityFilter(takers_only=True, cost_units_min=ROWS - 10),
+            ActivityFilter(cost_units_min=ROWS - 10),
             ActivityPage(10),
             "ix_activities_cost_units",
+        ),
+        (
+            ActivityFilter(takers_only=True, cost_units_min=ROWS // 2),
+            ActivityPage(10),
+            "ix_activities_taken_cost",
         ),
         (
             ActivityFilter(wallet=Address(a_wallet(1))),
@@ -205,7 +232,7 @@ def a_fill(number: int) -> ActivityRow:
             "ix_activities_taken",
         ),
     ],
-    ids=["rare cost", "largest cost", "rare size", "largest size", "taken"],
+    ids=["rare cost", "cost that many have", "largest cost", "rare size", "largest size", "taken"],
 )
 async def test_both_databases_find_activities_by_their_amounts_and_takers(
     database: Database, chosen: ActivityFilter, page: ActivityPage, index: str
@@ -284,6 +311,7 @@ GROWING: Final = (
         "wins",
         "trading_totals",
         "traded_markets",
+        "traded_volumes",
     ),
 )
 """Tables that grow with the history."""

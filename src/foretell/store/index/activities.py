@@ -16,11 +16,14 @@ from foretell.domain.exchange.order import Side
 from foretell.domain.portfolio.positions import TradePrice
 from foretell.domain.values.hexadecimal import Address, Bytes32
 from foretell.store.database import Transaction
+from foretell.store.index.amount_classes import class_of
 from foretell.store.many_rows import insert_many
 from foretell.store.tables import activities, exchange_fills
 
 RARE_ROWS_MAX: Final = 10_000
 """So many activities are sorted; if more match, the newest are found by walking back in time."""
+LEAST_CLASS_SHARE: Final = 4
+"""Classes of amounts are walked if of so many rows of the least one, for each row of the page, enough match."""
 
 
 NO_TRADE: Final = sa.literal("TRADE", literal_execute=True)
@@ -114,7 +117,13 @@ async def record_activities(tx: Transaction, acts: Sequence[ActivityRow]) -> Non
     await insert_many(
         tx,
         activities,
-        [(*act[:4], act.kind.value, *act[5:7], _name(act.side), *act[8:]) for act in acts],
+        [
+            (
+                *(*act[:4], act.kind.value, *act[5:7], _name(act.side), *act[8:]),
+                class_of(act.cost_units),
+            )
+            for act in acts
+        ],
     )
 
 
@@ -130,10 +139,12 @@ async def load_activities(
 ) -> Sequence[ActivityRow]:
     """Return one page of the activities that match the filter."""
     # A sum is in no index: few rows are found by their amount and sorted, and of many the newest by their time.
-    is_rare = await _is_rare(tx, chosen)
-    branches = None if is_rare else _branches(chosen)
+    branches = await _classes(tx, chosen, page)
+    is_rare = branches is None and await _is_rare(tx, chosen)
+    if branches is None and not is_rare:
+        branches = _branches(chosen)
     if branches is None:
-        query = sa.select(activities).where(*_conditions(activities, chosen, is_rare=is_rare))
+        query = sa.select(*ACTIVITY).where(*_conditions(activities, chosen, is_rare=is_rare))
         order = _order(activities, page, is_rare=is_rare)
     else:
         query, order = _merged(tx.dialect, chosen, page, branches)
@@ -142,19 +153,30 @@ async def load_activities(
 
 
 _KIND_COLUMN: Final = "kind"
+_CLASS_COLUMN: Final = "cost_class"
+ACTIVITY: Final = [activities.c[name] for name in ActivityRow._fields]
+"""The columns of an activity."""
 
 
 class _Branches(NamedTuple):
     """The values of a column, for each of which an index has the rows in the order of time."""
 
     column: str
-    values: Sequence[str]
+    values: Sequence[str | int]
 
     def without(self, chosen: ActivityFilter) -> ActivityFilter:
         """Return the filter without that of the column."""
         if self.column == _KIND_COLUMN:
             return chosen._replace(kinds=None)
+        if self.column == _CLASS_COLUMN:
+            return chosen._replace(takers_only=False)
         return chosen._replace(condition_ids=None)
+
+    def of_index(self, table: sa.FromClause) -> Sequence[sa.ColumnElement[bool]]:
+        """Return the condition of the rows in the index, in the form that it has."""
+        if self.column == _KIND_COLUMN:
+            return [table.c.kind != NO_TRADE]
+        return [table.c.is_taker] if self.column == _CLASS_COLUMN else []
 
 
 def _branches(chosen: ActivityFilter) -> _Branches | None:
@@ -181,17 +203,18 @@ def _merged(
     """
     held = activities.alias("held")
     clauses = _conditions(held, branches.without(chosen), is_rare=False)
-    if branches.column == _KIND_COLUMN:
-        clauses.append(held.c.kind != NO_TRADE)
+    clauses += branches.of_index(held)
     rows_max = page.offset + page.limit
     if dialect == "sqlite":
         wanted = sa.func.json_each(msgspec.json.encode(branches.values).decode())
         values = wanted.table_valued("value", name="wanted")
         first: sa.Select[Any] = sa.select(sa.literal_column("held.rowid")).select_from(held)
     else:
-        wanted = sa.func.unnest(sa.cast(list(branches.values), postgresql.ARRAY(sa.Text)))
+        wanted = sa.func.unnest(
+            sa.cast(list(branches.values), postgresql.ARRAY(held.c[branches.column].type))
+        )
         values = wanted.table_valued("value", name="wanted").render_derived()
-        first = sa.select(held)
+        first = sa.select(*(held.c[name] for name in ActivityRow._fields))
     first = (
         first.correlate(values)
         .where(held.c[branches.column] == values.c.value, *clauses)
@@ -200,7 +223,7 @@ def _merged(
     )
     if dialect == "sqlite":
         is_first = sa.literal_column("activities.rowid").in_(first)
-        found = sa.select(activities).select_from(values.join(activities, is_first))
+        found = sa.select(*ACTIVITY).select_from(values.join(activities, is_first))
         return found, _order(activities, page)
     each = first.lateral("each")
     return sa.select(each).select_from(values.join(each, sa.true())), _order(each, page)
@@ -215,6 +238,39 @@ def _order(
         first = first + 0
     columns = [first, table.c.block_number, table.c.log_index, table.c.part]
     return [column.desc() if page.is_descending else column.asc() for column in columns]
+
+
+async def _classes(tx: Transaction, chosen: ActivityFilter, page: ActivityPage) -> _Branches | None:
+    """Return the classes of costs from the least one on, for what takers traded of all markets, in the order of time.
+
+    None where their first rows are many, or where so little of the least class matches that a sort or a walk in time may
+    find a page sooner.
+    """
+    is_of_all = chosen.wallet is None and chosen.condition_ids is None and chosen.takers_only
+    least = chosen.cost_units_min if chosen.size_units_min is None else None
+    if least is None or not is_of_all or page.order is not ActivityOrder.TIME:
+        return None
+    act, rows_max = activities.c, page.offset + page.limit
+    first = (
+        sa.select(act.cost_units)
+        .where(act.is_taker, act.cost_class == class_of(least))
+        .order_by(*_order(activities, page))
+        .limit(LEAST_CLASS_SHARE * rows_max)
+        .subquery()
+    )
+    greatest = sa.select(sa.func.max(act.cost_class)).where(act.is_taker).scalar_subquery()
+    matching = sa.func.count().filter(first.c.cost_units >= least)
+    found = await tx.first(
+        sa.select(
+            sa.func.count().label("rows"), matching.label("matching"), greatest.label("greatest")
+        ).select_from(first)
+    )
+    assert found is not None
+    classes = range(class_of(least), (found.greatest or 0) + 1)
+    has_page = found.matching >= rows_max or found.rows < LEAST_CLASS_SHARE * rows_max
+    if not has_page or len(classes) * rows_max > RARE_ROWS_MAX:
+        return None
+    return _Branches(_CLASS_COLUMN, list(classes))
 
 
 async def _is_rare(tx: Transaction, chosen: ActivityFilter) -> bool:

@@ -10,7 +10,7 @@ from foretell.domain.exchange.ledger import AssetId
 from foretell.domain.portfolio.positions import NO_POSITION, Position
 from foretell.domain.values.hexadecimal import Address, Bytes32
 from foretell.store.database import Transaction
-from foretell.store.index.activities import ActivityKind, ActivityRow, activity_row
+from foretell.store.index.activities import ACTIVITY, ActivityKind, ActivityRow, activity_row
 from foretell.store.index.conditions import load_conditions
 from foretell.store.lookups import one_of
 from foretell.store.tables import activities, position_changes, positions
@@ -48,7 +48,7 @@ _AFTER: Final = (
     .limit(sa.bindparam("rows", type_=sa.BigInteger))
 )
 _ACTS: Final = (
-    sa.select(activities)
+    sa.select(*ACTIVITY)
     .where(
         activities.c.wallet == _WALLET,
         one_of(activities.c.timestamp_s, "times"),

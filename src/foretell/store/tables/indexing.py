@@ -122,6 +122,7 @@ activities: Final = sa.Table(
     flag("is_taker"),
     integer("timestamp_s"),
     text("tx_hash"),
+    integer("cost_class"),
     sa.Index(None, "wallet", "timestamp_s"),
     sa.Index(
         "ix_activities_wallet_cost", "wallet", "cost_units", "block_number", "log_index", "part"
@@ -132,6 +133,12 @@ activities: Final = sa.Table(
     sa.Index(
         "ix_activities_taken",
         *("wallet", "timestamp_s", "block_number", "log_index", "part"),
+        sqlite_where=IS_TAKER,
+        postgresql_where=sa.text("is_taker"),
+    ),
+    sa.Index(
+        "ix_activities_taken_cost",
+        *("cost_class", "timestamp_s", "block_number", "log_index", "part"),
         sqlite_where=IS_TAKER,
         postgresql_where=sa.text("is_taker"),
     ),

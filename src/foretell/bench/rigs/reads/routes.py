@@ -7,6 +7,7 @@ from foretell.bench.rigs.reads.discovery_cases import discovery_cases
 from foretell.bench.rigs.reads.history import EXCHANGE, Names
 from foretell.bench.rigs.reads.history_cases import history_cases
 from foretell.bench.rigs.reads.read_case import DATA, DISCOVERY, ReadCase
+from foretell.store.index.amount_classes import class_of
 
 HELD: Final = """SELECT p.*, c.token_yes, c.token_no, q.best_bid_ticks, q.best_ask_ticks, m.question
     FROM positions p JOIN conditions c ON c.condition_id = p.condition_id
@@ -77,6 +78,9 @@ REFERRED: Final = """SELECT now.exchange, sum(now.volume_high - coalesce(before.
             WHERE v.wallet = s.wallet AND v.exchange = '{exchange}' AND v.block_number < s.first_block)
     WHERE now.block_number >= s.first_block GROUP BY now.exchange"""
 
+LARGE_UNITS: Final = 9_000_000
+"""No trade of the history costs so much more that it is in another class of costs."""
+
 
 def cases(names: Names, *, is_sqlite: bool) -> list[ReadCase]:
     """Return the reads of each route; a partial index of SQLite is found by the words of its condition alone."""
@@ -114,7 +118,7 @@ def cases(names: Names, *, is_sqlite: bool) -> list[ReadCase]:
         _data("trades of a market", "/trades", market, ACTS.format(f"{by_market} AND is_taker")),
         _data("trades of a wallet", "/trades", whale, ACTS.format(f"{by_user} AND {taken}")),
         _data("activity", "/activity", whale, ACTS.format(by_user)),
-        *_of_amounts_and_titles(whale),
+        *_of_amounts_and_titles(whale, taken),
         *_of_the_chain(names, ACTS.format(by_user)),
         *_rankings({"user": names.median}),
         *discovery_cases(names),
@@ -122,9 +126,11 @@ def cases(names: Names, *, is_sqlite: bool) -> list[ReadCase]:
     ]
 
 
-def _of_amounts_and_titles(whale: dict[str, str]) -> list[ReadCase]:
+def _of_amounts_and_titles(whale: dict[str, str], taken: str) -> list[ReadCase]:
     amount = {"filterType": "CASH", "filterAmount": "9"}
-    large = ACTS.format("is_taker AND cost_units >= 9000000")
+    large = ACTS.format(
+        f"{taken} AND cost_class = {class_of(LARGE_UNITS)} AND cost_units >= {LARGE_UNITS}"
+    )
     return [
         _data("trades of an amount", "/trades", amount, large),
         _data("positions by title", "/positions", {**whale, "title": "number 49"}, TITLED),

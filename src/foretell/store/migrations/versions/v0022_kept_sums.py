@@ -1,4 +1,4 @@
-"""Keep what reads added up: the supply of each token, and the volumes of wallets by exchange."""
+"""Keep what reads added up or sorted: the supplies of tokens, the volumes of wallets by exchange, and classes of costs."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -8,6 +8,7 @@ down_revision = "0021"
 
 COLLATERAL = "0"
 HALF_BITS = 32
+CLASS_BITS = 3
 ROWS_PER_FETCH = 10_000
 
 VOLUMES = ("traded_volumes", "odd_traded_volumes")
@@ -41,9 +42,20 @@ def upgrade() -> None:
             sqlite_with_rowid=False,
         )
     op.execute("DELETE FROM sum_generations WHERE name = 'next'")
+    op.add_column(
+        "activities",
+        sa.Column("cost_class", sa.BigInteger(), nullable=False, server_default="0"),
+    )
     fill()
     for table in VOLUMES:
         op.create_index(op.f(f"ix_{table}_block_number"), table, ["block_number"])
+    op.create_index(
+        "ix_activities_taken_cost",
+        "activities",
+        ["cost_class", "timestamp_s", "block_number", "log_index", "part"],
+        sqlite_where=sa.text("is_taker = 1"),
+        postgresql_where=sa.text("is_taker"),
+    )
 
 
 def fill() -> None:
@@ -56,6 +68,7 @@ def fill() -> None:
         sa.text("SELECT generation FROM sum_generations WHERE name = 'live'")
     )
     op.execute(_VOLUMES.format(table=VOLUMES[int(live or 0) % 2]))
+    _fill_classes()
 
 
 _VOLUMES = """
@@ -75,6 +88,23 @@ _VOLUMES = """
     ) AS summed
     ORDER BY wallet, exchange, block_number
 """
+
+
+def _fill_classes() -> None:
+    """Set the class of each activity, class by class along the index of costs; that of costs of 0 is the default."""
+    connection = op.get_bind()
+    greatest = connection.scalar(sa.text("SELECT max(cost_units) FROM activities")) or 0
+    first, number = 1, 1
+    while first <= greatest:
+        width = 1 << max(0, first.bit_length() - CLASS_BITS)
+        connection.execute(
+            sa.text(
+                "UPDATE activities SET cost_class = :number"
+                " WHERE cost_units >= :first AND cost_units <= :last"
+            ),
+            {"number": number, "first": first, "last": first + width - 1},
+        )
+        first, number = first + width, number + 1
 
 
 def _fill_supplies() -> None:

@@ -12,6 +12,7 @@ import sqlite3
 from collections import Counter
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -43,6 +44,8 @@ SNAPSHOT_EVERY: Final = 200
 CAUGHT_UP_WITHIN_S: Final = 180.0
 ANSWERED_WITHIN_S: Final = 180.0
 LOOK_S: Final = 0.02
+LOST_SHOWN_MAX: Final = 5
+"""Answers that a failing check prints."""
 TABLES: Final = ("orders", "trades", "fills", "quotes", "quote_points")
 
 
@@ -221,7 +224,13 @@ def check_cancels(commands: list[Command], received: Received) -> None:
 
 def check_acknowledged(state: State, received: Received) -> None:
     """Check that acknowledged orders are there, and that only canceled ones are gone."""
-    assert received.answer_by_order.keys() <= state.placement_by_order.keys() <= received.asked
+    placed = state.placement_by_order.keys()
+    lost = {
+        order_id: received.answer_by_order[order_id]
+        for order_id in received.answer_by_order.keys() - placed
+    }
+    assert not lost, dict(islice(lost.items(), LOST_SHOWN_MAX))
+    assert placed <= received.asked
     live = state.live_orders.keys()
     assert received.canceled.isdisjoint(live)
     for order_id, answer in received.answer_by_order.items():

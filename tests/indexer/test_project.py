@@ -1,3 +1,4 @@
+from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
@@ -184,9 +185,11 @@ async def test_tables_contain_the_applied_state(database: Database, history: His
     assert tables["position_changes"] == sorted(tuple(row) for row in read.changes.positions)
     assert tables["positions"] == newest(tables["position_changes"])
     assert tables["balances"] == newest(tables["balance_changes"])
-    held = [row for row in tables["balances"] if row[1] != COLLATERAL]
-    supplied = {token: sum(row[2] for row in held if row[1] == token) for _, token, *_ in held}
-    assert dict(tables["supplies"]) == {token: str(units) for token, units in supplied.items()}
+    supplied: defaultdict[object, Any] = defaultdict(int)
+    for _, asset, units, *_ in tables["balances"]:
+        if asset != COLLATERAL:
+            supplied[asset] += units
+    assert tables["supplies"] == sorted((token, str(units)) for token, units in supplied.items())
 
 
 def newest(rows: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:

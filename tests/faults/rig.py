@@ -83,7 +83,10 @@ class FaultRig:
 
     @property
     def environment(self) -> dict[str, str]:
-        """The settings of every process; the journal is checked from its first command on."""
+        """The settings of every process; the journal is checked from its first command on.
+
+        Nothing settles, so trades wait for ever, and with a bound nothing would be matched any more after that time.
+        """
         return {
             "FORETELL_DATA": str(self.data),
             "FORETELL_PORT": str(self.port),
@@ -92,6 +95,7 @@ class FaultRig:
             "FORETELL_MASTER_KEY": a_key("master").hex(),
             "FORETELL_SNAPSHOT_EVERY": str(SNAPSHOT_EVERY),
             "FORETELL_JOURNAL_KEEPS": "all",
+            "FORETELL_SETTLEMENT_LAG_S_MAX": "0",
         }
 
     async def start(self, fault: str = "none") -> Member:
@@ -186,6 +190,7 @@ class FaultRig:
         for person in self.people.values():
             theirs = sorted(received.asked & person.order_by_id.keys())
             for order_id, answer in (await person.send_again(theirs)).items():
+                assert answer["success"], answer
                 first = received.answer_by_order.get(order_id)
                 was_there = order_id in state.placement_by_order
                 assert answer.get("replayed", False) or not was_there, (order_id, answer)

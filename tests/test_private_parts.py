@@ -42,6 +42,8 @@ PRIVATE_PARTS: Final = (
     PrivatePart("app/signer_recovery/curve.py", "coincurve", "coincurve._libsecp256k1"),
     PrivatePart("edge/documents/pages.py", "litestar", "def render_options("),
     PrivatePart("edge/telemetry.py", "prometheus-client", "prometheus_client.utils"),
+    PrivatePart("store/sqlite_cursor.py", "sqlalchemy", "_awaitable_cursor_close = False"),
+    PrivatePart("store/sqlite_cursor.py", "aiosqlite", '"_execute"'),
     PrivatePart("journal/files/pending_events.py", "uvloop", '"_get_backend_id"'),
     PrivatePart("journal/files/pending_events.py", "asyncio", '"_selector"'),
 )
@@ -105,7 +107,16 @@ DOCUMENTED: Final = frozenset(
     }
 )
 """Modules of libraries whose documentation describes them."""
-OPEN_TO_SUBCLASSES: Final = frozenset({"Collector", "BaseSettings", "ReturnTypeFromArgs[str]"})
+OPEN_TO_SUBCLASSES: Final = frozenset(
+    {
+        "Collector",
+        "BaseSettings",
+        "FunctionElement[str]",
+        "FunctionElement[Any]",
+        "ReturnTypeFromArgs[str]",
+        "sa.types.TypeDecorator[Any]",
+    }
+)
 """Classes of libraries that are documented as something to derive from."""
 FREE_OF_METHODS: Final = frozenset({"msgspec"})
 """Libraries whose classes are derived from for their fields alone."""

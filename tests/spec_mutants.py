@@ -319,7 +319,7 @@ def prove(report: Path, claims: Sequence[Claim], mutated: str | None) -> int:
     """Run the tests of claims in this copy, and have their outcomes written."""
     marked = MarkedTests(claims, mutated, report)
     files = sorted({claim.test_file for claim in claims})
-    unused = ["-p", "no:cacheprovider", "-p", "no:faker", "-p", "no:xdist"]
+    unused = ["-p", "no:cacheprovider", "-p", "no:faker"]
     options = ["-q", *unused, "--tb=short", "--show-capture=no"]
     return int(pytest.main([*options, *files], [marked]))
 

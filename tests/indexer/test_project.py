@@ -3,6 +3,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.indexer.chain_script import (
@@ -19,7 +20,8 @@ from tests.indexer.chain_script import (
     ScriptResult,
 )
 from tests.indexer.rig import dump, wipe
-from tests.rigs.values import EXCHANGE, a_word
+from tests.rigs.rows import a_market_row, an_event_row
+from tests.rigs.values import EXCHANGE, NOW_MS, a_word
 
 from foretell.domain.contracts.logs import (
     NonceIncremented,
@@ -33,9 +35,12 @@ from foretell.domain.exchange.signing.stops import TIMESTAMP_MS_MAX, StopKind
 from foretell.domain.portfolio.positions import NO_POSITION
 from foretell.domain.values.hexadecimal import ZERO_ADDRESS, Address
 from foretell.indexer.project import project
+from foretell.store.creation.markets import record_event
 from foretell.store.database import Database
 from foretell.store.index.amount_classes import class_of
 from foretell.store.index.cancellations import CanceledOrder, RaisedNonce
+from foretell.store.index.traded_volumes import UNLISTED
+from foretell.store.tables import markets
 
 WALLETS = (ANN, BOB, CAROL)
 wallets, tokens, units = st.sampled_from(WALLETS), st.sampled_from([YES, NO]), st.integers(1, 50)
@@ -154,13 +159,24 @@ def test_untracked_wallets_have_no_position(history: History) -> None:
 async def test_tables_do_not_depend_on_where_ranges_end(
     database: Database, history: History, cuts: list[int]
 ) -> None:
+    """Nor do running volumes, whose trades may be in the range that prepares their listed condition."""
     script = played(history).script
     await wipe(database)
+    await list_market(database)
     await write(database, script, [])
     whole = await dump(database)
     await wipe(database)
     await write(database, script, cuts)
     assert await dump(database) == whole
+    assert UNLISTED not in {exchange for _, exchange, *_ in whole["traded_volumes"]}
+
+
+async def list_market(database: Database) -> None:
+    """List the market of the condition, unless it is."""
+    async with database.writing() as tx:
+        if await tx.first(sa.select(markets)) is None:
+            market = a_market_row(condition_id=CONDITION)
+            await record_event(tx, an_event_row("rain", market), NOW_MS)
 
 
 @pytest.mark.anyio

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from foretell.domain.contracts.logs import (
     CollateralApproved,
     CollateralTransferred,
+    ConditionPrepared,
     ConditionResolved,
     EventPayoutRedeemed,
     EventSetsMerged,
@@ -100,6 +101,8 @@ class AffectedKeys:
     condition_ids: set[Bytes32] = field(default_factory=set)
     given_tokens: set[AssetId] = field(default_factory=set)
     traders: set[tuple[Address, AssetId]] = field(default_factory=set)
+    condition_by_token: dict[AssetId, Bytes32] = field(default_factory=dict)
+    """The conditions that these logs prepare; they are in no table yet."""
 
     @property
     def token_ids(self) -> set[AssetId]:
@@ -149,6 +152,8 @@ def touched(contracts: IndexedContracts, placed_logs: Iterable[PlacedLog]) -> Af
     }
     for placed in logs:
         _touch(contracts, placed, found)
+        if isinstance(placed.log, ConditionPrepared):
+            _touch_prepared(contracts, placed.log, found)
         if isinstance(placed.log, TokensTransferred):
             found.given_tokens.update(
                 token
@@ -199,7 +204,7 @@ async def load_state(
         pair = TokenPair(int(condition.token_yes), int(condition.token_no))
         collateral = contracts.collateral_of(condition.oracle)
         state.add_condition(condition.condition_id, pair, collateral)
-    await _load_trades(tx, state, found.traders)
+    await _load_trades(tx, state, found)
     for token in found.given_tokens & state.outcome_by_token.keys():
         if (price := await load_last_price(tx, token)) is not None:
             state.price_by_token[token] = price
@@ -214,14 +219,12 @@ async def _load_totals(
     return TrackedValues(WalletTotals(), totals)
 
 
-async def _load_trades(
-    tx: Transaction, state: IndexState, traders: set[tuple[Address, AssetId]]
-) -> None:
-    """Add what the trades of these wallets and tokens change: first trades, and volumes by exchange."""
-    outcomes = state.outcome_by_token
-    keys = {
-        (wallet, outcomes[token].condition_id) for wallet, token in traders if token in outcomes
+async def _load_trades(tx: Transaction, state: IndexState, found: AffectedKeys) -> None:
+    """Add what trades change: first trades, and volumes by exchange, also in conditions that are prepared beside them."""
+    conditions = found.condition_by_token | {
+        token: outcome.condition_id for token, outcome in state.outcome_by_token.items()
     }
+    keys = {(wallet, conditions[token]) for wallet, token in found.traders if token in conditions}
     state.traded.update(await load_traded_markets(tx, keys))
     await load_volumes_of(tx, state, keys)
 
@@ -332,6 +335,13 @@ def _touch(contracts: IndexedContracts, placed: PlacedLog, found: AffectedKeys) 
             _touch_payout(contracts, log, found)
         case _:
             """Logs that the indexer does not read."""
+
+
+def _touch_prepared(
+    contracts: IndexedContracts, log: ConditionPrepared, found: AffectedKeys
+) -> None:
+    pair = token_pair(contracts.collateral_of(log.oracle), log.condition_id)
+    found.condition_by_token.update({AssetId(str(token)): log.condition_id for token in pair})
 
 
 def _touch_sets(placed: PlacedLog, log: SetsLog | EventSetsLog, found: AffectedKeys) -> None:

@@ -5,6 +5,7 @@ Written by the indexer.
 
 import enum
 from collections.abc import Collection, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -15,7 +16,7 @@ from foretell.domain.exchange.ledger import AssetId
 from foretell.domain.exchange.order import Side
 from foretell.domain.portfolio.positions import TradePrice
 from foretell.domain.values.hexadecimal import Address, Bytes32
-from foretell.store.database import Transaction
+from foretell.store.database import STATEMENTS_KEPT_MAX, Transaction
 from foretell.store.index.amount_classes import class_of
 from foretell.store.many_rows import insert_many
 from foretell.store.tables import activities, exchange_fills
@@ -139,30 +140,35 @@ async def load_activities(
 ) -> Sequence[ActivityRow]:
     """Return one page of the activities that match the filter."""
     # A sum is in no index: few rows are found by their amount and sorted, and of many the newest by their time.
-    branches = await _classes(tx, chosen, page)
-    is_rare = branches is None and await _is_rare(tx, chosen)
-    if branches is None and not is_rare:
-        branches = _branches(chosen)
+    classes = await _classes(tx, chosen, page)
+    if classes is not None:
+        rows = await tx.all(*_page_by_classes(tx.dialect, chosen, page, classes))
+        return [activity_row(row) for row in rows]
+    is_rare = await _is_rare(tx, chosen)
+    branches = None if is_rare else _branches(chosen)
     if branches is None:
         query = sa.select(*ACTIVITY).where(*_conditions(activities, chosen, is_rare=is_rare))
         order = _order(activities, page, is_rare=is_rare)
     else:
-        query, order = _merged(tx.dialect, chosen, page, branches)
+        first = page.offset + page.limit
+        query, order = _merged(tx.dialect, chosen, page, branches, first)
     rows = await tx.all(query.order_by(*order).limit(page.limit).offset(page.offset))
     return [activity_row(row) for row in rows]
 
 
 _KIND_COLUMN: Final = "kind"
 _CLASS_COLUMN: Final = "cost_class"
+_NUMBERS: Final = ("start_s", "end_s", "cost_units_min")
+"""The numbers of a filter that a page by classes may have."""
 ACTIVITY: Final = [activities.c[name] for name in ActivityRow._fields]
 """The columns of an activity."""
 
 
 class _Branches(NamedTuple):
-    """The values of a column, for each of which an index has the rows in the order of time."""
+    """The values of a column, for each of which an index has the rows in the order of time; or their parameter."""
 
     column: str
-    values: Sequence[str | int]
+    values: Sequence[str] | sa.BindParameter[Any]
 
     def without(self, chosen: ActivityFilter) -> ActivityFilter:
         """Return the filter without that of the column."""
@@ -195,24 +201,29 @@ def _has_no_trades(chosen: ActivityFilter) -> bool:
 
 
 def _merged(
-    dialect: str, chosen: ActivityFilter, page: ActivityPage, branches: _Branches
+    dialect: str,
+    chosen: ActivityFilter,
+    page: ActivityPage,
+    branches: _Branches,
+    rows_max: int | sa.BindParameter[int],
 ) -> tuple[sa.Select[Any], list[sa.ColumnElement[Any]]]:
-    """Return the query for the first rows of each branch, and their order: the page is among them.
+    """Return the query for so many first rows of each branch, and their order: the page is among them.
 
     SQLite has no LATERAL, and finds the rows of a branch by a list of their numbers.
     """
     held = activities.alias("held")
     clauses = _conditions(held, branches.without(chosen), is_rare=False)
     clauses += branches.of_index(held)
-    rows_max = page.offset + page.limit
+    wanted_values: Any = branches.values
     if dialect == "sqlite":
-        wanted = sa.func.json_each(msgspec.json.encode(branches.values).decode())
+        if not isinstance(wanted_values, sa.BindParameter):
+            wanted_values = msgspec.json.encode(wanted_values).decode()
+        wanted = sa.func.json_each(wanted_values)
         values = wanted.table_valued("value", name="wanted")
         first: sa.Select[Any] = sa.select(sa.literal_column("held.rowid")).select_from(held)
     else:
-        wanted = sa.func.unnest(
-            sa.cast(list(branches.values), postgresql.ARRAY(held.c[branches.column].type))
-        )
+        kind = postgresql.ARRAY(held.c[branches.column].type)
+        wanted = sa.func.unnest(sa.cast(wanted_values, kind))
         values = wanted.table_valued("value", name="wanted").render_derived()
         first = sa.select(*(held.c[name] for name in ActivityRow._fields))
     first = (
@@ -240,7 +251,9 @@ def _order(
     return [column.desc() if page.is_descending else column.asc() for column in columns]
 
 
-async def _classes(tx: Transaction, chosen: ActivityFilter, page: ActivityPage) -> _Branches | None:
+async def _classes(
+    tx: Transaction, chosen: ActivityFilter, page: ActivityPage
+) -> Sequence[int] | None:
     """Return the classes of costs from the least one on, for what takers traded of all markets, in the order of time.
 
     None where their first rows are many, or where so little of the least class matches that a sort or a walk in time may
@@ -250,27 +263,73 @@ async def _classes(tx: Transaction, chosen: ActivityFilter, page: ActivityPage) 
     least = chosen.cost_units_min if chosen.size_units_min is None else None
     if least is None or not is_of_all or page.order is not ActivityOrder.TIME:
         return None
-    act, rows_max = activities.c, page.offset + page.limit
-    first = (
-        sa.select(act.cost_units)
-        .where(act.is_taker, act.cost_class == class_of(least))
-        .order_by(*_order(activities, page))
-        .limit(LEAST_CLASS_SHARE * rows_max)
-        .subquery()
-    )
-    greatest = sa.select(sa.func.max(act.cost_class)).where(act.is_taker).scalar_subquery()
-    matching = sa.func.count().filter(first.c.cost_units >= least)
-    found = await tx.first(
-        sa.select(
-            sa.func.count().label("rows"), matching.label("matching"), greatest.label("greatest")
-        ).select_from(first)
-    )
-    assert found is not None
-    classes = range(class_of(least), (found.greatest or 0) + 1)
+    rows_max = page.offset + page.limit
+    asked = {
+        "of_class": class_of(least),
+        "least": least,
+        "looked_at": LEAST_CLASS_SHARE * rows_max,
+    }
+    [found] = await tx.all(_LEAST_CLASS[page.is_descending], asked)
+    classes = list(range(class_of(least), (found.greatest or 0) + 1))
     has_page = found.matching >= rows_max or found.rows < LEAST_CLASS_SHARE * rows_max
     if not has_page or len(classes) * rows_max > RARE_ROWS_MAX:
         return None
-    return _Branches(_CLASS_COLUMN, list(classes))
+    return classes
+
+
+def _page_by_classes(
+    dialect: str, chosen: ActivityFilter, page: ActivityPage, classes: Sequence[int]
+) -> tuple[sa.Select[Any], dict[str, Any]]:
+    """Return the query for a page of the first rows of these classes, and its values."""
+    numbers = {name: getattr(chosen, name) for name in _NUMBERS}
+    asked = {name: value for name, value in numbers.items() if value is not None}
+    same: dict[str, Any] = dict.fromkeys(asked, 0)
+    shape = chosen._replace(kinds=chosen.kinds and tuple(sorted(chosen.kinds)), **same)
+    values = {
+        **asked,
+        "classes": msgspec.json.encode(classes).decode() if dialect == "sqlite" else classes,
+        "first": page.offset + page.limit,
+        "rows": page.limit,
+        "passed": page.offset,
+    }
+    return _by_classes(dialect, shape, is_descending=page.is_descending), values
+
+
+@lru_cache(maxsize=STATEMENTS_KEPT_MAX)
+def _by_classes(dialect: str, shape: ActivityFilter, *, is_descending: bool) -> sa.Select[Any]:
+    """Return the query for filters of one shape, in which all numbers are parameters; building it takes longer than running it."""
+    asked = [name for name in _NUMBERS if getattr(shape, name) is not None]
+    numbers: dict[str, Any] = {name: _number(name) for name in asked}
+    chosen = shape._replace(**numbers)
+    kind = sa.Text() if dialect == "sqlite" else postgresql.ARRAY(sa.BigInteger)
+    branches = _Branches(_CLASS_COLUMN, sa.bindparam("classes", type_=kind))
+    page = ActivityPage(0, is_descending=is_descending)
+    query, order = _merged(dialect, chosen, page, branches, _number("first"))
+    return query.order_by(*order).limit(_number("rows")).offset(_number("passed"))
+
+
+def _number(name: str) -> sa.BindParameter[int]:
+    return sa.bindparam(name, type_=sa.BigInteger)
+
+
+def _least_class(*, is_descending: bool) -> sa.Select[Any]:
+    """Return the query for the first rows of a class, how many are large enough, and the greatest class; built once."""
+    act = activities.c
+    first = (
+        sa.select(act.cost_units)
+        .where(act.is_taker, act.cost_class == sa.bindparam("of_class"))
+        .order_by(*_order(activities, ActivityPage(0, is_descending=is_descending)))
+        .limit(sa.bindparam("looked_at", type_=sa.BigInteger))
+        .subquery()
+    )
+    matching = sa.func.count().filter(first.c.cost_units >= sa.bindparam("least"))
+    greatest = sa.select(sa.func.max(act.cost_class)).where(act.is_taker).scalar_subquery()
+    return sa.select(
+        sa.func.count().label("rows"), matching.label("matching"), greatest.label("greatest")
+    ).select_from(first)
+
+
+_LEAST_CLASS: Final = {each: _least_class(is_descending=each) for each in (True, False)}
 
 
 async def _is_rare(tx: Transaction, chosen: ActivityFilter) -> bool:

@@ -129,7 +129,7 @@ def cases(names: Names, *, is_sqlite: bool) -> list[ReadCase]:
 def _of_amounts_and_titles(whale: dict[str, str], taken: str) -> list[ReadCase]:
     amount = {"filterType": "CASH", "filterAmount": "9"}
     large = ACTS.format(
-        f"{taken} AND cost_class = {class_of(LARGE_UNITS)} AND cost_units >= {LARGE_UNITS}"
+        f"{taken} AND cost_class = {class_of(LARGE_UNITS)} AND cost_units + 0 >= {LARGE_UNITS}"
     )
     return [
         _data("trades of an amount", "/trades", amount, large),

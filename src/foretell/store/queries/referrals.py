@@ -71,6 +71,8 @@ async def load_received_shares(
 
 _RECEIVER: Final = sa.bindparam("receiver", type_=sa.Text)
 _ASSET: Final = sa.bindparam("asset", type_=sa.Text)
+_UNLISTED: Final = sa.literal(UNLISTED, sa.Text, literal_execute=True)
+"""No parameter: PostgreSQL plans again for each read if it cannot know how rare this exchange is."""
 
 
 @lru_cache
@@ -129,7 +131,7 @@ def _single_trades(volumes: sa.Table, *, has_token: bool) -> sa.Select[Any]:
         unlisted = volumes.alias("unlisted")
         is_unlisted = (
             unlisted.c.wallet == referred_wallets.c.wallet,
-            unlisted.c.exchange == UNLISTED,
+            unlisted.c.exchange == _UNLISTED,
         )
         return query.where(sa.exists().where(*is_unlisted))
     is_of_token = sa.or_(conditions.c.token_yes == _ASSET, conditions.c.token_no == _ASSET)
@@ -155,7 +157,7 @@ def _kept_volumes(volumes: sa.Table) -> sa.Select[Any]:
             .scalar_subquery()
             .label("block_before"),
         )
-        .where(since.c.exchange != UNLISTED)
+        .where(since.c.exchange != _UNLISTED)
         .cte("seen")
     )
     now, before = volumes.alias("now"), volumes.alias("before")
@@ -214,5 +216,5 @@ def _exchanges_of_referred(volumes: sa.Table) -> sa.CTE:
     return found.union_all(
         sa.select(
             found.c.wallet, found.c.first_block, following.scalar_subquery().label("exchange")
-        ).where(found.c.exchange != UNLISTED, found.c.first_block.is_not(None))
+        ).where(found.c.exchange != _UNLISTED, found.c.first_block.is_not(None))
     )

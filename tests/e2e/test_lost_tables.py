@@ -1,9 +1,13 @@
 """M1: a database that is new, older or cut, under resting orders of a whole installation."""
 
 import asyncio
+import contextlib
 import shutil
 import sqlite3
-from collections.abc import Callable
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -22,7 +26,15 @@ BLOCKS = 1_000
 BLOCKS_AT_ONCE = 50
 ORDERS = 30
 TABLES = ("foretell.db", "foretell.db-wal", "foretell.db-shm")
+HOLD = """
+import sqlite3, sys
+tables = sqlite3.connect(sys.argv[1])
+tables.execute("SELECT count(*) FROM sqlite_master").fetchone()
+print("held", flush=True)
+sys.stdin.read()
+"""
 ACT_S = 0.02
+CLOSED_WITHIN_S = 30.0
 KEPT_PERCENT = 25
 
 
@@ -30,6 +42,35 @@ def copy_of_tables(data: Path, target: Path) -> None:
     """Copy a database that is in use, as a backup does."""
     with sqlite3.connect(data / TABLES[0]) as source, sqlite3.connect(target) as copy:
         source.backup(copy)
+
+
+@contextlib.contextmanager
+def held(data: Path) -> Iterator[None]:
+    """Keep the log of the database: a process that closes the last connection moves it into the database."""
+    command = [sys.executable, "-c", HOLD, str(data / TABLES[0])]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
+        try:
+            assert holder.stdout is not None
+            assert holder.stdout.readline() == b"held\n"
+            yield
+            ends_s = time.monotonic() + CLOSED_WITHIN_S
+            while users_of(data / TABLES[0]) != {holder.pid}:
+                assert time.monotonic() < ends_s, (
+                    "a process of a killed installation keeps the tables"
+                )
+                time.sleep(ACT_S)
+        finally:
+            holder.kill()
+
+
+def users_of(file: Path) -> set[int]:
+    """Return the processes that have a file open."""
+    found = set()
+    for link in Path("/proc").glob("[0-9]*/fd/*"):
+        with contextlib.suppress(OSError):  # it was closed, or its process has ended
+            if link.readlink() == file.resolve():
+                found.add(int(link.parts[2]))
+    return found
 
 
 def delete(data: Path, _older: Path) -> None:
@@ -64,7 +105,8 @@ async def test_attack_m1_tables_that_are_indexed_again_cancel_no_covered_order(
         for _ in range(ORDERS):
             await orders.place()
         await orders.check()
-        running.kill()
+        with held(running.data):
+            running.kill()
         damage(running.data, tmp_path / "older.db")
 
         running.begin()

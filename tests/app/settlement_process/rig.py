@@ -60,13 +60,16 @@ async def until(is_so: Callable[[], bool]) -> None:
             await asyncio.sleep(LOOK_S)
 
 
-async def follow(rig: SettlementRig) -> None:
-    """Index blocks and have the engine read them, until no trade waits for the chain."""
+async def follow(rig: SettlementRig, pause_s: float = LOOK_S) -> None:
+    """Mine a block after each pause and have the engine read it, until no trade waits for the chain.
+
+    The chain traces transactions of its last blocks only, so a pause that is short leaves no time to ask for a trace.
+    """
     async with asyncio.timeout(SOON_S):
         while rig.engine.state.unsettled_trades:
             await rig.sandbox.mine()
             await rig.see()
-            await asyncio.sleep(LOOK_S)
+            await asyncio.sleep(pause_s)
 
 
 def kill(process: SettlementProcess) -> None:

@@ -28,6 +28,7 @@ from foretell.store.outbox.transactions import SETTLEMENT
 pytestmark = pytest.mark.anyio
 
 CONFIRMED = TradeStatus.CONFIRMED
+TRACED_WITHIN_S = 2.0
 
 
 async def test_trades_that_are_matched_while_it_runs_settle_and_wake_this_process(
@@ -59,7 +60,7 @@ async def test_a_bar_reaches_the_engine_and_its_gas_is_counted_in_this_process(
     async with settling(rig):
         await traders[0].sell(market, 40, 10 * UNIT)
         await liar.buy(market, 40, 10 * UNIT)
-        await follow(rig)
+        await follow(rig, TRACED_WITHIN_S)
         await until(lambda: GAS.labels(WALLET)._value.get() > before)
     await rig.see()
     with pytest.raises(WalletBarred, match="reverts only when it is mined"):

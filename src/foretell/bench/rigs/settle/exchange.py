@@ -117,7 +117,7 @@ class SettlingExchange:
     async def _load(
         self, orders: Sequence[PlaceOrder], placed: Iterator[int], orders_per_s: int
     ) -> None:
-        """Place orders at a steady rate; as many as a second has may wait for the disk."""
+        """Place orders at a steady rate, none before its time; as many as a second has may wait for the disk."""
         places = asyncio.Semaphore(orders_per_s)
 
         async def place(order: PlaceOrder) -> None:
@@ -127,7 +127,7 @@ class SettlingExchange:
 
         began_s = time.perf_counter()
         async with asyncio.TaskGroup() as placing:
-            for number, order in enumerate(orders):
+            for number, order in enumerate(orders, start=1):
                 await asyncio.sleep(max(0.0, began_s + number / orders_per_s - time.perf_counter()))
                 await places.acquire()
                 placing.create_task(place(order))

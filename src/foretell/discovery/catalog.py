@@ -48,6 +48,7 @@ from foretell.store.queries.catalog import (
     load_catalog_markets,
     load_events,
     load_markets_of_events,
+    load_rules,
     load_tagged_events,
 )
 from foretell.store.queries.catalog_filters import (
@@ -218,8 +219,15 @@ async def list_market_tags(
 
 async def describe_market(context: DiscoveryContext, query: Query, id_text: str) -> Description:
     """Return the rules of a market."""
-    market = await _find_market(context, query, _market_of(id_text), "id")
-    return Description(description=market.description)
+    query.read(ONE_MARKET_INCLUDE_TAG)
+    query.read(ONE_MARKET_IGNORED)
+    query.check_known()
+    async with context.database.public_reading() as tx:
+        found = await load_market_ids(tx, _market_of(id_text), ONE_ROW)
+        rules = await load_rules(tx, found[0].row_id) if found else None
+    if rules is None:
+        raise UnknownRecord("id")
+    return Description(description=rules)
 
 
 async def render_events(

@@ -200,6 +200,19 @@ async def load_catalog_markets(
     return [market_by_id[market_id] for market_id in market_ids if market_id in market_by_id]
 
 
+_RULES: Final = (
+    sa.select(events.c.rules)
+    .join(markets, markets.c.event_id == events.c.event_id)
+    .where(markets.c.market_id == sa.bindparam("market_id", type_=sa.BigInteger))
+)
+
+
+async def load_rules(tx: Transaction, market_id: int) -> str | None:
+    """Return the rules of a market's event, or None without the market."""
+    rules: str | None = await tx.scalar(_RULES, {"market_id": market_id})
+    return rules
+
+
 async def load_markets_of_events(
     tx: Transaction, event_ids: Collection[int]
 ) -> Mapping[int, Sequence[CatalogMarket]]:

@@ -164,22 +164,29 @@ async def load_market_types(tx: Transaction) -> Sequence[str]:
     return [row.market_type for row in rows]
 
 
+_SPORTS: Final = (
+    sa.select(sports).order_by(sports.c.sport_id).limit(sa.bindparam("rows", type_=sa.BigInteger))
+)
+_TAGS_OF_SPORTS: Final = (
+    sa.select(sports_events.c.sport_id, event_tags.c.tag_id)
+    .join(event_tags, event_tags.c.event_id == sports_events.c.event_id)
+    .where(one_of(sports_events.c.sport_id, _IDS))
+    .distinct()
+    .order_by(event_tags.c.tag_id)
+)
+_SERIES_OF_SPORTS: Final = (
+    sa.select(series.c.sport_id, series.c.series_id)
+    .where(one_of(series.c.sport_id, _IDS))
+    .order_by(series.c.series_id)
+)
+
+
 async def load_sports(tx: Transaction, sports_max: int) -> Sequence[CatalogSport]:
     """Return at most `sports_max` sports, in the order of their first events."""
-    rows = await tx.all(sa.select(sports).order_by(sports.c.sport_id).limit(sports_max))
-    ids = [row.sport_id for row in rows]
-    tag_pairs = await tx.all(
-        sa.select(sports_events.c.sport_id, event_tags.c.tag_id)
-        .join(event_tags, event_tags.c.event_id == sports_events.c.event_id)
-        .where(sports_events.c.sport_id.in_(ids))
-        .distinct()
-        .order_by(event_tags.c.tag_id)
-    )
-    series_pairs = await tx.all(
-        sa.select(series.c.sport_id, series.c.series_id)
-        .where(series.c.sport_id.in_(ids))
-        .order_by(series.c.series_id)
-    )
+    rows = await tx.all(_SPORTS, {"rows": sports_max})
+    ids = {_IDS: [row.sport_id for row in rows]}
+    tag_pairs = await tx.all(_TAGS_OF_SPORTS, ids)
+    series_pairs = await tx.all(_SERIES_OF_SPORTS, ids)
     return [
         CatalogSport(
             row.sport_id,

@@ -26,8 +26,10 @@ class PrivatePart(NamedTuple):
 
 
 PRIVATE_PARTS: Final = (
-    PrivatePart("chain/node_connections.py", "aiohttp", "class _Connector(aiohttp.TCPConnector)"),
-    PrivatePart("chain/body_receiver.py", "aiohttp", "transport.set_protocol(handler)"),
+    PrivatePart(
+        "chain/connections/node_connections.py", "aiohttp", "class _Connector(aiohttp.TCPConnector)"
+    ),
+    PrivatePart("chain/connections/body_receiver.py", "aiohttp", "transport.set_protocol(handler)"),
     PrivatePart("app/gateway.py", "uvicorn", "def capture_signals("),
     PrivatePart("app/http/parser_refusals.py", "httptools", '"Invalid HTTP version"'),
     PrivatePart(

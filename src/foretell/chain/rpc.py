@@ -17,7 +17,7 @@ from typing import Any, Final, Generic, Self, TypeVar
 
 import msgspec
 
-from foretell.chain.node_connections import HttpAnswer, NodeConnections, Unchecked
+from foretell.chain.connections.node_connections import HttpAnswer, NodeConnections, Unchecked
 from foretell.chain.rpc_types import quantity_of
 from foretell.domain.errors.chain import (
     ChainUnavailable,

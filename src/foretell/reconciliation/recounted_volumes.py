@@ -13,8 +13,8 @@ from foretell.store.index.traded_volumes import UNLISTED
 from foretell.store.queries.index_tables import load_pages
 from foretell.store.spill import SpilledRows, SpillFile
 from foretell.store.tables import markets
+from foretell.store.wide_sums import HALF_BITS
 
-LOW_UNITS: Final = 2**32
 ACT_TIME: Final = 8
 """The place of the time in a counted act."""
 
@@ -38,7 +38,7 @@ async def count_volumes(
             units = int(volumes[wallet, exchange]) + cost
             volumes[wallet, exchange] = str(units)
             at_s = figures.acts[place][ACT_TIME]
-            counted[wallet, exchange, place[0]] = at_s, *divmod(units, LOW_UNITS)
+            counted[wallet, exchange, place[0]] = at_s, *divmod(units, 1 << HALF_BITS)
     return counted
 
 

@@ -25,8 +25,8 @@ from tests.chain.connections.byte_server import (
 )
 from typing_extensions import override
 
-from foretell.chain import body_receiver, node_connections
-from foretell.chain.node_connections import NodeConnections
+from foretell.chain.connections import body_receiver, node_connections
+from foretell.chain.connections.node_connections import NodeConnections
 from foretell.domain.errors.chain import ChainUnavailable
 
 pytestmark = pytest.mark.anyio

@@ -9,7 +9,7 @@ from typing import Any, Final
 import msgspec
 import pytest
 
-from foretell.chain.node_connections import CONNECTIONS_MAX
+from foretell.chain.connections.node_connections import CONNECTIONS_MAX
 from foretell.chain.rpc import CHAIN_ID, Rpc
 from foretell.domain.errors.chain import ChainUnavailable, WrongChain
 

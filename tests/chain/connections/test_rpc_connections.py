@@ -30,8 +30,8 @@ from tests.chain.connections.byte_server import (
     serving,
 )
 
-from foretell.chain import node_connections
-from foretell.chain.node_connections import CONNECTIONS_MAX, DEADLINES_PER_ANSWER_MAX
+from foretell.chain.connections import node_connections
+from foretell.chain.connections.node_connections import CONNECTIONS_MAX, DEADLINES_PER_ANSWER_MAX
 from foretell.chain.rpc import Rpc
 from foretell.domain.errors.chain import ChainUnavailable
 

@@ -11,7 +11,7 @@ import aiohttp
 import httpx
 from typing_extensions import override
 
-from foretell.chain.body_receiver import PIECE_BYTES, receive_rest
+from foretell.chain.connections.body_receiver import PIECE_BYTES, receive_rest
 from foretell.domain.errors.chain import ChainUnavailable
 
 CONNECTIONS_MAX: Final = 16

@@ -1,0 +1,1 @@
+"""Connections to a node over HTTP, and the bodies of its answers."""

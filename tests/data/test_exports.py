@@ -5,6 +5,7 @@ import csv
 import io
 import json
 import sys
+import time
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from decimal import Decimal
@@ -22,7 +23,7 @@ from tests.rigs.sandbox import Sandbox
 from tests.rigs.values import NOW_MS, an_address
 
 from foretell.data.export_forms import INTEGERS, ROWS_PER_GROUP, TEXTS
-from foretell.data.exports import KINDS, ROWS_PER_PART, begin_export
+from foretell.data.exports import KINDS, REST_PER_WORK, ROWS_PER_PART, ROWS_PER_TURN, begin_export
 from foretell.data.routes import build_app
 from foretell.domain.errors.http import TooManyRequests
 from foretell.domain.errors.storage import ReadsBusy, ReadTooSlow
@@ -200,12 +201,42 @@ async def test_exports_that_are_being_sent_are_bounded_for_a_client_and_give_the
     other = await begin("two")
     with pytest.raises(ReadsBusy):
         await begin("three")
-    assert len([part async for part in other]) == 3
+    assert len([part async for part in other]) == 2 + ROWS_PER_PART // ROWS_PER_TURN
     del unread
     again = await begin("one")
     with pytest.raises(TooManyRequests):
         await begin("one")
     del stalled, again
+
+
+@pytest.mark.parametrize("exports", [1, 3])
+async def test_exports_rest_together_for_twice_as_long_as_they_work(
+    fresh_database: Database, monkeypatch: pytest.MonkeyPatch, exports: int
+) -> None:
+    """All reads of others waited for an export that rendered rows without a pause."""
+    await write_changes(fresh_database, 2 * ROWS_PER_PART)
+    context = a_data_context(fresh_database, BLOBS, lambda: NOW_MS)
+    kind, work_s, busy_s = KINDS["ledger"], 0.001, [0.0]
+
+    def show_slowly(row: Any) -> Any:
+        time.sleep(work_s)
+        busy_s[0] += work_s
+        return kind.show(row)
+
+    slow = type(kind)(kind.load, show_slowly, kind.key, kind.begin, kind.columns)
+    monkeypatch.setattr("foretell.data.exports.KINDS", {"ledger": slow})
+
+    async def send(client: str) -> int:
+        client_name.set(client)
+        export = await begin_export(context, Query([("user", ANN)]), "ledger.jsonl")
+        return len([part async for part in export.parts])
+
+    began_s = time.monotonic()
+    sent = await asyncio.gather(*(send(str(number)) for number in range(exports)))
+    assert sent == [2 * ROWS_PER_PART // ROWS_PER_TURN] * exports
+    few_at_the_end = 0.75  # an export that ends a little before the others rests with them no more
+    assert time.monotonic() - began_s > REST_PER_WORK * few_at_the_end * busy_s[0]
+    assert not context.exports.running
 
 
 async def test_an_export_ends_with_its_time_and_its_client_goes_on(
@@ -214,7 +245,7 @@ async def test_an_export_ends_with_its_time_and_its_client_goes_on(
     await write_changes(fresh_database, 2 * ROWS_PER_PART)
     context = replace(a_data_context(fresh_database, BLOBS, lambda: NOW_MS), export_s=1.0)
     export = await begin_export(context, Query([("user", ANN)]), "ledger.jsonl")
-    first = await anext(export.parts)
+    first = b"".join([await anext(export.parts) for _ in range(ROWS_PER_PART // ROWS_PER_TURN)])
     await asyncio.sleep(1.0)
     assert [part async for part in export.parts] == []
     cursor = json.loads(first.splitlines()[-1])["cursor"]

@@ -3,7 +3,7 @@
 A response is made of parts, each one transaction, so a long export holds no transaction and no connection of the
 database while its client is slow. Each row has a cursor: an export that was cut off goes on after the last row that
 arrived. It is complete when a request returns no row. Responses that are being sent are bounded in number, for a
-client and in all, and in time.
+client and in all, and in time. They rest between rows, so that all of them together leave the process to others for half of its time.
 """
 
 import asyncio
@@ -34,7 +34,11 @@ from foretell.store.queries.exports import (
 from foretell.store.read_places import client_name
 
 ROWS_PER_PART: Final = 200
+ROWS_PER_TURN: Final = 50
 """Rows that are rendered before the process serves other requests."""
+REST_PER_WORK: Final = 2.0
+"""How long an export rests, over the time that it took for the rows before and the number of exports that are sent."""
+REST_S_MAX: Final = 0.2
 ROWS_MAX: Final = 50_000
 CURSOR_CHARS_MAX: Final = 128
 LIMIT: Final = integer("limit", 10_000, 1, ROWS_MAX, "rows of one response")
@@ -80,7 +84,7 @@ class Export:
 
 
 async def begin_export(context: DataContext, query: Query, file: str) -> Export:
-    """Return an export whose first part has been read, so that a refusal can still be sent."""
+    """Return an export whose first rows have been read, so that a refusal can still be sent."""
     name, _, form = file.partition(".")
     if name not in KINDS or form not in ENCODERS:
         raise UnknownRecord("file")
@@ -94,7 +98,7 @@ async def begin_export(context: DataContext, query: Query, file: str) -> Export:
     reading.hold_place(client)
     try:
         encoder = await asyncio.to_thread(encoder_of, kind.columns)  # the first one loads a library
-        first = await reading.next_part()
+        first = await reading.next_rows()
     except BaseException:
         reading.end()
         raise
@@ -111,6 +115,7 @@ class _Reading:
         self._context, self._wallet, self._after, self._left = context, wallet, after, limit
         self._loop = asyncio.get_running_loop()
         self._until_s = self._loop.time() + context.export_s
+        self._worked_s = 0.0
 
     def hold_place(self, client: str) -> None:
         """Give the client's place back with the end of the response; one that never begins has no other."""
@@ -122,31 +127,50 @@ class _Reading:
         """Give the place back."""
         self._place()
 
-    async def next_part(self) -> Sequence[Row]:
+    async def next_rows(self) -> Sequence[Any]:
         """Return the next rows, none at the end of the wallet's rows, of the response or of its time."""
         wanted = min(self._left, ROWS_PER_PART)
         if not wanted or self._loop.time() >= self._until_s:
             return ()
+        began_s = self._loop.time()
         async with self._context.database.public_reading() as tx:
             rows = await self.kind.load(tx, self._wallet, self._after, wanted)
         self._left = self._left - len(rows) if len(rows) == wanted else 0
         if rows:
             self._after = self.kind.key(rows[-1])
-        return [{"cursor": _cursor(self.kind.key(row)), **self.kind.show(row)} for row in rows]
+        self._worked_s += self._loop.time() - began_s
+        return rows
+
+    def encode(self, rows: Sequence[Any], encoder: RowEncoder) -> bytes:
+        """Return what can be sent of rows by now."""
+        began_s = self._loop.time()
+        encoded = encoder.add(
+            [{"cursor": _cursor(self.kind.key(row)), **self.kind.show(row)} for row in rows]
+        )
+        self._worked_s += self._loop.time() - began_s
+        return encoded
+
+    async def rest(self) -> None:
+        """Leave the process to others, for longer the more exports there are."""
+        rest_s = REST_PER_WORK * self._worked_s * self._context.exports.running
+        self._worked_s = 0.0
+        await asyncio.sleep(min(REST_S_MAX, rest_s))
 
 
 async def _sent(
-    reading: _Reading, part: Sequence[Row], encoder: RowEncoder
+    reading: _Reading, rows: Sequence[Any], encoder: RowEncoder
 ) -> AsyncIterator[bytes]:
-    """Yield encoded parts; a part that cannot be read ends the response, and the client resumes."""
+    """Yield encoded rows; rows that cannot be read end the response, and the client resumes."""
     try:
         if begun := encoder.begin():
             yield begun
-        while part:
-            if encoded := encoder.add(part):
-                yield encoded
+        while rows:
+            for start in range(0, len(rows), ROWS_PER_TURN):
+                if encoded := reading.encode(rows[start : start + ROWS_PER_TURN], encoder):
+                    yield encoded
+                await reading.rest()
             try:
-                part = await reading.next_part()
+                rows = await reading.next_rows()
             except ForetellError:
                 break
         if ended := encoder.end():

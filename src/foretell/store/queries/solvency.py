@@ -5,7 +5,8 @@ asked of the chain, so a report compares two sources; `foretell verify data` com
 """
 
 from collections.abc import Sequence
-from typing import Final
+from functools import lru_cache
+from typing import Any, Final
 
 import sqlalchemy as sa
 
@@ -24,10 +25,17 @@ async def load_outstanding(
     tx: Transaction, neg_risk_adapter: Address | None, after: Bytes32, limit: int
 ) -> Sequence[OutstandingTokens]:
     """Return the conditions after one, in the order of their ids."""
+    rows = await tx.all(_conditions(), {"after": after, "rows": limit})
+    return [_outstanding(row, neg_risk_adapter) for row in rows]
+
+
+@lru_cache(maxsize=1)
+def _conditions() -> sa.Select[Any]:
+    """Return the query for a page of conditions, built once: building it costs as much as running it."""
     burned = balances.alias("burned")
     is_burned = sa.and_(burned.c.wallet == NO_TOKEN_BURN, burned.c.asset == conditions.c.token_no)
     of_yes, of_no = supplies.alias("of_yes"), supplies.alias("of_no")
-    rows = await tx.all(
+    return (
         sa.select(
             conditions.c.condition_id,
             conditions.c.oracle,
@@ -44,11 +52,10 @@ async def load_outstanding(
         .outerjoin(of_yes, of_yes.c.token_id == conditions.c.token_yes)
         .outerjoin(of_no, of_no.c.token_id == conditions.c.token_no)
         .outerjoin(burned, is_burned)
-        .where(conditions.c.condition_id > after)
+        .where(conditions.c.condition_id > sa.bindparam("after", type_=sa.Text))
         .order_by(conditions.c.condition_id)
-        .limit(limit)
+        .limit(sa.bindparam("rows", type_=sa.BigInteger))
     )
-    return [_outstanding(row, neg_risk_adapter) for row in rows]
 
 
 def _outstanding(

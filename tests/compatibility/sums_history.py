@@ -31,6 +31,7 @@ CATEGORY_BY_MARKET: Final = {"rain": "politics", "snow": "world"}
 DAYS_AGO: Final = (45, 20, 5, 0)
 """Times of trades, so that each period begins after some and before others."""
 ROWS_MAX: Final = 1_000
+WINS_MAX: Final = 50
 
 
 async def write_history(database: Database) -> None:
@@ -84,7 +85,8 @@ async def read_sums(database: Database) -> Any:
                 found[f"{name} {order.value}"] = [list(each) for each in page]
                 ranks = [await load_ranking_of(tx, scope, order, each) for each in wallets]
                 found[f"{name} {order.value} ranks"] = [each and list(each) for each in ranks]
-            wins = await load_wins(tx, scope, limit=ROWS_MAX, offset=0)
+            wins = await load_wins(tx, scope, limit=WINS_MAX, offset=0)
+            assert len(wins) < WINS_MAX
             found[f"{name} wins"] = [list(each) for each in wins]
         keys = itertools.product(wallets, map(a_word, CATEGORY_BY_MARKET))
         found["traded"] = sorted(map(list, await load_traded_markets(tx, keys)))

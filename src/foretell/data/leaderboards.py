@@ -20,6 +20,8 @@ from foretell.edge.query import Query
 from foretell.edge.rendering import amount, blob_url
 from foretell.store.database import Transaction
 from foretell.store.queries.leaderboards import (
+    WINS_PER_PAGE_MAX,
+    WINS_SKIPPED_MAX,
     Ranking,
     RankingOrder,
     RankingScope,
@@ -44,13 +46,14 @@ CATEGORY: Final = text(
 PERIOD: Final = choice("timePeriod", "", PERIODS, "DAY")
 SORT: Final = choice("orderBy", "", tuple(ORDERS), "PNL")
 TRADERS_LIMIT: Final = integer("limit", 25, 1, ROWS_PER_PAGE_MAX)
-WINS_LIMIT: Final = integer("limit", 20, 1, ROWS_PER_PAGE_MAX)
+WINS_LIMIT: Final = integer("limit", 20, 1, WINS_PER_PAGE_MAX)
 BUILDERS_LIMIT: Final = integer("limit", 25, 0, ROWS_PER_PAGE_MAX)
 OFFSET: Final = integer("offset", 0, 0, 1000)
+WINS_OFFSET: Final = integer("offset", 0, 0, WINS_SKIPPED_MAX)
 USER_NAME: Final = text("userName", "name of a wallet's owner")
 
 TRADERS_PARAMETERS: Final = (CATEGORY, PERIOD, SORT, TRADERS_LIMIT, OFFSET, ANY_USER, USER_NAME)
-WINS_PARAMETERS: Final = (CATEGORY, PERIOD, WINS_LIMIT, OFFSET)
+WINS_PARAMETERS: Final = (CATEGORY, PERIOD, WINS_LIMIT, WINS_OFFSET)
 BUILDERS_PARAMETERS: Final = (PERIOD, BUILDERS_LIMIT, OFFSET)
 BUILDER_VOLUMES_PARAMETERS: Final = (PERIOD,)
 
@@ -103,7 +106,7 @@ async def _wallets(
 async def list_wins(context: DataContext, query: Query) -> list[WinRow]:
     """Return a page of the positions that were closed with the largest gains."""
     scope = _read_scope(query)
-    limit, offset = query.read(WINS_LIMIT), query.read(OFFSET)
+    limit, offset = query.read(WINS_LIMIT), query.read(WINS_OFFSET)
     query.check_known()
     async with context.database.public_reading() as tx:
         wins = await load_wins(tx, scope, limit=limit, offset=offset)

@@ -43,6 +43,8 @@ class RankingOrder(enum.Enum):
     VOLUME = "volume_units"
 
 
+WINS_PER_PAGE_MAX: Final = 50
+WINS_SKIPPED_MAX: Final = 1_000
 _DAYS: Final = sa.bindparam("period", type_=sa.BigInteger)
 _WALLET: Final = sa.bindparam("wallet", type_=sa.Text)
 _COUNTED: Final = MappingProxyType(
@@ -189,26 +191,31 @@ def _place(name: str) -> sa.BindParameter[int]:
 async def load_wins(
     tx: Transaction, scope: RankingScope, *, limit: int, offset: int
 ) -> Sequence[Win]:
-    """Return the closed positions with the largest gains."""
+    """Return the closed positions with the largest gains: at most `WINS_PER_PAGE_MAX` after `WINS_SKIPPED_MAX`."""
+    assert limit <= WINS_PER_PAGE_MAX
+    assert offset <= WINS_SKIPPED_MAX
     values: dict[str, Any] = {"period": int(scope.period), "rows": limit, "skipped": offset}
     if scope.main_category is not None:
         values["category"] = scope.main_category
-    rows = await tx.all(_wins(has_category=scope.main_category is not None), values)
+    has_category = scope.main_category is not None
+    rows = await tx.all(_wins(tx.dialect, has_category=has_category), values)
     return [Win._make(row) for row in rows]
 
 
 @lru_cache
-def _wins(*, has_category: bool) -> sa.Select[Any]:
+def _wins(dialect: str, *, has_category: bool) -> sa.Select[Any]:
     """Return the query for a page of the wins, built once."""
     category = [wins.c.category == sa.bindparam("category")] if has_category else []
-    page = (
+    largest = (
         sa.select(wins.c.wallet, wins.c.token_id, wins.c.realized_units)
         .where(wins.c.period == live_key(_DAYS), *category)
-        .order_by(wins.c.realized_units.desc(), wins.c.wallet.desc(), wins.c.token_id.desc())
-        .limit(sa.bindparam("rows", type_=sa.BigInteger))
-        .offset(sa.bindparam("skipped", type_=sa.BigInteger))
-        .subquery()
+        .order_by(*_by_gain(wins.c))
     )
+    rows, skipped = _place("rows"), _place("skipped")
+    if dialect == "sqlite":  # it would sort the parts again
+        page = largest.limit(rows).offset(skipped).subquery()
+    else:
+        page = _first_of(_bounded(largest, skipped), rows).subquery()
     is_position = sa.and_(
         positions.c.wallet == page.c.wallet, positions.c.token_id == page.c.token_id
     )
@@ -227,5 +234,28 @@ def _wins(*, has_category: bool) -> sa.Select[Any]:
             .outerjoin(markets, markets.c.condition_id == positions.c.condition_id)
             .outerjoin(events, events.c.event_id == markets.c.event_id)
         )
-        .order_by(page.c.realized_units.desc(), page.c.wallet.desc(), page.c.token_id.desc())
+        .order_by(*_by_gain(page.c))
     )
+
+
+def _by_gain(win: Any) -> list[sa.ColumnElement[Any]]:
+    return [win.realized_units.desc(), win.wallet.desc(), win.token_id.desc()]
+
+
+def _bounded(largest: sa.Select[Any], skipped: sa.BindParameter[int]) -> sa.Select[Any]:
+    """Return the wins after those that are skipped, no more than a page may have.
+
+    The numbers are in the text: without them, PostgreSQL reckons that a plan for any page reads a tenth of all wins, and
+    plans again for each read.
+    """
+    reached = largest.limit(_constant(WINS_SKIPPED_MAX + WINS_PER_PAGE_MAX))
+    return _first_of(reached, _constant(WINS_PER_PAGE_MAX)).offset(skipped)
+
+
+def _first_of(part: sa.Select[Any], rows: sa.ColumnElement[int]) -> sa.Select[Any]:
+    inner = part.subquery()
+    return sa.select(inner).order_by(*_by_gain(inner.c)).limit(rows)
+
+
+def _constant(number: int) -> sa.ColumnElement[int]:
+    return sa.literal(number, sa.BigInteger, literal_execute=True)

@@ -1,0 +1,52 @@
+"""Reads whose plan PostgreSQL keeps, however many rows it has counted: planning each read again takes longer than it."""
+
+from typing import Any, Final
+
+import pytest
+import sqlalchemy as sa
+
+from foretell.bench.rigs.reads.history import History, HistoryPlan
+from foretell.domain.portfolio.periods import Period
+from foretell.store.database import Database
+from foretell.store.queries.leaderboards import WINS_SKIPPED_MAX, RankingScope, load_wins
+from foretell.store.scratch import analyze
+from foretell.store.tables import positions, wins
+
+pytestmark = [pytest.mark.anyio, pytest.mark.xdist_group("grown")]  # both histories are made once
+
+READS: Final = 12
+PLANS_FIRST: Final = 5
+"""So often PostgreSQL plans a statement with its values before it compares that with a plan for any values."""
+WINS: Final = 5_000
+KEPT: Final = sa.text(
+    "SELECT generic_plans, custom_plans FROM pg_prepared_statements WHERE statement LIKE :part"
+)
+
+
+@pytest.fixture(scope="module")
+async def many_wins(on_postgres: Database) -> Database:
+    """The history, with as many wins as a longer one has."""
+    condition_id = History(HistoryPlan(2, wallets=100, markets=20)).names.condition_id
+    async with on_postgres.writing() as tx:
+        rows: list[tuple[Any, ...]] = [(f"0x{number:040x}", str(number)) for number in range(WINS)]
+        await tx.upsert_rows(
+            positions, [(*row, condition_id, 0, 0, 10, 5, 5, 1, 1) for row in rows]
+        )
+        await tx.upsert_rows(
+            wins, [(int(Period.ALL), *row, "politics", 5 + place) for place, row in enumerate(rows)]
+        )
+    await analyze(on_postgres)
+    return on_postgres
+
+
+@pytest.mark.parametrize("category", [None, "politics"])
+@pytest.mark.parametrize("offset", [0, WINS_SKIPPED_MAX])
+async def test_postgres_keeps_the_plan_of_the_largest_wins(
+    many_wins: Database, category: str | None, offset: int
+) -> None:
+    scope = RankingScope(Period.ALL, category)
+    async with Database(many_wins.url) as database, database.reading() as tx:
+        for _ in range(READS):
+            assert len(await load_wins(tx, scope, limit=20, offset=offset)) == 20
+        [kept] = await tx.all(KEPT, {"part": "%FROM wins%"})
+    assert tuple(kept) == (READS - PLANS_FIRST, PLANS_FIRST)

@@ -60,6 +60,7 @@ from foretell.store.tables import (
     rank_ties,
     ranking_marks,
     series_totals,
+    sport_tags,
     standings,
     supplies,
     tags,
@@ -256,7 +257,7 @@ async def test_a_figure_that_is_off_by_one_unit_and_a_row_that_is_missing_are_fo
                 less = sa.update(table).values({name: one_less(column)})
                 less = less.where(column == greatest(column))
                 assert table.name in await differing(fresh_database, figures, less), column
-        for table in (*FIGURES, canceled_orders, conditions, traded_markets):
+        for table in (*FIGURES, canceled_orders, conditions, sport_tags, traded_markets):
             deleted = sa.delete(table).where(table.c[0] == greatest(table.c[0]))
             assert table.name in await differing(fresh_database, figures, deleted)
         for period in (Period.ALL, Period.DAY):

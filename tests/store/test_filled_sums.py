@@ -9,6 +9,7 @@ import alembic.migration
 import alembic.operations
 import pytest
 import sqlalchemy as sa
+from tests.rigs.payloads import ABSENT
 from tests.rigs.read_apis import keep_listings, keep_rankings
 from tests.rigs.rows import Rows, a_game_event_row
 from tests.rigs.values import NOW_MS, TOKEN, an_address, an_asset
@@ -32,6 +33,7 @@ from foretell.store.tables import (
     quotes,
     rank_counts,
     series_totals,
+    sport_tags,
     sum_generations,
     supplies,
     tags,
@@ -147,6 +149,21 @@ async def test_the_migration_finds_fills_by_time_and_adds_up_tags_and_series(
         await tx.execute(series_totals.delete())
     await fill(database, "v0019_reads_of_long_histories")
     assert await dump(database, tables) == expected
+
+
+async def test_the_migration_finds_the_tags_of_sports(database: Database) -> None:
+    async with database.writing() as tx:
+        rows = Rows(tx)
+        await rows.open_named("rain")
+        for name in ("first", "second"):
+            await rows.open(a_game_event_row(name))
+        await rows.open(a_game_event_row("third", sportSlug=ABSENT))
+    expected = await dump(database, (sport_tags,))
+    assert len(expected["sport_tags"]) > 1
+    async with database.writing() as tx:
+        await tx.execute(sport_tags.delete())
+    await fill(database, "v0023_tags_of_sports")
+    assert await dump(database, (sport_tags,)) == expected
 
 
 async def test_the_migration_adds_up_supplies_beyond_63_bits(database: Database) -> None:

@@ -16,6 +16,7 @@ from foretell.reconciliation.kept_counts import (
     count_series,
     count_supplies,
     count_tags,
+    tag_sports,
 )
 from foretell.reconciliation.recounted_listings import count_events, count_markets
 from foretell.reconciliation.recounted_standings import (
@@ -56,6 +57,7 @@ from foretell.store.tables import (
     ranking_cursors,
     ranking_marks,
     series_totals,
+    sport_tags,
     standings,
     supplies,
     tags,
@@ -313,6 +315,7 @@ async def _of_catalog(
             lambda row: row.tag_id,
             lambda row: row.event_count or None,
         ),
+        _Compared(sport_tags, await tag_sports(tx, spill), tuple, lambda _: True),
     )
 
 

@@ -22,6 +22,9 @@ from foretell.store.tables import (
     sports_events,
 )
 
+SportTag = tuple[int, int]
+"""The numbers of a sport and of a tag that one of its events has."""
+
 WALLET_PREFIX: Final = slice(2, 4)
 """The digits of an address by which wallets of one amount are counted."""
 
@@ -124,3 +127,19 @@ async def count_tags(tx: Transaction, spill: SpillFile) -> SpilledRows[int, int]
         for row in page:
             counted[row.tag_id] += 1
     return counted
+
+
+async def tag_sports(tx: Transaction, spill: SpillFile) -> SpilledRows[SportTag, bool]:
+    """Return the tags that the events of each sport have."""
+    sport_by_event: SpilledRows[int, int] = spill.mapping("sport_by_event", 1, int)
+    async for page in load_pages(tx, sports_events):
+        for row in page:
+            if row.sport_id is not None:
+                sport_by_event[row.event_id] = row.sport_id
+    tagged: SpilledRows[SportTag, bool] = spill.mapping("counted_sport_tags", 2, bool)
+    async for page in load_pages(tx, event_tags):
+        for row in page:
+            sport_id = sport_by_event.get(row.event_id)
+            if sport_id is not None:
+                tagged[sport_id, row.tag_id] = True
+    return tagged

@@ -1,12 +1,15 @@
+from dataclasses import replace
+
 import pytest
 import sqlalchemy as sa
 from tests.rigs.payloads import ABSENT, AWAY, a_team
 from tests.rigs.rows import a_game_event_row
 from tests.rigs.values import NOW_MS
 
+from foretell.domain.creation.payload import Category
 from foretell.store.creation.markets import record_event
 from foretell.store.database import Database
-from foretell.store.tables import series, sports, sports_markets, teams
+from foretell.store.tables import event_tags, series, sport_tags, sports, sports_markets, teams
 
 pytestmark = pytest.mark.anyio
 
@@ -34,6 +37,26 @@ async def test_a_known_sport_series_and_team_keep_what_was_said_first(database: 
     assert (league.created_at_ms, league.updated_at_ms) == (NOW_MS, LATER)
     assert (home.abbreviation, home.logo) == ("BRA", "https://logos.example/brann.png")
     assert (away.logo, away.updated_at_ms) == ("https://logos.example/molde.png", NOW_MS)
+
+
+async def test_a_sport_has_the_tags_of_all_its_events_once(database: Database) -> None:
+    world = Category("World cup", "world-cup")
+    first = a_game_event_row("first")
+    rows = [
+        first,
+        replace(a_game_event_row("second"), tags=(*first.tags, world)),
+        replace(a_game_event_row("third", sportSlug=ABSENT), tags=(Category("None", "none"),)),
+    ]
+    async with database.writing() as tx:
+        for row in rows:
+            await record_event(tx, row, NOW_MS)
+
+    async with database.reading() as tx:
+        kept = await tx.all(sa.select(sport_tags))
+        of_events = await tx.all(sa.select(event_tags.c.tag_id).where(event_tags.c.event_id < 3))
+    expected = {(1, row.tag_id) for row in of_events}
+    assert sorted(map(tuple, kept)) == sorted(expected)
+    assert len(of_events) > len(expected)
 
 
 async def test_a_missing_logo_is_added(database: Database) -> None:

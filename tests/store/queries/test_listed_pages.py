@@ -53,6 +53,7 @@ READS: Final = (
         "markets after the last best bid": f"/markets?limit=10&offset={OPEN}&order=bestBid",
         "newest markets": "/markets?limit=10",
         "newest events": "/events?limit=10",
+        "sports": "/sports",
         "open markets by volume": "/markets?limit=10&order=volume24hr&closed=false",
         "open events by volume": "/events?limit=10&order=volume24hr&closed=false",
         "open events by all volume": "/events?limit=10&order=volume&closed=false",
@@ -68,6 +69,7 @@ READS: Final = (
     }
 )
 TABLES: Final = (
+    *("event_tags", "series", "sport_tags", "sports_events"),
     *("activities", "balances", "positions", "trades", "fills", "orders", "quote_points", "quotes"),
     *("markets", "events", "market_totals", "event_totals", "payouts", "locked_collateral"),
 )

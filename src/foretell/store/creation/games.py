@@ -17,7 +17,16 @@ from foretell.domain.creation.sports_types import SportsMarket, SportsTeam
 from foretell.domain.values.hexadecimal import Bytes32
 from foretell.store.creation.ids import next_id
 from foretell.store.database import Transaction
-from foretell.store.tables import markets, series, sports, sports_events, sports_markets, teams
+from foretell.store.tables import (
+    event_tags,
+    markets,
+    series,
+    sport_tags,
+    sports,
+    sports_events,
+    sports_markets,
+    teams,
+)
 
 _NUMBERS: Final = msgspec.json.Encoder(decimal_format="number")
 
@@ -40,9 +49,11 @@ class GameRow:
 async def record_game(
     tx: Transaction, game: GameRow, event_id: int, market_ids: Sequence[int], now_ms: int
 ) -> None:
-    """Store the game of an event that opens, with its markets."""
+    """Store the game of an event that opens, with its markets; the event has its tags."""
     details = game.event.details
     sport_id = await _record_sport(tx, game, now_ms)
+    if sport_id is not None:
+        await _record_sport_tags(tx, sport_id, event_id)
     series_id = await _record_series(tx, game, sport_id, now_ms)
     for team in details.teams:
         logo = game.logos.get(team.host_status, "")
@@ -117,6 +128,13 @@ async def _record_sport(tx: Transaction, game: GameRow, now_ms: int) -> int | No
         )
     )
     return sport_id
+
+
+async def _record_sport_tags(tx: Transaction, sport_id: int, event_id: int) -> None:
+    """Add the tags of an event to those of its sport."""
+    of_event = sa.select(event_tags.c.tag_id).where(event_tags.c.event_id == event_id)
+    for row in await tx.all(of_event):
+        await tx.insert_new(sport_tags, sport_id=sport_id, tag_id=row.tag_id)
 
 
 async def _record_series(

@@ -10,9 +10,9 @@ from foretell.store.database import Transaction
 from foretell.store.lookups import one_of
 from foretell.store.queries.sorted_pages import ListPage, SortField, load_page
 from foretell.store.tables import (
-    event_tags,
     series,
     series_totals,
+    sport_tags,
     sports,
     sports_events,
     sports_markets,
@@ -164,29 +164,29 @@ async def load_market_types(tx: Transaction) -> Sequence[str]:
     return [row.market_type for row in rows]
 
 
+_SEPARATOR: Final = ","
+
+
+def _joined(table: sa.Table, ids: sa.Column[Any]) -> sa.ScalarSelect[Any]:
+    """Return the ids of a sport's rows as one text, in any order."""
+    joined = sa.func.aggregate_strings(sa.cast(ids, sa.Text), _SEPARATOR)
+    return sa.select(joined).where(table.c.sport_id == sports.c.sport_id).scalar_subquery()
+
+
 _SPORTS: Final = (
-    sa.select(sports).order_by(sports.c.sport_id).limit(sa.bindparam("rows", type_=sa.BigInteger))
-)
-_TAGS_OF_SPORTS: Final = (
-    sa.select(sports_events.c.sport_id, event_tags.c.tag_id)
-    .join(event_tags, event_tags.c.event_id == sports_events.c.event_id)
-    .where(one_of(sports_events.c.sport_id, _IDS))
-    .distinct()
-    .order_by(event_tags.c.tag_id)
-)
-_SERIES_OF_SPORTS: Final = (
-    sa.select(series.c.sport_id, series.c.series_id)
-    .where(one_of(series.c.sport_id, _IDS))
-    .order_by(series.c.series_id)
+    sa.select(
+        sports,
+        _joined(sport_tags, sport_tags.c.tag_id).label("tag_ids"),
+        _joined(series, series.c.series_id).label("series_ids"),
+    )
+    .order_by(sports.c.sport_id)
+    .limit(sa.bindparam("rows", type_=sa.BigInteger))
 )
 
 
 async def load_sports(tx: Transaction, sports_max: int) -> Sequence[CatalogSport]:
     """Return at most `sports_max` sports, in the order of their first events."""
     rows = await tx.all(_SPORTS, {"rows": sports_max})
-    ids = {_IDS: [row.sport_id for row in rows]}
-    tag_pairs = await tx.all(_TAGS_OF_SPORTS, ids)
-    series_pairs = await tx.all(_SERIES_OF_SPORTS, ids)
     return [
         CatalogSport(
             row.sport_id,
@@ -194,11 +194,15 @@ async def load_sports(tx: Transaction, sports_max: int) -> Sequence[CatalogSport
             row.image,
             row.resolution_source,
             row.created_at_ms,
-            [pair.tag_id for pair in tag_pairs if pair.sport_id == row.sport_id],
-            [pair.series_id for pair in series_pairs if pair.sport_id == row.sport_id],
+            _sorted_ids(row.tag_ids),
+            _sorted_ids(row.series_ids),
         )
         for row in rows
     ]
+
+
+def _sorted_ids(joined: str | None) -> list[int]:
+    return [] if joined is None else sorted(map(int, joined.split(_SEPARATOR)))
 
 
 async def load_teams(

@@ -81,7 +81,14 @@ from foretell.store.tables.sending import (
     settlement_txs,
     wallet_gas,
 )
-from foretell.store.tables.sports import series, sports, sports_events, sports_markets, teams
+from foretell.store.tables.sports import (
+    series,
+    sport_tags,
+    sports,
+    sports_events,
+    sports_markets,
+    teams,
+)
 from foretell.store.tables.trading import (
     acknowledged_times,
     acknowledgements,
@@ -170,6 +177,7 @@ __all__ = [
     "settlement_tx_attempts",
     "settlement_txs",
     "signed_requests",
+    "sport_tags",
     "sports",
     "sports_events",
     "sports_markets",

@@ -28,6 +28,14 @@ series: Final = sa.Table(
     integer("created_at_ms"),
     integer("updated_at_ms"),
     sa.UniqueConstraint("slug"),
+    sa.Index(None, "sport_id", "series_id"),
+)
+
+sport_tags: Final = sa.Table(
+    "sport_tags",
+    metadata,
+    key("sport_id", sa.BigInteger),
+    key("tag_id", sa.BigInteger),
 )
 
 teams: Final = sa.Table(

@@ -4,7 +4,15 @@ from collections.abc import Sequence
 from typing import Final
 
 from foretell.store.bulk import RowsByTable
-from foretell.store.tables import profiles, series, sports, sports_events, sports_markets, teams
+from foretell.store.tables import (
+    profiles,
+    series,
+    sport_tags,
+    sports,
+    sports_events,
+    sports_markets,
+    teams,
+)
 
 SERIES: Final = 20
 TEAMS_OF_SERIES: Final = 20
@@ -12,15 +20,18 @@ WALLETS_PER_PROFILE: Final = 10
 MARKET_TYPES: Final = ("moneyline", "totals", "spreads")
 SPORT: Final = 1
 DETAILS: Final = '{"section": "games", "event_variant": "standard"}'
-CATALOGUED: Final = (sports, series, teams, sports_events, sports_markets, profiles)
+CATALOGUED: Final = (sports, sport_tags, series, teams, sports_events, sports_markets, profiles)
 
 
-def catalogue_rows(games: Sequence[int], wallets: Sequence[str], at_ms: int) -> RowsByTable:
-    """Return the rows of these games, whose markets have the same ids, and the profiles of some wallets."""
+def catalogue_rows(
+    games: Sequence[int], tag_id: int, wallets: Sequence[str], at_ms: int
+) -> RowsByTable:
+    """Return the rows of these games, all of one tag, whose markets have the same ids, and the profiles of some wallets."""
     leagues = range(1, SERIES + 1)
     times = at_ms, at_ms
     return {
         sports: [(SPORT, "football", "i", None, at_ms)],
+        sport_tags: [(SPORT, tag_id)],
         series: [
             (each, f"league-{each}", f"League {each}", "i", SPORT, *times) for each in leagues
         ],

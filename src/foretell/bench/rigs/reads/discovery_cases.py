@@ -20,7 +20,8 @@ LISTED: Final = """SELECT m.*, q.*, t.*, e.*, f.*, y.*, l.units, h.since_ms, s.l
 """A market is shown with its event, and an event with its markets."""
 TAGS_OF_EVENT: Final = """SELECT t.* FROM event_tags e JOIN tags t ON t.tag_id = e.tag_id
     WHERE e.event_id = 7 ORDER BY t.tag_id"""
-SPORTS: Final = """SELECT s.*, r.series_id FROM sports s LEFT JOIN series r ON r.sport_id = s.sport_id
+SPORTS: Final = """SELECT s.*, r.series_id, t.tag_id FROM sports s
+    LEFT JOIN series r ON r.sport_id = s.sport_id LEFT JOIN sport_tags t ON t.sport_id = s.sport_id
     ORDER BY s.sport_id LIMIT 500"""
 SERIES: Final = """SELECT s.*, t.volume_units, t.open_events FROM series s
     LEFT JOIN series_totals t ON t.series_id = s.series_id ORDER BY s.series_id DESC LIMIT 20"""

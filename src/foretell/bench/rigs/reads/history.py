@@ -352,7 +352,8 @@ class History:
             for number in range(self._plan.markets)
             if CATEGORIES[number % len(CATEGORIES)] == "sports"
         ]
-        for table, rows in catalogue_rows(games, self._wallets, NOW_S * 1000).items():
+        tag_id, at_ms = CATEGORIES.index("sports") + 1, NOW_S * 1000
+        for table, rows in catalogue_rows(games, tag_id, self._wallets, at_ms).items():
             self.rows[table.name] = rows
         tops = [BookTop(100, max(each - 1, 1), min(each + 1, 99), each) for each in self._prices]
         self._standings.close(last, self._positions, tops)

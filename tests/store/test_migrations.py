@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import alembic.autogenerate
+import alembic.command
 import alembic.migration
 import alembic.script
 import asyncpg
@@ -19,7 +20,7 @@ import sqlalchemy as sa
 from foretell.domain.errors.storage import StoreUnavailable
 from foretell.store.database import Database
 from foretell.store.migrations import FOLDER, configuration, head, upgrade, write_migration
-from foretell.store.tables import api_keys, metadata
+from foretell.store.tables import api_keys, metadata, quote_points
 
 NUMBERS = itertools.count()
 
@@ -143,3 +144,29 @@ def test_a_new_migration_contains_the_difference(tmp_path: Path) -> None:
     assert "create_table" not in text
     assert "down_revision = " in text
     assert "another" in text
+
+
+@pytest.mark.anyio
+async def test_points_of_quotes_stay_when_they_are_ordered_by_market(empty_url: str) -> None:
+    points = [
+        ("b", 1, 100, None, 4, 5, 6),
+        ("a", 2, 100, 1, None, None, 7),
+        ("a", 1, 10, 1, 2, 3, 0),
+    ]
+
+    def write_older(connection: sa.Connection) -> None:
+        alembic.command.upgrade(configuration(connection), "0022")
+        names = [column.name for column in quote_points.columns]
+        rows = [dict(zip(names, point, strict=True)) for point in points]
+        connection.execute(quote_points.insert(), rows)
+
+    async with Database(empty_url) as database:
+        await database.run_sync(write_older)
+        await upgrade(database)
+        async with database.writing() as tx:
+            await tx.upsert_rows(quote_points, [("a", 2, 100, 1, 9, None, 8)])
+        async with database.reading() as tx:
+            kept = await tx.all(sa.select(quote_points))
+        assert await ask(database, differences) == []
+    expected = [points[2], ("a", 2, 100, 1, 9, None, 8), points[0]]
+    assert sorted(map(tuple, kept)) == expected

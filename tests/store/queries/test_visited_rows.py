@@ -176,7 +176,7 @@ async def test_a_price_history_costs_one_seek_of_the_index_for_each_point(
             assert len(await load_history(tx, Bytes32(condition_id), wanted)) == POINTS
     assert len(queries) == 1
     [seek] = [line for line in large.plan(queries) if "quote_points" in line]
-    assert seek.startswith("SEARCH quote_points USING INDEX")
+    assert seek.startswith("SEARCH quote_points USING PRIMARY KEY")
     assert "(condition_id=? AND minute<?)" in seek
 
 
@@ -370,6 +370,6 @@ async def test_a_batch_costs_one_seek_for_each_point_of_a_market_on_both_databas
             wanted = "((condition_id = ", "(minute < "
         else:
             plans = grown[1].plan(queries)
-            wanted = "SEARCH quote_points USING INDEX", "(condition_id=? AND minute<?)"
+            wanted = "SEARCH quote_points USING PRIMARY KEY", "(condition_id=? AND minute<?)"
         seeks = [line for line in plans if all(part in line for part in wanted)]
         assert len(seeks) == 1, plans

@@ -237,7 +237,9 @@ quote_points: Final = sa.Table(
         sqlite_where=ANY_MINUTE,
         postgresql_where=ANY_MINUTE,
     ),
+    sqlite_with_rowid=False,
 )
+"""SQLite stores the points of a market side by side, so that a history finds each with one lookup."""
 
 OF_ANY_MINUTE: Final = quote_points.c.minute >= sa.literal(0, literal_execute=True)
 """The condition of the index of all markets' points, true of each: a query along it names the condition."""

@@ -3,7 +3,8 @@
 A response is made of parts, each one transaction, so a long export holds no transaction and no connection of the
 database while its client is slow. Each row has a cursor: an export that was cut off goes on after the last row that
 arrived. It is complete when a request returns no row. Responses that are being sent are bounded in number, for a
-client and in all, and in time. They rest between rows, so that all of them together leave the process to others for half of its time.
+client and in all, and in time. They rest between parts, so that all of them together leave the process to others for
+half of its time.
 """
 
 import asyncio
@@ -37,8 +38,8 @@ ROWS_PER_PART: Final = 200
 ROWS_PER_TURN: Final = 50
 """Rows that are rendered before the process serves other requests."""
 REST_PER_WORK: Final = 2.0
-"""How long an export rests, over the time that it took for the rows before and the number of exports that are sent."""
-REST_S_MAX: Final = 0.2
+"""How long an export rests, over the time that its last part took and the number of exports that are sent."""
+REST_S_MAX: Final = 1.0
 ROWS_MAX: Final = 50_000
 CURSOR_CHARS_MAX: Final = 128
 LIMIT: Final = integer("limit", 10_000, 1, ROWS_MAX, "rows of one response")
@@ -132,6 +133,7 @@ class _Reading:
         wanted = min(self._left, ROWS_PER_PART)
         if not wanted or self._loop.time() >= self._until_s:
             return ()
+        await self._rest()
         began_s = self._loop.time()
         async with self._context.database.public_reading() as tx:
             rows = await self.kind.load(tx, self._wallet, self._after, wanted)
@@ -150,8 +152,8 @@ class _Reading:
         self._worked_s += self._loop.time() - began_s
         return encoded
 
-    async def rest(self) -> None:
-        """Leave the process to others, for longer the more exports there are."""
+    async def _rest(self) -> None:
+        """Leave the process to others after a part, for longer the more exports there are."""
         rest_s = REST_PER_WORK * self._worked_s * self._context.exports.running
         self._worked_s = 0.0
         await asyncio.sleep(min(REST_S_MAX, rest_s))
@@ -168,7 +170,7 @@ async def _sent(
             for start in range(0, len(rows), ROWS_PER_TURN):
                 if encoded := reading.encode(rows[start : start + ROWS_PER_TURN], encoder):
                     yield encoded
-                await reading.rest()
+                await asyncio.sleep(0)
             try:
                 rows = await reading.next_rows()
             except ForetellError:

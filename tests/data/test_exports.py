@@ -210,7 +210,7 @@ async def test_exports_that_are_being_sent_are_bounded_for_a_client_and_give_the
 
 
 @pytest.mark.parametrize("exports", [1, 3])
-async def test_exports_rest_together_for_twice_as_long_as_they_work(
+async def test_exports_rest_together_for_longer_than_they_work(
     fresh_database: Database, monkeypatch: pytest.MonkeyPatch, exports: int
 ) -> None:
     """All reads of others waited for an export that rendered rows without a pause."""

@@ -4,7 +4,7 @@ A response is made of parts, each one transaction, so a long export holds no tra
 database while its client is slow. Each row has a cursor: an export that was cut off goes on after the last row that
 arrived. It is complete when a request returns no row. Responses that are being sent are bounded in number, for a
 client and in all, and in time. They rest between parts, so that all of them together leave the process to others for
-half of its time.
+three quarters of its time.
 """
 
 import asyncio
@@ -37,7 +37,7 @@ from foretell.store.read_places import client_name
 ROWS_PER_PART: Final = 200
 ROWS_PER_TURN: Final = 50
 """Rows that are rendered before the process serves other requests."""
-REST_PER_WORK: Final = 2.0
+REST_PER_WORK: Final = 4.0
 """How long an export rests, over the time that its last part took and the number of exports that are sent."""
 REST_S_MAX: Final = 1.0
 ROWS_MAX: Final = 50_000

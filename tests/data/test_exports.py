@@ -23,7 +23,8 @@ from tests.rigs.sandbox import Sandbox
 from tests.rigs.values import NOW_MS, an_address
 
 from foretell.data.export_forms import INTEGERS, ROWS_PER_GROUP, TEXTS
-from foretell.data.exports import KINDS, REST_PER_WORK, ROWS_PER_PART, ROWS_PER_TURN, begin_export
+from foretell.data.export_rests import REST_PER_WORK, REST_S_MAX, ExportRests
+from foretell.data.exports import KINDS, ROWS_AT_ONCE, ROWS_PER_PART, begin_export
 from foretell.data.routes import build_app
 from foretell.domain.errors.http import TooManyRequests
 from foretell.domain.errors.storage import ReadsBusy, ReadTooSlow
@@ -201,7 +202,7 @@ async def test_exports_that_are_being_sent_are_bounded_for_a_client_and_give_the
     other = await begin("two")
     with pytest.raises(ReadsBusy):
         await begin("three")
-    assert len([part async for part in other]) == 2 + ROWS_PER_PART // ROWS_PER_TURN
+    assert len([part async for part in other]) == 3
     del unread
     again = await begin("one")
     with pytest.raises(TooManyRequests):
@@ -214,9 +215,9 @@ async def test_exports_rest_together_for_longer_than_they_work(
     fresh_database: Database, monkeypatch: pytest.MonkeyPatch, exports: int
 ) -> None:
     """All reads of others waited for an export that rendered rows without a pause."""
-    await write_changes(fresh_database, 4 * ROWS_PER_PART)
+    await write_changes(fresh_database, 4 * ROWS_AT_ONCE)
     context = a_data_context(fresh_database, BLOBS, lambda: NOW_MS)
-    kind, work_s, busy_s = KINDS["ledger"], 0.001, [0.0]
+    kind, work_s, busy_s = KINDS["ledger"], 0.0001, [0.0]
 
     def show_slowly(row: Any) -> Any:
         time.sleep(work_s)
@@ -233,10 +234,28 @@ async def test_exports_rest_together_for_longer_than_they_work(
 
     began_s = time.monotonic()
     sent = await asyncio.gather(*(send(str(number)) for number in range(exports)))
-    assert sent == [4 * ROWS_PER_PART // ROWS_PER_TURN] * exports
-    nearly_all = 0.75  # an export that ends a little before the others rests with them no more
-    assert time.monotonic() - began_s > REST_PER_WORK * nearly_all * busy_s[0]
-    assert not context.exports.running
+    assert sent == [4 * ROWS_AT_ONCE // ROWS_PER_PART] * exports
+    most = 0.6  # the first rows have no rest, and an export that ends before the others rests with them no more
+    assert time.monotonic() - began_s > REST_PER_WORK * most * busy_s[0]
+
+
+async def test_the_rests_of_exports_follow_each_other_and_are_bounded() -> None:
+    rests, began_s = ExportRests(), time.monotonic()
+    ended_s: list[float] = []
+
+    async def rest(worked_s: float) -> None:
+        await rests.rest(worked_s)
+        ended_s.append(time.monotonic() - began_s)
+
+    await asyncio.gather(rest(0.01), rest(0.01), rest(60.0))
+    least_s = REST_PER_WORK * 0.01
+    assert [
+        passed_s >= wanted_s
+        for passed_s, wanted_s in zip(
+            ended_s, [least_s, 2 * least_s, 2 * least_s + REST_S_MAX], strict=True
+        )
+    ] == [True] * 3
+    assert ended_s[-1] < 60.0
 
 
 async def test_an_export_ends_with_its_time_and_its_client_goes_on(
@@ -245,7 +264,7 @@ async def test_an_export_ends_with_its_time_and_its_client_goes_on(
     await write_changes(fresh_database, 2 * ROWS_PER_PART)
     context = replace(a_data_context(fresh_database, BLOBS, lambda: NOW_MS), export_s=1.0)
     export = await begin_export(context, Query([("user", ANN)]), "ledger.jsonl")
-    first = b"".join([await anext(export.parts) for _ in range(ROWS_PER_PART // ROWS_PER_TURN)])
+    first = await anext(export.parts)
     await asyncio.sleep(1.0)
     assert [part async for part in export.parts] == []
     cursor = json.loads(first.splitlines()[-1])["cursor"]

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
+from foretell.data.export_rests import ExportRests
 from foretell.data.owed_reader import OwedReader
 from foretell.data.recent_answers import RecentAnswers
 from foretell.data.solvency_books import SolvencyBooks
@@ -30,6 +31,7 @@ class DataContext:
     exports: ReadPlaces = field(
         default_factory=lambda: ReadPlaces(EXPORTS_MAX, EXPORTS_PER_CLIENT_MAX)
     )
+    export_rests: ExportRests = field(default_factory=ExportRests)
     export_s: float = EXPORT_S
 
     @property

@@ -3,8 +3,8 @@
 A response is made of parts, each one transaction, so a long export holds no transaction and no connection of the
 database while its client is slow. Each row has a cursor: an export that was cut off goes on after the last row that
 arrived. It is complete when a request returns no row. Responses that are being sent are bounded in number, for a
-client and in all, and in time. They rest between parts, so that all of them together leave the process to others for
-three quarters of its time.
+client and in all, and in time. They rest in turn between parts, so that all of them together leave the process
+to others for most of its time.
 """
 
 import asyncio
@@ -34,12 +34,10 @@ from foretell.store.queries.exports import (
 )
 from foretell.store.read_places import client_name
 
-ROWS_PER_PART: Final = 200
-ROWS_PER_TURN: Final = 50
-"""Rows that are rendered before the process serves other requests."""
-REST_PER_WORK: Final = 4.0
-"""How long an export rests, over the time that its last part took and the number of exports that are sent."""
-REST_S_MAX: Final = 1.0
+ROWS_PER_PART: Final = 50
+"""Rows that are read and rendered before the process serves other requests."""
+ROWS_AT_ONCE: Final = 200
+"""Rows of a response before it begins to rest."""
 ROWS_MAX: Final = 50_000
 CURSOR_CHARS_MAX: Final = 128
 LIMIT: Final = integer("limit", 10_000, 1, ROWS_MAX, "rows of one response")
@@ -117,6 +115,7 @@ class _Reading:
         self._loop = asyncio.get_running_loop()
         self._until_s = self._loop.time() + context.export_s
         self._worked_s = 0.0
+        self._at_once = ROWS_AT_ONCE
 
     def hold_place(self, client: str) -> None:
         """Give the client's place back with the end of the response; one that never begins has no other."""
@@ -133,13 +132,16 @@ class _Reading:
         wanted = min(self._left, ROWS_PER_PART)
         if not wanted or self._loop.time() >= self._until_s:
             return ()
-        await self._rest()
+        if self._at_once <= 0:
+            await self._context.export_rests.rest(self._worked_s)
+        self._worked_s = 0.0
         began_s = self._loop.time()
         async with self._context.database.public_reading() as tx:
             rows = await self.kind.load(tx, self._wallet, self._after, wanted)
         self._left = self._left - len(rows) if len(rows) == wanted else 0
         if rows:
             self._after = self.kind.key(rows[-1])
+        self._at_once -= len(rows)
         self._worked_s += self._loop.time() - began_s
         return rows
 
@@ -152,12 +154,6 @@ class _Reading:
         self._worked_s += self._loop.time() - began_s
         return encoded
 
-    async def _rest(self) -> None:
-        """Leave the process to others after a part, for longer the more exports there are."""
-        rest_s = REST_PER_WORK * self._worked_s * self._context.exports.running
-        self._worked_s = 0.0
-        await asyncio.sleep(min(REST_S_MAX, rest_s))
-
 
 async def _sent(
     reading: _Reading, rows: Sequence[Any], encoder: RowEncoder
@@ -167,10 +163,8 @@ async def _sent(
         if begun := encoder.begin():
             yield begun
         while rows:
-            for start in range(0, len(rows), ROWS_PER_TURN):
-                if encoded := reading.encode(rows[start : start + ROWS_PER_TURN], encoder):
-                    yield encoded
-                await asyncio.sleep(0)
+            if encoded := reading.encode(rows, encoder):
+                yield encoded
             try:
                 rows = await reading.next_rows()
             except ForetellError:

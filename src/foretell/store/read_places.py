@@ -65,17 +65,12 @@ class ReadPlaces:
     def __init__(self, places: int, per_client: int, bounds: WaitBounds | None = None) -> None:
         assert per_client >= 1
         assert places >= 1
-        self._places = self._free = places
+        self._free = places
         self._per_client = per_client
         self._bounds = bounds or WaitBounds()
         self._running_by_client: dict[str, int] = {}
         self._queue_by_client: OrderedDict[str, deque[asyncio.Future[None]]] = OrderedDict()
         self.waiting = 0
-
-    @property
-    def running(self) -> int:
-        """How many places are taken."""
-        return self._places - self._free
 
     async def take(self, client: str) -> None:
         """Return once the client has one more place, or refuse; `release` gives it back."""

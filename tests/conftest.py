@@ -21,6 +21,7 @@ from xdist.remote import Producer
 
 from foretell.chain.devchain import DevChain, DevChainOptions, find_anvil
 from foretell.chain.rpc import Rpc
+from foretell.runtime.garbage_collection import YOUNG_OBJECTS_MAX
 from foretell.store.database import Database
 from foretell.store.migrations import upgrade
 
@@ -74,9 +75,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_collection_finish() -> None:
-    """Exclude modules and tests from the searches for garbage, which begin now."""
+    """Exclude modules and tests from the searches for garbage, which begin now, and search as rarely as a server."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(YOUNG_OBJECTS_MAX, *gc.get_threshold()[1:])
     gc.enable()
 
 

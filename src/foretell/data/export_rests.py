@@ -3,7 +3,7 @@
 import asyncio
 from typing import Final
 
-REST_PER_WORK: Final = 4.0
+REST_PER_WORK: Final = 8.0
 """How long exports rest after a part, over the time that it took."""
 REST_S_MAX: Final = 0.05
 """The longest rest after one part: a database that is slow makes no export wait for another's part."""

@@ -77,15 +77,22 @@ async def _sums(database: Database) -> dict[str, list[tuple[Any, ...]]]:
 
 @pytest.mark.parametrize(("bar", "missed"), [(1_000.0, 0), (0.0, 1)])
 def test_cheap_reads_are_measured_beside_those_of_a_stranger(
-    monkeypatch: pytest.MonkeyPatch, bar: float, missed: int
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, bar: float, missed: int
 ) -> None:
     monkeypatch.setattr("foretell.bench.data.STRANGER_RATIO_MAX", bar)
-    file = io.StringIO()
-    plan = DataPlan(fills=(2_000,), wallets=1_000, markets=100, calls=1, is_stranger=True)
+    page, file = tmp_path / "page.md", io.StringIO()
+    mark = "<!-- foretell bench data --stranger, SQLite:"
+    page.write_text(f"{mark} begin -->\nreplaced\n{mark} end -->\n")
+    plan = DataPlan((2_000,), 1_000, 100, calls=1, is_stranger=True, page=page)
     assert run_bench_data(plan, Console(file=file, width=200)) == missed
-    found = re.search(r"p99 ([\d.]+) ms alone, ([\d.]+) ms beside .* (\d+) dear", file.getvalue())
-    assert found is not None
-    assert min(float(each) for each in found.groups()) > 0
+    seen = (
+        r"p99 of cheap reads is ([\d.]+) ms alone and ([\d.]+) ms\sbeside a stranger's (\d+) dear"
+    )
+    for text in (file.getvalue(), page.read_text()):
+        found = re.search(seen, text)
+        assert found is not None
+        assert min(float(each) for each in found.groups()) > 0
+    assert "SQLite, 2,000 fills of 1,000 wallets in 100 markets" in page.read_text()
 
 
 @pytest.mark.parametrize("database", ["SQLite", "PostgreSQL"])

@@ -123,9 +123,9 @@ class Timed(NamedTuple):
 
 def run_bench_data(plan: DataPlan, console: Console) -> int:
     """Print the times of every read at each size, write them to a page if one is named; return the missed bars."""
-    if plan.is_stranger:
-        return sum([_print_stranger(plan, fills, console) for fills in plan.fills])
     database = "SQLite" if plan.postgres is None else "PostgreSQL"
+    if plan.is_stranger:
+        return _print_strangers(plan, database, console)
     name = f"foretell bench data, {database}"
     if plan.page is not None:
         check_page(plan.page, name)
@@ -160,16 +160,26 @@ def _head(plan: DataPlan, database: str, others_cores: float) -> str:
     )
 
 
-def _print_stranger(plan: DataPlan, fills: int, console: Console) -> bool:
-    """Print the cheap reads alone and beside a stranger's; return whether the bar was missed."""
-    times = uvloop.run(_measure_beside(plan, fills, console))
-    console.print(
-        f"cheap reads: p99 {times.alone_ms:.1f} ms alone, {times.beside_ms:.1f} ms beside a stranger's"
-        f" {times.dear} dear reads ({times.refused} more refused): ratio {times.ratio:.2f},"
-        f" bar {STRANGER_RATIO_MAX:g}",
-        soft_wrap=True,
-    )
-    return times.ratio > STRANGER_RATIO_MAX
+def _print_strangers(plan: DataPlan, database: str, console: Console) -> int:
+    """Print the cheap reads alone and beside a stranger's at each size, and write them to a page; return the missed bars."""
+    name = f"foretell bench data --stranger, {database}"
+    if plan.page is not None:
+        check_page(plan.page, name)
+    before, missed = usage_with(), 0
+    lines: list[str] = []
+    for fills in plan.fills:
+        times = uvloop.run(_measure_beside(plan, fills, console))
+        missed += times.ratio > STRANGER_RATIO_MAX
+        lines.append(
+            f"{fills:,} fills: the p99 of cheap reads is {times.alone_ms:.1f} ms alone and {times.beside_ms:.1f} ms"
+            f" beside a stranger's {times.dear} dear reads ({times.refused} more refused): ratio {times.ratio:.2f},"
+            f" bar {STRANGER_RATIO_MAX:g}."
+        )
+        console.print(lines[-1], soft_wrap=True)
+    if plan.page is not None:
+        others_cores = before.others_cores(usage_with()) if plan.postgres is None else 0.0
+        write_block(plan.page, name, _head(plan, database, others_cores), lines)
+    return missed
 
 
 async def _measure(plan: DataPlan, console: Console) -> Sequence[Sequence[ReadTimes]]:

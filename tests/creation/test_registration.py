@@ -3,6 +3,7 @@ from dataclasses import replace
 
 import pytest
 from tests.creation.rig import CreationRig, CreatorClient
+from tests.rigs.chain_snapshots import wait_until_mined
 from tests.rigs.values import NOW_MS, a_word
 from typing_extensions import override
 
@@ -82,6 +83,7 @@ async def test_concurrent_registrations_send_one_transaction(creator: CreatorCli
 
     await asyncio.gather(*(register(rig.context, ids, NOW_MS) for _ in range(6)))
 
+    await wait_until_mined(rig.sandbox.rpc)
     assert await nonce_of(rig, registrar) == before + 1
 
 

@@ -40,7 +40,10 @@ KEPT_PERCENT = 25
 
 def copy_of_tables(data: Path, target: Path) -> None:
     """Copy a database that is in use, as a backup does."""
-    with sqlite3.connect(data / TABLES[0]) as source, sqlite3.connect(target) as copy:
+    with (
+        contextlib.closing(sqlite3.connect(data / TABLES[0])) as source,
+        contextlib.closing(sqlite3.connect(target)) as copy,
+    ):
         source.backup(copy)
 
 

@@ -5,9 +5,8 @@ The socket is the only thing that it inherits, and it ends when the socket close
 
 import asyncio
 import socket
-import sys
 from collections.abc import Callable
-from typing import Final, Generic, NamedTuple, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from typing_extensions import override
 
@@ -20,8 +19,7 @@ from foretell.runtime.child_processes import (
     kill_process,
     start_process,
 )
-
-PYTHON: Final = (sys.executable, "-m")
+from foretell.runtime.module_start import START
 
 Process = asyncio.subprocess.Process
 Message = TypeVar("Message")
@@ -70,7 +68,7 @@ class FramedChild(Generic[Message]):
         try:
             with theirs:
                 starting = asyncio.create_subprocess_exec(
-                    *PYTHON,
+                    *START,
                     self._program.module,
                     str(theirs.fileno()),
                     stdin=asyncio.subprocess.DEVNULL,

@@ -7,6 +7,7 @@ of such a key calls `check_sandbox` first.
 import enum
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from types import MappingProxyType
 from typing import Final
 
@@ -55,7 +56,12 @@ class SandboxAccount:
     @property
     def address(self) -> Address:
         """The address that the key controls."""
-        return address_of_key(self.private_key)
+        return _address_of(self.private_key)
+
+
+@cache
+def _address_of(sandbox_key: bytes) -> Address:
+    return address_of_key(sandbox_key)
 
 
 _KEYS: Final = (

@@ -127,7 +127,7 @@ FIGURES: Final = (
         "doubled transactions, gaps of nonces, queues that take over a minute to drain, wrong rows",
     ),
     Figure(
-        "random histories of a chain",
+        "random histories of a chain, on SQLite, and each nineteenth on PostgreSQL, too",
         HISTORIES,
         "rows that differ from a slow computation from the logs",
         ("test_after_a_random_history_every_row_is_what_the_chain_says",),

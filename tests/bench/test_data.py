@@ -1,6 +1,7 @@
 import io
 import re
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
@@ -32,7 +33,7 @@ async def test_a_generated_history_adds_up(tmp_path: Path) -> None:
         await History(PLAN).write(database)
         await fill_trading_totals(database)
         await keep_rankings(database, NOW_S * 1000, 1_000)
-    with sqlite3.connect(path) as connection:
+    with closing(sqlite3.connect(path)) as connection:
 
         def value(sql: str) -> int:
             return int(connection.execute(sql).fetchone()[0])

@@ -1,6 +1,7 @@
 """Databases of two sizes, between which the steps of a read are compared."""
 
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any, Final
 
@@ -69,7 +70,7 @@ class Grown:
 
     def plan(self, queries: list[tuple[str, Any]]) -> list[str]:
         """Return the lines of the plans of these queries."""
-        with sqlite3.connect(self.path) as connection:
+        with closing(sqlite3.connect(self.path)) as connection:
             return [
                 row[3]
                 for sql, values in queries

@@ -1,7 +1,7 @@
 """The queries that are run, with their values, as the driver gets them, and their plans."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from sqlite3 import connect
 from typing import Any
@@ -39,7 +39,7 @@ def sqlite_steps(path: Path, queries: Sequence[tuple[str, Any]]) -> int:
         count += 1
         return 0
 
-    with connect(path) as connection:
+    with closing(connect(path)) as connection:
         connection.execute("SELECT count(*) FROM sqlite_schema").fetchall()
         connection.execute("SELECT 1 FROM markets LIMIT 1").fetchall()
         connection.set_progress_handler(step, 1)

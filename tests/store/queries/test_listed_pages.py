@@ -3,6 +3,7 @@
 import asyncio
 import sqlite3
 from collections.abc import AsyncIterator, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any, Final
 
@@ -129,7 +130,7 @@ def steps_of(database: Database, queries: Sequence[tuple[str, Any]]) -> tuple[in
     """Return how many steps SQLite takes for queries, and the lines of their plans that read a whole table."""
     path = sa.make_url(database.url).database
     assert path is not None
-    with sqlite3.connect(Path(path)) as connection:
+    with closing(sqlite3.connect(Path(path))) as connection:
         lines = [
             row[3]
             for sql, values in queries

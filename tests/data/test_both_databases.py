@@ -107,7 +107,7 @@ DATA: Final = (
         for category in ("politics", "POLITICS")
     ),
     "/v1/leaderboard?timePeriod=ALL&limit=1&offset=1",
-    "/v1/leaderboard?timePeriod=ALL&userName=%C3%84LICE",
+    *(f"/v1/leaderboard?timePeriod=ALL&userName={name}" for name in ("%C3%84LICE", "alic%C3%A9")),
     *(f"/positions?user={ALICE}&{chosen}" for chosen in POSITIONS),
     *(f"/closed-positions?user={ALICE}&{chosen}" for chosen in CLOSED),
     *(f"/trades?takerOnly=false&{chosen}" for chosen in TRADES),
@@ -194,7 +194,7 @@ DISCOVERY: Final = (
     "/public-search?q=%C3%BCnicode",
     "/public-search?q=EPEE",
     "/public-search?q=%C3%84L&search_profiles=true",
-    "/public-search?q=a&search_profiles=true",
+    *(f"/public-search?q={name}&search_profiles=true" for name in ("a", "AE", "alt", "%C3%81z")),
 )
 
 

@@ -1,3 +1,5 @@
+import string
+
 import pytest
 
 from foretell.domain.values.folding import folded
@@ -15,3 +17,8 @@ from foretell.domain.values.folding import folded
 )
 def test_accents_and_capitals_are_folded(text: str, plain: str) -> None:
     assert folded(text) == plain
+
+
+def test_a_plain_text_is_folded_as_its_capitals_alone_are() -> None:
+    """So the keys of names, which are plain, are those that were stored when only capitals were folded."""
+    assert folded(string.printable) == string.printable.casefold()

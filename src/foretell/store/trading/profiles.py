@@ -1,6 +1,6 @@
-"""Public profiles of addresses, found by the address or by its Safe.
+"""Public profiles of addresses, found by the address or by its Safe, and by the name.
 
-Written by trading.
+The key of a name is the name without accents and capitals, as all texts are searched. Written by trading.
 """
 
 import sys
@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 
 import sqlalchemy as sa
 
+from foretell.domain.values.folding import folded
 from foretell.domain.values.hexadecimal import Address
 from foretell.store.database import Transaction
 from foretell.store.lookups import among
@@ -36,8 +37,8 @@ _PROFILES: Final = sa.select(*(profiles.c[name] for name in PublicProfile._field
 
 
 async def record_profile(tx: Transaction, profile: PublicProfile) -> bool:
-    """Store the profile of an address; return whether its name is nobody else's, whatever the case."""
-    name_key = profile.name.casefold() or None
+    """Store the profile of an address; return whether its name is nobody else's, whatever accents and case."""
+    name_key = folded(profile.name) or None
     values = profile._asdict() | {"name_key": name_key}
     if name_key is not None:
         holder = await tx.scalar(
@@ -59,17 +60,17 @@ async def record_profile(tx: Transaction, profile: PublicProfile) -> bool:
 
 
 async def load_named(tx: Transaction, name: str) -> PublicProfile | None:
-    """Return the profile with this name, whatever the case, None if there is none."""
+    """Return the profile with this name, whatever accents and case, None if there is none."""
     wanted = sa.select(*(profiles.c[each] for each in PublicProfile._fields)).where(
-        profiles.c.name_key == name.casefold()
+        profiles.c.name_key == folded(name)
     )
     row = await tx.first(wanted)
     return None if row is None else PublicProfile._make(row)
 
 
 async def load_named_like(tx: Transaction, prefix: str, limit: int) -> Sequence[PublicProfile]:
-    """Return profiles whose names begin with a text, whatever the case, in the order of their folded names."""
-    first = prefix.casefold()
+    """Return profiles whose names begin with a text, whatever accents and case, in the order of their folded names."""
+    first = folded(prefix)
     if not first:
         return []
     key = profiles.c.name_key

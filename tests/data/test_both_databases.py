@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import AsyncIterator
+from decimal import Decimal
 from typing import Any, Final
 
 import pytest
@@ -16,6 +17,7 @@ from foretell.data.routes import build_app as build_data_app
 from foretell.discovery.context import DiscoveryContext
 from foretell.discovery.routes import build_app as build_discovery_app
 from foretell.domain.exchange.order import OrderStatus, Side
+from foretell.domain.portfolio.gains import SUM_MAX
 from foretell.store.database import Database, Transaction
 from foretell.store.index.activities import (
     ActivityKind,
@@ -31,6 +33,10 @@ from foretell.store.trading.referrals import record_referral
 pytestmark = pytest.mark.anyio
 
 ALICE: Final = an_address("alice")
+WHALE: Final = an_address("whale")
+LARGE: Final = 2**62
+"""Two of it are more than a column holds."""
+LARGE_MARKETS: Final = ("large", "vast", "huge")
 NAMES: Final = ("a-b", "ab", "A_c", "a%", "az", "aé", "b", "älter")
 TITLES: Final = {"a": "Zebra Ünïcode", "b": "apple", "c": "Äpfel", "d": "_under", "e": "Épée"}
 MARKETS: Final = ",".join(a_word(name) for name in TITLES)
@@ -85,7 +91,7 @@ DATA: Final = (
     f"/value?user={ALICE}",
     f"/positions/{a_token_pair('a').yes}/ledger?user={ALICE}",
     f"/traded?user={ALICE}",
-    f"/volume?user={ALICE}",
+    *(f"/volume?user={user}" for user in (ALICE, WHALE)),
     f"/holders?market={MARKETS}&minBalance=0",
     f"/holders?market={MARKETS}&limit=1",
     "/oi",
@@ -239,6 +245,19 @@ async def name_addresses(tx: Transaction) -> None:
         await record_profile(tx, PublicProfile(address, safe, name, "", "", NOW_MS))
 
 
+async def grow_large(rows: Rows) -> None:
+    """Write a wallet, an event and a series whose sums are more than a column holds."""
+    await rows.open(an_event_row("large", *map(a_market_row, LARGE_MARKETS)), NOW_MS + 2)
+    game = a_game_event_row("final")
+    await rows.open(game, NOW_MS + 2000)
+    for name in (*LARGE_MARKETS, *(f"final {market.market_key}" for market in game.markets)):
+        await rows.quote(name, 40, 42, 41, volume_units=LARGE)
+        await rows.lock(name, LARGE)
+    for _ in range(3):
+        await rows.buy("whale", "large", LARGE, LARGE, timestamp_s=NOW_S - 2 * 86_400)
+    await rows.hold("whale", "large", LARGE, LARGE, changed_at_s=NOW_S - 2 * 86_400)
+
+
 async def fill(database: Database) -> None:
     async with database.writing() as tx:
         rows = Rows(tx)
@@ -269,6 +288,7 @@ async def fill(database: Database) -> None:
         for wallet in ("alice", "bob"):
             await record_referral(tx, [an_address(wallet)], an_address("referrer"), NOW_S - 10**6)
         await attribute(rows)
+        await grow_large(rows)
     await keep_rankings(database)
     await keep_listings(database)
 
@@ -287,6 +307,22 @@ async def databases(
         for database in (fresh_database, other):
             await fill(database)
         yield fresh_database, other
+
+
+async def test_a3_sums_beyond_a_column_are_exact_on_both_databases(
+    databases: tuple[Database, Database],
+) -> None:
+    for database in databases:
+        data, discovery = (a_reader(database, is_data=is_data) for is_data in (True, False))
+        volume = Decimal((await data.get("/volume", user=WHALE))["volume"])
+        assert volume == Decimal(3 * LARGE) / TOKEN
+        for period in ("WEEK", "MONTH", "ALL"):
+            [ranked] = await data.get(
+                "/v1/leaderboard", timePeriod=period, orderBy="VOL", limit="1"
+            )
+            assert (ranked["rank"], ranked["vol"]) == ("1", SUM_MAX / TOKEN)
+        event = await discovery.get("/events/slug/event-large")
+        assert event["volume"] == event["openInterest"] == 3 * LARGE / TOKEN
 
 
 def a_reader(database: Database, *, is_data: bool) -> Reader:

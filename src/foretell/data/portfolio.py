@@ -36,6 +36,7 @@ from foretell.edge.rendering import (
     rounded_ratio,
 )
 from foretell.store.index.trading_totals import load_trading_totals
+from foretell.store.queries.exact_sums import load_wallet_volume
 from foretell.store.queries.portfolio import (
     Holding,
     HoldingFilter,
@@ -186,8 +187,7 @@ async def sum_volume(context: DataContext, query: Query) -> Volume:
     wallet = query.read(USER)
     query.check_known()
     async with context.database.public_reading() as tx:
-        totals = await load_trading_totals(tx, [wallet])
-    units = sum(known.volume_units for known in totals)
+        units = await load_wallet_volume(tx, wallet)
     return Volume(user=checksum_address(wallet), volume=decimal_string(amount(units)))
 
 

@@ -12,9 +12,11 @@ import sqlalchemy as sa
 
 from foretell.domain.portfolio.positions import Payout
 from foretell.domain.portfolio.prices import BookTop
+from foretell.domain.values.amounts import AMOUNT_UNITS_MAX
 from foretell.store.database import Transaction
 from foretell.store.index.oracle_answers import Answer, AnswerStep, load_answers
 from foretell.store.lookups import one_of
+from foretell.store.queries.exact_sums import load_event_sums
 from foretell.store.queries.games import (
     EVENTS_OF_SERIES_MAX,
     GAME,
@@ -171,14 +173,15 @@ _MARKET_COLUMNS: Final = tuple(
 async def load_events(tx: Transaction, event_ids: Sequence[int]) -> Sequence[CatalogEvent]:
     """Return these events in the order of the ids; unknown ids are left out."""
     rows = await tx.all(_EVENTS, {IDS: list(event_ids)})
-    event_by_id = {row.event_id: _event(row) for row in rows}
+    events_found = await _load_exact(tx, rows)
+    event_by_id = {event.event_id: event for event in events_found}
     return [event_by_id[event_id] for event_id in event_ids if event_id in event_by_id]
 
 
 async def load_tagged_events(tx: Transaction, event_ids: Sequence[int]) -> Sequence[TaggedEvent]:
     """Return these events with their tags, in the order of the ids; unknown ids are left out."""
     rows = await tx.all(_TAGGED_EVENTS, {IDS: list(event_ids)})
-    found = {row.event_id: (_event(row), tags_in(row.tags)) for row in rows}
+    found = {event.event_id: (event, tags) for event, tags in await _load_tagged(tx, rows)}
     return [found[event_id] for event_id in event_ids if event_id in found]
 
 
@@ -187,7 +190,7 @@ async def load_events_of_series(
 ) -> Sequence[TaggedEvent]:
     """Return the newest events of a series with their tags, the newest first."""
     rows = await tx.all(_EVENTS_OF_SERIES, {SERIES_ID: series_id, EVENTS_OF_SERIES_MAX: events_max})
-    found = [(_event(row), tags_in(row.tags)) for row in rows]
+    found = await _load_tagged(tx, rows)
     return sorted(found, key=lambda tagged: -tagged[0].event_id)
 
 
@@ -323,13 +326,32 @@ def _asked_id(row: Any) -> str:
     return asked_id
 
 
-def _event(row: Any) -> CatalogEvent:
+async def _load_tagged(tx: Transaction, rows: Sequence[Any]) -> Sequence[TaggedEvent]:
+    """Return the events in these rows with their tags."""
+    tags = (tags_in(row.tags) for row in rows)
+    return list(zip(await _load_exact(tx, rows), tags, strict=True))
+
+
+async def _load_exact(tx: Transaction, rows: Sequence[Any]) -> Sequence[CatalogEvent]:
+    """Return the events in these rows; amounts that their columns may not hold are added up."""
+    large = [
+        row.event_id
+        for row in rows
+        if AMOUNT_UNITS_MAX in row[_EVENT_VOLUMES] or row.liquidity_units == AMOUNT_UNITS_MAX
+    ]
+    sums = await load_event_sums(tx, large) if large else {}
+    return [_event(row, sums.get(row.event_id)) for row in rows]
+
+
+def _event(row: Any, sums: Sequence[int] | None) -> CatalogEvent:
+    """Return the event in a row, with these sums if there are any."""
     count = len(_EVENT_COLUMNS)
+    *volumes, liquidity_units = sums or (*row[_EVENT_VOLUMES], row.liquidity_units)
     return CatalogEvent._make(
         (
             *row[:count],
-            VolumeSums._make(row[_EVENT_VOLUMES]),
-            row.liquidity_units,
+            VolumeSums._make(volumes),
+            liquidity_units,
             read_wide(row.locked_units),
             row.closed_at_s if row.closed == row.markets else None,
             bool(row.is_neg_risk),

@@ -6,8 +6,10 @@ from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
 
+from foretell.domain.values.amounts import AMOUNT_UNITS_MAX
 from foretell.store.database import Transaction
 from foretell.store.lookups import one_of
+from foretell.store.queries.exact_sums import load_series_volumes
 from foretell.store.queries.sorted_pages import ListPage, SortField, load_page
 from foretell.store.tables import (
     series,
@@ -227,8 +229,8 @@ async def load_teams(
 
 async def load_one_series(tx: Transaction, series_id: int) -> CatalogSeries | None:
     """Return a series with the collateral traded in its markets, or None if there is none of this id."""
-    rows = await tx.all(_SERIES, {_IDS: [series_id]})
-    return _series(rows[0]) if rows else None
+    found = await _load_series(tx, [series_id])
+    return found[0] if found else None
 
 
 async def load_series(
@@ -252,12 +254,20 @@ async def load_series(
     wanted = sa.select(series.c.series_id).select_from(_TOTALED_SERIES).where(*clauses)
     found = await load_page(tx, wanted, keys, page)
     ids = [cursor.row_id for cursor in found]
-    rows = await tx.all(_SERIES, {_IDS: ids})
-    series_by_id = {row.series_id: _series(row) for row in rows}
+    series_by_id = {each.series_id: each for each in await _load_series(tx, ids)}
     return [series_by_id[series_id] for series_id in ids]
 
 
-def _series(row: Any) -> CatalogSeries:
+async def _load_series(tx: Transaction, ids: Sequence[int]) -> Sequence[CatalogSeries]:
+    """Return these series; the volume of one that may have an event beyond a column is added up by markets."""
+    rows = await tx.all(_SERIES, {_IDS: ids})
+    volume_by_id = {row.series_id: int(row.volume_units or 0) for row in rows}
+    large = [each for each, volume in volume_by_id.items() if volume >= AMOUNT_UNITS_MAX]
+    volume_by_id |= await load_series_volumes(tx, large) if large else {}
+    return [_series(row, volume_by_id[row.series_id]) for row in rows]
+
+
+def _series(row: Any, volume_units: int) -> CatalogSeries:
     return CatalogSeries(
         series_id=row.series_id,
         slug=row.slug,
@@ -265,6 +275,6 @@ def _series(row: Any) -> CatalogSeries:
         image=row.image,
         created_at_ms=row.created_at_ms,
         updated_at_ms=row.updated_at_ms,
-        volume_units=int(row.volume_units or 0),
+        volume_units=volume_units,
         is_closed=not row.is_open,
     )

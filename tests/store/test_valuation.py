@@ -9,12 +9,14 @@ from tests.rigs.rows import Rows
 from tests.rigs.values import NOW_S, TOKEN
 
 from foretell.domain.exchange.order import OrderStatus, Side
+from foretell.domain.exchange.tick_size import TICKS_PER_ONE
 from foretell.domain.portfolio.positions import Payout
 from foretell.domain.portfolio.prices import BookTop, current_price, listed_price
 from foretell.store.database import Database
 from foretell.store.quoted_columns import QUOTED, REPORTED, book_top, payout
-from foretell.store.tables import markets, payouts, quotes
+from foretell.store.tables import markets, orders, payouts, quotes
 from foretell.store.valuation import (
+    FINEST_TICKS,
     Real,
     current_price_of_yes,
     current_price_of_yes_at,
@@ -22,6 +24,7 @@ from foretell.store.valuation import (
     listed_price_of_yes,
     listed_price_of_yes_at,
     of_token,
+    read_liquidity,
 )
 
 pytestmark = pytest.mark.anyio
@@ -132,11 +135,43 @@ async def test_liquidity_is_the_value_of_resting_orders_near_the_price(database:
         await rows.rest("alice", "rain", Side.SELL, 56, 100 * TOKEN)
         await rows.rest("bob", "rain", Side.BUY, 48, 100 * TOKEN, is_yes=False)
         await rows.rest("bob", "rain", Side.BUY, 50, 7 * TOKEN, status=OrderStatus.CANCELED)
-    row = await select(database, liquidity())
-    assert row[0] == pytest.approx((45 + 5.5 + 52) * TOKEN)
+    [text] = await select(database, liquidity())
+    assert read_liquidity(text) == (45 + 5.5 + 52) * TOKEN
+
+
+@pytest.mark.parametrize(
+    ("left_units", "expected"),
+    [
+        ([3, 3], 3),
+        ([1, 1, 1], 2),
+        ([2**53 + 1] * 3, 3 * 2**52 + 2),
+        ([2**62 + 1] * 5, 5 * 2**61 + 2),
+        ([], 0),
+    ],
+)
+async def test_liquidity_is_added_up_exactly_and_rounded_once(
+    database: Database, left_units: list[int], expected: int
+) -> None:
+    """Each order counts half of what is left of it; every second one has finer ticks."""
+    async with database.writing() as tx:
+        rows = Rows(tx)
+        await rows.open_named("rain")
+        await rows.quote("rain", 49, 51)
+        for units in left_units:
+            odd = units % 2
+            await rows.rest("alice", "rain", Side.BUY, 50, units + odd, matched_units=odd)
+        finer = {"price_ticks": 5_000, "ticks_per_one": 10_000}
+        await tx.execute(orders.update().where(orders.c.sequence % 2 == 0).values(finer))
+    [text] = await select(database, liquidity())
+    assert read_liquidity(text) == expected
+
+
+def test_every_tick_is_a_whole_number_of_the_finest() -> None:
+    assert [FINEST_TICKS % ticks for ticks in TICKS_PER_ONE] == [0] * len(TICKS_PER_ONE)
 
 
 async def test_a_market_without_orders_has_no_liquidity(database: Database) -> None:
     async with database.writing() as tx:
         await Rows(tx).open_named("rain")
-    assert (await select(database, liquidity()))[0] == 0
+    [text] = await select(database, liquidity())
+    assert read_liquidity(text) == 0

@@ -301,7 +301,7 @@ def _near(right: Sequence[Fraction | None], kept: float | None) -> float | None:
 
 
 def _rounded(exact: Fraction, kept: int | None) -> int:
-    """Return what is kept if it is a rounding of the exact number, which is first added up in floating point."""
+    """Return what is kept if it is a rounding of the exact number, which earlier releases added up in floating point."""
     if kept is not None and abs(exact - kept) <= ONE_HALF + exact * NEAR:
         return kept
-    return round(exact)
+    return min(round(exact), AMOUNT_UNITS_MAX)

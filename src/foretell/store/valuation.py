@@ -2,7 +2,7 @@
 
 The rules are those of `domain/portfolio/prices.py`, which defines the displayed values; a test compares
 the two. Prices here are floating point, because oracles may report numerators that overflow any product,
-and an order of rows needs no last digit. Queries join `quotes` and `payouts` themselves; a past price
+and an order of rows needs no last digit; amounts are integers. Queries join `quotes` and `payouts` themselves; a past price
 comes from `quote_points`, and from payouts that were reported before.
 """
 
@@ -10,8 +10,10 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
+from foretell.domain.exchange.tick_size import TICKS_PER_ONE
 from foretell.domain.portfolio.price_history import MINUTE_S
 from foretell.domain.portfolio.prices import LIQUIDITY_REACH, NARROW_SPREAD_MAX
+from foretell.domain.values.amounts import nearest
 from foretell.store.tables import (
     conditions,
     is_live,
@@ -22,6 +24,7 @@ from foretell.store.tables import (
     quote_points,
     quotes,
 )
+from foretell.store.wide_sums import high_half, low_half, read_wide, sum_of_halves
 
 MINUTE_MS: Final = 1000 * MINUTE_S
 HOUR_MS: Final = 60 * MINUTE_MS
@@ -105,8 +108,12 @@ def _newest_volume(point: Any, is_wanted: sa.ColumnElement[bool]) -> Real:
     return sa.func.coalesce(newest, 0)
 
 
-def liquidity() -> sa.ScalarSelect[Any]:
-    """Return the value, in base units, of a condition's resting orders near its listed price."""
+FINEST_TICKS: Final = max(TICKS_PER_ONE)
+"""Ticks of every market are whole numbers of these, so that amounts at different ticks are added up as integers."""
+
+
+def liquidity() -> sa.ScalarSelect[str]:
+    """Return the value of a condition's resting orders near its listed price, as a text that `read_liquidity` reads."""
     ticks = sa.case(
         (orders.c.is_yes, orders.c.price_ticks),
         else_=orders.c.ticks_per_one - orders.c.price_ticks,
@@ -115,9 +122,12 @@ def liquidity() -> sa.ScalarSelect[Any]:
     middle = listed_price_of_yes()
     # In floating point 0.9 of 0.5 may be slightly more than 0.45; the margin accepts it.
     reach = middle * LIQUIDITY_REACH.numerator / LIQUIDITY_REACH.denominator + real(1) / 10**9
-    worth = sa.func.sum(real(orders.c.size_units - orders.c.matched_units) * price)
+    left_units = orders.c.size_units - orders.c.matched_units
+    finest_ticks = ticks * FINEST_TICKS // orders.c.ticks_per_one
+    low = low_half(left_units) * finest_ticks
+    worth = sum_of_halves(high_half(left_units) * finest_ticks + high_half(low), low_half(low))
     return (
-        sa.select(sa.func.coalesce(worth, 0))
+        sa.select(worth)
         .where(
             orders.c.condition_id == quotes.c.condition_id,
             is_live,
@@ -126,6 +136,11 @@ def liquidity() -> sa.ScalarSelect[Any]:
         .correlate(quotes, payouts)
         .scalar_subquery()
     )
+
+
+def read_liquidity(text: str) -> int:
+    """Return the value in such a text in base units, rounded to the nearest."""
+    return nearest(read_wide(text), FINEST_TICKS)
 
 
 def _price_of_yes(is_resolved: sa.ColumnElement[bool], traded: Real) -> Real:

@@ -35,6 +35,7 @@ from foretell.store.valuation import (
     listed_price_of_yes,
     listed_price_of_yes_at,
     quoted_price,
+    read_liquidity,
     real,
     volume_since,
 )
@@ -122,7 +123,7 @@ async def load_market_totals(
             markets.c.event_id,
             sa.func.coalesce(quotes.c.volume_units, 0),
             *volumes,
-            sa.func.coalesce(liquidity(), 0),
+            liquidity().label("liquidity"),
             -sa.func.abs(listed_price_of_yes() - real(1) / 2),
             markets.c.slug,
             markets.c.question,
@@ -139,7 +140,7 @@ async def load_market_totals(
         .select_from(_quoted().join(events, events.c.event_id == markets.c.event_id))
         .where(markets.c.market_id.in_(market_ids))
     )
-    return [_totals(MarketTotals._make(row), now_ms) for row in rows]
+    return [_totals(row, now_ms) for row in rows]
 
 
 async def record_market_totals(tx: Transaction, totals: Sequence[MarketTotals]) -> None:
@@ -206,11 +207,12 @@ async def _add_to_series(tx: Transaction, after_by_event: Mapping[int, _OfSeries
     await tx.upsert_rows(series_totals, rows)
 
 
-def _totals(found: MarketTotals, now_ms: int) -> MarketTotals:
-    """Return the totals in a row: rounded, and marked if the quote may change unnoticed."""
+def _totals(row: Any, now_ms: int) -> MarketTotals:
+    """Return the totals in a row, marked if the quote may change unnoticed."""
+    found = MarketTotals._make(row)
     is_settled = found.seen_ms <= now_ms - SETTLED_MS
     return found._replace(
-        liquidity_units=round(found.liquidity_units),
+        liquidity_units=min(read_liquidity(row.liquidity), AMOUNT_UNITS_MAX),
         seen_ms=found.seen_ms if is_settled else UNSETTLED,
     )
 

@@ -12,6 +12,7 @@ from tests.rigs.postgres import PostgresServer
 from tests.rigs.read_apis import BLOBS, Reader, a_data_context, keep_listings, keep_rankings
 from tests.rigs.rows import Rows, a_game_event_row, a_market_row, an_event_row
 from tests.rigs.values import EXCHANGE, NOW_MS, NOW_S, TOKEN, a_token_pair, a_word, an_address
+from tests.store.queries.recorded_queries import recorded
 
 from foretell.data.routes import build_app as build_data_app
 from foretell.discovery.context import DiscoveryContext
@@ -131,6 +132,13 @@ DATA: Final = (
         )
     ),
 )
+EXPORTS: Final = tuple(
+    f"/export/{kind}.csv?user={ALICE}" for kind in ("trades", "positions", "ledger")
+)
+TEXTS_SORTED: Final = re.compile(
+    r"(?<!market_totals\.)(?<!event_totals\.)\b(?:slug|title|label|question|name|market_type)\b(?!\) COLLATE)"
+)
+"""A text in an order, without its collation; those of totals have one as columns."""
 BUILDER: Final = a_word("builder")
 BUILDER_FILTERS: Final = (
     BuilderTradeFilter(),
@@ -190,7 +198,7 @@ DISCOVERY: Final = (
     "/sports",
     "/sports/market-types",
     "/teams",
-    "/series",
+    *(f"/series{order}" for order in ("", "?order=slug", "?order=title&ascending=true")),
     "/series/1",
     f"/public-profile?address={ALICE}",
     f"/profiles/user_address/{ALICE}",
@@ -376,6 +384,25 @@ async def test_every_read_has_the_same_answer_on_both_databases(
         answers.append(answer)
     empty = {request for request, answer in zip(requests, answers, strict=True) if not answer}
     assert empty - EMPTY == set()
+
+
+@pytest.mark.parametrize("is_data", [True, False], ids=["data", "discovery"])
+async def test_texts_are_sorted_by_code_points_whatever_the_collation_of_postgres(
+    databases: tuple[Database, Database],
+    is_data: bool,  # noqa: FBT001 - a parameter of the test
+) -> None:
+    """The collation of the tests' own database is that of code points, so its answers say nothing."""
+    reader = a_reader(databases[1], is_data=is_data)
+    with recorded() as queries:
+        for request in (*DATA, *EXPORTS) if is_data else DISCOVERY:
+            await reader.http.get(request)
+    collated = {
+        sorting
+        for sql, _ in queries
+        for part in sql.split("ORDER BY ")[1:]
+        for sorting in TEXTS_SORTED.findall(part.partition("LIMIT")[0])
+    }
+    assert collated == set()
 
 
 @pytest.mark.parametrize("is_data", [True, False], ids=["data", "discovery"])

@@ -12,6 +12,7 @@ from foretell.domain.creation.request import Claim, RequestStatus
 from foretell.domain.values.hexadecimal import Address
 from foretell.store.database import Transaction
 from foretell.store.tables import claims, requests
+from foretell.store.text_order import by_code_points
 
 
 async def load_claims(tx: Transaction, names: Sequence[str]) -> list[Claim]:
@@ -20,7 +21,7 @@ async def load_claims(tx: Transaction, names: Sequence[str]) -> list[Claim]:
         sa.select(claims, requests.c.creator, requests.c.status, requests.c.created_at_ms)
         .join(requests, requests.c.request_id == claims.c.request_id)
         .where(claims.c.name.in_(names))
-        .order_by(claims.c.name)
+        .order_by(by_code_points(claims.c.name))
     )
     return [
         Claim(

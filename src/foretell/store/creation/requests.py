@@ -32,6 +32,7 @@ from foretell.store.creation.documents import (
 )
 from foretell.store.database import Transaction
 from foretell.store.tables import request_images, request_txs, requests
+from foretell.store.text_order import by_code_points
 
 TOPIC: Final = "requests"
 RUNNING_MAX: Final = 1000
@@ -261,7 +262,7 @@ async def load_images(tx: Transaction, request_id: str) -> dict[str, bytes]:
     rows = await tx.all(
         sa.select(request_images)
         .where(request_images.c.request_id == request_id)
-        .order_by(request_images.c.field)
+        .order_by(by_code_points(request_images.c.field))
     )
     return {row.field: row.content for row in rows}
 
@@ -275,7 +276,7 @@ async def _load_txs(tx: Transaction, request_id: str) -> tuple[RequestTx, ...]:
     rows = await tx.all(
         sa.select(request_txs)
         .where(request_txs.c.request_id == request_id)
-        .order_by(request_txs.c.item_id)
+        .order_by(by_code_points(request_txs.c.item_id))
     )
     return tuple(RequestTx(row.item_id, Bytes32(row.tx_hash), row.is_verified) for row in rows)
 

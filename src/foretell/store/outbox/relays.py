@@ -129,7 +129,11 @@ async def load_relays_of(tx: Transaction, address: Address, limit: int) -> Seque
     rows = await tx.all(
         sa.select(relay_requests)
         .where((columns.owner == address) | (columns.submitter == address))
-        .order_by(columns.created_at_ms.desc(), columns.safe_nonce.desc(), columns.transaction_id)
+        .order_by(
+            columns.created_at_ms.desc(),
+            columns.safe_nonce.desc().nulls_last(),
+            columns.transaction_id,
+        )
         .limit(limit)
     )
     return [_request(row) for row in rows]

@@ -20,6 +20,7 @@ from foretell.store.tables import (
     sports_markets,
     teams,
 )
+from foretell.store.text_order import by_code_points
 
 MARKET_TYPES_MAX: Final = 1000
 
@@ -156,11 +157,12 @@ _SERIES: Final = (
 
 async def load_market_types(tx: Transaction) -> Sequence[str]:
     """Return the types of all sports markets, sorted."""
+    market_type = by_code_points(sports_markets.c.market_type)
     rows = await tx.all(
-        sa.select(sports_markets.c.market_type)
+        sa.select(market_type.label("market_type"))
         .where(sports_markets.c.market_type.is_not(None))
         .distinct()
-        .order_by(sports_markets.c.market_type)
+        .order_by(market_type)
         .limit(MARKET_TYPES_MAX)
     )
     return [row.market_type for row in rows]
@@ -239,8 +241,8 @@ async def load_series(
     """Return a page of series with the collateral traded in their markets."""
     keys = {
         SortField.ID: series.c.series_id,
-        SortField.SLUG: series.c.slug,
-        SortField.TITLE: series.c.title,
+        SortField.SLUG: by_code_points(series.c.slug),
+        SortField.TITLE: by_code_points(series.c.title),
         SortField.CREATED: series.c.created_at_ms,
         SortField.UPDATED: series.c.updated_at_ms,
     }

@@ -6,16 +6,26 @@ from typing import Any, Final
 
 import pytest
 from tests.data.test_both_databases import a_reader, fill
-from tests.rigs.values import a_word, an_address
+from tests.rigs.read_apis import Reader
+from tests.rigs.rows import Rows
+from tests.rigs.trading import a_rig_on
+from tests.rigs.values import NOW_S, a_word, an_address, an_asset
 
 from foretell.store.database import Database
 
 pytestmark = pytest.mark.anyio
 
 PAGE: Final = Path(__file__).parents[2] / "docs" / "reference" / "data-api.md"
-CALLS_MAX: Final = {"a market": 5, "a portfolio": 4, "a leaderboard": 1, "a search": 1}
-VALUES: Final = {"market": a_word("b"), "user": an_address("alice"), "q": "apple"}
+CALLS_MAX: Final = {"a market": 6, "a portfolio": 4, "a leaderboard": 1, "a search": 1}
+VALUES: Final = {
+    "market": a_word("b"),
+    "token": an_asset(is_yes=True, market="b"),
+    "user": an_address("alice"),
+    "q": "apple",
+}
 SHOWN: Final[dict[str, frozenset[str]]] = {
+    "/book": frozenset({"bids", "asks", "last_trade_price"}),
+    "/prices-history": frozenset({"history"}),
     "/trades": frozenset({"title", "slug", "eventSlug", "outcome", "name"}),
     "/positions": frozenset({"title", "slug", "eventSlug", "outcome", "curPrice", "cashPnl"}),
     "/closed-positions": frozenset({"title", "slug", "eventSlug", "outcome", "realizedPnl"}),
@@ -39,21 +49,28 @@ def pages() -> dict[str, list[tuple[str, str]]]:
 
 def test_a_page_needs_few_calls() -> None:
     assert {page: len(calls) for page, calls in pages().items()} == CALLS_MAX
+    assert "six for a market, four for a\nportfolio, one each" in PAGE.read_text()
 
 
 async def test_every_call_of_a_page_answers_with_what_its_rows_show(
-    fresh_database: Database,
+    fresh_database: Database, tmp_path: Path
 ) -> None:
     await fill(fresh_database)
-    data, discovery = (a_reader(fresh_database, is_data=each) for each in (True, False))
-    market = (await discovery.get("/markets", conditionId=VALUES["market"]))[0]
-    asked = [call for calls in pages().values() for call in calls if call[0] != "trading"]
-    for api, path in asked:
-        reader = data if api == "data" else discovery
-        answer: Any = await reader.get(path.format(**VALUES, slug=market["slug"]))
-        rows = answer if isinstance(answer, list) else [answer]
-        assert rows, path
-        assert SHOWN.get(path.partition("?")[0], frozenset()) <= rows[0].keys(), path
+    async with fresh_database.writing() as tx:
+        await Rows(tx).quoted_at("b", NOW_S - 60, 30, 40)
+    readers = {
+        api: a_reader(fresh_database, is_data=api == "data") for api in ("data", "discovery")
+    }
+    market = (await readers["discovery"].get("/markets", conditionId=VALUES["market"]))[0]
+    async with a_rig_on(tmp_path / "journal", fresh_database) as rig:
+        await rig.open_in_memory("b")
+        readers["trading"] = Reader(rig.app)
+        for api, path in [call for calls in pages().values() for call in calls]:
+            answer: Any = await readers[api].get(path.format(**VALUES, slug=market["slug"]))
+            rows = answer if isinstance(answer, list) else [answer]
+            assert rows, path
+            assert SHOWN.get(path.partition("?")[0], frozenset()) <= rows[0].keys(), path
+            assert rows[0].get("history") != [], path
 
 
 async def test_every_market_has_a_category_with_a_leaderboard(fresh_database: Database) -> None:

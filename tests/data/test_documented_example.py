@@ -282,3 +282,36 @@ async def test_a_price_is_as_the_page_computes_it(
 
 def test_every_rule_of_a_price_has_an_example() -> None:
     assert len(documented_prices()) == 5
+
+
+EXAMPLES_BY_DEFINITION: Final = {
+    "price of a trade": "price of the purchase",
+    "usdcSize": "usdcSize of the purchase",
+    "amount of a holder": "amount of the holder",
+    "size of what is owed": "size",
+    "value of `/value`": "value of the wallet",
+    "value of `/oi`": "value of oi",
+    "value of `/live-volume`": "total of live-volume",
+    **{name: f"{name} of solvency" for name in ("held", "owed", "deficit")},
+    "totalVolume": "volume",
+    "totalAmount": "totalAmount of the builder",
+    "pnl of a leaderboard": "pnl of WEEK",
+    "finalValue \N{MINUS SIGN} initialValue of a win": "finalValue of the win",
+}
+"""The examples of what the page defines; the others have the names of their fields."""
+WITHOUT_FORMULA: Final = {"redeemable", "mergeable"}
+
+
+def definitions() -> list[str]:
+    """Return the fields that the page's table of definitions names."""
+    text = PAGE.read_text().partition("| field | definition |")[2].partition("\n\n")[0]
+    named = re.findall(r"^\| ([^|]+) \| ", text, re.MULTILINE)
+    return [field for fields in named for field in fields.split(", ") if field != "---"]
+
+
+@pytest.mark.parametrize("field", sorted({*definitions()} - WITHOUT_FORMULA))
+def test_every_documented_formula_has_an_example(field: str) -> None:
+    examples = PAGE.read_text().partition("## Definitions")[2]
+    assert (
+        f"| {EXAMPLES_BY_DEFINITION.get(field, field)} | " in examples.partition("For example")[2]
+    )

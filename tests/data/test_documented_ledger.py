@@ -45,7 +45,13 @@ async def test_the_entries_of_the_example_are_what_the_api_answers(
     rows = re.findall(
         r"^\| ([a-z ]+) \| ([-\d. |]+) \|$", example.partition("### ")[0], re.MULTILINE
     )
-    assert [name for name, _ in rows] == list(CHANGES)
-    ledger = await reader.get(f"/positions/{token}/ledger", user=wallet)
-    answered = [[entry[name] for name in FIGURES] for entry in ledger["entries"]]
-    assert answered == [[float(cell) for cell in cells.split(" | ")] for _, cells in rows]
+    path = f"/positions/{token}/ledger"
+    ledger = await reader.get(path, user=wallet)
+    first = await reader.get(path, user=wallet, limit="2")
+    second = await reader.get(path, user=wallet, limit="2", after=first["next"])
+    answered = [*zip(CHANGES, ledger["entries"], strict=True), ("now", ledger["now"])]
+    assert second["now"] == ledger["now"]
+    assert [
+        (name, [entry[figure] for figure in FIGURES])
+        for name, entry in [*answered, ("before", second["before"])]
+    ] == [(name, [float(cell) for cell in cells.split(" | ")]) for name, cells in rows]

@@ -16,6 +16,7 @@ from foretell.domain.errors.storage import StoreUnavailable
 from foretell.store import sqlite_transactions
 from foretell.store.database import (
     READER_CACHE_KIB,
+    READERS_MAX,
     ROWS_PER_STATEMENT_MAX,
     WRITER_CACHE_KIB,
     Database,
@@ -269,6 +270,20 @@ async def test_the_writer_of_sqlite_has_a_larger_cache_than_readers(tmp_path: Pa
             kept_by_reader = await tx.scalar(sa.text("PRAGMA cache_size"))
     assert (kept, kept_by_reader) == (-WRITER_CACHE_KIB, -READER_CACHE_KIB)
     assert kept < kept_by_reader
+
+
+async def test_reads_of_sqlite_that_do_not_overlap_share_a_connection(tmp_path: Path) -> None:
+    """A finding: reads took turns over all connections, so each of them filled a cache of pages and statements."""
+    async with Database(f"sqlite+aiosqlite:///{tmp_path / 'foretell.db'}") as database:
+        async with contextlib.AsyncExitStack() as stack:
+            for number in range(1, READERS_MAX + 1):
+                tx = await stack.enter_async_context(database.reading())
+                await tx.execute(sa.text(f"PRAGMA cache_size={number}"))
+        used = set()
+        for _ in range(3 * READERS_MAX):
+            async with database.reading() as tx:
+                used.add(await tx.scalar(sa.text("PRAGMA cache_size")))
+    assert len(used) == 1
 
 
 def a_sqlite_that_is_not_there(_: pytest.FixtureRequest) -> str:

@@ -358,6 +358,7 @@ def _open_engine(
         pool_size=1 if is_writer else connections_max or READERS_MAX,
         max_overflow=0,
         pool_timeout=BUSY_TIMEOUT_MS / 1000,
+        pool_use_lifo=True,  # few connections then have pages and prepared statements in memory
     )
 
     sa.event.listen(engine.sync_engine, "do_connect", open_connection)

@@ -1,12 +1,14 @@
 """The command: `foretell`, or `python -m foretell`."""
 
 from foretell.runtime.garbage_collection import search_rarely
+from foretell.runtime.heaps import share_heaps
 
 
 def run() -> None:
     """Run the command line. Searches for garbage are a fifth of the time that its imports take."""
+    share_heaps()
     search_rarely()
-    from foretell.cli.main import run as run_command  # noqa: PLC0415 - after the line above
+    from foretell.cli.main import run as run_command  # noqa: PLC0415 - after the lines above
 
     run_command()
 

@@ -22,6 +22,7 @@ from foretell.domain.errors.families import ForetellError
 from foretell.engine.protocol.framing import FramedConnection
 from foretell.runtime.child_processes import REFUSED_CODE
 from foretell.runtime.garbage_collection import settle_memory
+from foretell.runtime.heaps import share_heaps
 from foretell.settings import Settings
 
 CLOSE_DEADLINE_S: Final = 5.0
@@ -92,6 +93,7 @@ def run_framed(
         signal.signal(number, signal.SIG_IGN)
     threading.excepthook = report_thread
     set_up_logs(Settings())
+    share_heaps()
     settle_memory()
     inherited = socket.socket(fileno=int(sys.argv[1]))
     sys.exit(uvloop.run(serve(connect, inherited, lasting)))

@@ -42,6 +42,7 @@ COLUMNS: Final = {
     "tables": "memory tables MB",
     "recovery": "memory recovery MB",
     "settlement": "memory settlement MB",
+    "reads": "memory reads MB",
     "chain": "memory chain MB",
     "files": "files open",
     "db MB": "files database MB",

@@ -51,6 +51,7 @@ def test_a_short_soak_loses_nothing_and_writes_its_page_and_chart(
     page = (tmp_path / "soak.md").read_text()
     assert all(f"| {bar.name} |" in page for bar in (*GROWTH_BARS, *LEVEL_BARS))
     assert "| lag settlement s | ≤ 30 |" in page
+    assert all(f"| memory {name} MB | ≤ 2%/h | - |" not in page for name in PROCESSES)
     assert "300 orders to fill what is kept up to a number" in page
     assert page.rstrip().endswith("(soak.svg)")
     chart = (tmp_path / "soak.svg").read_text()

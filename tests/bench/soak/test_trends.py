@@ -49,7 +49,7 @@ def test_a_straight_line_has_its_slope_and_no_noise(per_hour: float, first: floa
 
 def test_the_samples_of_the_warm_up_do_not_count() -> None:
     samples = grown(0.0)
-    for each in samples[:36]:
+    for each in samples[:48]:
         each["memory"] = 1.0
     slope = slope_of(samples, "memory")
     assert slope is not None
@@ -73,10 +73,37 @@ def test_a_growth_is_judged_beyond_its_noise(
     assert judge_growth(grown(per_hour, noise), BAR).verdict is verdict
 
 
+def test_what_grew_only_while_it_filled_is_not_missed() -> None:
+    """A finding: a cache that was full after a quarter of an hour was judged to grow by 30 % an hour."""
+    filling = [{**each, "memory": 105 - 5 * math.exp(-each["at_s"] / 300)} for each in HOUR[:120]]
+    judged = judge_growth(filling, BAR)
+    assert judged.verdict is TrendVerdict.NOISY
+    hour = [{**each, "memory": 105 - 5 * math.exp(-each["at_s"] / 300)} for each in HOUR]
+    assert judge_growth(hour, BAR).verdict is TrendVerdict.MET
+
+
+@pytest.mark.parametrize(
+    ("leaked_per_hour", "verdict"), [(8.0, TrendVerdict.MISSED), (0.0, TrendVerdict.MET)]
+)
+def test_a_leak_is_missed_beneath_memory_that_is_given_back_every_minute(
+    leaked_per_hour: float, verdict: TrendVerdict
+) -> None:
+    leaking = [
+        {**each, "memory": 100 + leaked_per_hour * each["at_s"] / 3600 + each["at_s"] % 60 / 30}
+        for each in HOUR
+    ]
+    assert judge_growth(leaking, BAR).verdict is verdict
+
+
+def test_a_leak_in_the_second_half_of_a_short_run_is_missed() -> None:
+    assert judge_growth(grown(10.0, 0.3)[:100], BAR).verdict is TrendVerdict.MISSED
+    assert judge_growth(grown(10.0, 0.3)[:95], BAR).verdict is TrendVerdict.SHORT
+
+
 def test_a_short_run_is_not_judged_however_steep_it_is() -> None:
     judged = judge_growth(grown(1_000.0)[:6], BAR)
     assert judged.verdict is TrendVerdict.SHORT
-    assert judged.seen == "109.7, +911.4%/h ± 0.0%"
+    assert judged.seen == "113.9, +878.0%/h ± 0.0%"
 
 
 @pytest.mark.parametrize(

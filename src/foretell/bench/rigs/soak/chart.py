@@ -10,6 +10,7 @@ PANELS: Final = {
         "memory tables MB",
         "memory recovery MB",
         "memory settlement MB",
+        "memory reads MB",
         "memory chain MB",
     ),
     "Files, MB": ("files database MB", "files journal MB", "files chain MB"),
@@ -22,7 +23,7 @@ PANELS: Final = {
     "Lag: tables (ms)": ("lag tables ms",),
     "Lag: index (blocks), settlement (s)": ("lag index blocks", "lag settlement s"),
 }
-COLORS: Final = ("#4c78a8", "#e45756", "#54a24b", "#b279a2", "#9d755d")
+COLORS: Final = ("#4c78a8", "#e45756", "#54a24b", "#b279a2", "#9d755d", "#f58518")
 WIDTH: Final = 760
 LEFT: Final = 60
 PLOT_WIDTH: Final = 490

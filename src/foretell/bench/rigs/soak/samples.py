@@ -16,6 +16,7 @@ PROCESSES: Final = {
     "tables": "foretell.app.tables_process",
     "recovery": "foretell.app.signer_recovery",
     "settlement": "foretell.app.settlement_process",
+    "reads": "foretell.app.read_process",
     "chain": "/bin/anvil",
 }
 """The processes of a sandbox by a part of their command line; others are the shells around the chain."""
@@ -24,9 +25,11 @@ FILES: Final = {"database": "foretell.db*", "journal": "journal/*", "chain": "ch
 MB: Final = 1e6
 SERVER: Final = "memory server MB"
 SERVER_LESS_ORDERS: Final = "memory server less orders MB"
-"""The memory of the server without that of the orders that it keeps whole, which has a bound of its own."""
+"""The memory of the server without that of orders, which grows with them: whole up to a bound, and then their ids."""
 ORDER_BYTES: Final = 600
 """What a server keeps of an order until newer ones have taken its place, with its ids."""
+ORDER_ID_BYTES: Final = 120
+"""What it keeps of an older order without an expiration until its market ends: 32 bytes as an object, in a set."""
 
 
 def sample(pid: int, data: Path, window: SoakWindow, filled: int = 0) -> dict[str, float]:
@@ -41,8 +44,7 @@ def sample(pid: int, data: Path, window: SoakWindow, filled: int = 0) -> dict[st
             values[f"memory {name} MB"] = resident_bytes(one) / MB
             files += len(os.listdir(f"/proc/{one}/fd"))  # noqa: PTH208 - names of a process's files
     if SERVER in values:
-        kept = min(filled + window.orders, PLACEMENTS_KEPT_MAX)
-        values[SERVER_LESS_ORDERS] = values[SERVER] - kept * ORDER_BYTES / MB
+        values[SERVER_LESS_ORDERS] = values[SERVER] - order_bytes(filled + window.orders) / MB
     values["files open"] = files
     for name, pattern in FILES.items():
         values[f"files {name} MB"] = size_bytes(data, pattern) / MB
@@ -58,6 +60,12 @@ def sample(pid: int, data: Path, window: SoakWindow, filled: int = 0) -> dict[st
         "faults": window.faults,
     }
     return values | {name: value for name, value in seen.items() if value is not None}
+
+
+def order_bytes(orders: int) -> int:
+    """Return the memory that a server needs for so many orders of a load, of which none expires."""
+    kept = min(orders, PLACEMENTS_KEPT_MAX)
+    return kept * ORDER_BYTES + (orders - kept) * ORDER_ID_BYTES
 
 
 def processes(pid: int) -> dict[str, int]:

@@ -1,20 +1,28 @@
 """Trends of sampled values: slopes by least squares, and verdicts against named bars.
 
 A slope is judged only beyond its noise: it is missed if even its lower bound is over the bar, met if even its upper
-bound is below. The samples before a tenth of the time has passed are not counted, because caches fill then.
+bound is below. The first samples are not counted, because caches fill then. What grew only at first lies on a bent line,
+and so do steps; samples that lie on the same side of the slope as those before widen its noise.
 """
 
 import math
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
+from itertools import pairwise
 from typing import Final, NamedTuple
 
 WARM_UP: Final = 0.1
+"""The part of a run that is not counted."""
+WARM_UP_S: Final = 480.0
+"""How much of it is not counted for a growth, at least, and half of a shorter run.
+
+At the default load the stream of a trader has the messages that it keeps, a thousand, after seven minutes.
+"""
 HOUR_S: Final = 3_600
 ERRORS: Final = 3.0
-"""Standard errors on either side of a slope. Samples of memory depend on those before, so two would be too few."""
-JUDGED_S: Final = 250.0
-"""The shortest span whose slope is judged: a shorter one would be multiplied by more than fourteen."""
+"""Standard errors on either side of a slope."""
+JUDGED_S: Final = 2 * WARM_UP_S
+"""The shortest run whose slopes are judged: the second half of a shorter one would have caches that fill."""
 JUDGED_SAMPLES: Final = 10
 
 
@@ -76,6 +84,7 @@ GROWTH_BARS: Final = (
     GrowthBar("memory tables MB", 0.02, _HALF_AGAIN),
     GrowthBar("memory recovery MB", 0.02, _HALF_AGAIN),
     GrowthBar("memory settlement MB", 0.02, _HALF_AGAIN),
+    GrowthBar("memory reads MB", 0.02, _HALF_AGAIN),
     GrowthBar("files open", 2.0, "a leak of files ends at the system's limit", is_share=False),
     GrowthBar("orders p50 ms", 0.10, _NO_END, is_timing=True),
     GrowthBar("reads p50 ms", 0.10, _NO_END, is_timing=True),
@@ -97,20 +106,36 @@ SLOPES_SHOWN: Final = (
 
 def slope_of(samples: Samples, name: str) -> Slope | None:
     """Return the slope of a value, by least squares after the warm-up; None for less than three samples."""
-    points = [(each["at_s"], each[name]) for each in counted(samples) if name in each]
+    points = [(each["at_s"], each[name]) for each in settled(samples) if name in each]
     if len(points) < 3:  # noqa: PLR2004 - two points have no noise
         return None
     mean_s = math.fsum(at_s for at_s, _ in points) / len(points)
     mean = math.fsum(value for _, value in points) / len(points)
     spread = math.fsum((at_s - mean_s) ** 2 for at_s, _ in points)
     per_s = math.fsum((at_s - mean_s) * (value - mean) for at_s, value in points) / spread
-    rest = math.fsum((value - mean - per_s * (at_s - mean_s)) ** 2 for at_s, value in points)
-    error_per_s = math.sqrt(rest / (len(points) - 2) / spread)
+    distances = [value - mean - per_s * (at_s - mean_s) for at_s, value in points]
+    rest = math.fsum(each**2 for each in distances)
+    error_per_s = math.sqrt(rest / _degrees_of_freedom(distances) / spread)
     return Slope(mean, per_s * HOUR_S, error_per_s * HOUR_S)
 
 
+def _degrees_of_freedom(distances: Sequence[float]) -> float:
+    """Return how many samples count for the noise: less of those that repeat a part of the one before, and two for the line."""
+    rest = math.fsum(each**2 for each in distances)
+    repeated = math.fsum(one * other for one, other in pairwise(distances)) / rest if rest else 0.0
+    repeated = max(repeated, 0.0)
+    return max(len(distances) * (1 - repeated) / (1 + repeated) - 2, 1.0)
+
+
+def settled(samples: Samples) -> Samples:
+    """Return the samples that count for a growth."""
+    end_s = samples[-1]["at_s"] if samples else 0.0
+    after_s = max(WARM_UP * end_s, min(WARM_UP_S, end_s / 2))
+    return [each for each in samples if each["at_s"] > after_s]
+
+
 def counted(samples: Samples) -> Samples:
-    """Return the samples after the warm-up."""
+    """Return the samples that count for a level."""
     after_s = WARM_UP * samples[-1]["at_s"] if samples else 0.0
     return [each for each in samples if each["at_s"] > after_s]
 
@@ -126,7 +151,7 @@ def judge_growth(samples: Samples, bar: GrowthBar, *, is_disturbed: bool = False
     seen = f"{growth:+.1%}/h ± {noise:.1%}" if bar.is_share else f"{growth:+.1f}/h ± {noise:.1f}"
     if is_disturbed and bar.is_timing:
         verdict = TrendVerdict.DISTURBED
-    elif _is_short(counted(samples)):
+    elif _is_short(settled(samples)):
         verdict = TrendVerdict.SHORT
     else:
         verdict = _verdict(growth - noise, growth + noise, bar.most)
@@ -134,7 +159,7 @@ def judge_growth(samples: Samples, bar: GrowthBar, *, is_disturbed: bool = False
 
 
 def _is_short(used: Samples) -> bool:
-    return len(used) < JUDGED_SAMPLES or used[-1]["at_s"] - used[0]["at_s"] < JUDGED_S
+    return len(used) < JUDGED_SAMPLES or used[-1]["at_s"] < JUDGED_S
 
 
 def _verdict(least: float, most: float, bar: float) -> TrendVerdict:

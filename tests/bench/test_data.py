@@ -93,6 +93,9 @@ def test_cheap_reads_are_measured_beside_those_of_a_stranger(
         found = re.search(seen, text)
         assert found is not None
         assert min(float(each) for each in found.groups()) > 0
+        kept = re.search(r"The\sprocess\sof\sdear\sreads\sthen\shas\s(\d+)\sMB", text)
+        assert kept is not None
+        assert int(kept[1]) > 0
     assert "SQLite, 2,000 fills of 1,000 wallets in 100 markets" in page.read_text()
 
 

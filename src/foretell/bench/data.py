@@ -46,6 +46,7 @@ from foretell.bench.rigs.reads.price_histories import build_history_app
 from foretell.bench.rigs.reads.read_case import DATA, DISCOVERY, TRADING, ReadCase
 from foretell.bench.rigs.reads.routes import cases, dear_cases
 from foretell.bench.rigs.reads.stranger import Read, StrangerTimes, measure_stranger
+from foretell.bench.rigs.startup import resident_bytes
 from foretell.data.context import DataContext
 from foretell.data.dear_reads import DEAR_READS as DATA_DEAR_READS
 from foretell.data.owed_reader import OwedReader
@@ -72,6 +73,7 @@ SECONDS_PER_CALL: Final = 0.2
 CALLS_LEAST: Final = 100
 CALLS_GROWTH: Final = 2
 """So many times the least number of calls are made, where there is time."""
+MB: Final = 1e6
 BLOBS: Final = "https://blobs.example"
 STRANGER_RATIO_MAX: Final = 2.0
 CHEAP: Final = frozenset({"traded", "value, 1,000 held", "trades of a market", "activity"})
@@ -173,7 +175,7 @@ def _print_strangers(plan: DataPlan, database: str, console: Console) -> int:
         lines.append(
             f"{fills:,} fills: the p99 of cheap reads is {times.alone_ms:.1f} ms alone and {times.beside_ms:.1f} ms"
             f" beside a stranger's {times.dear} dear reads ({times.refused} more refused): ratio {times.ratio:.2f},"
-            f" bar {STRANGER_RATIO_MAX:g}."
+            f" bar {STRANGER_RATIO_MAX:g}. The process of dear reads then has {times.process_bytes / MB:.0f} MB."
         )
         console.print(lines[-1], soft_wrap=True)
     if plan.page is not None:
@@ -197,7 +199,7 @@ async def _measure(plan: DataPlan, console: Console) -> Sequence[Sequence[ReadTi
 async def _measure_beside(plan: DataPlan, fills: int, console: Console) -> StrangerTimes:
     async with (
         _filled(plan, fills, console) as (database, names),
-        _with_read_process(database) as apps,
+        _with_read_process(database) as (apps, process),
     ):
 
         def reads(chosen: Sequence[ReadCase], client: str) -> list[Read]:
@@ -207,8 +209,15 @@ async def _measure_beside(plan: DataPlan, fills: int, console: Console) -> Stran
         cheap = [case for case in asked if case.name in CHEAP]
         for report in reads([case for case in asked if case.name == KEPT_REPORT], CLIENT):
             await report()
+
+        def memory() -> int:
+            return resident_bytes(process.process.pid) if process.process else 0
+
         return await measure_stranger(
-            reads(cheap, CLIENT), reads(dear_cases(names), STRANGER), CALLS_GROWTH * plan.calls
+            reads(cheap, CLIENT),
+            reads(dear_cases(names), STRANGER),
+            CALLS_GROWTH * plan.calls,
+            memory,
         )
 
 
@@ -269,18 +278,21 @@ def _read_times(name: str, served: Timed, bare: Timed) -> ReadTimes:
 
 
 @contextlib.asynccontextmanager
-async def _with_read_process(database: Database) -> AsyncIterator[Mapping[str, AsgiApp]]:
-    """Give the applications as an installation serves them, with a process for dear reads."""
+async def _with_read_process(
+    database: Database,
+) -> AsyncIterator[tuple[Mapping[str, AsgiApp], DearReads]]:
+    """Give the applications as an installation serves them, and the process of their dear reads."""
     reads = DearReads(BeginReads(database.url, BLOBS, 0, PublicReadLimits().read_s))
     apps = read_apps(database)
     running = asyncio.create_task(reads.run())
     try:
-        yield {
+        served = {
             DATA: DearReadsApplication(apps[DATA], DATA, DATA_DEAR_READS, reads, data_body),
             DISCOVERY: DearReadsApplication(
                 apps[DISCOVERY], DISCOVERY, DISCOVERY_DEAR_READS, reads, discovery_body
             ),
         }
+        yield served, reads
     finally:
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)

@@ -26,6 +26,8 @@ class StrangerTimes(NamedTuple):
     beside_ms: float
     dear: int
     refused: int
+    process_bytes: int
+    """The resident memory, at the end, of the process that answers the dear ones."""
 
     @property
     def ratio(self) -> float:
@@ -34,9 +36,12 @@ class StrangerTimes(NamedTuple):
 
 
 async def measure_stranger(
-    cheap: Sequence[Read], dear: Sequence[Read], rounds: int
+    cheap: Sequence[Read], dear: Sequence[Read], rounds: int, memory: Callable[[], int]
 ) -> StrangerTimes:
-    """Read each cheap one up to so many times, first alone; any refusal of them ends the benchmark."""
+    """Read each cheap one up to so many times, first alone; any refusal of them ends the benchmark.
+
+    `memory` returns the bytes of the process that answers the dear ones.
+    """
     await _passed_ms(cheap, 1)
     alone = await _passed_ms(cheap, rounds)
     answered: list[int] = []
@@ -49,6 +54,7 @@ async def measure_stranger(
         await asyncio.wait({beginning, *strangers}, return_when=asyncio.FIRST_COMPLETED)
         beginning.cancel()
         beside = await _passed_ms(cheap, rounds)
+        process_bytes = memory()
     finally:
         for stranger in strangers:
             stranger.cancel()
@@ -57,7 +63,8 @@ async def measure_stranger(
         if isinstance(failure, Exception):
             raise failure
     refused = sum(status in REFUSALS for status in answered)
-    return StrangerTimes(_p99(alone), _p99(beside), len(answered) - refused, refused)
+    dear_answers = len(answered) - refused
+    return StrangerTimes(_p99(alone), _p99(beside), dear_answers, refused, process_bytes)
 
 
 async def _passed_ms(reads: Sequence[Read], rounds: int) -> list[float]:

@@ -130,6 +130,17 @@ async def test_volume_is_listed_for_each_market_and_in_total(
     assert [market["value"] for market in answer["markets"]] == values
 
 
+@pytest.mark.usefixtures("holders")
+async def test_a_trade_that_has_failed_is_not_in_the_live_volume(
+    reader: Reader, database: Database
+) -> None:
+    async with database.writing() as tx:
+        await Rows(tx).fail("rain", TOKEN)
+    [answer] = await reader.get("/live-volume", id="1")
+    assert answer["total"] == 5.5
+    assert [market["value"] for market in answer["markets"]] == [3.5, 2]
+
+
 @pytest.mark.parametrize(
     ("path", "parameters", "error"),
     [

@@ -44,7 +44,7 @@ from foretell.store.index.conditions import (
     record_payouts,
 )
 from foretell.store.index.positions import PositionRow, record_positions
-from foretell.store.tables import quote_points
+from foretell.store.tables import quote_points, quotes
 from foretell.store.trading.orders import OrderRow, record_orders
 from foretell.store.trading.quote_points import (
     MINUTE_MS,
@@ -201,6 +201,11 @@ class Rows:
         side = None if last is None else "BUY"
         quote = Quote(a_word(name), ticks_per_one, bid, ask, last, side, volume_units, NOW_MS)
         await record_quotes(self.tx, [quote])
+
+    async def fail(self, name: str, units: int) -> None:
+        """Write that so much of a market's volume has failed to settle."""
+        failing = quotes.update().where(quotes.c.condition_id == a_word(name))
+        assert await self.tx.execute(failing.values(failed_units=units)) == 1
 
     async def quoted_at(
         self,

@@ -21,6 +21,7 @@ from foretell.store.database import Database
 from foretell.store.index.activities import ActivityKind
 from foretell.store.index.amount_classes import class_of
 from foretell.store.index.balances import Balance, record_balances
+from foretell.store.index.listing_totals import SETTLED_MS
 from foretell.store.index.supplies import recount_supplies
 from foretell.store.index.trading_totals import tables_of
 from foretell.store.migrations import FOLDER
@@ -164,6 +165,34 @@ async def test_the_migration_finds_the_tags_of_sports(database: Database) -> Non
         await tx.execute(sport_tags.delete())
     await fill(database, "v0023_tags_of_sports")
     assert await dump(database, (sport_tags,)) == expected
+
+
+async def test_the_migration_has_failed_trades_taken_off_the_totals(database: Database) -> None:
+    """Totals of an earlier version had them; the next round computes what has any again, and nothing else."""
+    totals = market_totals, event_totals, series_totals
+    async with database.writing() as tx:
+        rows = Rows(tx)
+        await rows.open_named("rain")
+        await rows.open(a_game_event_row("game"))
+        for name in ("rain", "game btts"):
+            await rows.quote(name, 40, 42, 41, volume_units=10)
+        await rows.fail("game btts", 3)
+    later_ms = NOW_MS + SETTLED_MS
+    await keep_listings(database, later_ms)
+    expected = await dump(database, totals)
+    assert all(expected.values())
+    async with database.writing() as tx:
+        has_failed = market_totals.c.failed_units > 0
+        older = {"volume_units": market_totals.c.volume_units + market_totals.c.failed_units}
+        await tx.execute(market_totals.update().where(has_failed).values(older))
+        is_game = event_totals.c.volume_units == 7
+        await tx.execute(event_totals.update().where(is_game).values(volume_units=10))
+        await tx.execute(series_totals.update().values(volume_units="10"))
+    await keep_listings(database, later_ms)
+    assert await dump(database, totals) != expected
+    await fill(database, "v0024_volumes_without_failed_trades")
+    await keep_listings(database, later_ms)
+    assert await dump(database, totals) == expected
 
 
 async def test_the_migration_adds_up_supplies_beyond_63_bits(database: Database) -> None:

@@ -24,9 +24,7 @@ from foretell.store.index.conditions import load_conditions
 from foretell.store.queries.captions import (
     load_conditions_of_events,
 )
-from foretell.store.queries.portfolio import (
-    load_volumes,
-)
+from foretell.store.trading.volumes import load_volumes
 
 HOLDERS_PER_ANSWER_MAX: Final = 10_000
 """If a query names many markets, their tokens share this number of holders equally."""

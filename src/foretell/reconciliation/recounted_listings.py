@@ -213,7 +213,7 @@ class _Recount:
         of_hour, of_day, of_week, of_month = self._past_prices(condition_id, past, right)
         even = -abs(self._price(condition_id) - ONE_HALF)
         return right._replace(
-            volume_units=quote.volume,
+            volume_units=quote.volume - quote.failed,
             day_units=day,
             week_units=week,
             month_units=month,

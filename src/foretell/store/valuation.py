@@ -86,8 +86,12 @@ def of_token(price_of_yes: Real, is_yes: sa.ColumnElement[bool]) -> Real:
     return sa.case((is_yes, price_of_yes), else_=1 - price_of_yes)
 
 
+VOLUME: Final = quotes.c.volume_units - quotes.c.failed_units
+"""A market's volume since it opened: that of its trades that have not failed to settle. Null without a quote."""
+
+
 def volume_since(since_ms: int) -> Real:
-    """Return a market's volume since the beginning of a minute, without what has failed to settle.
+    """Return a market's volume since the beginning of a minute, of trades that have not failed to settle.
 
     The points of a market have its running total, so this is the difference of two of them.
     """

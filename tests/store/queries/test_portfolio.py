@@ -20,7 +20,6 @@ from foretell.store.queries.portfolio import (
     load_holdings,
     load_holdings_sums,
     load_titled_conditions,
-    load_volumes,
 )
 
 pytestmark = pytest.mark.anyio
@@ -322,15 +321,6 @@ async def test_an_event_has_its_conditions_in_their_order(database: Database) ->
     async with database.reading() as tx:
         found = await load_conditions_of_events(tx, [event_id])
     assert found == [a_word("snow"), a_word("rain")]
-
-
-async def test_volumes_are_those_of_quoted_conditions(database: Database) -> None:
-    async with database.writing() as tx:
-        rows = Rows(tx)
-        await rows.open_named("rain")
-        await rows.quote("rain", volume_units=5)
-    async with database.reading() as tx:
-        assert await load_volumes(tx, [a_word("rain"), a_word("none")]) == {a_word("rain"): 5}
 
 
 async def test_a_condition_has_a_caption_when_it_has_a_market(database: Database) -> None:

@@ -3,8 +3,9 @@ from typing import Any
 import httpx
 import pytest
 from tests.rigs.trading import Trader, TradingRig
-from tests.rigs.values import TOKEN, a_buy, a_sell, a_word, an_asset
+from tests.rigs.values import TOKEN, a_buy, a_sell, a_settlement, a_word, an_asset
 
+from foretell.domain.exchange.trade import TradeStatus
 from foretell.trading.handlers.bulk_reads import ORDERS_MAX, VOLUMES_MAX
 
 pytestmark = pytest.mark.anyio
@@ -80,6 +81,20 @@ async def test_each_market_has_a_volume_or_a_status(
     later = (await post(rig, "/data/volumes", body[:1], include_24h="true")).json()
     assert (later[0]["volume"], later[0]["volume24h"]) == ("4", "0")
     assert "volume24h" not in (await post(rig, "/data/volumes", body[:1])).json()[0]
+
+
+async def test_a_trade_that_has_failed_is_in_no_volume(
+    rig: TradingRig, alice: Trader, bob: Trader
+) -> None:
+    for size_units in (10 * TOKEN, 5 * TOKEN):
+        await alice.placed(a_buy("alice", price_ticks=40, size_units=size_units))
+        await bob.placed(a_sell("bob", price_ticks=40, size_units=size_units))
+    first, _ = rig.host.engine.state.unsettled_trades
+    await rig.submit(a_settlement(first, TradeStatus.FAILED, ""))
+    await rig.settle_tables()
+    body = [{"conditionId": MARKET}]
+    [result] = (await post(rig, "/data/volumes", body, include_24h="true")).json()
+    assert (result["volume"], result["volume24h"]) == ("2", "2")
 
 
 async def test_bulk_requests_are_bounded(alice: Trader) -> None:

@@ -30,6 +30,7 @@ from foretell.store.tables.trading import OF_ANY_MINUTE
 from foretell.store.valuation import (
     CHANGE_PERIODS_MS,
     MINUTE_MS,
+    VOLUME,
     VOLUME_PERIODS_MS,
     liquidity,
     listed_price_of_yes,
@@ -121,7 +122,7 @@ async def load_market_totals(
         sa.select(
             markets.c.market_id,
             markets.c.event_id,
-            sa.func.coalesce(quotes.c.volume_units, 0),
+            sa.func.coalesce(VOLUME, 0),
             *volumes,
             liquidity().label("liquidity"),
             -sa.func.abs(listed_price_of_yes() - real(1) / 2),

@@ -45,6 +45,7 @@ from foretell.store.tables import (
     sports_markets,
 )
 from foretell.store.tables.listings import AMOUNTS
+from foretell.store.valuation import VOLUME
 from foretell.store.wide_sums import read_wide, wide_sum
 
 NO_DELAY_S: Final = 0
@@ -237,7 +238,7 @@ def _select_markets(scope: sa.ColumnElement[bool]) -> sa.Select[Any]:
     return (
         sa.select(
             *_MARKET_COLUMNS,
-            sa.func.coalesce(quotes.c.volume_units, 0).label("volume_units"),
+            sa.func.coalesce(VOLUME, 0).label("volume_units"),
             *(_kept(market_totals, name) for name in (*_WINDOWS, "liquidity_units")),
             payouts.c.timestamp_s.label("closed_at_s"),
             *(market_totals.c[name] for name in _PAST_PRICES),

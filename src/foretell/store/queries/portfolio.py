@@ -1,7 +1,7 @@
 """A wallet's holdings, each with its market, the top of the book and the payout."""
 
 import enum
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
@@ -229,18 +229,6 @@ def _holdings_sum(units: int, is_yes: bool, *price: Any) -> HoldingsSum:  # noqa
         None if top[0] is None else BookTop(*top),
         None if paid[0] is None else Payout(*paid),
     )
-
-
-async def load_volumes(
-    tx: Transaction, condition_ids: Collection[Bytes32]
-) -> Mapping[Bytes32, int]:
-    """Return the total volume of these conditions; those without a quote are left out."""
-    rows = await tx.all(
-        sa.select(quotes.c.condition_id, quotes.c.volume_units).where(
-            quotes.c.condition_id.in_(sorted(condition_ids))
-        )
-    )
-    return {Bytes32(row.condition_id): row.volume_units for row in rows}
 
 
 def _valued() -> sa.FromClause:

@@ -1,4 +1,4 @@
-"""Volumes of markets, in base units of collateral."""
+"""Volumes of markets, in base units of collateral: of trades that have not failed to settle (`store/valuation.py`)."""
 
 from collections.abc import Mapping, Sequence
 
@@ -6,23 +6,23 @@ import sqlalchemy as sa
 
 from foretell.store.database import Transaction
 from foretell.store.tables import markets, quotes
-from foretell.store.valuation import volume_since
+from foretell.store.valuation import VOLUME, volume_since
 
 
 async def load_volumes(tx: Transaction, condition_ids: Sequence[str]) -> Mapping[str, int]:
     """Return the volumes of markets since they opened; those without a quote are left out."""
     rows = await tx.all(
-        sa.select(quotes.c.condition_id, quotes.c.volume_units).where(
+        sa.select(quotes.c.condition_id, VOLUME.label("units")).where(
             quotes.c.condition_id.in_(condition_ids)
         )
     )
-    return {row.condition_id: row.volume_units for row in rows}
+    return {row.condition_id: row.units for row in rows}
 
 
 async def load_volumes_since(
     tx: Transaction, condition_ids: Sequence[str], since_ms: int
 ) -> Mapping[str, int]:
-    """Return the volumes of markets since the beginning of a minute, without failed trades."""
+    """Return the volumes of markets since the beginning of a minute."""
     rows = await tx.all(
         sa.select(markets.c.condition_id, volume_since(since_ms).label("units")).where(
             markets.c.condition_id.in_(condition_ids)

@@ -112,7 +112,7 @@ def cases(names: Names, *, is_sqlite: bool) -> list[ReadCase]:
             "live-volume",
             "/live-volume",
             market,
-            "SELECT volume_units FROM quotes WHERE condition_id = :market",
+            "SELECT volume_units - failed_units FROM quotes WHERE condition_id = :market",
         ),
         _data("trades, newest", "/trades", {}, ACTS.format("is_taker")),
         _data("trades of a market", "/trades", market, ACTS.format(f"{by_market} AND is_taker")),

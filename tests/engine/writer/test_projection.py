@@ -243,6 +243,32 @@ async def test_what_failed_to_settle_is_taken_off_the_volume_since_its_match(
     assert points[-1].volume_units == quote.volume_units - failed
 
 
+@pytest.mark.parametrize("is_restarted", [False, True])
+async def test_a_command_of_an_earlier_minute_changes_no_point_of_that(
+    tmp_path: Path, database: Database, *, is_restarted: bool
+) -> None:
+    resting, late = (
+        a_sell("bob", price_ticks=40, size_units=6 * TOKEN),
+        a_buy("bob", price_ticks=10),
+    )
+    commands = [
+        an_open_market(),
+        some_funds("alice", "bob"),
+        a_placing(resting, at_ms=NOW_MS + 1_000),
+        a_placing(late, at_ms=NOW_MS + 2_000),
+        a_placing(TAKER, at_ms=NOW_MS + 61_000),
+    ]
+    cancel = CancelOrders(NOW_MS + 3_000, an_address("bob"), (an_order_id(late),))
+    runs = [commands, [cancel]] if is_restarted else [[*commands, cancel]]
+    await play(tmp_path / "journal", database, *runs)
+    async with database.reading() as tx:
+        points = await tx.all(sa.select(quote_points).order_by(quote_points.c.minute))
+        quote = (await load_quotes(tx))[MARKET]
+    assert [row.volume_units for row in points] == [0, quote.volume_units]
+    assert [row.minute * 60_000 for row in points] == [NOW_MS, NOW_MS + 60_000]
+    assert quote.updated_at_ms == NOW_MS + 61_000
+
+
 async def test_tables_that_are_lost_are_made_again_from_the_journal(
     tmp_path: Path, database_file: Path, database: Database
 ) -> None:

@@ -216,11 +216,17 @@ class TableRows:
             latest.best_ask_ticks = effect.best_ask_ticks
 
     def _latest(self, condition_id: Bytes32, at_ms: int) -> "_LatestQuote":
-        """Return the quote to change; if its minute is over, keep it first as that minute's last."""
+        """Return the quote to change; if its minute is over, keep it first as that minute's last.
+
+        A command may have waited while others with a later time were written. The time of a quote does not go
+        back with it: a point of the minute before would then have trades of the minute after.
+        """
         latest = self._quotes.get(condition_id)
+        is_first = latest is None
         if latest is None:
             latest = self._quotes[condition_id] = _LatestQuote(self._known_quotes[condition_id])
-        elif at_ms // MINUTE_MS != latest.updated_at_ms // MINUTE_MS:
+        at_ms = max(at_ms, latest.updated_at_ms)
+        if not is_first and at_ms // MINUTE_MS != latest.updated_at_ms // MINUTE_MS:
             self._keep_point(latest)
         latest.is_pointed = True
         latest.updated_at_ms = at_ms

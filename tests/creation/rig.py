@@ -45,6 +45,7 @@ from foretell.media.blobs import BlobStore
 from foretell.media.images import ImageNormalizer, ImagePolicy
 from foretell.store.database import Database
 from foretell.store.outbox.transactions import REGISTRATION, TxOutbox
+from foretell.store.read_places import PublicReadLimits
 
 PASSES_MAX: Final = 10
 DATABASE_FILE: Final = "foretell.db"
@@ -59,13 +60,14 @@ class CreationRig:
     folder: Path
     clock: Clock = field(default_factory=Clock)
     options: CreationOptions = field(default_factory=CreationOptions)
+    limits: PublicReadLimits = field(default_factory=PublicReadLimits)
     numbers: "itertools.count[int]" = field(default_factory=itertools.count)
     stack: AsyncExitStack = field(default_factory=AsyncExitStack)
 
     async def start(self) -> None:
         """Create all objects, as a new process does, over the files on the disk."""
         url = f"sqlite+aiosqlite:///{self.folder / DATABASE_FILE}"
-        self.database = await self.stack.enter_async_context(Database(url))
+        self.database = await self.stack.enter_async_context(Database(url, self.limits))
         registrar = self.sandbox.account(AccountRole.REGISTRAR)
         self.context = CreationContext(
             database=self.database,

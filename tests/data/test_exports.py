@@ -192,8 +192,11 @@ async def test_exports_that_are_being_sent_are_bounded_for_a_client_and_give_the
     context = replace(context, exports=ReadPlaces(3, 2, WaitBounds(wait_s=0.05)))
 
     async def begin(client: str) -> AsyncIterator[bytes]:
-        client_name.set(client)
-        return (await begin_export(context, Query([("user", ANN)]), "ledger.csv")).parts
+        before = client_name.set(client)
+        try:
+            return (await begin_export(context, Query([("user", ANN)]), "ledger.csv")).parts
+        finally:
+            client_name.reset(before)
 
     stalled, unread = await begin("one"), await begin("one")
     await anext(stalled)
@@ -228,7 +231,7 @@ async def test_exports_rest_together_for_longer_than_they_work(
     monkeypatch.setattr("foretell.data.exports.KINDS", {"ledger": slow})
 
     async def send(client: str) -> int:
-        client_name.set(client)
+        client_name.set(client)  # of its own task
         export = await begin_export(context, Query([("user", ANN)]), "ledger.jsonl")
         return len([part async for part in export.parts])
 

@@ -17,6 +17,7 @@ from foretell.domain.values.credentials import (
 from foretell.domain.values.eip712 import sign_digest
 from foretell.edge.auth import KeyRing, L2Caller
 from foretell.store.database import Database, Transaction
+from foretell.store.read_places import ReadKind
 from foretell.store.trading.api_keys import record_key, revoke_key
 
 MASTER_KEY = bytes(range(32))
@@ -43,8 +44,10 @@ class RacingDatabase(Database):
     after_reading: Callable[[], Awaitable[None]] | None = None
 
     @contextlib.asynccontextmanager
-    async def reading(self) -> AsyncIterator[Transaction]:  # type: ignore[explicit-override]
-        async with super().reading() as tx:
+    async def public_reading(  # type: ignore[explicit-override]
+        self, kind: ReadKind = ReadKind.LISTING
+    ) -> AsyncIterator[Transaction]:
+        async with super().public_reading(kind) as tx:
             yield tx
         act, self.after_reading = self.after_reading, None
         await (act or self.nothing)()

@@ -55,6 +55,7 @@ from foretell.relayer.routes import build_app
 from foretell.store.database import Database
 from foretell.store.outbox.relays import load_relay
 from foretell.store.outbox.transactions import RELAYED, TxOutbox, load_tx
+from foretell.store.read_places import PublicReadLimits
 from foretell.store.trading.api_keys import record_key
 
 MASTER_KEY: Final = bytes(range(32))
@@ -95,13 +96,14 @@ class RelayerRig:
     clock: Clock = field(default_factory=Clock)
     options: RelayerOptions = field(default_factory=RelayerOptions)
     confirmations: int = 1
+    limits: PublicReadLimits = field(default_factory=PublicReadLimits)
     numbers: "itertools.count[int]" = field(default_factory=itertools.count)
     stack: AsyncExitStack = field(default_factory=AsyncExitStack)
 
     async def start(self) -> None:
         """Create all objects, as a new process does, over the files on the disk."""
         url = f"sqlite+aiosqlite:///{self.folder / DATABASE_FILE}"
-        self.database = await self.stack.enter_async_context(Database(url))
+        self.database = await self.stack.enter_async_context(Database(url, self.limits))
         node = Rpc(self.rpc_url or self.sandbox.rpc_url, SANDBOX_CHAIN_ID, timeout_s=self.timeout_s)
         rpc = await self.stack.enter_async_context(node)
         self.open(

@@ -12,9 +12,11 @@ from foretell.store.database import Database
 VALUE_BY_TYPE: Final = MappingProxyType(
     {
         sa.Text: "'{name} ' || n",
-        sa.BigInteger: "n + {place}",
+        sa.BigInteger: "CAST(n AS BIGINT) + {place}",
         sa.Boolean: "n > {place}",
+        sa.Double: "n + {place}.5",
         sa.LargeBinary: "NULL",
+        sa.JSON: "'{{}}'",
     }
 )
 """No column is the number itself, nor the same as another: a database would see that no row has what a query asks."""
@@ -37,13 +39,17 @@ async def endless(database: Database, *tables: sa.Table) -> AsyncIterator[None]:
 
 
 def _view(table: sa.Table) -> str:
+    """Return the view in the place of a table, with its types.
+
+    It reads the table once: of a statement that reads none, SQLite would not notice that the view is gone.
+    """
     columns = ", ".join(
         f"{VALUE_BY_TYPE[type(column.type)].format(name=column.name, place=place)} AS {column.name}"
         for place, column in enumerate(table.columns, start=1)
     )
     return f"""CREATE VIEW {table.name} AS
         WITH RECURSIVE numbers(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 2000000000)
-        SELECT {columns} FROM numbers"""
+        SELECT {columns} FROM numbers, (SELECT count(*) FROM few_{table.name}) AS counted"""
 
 
 async def _run(database: Database, *statements: str) -> None:

@@ -2,19 +2,20 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
-from typing import Any
+from collections.abc import AsyncIterator, Coroutine
+from typing import Any, TypeVar
 
 import pytest
 import sqlalchemy as sa
 
-from foretell.domain.errors.storage import ReadTooSlow
+from foretell.domain.errors.storage import ReadTooSlow, StoreUnavailable
 from foretell.store.database import READERS_MAX, Database
-from foretell.store.read_places import PublicReadLimits, ReadKind, client_name
+from foretell.store.read_places import UNNAMED, PublicReadLimits, ReadKind, client_name, context_of
 from foretell.store.tables import projections
 
 pytestmark = pytest.mark.anyio
 
+T = TypeVar("T")
 DEADLINE_S = 0.3
 LONG_S = 6.0
 ENDED_WITHIN_S = 60.0
@@ -30,9 +31,15 @@ SELECT count(*) FROM numbers
 
 @pytest.fixture
 async def database(each_database_url: str) -> AsyncIterator[Database]:
-    limits = PublicReadLimits(read_s=DEADLINE_S, sum_s=2 * DEADLINE_S)
+    limits = PublicReadLimits(
+        read_s=DEADLINE_S, sum_s=2 * DEADLINE_S, key_s=3 * DEADLINE_S, write_s=DEADLINE_S
+    )
     async with Database(each_database_url, limits) as database:
         yield database
+
+
+def in_request_of(client: str | None, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+    return asyncio.create_task(work, context=context_of(client))
 
 
 async def read_for_long(database: Database, kind: ReadKind = ReadKind.LISTING) -> float:
@@ -50,14 +57,15 @@ async def read_often(database: Database) -> None:
             await tx.scalar(sa.select(sa.func.count()).select_from(projections))
 
 
-async def read_of(database: Database, client: str) -> float:
-    client_name.set(client)
-    return await read_for_long(database)
+async def sequence_of(database: Database) -> Any:
+    async with database.public_reading(ReadKind.OWN) as tx:
+        return await tx.scalar(sa.select(projections.c["sequence"]))
 
 
 async def test_p1_a_slow_read_is_ended_at_its_deadline(database: Database) -> None:
     assert DEADLINE_S <= await read_for_long(database) < ENDED_WITHIN_S
     assert 2 * DEADLINE_S <= await read_for_long(database, ReadKind.SUM) < ENDED_WITHIN_S
+    assert 3 * DEADLINE_S <= await read_for_long(database, ReadKind.KEY) < ENDED_WITHIN_S
 
 
 async def test_p1_many_quick_statements_are_ended_at_the_deadline(database: Database) -> None:
@@ -77,13 +85,11 @@ async def test_a_connection_serves_on_after_a_slow_read(database: Database) -> N
 async def test_p1_slow_reads_delay_no_other_transaction(each_database_url: str) -> None:
     """Two clients with slow reads take all places; what trading needs is done meanwhile."""
     async with Database(each_database_url, PublicReadLimits(read_s=LONG_S)) as database:
-        slow = [asyncio.create_task(read_of(database, name)) for name in "aabb"]
+        slow = [in_request_of(name, read_for_long(database)) for name in "aabb"]
         await asyncio.sleep(LONG_S / 10)
         async with database.writing() as tx:
             await tx.execute(projections.insert().values(name="a", sequence=1))
-        client_name.set("a")
-        async with database.public_reading(ReadKind.OWN) as tx:
-            assert await tx.scalar(sa.select(projections.c["sequence"])) == 1
+        assert await in_request_of("a", sequence_of(database)) == 1
         for _ in range(2 * READERS_MAX):
             async with database.reading() as tx:
                 assert await tx.scalar(sa.select(projections.c["sequence"])) == 1
@@ -101,3 +107,63 @@ async def fail(database: Database) -> Any:
     async with database.public_reading() as tx:
         await tx.scalar(sa.select(1))
         raise ZeroDivisionError
+
+
+async def read_in_request(database: Database) -> None:
+    async with database.reading() as tx:
+        await tx.scalar(sa.text(FOR_LONG[tx.dialect]))
+
+
+async def test_a_read_of_a_request_is_ended_at_its_deadline_whatever_opened_it(
+    database: Database,
+) -> None:
+    for _ in range(READERS_MAX + 1):
+        with pytest.raises(ReadTooSlow):
+            await asyncio.wait_for(in_request_of("a", read_in_request(database)), ENDED_WITHIN_S)
+    async with database.reading() as tx:
+        assert await tx.scalar(sa.select(1)) == 1
+
+
+async def write_in_request(database: Database, *, is_slow: bool) -> None:
+    async with database.writing() as tx:
+        await tx.execute(projections.insert().values(name="a", sequence=1))
+        if is_slow:
+            await tx.scalar(sa.text(FOR_LONG[tx.dialect]))
+
+
+async def test_a_write_of_a_request_is_rolled_back_at_its_deadline(database: Database) -> None:
+    for _ in range(2):
+        writing = in_request_of("a", write_in_request(database, is_slow=True))
+        with pytest.raises(StoreUnavailable, match=f"longer than {DEADLINE_S:g} s"):
+            await asyncio.wait_for(writing, ENDED_WITHIN_S)
+    await in_request_of("a", write_in_request(database, is_slow=False))
+    async with database.reading() as tx:
+        assert await tx.scalar(sa.select(projections.c["sequence"])) == 1
+
+
+async def test_a_write_of_a_request_waits_for_others_until_its_deadline(
+    database: Database, each_database_url: str
+) -> None:
+    async with Database(each_database_url) as other, other.writing() as tx:
+        await tx.execute(projections.insert().values(name="a", sequence=1))
+        writing = in_request_of("a", write_in_request(database, is_slow=False))
+        with pytest.raises(StoreUnavailable, match=f"longer than {DEADLINE_S:g} s"):
+            await asyncio.wait_for(writing, ENDED_WITHIN_S)
+
+
+async def test_a_transaction_of_a_loop_has_no_deadline(database: Database) -> None:
+    async with database.writing() as tx:
+        await asyncio.sleep(2 * DEADLINE_S)
+        await tx.execute(projections.insert().values(name="a", sequence=1))
+    async with database.reading() as tx:
+        await asyncio.sleep(2 * DEADLINE_S)
+        assert await tx.scalar(sa.select(projections.c["sequence"])) == 1
+
+
+async def test_the_context_of_a_client_is_its_task_alone() -> None:
+    seen = [await in_request_of(each, name_of_client()) for each in ("a client", None)]
+    assert [*seen, client_name.get()] == ["a client", UNNAMED, ""]
+
+
+async def name_of_client() -> str:
+    return client_name.get()

@@ -58,6 +58,7 @@ from foretell.store.creation.requests import (
     record_images,
 )
 from foretell.store.database import Transaction
+from foretell.store.read_places import ReadKind
 
 NAME_HELD: Final = (
     "a market with this slug or question exists already, or another request creates it"
@@ -98,7 +99,7 @@ async def accept(context: CreationContext, upload: Upload) -> CreationRequest:
 
 
 async def _load(context: CreationContext, request_id: str) -> CreationRequest:
-    async with context.database.reading() as tx:
+    async with context.database.public_reading(ReadKind.OWN) as tx:
         request = await load_request(tx, request_id)
     if request is None:
         raise RequestNotFound(request_id)

@@ -26,6 +26,7 @@ from foretell.domain.errors.http import (
     UploadTooSlow,
 )
 from foretell.domain.errors.storage import BlobDamaged, BlobNotFound, StorageUnavailable
+from foretell.edge.documents.errors import PUBLIC_READ
 
 Refused = tuple[type[ForetellError], ...]
 
@@ -33,6 +34,7 @@ CHAIN: Final[Refused] = (ChainUnavailable, ChainInconsistent, RpcRefused)
 STORAGE: Final[Refused] = (StorageUnavailable, BlobDamaged)
 BLOB: Final[Refused] = (BlobNotFound, *STORAGE)
 PREPARE: Final[Refused] = (
+    *PUBLIC_READ,
     InvalidFields,
     AuthInvalid,
     AuthExpired,
@@ -49,6 +51,7 @@ PREPARE: Final[Refused] = (
     *STORAGE,
 )
 FINALIZE: Final[Refused] = (
+    *PUBLIC_READ,
     InvalidFields,
     RequestNotFound,
     IllegalTransition,

@@ -111,7 +111,7 @@ async def show_config(context: Context) -> JsonResponse:
         Success(responses.ValidationResponse, "All problems, or the fees and the markets."),
         tag="Creation",
         body=PayloadBody,
-        refusals=(InvalidFields, OriginRefused, *refused.CHAIN),
+        refusals=(*PUBLIC_READ, InvalidFields, OriginRefused, *refused.CHAIN),
     ),
 )
 async def validate(request: AnyRequest, context: Context) -> JsonResponse:
@@ -128,7 +128,7 @@ async def validate(request: AnyRequest, context: Context) -> JsonResponse:
         Success(responses.ChallengeResponse, "The challenge to sign."),
         tag="Creation",
         body=ChallengeBody,
-        refusals=(InvalidFields, OriginRefused),
+        refusals=(*PUBLIC_READ, InvalidFields, OriginRefused),
         is_keyed=True,
     ),
 )
@@ -194,7 +194,7 @@ async def show_pending(request: AnyRequest, context: Context) -> JsonResponse:
         Success(responses.Confirmed, "All stored hashes."),
         tag="Creation",
         body=SentTxsBody,
-        refusals=(InvalidFields, RequestNotFound, IllegalTransition, OriginRefused),
+        refusals=(*PUBLIC_READ, InvalidFields, RequestNotFound, IllegalTransition, OriginRefused),
         is_keyed=True,
     ),
 )

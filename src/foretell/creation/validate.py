@@ -42,7 +42,7 @@ async def validate_payload(context: CreationContext, raw: bytes) -> ValidationRe
             duplicates=[],
         )
     ids = ids_of(context, payload)
-    async with context.database.reading() as tx:
+    async with context.database.public_reading() as tx:
         held = await load_claims(tx, claimed_names(payload, ids))
     now_ms = context.now_ms()
     taken = {claim.name for claim in held if not may_take(claim, payload.creator, now_ms, now_ms)}

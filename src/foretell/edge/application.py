@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from litestar import Litestar
-from litestar.types import ControllerRouterHandler
+from litestar.types import ASGIApp, ControllerRouterHandler, Receive, Scope, Send
 
 from foretell.edge.codec import AnyRequest
 from foretell.edge.documents.openapi import Api, described_by
@@ -13,7 +13,7 @@ from foretell.edge.injection import context_dependency, state_with
 from foretell.edge.limits_route import show_limits
 from foretell.edge.query import check_no_parameters
 from foretell.edge.refusals import BodyOf, handlers
-from foretell.edge.throttled_application import address_of, count_for_address
+from foretell.edge.throttled_application import address_in, count_for_address
 from foretell.store.read_places import client_name
 
 
@@ -35,6 +35,7 @@ def build_application(
         state=state_with(context),
         dependencies=context_dependency(),
         before_request=begin_request,
+        middleware=[naming_client],
         exception_handlers=handlers(body_of),
         opt=described_by(api),
         openapi_config=None,
@@ -45,6 +46,21 @@ def build_application(
 
 async def begin_request(request: AnyRequest) -> None:
     """Count a request and wait for its turn, then check its parameters if its route takes none."""
-    client_name.set(address_of(request))
     await count_for_address(request)
     await check_no_parameters(request)
+
+
+def naming_client(app: ASGIApp) -> ASGIApp:
+    """Return an application whose requests and streams are answered in the name of their client.
+
+    So their reads have places of that client, and each of their transactions has a deadline.
+    """
+
+    async def named(scope: Scope, receive: Receive, send: Send) -> None:
+        before = client_name.set(address_in(scope))
+        try:
+            await app(scope, receive, send)
+        finally:
+            client_name.reset(before)
+
+    return named

@@ -44,6 +44,7 @@ from foretell.edge.builders.keys import BUILDER, BuilderKeys
 from foretell.edge.header_rules import DEFAULT_RULES, OWN_PREFIX, HeaderRules
 from foretell.runtime.lru import LruCache
 from foretell.store.database import Database
+from foretell.store.read_places import ReadKind
 from foretell.store.trading.api_keys import ApiKey, load_key
 from foretell.store.trading.readonly_keys import load_readonly_key, readonly_hash
 
@@ -151,7 +152,7 @@ class KeyRing:
         """Return whether an address has a read-only key, of the present master key."""
         if _KEY_ID.match(key) is None:
             return False
-        async with self._database.reading() as tx:
+        async with self._database.public_reading(ReadKind.KEY) as tx:
             stored = await load_readonly_key(tx, readonly_hash(key))
         if stored is None or stored.address != address or not stored.is_active:
             return False
@@ -308,7 +309,7 @@ class KeyRing:
         if _KEY_ID.match(key_id) is None or self._is_unknown(key_id, now_ms):
             raise UnknownKey("the API key does not exist")
         revocations = self._revocations
-        async with self._database.reading() as tx:
+        async with self._database.public_reading(ReadKind.KEY) as tx:
             key = await load_key(tx, key_id)
         if key is None:
             self._unknown_at_ms.put(key_id, now_ms)

@@ -23,6 +23,7 @@ from foretell.edge.codec import encode_json
 from foretell.edge.refusals import BodyOf
 from foretell.runtime.lru import LruCache
 from foretell.store.database import Database, Transaction
+from foretell.store.read_places import ReadKind
 from foretell.store.signed_requests import (
     RequestIdentity,
     StoredAnswer,
@@ -120,7 +121,7 @@ class SignedRequests:
 
     async def find(self, signature: str) -> StoredAnswer | None:
         """Return the answer to a request that was carried out, or None."""
-        async with self._database.reading() as tx:
+        async with self._database.public_reading(ReadKind.OWN) as tx:
             taken = await load_taken(tx, signature)
         return None if taken is None else taken.answer
 

@@ -7,7 +7,8 @@ turn.
 """
 
 import asyncio
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 import msgspec
 
@@ -122,10 +123,16 @@ def turn_of(request: AnyRequest) -> Turn | None:
 
 def address_of(request: AnyRequest) -> str:
     """Return the address of a request's client, as the rate limits count it."""
-    turn = turn_of(request)
-    if turn is not None:
+    return address_in(request.scope)
+
+
+def address_in(scope: Mapping[str, Any]) -> str:
+    """Return the address of the client of a request or of a stream; its own where no limits apply."""
+    turn, client = scope.get(TURN), scope.get("client")
+    if isinstance(turn, Turn):
         return turn.address
-    return UNKNOWN if request.client is None else request.client.host
+    address: str = scope.get(CLIENT) or (client[0] if client else UNKNOWN)
+    return address
 
 
 async def take_turn(turn: Turn, client: str, requests: int = 1) -> bool:

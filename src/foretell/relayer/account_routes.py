@@ -29,7 +29,7 @@ Context = NamedDependency[RelayerContext]
         ADDRESS,
         KIND,
         tag="Wallets",
-        refusals=refused.CHAIN,
+        refusals=(*PUBLIC_READ, *refused.CHAIN),
     ),
 )
 async def show_payload(request: AnyRequest, context: Context) -> JsonResponse:
@@ -50,7 +50,7 @@ async def show_payload(request: AnyRequest, context: Context) -> JsonResponse:
         KIND,
         tag="Wallets",
         security=L2_OR_BUILDER,
-        refusals=refused.CHAIN,
+        refusals=(*PUBLIC_READ, *refused.CHAIN),
     ),
 )
 async def show_account_params(request: AnyRequest, context: Context) -> JsonResponse:

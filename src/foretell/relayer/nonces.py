@@ -10,13 +10,14 @@ from foretell.relayer.body import NONCE_MAX
 from foretell.relayer.checks import fetch_safe
 from foretell.relayer.context import RelayerContext
 from foretell.store.outbox.relays import load_claimed_nonces
+from foretell.store.read_places import ReadKind
 
 
 async def load_next_nonce(context: RelayerContext, wallet: Address, used: int) -> int:
     """Return the nonce of a wallet's next transaction; the chain has used all below `used`."""
     if used > NONCE_MAX:
         return used
-    async with context.database.reading() as tx:
+    async with context.database.public_reading(ReadKind.OWN) as tx:
         claimed = await load_claimed_nonces(tx, wallet, used)
     return next_safe_nonce(used, claimed)
 

@@ -38,6 +38,7 @@ from foretell.relayer.checks import check_holdings, checked_submission
 from foretell.relayer.context import RelayerContext, wait_for
 from foretell.relayer.submit import accept, load_carrying_tx
 from foretell.store.outbox.relays import load_relay
+from foretell.store.read_places import ReadKind
 
 POLL_S: Final = 1.0
 NO_TX: Final = Bytes32("0x" + "0" * 64)
@@ -152,7 +153,7 @@ async def _wait(context: RelayerContext, operation: Operation, request: RelayReq
     ends_at_s = time.monotonic() + deadline_s
     while True:
         moved = context.pulse.next
-        async with context.database.reading() as tx:
+        async with context.database.public_reading(ReadKind.OWN) as tx:
             request = await load_relay(tx, request.transaction_id) or request
         if request.state is RelayState.INVALID:
             raise _revert_refusal(operation, request.failure or "")

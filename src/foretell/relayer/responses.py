@@ -109,7 +109,7 @@ def render_execution(execution: Execution) -> ExecutionResponse:
 
 async def render_submitted(context: RelayerContext, request: RelayRequest) -> SubmittedResponse:
     """Return the answer of a submission."""
-    async with context.database.reading() as tx:
+    async with context.database.public_reading(ReadKind.OWN) as tx:
         (shown,) = await _render_all(tx, [request])
     return SubmittedResponse(
         shown.transaction_id, shown.state, shown.transaction_hash, shown.transaction_hash

@@ -57,7 +57,7 @@ async def show_root(context: Context) -> str:
         ADDRESS,
         KIND,
         tag="Wallets",
-        refusals=refused.CHAIN,
+        refusals=(*PUBLIC_READ, *refused.CHAIN),
     ),
 )
 async def show_nonce(request: AnyRequest, context: Context) -> JsonResponse:

@@ -38,6 +38,7 @@ from foretell.store.outbox.relays import (
     record_relay,
 )
 from foretell.store.outbox.transactions import RELAYED, load_tx
+from foretell.store.read_places import ReadKind
 
 Check = Callable[[RelayerContext, CheckedSubmission], Awaitable[None]]
 
@@ -94,7 +95,7 @@ async def _fetch_used(context: RelayerContext, submission: Submission) -> int:
 
 
 async def _load_same(context: RelayerContext, checked: CheckedSubmission) -> RelayRequest | None:
-    async with context.database.reading() as tx:
+    async with context.database.public_reading(ReadKind.OWN) as tx:
         return await load_same_relay(tx, checked.submission.wallet, checked.digest)
 
 
@@ -129,7 +130,7 @@ async def _check_day(context: RelayerContext, owner: Address) -> None:
     most, now_ms = context.options.relays_per_owner_max, context.now_ms()
     if not most:
         return
-    async with context.database.reading() as tx:
+    async with context.database.public_reading(ReadKind.OWN) as tx:
         at_ms = await load_relay_time(tx, owner, most)
     left_ms = 0 if at_ms is None else at_ms + DAY_MS - now_ms
     if left_ms > 0:
@@ -141,7 +142,7 @@ async def _check_gas(context: RelayerContext, request: RelayRequest) -> None:
     most = context.options.relay_gas_per_owner_max
     if not most:
         return
-    async with context.database.reading() as tx:
+    async with context.database.public_reading(ReadKind.OWN) as tx:
         used = await load_relay_gas(tx, request.owner, context.now_ms() - DAY_MS)
     if used + request.gas > most:
         raise OwnerGasReached(most, used, request.gas)

@@ -3,10 +3,10 @@
 SQLite serves one process and the child that writes its tables: one connection of each writes, some
 read, and every commit is synced. PostgreSQL serves several. A reader sees one instant of the whole
 database; a writer announces a topic, and the watches on it wake after the commit, with SQLite those of
-its own process. Reads of public routes have connections of their own, places for each client, and deadlines.
+its own process. Reads of public routes have connections of their own and places for each client. Every
+transaction of a request has a deadline; those of loops have none.
 """
 
-import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Mapping, Sequence
 from functools import lru_cache
@@ -18,13 +18,19 @@ from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 from sqlalchemy.pool import ConnectionPoolEntry
 
-from foretell.domain.errors.storage import ReadTooSlow, StoreUnavailable
 from foretell.runtime.watch import Watch
 from foretell.runtime.worker import Wait
+from foretell.store.deadlines import Deadline, ended_at, within, write_too_slow
 from foretell.store.failures import reported
 from foretell.store.page_cost import with_cheap_pages
 from foretell.store.postgres_notify import Listener
-from foretell.store.read_places import PublicReadLimits, ReadKind, ReadPlaces, client_name
+from foretell.store.read_places import (
+    PublicReadLimits,
+    ReadKind,
+    ReadPlaces,
+    client_name,
+    in_request,
+)
 from foretell.store.sqlite_cursor import open_connection
 from foretell.store.sqlite_transactions import BUSY_TIMEOUT_MS, begin_reading, begin_writing
 from foretell.store.topics import Topics
@@ -33,11 +39,6 @@ READERS_MAX: Final = 4
 POSTGRES_CONNECTIONS_MAX: Final = 10
 ROWS_PER_STATEMENT_MAX: Final = 500
 STATEMENTS_KEPT_MAX: Final = 64
-
-DEADLINE_GRACE_S: Final = 5.0
-"""The time after the deadline of a public read after which a database that does not answer is given up."""
-INTERRUPT_AGAIN_S: Final = 0.05
-"""SQLite forgets an interrupt between two statements, so it is repeated until the read has ended."""
 
 CHECKPOINT_PAGES: Final = 32_000
 """Pages in SQLite's log before they are copied to the file, 128 MB: most are changed again until then."""
@@ -53,25 +54,6 @@ _SQLITE_PRAGMAS: Final = (
     f"PRAGMA busy_timeout={BUSY_TIMEOUT_MS}",
     f"PRAGMA wal_autocheckpoint={CHECKPOINT_PAGES}",
 )
-
-
-class Deadline:
-    """The time by which a public read ends."""
-
-    def __init__(self, duration_s: float) -> None:
-        self.duration_s = duration_s
-        self._now_s = asyncio.get_running_loop().time
-        self.at_s = self._now_s() + duration_s
-
-    def check(self) -> None:
-        """Refuse to go on after the deadline."""
-        if self.is_over:
-            raise ReadTooSlow(self.duration_s)
-
-    @property
-    def is_over(self) -> bool:
-        """Whether the time has come."""
-        return self._now_s() >= self.at_s
 
 
 class Transaction:
@@ -100,6 +82,8 @@ class Transaction:
 
         With `rows` it returns None: PostgreSQL's driver does not count changes over many rows.
         """
+        if self._deadline is not None:
+            self._deadline.check()
         if rows is None:
             return (await self._connection.execute(statement)).rowcount
         for start in range(0, len(rows), ROWS_PER_STATEMENT_MAX):
@@ -205,11 +189,9 @@ class Database:
         self._readers = (
             _open_engine(self._url, is_writer=False) if self.is_sqlite else self._writers
         )
-        limits = PublicReadLimits() if public is None else public
+        self._limits = limits = PublicReadLimits() if public is None else public
         self._public_readers = _open_engine(
-            self._url,
-            is_writer=False,
-            connections_max=limits.places + limits.own + limits.sums + limits.reports,
+            self._url, is_writer=False, connections_max=limits.connections
         )
         self._public = {
             ReadKind.LISTING: _PublicReads(
@@ -217,6 +199,9 @@ class Database:
             ),
             ReadKind.OWN: _PublicReads(
                 ReadPlaces(limits.own, limits.own_per_client, limits.bounds), limits.read_s
+            ),
+            ReadKind.KEY: _PublicReads(
+                ReadPlaces(limits.keys, limits.keys_per_client, limits.key_bounds), limits.key_s
             ),
             ReadKind.SUM: _PublicReads(ReadPlaces(limits.sums, 1, limits.bounds), limits.sum_s),
             ReadKind.REPORT: _PublicReads(
@@ -247,18 +232,36 @@ class Database:
 
     @contextlib.asynccontextmanager
     async def writing(self) -> AsyncIterator[Transaction]:
-        """Open a transaction that commits when the block ends, and is rolled back when it raises."""
-        async with reported(), self._writers.begin() as connection:
-            tx = Transaction(connection)
+        """Open a transaction that commits when the block ends, and is rolled back when it raises.
+
+        One of a request is refused as StoreUnavailable at its deadline.
+        """
+        deadline = Deadline(self._limits.write_s, write_too_slow) if in_request() else None
+        async with (
+            within(deadline),
+            reported(),
+            self._writers.begin() as connection,
+            ended_at(deadline, connection),
+        ):
+            tx = Transaction(connection, deadline)
             yield tx
         if self.is_sqlite:
             self.topics.announce(tx.announced)
 
     @contextlib.asynccontextmanager
     async def reading(self) -> AsyncIterator[Transaction]:
-        """Open a transaction that sees one instant of the database and changes nothing."""
-        async with _reading(self._readers) as connection:
-            yield Transaction(connection)
+        """Open a transaction that sees one instant of the database and changes nothing.
+
+        One of a request is ended at the deadline of public reads. It has no place of its own, so what
+        strangers can ask for needs `public_reading`.
+        """
+        deadline = Deadline(self._limits.read_s) if in_request() else None
+        async with (
+            within(deadline),
+            _reading(self._readers) as connection,
+            ended_at(deadline, connection),
+        ):
+            yield Transaction(connection, deadline)
 
     @contextlib.asynccontextmanager
     async def public_reading(self, kind: ReadKind = ReadKind.LISTING) -> AsyncIterator[Transaction]:
@@ -273,9 +276,9 @@ class Database:
         deadline = Deadline(duration_s)
         try:
             async with (
-                _within(deadline),
+                within(deadline),
                 _reading(self._public_readers) as connection,
-                _ended_at(deadline, connection),
+                ended_at(deadline, connection),
             ):
                 yield Transaction(connection, deadline)
         finally:
@@ -305,43 +308,6 @@ async def _reading(engine: AsyncEngine) -> AsyncIterator[AsyncConnection]:
             await connection.execution_options(isolation_level="REPEATABLE READ")
         async with connection.begin():
             yield connection
-
-
-@contextlib.asynccontextmanager
-async def _within(deadline: Deadline) -> AsyncIterator[None]:
-    """Refuse what has not ended by the deadline, also when the database ended it."""
-    try:
-        async with asyncio.timeout_at(deadline.at_s + DEADLINE_GRACE_S):
-            yield
-    except TimeoutError:
-        raise ReadTooSlow(deadline.duration_s) from None
-    except StoreUnavailable as error:
-        if not deadline.is_over:
-            raise
-        raise ReadTooSlow(deadline.duration_s) from error
-
-
-@contextlib.asynccontextmanager
-async def _ended_at(deadline: Deadline, connection: AsyncConnection) -> AsyncIterator[None]:
-    """Let the database end the statement that runs at the deadline."""
-    if connection.dialect.name == "postgresql":
-        milliseconds = max(1, round(deadline.duration_s * 1000))
-        await connection.exec_driver_sql(f"SET LOCAL statement_timeout = {milliseconds}")
-        yield
-        return
-    raw = await connection.get_raw_connection()
-    interrupting = asyncio.create_task(_interrupt_at(deadline.at_s, raw.driver_connection))
-    try:
-        yield
-    finally:
-        interrupting.cancel()
-
-
-async def _interrupt_at(at_s: float, connection: Any) -> None:
-    await asyncio.sleep(at_s - asyncio.get_running_loop().time())
-    while True:
-        await connection.interrupt()
-        await asyncio.sleep(INTERRUPT_AGAIN_S)
 
 
 def _open_engine(

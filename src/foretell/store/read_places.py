@@ -7,13 +7,15 @@ in turn, so one with many reads does not delay another's. What waits is bounded 
 import asyncio
 import enum
 from collections import OrderedDict, deque
-from contextvars import ContextVar
+from contextvars import Context, ContextVar, copy_context
 from typing import Final, NamedTuple
 
 from foretell.domain.errors.http import TooManyRequests
 from foretell.domain.errors.storage import ReadsBusy
 
 WAIT_S: Final = 10.0
+KEY_WAIT_S: Final = 5.0
+UNNAMED: Final = "unnamed"
 WAITING_PER_CLIENT_MAX: Final = 500
 WAITING_MAX: Final = 2_000
 
@@ -21,14 +23,27 @@ client_name: Final[ContextVar[str]] = ContextVar("client_name", default="")
 """The client whose request is answered: every surface sets it before it reads."""
 
 
-class ReadKind(enum.Enum):
-    """Kinds of reads with places apart: what an index finds soon, for anyone or of an account's own, and sums.
+def in_request() -> bool:
+    """Return whether the present task answers a request, so that its transactions have deadlines."""
+    return bool(client_name.get())
 
-    A sum is added up for one request, a report for all clients.
+
+def context_of(client: str | None) -> Context:
+    """Return a copy of the present context in which a request of this client is answered."""
+    context = copy_context()
+    context.run(client_name.set, client or UNNAMED)
+    return context
+
+
+class ReadKind(enum.Enum):
+    """Kinds of reads with places apart: what an index finds soon, for anyone or of an account's own, keys, and sums.
+
+    A key is read to authenticate a request. A sum is added up for one request, a report for all clients.
     """
 
     LISTING = enum.auto()
     OWN = enum.auto()
+    KEY = enum.auto()
     SUM = enum.auto()
     REPORT = enum.auto()
 
@@ -44,8 +59,9 @@ class WaitBounds(NamedTuple):
 class PublicReadLimits(NamedTuple):
     """How many reads of routes run at once, and for how long each.
 
-    What accounts read of their own does not wait for what strangers read. A sum adds up many rows for one request, and a report all rows for all clients. Each kind has places of
-    its own, so that none uses those of another.
+    What accounts read of their own does not wait for what strangers read, and the keys of callers wait for neither.
+    A sum adds up many rows for one request, and a report all rows for all clients. Each kind has places of its own,
+    so that none uses those of another. A write of a request has a deadline too.
     """
 
     places: int = 4
@@ -56,7 +72,17 @@ class PublicReadLimits(NamedTuple):
     reports: int = 1
     own: int = 4
     own_per_client: int = 2
+    keys: int = 4
+    keys_per_client: int = 2
+    key_s: float = 2.0
+    write_s: float = 5.0
     bounds: WaitBounds = WaitBounds()
+    key_bounds: WaitBounds = WaitBounds(wait_s=KEY_WAIT_S)
+
+    @property
+    def connections(self) -> int:
+        """How many connections these reads use at most."""
+        return self.places + self.own + self.keys + self.sums + self.reports
 
 
 class ReadPlaces:

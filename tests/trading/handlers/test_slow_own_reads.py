@@ -2,15 +2,25 @@
 
 from collections.abc import AsyncIterator
 from pathlib import Path
+from uuid import UUID
 
 import pytest
 from tests.rigs.trading import Trader, a_rig_on
-from tests.rigs.values import a_word
+from tests.rigs.values import a_word, an_open_market
 from tests.store.endless_tables import endless
 
 from foretell.store.database import Database
 from foretell.store.read_places import PublicReadLimits
-from foretell.store.tables import fills, orders, profiles, trades
+from foretell.store.tables import (
+    api_keys,
+    builder_keys,
+    fills,
+    orders,
+    profiles,
+    quotes,
+    readonly_keys,
+    trades,
+)
 
 pytestmark = pytest.mark.anyio
 
@@ -26,7 +36,9 @@ async def alice(each_database_url: str, tmp_path: Path) -> AsyncIterator[Trader]
     ):
         await rig.open("market", "alice")
         alice = await rig.trader("alice")
-        async with endless(database, orders, trades, fills, profiles):
+        await alice.get("/auth/ban-status/closed-only")  # her key is known
+        tables = (orders, trades, fills, profiles, quotes, api_keys, readonly_keys, builder_keys)
+        async with endless(database, *tables):
             yield alice
 
 
@@ -39,6 +51,12 @@ async def alice(each_database_url: str, tmp_path: Path) -> AsyncIterator[Trader]
         ("POST", "/data/orders", [{"orderId": a_word("order")}]),
         ("GET", "/notifications", None),
         ("GET", "/profile", None),
+        ("POST", "/data/volumes", [{"conditionId": an_open_market("market").condition_id}]),
+        ("GET", "/auth/api-keys", None),
+        ("GET", "/auth/readonly-api-keys", None),
+        ("DELETE", "/auth/readonly-api-key", {"key": str(UUID(int=1))}),
+        ("GET", "/auth/builder-api-key", None),
+        ("DELETE", "/auth/builder-api-key", None),
     ],
 )
 async def test_c11_an_own_read_that_never_ends_is_stopped(

@@ -29,10 +29,12 @@ from foretell.domain.exchange.effects import MarketOpened
 from foretell.domain.exchange.order import SignedOrder
 from foretell.domain.exchange.snapshot import encode_state
 from foretell.domain.values.hexadecimal import checksum_address
+from foretell.edge.codec import encode_json
 from foretell.edge.fast_route import BODY_BYTES_MAX as FAST_BYTES_MAX
 from foretell.edge.fast_route import FastRequest, FastResponse, FastRoute, SendReply
 from foretell.edge.telemetry import Receive, Scope, Send, Telemetry
 from foretell.engine.protocol.requests import committed_effects
+from foretell.store.read_places import client_name
 from foretell.trading.routes.fast_path import fast_routes
 
 pytestmark = pytest.mark.anyio
@@ -212,6 +214,22 @@ async def test_callers_without_credentials_are_refused_the_same(
     headers = alice.l2_headers(method, "/order", b"another body")
     response = await both(rig, fast, method, "/order", content=b"{}", headers=headers)
     assert response.json()["code"] == "l2_signature_mismatch"
+
+
+async def test_the_rest_of_a_fast_request_knows_its_client() -> None:
+    """So its reads share the places of the client's other requests, and its transactions have deadlines."""
+
+    async def answer(reply: SendReply) -> None:
+        reply(FastResponse(200, encode_json(client_name.get())))
+
+    routes = {("GET", "/book"): FastRoute(lambda _: True, lambda _, reply: answer(reply))}
+    served = served_under("", routes, Telemetry(nothing, "fast", lambda: "an id"))
+    async with (
+        serving(nothing, served) as host,
+        httpx.AsyncClient(base_url=f"http://{host}", trust_env=False, timeout=60) as client,
+    ):
+        assert (await client.get("/book")).json() == host.partition(":")[0]
+    assert client_name.get() == ""
 
 
 async def test_a_refusal_to_retry_later_is_the_same(

@@ -25,6 +25,7 @@ from foretell.edge.codec import HeldBytes
 from foretell.edge.fast_route import BODY_BYTES_MAX, FastRequest, FastResponse, anyone
 from foretell.edge.security_headers import SECURITY_LINES
 from foretell.edge.throttle import Turn
+from foretell.store.read_places import context_of
 
 _STATUS_LINES: Final = {
     status.value: f"HTTP/1.1 {status.value} {status.phrase}\r\n" for status in HTTPStatus
@@ -244,10 +245,10 @@ class FastConnection(asyncio.Protocol):
     def _carry_out(self, answering: Answering, request: FastRequest) -> None:
         rest = answering.served.route.begin(request, partial(self._answer, answering))
         if rest is not None:
-            self._run(rest)
+            self._run(rest, request.turn.address if request.turn else self._peer)
 
-    def _run(self, work: Coroutine[Any, Any, None]) -> None:
-        task = self._loop.create_task(work)
+    def _run(self, work: Coroutine[Any, Any, None], client: str | None) -> None:
+        task = self._loop.create_task(work, context=context_of(client))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
@@ -257,7 +258,7 @@ class FastConnection(asyncio.Protocol):
             if turn.take(turn.address):
                 act()
             else:
-                self._run(self._act_later(answering, turn, act))
+                self._run(self._act_later(answering, turn, act), turn.address)
         except TooManyRequests as refusal:
             self._refuse(answering, refusal)
 

@@ -20,6 +20,7 @@ from foretell.domain.values.credentials import (
 from foretell.domain.values.hexadecimal import Address, Bytes32
 from foretell.runtime.lru import LruCache
 from foretell.store.database import Database
+from foretell.store.read_places import ReadKind
 from foretell.store.trading.builder_keys import load_builder_key
 
 BUILDER: Final = "builder_"
@@ -101,7 +102,7 @@ class BuilderKeys:
         if _KEY_ID.match(key_id) is None or self._is_unknown(key_id, now_ms):
             return None
         deletions = self._deletions
-        async with self._database.reading() as tx:
+        async with self._database.public_reading(ReadKind.KEY) as tx:
             key = await load_builder_key(tx, key_id)
         if key is None:
             self._unknown_at_ms.put(key_id, now_ms)

@@ -40,7 +40,7 @@ ALWAYS: Final[tuple[Refusal, ...]] = (
     InternalError,
 )
 PUBLIC_READ: Final[tuple[Refusal, ...]] = (ReadTooSlow, ReadsBusy)
-"""Of every route that anyone may call and that reads the tables at length."""
+"""Of every route that reads the tables for its answer, and of every one that a key signs."""
 QUERY: Final[tuple[Refusal, ...]] = (UnknownParameter, MalformedQuery)
 BODY: Final[tuple[Refusal, ...]] = (BodyTooLarge, BodyCutOff, BodiesBusy)
 """Of every route that reads a body, as each does that a key signs."""
@@ -55,9 +55,18 @@ BY_LEVEL: Final[Mapping[str, tuple[Refusal, ...]]] = {
         ReadonlyKeyRefused,
         WrongPassphrase,
         L2SignatureMismatch,
+        *PUBLIC_READ,
     ),
-    "Readonly": (MissingHeader, UnknownKey),
-    "Builder": (*SIGNED, *BODY, UnknownKey, RevokedKey, WrongPassphrase, L2SignatureMismatch),
+    "Readonly": (MissingHeader, UnknownKey, *PUBLIC_READ),
+    "Builder": (
+        *SIGNED,
+        *BODY,
+        UnknownKey,
+        RevokedKey,
+        WrongPassphrase,
+        L2SignatureMismatch,
+        *PUBLIC_READ,
+    ),
     "Sandbox": (ForeignHost, WrongSandboxToken),
     "Operator": (WrongOperatorToken,),
 }

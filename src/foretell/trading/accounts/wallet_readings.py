@@ -16,6 +16,7 @@ from foretell.runtime.lru import LruCache
 from foretell.store.database import Database
 from foretell.store.index.balances import load_allowances, load_balances
 from foretell.store.index.wallet_readings import is_read
+from foretell.store.read_places import ReadKind, client_name
 from foretell.store.trading.asked_wallets import record_asked
 from foretell.trading.accounts.reading_budget import ReadingBudget, ReadingLimits
 
@@ -61,6 +62,7 @@ class WalletReadings:
         """
         if self.is_known(wallet) or not self._budget.begin_waiting(client):
             return
+        before = client_name.set(client)
         try:
             async with asyncio.timeout(self._wait_s):
                 if not await self._is_read(wallet):
@@ -71,6 +73,7 @@ class WalletReadings:
         except (TimeoutError, ForetellError):
             self._again_at_ms.put(wallet, self._now_ms() + RETRY_MS)
         finally:
+            client_name.reset(before)
             self._budget.end_waiting(client)
 
     async def _ask(self, wallet: Address, client: str) -> bool:
@@ -83,7 +86,7 @@ class WalletReadings:
         return True
 
     async def _is_read(self, wallet: Address) -> bool:
-        async with self._database.reading() as tx:
+        async with self._database.public_reading(ReadKind.OWN) as tx:
             return await is_read(tx, wallet)
 
     async def _arrival(self, wallet: Address) -> None:
@@ -96,7 +99,7 @@ class WalletReadings:
     async def _has_arrived(self, wallet: Address) -> bool:
         """Return whether the wallet is read, and the engine has the funds that the tables show."""
         keys = [(wallet, exchange, True) for exchange in self._exchanges]
-        async with self._database.reading() as tx:
+        async with self._database.public_reading(ReadKind.OWN) as tx:
             if not await is_read(tx, wallet):
                 return False
             held = await load_balances(tx, [(wallet, COLLATERAL)])

@@ -16,6 +16,7 @@ from foretell.domain.values.hexadecimal import Address
 from foretell.domain.values.instants import iso_time
 from foretell.edge.auth import L2Caller
 from foretell.edge.codec import SecretObject
+from foretell.store.read_places import ReadKind
 from foretell.store.trading.api_keys import lock_keys
 from foretell.store.trading.builder_keys import (
     BuilderKey,
@@ -73,7 +74,7 @@ async def create_builder_key(
 
 async def list_builder_keys(context: TradingContext, address: Address) -> list[BuilderKeyRecord]:
     """Return the builder's keys of an address that are accepted, the oldest first."""
-    async with context.database.reading() as tx:
+    async with context.database.public_reading(ReadKind.OWN) as tx:
         keys = await load_builder_keys(tx, address)
     return [
         BuilderKeyRecord(key.key_id, iso_time(key.created_at_ms), None)
@@ -98,7 +99,7 @@ async def check_deleted(context: TradingContext, address: Address, key_id: str) 
 
 async def remove_builder_key(context: TradingContext, address: Address, key_id: str) -> str:
     """Delete a builder's key of an address: from now on it is refused."""
-    async with context.database.reading() as tx:
+    async with context.database.public_reading(ReadKind.OWN) as tx:
         key = await load_builder_key(tx, key_id)
     if key is None or key.address != address or not key.is_active:
         raise KeyNotOwned

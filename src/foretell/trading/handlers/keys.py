@@ -24,6 +24,7 @@ from foretell.domain.values.strict_json import check_depth
 from foretell.edge.auth import L1Caller, L2Caller
 from foretell.edge.codec import SecretObject
 from foretell.store.database import Transaction
+from foretell.store.read_places import ReadKind
 from foretell.store.trading.api_keys import (
     ApiKey,
     load_key,
@@ -115,7 +116,7 @@ async def create_key(context: TradingContext, caller: L1Caller) -> CredentialsRe
 
 async def derive_key(context: TradingContext, caller: L1Caller) -> CredentialsRecord:
     """Return the credentials of a nonce that were created before, or refuse."""
-    async with context.database.reading() as tx:
+    async with context.database.public_reading(ReadKind.OWN) as tx:
         latest = _latest(await load_keys(tx, caller.chain_id, caller.address), caller.nonce)
     if latest is None or not latest.is_active:
         raise NoSuchCredentials(
@@ -157,7 +158,7 @@ def check_named(body: bytes, key_id: str) -> None:
 
 async def revoke(context: TradingContext, caller: L2Caller, key_id: str) -> object:
     """Revoke a key of the caller's address, and close its streams."""
-    async with context.database.reading() as tx:
+    async with context.database.public_reading(ReadKind.OWN) as tx:
         key = await load_key(tx, key_id)
     if key is None or key.index.address != caller.address or not key.is_active:
         raise KeyNotOwned
@@ -183,7 +184,7 @@ async def check_revoked(context: TradingContext, signer_id: str, key_id: str) ->
 
     An unknown key and those of other addresses are refused alike, so that nobody learns which exist.
     """
-    async with context.database.reading() as tx:
+    async with context.database.public_reading(ReadKind.OWN) as tx:
         signer, key = await load_key(tx, signer_id), await load_key(tx, key_id)
     is_own = signer is not None and key is not None and key.index.address == signer.index.address
     if key is None or not is_own or key.is_active:
@@ -200,7 +201,7 @@ def _second_left_s(now_ms: int) -> float:
 
 
 async def _load_keys(context: TradingContext, caller: L2Caller) -> Sequence[ApiKey]:
-    async with context.database.reading() as tx:
+    async with context.database.public_reading(ReadKind.OWN) as tx:
         calling = await load_key(tx, caller.key_id)
         if calling is None:
             return ()

@@ -12,6 +12,7 @@ from foretell.domain.errors.order import KeyNotOwned, RequestTaken, TooManyReado
 from foretell.domain.values.hexadecimal import Address
 from foretell.edge.auth import L2Caller, reader_id
 from foretell.edge.codec import SecretObject
+from foretell.store.read_places import ReadKind
 from foretell.store.trading.api_keys import lock_keys
 from foretell.store.trading.readonly_keys import (
     ReadonlyKey,
@@ -76,14 +77,14 @@ async def create_readonly_key(
 
 async def list_readonly_keys(context: TradingContext, address: Address) -> list[str]:
     """Return the read-only keys of an address, the oldest first."""
-    async with context.database.reading() as tx:
+    async with context.database.public_reading(ReadKind.OWN) as tx:
         keys = await load_readonly_keys(tx, address)
     return [context.key_ring.readonly_key(address, key.salt) for key in keys if key.is_active]
 
 
 async def remove_readonly_key(context: TradingContext, caller: L2Caller, key: str) -> object:
     """Delete a read-only key of the caller's address: from now on it is refused, and its streams end."""
-    async with context.database.reading() as tx:
+    async with context.database.public_reading(ReadKind.OWN) as tx:
         stored = await load_readonly_key(tx, readonly_hash(key))
     if stored is None or stored.address != caller.address or not stored.is_active:
         raise KeyNotOwned

@@ -112,7 +112,7 @@ async def create_key(request: AnyRequest, context: Context) -> JsonResponse:
         Success(keys.CredentialsRecord, "The credentials."),
         tag=refused.KEYS,
         security=L1,
-        refusals=(NoSuchCredentials,),
+        refusals=(NoSuchCredentials, *refused.PUBLIC_READ),
     ),
 )
 async def derive_key(request: AnyRequest, context: Context) -> JsonResponse:

@@ -78,6 +78,7 @@ async def delete_readonly_key(request: AnyRequest, context: Context) -> JsonResp
         ADDRESS,
         KEY,
         tag=refused.KEYS,
+        refusals=refused.PUBLIC_READ,
     ),
 )
 async def validate_readonly_key(request: AnyRequest, context: Context) -> JsonResponse:

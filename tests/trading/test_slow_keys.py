@@ -1,0 +1,105 @@
+"""Authentication while the tables of keys never answer, on SQLite and on PostgreSQL.
+
+Keys are read in places of their own, which strangers who guess keys share in turn, until a deadline.
+"""
+
+import asyncio
+import uuid
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Final
+
+import httpx
+import pytest
+from tests.rigs.trading import Trader, TradingRig, a_rig_on
+from tests.rigs.values import NOW_S, a_buy
+from tests.store.endless_tables import endless
+
+from foretell.domain.values.credentials import L2Signer
+from foretell.edge.auth import KEY_AGE_MS_MAX
+from foretell.store.database import Database
+from foretell.store.read_places import PublicReadLimits, WaitBounds
+from foretell.store.tables import api_keys, builder_keys, readonly_keys
+
+pytestmark = pytest.mark.anyio
+
+LIMITS: Final = PublicReadLimits(key_s=0.5, key_bounds=WaitBounds(wait_s=1.0, per_client=10))
+TABLES: Final = (api_keys, builder_keys, readonly_keys)
+GUESSES: Final = 40
+STOPPED, NO_PLACE = (503, "read_too_slow"), (429, "too_many_requests")
+
+
+@pytest.fixture
+async def database(each_database_url: str) -> AsyncIterator[Database]:
+    async with Database(each_database_url, LIMITS) as database:
+        yield database
+
+
+@pytest.fixture
+async def rig(database: Database, tmp_path: Path) -> AsyncIterator[TradingRig]:
+    async with a_rig_on(tmp_path / "journal", database) as rig:
+        await rig.open("market", "alice")
+        yield rig
+
+
+def outcome(answer: httpx.Response) -> tuple[int, str | None]:
+    return answer.status_code, answer.json().get("code")
+
+
+async def guess(rig: TradingRig, trader: Trader) -> httpx.Response:
+    """Send a request with a key id that nobody has."""
+    headers = trader.l2_headers("GET", "/data/orders") | {"SERVICE_API_KEY": str(uuid.uuid4())}
+    return await rig.client.get("/data/orders", headers=headers)
+
+
+async def test_data_a_key_that_is_not_read_in_time_is_refused(
+    rig: TradingRig, database: Database
+) -> None:
+    alice = await rig.trader("alice")
+    key = str(uuid.uuid4())
+    reader = {"SERVICE_ADDRESS": alice.address, "SERVICE_READONLY_API_KEY": key}
+    signature = L2Signer(alice.secret).sign(str(NOW_S), "GET", "/builder/trades", b"")
+    builder = {
+        "SERVICE_BUILDER_API_KEY": key,
+        "SERVICE_BUILDER_TIMESTAMP": str(NOW_S),
+        "SERVICE_BUILDER_PASSPHRASE": "a passphrase",
+        "SERVICE_BUILDER_SIGNATURE": signature,
+    }
+    async with endless(database, *TABLES):
+        own = await alice.send("GET", "/data/orders")
+        read = await rig.client.get("/data/orders", headers=reader)
+        built = await rig.client.delete("/auth/builder-api-key", headers=builder)
+    assert [outcome(each) for each in (own, read, built)] == [STOPPED] * 3
+    after = await alice.send("GET", "/data/orders")
+    assert after.status_code == 200, after.text
+
+
+async def test_data_a_known_key_trades_on_while_strangers_guess_keys(
+    rig: TradingRig, database: Database
+) -> None:
+    """Forty guesses wait for a table that never answers; each ends, and the trader with a known key waits for none."""
+    alice, bob = await rig.trader("alice"), await rig.trader("bob")
+    await alice.get("/data/orders")
+    async with endless(database, *TABLES):
+        guesses = [asyncio.create_task(guess(rig, alice)) for _ in range(GUESSES)]
+        await asyncio.sleep(LIMITS.key_s / 2)
+        for salt in ("1", "2", "3"):
+            placed = await alice.placed(a_buy("alice", salt=salt))
+            canceled = await alice.send("DELETE", "/order", {"orderID": placed["orderID"]})
+            assert canceled.json()["canceled"] == [placed["orderID"]]
+        answers = await asyncio.gather(*guesses)
+    assert {outcome(each) for each in answers} == {STOPPED, NO_PLACE}
+    assert all(int(each.headers["retry-after"]) >= 1 for each in answers)
+    assert (await bob.send("GET", "/data/orders")).status_code == 200
+
+
+async def test_data_a_key_whose_time_in_the_cache_is_over_is_read_until_the_deadline(
+    rig: TradingRig, database: Database
+) -> None:
+    alice = await rig.trader("alice")
+    await alice.get("/data/orders")
+    rig.clock.move(KEY_AGE_MS_MAX)
+    async with endless(database, *TABLES):
+        assert outcome(await alice.send("GET", "/data/orders")) == STOPPED
+    after = await alice.send("GET", "/data/orders")
+    assert after.status_code == 200, after.text

@@ -6,7 +6,7 @@ from typing import Final
 import pytest
 from tests.creation.rig import CreationRig, CreatorClient
 from tests.data.test_both_databases import postgres_url_emptied
-from tests.rigs.copied_tables import copy_tables
+from tests.rigs.databases import copy_tables
 
 from foretell.store.database import Database
 

@@ -7,7 +7,7 @@ from typing import Final
 import pytest
 from tests.data.test_both_databases import postgres_url_emptied
 from tests.relayer.rig import MASTER_KEY, OwnerClient, RelayerRig
-from tests.rigs.copied_tables import copy_tables
+from tests.rigs.databases import copy_tables
 
 from foretell.domain.contracts.sandbox_accounts import SANDBOX_CHAIN_ID
 from foretell.edge.auth import KeyRing

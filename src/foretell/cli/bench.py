@@ -378,7 +378,7 @@ def soak(
             min=0,
             max=1_000_000,
             help="Orders before, which fill what is kept up to a number.",
-            show_default="a little more than an engine keeps",
+            show_default="a quarter more than an engine keeps whole",
         ),
     ] = None,
     write: Annotated[

@@ -28,8 +28,11 @@ SERVER_LESS_ORDERS: Final = "memory server less orders MB"
 """The memory of the server without that of orders, which grows with them: whole up to a bound, and then their ids."""
 ORDER_BYTES: Final = 600
 """What a server keeps of an order until newer ones have taken its place, with its ids."""
-ORDER_ID_BYTES: Final = 120
-"""What it keeps of an older order without an expiration until its market ends: 32 bytes as an object, in a set."""
+ORDER_ID_BYTES: Final = 80
+"""What it keeps of an older order without an expiration until its market ends: 32 bytes, as Python stores them.
+
+They are in a set, which grows by steps.
+"""
 
 
 def sample(pid: int, data: Path, window: SoakWindow, filled: int = 0) -> dict[str, float]:

@@ -11,10 +11,11 @@ from foretell.domain.errors.order import InvalidTradeFilter, MalformedBatch
 from foretell.domain.values.hexadecimal import Bytes32, parse_bytes32
 from foretell.edge.builders.keys import builder_code as code_of
 from foretell.edge.codec import AnyRequest, JsonResponse, json_response
-from foretell.edge.documents.description import Success, describe
+from foretell.edge.documents.description import Success, describe, tagged
 from foretell.edge.documents.security import BUILDER_IF_SIGNED
 from foretell.edge.parameters import text
 from foretell.edge.query import Query
+from foretell.edge.read_answers import read_json
 from foretell.trading.handlers import builder_trades
 from foretell.trading.routes import refused
 from foretell.trading.routes.dependencies import Context, authenticate_builder
@@ -58,14 +59,16 @@ async def get_builder_trades(request: AnyRequest, context: Context) -> JsonRespo
 @get(
     "/fees/builder-fees/{builder_code:str}",
     opt=describe(
-        Success(builder_trades.BuilderFeesRecord, "The rates, zeros unless the operator set some."),
+        tagged(builder_trades.BuilderFeesRecord, "The rates, zeros unless the operator set some."),
         tag=refused.MARKET_DATA,
         refusals=(*refused.PUBLIC_READ, InvalidBuilderCode),
     ),
 )
-async def get_builder_fees(builder_code: FromPath[str], context: Context) -> JsonResponse:
+async def get_builder_fees(
+    request: AnyRequest, builder_code: FromPath[str], context: Context
+) -> JsonResponse:
     """Return the rates of a builder's fees."""
-    return json_response(await builder_trades.builder_fees(context, _parse_code(builder_code)))
+    return read_json(request, await builder_trades.builder_fees(context, _parse_code(builder_code)))
 
 
 def _parse_code(value: str) -> Bytes32:

@@ -6,9 +6,10 @@ from litestar import get
 from litestar.params import FromPath
 
 from foretell.domain.errors.order import MalformedBatch
-from foretell.edge.codec import AnyRequest, JsonResponse, json_response
-from foretell.edge.documents.description import Success, describe
+from foretell.edge.codec import AnyRequest, JsonResponse
+from foretell.edge.documents.description import describe, tagged
 from foretell.edge.query import Query
+from foretell.edge.read_answers import read_json
 from foretell.trading.context import TradingContext
 from foretell.trading.handlers import markets
 from foretell.trading.routes import refused
@@ -36,15 +37,14 @@ async def _page(
     query = Query.of(request)
     offset = query.read(CURSOR)
     query.check_known()
-    return json_response(
-        await markets.market_page(context, offset, record_of, is_sampling=is_sampling)
-    )
+    page = await markets.market_page(context, offset, record_of, is_sampling=is_sampling)
+    return read_json(request, page)
 
 
 def _describe_page(kind: Any) -> dict[str, Any]:
     """Return the description of a route that lists pages of this type."""
     return describe(
-        Success(kind, "A page, the oldest first."),
+        tagged(kind, "A page, the oldest first."),
         CURSOR,
         tag=refused.MARKET_DATA,
         refusals=(MalformedBatch, *refused.PUBLIC_READ),
@@ -90,53 +90,61 @@ async def get_sampling_simplified_markets(request: AnyRequest, context: Context)
 @get(
     "/markets/{condition_id:str}",
     opt=describe(
-        Success(MarketRecord, "The market."),
+        tagged(MarketRecord, "The market."),
         tag=refused.MARKET_DATA,
         refusals=(*refused.MARKET, *refused.PUBLIC_READ),
     ),
 )
-async def get_market(condition_id: FromPath[str], context: Context) -> JsonResponse:
+async def get_market(
+    request: AnyRequest, condition_id: FromPath[str], context: Context
+) -> JsonResponse:
     """Return one market."""
-    return json_response(await markets.market(context, condition_id))
+    return read_json(request, await markets.market(context, condition_id))
 
 
 @get(
     "/clob-markets/{condition_id:str}",
     opt=describe(
-        Success(CompactMarketRecord, "The market in compact form."),
+        tagged(CompactMarketRecord, "The market in compact form."),
         tag=refused.MARKET_DATA,
         refusals=(*refused.MARKET, *refused.PUBLIC_READ),
     ),
 )
-async def get_compact_market(condition_id: FromPath[str], context: Context) -> JsonResponse:
+async def get_compact_market(
+    request: AnyRequest, condition_id: FromPath[str], context: Context
+) -> JsonResponse:
     """Return the parameters that a client needs to trade one market."""
-    return json_response(await markets.compact_market(context, condition_id))
+    return read_json(request, await markets.compact_market(context, condition_id))
 
 
 @get(
     ["/live-activity/events/{condition_id:str}", "/markets/live-activity/{condition_id:str}"],
     opt=describe(
-        Success(list[TapeRecord], "The newest first."),
+        tagged(list[TapeRecord], "The newest first."),
         tag=refused.MARKET_DATA,
         refusals=(*refused.MARKET, *refused.TABLES, *refused.PUBLIC_READ),
     ),
 )
-async def get_tape(condition_id: FromPath[str], context: Context) -> JsonResponse:
+async def get_tape(
+    request: AnyRequest, condition_id: FromPath[str], context: Context
+) -> JsonResponse:
     """Return the last 100 trades of one market."""
-    return json_response(await markets.market_tape(context, condition_id))
+    return read_json(request, await markets.market_tape(context, condition_id))
 
 
 @get(
     "/markets-by-token/{token_id:str}",
     opt=describe(
-        Success(TokenMarketRecord, "The market."),
+        tagged(TokenMarketRecord, "The market."),
         tag=refused.MARKET_DATA,
         refusals=(*refused.MARKET, *refused.TOKEN, *refused.PUBLIC_READ),
     ),
 )
-async def get_market_of_token(token_id: FromPath[str], context: Context) -> JsonResponse:
+async def get_market_of_token(
+    request: AnyRequest, token_id: FromPath[str], context: Context
+) -> JsonResponse:
     """Return the market that a token belongs to."""
-    return json_response(await markets.market_of_token(context, token_id))
+    return read_json(request, await markets.market_of_token(context, token_id))
 
 
 ROUTES: Final = (

@@ -8,8 +8,9 @@ from litestar.params import FromPath
 from foretell.domain.errors.http import MalformedQuery
 from foretell.domain.errors.order import InvalidSide, NeverTraded, NoPrice
 from foretell.edge.codec import AnyRequest, JsonResponse, json_response, read_body
-from foretell.edge.documents.description import Success, describe
+from foretell.edge.documents.description import Success, describe, tagged
 from foretell.edge.query import Query
+from foretell.edge.read_answers import read_json
 from foretell.trading.books.books import BookRecord
 from foretell.trading.handlers import price_history, quotes
 from foretell.trading.routes import refused
@@ -272,7 +273,7 @@ async def get_fee_rate_of(token_id: FromPath[str], context: Context) -> JsonResp
 @get(
     "/prices-history",
     opt=describe(
-        Success(price_history.HistoryRecord, "The points, the oldest first."),
+        tagged(price_history.HistoryRecord, "The points, the oldest first."),
         HISTORY_TOKEN,
         INTERVAL,
         START_S,
@@ -287,7 +288,7 @@ async def get_prices_history(request: AnyRequest, context: Context) -> JsonRespo
     query = Query.of(request)
     answer = await price_history.price_history(context, query)
     query.check_known()
-    return json_response(answer)
+    return read_json(request, answer)
 
 
 @post(

@@ -44,6 +44,7 @@ from foretell.store.database import Database
 
 DEPTH_MAX: Final = 20
 TRADERS: Final = 3
+GROWTHS_MAX: Final = 20
 LISTED_MS: Final = 1
 """Long before the first round of totals, which therefore has every market."""
 DAYS_S: Final = (60, 86_400 // 3, 5 * 86_400)
@@ -203,7 +204,7 @@ class RandomHistory:
         self.depths: list[int] = []
         """The numbers of blocks that were replaced, as the hashes show."""
         self.oracle = OracleActs(sandbox, seed)
-        self.books = RandomBooks(rig.condition_id, seed)
+        self.books = RandomBooks(rig.market, seed)
         self.events_to_list = [
             a_listed_event("market", "politics", [rig.market]),
             a_game_event_row("game"),
@@ -228,6 +229,16 @@ class RandomHistory:
         await self.reorganize()
         await self.grow()
         await self.finish()
+
+    async def confirm(self) -> None:
+        """Mine so many blocks that the trades of the engine which are on the chain are confirmed, and at least one."""
+        for _ in range(GROWTHS_MAX):
+            await self.sandbox.mine(DEPTH_MAX)
+            await self.finish()
+            if self.books.confirmed:
+                return
+            await self.grow()
+        raise AssertionError("no trade was confirmed")
 
     async def list_events(self, count: int) -> None:
         """List so many events of those that are not listed yet."""

@@ -77,7 +77,7 @@ async def test_totals_of_lists_are_compared_with_books_and_payouts(
 
 
 async def test_totals_of_a_quote_that_is_newer_are_not_compared(played: RandomHistory) -> None:
-    newer = sa.update(quotes).values(updated_at_ms=quotes.c.updated_at_ms + 1, volume_units=1)
+    newer = sa.update(quotes).values(updated_at_ms=quotes.c.updated_at_ms + 1, best_bid_ticks=1)
     assert await differences(played, newer) == []
     now = sa.select(listing_cursors.c.at_ms)
     async with played.database.reading() as tx:

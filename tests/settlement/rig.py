@@ -54,6 +54,7 @@ from foretell.engine.writer.chain_feed import ChainFeed
 from foretell.engine.writer.engine import Engine
 from foretell.engine.writer.projection import Projection
 from foretell.journal.files.journal import FileJournal
+from foretell.reconciliation.verify import verify_data
 from foretell.settlement.context import SettlementContext
 from foretell.settlement.landed_trades import has_index
 from foretell.settlement.settle import run_once
@@ -282,7 +283,14 @@ class SettlementRig:
             return int(await tx.scalar(sa.select(sa.func.count()).select_from(exchange_fills)))
 
     async def check_ledger(self) -> None:
-        """Assert that every account of the engine's ledger equals the chain, with nothing pending."""
+        """Assert that every account of the engine's ledger equals the chain, with nothing pending, and all tables do."""
+        await self.check_accounts()
+        await self.projection.catch_up()
+        report = await verify_data(self.database, self.sandbox.rpc, self.sandbox.deployment)
+        assert [str(each) for each in report.differences] == []
+
+    async def check_accounts(self) -> None:
+        """Assert it of the accounts alone."""
         ledger, reader = self.engine.state.ledger, self.sandbox.reader
         for wallet in {wallet for wallet, _ in ledger.accounts_held()}:
             for asset in ledger.assets(wallet):

@@ -95,7 +95,7 @@ async def test_reordered_logs_a_batch_settles_and_fails_as_it_would_in_their_usu
         CONFIRMED,
     ]
     assert len(await rig.sent()) == 1
-    await rig.check_ledger()
+    await rig.check_accounts()
 
 
 async def matched_of(rig: SettlementRig, trade_id: str) -> Matched:

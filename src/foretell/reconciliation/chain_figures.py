@@ -150,6 +150,8 @@ class ChainFigures:
         self.answers: SpilledRows[Place, tuple[Any, ...]] = spill.mapping(
             "answers", 2, tuple[Any, ...]
         )
+        self.missing_txs: SpilledRows[str, int] = spill.mapping("missing_txs", 1, int)
+        """The blocks of transactions that trades have and the logs do not, as far as the node was asked."""
         self._before_block: dict[Holding, CountedPosition] = {}
 
     def move(self, sender: str, receiver: str, asset: str, units: int) -> None:

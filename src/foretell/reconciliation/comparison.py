@@ -1,14 +1,10 @@
-"""The comparison of the tables with the figures of the chain: every row of each, in both directions.
+"""The comparison of the tables with the figures of the chain: every row of each, in both directions."""
 
-A table is read in pages. Each row is looked up among the figures, and afterwards each figure among the rows seen.
-"""
-
-from collections.abc import AsyncIterator, Callable, Sequence
-from typing import Any, Final, NamedTuple
-
-import sqlalchemy as sa
+from typing import Any, Final
 
 from foretell.reconciliation.chain_figures import ChainFigures
+from foretell.reconciliation.compared_table import ComparedTable, compare
+from foretell.reconciliation.counted_quotes import compared_quotes
 from foretell.reconciliation.data_report import DataReport
 from foretell.reconciliation.holdings import CountedPosition
 from foretell.reconciliation.kept_counts import (
@@ -26,6 +22,7 @@ from foretell.reconciliation.recounted_standings import (
     RecountedStandings,
 )
 from foretell.reconciliation.recounted_volumes import count_volumes, load_unlisted
+from foretell.reconciliation.traded_matches import compare_trades
 from foretell.store.database import Transaction
 from foretell.store.index.amount_classes import class_of
 from foretell.store.index.generations import days_of, load_live
@@ -63,22 +60,9 @@ from foretell.store.tables import (
     tags,
     wins,
 )
-from foretell.store.tables.indexing import ODD
 
 ACT_COST: Final = 6
 """The place of the cost in a counted act."""
-
-
-class _Compared(NamedTuple):
-    """A table, and what the chain says of it; a value of None stands for no row, on both sides."""
-
-    table: sa.Table
-    figures: SpilledRows[Any, Any]
-    key: Callable[[Any], Any]
-    of_table: Callable[[Any], object]
-    of_chain: Callable[[Any], object] = lambda value: value
-    is_compared: Callable[[Any], bool] = lambda _: True
-    """Whether the chain's logs say something of a key; rows of others are passed over."""
 
 
 async def compare_all(figures: ChainFigures, tx: Transaction, report: DataReport) -> None:
@@ -87,63 +71,41 @@ async def compare_all(figures: ChainFigures, tx: Transaction, report: DataReport
         live = await load_live(tx)
         sums = await _sums(figures, spill, tx, live)
         catalog = await _of_catalog(figures, spill, tx)
+        traded = compared_quotes(await compare_trades(figures, tx, spill, report))
         totals = *_totals(figures, tables_of(live)), await _volumes(figures, spill, tx, live)
         supplied = _supplies(figures, spill)
         of_chain = *_states(figures), supplied, *_changes(figures), *_histories(figures), *totals
-        for compared in (*of_chain, *sums, *catalog):
-            await _compare(compared, spill, load_sums(tx, compared.table, live), report)
+        for compared in (*of_chain, *traded, *sums, *catalog):
+            await compare(compared, spill, load_sums(tx, compared.table, live), report)
         report.rows_held = max(figures.spill.held_most, spill.held_most)
     report.wallets = figures.balances.now.count_firsts()
 
 
-async def _compare(
-    compared: _Compared,
-    spill: SpillFile,
-    pages: AsyncIterator[Sequence[sa.Row[Any]]],
-    report: DataReport,
-) -> None:
-    name, figures = compared.table.name.removeprefix(ODD), compared.figures
-    report.rows[name] = 0
-    seen: SpilledRows[Any, bool] = spill.mapping(f"seen_{name}", figures.columns, bool)
-    async for page in pages:
-        for row in page:
-            kept, key = compared.of_table(row), compared.key(row)
-            if kept is not None and compared.is_compared(key):
-                figure = figures.get(key)
-                counted = None if figure is None else compared.of_chain(figure)
-                report.add(name, key, counted, kept)
-                seen[key] = True
-    for key, figure in figures.items():
-        counted = compared.of_chain(figure)
-        if counted is not None and key not in seen and compared.is_compared(key):
-            report.add(name, key, counted, None)
-
-
-def _states(figures: ChainFigures) -> tuple[_Compared, ...]:
+def _states(figures: ChainFigures) -> tuple[ComparedTable, ...]:
     """Return the tables of current values."""
     return (
-        _Compared(
+        ComparedTable(
             balances,
             figures.balances.now,
             lambda row: (row.wallet, row.asset),
             lambda row: row.units or None,
             lambda units: units or None,
         ),
-        _Compared(
+        ComparedTable(
             allowances,
             figures.allowances.now,
             lambda row: (row.wallet, row.spender, row.is_collateral),
             lambda row: row.units or None,
             lambda units: units or None,
         ),
-        _Compared(
+        ComparedTable(
             positions,
             figures.last_changes,
             lambda row: (row.wallet, row.token_id),
             lambda row: (*row[3:8], row.changed_at_s, row.block_number),
             lambda last: (*_cells(last[2]), last[1], last[0]),
         ),
-        _Compared(
+        ComparedTable(
             locked_collateral,
             figures.locked.now,
             lambda row: row.condition_id,
@@ -153,13 +115,13 @@ def _states(figures: ChainFigures) -> tuple[_Compared, ...]:
     )
 
 
-def _supplies(figures: ChainFigures, spill: SpillFile) -> _Compared:
+def _supplies(figures: ChainFigures, spill: SpillFile) -> ComparedTable:
     """Return the table of supplies, each the sum of what the wallets hold of a token."""
 
     def unless_none(units: str) -> str | None:
         return units if int(units) else None
 
-    return _Compared(
+    return ComparedTable(
         supplies,
         count_supplies(figures, spill),
         lambda row: row.token_id,
@@ -168,7 +130,7 @@ def _supplies(figures: ChainFigures, spill: SpillFile) -> _Compared:
     )
 
 
-def _changes(figures: ChainFigures) -> tuple[_Compared, ...]:
+def _changes(figures: ChainFigures) -> tuple[ComparedTable, ...]:
     """Return the tables of values after the blocks that changed them.
 
     Those of a wallet that was read from the chain begin with the reading, which no log shows.
@@ -178,28 +140,28 @@ def _changes(figures: ChainFigures) -> tuple[_Compared, ...]:
         return key[0] not in figures.wallets_read
 
     return (
-        _Compared(
+        ComparedTable(
             balance_changes,
             figures.balances.history,
             lambda row: (row.wallet, row.asset, row.block_number),
             lambda row: row.units,
             is_compared=is_logged,
         ),
-        _Compared(
+        ComparedTable(
             allowance_changes,
             figures.allowances.history,
             lambda row: (row.wallet, row.spender, row.is_collateral, row.block_number),
             lambda row: row.units,
             is_compared=is_logged,
         ),
-        _Compared(
+        ComparedTable(
             position_changes,
             figures.changes,
             lambda row: (row.wallet, row.token_id, row.block_number),
             lambda row: (*row[3:8], row.changed_at_s),
             lambda change: (*_cells(change.position), change.at_s),
         ),
-        _Compared(
+        ComparedTable(
             locked_collateral_changes,
             figures.locked.history,
             lambda row: (row.condition_id, row.block_number),
@@ -208,35 +170,35 @@ def _changes(figures: ChainFigures) -> tuple[_Compared, ...]:
     )
 
 
-def _histories(figures: ChainFigures) -> tuple[_Compared, ...]:
+def _histories(figures: ChainFigures) -> tuple[ComparedTable, ...]:
     """Return the tables whose rows are written once."""
     return (
-        _Compared(
+        ComparedTable(
             conditions,
             figures.conditions,
             lambda row: row.condition_id,
             lambda row: (row.oracle, row.question_id, row.token_yes, row.token_no),
             lambda each: (each.oracle, each.question, each.yes, each.no),
         ),
-        _Compared(
+        ComparedTable(
             payouts,
             figures.payouts,
             lambda row: row.condition_id,
             lambda row: (*row[4:6], row.timestamp_s, row.tx_hash, row.block_number),
         ),
-        _Compared(
+        ComparedTable(
             activities,
             figures.acts,
             _place,
             lambda row: tuple(row[3:]),
             lambda act: (*act, class_of(act[ACT_COST])),
         ),
-        _Compared(exchange_fills, figures.fills, _place, lambda row: tuple(row[3:])),
-        _Compared(answers, figures.answers, _place, lambda row: tuple(row[3:])),
-        _Compared(
+        ComparedTable(exchange_fills, figures.fills, _place, lambda row: tuple(row[3:])),
+        ComparedTable(answers, figures.answers, _place, lambda row: tuple(row[3:])),
+        ComparedTable(
             canceled_orders, figures.canceled, _place, lambda row: (row.exchange, row.order_id)
         ),
-        _Compared(
+        ComparedTable(
             raised_nonces,
             figures.stops,
             lambda row: (row.block_number, row.log_index, row.part),
@@ -245,22 +207,22 @@ def _histories(figures: ChainFigures) -> tuple[_Compared, ...]:
     )
 
 
-def _totals(figures: ChainFigures, tables: TradingTables) -> tuple[_Compared, ...]:
+def _totals(figures: ChainFigures, tables: TradingTables) -> tuple[ComparedTable, ...]:
     """Return the tables of wallets' totals that are read."""
     return (
-        _Compared(
+        ComparedTable(
             tables.totals.current,
             figures.totals.now,
             lambda row: row.wallet,
             lambda row: (row.trades, row.markets, row.volume_units),
         ),
-        _Compared(
+        ComparedTable(
             tables.totals.history,
             figures.totals.history,
             lambda row: (row.wallet, row.block_number),
             lambda row: (row.trades, row.markets, row.volume_units),
         ),
-        _Compared(
+        ComparedTable(
             tables.markets,
             figures.first_trades,
             lambda row: (row.wallet, row.condition_id),
@@ -271,11 +233,11 @@ def _totals(figures: ChainFigures, tables: TradingTables) -> tuple[_Compared, ..
 
 async def _volumes(
     figures: ChainFigures, spill: SpillFile, tx: Transaction, live: int
-) -> _Compared:
+) -> ComparedTable:
     """Return the table of volumes by exchange that is read."""
     table = tables_of(live).volumes
     unlisted = await load_unlisted(tx, spill, table)
-    return _Compared(
+    return ComparedTable(
         table,
         await count_volumes(figures, tx, spill, unlisted),
         lambda row: (row.wallet, row.exchange, row.block_number),
@@ -287,41 +249,41 @@ async def _volumes(
 
 async def _of_catalog(
     figures: ChainFigures, spill: SpillFile, tx: Transaction
-) -> tuple[_Compared, ...]:
+) -> tuple[ComparedTable, ...]:
     """Return the kept totals of the catalogue."""
     return (
-        _Compared(
+        ComparedTable(
             market_totals,
             await count_markets(figures, tx, spill),
             lambda row: row.market_id,
             tuple,
             tuple,
         ),
-        _Compared(
+        ComparedTable(
             event_totals,
             await count_events(tx, spill),
             lambda row: row.event_id,
             lambda row: tuple(row[1:]),
         ),
-        _Compared(
+        ComparedTable(
             series_totals,
             await count_series(tx, spill),
             lambda row: row.series_id,
             lambda row: (row.volume_units, row.open_events),
         ),
-        _Compared(
+        ComparedTable(
             tags,
             await count_tags(tx, spill),
             lambda row: row.tag_id,
             lambda row: row.event_count or None,
         ),
-        _Compared(sport_tags, await tag_sports(tx, spill), tuple, lambda _: True),
+        ComparedTable(sport_tags, await tag_sports(tx, spill), tuple, lambda _: True),
     )
 
 
 async def _sums(
     figures: ChainFigures, spill: SpillFile, tx: Transaction, live: int
-) -> tuple[_Compared, ...]:
+) -> tuple[ComparedTable, ...]:
     """Return the tables of leaderboards, whose figures are computed here; all are of the live generation."""
     end_by_period: dict[int, PeriodEnd] = {}
     async for page in load_sums(tx, ranking_cursors, live):
@@ -347,24 +309,24 @@ async def _sums(
     for key, win in recounted.wins():
         counted_wins[key] = win
     return (
-        _Compared(
+        ComparedTable(
             standings,
             standing_sums,
             lambda row: (_days(row), row.category, row.wallet),
             lambda row: (row.volume_units, row.gain_units),
             lambda sums: sums if any(sums) else None,
         ),
-        _Compared(rank_counts, counted.buckets, _count_key, lambda row: row.wallets),
-        _Compared(rank_parts, counted.parts, _count_key, lambda row: row.wallets),
-        _Compared(rank_ties, counted.ties, _count_key, lambda row: row.wallets),
-        _Compared(
+        ComparedTable(rank_counts, counted.buckets, _count_key, lambda row: row.wallets),
+        ComparedTable(rank_parts, counted.parts, _count_key, lambda row: row.wallets),
+        ComparedTable(rank_ties, counted.ties, _count_key, lambda row: row.wallets),
+        ComparedTable(
             ranking_marks,
             paid,
             lambda row: (_days(row), row.condition_id),
             lambda row: row.price,
             is_compared=lambda key: key in paid,
         ),
-        _Compared(
+        ComparedTable(
             wins,
             counted_wins,
             lambda row: (_days(row), row.wallet, row.token_id),

@@ -1,7 +1,8 @@
 """Totals of markets and events, computed from the chain's payouts and the rows of trading, one by one.
 
-Prices, volumes and orders are of the books, which the chain does not have, so their rows are taken as they are. The
-round of totals comes after both the chain and the books: what the next round computes again is not compared.
+Prices and orders are of the books, which the chain does not have, so their rows are taken as they are; volumes are those
+of quotes and points, which are compared with the trades (`counted_quotes.py`). The round of totals comes after both the
+chain and the books: what the next round computes again is not compared.
 """
 
 from collections.abc import AsyncIterator, Iterator, Sequence

@@ -16,6 +16,7 @@ from foretell.reconciliation.data_report import DataReport
 from foretell.reconciliation.fetched_logs import fetch_times
 from foretell.reconciliation.first_holdings import fetch_held
 from foretell.reconciliation.recount import Recount, contracts_of
+from foretell.reconciliation.traded_matches import find_missing
 from foretell.store.database import Database
 from foretell.store.index.wallet_readings import TO_READ_AGAIN
 from foretell.store.queries.index_tables import IndexedBlock, load_indexed_block, load_page
@@ -53,6 +54,8 @@ async def verify_data(
             await _set_held(database, rpc, recount.figures, last)
             report = await _compared(database, recount.figures, last)
             if report is not None:
+                if await find_missing(recount.figures, rpc, last.block_number):
+                    continue
                 is_of_round = market_totals.name in report.differing
                 if is_of_round and looks_at_round < ROUND_LOOKS_MAX:
                     looks_at_round += 1

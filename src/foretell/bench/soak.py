@@ -26,6 +26,7 @@ from foretell.bench.rigs.soak.trends import (
     growth_words,
     judge_all,
 )
+from foretell.bench.rigs.soak.verification import with_verification
 from foretell.domain.errors.command import BenchFailed
 from foretell.runtime.interpreter import running_interpreter
 
@@ -112,7 +113,8 @@ def _soak(plan: SoakPlan, folder: Path, console: Console) -> SoakResult:
                 console.print(f"fault: {each}", markup=False, highlight=False, soft_wrap=True)
             console.file.flush()
         others_cores = before.others_cores(usage_with(pid, load.pid))
-    assert outcome is not None, "the last line of a load is its outcome"
+        assert outcome is not None, "the last line of a load is its outcome"
+        outcome = with_verification(outcome, folder / "data")
     judged = judge_all(samples, is_disturbed=others_cores > DISTURBED_CORES)
     return SoakResult(samples, outcome, judged, others_cores)
 
@@ -138,7 +140,8 @@ def outcome_words(outcome: SoakOutcome) -> str:
         f"soak: {outcome.orders:,} orders accepted, {outcome.cancels:,} canceled, {outcome.trades:,} trades"
         f" ({settled}), backlog {outcome.backlog_most} at most and {outcome.backlog_end} when the load ended"
         f" ({drained}), {outcome.reads:,} reads, {outcome.stream_messages:,} messages on streams;"
-        f" {outcome.lost} orders lost, {outcome.unsettled} trades unsettled, {outcome.faults} faults"
+        f" {outcome.lost} orders lost, {outcome.unsettled} trades unsettled, {outcome.faults} faults,"
+        f" {outcome.rows_compared:,} rows of tables compared with the chain"
     )
     return "\n".join([words, *(f"fault: {each}" for each in outcome.examples)])
 

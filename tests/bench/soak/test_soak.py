@@ -41,11 +41,14 @@ def test_a_short_soak_loses_nothing_and_writes_its_page_and_chart(
     found = re.search(
         r"soak: (\d+) orders accepted, (\d+) canceled, (\d+) trades \(settled in \S+ s, \S+ s at most\),"
         r" backlog \d+ at most and \d+ when the load ended \(0 after \S+ s\),"
-        r" (\d+) reads, (\d+) messages on streams; 0 orders lost, 0 trades unsettled, 0 faults",
+        r" (\d+) reads, (\d+) messages on streams; 0 orders lost, 0 trades unsettled, 0 faults,"
+        r" ([\d,]+) rows of tables compared with the chain",
         printed,
     )
     assert found is not None, printed
-    orders, cancels, trades, reads, messages = map(int, found.groups())
+    *counts, rows = found.groups()
+    orders, cancels, trades, reads, messages = map(int, counts)
+    assert int(rows.replace(",", "")) > trades
     assert (orders, cancels, trades, reads) == (180 + 2 * 9, 180, 9, 180)
     assert messages > orders
     page = (tmp_path / "soak.md").read_text()

@@ -68,8 +68,10 @@ class SoakOutcome(msgspec.Struct, frozen=True, tag=True):
     unsettled: int
     """Trades that are not confirmed when the time to settle is over."""
     faults: int
-    """Statuses of 500 and above, refusals, streams that ended, and trades that failed."""
+    """Statuses of 500 and above, refusals, streams that ended, trades that failed, and rows that differ from the chain."""
     examples: tuple[str, ...] = ()
+    rows_compared: int = 0
+    """Rows of all tables that were compared with the chain at the end."""
 
     @property
     def is_clean(self) -> bool:

@@ -268,11 +268,25 @@ def test_a_busy_loop_that_grows_gives_memory_back_no_more_often(
     assert trims_of_busy_loop(monkeypatch, LIMITS._replace(trim_grown_every_s=0.01)) == 0
 
 
-def trims_of_busy_loop(monkeypatch: pytest.MonkeyPatch, limits: CollectionLimits) -> int:
+def test_a_busy_loop_is_not_delayed_again_by_what_took_long(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    limits = LIMITS._replace(trim_every_s=0.1, trim_pause_s_max=0.005)
+    assert trims_of_busy_loop(monkeypatch, limits, took_s=0.01) == 1
+
+
+def trims_of_busy_loop(
+    monkeypatch: pytest.MonkeyPatch, limits: CollectionLimits, took_s: float = 0.0
+) -> int:
     """Return how often a busy loop gives memory back in half a second, while its process grows."""
     trims: list[int] = []
     resident = itertools.count(1_000_000, 1_000_000)
-    monkeypatch.setattr(garbage_collection, "find_trim", lambda: lambda: trims.append(1))
+
+    def trim() -> None:
+        trims.append(1)
+        time.sleep(took_s)
+
+    monkeypatch.setattr(garbage_collection, "find_trim", lambda: trim)
     monkeypatch.setattr(garbage_collection, "resident_bytes", lambda: next(resident))
     busy = limits._replace(idle_share_max=-1.0, trim_share_max=1.0)
 

@@ -58,6 +58,8 @@ class CollectionLimits(NamedTuple):
     """The same when the loop is idle and the process has grown since, as it does in a burst of large requests."""
     growth: float = 0.05
     """The growth of resident memory that counts as such, as a part of what it was."""
+    trim_pause_s_max: float = 0.02
+    """If it took longer, it waits for an idle loop: in a busy one it delays all requests."""
     trim_share_max: float = 0.001
     """The part of time that this may take."""
 
@@ -156,7 +158,8 @@ class _Collector:
         soon_s = min(limits.trim_grown_every_s, limits.trim_every_s)
         pause_s = soon_s if is_idle else limits.trim_every_s
         pause_s = max(pause_s, self._trim_took_s / limits.trim_share_max)
-        if self._trim is None or since_s < pause_s:
+        is_long = self._trim_took_s > limits.trim_pause_s_max
+        if self._trim is None or since_s < pause_s or (is_long and not is_idle):
             return
         if since_s >= limits.trim_every_s or self._has_grown(self._trimmed_bytes):
             self._trim()

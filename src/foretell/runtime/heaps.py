@@ -8,7 +8,7 @@ import ctypes
 from typing import Final
 
 HEAPS_MAX: Final = 2
-"""One for the thread of the event loop, which allocates most, and one for all other threads."""
+"""The first is that of the thread of the event loop. The threads after it take the two in turn."""
 _ARENA_MAX: Final = -8
 """The number of this setting in the C library (`M_ARENA_MAX` in `malloc.h`)."""
 

@@ -38,6 +38,7 @@ from foretell.sdk.http import HttpClient, wait_for
 from foretell.store.database import Database
 from foretell.store.index.balances import Allowance, Balance, record_allowances, record_balances
 from foretell.store.index.blocks import Block, record_blocks
+from foretell.store.trading.projected import PROJECTED
 
 FUNDS_UNITS: Final = 10**9 * TOKEN
 SNAPSHOT_EVERY: Final = 200
@@ -46,7 +47,7 @@ ANSWERED_WITHIN_S: Final = 180.0
 LOOK_S: Final = 0.02
 LOST_SHOWN_MAX: Final = 5
 """Answers that a failing check prints."""
-TABLES: Final = ("orders", "trades", "fills", "quotes", "quote_points")
+TABLES: Final = tuple(table.name for table in PROJECTED)
 
 
 class Replayed(NamedTuple):

@@ -9,13 +9,16 @@ import alembic.migration
 import alembic.operations
 import pytest
 import sqlalchemy as sa
+from tests.rigs.builders.sums import a_code, kept_sums, slow_sums
 from tests.rigs.payloads import ABSENT
 from tests.rigs.read_apis import keep_listings, keep_rankings
 from tests.rigs.rows import Rows, a_game_event_row
 from tests.rigs.values import NOW_MS, TOKEN, an_address, an_asset
 
 from foretell.domain.exchange.ledger import COLLATERAL
+from foretell.domain.exchange.order import Side
 from foretell.domain.exchange.trade import TradeStatus
+from foretell.domain.portfolio.builder_volumes import DAY_MS
 from foretell.domain.values.amounts import AMOUNT_UNITS_MAX
 from foretell.store.database import Database
 from foretell.store.index.activities import ActivityKind
@@ -40,6 +43,7 @@ from foretell.store.tables import (
     tags,
     traded_markets,
     traded_volumes,
+    trades,
     trading_total_changes,
     trading_totals,
 )
@@ -249,3 +253,42 @@ async def test_the_migration_finds_the_class_of_each_cost(database: Database) ->
         await tx.execute(traded_volumes.delete())
     await fill(database, "v0022_kept_sums")
     assert await dump(database, (activities,)) == expected
+
+
+async def test_the_migration_adds_up_the_volumes_of_builders(database: Database) -> None:
+    """A builder of both orders of a trade, one of a single order, a failed trade, and sums beyond 63 bits."""
+    async with database.writing() as tx:
+        rows = Rows(tx)
+        huge = AMOUNT_UNITS_MAX // 2
+        for name, days, units in (
+            ("rain", 0, huge),
+            ("snow", 0, huge),
+            ("hail", 1, 7),
+            ("fog", 2, 9),
+        ):
+            await rows.open_named(name)
+            await rows.match(name, units, NOW_MS - days * DAY_MS)
+        await rows.match("rain", 8, NOW_MS, TradeStatus.FAILED)
+        matched = sa.select(trades.c.taker_order_id, fills.c.maker_order_id).join_from(
+            trades, fills, fills.c.trade_id == trades.c.trade_id
+        )
+        pairs = await tx.all(matched.order_by(trades.c.sequence))
+        for number, pair in enumerate(pairs):
+            codes = a_code(1), a_code(1 + number % 3)
+            for order_id, code in zip(pair, codes, strict=True):
+                brought = {"order_id": order_id, "builder": code}
+                await rows.rest("bob", "rain", Side.BUY, 50, 10, **brought)
+    expected = await slow_sums(database)
+    assert [len(rows) for rows in expected.values()] == [5, 7, 3]
+    assert expected["builder_totals"][0][1] >= 2**31
+    await fill(database, "v0024_builder_volumes")
+    assert await kept_sums(database) == expected
+
+
+async def test_the_migration_of_builders_adds_nothing_without_them(database: Database) -> None:
+    async with database.writing() as tx:
+        rows = Rows(tx)
+        await rows.open_named("rain")
+        await rows.match("rain", 7, NOW_MS)
+    await fill(database, "v0024_builder_volumes")
+    assert not any((await kept_sums(database)).values())

@@ -81,9 +81,15 @@ KEYS: Final = "wanted"
 
 
 async def load_rows(
-    tx: Transaction, table: sa.Table, columns: Iterable[sa.Column[Any]], keys: Iterable[Key]
+    tx: Transaction,
+    table: sa.TableClause,
+    columns: Iterable[sa.ColumnClause[Any]],
+    keys: Iterable[Key],
 ) -> Sequence[sa.Row[Any]]:
-    """Return the rows of a table whose columns equal one of these keys."""
+    """Return the rows of a table whose columns equal one of these keys.
+
+    They have the columns of `table`, which may be a part of those that the database has.
+    """
     held, wanted = tuple(columns), sorted(set(keys))
     rows: list[sa.Row[Any]] = []
     for start in range(0, len(wanted), ROWS_PER_STATEMENT_MAX):
@@ -107,8 +113,8 @@ async def load_newest(
 
 def rows_with(
     dialect: str,
-    table: sa.Table,
-    columns: tuple[sa.Column[Any], ...],
+    table: sa.TableClause,
+    columns: tuple[sa.ColumnClause[Any], ...],
     keys: Sequence[Key],
     newest: sa.Column[Any] | None = None,
 ) -> tuple[sa.TextualSelect, dict[str, Any]]:
@@ -126,7 +132,9 @@ def rows_with(
 
 @lru_cache(maxsize=STATEMENTS_KEPT_MAX)
 def _in_sqlite(
-    table: sa.Table, columns: tuple[sa.Column[Any], ...], newest: sa.Column[Any] | None
+    table: sa.TableClause,
+    columns: tuple[sa.ColumnClause[Any], ...],
+    newest: sa.Column[Any] | None,
 ) -> sa.TextualSelect:
     keys = [f"json_extract({KEYS}.value, '$[{place}]')" for place in range(len(columns))]
     pairs = list(zip(columns, keys, strict=True))
@@ -142,7 +150,9 @@ def _in_sqlite(
 
 @lru_cache(maxsize=STATEMENTS_KEPT_MAX)
 def _in_postgres(
-    table: sa.Table, columns: tuple[sa.Column[Any], ...], newest: sa.Column[Any] | None
+    table: sa.TableClause,
+    columns: tuple[sa.ColumnClause[Any], ...],
+    newest: sa.Column[Any] | None,
 ) -> sa.TextualSelect:
     names = [f"{KEYS}_{place}" for place in range(len(columns))]
     pairs = list(zip(columns, names, strict=True))
@@ -160,5 +170,5 @@ def _in_postgres(
     return sa.text(text).bindparams(*kinds).columns(*table.c)
 
 
-def _names(table: sa.Table) -> str:
+def _names(table: sa.TableClause) -> str:
     return ", ".join(f"{table.name}.{column.name}" for column in table.c)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import sqlalchemy as sa
+from tests.rigs.builders.sums import a_code
 from tests.rigs.values import (
     NOW_MS,
     TOKEN,
@@ -37,13 +38,14 @@ from foretell.engine.writer.projection import Projection
 from foretell.journal.port import Journal
 from foretell.runtime.child_processes import RestartBackoff
 from foretell.store.database import Database
-from foretell.store.tables import fills, orders, quote_points, quotes, trades
+from foretell.store.trading.projected import PROJECTED
 
 SEGMENT_BYTES: Final = 256 * 1024
 SOON_S: Final = 60.0
 LOOK_S: Final = 0.005
 AT_ONCE: Final = 20
 PEOPLE: Final = ("alice", "bob", "carol")
+BUILDERS: Final = (None, a_code(1), a_code(2))
 QUICK: Final = TablesLimits(
     send_every_s=0.01, restarts=RestartBackoff(first_s=0.01, most_s=0.05), check_every_s=0.05
 )
@@ -51,7 +53,6 @@ SMALL: Final = QUICK._replace(
     feed=FeedLimits(commands_max=20), commands_per_frame=5, restarts=RestartBackoff(0.3, 0.3)
 )
 """Limits under which a process that is away for a moment has to read the journal."""
-TABLES: Final = (orders, trades, fills, quotes, quote_points)
 
 
 def some_trading(count: int, first: int = 0) -> Iterator[Command]:
@@ -66,7 +67,7 @@ def some_trading(count: int, first: int = 0) -> Iterator[Command]:
             size_units=rng.randint(5, 20) * TOKEN,
             salt=str(salt),
         )
-        placing = a_placing(order, at_ms=NOW_MS + 100 * salt)
+        placing = a_placing(order, at_ms=NOW_MS + 100 * salt, builder=rng.choice(BUILDERS))
         yield placing
         if rng.random() < 0.2:
             yield CancelOrders(placing.at_ms, an_address(name), (placing.order_id,))
@@ -143,7 +144,7 @@ async def dump(database: Database) -> dict[str, list[Any]]:
     async with database.reading() as tx:
         return {
             table.name: sorted((tuple(row) for row in await tx.all(sa.select(table))), key=repr)
-            for table in TABLES
+            for table in PROJECTED
         }
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
+from tests.rigs.builders.sums import a_code
 from tests.rigs.clock import Clock
 from tests.rigs.journals import SEGMENT_BYTES
 from tests.rigs.values import (
@@ -46,8 +47,9 @@ from foretell.engine.writer.projection import Projection
 from foretell.journal.files.journal import FileJournal
 from foretell.runtime.worker import PollIntervals
 from foretell.store.database import Database
-from foretell.store.tables import fills, metadata, orders, projections, quote_points, quotes, trades
+from foretell.store.tables import metadata, projections, quote_points, trades
 from foretell.store.trading.orders import load_order
+from foretell.store.trading.projected import PROJECTED
 from foretell.store.trading.quote_points import load_first_minute
 from foretell.store.trading.trades import load_market_trades, load_quotes, load_trades_by_id
 
@@ -66,8 +68,8 @@ def some_commands() -> list[Command]:
     return [
         an_open_market(),
         some_funds("alice", "bob", "carol"),
-        a_placing(resting, at_ms=NOW_MS + 1_000),
-        a_placing(TAKER, at_ms=NOW_MS + 61_000),
+        a_placing(resting, at_ms=NOW_MS + 1_000, builder=a_code(1)),
+        a_placing(TAKER, at_ms=NOW_MS + 61_000, builder=a_code(2)),
         a_settlement(TRADE_ID, TradeStatus.RETRYING, ""),
         ChangeTick(NOW_MS + 61_500, MARKET, 1_000),
         canceled,
@@ -109,7 +111,7 @@ async def dump(database: Database) -> dict[str, list[tuple[Any, ...]]]:
     async with database.reading() as tx:
         return {
             table.name: sorted((tuple(row) for row in await tx.all(sa.select(table))), key=repr)
-            for table in (orders, trades, fills, quotes, quote_points, projections)
+            for table in (*PROJECTED, projections)
         }
 
 
@@ -182,14 +184,17 @@ SPLIT_ID = trade_id_of(an_order_id(SPLITTING), 0)
 
 def some_split_commands() -> list[Command]:
     """Return commands that split a trade of three fills into three with outcomes of their own."""
-    makers = [a_placing(a_sell(name, 40, 6 * TOKEN)) for name in ("bob", "carol", "dave")]
+    makers = [
+        a_placing(a_sell(name, 40, 6 * TOKEN), builder=a_code(number % 2))
+        for number, name in enumerate(["bob", "carol", "dave"])
+    ]
     _, second, third = (placing.order_id for placing in makers)
     part_id = part_id_of(SPLIT_ID, second)
     return [
         an_open_market(),
         some_funds("alice", "bob", "carol", "dave"),
         *makers,
-        a_placing(SPLITTING),
+        a_placing(SPLITTING, builder=a_code(1)),
         a_settlement(SPLIT_ID, TradeStatus.RETRYING, ""),
         SplitTrade(NOW_MS + 1_000, SPLIT_ID, ((second, third),), (second,)),
         SplitTrade(NOW_MS + 2_000, part_id, ((third,),), ()),

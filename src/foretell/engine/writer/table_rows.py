@@ -28,6 +28,7 @@ from foretell.domain.exchange.order import OrderStatus
 from foretell.domain.exchange.trade import Trade, TradeStatus, last_trade_of
 from foretell.domain.portfolio.prices import BookTop
 from foretell.domain.values.hexadecimal import Bytes32
+from foretell.engine.writer.builder_rows import record_builder_volumes
 from foretell.store.database import Transaction
 from foretell.store.trading.orders import (
     OrderChange,
@@ -92,6 +93,7 @@ class TableRows:
         for split in self._split:
             await record_trade_parts(tx, split)
         failed = await self._failed(tx)
+        await record_builder_volumes(tx, self._traded.values(), self._advanced.values())
         await record_trade_changes(tx, list(self._advanced.values()))
         for latest in self._quotes.values():
             self._keep_point(latest)

@@ -6,8 +6,11 @@ Token ids are decimal strings, addresses and hashes lower-case hex, as on the wi
 """
 
 from foretell.store.tables.builders import (
+    builder_days,
     builder_keys,
     builder_rates,
+    builder_totals,
+    builder_users,
     referral_rates,
     referred_wallets,
 )
@@ -120,8 +123,11 @@ __all__ = [
     "balances",
     "barred_wallets",
     "blocks",
+    "builder_days",
     "builder_keys",
     "builder_rates",
+    "builder_totals",
+    "builder_users",
     "canceled_orders",
     "claims",
     "conditions",

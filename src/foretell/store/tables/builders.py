@@ -1,9 +1,10 @@
-"""Builders: their keys and the rates of their fees; who referred a wallet, and the rates of referrers' shares.
+"""Builders: their keys, the rates of their fees, and their volumes; who referred a wallet, and the rates of referrers' shares.
 
-`builder_keys` and `referred_wallets` are written by trading, and the rates by the operator's commands.
+`builder_keys` and `referred_wallets` are written by trading, the rates by the operator's commands, and the volumes
+(`builder_days`, `builder_users`, `builder_totals`) by the engine.
 """
 
-from typing import Final
+from typing import Any, Final
 
 import sqlalchemy as sa
 
@@ -44,3 +45,45 @@ referral_rates: Final = sa.Table(
     key("from_ms", sa.BigInteger),
     integer("share_bps"),
 )
+
+
+def _volume() -> tuple[sa.Column[Any], ...]:
+    """Return the columns of a volume, `volume_high` times 2^32 plus `volume_low`, and of its fills."""
+    return integer("volume_high"), integer("volume_low"), integer("fills")
+
+
+builder_days: Final = sa.Table(
+    "builder_days",
+    metadata,
+    key("builder_code"),
+    key("day", sa.BigInteger),
+    *_volume(),
+    integer("users"),
+    integer("last_users"),
+    sa.Index(None, "day", "volume_high", "volume_low", "builder_code"),
+)
+"""What the orders of a builder traded on a day, counted from 1970 in UTC, and without what has failed to settle.
+
+`users` are the wallets of those orders; `last_users` those of them without a later day of the same builder. So the
+wallets since a day are a sum of `last_users`.
+"""
+
+builder_users: Final = sa.Table(
+    "builder_users",
+    metadata,
+    key("builder_code"),
+    key("wallet"),
+    key("day", sa.BigInteger),
+    integer("fills"),
+)
+"""The days on which a wallet traded with orders of a builder."""
+
+builder_totals: Final = sa.Table(
+    "builder_totals",
+    metadata,
+    key("builder_code"),
+    *_volume(),
+    integer("users"),
+    sa.Index(None, "volume_high", "volume_low", "builder_code"),
+)
+"""What the orders of a builder have traded on all days, and the wallets of them."""

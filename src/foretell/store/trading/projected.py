@@ -5,9 +5,22 @@ from typing import Final
 import sqlalchemy as sa
 
 from foretell.store.database import Transaction
-from foretell.store.tables import fills, orders, projections, quote_points, quotes, trades
+from foretell.store.tables import (
+    builder_days,
+    builder_totals,
+    builder_users,
+    fills,
+    orders,
+    projections,
+    quote_points,
+    quotes,
+    trades,
+)
 
-PROJECTED: Final = (orders, trades, fills, quotes, quote_points)
+PROJECTED: Final = (
+    *(orders, trades, fills, quotes, quote_points),
+    *(builder_days, builder_users, builder_totals),
+)
 
 
 async def load_sequences(tx: Transaction) -> dict[str, int]:

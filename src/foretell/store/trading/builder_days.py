@@ -1,0 +1,114 @@
+"""The volumes of builders, by day and wallet, by day, and of all days; written by the engine.
+
+Engines of several shards add to the same rows, one after the other: the last day of a wallet is not known while
+another engine adds days.
+"""
+
+from collections.abc import Collection, Mapping
+from functools import lru_cache
+from typing import Any, Final
+
+import sqlalchemy as sa
+
+from foretell.domain.portfolio.builder_volumes import (
+    NO_SUMS,
+    BuilderSums,
+    BuilderUser,
+    TradedFills,
+    UserDay,
+    sum_changes,
+)
+from foretell.domain.values.hexadecimal import Address, Bytes32
+from foretell.store.database import Transaction
+from foretell.store.lookups import Key, load_newest, load_rows
+from foretell.store.many_rows import upsert_many
+from foretell.store.tables import builder_days, builder_totals, builder_users
+from foretell.store.tables.trading import ATTRIBUTED
+from foretell.store.wide_sums import HALF_BITS
+
+_LOCK: Final = 0x6275696C
+"""The lock of PostgreSQL that a transaction holds while it adds; SQLite has one writer."""
+
+_ORDER_ID: Final = sa.column("order_id", sa.Text)
+_CODES: Final = sa.table("orders", _ORDER_ID, sa.column("attributed_code", sa.Text))
+"""The columns of an order that say who brought it."""
+_ANY_CODE: Final = (
+    sa.select(_CODES.c.attributed_code)
+    .where(ATTRIBUTED)
+    .order_by(_CODES.c.attributed_code)
+    .limit(1)
+)
+"""It reads one entry of the index of attributed orders."""
+
+
+async def has_builders(tx: Transaction) -> bool:
+    """Return whether any order names a builder."""
+    return await tx.first(_ANY_CODE) is not None
+
+
+async def load_builders(tx: Transaction, order_ids: Collection[str]) -> Mapping[str, Bytes32]:
+    """Return the builders of orders by order id; orders without one are left out."""
+    rows = await load_rows(tx, _CODES, (_ORDER_ID,), [(each,) for each in order_ids])
+    return {row.order_id: Bytes32(row.attributed_code) for row in rows if row.attributed_code}
+
+
+async def add_traded(tx: Transaction, changes: Mapping[UserDay, TradedFills]) -> None:
+    """Add what wallets traded on days with orders of builders; what is negative is taken off.
+
+    A row without fills is deleted, as if it had never been.
+    """
+    if tx.dialect == "postgresql":
+        await tx.execute(sa.select(sa.func.pg_advisory_xact_lock(_LOCK)))
+    keys, users = sorted(changes), {BuilderUser(*key[:2]) for key in changes}
+    rows = await load_rows(tx, builder_users, builder_users.primary_key.columns, keys)
+    before = {UserDay._make(row[:3]): row.fills for row in rows}
+    last_before = await _load_last_days(tx, users)
+    after = {key: (before.get(key, 0) + changes[key].fills,) for key in keys}
+    await _write(tx, builder_users, after)
+    last_after = await _load_last_days(tx, users)
+    sums = sum_changes(changes, before, last_before, last_after)
+    await _add_sums(tx, builder_days, sums.by_day)
+    totals = {(builder,): added for builder, added in sums.by_builder.items()}
+    await _add_sums(tx, builder_totals, totals)
+
+
+async def _load_last_days(
+    tx: Transaction, users: Collection[BuilderUser]
+) -> Mapping[BuilderUser, int]:
+    rows = await load_newest(tx, builder_users, users)
+    return {BuilderUser(Bytes32(row.builder_code), Address(row.wallet)): row.day for row in rows}
+
+
+async def _add_sums(tx: Transaction, table: sa.Table, added: Mapping[Any, BuilderSums]) -> None:
+    """Add to the sums of a table, whose volumes are in halves."""
+    columns = table.primary_key.columns
+    before = {
+        tuple(row[: len(columns)]): _sums(*row[len(columns) :])
+        for row in await load_rows(tx, table, columns, added)
+    }
+    after: dict[Key, tuple[int, ...]] = {}
+    for key in sorted(added):
+        volume, *rest = before.get(tuple(key), NO_SUMS).plus(added[key])
+        assert min(volume, *rest) >= 0, "only what was counted is taken off"
+        after[key] = (*divmod(volume, 1 << HALF_BITS), *rest)
+    await _write(tx, table, after)
+
+
+def _sums(volume_high: int, volume_low: int, *rest: int) -> BuilderSums:
+    return BuilderSums((volume_high << HALF_BITS) + volume_low, *rest)
+
+
+async def _write(tx: Transaction, table: sa.Table, cells: Mapping[Any, tuple[int, ...]]) -> None:
+    """Write rows with these values behind their keys, as many as the table has; those without fills are deleted."""
+    keys, width = len(table.primary_key.columns), len(table.c)
+    fills = list(table.c.keys()).index("fills") - keys
+    kept = [(*key, *values)[:width] for key, values in cells.items() if values[fills]]
+    await upsert_many(tx, table, kept)
+    gone = [tuple(key) for key, values in cells.items() if not values[fills]]
+    await tx.execute_rows(_deletion(table), gone)
+
+
+@lru_cache
+def _deletion(table: sa.Table) -> sa.Delete:
+    same = [column == sa.bindparam(column.name) for column in table.primary_key.columns]
+    return table.delete().where(*same)

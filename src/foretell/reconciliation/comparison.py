@@ -14,6 +14,7 @@ from foretell.reconciliation.kept_counts import (
     count_tags,
     tag_sports,
 )
+from foretell.reconciliation.recounted_builders import count_builders
 from foretell.reconciliation.recounted_listings import count_events, count_markets
 from foretell.reconciliation.recounted_standings import (
     NEVER_ENDED,
@@ -74,8 +75,9 @@ async def compare_all(figures: ChainFigures, tx: Transaction, report: DataReport
         traded = compared_quotes(await compare_trades(figures, tx, spill, report))
         totals = *_totals(figures, tables_of(live)), await _volumes(figures, spill, tx, live)
         supplied = _supplies(figures, spill)
+        builders = [ComparedTable(*each) for each in await count_builders(tx, spill)]
         of_chain = *_states(figures), supplied, *_changes(figures), *_histories(figures), *totals
-        for compared in (*of_chain, *traded, *sums, *catalog):
+        for compared in (*of_chain, *traded, *sums, *catalog, *builders):
             await compare(compared, spill, load_sums(tx, compared.table, live), report)
         report.rows_held = max(figures.spill.held_most, spill.held_most)
     report.wallets = figures.balances.now.count_firsts()

@@ -8,6 +8,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 from rich.console import Console
+from tests.rigs.builders.sums import kept_sums, slow_sums
 from tests.rigs.read_apis import keep_rankings
 from tests.store.live_sums import dump_sums, rebuild
 
@@ -46,6 +47,17 @@ async def test_a_generated_history_adds_up(tmp_path: Path) -> None:
         assert traded == value("SELECT sum(cost_units) FROM activities")
         assert value("SELECT sum(volume_units) FROM trading_totals") == traded
         assert value("SELECT sum(size_units) FROM trades") == PLAN.fills // 2 * SIZE_UNITS
+
+
+@pytest.mark.anyio
+async def test_generated_volumes_of_builders_are_those_of_the_generated_trades(
+    each_database_url: str,
+) -> None:
+    async with Database(each_database_url) as database:
+        await History(PLAN).write(database)
+        kept = await kept_sums(database)
+        assert kept == await slow_sums(database)
+        assert all(kept.values())
 
 
 @pytest.mark.anyio

@@ -48,3 +48,10 @@ VALUE = fields(("str", "user"), ("number", "value"))
 TRADED = fields(("str", "user"), ("int", "traded"))
 VOLUME = fields(("str", "user volume"))
 MARKET_VALUE = fields(("str", "market"), ("number", "value"))
+BUILDER = fields(
+    ("str", "rank builder builderLogo"),
+    ("number", "volume"),
+    ("int", "activeUsers"),
+    ("bool", "verified"),
+)
+BUILDER_DAY = {**BUILDER, **fields(("str", "dt"))}

@@ -19,6 +19,9 @@ from foretell.discovery.context import DiscoveryContext
 from foretell.discovery.routes import build_app as build_discovery_app
 from foretell.domain.exchange.order import OrderStatus, Side
 from foretell.domain.portfolio.gains import SUM_MAX
+from foretell.domain.portfolio.builder_volumes import TradedFills, UserDay, day_of
+from foretell.domain.values.amounts import AMOUNT_UNITS_MAX
+from foretell.engine.writer.builder_rows import record_builder_volumes
 from foretell.store.database import Database, Transaction
 from foretell.store.index.activities import (
     ActivityKind,
@@ -27,9 +30,11 @@ from foretell.store.index.activities import (
     record_exchange_fills,
 )
 from foretell.store.tables import fills, trades
+from foretell.store.trading.builder_days import add_traded
 from foretell.store.trading.builder_trades import BuilderTradeFilter, load_builder_trades
 from foretell.store.trading.profiles import PublicProfile, record_profile
 from foretell.store.trading.referrals import record_referral
+from foretell.store.trading.trades import load_trades_by_id
 
 pytestmark = pytest.mark.anyio
 
@@ -67,6 +72,11 @@ ACTIVITY: Final = (
     "sortBy=TOKENS&sortDirection=ASC",
     f"start={NOW_S - 9 * 86_400}&end={NOW_S}",
     "side=BUY&limit=2&offset=1",
+)
+BUILDER: Final = a_word("builder")
+VOLUMES: Final = (
+    *(f"?timePeriod={period}" for period in ("DAY", "WEEK", "MONTH", "ALL")),
+    "?limit=1",
 )
 DATA: Final = (
     *(
@@ -119,6 +129,9 @@ DATA: Final = (
     *(f"/closed-positions?user={ALICE}&{chosen}" for chosen in CLOSED),
     *(f"/trades?takerOnly=false&{chosen}" for chosen in TRADES),
     *(f"/activity?user={ALICE}&{chosen}" for chosen in ACTIVITY),
+    *(f"/builders/{route}{chosen}" for route in ("leaderboard", "volume") for chosen in VOLUMES),
+    "/builders/leaderboard?timePeriod=WEEK&offset=1",
+    f"/builders/volume?timePeriod=ALL&builder={BUILDER}",
     f"/oi?market={a_word('b')}",
     "/live-volume?id=2",
     *(
@@ -139,7 +152,6 @@ TEXTS_SORTED: Final = re.compile(
     r"(?<!market_totals\.)(?<!event_totals\.)\b(?:slug|title|label|question|name|market_type)\b(?!\) COLLATE)"
 )
 """A text in an order, without its collation; those of totals have one as columns."""
-BUILDER: Final = a_word("builder")
 BUILDER_FILTERS: Final = (
     BuilderTradeFilter(),
     BuilderTradeFilter(condition_id=a_word("b")),
@@ -234,7 +246,7 @@ def fill_of(act: ActivityRow, fee_units: int) -> ExchangeFill:
 
 
 async def attribute(rows: Rows) -> None:
-    """Have a builder bring both orders of each trade."""
+    """Have a builder bring both orders of each trade; another one has a large volume of two days ago."""
     matched = await rows.tx.all(
         sa.select(trades.c.taker_order_id, fills.c.maker_order_id)
         .join_from(trades, fills, fills.c.trade_id == trades.c.trade_id)
@@ -243,6 +255,11 @@ async def attribute(rows: Rows) -> None:
     for name, order_id in zip("abcde" * 2, [each for row in matched for each in row], strict=True):
         brought = {"order_id": order_id, "builder": BUILDER, "status": OrderStatus.MATCHED}
         await rows.rest("bob", name, Side.BUY, 10, 10 * TOKEN, **brought)
+    found = await rows.tx.all(sa.select(trades.c.trade_id))
+    known = await load_trades_by_id(rows.tx, [row.trade_id for row in found])
+    await record_builder_volumes(rows.tx, known, [])
+    day = UserDay(a_word("another builder"), ALICE, day_of(NOW_MS) - 2)
+    await add_traded(rows.tx, {day: TradedFills(AMOUNT_UNITS_MAX, 1)})
 
 
 async def name_addresses(tx: Transaction) -> None:

@@ -75,6 +75,17 @@ async def test_a_leaderboard_is_kept_for_its_time_and_no_longer(fresh_database: 
     assert len(await reader.get("/v1/leaderboard", timePeriod="ALL")) == 1
 
 
+@pytest.mark.parametrize("path", ["/builders/leaderboard", "/builders/volume"])
+async def test_volumes_of_builders_are_kept_as_leaderboards_are(
+    fresh_database: Database, path: str
+) -> None:
+    context = a_data_context(fresh_database, BLOBS, lambda: NOW_MS)
+    context = dataclasses.replace(context, recent=RecentAnswers(5))
+    answer = await Reader(build_app(context)).http.get(path)
+    assert answer.headers["cache-control"] == "public, max-age=5"
+    assert answer.headers["etag"]
+
+
 class Computing:
     """A computation that waits, and counts how often it runs."""
 

@@ -7,25 +7,30 @@ from typing import Final
 
 import msgspec
 import pytest
+from tests.rigs.builders.decided_trading import Trading
+from tests.rigs.builders.sums import a_code
 from tests.rigs.clock import Clock
 from tests.rigs.journals import SEGMENT_BYTES
 from tests.rigs.read_apis import Reader, keep_rankings
 from tests.rigs.rows import Rows
 from tests.rigs.values import (
+    NOW_MS,
     NOW_S,
     TOKEN,
     a_buy,
     a_placing,
     a_sell,
+    a_settlement,
     a_word,
     an_address,
     an_open_market,
+    an_order_id,
     some_funds,
 )
 
 from foretell.data import responses
-from foretell.data.responses import BuilderRow
 from foretell.domain.exchange.order import Side
+from foretell.domain.exchange.trade import TradeStatus, trade_id_of
 from foretell.domain.portfolio.fee_shares import divide_fee
 from foretell.domain.portfolio.positions import (
     NO_POSITION,
@@ -53,7 +58,7 @@ ANN, BOB = an_address("ann"), an_address("bob")
 def documented(begin: str, end: str) -> dict[str, float]:
     """Return the fields and values of an example's table, which is between two texts of the page."""
     text = PAGE.read_text().partition(begin)[2].partition(end)[0]
-    rows = re.findall(r"^\| ([\w -]+) \| [^|]+ \| (-?[\d.]+) \|$", text, re.MULTILINE)
+    rows = re.findall(r"^\| ([\w' -]+) \| [^|]+ \| (-?[\d.]+) \|$", text, re.MULTILINE)
     return {field: float(value) for field, value in rows}
 
 
@@ -186,11 +191,49 @@ async def test_the_live_volume_of_the_page_is_what_the_engine_writes(
 
 def test_the_shares_of_a_fee_are_as_the_page_computes_them() -> None:
     shares = divide_fee(1_000_003, 2_000, 1_000)
-    example = documented("And of a fee", "\0")
+    example = documented("And of a fee", "And of builders")
     assert example == {
         "totalAmount of the builder": shares.builder_units,
         "totalAmount of the referrer": shares.referrer_units,
     }
+
+
+async def test_the_volumes_of_a_builder_are_as_the_page_computes_them(
+    database: Database, reader: Reader
+) -> None:
+    trading = Trading(database)
+    await trading.begin()
+    code = a_code(1)
+    bids = [
+        a_buy("bob", price_ticks=price, size_units=size * TOKEN)
+        for price, size in ((60, 5), (50, 8))
+    ]
+    sales = [
+        a_sell("alice", bid.maker_amount * 100 // bid.taker_amount, bid.taker_amount)
+        for bid in bids
+    ]
+    yesterday = NOW_MS - 1000 * DAY_S
+    for bid, order in zip(bids, sales, strict=True):
+        await trading.write(
+            a_placing(bid, at_ms=yesterday), a_placing(order, at_ms=yesterday, builder=code)
+        )
+    failed = trade_id_of(an_order_id(sales[-1]), 0)
+    await trading.write(a_settlement(failed, TradeStatus.FAILED, ""))
+    for order in (
+        a_buy("carol", price_ticks=30, size_units=10 * TOKEN, is_yes=False),
+        a_buy("alice", price_ticks=70, size_units=10 * TOKEN),
+    ):
+        await trading.write(a_placing(order, builder=code))
+    [week] = await reader.get("/builders/leaderboard", timePeriod="WEEK")
+    [day] = await reader.get("/builders/volume")
+    answered = {
+        f"{field} of the builder's {name}": float(row[field])
+        for name, row in (("day", day), ("week", week))
+        for field in ("volume", "activeUsers", "rank")
+    }
+    example = documented("And of builders", "\0")
+    assert len(example) == 5
+    assert example == {field: answered[field] for field in example}
 
 
 EXAMPLE_BY_FIGURE: Final = {
@@ -218,6 +261,11 @@ EXAMPLE_BY_FIGURE: Final = {
     "WinRow.initialValue": "initialValue of the win",
     "WinRow.finalValue": "finalValue of the win",
     "WinRow.pnl": "realizedPnl",
+    **{
+        f"{record}.{field}": f"{field} of the builder's day"
+        for record in ("BuilderRow", "BuilderDayRow")
+        for field in ("rank", "volume", "activeUsers")
+    },
     "NamedDeficit.amount": "deficit of solvency",
 }
 """The examples of figures; those of positions, ledgers and solvency have the names of their fields."""
@@ -229,11 +277,11 @@ FIGURES_IN_TEXT: Final = {"volume", "rank", "winRank", "totalAmount", "totalVolu
 
 
 def figures() -> list[tuple[str, str]]:
-    """Return every figure in the responses: its record and its field. Rows of builders never occur."""
+    """Return every figure in the responses: its record and its field."""
     kinds = [
         kind
         for kind in vars(responses).values()
-        if isinstance(kind, type) and issubclass(kind, WireObject) and kind is not BuilderRow
+        if isinstance(kind, type) and issubclass(kind, WireObject)
     ]
     return [
         (kind.__name__, field.encode_name)
@@ -250,7 +298,7 @@ def figures() -> list[tuple[str, str]]:
 @pytest.mark.parametrize(("record", "field"), figures())
 def test_every_figure_of_a_response_has_an_example(record: str, field: str) -> None:
     text = PAGE.read_text().partition("## Definitions")[2]
-    examples = set(re.findall(r"^\| ([\w -]+) \| [^|]+ \| -?[\d.]+ \|$", text, re.MULTILINE))
+    examples = set(re.findall(r"^\| ([\w' -]+) \| [^|]+ \| -?[\d.]+ \|$", text, re.MULTILINE))
     own = f"{field} of solvency" if "Solvency" in record else field
     assert EXAMPLE_BY_FIGURE.get(f"{record}.{field}", own) in examples
 

@@ -1,7 +1,6 @@
 """Leaderboards by gain or volume, for a period and a category, and the largest single wins.
 
-Lists of builders have the same prefix. The volume of builders is not counted, so their lists are
-empty, even if orders name builders.
+Lists of builders with the same prefix are placeholders, and empty even if orders name builders: see `builder_volumes`.
 """
 
 from collections.abc import Collection, Mapping, Sequence

@@ -249,7 +249,7 @@ class WinRow(WireObject, frozen=True, kw_only=True):
 
 
 class BuilderRow(WireObject, frozen=True, kw_only=True):
-    """The volume of an application; none is counted yet."""
+    """The volume of a builder, by its code; nobody verifies builders here."""
 
     rank: str
     builder: str
@@ -257,6 +257,12 @@ class BuilderRow(WireObject, frozen=True, kw_only=True):
     active_users: int
     verified: bool
     builder_logo: str
+
+
+class BuilderDayRow(BuilderRow, frozen=True, kw_only=True):
+    """The volume of a builder on the day that begins at `dt`."""
+
+    dt: str
 
 
 class PoolSolvency(WireObject, frozen=True, kw_only=True):

@@ -15,6 +15,7 @@ from litestar.response import Stream
 
 from foretell.data import (
     activity,
+    builder_volumes,
     exports,
     leaderboards,
     ledger,
@@ -317,7 +318,7 @@ async def get_biggest_wins(request: AnyRequest, context: Context) -> JsonRespons
     ),
 )
 async def get_builders(request: AnyRequest) -> JsonResponse:
-    """Return the leaderboard of builders: a placeholder, always empty."""
+    """Return an empty list, always: `/builders/leaderboard` ranks builders."""
     return json_response(leaderboards.list_builders(Query.of(request)))
 
 
@@ -330,8 +331,34 @@ async def get_builders(request: AnyRequest) -> JsonResponse:
     ),
 )
 async def get_builder_volumes(request: AnyRequest) -> JsonResponse:
-    """Return the volumes of builders: a placeholder, always empty."""
+    """Return an empty list, always: `/builders/volume` has what they traded."""
     return json_response(leaderboards.list_builder_volumes(Query.of(request)))
+
+
+@get(
+    "/builders/leaderboard",
+    opt=describe(
+        tagged(list[responses.BuilderRow], "A page of the leaderboard."),
+        *builder_volumes.LEADERBOARD_PARAMETERS,
+        tag="Builders",
+    ),
+)
+async def get_builder_ranking(request: AnyRequest, context: Context) -> JsonResponse:
+    """Return the builders whose orders traded the most."""
+    return await _recent_answer(builder_volumes.rank_builders, request, context)
+
+
+@get(
+    "/builders/volume",
+    opt=describe(
+        tagged(list[responses.BuilderDayRow], "A page of days, the newest first."),
+        *builder_volumes.VOLUME_PARAMETERS,
+        tag="Builders",
+    ),
+)
+async def get_builder_days(request: AnyRequest, context: Context) -> JsonResponse:
+    """Return what the orders of builders traded on each day."""
+    return await _recent_answer(builder_volumes.list_builder_days, request, context)
 
 
 ROUTES: Final = (
@@ -355,6 +382,8 @@ ROUTES: Final = (
     get_biggest_wins,
     get_builders,
     get_builder_volumes,
+    get_builder_ranking,
+    get_builder_days,
 )
 
 

@@ -59,6 +59,12 @@ def builder_code(address: Address) -> Bytes32:
     return Bytes32("0x" + address[2:].lower().rjust(64, "0"))
 
 
+def address_of_code(code: Bytes32) -> Address | None:
+    """Return the address whose code this is, or None when it is of none."""
+    address = Address(f"0x{code[-40:]}")
+    return address if builder_code(address) == code else None
+
+
 class BuilderKeys:
     """Finds builders' keys; caches a bounded number of them for a bounded time."""
 

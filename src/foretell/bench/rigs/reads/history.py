@@ -7,6 +7,7 @@ from collections import Counter
 from random import Random  # noqa: TID251 - the same plan gives the same rows
 from typing import Any, Final, NamedTuple
 
+from foretell.bench.rigs.reads.builders import BUILT, BroughtOrders
 from foretell.bench.rigs.reads.catalogue import CATALOGUED, catalogue_rows
 from foretell.bench.rigs.reads.standings import Standings, counts_of
 from foretell.domain.portfolio.positions import (
@@ -91,6 +92,7 @@ FILLED: Final = (
     supplies,
     locked_collateral,
     *CATALOGUED,
+    *BUILT,
 )
 SUMMED: Final = (standings, rank_counts, wins, ranking_cursors, ranking_marks)
 
@@ -153,6 +155,7 @@ class History:
         self._points: dict[tuple[str, int], tuple[Any, ...]] = {}
         categories = [CATEGORIES[number % len(CATEGORIES)] for number in range(plan.markets)]
         self._standings = Standings(NOW_S, categories)
+        self._brought = BroughtOrders()
         self.rows: dict[str, list[tuple[Any, ...]]] = {table.name: [] for table in FILLED}
 
     @property
@@ -308,6 +311,8 @@ class History:
         condition_id, wallet = self._conditions[market], self._wallets[taker]
         side = "SELL" if is_sale else "BUY"
         head = (f"trade-{index}", index + 1, condition_id, self._tokens[market][0], True)
+        brought = head[2:4], (wallet, side), (SIZE_UNITS, cost, at_s)
+        self.rows["orders"] += self._brought.bring(index, *brought)
         sizes = (SIZE_UNITS, cost, SIZE_UNITS, 0, "CONFIRMED", f"0x{index}")
         times = (at_s * 1000, at_s * 1000)
         self.rows["trades"].append((*head, f"order-{index}", wallet, "key", side, *sizes, *times))
@@ -353,7 +358,8 @@ class History:
             if CATEGORIES[number % len(CATEGORIES)] == "sports"
         ]
         tag_id, at_ms = CATEGORIES.index("sports") + 1, NOW_S * 1000
-        for table, rows in catalogue_rows(games, tag_id, self._wallets, at_ms).items():
+        catalogued = catalogue_rows(games, tag_id, self._wallets, at_ms)
+        for table, rows in {**catalogued, **self._brought.sums()}.items():
             self.rows[table.name] = rows
         tops = [BookTop(100, max(each - 1, 1), min(each + 1, 99), each) for each in self._prices]
         self._standings.close(last, self._positions, tops)

@@ -3,10 +3,13 @@
 from typing import Final
 from urllib.parse import urlencode
 
+from foretell.bench.rigs.reads.builders import CODES
 from foretell.bench.rigs.reads.discovery_cases import discovery_cases
-from foretell.bench.rigs.reads.history import EXCHANGE, Names
+from foretell.bench.rigs.reads.history import EXCHANGE, NOW_S, Names
 from foretell.bench.rigs.reads.history_cases import history_cases
 from foretell.bench.rigs.reads.read_case import DATA, DISCOVERY, ReadCase
+from foretell.domain.portfolio.builder_volumes import first_day
+from foretell.domain.portfolio.periods import Period
 from foretell.store.index.amount_classes import class_of
 
 HELD: Final = """SELECT p.*, c.token_yes, c.token_no, q.best_bid_ticks, q.best_ask_ticks, m.question
@@ -78,6 +81,17 @@ REFERRED: Final = """SELECT now.exchange, sum(now.volume_high - coalesce(before.
             WHERE v.wallet = s.wallet AND v.exchange = '{exchange}' AND v.block_number < s.first_block)
     WHERE now.block_number >= s.first_block GROUP BY now.exchange"""
 
+BUILDERS: Final = """SELECT s.*, p.image FROM ({} ORDER BY 2 DESC, 3 DESC, 1 DESC LIMIT 25) s
+    LEFT JOIN profiles p ON p.address = s.builder_code"""
+BUILDERS_OF_ALL: Final = "SELECT builder_code, volume_high, volume_low, users FROM builder_totals"
+BUILDERS_SINCE: Final = """SELECT builder_code || '' AS builder_code, sum(volume_high) AS high, sum(volume_low) AS low, sum(last_users)
+    FROM builder_days WHERE day >= {} GROUP BY builder_code || ''"""
+BUILDER_DAYS: Final = """SELECT d.*, p.image, (SELECT count(*) FROM builder_days o
+        WHERE o.day = d.day AND (o.volume_high, o.volume_low) > (d.volume_high, d.volume_low))
+    FROM (SELECT * FROM builder_days WHERE {}
+    ORDER BY day DESC, volume_high DESC, volume_low DESC, builder_code DESC LIMIT 25) d
+    LEFT JOIN profiles p ON p.address = d.builder_code"""
+
 LARGE_UNITS: Final = 9_000_000
 """No trade of the history costs so much more that it is in another class of costs."""
 
@@ -121,6 +135,7 @@ def cases(names: Names, *, is_sqlite: bool) -> list[ReadCase]:
         *_of_amounts_and_titles(whale, taken),
         *_of_the_chain(names, ACTS.format(by_user)),
         *_rankings({"user": names.median}),
+        *_of_builders(),
         *discovery_cases(names),
         *history_cases(names),
     ]
@@ -205,6 +220,19 @@ def _rankings(median: dict[str, str]) -> list[ReadCase]:
             {"timePeriod": "ALL"},
             WINS,
         ),
+    ]
+
+
+def _of_builders() -> list[ReadCase]:
+    month = {"timePeriod": "MONTH"}
+    since, one = first_day(Period.MONTH, NOW_S * 1000), {"builder": CODES[0]}
+    of_one = f"builder_code = :builder AND day >= {since}"
+    board, days = "/builders/leaderboard", "/builders/volume"
+    return [
+        _data("builders MONTH", board, month, BUILDERS.format(BUILDERS_SINCE.format(since))),
+        _data("builders ALL", board, {"timePeriod": "ALL"}, BUILDERS.format(BUILDERS_OF_ALL)),
+        _data("days of builders", days, month, BUILDER_DAYS.format(f"day >= {since}")),
+        _data("days of a builder", days, {**month, **one}, BUILDER_DAYS.format(of_one)),
     ]
 
 

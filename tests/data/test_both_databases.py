@@ -18,8 +18,8 @@ from foretell.data.routes import build_app as build_data_app
 from foretell.discovery.context import DiscoveryContext
 from foretell.discovery.routes import build_app as build_discovery_app
 from foretell.domain.exchange.order import OrderStatus, Side
-from foretell.domain.portfolio.gains import SUM_MAX
 from foretell.domain.portfolio.builder_volumes import TradedFills, UserDay, day_of
+from foretell.domain.portfolio.gains import SUM_MAX
 from foretell.domain.values.amounts import AMOUNT_UNITS_MAX
 from foretell.engine.writer.builder_rows import record_builder_volumes
 from foretell.store.database import Database, Transaction

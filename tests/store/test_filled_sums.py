@@ -281,7 +281,7 @@ async def test_the_migration_adds_up_the_volumes_of_builders(database: Database)
     expected = await slow_sums(database)
     assert [len(rows) for rows in expected.values()] == [5, 7, 3]
     assert expected["builder_totals"][0][1] >= 2**31
-    await fill(database, "v0024_builder_volumes")
+    await fill(database, "v0025_builder_volumes")
     assert await kept_sums(database) == expected
 
 
@@ -290,5 +290,5 @@ async def test_the_migration_of_builders_adds_nothing_without_them(database: Dat
         rows = Rows(tx)
         await rows.open_named("rain")
         await rows.match("rain", 7, NOW_MS)
-    await fill(database, "v0024_builder_volumes")
+    await fill(database, "v0025_builder_volumes")
     assert not any((await kept_sums(database)).values())

@@ -75,7 +75,7 @@ async def compare_all(figures: ChainFigures, tx: Transaction, report: DataReport
         traded = compared_quotes(await compare_trades(figures, tx, spill, report))
         totals = *_totals(figures, tables_of(live)), await _volumes(figures, spill, tx, live)
         supplied = _supplies(figures, spill)
-        builders = [ComparedTable(*each) for each in await count_builders(tx, spill)]
+        builders = await count_builders(tx, spill)
         of_chain = *_states(figures), supplied, *_changes(figures), *_histories(figures), *totals
         for compared in (*of_chain, *traded, *sums, *catalog, *builders):
             await compare(compared, spill, load_sums(tx, compared.table, live), report)

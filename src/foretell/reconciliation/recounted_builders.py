@@ -1,12 +1,11 @@
 """The volumes of builders, added up fill by fill from the trades and orders of the tables: the chain has no orders that rest."""
 
-from collections.abc import Callable, Sequence
-from typing import Any, Final, NamedTuple
-
-import sqlalchemy as sa
+from collections.abc import Sequence
+from typing import Any, Final
 
 from foretell.domain.exchange.order import Side
 from foretell.domain.exchange.trade import TradeStatus
+from foretell.reconciliation.compared_table import ComparedTable
 from foretell.store.database import Transaction
 from foretell.store.queries.index_tables import load_pages
 from foretell.store.spill import SpilledRows, SpillFile
@@ -26,17 +25,7 @@ Days = SpilledRows[tuple[str, int], tuple[str, int, int, int]]
 """By builder and day: the volume as text, the fills, the wallets, and those of them without a later day."""
 
 
-class CountedTable(NamedTuple):
-    """A table, what its rows are counted to be, and how a row and a figure are compared."""
-
-    table: sa.Table
-    figures: SpilledRows[Any, Any]
-    key: Callable[[Any], Any]
-    of_table: Callable[[Any], object]
-    of_count: Callable[[Any], object] = lambda value: value
-
-
-async def count_builders(tx: Transaction, spill: SpillFile) -> Sequence[CountedTable]:
+async def count_builders(tx: Transaction, spill: SpillFile) -> Sequence[ComparedTable]:
     """Return the tables of builders' volumes with their figures."""
     days: Days = spill.mapping("counted_builder_days", 2, tuple[str, int, int, int], ("0", 0, 0, 0))
     users: SpilledRows[tuple[str, str, int], int] = spill.mapping("counted_users", 3, int, 0)
@@ -47,9 +36,9 @@ async def count_builders(tx: Transaction, spill: SpillFile) -> Sequence[CountedT
         volume, counted, wallets = totals[builder]
         totals[builder] = str(int(volume) + int(units)), counted + number, wallets
     return (
-        CountedTable(builder_days, days, lambda row: tuple(row[:2]), lambda row: row[2:], _halved),
-        CountedTable(builder_users, users, lambda row: tuple(row[:3]), lambda row: row.fills),
-        CountedTable(
+        ComparedTable(builder_days, days, lambda row: tuple(row[:2]), lambda row: row[2:], _halved),
+        ComparedTable(builder_users, users, lambda row: tuple(row[:3]), lambda row: row.fills),
+        ComparedTable(
             builder_totals, totals, lambda row: row.builder_code, lambda row: row[1:], _halved
         ),
     )

@@ -14,6 +14,7 @@ from functools import partial
 from itertools import islice
 from typing import Final
 
+import msgspec
 import structlog
 
 from foretell.domain.errors.exchange import (
@@ -198,7 +199,8 @@ class Engine:
     def begin(self, command: Command, settle: Settle) -> None:
         """Apply a command; `settle` gets its outcome once that is durable, or its refusal.
 
-        It is called at once when nothing has to become durable first.
+        It is called at once when nothing has to become durable first. An order is placed, and so its trades are
+        matched, no earlier than what came before: a minute that is over gets no trade.
         """
         try:
             self._check_open()
@@ -206,10 +208,13 @@ class Engine:
         except ForetellError as refusal:
             settle(refusal)
             return
-        if isinstance(command, PlaceOrder) and self.journal.capacity is not Capacity.NONE:
-            self._expire_before(command.at_ms)
-            if self.state.delays.orders:
-                self._release_before(command.at_ms)
+        if isinstance(command, PlaceOrder):
+            if command.at_ms < self.state.latest_ms:
+                command = msgspec.structs.replace(command, at_ms=self.state.latest_ms)
+            if self.journal.capacity is not Capacity.NONE:
+                self._expire_before(command.at_ms)
+                if self.state.delays.orders:
+                    self._release_before(command.at_ms)
         outcome = self._apply(command)
         if isinstance(outcome, Outcome) and outcome.is_change:
             self._enqueue(outcome, self._append(command), settle)

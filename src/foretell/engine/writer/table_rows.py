@@ -221,7 +221,8 @@ class TableRows:
         """Return the quote to change; if its minute is over, keep it first as that minute's last.
 
         A command may have waited while others with a later time were written. The time of a quote does not go
-        back with it: a point of the minute before would then have trades of the minute after.
+        back with it: a point of the minute before would then have trades of the minute after. Such a command has
+        no trades, as the engine lets no order be placed earlier than what came before it.
         """
         latest = self._quotes.get(condition_id)
         is_first = latest is None

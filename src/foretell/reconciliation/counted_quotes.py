@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Any, Final, NamedTuple
 
 from foretell.domain.exchange.trade import TradeStatus
+from foretell.domain.values.amounts import AMOUNT_UNITS_MAX
 from foretell.reconciliation.compared_table import ComparedTable
 from foretell.store.database import Transaction
 from foretell.store.queries.index_tables import load_pages
@@ -33,6 +34,13 @@ class CountedQuote(NamedTuple):
     last: LastPrice | None
 
 
+class _Minute(NamedTuple):
+    """The collateral of the trades of a minute, and that of those that have failed."""
+
+    volume: int
+    failed: int
+
+
 class _Sums(NamedTuple):
     """The trades of a market so far; `last` are the prices with which the newest of them may have ended.
 
@@ -46,6 +54,7 @@ class _Sums(NamedTuple):
 
 
 NO_TRADES: Final = _Sums(0, 0, (-1, -1, -1), ())
+NO_TRADES_OF_MINUTE: Final = _Minute(0, 0)
 
 
 class CountedQuotes:
@@ -53,8 +62,8 @@ class CountedQuotes:
 
     def __init__(self, spill: SpillFile) -> None:
         self._sums: SpilledRows[str, _Sums] = spill.mapping("sums_of_trades", 1, _Sums, NO_TRADES)
-        self._minutes: SpilledRows[tuple[str, int], int] = spill.mapping(
-            "volumes_of_minutes", 2, int, 0
+        self._minutes: SpilledRows[tuple[str, int], _Minute] = spill.mapping(
+            "volumes_of_minutes", 2, _Minute, NO_TRADES_OF_MINUTE
         )
         self.quotes: SpilledRows[str, CountedQuote] = spill.mapping(
             "counted_quotes", 1, CountedQuote
@@ -70,10 +79,13 @@ class CountedQuotes:
         if place >= newest and fills:
             last = (*(last if place == newest else ()), _last_price(trade, fills))
         self._sums[condition_id] = _Sums(
-            volume + cost, failed + cost * has_failed, max(place, newest), last
+            _bounded(volume + cost), _bounded(failed + cost * has_failed), max(place, newest), last
         )
         minute = condition_id, trade.matched_at_ms // MINUTE_MS
-        self._minutes[minute] += 0 if has_failed else cost
+        of_minute = self._minutes[minute]
+        self._minutes[minute] = _Minute(
+            _bounded(of_minute.volume + cost), _bounded(of_minute.failed + cost * has_failed)
+        )
 
     async def finish(self, tx: Transaction) -> None:
         """Compute the quote of each market, and a point of each minute with a trade, and of those that have a row."""
@@ -85,7 +97,8 @@ class CountedQuotes:
                 self.quotes[condition_id] = self._quote(condition_id, None)
         async for page in load_pages(tx, quote_points):
             for row in page:
-                self._minutes[row.condition_id, row.minute] += 0
+                key = row.condition_id, row.minute
+                self._minutes[key] = self._minutes[key]
         for key, volume in self._running():
             self.points[key] = volume
 
@@ -97,11 +110,13 @@ class CountedQuotes:
         return CountedQuote(volume, failed, kept)
 
     def _running(self) -> Iterator[tuple[tuple[str, int], int]]:
-        market, total = "", 0
-        for (condition_id, minute), units in self._minutes.items():
-            total = units + (total if condition_id == market else 0)
-            market = condition_id
-            yield (condition_id, minute), total
+        market, volume, failed = "", 0, 0
+        for (condition_id, minute), of_minute in self._minutes.items():
+            if condition_id != market:
+                market, volume, failed = condition_id, 0, 0
+            volume = _bounded(volume + of_minute.volume)
+            failed = _bounded(failed + of_minute.failed)
+            yield (condition_id, minute), max(0, volume - failed)
 
 
 def compared_quotes(counted: CountedQuotes) -> tuple[ComparedTable, ...]:
@@ -120,6 +135,11 @@ def compared_quotes(counted: CountedQuotes) -> tuple[ComparedTable, ...]:
             lambda row: row.volume_units,
         ),
     )
+
+
+def _bounded(units: int) -> int:
+    """Return a sum as a column keeps it; the order of what is added does not matter."""
+    return min(units, AMOUNT_UNITS_MAX)
 
 
 def _last_price(trade: Any, fills: Sequence[Any]) -> LastPrice:

@@ -20,6 +20,7 @@ from tests.rigs.values import (
 
 from foretell.domain.exchange.commands import Command
 from foretell.domain.exchange.trade import TradeStatus, trade_id_of
+from foretell.domain.values.amounts import AMOUNT_UNITS_MAX
 from foretell.reconciliation.counted_quotes import CountedQuotes, compared_quotes
 from foretell.store.database import Database
 from foretell.store.spill import SpillFile
@@ -73,3 +74,28 @@ async def test_a_trade_that_is_late_over_the_end_of_a_minute_and_fails_leaves_no
     assert await check_volumes(database) == [2 * TOKEN, 4 * TOKEN]
     await play(tmp_path / "journal", database, failing)
     assert await check_volumes(database) == [2 * TOKEN, 2 * TOKEN]
+
+
+async def test_a_volume_ends_at_what_its_column_holds_and_the_projection_goes_on(
+    tmp_path: Path, database: Database
+) -> None:
+    size_units, cost_units = 4 * 10**18, 392 * 10**16
+    opening: list[Command] = [an_open_market(), some_funds(*"abcdef", units=2**62)]
+    matching: list[Command] = []
+    takers = [a_buy(name, 98, size_units) for name in "def"]
+    for maker, taker, seconds in zip("abc", takers, (1, 61, 62), strict=True):
+        at_ms = NOW_MS + seconds * 1_000
+        matching += [
+            a_placing(a_sell(maker, 98, size_units), at_ms=at_ms),
+            a_placing(taker, at_ms=at_ms),
+        ]
+    await play(tmp_path / "journal", database, [*opening, *matching])
+    assert await check_volumes(database) == [cost_units, AMOUNT_UNITS_MAX]
+    first, second, third = (trade_id_of(an_order_id(taker), 0) for taker in takers)
+    for failed, expected in (
+        ([third, second], [cost_units, AMOUNT_UNITS_MAX - 2 * cost_units]),
+        ([first], [0, 0]),
+    ):
+        failing: list[Command] = [a_settlement(each, TradeStatus.FAILED, "") for each in failed]
+        await play(tmp_path / "journal", database, failing)
+        assert await check_volumes(database) == expected

@@ -27,6 +27,7 @@ from foretell.domain.exchange.effects import (
 from foretell.domain.exchange.order import OrderStatus
 from foretell.domain.exchange.trade import Trade, TradeStatus, last_trade_of
 from foretell.domain.portfolio.prices import BookTop
+from foretell.domain.values.amounts import AMOUNT_UNITS_MAX
 from foretell.domain.values.hexadecimal import Bytes32
 from foretell.engine.writer.builder_rows import record_builder_volumes
 from foretell.store.database import Transaction
@@ -122,7 +123,7 @@ class TableRows:
             if quote is None:
                 quote = _LatestQuote(self._known_quotes[each.condition_id])
                 self._quotes[each.condition_id] = quote
-            quote.newly_failed_units += each.cost_units
+            quote.add_failed(each.cost_units)
         return failed
 
     def apply(self, sequence: int, effect: Effect) -> None:
@@ -188,7 +189,7 @@ class TableRows:
         latest = self._latest(trade.condition_id, trade.matched_at_ms)
         latest.last_price_ticks = last.price_ticks
         latest.last_side = last.side.name
-        latest.volume_units += trade.cost_units
+        latest.add_traded(trade.cost_units)
 
     def _advance(self, effect: TradeAdvanced) -> None:
         """Keep the status of a trade; one that was split in this batch is advanced after that."""
@@ -265,6 +266,15 @@ class _LatestQuote:
         self.newly_failed_units = 0
         self.updated_at_ms = quote.updated_at_ms
         self.is_pointed = False
+
+    def add_traded(self, units: int) -> None:
+        """Count a trade; a column holds no more than 63 bits."""
+        self.volume_units = min(self.volume_units + units, AMOUNT_UNITS_MAX)
+
+    def add_failed(self, units: int) -> None:
+        """Count a trade that failed in this batch."""
+        left_units = AMOUNT_UNITS_MAX - self.failed_units
+        self.newly_failed_units = min(self.newly_failed_units + units, left_units)
 
     def refine(self, changed: TickChanged) -> None:
         """State the same prices in finer ticks."""

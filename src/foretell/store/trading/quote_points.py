@@ -26,14 +26,17 @@ _PLACES: Final = 2**15
 _OF_CONDITION: Final = quote_points.c.condition_id == sa.bindparam("condition")
 _FIRST_MINUTE: Final = sa.select(sa.func.min(quote_points.c.minute)).where(_OF_CONDITION)
 
-_TAKE_OFF: Final = (
-    quote_points.update()
-    .values(volume_units=quote_points.c.volume_units - sa.bindparam("cost"))
+_LEFT_UNITS: Final = quote_points.c.volume_units - sa.bindparam("cost", type_=sa.BigInteger)
+_TAKE_OFF: Final = {
+    dialect: quote_points.update()
+    .values(volume_units=greater(_LEFT_UNITS, sa.literal_column("0")))
     .where(
         _OF_CONDITION,
         quote_points.c.minute >= sa.bindparam("since", type_=sa.BigInteger),
     )
-)
+    for dialect, greater in (("sqlite", sa.func.max), ("postgresql", sa.func.greatest))
+}
+"""A volume that was cut at what its column holds may have been less than what failed of it."""
 
 
 class QuoteKey(NamedTuple):
@@ -86,7 +89,7 @@ async def take_off_failed(tx: Transaction, failed: Sequence[FailedTrade]) -> Non
     rows = [
         (each.cost_units, each.condition_id, each.matched_at_ms // MINUTE_MS) for each in failed
     ]
-    await tx.execute_rows(_TAKE_OFF, rows)
+    await tx.execute_rows(_TAKE_OFF[tx.dialect], rows)
 
 
 async def load_first_minute(tx: Transaction, condition_id: Bytes32) -> int | None:

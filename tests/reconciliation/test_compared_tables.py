@@ -10,8 +10,16 @@ from tests.rigs.sandbox import Sandbox, an_indexer, catch_up
 from foretell.reconciliation import verify
 from foretell.reconciliation.verify import verify_data
 from foretell.store.database import Database
+from foretell.store.index.listing_totals import UNSETTLED
 from foretell.store.index.oracle_answers import AnswerStep
-from foretell.store.tables import answers, event_totals, listing_cursors, market_totals, quotes
+from foretell.store.tables import (
+    answers,
+    event_totals,
+    listing_cursors,
+    market_totals,
+    orders,
+    quotes,
+)
 
 pytestmark = pytest.mark.anyio
 
@@ -86,6 +94,21 @@ async def test_totals_of_a_quote_that_is_newer_are_not_compared(played: RandomHi
     assert await differences(played) == []
     wrong = sa.update(market_totals).values(volume_units=2)
     assert ("market_totals", 1) in await differences(played, wrong)
+
+
+async def test_large_liquidity_is_compared_to_the_last_unit(played: RandomHistory) -> None:
+    """Earlier releases added it up in floating point, and so a part of 10^9 was not compared."""
+    async with played.database.writing() as tx:
+        resting = {"is_yes": True, "price_ticks": 50, "size_units": 10**15}
+        await tx.execute(sa.update(orders).values(**resting))
+        await tx.execute(sa.update(quotes).values(best_bid_ticks=49, best_ask_ticks=51))
+        await tx.execute(sa.update(market_totals).values(seen_ms=UNSETTLED))
+        now_ms = await tx.scalar(sa.select(listing_cursors.c.at_ms))
+    await keep_listings(played.database, now_ms)
+    assert await differences(played) == []
+    more = {"liquidity_units": market_totals.c.liquidity_units + 1}
+    wrong = sa.update(market_totals).where(market_totals.c.liquidity_units > 10**12).values(more)
+    assert "market_totals" in dict(await differences(played, wrong))
 
 
 async def test_a_round_that_is_under_way_is_waited_for(

@@ -19,8 +19,9 @@ import sqlalchemy as sa
 
 from foretell.domain.errors.storage import StoreUnavailable
 from foretell.store.database import Database
+from foretell.store.index.listing_totals import UNSETTLED
 from foretell.store.migrations import FOLDER, configuration, head, upgrade, write_migration
-from foretell.store.tables import api_keys, metadata, quote_points
+from foretell.store.tables import api_keys, market_totals, metadata, quote_points
 
 NUMBERS = itertools.count()
 
@@ -85,6 +86,7 @@ async def test_an_upgrade_of_todays_schema_changes_nothing(empty_url: str) -> No
 UPGRADE = """
 import asyncio, sys
 from foretell.store.database import Database
+from foretell.store.index.listing_totals import UNSETTLED
 from foretell.store.migrations import upgrade
 
 async def run(url):
@@ -170,3 +172,25 @@ async def test_points_of_quotes_stay_when_they_are_ordered_by_market(empty_url: 
         assert await ask(database, differences) == []
     expected = [points[2], ("a", 2, 100, 1, 9, None, 8), points[0]]
     assert sorted(map(tuple, kept)) == expected
+
+
+@pytest.mark.anyio
+async def test_markets_with_failed_trades_or_liquidity_are_computed_again(empty_url: str) -> None:
+    amounts = [column.name for column in market_totals.columns if not column.nullable]
+
+    def write_older(connection: sa.Connection) -> None:
+        alembic.command.upgrade(configuration(connection), "0023")
+        rows = [
+            dict.fromkeys(amounts, 0)
+            | {"market_id": market_id, "slug": "", "title": "", "seen_ms": 7}
+            | {"failed_units": failed, "liquidity_units": liquidity}
+            for market_id, (failed, liquidity) in enumerate(((0, 0), (1, 0), (0, 1)))
+        ]
+        connection.execute(market_totals.insert(), rows)
+
+    async with Database(empty_url) as database:
+        await database.run_sync(write_older)
+        await upgrade(database)
+        async with database.reading() as tx:
+            rows = await tx.all(sa.select(market_totals).order_by(market_totals.c.market_id))
+    assert [row.seen_ms for row in rows] == [7, UNSETTLED, UNSETTLED]

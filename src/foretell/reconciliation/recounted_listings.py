@@ -36,7 +36,7 @@ VOLUME_MINUTES: Final = (DAY_MINUTES, 7 * DAY_MINUTES, 30 * DAY_MINUTES, 365 * D
 PRICE_MINUTES: Final = (60, DAY_MINUTES, 7 * DAY_MINUTES, 30 * DAY_MINUTES)
 ONE_HALF: Final = Fraction(1, 2)
 NEAR: Final = Fraction(1, 10**9)
-"""Prices and liquidity are kept in floating point; what is nearer than this is the same."""
+"""Prices are kept in floating point; what is nearer than this is the same."""
 NO_TOTALS: Final = MarketTotals._make(
     (*(0,) * 8, 0.0, "", "", 0, *(None,) * (len(PRICE_MINUTES) + 3), 0, 0)
 )
@@ -219,7 +219,7 @@ class _Recount:
             week_units=week,
             month_units=month,
             year_units=year,
-            liquidity_units=_rounded(Fraction(self.liquidity[condition_id]), right.liquidity_units),
+            liquidity_units=min(round(Fraction(self.liquidity[condition_id])), AMOUNT_UNITS_MAX),
             evenness=_near([even], right.evenness) or 0.0,
             closed_at_s=closed_s,
             best_bid=_near([quote.part(quote.bid)], right.best_bid),
@@ -299,10 +299,3 @@ def _near(right: Sequence[Fraction | None], kept: float | None) -> float | None:
         elif abs(each - Fraction(kept)) <= NEAR:
             return kept
     return None if right[0] is None else float(right[0])
-
-
-def _rounded(exact: Fraction, kept: int | None) -> int:
-    """Return what is kept if it is a rounding of the exact number, which earlier releases added up in floating point."""
-    if kept is not None and abs(exact - kept) <= ONE_HALF + exact * NEAR:
-        return kept
-    return min(round(exact), AMOUNT_UNITS_MAX)

@@ -1,4 +1,7 @@
-"""Have the next round of totals take failed trades off the volumes of markets, and so of their events and series."""
+"""Have the next round of totals compute markets, and so their events and series, by the rules of today.
+
+Failed trades leave their volumes, and their liquidity is added up in integers instead of floating point.
+"""
 
 import sqlalchemy as sa
 from alembic import op
@@ -11,11 +14,13 @@ UNSETTLED = -1
 
 
 def upgrade() -> None:
-    """Mark the totals of the markets with failed trades."""
+    """Mark the totals of the markets with failed trades or with liquidity."""
     fill()
 
 
 def fill() -> None:
     """Mark them: a round then adds what changes to events and series, too."""
-    totals = sa.table("market_totals", sa.column("seen_ms"), sa.column("failed_units"))
-    op.execute(totals.update().where(totals.c.failed_units > 0).values(seen_ms=UNSETTLED))
+    names = "seen_ms", "failed_units", "liquidity_units"
+    totals = sa.table("market_totals", *(sa.column(name) for name in names))
+    is_older = sa.or_(totals.c.failed_units > 0, totals.c.liquidity_units > 0)
+    op.execute(totals.update().where(is_older).values(seen_ms=UNSETTLED))

@@ -46,11 +46,11 @@ async def test_the_command_compares_every_table_and_fails_when_a_row_differs(
     await index(sandbox, settings)
     report = await printed(settings, console)
     assert re.search(r"│ positions +│ +2 ", report)
-    assert "every row is what the chain says" in report
+    assert "every row is as computed from the chain, the trades and the books" in report
     async with Database(settings.database) as database, database.writing() as tx:
         await tx.execute(sa.update(positions).values(cost_units=positions.c.cost_units + 1))
     with pytest.raises(SystemExit, match="1"):
         await printed(settings, console)
-    assert "2 rows differ from the chain" in capsys.readouterr().err
+    assert "2 rows differ from what they should be" in capsys.readouterr().err
     assert isinstance(console.file, io.StringIO)
     assert f"positions ('{sandbox.trader().address}'" in console.file.getvalue()

@@ -168,4 +168,4 @@ def rebuild_sums_beside(running: Running) -> None:
     assert "generation 1 is read from now on" in rebuilt.stdout
     verified = run_foretell("verify", "data", "--data", str(running.data), cwd=running.folder)
     assert verified.returncode == 0, verified.stdout + verified.stderr
-    assert "every row is what the chain says" in verified.stdout
+    assert "every row is as computed from the chain, the trades and the books" in verified.stdout

@@ -446,5 +446,5 @@ async def test_what_wallets_held_before_the_first_block_is_no_difference(
     async with fresh_database.writing() as tx:
         assert await tx.execute(sa.update(balances).where(*is_it).values(less)) == 1
     [found] = (await verify_data(fresh_database, fresh_sandbox.rpc, deployment)).differences
-    assert (found.key, found.of_chain) == ((read[0], "0"), held[0])
+    assert (found.key, found.expected) == ((read[0], "0"), held[0])
     assert found.of_table == held[0] - 1

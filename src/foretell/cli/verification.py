@@ -1,4 +1,4 @@
-"""`foretell verify data`: the tables of the index against the chain's logs."""
+"""`foretell verify data`: the tables of the index against the chain's logs, and those of the engine against its trades."""
 
 import uvloop
 from rich.console import Console
@@ -23,11 +23,13 @@ def run_verify_data(settings: Settings, console: Console) -> None:
     console.print(table)
     console.print(f"block hash {report.block_hash}", soft_wrap=True)
     for each in report.differences:
-        line = f"{each.table} {each.key}: the chain says {each.of_chain}, the table {each.of_table}"
+        line = f"{each.table} {each.key}: expected {each.expected}, the table has {each.of_table}"
         console.print(line, soft_wrap=True, highlight=False, markup=False)
     if not report.is_exact:
-        fail(f"{report.found} rows differ from the chain")
-    console.print(f"{report.wallets} wallets: every row is what the chain says")
+        fail(f"{report.found} rows differ from what they should be")
+    console.print(
+        f"{report.wallets} wallets: every row is as computed from the chain, the trades and the books"
+    )
 
 
 async def _verify(settings: Settings) -> DataReport:

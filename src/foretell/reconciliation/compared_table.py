@@ -14,7 +14,7 @@ from foretell.store.tables.indexing import ODD
 
 
 class ComparedTable(NamedTuple):
-    """A table, and what the chain says of it; a value of None stands for no row, on both sides."""
+    """A table, and what it should have by the chain or the trades; a value of None stands for no row, on both sides."""
 
     table: sa.Table
     figures: SpilledRows[Any, Any]

@@ -10,11 +10,11 @@ DIFFERENCES_NAMED_MAX: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class DataDifference:
-    """A row of a table that is not what the chain says; None stands for no row."""
+    """A row of a table that is not what was computed; None stands for no row."""
 
     table: str
     key: Hashable
-    of_chain: Any
+    expected: Any
     of_table: Any
 
 
@@ -34,14 +34,14 @@ class DataReport:
 
     @property
     def is_exact(self) -> bool:
-        """Whether every row is what the chain says."""
+        """Whether every row is what was computed."""
         return not self.found
 
-    def add(self, table: str, key: Hashable, of_chain: object, of_table: object) -> None:
+    def add(self, table: str, key: Hashable, expected: object, of_table: object) -> None:
         """Count a row, and a difference if the two are not equal."""
         self.rows[table] = self.rows.get(table, 0) + 1
-        if of_chain != of_table:
+        if expected != of_table:
             self.found += 1
             self.differing.add(table)
             if len(self.differences) < DIFFERENCES_NAMED_MAX:
-                self.differences.append(DataDifference(table, key, of_chain, of_table))
+                self.differences.append(DataDifference(table, key, expected, of_table))

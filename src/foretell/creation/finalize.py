@@ -50,6 +50,7 @@ from foretell.store.creation.requests import (
     record_verified,
 )
 from foretell.store.database import Transaction
+from foretell.store.failures import after_effect
 from foretell.store.read_places import ReadKind
 
 _WAITING_FOR_TXS: Final = frozenset({RequestStatus.PREPARED, RequestStatus.METADATA_UPDATE_PENDING})
@@ -72,7 +73,8 @@ async def finalize(context: CreationContext, sent: SentTxs) -> CreationRequest:
         await _start(context, request)
     elif request.status is RequestStatus.METADATA_UPDATE_PENDING:
         await _complete(context, request)
-    return await _load(context, sent)
+    with after_effect():
+        return await _load(context, sent)
 
 
 async def _load(context: CreationContext, sent: SentTxs) -> CreationRequest:
@@ -109,7 +111,8 @@ async def _keep(
         async with context.database.writing() as tx:
             if await record_txs(tx, request, new, context.now_ms()):
                 break
-    return await _load(context, sent)
+    with after_effect():
+        return await _load(context, sent)
 
 
 def _has_all(request: CreationRequest, txs: Sequence[PlanTx]) -> bool:

@@ -58,6 +58,7 @@ from foretell.store.creation.requests import (
     record_images,
 )
 from foretell.store.database import Transaction
+from foretell.store.failures import after_effect
 from foretell.store.read_places import ReadKind
 
 NAME_HELD: Final = (
@@ -94,7 +95,8 @@ async def accept(context: CreationContext, upload: Upload) -> CreationRequest:
         )
         if has_moved:
             await record_images(tx, request.request_id, content_by_field)
-    moved = await _load(context, envelope.request_id)
+    with after_effect():
+        moved = await _load(context, envelope.request_id)
     return _same_request(moved, envelope, upload)
 
 

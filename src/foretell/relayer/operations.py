@@ -37,6 +37,7 @@ from foretell.relayer.callers import RelayCaller
 from foretell.relayer.checks import check_holdings, checked_submission
 from foretell.relayer.context import RelayerContext, wait_for
 from foretell.relayer.submit import accept, load_carrying_tx
+from foretell.store.failures import after_effect
 from foretell.store.outbox.relays import load_relay
 from foretell.store.read_places import ReadKind
 
@@ -153,13 +154,14 @@ async def _wait(context: RelayerContext, operation: Operation, request: RelayReq
     ends_at_s = time.monotonic() + deadline_s
     while True:
         moved = context.pulse.next
-        async with context.database.public_reading(ReadKind.OWN) as tx:
-            request = await load_relay(tx, request.transaction_id) or request
+        with after_effect():
+            async with context.database.public_reading(ReadKind.OWN) as tx:
+                request = await load_relay(tx, request.transaction_id) or request
+            sent = await load_carrying_tx(context, request)
         if request.state is RelayState.INVALID:
             raise _revert_refusal(operation, request.failure or "")
         if request.state is RelayState.FAILED:
             raise ExecutionFailed(request.failure or "")
-        sent = await load_carrying_tx(context, request)
         if sent is not None and request.state in _DONE and sent.mined_hash is not None:
             return await _executed(context, sent.mined_hash, sent.block_number or 0)
         left_s = ends_at_s - time.monotonic()

@@ -13,6 +13,7 @@ from foretell.domain.values.instants import iso_time
 from foretell.relayer.context import RelayerContext
 from foretell.relayer.operations import Execution
 from foretell.store.database import Transaction
+from foretell.store.failures import after_effect
 from foretell.store.outbox.relays import load_relay, load_relays_of
 from foretell.store.outbox.transactions import RELAYED, load_txs
 from foretell.store.read_places import ReadKind
@@ -108,9 +109,10 @@ def render_execution(execution: Execution) -> ExecutionResponse:
 
 
 async def render_submitted(context: RelayerContext, request: RelayRequest) -> SubmittedResponse:
-    """Return the answer of a submission."""
-    async with context.database.public_reading(ReadKind.OWN) as tx:
-        (shown,) = await _render_all(tx, [request])
+    """Return the answer of a submission, which has been accepted."""
+    with after_effect():
+        async with context.database.public_reading(ReadKind.OWN) as tx:
+            (shown,) = await _render_all(tx, [request])
     return SubmittedResponse(
         shown.transaction_id, shown.state, shown.transaction_hash, shown.transaction_hash
     )

@@ -31,6 +31,7 @@ from foretell.relayer.context import RelayerContext
 from foretell.relayer.nonces import load_next_nonce
 from foretell.relayer.progress import follow, move
 from foretell.relayer.revert_reasons import find_revert_reason, reason_text
+from foretell.store.failures import after_effect
 from foretell.store.outbox.relays import (
     load_relay_gas,
     load_relay_time,
@@ -175,13 +176,14 @@ async def _refuse_unsent(
     A request with a carrying transaction may have reached a node: it is accepted, and the worker
     follows it. If the store fails here, the row is left to the worker too.
     """
-    if await load_carrying_tx(context, request) is not None:
-        log.warning(
-            "relay request waits", transaction_id=request.transaction_id, cause=error.message
-        )
-        return request
     failure = ExecutionFailed(reason_text(error)) if isinstance(error, RpcRefused) else error
-    await move(context, request, RelayTrigger.REFUSE, failure.message)
+    with after_effect():
+        if await load_carrying_tx(context, request) is not None:
+            log.warning(
+                "relay request waits", transaction_id=request.transaction_id, cause=error.message
+            )
+            return request
+        await move(context, request, RelayTrigger.REFUSE, failure.message)
     raise failure
 
 

@@ -1,16 +1,29 @@
 """Failures of a database as refusals: it is unavailable, or other transactions hold rows for too long."""
 
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from typing import Final
 
 import sqlalchemy as sa
 
-from foretell.domain.errors.storage import RowsLocked, StoreUnavailable
+from foretell.domain.errors.http import TooManyRequests
+from foretell.domain.errors.storage import ReadsBusy, ReadTooSlow, RowsLocked, StoreUnavailable
 
 # PostgreSQL: no connection, idle for too long, no access, no such database, rolled back, out of resources, shut down.
 _UNAVAILABLE_STATES: Final = ("08", "25P03", "28", "3D", "40", "53", "57", "58")
 _LOCK_NOT_GIVEN: Final = "55P03"
+
+
+@contextlib.contextmanager
+def after_effect() -> Iterator[None]:
+    """Leave the outcome of a request open whose effect is there, and whose next transaction is refused.
+
+    The refusals of one alone say that nothing was done, and a request that did nothing may be carried out again.
+    """
+    try:
+        yield
+    except (ReadTooSlow, ReadsBusy, TooManyRequests, RowsLocked) as refusal:
+        raise StoreUnavailable("what the request did was not read in time") from refusal
 
 
 @contextlib.asynccontextmanager

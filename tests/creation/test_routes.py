@@ -7,6 +7,7 @@ from tests.creation.rig import PICTURE, CreationRig, CreatorClient, error_of
 from foretell.creation import responses
 from foretell.domain.creation.data_items import parse_item
 from foretell.edge.codec import decode
+from foretell.store.read_places import PublicReadLimits, ReadKind, WaitBounds
 
 pytestmark = pytest.mark.anyio
 
@@ -333,3 +334,21 @@ async def test_a_request_with_an_idempotency_key_gets_its_first_answer(
     sent = [await creator.send(raw, envelope) for _ in range(2)]
     assert [each.status_code for each in sent] == [200, 200]
     assert sent[0].content == sent[1].content
+
+
+async def test_p1_requests_without_a_signature_use_no_places_of_the_accounts(
+    rig: CreationRig,
+) -> None:
+    creator = rig.creator()
+    request_id = await creator.prepared()
+    paid = await creator.paid(request_id)
+    rig.limits = PublicReadLimits(own=1, own_per_client=1, bounds=WaitBounds(wait_s=0.2))
+    await rig.restart()
+    async with rig.database.public_reading(ReadKind.OWN):
+        answers = [
+            await rig.http.get("/pending", params={"requestId": request_id}),
+            await rig.http.get("/pending", params={"creator": creator.address}),
+            await creator.confirm(request_id, paid),
+            await creator.finalize(request_id, paid),
+        ]
+    assert [each.status_code for each in answers] == [200] * 4

@@ -55,7 +55,7 @@ from foretell.relayer.routes import build_app
 from foretell.store.database import Database
 from foretell.store.outbox.relays import load_relay
 from foretell.store.outbox.transactions import RELAYED, TxOutbox, load_tx
-from foretell.store.read_places import PublicReadLimits
+from foretell.store.read_places import PublicReadLimits, WaitBounds
 from foretell.store.trading.api_keys import record_key
 
 MASTER_KEY: Final = bytes(range(32))
@@ -63,6 +63,8 @@ DATABASE_FILE: Final = "foretell.db"
 PASSES_MAX: Final = 10
 UNLIMITED: Final = 2**256 - 1
 UNIT: Final = 10**6
+ONE_PLACE: Final = PublicReadLimits(own=1, own_per_client=1, bounds=WaitBounds(wait_s=0.2))
+"""One place for reads of accounts' own, for which no request waits long."""
 
 SAFE_TX: Final = [
     {"name": "to", "type": "address"},

@@ -2,11 +2,12 @@ import re
 from typing import Any
 
 import pytest
-from tests.relayer.rig import Body, OwnerClient, RelayerRig, an_approval
+from tests.relayer.rig import ONE_PLACE, Body, OwnerClient, RelayerRig, an_approval
 from tests.rigs.values import NOW_MS
 
 from foretell.domain.values.hexadecimal import checksum_address
 from foretell.domain.values.instants import iso_time
+from foretell.store.read_places import ReadKind
 
 pytestmark = pytest.mark.anyio
 
@@ -78,3 +79,23 @@ async def test_a_caller_sees_its_own_transactions_the_newest_first(
     assert [record["type"] for record in records] == ["SAFE"] * 3 + ["SAFE-CREATE"]
     assert len((await other.get("/transactions")).json()) == 1
     assert {record["from"] for record in records} == {checksum_address(owner.address)}
+
+
+async def test_p1_strangers_use_no_places_of_the_accounts(rig: RelayerRig) -> None:
+    """What needs no key is answered while the accounts' own places are taken, and what needs one waits for them."""
+    owner = await rig.owner("an owner")
+    await owner.deploy()
+    transaction_id = await owner.submitted(await approval_body(owner))
+    rig.limits = ONE_PLACE
+    await rig.restart()
+    who = {"address": checksum_address(owner.address), "type": "SAFE"}
+    async with rig.database.public_reading(ReadKind.OWN):
+        open_to_all = [
+            await rig.http.get("/nonce", params=who),
+            await rig.http.get("/relay-payload", params=who),
+            await rig.http.get("/transaction", params={"id": transaction_id}),
+            await rig.http.get("/transactions", params={"address": owner.address}),
+        ]
+        signed = await owner.get("/transactions")
+    assert [each.status_code for each in open_to_all] == [200] * 4
+    assert (signed.status_code, signed.json()["code"]) == (503, "reads_busy")

@@ -3,17 +3,14 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Final
 
 import pytest
-from tests.relayer.rig import RelayerRig, an_operator_approval
+from tests.relayer.rig import ONE_PLACE, RelayerRig, an_operator_approval
 from tests.rigs.fault_proxy import BROADCAST, Answer, FaultProxy, Forward, Request
 
-from foretell.store.read_places import PublicReadLimits, ReadKind, WaitBounds
+from foretell.store.read_places import ReadKind
 
 pytestmark = pytest.mark.anyio
-
-ONE_PLACE: Final = PublicReadLimits(own=1, own_per_client=1, bounds=WaitBounds(wait_s=0.2))
 
 
 class Holder:

@@ -51,7 +51,6 @@ from foretell.store.creation.requests import (
 )
 from foretell.store.database import Transaction
 from foretell.store.failures import after_effect
-from foretell.store.read_places import ReadKind
 
 _WAITING_FOR_TXS: Final = frozenset({RequestStatus.PREPARED, RequestStatus.METADATA_UPDATE_PENDING})
 _FINALIZABLE: Final = _WAITING_FOR_TXS | {RequestStatus.FINALIZE_RUNNING, RequestStatus.FINALIZED}
@@ -78,7 +77,7 @@ async def finalize(context: CreationContext, sent: SentTxs) -> CreationRequest:
 
 
 async def _load(context: CreationContext, sent: SentTxs) -> CreationRequest:
-    async with context.database.public_reading(ReadKind.OWN) as tx:
+    async with context.database.public_reading() as tx:
         request = await load_request(tx, sent.request_id)
     if request is None or request.creator != sent.creator:
         raise RequestNotFound(sent.request_id)

@@ -10,7 +10,6 @@ from foretell.domain.values.hexadecimal import Address
 from foretell.edge.parameters import optional_integer, optional_wallet, text
 from foretell.edge.query import Query
 from foretell.store.creation.requests import CreationRequest, load_latest, load_request
-from foretell.store.read_places import ReadKind
 
 REQUEST_ID: Final = text("requestId", "a request's id", chars_max=REQUEST_ID_CHARS_MAX)
 CREATOR: Final = optional_wallet("creator", "an address; needed where requestId is not given")
@@ -30,14 +29,14 @@ async def find_request(context: CreationContext, query: Query) -> CreationReques
         return await _by_id(context, request_id, creator, chain_id)
     if creator is None:
         raise MalformedQuery("creator", "an address if requestId is not given")
-    async with context.database.public_reading(ReadKind.OWN) as tx:
+    async with context.database.public_reading() as tx:
         return await load_latest(tx, creator, chain_id, context.now_ms())
 
 
 async def _by_id(
     context: CreationContext, request_id: str, creator: Address | None, chain_id: int | None
 ) -> CreationRequest:
-    async with context.database.public_reading(ReadKind.OWN) as tx:
+    async with context.database.public_reading() as tx:
         request = await load_request(tx, request_id)
     if request is None or creator not in {None, request.creator}:
         raise RequestNotFound(request_id)

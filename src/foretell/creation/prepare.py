@@ -69,7 +69,7 @@ NAME_HELD: Final = (
 async def accept(context: CreationContext, upload: Upload) -> CreationRequest:
     """Return the request that the upload starts or has started before."""
     envelope = parse_envelope(upload.auth)
-    request = await _load(context, envelope.request_id)
+    request = await _load(context, envelope.request_id, ReadKind.LISTING)
     if request.status is not RequestStatus.AUTH_PENDING:
         return _same_request(request, envelope, upload)
     now_ms = context.now_ms()
@@ -96,12 +96,12 @@ async def accept(context: CreationContext, upload: Upload) -> CreationRequest:
         if has_moved:
             await record_images(tx, request.request_id, content_by_field)
     with after_effect():
-        moved = await _load(context, envelope.request_id)
+        moved = await _load(context, envelope.request_id, ReadKind.OWN)
     return _same_request(moved, envelope, upload)
 
 
-async def _load(context: CreationContext, request_id: str) -> CreationRequest:
-    async with context.database.public_reading(ReadKind.OWN) as tx:
+async def _load(context: CreationContext, request_id: str, kind: ReadKind) -> CreationRequest:
+    async with context.database.public_reading(kind) as tx:
         request = await load_request(tx, request_id)
     if request is None:
         raise RequestNotFound(request_id)

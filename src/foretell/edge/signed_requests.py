@@ -119,9 +119,9 @@ class SignedRequests:
         check_same(running.identity.content_hash, identity)
         return await asyncio.shield(running.task)
 
-    async def find(self, signature: str) -> StoredAnswer | None:
+    async def find(self, signature: str, kind: ReadKind = ReadKind.OWN) -> StoredAnswer | None:
         """Return the answer to a request that was carried out, or None."""
-        async with self._database.public_reading(ReadKind.OWN) as tx:
+        async with self._database.public_reading(kind) as tx:
             taken = await load_taken(tx, signature)
         return None if taken is None else taken.answer
 

@@ -18,6 +18,7 @@ from foretell.relayer.callers import caller_of
 from foretell.relayer.context import RelayerContext
 from foretell.relayer.nonces import find_next_nonce
 from foretell.relayer.parameters import ADDRESS, KIND
+from foretell.store.read_places import ReadKind
 
 Context = NamedDependency[RelayerContext]
 
@@ -38,7 +39,7 @@ async def show_payload(request: AnyRequest, context: Context) -> JsonResponse:
     address = query.read(ADDRESS)
     kind = RelayKind(query.read(KIND))
     query.check_known()
-    nonce = await find_next_nonce(context, address, kind)
+    nonce = await find_next_nonce(context, address, kind, ReadKind.LISTING)
     return json_response(responses.render_payload(context, nonce))
 
 
@@ -60,7 +61,7 @@ async def show_account_params(request: AnyRequest, context: Context) -> JsonResp
     kind = RelayKind(query.read(KIND))
     query.check_known()
     await caller_of(context, request)
-    nonce = await find_next_nonce(context, address, kind)
+    nonce = await find_next_nonce(context, address, kind, ReadKind.OWN)
     return json_response(responses.render_payload(context, nonce))
 
 

@@ -13,23 +13,27 @@ from foretell.store.outbox.relays import load_claimed_nonces
 from foretell.store.read_places import ReadKind
 
 
-async def load_next_nonce(context: RelayerContext, wallet: Address, used: int) -> int:
+async def load_next_nonce(
+    context: RelayerContext, wallet: Address, used: int, kind: ReadKind
+) -> int:
     """Return the nonce of a wallet's next transaction; the chain has used all below `used`."""
     if used > NONCE_MAX:
         return used
-    async with context.database.public_reading(ReadKind.OWN) as tx:
+    async with context.database.public_reading(kind) as tx:
         claimed = await load_claimed_nonces(tx, wallet, used)
     return next_safe_nonce(used, claimed)
 
 
-async def find_next_nonce(context: RelayerContext, address: Address, kind: RelayKind) -> int:
+async def find_next_nonce(
+    context: RelayerContext, address: Address, kind: RelayKind, read_kind: ReadKind
+) -> int:
     """Return the nonce of the next transaction of an owner's wallet of a kind, or of the wallet itself.
 
     Of an owner's deposit wallets it is the first that is deployed.
     """
     deployment = context.deployment
     if kind is RelayKind.PROXY:
-        return await _next_proxy_nonce(context, address)
+        return await _next_proxy_nonce(context, address, read_kind)
     is_deposit = kind in DEPOSIT_KINDS
     wallets = (
         deployment.deposit_wallets_of(address) if is_deposit else (deployment.safe_of(address),)
@@ -37,14 +41,14 @@ async def find_next_nonce(context: RelayerContext, address: Address, kind: Relay
     for wallet in (*wallets, address):
         state = await fetch_safe(context, wallet)
         if state is not None:
-            return await load_next_nonce(context, wallet, state.nonce)
+            return await load_next_nonce(context, wallet, state.nonce, read_kind)
     return 0
 
 
-async def _next_proxy_nonce(context: RelayerContext, owner: Address) -> int:
+async def _next_proxy_nonce(context: RelayerContext, owner: Address, read_kind: ReadKind) -> int:
     """Return the nonce of an owner's next call through the relay hub."""
     deployment = context.deployment
     if deployment.proxy_wallet_factory is None:
         return 0
     used = await context.reader.relay_nonce(deployment.address(ContractName.RELAY_HUB), owner)
-    return await load_next_nonce(context, deployment.proxy_wallet_of(owner), used)
+    return await load_next_nonce(context, deployment.proxy_wallet_of(owner), used, read_kind)

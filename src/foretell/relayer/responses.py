@@ -122,16 +122,16 @@ async def find_transaction(
     context: RelayerContext, transaction_id: str
 ) -> Sequence[TransactionResponse]:
     """Return the request of an id, or an empty list."""
-    async with context.database.public_reading(ReadKind.OWN) as tx:
+    async with context.database.public_reading() as tx:
         found = await load_relay(tx, transaction_id)
         return [] if found is None else await _render_all(tx, [found])
 
 
 async def list_transactions(
-    context: RelayerContext, address: Address
+    context: RelayerContext, address: Address, kind: ReadKind
 ) -> Sequence[TransactionResponse]:
     """Return the requests that an address signed or submitted, the newest first."""
-    async with context.database.public_reading(ReadKind.OWN) as tx:
+    async with context.database.public_reading(kind) as tx:
         found = await load_relays_of(tx, address, TRANSACTIONS_MAX)
         return await _render_all(tx, found)
 
@@ -140,7 +140,7 @@ async def list_public_transactions(
     context: RelayerContext, address: Address
 ) -> Sequence[TransactionResponse]:
     """Return the same for anyone: without the labels that the submitters chose."""
-    listed = await list_transactions(context, address)
+    listed = await list_transactions(context, address, ReadKind.LISTING)
     return [msgspec.structs.replace(each, metadata="") for each in listed]
 
 

@@ -29,6 +29,7 @@ from foretell.relayer.operations import Operation, deploy, operate, submit
 from foretell.relayer.parameters import ADDRESS, ANY_KIND, ID, KIND, OWNER, WALLET
 from foretell.relayer.refusals import DOCUMENTED, relayer_body
 from foretell.relayer.request_bodies import DeploymentBody, SafeBody, SubmissionBody
+from foretell.store.read_places import ReadKind
 
 TITLE: Final = "Foretell relayer"
 ABOUT: Final = (
@@ -66,7 +67,7 @@ async def show_nonce(request: AnyRequest, context: Context) -> JsonResponse:
     address = query.read(ADDRESS)
     kind = query.read(KIND)
     query.check_known()
-    nonce = await find_next_nonce(context, address, RelayKind(kind))
+    nonce = await find_next_nonce(context, address, RelayKind(kind), ReadKind.LISTING)
     return json_response(responses.NonceResponse(str(nonce)))
 
 
@@ -148,7 +149,9 @@ async def show_transactions(request: AnyRequest, context: Context) -> JsonRespon
     if owner is not None and not is_signed(request):
         return json_response(await responses.list_public_transactions(context, owner))
     signed = await caller_of(context, request)
-    return json_response(await responses.list_transactions(context, signed.caller.address))
+    return json_response(
+        await responses.list_transactions(context, signed.caller.address, ReadKind.OWN)
+    )
 
 
 @post(

@@ -119,7 +119,7 @@ async def _check_place(context: RelayerContext, submission: Submission, used: in
         if used:
             raise WalletExists(submission.wallet)
         return
-    expected = await load_next_nonce(context, submission.wallet, used)
+    expected = await load_next_nonce(context, submission.wallet, used, ReadKind.OWN)
     if submission.safe_nonce != expected:
         raise NonceMismatch(expected, submission.safe_nonce)
     if expected - used >= context.options.open_per_wallet_max:

@@ -18,6 +18,7 @@ from foretell.edge.codec import (
 from foretell.edge.idempotency import answer_keyed, response_of
 from foretell.edge.signed_requests import Act, signed_identity
 from foretell.edge.throttled_application import count_for_key
+from foretell.store.read_places import ReadKind
 from foretell.store.signed_requests import RequestIdentity, StoredAnswer
 from foretell.trading.context import TradingContext
 
@@ -143,7 +144,8 @@ async def answer_once(
 
 async def find_first_answer(request: AnyRequest, context: TradingContext) -> JsonResponse | None:
     """Return the answer that a request got before, or None; the key that signed it may be revoked."""
-    answer = await context.signed_requests.find(_identity(request, context).signature)
+    signature = _identity(request, context).signature
+    answer = await context.signed_requests.find(signature, ReadKind.LISTING)
     return None if answer is None else response_of(answer)
 
 

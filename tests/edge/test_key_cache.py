@@ -21,6 +21,12 @@ from foretell.domain.values.credentials import KeyIndex
 from foretell.edge.auth import KEY_AGE_MS_MAX, UNKNOWN_AGE_MS_MAX, KeyRing
 from foretell.store.database import Database
 from foretell.store.trading.api_keys import record_key, revoke_key
+from foretell.store.trading.readonly_keys import (
+    ReadonlyKey,
+    delete_readonly_key,
+    readonly_hash,
+    record_readonly_key,
+)
 
 pytestmark = pytest.mark.anyio
 
@@ -161,3 +167,21 @@ async def test_attack_l10_a_key_is_known_as_soon_as_it_is_created(database: Raci
         await record_key(tx, created.key_id, index, NOW_MS)
     ring.learn(created.key_id)
     assert (await check(ring, headers)).key_id == created.key_id
+
+
+async def test_a_read_only_key_whose_deletion_arrives_while_it_is_read_is_not_cached(
+    database: RacingDatabase, ring: KeyRing
+) -> None:
+    key = ring.readonly_key(ALICE, "a salt")
+    key_hash = readonly_hash(key)
+    async with database.writing() as tx:
+        await record_readonly_key(tx, ReadonlyKey(key_hash, ALICE, "a salt", NOW_MS, None))
+
+    async def delete() -> None:
+        async with database.writing() as tx:
+            assert await delete_readonly_key(tx, ALICE, key_hash, NOW_MS)
+        ring.forget(key_hash)
+
+    database.after_reading = delete
+    assert await ring.is_readonly_key(ALICE, key)
+    assert not await ring.is_readonly_key(ALICE, key)

@@ -93,6 +93,23 @@ async def test_data_a_known_key_trades_on_while_strangers_guess_keys(
     assert (await bob.send("GET", "/data/orders")).status_code == 200
 
 
+async def test_data_a_read_only_key_that_was_read_lately_waits_for_no_table(
+    rig: TradingRig, database: Database
+) -> None:
+    """Its table was read at each request, in places that strangers who guess keys fill."""
+    alice = await rig.trader("alice")
+    key = (await alice.send("POST", "/auth/readonly-api-key")).json()["apiKey"]
+    headers = {"SERVICE_ADDRESS": alice.address, "SERVICE_READONLY_API_KEY": key}
+    guessed = headers | {"SERVICE_READONLY_API_KEY": str(uuid.uuid4())}
+    before = [await rig.client.get("/data/orders", headers=each) for each in (headers, guessed)]
+    async with endless(database, readonly_keys):
+        known = [await rig.client.get("/data/orders", headers=each) for each in (headers, guessed)]
+        rig.clock.move(KEY_AGE_MS_MAX)
+        late = await rig.client.get("/data/orders", headers=headers)
+    assert [each.status_code for each in (*before, *known)] == [200, 401] * 2
+    assert outcome(late) == STOPPED
+
+
 async def test_data_a_key_whose_time_in_the_cache_is_over_is_read_until_the_deadline(
     rig: TradingRig, database: Database
 ) -> None:

@@ -10,8 +10,6 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from litestar.datastructures import Headers
-
 from foretell.domain.errors.families import (
     ForetellError,
     MalformedAmount,
@@ -41,12 +39,18 @@ from foretell.domain.values.credentials import (
 from foretell.domain.values.eip712 import SIGNATURE_BYTES, normalize_signature
 from foretell.domain.values.hexadecimal import Address, parse_address
 from foretell.edge.builders.keys import BUILDER, BuilderKeys
-from foretell.edge.header_rules import DEFAULT_RULES, OWN_PREFIX, HeaderRules
+from foretell.edge.header_rules import (
+    DEFAULT_RULES,
+    OWN_PREFIX,
+    HeaderRules,
+    header_value,
+    malformed_header,
+)
 from foretell.runtime.lru import LruCache
 from foretell.store.database import Database
 from foretell.store.read_places import ReadKind
 from foretell.store.trading.api_keys import ApiKey, load_key
-from foretell.store.trading.readonly_keys import load_readonly_key, readonly_hash
+from foretell.store.trading.readonly_keys import ReadonlyKey, load_readonly_key, readonly_hash
 
 REFERRAL: Final = "referral"
 READONLY_KEY: Final = "readonly_api_key"
@@ -99,6 +103,11 @@ class _CachedKey(NamedTuple):
     read_at_ms: int
 
 
+class _CachedReader(NamedTuple):
+    key: ReadonlyKey
+    read_at_ms: int
+
+
 class KeyRing:
     """Authenticates callers; caches a bounded number of keys for a bounded time."""
 
@@ -119,6 +128,7 @@ class KeyRing:
         self._prefixes = [prefix.lower() for prefix in rules.prefixes]
         self.rules = rules
         self._cached_by_id: LruCache[str, _CachedKey] = LruCache(keys_cached_max)
+        self._reader_by_hash: LruCache[str, _CachedReader] = LruCache(keys_cached_max)
         self._unknown_at_ms: LruCache[str, int] = LruCache(keys_cached_max)
         self._revocations = 0
         self.builders = BuilderKeys(database, master_key, now_ms, keys_cached_max=keys_cached_max)
@@ -152,25 +162,26 @@ class KeyRing:
         """Return whether an address has a read-only key, of the present master key."""
         if _KEY_ID.match(key) is None:
             return False
-        async with self._database.public_reading(ReadKind.KEY) as tx:
-            stored = await load_readonly_key(tx, readonly_hash(key))
-        if stored is None or stored.address != address or not stored.is_active:
+        stored = await self._load_reader(readonly_hash(key))
+        if stored is None or stored.address != address:
             return False
         return hmac.compare_digest(self.readonly_key(address, stored.salt), key)
 
     def learn(self, key_id: str) -> None:
-        """Accept a key that was just created, though a request may have named it before."""
+        """Accept a key, or a read-only one by its hash, that was just created; a request may have named it before."""
         self._unknown_at_ms.discard(key_id)
 
     def forget(self, key_id: str) -> None:
-        """Drop a revoked key from the cache."""
+        """Drop a revoked key, or a deleted read-only one by its hash, from the cache."""
         self._revocations += 1
         self._cached_by_id.discard(key_id)
+        self._reader_by_hash.discard(key_id)
 
     def forget_all(self) -> None:
         """Empty the cache: another process may have revoked keys."""
         self._revocations += 1
         self._cached_by_id.clear()
+        self._reader_by_hash.clear()
         self.builders.forget_all()
 
     def authenticate_l1(self, headers: Mapping[str, str]) -> L1Caller:
@@ -322,6 +333,23 @@ class KeyRing:
             self._cached_by_id.put(key_id, cached)
         return cached
 
+    async def _load_reader(self, key_hash: str) -> ReadonlyKey | None:
+        """Return an active read-only key, from the cache or the database, as `_load` does."""
+        now_ms = self._now_ms()
+        cached = self._reader_by_hash.get(key_hash)
+        if cached is not None and 0 <= now_ms - cached.read_at_ms < KEY_AGE_MS_MAX:
+            return cached.key
+        if self._is_unknown(key_hash, now_ms):
+            return None
+        revocations = self._revocations
+        async with self._database.public_reading(ReadKind.KEY) as tx:
+            key = await load_readonly_key(tx, key_hash)
+        if key is None:
+            self._unknown_at_ms.put(key_hash, now_ms)
+        elif key.is_active and revocations == self._revocations:
+            self._reader_by_hash.put(key_hash, _CachedReader(key, now_ms))
+        return key if key is not None and key.is_active else None
+
     def _is_unknown(self, key_id: str, now_ms: int) -> bool:
         """Return whether the database had no such key a short time ago: guesses cost no read each."""
         read_at_ms = self._unknown_at_ms.get(key_id)
@@ -368,17 +396,3 @@ def _l1_signature(headers: Mapping[str, str], dialect: str) -> bytes:
         return normalize_signature(bytes.fromhex(digits[: 2 * SIGNATURE_BYTES + 1]))
     except (ValueError, MalformedSignature) as error:
         raise malformed_header(dialect, "signature") from error
-
-
-def header_value(headers: Mapping[str, str], dialect: str, name: str) -> str:
-    """Return the value of a header that was sent once: of two values, each reader might take another."""
-    value = headers.get(dialect + name)
-    is_repeated = isinstance(headers, Headers) and len(headers.getall(dialect + name, ())) > 1
-    if not value or is_repeated:
-        raise malformed_header(dialect, name)
-    return value
-
-
-def malformed_header(dialect: str, name: str) -> MissingHeader:
-    """Return the refusal of a header that is missing, malformed or repeated."""
-    return MissingHeader((dialect + name).upper())

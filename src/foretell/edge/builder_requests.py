@@ -9,9 +9,9 @@ from foretell.domain.errors.builders import BuilderHeadersRefused
 from foretell.domain.errors.families import Unauthenticated
 from foretell.domain.errors.http import MissingHeader
 from foretell.domain.values.hexadecimal import Bytes32
-from foretell.edge.auth import KeyRing, L2Caller, header_value
+from foretell.edge.auth import KeyRing, L2Caller
 from foretell.edge.builders.keys import BUILDER, BuilderHeaders, builder_code
-from foretell.edge.header_rules import OWN_PREFIX
+from foretell.edge.header_rules import OWN_PREFIX, header_value
 
 _SIGNED = ("api_key", "timestamp", "passphrase", "signature")
 

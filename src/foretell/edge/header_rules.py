@@ -1,7 +1,11 @@
-"""The words of the headers that sign requests: their prefixes, and the domains of L1 signatures."""
+"""The words of the headers that sign requests: their prefixes, their values, and the domains of L1 signatures."""
 
+from collections.abc import Mapping
 from typing import Final, NamedTuple
 
+from litestar.datastructures import Headers
+
+from foretell.domain.errors.http import MissingHeader
 from foretell.domain.values.credentials import L1_DOMAIN_NAME, l1_domain
 from foretell.domain.values.eip712 import Eip712Domain
 from foretell.domain.values.hexadecimal import Address
@@ -34,3 +38,17 @@ class HeaderRules(NamedTuple):
 
 
 DEFAULT_RULES: Final = HeaderRules()
+
+
+def header_value(headers: Mapping[str, str], dialect: str, name: str) -> str:
+    """Return the value of a header that was sent once: of two values, each reader might take another."""
+    value = headers.get(dialect + name)
+    is_repeated = isinstance(headers, Headers) and len(headers.getall(dialect + name, ())) > 1
+    if not value or is_repeated:
+        raise malformed_header(dialect, name)
+    return value
+
+
+def malformed_header(dialect: str, name: str) -> MissingHeader:
+    """Return the refusal of a header that is missing, malformed or repeated."""
+    return MissingHeader((dialect + name).upper())

@@ -84,6 +84,7 @@ async def test_a_key_that_nobody_has_is_refused(alice: Trader, key: str) -> None
 async def test_a_deleted_key_is_refused_at_once(alice: Trader) -> None:
     keys = [await created(alice) for _ in range(2)]
     assert await alice.get("/auth/readonly-api-keys") == keys
+    assert [(await read(alice, key)).status_code for key in keys] == [200, 200]
     answer = await alice.send("DELETE", PATH, {"key": keys[0]})
     assert answer.json() == {"deleted": True}
     assert (await read(alice, keys[0])).json()["code"] == "unknown_key"

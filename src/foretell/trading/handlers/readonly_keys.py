@@ -72,6 +72,7 @@ async def create_readonly_key(
             await record_readonly_key(tx, made)
         elif not known.is_active:
             raise RequestTaken
+    context.key_ring.learn(readonly_hash(key))
     return ReadonlyKeyRecord(key)
 
 
@@ -95,5 +96,6 @@ async def remove_readonly_key(context: TradingContext, caller: L2Caller, key: st
         is_deleted = await delete_readonly_key(tx, caller.address, stored.key_hash, now_ms)
     if not is_deleted:  # another request has just deleted it
         raise KeyNotOwned
+    context.key_ring.forget(stored.key_hash)
     context.streams.revoke(reader_id(stored.key_hash))
     return True if caller.dialect == BARE_DIALECT else DeletedKey(deleted=True)

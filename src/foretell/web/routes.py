@@ -19,7 +19,7 @@ from foretell.domain.errors.chain import (
 from foretell.domain.errors.families import MalformedHex
 from foretell.domain.errors.http import UnknownRoute
 from foretell.domain.errors.web import UnknownWallet, WalletBusy
-from foretell.edge.application import begin_request
+from foretell.edge.application import begin_request, naming_client
 from foretell.edge.codec import NOT_STORED, AnyRequest, JsonResponse, decode, read_body
 from foretell.edge.documents.description import Success, describe, description_of
 from foretell.edge.documents.errors import PUBLIC_READ
@@ -224,6 +224,7 @@ def build_app(context: WebContext | None) -> Litestar:
         state=state_with(context),
         dependencies=context_dependency(),
         before_request=_begin,
+        middleware=[naming_client],
         exception_handlers=handlers(web_body),
         opt=described_by(Api("web", TITLE, ABOUT, DOCUMENTED)),
         openapi_config=None,

@@ -14,7 +14,7 @@ from foretell.edge.limits_route import show_limits
 from foretell.edge.query import check_no_parameters
 from foretell.edge.refusals import BodyOf, handlers
 from foretell.edge.throttled_application import address_in, count_for_address
-from foretell.store.read_places import client_name
+from foretell.store.read_places import answering
 
 
 def build_application(
@@ -57,10 +57,7 @@ def naming_client(app: ASGIApp) -> ASGIApp:
     """
 
     async def named(scope: Scope, receive: Receive, send: Send) -> None:
-        before = client_name.set(address_in(scope))
-        try:
+        with answering(address_in(scope)):
             await app(scope, receive, send)
-        finally:
-            client_name.reset(before)
 
     return named

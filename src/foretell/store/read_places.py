@@ -5,8 +5,10 @@ in turn, so one with many reads does not delay another's. What waits is bounded 
 """
 
 import asyncio
+import contextlib
 import enum
 from collections import OrderedDict, deque
+from collections.abc import Iterator
 from contextvars import Context, ContextVar, copy_context
 from typing import Final, NamedTuple
 
@@ -26,6 +28,16 @@ client_name: Final[ContextVar[str]] = ContextVar("client_name", default="")
 def in_request() -> bool:
     """Return whether the present task answers a request, so that its transactions have deadlines."""
     return bool(client_name.get())
+
+
+@contextlib.contextmanager
+def answering(client: str) -> Iterator[None]:
+    """Answer a request of this client during a block; one without a name is a client too, so deadlines hold."""
+    before = client_name.set(client or UNNAMED)
+    try:
+        yield
+    finally:
+        client_name.reset(before)
 
 
 def context_of(client: str | None) -> Context:

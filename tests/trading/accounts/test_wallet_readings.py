@@ -17,6 +17,7 @@ from foretell.domain.values.hexadecimal import Address
 from foretell.engine.protocol.requests import AccountReply, AccountRequest
 from foretell.store.database import Database
 from foretell.store.index.wallet_readings import WalletReading, load_unread, record_readings
+from foretell.store.read_places import in_request
 from foretell.trading.accounts.reading_budget import ReadingLimits
 from foretell.trading.accounts.wallet_readings import RETRY_MS, WalletReadings
 
@@ -104,11 +105,15 @@ async def test_a_dry_run_reads_the_wallet_too(late: TradingRig, dan: Trader) -> 
 
 
 def readings_of(
-    rig: TradingRig, wait_s: float, limits: ReadingLimits | None = None
+    rig: TradingRig,
+    wait_s: float,
+    limits: ReadingLimits | None = None,
+    seen: Callable[[], object] = lambda: None,
 ) -> WalletReadings:
-    """Return readings with limits of the test."""
+    """Return readings with limits of the test, which tell when they ask the engine."""
 
     async def fetch_collateral(wallet: Address) -> AccountReply:
+        seen()
         request = AccountRequest(wallet, COLLATERAL, rig.context.exchanges)
         return await rig.context.shards.account(request, None)
 
@@ -130,6 +135,16 @@ async def test_a_chain_that_does_not_answer_costs_one_wait_in_half_a_minute(
     late.clock.at_ms += RETRY_MS
     assert not readings.is_known(DAN)
     assert await asked(late) == [DAN]
+
+
+async def test_guard_a_wait_without_limits_is_a_request_too(late: TradingRig) -> None:
+    """Its client has no name, and no transaction of it had a deadline."""
+    is_seen: list[bool] = []
+    readings = readings_of(late, WAIT_S, seen=lambda: is_seen.append(in_request()))
+    reading = asyncio.create_task(read(late, DAN))
+    await readings.wait(DAN, "")
+    await reading
+    assert set(is_seen) == {True}
 
 
 async def test_a_client_can_ask_for_a_bounded_number_of_wallets_and_leaves_the_others_theirs(

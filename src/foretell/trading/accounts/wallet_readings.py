@@ -16,7 +16,7 @@ from foretell.runtime.lru import LruCache
 from foretell.store.database import Database
 from foretell.store.index.balances import load_allowances, load_balances
 from foretell.store.index.wallet_readings import is_read
-from foretell.store.read_places import ReadKind, client_name
+from foretell.store.read_places import ReadKind, answering
 from foretell.store.trading.asked_wallets import record_asked
 from foretell.trading.accounts.reading_budget import ReadingBudget, ReadingLimits
 
@@ -62,18 +62,17 @@ class WalletReadings:
         """
         if self.is_known(wallet) or not self._budget.begin_waiting(client):
             return
-        before = client_name.set(client)
         try:
-            async with asyncio.timeout(self._wait_s):
-                if not await self._is_read(wallet):
-                    if not await self._ask(wallet, client):
-                        return
-                    await self._arrival(wallet)
+            with answering(client):
+                async with asyncio.timeout(self._wait_s):
+                    if not await self._is_read(wallet):
+                        if not await self._ask(wallet, client):
+                            return
+                        await self._arrival(wallet)
             self._again_at_ms.put(wallet, float("inf"))
         except (TimeoutError, ForetellError):
             self._again_at_ms.put(wallet, self._now_ms() + RETRY_MS)
         finally:
-            client_name.reset(before)
             self._budget.end_waiting(client)
 
     async def _ask(self, wallet: Address, client: str) -> bool:

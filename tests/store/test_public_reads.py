@@ -7,9 +7,12 @@ from typing import Any, TypeVar
 
 import pytest
 import sqlalchemy as sa
+from sqlalchemy.ext.asyncio import create_async_engine
+from tests.rigs.postgres import PostgresServer
 
 from foretell.domain.errors.storage import ReadTooSlow, StoreUnavailable
 from foretell.store.database import READERS_MAX, Database
+from foretell.store.deadlines import Deadline, ended_at
 from foretell.store.read_places import UNNAMED, PublicReadLimits, ReadKind, client_name, context_of
 from foretell.store.tables import projections
 
@@ -149,6 +152,52 @@ async def test_a_write_of_a_request_waits_for_others_until_its_deadline(
         writing = in_request_of("a", write_in_request(database, is_slow=False))
         with pytest.raises(StoreUnavailable, match=f"longer than {DEADLINE_S:g} s"):
             await asyncio.wait_for(writing, ENDED_WITHIN_S)
+
+
+async def test_guard_many_rows_of_a_write_are_ended_at_the_deadline(database: Database) -> None:
+    """The deadline is looked at before each part of them, not only before the first."""
+
+    async def write() -> None:
+        async with database.writing() as tx:
+            await asyncio.sleep(2 * DEADLINE_S)
+            with pytest.raises(StoreUnavailable):
+                await tx.execute(projections.insert(), [{"name": "a", "sequence": 1}])
+            with pytest.raises(StoreUnavailable):
+                await tx.insert_rows(projections, [("a", 1)])
+            await tx.announce("a topic")
+
+    with pytest.raises(StoreUnavailable, match=f"longer than {DEADLINE_S:g} s"):
+        await in_request_of("a", write())
+
+
+async def test_guard_postgresql_ends_a_statement_with_what_is_left_of_the_time(
+    postgres: PostgresServer,
+) -> None:
+    """It had the whole time of the transaction, however late its connection was free."""
+    engine = create_async_engine(postgres.database_url)
+    deadline = Deadline(LONG_S)
+    await asyncio.sleep(LONG_S / 2)
+    async with engine.begin() as connection, ended_at(deadline, connection):
+        found = await connection.scalar(
+            sa.text("SELECT setting FROM pg_settings WHERE name = 'statement_timeout'")
+        )
+    await engine.dispose()
+    assert 0 < int(found) <= 1000 * LONG_S / 2
+
+
+async def test_guard_a_read_whose_caller_goes_away_ends_then(each_database_url: str) -> None:
+    """SQLite went on until the deadline, and the caller waited for it."""
+    async with Database(
+        each_database_url, PublicReadLimits(read_s=10 * ENDED_WITHIN_S)
+    ) as database:
+        reading = in_request_of("a", read_in_request(database))
+        await asyncio.sleep(DEADLINE_S)
+        reading.cancel()
+        done, _ = await asyncio.wait([reading], timeout=ENDED_WITHIN_S)
+        assert done == {reading}
+        assert reading.cancelled()
+        async with database.reading() as tx:
+            assert await tx.scalar(sa.select(1)) == 1
 
 
 async def test_a_transaction_of_a_loop_has_no_deadline(database: Database) -> None:

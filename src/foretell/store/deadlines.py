@@ -38,9 +38,14 @@ class Deadline:
         return self._refusal(self.duration_s)
 
     @property
+    def left_s(self) -> float:
+        """The time until the deadline, none after it."""
+        return max(0.0, self.at_s - self._now_s())
+
+    @property
     def is_over(self) -> bool:
         """Whether the time has come."""
-        return self._now_s() >= self.at_s
+        return not self.left_s
 
 
 def write_too_slow(duration_s: float) -> StoreUnavailable:
@@ -72,7 +77,7 @@ async def ended_at(deadline: Deadline | None, connection: AsyncConnection) -> As
         yield
         return
     if connection.dialect.name == "postgresql":
-        milliseconds = max(1, round(deadline.duration_s * 1000))
+        milliseconds = max(1, round(deadline.left_s * 1000))
         await connection.exec_driver_sql(f"SET LOCAL statement_timeout = {milliseconds}")
         yield
         return

@@ -5,6 +5,7 @@ threads, which costs more than finding a few rows by an index. For this the curs
 SQLAlchemy's, and uses the queue of aiosqlite.
 """
 
+import asyncio
 import collections
 import sqlite3
 from collections.abc import Callable, Sequence
@@ -47,9 +48,16 @@ class OneCrossingCursor(AsyncAdapt_aiosqlite_cursor):
         return await self._cross(lambda cursor: cursor.executemany(operation, seq_of_parameters))
 
     async def _cross(self, run: Run) -> Any:
-        """Run a statement; the driver's cursor keeps its attributes, such as its number of rows, when it is closed."""
+        """Run a statement; the driver's cursor keeps its attributes, such as its number of rows, when it is closed.
+
+        One whose caller is canceled is interrupted: the rollback, and so the caller, would wait for its end.
+        """
         on_thread: Any = getattr(self._connection, "_execute", None)
-        self._cursor, rows = await on_thread(_run, self._connection, run)
+        try:
+            self._cursor, rows = await on_thread(_run, self._connection, run)
+        except asyncio.CancelledError:
+            await self._connection.interrupt()
+            raise
         self._rows = collections.deque(rows)
         return self._cursor
 

@@ -200,10 +200,11 @@ class Siege:
 
 
 async def _until_held(seen: Seen, way: str, connections: int) -> None:
-    """Wait until the server has accepted an attack's connections, if it keeps them; it is judged later."""
+    """Wait until the server has accepted an attack's connections, if it keeps them, and answers slow readers; it is judged later."""
     give_up_at_s = time.monotonic() + HELD_WITHIN_S
     while time.monotonic() < give_up_at_s:
-        if way not in HELD or seen.connections >= connections:
+        are_held = way not in HELD or seen.connections >= connections
+        if are_held and (way != SLOW_READERS or seen.unsent_bytes > 0):
             break
         await asyncio.sleep(LOOK_S)
 

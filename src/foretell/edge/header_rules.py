@@ -3,8 +3,6 @@
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from litestar.datastructures import Headers
-
 from foretell.domain.errors.http import MissingHeader
 from foretell.domain.values.credentials import L1_DOMAIN_NAME, l1_domain
 from foretell.domain.values.eip712 import Eip712Domain
@@ -43,7 +41,8 @@ DEFAULT_RULES: Final = HeaderRules()
 def header_value(headers: Mapping[str, str], dialect: str, name: str) -> str:
     """Return the value of a header that was sent once: of two values, each reader might take another."""
     value = headers.get(dialect + name)
-    is_repeated = isinstance(headers, Headers) and len(headers.getall(dialect + name, ())) > 1
+    values = getattr(headers, "getall", None)  # a plain mapping has one value of each
+    is_repeated = values is not None and len(values(dialect + name, ())) > 1
     if not value or is_repeated:
         raise malformed_header(dialect, name)
     return value

@@ -200,6 +200,33 @@ async def test_guard_a_read_whose_caller_goes_away_ends_then(each_database_url: 
             assert await tx.scalar(sa.select(1)) == 1
 
 
+async def test_guard_watches_are_woken_when_the_outcome_of_a_commit_is_not_known(
+    database: Database,
+) -> None:
+    """A commit that does not end in time may take effect later; here one is refused, and wakes them for nothing."""
+    watch = await database.watch("a topic")
+
+    async def write(*statements: str) -> None:
+        async with database.writing() as tx:
+            for statement in statements:
+                await tx.execute(sa.text(statement))
+            await tx.announce("a topic")
+            if not statements:
+                raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        await write()
+    assert not await watch.wait(0)
+    if database.is_sqlite:
+        with pytest.raises(sa.exc.IntegrityError):
+            await write(
+                "CREATE TABLE owners (id INTEGER PRIMARY KEY)",
+                "CREATE TABLE owned (id INTEGER REFERENCES owners DEFERRABLE INITIALLY DEFERRED)",
+                "INSERT INTO owned VALUES (1)",
+            )
+        assert await watch.wait(0)
+
+
 async def test_a_transaction_of_a_loop_has_no_deadline(database: Database) -> None:
     async with database.writing() as tx:
         await asyncio.sleep(2 * DEADLINE_S)

@@ -239,19 +239,24 @@ class Database:
     async def writing(self) -> AsyncIterator[Transaction]:
         """Open a transaction that commits when the block ends, and is rolled back when it raises.
 
-        One of a request is refused as StoreUnavailable at its deadline.
+        One of a request is refused as StoreUnavailable at its deadline. What it announced is told to the watches also
+        when the commit does not end in time: it may take effect later.
         """
         deadline = Deadline(self._limits.write_s, write_too_slow) if in_request() else None
-        async with (
-            within(deadline),
-            reported(),
-            self._writers.begin() as connection,
-            ended_at(deadline, connection),
-        ):
-            tx = Transaction(connection, deadline)
-            yield tx
-        if self.is_sqlite:
-            self.topics.announce(tx.announced)
+        announced: Mapping[str, None] = {}
+        try:
+            async with (
+                within(deadline),
+                reported(),
+                self._writers.begin() as connection,
+                ended_at(deadline, connection),
+            ):
+                tx = Transaction(connection, deadline)
+                yield tx
+                announced = tx.announced
+        finally:
+            if self.is_sqlite:
+                self.topics.announce(announced)
 
     @contextlib.asynccontextmanager
     async def reading(self) -> AsyncIterator[Transaction]:

@@ -260,7 +260,7 @@ class UnknownSortField(MalformedQuery):
 
 
 class TooManyRequests(Unavailable):
-    """A client is over a rate limit by more than may wait; nothing was done."""
+    """A client is over a rate limit by more than may wait, or its reads use all its places; nothing was done."""
 
     def __init__(self, retry_after_s: int) -> None:
         super().__init__(

@@ -239,8 +239,8 @@ class Database:
     async def writing(self) -> AsyncIterator[Transaction]:
         """Open a transaction that commits when the block ends, and is rolled back when it raises.
 
-        One of a request is refused as StoreUnavailable at its deadline. What it announced is told to the watches also
-        when the commit does not end in time: it may take effect later.
+        One of a request is refused as StoreUnavailable at its deadline. It wakes the watches also when the commit does
+        not end in time: it may take effect later.
         """
         deadline = Deadline(self._limits.write_s, write_too_slow) if in_request() else None
         announced: Mapping[str, None] = {}

@@ -110,7 +110,7 @@ def readings_of(
     limits: ReadingLimits | None = None,
     seen: Callable[[], object] = lambda: None,
 ) -> WalletReadings:
-    """Return readings with limits of the test, which tell when they ask the engine."""
+    """Return readings with limits of the test, which say when they ask the engine."""
 
     async def fetch_collateral(wallet: Address) -> AccountReply:
         seen()

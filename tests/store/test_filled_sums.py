@@ -30,6 +30,8 @@ from foretell.store.index.trading_totals import tables_of
 from foretell.store.migrations import FOLDER
 from foretell.store.tables import (
     activities,
+    builder_days,
+    builder_totals,
     event_totals,
     fills,
     market_totals,
@@ -47,6 +49,7 @@ from foretell.store.tables import (
     trading_total_changes,
     trading_totals,
 )
+from foretell.store.trading.builder_days import recount_builders
 
 pytestmark = pytest.mark.anyio
 
@@ -282,6 +285,11 @@ async def test_the_migration_adds_up_the_volumes_of_builders(database: Database)
     assert [len(rows) for rows in expected.values()] == [5, 7, 3]
     assert expected["builder_totals"][0][1] >= 2**31
     await fill(database, "v0025_builder_volumes")
+    assert await kept_sums(database) == expected
+    async with database.writing() as tx:
+        await tx.execute(builder_days.update().values(volume_low=1, users=9))
+        await tx.execute(builder_totals.delete())
+        assert await recount_builders(tx) == 3
     assert await kept_sums(database) == expected
 
 

@@ -1,4 +1,4 @@
-"""`foretell index rebuild`: the sums by wallet and the totals of markets, computed again while the exchange runs."""
+"""`foretell index rebuild`: the sums by wallet, the totals of markets and the volumes of builders, computed again while the exchange runs."""
 
 import time
 
@@ -14,6 +14,7 @@ from foretell.settings import Settings
 from foretell.store.database import Database
 from foretell.store.migrations import is_current, upgrade
 from foretell.store.rebuild_lock import rebuild_lock
+from foretell.store.trading.builder_days import recount_builders
 
 
 def run_rebuild_index(settings: Settings, console: Console) -> None:
@@ -41,6 +42,9 @@ async def _rebuild(settings: Settings, console: Console) -> None:
             report(f"added up the supplies of {tokens} tokens")
             markets = await rebuild_listings(ListingContext(database, now_ms), context.pacing.pause)
             report(f"computed the totals of {markets} markets")
+            async with database.writing() as tx:
+                builders = await recount_builders(tx)
+            report(f"added up the volumes of {builders} builders")
             took_s = time.monotonic() - began_s
     report(f"the sums of the index are rebuilt ({took_s:.1f} s)")
 

@@ -113,7 +113,7 @@ def export(
 
 @journal.command()
 def rebuild(data: Data = None) -> None:
-    """Empty the tables of orders, trades and prices; the next start rebuilds them from the journal.
+    """Empty the tables of orders, trades, prices and builders; the next start rebuilds them from the journal.
 
     Stop the installation first. The journal must be complete from its first command on: set
     FORETELL_JOURNAL_KEEPS=all before the first start.

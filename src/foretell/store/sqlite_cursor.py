@@ -7,6 +7,7 @@ SQLAlchemy's, and uses the queue of aiosqlite.
 
 import asyncio
 import collections
+import contextlib
 import sqlite3
 from collections.abc import Callable, Sequence
 from typing import Any, cast
@@ -56,7 +57,8 @@ class OneCrossingCursor(AsyncAdapt_aiosqlite_cursor):
         try:
             self._cursor, rows = await on_thread(_run, self._connection, run)
         except asyncio.CancelledError:
-            await self._connection.interrupt()
+            with contextlib.suppress(ValueError, sqlite3.ProgrammingError):  # it is closed already
+                await self._connection.interrupt()
             raise
         self._rows = collections.deque(rows)
         return self._cursor

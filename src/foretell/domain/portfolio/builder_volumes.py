@@ -93,15 +93,14 @@ def sum_changes(
     """Return what changes of days of wallets are to the sums.
 
     `fills_before` has the days that had fills before the changes. The last day of each wallet is given before and after
-    them; a wallet without a day has none.
+    them; a wallet without a day has none. Of a day that has less than is taken off nothing is left.
     """
     by_day: defaultdict[BuilderDay, BuilderSums] = defaultdict(lambda: NO_SUMS)
     by_builder: defaultdict[Bytes32, BuilderSums] = defaultdict(lambda: NO_SUMS)
 
     for key, traded in changes.items():
         before = fills_before.get(key, 0)
-        after = before + traded.fills
-        assert after >= 0, "only what was counted is taken off"
+        after = max(before + traded.fills, 0)
         day, users = BuilderDay(key.builder, key.day), bool(after) - bool(before)
         by_day[day] = by_day[day].plus(BuilderSums(*traded, users))
         by_builder[key.builder] = by_builder[key.builder].plus(BuilderSums(*traded))

@@ -110,7 +110,8 @@ def _added_up() -> sa.Subquery:
 def _days(*, is_of_one: bool) -> sa.Select[Any]:
     """Return the query of days, built once; the ranks are counted for the rows of the page alone.
 
-    One builder's days are in the order of its key, those of all in that of the other index.
+    One builder's days are in the order of its key, those of all in that of the other index. The ranks are compared with
+    expressions: of two columns SQLite would look up the first in the index, and pass over all rows of the day.
     """
     days = builder_days.c
     query = sa.select(builder_days).where(days.day >= _SINCE)
@@ -124,7 +125,7 @@ def _days(*, is_of_one: bool) -> sa.Select[Any]:
     above = sa.select(sa.func.count()).where(
         other.day == page.day,
         sa.tuple_(other.volume_high, other.volume_low, other.builder_code)
-        > sa.tuple_(page.volume_high, page.volume_low, page.builder_code),
+        > sa.tuple_(page.volume_high + 0, page.volume_low + 0, page.builder_code.concat("")),
     )
     ranked = sa.select(*page, above.scalar_subquery().label("above"))
     return ranked.order_by(*_descending(found))

@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 import sqlalchemy as sa
+import structlog
 
 from foretell.domain.portfolio.builder_volumes import (
     NO_SUMS,
@@ -20,11 +21,15 @@ from foretell.domain.portfolio.builder_volumes import (
 )
 from foretell.domain.values.hexadecimal import Address, Bytes32
 from foretell.store.database import Transaction
+from foretell.store.index.lock_waits import bound_waits
 from foretell.store.lookups import Key, load_newest, load_rows
 from foretell.store.many_rows import upsert_many
 from foretell.store.tables import builder_days, builder_totals, builder_users
 from foretell.store.tables.trading import ATTRIBUTED
+from foretell.store.trading.builder_recount import RECOUNT
 from foretell.store.wide_sums import HALF_BITS
+
+log = structlog.get_logger(__name__)
 
 _LOCK: Final = 0x6275696C
 """The lock of PostgreSQL that a transaction holds while it adds; SQLite has one writer."""
@@ -55,21 +60,43 @@ async def load_builders(tx: Transaction, order_ids: Collection[str]) -> Mapping[
 async def add_traded(tx: Transaction, changes: Mapping[UserDay, TradedFills]) -> None:
     """Add what wallets traded on days with orders of builders; what is negative is taken off.
 
-    A row without fills is deleted, as if it had never been.
+    A row without fills is deleted, as if it had never been. Sums that have less than is taken off were written by another
+    release, or are damaged: they end at nothing, and `foretell index rebuild` mends them. Trades are written all the same.
+
+    Raises RowsLocked when another engine has the lock for too long.
     """
-    if tx.dialect == "postgresql":
-        await tx.execute(sa.select(sa.func.pg_advisory_xact_lock(_LOCK)))
+    await _take_turns(tx)
     keys, users = sorted(changes), {BuilderUser(*key[:2]) for key in changes}
     rows = await load_rows(tx, builder_users, builder_users.primary_key.columns, keys)
     before = {UserDay._make(row[:3]): row.fills for row in rows}
     last_before = await _load_last_days(tx, users)
-    after = {key: (before.get(key, 0) + changes[key].fills,) for key in keys}
+    after = {key: (max(before.get(key, 0) + changes[key].fills, 0),) for key in keys}
     await _write(tx, builder_users, after)
     last_after = await _load_last_days(tx, users)
     sums = sum_changes(changes, before, last_before, last_after)
     await _add_sums(tx, builder_days, sums.by_day)
     totals = {(builder,): added for builder, added in sums.by_builder.items()}
     await _add_sums(tx, builder_totals, totals)
+
+
+async def _take_turns(tx: Transaction) -> None:
+    if tx.dialect == "postgresql":
+        await bound_waits(tx)
+        await tx.execute(sa.select(sa.func.pg_advisory_xact_lock(_LOCK)))
+
+
+async def recount_builders(tx: Transaction) -> int:
+    """Add all sums up again from the orders, the trades and the fills; return how many builders there are.
+
+    An engine that writes trades meanwhile adds them afterwards, or has added them before.
+    """
+    await _take_turns(tx)
+    for table in (builder_users, builder_days, builder_totals):
+        await tx.execute(table.delete())
+    for statement in RECOUNT:
+        await tx.execute(statement)
+    counted = await tx.scalar(sa.select(sa.func.count()).select_from(builder_totals))
+    return int(counted)
 
 
 async def _load_last_days(
@@ -88,8 +115,12 @@ async def _add_sums(tx: Transaction, table: sa.Table, added: Mapping[Any, Builde
     }
     after: dict[Key, tuple[int, ...]] = {}
     for key in sorted(added):
-        volume, *rest = before.get(tuple(key), NO_SUMS).plus(added[key])
-        assert min(volume, *rest) >= 0, "only what was counted is taken off"
+        sums = before.get(tuple(key), NO_SUMS).plus(added[key])
+        if min(sums) < 0:
+            log.error(
+                "a builder's sums are too low: foretell index rebuild mends them", builder=key[0]
+            )
+        volume, *rest = (max(each, 0) for each in sums)
         after[key] = (*divmod(volume, 1 << HALF_BITS), *rest)
     await _write(tx, table, after)
 

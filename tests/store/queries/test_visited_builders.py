@@ -62,3 +62,26 @@ async def test_reads_of_builders_cost_what_the_number_of_builders_costs(
                     assert len(await reader.get(read)) >= BUILDERS
                 steps[read].append(sqlite_steps(path, queries))
     assert {read: found for read, found in steps.items() if found[1] > GROWTH_MAX * found[0]} == {}
+
+
+async def test_the_ranks_of_a_day_do_not_visit_all_builders_of_it(
+    empty_database: Path, tmp_path: Path
+) -> None:
+    """A finding: anyone can name a new builder in each order, and each row of a page passed over all of them."""
+    steps: list[int] = []
+    for builders in (100, 1_000):
+        path = Path(shutil.copy(empty_database, tmp_path / f"{builders}.db"))
+        changes = {
+            UserDay(a_code(number), an_address("alice"), day_of(NOW_MS)): TradedFills(number + 1, 1)
+            for number in range(builders)
+        }
+        async with Database(f"sqlite+aiosqlite:///{path}") as database:
+            async with database.writing() as tx:
+                await add_traded(tx, changes)
+            await analyze(database)
+            reader = Reader(an_app(build_app, a_data_context(database, BLOBS, lambda: NOW_MS)))
+            with recorded() as queries:
+                found = await reader.get("/builders/volume?limit=50")
+        assert [int(row["rank"]) for row in found] == list(range(1, 51))
+        steps.append(sqlite_steps(path, queries))
+    assert steps[1] <= GROWTH_MAX * steps[0], steps

@@ -343,6 +343,8 @@ EXAMPLES_BY_DEFINITION: Final = {
     **{name: f"{name} of solvency" for name in ("held", "owed", "deficit")},
     "totalVolume": "volume",
     "totalAmount": "totalAmount of the builder",
+    "volume of a builder": "volume of the builder's week",
+    "activeUsers": "activeUsers of the builder's week",
     "pnl of a leaderboard": "pnl of WEEK",
     "finalValue \N{MINUS SIGN} initialValue of a win": "finalValue of the win",
 }

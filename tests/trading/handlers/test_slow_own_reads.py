@@ -37,6 +37,7 @@ async def alice(each_database_url: str, tmp_path: Path) -> AsyncIterator[Trader]
         await rig.open("market", "alice")
         alice = await rig.trader("alice")
         await alice.get("/auth/ban-status/closed-only")  # her key is known
+        await rig.settle_tables()
         tables = (orders, trades, fills, profiles, quotes, api_keys, readonly_keys, builder_keys)
         async with endless(database, *tables):
             yield alice

@@ -5,10 +5,13 @@ from typing import Any, Final
 import pytest
 import sqlalchemy as sa
 
-from foretell.bench.rigs.reads.history import History, HistoryPlan
+from foretell.bench.rigs.reads.history import REFERRER, History, HistoryPlan, a_wallet
 from foretell.domain.portfolio.periods import Period
+from foretell.domain.values.hexadecimal import Address
+from foretell.edge.builders.keys import builder_code
 from foretell.store.database import Database
 from foretell.store.queries.leaderboards import WINS_SKIPPED_MAX, RankingScope, load_wins
+from foretell.store.queries.referrals import ReferralFilter, load_received_shares
 from foretell.store.scratch import analyze
 from foretell.store.tables import positions, wins
 
@@ -49,4 +52,17 @@ async def test_postgres_keeps_the_plan_of_the_largest_wins(
         for _ in range(READS):
             assert len(await load_wins(tx, scope, limit=20, offset=offset)) == 20
         [kept] = await tx.all(KEPT, {"part": "%FROM wins%"})
+    assert tuple(kept) == (READS - PLANS_FIRST, PLANS_FIRST)
+
+
+async def test_postgres_keeps_the_plan_of_the_shares_of_one_who_is_no_builder(
+    on_postgres: Database,
+) -> None:
+    """A finding: orders of builders made each read of anybody's shares plan all of it again."""
+    receiver = Address(a_wallet(REFERRER))
+    wanted = ReferralFilter(receiver, builder_code(receiver))
+    async with Database(on_postgres.url) as database, database.reading() as tx:
+        for _ in range(READS):
+            assert len(await load_received_shares(tx, wanted, 100, 0)) == 1
+        [kept] = await tx.all(KEPT, {"part": "%FROM referred_wallets%"})
     assert tuple(kept) == (READS - PLANS_FIRST, PLANS_FIRST)

@@ -139,24 +139,28 @@ def _charged_fees(is_wanted: sa.ColumnElement[bool]) -> sa.Select[Any]:
     )
 
 
-def shares_of(address: sa.ColumnElement[str], code: sa.ColumnElement[str]) -> sa.Select[Any]:
-    """Return the parts of fees that an address earned, as a builder with its code and as a referrer.
+def shares_of(address: sa.ColumnElement[str], code: sa.ColumnElement[str] | None) -> sa.Select[Any]:
+    """Return the parts of fees that an address earned, as a referrer, and with a code as the builder that has it.
 
     The columns are exchange, asset, timestamp_s and units.
     """
-    built = shared_fees(orders.c.attributed_code == code).c
     referred = shared_fees(referred_wallets.c.referrer == address).c
-    parts = sa.union_all(
-        sa.select(
-            built.exchange, built.asset, built.timestamp_s, built.builder_units.label("units")
-        ),
+    earned = [
         sa.select(
             referred.exchange,
             referred.asset,
             referred.timestamp_s,
             referred.referrer_units.label("units"),
-        ),
-    ).subquery()
+        )
+    ]
+    if code is not None:
+        built = shared_fees(orders.c.attributed_code == code).c
+        earned.append(
+            sa.select(
+                built.exchange, built.asset, built.timestamp_s, built.builder_units.label("units")
+            )
+        )
+    parts = sa.union_all(*earned).subquery()
     return sa.select(parts).where(parts.c.units > 0)
 
 

@@ -21,6 +21,7 @@ from foretell.store.index.traded_volumes import UNLISTED
 from foretell.store.index.trading_totals import tables_of
 from foretell.store.queries.fee_shares import shares_of
 from foretell.store.tables import activities, conditions, markets, referred_wallets
+from foretell.store.trading.builder_days import has_orders
 from foretell.store.wide_sums import high_half, low_half, read_wide, sum_of_halves, wide_sum
 
 
@@ -51,14 +52,18 @@ async def load_received_shares(
     """Return the sums of each exchange, the latest first."""
     volumes = tables_of(await load_live(tx)).volumes
     has_token, has_exchange = wanted.token_id is not None, wanted.exchange is not None
-    statement = _received(volumes, has_token=has_token, has_exchange=has_exchange)
+    is_builder = await has_orders(tx, wanted.builder_code)
+    statement = _received(
+        volumes, has_token=has_token, has_exchange=has_exchange, is_builder=is_builder
+    )
     asked = {
         "receiver": wanted.receiver,
-        "builder_code": wanted.builder_code,
         "asset": wanted.token_id or COLLATERAL,
         "rows": limit,
         "passed": offset,
     }
+    if is_builder:
+        asked["builder_code"] = wanted.builder_code
     if has_exchange:
         asked["exchange"] = wanted.exchange
     return [
@@ -76,9 +81,15 @@ _UNLISTED: Final = sa.literal(UNLISTED, sa.Text, literal_execute=True)
 
 
 @lru_cache
-def _received(volumes: sa.Table, *, has_token: bool, has_exchange: bool) -> sa.Select[Any]:
-    """Return the query with a generation's volumes, built once: that takes longer than running it."""
-    shares = shares_of(_RECEIVER, sa.bindparam("builder_code", type_=sa.Text)).subquery().c
+def _received(
+    volumes: sa.Table, *, has_token: bool, has_exchange: bool, is_builder: bool
+) -> sa.Select[Any]:
+    """Return the query with a generation's volumes, built once: that takes longer than running it.
+
+    With the orders of a builder PostgreSQL plans it again for each read, as it cannot know how many there are.
+    """
+    code = sa.bindparam("builder_code", type_=sa.Text) if is_builder else None
+    shares = shares_of(_RECEIVER, code).subquery().c
     earned = sa.select(
         shares.exchange,
         sa.literal(0).label("high"),

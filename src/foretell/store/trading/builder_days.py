@@ -44,11 +44,19 @@ _ANY_CODE: Final = (
     .limit(1)
 )
 """It reads one entry of the index of attributed orders."""
+_OF_BUILDER: Final = _ANY_CODE.where(
+    _CODES.c.attributed_code == sa.bindparam("builder", type_=sa.Text)
+)
 
 
 async def has_builders(tx: Transaction) -> bool:
     """Return whether any order names a builder."""
     return await tx.first(_ANY_CODE) is not None
+
+
+async def has_orders(tx: Transaction, builder: Bytes32) -> bool:
+    """Return whether any order names this builder."""
+    return await tx.scalar(_OF_BUILDER, {"builder": builder}) is not None
 
 
 async def load_builders(tx: Transaction, order_ids: Collection[str]) -> Mapping[str, Bytes32]:

@@ -12,7 +12,7 @@ from tests.rigs.postgres import PostgresServer
 
 from foretell.domain.errors.storage import ReadTooSlow, StoreUnavailable
 from foretell.store.database import READERS_MAX, Database
-from foretell.store.deadlines import Deadline, ended_at
+from foretell.store.deadlines import OVERRUN_MAX_S, Deadline, ended_at
 from foretell.store.read_places import UNNAMED, PublicReadLimits, ReadKind, client_name, context_of
 from foretell.store.tables import projections
 
@@ -48,9 +48,10 @@ def in_request_of(client: str | None, work: Coroutine[Any, Any, T]) -> asyncio.T
 async def read_for_long(database: Database, kind: ReadKind = ReadKind.LISTING) -> float:
     """Return how long a read took that would take minutes; it must be refused."""
     started_s = time.monotonic()
-    with pytest.raises(ReadTooSlow):
+    with pytest.raises(ReadTooSlow) as refused:
         async with database.public_reading(kind) as tx:
             await tx.scalar(sa.text(FOR_LONG[tx.dialect]))
+    assert isinstance(refused.value.__cause__, StoreUnavailable), "the database did not end it"
     return time.monotonic() - started_s
 
 
@@ -183,6 +184,19 @@ async def test_guard_postgresql_ends_a_statement_with_what_is_left_of_the_time(
         )
     await engine.dispose()
     assert 0 < int(found) <= 1000 * LONG_S / 2
+
+
+async def test_guard_postgresql_ends_a_later_statement_with_what_is_left_of_the_time(
+    postgres: PostgresServer,
+) -> None:
+    """Each statement had the whole time of the transaction, so the last one could end in twice that time."""
+    setting = sa.text("SELECT setting FROM pg_settings WHERE name = 'statement_timeout'")
+    limits = PublicReadLimits(read_s=LONG_S)
+    async with Database(postgres.database_url, limits) as database, database.public_reading() as tx:
+        for passed_s in (0, LONG_S / 4):
+            await asyncio.sleep(passed_s)
+            found = int(await tx.scalar(setting))
+            assert 0 < found <= 1000 * (LONG_S - passed_s + OVERRUN_MAX_S)
 
 
 async def test_guard_a_read_whose_caller_goes_away_ends_then(each_database_url: str) -> None:

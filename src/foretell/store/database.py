@@ -20,7 +20,7 @@ from sqlalchemy.pool import ConnectionPoolEntry
 
 from foretell.runtime.watch import Watch
 from foretell.runtime.worker import Wait
-from foretell.store.deadlines import Deadline, ended_at, within, write_too_slow
+from foretell.store.deadlines import Deadline, ended_at, limit_statements, within, write_too_slow
 from foretell.store.failures import reported
 from foretell.store.page_cost import with_cheap_pages
 from foretell.store.postgres_notify import Listener
@@ -83,10 +83,10 @@ class Transaction:
         With `rows` it returns None: PostgreSQL's driver does not count changes over many rows.
         """
         if rows is None:
-            self._check_deadline()
+            await self._keep_deadline()
             return (await self._connection.execute(statement)).rowcount
         for start in range(0, len(rows), ROWS_PER_STATEMENT_MAX):
-            self._check_deadline()
+            await self._keep_deadline()
             part = list(rows[start : start + ROWS_PER_STATEMENT_MAX])
             await self._connection.execute(statement, part)
         return None
@@ -98,7 +98,7 @@ class Transaction:
         costs a tenth of `execute`.
         """
         if rows:
-            self._check_deadline()
+            await self._keep_deadline()
             sql = _sql_of(statement, self._connection.dialect)
             await self._connection.exec_driver_sql(sql, list(rows))
 
@@ -142,17 +142,19 @@ class Transaction:
     async def _query(
         self, statement: sa.Executable, values: Mapping[str, Any] | None = None
     ) -> sa.CursorResult[Any]:
-        self._check_deadline()
+        await self._keep_deadline()
         return await self._connection.execute(statement, values)
 
-    def _check_deadline(self) -> None:
+    async def _keep_deadline(self) -> None:
         if self._deadline is not None:
             self._deadline.check()
+            if self.dialect == "postgresql":
+                await limit_statements(self._deadline, self._connection)
 
     async def announce(self, topic: str) -> None:
         """Wake the watches on the topic once this transaction has committed."""
         if topic not in self.announced:
-            self._check_deadline()
+            await self._keep_deadline()
             self.announced[topic] = None
             if self.dialect == "postgresql":
                 await self._connection.execute(sa.select(sa.func.pg_notify(topic, "")))

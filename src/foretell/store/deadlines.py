@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import math
 from collections.abc import AsyncIterator, Callable
 from typing import Any, Final
 
@@ -14,6 +15,8 @@ DEADLINE_GRACE_S: Final = 5.0
 """The time after a deadline after which a database that does not answer is given up."""
 INTERRUPT_AGAIN_S: Final = 0.05
 """SQLite forgets an interrupt between two statements, so it is repeated until the transaction has ended."""
+OVERRUN_MAX_S: Final = 0.1
+"""How long after a deadline PostgreSQL may end a statement: its limit is set again when so much time has passed."""
 
 
 class Deadline:
@@ -26,6 +29,8 @@ class Deadline:
         self._refusal = refusal
         self._now_s = asyncio.get_running_loop().time
         self.at_s = self._now_s() + duration_s
+        self.statement_s = math.inf
+        """How long PostgreSQL lets each statement take."""
 
     def check(self) -> None:
         """Refuse to go on after the deadline."""
@@ -77,8 +82,7 @@ async def ended_at(deadline: Deadline | None, connection: AsyncConnection) -> As
         yield
         return
     if connection.dialect.name == "postgresql":
-        milliseconds = max(1, round(deadline.left_s * 1000))
-        await connection.exec_driver_sql(f"SET LOCAL statement_timeout = {milliseconds}")
+        await limit_statements(deadline, connection)
         yield
         return
     raw = await connection.get_raw_connection()
@@ -87,6 +91,18 @@ async def ended_at(deadline: Deadline | None, connection: AsyncConnection) -> As
         yield
     finally:
         interrupting.cancel()
+
+
+async def limit_statements(deadline: Deadline, connection: AsyncConnection) -> None:
+    """Let PostgreSQL end the next statement of a transaction with what is left of its time.
+
+    A statement has as long as one before it if that is at most `OVERRUN_MAX_S` too much.
+    """
+    left_s = deadline.left_s
+    if deadline.statement_s - left_s > OVERRUN_MAX_S:
+        milliseconds = max(1, round(left_s * 1000))
+        await connection.exec_driver_sql(f"SET LOCAL statement_timeout = {milliseconds}")
+        deadline.statement_s = left_s
 
 
 async def _interrupt_at(at_s: float, connection: Any) -> None:

@@ -1,7 +1,7 @@
 """One list of requests, with the same answers on SQLite and on PostgreSQL."""
 
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from decimal import Decimal
 from typing import Any, Final
 
@@ -14,13 +14,17 @@ from tests.rigs.rows import Rows, a_game_event_row, a_market_row, an_event_row
 from tests.rigs.values import EXCHANGE, NOW_MS, NOW_S, TOKEN, a_token_pair, a_word, an_address
 from tests.store.queries.recorded_queries import recorded
 
+from foretell.data.owed_reader import OwedReader
 from foretell.data.routes import build_app as build_data_app
 from foretell.discovery.context import DiscoveryContext
 from foretell.discovery.routes import build_app as build_discovery_app
+from foretell.domain.exchange.ledger import AssetId
 from foretell.domain.exchange.order import OrderStatus, Side
 from foretell.domain.portfolio.builder_volumes import TradedFills, UserDay, day_of
 from foretell.domain.portfolio.gains import SUM_MAX
+from foretell.domain.portfolio.solvency import BackingUnits
 from foretell.domain.values.amounts import AMOUNT_UNITS_MAX
+from foretell.domain.values.hexadecimal import Address, Bytes32
 from foretell.engine.writer.builder_rows import record_builder_volumes
 from foretell.store.database import Database, Transaction
 from foretell.store.index.activities import (
@@ -29,6 +33,8 @@ from foretell.store.index.activities import (
     ExchangeFill,
     record_exchange_fills,
 )
+from foretell.store.index.balances import Balance, record_balances
+from foretell.store.index.blocks import Block, record_blocks
 from foretell.store.tables import fills, trades
 from foretell.store.trading.builder_days import add_traded
 from foretell.store.trading.builder_trades import BuilderTradeFilter, load_builder_trades
@@ -42,6 +48,7 @@ ALICE: Final = an_address("alice")
 WHALE: Final = an_address("whale")
 LARGE: Final = 2**62
 """Two of it are more than a column holds."""
+EXCHANGES: Final = sorted(an_address(f"exchange {number}") for number in range(2))
 LARGE_MARKETS: Final = ("large", "vast", "huge")
 NAMES: Final = ("a-b", "ab", "A_c", "a%", "az", "aé", "b", "älter")
 TITLES: Final = {"a": "Zebra Ünïcode", "b": "apple", "c": "Äpfel", "d": "_under", "e": "Épée"}
@@ -133,6 +140,8 @@ DATA: Final = (
     "/builders/leaderboard?timePeriod=WEEK&offset=1",
     f"/builders/volume?timePeriod=ALL&builder={BUILDER}",
     f"/oi?market={a_word('b')}",
+    *(f"/owed?user={ALICE}{chosen}" for chosen in ("", "&limit=1")),
+    *(f"/solvency{chosen}" for chosen in ("", "?limit=2", f"?limit=2&after={a_word('c')}")),
     "/live-volume?id=2",
     *(
         f"/{route}?address={an_address('referrer')}{chosen}"
@@ -171,11 +180,11 @@ ORDERS: Final = [
 FILTERS: Final = ("active=true", "closed=true", "tag_id=1", "limit=2&offset=2", "related_tags=true")
 RELATED: Final = ("/related-tags", "/related-tags/tags")
 WITHOUT_TABLES: Final = {
-    *("/", "/status", "/limits", "/owed", "/solvency", "/export/{file}"),
+    *("/", "/status", "/limits", "/export/{file}"),
     *("/v1/builders/leaderboard", "/v1/builders/volume"),
     *("/events/creators/{record_id}", "/series/{series_id}/comments/count"),
 }
-"""Routes that read no table, that need a node, and the one that has a test of its own."""
+"""Routes that read no table, and the one that has a test of its own."""
 EMPTY: Final = {
     *(f"/tags/{way}{part}" for way in ("1", "slug/world") for part in RELATED),
     *(f"/comments{part}" for part in ("", "/1", f"/user_address/{ALICE}")),
@@ -283,6 +292,13 @@ async def grow_large(rows: Rows) -> None:
     await rows.hold("whale", "large", LARGE, LARGE, changed_at_s=NOW_S - 2 * 86_400)
 
 
+async def keep_for_alice(tx: Transaction) -> None:
+    """Let two exchanges keep tokens of Alice's, as of a block."""
+    token_id = AssetId(str(a_token_pair("a").yes))
+    await record_balances(tx, [Balance(each, token_id, TOKEN, 1) for each in EXCHANGES])
+    await record_blocks(tx, [Block(1, a_word("block"), a_word("parent"), NOW_S)])
+
+
 async def fill(database: Database) -> None:
     async with database.writing() as tx:
         rows = Rows(tx)
@@ -314,6 +330,7 @@ async def fill(database: Database) -> None:
             await record_referral(tx, [an_address(wallet)], an_address("referrer"), NOW_S - 10**6)
         await attribute(rows)
         await grow_large(rows)
+        await keep_for_alice(tx)
     await keep_rankings(database)
     await keep_listings(database)
 
@@ -350,10 +367,33 @@ async def test_a3_sums_beyond_a_column_are_exact_on_both_databases(
         assert event["volume"] == event["openInterest"] == 3 * LARGE / TOKEN
 
 
+async def hold(_: Bytes32) -> BackingUnits:
+    """Answer as a node: the contracts hold what is claimed of the small markets."""
+    return BackingUnits(TOKEN)
+
+
+async def owe(_: Address, keys: Sequence[tuple[Address, AssetId]]) -> list[int]:
+    """Answer as a node: all that exchanges keep is the wallet's."""
+    return [TOKEN + number for number, _ in enumerate(keys)]
+
+
 def a_reader(database: Database, *, is_data: bool) -> Reader:
     if is_data:
-        return Reader(an_app(build_data_app, a_data_context(database, BLOBS, lambda: NOW_MS)))
+        owed = OwedReader(EXCHANGES, owe)
+        context = a_data_context(database, BLOBS, lambda: NOW_MS, hold, owed)
+        return Reader(an_app(build_data_app, context))
     return Reader(an_app(build_discovery_app, DiscoveryContext(database, BLOBS)))
+
+
+async def test_pages_of_what_is_owed_skip_nothing(databases: tuple[Database, Database]) -> None:
+    """A token that two exchanges kept was on one page, for one of them only."""
+    for database in databases:
+        data, after, seen = a_reader(database, is_data=True), "", []
+        while not seen or after:
+            page = await data.get("/owed", user=ALICE, limit=1, after=after)
+            seen += [(each["asset"], each["exchange"].lower()) for each in page["owed"]]
+            after = page["next"]
+        assert seen == [(str(a_token_pair("a").yes), each) for each in EXCHANGES]
 
 
 async def test_an_export_has_the_same_rows_on_both_databases(

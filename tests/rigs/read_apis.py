@@ -25,15 +25,19 @@ async def no_node(*_: object) -> Never:
     raise ChainUnavailable("eth_call", "no node")
 
 
+OWED_NOTHING = OwedReader((), no_node)
+
+
 def a_data_context(
     database: Database,
     blob_base_url: str,
     now_ms: Callable[[], int],
     fetch_backing: FetchBacking = no_node,
+    owed: OwedReader = OWED_NOTHING,
 ) -> DataContext:
     """Return the context of the data API, of an installation whose node is away by default."""
     solvency = SolvencyBooks(database, None, fetch_backing, now_ms)
-    return DataContext(database, blob_base_url, now_ms, solvency, OwedReader((), no_node))
+    return DataContext(database, blob_base_url, now_ms, solvency, owed)
 
 
 async def keep_rankings(database: Database, now_ms: int = NOW_MS, rows_max: int = 3) -> None:

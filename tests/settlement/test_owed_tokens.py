@@ -87,7 +87,7 @@ async def test_h1_what_is_owed_is_shown_until_it_is_claimed(
     }
     assert await data.get("/owed", user=friend) == {"owed": [], "next": ""}
     first = await data.get("/owed", user=liar.wallet, limit=1)
-    assert first["next"] == str(token)
+    assert first["next"] == f"{token}-{exchange}"
     rest = await data.get("/owed", user=liar.wallet, limit=1, after=first["next"])
     assert rest == {"owed": [], "next": ""}
 

@@ -4,6 +4,7 @@ The tables say which tokens an exchange has any of; how many of them are a walle
 as of the chain's newest block.
 """
 
+import re
 from typing import Final
 
 from foretell.data.context import DataContext
@@ -11,23 +12,23 @@ from foretell.data.ledger import TOKEN_DIGITS_MAX
 from foretell.data.parameters import USER
 from foretell.data.responses import OwedPage, OwedToken
 from foretell.domain.errors.http import MalformedQuery
-from foretell.domain.values.hexadecimal import checksum_address
+from foretell.domain.exchange.ledger import AssetId
+from foretell.domain.values.hexadecimal import Address, checksum_address
 from foretell.edge.parameters import integer, text
 from foretell.edge.query import Query
 from foretell.edge.rendering import amount
-from foretell.store.queries.kept_tokens import KeptToken, load_kept_tokens
+from foretell.store.queries.kept_tokens import KeptKey, KeptToken, load_kept_tokens
 
 LIMIT: Final = integer("limit", 100, 1, 100, "tokens that are looked at")
-AFTER: Final = text("after", "next of the page before: a token id")
+AFTER: Final = text("after", "next of the page before")
+CURSOR: Final = re.compile(rf"([0-9]{{1,{TOKEN_DIGITS_MAX}}})-(0x[0-9a-f]{{40}})")
 PARAMETERS: Final = (USER, LIMIT, AFTER)
 
 
 async def list_owed(context: DataContext, query: Query) -> OwedPage:
     """Return a page of the tokens that are kept for a wallet."""
-    wallet, limit, after = query.read(USER), query.read(LIMIT), query.read(AFTER) or ""
+    wallet, limit, after = query.read(USER), query.read(LIMIT), _parse_cursor(query.read(AFTER))
     query.check_known()
-    if after and not (after.isascii() and after.isdigit() and len(after) <= TOKEN_DIGITS_MAX):
-        raise MalformedQuery("after", f"at most {TOKEN_DIGITS_MAX} decimal digits")
     owed = context.owed
     async with context.database.public_reading() as tx:
         kept = await load_kept_tokens(tx, wallet, owed.exchanges, after, limit)
@@ -39,8 +40,17 @@ async def list_owed(context: DataContext, query: Query) -> OwedPage:
             for token, its_units in zip(kept, units, strict=True)
             if its_units
         ],
-        next=kept[-1].token_id if len(kept) == limit else "",
+        next="-".join(kept[-1].key) if len(kept) == limit else "",
     )
+
+
+def _parse_cursor(cursor: str | None) -> KeptKey | None:
+    if not cursor:
+        return None
+    found = CURSOR.fullmatch(cursor)
+    if found is None:
+        raise MalformedQuery("after", "the next of the page before")
+    return KeptKey(AssetId(found[1]), Address(found[2]))
 
 
 def _owed_token(proxy_wallet: str, token: KeptToken, units: int) -> OwedToken:

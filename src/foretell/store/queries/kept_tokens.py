@@ -12,6 +12,13 @@ from foretell.store.queries.captions import LISTED, MarketCaption, caption_of
 from foretell.store.tables import balances, conditions, events, markets, positions
 
 
+class KeptKey(NamedTuple):
+    """What sets a kept token apart, as several exchanges may keep some of one."""
+
+    token_id: AssetId
+    exchange: Address
+
+
 class KeptToken(NamedTuple):
     """A token that an exchange has some of, for whichever wallet; `listing` is None without a market."""
 
@@ -21,11 +28,20 @@ class KeptToken(NamedTuple):
     is_yes: bool
     listing: MarketCaption | None
 
+    @property
+    def key(self) -> KeptKey:
+        """What sets it apart."""
+        return KeptKey(self.token_id, self.exchange)
+
 
 async def load_kept_tokens(
-    tx: Transaction, wallet: Address, exchanges: Collection[Address], after: str, limit: int
+    tx: Transaction,
+    wallet: Address,
+    exchanges: Collection[Address],
+    after: KeptKey | None,
+    limit: int,
 ) -> Sequence[KeptToken]:
-    """Return the kept tokens after a token id, in the order of their ids.
+    """Return the kept tokens after a key, in the order of token ids and exchanges.
 
     A refused delivery is a purchase and a transfer away, so that its wallet has a position of the token.
     """
@@ -44,7 +60,7 @@ async def load_kept_tokens(
         .outerjoin(events, events.c.event_id == markets.c.event_id)
         .where(
             positions.c.wallet == wallet,
-            positions.c.token_id > after,
+            *_behind(after),
             balances.c.wallet.in_(sorted(exchanges)),
             balances.c.units > 0,
         )
@@ -61,3 +77,13 @@ async def load_kept_tokens(
         )
         for row in rows
     ]
+
+
+def _behind(after: KeptKey | None) -> Sequence[sa.ColumnElement[bool]]:
+    if after is None:
+        return ()
+    token_id = positions.c.token_id
+    return (
+        token_id >= after.token_id,
+        sa.or_(token_id > after.token_id, balances.c.wallet > after.exchange),
+    )

@@ -388,7 +388,8 @@ def a_reader(database: Database, *, is_data: bool) -> Reader:
 async def test_pages_of_what_is_owed_skip_nothing(databases: tuple[Database, Database]) -> None:
     """A token that two exchanges kept was on one page, for one of them only."""
     for database in databases:
-        data, after, seen = a_reader(database, is_data=True), "", []
+        data, after = a_reader(database, is_data=True), ""
+        seen: list[tuple[str, str]] = []
         while not seen or after:
             page = await data.get("/owed", user=ALICE, limit=1, after=after)
             seen += [(each["asset"], each["exchange"].lower()) for each in page["owed"]]

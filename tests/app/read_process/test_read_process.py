@@ -48,6 +48,7 @@ class Rig(NamedTuple):
     """The reads, and clients of both APIs: by themselves, and with a process for dear reads."""
 
     reads: DearReads
+    application: DearReadsApplication
     plain: dict[str, httpx.AsyncClient]
     served: dict[str, httpx.AsyncClient]
     stranger: httpx.AsyncClient
@@ -78,7 +79,8 @@ async def a_rig(url: str, limits: DearReadLimits = LIMITS) -> AsyncIterator[Rig]
         try:
             plain = {"data": client_of(data), "discovery": client_of(discovery)}
             clients = {name: client_of(app) for name, app in served.items()}
-            yield Rig(reads, plain, clients, client_of(served["data"], "10.0.0.2"))
+            stranger = client_of(served["data"], "10.0.0.2")
+            yield Rig(reads, served["data"], plain, clients, stranger)
         finally:
             running.cancel()
             await asyncio.gather(running, return_exceptions=True)

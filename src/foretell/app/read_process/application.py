@@ -1,11 +1,14 @@
 """An API's application whose dear reads are answered in another process."""
 
+from collections.abc import Callable
+from typing import Any
+
 import msgspec
 
 from foretell.app.read_process.client import DearReads
 from foretell.domain.errors.families import ForetellError
 from foretell.edge.client_addresses import UNKNOWN
-from foretell.edge.codec import TURN
+from foretell.edge.codec import PLACE, TURN
 from foretell.edge.rate_limiter import routed_path
 from foretell.edge.read_answers import DearRules
 from foretell.edge.refusals import BodyOf
@@ -43,11 +46,11 @@ class DearReadsApplication:
         except ForetellError as refusal:
             await self._refuse(refusal, send)
             return
-        head = {"type": "http.response.start", "status": answer.head.status}
-        await send({**head, "headers": list(answer.head.headers)})
-        last = len(answer.parts) - 1
-        for index, part in enumerate(answer.parts):
-            await send({"type": "http.response.body", "body": part, "more_body": index < last})
+        with self._reads.unsent.sending(address, answer.parts, _closing(scope)) as parts:
+            head = {"type": "http.response.start", "status": answer.head.status}
+            await send({**head, "headers": list(answer.head.headers)})
+            for part, is_followed in parts:
+                await send({"type": "http.response.body", "body": part, "more_body": is_followed})
 
     def _dear_path(self, scope: Scope) -> str | None:
         """Return the path of a dear read's route, however the request spells it; None of other requests."""
@@ -68,6 +71,12 @@ class DearReadsApplication:
             headers.append((b"retry-after", str(refusal.retry_after_s).encode()))
         await send({"type": "http.response.start", "status": status, "headers": headers})
         await send({"type": "http.response.body", "body": content})
+
+
+def _closing(scope: Scope) -> Callable[[], None]:
+    """Return what closes the connection of a request, which has one wherever a server accepted it."""
+    place: Any = scope.get(PLACE)
+    return lambda: None if place is None else place.holder.close_now()
 
 
 def _known(scope: Scope) -> bytes:

@@ -8,6 +8,7 @@ Clients take turns, and what waits is bounded in number and in time.
 import asyncio
 import contextlib
 import itertools
+from collections import deque
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
@@ -22,6 +23,7 @@ from foretell.app.read_process.messages import (
     decode_from_reads,
     message,
 )
+from foretell.app.read_process.unsent_answers import UnsentAnswers
 from foretell.domain.errors.storage import ReadsBusy, ReadTooSlow
 from foretell.runtime.child_processes import (
     RestartBackoff,
@@ -49,20 +51,23 @@ class DearReadLimits(NamedTuple):
     answer_s: float = 20.0
     """From the request to the end of its answer; the process ends a statement at the deadline of its own."""
     restarts: RestartBackoff = RestartBackoff()
+    unsent_bytes_per_client: int = 16 * 1024 * 1024
+    """A client that has not read so much of its answers gets no other one."""
+    unsent_bytes: int = 128 * 1024 * 1024
 
 
 class DearAnswer(NamedTuple):
-    """The answer to a read: its head, and its body in parts."""
+    """The answer to a read: its head, and its body in parts, which are taken away as they are sent."""
 
     head: AnswerHead
-    parts: list[bytes]
+    parts: deque[bytes]
 
 
 @dataclass(slots=True)
 class _Waiting:
     done: asyncio.Future[None]
     head: AnswerHead | None = None
-    parts: list[bytes] = field(default_factory=list)
+    parts: deque[bytes] = field(default_factory=deque)
 
 
 class DearReads:
@@ -75,6 +80,7 @@ class DearReads:
         self._places = ReadPlaces(
             self.limits.places, self.limits.places_per_client, self.limits.bounds
         )
+        self.unsent = UnsentAnswers(self.limits.unsent_bytes_per_client, self.limits.unsent_bytes)
         self._numbers = itertools.count(1)
         self._waiting_by_number: dict[int, _Waiting] = {}
         self._wanted = asyncio.Event()
@@ -99,10 +105,11 @@ class DearReads:
         """Return the answer to a read of a client, which has the answers whose tags are known.
 
         Refuses with TooManyRequests or ReadsBusy where the read gets no place or no process in time, or the process ends,
-        and with ReadTooSlow at its deadline.
+        or its client does not read its answers, and with ReadTooSlow at its deadline.
         """
         await self._places.take(client)
         try:
+            self.unsent.check(client)
             self._wanted.set()
             await self._await_process()
             return await self._ask(Read(next(self._numbers), api, path, query, client, known))

@@ -1,5 +1,6 @@
 """Trades that share a transaction, without a chain."""
 
+from pathlib import Path
 from typing import Any, Final
 
 import pytest
@@ -17,6 +18,7 @@ from foretell.settlement.batch_call import (
     batch_gas,
     batched_trade,
     in_batches,
+    in_groups,
     in_places,
 )
 from foretell.settlement.match_call import Matched, match_gas
@@ -106,6 +108,16 @@ def test_each_exchange_has_its_own_batches() -> None:
     other = an_address("another exchange")
     trades = [a_trade(number, exchange=(EXCHANGE, other)[number % 2]) for number in range(5)]
     assert sizes(trades) == [3, 2]
+
+
+def test_purchases_settle_before_a_sale_between_them_that_needs_a_simulation() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "settlement.md").read_text()
+    assert "Trades do not always reach the chain in the order of their matches" in page
+    bought, sold, bought_more = (a_trade(number) for number in range(3))
+    covered = {each.settlement.trade_id for each in (bought, bought_more)}
+    groups, unsimulated = in_groups([bought, sold, bought_more], covered, SettlementOptions())
+    assert groups == [[bought, bought_more], [sold]]
+    assert unsimulated == covered
 
 
 def test_a_batch_has_one_trade_of_a_takers_order() -> None:

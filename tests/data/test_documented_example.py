@@ -93,9 +93,31 @@ async def test_the_example_of_the_page_is_what_the_api_answers(
         "rank": int(ranked["rank"]),
         **{f"{field} of the purchase": each for field, each in purchase_of_ann.items()},
     }
-    example = documented("For example, ann", "For a period, carol")
+    example = documented("For example, ann", "For example, dave")
     assert len(example) == 17
     assert example == {field: {**position, **ranked, **others}[field] for field in example}
+
+
+async def test_a_sale_that_settles_after_a_later_purchase_has_the_average_cost_of_both(
+    database: Database, reader: Reader
+) -> None:
+    cheap, sold = purchase(10 * TOKEN, 4 * TOKEN, 0), sale(5 * TOKEN, 35 * TOKEN // 10, 0)
+    dear = purchase(10 * TOKEN, 7 * TOKEN, 0)
+    orders = {"dave": [cheap, dear, sold], "erin": [cheap, sold, dear]}
+    async with database.writing() as tx:
+        rows = Rows(tx)
+        await rows.open_named("rain")
+        for wallet, changes in orders.items():
+            held = apply_all(NO_POSITION, changes)
+            spent = {"bought_units": held.bought_units, "spent_units": held.spent_units}
+            gained = {"realized_units": held.realized_units}
+            await rows.hold(wallet, "rain", held.size_units, held.cost_units, **spent, **gained)
+    [settled] = await reader.get("/positions", user=an_address("dave"))
+    [matched] = await reader.get("/positions", user=an_address("erin"))
+    by_matches = {f"{field} by matches": each for field, each in matched.items()}
+    example = documented("For example, dave", "For a period, carol")
+    assert len(example) == 5
+    assert example == {field: {**settled, **by_matches}[field] for field in example}
 
 
 async def test_the_gain_of_a_period_is_as_the_page_computes_it(
@@ -191,7 +213,7 @@ async def test_the_live_volume_of_the_page_is_what_the_engine_writes(
 
 def test_the_shares_of_a_fee_are_as_the_page_computes_them() -> None:
     shares = divide_fee(1_000_003, 2_000, 1_000)
-    example = documented("And of a fee", "And of builders")
+    example = documented("And of a fee", "And of activities")
     assert example == {
         "totalAmount of the builder": shares.builder_units,
         "totalAmount of the referrer": shares.referrer_units,
@@ -334,6 +356,7 @@ def test_every_rule_of_a_price_has_an_example() -> None:
 
 EXAMPLES_BY_DEFINITION: Final = {
     "price of a trade": "price of the purchase",
+    "size of a trade or activity": "size of the purchase",
     "usdcSize": "usdcSize of the purchase",
     "amount of a holder": "amount of the holder",
     "size of what is owed": "size",

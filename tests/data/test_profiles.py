@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import pytest
 from tests.rigs.read_apis import Reader, keep_rankings
 from tests.rigs.rows import Rows
@@ -47,6 +49,29 @@ async def test_the_leaderboard_shows_names_and_images(database: Database, reader
     shown = {row["proxyWallet"].lower(): (row["userName"], row["profileImage"]) for row in rows}
     assert shown[an_address("alice")] == ("Alice", IMAGE)
     assert shown[an_address("bob")] == (None, None)
+
+
+async def test_the_page_names_the_fields_that_no_wallet_has(
+    database: Database, reader: Reader
+) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "data-api.md").read_text()
+    sentence = page.partition("The others are the same for all wallets:")[2].partition("\n\n")[0]
+    await keep_rankings(database)
+    [holders, _] = await reader.get("/holders", market=a_word("rain"))
+    ranked = await reader.get("/v1/leaderboard")
+    wins = await reader.get("/v1/leaderboard/biggest-wins", timePeriod="ALL")
+    for row in [*holders["holders"], *await reader.get("/trades"), *ranked]:
+        assert row.get("pseudonym", "") == ""
+        assert row.get("displayUsernamePublic", False) is False
+        nulls = {"profileImageOptimized", "xUsername", "verifiedBadge"} & row.keys()
+        assert nulls
+        assert {row[name] for name in nulls} == {None}
+    words = (
+        "pseudonym is empty, displayUsernamePublic is false, and profileImageOptimized, xUsername"
+    )
+    assert " ".join(sentence.split()) == f"{words} and verifiedBadge are `null`."
+    assert all(isinstance(row["winRank"], str) for row in wins)
+    assert "`winRank`\nis a *str*" in page
 
 
 async def test_the_leaderboard_finds_the_wallets_of_the_owner_of_a_name(

@@ -1,13 +1,15 @@
-"""Open interest and solvency of the data API's page: a market's life on the real chain."""
+"""Open interest, solvency, conversions and redemptions of the data API's page: on the real chain."""
 
 import re
 from pathlib import Path
+from typing import Final
 
 import pytest
 from tests.indexer.rig import IndexerRig
 from tests.rigs.applications import an_app
 from tests.rigs.clock import Clock
-from tests.rigs.read_apis import BLOBS, Reader, no_node
+from tests.rigs.events import SandboxEvent
+from tests.rigs.read_apis import BLOBS, Reader, a_data_context, no_node
 from tests.rigs.sandbox import Sandbox, an_indexer, catch_up
 from tests.rigs.values import TOKEN
 
@@ -21,10 +23,13 @@ from foretell.store.database import Database
 pytestmark = pytest.mark.anyio
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "data-api.md"
+SPLIT: Final = (100, 100, 40)
+FIRST_TWO: Final = 0b011
+NAME_BY_TYPE: Final = {"CONVERSION": "conversion", "REDEEM": "redemption"}
 
 
-def documented() -> dict[str, float]:
-    text = PAGE.read_text().partition("Other figures are")[2].partition("And of a fee")[0]
+def documented(begin: str, end: str) -> dict[str, float]:
+    text = PAGE.read_text().partition(begin)[2].partition(end)[0]
     rows = re.findall(r"^\| ([\w -]+) \| [^|]+ \| ([\d.]+) \|$", text, re.MULTILINE)
     return {field: float(value) for field, value in rows}
 
@@ -56,7 +61,7 @@ async def test_open_interest_is_as_the_page_computes_it(
     await rig.resolve()
     await rig.redeem(ann)
     redeemed_value, _, redeemed_owed, deficit = await figures()
-    example = documented()
+    example = documented("Other figures are", "And of a fee")
     assert example.pop("total of live-volume")
     assert example == {
         "value of oi": open_value,
@@ -65,4 +70,25 @@ async def test_open_interest_is_as_the_page_computes_it(
         "value of oi after the redemption": redeemed_value,
         "owed of solvency after the redemption": redeemed_owed,
         "deficit of solvency": deficit,
+    }
+
+
+async def test_conversions_and_redemptions_have_the_sizes_that_the_page_computes(
+    fresh_sandbox: Sandbox, database: Database
+) -> None:
+    event, trader = await SandboxEvent.ask(fresh_sandbox), fresh_sandbox.trader(0)
+    await fresh_sandbox.allow(trader, event.adapter)
+    for place, collateral in enumerate(SPLIT):
+        await event.split(trader, place, collateral * TOKEN)
+    await event.convert(trader, FIRST_TWO, 60 * TOKEN)
+    for place in range(len(SPLIT)):
+        await event.answer(place, is_yes=place == 2)
+    await event.redeem(trader, 2, 100 * TOKEN, 40 * TOKEN)
+    await catch_up(an_indexer(fresh_sandbox, database))
+    reader = Reader(an_app(build_app, a_data_context(database, BLOBS, Clock().now_ms)))
+    acts = await reader.get("/activity", user=trader.address, type="CONVERSION,REDEEM")
+    assert documented("And of activities", "And of builders") == {
+        f"{field} of the {NAME_BY_TYPE[act['type']]}": act[field]
+        for act in acts
+        for field in ("size", "usdcSize")
     }

@@ -1,21 +1,24 @@
 """A rebuild of the sums by wallet, looked at after each of its steps."""
 
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Final
 
 import pytest
 import sqlalchemy as sa
 from tests.rigs.read_apis import keep_rankings
 from tests.rigs.rows import Rows
-from tests.rigs.values import NOW_MS, TOKEN
+from tests.rigs.values import NOW_MS, NOW_S, TOKEN, a_word
 from tests.store.live_sums import Dump, dump_sums
 from typing_extensions import override
 
 from foretell.domain.errors.storage import RebuildOvertaken, RebuildRunning, SumsReplaced
 from foretell.indexer.rebuild import Pacing, RebuildContext, RebuiltSums, rebuild_sums
 from foretell.store.database import Database
+from foretell.store.index.blocks import Block, load_last_block, record_blocks
 from foretell.store.index.generation_rows import BY_PERIOD
 from foretell.store.index.generations import begin_next, of_generation
+from foretell.store.index.rankings.history import load_last_change
 from foretell.store.index.trading_totals import tables_of
 from foretell.store.rebuild_lock import rebuild_lock
 from foretell.store.tables import metadata, standings, trading_totals
@@ -100,6 +103,25 @@ async def test_readers_have_the_sums_of_one_generation_after_every_step(
     assert seen == sorted(seen), "the new sums stay"
     assert seen.count(False) > WALLETS
     assert await dump_sums(database) == kept
+
+
+async def test_the_block_of_the_new_sums_is_the_last_one_with_a_change(
+    database: Database,
+) -> None:
+    page = (Path(__file__).parents[3] / "docs" / "reference" / "indexer.md").read_text()
+    assert "prints the last block with a change (`swapped at block`)" in page
+    await some_sums(database)
+    async with database.writing() as tx:
+        last = await load_last_change(tx)
+        later = Block(last + 20, a_word("later"), a_word("parent"), NOW_S)
+        await record_blocks(tx, [later])
+
+    async def look(_: int) -> None:
+        """Change nothing."""
+
+    assert (await rebuild(database, look)).block_number == last
+    async with database.reading() as tx:
+        assert await load_last_block(tx) == later
 
 
 async def test_a_rebuild_that_ends_after_any_step_changes_nothing_and_leaves_nothing(

@@ -72,8 +72,7 @@ async def test_the_example_of_the_page_is_what_the_api_answers(
     assert len(example) == 25
     for field, values in example.items():
         answered = answers[field] if isinstance(answers[field], list) else [answers[field]]
-        is_rounded = field.startswith("competitive")
-        assert answered == (pytest.approx(values, abs=5e-5) if is_rounded else values), field
+        assert answered == values, field
 
 
 async def test_the_volume_of_a_series_is_as_the_page_computes_it(

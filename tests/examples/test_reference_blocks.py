@@ -14,7 +14,9 @@ from tests.examples.conftest import ROOT
 from tests.rigs.installation import Running
 
 from foretell.edge.rate_limits import windows_with
+from foretell.journal.files.revocations import FILE as REVOCATIONS
 from foretell.settings import Settings
+from foretell.store.rebuild_lock import FILE as REBUILD_LOCK
 
 pytestmark = [pytest.mark.xdist_group("examples")]
 
@@ -55,6 +57,21 @@ def test_every_kind_of_block_is_run_or_read() -> None:
     assert {each.kind for each in BLOCKS} <= READ_BY
     programs = {each.page for each in BLOCKS if each.kind == "js"}
     assert programs == {"docs/reference/typescript-client.md"}
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: f"{path.parent.name}-{path.stem}")
+def test_every_row_of_a_table_is_below_the_names_of_its_columns(path: Path) -> None:
+    """An empty line ends a table, and what follows is shown as text."""
+    begun = re.findall(r"(?<!\|)\n(\|.*)\n(.*)", path.read_text())
+    assert [row for row, below in begun if not re.fullmatch(r"\|[-:| ]+\|", below)] == []
+
+
+def test_the_settings_name_every_file_of_the_data_folder(example_sandbox: Running) -> None:
+    page = (ROOT / "docs" / "reference" / "settings.md").read_text()
+    text = page.partition("`data` contains")[2].partition("\n\n")[0]
+    named = set(re.findall(r"`([\w.-]+)/?`", text))
+    assert {path.name for path in example_sandbox.data.iterdir()} <= named
+    assert {REBUILD_LOCK, REVOCATIONS} <= named, "files that appear later"
 
 
 @pytest.mark.parametrize("block", blocks_of("json"), ids=name_of)

@@ -1,5 +1,6 @@
 """The pages of the tutorial and of the how-tos do what they say, and the site has no dead link."""
 
+import argparse
 import json
 import os
 import re
@@ -8,12 +9,13 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from string import Template
 from typing import NamedTuple
 
 import httpx
 import pytest
 import typer
-from tests.examples.conftest import ROOT, WITHIN_S, Play
+from tests.examples.conftest import ROOT, WITHIN_S, Play, run_program
 from tests.rigs.installation import Running
 
 from foretell.cli.main import app
@@ -24,6 +26,7 @@ DOCS = ROOT / "docs"
 PAGES = sorted([*(DOCS / "tutorial").glob("*.md"), *(DOCS / "howto").glob("*.md")])
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 SAVED = re.compile(r"\s*Save it as `([\w.-]+)`")
+ASSIGNMENT = re.compile(r"([A-Z]+)=\$\(.*\)")
 USUAL_URL = "http://127.0.0.1:8000"
 KINDS = {"sh", "python", "json", "console", "text"}
 """Run as commands; run as programs; parsed; checked for commands that exist; diagrams."""
@@ -41,19 +44,34 @@ def blocks_of(page: Path) -> Iterator[Block]:
         yield Block(found[1], found[2], text[found.end() :])
 
 
+def curl_options() -> argparse.ArgumentParser:
+    """Return the options of curl that pages use."""
+    parser = argparse.ArgumentParser("curl", exit_on_error=False)
+    parser.add_argument("url")
+    for name in ("--silent", "--fail"):
+        parser.add_argument(name, action="store_true", required=True)
+    for name in ("--output", "--etag-save", "--etag-compare"):
+        parser.add_argument(name)
+    return parser
+
+
 class Reader:
     """Somebody who does everything that a page says, in its order."""
 
-    def __init__(self, command: Play, folder: Path, base_url: str) -> None:
+    def __init__(
+        self, command: Play, folder: Path, base_url: str, environment: dict[str, str]
+    ) -> None:
         self._command = command
         self._folder = folder
         self._base_url = base_url
+        self._environment = environment
+        self._variables: dict[str, str] = {}
 
     def do(self, block: Block) -> None:
         match block.kind:
             case "sh":
                 for line in block.text.splitlines():
-                    self.run(shlex.split(line))
+                    self.run_line(line)
             case "python":
                 exec(compile(block.text, "page", "exec"), {"__name__": "__main__"})
             case "json":
@@ -61,14 +79,36 @@ class Reader:
             case kind:
                 assert kind in KINDS, f"a block of {kind!r} is neither run nor read"
 
-    def run(self, words: list[str]) -> None:
-        if words[0] == "curl":
-            assert words[1:3] == ["--silent", "--fail"]
-            url = words[3].replace(USUAL_URL, self._base_url)
-            assert httpx.get(url, timeout=WITHIN_S).status_code == 200
+    def run_line(self, line: str) -> None:
+        if found := ASSIGNMENT.fullmatch(line):
+            self.assign(found[1], line)
             return
-        assert words[0] == "foretell", words
-        self._command(*words[1:])
+        program, *words = [Template(word).substitute(self._variables) for word in shlex.split(line)]
+        if program == "curl":
+            self.fetch(words)
+            return
+        assert program == "foretell", line
+        self._command(*words)
+
+    def assign(self, name: str, line: str) -> None:
+        """Have the shell run a command, and keep its output as a variable."""
+        script = f'{line}\nprintf %s "${name}"'
+        value = run_program(["sh", "-c", script], self._folder, self._environment)
+        assert value, line
+        self._variables[name] = value
+
+    def fetch(self, words: list[str]) -> None:
+        """Do as curl does; who compares a tag has the content already."""
+        given = curl_options().parse_args(words)
+        tag = (self._folder / given.etag_compare).read_text() if given.etag_compare else ""
+        headers = {"If-None-Match": tag} if tag else {}
+        url = given.url.replace(USUAL_URL, self._base_url)
+        answer = httpx.get(url, headers=headers, timeout=WITHIN_S)
+        assert answer.status_code == (304 if tag else 200), answer.text
+        if given.output and not tag:
+            (self._folder / given.output).write_bytes(answer.content)
+        if given.etag_save:
+            (self._folder / given.etag_save).write_text(answer.headers["etag"])
 
     def keep(self, block: Block) -> None:
         json.loads(block.text)
@@ -78,9 +118,17 @@ class Reader:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_every_block_of_a_page_runs(
-    page: Path, command: Play, folder: Path, example_sandbox: Running
+    page: Path,
+    command: Play,
+    folder: Path,
+    example_sandbox: Running,
+    environment: dict[str, str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    reader = Reader(command, folder, f"http://127.0.0.1:{example_sandbox.port}")
+    monkeypatch.setenv("FORETELL_CHAIN_PORT", str(example_sandbox.chain_port))
+    path = f"{Path(sys.executable).parent}{os.pathsep}{environment['PATH']}"
+    base_url = f"http://127.0.0.1:{example_sandbox.port}"
+    reader = Reader(command, folder, base_url, {**environment, "PATH": path})
     for block in blocks_of(page):
         reader.do(block)
 

@@ -47,7 +47,7 @@ async def lines(reader: Reader, kind: str, **parameters: str) -> list[Any]:
     """Return the rows of an export as lines of JSON, exact."""
     answer = await reader.http.get(f"/export/{kind}.jsonl", params=parameters)
     assert answer.status_code == 200, answer.text
-    assert answer.headers["content-type"].startswith("application/jsonl")
+    assert answer.headers["content-type"] == "application/jsonl"
     return [json.loads(line, parse_float=Decimal) for line in answer.text.splitlines()]
 
 
@@ -292,3 +292,19 @@ async def test_what_cannot_be_exported_is_refused_before_the_first_byte(
 ) -> None:
     seen, body = await a_reader(fresh_database).refused(f"/export/{file}", **parameters)
     assert (seen, body["error"].partition(":")[0]) == (status, code)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("form", "media_type"),
+    [
+        ("csv", "text/csv; charset=utf-8"),
+        ("jsonl", "application/jsonl"),
+        ("parquet", "application/vnd.apache.parquet"),
+    ],
+)
+async def test_an_export_names_its_media_type_and_a_text_its_charset_once(
+    fresh_database: Database, kind: str, form: str, media_type: str
+) -> None:
+    answer = await a_reader(fresh_database).http.get(f"/export/{kind}.{form}", params={"user": ANN})
+    assert (answer.status_code, answer.headers["content-type"]) == (200, media_type)

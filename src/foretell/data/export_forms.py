@@ -169,9 +169,9 @@ def _csv(rows: Sequence[Sequence[object]]) -> bytes:
 
 ENCODERS: Final[Mapping[str, tuple[str, Callable[[Sequence[str]], RowEncoder]]]] = MappingProxyType(
     {
-        "csv": ("text/csv; charset=utf-8", CsvEncoder),
+        "csv": ("text/csv", CsvEncoder),
         "jsonl": ("application/jsonl", JsonLinesEncoder),
         "parquet": ("application/vnd.apache.parquet", ParquetEncoder),
     }
 )
-"""The media type and the encoder of each form."""
+"""The media type and the encoder of each form; the framework names the charset of a text."""

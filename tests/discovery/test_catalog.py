@@ -256,6 +256,19 @@ async def test_a_cursor_of_another_order_is_refused(reader: Reader) -> None:
 
 
 @pytest.mark.usefixtures("catalog")
+@pytest.mark.parametrize(("path", "other"), [("events", "markets"), ("markets", "events")])
+async def test_a_cursor_is_valid_for_its_list_and_another_list_refuses_it(
+    reader: Reader, path: str, other: str
+) -> None:
+    page = await reader.get(f"/{path}/keyset", limit=1)
+    cursor = page["next_cursor"]
+    assert (await reader.get(f"/{path}/keyset", limit=1, after_cursor=cursor))[path]
+    status, body = await reader.refused(f"/{other}/keyset", after_cursor=cursor)
+    assert (status, body["type"]) == (422, "validation error")
+    assert f"a next_cursor of the list of {other}" in body["error"]
+
+
+@pytest.mark.usefixtures("catalog")
 @pytest.mark.parametrize(
     ("path", "found"),
     [

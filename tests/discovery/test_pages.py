@@ -6,7 +6,9 @@ from hypothesis import strategies as st
 
 from foretell.discovery.pages import (
     EVENT_ORDER,
+    EVENTS,
     MARKET_ORDER,
+    MARKETS,
     PAGE_MAX,
     TAG_ORDER,
     SortOrder,
@@ -74,9 +76,9 @@ def test_too_many_sort_fields_are_refused() -> None:
 
 def test_a_page_after_a_cursor_is_a_row_longer_and_has_no_offset() -> None:
     page = ListPage(3, fields=(VOLUME,))
-    text = encode_cursor(Cursor((5,), 7), page)
+    text = encode_cursor(Cursor((5,), 7), EVENTS, page)
     query = a_query(limit="3", offset="9", order="volume", after_cursor=text)
-    assert read_keyset_page(query, EVENT_ORDER) == ListPage(
+    assert read_keyset_page(query, EVENTS, EVENT_ORDER) == ListPage(
         4, fields=(VOLUME,), after=Cursor((5,), 7)
     )
 
@@ -94,7 +96,7 @@ def test_a_cursor_comes_back_as_the_same_row(
 ) -> None:
     page = ListPage(1, fields=(VOLUME, TITLE), is_ascending=is_ascending)
     cursor = Cursor(values, row_id)
-    assert parse_cursor(encode_cursor(cursor, page), page) == cursor
+    assert parse_cursor(encode_cursor(cursor, EVENTS, page), EVENTS, page) == cursor
 
 
 PAGE = ListPage(1, fields=(VOLUME,))
@@ -105,30 +107,31 @@ PAGE = ListPage(1, fields=(VOLUME,))
     [
         "!",
         "bm9uc2Vuc2U",
-        encode_cursor(Cursor((5,), 7), PAGE)[:-3],
-        encode_cursor(Cursor((5,), 7), PAGE._replace(is_ascending=True)),
-        encode_cursor(Cursor((5,), 7), PAGE._replace(fields=(ID,))),
-        encode_cursor(Cursor((5, 6), 7), PAGE),
-        encode_cursor(Cursor(("five",), 7), PAGE),
-        encode_cursor(Cursor((2**63,), 7), PAGE),
-        encode_cursor(Cursor((5,), 2**63), PAGE),
-        encode_cursor(Cursor((1e300,), 7), PAGE),
+        encode_cursor(Cursor((5,), 7), EVENTS, PAGE)[:-3],
+        encode_cursor(Cursor((5,), 7), MARKETS, PAGE),
+        encode_cursor(Cursor((5,), 7), EVENTS, PAGE._replace(is_ascending=True)),
+        encode_cursor(Cursor((5,), 7), EVENTS, PAGE._replace(fields=(ID,))),
+        encode_cursor(Cursor((5, 6), 7), EVENTS, PAGE),
+        encode_cursor(Cursor(("five",), 7), EVENTS, PAGE),
+        encode_cursor(Cursor((2**63,), 7), EVENTS, PAGE),
+        encode_cursor(Cursor((5,), 2**63), EVENTS, PAGE),
+        encode_cursor(Cursor((1e300,), 7), EVENTS, PAGE),
     ],
-    ids=["text", "json", "cut", "way", "order", "long", "type", "huge", "row", "float"],
+    ids=["text", "json", "cut", "list", "way", "order", "long", "type", "huge", "row", "float"],
 )
 def test_a_cursor_of_another_list_is_refused(text: str) -> None:
     with pytest.raises(MalformedQuery, match="after_cursor must be a next_cursor"):
-        parse_cursor(text, PAGE)
+        parse_cursor(text, EVENTS, PAGE)
 
 
 @pytest.mark.parametrize("value", [5, "a\0b"])
 def test_a_cursor_of_a_text_field_holds_a_text_that_a_database_accepts(value: str | int) -> None:
     page = ListPage(1, fields=(TITLE,))
     with pytest.raises(MalformedQuery):
-        parse_cursor(encode_cursor(Cursor((value,), 7), page), page)
+        parse_cursor(encode_cursor(Cursor((value,), 7), EVENTS, page), EVENTS, page)
 
 
 @given(st.text(max_size=60))
 def test_no_random_text_is_a_cursor(text: str) -> None:
     with pytest.raises(MalformedQuery):
-        parse_cursor(text, PAGE)
+        parse_cursor(text, EVENTS, PAGE)

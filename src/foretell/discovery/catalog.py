@@ -16,8 +16,10 @@ from foretell.discovery.pages import (
     ASCENDING,
     CURSOR,
     EVENT_ORDER,
+    EVENTS,
     LIMIT,
     MARKET_ORDER,
+    MARKETS,
     OFFSET,
     UNUSED_OFFSET,
     encode_cursor,
@@ -106,12 +108,12 @@ async def list_events(context: DiscoveryContext, query: Query) -> list[Event]:
 
 async def list_events_after(context: DiscoveryContext, query: Query) -> EventKeyset:
     """Return a page of events, and the cursor of the next one."""
-    chosen, page = read_event_filter(query), read_keyset_page(query, EVENT_ORDER)
+    chosen, page = read_event_filter(query), read_keyset_page(query, EVENTS, EVENT_ORDER)
     query.check_known()
     if chosen is None:
         return EventKeyset(events=[])
     async with context.database.public_reading() as tx:
-        found, cursor = _cut(await load_event_ids(tx, chosen, page), page)
+        found, cursor = _cut(await load_event_ids(tx, chosen, page), EVENTS, page)
         shown = await render_events(tx, context, [row.row_id for row in found])
     if cursor is None:
         return EventKeyset(events=shown)
@@ -178,13 +180,13 @@ async def list_markets(context: DiscoveryContext, query: Query) -> list[MarketRe
 
 async def list_markets_after(context: DiscoveryContext, query: Query) -> MarketKeyset:
     """Return a page of markets, and the cursor of the next one."""
-    chosen, page = read_market_filter(query), read_keyset_page(query, MARKET_ORDER)
+    chosen, page = read_market_filter(query), read_keyset_page(query, MARKETS, MARKET_ORDER)
     has_tags = query.read(INCLUDE_TAG)
     query.check_known()
     if chosen is None:
         return MarketKeyset(markets=[])
     async with context.database.public_reading() as tx:
-        found, cursor = _cut(await load_market_ids(tx, chosen, page), page)
+        found, cursor = _cut(await load_market_ids(tx, chosen, page), MARKETS, page)
         ids = [row.row_id for row in found]
         shown = await _render_markets(tx, context, ids, has_tags=has_tags)
     if cursor is None:
@@ -335,9 +337,9 @@ def _market_of(id_text: str) -> MarketFilter:
     return MarketFilter(market_ids=[parse_id(id_text)])
 
 
-def _cut(found: Sequence[Cursor], page: ListPage) -> tuple[Sequence[Cursor], str | None]:
+def _cut(found: Sequence[Cursor], name: str, page: ListPage) -> tuple[Sequence[Cursor], str | None]:
     """Return the rows of a page, and the cursor of the next page if there is one."""
     rows = found[: page.limit - 1]
     if len(found) < page.limit or not rows:
         return rows, None
-    return rows, encode_cursor(rows[-1], page)
+    return rows, encode_cursor(rows[-1], name, page)

@@ -24,6 +24,9 @@ from foretell.store.queries.sorted_pages import Cursor, ListPage, SortField, Sor
 PAGE_MAX: Final = 500
 SORT_FIELDS_MAX: Final = 5
 CURSOR_CHARS_MAX: Final = 2048
+EVENTS: Final = "events"
+MARKETS: Final = "markets"
+"""Names of lists with cursors: a cursor has the name of its list."""
 
 SortOrder = Parameter[tuple[SortField, ...]]
 
@@ -122,32 +125,34 @@ def read_page(query: Query, order: SortOrder) -> ListPage:
     )
 
 
-def read_keyset_page(query: Query, order: SortOrder) -> ListPage:
-    """Return the part of a list after a cursor, and one more row if the list continues."""
+def read_keyset_page(query: Query, name: str, order: SortOrder) -> ListPage:
+    """Return the part of the list of this name after a cursor, and one more row if the list continues."""
     limit = query.read(LIMIT)
     query.read(UNUSED_OFFSET)
     page = ListPage(limit=limit + 1, fields=query.read(order), is_ascending=query.read(ASCENDING))
     cursor = query.read(CURSOR)
-    return page if cursor is None else page._replace(after=parse_cursor(cursor, page))
+    return page if cursor is None else page._replace(after=parse_cursor(cursor, name, page))
 
 
-def encode_cursor(cursor: Cursor, page: ListPage) -> str:
-    """Return a cursor as a text for clients; it is valid for lists of the same order only."""
-    names = [field.name for field in page.fields]
-    raw = msgspec.json.encode([names, page.is_ascending, cursor.values, cursor.row_id])
+def encode_cursor(cursor: Cursor, name: str, page: ListPage) -> str:
+    """Return a cursor as a text for clients; it is valid for the list of this name in the same order only."""
+    fields = [field.name for field in page.fields]
+    raw = msgspec.json.encode([name, fields, page.is_ascending, cursor.values, cursor.row_id])
     return base64.urlsafe_b64encode(raw).decode().rstrip("=")
 
 
-def parse_cursor(text: str, page: ListPage) -> Cursor:
+def parse_cursor(text: str, name: str, page: ListPage) -> Cursor:
     """Return the row after which a client's cursor continues this list, or refuse."""
-    kind = tuple[list[str], bool, tuple[SortValue, ...], int]
+    kind = tuple[str, list[str], bool, tuple[SortValue, ...], int]
     try:
         raw = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
-        names, is_ascending, values, row_id = msgspec.json.decode(raw, type=kind)
+        list_name, fields, is_ascending, values, row_id = msgspec.json.decode(raw, type=kind)
     except (binascii.Error, ValueError, msgspec.MsgspecError) as error:
         raise MalformedQuery("after_cursor", "a next_cursor of this list") from error
-    is_same = names == [field.name for field in page.fields] and is_ascending == page.is_ascending
-    if not is_same or len(values) != len(names) or abs(row_id) > ID_MAX:
+    if list_name != name:
+        raise MalformedQuery("after_cursor", f"a next_cursor of the list of {name}")
+    is_same = fields == [field.name for field in page.fields] and is_ascending == page.is_ascending
+    if not is_same or len(values) != len(fields) or abs(row_id) > ID_MAX:
         raise MalformedQuery("after_cursor", "a next_cursor of this list in this order")
     if not all(map(_is_value_of, page.fields, values)):
         raise MalformedQuery("after_cursor", "a next_cursor of this list")

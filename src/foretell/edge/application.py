@@ -2,8 +2,9 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any, Final
 
-from litestar import Litestar
+from litestar import Litestar, Response
 from litestar.types import ASGIApp, ControllerRouterHandler, Receive, Scope, Send
 
 from foretell.edge.codec import AnyRequest
@@ -12,9 +13,11 @@ from foretell.edge.documents.pages import document_routes
 from foretell.edge.injection import context_dependency, state_with
 from foretell.edge.limits_route import show_limits
 from foretell.edge.query import check_no_parameters
-from foretell.edge.refusals import BodyOf, handlers
+from foretell.edge.refusals import BodyOf, handlers, with_head
 from foretell.edge.throttled_application import address_in, count_for_address
 from foretell.store.read_places import answering
+
+ALLOW: Final = "Allow"
 
 
 def build_application(
@@ -35,6 +38,7 @@ def build_application(
         state=state_with(context),
         dependencies=context_dependency(),
         before_request=begin_request,
+        after_request=name_methods,
         middleware=[naming_client],
         exception_handlers=handlers(body_of),
         opt=described_by(api),
@@ -48,6 +52,14 @@ async def begin_request(request: AnyRequest) -> None:
     """Count a request and wait for its turn, then check its parameters if its route takes none."""
     await count_for_address(request)
     await check_no_parameters(request)
+
+
+async def name_methods(response: Response[Any]) -> Response[Any]:
+    """Add HEAD to the methods in the framework's answer to OPTIONS."""
+    allowed = response.headers.get(ALLOW)
+    if allowed is not None:
+        response.headers[ALLOW] = ", ".join(with_head(allowed))
+    return response
 
 
 def naming_client(app: ASGIApp) -> ASGIApp:

@@ -131,12 +131,20 @@ def handlers(body_of: BodyOf) -> dict[int | type[Exception], Handler]:
     return {ForetellError: refuse, HTTPException: refuse_http, Exception: fail}
 
 
+def with_head(allowed: str) -> list[str]:
+    """Return the methods of a route in their order, among them HEAD, which works where GET does.
+
+    The framework lists those that it knows: the server turns HEAD into GET before.
+    """
+    names = set(allowed.split(", "))
+    return sorted(names | {"HEAD"} if "GET" in names else names)
+
+
 def _http_refusal(request: Request[Any, Any, State], error: HTTPException) -> ForetellError:
     """Return the refusal for an exception of the framework."""
     if isinstance(error, MethodNotAllowedException):
-        allowed = (error.headers or {}).get("allow", "").split(", ")
-        allowed += ["HEAD"] if "GET" in allowed else []
-        return MethodNotAllowed(sent_method(request), sorted(allowed))
+        allowed = with_head((error.headers or {}).get("allow", ""))
+        return MethodNotAllowed(sent_method(request), allowed)
     if isinstance(error, NotFoundException):
         return UnknownRoute(error.detail)
     return HttpRefusal(error.detail)

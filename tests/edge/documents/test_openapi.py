@@ -6,7 +6,8 @@ from urllib.parse import urljoin
 import httpx
 import msgspec
 import pytest
-from litestar import Litestar, get
+from litestar import Litestar, get, post
+from litestar.handlers import HTTPRouteHandler
 from msgspec import UNSET, UnsetType
 
 from foretell.data.refusals import DOCUMENTED, data_body
@@ -78,16 +79,33 @@ async def get_kept(request: AnyRequest) -> None:
     """Return the sum of the operator."""
 
 
-def an_app() -> Litestar:
+def an_app(*others: HTTPRouteHandler) -> Litestar:
     api = Api("sums", "Sums", "All about sums.", DOCUMENTED)
-    return build_application(
-        api=api, routes=[get_sums, get_sum, get_mine, get_kept], context=None, body_of=data_body
-    )
+    routes = [get_sums, get_sum, get_mine, get_kept, *others]
+    return build_application(api=api, routes=routes, context=None, body_of=data_body)
 
 
 @pytest.fixture(scope="module")
 def document() -> dict[str, Any]:
     return document_of(an_app())
+
+
+@post("/made", opt=describe(Success(Sum, "Made."), tag="Sums"))
+async def make_sum(request: AnyRequest) -> None:
+    """Make a sum."""
+
+
+@pytest.mark.parametrize(
+    ("path", "allowed"), [("/mine", "GET, HEAD, OPTIONS"), ("/made", "OPTIONS, POST")]
+)
+async def test_options_names_the_methods_that_a_refusal_of_another_one_names(
+    path: str, allowed: str
+) -> None:
+    transport = httpx.ASGITransport(an_app(make_sum))  # type: ignore[arg-type]  # as below
+    async with httpx.AsyncClient(transport=transport, base_url="http://sums") as client:
+        answers = [await client.request(method, path) for method in ("OPTIONS", "DELETE")]
+    assert [answer.status_code for answer in answers] == [204, 405]
+    assert [answer.headers["allow"] for answer in answers] == [allowed, allowed]
 
 
 async def test_the_document_is_served_under_a_prefix() -> None:

@@ -298,6 +298,10 @@ async def test_an_order_with_garbage_behind_it_gets_its_own_answer(peer: Peer) -
 @pytest.mark.parametrize(
     "sent",
     [
+        b"GET %s/activity?user=\xc3\x9f HTTP/1.1\r\n\r\n",
+        b"GET %s/\xc3\x9f HTTP/1.1\r\n\r\n",
+        b"GET %s?\x00 HTTP/1.1\r\n\r\n",
+        b"FETCH %s/x HTTP/1.1\r\n\r\n",
         b"GET %s/x HTTP/1.7\r\n\r\n",
         b"GET %s/x?y HTTP/1.1\r\nA: \x00\r\n\r\n",
         b"GET %s?y HTTP/1.1\r\nContent-Length: x\r\n\r\n",
@@ -316,6 +320,22 @@ async def test_a_refusal_has_the_form_of_the_api_of_its_path(
         "/discovery": lambda body: body.keys() == {"type", "error"},
     }
     assert shapes[prefix](body), body
+
+
+@pytest.mark.parametrize("sent", [b"GET /data\xc3\x9f HTTP/1.1\r\n\r\n", b"\x00 /data/x"])
+async def test_a_path_that_cannot_be_read_has_the_form_of_the_worker(
+    peer: Peer, sent: bytes
+) -> None:
+    await peer.send(sent)
+    check_form(await peer.answer(), "malformed_request")
+
+
+async def test_a_refusal_has_the_form_of_its_own_path_and_not_of_the_one_before(peer: Peer) -> None:
+    first = a_request(b"GET /data/first HTTP/1.1")
+    await peer.send(first + b"GET /create-market/x?y=\xc3\x9f HTTP/1.1\r\n\r\n")
+    assert (await peer.answer()).status == 200
+    check_form(await peer.answer(), "malformed_request")
+    assert await peer.rest() == b""
 
 
 @pytest.mark.parametrize(

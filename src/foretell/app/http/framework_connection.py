@@ -1,8 +1,8 @@
 """HTTP connections with limits on size and time, so that no client keeps the server busy for nothing.
 
-The event loop that serves them may also run the engine. A request head without an end would slow
-down every client, because the parser's work grows with its square, and a connection that sends nothing,
-or half a request, holds a place that another client needs.
+The event loop that serves them may also run the engine. A request head without an end would slow down every client,
+because the parser's work grows with its square, and a connection that sends nothing, or half a request, holds a place
+that another client needs.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResp
 from foretell.app.http.connection_limits import ConnectionLimits
 from foretell.app.http.connection_places import ConnectionPlaces, Place
 from foretell.app.http.connection_refusals import ConnectionRefusals
-from foretell.app.http.parser_refusals import RequestRefused, check_handshake, refusal_of
+from foretell.app.http.parser_refusals import RequestRefused, check_handshake, path_in, refusal_of
 from foretell.app.http.stream_connection import StreamConnection
 from foretell.domain.errors.families import ForetellError
 from foretell.domain.errors.http import (
@@ -68,15 +68,14 @@ class WhileOpen:
 class FrameworkConnection(HttpToolsProtocol):
     """uvicorn's connection with a deadline for the request that arrives, and a limit for its head.
 
-    It is never a transport's protocol: `FastConnection` passes on what it does not take itself,
-    keeps the time between requests, and is called when every request is answered. There is no hook
-    for either in uvicorn, so this overrides the parser's callbacks, calls the original in each, and
-    keeps its own state next to uvicorn's: `_is_arriving` from the first byte of a request to its
-    last, `_is_in_head` until its headers are complete. `pyproject.toml` pins uvicorn below its next
-    minor version.
+    It is never a transport's protocol: `FastConnection` passes on what it does not take itself, keeps the time
+    between requests, and is called when every request is answered. There is no hook for either in uvicorn, so this
+    overrides the parser's callbacks, calls the original in each, and keeps its own state next to uvicorn's:
+    `_is_arriving` from the first byte of a request to its last, `_is_in_head` until its headers are complete.
+    `pyproject.toml` pins uvicorn below its next minor version.
 
-    A request that is refused here may follow others that are not answered yet. Then its refusal is
-    sent after their answers, or the client would take it for one of them.
+    A request that is refused here may follow others that are not answered yet. Then its refusal is sent after their
+    answers, or the client would take it for one of them.
     """
 
     def __init__(
@@ -195,11 +194,12 @@ class FrameworkConnection(HttpToolsProtocol):
 
     def _parse(self, data: bytes) -> bool:
         """Parse a piece, and return whether the next one is for this parser too."""
-        was_arriving = self._is_arriving
+        was_arriving, unanswered = self._is_arriving, self._unanswered
         try:
             self.parser.feed_data(data)
         except httptools.HttpParserError as error:
-            self.refuse(refusal_of(error, b"" if was_arriving else data))
+            begun = b"" if was_arriving or self._unanswered > unanswered else data
+            self.refuse(refusal_of(error, begun), path_in(begun) or None)
             return False
         except httptools.HttpParserUpgrade:
             if self._should_upgrade():

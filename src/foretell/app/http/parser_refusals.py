@@ -11,6 +11,7 @@ from foretell.domain.errors.families import ForetellError
 from foretell.domain.errors.http import MalformedRequest, UnknownMethod, UnsupportedVersion
 
 _METHOD: Final = re.compile(rb"[A-Za-z][A-Za-z-]{0,39}(?= )")
+_PATH: Final = re.compile(rb"[A-Za-z][A-Za-z-]{0,39} (/[^/?\s]*)")
 _KNOWN_METHODS: Final = frozenset(HTTPMethod)
 _OTHER_VERSION: Final = "Invalid HTTP version"
 """The parser's words for a version that does not exist."""
@@ -40,6 +41,15 @@ def check_handshake(method: bytes, headers: Sequence[tuple[bytes, bytes]]) -> No
 
 def _announces_body(name: bytes, value: bytes) -> bool:
     return name == b"transfer-encoding" or (name == b"content-length" and value.strip() != b"0")
+
+
+def path_in(data: bytes) -> bytes:
+    """Return the first part of the path of a request that data begins with, empty if it cannot be read.
+
+    The parser gives no path of a target that it refuses.
+    """
+    found = _PATH.match(data)
+    return b"" if found is None else found[1]
 
 
 def refusal_of(error: httptools.HttpParserError, data: bytes) -> ForetellError:

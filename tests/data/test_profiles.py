@@ -90,6 +90,8 @@ async def test_the_leaderboard_finds_the_wallets_of_the_owner_of_a_name(
     both = [(an_address("alice"), "Alice"), (safe, "Alice")]
     assert await found(userName="aLICE") == both
     assert await found(userName="Álïcé") == both
+    assert await found(userName="  alice\u00a0 ") == both, "blanks around it do not count"
+    assert await found(userName="   ") == []
     assert await found(userName="Alice", user=safe) == both[1:]
     assert await found(userName="Alice", user=an_address("bob")) == []
     assert await found(userName="Alice", limit="1") == both[:1]

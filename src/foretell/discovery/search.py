@@ -84,7 +84,7 @@ async def public_search(context: DiscoveryContext, query: Query) -> SearchResult
             await index.refresh(tx)
         events, total = await _find_events(tx, context, (words, chosen, page))
         tags = await _find_tags(tx, index, words, page.limit) if has_tags else []
-        profiles = await find_profiles(tx, wanted.strip(), page.limit) if has_profiles else UNSET
+        profiles = await find_profiles(tx, wanted, page.limit) if has_profiles else UNSET
     if not has_closed_markets:
         events = [_without_closed_markets(event) for event in events]
     return SearchResult(

@@ -38,7 +38,7 @@ _PROFILES: Final = sa.select(*(profiles.c[name] for name in PublicProfile._field
 
 async def record_profile(tx: Transaction, profile: PublicProfile) -> bool:
     """Store the profile of an address; return whether its name is nobody else's, whatever accents and case."""
-    name_key = folded(profile.name) or None
+    name_key = _key(profile.name) or None
     values = profile._asdict() | {"name_key": name_key}
     if name_key is not None:
         holder = await tx.scalar(
@@ -62,7 +62,7 @@ async def record_profile(tx: Transaction, profile: PublicProfile) -> bool:
 async def load_named(tx: Transaction, name: str) -> PublicProfile | None:
     """Return the profile with this name, whatever accents and case, None if there is none."""
     wanted = sa.select(*(profiles.c[each] for each in PublicProfile._fields)).where(
-        profiles.c.name_key == folded(name)
+        profiles.c.name_key == _key(name)
     )
     row = await tx.first(wanted)
     return None if row is None else PublicProfile._make(row)
@@ -70,7 +70,7 @@ async def load_named(tx: Transaction, name: str) -> PublicProfile | None:
 
 async def load_named_like(tx: Transaction, prefix: str, limit: int) -> Sequence[PublicProfile]:
     """Return profiles whose names begin with a text, whatever accents and case, in the order of their folded names."""
-    first = folded(prefix)
+    first = _key(prefix)
     if not first:
         return []
     key = profiles.c.name_key
@@ -81,6 +81,11 @@ async def load_named_like(tx: Transaction, prefix: str, limit: int) -> Sequence[
         .limit(limit)
     )
     return [PublicProfile._make(row) for row in await tx.all(wanted)]
+
+
+def _key(name: str) -> str:
+    """Return the key of a name: blanks around it do not count, as none are stored."""
+    return folded(name.strip())
 
 
 async def load_profiles(

@@ -1,6 +1,7 @@
 import pytest
 from tests.rigs.values import EXCHANGE, a_word, an_address
 
+from foretell.domain.contracts.neg_risk import NO_TOKEN_BURN
 from foretell.domain.exchange.ledger import COLLATERAL, AssetId
 from foretell.store.database import Database
 from foretell.store.index.balances import (
@@ -65,6 +66,14 @@ async def test_holders_are_sorted_by_size_without_those_who_sold(database: Datab
         assert await load_holders(tx, [YES], units_min=6, limit=10) == {YES: [bob]}
         assert await load_holders(tx, [YES, NO], units_min=0, limit=1) == {YES: [bob]}
         assert await load_holders(tx, [YES], units_min=0, limit=0) == {}
+
+
+async def test_the_address_that_keeps_converted_tokens_is_no_holder(database: Database) -> None:
+    """A page has as many holders as it may, although that address has the most."""
+    ann, bob = Balance(ANN, NO, 5, 1), Balance(BOB, NO, 7, 1)
+    async with database.writing() as tx:
+        await record_balances(tx, [Balance(NO_TOKEN_BURN, NO, 9, 1), ann, bob])
+        assert await load_holders(tx, [NO], units_min=1, limit=2) == {NO: [bob, ann]}
 
 
 async def test_holders_of_the_same_size_are_sorted_by_address(database: Database) -> None:

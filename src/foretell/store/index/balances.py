@@ -12,6 +12,7 @@ import msgspec
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql
 
+from foretell.domain.contracts.neg_risk import NO_TOKEN_BURN
 from foretell.domain.exchange.ledger import COLLATERAL, AssetId
 from foretell.domain.values.hexadecimal import Address, Bytes32
 from foretell.store.database import Transaction
@@ -110,6 +111,7 @@ async def load_holders(
 ) -> Mapping[AssetId, Sequence[Balance]]:
     """Return the largest balances of each token from `units_min` on, at most `limit` of each.
 
+    The address that keeps the No tokens of conversions is no holder: nobody can redeem them.
     One query reads those of every token, each along its part of the index.
     """
     held: dict[AssetId, list[Balance]] = {}
@@ -126,6 +128,7 @@ async def load_holders(
 
 
 _BOUNDS: Final = (
+    sa.bindparam("burned", NO_TOKEN_BURN, type_=sa.Text),
     sa.bindparam("least", type_=sa.BigInteger),
     sa.bindparam("rows", type_=sa.BigInteger),
 )
@@ -134,7 +137,7 @@ _HOLDERS: Final = {
         """SELECT balances.wallet, balances.asset, balances.units, balances.block_number
         FROM json_each(:tokens) AS wanted CROSS JOIN balances WHERE balances.rowid IN (
             SELECT held.rowid FROM balances AS held
-            WHERE held.asset = wanted.value AND held.units >= :least
+            WHERE held.asset = wanted.value AND held.units >= :least AND held.wallet <> :burned
             ORDER BY held.units DESC, held.wallet DESC LIMIT :rows
         )"""
     )
@@ -143,7 +146,8 @@ _HOLDERS: Final = {
     "postgresql": sa.text(
         """SELECT held.wallet, held.asset, held.units, held.block_number
         FROM unnest(:tokens) AS wanted(token) CROSS JOIN LATERAL (
-            SELECT * FROM balances WHERE asset = wanted.token AND units >= :least
+            SELECT * FROM balances
+            WHERE asset = wanted.token AND units >= :least AND wallet <> :burned
             ORDER BY units DESC, wallet DESC LIMIT :rows
         ) AS held"""
     )

@@ -15,6 +15,7 @@ from foretell.domain.portfolio.price_history import (
     buckets,
     history_price,
     parse_interval,
+    present_end_s,
 )
 from foretell.domain.portfolio.prices import BookTop
 
@@ -58,6 +59,11 @@ def test_an_unknown_interval_is_refused_with_those_that_there_are(text: str) -> 
 def test_without_a_fidelity_the_finest_fitting_step_is_used(span_s: int, step_s: int) -> None:
     start_s = 10_000 * DAY_S
     assert buckets(start_s, start_s + span_s, None).step_s == step_s
+
+
+@pytest.mark.parametrize(("second", "end"), [(0, 0), (1, 60), (59, 60), (60, 60), (61, 120)])
+def test_a_span_that_reaches_to_now_ends_with_the_minute_that_runs(second: int, end: int) -> None:
+    assert present_end_s(10_000 * DAY_S + second) == 10_000 * DAY_S + end
 
 
 def test_half_a_day_is_aligned_to_midnight_and_noon() -> None:

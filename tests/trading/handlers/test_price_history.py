@@ -78,6 +78,17 @@ async def test_an_end_in_the_future_is_now(rig: TradingRig) -> None:
     assert points[-1] == (NOW_S, 0.35)
 
 
+@pytest.mark.parametrize("query", [{"interval": "1h"}, {"startTs": NOW_S - HOUR}])
+@pytest.mark.parametrize("fidelity", [1, 5])
+async def test_the_newest_price_is_at_the_end_of_the_minute_that_runs(
+    rig: TradingRig, query: dict[str, Any], fidelity: int
+) -> None:
+    await quote(rig, (60, 50, 60, None), (0, 30, 40, None))
+    rig.clock.move(30_000)
+    points = await history(rig, **query, fidelity=fidelity)
+    assert points[-1] == (NOW_S + 60, 0.35)
+
+
 async def test_a_price_from_before_the_start_is_used(rig: TradingRig) -> None:
     await quote(rig, (5 * HOUR, 30, 40, None))
     points = await history(rig, startTs=NOW_S - 60)

@@ -8,6 +8,7 @@ from litestar.handlers import HTTPRouteHandler
 from tests.rigs.trading import Trader, TradingRig, a_rig_on
 from tests.rigs.values import a_buy, a_sell, a_word, an_asset, an_open_market
 
+from foretell.domain.portfolio.price_history import INTERVALS_S
 from foretell.edge.documents.description import description_of
 from foretell.edge.read_answers import ASKED_AGAIN
 from foretell.store.database import Database
@@ -77,6 +78,42 @@ async def test_data_an_answer_of_the_tables_has_a_tag_while_it_stays_the_same(
     again = await http.get(url, params=query, headers={"if-none-match": first.headers["etag"]})
     assert (again.status_code, again.content) == (304, b"")
     assert again.headers["etag"] == first.headers["etag"]
+
+
+@pytest.mark.parametrize("interval", INTERVALS_S)
+async def test_data_the_history_of_an_interval_asked_again_within_the_minute_is_304(
+    traders: tuple[Trader, Trader], interval: str
+) -> None:
+    await trade(traders, "1")
+    rig, query = traders[0].rig, {"market": TOKEN, "interval": interval}
+    rig.clock.move(1_000)
+    first = await rig.client.get("/prices-history", params=query)
+    assert first.json()["history"]
+    tag = {"if-none-match": first.headers["etag"]}
+    rig.clock.move(59_000)
+    again = await rig.client.get("/prices-history", params=query, headers=tag)
+    assert (again.status_code, again.content) == (304, b"")
+    rig.clock.move(1_000)
+    later = await rig.client.get("/prices-history", params=query, headers=tag)
+    assert later.status_code == 200
+    assert later.json()["history"][-1]["t"] == first.json()["history"][-1]["t"] + 60
+
+
+async def test_data_a_price_that_has_changed_within_the_minute_has_another_tag(
+    traders: tuple[Trader, Trader],
+) -> None:
+    await trade(traders, "1")
+    rig, query = traders[0].rig, {"market": TOKEN, "interval": "1h"}
+    rig.clock.move(1_000)
+    first = await rig.client.get("/prices-history", params=query)
+    rig.clock.move(20_000)
+    await traders[0].placed(a_buy("alice", price_ticks=30, salt="2"))
+    await traders[1].placed(a_sell("bob", price_ticks=80, salt="2"))
+    await rig.settle_tables()
+    tag = {"if-none-match": first.headers["etag"]}
+    changed = await rig.client.get("/prices-history", params=query, headers=tag)
+    assert changed.status_code == 200
+    assert changed.json()["history"][-1] == {"t": first.json()["history"][-1]["t"], "p": 0.55}
 
 
 async def test_data_a_price_history_that_has_grown_has_another_tag(

@@ -54,6 +54,14 @@ def parse_interval(text: str) -> int | None:
         raise MalformedQuery("interval", f"one of {', '.join(INTERVALS_S)}") from None
 
 
+def present_end_s(now_s: int) -> int:
+    """Return where a span ends that reaches to now: with the minute that runs.
+
+    So its last point has the newest price, and the history stays the same through the minute if that does.
+    """
+    return _ceiling(now_s, MINUTE_S)
+
+
 def buckets(start_s: int, end_s: int, fidelity_minutes: int | None) -> Buckets:
     """Return the buckets between two times; their ends are whole multiples of the step.
 

@@ -15,6 +15,7 @@ from foretell.domain.portfolio.price_history import (
     buckets,
     history_price,
     parse_interval,
+    present_end_s,
 )
 from foretell.domain.portfolio.prices import PRICES_KEPT_MAX, BookTop
 from foretell.domain.values.hexadecimal import Bytes32
@@ -145,13 +146,14 @@ def _span(
     fidelity_minutes: int | None,
     now_s: int,
 ) -> Span:
-    """Return the span of an interval that ends now, or of a start and an end."""
+    """Return the span of an interval that reaches to now, or of a start and an end."""
+    latest_s = present_end_s(now_s)
     if interval is not None:
         back_s = parse_interval(interval)
-        return Span(None if back_s is None else now_s - back_s, now_s, fidelity_minutes)
+        return Span(None if back_s is None else latest_s - back_s, latest_s, fidelity_minutes)
     if start_s is None:
         raise MalformedQuery("startTs", "given in seconds if interval is not given")
-    return Span(start_s, now_s if end_s is None else min(end_s, now_s), fidelity_minutes)
+    return Span(start_s, latest_s if end_s is None else min(end_s, latest_s), fidelity_minutes)
 
 
 async def _load_tops(tx: Transaction, condition_id: Bytes32, span: Span) -> Sequence[HistoryPoint]:

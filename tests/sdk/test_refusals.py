@@ -1,7 +1,7 @@
 import pytest
 
 from foretell.domain.errors.command import ApiRefused
-from foretell.sdk.refusals import CURE_BY_STATUS, CURES, Refusal, refusal_of
+from foretell.sdk.refusals import CURE_BY_STATUS, CURES, Refusal, cure_of, refusal_of
 
 
 @pytest.mark.parametrize(
@@ -39,3 +39,13 @@ def test_an_answer_of_another_form_is_quoted(body: str) -> None:
     refusal = refusal_of(ApiRefused("GET /x", 502, body))
     assert (refusal.code, refusal.cure) == ("", CURE_BY_STATUS[502])
     assert refusal.cause == f"GET /x answered 502: {body}"
+
+
+@pytest.mark.parametrize(
+    ("code", "status", "words"),
+    [("not_served", 403, "make parquet"), ("read_too_slow", 503, "ask for less")],
+)
+def test_the_cure_of_a_refusal_of_the_data_api_is_what_helps(
+    code: str, status: int, words: str
+) -> None:
+    assert words in cure_of(code, status)

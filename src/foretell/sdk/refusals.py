@@ -51,6 +51,8 @@ CURES: Final[Mapping[str, str]] = MappingProxyType(
         "tx_pending": "wait until the transactions are in blocks, and finalize again",
         "creator_not_whitelisted": "register a whitelist: `foretell whitelist create`",
         "creator_underfunded": "fund the creator's address with collateral",
+        "not_served": "do without it; for exports in Parquet, the operator runs `make parquet`",
+        "read_too_slow": "ask for less, such as a smaller page, or send the same request again after `Retry-After`",
         "too_many_requests": "send fewer requests, and wait for Retry-After",
     }
 )

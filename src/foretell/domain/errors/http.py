@@ -99,7 +99,7 @@ class SignedBeforeRevocation(Unauthenticated):
 
 
 class NotServed(ForetellError):
-    """The route belongs to a programme that this installation does not have."""
+    """The installation lacks what the route, or the form of its answer, needs."""
 
     def __init__(self, programme: str) -> None:
         super().__init__(f"this installation has no {programme}; nothing was done")

@@ -6,8 +6,10 @@ from tests.rigs.values import TOKEN, a_word, an_address, an_asset
 from tests.store.queries.recorded_queries import recorded
 
 from foretell.data.metrics import HOLDERS_PER_ANSWER_MAX, OPEN_INTERESTS_MAX
+from foretell.domain.contracts.neg_risk import NO_TOKEN_BURN
 from foretell.domain.values.hexadecimal import checksum_address
 from foretell.store.database import Database
+from foretell.store.index.balances import Balance, record_balances
 
 pytestmark = pytest.mark.anyio
 
@@ -43,6 +45,18 @@ async def test_holders_are_listed_for_each_outcome_the_largest_first(reader: Rea
     assert [(holder["asset"], holder["outcomeIndex"]) for holder in no["holders"]] == [
         (no["token"], 1)
     ]
+
+
+@pytest.mark.usefixtures("holders")
+async def test_the_address_where_conversions_park_their_no_tokens_is_no_holder(
+    reader: Reader, database: Database
+) -> None:
+    token = an_asset(is_yes=False, market="rain")
+    async with database.writing() as tx:
+        await record_balances(tx, [Balance(NO_TOKEN_BURN, token, 99 * TOKEN, 1)])
+    _, no = await reader.get("/holders", market=RAIN, limit=1)
+    wallets = [holder["proxyWallet"] for holder in no["holders"]]
+    assert wallets == [checksum_address(an_address("alice"))], "a page has as many as it may"
 
 
 @pytest.mark.usefixtures("holders")
@@ -149,7 +163,7 @@ async def test_a_trade_that_has_failed_is_not_in_the_live_volume(
         ("/holders", {"market": RAIN, "limit": "501"}, "invalid_field: limit"),
         ("/holders", {"market": RAIN, "minBalance": "x"}, "invalid_field: minBalance"),
         ("/oi", {"market": "0x1"}, "invalid_field: market"),
-        ("/live-volume", {}, "missing_field: market"),
+        ("/live-volume", {}, "missing_field: market or id is required"),
         ("/live-volume", {"id": "0"}, "invalid_field: id"),
         ("/live-volume", {"id": "1", "strict": "1", "x": "1"}, "unknown_field: x"),
     ],

@@ -68,12 +68,12 @@ OTHER_TYPES: Final = (
 )
 """Types that clients ask for and that no row has."""
 
-TRADES_LIMIT: Final = integer("limit", 100, 0, 10_000)
+TRADES_LIMIT: Final = integer("limit", 100, 0, 10_000, "rows of the page")
 TAKER_ONLY: Final = boolean("takerOnly", "one row for each match, the taker's", default=True)
 FILTER_TYPE: Final = optional_choice("filterType", "what filterAmount counts", ("CASH", TOKENS))
 FILTER_AMOUNT: Final = units("filterAmount", "least amount, with filterType")
 TYPE: Final = entries("type", f"some of {', '.join(SERVED_TYPES + OTHER_TYPES)}")
-SORT: Final = choice("sortBy", "", tuple(ORDERS), "TIMESTAMP")
+SORT: Final = choice("sortBy", "what rows are sorted by", tuple(ORDERS), "TIMESTAMP")
 
 TRADE_PARAMETERS: Final = (
     TRADES_LIMIT,

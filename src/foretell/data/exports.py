@@ -20,7 +20,7 @@ from foretell.data.parameters import USER
 from foretell.domain.errors.families import ForetellError
 from foretell.domain.errors.http import MalformedQuery, UnknownRecord
 from foretell.domain.values.hexadecimal import Address
-from foretell.edge.parameters import integer, text
+from foretell.edge.parameters import integer, required_choice, text
 from foretell.edge.query import Query
 from foretell.edge.rendering import amount
 from foretell.store.database import Transaction
@@ -252,3 +252,8 @@ KINDS: Final[Mapping[str, ExportKind]] = MappingProxyType(
         ),
     }
 )
+FILE: Final = required_choice(
+    "file",
+    "what the rows are, and their form; Parquet where the operator has installed it",
+    [f"{kind}.{form}" for kind in KINDS for form in ENCODERS],
+).in_path()

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Final
 
 from foretell.data.context import DataContext
-from foretell.data.parameters import ANY_USER
+from foretell.data.parameters import ANY_USER, SKIPPED
 from foretell.data.responses import BuilderRow, TraderRow, WinRow
 from foretell.domain.errors.http import MalformedQuery
 from foretell.domain.portfolio.periods import Period
@@ -42,13 +42,15 @@ CATEGORY: Final = text(
     f"a main category of markets, or {OVERALL}, which is the default",
     chars_max=SLUG_CHARS_MAX,
 )
-PERIOD: Final = choice("timePeriod", "", PERIODS, "DAY")
-SORT: Final = choice("orderBy", "", tuple(ORDERS), "PNL")
-TRADERS_LIMIT: Final = integer("limit", 25, 1, ROWS_PER_PAGE_MAX)
-WINS_LIMIT: Final = integer("limit", 20, 1, WINS_PER_PAGE_MAX)
-BUILDERS_LIMIT: Final = integer("limit", 25, 0, ROWS_PER_PAGE_MAX)
-OFFSET: Final = integer("offset", 0, 0, 1000)
-WINS_OFFSET: Final = integer("offset", 0, 0, WINS_SKIPPED_MAX)
+PERIOD: Final = choice(
+    "timePeriod", "what counts: the last day, week or month, or all", PERIODS, "DAY"
+)
+SORT: Final = choice("orderBy", "what ranks: the gain, or the volume", tuple(ORDERS), "PNL")
+TRADERS_LIMIT: Final = integer("limit", 25, 1, ROWS_PER_PAGE_MAX, "rows of the page")
+WINS_LIMIT: Final = integer("limit", 20, 1, WINS_PER_PAGE_MAX, "rows of the page")
+BUILDERS_LIMIT: Final = integer("limit", 25, 0, ROWS_PER_PAGE_MAX, "rows of the page")
+OFFSET: Final = integer("offset", 0, 0, 1000, SKIPPED)
+WINS_OFFSET: Final = integer("offset", 0, 0, WINS_SKIPPED_MAX, SKIPPED)
 USER_NAME: Final = text("userName", "name of a wallet's owner")
 
 TRADERS_PARAMETERS: Final = (CATEGORY, PERIOD, SORT, TRADERS_LIMIT, OFFSET, ANY_USER, USER_NAME)

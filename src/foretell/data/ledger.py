@@ -15,7 +15,7 @@ from foretell.domain.errors.http import MalformedQuery
 from foretell.domain.exchange.ledger import AssetId
 from foretell.domain.portfolio.positions import Position
 from foretell.domain.values.hexadecimal import checksum_address
-from foretell.edge.parameters import ID_MAX, integer, optional_integer
+from foretell.edge.parameters import ID_MAX, integer, optional_integer, required_text
 from foretell.edge.query import Query
 from foretell.edge.rendering import amount
 from foretell.store.index.activities import ActivityRow
@@ -30,6 +30,7 @@ TOKEN_DIGITS_MAX: Final = 78
 BEFORE_ALL: Final = -1
 LIMIT: Final = integer("limit", 100, 1, 200, "changes of a page")
 AFTER: Final = optional_integer("after", 0, ID_MAX, "the next of the page before, a block")
+TOKEN: Final = required_text("token", "token id, a decimal string").in_path()
 PARAMETERS: Final = (USER, LIMIT, AFTER)
 
 

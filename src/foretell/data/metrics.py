@@ -94,7 +94,7 @@ async def list_live_volumes(context: DataContext, query: Query) -> list[LiveVolu
     condition_ids: Sequence[Bytes32] = list(dict.fromkeys(query.read(MARKET)))
     query.check_known()
     if event_id is None and not condition_ids:
-        raise MissingParameter("market")
+        raise MissingParameter("market or id")
     async with context.database.public_reading() as tx:
         if event_id is not None:
             condition_ids = await load_conditions_of_events(tx, [event_id])

@@ -21,6 +21,7 @@ from foretell.edge.query import Query
 
 EVENT_IDS_MAX: Final = 100
 DESCENDING: Final = "DESC"
+SKIPPED: Final = "rows before the page, which are left out"
 
 USER: Final = wallet("user", "address of the wallet")
 ANY_USER: Final = optional_wallet("user", "address of a wallet")
@@ -29,9 +30,11 @@ EVENT: Final = ids("eventId", "event ids, in place of market", entries_max=EVENT
 SIDE: Final = optional_choice("side", "only trades of this side", [side.name for side in Side])
 START: Final = optional_integer("start", 0, ID_MAX, "first second, included")
 END: Final = optional_integer("end", 0, ID_MAX, "last second, included")
-LIMIT: Final = integer("limit", 100, 0, 500)
-OFFSET: Final = integer("offset", 0, 0, 10_000)
-SORT_DIRECTION: Final = choice("sortDirection", "", ("ASC", DESCENDING), DESCENDING)
+LIMIT: Final = integer("limit", 100, 0, 500, "rows of the page")
+OFFSET: Final = integer("offset", 0, 0, 10_000, SKIPPED)
+SORT_DIRECTION: Final = choice(
+    "sortDirection", "the least first, or the greatest", ("ASC", DESCENDING), DESCENDING
+)
 
 
 def read_markets(query: Query) -> tuple[list[Bytes32], list[int]]:

@@ -14,6 +14,7 @@ from foretell.data.parameters import (
     LIMIT,
     MARKET,
     OFFSET,
+    SKIPPED,
     SORT_DIRECTION,
     USER,
     read_markets,
@@ -82,10 +83,12 @@ TITLE: Final = text(
 SIZE_THRESHOLD: Final = units_or("sizeThreshold", "least size", default=1)
 REDEEMABLE: Final = boolean("redeemable", "only those of resolved markets", default=False)
 MERGEABLE: Final = boolean("mergeable", "only those whose opposite is held too", default=False)
-SORT: Final = choice("sortBy", "", tuple(POSITION_ORDERS), "TOKENS")
-CLOSED_LIMIT: Final = integer("limit", 10, 0, 50)
-CLOSED_OFFSET: Final = integer("offset", 0, 0, 100_000)
-CLOSED_SORT: Final = choice("sortBy", "", tuple(CLOSED_ORDERS), "REALIZEDPNL")
+SORT: Final = choice("sortBy", "what rows are sorted by", tuple(POSITION_ORDERS), "TOKENS")
+CLOSED_LIMIT: Final = integer("limit", 10, 0, 50, "rows of the page")
+CLOSED_OFFSET: Final = integer("offset", 0, 0, 100_000, SKIPPED)
+CLOSED_SORT: Final = choice(
+    "sortBy", "what rows are sorted by", tuple(CLOSED_ORDERS), "REALIZEDPNL"
+)
 
 POSITION_PARAMETERS: Final = (
     USER,

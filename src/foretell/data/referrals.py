@@ -7,13 +7,14 @@ part of the fees that the exchange charged on the chain; the volume is that of t
 from typing import Final
 
 from foretell.data.context import DataContext
+from foretell.data.parameters import LIMIT, OFFSET
 from foretell.data.responses import FeeAggregate
 from foretell.domain.errors.http import MalformedQuery
 from foretell.domain.exchange.ledger import COLLATERAL
 from foretell.domain.values.hexadecimal import checksum_address
 from foretell.domain.values.tokens import is_token_id
 from foretell.edge.builders.keys import builder_code
-from foretell.edge.parameters import integer, optional_wallet, text, wallet
+from foretell.edge.parameters import optional_wallet, text, wallet
 from foretell.edge.query import Query
 from foretell.store.queries.referrals import ReferralFilter, load_received_shares
 from foretell.store.read_places import ReadKind
@@ -21,8 +22,6 @@ from foretell.store.read_places import ReadKind
 ADDRESS: Final = wallet("address", "the referrer or builder")
 EXCHANGE: Final = optional_wallet("exchange", "address of the exchange")
 TOKEN_ID: Final = text("tokenId", "token id")
-LIMIT: Final = integer("limit", 100, 0, 500)
-OFFSET: Final = integer("offset", 0, 0, 10_000)
 
 PARAMETERS: Final = (ADDRESS, EXCHANGE, TOKEN_ID, LIMIT, OFFSET)
 

@@ -101,6 +101,7 @@ async def get_positions(request: AnyRequest, context: Context) -> JsonResponse:
     opt=describe(
         tagged(responses.LedgerResponse, "A page of the changes of a position."),
         *ledger.PARAMETERS,
+        ledger.TOKEN,
         tag="Portfolio",
     ),
 )
@@ -260,12 +261,13 @@ async def get_activity(request: AnyRequest, context: Context) -> JsonResponse:
     opt=describe(
         Success(bytes, "Rows in the order of their cursors.", "*/*"),
         *exports.PARAMETERS,
+        exports.FILE,
         refusals=(UnknownRecord, NotServed),
         tag="Activity",
     ),
 )
 async def export_rows(request: AnyRequest, context: Context, file: FromPath[str]) -> Stream:
-    """Return a wallet's trades, positions or ledger as CSV or as lines of JSON."""
+    """Return a wallet's trades, positions or ledger as CSV, as lines of JSON or as Parquet."""
     found = await exports.begin_export(context, Query.of(request), file)
     return Stream(found.parts, media_type=found.media_type, headers=NOT_STORED)
 

@@ -42,6 +42,8 @@ class Parameter(Generic[Value_co]):
     parse: Callable[[Sequence[str]], Value_co]
     is_required: bool = False
     is_documented: bool = True
+    is_in_path: bool = False
+    """Whether a part of the path has it: it is described here, and its route parses it."""
 
     def convert(self, to: Callable[[Value_co], Value]) -> "Parameter[Value]":
         """Return the parameter with its value converted; the conversion may refuse."""
@@ -52,18 +54,23 @@ class Parameter(Generic[Value_co]):
             lambda values: to(self.parse(values)),
             self.is_required,
             self.is_documented,
+            self.is_in_path,
         )
 
     def hidden(self) -> Self:
         """Return the parameter as one that the OpenAPI document leaves out."""
         return replace(self, is_documented=False)
 
+    def in_path(self) -> Self:
+        """Return the parameter as one that a part of the path has."""
+        return replace(self, is_in_path=True)
+
     def document(self) -> dict[str, Any]:
         """Return the parameter's entry in the OpenAPI document."""
         is_list = self.schema.type is OpenAPIType.ARRAY
         return ParameterObject(
             name=self.names[0],
-            param_in="query",
+            param_in="path" if self.is_in_path else "query",
             description=self.about,
             required=self.is_required,
             schema=self.schema,

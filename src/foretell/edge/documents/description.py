@@ -72,6 +72,8 @@ class Described:
 
     answer: Success
     parameters: Sequence[Parameter[Any]] = ()
+    in_path: Sequence[Parameter[Any]] = ()
+    """The meaning of names in its path; a name without one is a text."""
     tag: str = ""
     body: Body | None = None
     security: Security | None = None
@@ -99,10 +101,14 @@ def describe(
     A route that takes parameters takes `strict` too. A route that has no other parameter, and yet checks
     them itself, names `STRICT`.
     """
-    named = (*parameters, STRICT) if parameters and STRICT not in parameters else parameters
+    in_path = tuple(each for each in parameters if each.is_in_path)
+    named = tuple(each for each in parameters if not each.is_in_path)
+    named = (*named, STRICT) if named and STRICT not in named else named
     sent = body if body is None or isinstance(body, Body) else Body(body)
     refused = frozenset((*refusals, *(KEYED if is_keyed else ())))
-    return {_KEY: Described(answer, named, tag, sent, security, refused, is_keyed=is_keyed)}
+    return {
+        _KEY: Described(answer, named, in_path, tag, sent, security, refused, is_keyed=is_keyed)
+    }
 
 
 def description_of(handler: BaseRouteHandler) -> Described:

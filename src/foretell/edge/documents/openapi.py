@@ -149,14 +149,11 @@ class _Document:
 
     def _parameters(self, operation: RouteOperation) -> Iterator[dict[str, Any]]:
         examples = self._examples.parameters(operation.name)
+        meaning_by_name = {each.names[0]: each for each in operation.described.in_path}
         for name in operation.path_parameters:
-            yield {
-                "name": name,
-                "in": "path",
-                "required": True,
-                "schema": {"type": "string"},
-                **_example(examples.get(name)),
-            }
+            meaning = meaning_by_name.get(name)
+            shown = {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
+            yield (shown if meaning is None else meaning.document()) | _example(examples.get(name))
         for parameter in operation.described.parameters:
             if parameter.is_documented:
                 yield parameter.document() | _example(examples.get(parameter.names[0]))

@@ -16,8 +16,8 @@ from foretell.cli.deploy import run_deploy
 from foretell.domain.contracts.calldata import IS_OPERATOR
 from foretell.domain.contracts.deployment import ContractName
 from foretell.domain.contracts.networks import NetworkName
-from foretell.domain.errors.chain import InvalidDeployment, WrongChain
-from foretell.domain.errors.command import MissingKey, MissingSetting
+from foretell.domain.errors.chain import InvalidDeployment
+from foretell.domain.errors.command import MissingKey, MissingSetting, NodeUnavailable
 from foretell.domain.errors.families import MalformedHex
 from foretell.domain.evm.abi import ContractFunction, contract_function
 from foretell.domain.values.eip712 import address_of_key
@@ -119,7 +119,7 @@ async def test_a_key_that_is_missing_is_named(operators: MakeSettings, name: str
 
 async def test_nothing_is_deployed_to_a_node_of_another_chain(operators: MakeSettings) -> None:
     settings = operators(chain_id=137)
-    with pytest.raises(WrongChain, match="serves chain 80002, and chain 137 is required"):
+    with pytest.raises(NodeUnavailable, match="serves chain 80002, and chain 137 is required"):
         await deployed(settings)
     assert not settings.deployment_file.exists()
 

@@ -51,7 +51,14 @@ def test_an_operator_bars_lists_and_frees_wallets(settings: Settings) -> None:
         run_unbar(settings, wallet, a_console())
     listed = a_console()
     run_list(settings, listed)
-    assert printed(listed) == []
+    assert printed(listed) == ["no wallet is barred"]
+
+
+def test_gas_of_no_failed_settlement_is_a_line_that_says_so(settings: Settings) -> None:
+    asyncio.run(prepare(settings))
+    listed = a_console()
+    run_gas(settings, listed)
+    assert printed(listed) == ["no settlement that failed has cost gas"]
 
 
 def test_a_word_that_is_no_address_is_refused(settings: Settings) -> None:

@@ -119,12 +119,28 @@ def _note(folder: Path, seen: Origin) -> None:
             write_atomically(folder / FILE, msgspec.json.encode(after))
 
 
+async def noted_chain(database: Database, folder: Path) -> str | None:
+    """Return the name of the chain that the tables are of, or else the data folder; None if no start noted one."""
+    async with database.reading() as tx:
+        kept = await load_fact(tx, CHAIN)
+    return kept or _noted(folder).chain
+
+
+async def fetch_chain(reader: Reader, deployment: Deployment) -> str | None:
+    """Return the name of a chain: its id, its first block and the exchange, or None if the node lacks that block."""
+    first = await reader.header(FIRST_BLOCK)
+    if first is None:
+        return None
+    exchange = deployment.exchanges[0]
+    return (
+        f"chain {deployment.chain_id} with first block {first.block_hash} and exchange {exchange}"
+    )
+
+
 async def _chain(reader: Reader, deployment: Deployment) -> str | None:
-    """Return the name of a chain: its id, its first block and the exchange, or None if no node answers."""
+    """Return such a name, or None if no node answers."""
     with contextlib.suppress(ChainUnavailable):
-        if (first := await reader.header(FIRST_BLOCK)) is not None:
-            exchange = deployment.exchanges[0]
-            return f"chain {deployment.chain_id} with first block {first.block_hash} and exchange {exchange}"
+        return await fetch_chain(reader, deployment)
     return None
 
 

@@ -5,6 +5,7 @@ from rich.console import Console
 
 from foretell.app.clock_and_ids import now_ms
 from foretell.cli.failure import fail
+from foretell.cli.sources import open_database
 from foretell.domain.errors.families import MalformedHex
 from foretell.domain.portfolio.builder_fees import (
     MAKER_FLAT_BPS_MAX,
@@ -13,7 +14,6 @@ from foretell.domain.portfolio.builder_fees import (
 )
 from foretell.domain.values.hexadecimal import Bytes32, parse_bytes32
 from foretell.settings import Settings
-from foretell.store.database import Database
 from foretell.store.trading.builder_trades import load_builder_rates, record_builder_rates
 
 
@@ -43,7 +43,7 @@ async def _record(
 ) -> list[BuilderRates]:
     """Return the builder's rates with the new ones, whose time is after that of all others."""
     async with (
-        Database(settings.database, settings.public_reads) as database,
+        open_database(settings) as database,
         database.writing() as tx,
     ):
         known = await load_builder_rates(tx, code)

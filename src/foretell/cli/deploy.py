@@ -11,6 +11,7 @@ from foretell.chain.deployed_code import CodeMatch, compare_code
 from foretell.chain.devchain import is_dev_chain
 from foretell.chain.rpc import Rpc
 from foretell.chain.sandbox.plan import sandbox_plan
+from foretell.cli.sources import naming, node_address
 from foretell.domain.contracts.deployment import ContractName, Deployment, check_usable
 from foretell.domain.contracts.networks import NETWORKS, NetworkName
 from foretell.domain.errors.chain import InvalidDeployment
@@ -38,11 +39,12 @@ def run_deploy(
         raise MissingSetting(
             "rpc_url", "foretell deploy needs your node; foretell up deploys to its own chain"
         )
-    rpc_url = settings.rpc_url.get_secret_value()
-    if is_check:
-        uvloop.run(_check(settings, rpc_url, console))
-    else:
-        uvloop.run(_deploy(settings, rpc_url, console, network))
+    node = node_address(settings)
+    with naming(node):
+        if is_check:
+            uvloop.run(_check(settings, node.url, console))
+        else:
+            uvloop.run(_deploy(settings, node.url, console, network))
 
 
 async def _check(settings: Settings, rpc_url: str, console: Console) -> None:

@@ -6,11 +6,11 @@ from rich.table import Table
 
 from foretell.app.clock_and_ids import now_ms
 from foretell.cli.failure import fail
+from foretell.cli.sources import open_database
 from foretell.domain.exchange.ledger import COLLATERAL
 from foretell.domain.portfolio.fee_shares import REFERRER_SHARE_BPS_MAX
 from foretell.domain.values.amounts import decimal_text
 from foretell.settings import Settings
-from foretell.store.database import Database
 from foretell.store.queries.fee_shares import (
     FeeTotals,
     ReferralRate,
@@ -40,7 +40,7 @@ async def _load(
     settings: Settings, referrer_share_bps: int | None
 ) -> tuple[list[ReferralRate], list[FeeTotals]]:
     """Store a new rate, which is in force from now on, and return all rates and the fees."""
-    async with Database(settings.database, settings.public_reads) as database:
+    async with open_database(settings) as database:
         if referrer_share_bps is not None:
             async with database.writing() as tx:
                 known = await load_referral_rates(tx)

@@ -13,6 +13,7 @@ import msgspec
 from rich.console import Console
 
 from foretell.app.journals import embedded_journal_folder, journal_folder, journal_place
+from foretell.cli.sources import open_database
 from foretell.domain.errors.command import JournalTruncated, NoJournal
 from foretell.domain.errors.storage import JournalBehindTables
 from foretell.domain.exchange.commands import Command, decode_command
@@ -25,7 +26,6 @@ from foretell.journal.files.snapshots import newest_snapshot
 from foretell.journal.postgres.completeness import check_beginning
 from foretell.journal.verify import durable_until, first_sequence, verify
 from foretell.settings import Settings
-from foretell.store.database import Database
 from foretell.store.trading.projected import forget_projected, load_sequences
 
 
@@ -80,7 +80,7 @@ def run_rebuild(settings: Settings, console: Console) -> None:
 
 
 async def _empty_tables(settings: Settings) -> int:
-    async with Database(settings.database) as database:
+    async with open_database(settings) as database:
         async with database.reading() as tx:
             sequences = await load_sequences(tx)
         for name, sequence in sequences.items():

@@ -22,6 +22,8 @@ from foretell.cli.installed import index, journal, storage, verification
 from foretell.cli.options import ChainPort, Data, Port, settings_of
 from foretell.domain.contracts.networks import NetworkName
 from foretell.domain.errors.families import ForetellError
+from foretell.domain.portfolio.builder_fees import MAKER_FLAT_BPS_MAX, TAKER_SHARE_BPS_MAX
+from foretell.domain.portfolio.fee_shares import REFERRER_SHARE_BPS_MAX
 
 _NO_ROOM: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 PRIVATE_UMASK: Final = 0o077
@@ -196,8 +198,12 @@ def solvency(data: Data = None) -> None:
 @app.command("builder-fees")
 def builder_fees(
     code: Annotated[str, typer.Argument(help="The builder's code, 32 bytes in hex.")],
-    taker_share_bps: Annotated[int, typer.Option(help="Its share of takers' fees.")] = 0,
-    maker_flat_bps: Annotated[int, typer.Option(help="Its fee of makers' collateral.")] = 0,
+    taker_share_bps: Annotated[
+        int, typer.Option(min=0, max=TAKER_SHARE_BPS_MAX, help="Its share of takers' fees.")
+    ] = 0,
+    maker_flat_bps: Annotated[
+        int, typer.Option(min=0, max=MAKER_FLAT_BPS_MAX, help="Its fee of makers' collateral.")
+    ] = 0,
     data: Data = None,
 ) -> None:
     """Set the rates by which a builder's fees are accounted from now on, in hundredths of a percent.
@@ -213,7 +219,11 @@ def builder_fees(
 def fee_shares(
     referrer_share_bps: Annotated[
         int | None,
-        typer.Option(help="Set the share of referrers in what builders leave of a fee."),
+        typer.Option(
+            min=0,
+            max=REFERRER_SHARE_BPS_MAX,
+            help="Set the share of referrers in what builders leave of a fee, in hundredths of a percent.",
+        ),
     ] = None,
     data: Data = None,
 ) -> None:

@@ -6,15 +6,12 @@ from rich.table import Table
 
 from foretell.app.builders import build_solvency
 from foretell.app.clock_and_ids import now_ms
-from foretell.chain.deploy import load_deployment
 from foretell.chain.reader import Reader
-from foretell.chain.rpc import Rpc
 from foretell.cli.failure import fail
-from foretell.domain.errors.chain import InvalidDeployment
+from foretell.cli.sources import open_sources
 from foretell.domain.portfolio.solvency import SolvencyTotal
 from foretell.domain.values.amounts import decimal_text
 from foretell.settings import Settings
-from foretell.store.database import Database
 
 
 def run_solvency(settings: Settings, console: Console) -> None:
@@ -34,13 +31,5 @@ def run_solvency(settings: Settings, console: Console) -> None:
 
 
 async def _report(settings: Settings) -> SolvencyTotal:
-    deployment = load_deployment(settings.deployment_file)
-    if deployment is None:
-        raise InvalidDeployment(f"{settings.deployment_file} does not exist; start Foretell first")
-    given = settings.rpc_url
-    rpc_url = settings.devchain_url if given is None else given.get_secret_value()
-    async with (
-        Rpc(rpc_url, deployment.chain_id) as rpc,
-        Database(settings.database, settings.public_reads) as database,
-    ):
+    async with open_sources(settings) as (deployment, rpc, database):
         return await build_solvency(database, Reader(rpc, deployment), deployment, now_ms).total()

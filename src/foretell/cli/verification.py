@@ -4,14 +4,11 @@ import uvloop
 from rich.console import Console
 from rich.table import Table
 
-from foretell.chain.deploy import load_deployment
-from foretell.chain.rpc import Rpc
 from foretell.cli.failure import fail
-from foretell.domain.errors.chain import InvalidDeployment
+from foretell.cli.sources import open_sources
 from foretell.reconciliation.data_report import DataReport
 from foretell.reconciliation.verify import verify_data
 from foretell.settings import Settings
-from foretell.store.database import Database
 
 
 def run_verify_data(settings: Settings, console: Console) -> None:
@@ -33,10 +30,5 @@ def run_verify_data(settings: Settings, console: Console) -> None:
 
 
 async def _verify(settings: Settings) -> DataReport:
-    deployment = load_deployment(settings.deployment_file)
-    if deployment is None:
-        raise InvalidDeployment(f"{settings.deployment_file} does not exist; start Foretell first")
-    given = settings.rpc_url
-    rpc_url = settings.devchain_url if given is None else given.get_secret_value()
-    async with Rpc(rpc_url, deployment.chain_id) as rpc, Database(settings.database) as database:
+    async with open_sources(settings) as (deployment, rpc, database):
         return await verify_data(database, rpc, deployment)

@@ -4,12 +4,12 @@ import uvloop
 from rich.console import Console
 
 from foretell.app.clock_and_ids import now_ms
+from foretell.cli.sources import open_database
 from foretell.domain.exchange.wallets.wallet_bars import DAY_MS, WalletBar
 from foretell.domain.values.hexadecimal import checksum_address, parse_address
 from foretell.domain.values.instants import iso_time
 from foretell.settings import Settings
 from foretell.settlement.operator_bars import bar, barred, gas_of_failures, unbar
-from foretell.store.database import Database
 from foretell.store.outbox.settlement_views import NOBODY
 from foretell.store.outbox.wallet_bars import WalletGas
 
@@ -19,7 +19,7 @@ def run_bar(settings: Settings, wallet: str, cause: str, console: Console) -> No
     address = parse_address(wallet, "the wallet")
 
     async def run() -> None:
-        async with Database(settings.database) as database:
+        async with open_database(settings) as database:
             await bar(database, address, cause, now_ms())
 
     uvloop.run(run())
@@ -31,7 +31,7 @@ def run_unbar(settings: Settings, wallet: str, console: Console) -> None:
     address = parse_address(wallet, "the wallet")
 
     async def run() -> None:
-        async with Database(settings.database) as database:
+        async with open_database(settings) as database:
             await unbar(database, address, now_ms())
 
     uvloop.run(run())
@@ -42,9 +42,10 @@ def run_list(settings: Settings, console: Console) -> None:
     """Print a line for each barred wallet: when it is probed, how many offences it gave, and the cause."""
 
     async def run() -> None:
-        async with Database(settings.database) as database:
-            for each in await barred(database):
-                _print(console, _line(each))
+        async with open_database(settings) as database:
+            bars = await barred(database)
+        for line in [_line(each) for each in bars] or ["no wallet is barred"]:
+            _print(console, line)
 
     uvloop.run(run())
 
@@ -53,9 +54,11 @@ def run_gas(settings: Settings, console: Console) -> None:
     """Print a line for each day and wallet with the gas of its failed settlements, and the bound of the day."""
 
     async def run() -> None:
-        async with Database(settings.database) as database:
-            for each in await gas_of_failures(database):
-                _print(console, _gas_line(each, settings))
+        async with open_database(settings) as database:
+            gases = await gas_of_failures(database)
+        lines = [_gas_line(each, settings) for each in gases]
+        for line in lines or ["no settlement that failed has cost gas"]:
+            _print(console, line)
 
     uvloop.run(run())
 

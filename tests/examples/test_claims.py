@@ -94,7 +94,7 @@ def test_h1_refused_tokens_are_claimed_through_the_relayer_by_a_command(
     refused = call("wallet", "claim", *own)
     assert refused.code == 1
     assert "call_reverts" in refused.err or "execution_failed" in refused.err
-    friend = taking.trader.inner.maker
+    friend = taking.trader.maker
     (claimed,) = json.loads(command("wallet", "claim", "--to", friend, *own))
     assert claimed == owed_row(owed)
     assert refusing.portfolio.owed() == []

@@ -65,7 +65,7 @@ def test_a_deposit_wallet_is_deployed_and_funded_and_trades_by_commands(
     assert split["transaction"].startswith("0x")
 
     client = clients.of("deposit wallet")
-    assert client.trader.inner.maker == wallet.lower()
+    assert client.trader.maker == wallet.lower()
     placed = client.trader.place(a_bid(client, builder=BUILDER))
     assert placed.status == "live"
     row = client.trader.open_orders(id=placed.order_id)[0]
@@ -103,7 +103,7 @@ def test_orders_of_both_structs_of_a_proxy_wallet_are_matched_and_settled(
     until_it_can_pay(proxy, 10 * UNITS_PER_TOKEN)
     token = other.apis.discovery.market(SLUG).token("No")
     offered = other.trader.buy(token, price="0.50", size="8")
-    proxy.trader.inner.struct_version = version
+    proxy.trader.struct_version = version
     taken = proxy.trader.place(a_bid(proxy, price="0.50", size="8"))
     assert taken.status == "matched"
     settled = proxy.trader.wait_until_settled(taken.order_id)
@@ -131,8 +131,7 @@ def test_an_address_signs_both_structs_for_every_order_type(
     clients: Clients, version: int, order_type: OrderType
 ) -> None:
     client = clients.of("eoa")
-    trader = client.trader.inner
-    trader.struct_version = version
+    client.trader.struct_version = version
     is_resting = order_type in {OrderType.GTC, OrderType.GTD}
     expires_at_s = 0
     if order_type is OrderType.GTD:
@@ -159,7 +158,7 @@ def test_orders_of_both_structs_that_rest_are_placed_and_canceled(
     clients: Clients, version: int, name: str
 ) -> None:
     client, order_type = clients.of("eoa"), RESTING[name]
-    client.trader.inner.struct_version = version
+    client.trader.struct_version = version
     expires_at_s = client.apis.markets.server_time() + 86_400 if name == "GTD" else 0
     is_post_only = name == "post-only"
     draft = a_bid(
@@ -180,7 +179,7 @@ def test_orders_of_both_structs_that_take_are_matched_and_settled(
     taker, maker = clients.of("eoa"), clients.of("eoa", OTHER_TRADER)
     token = maker.apis.discovery.market(SLUG).token("No")
     offered = maker.trader.buy(token, price="0.50", size="8")
-    taker.trader.inner.struct_version = version
+    taker.trader.struct_version = version
     draft = a_bid(taker, order_type=order_type, price="0.50", size=None, budget="4")
     taken = taker.trader.place(draft)
     assert taken.status == "matched"
@@ -193,7 +192,7 @@ def test_a_struct_that_the_wallet_cannot_sign_is_refused_before_it_is_sent(
     clients: Clients,
 ) -> None:
     client = clients.of("deposit wallet")
-    client.trader.inner.struct_version = 1
+    client.trader.struct_version = 1
     with pytest.raises(StructNotAccepted, match="version 1 is not accepted here; accepted: 2"):
         client.trader.sign(a_bid(client))
 

@@ -14,11 +14,15 @@ import threading
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator
 from typing import Any, Concatenate, Final, Generic, ParamSpec, TypeVar
 
+from foretell.domain.values.credentials import Credentials
+from foretell.domain.values.hexadecimal import Address
 from foretell.sdk import client
 from foretell.sdk.client import Foretell, PublicApis, Urls
+from foretell.sdk.contracts import Contracts
 from foretell.sdk.market_creation import MarketCreation
 from foretell.sdk.oracles.optimistic import OptimisticResolver
 from foretell.sdk.oracles.resolution import MarketResolver, Whitelist
+from foretell.sdk.orders import AccountTerms, WalletTerms
 from foretell.sdk.portfolio import Discovery, Portfolio
 from foretell.sdk.signing.signers import Signer
 from foretell.sdk.trader import MarketData, Trader
@@ -62,7 +66,12 @@ class ClientLoop:
 
 
 class Blocking(Generic[Inner]):
-    """A client whose methods return when they have their result."""
+    """A client whose methods return when they have their result.
+
+    It has slots alone, so that an attribute that it lacks cannot be assigned: the client within would not see it.
+    """
+
+    __slots__ = ("inner", "loop")
 
     def __init__(self, inner: Inner, loop: ClientLoop) -> None:
         self.inner = inner
@@ -105,8 +114,27 @@ class BlockingIteration(Generic[Parameters, Result]):
         return call
 
 
+class BlockingAttribute(Generic[Result]):
+    """An attribute of the asynchronous client, which is read and assigned there."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        """Take the name under which the class has it."""
+        self.name = name
+
+    def __get__(self, instance: Blocking[Any], owner: type) -> Result:
+        """Return the value of the client within."""
+        value: Result = getattr(instance.inner, self.name)
+        return value
+
+    def __set__(self, instance: Blocking[Any], value: Result) -> None:
+        """Assign it; one that cannot be assigned there raises AttributeError."""
+        setattr(instance.inner, self.name, value)
+
+
 class BlockingMarketData(Blocking[MarketData]):
     """The public routes of the trading API."""
+
+    __slots__ = ()
 
     server_time = BlockingMethod(MarketData.server_time)
     book = BlockingMethod(MarketData.book)
@@ -120,6 +148,8 @@ class BlockingMarketData(Blocking[MarketData]):
 class BlockingDiscovery(Blocking[Discovery]):
     """Events and markets."""
 
+    __slots__ = ()
+
     market = BlockingMethod(Discovery.market)
     markets = BlockingMethod(Discovery.markets)
     event = BlockingMethod(Discovery.event)
@@ -130,6 +160,8 @@ class BlockingDiscovery(Blocking[Discovery]):
 class BlockingPortfolio(Blocking[Portfolio]):
     """A wallet's positions and history."""
 
+    __slots__ = ()
+
     positions = BlockingMethod(Portfolio.positions)
     closed_positions = BlockingMethod(Portfolio.closed_positions)
     owed = BlockingMethod(Portfolio.owed)
@@ -139,6 +171,16 @@ class BlockingPortfolio(Blocking[Portfolio]):
 
 class BlockingTrader(Blocking[Trader]):
     """A signer with an API key."""
+
+    __slots__ = ("markets",)
+
+    account = BlockingAttribute[AccountTerms]()
+    chain_id = BlockingAttribute[int]()
+    credentials = BlockingAttribute[Credentials | None]()
+    maker = BlockingAttribute[Address]()
+    signer = BlockingAttribute[Signer]()
+    struct_version = BlockingAttribute[int | None]()
+    wallet = BlockingAttribute[WalletTerms]()
 
     sign = BlockingMethod(Trader.sign)
     place = BlockingMethod(Trader.place)
@@ -163,9 +205,15 @@ class BlockingTrader(Blocking[Trader]):
     get = BlockingMethod(Trader.get)
     send = BlockingMethod(Trader.send)
 
+    def __init__(self, inner: Trader, loop: ClientLoop) -> None:
+        super().__init__(inner, loop)
+        self.markets = BlockingMarketData(inner.markets, loop)
+
 
 class BlockingCreation(Blocking[MarketCreation]):
     """A creation of markets."""
+
+    __slots__ = ()
 
     run = BlockingMethod(MarketCreation.run)
 
@@ -173,12 +221,16 @@ class BlockingCreation(Blocking[MarketCreation]):
 class BlockingResolver(Blocking[MarketResolver]):
     """A whitelisted proposer."""
 
+    __slots__ = ()
+
     resolve = BlockingMethod(MarketResolver.resolve)
     close_others = BlockingMethod(MarketResolver.close_others)
 
 
 class BlockingOptimisticResolver(Blocking[OptimisticResolver]):
     """An account that proposes and disputes answers with a bond."""
+
+    __slots__ = ()
 
     standing = BlockingMethod(OptimisticResolver.standing)
     propose = BlockingMethod(OptimisticResolver.propose)
@@ -192,6 +244,8 @@ class BlockingOptimisticResolver(Blocking[OptimisticResolver]):
 class BlockingWhitelist(Blocking[Whitelist]):
     """The whitelist of a creator."""
 
+    __slots__ = ()
+
     address = BlockingMethod(Whitelist.address)
     proposers = BlockingMethod(Whitelist.proposers)
     create = BlockingMethod(Whitelist.create)
@@ -201,6 +255,10 @@ class BlockingWhitelist(Blocking[Whitelist]):
 
 class BlockingPublicApis(Blocking[PublicApis]):
     """The APIs that need no key."""
+
+    __slots__ = ("discovery", "markets")
+
+    urls = BlockingAttribute[Urls]()
 
     watch_books = BlockingIteration(PublicApis.watch_books)
 
@@ -212,6 +270,12 @@ class BlockingPublicApis(Blocking[PublicApis]):
 
 class BlockingForetell(Blocking[Foretell]):
     """A signer at an installation."""
+
+    __slots__ = ("apis", "optimistic", "resolver", "trader", "whitelist")
+
+    contracts = BlockingAttribute[Contracts]()
+    has_chain = BlockingAttribute[bool]()
+    is_safe = BlockingAttribute[bool]()
 
     execute = BlockingMethod(Foretell.execute)
     deploy_wallet = BlockingMethod(Foretell.deploy_wallet)
@@ -227,12 +291,16 @@ class BlockingForetell(Blocking[Foretell]):
         super().__init__(inner, loop)
         self.apis = BlockingPublicApis(inner.apis, loop)
         self.trader = BlockingTrader(inner.trader, loop)
-        self.portfolio = BlockingPortfolio(inner.portfolio, loop)
         self.resolver = BlockingResolver(inner.resolver(), loop) if inner.has_chain else None
         self.optimistic = (
             BlockingOptimisticResolver(inner.optimistic(), loop) if inner.has_chain else None
         )
         self.whitelist = BlockingWhitelist(inner.whitelist(), loop) if inner.has_chain else None
+
+    @property
+    def portfolio(self) -> BlockingPortfolio:
+        """The positions and the history of the wallet that the trader has now."""
+        return BlockingPortfolio(self.inner.portfolio, self.loop)
 
 
 @contextlib.contextmanager

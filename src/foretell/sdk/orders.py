@@ -4,7 +4,7 @@ from typing import Any, Final
 
 import msgspec
 
-from foretell.domain.errors.command import NoSuchWallet, StructNotAccepted
+from foretell.domain.errors.command import BuilderNotSigned, NoSuchWallet, StructNotAccepted
 from foretell.domain.exchange.order import OrderType, Side, SignatureType
 from foretell.domain.values.eip712 import Eip712Domain
 from foretell.domain.values.hexadecimal import ZERO_BYTES32, parse_address
@@ -17,6 +17,8 @@ Version 1 binds the expiration, the nonce and the highest fee by the signature.
 """
 CONTRACT_STRUCT_VERSION: Final = 2
 """The version that a deposit wallet signs."""
+BUILDER_STRUCT_VERSION: Final = 2
+"""The version that has a builder and metadata."""
 
 
 class DomainTerms(msgspec.Struct, frozen=True, rename="camel"):
@@ -50,12 +52,23 @@ class ExchangeTerms(msgspec.Struct, frozen=True, rename="camel"):
         """The versions of the order struct that the exchange accepts."""
         return sorted({each.struct_version for each in self.domains})
 
-    def struct_version_for(self, wallet: "WalletTerms", wanted: int | None) -> int:
-        """Return the version to sign: the wanted one, or the first that both sides know."""
+    def struct_version_for(
+        self, wallet: "WalletTerms", wanted: int | None, *, needs_builder: bool = False
+    ) -> int:
+        """Return the version to sign: the wanted one, or the first that both sides know.
+
+        An order that needs its builder or its metadata is signed by version 2, or refused.
+        """
         if wallet.is_contract:
             accepted = [CONTRACT_STRUCT_VERSION]
         else:
             accepted = [each for each in STRUCT_VERSIONS if each in self.struct_versions]
+        if needs_builder and wanted not in {None, BUILDER_STRUCT_VERSION}:
+            raise BuilderNotSigned(f"struct_version is {wanted}")
+        if needs_builder:
+            if BUILDER_STRUCT_VERSION not in accepted:
+                raise BuilderNotSigned("it is not accepted here")
+            return BUILDER_STRUCT_VERSION
         found = wanted or next(iter(accepted), STRUCT_VERSIONS[0])
         if found not in accepted:
             raise StructNotAccepted(found, accepted)
@@ -241,9 +254,14 @@ class OrderDraft(msgspec.Struct, frozen=True, kw_only=True):
     expires_at_s: int = 0
     is_post_only: bool = False
     builder: str = ZERO_BYTES32
-    """The code of the builder that the order is attributed to, 32 bytes; signed by version 2 alone."""
+    """The code of the builder that the order is attributed to, 32 bytes; the order is signed by version 2."""
     metadata: str = ZERO_BYTES32
-    """32 bytes for the caller's own use; signed by version 2 alone."""
+    """32 bytes for the caller's own use; the order is signed by version 2."""
+
+    @property
+    def needs_builder(self) -> bool:
+        """Whether it has a builder or metadata, which version 1 of the struct lacks."""
+        return {self.builder, self.metadata} != {ZERO_BYTES32}
 
     def amounts(self) -> OrderAmounts:
         """Return the two amounts, or refuse what no amounts can express."""

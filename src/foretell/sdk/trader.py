@@ -99,7 +99,10 @@ class Trader(AuthenticatedClient):
     """A signer with an API key, trading for its own address or one of its wallets."""
 
     struct_version: int | None = None
-    """The version of the order struct to sign; None for the first that the exchange and the wallet accept."""
+    """The version of the order struct to sign; None for the first that the exchange and the wallet accept.
+
+    An order with a builder or metadata is signed by version 2 then.
+    """
 
     def __init__(
         self,
@@ -145,7 +148,9 @@ class Trader(AuthenticatedClient):
         assert self.credentials is not None
         terms = await self.markets.market_terms(draft.token_id)
         exchange = self.account.exchange(is_neg_risk=terms.is_neg_risk)
-        version = exchange.struct_version_for(self.wallet, self.struct_version)
+        version = exchange.struct_version_for(
+            self.wallet, self.struct_version, needs_builder=draft.needs_builder
+        )
         message = self._order_fields(draft)
         if version == 1:
             message |= {

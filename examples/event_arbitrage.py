@@ -43,4 +43,6 @@ async def main(slug: str) -> None:
         print(f"certain gain: {(1 - cost) * size}")
 
 
+if len(sys.argv) != 2:  # noqa: PLR2004 - the program and its argument
+    sys.exit("usage: python event_arbitrage.py SLUG, the slug of an event")
 asyncio.run(main(sys.argv[1]))

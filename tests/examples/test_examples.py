@@ -121,6 +121,19 @@ def test_an_event_that_is_too_cheap_is_bought_whole(
     assert re.search(r"certain gain: 0\.50*$", printed, re.MULTILINE)
 
 
+def test_the_arbitrage_without_a_slug_prints_its_usage(play: Play) -> None:
+    with pytest.raises(SystemExit, match=r"^usage: python event_arbitrage.py SLUG"):
+        play("event_arbitrage.py")
+
+
+def test_what_the_examples_write_is_no_untracked_file_of_a_clone() -> None:
+    programs = "".join(path.read_text() for path in EXAMPLES.glob("*.py"))
+    written = {"foretell-creations", *re.findall(r'sys\.argv\[1\] if .* else "(.+)"', programs)}
+    ignored = (EXAMPLES.parent / ".gitignore").read_text().replace("/\n", "\n").splitlines()
+    assert written == {"foretell-creations", "example-notes", "game-notes", "portfolio.svg"}
+    assert written <= set(ignored)
+
+
 def test_a_portfolio_has_a_chart(
     play: Play, trader: Callable[[int], BlockingForetell], tmp_path: Path
 ) -> None:

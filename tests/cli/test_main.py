@@ -111,9 +111,12 @@ def test_the_version_is_the_one_that_is_installed(call: Call) -> None:
         (("bench", "order"), "[default: 10000]"),
         (("bench", "match"), "[default: 20000]"),
         (("journal", "export"), "[default: (the oldest)]"),
+        (("builder-fees",), "--taker-share-bps        <int range> [0<=x<=9999]"),
+        (("builder-fees",), "--maker-flat-bps         <int range> [0<=x<=100]"),
+        (("fee-shares",), "--referrer-share-bps        <int range> [0<=x<=10000]"),
     ],
 )
-def test_an_option_says_its_default(
+def test_an_option_says_its_default_or_its_range(
     call: Call, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...], default: str
 ) -> None:
     monkeypatch.setenv("COLUMNS", "160")
@@ -127,6 +130,7 @@ def test_an_option_says_its_default(
         (("up", "--colour"), "No such option: --colour"),
         (("up", "--port", "x"), "unable to parse string as an integer"),
         (("bench", "order", "--orders", "1"), "should be greater than or equal to 100"),
+        (("fee-shares", "--referrer-share-bps", "10001"), "should be less than or equal to 10000"),
     ],
 )
 def test_a_wrong_command_line_ends_with_2(

@@ -17,8 +17,9 @@ from foretell.domain.contracts.calldata import IS_OPERATOR
 from foretell.domain.contracts.deployment import ContractName
 from foretell.domain.contracts.networks import NetworkName
 from foretell.domain.errors.chain import InvalidDeployment
-from foretell.domain.errors.command import MissingKey, MissingSetting, NodeUnavailable
+from foretell.domain.errors.command import MissingKey, MissingSetting
 from foretell.domain.errors.families import MalformedHex
+from foretell.domain.errors.sources import NodeUnavailable
 from foretell.domain.evm.abi import ContractFunction, contract_function
 from foretell.domain.values.eip712 import address_of_key
 from foretell.domain.values.hexadecimal import Address, checksum_address

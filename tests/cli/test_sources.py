@@ -19,7 +19,7 @@ from foretell.chain.deploy import store_deployment
 from foretell.cli.solvency import run_solvency
 from foretell.cli.sources import node_address
 from foretell.cli.verification import run_verify_data
-from foretell.domain.errors.command import ForeignNode, NodeUnavailable
+from foretell.domain.errors.sources import ForeignNode, NodeUnavailable
 from foretell.sandbox.ready import NOT_SEEDED, describe, write_ready
 from foretell.settings import Settings
 from foretell.store.database import Database

@@ -9,7 +9,6 @@ from collections.abc import AsyncIterator, Iterator
 from typing import NamedTuple
 
 import httpx
-import sqlalchemy as sa
 
 from foretell.app.origin import fetch_chain, noted_chain
 from foretell.chain.deploy import load_deployment
@@ -17,16 +16,12 @@ from foretell.chain.reader import Reader
 from foretell.chain.rpc import Rpc
 from foretell.domain.contracts.deployment import Deployment
 from foretell.domain.errors.chain import ChainUnavailable, InvalidDeployment
-from foretell.domain.errors.command import (
-    DatabaseUnavailable,
-    ForeignNode,
-    NodeUnavailable,
-    NotRunning,
-)
+from foretell.domain.errors.command import NotRunning
+from foretell.domain.errors.sources import DatabaseUnavailable, ForeignNode, NodeUnavailable
 from foretell.domain.errors.storage import StoreUnavailable
 from foretell.sandbox.ready import FILE, read_ready
 from foretell.settings import Settings
-from foretell.store.database import Database
+from foretell.store.database import Database, shown_url
 
 
 class NodeAddress(NamedTuple):
@@ -68,8 +63,7 @@ def shown_database(settings: Settings) -> str:
     """Return the database for a message, without its password."""
     if settings.database_url is None:
         return f"{settings.sqlite_file} (of the data folder)"
-    url = sa.make_url(settings.database).set(query={})
-    return f"{url.render_as_string(hide_password=True)} (by FORETELL_DATABASE_URL)"
+    return f"{shown_url(settings.database)} (by FORETELL_DATABASE_URL)"
 
 
 @contextlib.asynccontextmanager

@@ -313,6 +313,11 @@ class Database:
             await connection.commit()
 
 
+def shown_url(url: str) -> str:
+    """Return a database's URL for a message: without its password, and without options that may have one."""
+    return sa.make_url(url).set(query={}).render_as_string(hide_password=True)
+
+
 @contextlib.asynccontextmanager
 async def _reading(engine: AsyncEngine) -> AsyncIterator[AsyncConnection]:
     async with reported(), engine.connect() as connection:

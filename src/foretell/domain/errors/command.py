@@ -35,36 +35,6 @@ class ForeignChain(Conflict):
         )
 
 
-class ForeignNode(Conflict):
-    """A command's node serves another chain than the tables are of; nothing was read from it."""
-
-    def __init__(self, node: str, seen: str, database: str, kept: str) -> None:
-        super().__init__(
-            f"the node {node} serves {seen}, and the database {database} is of {kept}: start the sandbox of this"
-            " data folder, or name the two that belong together with FORETELL_RPC_URL and FORETELL_DATABASE_URL"
-        )
-
-
-class NodeUnavailable(Upstream):
-    """A command's node did not answer; the message names its address without keys."""
-
-    definite = False
-
-    def __init__(self, cause: str, node: str) -> None:
-        super().__init__(f"{cause}; the node is {node}; FORETELL_RPC_URL names another")
-
-
-class DatabaseUnavailable(Unavailable):
-    """A command's database did not answer, or does not exist; the message names it without a password."""
-
-    definite = False
-
-    def __init__(self, cause: str, database: str) -> None:
-        super().__init__(
-            f"{cause}; the database is {database}; FORETELL_DATABASE_URL names another"
-        )
-
-
 class PortTaken(Unavailable):
     """Another program listens on a port that this one needs."""
 
@@ -189,10 +159,7 @@ class BuilderNotSigned(InvalidInput):
     """An order names a builder or has metadata, which only version 2 of the struct signs, and that cannot be used."""
 
     def __init__(self, why: str) -> None:
-        super().__init__(
-            "an order with builder or metadata is signed by version 2 of the order struct, and"
-            f" {why}; it would be placed without them"
-        )
+        super().__init__(f"version 2 of the order struct signs builder and metadata, and {why}")
 
 
 class NoSuchWallet(NotFound):

@@ -45,14 +45,13 @@ from foretell.store.index.conditions import (
 )
 from foretell.store.index.positions import PositionRow, record_positions
 from foretell.store.tables import quote_points, quotes
+from foretell.store.trading.failed_volumes import FailedTrade, add_failed
 from foretell.store.trading.orders import OrderRow, record_orders
 from foretell.store.trading.quote_points import (
     MINUTE_MS,
-    FailedTrade,
     QuoteKey,
     QuotePoint,
     record_quote_points,
-    take_off_failed,
 )
 from foretell.store.trading.trades import Quote, TradeRow, record_quotes, record_trades
 
@@ -364,7 +363,7 @@ class Rows:
         await record_trades(self.tx, [row])
         await self._add_volume(a_word(name), cost_units, at_ms // MINUTE_MS)
         if status is TradeStatus.FAILED:
-            await take_off_failed(self.tx, [FailedTrade(a_word(name), at_ms, cost_units)])
+            await add_failed(self.tx, [FailedTrade(a_word(name), at_ms, cost_units)])
 
     async def _add_volume(self, condition_id: Bytes32, units: int, minute: int) -> None:
         """Add a trade to the points of its market from its minute on, as the projection does."""

@@ -14,6 +14,7 @@ from foretell.reconciliation.data_report import DataReport
 from foretell.reconciliation.verify import verify_data
 from foretell.store.database import Database
 from foretell.store.tables import (
+    failed_volumes,
     fills,
     quote_points,
     quotes,
@@ -73,6 +74,7 @@ async def test_trades_that_settled_and_one_that_failed_are_what_the_chain_says(
     assert [str(each) for each in report.differences] == []
     assert report.rows["trades"] == len(made)
     assert (report.rows["quotes"], report.rows["quote_points"]) == (1, 3)
+    assert report.rows["failed_volumes"] == 2
 
 
 def of_trade(trade_id: str) -> sa.Update:
@@ -102,6 +104,11 @@ WRONG: Final[dict[str, tuple[Changes, set[str]]]] = {
         {"quote_points"},
     ),
     "no minute": (lambda *_: [quote_points.delete()], {"quote_points"}),
+    "what has failed of a minute": (
+        lambda *_: [failed_volumes.update().values(units=failed_volumes.c.units + 1)],
+        {"failed_volumes"},
+    ),
+    "nothing that has failed": (lambda *_: [failed_volumes.delete()], {"failed_volumes"}),
     "no quote": (lambda *_: [quotes.delete()], {"quotes"}),
     "the size of a trade": (
         lambda settled, _: [of_trade(settled).values(size_units=trades.c.size_units + 1)],
@@ -127,26 +134,19 @@ WRONG: Final[dict[str, tuple[Changes, set[str]]]] = {
         lambda _, failed: [
             of_trade(failed).values(status="CONFIRMED", tx_hash=f"0x{7:064x}"),
             quotes.update().values(failed_units=0),
-            *restored_points(),
+            failed_volumes.delete(),
         ],
         {"trades"},
     ),
     "a settled trade that has failed": (
         lambda settled, _: [of_trade(settled).values(status="FAILED")],
-        {"trades", "quotes", "quote_points"},
+        {"trades", "quotes", "failed_volumes"},
     ),
     "no trade": (
         lambda settled, _: [trades.delete().where(trades.c.trade_id == settled)],
         {"trades", "quotes", "quote_points"},
     ),
 }
-
-
-def restored_points() -> list[sa.Update]:
-    """Return the change that gives the last minute all that was traded."""
-    newest = sa.select(sa.func.max(quote_points.c.minute)).scalar_subquery()
-    whole = sa.select(quotes.c.volume_units).scalar_subquery()
-    return [quote_points.update().where(quote_points.c.minute == newest).values(volume_units=whole)]
 
 
 @pytest.mark.parametrize("what", WRONG)
@@ -171,7 +171,7 @@ async def test_a_match_past_the_engine_is_no_difference_unless_settlement_sent_i
     """A trade that is gone with its quote and points is found by the transaction that settlement sent."""
     await trade(rig, market, traders)
     async with rig.database.writing() as tx:
-        for table in (trades, fills, quotes, quote_points):
+        for table in (trades, fills, quotes, quote_points, failed_volumes):
             await tx.execute(table.delete())
     report = await verified(rig)
     hashes = {each.key[0] for each in report.differences if isinstance(each.key, tuple)}
@@ -210,7 +210,7 @@ async def test_an_index_that_is_read_again_lacks_the_newest_trades_and_is_not_wr
 ) -> None:
     """The journal gives a new database all trades at once, and its index comes block by block."""
     made = await trade(rig, market, traders)
-    tables = trades, fills, quotes, quote_points
+    tables = trades, fills, quotes, quote_points, failed_volumes
     async with rig.database.reading() as tx:
         rows = [await tx.all(sa.select(table)) for table in tables]
     async with fresh_database.writing() as tx:

@@ -33,6 +33,7 @@ from foretell.store.tables import (
     builder_days,
     builder_totals,
     event_totals,
+    failed_volumes,
     fills,
     market_totals,
     quote_points,
@@ -53,7 +54,7 @@ from foretell.store.trading.builder_days import recount_builders
 
 pytestmark = pytest.mark.anyio
 
-TABLES = (traded_markets, trading_totals, trading_total_changes, quote_points)
+TABLES = (traded_markets, trading_totals, trading_total_changes, quote_points, failed_volumes)
 
 
 def the_migration(name: str) -> ModuleType:
@@ -102,7 +103,9 @@ async def test_the_migration_fills_the_sums_of_older_rows(database: Database) ->
         for table in TABLES[:3]:
             await tx.execute(table.delete())
         await tx.execute(quote_points.update().values(volume_units=0))
+        await tx.execute(failed_volumes.delete())
     await fill(database, "v0010_sums")
+    await fill(database, "v0027_failed_volumes")
     assert await dump(database) == expected
     async with database.reading() as tx:
         failed = await tx.all(sa.select(quotes.c.failed_units).order_by(quotes.c.failed_units))

@@ -13,9 +13,10 @@ from foretell.reconciliation.compared_table import ComparedTable
 from foretell.store.database import Transaction
 from foretell.store.queries.index_tables import load_pages
 from foretell.store.spill import SpilledRows, SpillFile
-from foretell.store.tables import quote_points, quotes
+from foretell.store.tables import failed_volumes, quote_points, quotes
 
 MINUTE_MS: Final = 60_000
+DAY_MINUTES: Final = 24 * 60
 BUY: Final = "BUY"
 
 
@@ -34,13 +35,6 @@ class CountedQuote(NamedTuple):
     last: LastPrice | None
 
 
-class _Minute(NamedTuple):
-    """The collateral of the trades of a minute, and that of those that have failed."""
-
-    volume: int
-    failed: int
-
-
 class _Sums(NamedTuple):
     """The trades of a market so far; `last` are the prices with which the newest of them may have ended.
 
@@ -54,7 +48,6 @@ class _Sums(NamedTuple):
 
 
 NO_TRADES: Final = _Sums(0, 0, (-1, -1, -1), ())
-NO_TRADES_OF_MINUTE: Final = _Minute(0, 0)
 
 
 class CountedQuotes:
@@ -62,13 +55,16 @@ class CountedQuotes:
 
     def __init__(self, spill: SpillFile) -> None:
         self._sums: SpilledRows[str, _Sums] = spill.mapping("sums_of_trades", 1, _Sums, NO_TRADES)
-        self._minutes: SpilledRows[tuple[str, int], _Minute] = spill.mapping(
-            "volumes_of_minutes", 2, _Minute, NO_TRADES_OF_MINUTE
+        self._minutes: SpilledRows[tuple[str, int], int] = spill.mapping(
+            "volumes_of_minutes", 2, int, 0
         )
         self.quotes: SpilledRows[str, CountedQuote] = spill.mapping(
             "counted_quotes", 1, CountedQuote
         )
         self.points: SpilledRows[tuple[str, int], int] = spill.mapping("counted_points", 2, int)
+        self.failed: SpilledRows[tuple[str, int, int], int] = spill.mapping(
+            "counted_failed", 3, int, 0
+        )
 
     def add(self, trade: Any, fills: Sequence[Any]) -> None:
         """Add a trade with its fills."""
@@ -82,10 +78,15 @@ class CountedQuotes:
             _bounded(volume + cost), _bounded(failed + cost * has_failed), max(place, newest), last
         )
         minute = condition_id, trade.matched_at_ms // MINUTE_MS
-        of_minute = self._minutes[minute]
-        self._minutes[minute] = _Minute(
-            _bounded(of_minute.volume + cost), _bounded(of_minute.failed + cost * has_failed)
-        )
+        self._minutes[minute] = _bounded(self._minutes[minute] + cost)
+        if has_failed:
+            self._add_failed(*minute, cost)
+
+    def _add_failed(self, condition_id: str, minute: int, cost: int) -> None:
+        """Add a trade to what has failed of its minute and of its day."""
+        for length in (1, DAY_MINUTES):
+            period = condition_id, length, minute // length * length
+            self.failed[period] = _bounded(self.failed[period] + cost)
 
     async def finish(self, tx: Transaction) -> None:
         """Compute the quote of each market, and a point of each minute with a trade, and of those that have a row."""
@@ -110,17 +111,16 @@ class CountedQuotes:
         return CountedQuote(volume, failed, kept)
 
     def _running(self) -> Iterator[tuple[tuple[str, int], int]]:
-        market, volume, failed = "", 0, 0
+        market, volume = "", 0
         for (condition_id, minute), of_minute in self._minutes.items():
             if condition_id != market:
-                market, volume, failed = condition_id, 0, 0
-            volume = _bounded(volume + of_minute.volume)
-            failed = _bounded(failed + of_minute.failed)
-            yield (condition_id, minute), max(0, volume - failed)
+                market, volume = condition_id, 0
+            volume = _bounded(volume + of_minute)
+            yield (condition_id, minute), volume
 
 
 def compared_quotes(counted: CountedQuotes) -> tuple[ComparedTable, ...]:
-    """Return the tables of quotes and their points."""
+    """Return the tables of quotes, of their points, and of what has failed."""
     return (
         ComparedTable(
             quotes,
@@ -133,6 +133,12 @@ def compared_quotes(counted: CountedQuotes) -> tuple[ComparedTable, ...]:
             counted.points,
             lambda row: (row.condition_id, row.minute),
             lambda row: row.volume_units,
+        ),
+        ComparedTable(
+            failed_volumes,
+            counted.failed,
+            lambda row: (row.condition_id, row.length_minutes, row.first_minute),
+            lambda row: row.units,
         ),
     )
 

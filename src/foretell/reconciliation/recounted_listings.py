@@ -20,6 +20,7 @@ from foretell.store.queries.index_tables import load_pages
 from foretell.store.spill import SpilledRows, SpillFile
 from foretell.store.tables import (
     events,
+    failed_volumes,
     is_live,
     listing_cursors,
     market_totals,
@@ -73,6 +74,14 @@ class _Past(NamedTuple):
 
     volumes: tuple[int, ...]
     prices: tuple[str | None, ...]
+
+    def without(self, age_minutes: int, failed: int) -> "_Past":
+        """Return the same without what has failed of a minute."""
+        volumes = (
+            volume - failed if age_minutes <= period else volume
+            for volume, period in zip(self.volumes, VOLUME_MINUTES, strict=True)
+        )
+        return self._replace(volumes=tuple(volumes))
 
 
 NO_PAST: Final = _Past((0,) * len(VOLUME_MINUTES), (None,) * len(PRICE_MINUTES))
@@ -171,12 +180,20 @@ class _Recount:
         async for page in load_pages(tx, quotes):
             for row in page:
                 self.quotes[row.condition_id] = _Quoted._make((*row[1:5], *row[6:]))
-        async for condition_id, past in _pasts(tx, self.at_ms // 1000 // MINUTE_S):
-            self.pasts[condition_id] = past
+        await self._read_pasts(tx, self.at_ms // 1000 // MINUTE_S)
         async for page in load_pages(tx, orders, is_live):
             for row in page:
                 worth = Fraction(self.liquidity[row.condition_id]) + self._worth(row)
                 self.liquidity[row.condition_id] = str(worth)
+
+    async def _read_pasts(self, tx: Transaction, minute: int) -> None:
+        """Read the points, which count all trades, and take off what has failed."""
+        async for condition_id, past in _pasts(tx, minute):
+            self.pasts[condition_id] = past
+        async for page in load_pages(tx, failed_volumes, failed_volumes.c.length_minutes == 1):
+            for row in page:
+                past = self.pasts[row.condition_id]
+                self.pasts[row.condition_id] = past.without(minute - row.first_minute, row.units)
 
     def _worth(self, order: Any) -> Fraction:
         """Return the value of what is left of an order, 0 if it is far from the price."""
@@ -210,7 +227,7 @@ class _Recount:
         seen = quote.at_ms, quote.failed, closed_s
         if kept and (kept.seen_ms, kept.failed_units, kept.closed_at_s) != seen:
             return right
-        day, week, month, year = past.volumes
+        day, week, month, year = (max(volume, 0) for volume in past.volumes)
         of_hour, of_day, of_week, of_month = self._past_prices(condition_id, past, right)
         even = -abs(self._price(condition_id) - ONE_HALF)
         return right._replace(

@@ -11,11 +11,13 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from foretell.domain.exchange.tick_size import TICKS_PER_ONE
+from foretell.domain.portfolio.failed_volumes import DAY_MINUTES, periods_since
 from foretell.domain.portfolio.price_history import MINUTE_S
 from foretell.domain.portfolio.prices import LIQUIDITY_REACH, NARROW_SPREAD_MAX
 from foretell.domain.values.amounts import nearest
 from foretell.store.tables import (
     conditions,
+    failed_volumes,
     is_live,
     markets,
     orders,
@@ -24,7 +26,7 @@ from foretell.store.tables import (
     quote_points,
     quotes,
 )
-from foretell.store.wide_sums import high_half, low_half, read_wide, sum_of_halves
+from foretell.store.wide_sums import bounded_sum, high_half, low_half, read_wide, sum_of_halves
 
 MINUTE_MS: Final = 1000 * MINUTE_S
 HOUR_MS: Final = 60 * MINUTE_MS
@@ -93,11 +95,13 @@ VOLUME: Final = quotes.c.volume_units - quotes.c.failed_units
 def volume_since(since_ms: int) -> Real:
     """Return a market's volume since the beginning of a minute, of trades that have not failed to settle.
 
-    The points of a market have its running total, so this is the difference of two of them.
+    The points of a market have the running total of all its trades, so this is the difference of two of them, without
+    what has failed. A total that was cut at what its column holds may be less than that: then this is negative.
     """
     now, before = (quote_points.alias() for _ in range(2))
-    is_before = before.c.minute < since_ms // MINUTE_MS
-    return _newest_volume(now, sa.true()) - _newest_volume(before, is_before)
+    minute = since_ms // MINUTE_MS
+    traded = _newest_volume(now, sa.true()) - _newest_volume(before, before.c.minute < minute)
+    return traded - _failed_since(minute)
 
 
 def _newest_volume(point: Any, is_wanted: sa.ColumnElement[bool]) -> Real:
@@ -110,6 +114,28 @@ def _newest_volume(point: Any, is_wanted: sa.ColumnElement[bool]) -> Real:
         .scalar_subquery()
     )
     return sa.func.coalesce(newest, 0)
+
+
+def _failed_since(minute: int) -> Real:
+    """Return what has failed of a market's trades since a minute: in each period there is one row at most."""
+    since = periods_since(minute)
+    minutes, days = (failed_volumes.alias() for _ in range(2))
+    parts = sa.union_all(
+        _of_periods(minutes, 1, minutes.c.first_minute >= since.first_minute).where(
+            minutes.c.first_minute < since.first_day
+        ),
+        _of_periods(days, DAY_MINUTES, days.c.first_minute >= since.first_day),
+    ).subquery()
+    return sa.select(bounded_sum(parts.c.units)).scalar_subquery()
+
+
+def _of_periods(of: Any, length_minutes: int, is_wanted: sa.ColumnElement[bool]) -> sa.Select[Any]:
+    is_length = of.c.length_minutes == length_minutes
+    return (
+        sa.select(of.c.units)
+        .where(of.c.condition_id == markets.c.condition_id, is_length, is_wanted)
+        .correlate(markets)
+    )
 
 
 FINEST_TICKS: Final = max(TICKS_PER_ONE)

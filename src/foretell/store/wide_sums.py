@@ -7,6 +7,8 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
+from foretell.domain.values.amounts import AMOUNT_UNITS_MAX
+
 HALF_BITS: Final = 32
 HALF_MASK: Final = (1 << HALF_BITS) - 1
 SEPARATOR: Final = ":"
@@ -32,6 +34,16 @@ def sum_of_halves(high: sa.ColumnElement[Any], low: sa.ColumnElement[Any]) -> sa
     halves = (sa.cast(sa.func.coalesce(sa.func.sum(half), 0), sa.Text) for half in (high, low))
     high_sum, low_sum = halves
     return high_sum.concat(SEPARATOR).concat(low_sum)
+
+
+def bounded_sum(units: sa.ColumnElement[Any]) -> sa.ColumnElement[int]:
+    """Return the sum of a column without negative numbers, 0 without rows, and at most what a column holds."""
+    high, low = (
+        sa.cast(sa.func.coalesce(sa.func.sum(half), 0), sa.BigInteger)
+        for half in (high_half(units), low_half(units))
+    )
+    is_too_large = high + high_half(low) > AMOUNT_UNITS_MAX >> HALF_BITS
+    return sa.case((is_too_large, AMOUNT_UNITS_MAX), else_=high * (HALF_MASK + 1) + low)
 
 
 def read_wide(text: str) -> int:

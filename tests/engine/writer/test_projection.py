@@ -47,7 +47,7 @@ from foretell.engine.writer.projection import Projection
 from foretell.journal.files.journal import FileJournal
 from foretell.runtime.worker import PollIntervals
 from foretell.store.database import Database
-from foretell.store.tables import metadata, projections, quote_points, trades
+from foretell.store.tables import failed_volumes, metadata, projections, quote_points, trades
 from foretell.store.trading.orders import load_order
 from foretell.store.trading.projected import PROJECTED
 from foretell.store.trading.quote_points import load_first_minute
@@ -245,7 +245,11 @@ async def test_what_failed_to_settle_is_taken_off_the_volume_since_its_match(
     assert failed > 0
     assert quote.failed_units == failed
     assert quote.volume_units == sum(row.cost_units for row in matched)
-    assert points[-1].volume_units == quote.volume_units - failed
+    async with database.reading() as tx:
+        kept = await tx.all(sa.select(failed_volumes))
+    assert points[-1].volume_units == quote.volume_units
+    assert [(row.length_minutes, row.units) for row in kept] == [(1, failed), (1_440, failed)]
+    assert kept[0].first_minute == NOW_S // 60
 
 
 @pytest.mark.parametrize("is_restarted", [False, True])

@@ -31,6 +31,7 @@ from foretell.domain.values.amounts import AMOUNT_UNITS_MAX
 from foretell.domain.values.hexadecimal import Bytes32
 from foretell.engine.writer.builder_rows import record_builder_volumes
 from foretell.store.database import Transaction
+from foretell.store.trading.failed_volumes import FailedTrade, add_failed, load_failing_trades
 from foretell.store.trading.orders import (
     OrderChange,
     OrderRow,
@@ -40,12 +41,9 @@ from foretell.store.trading.orders import (
 )
 from foretell.store.trading.quote_points import (
     MINUTE_MS,
-    FailedTrade,
     QuoteKey,
     QuotePoint,
-    load_failing_trades,
     record_quote_points,
-    take_off_failed,
 )
 from foretell.store.trading.trades import (
     Quote,
@@ -99,14 +97,11 @@ class TableRows:
         for latest in self._quotes.values():
             self._keep_point(latest)
         await record_quote_points(tx, self._points)
-        await take_off_failed(tx, failed)
+        await add_failed(tx, failed)
         await record_quotes(tx, list(self.quote_by_id().values()))
 
     async def _failed(self, tx: Transaction) -> list[FailedTrade]:
-        """Return the trades that failed in this batch, and count them in their quotes.
-
-        The points of this batch have them still: they are taken off all points at once.
-        """
+        """Return the trades that failed in this batch, and count them in their quotes."""
         ids = [
             change.trade_id
             for change in self._advanced.values()
@@ -246,13 +241,13 @@ class TableRows:
                 latest.best_ask_ticks,
                 latest.last_price_ticks,
             )
-            self._points[key] = QuotePoint(top, latest.volume_units - latest.failed_units)
+            self._points[key] = QuotePoint(top, latest.volume_units)
 
 
 class _LatestQuote:
     """A quote that a batch changes."""
 
-    __slots__ = (*Quote._fields, "is_pointed", "newly_failed_units")
+    __slots__ = (*Quote._fields, "is_pointed")
 
     def __init__(self, quote: Quote) -> None:
         self.condition_id = quote.condition_id
@@ -263,7 +258,6 @@ class _LatestQuote:
         self.last_side = quote.last_side
         self.volume_units = quote.volume_units
         self.failed_units = quote.failed_units
-        self.newly_failed_units = 0
         self.updated_at_ms = quote.updated_at_ms
         self.is_pointed = False
 
@@ -273,8 +267,7 @@ class _LatestQuote:
 
     def add_failed(self, units: int) -> None:
         """Count a trade that failed in this batch."""
-        left_units = AMOUNT_UNITS_MAX - self.failed_units
-        self.newly_failed_units = min(self.newly_failed_units + units, left_units)
+        self.failed_units = min(self.failed_units + units, AMOUNT_UNITS_MAX)
 
     def refine(self, changed: TickChanged) -> None:
         """State the same prices in finer ticks."""
@@ -285,8 +278,7 @@ class _LatestQuote:
 
     def quote(self) -> Quote:
         """Return the quote as it is now."""
-        quote = Quote._make(getattr(self, name) for name in Quote._fields)
-        return quote._replace(failed_units=self.failed_units + self.newly_failed_units)
+        return Quote._make(getattr(self, name) for name in Quote._fields)
 
 
 def _order_row(placed: _Placed, change: OrderChange | None) -> OrderRow:

@@ -25,7 +25,7 @@ from foretell.store.tables import (
     series_totals,
     sports_events,
 )
-from foretell.store.tables.listings import AMOUNTS
+from foretell.store.tables.listings import AMOUNTS, ROLLING
 from foretell.store.tables.trading import OF_ANY_MINUTE
 from foretell.store.valuation import (
     CHANGE_PERIODS_MS,
@@ -213,6 +213,7 @@ def _totals(row: Any, now_ms: int) -> MarketTotals:
     found = MarketTotals._make(row)
     is_settled = found.seen_ms <= now_ms - SETTLED_MS
     return found._replace(
+        **{name: max(getattr(found, name), 0) for name in ROLLING},
         liquidity_units=min(read_liquidity(row.liquidity), AMOUNT_UNITS_MAX),
         seen_ms=found.seen_ms if is_settled else UNSETTLED,
     )

@@ -13,10 +13,8 @@ import sqlalchemy as sa
 
 from foretell.store.tables.columns import integer, key, metadata, sorted_text, text
 
-AMOUNTS: Final = (
-    *("volume_units", "day_units", "week_units", "month_units", "year_units"),
-    "liquidity_units",
-)
+ROLLING: Final = ("day_units", "week_units", "month_units", "year_units")
+AMOUNTS: Final = ("volume_units", *ROLLING, "liquidity_units")
 SORTED: Final = (*AMOUNTS, "evenness", "slug", "title")
 """The columns that both tables have, and an index for each."""
 PRICES: Final = ("best_bid", "last_price")

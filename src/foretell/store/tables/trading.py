@@ -244,6 +244,16 @@ quote_points: Final = sa.Table(
 OF_ANY_MINUTE: Final = quote_points.c.minute >= sa.literal(0, literal_execute=True)
 """The condition of the index of all markets' points, true of each: a query along it names the condition."""
 
+failed_volumes: Final = sa.Table(
+    "failed_volumes",
+    metadata,
+    key("condition_id"),
+    key("length_minutes", sa.BigInteger),
+    key("first_minute", sa.BigInteger),
+    integer("units"),
+    sqlite_with_rowid=False,
+)
+
 heartbeats: Final = sa.Table(
     "heartbeats",
     metadata,

@@ -9,6 +9,7 @@ from foretell.store.tables import (
     builder_days,
     builder_totals,
     builder_users,
+    failed_volumes,
     fills,
     orders,
     projections,
@@ -18,7 +19,7 @@ from foretell.store.tables import (
 )
 
 PROJECTED: Final = (
-    *(orders, trades, fills, quotes, quote_points),
+    *(orders, trades, fills, quotes, quote_points, failed_volumes),
     *(builder_days, builder_users, builder_totals),
 )
 

@@ -9,12 +9,11 @@ from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
 
-from foretell.domain.exchange.trade import TradeStatus
 from foretell.domain.portfolio.price_history import MINUTE_S, Buckets
 from foretell.domain.portfolio.prices import BookTop
 from foretell.domain.values.hexadecimal import Bytes32
 from foretell.store.database import Transaction
-from foretell.store.tables import quote_points, trades
+from foretell.store.tables import quote_points
 
 MINUTE_MS: Final = 1000 * MINUTE_S
 _OPTIONAL: Final = ("best_bid_ticks", "best_ask_ticks", "last_price_ticks")
@@ -26,18 +25,6 @@ _PLACES: Final = 2**15
 _OF_CONDITION: Final = quote_points.c.condition_id == sa.bindparam("condition")
 _FIRST_MINUTE: Final = sa.select(sa.func.min(quote_points.c.minute)).where(_OF_CONDITION)
 
-_LEFT_UNITS: Final = quote_points.c.volume_units - sa.bindparam("cost", type_=sa.BigInteger)
-_TAKE_OFF: Final = {
-    dialect: quote_points.update()
-    .values(volume_units=greater(_LEFT_UNITS, sa.literal_column("0")))
-    .where(
-        _OF_CONDITION,
-        quote_points.c.minute >= sa.bindparam("since", type_=sa.BigInteger),
-    )
-    for dialect, greater in (("sqlite", sa.func.max), ("postgresql", sa.func.greatest))
-}
-"""A volume that was cut at what its column holds may have been less than what failed of it."""
-
 
 class QuoteKey(NamedTuple):
     """A condition, and a minute counted from 1970."""
@@ -47,18 +34,10 @@ class QuoteKey(NamedTuple):
 
 
 class QuotePoint(NamedTuple):
-    """The top of a book, and all that was traded until then without what has failed to settle."""
+    """The top of a book, and all that was traded until then, also what fails to settle (`failed_volumes.py`)."""
 
     top: BookTop
     volume_units: int
-
-
-class FailedTrade(NamedTuple):
-    """A trade that has failed to settle."""
-
-    condition_id: Bytes32
-    matched_at_ms: int
-    cost_units: int
 
 
 class HistoryPoint(NamedTuple):
@@ -72,24 +51,6 @@ async def record_quote_points(tx: Transaction, points: Mapping[QuoteKey, QuotePo
     """Store the tops of books by minute; each replaces the row of the same minute."""
     rows = [(*key, *point.top, point.volume_units) for key, point in points.items()]
     await tx.upsert_rows(quote_points, rows)
-
-
-async def load_failing_trades(tx: Transaction, trade_ids: Sequence[str]) -> Sequence[FailedTrade]:
-    """Return those of these trades that have not failed yet."""
-    rows = await tx.all(
-        sa.select(trades.c.condition_id, trades.c.matched_at_ms, trades.c.cost_units).where(
-            trades.c.trade_id.in_(trade_ids), trades.c.status != TradeStatus.FAILED.value
-        )
-    )
-    return [FailedTrade._make(row) for row in rows]
-
-
-async def take_off_failed(tx: Transaction, failed: Sequence[FailedTrade]) -> None:
-    """Take trades that have failed off the volume of every minute since their match."""
-    rows = [
-        (each.cost_units, each.condition_id, each.matched_at_ms // MINUTE_MS) for each in failed
-    ]
-    await tx.execute_rows(_TAKE_OFF[tx.dialect], rows)
 
 
 async def load_first_minute(tx: Transaction, condition_id: Bytes32) -> int | None:

@@ -28,4 +28,4 @@ async def load_volumes_since(
             markets.c.condition_id.in_(condition_ids)
         )
     )
-    return {row.condition_id: row.units for row in rows}
+    return {row.condition_id: max(row.units, 0) for row in rows}

@@ -18,10 +18,12 @@ from tests.indexer.chain_script import (
     ChainScript,
     Fill,
     ScriptResult,
+    a_scripted_market,
 )
 from tests.indexer.rig import dump, wipe
 from tests.rigs.rows import a_market_row, an_event_row
 from tests.rigs.values import EXCHANGE, NOW_MS, a_word
+from tests.store.queries.recorded_queries import recorded
 
 from foretell.domain.contracts.logs import (
     NonceIncremented,
@@ -169,6 +171,18 @@ async def test_tables_do_not_depend_on_where_ranges_end(
     await write(database, script, cuts)
     assert await dump(database) == whole
     assert UNLISTED not in {exchange for _, exchange, *_ in whole["traded_volumes"]}
+
+
+@pytest.mark.anyio
+async def test_the_prices_of_all_tokens_that_a_range_moves_are_one_read(database: Database) -> None:
+    """A12: `load_last_price` ran once for each given token."""
+    script = a_scripted_market()
+    script.split(ANN, 9)
+    script.next_block()
+    script.move(ANN, BOB, 5, (YES, NO))
+    with recorded() as queries:
+        await write(database, script, [2])
+    assert len([sql for sql, _ in queries if "FROM exchange_fills" in sql]) == 1
 
 
 async def list_market(database: Database) -> None:

@@ -35,7 +35,7 @@ from foretell.indexer.state import IndexState, TrackedValues, WalletTotals
 from foretell.indexer.tx_reader import SetsLog, TxReader
 from foretell.store.database import Transaction
 from foretell.store.index.activities import (
-    load_last_price,
+    load_last_prices,
     record_activities,
     record_exchange_fills,
 )
@@ -205,9 +205,8 @@ async def load_state(
         collateral = contracts.collateral_of(condition.oracle)
         state.add_condition(condition.condition_id, pair, collateral)
     await _load_trades(tx, state, found)
-    for token in found.given_tokens & state.outcome_by_token.keys():
-        if (price := await load_last_price(tx, token)) is not None:
-            state.price_by_token[token] = price
+    given = found.given_tokens & state.outcome_by_token.keys()
+    state.price_by_token.update(await load_last_prices(tx, given))
     return state
 
 

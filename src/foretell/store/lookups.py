@@ -103,11 +103,22 @@ async def load_newest(
 ) -> Sequence[sa.Row[Any]]:
     """Return the row of the last block for each of these keys: the columns of the primary key before its last, the block."""
     *held, last = table.primary_key.columns
+    return await load_last(tx, table, tuple(held), (last,), keys)
+
+
+async def load_last(
+    tx: Transaction,
+    table: sa.Table,
+    columns: tuple[sa.Column[Any], ...],
+    newest: tuple[sa.Column[Any], ...],
+    keys: Iterable[Key],
+) -> Sequence[sa.Row[Any]]:
+    """Return the row of each of these keys, found in `columns`, that is the last in the order of `newest`."""
     wanted = sorted(set(keys))
     rows: list[sa.Row[Any]] = []
     for start in range(0, len(wanted), ROWS_PER_STATEMENT_MAX):
         part = wanted[start : start + ROWS_PER_STATEMENT_MAX]
-        rows += await tx.all(*rows_with(tx.dialect, table, tuple(held), part, newest=last))
+        rows += await tx.all(*rows_with(tx.dialect, table, columns, part, newest))
     return rows
 
 
@@ -116,11 +127,11 @@ def rows_with(
     table: sa.TableClause,
     columns: tuple[sa.ColumnClause[Any], ...],
     keys: Sequence[Key],
-    newest: sa.Column[Any] | None = None,
+    newest: tuple[sa.Column[Any], ...] = (),
 ) -> tuple[sa.TextualSelect, dict[str, Any]]:
     """Return the query for the rows whose columns equal one of these distinct keys, and its values.
 
-    With `newest`, only the row of each key with the largest value there. A statement that had the values would keep
+    With `newest`, only the last row of each key in the order of these columns. A statement that had the values would keep
     them until garbage is collected.
     """
     if dialect == "sqlite":
@@ -134,15 +145,18 @@ def rows_with(
 def _in_sqlite(
     table: sa.TableClause,
     columns: tuple[sa.ColumnClause[Any], ...],
-    newest: sa.Column[Any] | None,
+    newest: tuple[sa.Column[Any], ...],
 ) -> sa.TextualSelect:
     keys = [f"json_extract({KEYS}.value, '$[{place}]')" for place in range(len(columns))]
     pairs = list(zip(columns, keys, strict=True))
     same = [f"{table.name}.{column.name} = {key}" for column, key in pairs]
-    if newest is not None:
+    if newest:
         also = " AND ".join(f"held.{column.name} = {key}" for column, key in pairs)
-        largest = f"SELECT max(held.{newest.name}) FROM {table.name} AS held WHERE {also}"  # noqa: S608 - names are the store's own
-        same.append(f"{table.name}.{newest.name} = ({largest})")
+        last = ", ".join(f"held.{column.name}" for column in newest)
+        order = ", ".join(f"held.{column.name} DESC" for column in newest)
+        largest = f"SELECT {last} FROM {table.name} AS held WHERE {also} ORDER BY {order} LIMIT 1"  # noqa: S608 - names are the store's own
+        of_rows = ", ".join(f"{table.name}.{column.name}" for column in newest)
+        same.append(f"({of_rows}) = ({largest})")
     # CROSS JOIN keeps the order of the tables: keys first.
     text = f"SELECT {_names(table)} FROM json_each(:{KEYS}) AS {KEYS} CROSS JOIN {table.name}"  # noqa: S608 - names are the store's own
     return sa.text(f"{text} WHERE {' AND '.join(same)}").columns(*table.c)
@@ -152,13 +166,14 @@ def _in_sqlite(
 def _in_postgres(
     table: sa.TableClause,
     columns: tuple[sa.ColumnClause[Any], ...],
-    newest: sa.Column[Any] | None,
+    newest: tuple[sa.Column[Any], ...],
 ) -> sa.TextualSelect:
     names = [f"{KEYS}_{place}" for place in range(len(columns))]
     pairs = list(zip(columns, names, strict=True))
     same = [f"{table.name}.{column.name} = {KEYS}.{name}" for column, name in pairs]
     arrays = ", ".join(f":{name}" for name in names)
-    part = "OFFSET 0" if newest is None else f"ORDER BY {newest.name} DESC LIMIT 1"
+    order = ", ".join(f"{column.name} DESC" for column in newest)
+    part = f"ORDER BY {order} LIMIT 1" if newest else "OFFSET 0"
     # The rows of each key are a query of their own (OFFSET 0), which uses the index; joined freely, a few hundred
     # keys would have PostgreSQL read the whole table.
     text = (

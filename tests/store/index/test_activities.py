@@ -2,6 +2,7 @@ from typing import Any
 
 import pytest
 from tests.rigs.values import a_word, an_address
+from tests.store.queries.recorded_queries import recorded
 
 from foretell.domain.exchange.ledger import AssetId
 from foretell.domain.exchange.order import Side
@@ -15,7 +16,7 @@ from foretell.store.index.activities import (
     ActivityRow,
     ExchangeFill,
     load_activities,
-    load_last_price,
+    load_last_prices,
     record_activities,
     record_exchange_fills,
 )
@@ -23,7 +24,7 @@ from foretell.store.index.activities import (
 pytestmark = pytest.mark.anyio
 
 ANN, BOB = an_address("ann"), an_address("bob")
-YES = AssetId("1")
+YES, NO = AssetId("1"), AssetId("3")
 ALL = ActivityPage(limit=100)
 
 
@@ -122,7 +123,9 @@ async def test_acts_of_the_same_second_keep_the_order_of_their_logs(database: Da
     assert [act.log_index for act in found] == [3, 2, 1]
 
 
-def a_fill(block_number: int, log_index: int, cost_units: int) -> ExchangeFill:
+def a_fill(
+    block_number: int, log_index: int, cost_units: int, token_id: AssetId = YES
+) -> ExchangeFill:
     return ExchangeFill(
         block_number,
         log_index,
@@ -131,7 +134,7 @@ def a_fill(block_number: int, log_index: int, cost_units: int) -> ExchangeFill:
         wallet=ANN,
         counterparty=BOB,
         side=Side.SELL,
-        token_id=YES,
+        token_id=token_id,
         size_units=10,
         cost_units=cost_units,
         fee_units=1,
@@ -143,8 +146,22 @@ def a_fill(block_number: int, log_index: int, cost_units: int) -> ExchangeFill:
 async def test_the_last_price_is_that_of_the_newest_fill(database: Database) -> None:
     async with database.writing() as tx:
         await record_exchange_fills(tx, [a_fill(4, 9, 7), a_fill(4, 2, 5), a_fill(3, 20, 1)])
-        assert await load_last_price(tx, YES) == TradePrice(7, 10)
-        assert await load_last_price(tx, AssetId("2")) is None
+        await record_exchange_fills(tx, [a_fill(4, 3, 2, NO), a_fill(4, 1, 3, NO)])
+        prices = await load_last_prices(tx, [YES, NO, AssetId("2")])
+        assert prices == {YES: TradePrice(7, 10), NO: TradePrice(2, 10)}
+        assert await load_last_prices(tx, []) == {}
+
+
+async def test_the_prices_of_all_given_tokens_are_one_read(database: Database) -> None:
+    """A12: `load_last_price` ran once for each given token."""
+    tokens = [AssetId(str(number)) for number in range(200)]
+    async with database.writing() as tx:
+        fills = [a_fill(4, place, place, token) for place, token in enumerate(tokens)]
+        await record_exchange_fills(tx, fills)
+        with recorded() as queries:
+            prices = await load_last_prices(tx, tokens)
+    assert len(queries) == 1
+    assert prices == {token: TradePrice(place, 10) for place, token in enumerate(tokens)}
 
 
 async def test_recording_nothing_changes_nothing(database: Database) -> None:

@@ -18,6 +18,7 @@ from foretell.domain.portfolio.positions import TradePrice
 from foretell.domain.values.hexadecimal import Address, Bytes32
 from foretell.store.database import STATEMENTS_KEPT_MAX, Transaction
 from foretell.store.index.amount_classes import class_of
+from foretell.store.lookups import load_last
 from foretell.store.many_rows import insert_many
 from foretell.store.tables import activities, exchange_fills
 
@@ -352,15 +353,15 @@ async def _is_rare(tx: Transaction, chosen: ActivityFilter) -> bool:
     return bool(count <= RARE_ROWS_MAX)
 
 
-async def load_last_price(tx: Transaction, token_id: AssetId) -> TradePrice | None:
-    """Return the price of a token's newest fill, or None before its first trade."""
-    row = await tx.first(
-        sa.select(exchange_fills.c.cost_units, exchange_fills.c.size_units)
-        .where(exchange_fills.c.token_id == token_id)
-        .order_by(exchange_fills.c.block_number.desc(), exchange_fills.c.log_index.desc())
-        .limit(1)
-    )
-    return None if row is None else TradePrice._make(row)
+async def load_last_prices(
+    tx: Transaction, token_ids: Collection[AssetId]
+) -> Mapping[AssetId, TradePrice]:
+    """Return the price of each token's newest fill, all in one statement; tokens before their first trade are left out."""
+    fill = exchange_fills.c
+    newest = fill.block_number, fill.log_index, fill.part
+    keys = [(token_id,) for token_id in token_ids]
+    rows = await load_last(tx, exchange_fills, (fill.token_id,), newest, keys)
+    return {AssetId(row.token_id): TradePrice(row.cost_units, row.size_units) for row in rows}
 
 
 def _conditions(

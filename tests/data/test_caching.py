@@ -3,13 +3,19 @@
 import asyncio
 import dataclasses
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 
 import pytest
 from tests.rigs.read_apis import BLOBS, Reader, a_data_context, keep_rankings
 from tests.rigs.rows import Rows
 from tests.rigs.values import NOW_MS, an_address
 
-from foretell.data.recent_answers import ANSWER_BYTES_MAX, KEY_CHARS_MAX, RecentAnswers
+from foretell.data.recent_answers import (
+    ANSWER_BYTES_MAX,
+    KEY_CHARS_MAX,
+    RANKINGS_KEPT_S,
+    RecentAnswers,
+)
 from foretell.data.routes import build_app
 from foretell.domain.errors.http import TooManyRequests
 from foretell.store.database import Database
@@ -135,6 +141,35 @@ async def test_an_answer_that_is_refused_for_one_client_is_computed_for_another(
     with pytest.raises(TooManyRequests):
         await flooding
     assert await asyncio.create_task(ask("three", refused_late)) == b"1"
+
+
+async def test_what_is_kept_is_kept_as_the_page_says() -> None:
+    """A9: the page promised one computation in 5 seconds for all clients, whatever they ask and however soon."""
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "data-api.md").read_text()
+    said = " ".join(page.partition("## Caching")[2].partition("## ")[0].split())
+    assert (
+        f"kept for {RANKINGS_KEPT_S} seconds from its beginning, for all clients together" in said
+    )
+    assert "each other client has one of its own" in said
+    assert f"An answer of more than {ANSWER_BYTES_MAX // 1024} KiB is not kept" in said
+    assert f"longer than {KEY_CHARS_MAX} characters is computed for each request" in said
+    recent, computing = RecentAnswers(RANKINGS_KEPT_S), Computing()
+
+    async def ask(client: str, key: str) -> bytes:
+        client_name.set(client)
+        return await recent.get(key, computing.run)
+
+    asked = [
+        asyncio.create_task(ask(client, key))
+        for key in ("a" * KEY_CHARS_MAX, "b" * (KEY_CHARS_MAX + 1))
+        for client in ("one", "one", "two")
+    ]
+    await asyncio.sleep(0.01)
+    computing.may_end.set()
+    await asyncio.gather(*asked)
+    assert computing.count == 2 + 3
+    await ask("three", "a" * KEY_CHARS_MAX)
+    assert computing.count == 2 + 3
 
 
 async def test_a_failure_is_not_kept() -> None:

@@ -47,6 +47,7 @@ from foretell.engine.writer.engine import Engine
 from foretell.engine.writer.projection import Projection
 from foretell.journal.files.journal import FileJournal
 from foretell.store.database import Database
+from foretell.store.trading.referrals import record_referral
 
 pytestmark = pytest.mark.anyio
 
@@ -220,6 +221,23 @@ def test_the_shares_of_a_fee_are_as_the_page_computes_them() -> None:
     }
 
 
+async def test_the_volume_of_referred_wallets_is_as_the_page_computes_it(
+    database: Database, reader: Reader
+) -> None:
+    eve = an_address("eve")
+    async with database.writing() as tx:
+        rows = Rows(tx)
+        await rows.open_named("rain")
+        before = await rows.buy("ann", "rain", 4 * TOKEN, 2 * TOKEN, timestamp_s=NOW_S - DAY_S)
+        await record_referral(tx, [ANN, BOB], eve, before.timestamp_s + 1)
+        await rows.buy("ann", "rain", 10 * TOKEN, 7 * TOKEN, timestamp_s=NOW_S)
+        await rows.buy("ann", "rain", 5 * TOKEN, 3 * TOKEN, timestamp_s=NOW_S)
+        await rows.buy("bob", "rain", 5 * TOKEN, 3 * TOKEN, side=Side.SELL, timestamp_s=NOW_S)
+    [received] = await reader.get("/referrers", address=eve)
+    example = documented("And of referrals", "And of what is owed")
+    assert example == {"totalVolume": int(received["totalVolume"])}
+
+
 async def test_the_volumes_of_a_builder_are_as_the_page_computes_them(
     database: Database, reader: Reader
 ) -> None:
@@ -259,7 +277,7 @@ async def test_the_volumes_of_a_builder_are_as_the_page_computes_them(
 
 
 EXAMPLE_BY_FIGURE: Final = {
-    "OwedToken.size": "size",
+    "OwedToken.size": "size of what is owed",
     "Value.value": "value of the wallet",
     "Traded.traded": "traded",
     "Volume.volume": "volume",
@@ -275,7 +293,6 @@ EXAMPLE_BY_FIGURE: Final = {
     "MarketValue.value": "value of oi",
     "LiveVolume.total": "total of live-volume",
     "FeeAggregate.totalAmount": "totalAmount of the builder",
-    "FeeAggregate.totalVolume": "volume",
     "TraderRow.rank": "rank",
     "TraderRow.vol": "vol",
     "TraderRow.pnl": "pnl",
@@ -359,12 +376,10 @@ EXAMPLES_BY_DEFINITION: Final = {
     "size of a trade or activity": "size of the purchase",
     "usdcSize": "usdcSize of the purchase",
     "amount of a holder": "amount of the holder",
-    "size of what is owed": "size",
     "value of `/value`": "value of the wallet",
     "value of `/oi`": "value of oi",
     "value of `/live-volume`": "total of live-volume",
     **{name: f"{name} of solvency" for name in ("held", "owed", "deficit")},
-    "totalVolume": "volume",
     "totalAmount": "totalAmount of the builder",
     "volume of a builder": "volume of the builder's week",
     "activeUsers": "activeUsers of the builder's week",

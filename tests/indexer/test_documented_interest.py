@@ -87,7 +87,7 @@ async def test_conversions_and_redemptions_have_the_sizes_that_the_page_computes
     await catch_up(an_indexer(fresh_sandbox, database))
     reader = Reader(an_app(build_app, a_data_context(database, BLOBS, Clock().now_ms)))
     acts = await reader.get("/activity", user=trader.address, type="CONVERSION,REDEEM")
-    assert documented("And of activities", "And of builders") == {
+    assert documented("And of activities", "And of referrals") == {
         f"{field} of the {NAME_BY_TYPE[act['type']]}": act[field]
         for act in acts
         for field in ("size", "usdcSize")

@@ -1,7 +1,10 @@
 """Tokens that a wallet refused are shown as owed, and claimed, on a real chain (H-1)."""
 
+import re
 from collections.abc import AsyncIterator
 from functools import partial
+from pathlib import Path
+from typing import Final
 
 import pytest
 from tests.rigs.applications import an_app
@@ -25,6 +28,7 @@ from foretell.reconciliation.verify import verify_data
 pytestmark = pytest.mark.anyio
 
 PRICE_TICKS, SIZE = 60, 10 * UNIT
+PAGE: Final = Path(__file__).parents[2] / "docs" / "reference" / "data-api.md"
 
 
 @pytest.fixture
@@ -47,10 +51,17 @@ async def refuse_a_delivery(
 ) -> Trader:
     """Settle a match whose tokens one maker refuses, and return that maker."""
     liar = await a_two_faced_trader(rig, market)
-    await liar.buy(market, PRICE_TICKS, SIZE, is_yes=False)
-    await traders[2].buy(market, 100 - PRICE_TICKS, SIZE)
-    await rig.settle()
+    await deliver(rig, market, liar, traders[2], SIZE)
     return liar
+
+
+async def deliver(
+    rig: SettlementRig, market: SandboxMarket, maker: Trader, taker: Trader, size: int
+) -> None:
+    """Settle a match that brings No to its maker."""
+    await maker.buy(market, PRICE_TICKS, size, is_yes=False)
+    await taker.buy(market, 100 - PRICE_TICKS, size)
+    await rig.settle()
 
 
 async def size_of(data: Reader, wallet: Address, token: int) -> tuple[float, float]:
@@ -100,6 +111,17 @@ async def test_h1_what_is_owed_is_shown_until_it_is_claimed(
     assert await rig.chain_units(friend, AssetId(str(token))) == after[0] * UNIT
     report = await verify_data(rig.database, rig.sandbox.rpc, rig.sandbox.deployment)
     assert [str(each) for each in report.differences] == []
+
+
+async def test_what_is_owed_is_as_the_page_computes_it(
+    rig: SettlementRig, market: SandboxMarket, traders: list[Trader], data: Reader
+) -> None:
+    dora = await refuse_a_delivery(rig, market, traders)
+    await deliver(rig, market, dora, traders[2], 4 * UNIT)
+    [owed] = (await data.get("/owed", user=dora.wallet))["owed"]
+    text = PAGE.read_text().partition("And of what is owed")[2]
+    [size] = re.findall(r"^\| size of what is owed \| 10 \+ 4 \| (\d+) \|$", text, re.MULTILINE)
+    assert owed["size"] == int(size)
 
 
 @pytest.mark.usefixtures("earlier_exchange")

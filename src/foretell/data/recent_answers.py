@@ -18,7 +18,7 @@ RANKINGS_KEPT_S: Final = 5
 ANSWERS_MAX: Final = 500
 ANSWER_BYTES_MAX: Final = 64 * 1024
 KEY_CHARS_MAX: Final = 512
-"""A longer query is computed each time."""
+"""An answer whose route and query are longer is computed each time."""
 
 
 class _Answer(NamedTuple):

@@ -4,8 +4,8 @@ from hypothesis import strategies as st
 
 from foretell.domain.portfolio.failed_volumes import (
     DAY_MINUTES,
-    Period,
     PeriodsSince,
+    SumPeriod,
     periods_of,
     periods_since,
 )
@@ -16,7 +16,7 @@ LAST = MIDNIGHT + DAY_MINUTES - 1
 
 @pytest.mark.parametrize("minute", [MIDNIGHT, MIDNIGHT + 1, LAST])
 def test_a_trade_counts_in_its_minute_and_in_its_day(minute: int) -> None:
-    assert periods_of(minute) == (Period(1, minute), Period(DAY_MINUTES, MIDNIGHT))
+    assert periods_of(minute) == (SumPeriod(1, minute), SumPeriod(DAY_MINUTES, MIDNIGHT))
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ PERIOD_MINUTES: Final = (1, DAY_MINUTES)
 """The lengths of the periods."""
 
 
-class Period(NamedTuple):
+class SumPeriod(NamedTuple):
     """A minute or a day, which begins at a minute counted from 1970."""
 
     length_minutes: int
@@ -25,9 +25,9 @@ class PeriodsSince(NamedTuple):
     first_day: int
 
 
-def periods_of(minute: int) -> tuple[Period, ...]:
+def periods_of(minute: int) -> tuple[SumPeriod, ...]:
     """Return the periods in whose sums a trade counts that was matched in this minute."""
-    return tuple(Period(length, minute - minute % length) for length in PERIOD_MINUTES)
+    return tuple(SumPeriod(length, minute - minute % length) for length in PERIOD_MINUTES)
 
 
 def periods_since(minute: int) -> PeriodsSince:

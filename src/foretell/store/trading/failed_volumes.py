@@ -1,4 +1,4 @@
-"""What has failed to settle of the volume of each market, by the minute and by the day of the match.
+"""Sums of what has failed to settle of the volume of each market, by the minute and by the day of the match.
 
 Written by the engine, which cannot know how long ago a trade was matched that fails now: the points of the history
 (`quote_points.py`) count it for ever, and readers take these sums off (`valuation.py`).
@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 
 from foretell.domain.exchange.trade import TradeStatus
-from foretell.domain.portfolio.failed_volumes import Period, periods_of
+from foretell.domain.portfolio.failed_volumes import SumPeriod, periods_of
 from foretell.domain.portfolio.price_history import MINUTE_S
 from foretell.domain.values.amounts import AMOUNT_UNITS_MAX
 from foretell.domain.values.hexadecimal import Bytes32
@@ -43,7 +43,7 @@ async def load_failing_trades(tx: Transaction, trade_ids: Sequence[str]) -> Sequ
 
 async def add_failed(tx: Transaction, failed: Sequence[FailedTrade]) -> None:
     """Add trades that have failed to the sums of their minutes and days: at most two rows for each of them."""
-    sums: Counter[tuple[Bytes32, Period]] = Counter()
+    sums: Counter[tuple[Bytes32, SumPeriod]] = Counter()
     for each in failed:
         for period in periods_of(each.matched_at_ms // MINUTE_MS):
             sums[each.condition_id, period] += each.cost_units

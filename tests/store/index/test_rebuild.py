@@ -17,11 +17,12 @@ from foretell.indexer.rebuild import Pacing, RebuildContext, RebuiltSums, rebuil
 from foretell.store.database import Database
 from foretell.store.index.blocks import Block, load_last_block, record_blocks
 from foretell.store.index.generation_rows import BY_PERIOD
-from foretell.store.index.generations import begin_next, of_generation
+from foretell.store.index.generations import begin_next, load_next, of_generation
 from foretell.store.index.rankings.history import load_last_change
 from foretell.store.index.trading_totals import tables_of
+from foretell.store.index.unwind import unwind
 from foretell.store.rebuild_lock import rebuild_lock
-from foretell.store.tables import metadata, standings, trading_totals
+from foretell.store.tables import activities, metadata, standings, trading_totals
 
 pytestmark = pytest.mark.anyio
 
@@ -179,6 +180,35 @@ async def test_trades_that_arrive_after_any_step_are_in_the_sums(database: Datab
     await rebuild(database, nothing)
     await keep_rankings(database)
     assert await dump_sums(database) == kept
+
+
+async def test_a_reorganization_between_two_steps_unwinds_the_next_generation(
+    database: Database,
+) -> None:
+    """The totals of the next generation come again from the block that stays, to a trade that took others' place."""
+    await some_sums(database)
+    async with database.writing() as tx:
+        rows = Rows(tx)
+        for number in (96, 98, 100):
+            await rows.buy("late", "rain", TOKEN, TOKEN, block_number=number)
+    unwound: list[int] = []
+
+    async def reorganize(_: int) -> None:
+        async with database.writing() as tx:
+            following = await load_next(tx)
+            if unwound or following is None or following.block_number < 100:
+                return
+            unwound.append(following.block_number)
+            await unwind(tx, 95)
+            await Rows(tx).buy("late", "rain", TOKEN, TOKEN, block_number=97)
+
+    generation = (await rebuild(database, reorganize)).generation
+    assert unwound == [100]
+    totals = tables_of(generation).totals.current
+    async with database.reading() as tx:
+        added = await tx.scalar(sa.select(sa.func.sum(totals.c.trades)))
+        written = await tx.scalar(sa.select(sa.func.count()).select_from(activities))
+    assert added == written == WALLETS + 1
 
 
 async def test_an_index_that_grows_faster_ends_the_rebuild(

@@ -60,7 +60,7 @@ async def rebuild_listings(
 ) -> int:
     """Compute all totals again, a few rows at a time, as of the time that the loop has come to; return the markets.
 
-    Each row is as before until it is exact. The loop may run meanwhile.
+    Each row is as before until it is exact. The loop may run meanwhile, and computes what this has written once more.
     """
     database, counted = context.database, 0
     for totals in OF_MARKETS:

@@ -1,5 +1,7 @@
 """The kept totals of markets and events equal a computation from all rows, whatever happened between two rounds."""
 
+import contextlib
+from collections.abc import AsyncIterator
 from random import Random
 from typing import Any
 
@@ -8,9 +10,11 @@ import sqlalchemy as sa
 from tests.rigs.read_apis import keep_listings
 from tests.rigs.rows import Rows, a_market_row, an_event_row
 from tests.rigs.values import NOW_MS, TOKEN, a_word
+from typing_extensions import override
 
 from foretell.domain.exchange.order import Side
 from foretell.domain.exchange.trade import TradeStatus
+from foretell.indexer.listings import ListingContext, rebuild_listings
 from foretell.store.database import Database, Transaction
 from foretell.store.index.listing_totals import SETTLED_MS, MarketTotals, load_market_totals
 from foretell.store.tables import event_totals, market_totals, quotes
@@ -137,3 +141,42 @@ async def test_a_quiet_market_is_not_computed_again(database: Database) -> None:
         await tx.execute(market_totals.update().values(liquidity_units=77))
     await keep_listings(database, later_ms + 1)
     assert {each.liquidity_units for each in (await kept(database)).values()} == {77}
+
+
+class Between(Database):
+    """The loop's database, where a rebuild goes on before the write that ends a round."""
+
+    def __init__(self, database: Database) -> None:
+        super().__init__(database.url)
+        self._beside = database
+        self.writes = 0
+
+    @override
+    @contextlib.asynccontextmanager
+    async def writing(self) -> AsyncIterator[Transaction]:
+        self.writes += 1
+        if self.writes == 2:
+            await rebuild_listings(ListingContext(self._beside, lambda: NOW_MS))
+        async with super().writing() as tx:
+            yield tx
+
+
+async def test_a_rebuild_between_the_totals_of_a_round_and_its_time_leaves_no_point_in_a_window(
+    database: Database,
+) -> None:
+    """It computes as of the time before: the point that has left the window is in it once more, and nothing changes since."""
+    await open_markets(database)
+    async with database.writing() as tx:
+        await Rows(tx, 50).match("rain", 20, NOW_MS)
+    was_ms = NOW_MS + DAY_MS
+    await keep_listings(database, was_ms)
+    async with Between(database) as loop:
+        await keep_listings(loop, was_ms + MINUTE_MS)
+        assert loop.writes == 2
+    assert (await kept(database))[1].day_units == 20, "the rebuild came between"
+    later_ms = was_ms + 2 * MINUTE_MS
+    await keep_listings(database, later_ms)
+    assert (await kept(database))[1].day_units == 0
+    assert await kept(database) == await computed(database, later_ms)
+    async with database.reading() as tx:
+        assert {row.day_units for row in await tx.all(sa.select(event_totals))} == {0}

@@ -1,7 +1,8 @@
 """Totals of listings, computed again a few rows at a time, whatever they were: by the indexer's `foretell index rebuild`.
 
 A market's totals come from its own quote, orders and payout alone, an event's from its markets, a series' from its events.
-So each row is right once it is written, and none waits for another.
+So each row is right once it is written, and none waits for another. The loop of the totals may be within a round, whose
+totals are of a later time than its cursor, so a row is marked as one that the next round computes once more.
 """
 
 from collections import defaultdict
@@ -11,7 +12,11 @@ from typing import Final
 import sqlalchemy as sa
 
 from foretell.store.database import Transaction
-from foretell.store.index.listing_totals import load_market_totals, record_market_totals
+from foretell.store.index.listing_totals import (
+    UNSETTLED,
+    load_market_totals,
+    record_market_totals,
+)
 from foretell.store.tables import (
     event_totals,
     market_totals,
@@ -28,7 +33,10 @@ OF_MARKETS: Final = (market_totals, event_totals)
 async def recount_markets(
     tx: Transaction, after_id: int, at_ms: int, rows_max: int
 ) -> Sequence[int]:
-    """Compute the totals of the next markets, and of their events, at a time; return their ids."""
+    """Compute the totals of the next markets, and of their events, at a time; return their ids.
+
+    They are marked: a point may have left a window between that time and the one that a round is about to store.
+    """
     rows = await tx.all(
         sa.select(markets.c.market_id)
         .where(markets.c.market_id > after_id)
@@ -37,7 +45,8 @@ async def recount_markets(
     )
     market_ids = [row.market_id for row in rows]
     if market_ids:
-        await record_market_totals(tx, await load_market_totals(tx, market_ids, at_ms))
+        totals = await load_market_totals(tx, market_ids, at_ms)
+        await record_market_totals(tx, [each._replace(seen_ms=UNSETTLED) for each in totals])
     return market_ids
 
 

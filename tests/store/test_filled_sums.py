@@ -20,6 +20,7 @@ from foretell.domain.exchange.order import Side
 from foretell.domain.exchange.trade import TradeStatus
 from foretell.domain.portfolio.builder_volumes import DAY_MS
 from foretell.domain.values.amounts import AMOUNT_UNITS_MAX
+from foretell.indexer.rebuild import RebuildContext, rebuild_builders
 from foretell.store.database import Database
 from foretell.store.index.activities import ActivityKind
 from foretell.store.index.amount_classes import class_of
@@ -50,7 +51,6 @@ from foretell.store.tables import (
     trading_total_changes,
     trading_totals,
 )
-from foretell.store.trading.builder_days import recount_builders
 
 pytestmark = pytest.mark.anyio
 
@@ -292,7 +292,7 @@ async def test_the_migration_adds_up_the_volumes_of_builders(database: Database)
     async with database.writing() as tx:
         await tx.execute(builder_days.update().values(volume_low=1, users=9))
         await tx.execute(builder_totals.delete())
-        assert await recount_builders(tx) == 3
+    assert await rebuild_builders(RebuildContext(database, lambda: NOW_MS)) == 3
     assert await kept_sums(database) == expected
 
 

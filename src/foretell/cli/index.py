@@ -8,13 +8,17 @@ from rich.console import Console
 from foretell.app.clock_and_ids import now_ms
 from foretell.domain.errors.storage import FolderInUse
 from foretell.indexer.listings import ListingContext, rebuild_listings
-from foretell.indexer.rebuild import RebuildContext, rebuild_sums, rebuild_supplies
+from foretell.indexer.rebuild import (
+    RebuildContext,
+    rebuild_builders,
+    rebuild_sums,
+    rebuild_supplies,
+)
 from foretell.journal.files.folder_lock import lock_folder, unlock_folder
 from foretell.settings import Settings
 from foretell.store.database import Database
 from foretell.store.migrations import is_current, upgrade
 from foretell.store.rebuild_lock import rebuild_lock
-from foretell.store.trading.builder_days import recount_builders
 
 
 def run_rebuild_index(settings: Settings, console: Console) -> None:
@@ -42,8 +46,7 @@ async def _rebuild(settings: Settings, console: Console) -> None:
             report(f"added up the supplies of {tokens} tokens")
             markets = await rebuild_listings(ListingContext(database, now_ms), context.pacing.pause)
             report(f"computed the totals of {markets} markets")
-            async with database.writing() as tx:
-                builders = await recount_builders(tx)
+            builders = await rebuild_builders(context)
             report(f"added up the volumes of {builders} builders")
             took_s = time.monotonic() - began_s
     report(f"the sums of the index are rebuilt ({took_s:.1f} s)")

@@ -52,6 +52,15 @@ from foretell.store.index.trading_totals import (
     record_traded_volumes,
     record_trading_totals,
 )
+from foretell.store.trading.builder_recount import (
+    SWAPS,
+    TRADES_PER_STEP_MAX,
+    begin_recount,
+    count_trades,
+    end_recount,
+    remove_counted,
+    swap_rows,
+)
 
 CATCH_UPS_MAX: Final = 100
 """An index that goes on meanwhile is followed; each round has fewer blocks than the one before."""
@@ -165,6 +174,51 @@ async def rebuild_supplies(context: RebuildContext) -> int:
         counted += len(tokens)
         await context.pacing.pause()
     return counted
+
+
+async def rebuild_builders(context: RebuildContext) -> int:
+    """Add up the volumes of builders again while engines go on, and return the number of builders.
+
+    Each row is as before until it is exact. A rebuild that ends earlier leaves rows that nobody reads.
+
+    Raises SumsHeld when others hold the sums for too long, and RebuildRunning when another process has begun.
+    """
+    rows_max = context.rows_per_step_max
+    remove = partial(remove_counted, rows_max=rows_max)
+    await _step(context, end_recount)
+    await _until_none(context, remove)
+    await _step(context, begin_recount)
+    trades_max = min(rows_max, TRADES_PER_STEP_MAX)
+    await _until_none(context, partial(count_trades, trades_max=trades_max))
+    builders = 0
+    for tables in SWAPS:
+        builders, after = 0, None
+        while keys := await _step(
+            context, partial(swap_rows, tables=tables, after=after, rows_max=rows_max)
+        ):
+            builders, after = builders + len(keys), keys[-1]
+    await _step(context, end_recount)
+    await _until_none(context, remove)
+    return builders
+
+
+async def _until_none(
+    context: RebuildContext, work: Callable[[Transaction], Awaitable[int]]
+) -> None:
+    while await _step(context, work):
+        """Take the next step."""
+
+
+async def _step(context: RebuildContext, work: Callable[[Transaction], Awaitable[T]]) -> T:
+    """Do a part of the work in a transaction of its own, and rest."""
+
+    async def take() -> T:
+        async with context.database.writing() as tx:
+            return await work(tx)
+
+    done = await _locked(context, take)
+    await context.pacing.pause()
+    return done
 
 
 async def _recount_next(context: RebuildContext, after: AssetId) -> Sequence[AssetId]:

@@ -92,7 +92,9 @@ class TableRows:
         for split in self._split:
             await record_trade_parts(tx, split)
         failed = await self._failed(tx)
-        await record_builder_volumes(tx, self._traded.values(), self._advanced.values())
+        await record_builder_volumes(
+            tx, self._traded.values(), self._advanced.values(), has_splits=bool(self._split)
+        )
         await record_trade_changes(tx, list(self._advanced.values()))
         for latest in self._quotes.values():
             self._keep_point(latest)

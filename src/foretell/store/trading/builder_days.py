@@ -1,12 +1,12 @@
 """The volumes of builders, by day and wallet, by day, and of all days; written by the engine.
 
 Engines of several shards add to the same rows, one after the other: the last day of a wallet is not known while
-another engine adds days.
+another engine adds days. So does a rebuild, which adds all of them up again in tables of its own (`builder_recount.py`).
 """
 
 from collections.abc import Collection, Mapping
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
 import structlog
@@ -24,9 +24,15 @@ from foretell.store.database import Transaction
 from foretell.store.index.lock_waits import bound_waits
 from foretell.store.lookups import Key, load_newest, load_rows
 from foretell.store.many_rows import upsert_many
-from foretell.store.tables import builder_days, builder_totals, builder_users
+from foretell.store.tables import (
+    builder_days,
+    builder_totals,
+    builder_users,
+    next_builder_days,
+    next_builder_totals,
+    next_builder_users,
+)
 from foretell.store.tables.trading import ATTRIBUTED
-from foretell.store.trading.builder_recount import RECOUNT
 from foretell.store.wide_sums import HALF_BITS
 
 log = structlog.get_logger(__name__)
@@ -49,6 +55,19 @@ _OF_BUILDER: Final = _ANY_CODE.where(
 )
 
 
+class BuilderTables(NamedTuple):
+    """The tables of the days of wallets, of days, and of all days."""
+
+    users: sa.Table
+    days: sa.Table
+    totals: sa.Table
+
+
+KEPT: Final = BuilderTables(builder_users, builder_days, builder_totals)
+NEXT: Final = BuilderTables(next_builder_users, next_builder_days, next_builder_totals)
+"""Those in which a rebuild adds up what `KEPT` should have."""
+
+
 async def has_builders(tx: Transaction) -> bool:
     """Return whether any order names a builder."""
     return await tx.first(_ANY_CODE) is not None
@@ -65,7 +84,9 @@ async def load_builders(tx: Transaction, order_ids: Collection[str]) -> Mapping[
     return {row.order_id: Bytes32(row.attributed_code) for row in rows if row.attributed_code}
 
 
-async def add_traded(tx: Transaction, changes: Mapping[UserDay, TradedFills]) -> None:
+async def add_traded(
+    tx: Transaction, changes: Mapping[UserDay, TradedFills], tables: BuilderTables = KEPT
+) -> None:
     """Add what wallets traded on days with orders of builders; what is negative is taken off.
 
     A row without fills is deleted, as if it had never been. Sums that have less than is taken off were written by another
@@ -73,44 +94,39 @@ async def add_traded(tx: Transaction, changes: Mapping[UserDay, TradedFills]) ->
 
     Raises RowsLocked when another engine has the lock for too long.
     """
-    await _take_turns(tx)
+    await take_turns(tx)
     keys, users = sorted(changes), {BuilderUser(*key[:2]) for key in changes}
-    rows = await load_rows(tx, builder_users, builder_users.primary_key.columns, keys)
+    rows = await load_rows(tx, tables.users, tables.users.primary_key.columns, keys)
     before = {UserDay._make(row[:3]): row.fills for row in rows}
-    last_before = await _load_last_days(tx, users)
+    last_before = await _load_last_days(tx, tables, users)
     after = {key: (max(before.get(key, 0) + changes[key].fills, 0),) for key in keys}
-    await _write(tx, builder_users, after)
-    last_after = await _load_last_days(tx, users)
+    await _write(tx, tables.users, after)
+    last_after = await _load_last_days(tx, tables, users)
     sums = sum_changes(changes, before, last_before, last_after)
-    await _add_sums(tx, builder_days, sums.by_day)
+    await _add_sums(tx, tables.days, sums.by_day)
     totals = {(builder,): added for builder, added in sums.by_builder.items()}
-    await _add_sums(tx, builder_totals, totals)
+    await _add_sums(tx, tables.totals, totals)
 
 
-async def _take_turns(tx: Transaction) -> None:
+async def take_turns(tx: Transaction) -> None:
+    """Have no other transaction change the sums until the commit.
+
+    Raises RowsLocked when another one has them for too long.
+    """
     if tx.dialect == "postgresql":
         await bound_waits(tx)
         await tx.execute(sa.select(sa.func.pg_advisory_xact_lock(_LOCK)))
 
 
-async def recount_builders(tx: Transaction) -> int:
-    """Add all sums up again from the orders, the trades and the fills; return how many builders there are.
-
-    An engine that writes trades meanwhile adds them afterwards, or has added them before.
-    """
-    await _take_turns(tx)
-    for table in (builder_users, builder_days, builder_totals):
-        await tx.execute(table.delete())
-    for statement in RECOUNT:
-        await tx.execute(statement)
-    counted = await tx.scalar(sa.select(sa.func.count()).select_from(builder_totals))
-    return int(counted)
+async def delete_rows(tx: Transaction, table: sa.Table, keys: Collection[Key]) -> None:
+    """Delete the rows with these keys."""
+    await tx.execute_rows(_deletion(table), list(keys))
 
 
 async def _load_last_days(
-    tx: Transaction, users: Collection[BuilderUser]
+    tx: Transaction, tables: BuilderTables, users: Collection[BuilderUser]
 ) -> Mapping[BuilderUser, int]:
-    rows = await load_newest(tx, builder_users, users)
+    rows = await load_newest(tx, tables.users, users)
     return {BuilderUser(Bytes32(row.builder_code), Address(row.wallet)): row.day for row in rows}
 
 
@@ -143,8 +159,7 @@ async def _write(tx: Transaction, table: sa.Table, cells: Mapping[Any, tuple[int
     fills = list(table.c.keys()).index("fills") - keys
     kept = [(*key, *values)[:width] for key, values in cells.items() if values[fills]]
     await upsert_many(tx, table, kept)
-    gone = [tuple(key) for key, values in cells.items() if not values[fills]]
-    await tx.execute_rows(_deletion(table), gone)
+    await delete_rows(tx, table, [tuple(key) for key, values in cells.items() if not values[fills]])
 
 
 @lru_cache

@@ -7,10 +7,14 @@ import sqlalchemy as sa
 from foretell.store.database import Transaction
 from foretell.store.tables import (
     builder_days,
+    builder_recounts,
     builder_totals,
     builder_users,
     failed_volumes,
     fills,
+    next_builder_days,
+    next_builder_totals,
+    next_builder_users,
     orders,
     projections,
     quote_points,
@@ -21,6 +25,7 @@ from foretell.store.tables import (
 PROJECTED: Final = (
     *(orders, trades, fills, quotes, quote_points, failed_volumes),
     *(builder_days, builder_users, builder_totals),
+    *(builder_recounts, next_builder_days, next_builder_users, next_builder_totals),
 )
 
 

@@ -8,7 +8,7 @@ from typing import Final
 import pytest
 from tests.conftest import NPM_FOLDER
 from tests.indexer.rig import IndexerRig
-from tests.reconciliation.history import DEPTH_MAX, EventActs
+from tests.reconciliation.history import DEPTH_MAX, EventActs, RandomHistory, a_short_history
 from tests.rigs.chain_snapshots import take_back
 from tests.rigs.events import SandboxEvent
 from tests.rigs.ports import free_port
@@ -81,3 +81,11 @@ async def postgres_database(emptied_postgres_url: str) -> AsyncIterator[Database
     """An open database on PostgreSQL with the current schema and no rows."""
     async with Database(emptied_postgres_url) as database:
         yield database
+
+
+@pytest.fixture
+async def played(
+    fresh_sandbox: Sandbox, market: tuple[IndexerRig, EventActs], fresh_database: Database
+) -> RandomHistory:
+    """A short history on SQLite."""
+    return await a_short_history(fresh_sandbox, market, fresh_database)

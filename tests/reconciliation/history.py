@@ -9,6 +9,7 @@ import random
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Final
 
+import sqlalchemy as sa
 from tests.indexer.rig import GAS, IndexerRig, a_signed_order
 from tests.reconciliation.oracle_acts import OracleActs
 from tests.reconciliation.random_books import RandomBooks
@@ -39,6 +40,7 @@ from foretell.domain.evm.abi import contract_function
 from foretell.domain.exchange.order import Side, SignedOrder
 from foretell.domain.values.hexadecimal import Address, word_bytes
 from foretell.indexer.follow import follow
+from foretell.reconciliation.verify import verify_data
 from foretell.store.creation.markets import EventRow
 from foretell.store.database import Database
 
@@ -200,6 +202,7 @@ class RandomHistory:
         self.random = random.Random(seed)
         self.acts.random = random.Random(seed)
         self.unwound_blocks = 0
+        self._now_s = 0
         self._first_depth = first_depth(seed)
         self.depths: list[int] = []
         """The numbers of blocks that were replaced, as the hashes show."""
@@ -277,15 +280,43 @@ class RandomHistory:
 
     async def rank(self) -> None:
         """Bring the leaderboards and the listings to what is indexed, at a price that moves."""
-        head = await self.sandbox.reader.header("latest")
-        assert head is not None
+        now_ms = await self.now_ms()
         async with self.database.writing() as tx:
-            await self.books.change(tx, head.timestamp_s)
-        now_ms = head.timestamp_s * 1000
+            await self.books.change(tx, now_ms // 1000)
         await keep_rankings(self.database, now_ms, self.random.choice([9, 500]))
         await keep_listings(self.database, now_ms)
+
+    async def now_ms(self) -> int:
+        """Return the time of the exchange: the chain's, but a reorganization may take back days, and clocks do not."""
+        head = await self.sandbox.reader.header("latest")
+        assert head is not None
+        self._now_s = max(self._now_s, head.timestamp_s)
+        return self._now_s * 1000
 
     async def resolve(self) -> None:
         await self.rig.resolve()
         place = self.random.randrange(len(self.acts.event.markets))
         await self.acts.event.answer(place, is_yes=self.random.random() < 0.5)
+
+
+async def a_short_history(
+    sandbox: Sandbox, market: tuple[IndexerRig, EventActs], database: Database
+) -> RandomHistory:
+    """Play a short history with an answer that was proposed and disputed, and listed markets."""
+    history = RandomHistory(sandbox, *market, database, 5)
+    await history.list_events(3)
+    await history.oracle.open()
+    for _ in range(12):
+        await history.oracle.act()
+        await market[0].act()
+    await history.finish()
+    return history
+
+
+async def differences(history: RandomHistory, *changes: sa.Executable) -> list[tuple[str, object]]:
+    """Return the tables and keys that differ after changes."""
+    async with history.database.writing() as tx:
+        for change in changes:
+            assert await tx.execute(change) > 0
+    report = await verify_data(history.database, history.sandbox.rpc, history.sandbox.deployment)
+    return [(each.table, each.key) for each in report.differences]

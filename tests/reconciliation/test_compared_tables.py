@@ -3,13 +3,11 @@
 import pytest
 import sqlalchemy as sa
 from tests.indexer.rig import IndexerRig
-from tests.reconciliation.history import EventActs, RandomHistory
-from tests.rigs.read_apis import keep_listings
-from tests.rigs.sandbox import Sandbox, an_indexer, catch_up
+from tests.reconciliation.history import EventActs, RandomHistory, differences
+from tests.rigs.read_apis import keep_listings, keep_rankings
+from tests.rigs.sandbox import an_indexer, catch_up
 
 from foretell.reconciliation import verify
-from foretell.reconciliation.verify import verify_data
-from foretell.store.database import Database
 from foretell.store.index.listing_totals import UNSETTLED
 from foretell.store.index.oracle_answers import AnswerStep
 from foretell.store.tables import (
@@ -30,28 +28,6 @@ HOUR_MS = 3_600_000
 @pytest.fixture(autouse=True)
 def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(verify, "ROUND_PAUSE_S", 0.0)
-
-
-@pytest.fixture
-async def played(fresh_sandbox: Sandbox, market: Market, fresh_database: Database) -> RandomHistory:
-    """A short history with an answer that was proposed and disputed, and listed markets."""
-    history = RandomHistory(fresh_sandbox, *market, fresh_database, 5)
-    await history.list_events(3)
-    await history.oracle.open()
-    for _ in range(12):
-        await history.oracle.act()
-        await market[0].act()
-    await history.finish()
-    return history
-
-
-async def differences(history: RandomHistory, *changes: sa.Executable) -> list[tuple[str, object]]:
-    """Return the tables and keys that differ after changes."""
-    async with history.database.writing() as tx:
-        for change in changes:
-            assert await tx.execute(change) > 0
-    report = await verify_data(history.database, history.sandbox.rpc, history.sandbox.deployment)
-    return [(each.table, each.key) for each in report.differences]
 
 
 @pytest.mark.parametrize("column", ["price", "step", "account"])
@@ -101,7 +77,9 @@ async def test_large_liquidity_is_compared_to_the_last_unit(played: RandomHistor
     async with played.database.writing() as tx:
         resting = {"is_yes": True, "price_ticks": 50, "size_units": 10**15}
         await tx.execute(sa.update(orders).values(**resting))
-        await tx.execute(sa.update(quotes).values(best_bid_ticks=49, best_ask_ticks=51))
+        top = {"best_bid_ticks": 49, "best_ask_ticks": 51}
+        newer = quotes.c.updated_at_ms + 1
+        await tx.execute(sa.update(quotes).values(updated_at_ms=newer, **top))
         await tx.execute(sa.update(market_totals).values(seen_ms=UNSETTLED))
         now_ms = await tx.scalar(sa.select(listing_cursors.c.at_ms))
     await keep_listings(played.database, now_ms)
@@ -117,6 +95,7 @@ async def test_a_round_that_is_under_way_is_waited_for(
     """The totals are of a later minute than the time that is stored: no row may be called wrong for that."""
     async with played.database.reading() as tx:
         now_ms = await tx.scalar(sa.select(listing_cursors.c.at_ms))
+    await keep_rankings(played.database, now_ms + 48 * HOUR_MS)
     await keep_listings(played.database, now_ms + 48 * HOUR_MS)
     async with played.database.writing() as tx:
         await tx.execute(listing_cursors.update().values(at_ms=now_ms))

@@ -68,9 +68,7 @@ async def rebuild_beside(sandbox: Sandbox, market: Market, database: Database, s
     report = await verify_data(database, sandbox.rpc, sandbox.deployment)
     assert {each.table for each in report.differences} >= {"standings", "trading_totals"}
     meanwhile = Meanwhile(history)
-    header = await sandbox.reader.header("latest")
-    assert header is not None
-    now_ms = header.timestamp_s * 1000
+    now_ms = await history.now_ms()
     async with Database(database.url) as other:
         await rebuild_sums(RebuildContext(other, lambda: now_ms, ROWS_MAX, pacing=meanwhile))
     assert meanwhile.unwound_blocks > 0

@@ -33,6 +33,7 @@ from foretell.reconciliation.data_report import DataReport
 from foretell.reconciliation.recount import Recount, contracts_of
 from foretell.reconciliation.verify import verify_data
 from foretell.store.database import Database
+from foretell.store.index.activities import ActivityKind
 from foretell.store.index.generations import RunningSum
 from foretell.store.queries import index_tables
 from foretell.store.queries.index_tables import load_indexed_block
@@ -49,6 +50,7 @@ from foretell.store.tables import (
     event_totals,
     exchange_fills,
     failed_volumes,
+    listing_cursors,
     locked_collateral,
     locked_collateral_changes,
     market_totals,
@@ -61,6 +63,7 @@ from foretell.store.tables import (
     rank_counts,
     rank_parts,
     rank_ties,
+    ranking_cursors,
     ranking_marks,
     series_totals,
     sport_tags,
@@ -85,10 +88,13 @@ POSTGRES_EACH: Final = 19
 """Every nineteenth history is played on PostgreSQL, too: their first reorganizations differ in depth."""
 LONG_EACH: Final = 10
 """Every tenth history is a long one."""
+WITH_EVERY_ACT: Final = (10, 20, 50)
+"""Long histories with splits, merges, transfers, conversions, redemptions, trades and fees."""
 TRIES_MAX: Final = 200
 ROWS_HELD: Final = 25
 HEAVY_FROM: Final = 1
 DAY_S: Final = 86_400
+WEEK_S: Final = 7 * DAY_S
 BEHIND_ALL_DAYS: Final = 30
 """A reorganization may have taken back days that had passed, and books are not traded before their last trade."""
 EVEN_AGAIN: Final = range(2)
@@ -183,6 +189,22 @@ async def play_history(sandbox: Sandbox, market: Market, database: Database, see
     assert history.depths[0] == first_depth(seed)
     assert {*history.depths} <= {*range(1, DEPTH_MAX + 1)}
     assert min(report.rows[table.name] for table in IN_EACH_HISTORY) > 0
+    if seed in WITH_EVERY_ACT:
+        assert await kinds_without_act(database) == set()
+
+
+async def kinds_without_act(database: Database) -> set[str]:
+    """Return the kinds of acts that the index has none of."""
+    has_act = sa.exists().where(
+        activities.c.wallet == position_changes.c.wallet,
+        activities.c.block_number == position_changes.c.block_number,
+    )
+    async with database.reading() as tx:
+        kinds = {row.kind for row in await tx.all(sa.select(activities.c.kind))}
+        fees = await tx.first(sa.select(exchange_fills).where(exchange_fills.c.fee_units > 0))
+        moved = await tx.first(sa.select(position_changes).where(~has_act))
+    others = {"fee": fees, "transfer": moved}
+    return {*ActivityKind} - kinds | {name for name, row in others.items() if row is None}
 
 
 @pytest.mark.parametrize("depth", range(1, DEPTH_MAX + 1))
@@ -273,10 +295,38 @@ async def test_a_figure_that_is_off_by_one_unit_and_a_row_that_is_missing_are_fo
         for table in (*FIGURES, canceled_orders, conditions, sport_tags, traded_markets):
             deleted = sa.delete(table).where(table.c[0] == greatest(table.c[0]))
             assert table.name in await differing(fresh_database, figures, deleted)
-        for period in (Period.ALL, Period.DAY):
-            is_own = ranking_marks.c.period == RunningSum(len(EVEN_AGAIN), period).key
-            kept_from_before = sa.update(ranking_marks).where(is_own).values(price="1/3")
-            assert "ranking_marks" in await differing(fresh_database, figures, kept_from_before)
+        for name, change in wrong_marks_and_cursors().items():
+            assert name.split()[0] in await differing(fresh_database, figures, change), name
+        in_another_category = [
+            sa.update(table).where(table.c.category == "politics").values(category="poetry")
+            for table in (ranking_marks, standings, wins, rank_counts, rank_parts, rank_ties)
+        ]
+        assert await differing(fresh_database, figures, *in_another_category) == {"ranking_marks"}
+
+
+def wrong_marks_and_cursors() -> dict[str, sa.Executable]:
+    """Return changes of what leaderboards count from, and up to when, by the table with the difference."""
+    changes: dict[str, sa.Executable] = {
+        "listing_cursors at_ms": sa.update(listing_cursors).values(
+            at_ms=listing_cursors.c.at_ms - WEEK_S * 1_000
+        )
+    }
+    is_paid = ranking_marks.c.condition_id.in_(sa.select(payouts.c.condition_id))
+    for period in Period:
+        key = RunningSum(len(EVEN_AGAIN), period).key
+        own = sa.update(ranking_marks).where(ranking_marks.c.period == key)
+        changes |= {
+            f"ranking_marks {period} paid": own.where(is_paid).values(price="1/3"),
+            f"ranking_marks {period} quoted": own.where(~is_paid).values(price="1/3"),
+            f"ranking_marks {period} category": own.values(category="poetry"),
+        }
+        cursor = sa.update(ranking_cursors).where(ranking_cursors.c.period == key)
+        changes |= {
+            f"ranking_cursors {period} at_s": cursor.values(at_s=ranking_cursors.c.at_s - WEEK_S),
+            f"ranking_cursors {period} market_id": cursor.values(market_id=0),
+            f"ranking_cursors {period} block_number": cursor.values(block_number=0),
+        }
+    return changes
 
 
 def one_less(column: sa.Column[Any]) -> sa.ColumnElement[Any]:
@@ -294,14 +344,12 @@ class _TakenBack(Exception):
     """A change of a test that is not to stay."""
 
 
-async def differing(
-    database: Database, figures: ChainFigures, change: sa.Executable | None = None
-) -> set[str]:
-    """Return the tables that differ from the chain after a change, which is then taken back."""
+async def differing(database: Database, figures: ChainFigures, *changes: sa.Executable) -> set[str]:
+    """Return the tables that differ from the chain after changes, which are then taken back."""
     report = DataReport(0, "")
     with contextlib.suppress(_TakenBack):
         async with database.writing() as tx:
-            if change is not None:
+            for change in changes:
                 assert await tx.execute(change) > 0
             await compare_all(figures, tx, report)
             raise _TakenBack

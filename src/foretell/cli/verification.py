@@ -4,6 +4,7 @@ import uvloop
 from rich.console import Console
 from rich.table import Table
 
+from foretell.app.clock_and_ids import now_ms
 from foretell.cli.failure import fail
 from foretell.cli.sources import open_sources
 from foretell.reconciliation.data_report import DataReport
@@ -18,6 +19,8 @@ def run_verify_data(settings: Settings, console: Console) -> None:
     for name, count in report.rows.items():
         table.add_row(name, str(count))
     console.print(table)
+    for cursor, age_s in report.cursor_ages_s.items():
+        console.print(f"{cursor}: {age_s} s behind the newest row", highlight=False)
     console.print(f"block hash {report.block_hash}", soft_wrap=True)
     for each in report.differences:
         line = f"{each.table} {each.key}: expected {each.expected}, the table has {each.of_table}"
@@ -25,10 +28,12 @@ def run_verify_data(settings: Settings, console: Console) -> None:
     if not report.is_exact:
         fail(f"{report.found} rows differ from what they should be")
     console.print(
-        f"{report.wallets} wallets: every row is as computed from the chain, the trades and the books"
+        f"{report.wallets} wallets: every row that was compared is as computed from the chain, the trades, the books "
+        "and the catalogue",
+        soft_wrap=True,
     )
 
 
 async def _verify(settings: Settings) -> DataReport:
     async with open_sources(settings) as (deployment, rpc, database):
-        return await verify_data(database, rpc, deployment)
+        return await verify_data(database, rpc, deployment, now_ms=now_ms)

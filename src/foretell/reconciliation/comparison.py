@@ -8,29 +8,23 @@ from foretell.reconciliation.counted_quotes import compared_quotes
 from foretell.reconciliation.data_report import DataReport
 from foretell.reconciliation.holdings import CountedPosition
 from foretell.reconciliation.kept_counts import (
-    count_ranks,
     count_series,
     count_supplies,
     count_tags,
     tag_sports,
 )
+from foretell.reconciliation.leaderboards.comparison import count_leaderboards
+from foretell.reconciliation.leaderboards.ranks import compare_ranks
+from foretell.reconciliation.plain_classes import class_of
 from foretell.reconciliation.recounted_builders import count_builders
-from foretell.reconciliation.recounted_listings import count_events, count_markets
-from foretell.reconciliation.recounted_standings import (
-    NEVER_ENDED,
-    CountedMark,
-    PeriodEnd,
-    RecountedStandings,
-)
+from foretell.reconciliation.recounted_listings import CountedMarket, count_events, count_markets
 from foretell.reconciliation.recounted_volumes import count_volumes, load_unlisted
 from foretell.reconciliation.traded_matches import compare_trades
 from foretell.store.database import Transaction
-from foretell.store.index.amount_classes import class_of
-from foretell.store.index.generations import days_of, load_live
-from foretell.store.index.rankings.progress import STALE
+from foretell.store.index.generations import load_live
 from foretell.store.index.trading_totals import TradingTables, tables_of
 from foretell.store.queries.index_tables import load_sums
-from foretell.store.spill import SpilledRows, SpillFile
+from foretell.store.spill import SpillFile
 from foretell.store.tables import (
     activities,
     allowance_changes,
@@ -49,17 +43,10 @@ from foretell.store.tables import (
     position_changes,
     positions,
     raised_nonces,
-    rank_counts,
-    rank_parts,
-    rank_ties,
-    ranking_cursors,
-    ranking_marks,
     series_totals,
     sport_tags,
-    standings,
     supplies,
     tags,
-    wins,
 )
 
 ACT_COST: Final = 6
@@ -70,15 +57,16 @@ async def compare_all(figures: ChainFigures, tx: Transaction, report: DataReport
     """Compare every table, all read in one transaction."""
     with SpillFile(figures.spill.rows_held_max) as spill:
         live = await load_live(tx)
-        sums = await _sums(figures, spill, tx, live)
+        leaderboards = await count_leaderboards(figures, spill, tx, live, report)
         catalog = await _of_catalog(figures, spill, tx)
         traded = compared_quotes(await compare_trades(figures, tx, spill, report))
         totals = *_totals(figures, tables_of(live)), await _volumes(figures, spill, tx, live)
         supplied = _supplies(figures, spill)
         builders = await count_builders(tx, spill)
         of_chain = *_states(figures), supplied, *_changes(figures), *_histories(figures), *totals
-        for compared in (*of_chain, *traded, *sums, *catalog, *builders):
+        for compared in (*of_chain, *traded, *leaderboards.tables, *catalog, *builders):
             await compare(compared, spill, load_sums(tx, compared.table, live), report)
+        await compare_ranks(tx, spill, leaderboards.sums, report)
         report.rows_held = max(figures.spill.held_most, spill.held_most)
     report.wallets = figures.balances.now.count_firsts()
 
@@ -258,8 +246,7 @@ async def _of_catalog(
             market_totals,
             await count_markets(figures, tx, spill),
             lambda row: row.market_id,
-            tuple,
-            tuple,
+            CountedMarket.of,
         ),
         ComparedTable(
             event_totals,
@@ -281,72 +268,6 @@ async def _of_catalog(
         ),
         ComparedTable(sport_tags, await tag_sports(tx, spill), tuple, lambda _: True),
     )
-
-
-async def _sums(
-    figures: ChainFigures, spill: SpillFile, tx: Transaction, live: int
-) -> tuple[ComparedTable, ...]:
-    """Return the tables of leaderboards, whose figures are computed here; all are of the live generation."""
-    end_by_period: dict[int, PeriodEnd] = {}
-    async for page in load_sums(tx, ranking_cursors, live):
-        end_by_period |= {_days(row): PeriodEnd(row.block_number, row.at_s) for row in page}
-    paid: SpilledRows[tuple[int, str], str] = spill.mapping("paid_marks", 2, str)
-    marks: SpilledRows[tuple[int, str], CountedMark] = spill.mapping("marks", 2, CountedMark)
-    async for page in load_sums(tx, ranking_marks, live):
-        for row in page:
-            period = _days(row)
-            marks[period, row.condition_id] = CountedMark(
-                row.price, row.category, row.next_price, row.next_category, row.done_wallet
-            )
-            payout = figures.payouts.get(row.condition_id)
-            is_settled = row.next_price is None and row.seen_ms != STALE
-            end = end_by_period.get(period, NEVER_ENDED)
-            if payout and is_settled and end.is_after(period, payout):
-                paid[period, row.condition_id] = payout.price_text
-    recounted = RecountedStandings(figures, end_by_period, marks)
-    standing_sums = spill.mapping("standing_sums", 3, tuple[int, int], (0, 0))
-    recounted.add_standings(standing_sums)
-    counted = await count_ranks(tx, spill, standing_sums, live)
-    counted_wins = spill.mapping("counted_wins", 3, tuple[str, int])
-    for key, win in recounted.wins():
-        counted_wins[key] = win
-    return (
-        ComparedTable(
-            standings,
-            standing_sums,
-            lambda row: (_days(row), row.category, row.wallet),
-            lambda row: (row.volume_units, row.gain_units),
-            lambda sums: sums if any(sums) else None,
-        ),
-        ComparedTable(rank_counts, counted.buckets, _count_key, lambda row: row.wallets),
-        ComparedTable(rank_parts, counted.parts, _count_key, lambda row: row.wallets),
-        ComparedTable(rank_ties, counted.ties, _count_key, lambda row: row.wallets),
-        ComparedTable(
-            ranking_marks,
-            paid,
-            lambda row: (_days(row), row.condition_id),
-            lambda row: row.price,
-            is_compared=lambda key: key in paid,
-        ),
-        ComparedTable(
-            wins,
-            counted_wins,
-            lambda row: (_days(row), row.wallet, row.token_id),
-            lambda row: (
-                (row.category, row.realized_units)
-                if recounted.is_counted(row.wallet, row.token_id)
-                else None
-            ),
-        ),
-    )
-
-
-def _days(row: Any) -> int:
-    return days_of(row.period)
-
-
-def _count_key(row: Any) -> tuple[Any, ...]:
-    return _days(row), *row[1:-1]
 
 
 def _place(row: Any) -> tuple[int, int]:

@@ -24,7 +24,11 @@ class DataReport:
 
     block_number: int
     block_hash: str
+    now_s: int = 0
+    """The time of the comparison; without it, cursors are not compared with the times of blocks."""
     rows: dict[str, int] = field(default_factory=dict)
+    cursor_ages_s: dict[str, int] = field(default_factory=dict)
+    """How far each cursor is behind the newest time that the tables have."""
     wallets: int = 0
     rows_held: int = 0
     found: int = 0

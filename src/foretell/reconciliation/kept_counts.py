@@ -5,12 +5,11 @@ The parts of heavy buckets are counted from recomputed standings; the totals of 
 
 from typing import Final, NamedTuple
 
-from foretell.domain.portfolio.rank_buckets import bucket_of, part_of
 from foretell.domain.values.amounts import AMOUNT_UNITS_MAX
 from foretell.reconciliation.chain_figures import CASH, ChainFigures
-from foretell.reconciliation.recounted_standings import StandingKey
+from foretell.reconciliation.leaderboards.standings import StandingKey
+from foretell.reconciliation.plain_classes import bucket_of, days_of, first_of_part
 from foretell.store.database import Transaction
-from foretell.store.index.generations import days_of
 from foretell.store.index.rankings import parts
 from foretell.store.queries.index_tables import load_pages, load_sums
 from foretell.store.spill import SpilledRows, SpillFile
@@ -57,13 +56,13 @@ async def count_ranks(
     )
     divided = await _divided_buckets(tx, spill, generation)
     for (period, category, _), units in sums.items():
-        for name, amount in _ranked(units):
+        for name, amount in ranked(units):
             counted.buckets[period, category, name, bucket_of(amount)] += 1
     for (period, category, wallet), units in sums.items():
-        for name, amount in _ranked(units):
+        for name, amount in ranked(units):
             bucket = period, category, name, bucket_of(amount)
             if counted.buckets[bucket] >= parts.HEAVY_FROM and bucket in divided:
-                counted.parts[period, category, name, part_of(amount).first] += 1
+                counted.parts[period, category, name, first_of_part(amount)] += 1
                 counted.ties[period, category, name, amount, int(wallet[WALLET_PREFIX], 16)] += 1
     return counted
 
@@ -81,7 +80,7 @@ async def _divided_buckets(
     return divided
 
 
-def _ranked(units: tuple[int, int]) -> list[tuple[str, int]]:
+def ranked(units: tuple[int, int]) -> list[tuple[str, int]]:
     """Return the amounts of a standing that have a rank."""
     volume, gain = units
     ranked = [(parts.COUNTED_GAIN, gain)] if volume or gain else []

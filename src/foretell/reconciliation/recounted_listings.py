@@ -15,7 +15,6 @@ import sqlalchemy as sa
 from foretell.domain.values.amounts import AMOUNT_UNITS_MAX
 from foretell.reconciliation.chain_figures import ChainFigures
 from foretell.store.database import Transaction
-from foretell.store.index.listing_totals import MarketTotals
 from foretell.store.queries.index_tables import load_pages
 from foretell.store.spill import SpilledRows, SpillFile
 from foretell.store.tables import (
@@ -29,8 +28,11 @@ from foretell.store.tables import (
     quote_points,
     quotes,
 )
-from foretell.store.tables.listings import AMOUNTS
 
+AMOUNTS: Final = (
+    *("volume_units", "day_units", "week_units", "month_units", "year_units"),
+    "liquidity_units",
+)
 MINUTE_S: Final = 60
 DAY_MINUTES: Final = 24 * 60
 VOLUME_MINUTES: Final = (DAY_MINUTES, 7 * DAY_MINUTES, 30 * DAY_MINUTES, 365 * DAY_MINUTES)
@@ -38,9 +40,40 @@ PRICE_MINUTES: Final = (60, DAY_MINUTES, 7 * DAY_MINUTES, 30 * DAY_MINUTES)
 ONE_HALF: Final = Fraction(1, 2)
 NEAR: Final = Fraction(1, 10**9)
 """Prices are kept in floating point; what is nearer than this is the same."""
-NO_TOTALS: Final = MarketTotals._make(
-    (*(0,) * 8, 0.0, "", "", 0, *(None,) * (len(PRICE_MINUTES) + 3), 0, 0)
-)
+
+
+class CountedMarket(NamedTuple):
+    """The totals of a market by the names of their columns; prices are of Yes, None where there is none."""
+
+    market_id: int = 0
+    event_id: int = 0
+    volume_units: int = 0
+    day_units: int = 0
+    week_units: int = 0
+    month_units: int = 0
+    year_units: int = 0
+    liquidity_units: int = 0
+    evenness: float = 0.0
+    slug: str = ""
+    title: str = ""
+    ends_at_ms: int = 0
+    closed_at_s: int | None = None
+    best_bid: float | None = None
+    last_price: float | None = None
+    hour_price: float | None = None
+    day_price: float | None = None
+    week_price: float | None = None
+    month_price: float | None = None
+    seen_ms: int = 0
+    failed_units: int = 0
+
+    @classmethod
+    def of(cls, row: Any) -> "CountedMarket":
+        """Return the totals of a row; a column of the table that has no name here would not be compared."""
+        return cls(*(getattr(row, name) for name in cls._fields))
+
+
+NO_TOTALS: Final = CountedMarket()
 
 
 class _Quoted(NamedTuple):
@@ -89,22 +122,22 @@ NO_PAST: Final = _Past((0,) * len(VOLUME_MINUTES), (None,) * len(PRICE_MINUTES))
 
 async def count_markets(
     figures: ChainFigures, tx: Transaction, spill: SpillFile
-) -> SpilledRows[int, MarketTotals]:
+) -> SpilledRows[int, CountedMarket]:
     """Return the row of each market's totals as it should be.
 
     A market without a row is missing only if it was listed well before the last round. Where the round may have
     either of two values, or a floating-point number, the row's own is returned if it is right.
     """
-    counted: SpilledRows[int, MarketTotals] = spill.mapping("counted_markets", 1, MarketTotals)
+    counted: SpilledRows[int, CountedMarket] = spill.mapping("counted_markets", 1, CountedMarket)
     cursors = await tx.all(sa.select(listing_cursors.c.at_ms))
     if not cursors:
         return counted
     recount = _Recount(figures, spill, cursors[0].at_ms)
     await recount.read(tx)
-    kept: SpilledRows[int, MarketTotals] = spill.mapping("kept_markets", 1, MarketTotals)
+    kept: SpilledRows[int, CountedMarket] = spill.mapping("kept_markets", 1, CountedMarket)
     async for page in load_pages(tx, market_totals):
         for row in page:
-            kept[row.market_id] = MarketTotals._make(row)
+            kept[row.market_id] = CountedMarket.of(row)
     async for page in load_pages(tx, markets):
         for market in page:
             totals = recount.totals(market, kept.get(market.market_id))
@@ -209,7 +242,7 @@ class _Recount:
         paid = self.figures.payouts.get(condition_id)
         return self.quotes[condition_id].price if paid is None else Fraction(paid.price_text)
 
-    def totals(self, market: Any, kept: MarketTotals | None) -> MarketTotals | None:
+    def totals(self, market: Any, kept: CountedMarket | None) -> CountedMarket | None:
         """Return the totals of a market, or None if it needs no row yet."""
         if kept is None and market.created_at_ms >= self.at_ms - MINUTE_S * 1000:
             return None
@@ -250,7 +283,7 @@ class _Recount:
         )
 
     def _past_prices(
-        self, condition_id: str, past: _Past, kept: MarketTotals
+        self, condition_id: str, past: _Past, kept: CountedMarket
     ) -> Iterator[float | None]:
         """Yield the prices before the periods: rounds of one minute may see a payout in it, or not yet."""
         paid = self.figures.payouts.get(condition_id)

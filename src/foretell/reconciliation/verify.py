@@ -1,7 +1,7 @@
 """The verification of the index: the chain's logs again, and every figure compared."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import sqlalchemy as sa
@@ -21,22 +21,42 @@ from foretell.store.database import Database
 from foretell.store.index.wallet_readings import TO_READ_AGAIN
 from foretell.store.queries.index_tables import IndexedBlock, load_indexed_block, load_page
 from foretell.store.spill import ROWS_HELD_MAX, SpillFile
-from foretell.store.tables import market_totals, wallet_readings
+from foretell.store.tables import (
+    listing_cursors,
+    market_totals,
+    ranking_cursors,
+    ranking_marks,
+    wallet_readings,
+)
 
 CATCH_UPS_MAX: Final = 100
 """An index that goes on meanwhile is followed; each time it has fewer blocks more."""
 ROUND_LOOKS_MAX: Final = 5
 ROUND_PAUSE_S: Final = 2.0
-"""A round that brings the totals of markets to another minute may be under way: it ends within some more looks."""
+"""A round that brings totals or marks to another minute may be under way: it ends within some more looks."""
+OF_ROUNDS: Final = frozenset(
+    table.name for table in (market_totals, ranking_marks, ranking_cursors, listing_cursors)
+)
+
+
+def _unknown_ms() -> int:
+    """Return the time of a caller that has no clock, at which no block is newer than a cursor."""
+    return 0
 
 
 async def verify_data(
-    database: Database, rpc: Rpc, deployment: Deployment, *, rows_held_max: int = ROWS_HELD_MAX
+    database: Database,
+    rpc: Rpc,
+    deployment: Deployment,
+    *,
+    now_ms: Callable[[], int] = _unknown_ms,
+    rows_held_max: int = ROWS_HELD_MAX,
 ) -> DataReport:
     """Compare the tables of the index, all of one block, with what the node's logs up to it lead to.
 
     Wallets that were read from the chain are compared with the chain at that block. At most `rows_held_max`
-    figures are held in memory at once, and one page of a table; the rest is in temporary files.
+    figures are held in memory at once, and one page of a table; the rest is in temporary files. A chain's blocks may
+    be ahead of the clock of the exchange: their times count up to `now_ms`, and not at all without it.
 
     Raises ChainInconsistent when the node has another block there, or logs that cannot be, and RpcRefused when
     it no longer has the state of that block.
@@ -52,12 +72,11 @@ async def verify_data(
                 raise ChainInconsistent(f"block {last.block_number} was replaced; verify again")
             await recount.count_to(last.block_number)
             await _set_held(database, rpc, recount.figures, last)
-            report = await _compared(database, recount.figures, last)
+            report = await _compared(database, recount.figures, last, now_ms() // 1_000)
             if report is not None:
                 if await find_missing(recount.figures, rpc, last.block_number):
                     continue
-                is_of_round = market_totals.name in report.differing
-                if is_of_round and looks_at_round < ROUND_LOOKS_MAX:
+                if report.differing & OF_ROUNDS and looks_at_round < ROUND_LOOKS_MAX:
                     looks_at_round += 1
                     await asyncio.sleep(ROUND_PAUSE_S)
                     continue
@@ -91,10 +110,10 @@ async def _set_held(
 
 
 async def _compared(
-    database: Database, figures: ChainFigures, last: IndexedBlock
+    database: Database, figures: ChainFigures, last: IndexedBlock, now_s: int
 ) -> DataReport | None:
     """Return the comparison, or None when the index has gone on."""
-    report = DataReport(last.block_number, last.block_hash)
+    report = DataReport(last.block_number, last.block_hash, now_s)
     async with database.reading() as tx:
         if await load_indexed_block(tx) != last:
             return None

@@ -7,6 +7,7 @@ from typing import Final
 import msgspec
 import uvloop
 
+from foretell.app.clock_and_ids import now_ms
 from foretell.bench.rigs.soak.clients import SandboxAddresses
 from foretell.bench.rigs.soak.messages import FAULTS_SHOWN_MAX, SoakOutcome
 from foretell.chain.rpc import Rpc
@@ -45,7 +46,7 @@ async def _verify(data: Path) -> DataReport:
         Rpc(addresses.rpc, addresses.chain_id) as rpc,
         Database(f"{SQLITE}/{data / DATABASE_FILE}") as database,
     ):
-        return await verify_data(database, rpc, deployment)
+        return await verify_data(database, rpc, deployment, now_ms=now_ms)
 
 
 def _with_faults(outcome: SoakOutcome, count: int, words: list[str]) -> SoakOutcome:

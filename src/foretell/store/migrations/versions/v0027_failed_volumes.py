@@ -7,7 +7,7 @@ import sqlalchemy as sa
 from alembic import op
 
 revision = "0027"
-down_revision = "0025"
+down_revision = "0026"
 
 MOST = 2**63 - 1
 DAY_MINUTES = 1_440

@@ -1,8 +1,8 @@
 """Standings and wins, computed from all positions and trades.
 
 A standing is a difference: everything up to now, less everything up to the period's beginning. Where each
-of the two ends, and at which prices and in which categories it counts, is read from the tables: prices are of the
-books, which the chain does not have.
+of the two ends, and at which prices and in which categories it counts, is read from the tables. `marks.py`
+and `cursor_ages.py` compare those.
 """
 
 import itertools
@@ -26,9 +26,10 @@ class CountedMark(NamedTuple):
 
     price: str
     category: str
-    next_price: str | None
-    next_category: str | None
-    done_wallet: str | None
+    seen_ms: int = 0
+    next_price: str | None = None
+    next_category: str | None = None
+    done_wallet: str | None = None
 
     def of(self, wallet: str) -> tuple[Fraction, str]:
         """Return the price and the category for a wallet."""
@@ -42,22 +43,30 @@ class CountedMark(NamedTuple):
         return self.category if self.next_price is None else self.next_category or ""
 
 
-NO_MARK: Final = CountedMark("1/2", "", None, None, None)
+NO_MARK: Final = CountedMark("1/2", "")
 
 Marks = SpilledRows[tuple[int, str], CountedMark]
 """Marks by period and condition."""
 
 
 class PeriodEnd(NamedTuple):
-    """The last block whose changes a sum counts, and the time whose prices it has."""
+    """The last block whose changes a sum counts, the time whose prices it has, and the last market in its category."""
 
     block_number: int
     at_s: int
+    market_id: int = 0
 
     def is_after(self, period: int, payout: CountedPayout) -> bool:
         """Return whether a payout is the price at this end; the sum up to now has that of its last block."""
         is_counted = payout.block_number <= self.block_number
         return is_counted and (period == 0 or payout.at_s < self.at_s)
+
+
+class LeftChange(NamedTuple):
+    """The block and the time of a change that a sum does not count yet."""
+
+    block_number: int
+    at_s: int
 
 
 NEVER_ENDED: Final = PeriodEnd(BEFORE_ALL, 0)
@@ -72,6 +81,8 @@ class RecountedStandings:
         self._figures = figures
         self._end_by_period = end_by_period
         self._marks = marks
+        self.oldest_left: Final[dict[int, LeftChange]] = {}
+        """By period, the oldest change of a position that the sum does not count, known with the standings."""
 
     def add_standings(self, sums: SpilledRows[StandingKey, tuple[int, int]]) -> None:
         """Add the volume and the gain of every wallet."""
@@ -111,6 +122,9 @@ class RecountedStandings:
                 for period in PERIODS_DAYS:
                     if block <= self._block(period):
                         found[period] = change.position
+                    else:
+                        left = LeftChange(block, change.at_s)
+                        self.oldest_left[period] = min(left, self.oldest_left.get(period, left))
             yield holding, found
 
     def wins(self) -> Iterator[tuple[tuple[int, str, str], tuple[str, int]]]:

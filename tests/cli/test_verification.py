@@ -46,7 +46,10 @@ async def test_the_command_compares_every_table_and_fails_when_a_row_differs(
     await index(sandbox, settings)
     report = await printed(settings, console)
     assert re.search(r"│ positions +│ +2 ", report)
-    assert "every row that was compared is as computed from the chain, the trades, the books and" in report
+    assert (
+        "every row that was compared is as computed from the chain, the trades, the books and"
+        in report
+    )
     async with Database(settings.database) as database, database.writing() as tx:
         await tx.execute(sa.update(positions).values(cost_units=positions.c.cost_units + 1))
     with pytest.raises(SystemExit, match="1"):

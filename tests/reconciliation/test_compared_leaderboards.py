@@ -180,7 +180,7 @@ async def test_buckets_that_are_not_in_the_order_of_amounts_are_found(
     fresh_database: Database,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Whoever writes and whoever reads the counts has the same wrong buckets."""
+    """The counts are written and read with the same wrong buckets."""
     for module in ("index.rankings.counts", "queries.leaderboards"):
         monkeypatch.setattr(f"foretell.store.{module}.bucket_of", lambda units: -bucket_of(units))
     played = await a_short_history(fresh_sandbox, market, fresh_database)

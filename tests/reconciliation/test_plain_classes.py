@@ -7,7 +7,9 @@ from foretell.domain.portfolio import rank_buckets
 from foretell.domain.portfolio.gains import SUM_MAX
 from foretell.domain.portfolio.periods import Period
 from foretell.domain.values.amounts import AMOUNT_UNITS_MAX
-from foretell.reconciliation import plain_classes
+from foretell.reconciliation import comparison, plain_classes
+from foretell.reconciliation.leaderboards import comparison as leaderboards
+from foretell.reconciliation.leaderboards import rank_counts
 from foretell.store.index import amount_classes
 from foretell.store.index.generations import RunningSum
 
@@ -42,3 +44,9 @@ def test_classes_are_in_the_order_of_amounts(one: int, other: int) -> None:
 @given(generation=st.integers(0, 10**6), period=st.sampled_from(Period))
 def test_the_period_of_a_key_is_its_last_digits(generation: int, period: Period) -> None:
     assert plain_classes.days_of(RunningSum(generation, period).key) == period
+
+
+def test_the_comparison_has_no_definition_of_the_index() -> None:
+    used = [vars(rank_counts)[name] for name in ("bucket_of", "first_of_part", "days_of")]
+    used += [vars(leaderboards)["days_of"], vars(comparison)["class_of"]]
+    assert {each.__module__ for each in used} == {plain_classes.__name__}

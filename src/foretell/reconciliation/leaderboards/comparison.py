@@ -5,9 +5,9 @@ from typing import Any, NamedTuple
 from foretell.reconciliation.chain_figures import ChainFigures
 from foretell.reconciliation.compared_table import ComparedTable
 from foretell.reconciliation.data_report import DataReport
-from foretell.reconciliation.kept_counts import count_ranks
 from foretell.reconciliation.leaderboards.cursor_ages import compare_cursors
 from foretell.reconciliation.leaderboards.marks import RightMark, count_marks
+from foretell.reconciliation.leaderboards.rank_counts import count_ranks
 from foretell.reconciliation.leaderboards.standings import (
     CountedMark,
     Marks,

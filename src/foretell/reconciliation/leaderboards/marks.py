@@ -26,7 +26,7 @@ UNQUOTED_MS: Final = 0
 
 
 class RightMark(NamedTuple):
-    """What a mark should have; a part that cannot be told is that of the table."""
+    """What a mark should have; a part that nothing else says is that of the table."""
 
     price: str
     category: str

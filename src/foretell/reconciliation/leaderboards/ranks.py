@@ -9,7 +9,7 @@ from typing import Final
 from foretell.domain.portfolio.periods import Period
 from foretell.domain.values.hexadecimal import Address
 from foretell.reconciliation.data_report import DataReport
-from foretell.reconciliation.kept_counts import ranked
+from foretell.reconciliation.leaderboards.rank_counts import ranked
 from foretell.reconciliation.leaderboards.standings import StandingKey
 from foretell.store.database import Transaction
 from foretell.store.queries.leaderboards import RankingOrder, RankingScope, load_ranking_of

@@ -39,6 +39,7 @@ from foretell.domain.values.hexadecimal import ZERO_ADDRESS, Address
 from foretell.indexer.project import project
 from foretell.store.creation.markets import record_event
 from foretell.store.database import Database
+from foretell.store.index.activity_roles import role_of
 from foretell.store.index.amount_classes import class_of
 from foretell.store.index.cancellations import CanceledOrder, RaisedNonce
 from foretell.store.index.traded_volumes import UNLISTED
@@ -207,7 +208,8 @@ async def test_tables_contain_the_applied_state(database: Database, history: His
     assert tables["activities"] == [
         (
             *(*act[:4], act.kind.value, *act[5:7]),
-            *(None if act.side is None else act.side.name, *act[8:], class_of(act.cost_units)),
+            *((side := None if act.side is None else act.side.name), *act[8:]),
+            *(class_of(act.cost_units), role_of(act.kind, side, is_taker=act.is_taker)),
         )
         for act in sorted(read.rows.activities, key=lambda act: act[:3])
     ]

@@ -14,6 +14,7 @@ from tests.rigs.payloads import ABSENT
 from tests.rigs.read_apis import keep_listings, keep_rankings
 from tests.rigs.rows import Rows, a_game_event_row
 from tests.rigs.values import NOW_MS, TOKEN, an_address, an_asset
+from tests.store.index.test_activities import a_trade
 
 from foretell.domain.exchange.ledger import COLLATERAL
 from foretell.domain.exchange.order import Side
@@ -22,7 +23,8 @@ from foretell.domain.portfolio.builder_volumes import DAY_MS
 from foretell.domain.values.amounts import AMOUNT_UNITS_MAX
 from foretell.indexer.rebuild import RebuildContext, rebuild_builders
 from foretell.store.database import Database
-from foretell.store.index.activities import ActivityKind
+from foretell.store.index.activities import ActivityKind, record_activities
+from foretell.store.index.activity_roles import ALL_ROLES, ROLES
 from foretell.store.index.amount_classes import class_of
 from foretell.store.index.balances import Balance, record_balances
 from foretell.store.index.listing_totals import SETTLED_MS
@@ -252,12 +254,25 @@ async def test_the_migration_finds_the_class_of_each_cost(database: Database) ->
             await rows.buy("ann", "rain", TOKEN, units)
     expected = await dump(database, (activities,))
     place = [column.name for column in activities.c].index("cost_units")
-    kept = {row[place]: row[-1] for row in expected["activities"]}
+    kept = {row[place]: row[-2] for row in expected["activities"]}
     assert kept == {units: class_of(units) for units in costs}
     async with database.writing() as tx:
         await tx.execute(activities.update().values(cost_class=0))
         await tx.execute(traded_volumes.delete())
     await fill(database, "v0022_kept_sums")
+    assert await dump(database, (activities,)) == expected
+
+
+async def test_the_migration_finds_the_role_of_each_activity(database: Database) -> None:
+    async with database.writing() as tx:
+        for place, (kind, side, is_taker) in enumerate(ROLES):
+            act = a_trade(place, kind=ActivityKind(kind), side=side and Side[side])
+            await record_activities(tx, [act._replace(is_taker=is_taker)])
+    expected = await dump(database, (activities,))
+    assert [row[-1] for row in expected["activities"]] == list(ALL_ROLES)
+    async with database.writing() as tx:
+        await tx.execute(activities.update().values(role=0))
+    await fill(database, "v0026_activities_by_role")
     assert await dump(database, (activities,)) == expected
 
 

@@ -40,8 +40,8 @@ from foretell.store.index.activities import (
     ActivityOrder,
     ActivityPage,
     ActivityRow,
-    load_activities,
 )
+from foretell.store.index.activity_pages import load_activities
 from foretell.store.queries.captions import (
     MarketCaption,
     load_conditions_of_events,

@@ -1,6 +1,6 @@
 """The comparison of the tables with the figures of the chain: every row of each, in both directions."""
 
-from typing import Any, Final
+from typing import Any
 
 from foretell.reconciliation.chain_figures import ChainFigures
 from foretell.reconciliation.compared_table import ComparedTable, compare
@@ -49,8 +49,8 @@ from foretell.store.tables import (
     tags,
 )
 
-ACT_COST: Final = 6
-"""The place of the cost in a counted act."""
+ACT_KIND, ACT_SIDE, ACT_COST, ACT_IS_TAKER = 1, 4, 6, 7
+"""The places of some values in a counted act."""
 
 
 async def compare_all(figures: ChainFigures, tx: Transaction, report: DataReport) -> None:
@@ -181,7 +181,10 @@ def _histories(figures: ChainFigures) -> tuple[ComparedTable, ...]:
             figures.acts,
             _place,
             lambda row: tuple(row[3:]),
-            lambda act: (*act, class_of(act[ACT_COST])),
+            lambda act: (
+                *(*act, class_of(act[ACT_COST])),
+                role_of(act[ACT_KIND], act[ACT_SIDE], is_taker=act[ACT_IS_TAKER]),
+            ),
         ),
         ComparedTable(exchange_fills, figures.fills, _place, lambda row: tuple(row[3:])),
         ComparedTable(answers, figures.answers, _place, lambda row: tuple(row[3:])),

@@ -15,11 +15,11 @@ from foretell.store.index.activities import (
     ActivityPage,
     ActivityRow,
     ExchangeFill,
-    load_activities,
     load_last_prices,
     record_activities,
     record_exchange_fills,
 )
+from foretell.store.index.activity_pages import load_activities
 
 pytestmark = pytest.mark.anyio
 

@@ -18,9 +18,9 @@ from foretell.store.index.activities import (
     ActivityKind,
     ActivityPage,
     ActivityRow,
-    load_activities,
     record_activities,
 )
+from foretell.store.index.activity_pages import load_activities
 from foretell.store.index.amount_classes import class_of
 
 ROWS: Final = 300
@@ -103,8 +103,8 @@ def asked(rng: random.Random) -> tuple[ActivityFilter, ActivityPage]:
 async def test_a_page_by_classes_is_that_of_a_sort_of_all(
     database: Database, monkeypatch: pytest.MonkeyPatch, rows_max: int, share: int
 ) -> None:
-    monkeypatch.setattr("foretell.store.index.activities.LEAST_CLASS_SHARE", share)
-    monkeypatch.setattr("foretell.store.index.activities.RARE_ROWS_MAX", rows_max)
+    monkeypatch.setattr("foretell.store.index.activity_pages.LEAST_CLASS_SHARE", share)
+    monkeypatch.setattr("foretell.store.index.activity_pages.RARE_ROWS_MAX", rows_max)
     rows = some_rows(share)
     rng = random.Random(rows_max)
     found = 0

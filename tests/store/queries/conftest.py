@@ -15,7 +15,7 @@ from foretell.store.scratch import analyze
 @pytest.fixture
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make a hundred rows many."""
-    monkeypatch.setattr("foretell.store.index.activities.RARE_ROWS_MAX", 100)
+    monkeypatch.setattr("foretell.store.index.activity_pages.RARE_ROWS_MAX", 100)
 
 
 @pytest.fixture(scope="session")

@@ -17,7 +17,7 @@ def recorded() -> Iterator[list[tuple[str, Any]]]:
     found: list[tuple[str, Any]] = []
 
     def record(_c: object, _u: object, sql: str, values: Any, _x: object, _m: object) -> None:
-        if sql.lstrip().upper().startswith(("SELECT", "WITH")):
+        if sql.lstrip("( \n").upper().startswith(("SELECT", "WITH")):
             found.append((sql, values))
 
     sa.event.listen(sa.Engine, "before_cursor_execute", record)

@@ -11,6 +11,7 @@ from tests.rigs.applications import an_app
 from tests.rigs.read_apis import BLOBS, Reader, a_data_context
 from tests.store.queries.grown import GROWTH_MAX, LARGE, Grown
 from tests.store.queries.recorded_queries import postgres_plans, recorded
+from tests.store.queries.test_visited_sides import READS_OF_SIDES, SOME
 
 from foretell.bench.rigs.reads.history import (
     NOW_S,
@@ -36,9 +37,9 @@ from foretell.store.index.activities import (
     ActivityOrder,
     ActivityPage,
     ActivityRow,
-    load_activities,
     record_activities,
 )
+from foretell.store.index.activity_pages import load_activities
 from foretell.store.index.generations import RunningSum
 from foretell.store.index.rankings.sums import Sums
 from foretell.store.migrations import upgrade
@@ -54,7 +55,6 @@ POINTS: Final = 200
 STEPS_PER_POINT_MAX: Final = 80
 ROWS: Final = 5_000
 HEAVY_FROM: Final = 500
-SOME: Final = tuple(a_condition(number) for number in (1, 5, 9))
 RANKED: Final = (2_000, 20_000)
 RANK_GROWTH_MAX: Final = 2.5
 """A bucket of the larger ranking has more wallets; each of those before the own one is a count in both."""
@@ -105,6 +105,7 @@ READS: Final = {
     "splits and merges of a wallet that has none": "/activity?user=WHALE&type=SPLIT,MERGE",
     "shares of an address that referred nobody": "/referrers?address=WHALE",
     "shares of an affiliate that referred nobody": "/affiliates?address=TYPICAL",
+    **READS_OF_SIDES,
     "holders": "/holders?market=MARKET&limit=10",
     "rank": "/v1/leaderboard?user=TYPICAL&timePeriod=ALL",
     "leaderboard": "/v1/leaderboard?timePeriod=ALL&limit=10",
@@ -229,7 +230,7 @@ def a_fill(number: int) -> ActivityRow:
         (
             ActivityFilter(wallet=Address(a_wallet(1)), takers_only=True),
             ActivityPage(10),
-            "ix_activities_taken",
+            "ix_activities_wallet_role_timestamp_s",
         ),
     ],
     ids=["rare cost", "cost that many have", "largest cost", "rare size", "largest size", "taken"],

@@ -106,8 +106,6 @@ answers: Final = sa.Table(
 IS_TAKER: Final = sa.text("is_taker = 1")
 """As SQLAlchemy writes it for SQLite, which has no boolean values."""
 
-NOT_TRADES: Final = sa.text("kind <> 'TRADE'")
-
 activities: Final = sa.Table(
     "activities",
     metadata,
@@ -123,34 +121,26 @@ activities: Final = sa.Table(
     integer("timestamp_s"),
     text("tx_hash"),
     integer("cost_class"),
+    integer("role"),
     sa.Index(None, "wallet", "timestamp_s"),
     sa.Index(
-        "ix_activities_wallet_cost", "wallet", "cost_units", "block_number", "log_index", "part"
+        "ix_activities_wallet_cost",
+        *("wallet", "role", "cost_units", "block_number", "log_index", "part"),
     ),
     sa.Index(
-        "ix_activities_wallet_size", "wallet", "size_units", "block_number", "log_index", "part"
-    ),
-    sa.Index(
-        "ix_activities_taken",
-        *("wallet", "timestamp_s", "block_number", "log_index", "part"),
-        sqlite_where=IS_TAKER,
-        postgresql_where=sa.text("is_taker"),
+        "ix_activities_wallet_size",
+        *("wallet", "role", "size_units", "block_number", "log_index", "part"),
     ),
     sa.Index(
         "ix_activities_taken_cost",
-        *("cost_class", "timestamp_s", "block_number", "log_index", "part"),
+        *("cost_class", "role", "timestamp_s", "block_number", "log_index", "part"),
         sqlite_where=IS_TAKER,
         postgresql_where=sa.text("is_taker"),
     ),
-    sa.Index(None, "wallet", "condition_id", "timestamp_s"),
-    sa.Index(
-        "ix_activities_other",
-        *("wallet", "kind", "timestamp_s"),
-        sqlite_where=NOT_TRADES,
-        postgresql_where=NOT_TRADES,
-    ),
-    sa.Index(None, "condition_id", "timestamp_s"),
-    sa.Index(None, "timestamp_s"),
+    sa.Index(None, "wallet", "role", "timestamp_s"),
+    sa.Index(None, "wallet", "condition_id", "role", "timestamp_s"),
+    sa.Index(None, "condition_id", "role", "timestamp_s"),
+    sa.Index(None, "role", "timestamp_s"),
     sa.Index(None, "cost_units"),
     sa.Index(None, "size_units"),
 )

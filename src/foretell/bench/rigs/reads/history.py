@@ -23,6 +23,7 @@ from foretell.indexer.listings import ListingContext, refresh_listings
 from foretell.store.bulk import WriteRows, filling
 from foretell.store.bulk_totals import fill_trading_totals
 from foretell.store.database import Database
+from foretell.store.index.activity_roles import role_of
 from foretell.store.index.amount_classes import class_of
 from foretell.store.tables import (
     activities,
@@ -264,7 +265,8 @@ class History:
             token = self._tokens[market][not is_yes]
             traded = (token, "SELL" if is_sold else "BUY", SIZE_UNITS, units, part == 0, at_s)
             place, tx_hash = (block, 2 * index + part, 0), f"0x{index}"
-            self.rows["activities"].append((*place, *act, *traded, tx_hash, class_of(units)))
+            role = role_of(act[1], traded[1], is_taker=part == 0)
+            self.rows["activities"].append((*place, *act, *traded, tx_hash, class_of(units), role))
             order_id = f"order-{index}" if part == 0 else f"maker-{index}"
             other = self._wallets[parts[1 - part][0]]
             fee = FEE_UNITS if part == 0 and index % TRADES_PER_FEE == 0 else 0

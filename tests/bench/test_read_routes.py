@@ -5,7 +5,9 @@ from collections.abc import Sequence
 from http import HTTPStatus
 from typing import Any, Final
 
+import msgspec
 import pytest
+import sqlalchemy as sa
 from tests.rigs.read_apis import Reader
 
 from foretell.bench.data import read_apps
@@ -45,7 +47,12 @@ def read_routes() -> list[tuple[str, Sequence[str]]]:
 
 
 READ_ROUTES: Final = read_routes()
-RIGHTLY_EMPTY: Final = frozenset({"trades of an amount", "related tags", "related tags by id"})
+RIGHTLY_EMPTY: Final = frozenset(
+    {
+        *("trades of an amount", "sells of a wallet that has none"),
+        *("related tags", "related tags by id"),
+    }
+)
 """A short history has no rare trade, and tags have no relations: the read is that of the tag."""
 NO_POINTS: Final = re.compile(r'\{"history":\{("\d+":\[\],?)*\}\}')
 EMPTY: Final = (
@@ -108,3 +115,30 @@ async def test_no_measured_read_is_answered_without_rows(fresh_database: Databas
         assert rows, case.name
         assert answer.text not in EMPTY, case.name
         assert not NO_POINTS.fullmatch(answer.text), case.name
+
+
+@pytest.mark.anyio
+async def test_bare_sql_of_closed_positions_exports_and_owed_tokens_finds_the_rows_of_their_answers(
+    fresh_database: Database,
+) -> None:
+    """A finding: that of closed positions found open ones, and that of an export joined what it does not return."""
+    history = History(HistoryPlan(20_000, 1_000, 500))
+    await history.write(fresh_database)
+    names, apps = history.names._replace(typical=history.typical_wallet), read_apps(fresh_database)
+    by_name = {case.name: case for case in cases(names, is_sqlite=fresh_database.is_sqlite)}
+    answers: dict[str, Any] = {}
+    rows: dict[str, Any] = {}
+    for name in ("closed-positions", "export", "owed"):
+        case = by_name[name]
+        async with fresh_database.reading() as tx:
+            rows[name] = await tx.all(sa.text(case.sql).bindparams(**case.values))
+        answers[name] = (await Reader(apps[case.api]).http.get(f"{case.path}?{case.query}")).text
+    assert all(rows.values())
+    closed, owed = (
+        msgspec.json.decode(answers["closed-positions"]),
+        msgspec.json.decode(answers["owed"]),
+    )
+    assert [each["asset"] for each in closed] == [row.token_id for row in rows["closed-positions"]]
+    assert [each["asset"] for each in owed["owed"]] == [row.token_id for row in rows["owed"]]
+    assert len(answers["export"].splitlines()) == 1 + len(rows["export"])
+    assert "markets" not in by_name["export"].sql

@@ -76,7 +76,9 @@ CALLS_GROWTH: Final = 2
 MB: Final = 1e6
 BLOBS: Final = "https://blobs.example"
 STRANGER_RATIO_MAX: Final = 2.0
-CHEAP: Final = frozenset({"traded", "value, 1,000 held", "trades of a market", "activity"})
+CHEAP: Final = frozenset(
+    {"traded", "value, 1,000 held", "trades of a market", "sells of a market", "activity"}
+)
 KEPT_REPORT: Final = "solvency"
 """An installation makes this report for itself and keeps it; so it is there before a stranger asks."""
 CLIENT: Final = "127.0.0.1"
@@ -169,6 +171,7 @@ def _print_strangers(plan: DataPlan, database: str, console: Console) -> int:
         check_page(plan.page, name)
     before, missed = usage_with(), 0
     lines: list[str] = []
+    memory: list[int] = []
     for fills in plan.fills:
         times = uvloop.run(_measure_beside(plan, fills, console))
         missed += times.ratio > STRANGER_RATIO_MAX
@@ -176,6 +179,13 @@ def _print_strangers(plan: DataPlan, database: str, console: Console) -> int:
             f"{fills:,} fills: the p99 of cheap reads is {times.alone_ms:.1f} ms alone and {times.beside_ms:.1f} ms"
             f" beside a stranger's {times.dear} dear reads ({times.refused} more refused): ratio {times.ratio:.2f},"
             f" bar {STRANGER_RATIO_MAX:g}. The process of dear reads then has {times.process_bytes / MB:.0f} MB."
+        )
+        memory.append(times.process_bytes)
+        console.print(lines[-1], soft_wrap=True)
+    if len(memory) > 1:
+        lines.append(
+            f"The memory of that process at {plan.fills[-1]:,} fills is {memory[-1] / memory[0]:.2f} times that at"
+            f" {plan.fills[0]:,}."
         )
         console.print(lines[-1], soft_wrap=True)
     if plan.page is not None:

@@ -43,7 +43,8 @@ async def load_kept_tokens(
 ) -> Sequence[KeptToken]:
     """Return the kept tokens after a key, in the order of token ids and exchanges.
 
-    A refused delivery is a purchase and a transfer away, so that its wallet has a position of the token.
+    A refused delivery is a purchase and a transfer away, so that its wallet has a position of the token. All but the
+    balances is outer joined: the database then looks up no condition of a position whose token no exchange has.
     """
     rows = await tx.all(
         sa.select(
@@ -55,7 +56,7 @@ async def load_kept_tokens(
         )
         .select_from(positions)
         .join(balances, balances.c.asset == positions.c.token_id)
-        .join(conditions, conditions.c.condition_id == positions.c.condition_id)
+        .outerjoin(conditions, conditions.c.condition_id == positions.c.condition_id)
         .outerjoin(markets, markets.c.condition_id == positions.c.condition_id)
         .outerjoin(events, events.c.event_id == markets.c.event_id)
         .where(

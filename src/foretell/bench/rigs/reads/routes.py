@@ -10,6 +10,7 @@ from foretell.bench.rigs.reads.history_cases import history_cases
 from foretell.bench.rigs.reads.read_case import DATA, DISCOVERY, ReadCase
 from foretell.domain.portfolio.builder_volumes import first_day
 from foretell.domain.portfolio.periods import Period
+from foretell.store.index.activity_roles import role_of
 from foretell.store.index.amount_classes import class_of
 
 HELD: Final = """SELECT p.*, c.token_yes, c.token_no, q.best_bid_ticks, q.best_ask_ticks, m.question
@@ -17,15 +18,31 @@ HELD: Final = """SELECT p.*, c.token_yes, c.token_no, q.best_bid_ticks, q.best_a
     LEFT JOIN markets m ON m.condition_id = p.condition_id
     LEFT JOIN quotes q ON q.condition_id = p.condition_id
     WHERE p.wallet = :user AND p.size_units > 0 ORDER BY p.size_units DESC LIMIT 100"""
+CLOSED: Final = """SELECT p.*, c.token_yes, c.token_no, m.question, m.slug, m.icon, e.slug, y.payout_yes, y.payout_no
+    FROM positions p JOIN conditions c ON c.condition_id = p.condition_id
+    LEFT JOIN markets m ON m.condition_id = p.condition_id
+    LEFT JOIN events e ON e.event_id = m.event_id
+    LEFT JOIN payouts y ON y.condition_id = p.condition_id
+    WHERE p.wallet = :user AND p.size_units = 0 ORDER BY p.realized_units DESC LIMIT 50"""
 TOTALS: Final = "SELECT * FROM trading_totals WHERE wallet = :user"
-ACTS: Final = """SELECT a.*, c.token_yes, m.question, m.slug, m.icon, m.outcome_yes, m.outcome_no, e.slug, p.name
-    FROM (SELECT * FROM activities WHERE {}
-    ORDER BY timestamp_s DESC, block_number DESC, log_index DESC, part DESC LIMIT 100) a
+ROWS_MAX: Final = 100
+SELLS_MAX: Final = 50
+"""A history of 100,000 fills has so many sells by takers in its hot market: at every size the page is full."""
+NEWEST: Final = (
+    f"ORDER BY timestamp_s DESC, block_number DESC, log_index DESC, part DESC LIMIT {ROWS_MAX}"
+)
+ACTS: Final = f"""SELECT a.*, c.token_yes, m.question, m.slug, m.icon, m.outcome_yes, m.outcome_no, e.slug, p.name
+    FROM (SELECT * FROM {{}} {NEWEST}) a
     JOIN conditions c ON c.condition_id = a.condition_id
     LEFT JOIN markets m ON m.condition_id = a.condition_id
     LEFT JOIN events e ON e.event_id = m.event_id
     LEFT JOIN profiles p ON p.address = a.wallet
-    ORDER BY a.timestamp_s DESC, a.block_number DESC, a.log_index DESC, a.part DESC"""
+    ORDER BY a.timestamp_s DESC, a.block_number DESC, a.log_index DESC, a.part DESC"""  # noqa: S608 - the rig's own text
+EXPORTED: Final = """SELECT a.*, f.fee_units, f.order_id FROM (
+    SELECT * FROM activities WHERE wallet = :user AND kind = 'TRADE'
+    ORDER BY timestamp_s, block_number, log_index LIMIT 100) a
+    JOIN exchange_fills f ON f.block_number = a.block_number AND f.log_index = a.log_index AND f.part = a.part
+    ORDER BY a.timestamp_s, a.block_number, a.log_index"""
 HOLDERS: Final = """SELECT b.*, p.name FROM (
     SELECT * FROM (SELECT * FROM balances
         WHERE asset = (SELECT token_yes FROM conditions WHERE condition_id = :market)
@@ -60,12 +77,12 @@ HELD_TOKENS: Final = """SELECT c.condition_id, l.units, y.payout_yes,
     LEFT JOIN payouts y ON y.condition_id = c.condition_id ORDER BY c.condition_id LIMIT 100"""
 
 
-KEPT: Final = """SELECT b.wallet, p.token_id, p.condition_id, c.token_yes, m.question, e.slug FROM balances b
-    JOIN positions p ON p.wallet = :user AND p.token_id = b.asset
-    JOIN conditions c ON c.condition_id = p.condition_id
-    JOIN markets m ON m.condition_id = p.condition_id
-    JOIN events e ON e.event_id = m.event_id
-    WHERE b.wallet = '{}' AND b.units > 0 ORDER BY p.token_id LIMIT 100"""
+KEPT: Final = """SELECT b.wallet, p.token_id, p.condition_id, c.token_yes, m.question, e.slug FROM positions p
+    JOIN balances b ON b.wallet = '{}' AND b.asset = p.token_id AND b.units > 0
+    LEFT JOIN conditions c ON c.condition_id = p.condition_id
+    LEFT JOIN markets m ON m.condition_id = p.condition_id
+    LEFT JOIN events e ON e.event_id = m.event_id
+    WHERE p.wallet = :user ORDER BY p.token_id LIMIT 100"""
 
 REFERRED: Final = """SELECT now.exchange, sum(now.volume_high - coalesce(before.volume_high, 0)),
     sum(now.volume_low - coalesce(before.volume_low, 0)), max(now.traded_at_s) FROM (
@@ -94,6 +111,23 @@ BUILDER_DAYS: Final = """SELECT d.*, p.image, (SELECT count(*) FROM builder_days
 
 LARGE_UNITS: Final = 9_000_000
 """No trade of the history costs so much more that it is in another class of costs."""
+BOUGHT, SOLD = (role_of("TRADE", side, is_taker=True) for side in ("BUY", "SELL"))
+"""The roles of takers."""
+
+
+def acts_of(where: str, *roles: int) -> str:
+    """Return the SQL of a page of activities: the newest of each role, and of those the newest."""
+    also = f"{where} AND " if where else ""
+    parts = (
+        f"SELECT * FROM (SELECT * FROM activities WHERE {also}role = {role} {NEWEST}) AS of_{role}"  # noqa: S608 - as above
+        for role in roles
+    )
+    return ACTS.format(f"({' UNION ALL '.join(parts)}) AS found")
+
+
+def sells_of(where: str) -> str:
+    """Return the SQL of a page of what takers sold."""
+    return acts_of(where, SOLD).replace(f"LIMIT {ROWS_MAX}", f"LIMIT {SELLS_MAX}")
 
 
 def cases(names: Names, *, is_sqlite: bool) -> list[ReadCase]:
@@ -101,7 +135,6 @@ def cases(names: Names, *, is_sqlite: bool) -> list[ReadCase]:
     taken = "is_taker = 1" if is_sqlite else "is_taker"
     whale, market = {"user": names.whale}, {"market": names.condition_id}
     typical = {"user": names.typical}
-    by_user, by_market = "wallet = :user", "condition_id = :market"
     return [
         _data("positions, 1,000 held", "/positions", whale, HELD),
         _data("positions, typical", "/positions", typical, HELD),
@@ -111,7 +144,7 @@ def cases(names: Names, *, is_sqlite: bool) -> list[ReadCase]:
             {**whale, "sortBy": "CURRENT", "offset": "800"},
             HELD + " OFFSET 800",
         ),
-        _data("closed-positions", "/closed-positions", typical, HELD),
+        _data("closed-positions", "/closed-positions", typical, CLOSED),
         _data(
             "value, 1,000 held",
             "/value",
@@ -128,12 +161,9 @@ def cases(names: Names, *, is_sqlite: bool) -> list[ReadCase]:
             market,
             "SELECT volume_units - failed_units FROM quotes WHERE condition_id = :market",
         ),
-        _data("trades, newest", "/trades", {}, ACTS.format("is_taker")),
-        _data("trades of a market", "/trades", market, ACTS.format(f"{by_market} AND is_taker")),
-        _data("trades of a wallet", "/trades", whale, ACTS.format(f"{by_user} AND {taken}")),
-        _data("activity", "/activity", whale, ACTS.format(by_user)),
+        *_of_activities(whale, market),
         *_of_amounts_and_titles(whale, taken),
-        *_of_the_chain(names, ACTS.format(by_user)),
+        *_of_the_chain(names),
         *_rankings({"user": names.median}),
         *_of_builders(),
         *discovery_cases(names),
@@ -141,10 +171,26 @@ def cases(names: Names, *, is_sqlite: bool) -> list[ReadCase]:
     ]
 
 
+def _of_activities(whale: dict[str, str], market: dict[str, str]) -> list[ReadCase]:
+    by_user, by_market = "wallet = :user", "condition_id = :market"
+    sells = {"side": "SELL", "limit": str(SELLS_MAX)}
+    takers = BOUGHT, SOLD
+    return [
+        _data("trades, newest", "/trades", {}, acts_of("", *takers)),
+        _data("trades of a market", "/trades", market, acts_of(by_market, *takers)),
+        _data("trades of a wallet", "/trades", whale, acts_of(by_user, *takers)),
+        _data("sells, newest", "/trades", sells, sells_of("")),
+        _data("sells of a market", "/trades", {**market, **sells}, sells_of(by_market)),
+        _data("sells of a wallet that has none", "/trades", {**whale, **sells}, sells_of(by_user)),
+        _data("activity", "/activity", whale, ACTS.format(f"activities WHERE {by_user}")),
+    ]
+
+
 def _of_amounts_and_titles(whale: dict[str, str], taken: str) -> list[ReadCase]:
     amount = {"filterType": "CASH", "filterAmount": "9"}
-    large = ACTS.format(
-        f"{taken} AND cost_class = {class_of(LARGE_UNITS)} AND cost_units + 0 >= {LARGE_UNITS}"
+    large = acts_of(
+        f"{taken} AND cost_class = {class_of(LARGE_UNITS)} AND cost_units + 0 >= {LARGE_UNITS}",
+        *(BOUGHT, SOLD),
     )
     return [
         _data("trades of an amount", "/trades", amount, large),
@@ -152,14 +198,14 @@ def _of_amounts_and_titles(whale: dict[str, str], taken: str) -> list[ReadCase]:
     ]
 
 
-def _of_the_chain(names: Names, acts: str) -> list[ReadCase]:
+def _of_the_chain(names: Names) -> list[ReadCase]:
     """Return the reads that are for accounts: the causes of figures, exports, shares, and what is owed."""
     whale = {"user": names.whale}
     changes = f"""SELECT * FROM position_changes WHERE wallet = :user AND token_id = '{names.token_id}'
         ORDER BY block_number LIMIT 100"""  # noqa: S608 - the rig's own id
     return [
         _data("ledger", f"/positions/{names.token_id}/ledger", whale, changes),
-        _data("export", "/export/trades.csv", {**whale, "limit": "100"}, acts),
+        _data("export", "/export/trades.csv", {**whale, "limit": "100"}, EXPORTED),
         _data(
             "referrers",
             "/referrers",

@@ -1,5 +1,6 @@
 """The classes that are read off digits, against those that the index computes with shifts."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -11,6 +12,7 @@ from foretell.reconciliation import comparison, plain_classes
 from foretell.reconciliation.leaderboards import comparison as leaderboards
 from foretell.reconciliation.leaderboards import rank_counts
 from foretell.store.index import amount_classes
+from foretell.store.index.activity_roles import ROLES
 from foretell.store.index.generations import RunningSum
 
 AMOUNTS = st.integers(-SUM_MAX, SUM_MAX) | st.integers(-300, 300)
@@ -46,7 +48,16 @@ def test_the_period_of_a_key_is_its_last_digits(generation: int, period: Period)
     assert plain_classes.days_of(RunningSum(generation, period).key) == period
 
 
+@pytest.mark.parametrize(("role", "words"), list(enumerate(ROLES)))
+def test_the_role_of_an_activity_is_that_of_its_words(
+    role: int, words: tuple[str, str | None, bool]
+) -> None:
+    kind, side, is_taker = words
+    assert plain_classes.role_of(kind, side, is_taker=is_taker) == role
+
+
 def test_the_comparison_has_no_definition_of_the_index() -> None:
     used = [vars(rank_counts)[name] for name in ("bucket_of", "first_of_part", "days_of")]
     used += [vars(leaderboards)["days_of"], vars(comparison)["class_of"]]
+    used += [vars(comparison)["role_of"]]
     assert {each.__module__ for each in used} == {plain_classes.__name__}

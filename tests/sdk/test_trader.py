@@ -1,6 +1,7 @@
 """The struct that signs an order: one with a builder is never placed without it."""
 
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 from tests.rigs.scripted_api import ScriptedApi, a_client
@@ -31,7 +32,7 @@ ATTRIBUTED = [{"builder": WORD}, {"metadata": WORD}, {"builder": WORD, "metadata
 pytestmark = pytest.mark.anyio
 
 
-def a_draft(**fields: str) -> OrderDraft:
+def a_draft(**fields: Any) -> OrderDraft:
     return OrderDraft(token_id="7", side=Side.BUY, price="0.40", size="10", **fields)
 
 

@@ -252,7 +252,7 @@ async def get_trades(request: AnyRequest, context: Context) -> JsonResponse:
     ),
 )
 async def get_activity(request: AnyRequest, context: Context) -> JsonResponse:
-    """Return trades, splits, merges and redemptions of a wallet."""
+    """Return trades, splits, merges, redemptions and conversions of a wallet."""
     return await _answer(activity.list_activities, request, context)
 
 

@@ -15,7 +15,7 @@ from foretell.reconciliation.kept_counts import (
 )
 from foretell.reconciliation.leaderboards.comparison import count_leaderboards
 from foretell.reconciliation.leaderboards.ranks import compare_ranks
-from foretell.reconciliation.plain_classes import class_of
+from foretell.reconciliation.plain_classes import class_of, role_of
 from foretell.reconciliation.recounted_builders import count_builders
 from foretell.reconciliation.recounted_listings import CountedMarket, count_events, count_markets
 from foretell.reconciliation.recounted_volumes import count_volumes, load_unlisted

@@ -1,6 +1,6 @@
-"""Buckets, parts and classes of amounts, and periods of keys, read off their digits.
+"""Buckets, parts and classes of amounts, periods of keys, and roles of activities, read off their digits and words.
 
-The index computes them with shifts (`domain/portfolio/rank_buckets.py`, `store/index/amount_classes.py`). A fault there
+The index computes them otherwise (`domain/portfolio/rank_buckets.py`, `store/index/amount_classes.py`, `activity_roles.py`). A fault there
 shows as a difference, since nothing here calls it.
 """
 
@@ -12,6 +12,8 @@ PART_DIGITS: Final = 15
 """Those that name a part of a bucket."""
 CLASS_DIGITS: Final = 3
 """Those that name a class."""
+OTHER_KINDS: Final = ("SPLIT", "MERGE", "REDEEM", "CONVERSION")
+"""Kinds of activities that are no trades."""
 PERIOD_DIGITS: Final = 3
 """The last decimal digits of a key, which are the days of its period."""
 
@@ -33,6 +35,13 @@ def first_of_part(units: int) -> int:
 def class_of(units: int) -> int:
     """Return the class of an amount of 0 or more."""
     return _leading(units, CLASS_DIGITS)
+
+
+def role_of(kind: str, side: str | None, *, is_taker: bool) -> int:
+    """Return the number of an activity's role: first the trades of makers, then those of takers, then other kinds."""
+    if kind == "TRADE":
+        return (side == "SELL") + 2 * is_taker
+    return 4 + OTHER_KINDS.index(kind)
 
 
 def days_of(key: int) -> int:

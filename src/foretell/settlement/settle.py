@@ -4,8 +4,8 @@ A trade's row names the transaction that carries it, and is stored before that i
 crash the same transaction is found or sent, never a second one; the next one is named only when the
 outcome of the last is final and settled nothing.
 
-Trades may need each other: tokens bought in one are sold in the next. They get account nonces in
-their order, so the chain has them in that order. A node that ignores pending transactions reports
+Trades may need each other: tokens bought in one are sold in the next. One that needs an earlier one waits while
+that may pass, and gets a later account nonce, so the chain has them in that order. A node that ignores pending transactions reports
 that the later one reverts; no try is counted while an earlier trade of its wallets may pass. Nor is
 one counted while the exchange is closed to the operator: the pass ends, and the trades stay named.
 

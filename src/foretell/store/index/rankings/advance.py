@@ -21,6 +21,7 @@ from foretell.store.index.rankings.history import (
     load_held_changes,
     load_last_change,
     load_resolutions,
+    load_resolutions_after,
     load_trades,
 )
 from foretell.store.index.rankings.prices import load_current_marks, load_marks_at
@@ -111,15 +112,20 @@ async def advance(
 async def unwind_rankings(
     tx: Transaction, generation: int, block_number: int
 ) -> Collection[tuple[Address, AssetId]]:
-    """Subtract what blocks above this one have added to a generation; return the wins that they changed."""
+    """Subtract what blocks above this one have added to a generation; return the wins that they changed.
+
+    A mark may be from a payout above it that the sum has not come to: prices are looked up as of now.
+    """
     holdings: set[tuple[Address, AssetId]] = set()
+    undone = await load_resolutions_after(tx, block_number)
     for cursor in (await load_cursors(tx, generation)).values():
+        known = await load_marks(tx, cursor.sum, undone)
+        await mark_stale(tx, cursor.sum, known)
         if cursor.block_number <= block_number:
             continue
         rows = await _load(tx, BlockRange(block_number, cursor.block_number), None)
         marks = await load_marks(tx, cursor.sum, rows.condition_ids)
         await _sum_of(marks, rows, -1).record(tx, cursor.sum)
-        await mark_stale(tx, cursor.sum, {row.condition_id for row in rows.resolutions})
         await record_cursor(tx, cursor._replace(block_number=block_number))
         holdings |= rows.closed
     return holdings

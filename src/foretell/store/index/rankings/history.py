@@ -151,6 +151,14 @@ async def load_resolutions(
     return [ReportedCondition._make(row) for row in rows]
 
 
+async def load_resolutions_after(tx: Transaction, block_number: int) -> set[Bytes32]:
+    """Return the conditions with a payout above a block, however far the sums have come."""
+    rows = await tx.all(
+        sa.select(payouts.c.condition_id).where(payouts.c.block_number > block_number)
+    )
+    return {Bytes32(row.condition_id) for row in rows}
+
+
 async def load_holders_at(
     tx: Transaction, condition_id: Bytes32, block_number: int, after_wallet: str, limit: int
 ) -> Sequence[HeldToken]:

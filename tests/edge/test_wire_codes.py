@@ -10,6 +10,7 @@ from foretell.data.refusals import DATA
 from foretell.discovery.refusals import DISCOVERY
 from foretell.domain.errors import command as command_errors
 from foretell.domain.errors import creation as creation_errors
+from foretell.domain.errors import sources as source_errors
 from foretell.domain.errors.chain import (
     CallFailed,
     ChainStartTooSlow,
@@ -120,7 +121,7 @@ ON_THE_WIRE: Final = [
     for kind in every_refusal()
     if kind.__module__.startswith("foretell.")
     and not kind.__module__.startswith("foretell.sdk.")
-    and kind.__module__ != command_errors.__name__
+    and kind.__module__ not in {command_errors.__name__, source_errors.__name__}
     and kind not in OFF_THE_WIRE
 ]
 

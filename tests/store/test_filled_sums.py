@@ -272,7 +272,7 @@ async def test_the_migration_finds_the_role_of_each_activity(database: Database)
     assert [row[-1] for row in expected["activities"]] == list(ALL_ROLES)
     async with database.writing() as tx:
         await tx.execute(activities.update().values(role=0))
-    await fill(database, "v0026_activities_by_role")
+    await fill(database, "v0028_activities_by_role")
     assert await dump(database, (activities,)) == expected
 
 

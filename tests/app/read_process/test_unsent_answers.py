@@ -4,15 +4,19 @@ import asyncio
 from collections import deque
 from collections.abc import Iterator
 from contextlib import ExitStack
-from typing import Any
+from pathlib import Path
+from typing import Any, Final
 
 import pytest
 from tests.app.read_process.test_read_process import ALL_TRADES, LIMITS, SOON_S, a_rig
 
+from foretell.app.read_process.client import DearReadLimits
 from foretell.app.read_process.unsent_answers import UnsentAnswers
 from foretell.domain.errors.http import TooManyRequests
 from foretell.edge.codec import PLACE
 from foretell.store.database import Database
+
+REFERENCE: Final = Path(__file__).parents[3] / "docs" / "reference"
 
 Parts = Iterator[tuple[bytes, bool]]
 
@@ -75,6 +79,16 @@ def test_an_answer_larger_than_all_bytes_is_given_up_itself() -> None:
     assert sendings.closed == ["large"]
 
 
+def test_the_bounds_are_those_of_the_page() -> None:
+    page = " ".join((REFERENCE / "rate-limits.md").read_text().split())
+    of_client, of_all = (
+        each // 2**20
+        for each in (DearReadLimits().unsent_bytes_per_client, DearReadLimits().unsent_bytes)
+    )
+    assert f"are kept, {of_all} MiB of all clients" in page
+    assert f"has not read {of_client} MiB of its own" in page
+
+
 class StalledClient:
     """A client that reads nothing of its answer, and its connection."""
 
@@ -107,7 +121,7 @@ async def no_body() -> dict[str, Any]:
 async def test_guard_dear_answers_that_nobody_reads_do_not_pile_up(
     fresh_database: Database,
 ) -> None:
-    """A finding: sixty connections that read nothing of 3.5 MB each held 200 MB of the serving process."""
+    """A finding: connections that read nothing had any number of answers kept in the serving process."""
     limits = LIMITS._replace(unsent_bytes_per_client=1)
     async with a_rig(fresh_database.url, limits) as rig, asyncio.timeout(SOON_S):
         app, stalled = rig.application, StalledClient()

@@ -106,10 +106,8 @@ async def rebuild(database: Database, look: Look, rows_max: int = ROWS_MAX) -> i
 def some_trades(trading: Trading, rng: random.Random, number: int) -> Iterator[Command]:
     """Yield a match of one taker with two makers in some market, and what becomes of any trade that has not settled."""
     at_ms = NOW_MS + number * 7 * HOUR_MS
-    market = an_open_market(rng.choice(MARKETS))
-    name = MARKETS[
-        [an_open_market(each).condition_id for each in MARKETS].index(market.condition_id)
-    ]
+    name = rng.choice(MARKETS)
+    market = an_open_market(name)
     ann, bob, carol = rng.sample(PEOPLE, 3)
     makers = [a_sell(who, 50, 5 * TOKEN, market=name, salt=f"{number}") for who in (bob, carol)]
     taker = a_buy(ann, 50, 10 * TOKEN, market=name, salt=f"{number}")

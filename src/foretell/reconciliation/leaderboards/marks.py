@@ -151,10 +151,9 @@ class _Known:
         payout = self.figures.payouts.get(condition_id)
         if payout and end.is_after(period, payout):
             return str(payout.price_text)
+        # The sum may have looked the payout up before it comes to its block.
         if payout and (period == UP_TO_NOW or payout.at_s < end.at_s):
-            return (
-                mark.price
-            )  # the sum has not come to the payout's block, and may have looked it up already
+            return mark.price
         if period != UP_TO_NOW:
             return self.points[condition_id, period]
         quote = self.quotes[condition_id]

@@ -27,10 +27,10 @@ from foretell.store.index.activities import ActivityKind, record_activities
 from foretell.store.index.activity_roles import ALL_ROLES, ROLES
 from foretell.store.index.amount_classes import class_of
 from foretell.store.index.balances import Balance, record_balances
-from foretell.store.index.listing_totals import SETTLED_MS
 from foretell.store.index.supplies import recount_supplies
 from foretell.store.index.trading_totals import tables_of
 from foretell.store.migrations import FOLDER
+from foretell.store.quoted_columns import SETTLED_MS
 from foretell.store.tables import (
     activities,
     builder_days,

@@ -94,7 +94,7 @@ class _Refresh:
             cursor = (await load_cursors(tx, self.sum.generation, is_changing=False))[period]
             found = await load_changed_conditions(tx, cursor, until_s, CONDITIONS_PER_ROUND_MAX)
         if period is Period.ALL:
-            found |= await self._load_changed_quotes()
+            found |= await self._load_changed_quotes(cursor.at_s)
         changed = sorted(found)
         for start in range(0, len(changed), CONDITIONS_PER_STEP_MAX):
             async with self._step() as tx:
@@ -105,13 +105,13 @@ class _Refresh:
             cursor = (await load_cursors(tx, self.sum.generation))[period]
             await record_cursor(tx, cursor._replace(at_s=until_s, market_id=last_market))
 
-    async def _load_changed_quotes(self) -> set[Bytes32]:
+    async def _load_changed_quotes(self, compared_s: int) -> set[Bytes32]:
         """Compare all quotes with their marks, some in each transaction; what is beyond the limit is left to the next round."""
         found: set[Bytes32] = set()
         after: str | None = BEFORE_ALL_CONDITIONS
         while after is not None and len(found) < CONDITIONS_PER_ROUND_MAX:
             async with self.context.database.reading() as tx:
-                condition_ids, after = await load_changed_quotes(tx, self.sum, after)
+                condition_ids, after = await load_changed_quotes(tx, self.sum, after, compared_s)
             found.update(condition_ids)
         return found
 

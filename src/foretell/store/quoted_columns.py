@@ -12,6 +12,8 @@ QUOTED: Final = (
     quotes.c.best_ask_ticks,
     quotes.c.last_price_ticks,
 )
+SETTLED_MS: Final = 10_000
+"""A quote that was younger when it was read may have changed again within its millisecond: it is read once more."""
 REPORTED: Final = (payouts.c.payout_yes, payouts.c.payout_no)
 
 

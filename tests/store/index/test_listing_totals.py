@@ -1,5 +1,6 @@
 """The kept totals of markets and events equal a computation from all rows, whatever happened between two rounds."""
 
+import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 from random import Random
@@ -16,7 +17,12 @@ from foretell.domain.exchange.order import Side
 from foretell.domain.exchange.trade import TradeStatus
 from foretell.indexer.listings import ListingContext, rebuild_listings
 from foretell.store.database import Database, Transaction
-from foretell.store.index.listing_totals import SETTLED_MS, MarketTotals, load_market_totals
+from foretell.store.index.listing_totals import (
+    MarketTotals,
+    load_market_totals,
+    record_market_totals,
+)
+from foretell.store.quoted_columns import SETTLED_MS
 from foretell.store.tables import event_totals, market_totals, quotes
 from foretell.store.tables.listings import AMOUNTS
 from foretell.store.valuation import DAY_MS, HOUR_MS, MINUTE_MS, MONTH_MS, WEEK_MS, YEAR_MS
@@ -122,6 +128,32 @@ async def test_an_event_has_the_sums_of_its_markets(database: Database) -> None:
     assert weather.week_units == 2**63 - 1, "a sum is at most what a column holds"
     assert {getattr(hail, name) for name in (*AMOUNTS, "evenness")} == {0}
     assert (hail.slug, hail.title) == ("event-hail", "About hail")
+
+
+async def test_two_writers_of_an_events_markets_both_count(each_database_url: str) -> None:
+    """A finding: the loop and a rebuild each counted its own market, and the last one's event stayed."""
+    async with Database(each_database_url) as first, Database(each_database_url) as second:
+        await open_markets(first)
+        await keep_listings(first)
+        async with first.writing() as tx:
+            for number, name in enumerate(("rain", "snow")):
+                await Rows(tx, 50 + number).match(name, 4, NOW_MS)
+        async with first.writing() as tx:
+            await record_market_totals(tx, await load_market_totals(tx, (1,), NOW_MS))
+            other = asyncio.create_task(record(second, 2))
+            await asyncio.sleep(0.3)
+            assert not other.done()
+        await other
+        async with first.reading() as tx:
+            weather = await tx.first(sa.select(event_totals).order_by(event_totals.c.event_id))
+    assert weather is not None
+    assert weather.day_units == 8
+
+
+async def record(database: Database, market_id: int) -> None:
+    """Store the totals of a market."""
+    async with database.writing() as tx:
+        await record_market_totals(tx, await load_market_totals(tx, (market_id,), NOW_MS))
 
 
 async def test_a_quote_that_changes_again_in_its_millisecond_is_seen(database: Database) -> None:

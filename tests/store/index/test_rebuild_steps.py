@@ -8,7 +8,7 @@ import pytest
 import sqlalchemy as sa
 from tests.rigs.read_apis import keep_listings
 from tests.rigs.rows import Rows
-from tests.rigs.values import TOKEN, a_word, an_address
+from tests.rigs.values import NOW_S, TOKEN, a_word, an_address
 
 from foretell.domain.portfolio.periods import Period
 from foretell.domain.values.hexadecimal import Bytes32
@@ -27,6 +27,7 @@ from foretell.store.index.rankings.prices import (
 )
 from foretell.store.index.rankings.progress import MarkState, load_cursors, record_marks
 from foretell.store.index.trading_totals import load_next_trades
+from foretell.store.quoted_columns import SETTLED_MS
 from foretell.store.tables import standings
 
 pytestmark = pytest.mark.anyio
@@ -110,7 +111,7 @@ async def test_quotes_are_compared_with_their_marks_some_at_a_time(
     after: str | None = BEFORE_ALL_CONDITIONS
     async with database.reading() as tx:
         while after is not None:
-            pages.append(await load_changed_quotes(tx, of_sum, after))
+            pages.append(await load_changed_quotes(tx, of_sum, after, NOW_S + SETTLED_MS // 1000))
             after = pages[-1].last
     assert [sorted(page.condition_ids) for page in pages] == [[known[0]], known[2:4], known[4:]]
     assert [page.last for page in pages] == [known[1], known[3], None]

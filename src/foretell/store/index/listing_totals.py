@@ -12,7 +12,9 @@ import sqlalchemy as sa
 
 from foretell.domain.values.amounts import AMOUNT_UNITS_MAX
 from foretell.store.database import Transaction
+from foretell.store.index import lock_waits
 from foretell.store.lookups import load_rows
+from foretell.store.quoted_columns import SETTLED_MS
 from foretell.store.tables import (
     event_totals,
     events,
@@ -42,9 +44,9 @@ from foretell.store.valuation import (
 )
 
 CURSOR: Final = "listings"
-SETTLED_MS: Final = 10_000
-"""A quote that is younger may change again within its millisecond: its totals are computed once more."""
 UNSETTLED: Final = -1
+_LOCK: Final = 0x746F_7461_6C73
+"""'totals': held while the rows of an event or a series are computed from those of its markets or events."""
 _PERIODS_MS: Final = tuple(dict.fromkeys((*CHANGE_PERIODS_MS, *VOLUME_PERIODS_MS)))
 _GREATEST: Final = ("evenness", "ends_at_ms")
 
@@ -144,8 +146,20 @@ async def load_market_totals(
     return [_totals(row, now_ms) for row in rows]
 
 
+async def take_turns(tx: Transaction) -> None:
+    """Have no other transaction change the totals until the commit: each would count its own rows alone.
+
+    Raises RowsLocked when another one has them for too long.
+    """
+    await lock_waits.take_turns(tx, _LOCK)
+
+
 async def record_market_totals(tx: Transaction, totals: Sequence[MarketTotals]) -> None:
-    """Store the totals of markets, and those of their events."""
+    """Store the totals of markets, and those of their events.
+
+    Raises RowsLocked when another transaction has the totals for too long.
+    """
+    await take_turns(tx)
     await tx.upsert_rows(market_totals, totals)
     event_ids = sorted({each.event_id for each in totals})
     rows = await tx.all(

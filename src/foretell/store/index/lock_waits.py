@@ -31,3 +31,13 @@ async def bound_waits(tx: Transaction) -> None:
                 )
             )
         )
+
+
+async def take_turns(tx: Transaction, lock: int) -> None:
+    """Hold a lock until the commit, which no other transaction then holds: SQLite has one writer anyway.
+
+    Raises RowsLocked when another one has it for too long.
+    """
+    if tx.dialect == "postgresql":
+        await bound_waits(tx)
+        await tx.execute(sa.select(sa.func.pg_advisory_xact_lock(lock)))

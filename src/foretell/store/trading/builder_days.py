@@ -21,7 +21,7 @@ from foretell.domain.portfolio.builder_volumes import (
 )
 from foretell.domain.values.hexadecimal import Address, Bytes32
 from foretell.store.database import Transaction
-from foretell.store.index.lock_waits import bound_waits
+from foretell.store.index import lock_waits
 from foretell.store.lookups import Key, load_newest, load_rows
 from foretell.store.many_rows import upsert_many
 from foretell.store.tables import (
@@ -113,9 +113,7 @@ async def take_turns(tx: Transaction) -> None:
 
     Raises RowsLocked when another one has them for too long.
     """
-    if tx.dialect == "postgresql":
-        await bound_waits(tx)
-        await tx.execute(sa.select(sa.func.pg_advisory_xact_lock(_LOCK)))
+    await lock_waits.take_turns(tx, _LOCK)
 
 
 async def delete_rows(tx: Transaction, table: sa.Table, keys: Collection[Key]) -> None:

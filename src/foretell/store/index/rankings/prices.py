@@ -18,7 +18,7 @@ from foretell.store.index.rankings.progress import (
     RankingCursor,
     load_stale_conditions,
 )
-from foretell.store.quoted_columns import QUOTED, REPORTED, book_top, payout
+from foretell.store.quoted_columns import QUOTED, REPORTED, SETTLED_MS, book_top, payout
 from foretell.store.tables import events, markets, payouts, quote_points, quotes, ranking_marks
 from foretell.store.tables.trading import OF_ANY_MINUTE
 
@@ -111,8 +111,14 @@ async def load_changed_conditions(
     return found | {Bytes32(row.condition_id) for row in listed}
 
 
-async def load_changed_quotes(tx: Transaction, of_sum: RunningSum, after: str) -> ChangedQuotes:
-    """Compare the next quotes with their marks, at most `QUOTES_PER_READ_MAX` in the order of their conditions."""
+async def load_changed_quotes(
+    tx: Transaction, of_sum: RunningSum, after: str, compared_s: int
+) -> ChangedQuotes:
+    """Compare the next quotes with their marks, at most `QUOTES_PER_READ_MAX` in the order of their conditions.
+
+    A quote that was not settled when quotes were last compared counts as changed.
+    """
+    settled_ms = 1000 * compared_s - SETTLED_MS
     quoted, mark = quotes.c, ranking_marks.c
     last = await tx.scalar(
         sa.select(quoted.condition_id)
@@ -131,7 +137,11 @@ async def load_changed_quotes(tx: Transaction, of_sum: RunningSum, after: str) -
         .outerjoin(ranking_marks, sa.and_(same, is_next(mark.condition_id)))
         .where(
             is_next(quoted.condition_id),
-            sa.or_(mark.seen_ms.is_(None), mark.seen_ms != quoted.updated_at_ms),
+            sa.or_(
+                mark.seen_ms.is_(None),
+                mark.seen_ms != quoted.updated_at_ms,
+                quoted.updated_at_ms > settled_ms,
+            ),
             mark.next_price.is_(None),
         )
     )

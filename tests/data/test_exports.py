@@ -24,7 +24,7 @@ from tests.rigs.values import NOW_MS, an_address
 
 from foretell.data.export_forms import INTEGERS, ROWS_PER_GROUP, TEXTS
 from foretell.data.export_rests import REST_PER_WORK, REST_S_MAX, ExportRests
-from foretell.data.exports import KINDS, ROWS_AT_ONCE, ROWS_PER_PART, begin_export
+from foretell.data.exports import KINDS, ROWS_AT_ONCE, ROWS_PER_PART, ROWS_PER_READ, begin_export
 from foretell.data.routes import build_app
 from foretell.domain.errors.http import TooManyRequests
 from foretell.domain.errors.storage import ReadsBusy, ReadTooSlow
@@ -149,7 +149,9 @@ async def write_changes(database: Database, count: int) -> None:
         await tx.insert_rows(position_changes, rows)
 
 
-@pytest.mark.parametrize("count", [0, 1, ROWS_PER_PART, ROWS_PER_PART + 1, 2 * ROWS_PER_PART + 7])
+@pytest.mark.parametrize(
+    "count", [0, 1, ROWS_PER_PART, ROWS_PER_PART + 1, ROWS_PER_READ, 2 * ROWS_PER_READ + 7]
+)
 async def test_an_export_of_several_parts_has_every_row(
     fresh_database: Database, count: int
 ) -> None:
@@ -164,7 +166,7 @@ async def test_an_export_of_several_parts_has_every_row(
 async def test_an_export_that_the_database_stops_goes_on_after_its_last_row(
     fresh_database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    await write_changes(fresh_database, 2 * ROWS_PER_PART)
+    await write_changes(fresh_database, 2 * ROWS_PER_READ)
     reader, kind, parts = a_reader(fresh_database), KINDS["ledger"], [0]
 
     async def fail_second(*arguments: Any) -> Any:
@@ -176,11 +178,11 @@ async def test_an_export_that_the_database_stops_goes_on_after_its_last_row(
     slow = type(kind)(fail_second, kind.show, kind.key, kind.begin, kind.columns)
     monkeypatch.setattr("foretell.data.exports.KINDS", {"ledger": slow})
     rows = await lines(reader, "ledger", user=ANN)
-    assert len(rows) == ROWS_PER_PART
+    assert len(rows) == ROWS_PER_READ
     rows += await lines(reader, "ledger", user=ANN, after=rows[-1]["cursor"])
-    assert [row["block"] for row in rows] == list(range(2 * ROWS_PER_PART))
+    assert [row["block"] for row in rows] == list(range(2 * ROWS_PER_READ))
     parts[0] = 0
-    assert (await parquet(reader, "ledger", user=ANN)).to_pylist() == rows[:ROWS_PER_PART]
+    assert (await parquet(reader, "ledger", user=ANN)).to_pylist() == rows[:ROWS_PER_READ]
 
 
 async def test_exports_that_are_being_sent_are_bounded_for_a_client_and_give_their_places_back(

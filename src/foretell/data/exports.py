@@ -1,9 +1,9 @@
 """Exports of a wallet's trades, positions and ledger: rows that are sent while they are read.
 
-A response is made of parts, each one transaction, so a long export holds no transaction and no connection of the
+The rows of some parts are read in one transaction, so a long export holds no transaction and no connection of the
 database while its client is slow. Each row has a cursor: an export that was cut off goes on after the last row that
 arrived. It is complete when a request returns no row. Responses that are being sent are bounded in number, for a
-client and in all, and in time. They rest in turn between parts, so that all of them together leave the process
+client and in all, and in time. They rest in turn between reads, so that all of them together leave the process
 to others for most of its time.
 """
 
@@ -34,8 +34,10 @@ from foretell.store.queries.exports import (
 )
 from foretell.store.read_places import client_name
 
+ROWS_PER_READ: Final = 100
+"""Rows that are read in one transaction."""
 ROWS_PER_PART: Final = 50
-"""Rows that are read and rendered before the process serves other requests."""
+"""Rows that are rendered before the process serves other requests."""
 ROWS_AT_ONCE: Final = 200
 """Rows of a response before it begins to rest."""
 ROWS_MAX: Final = 50_000
@@ -116,6 +118,7 @@ class _Reading:
         self._until_s = self._loop.time() + context.export_s
         self._worked_s = 0.0
         self._at_once = ROWS_AT_ONCE
+        self._read: Sequence[Any] = ()
 
     def hold_place(self, client: str) -> None:
         """Give the client's place back with the end of the response; one that never begins has no other."""
@@ -128,9 +131,20 @@ class _Reading:
         self._place()
 
     async def next_rows(self) -> Sequence[Any]:
-        """Return the next rows, none at the end of the wallet's rows, of the response or of its time."""
-        wanted = min(self._left, ROWS_PER_PART)
-        if not wanted or self._loop.time() >= self._until_s:
+        """Return the rows of the next part, none at the end of the wallet's rows, of the response or of its time."""
+        if self._loop.time() >= self._until_s:
+            return ()
+        if self._read:
+            await asyncio.sleep(0)
+        else:
+            self._read = await self._read_next()
+        part, self._read = self._read[:ROWS_PER_PART], self._read[ROWS_PER_PART:]
+        return part
+
+    async def _read_next(self) -> Sequence[Any]:
+        """Return rows of the next parts from the database."""
+        wanted = min(self._left, ROWS_PER_READ)
+        if not wanted:
             return ()
         if self._at_once <= 0:
             await self._context.export_rests.rest(self._worked_s)

@@ -14,7 +14,14 @@ from tests.store.live_sums import dump_sums, rebuild
 
 from foretell.bench.data import DataPlan, run_bench_data
 from foretell.bench.rigs.page import check_page
-from foretell.bench.rigs.reads.figures import HEADS, ReadFigure, ReadTimes, figures_of
+from foretell.bench.rigs.reads.figures import (
+    HEADS,
+    ReadFigure,
+    ReadTimes,
+    figures_of,
+    missed_words,
+    table_of_reads,
+)
 from foretell.bench.rigs.reads.history import NOW_S, SIZE_UNITS, SUMMED, History, HistoryPlan
 from foretell.domain.errors.command import BenchFailed
 from foretell.domain.portfolio.periods import Period
@@ -101,7 +108,9 @@ def test_cheap_reads_are_measured_beside_those_of_a_stranger(
     seen = (
         r"p99 of cheap reads is ([\d.]+) ms alone and ([\d.]+) ms\sbeside a stranger's (\d+) dear"
     )
+    verdict = f"bar {bar:g}, {'**missed**' if missed else 'met'}."
     for text in (file.getvalue(), page.read_text()):
+        assert " ".join(text.split()).count(verdict) == 2
         found = re.search(seen, text)
         assert found is not None
         assert min(float(each) for each in found.groups()) > 0
@@ -174,7 +183,24 @@ TIMES = ReadTimes("read", p50_ms=9.0, p99_ms=40.0, cpu_ms=2.0, bare_ms=3.0)
 def test_a_read_misses_a_bar_that_it_is_above(
     times: ReadTimes, growth: float | None, others: float, missed: list[str]
 ) -> None:
-    assert ReadFigure(times, growth, others).missed == missed
+    assert ReadFigure(times._replace(others_cores=others), growth).missed == missed
+
+
+def test_missed_reads_are_named_with_their_bars() -> None:
+    slow = ReadFigure(TIMES._replace(name="slow", p99_ms=50.1, p50_ms=9.1), 1.0)
+    grown = ReadFigure(TIMES._replace(name="grown"), 1.31)
+    assert missed_words([slow, ReadFigure(TIMES, 1.0), grown]) == (
+        ": slow (p99, p50 / bare); grown (growth)"
+    )
+    assert missed_words([ReadFigure(TIMES, 1.0)]) == ""
+
+
+def test_a_narrow_console_has_the_whole_names_of_reads() -> None:
+    """A finding: names were cut at eighty columns."""
+    name, file = "batch-prices-history of twenty tokens", io.StringIO()
+    Console(file=file, width=80).print(table_of_reads([ReadFigure(TIMES._replace(name=name), 1.0)]))
+    cells = [line.split("│")[1].strip() for line in file.getvalue().splitlines() if "│" in line]
+    assert "".join(cells).replace(" ", "") == name.replace(" ", "")
 
 
 @pytest.mark.parametrize(("is_sqlite", "growth"), [(True, 2.0), (False, 3.0)])
@@ -182,17 +208,17 @@ def test_growth_is_of_the_processor_where_the_database_is_in_the_process(
     *, is_sqlite: bool, growth: float
 ) -> None:
     larger = TIMES._replace(cpu_ms=4.0, p50_ms=27.0)
-    [figure] = figures_of([[TIMES], [larger]], 0.0, is_sqlite=is_sqlite)
+    [figure] = figures_of([[TIMES], [larger]], is_sqlite=is_sqlite)
     assert figure.growth == growth
 
 
 def test_the_p50_at_both_sizes_and_its_growth_are_printed_whatever_growth_is_judged() -> None:
     larger = TIMES._replace(cpu_ms=4.0, p50_ms=27.0)
-    [figure] = figures_of([[TIMES], [larger]], 0.0, is_sqlite=True)
+    [figure] = figures_of([[TIMES], [larger]], is_sqlite=True)
     row = dict(zip(HEADS, figure.cells(), strict=True))
     assert row["p50, fewest"] == f"{TIMES.p50_ms:.2f} ms"
     assert row["p50"] == "27.00 ms"
     assert row["p50 growth"] == f"{27 / TIMES.p50_ms:.2f}"
     assert row["growth"] == f"{4 / TIMES.cpu_ms:.2f}"
-    [alone] = figures_of([[larger]], 0.0, is_sqlite=True)
+    [alone] = figures_of([[larger]], is_sqlite=True)
     assert alone.cells()[2] == alone.cells()[6] == alone.cells()[7] == ""

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from html import escape
 from typing import Final, NamedTuple
 
+from rich.table import Table
+
 from foretell.bench.rigs.machine import DISTURBED_CORES
 from foretell.bench.rigs.page import markdown_table
 
@@ -33,21 +35,21 @@ BAR_COLOR: Final = "#e45756"
 
 
 class ReadTimes(NamedTuple):
-    """Milliseconds of a read, of the processor in it, and of the bare SQL."""
+    """Milliseconds of a read, of the processor in it, and of the bare SQL; cores that other programs used meanwhile."""
 
     name: str
     p50_ms: float
     p99_ms: float
     cpu_ms: float
     bare_ms: float
+    others_cores: float = 0.0
 
 
 class ReadFigure(NamedTuple):
-    """A read at the largest size, its growth from the smallest one if there are two, and the use by others."""
+    """A read at the largest size, and its growth from the smallest one if there are two."""
 
     times: ReadTimes
     growth: float | None
-    others_cores: float
     fewest_p50_ms: float | None = None
     """The p50 at the smallest size."""
 
@@ -64,7 +66,7 @@ class ReadFigure(NamedTuple):
     @property
     def is_disturbed(self) -> bool:
         """Whether other programs used so much of the machine that times say little."""
-        return self.others_cores > DISTURBED_CORES
+        return self.times.others_cores > DISTURBED_CORES
 
     @property
     def verdict(self) -> str:
@@ -88,9 +90,7 @@ class ReadFigure(NamedTuple):
         )
 
 
-def figures_of(
-    runs: Sequence[Sequence[ReadTimes]], others_cores: float, *, is_sqlite: bool
-) -> list[ReadFigure]:
+def figures_of(runs: Sequence[Sequence[ReadTimes]], *, is_sqlite: bool) -> list[ReadFigure]:
     """Return the figures of runs at growing sizes.
 
     The growth that is judged is that of the processor time where the database works in this process, else that of
@@ -105,11 +105,26 @@ def figures_of(
         ReadFigure(
             last,
             growth(first, last) if is_growing else None,
-            others_cores,
             first.p50_ms if is_growing else None,
         )
         for first, last in zip(runs[0], runs[-1], strict=True)
     ]
+
+
+def missed_words(figures: Sequence[ReadFigure]) -> str:
+    """Return the reads that miss bars in words, nothing if there are none."""
+    missed = [f"{each.times.name} ({', '.join(each.missed)})" for each in figures if each.missed]
+    return f": {'; '.join(missed)}" if missed else ""
+
+
+def table_of_reads(figures: Sequence[ReadFigure]) -> Table:
+    """Return the table for a console; one that is narrow breaks the names of reads, and cuts none."""
+    table = Table()
+    for head in HEADS:
+        table.add_column(head, overflow="fold")
+    for figure in figures:
+        table.add_row(*figure.cells())
+    return table
 
 
 def markdown_of_reads(figures: Sequence[ReadFigure]) -> str:

@@ -6,12 +6,12 @@ from collections.abc import Awaitable, Callable, Sequence
 from http import HTTPStatus
 from typing import Final, NamedTuple
 
+from foretell.bench.rigs.reads.turns import p99_of
 from foretell.domain.errors.command import BenchFailed
 
 DEAR_AT_ONCE: Final = 8
 """So many reads the stranger has under way at any time; the rest of them waits for its places."""
 REFUSALS: Final = frozenset({HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE})
-P99: Final = 0.99
 READING_S_MAX: Final = 10.0
 """After so long no further round of cheap reads begins."""
 
@@ -64,7 +64,7 @@ async def measure_stranger(
             raise failure
     refused = sum(status in REFUSALS for status in answered)
     dear_answers = len(answered) - refused
-    return StrangerTimes(_p99(alone), _p99(beside), dear_answers, refused, process_bytes)
+    return StrangerTimes(p99_of(alone), p99_of(beside), dear_answers, refused, process_bytes)
 
 
 async def _passed_ms(reads: Sequence[Read], rounds: int) -> list[float]:
@@ -92,8 +92,3 @@ async def _read_on(
             raise BenchFailed(f"a dear read was answered with {status}")
         answered.append(status)
         place += 1
-
-
-def _p99(passed_ms: Sequence[float]) -> float:
-    ordered = sorted(passed_ms)
-    return ordered[min(len(ordered) - 1, round(len(ordered) * P99))]

@@ -1,0 +1,78 @@
+"""Calls that take turns, so that whatever slows the machine for a while slows all of them."""
+
+import gc
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Final, NamedTuple
+
+from foretell.bench.rigs.machine import DISTURBED_CORES, usage_with
+from foretell.runtime.garbage_collection import MIDDLE_GENERATION
+
+SECONDS_PER_CALL: Final = 0.2
+"""Seconds for each call that takes turns in a read."""
+CALLS_GROWTH: Final = 2
+"""So many times the least number of calls are made, where there is time."""
+P99: Final = 0.99
+ROUNDS_MAX: Final = 5
+"""How often calls are measured that are slow while other programs use the machine."""
+
+Call = Callable[[], Awaitable[object]]
+
+
+class Timed(NamedTuple):
+    """Milliseconds of some calls: passed, and used of the processor by all threads of the process."""
+
+    passed_ms: list[float]
+    cpu_ms: list[float]
+
+
+class Round(NamedTuple):
+    """The times of calls that took turns, and the cores that other programs used meanwhile."""
+
+    times: Sequence[Timed]
+    others_cores: float
+
+
+async def alternate_undisturbed(
+    calls: Sequence[Call],
+    least: int,
+    own_pids: Sequence[int],
+    is_slow: Callable[[Sequence[Timed]], bool],
+) -> Round:
+    """Make each call in turn, at least so many times; again while it is slow and other programs use the machine."""
+    rounds = 0
+    while True:
+        rounds += 1
+        before = usage_with(*own_pids)
+        times = await alternate(calls, least)
+        measured = Round(times, before.others_cores(usage_with(*own_pids)))
+        if measured.others_cores <= DISTURBED_CORES or rounds == ROUNDS_MAX or not is_slow(times):
+            return measured
+
+
+async def alternate(calls: Sequence[Call], least: int) -> list[Timed]:
+    """Make each call in turn, at least so many times.
+
+    Garbage of the reads before is searched first, as a server does when it is idle: a hundred calls would count
+    a search that thousands of requests share.
+    """
+    times = [Timed([], []) for _ in calls]
+    for call in calls:
+        await call()
+    gc.collect(MIDDLE_GENERATION)
+    until_s = time.monotonic() + SECONDS_PER_CALL * len(calls)
+    while len(times[0].cpu_ms) < least or (
+        len(times[0].cpu_ms) < CALLS_GROWTH * least and time.monotonic() < until_s
+    ):
+        for call, kept in zip(calls, times, strict=True):
+            began_s, cpu_s = time.perf_counter(), time.process_time()
+            await call()
+            kept.passed_ms.append(1000 * (time.perf_counter() - began_s))
+            kept.cpu_ms.append(1000 * (time.process_time() - cpu_s))
+    return times
+
+
+def p99_of(passed_ms: Sequence[float]) -> float:
+    """Return the time that one call in a hundred exceeds."""
+    ordered = sorted(passed_ms)
+    return ordered[min(len(ordered) - 1, round(len(ordered) * P99))]

@@ -27,7 +27,7 @@ from foretell.bench.rigs.machine import usage_with
 from foretell.bench.rigs.page import check_page, occasion, write_block
 from foretell.bench.rigs.reads.figures import (
     BARS,
-    P99_MS_MAX,
+    ReadFigure,
     ReadTimes,
     chart_of_reads,
     figures_of,
@@ -267,14 +267,17 @@ async def _times(
 ) -> list[ReadTimes]:
     """Return the times of a read at each size; all sizes and the bare SQL take turns.
 
-    A p99 above its bar says nothing while other programs use the machine, so the read is measured again.
+    A bar that is missed while other programs use the machine says nothing, so the read is measured again.
     """
+    name = sizes[-1].reads[place].name
+
+    def is_slow(timed: Sequence[Timed]) -> bool:
+        return bool(ReadFigure(_read_times(name, timed[-2], timed[-1], 0.0), None).missed)
+
     calls = [call for size in sizes for call in size.calls(place)]
-    measured = await alternate_undisturbed(
-        calls, least, pids, lambda timed: p99_of(timed[-2].passed_ms) > P99_MS_MAX
-    )
+    measured = await alternate_undisturbed(calls, least, pids, is_slow)
     return [
-        _read_times(size.reads[place].name, served, bare, measured.others_cores)
+        _read_times(name, served, bare, measured.others_cores)
         for size, served, bare in zip(sizes, measured.times[::2], measured.times[1::2], strict=True)
     ]
 

@@ -43,6 +43,14 @@ async def test_rows_show_the_profile_of_their_wallet(reader: Reader, path: str) 
     assert [bob[name] for name in ("name", "bio", "profileImage")] == ["", "", ""]
 
 
+async def test_a_holder_with_a_name_shows_it(reader: Reader) -> None:
+    """A finding: `/holders` said that no name is shown, beside the names, and `/public-profile` that it is."""
+    [holders, _] = await reader.get("/holders", market=a_word("rain"))
+    shown = {row["name"]: row["displayUsernamePublic"] for row in holders["holders"]}
+    assert shown["Alice"] is True
+    assert shown[""] is False
+
+
 async def test_the_leaderboard_shows_names_and_images(database: Database, reader: Reader) -> None:
     await keep_rankings(database)
     rows = await reader.get("/v1/leaderboard")
@@ -62,14 +70,11 @@ async def test_the_page_names_the_fields_that_no_wallet_has(
     wins = await reader.get("/v1/leaderboard/biggest-wins", timePeriod="ALL")
     for row in [*holders["holders"], *await reader.get("/trades"), *ranked]:
         assert row.get("pseudonym", "") == ""
-        assert row.get("displayUsernamePublic", False) is False
         nulls = {"profileImageOptimized", "xUsername", "verifiedBadge"} & row.keys()
         assert nulls
         assert {row[name] for name in nulls} == {None}
-    words = (
-        "pseudonym is empty, displayUsernamePublic is false, and profileImageOptimized, xUsername"
-    )
-    assert " ".join(sentence.split()) == f"{words} and verifiedBadge are `null`."
+    words = "pseudonym is empty, and profileImageOptimized, xUsername and verifiedBadge are `null`."
+    assert " ".join(sentence.split()) == words
     assert all(isinstance(row["winRank"], str) for row in wins)
     assert "`winRank`\nis a *str*" in page
 

@@ -24,6 +24,9 @@ def show_profile(by_wallet: Mapping[Address, PublicProfile], row: Shown) -> Show
     profile = by_wallet.get(Address(row.proxy_wallet.lower()))
     if profile is None:
         return row
-    return msgspec.structs.replace(
+    shown = msgspec.structs.replace(
         row, name=profile.name, bio=profile.bio, profile_image=profile.image
     )
+    if not isinstance(shown, HolderResponse):
+        return shown
+    return msgspec.structs.replace(shown, display_username_public=bool(profile.name))

@@ -26,6 +26,7 @@ VECTORS = ROOT / "docs" / "reference"
 NEEDED = ("viem", "@noble", "ws")
 """The packages that npm would install beside the client; `ws` is what Node.js 20 lacks."""
 OPTIONS = {"eoa": (), "safe": ("--safe",), "deposit wallet": ("--deposit-wallet",)}
+BUILDER = f"0x{'ab' * 32}"
 TRADER_NUMBER, OTHER_NUMBER = 4, 5
 CASES = [("eoa", 1), ("eoa", 2), ("safe", 1), ("safe", 2), ("deposit wallet", 2)]
 USE = """
@@ -154,6 +155,9 @@ def test_the_client_trades_for_every_wallet_by_every_struct(
     assert (seen["second"], seen["taken"], seen["trade"]) == ("live", "matched", "CONFIRMED")
     assert seen["mine"] == ["CONFIRMED"]
     assert seen["funds"]["balance"] == "10000000"
+    # A finding: the struct without a builder dropped it.
+    assert seen["asked"] == (BUILDER if struct == 2 else "BuilderNotSigned")
+    assert (seen["builder"], seen["built"]) == (BUILDER, "live")
 
 
 @pytest.mark.parametrize(

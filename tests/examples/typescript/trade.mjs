@@ -7,6 +7,7 @@ import { privateKeyToAccount } from "viem/accounts";
 const [, , url, key, wallet, struct, otherKey, yes, no] = process.argv;
 const WITHIN_MS = 90_000;
 const PRICE = "0.37";
+const BUILDER = `0x${"ab".repeat(32)}`;
 const options = globalThis.WebSocket === undefined ? { socket: (await import("ws")).WebSocket } : {};
 
 /** Return a wait for the first value that passes, and what notes values. */
@@ -55,6 +56,11 @@ const second = await trader.place({ tokenId: yes, side: "BUY", price: PRICE, siz
 const taken = await other.place({ tokenId: no, side: "BUY", price: "0.63", budget: "6.3", type: "FOK" });
 const [[trade], [order]] = await Promise.all([settled, announced]);
 const mine = (await trader.trades()).filter((each) => each.maker_orders.some((maker) => maker.order_id === second.orderID));
+const attributed = { tokenId: yes, side: "BUY", price: "0.05", size: "10", builder: BUILDER };
+const asked = await trader.sign(attributed).then((made) => made.body.order.builder, (error) => error.name);
+const builtOrder = await other.sign(attributed);
+const built = await other.placeSigned(builtOrder);
+await other.cancel(built.orderID);
 const funds = await trader.funds(yes);
 books.close();
 account.close();
@@ -62,6 +68,6 @@ account.close();
 console.log(JSON.stringify({
   maker: trader.wallet.address, id: signed.id, placed, again, open: open.map((each) => each.id), announced: order.id,
   bids: read.bids.filter((level) => level.price === PRICE), cost: amounts.makerAmount.toString(), canceled, repeated,
-  second: second.status, taken: taken.status, trade: trade.status, mine: mine.map((each) => each.status), funds,
+  asked, builder: builtOrder.body.order.builder, built: built.status, second: second.status, taken: taken.status, trade: trade.status, mine: mine.map((each) => each.status), funds,
 }));
 process.exit(0);

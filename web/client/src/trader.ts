@@ -6,6 +6,7 @@ import { type OrderAmounts, type Side, budgetAmounts, limitAmounts } from "./ord
 import { type Account, type Credentials, type Hex, STRUCT_VERSIONS, type Signer, keyRequest, orderId, orderTyped, requestSignature, signOrder } from "./signing.js";
 
 export type OrderType = "GTC" | "GTD" | "FOK" | "FAK";
+type Exchange = Account["exchanges"][number];
 export type WalletKind = Account["wallets"][number]["kind"];
 export type Placement = Answer<"trading", "post", "/order">;
 export type OpenOrder = Answer<"trading", "get", "/data/orders">["data"][number];
@@ -23,7 +24,7 @@ export interface OrderDraft {
   /** Seconds since 1970; for GTD alone. */
   expirationS?: number;
   postOnly?: boolean;
-  /** 32 bytes, signed by version 2 of the struct alone. */
+  /** 32 bytes. An order with one or with metadata is signed by version 2 of the struct, or refused. */
   builder?: Hex;
   metadata?: Hex;
 }
@@ -44,6 +45,7 @@ export interface TraderOptions {
 
 const CONTRACT_SIGNATURE = 3; // a deposit wallet, whose orders its owner signs nested (ERC-7739)
 const CONTRACT_STRUCT = 2;
+const BUILDER_STRUCT = 2;
 const NO_BYTES: Hex = `0x${"00".repeat(32)}`;
 const ATTEMPTS_MAX = 6;
 const FIRST_PAUSE_MS = 250;
@@ -63,6 +65,15 @@ async function repeatedly<Value>(call: () => Promise<Value>): Promise<Value> {
       if (!(error instanceof Refusal) || error.status !== 0 || attempt >= ATTEMPTS_MAX) throw error;
       await pause(FIRST_PAUSE_MS * 2 ** (attempt - 1));
     }
+  }
+}
+
+/** A builder or metadata that no accepted version of the order struct can sign. */
+export class BuilderNotSigned extends Error {
+  override readonly name = "BuilderNotSigned";
+
+  constructor(reason: string) {
+    super(`a builder and metadata are signed by version ${BUILDER_STRUCT} of the order struct alone: ${reason}`);
   }
 }
 
@@ -100,13 +111,8 @@ export class Trader {
     const exchange = this.account.exchanges.find((each) => each.negRisk === negRisk);
     if (exchange === undefined) throw new Error("the installation has no exchange for this market");
     const isContract = this.wallet.signatureType === CONTRACT_SIGNATURE;
-    const usual = isContract ? [CONTRACT_STRUCT] : STRUCT_VERSIONS;
-    const accepted = usual.filter((version) => exchange.domains.some((each) => each.structVersion === version));
-    const version = this.structVersion ?? accepted[0];
-    const domain = exchange.domains.find((each) => each.structVersion === version);
-    if (version === undefined || domain === undefined || !accepted.includes(version)) {
-      throw new Error(`orders of version ${version} are not accepted here, only of ${accepted.join(", ")}`);
-    }
+    const domain = this.domainOf(exchange, draft);
+    const version = domain.structVersion;
     const { makerAmount, takerAmount } = amountsOf(draft);
     const expiration = String(draft.expirationS ?? 0);
     const common = {
@@ -127,6 +133,21 @@ export class Trader {
     const order = { ...message, side: draft.side, expiration, signature };
     const body = { order, owner: this.credentials.apiKey, orderType: draft.type ?? "GTC", postOnly: draft.postOnly ?? false };
     return { id: orderId(typed), body };
+  }
+
+  /** Return the domain to sign an order in: that of the version that was asked for, or of the first that both sides know. */
+  private domainOf(exchange: Exchange, draft: OrderDraft): Exchange["domains"][number] {
+    const usual = this.wallet.signatureType === CONTRACT_SIGNATURE ? [CONTRACT_STRUCT] : STRUCT_VERSIONS;
+    const accepted = usual.filter((version) => exchange.domains.some((each) => each.structVersion === version));
+    const needsBuilder = [draft.builder, draft.metadata].some((each) => (each ?? NO_BYTES) !== NO_BYTES);
+    if (needsBuilder && (this.structVersion ?? BUILDER_STRUCT) !== BUILDER_STRUCT) throw new BuilderNotSigned(`structVersion is ${this.structVersion}`);
+    if (needsBuilder && !accepted.includes(BUILDER_STRUCT)) throw new BuilderNotSigned("it is not accepted here");
+    const version = needsBuilder ? BUILDER_STRUCT : this.structVersion ?? accepted[0];
+    const domain = exchange.domains.find((each) => each.structVersion === version);
+    if (version === undefined || domain === undefined || !accepted.includes(version)) {
+      throw new Error(`orders of version ${version} are not accepted here, only of ${accepted.join(", ")}`);
+    }
+    return domain;
   }
 
   async place(draft: OrderDraft): Promise<Placement> {

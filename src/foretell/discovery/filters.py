@@ -78,10 +78,12 @@ SHARED_PARAMETERS: Final = (
 EVENT_IDS: Final = ids("id", "event ids")
 EVENT_SLUGS: Final = entries("slug", "event slugs")
 EXCLUDED_TAG_IDS: Final = ids("exclude_tag_id", "ids of tags to exclude")
-EVENT_LIQUIDITY_MIN: Final = units("liquidity_min", "")
-EVENT_LIQUIDITY_MAX: Final = units("liquidity_max", "")
-EVENT_VOLUME_MIN: Final = units("volume_min", "")
-EVENT_VOLUME_MAX: Final = units("volume_max", "")
+EVENT_LIQUIDITY_MIN: Final = units(
+    "liquidity_min", "liquidity of the event in collateral, at least"
+)
+EVENT_LIQUIDITY_MAX: Final = units("liquidity_max", "liquidity of the event in collateral, at most")
+EVENT_VOLUME_MIN: Final = units("volume_min", "volume of the event in collateral, at least")
+EVENT_VOLUME_MAX: Final = units("volume_max", "volume of the event in collateral, at most")
 RECURRENCE: Final = text("recurrence", "no event is recurring").hidden()
 SERIES_SLUGS: Final = entries("series_slug", "series slugs, any of them")
 SERIES_IDS: Final = ids("series_id", "series ids, any of them")
@@ -111,10 +113,14 @@ MARKET_EVENT_SLUGS: Final = entries("event_slug", "event slugs", "eventSlug")
 STATUS: Final = text("uma_resolution_status", "proposed, disputed or resolved")
 GAME_IDS: Final = entries("game_id", "a provider's ids of games")
 MARKET_TYPES: Final = entries("sports_market_types", "types of sports markets, any of them")
-MARKET_LIQUIDITY_MIN: Final = units("liquidity_num_min", "")
-MARKET_LIQUIDITY_MAX: Final = units("liquidity_num_max", "")
-MARKET_VOLUME_MIN: Final = units("volume_num_min", "")
-MARKET_VOLUME_MAX: Final = units("volume_num_max", "")
+MARKET_LIQUIDITY_MIN: Final = units(
+    "liquidity_num_min", "liquidity of the market in collateral, at least"
+)
+MARKET_LIQUIDITY_MAX: Final = units(
+    "liquidity_num_max", "liquidity of the market in collateral, at most"
+)
+MARKET_VOLUME_MIN: Final = units("volume_num_min", "volume of the market in collateral, at least")
+MARKET_VOLUME_MAX: Final = units("volume_num_max", "volume of the market in collateral, at most")
 ABSENT_KINDS: Final[tuple[Parameter[list[str] | str | int | None], ...]] = (
     entries("market_maker_address", "no market has an automated market maker").hidden(),
     units("rewards_min_size", "no market has rewards").hidden(),

@@ -104,7 +104,7 @@ def _sort_order(sorts: Mapping[str, SortField]) -> SortOrder:
 LIMIT: Final = clamped_integer(
     "limit", 20, 0, PAGE_MAX, f"rows of a page; a larger number counts as {PAGE_MAX}"
 )
-OFFSET: Final = integer("offset", 0, 0, 10**9)
+OFFSET: Final = integer("offset", 0, 0, 10**9, "rows before the page")
 UNUSED_OFFSET: Final = OFFSET.hidden()
 """The offset of a list with cursors: it is checked and changes nothing."""
 ASCENDING: Final = boolean("ascending", "least first", default=False)

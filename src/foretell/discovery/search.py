@@ -38,15 +38,25 @@ RANKING: Final = (SortField.IS_OPEN, SortField.VOLUME_DAY)
 """Open events come first, then those with the largest volume of the last day."""
 
 TEXT: Final = required_text("q", "words, all of which are to be found")
-LIMIT: Final = clamped_integer("limit_per_type", 25, 0, PAGE_MAX)
-PAGE: Final = integer("page", 1, 1, 10_000)
-SEARCH_TAGS: Final = boolean("search_tags", "", default=True)
+LIMIT: Final = clamped_integer(
+    "limit_per_type",
+    25,
+    0,
+    PAGE_MAX,
+    f"events, tags and profiles of a page, each; more count as {PAGE_MAX}",
+)
+PAGE: Final = integer("page", 1, 1, 10_000, "page of events, from 1 on")
+SEARCH_TAGS: Final = boolean("search_tags", "whether tags are searched, too", default=True)
 SEARCH_PROFILES: Final = boolean(
     "search_profiles", "profiles whose names begin with the query", default=False
 )
-STATUS: Final = optional_choice("events_status", "", ("active", RESOLVED))
+STATUS: Final = optional_choice(
+    "events_status", "events that are open, or those that are resolved", ("active", RESOLVED)
+)
 TAG_SLUGS: Final = entries("events_tag", "tag slugs, any of them")
-KEEP_CLOSED: Final = boolean("keep_closed_markets", "", default=True)
+KEEP_CLOSED: Final = boolean(
+    "keep_closed_markets", "whether events show their closed markets", default=True
+)
 SORT: Final = replace(
     text("sort", "instead of the ranking"),
     schema=Schema(type=OpenAPIType.STRING, enum=list(EVENT_SORTS)),

@@ -121,6 +121,12 @@ def test_an_operation_says_what_it_does(operation: DocumentedOperation) -> None:
     assert operation.content["description"].endswith(".")
 
 
+@pytest.mark.parametrize("operation", OPERATIONS, ids=str)
+def test_each_parameter_says_what_it_means(operation: DocumentedOperation) -> None:
+    parameters = operation.content.get("parameters", ())
+    assert [each["name"] for each in parameters if not each.get("description")] == []
+
+
 @pytest.mark.parametrize("operation", SUCCEEDING, ids=str)
 def test_an_operation_has_a_successful_answer_with_a_schema(operation: DocumentedOperation) -> None:
     (success,) = SUCCESSES & operation.responses.keys()

@@ -12,6 +12,7 @@ from litestar.routes import HTTPRoute
 from foretell.edge.documents.description import JSON, Body, Described, Success, description_of
 from foretell.edge.documents.errors import Refusals
 from foretell.edge.documents.examples import Examples
+from foretell.edge.documents.path_parameters import ABOUT_BY_NAME
 from foretell.edge.documents.schemas import Schemas
 from foretell.edge.documents.security import Security, security_schemes
 
@@ -152,8 +153,8 @@ class _Document:
         meaning_by_name = {each.names[0]: each for each in operation.described.in_path}
         for name in operation.path_parameters:
             meaning = meaning_by_name.get(name)
-            shown = {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
-            yield (shown if meaning is None else meaning.document()) | _example(examples.get(name))
+            shown = _path_parameter(name) if meaning is None else meaning.document()
+            yield shown | _example(examples.get(name))
         for parameter in operation.described.parameters:
             if parameter.is_documented:
                 yield parameter.document() | _example(examples.get(parameter.names[0]))
@@ -212,6 +213,13 @@ def _headers(about_by_name: Mapping[str, str]) -> dict[str, Any]:
             for name, about in about_by_name.items()
         }
     }
+
+
+def _path_parameter(name: str) -> dict[str, Any]:
+    """Return the entry of a part of a path, with its meaning where all APIs have one."""
+    shown = {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
+    about = ABOUT_BY_NAME.get(name)
+    return shown if about is None else shown | {"description": about}
 
 
 def _example(value: Any) -> dict[str, Any]:

@@ -13,6 +13,8 @@ from tests.faults.attacks.play import (
     CONNECTIONS,
     IDLE,
     MARKETS,
+    UNREAD,
+    UNREAD_BYTES_MAX,
     Outcome,
     Siege,
     head,
@@ -66,14 +68,16 @@ WELL: Final = Outcome(
     opened=10,
     closed=0,
     before_bytes=100,
+    most_bytes=100,
     after_bytes=120,
     given_back_s=1.0,
     others_cores=0.05,
 )
+LEFT_UNREAD: Final = WELL._replace(way=UNREAD, most_bytes=100 + UNREAD_BYTES_MAX)
 READ_SLOWLY: Final = WELL._replace(way=SLOW_READERS, unsent_bytes=1, closed=1)
 
 
-@pytest.mark.parametrize("outcome", [WELL, READ_SLOWLY])
+@pytest.mark.parametrize("outcome", [WELL, READ_SLOWLY, LEFT_UNREAD])
 def test_an_attack_that_changes_little_meets_all_bars(outcome: Outcome) -> None:
     assert outcome.misses(is_whole=True) == []
 
@@ -84,6 +88,11 @@ def test_an_attack_that_changes_little_meets_all_bars(outcome: Outcome) -> None:
         (WELL._replace(held=9), False, "held 9 >= 10"),
         (WELL._replace(opened=9), False, "opened 9 >= 10"),
         (WELL._replace(after_bytes=121), False, "memory 121 <= 1.2 * 100"),
+        (
+            LEFT_UNREAD._replace(most_bytes=101 + UNREAD_BYTES_MAX),
+            False,
+            f"memory during it {101 + UNREAD_BYTES_MAX} <= 100 + {UNREAD_BYTES_MAX}",
+        ),
         (READ_SLOWLY._replace(unsent_bytes=0), False, "unsent bytes 0 > 0"),
         (READ_SLOWLY._replace(closed=0), True, "closed slow readers 0 > 0"),
         (

@@ -103,6 +103,16 @@ async def pipelined(stream: Stream) -> None:
         await stream[1].drain()
 
 
+async def leave_unread(stream: Stream) -> None:
+    """Ask for the largest answers of a read process again and again, and read nothing of them."""
+    while True:
+        stream[1].write(
+            b"GET /discovery/markets?limit=500&order=volume HTTP/1.1\r\nHost: x\r\n\r\n"
+        )
+        await stream[1].drain()
+        await asyncio.sleep(DRIP_S)
+
+
 async def _drop(reader: asyncio.StreamReader) -> None:
     while await reader.read(1024 * 1024):
         pass
@@ -131,6 +141,7 @@ WAYS: Final[dict[str, Way]] = {
     "bodies": body,
     "frames": frames,
     "pipelined": pipelined,
+    "unread-answers": leave_unread,
 }
 SLOW_READERS: Final = "slow-readers"
 

@@ -22,11 +22,13 @@ from tests.faults.attacks.attacker import SLOW_READERS
 from tests.faults.attacks.target import LOOK_S, Latencies, Seen, Target, a_target
 from tests.rigs.installation import Running
 
+from foretell.app.read_process.client import DearReadLimits
 from foretell.bench.rigs.machine import DISTURBED_CORES, others_words, usage_with
 
 IDLE: Final = "idle"
 SLOW_HEADS: Final = "slow-heads"
 UPGRADES: Final = "upgrades-with-body"
+UNREAD: Final = "unread-answers"
 CONNECTIONS: Final = {
     IDLE: 10_000,
     SLOW_HEADS: 2_000,
@@ -35,6 +37,7 @@ CONNECTIONS: Final = {
     "frames": 1,
     "pipelined": 100,
     SLOW_READERS: 300,
+    UNREAD: 600,
 }
 """Of each attack at scale 1."""
 HELD: Final = frozenset({IDLE, SLOW_HEADS})
@@ -52,6 +55,8 @@ GIVEN_BACK_WITHIN_S: Final = 30.0
 """Until memory is given back: a process that has grown does it as soon as it is idle."""
 MEMORY_RATIO_MAX: Final = 1.2
 """Of the memory after an attack to that before the first one."""
+UNREAD_BYTES_MAX: Final = 2 * DearReadLimits().unsent_bytes
+"""By which the memory may grow while nobody reads: answers that are kept for their clients, and what handles them."""
 P99_RATIO_MAX: Final = 2.0
 P99_FLOOR_MS: Final = 5.0
 """Added to the bar: below it, the scheduler of the system alone moves the figure."""
@@ -74,6 +79,8 @@ class Outcome(NamedTuple):
     closed: int
     before_bytes: int
     """Before the first attack."""
+    most_bytes: int
+    """While the attack lasted."""
     after_bytes: int
     given_back_s: float
     others_cores: float
@@ -90,6 +97,9 @@ class Outcome(NamedTuple):
         bars = {
             f"memory {self.after_bytes} <= {MEMORY_RATIO_MAX} * {self.before_bytes}": (
                 self.after_bytes <= MEMORY_RATIO_MAX * self.before_bytes
+            ),
+            f"memory during it {self.most_bytes} <= {self.before_bytes} + {UNREAD_BYTES_MAX}": (
+                self.way != UNREAD or self.most_bytes <= self.before_bytes + UNREAD_BYTES_MAX
             ),
             f"opened {self.opened} >= {self.connections}": self.opened >= self.connections,
             f"held {self.held} >= {self.connections}": (
@@ -149,6 +159,7 @@ class Siege:
             unsent_bytes=seen.unsent_bytes,
             **json.loads(report),
             before_bytes=self._before_bytes,
+            most_bytes=seen.resident_bytes,
             after_bytes=after_bytes,
             given_back_s=time.monotonic() - ended_s,
             others_cores=max(others_cores, others_beside),
@@ -220,6 +231,7 @@ COLUMNS: Final = (
     "closed",
     "unsent kB",
     "RSS before MB",
+    "most",
     "after",
     "ratio",
     "within s",
@@ -241,6 +253,7 @@ def row_of(outcome: Outcome) -> str:
         outcome.closed,
         f"{outcome.unsent_bytes / 1e3:.0f}",
         f"{outcome.before_bytes / 1e6:.0f}",
+        f"{outcome.most_bytes / 1e6:.0f}",
         f"{outcome.after_bytes / 1e6:.0f}",
         f"{outcome.after_bytes / outcome.before_bytes:.2f}",
         f"{outcome.given_back_s:.1f}",

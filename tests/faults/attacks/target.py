@@ -65,9 +65,12 @@ class Seen:
         self.connections = 0
         self.unsent_bytes = 0
         """In the system's buffers of these connections."""
+        self.resident_bytes = 0
+        """Of the serving process."""
 
-    def look(self, port: int) -> None:
+    def look(self, port: int, resident_bytes: int) -> None:
         """Note what the server of a port holds now."""
+        self.resident_bytes = max(self.resident_bytes, resident_bytes)
         strangers = [each for each in served_connections(port) if each.source.startswith(NETWORK)]
         self.connections = max(self.connections, len(strangers))
         self.unsent_bytes = max(self.unsent_bytes, sum(each.unsent_bytes for each in strangers))
@@ -161,7 +164,7 @@ class Target:
 
         async def watch() -> None:
             while True:
-                seen.look(self.port)
+                seen.look(self.port, self.resident_bytes())
                 await asyncio.sleep(LOOK_S)
 
         watching = asyncio.create_task(watch())

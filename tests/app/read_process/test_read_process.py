@@ -34,6 +34,7 @@ pytestmark = pytest.mark.anyio
 PLAN = HistoryPlan(fills=2_000, wallets=50, markets=40)
 SOON_S = 60.0
 """Every deadline but those of a test: a busy machine may take longer than the usual ones."""
+LOWEST_PRIORITY = 19
 LIMITS = DearReadLimits(
     restarts=RestartBackoff(first_s=0.01, most_s=0.05),
     begins_s=600.0,
@@ -241,7 +242,8 @@ async def test_the_process_ends_with_the_one_that_it_serves(sqlite_url: str) -> 
         await rig.served["data"].get(ALL_TRADES)
         process = rig.reads.process
         assert process is not None
-        assert os.getpriority(os.PRIO_PROCESS, process.pid) > os.getpriority(os.PRIO_PROCESS, 0)
+        own = os.getpriority(os.PRIO_PROCESS, 0)
+        assert os.getpriority(os.PRIO_PROCESS, process.pid) >= min(own + 1, LOWEST_PRIORITY)
         await rig.reads.stop()
         async with asyncio.timeout(SOON_S):
             assert await process.wait() == 0

@@ -26,7 +26,7 @@ class Timed(NamedTuple):
     cpu_ms: list[float]
 
 
-class Round(NamedTuple):
+class Alternation(NamedTuple):
     """The times of calls that took turns, and the cores that other programs used meanwhile."""
 
     times: Sequence[Timed]
@@ -38,14 +38,14 @@ async def alternate_undisturbed(
     least: int,
     own_pids: Sequence[int],
     is_slow: Callable[[Sequence[Timed]], bool],
-) -> Round:
+) -> Alternation:
     """Make each call in turn, at least so many times; again while it is slow and other programs use the machine."""
     rounds = 0
     while True:
         rounds += 1
         before = usage_with(*own_pids)
         times = await alternate(calls, least)
-        measured = Round(times, before.others_cores(usage_with(*own_pids)))
+        measured = Alternation(times, before.others_cores(usage_with(*own_pids)))
         if measured.others_cores <= DISTURBED_CORES or rounds == ROUNDS_MAX or not is_slow(times):
             return measured
 

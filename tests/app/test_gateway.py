@@ -9,7 +9,7 @@ from tests.rigs.applications import serving
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
-from foretell.app.gateway import FRAME_BYTES_MAX, Gateway, bind
+from foretell.app.gateway import FRAME_BYTES_MAX, SYSTEM_BYTES_MAX, Gateway, bind
 from foretell.domain.errors.command import CannotListen, PortTaken
 from foretell.edge.telemetry import AsgiApp, Receive, Scope, Send
 
@@ -169,3 +169,15 @@ def test_a_port_is_free_again_once_it_is_closed() -> None:
         with pytest.raises(PortTaken):
             bind("127.0.0.1", port, "FORETELL_PORT")
     bind("127.0.0.1", port, "FORETELL_PORT").close()
+
+
+def test_guard_answers_that_nobody_reads_are_left_to_the_server_which_bounds_them() -> None:
+    """A finding: the system took megabytes for each connection, which no bound of the server counted."""
+    with bind("127.0.0.1", 0, "FORETELL_PORT") as listener, socket.socket() as client:
+        listener.listen()
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        client.connect(listener.getsockname())
+        server, _ = listener.accept()
+        with server:
+            server.settimeout(0)
+            assert server.send(bytes(8 * 1024 * 1024)) <= 2 * SYSTEM_BYTES_MAX

@@ -8,13 +8,12 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from tests.faults.attacks.attacker import SLOW_READERS
+from tests.faults.attacks.attacker import SLOW_READERS, UNREAD, UNREAD_OF_ONE
 from tests.faults.attacks.play import (
     CONNECTIONS,
+    GROWTH_BYTES_MAX,
     IDLE,
     MARKETS,
-    UNREAD,
-    UNREAD_BYTES_MAX,
     Outcome,
     Siege,
     head,
@@ -65,19 +64,27 @@ WELL: Final = Outcome(
     beside=Latencies(100, 5.0, 24.0),
     held=10,
     unsent_bytes=0,
+    refused_reads=0,
     opened=10,
     closed=0,
     before_bytes=100,
     most_bytes=100,
     after_bytes=120,
+    children_before_bytes=200,
+    children_after_bytes=240,
     given_back_s=1.0,
     others_cores=0.05,
 )
-LEFT_UNREAD: Final = WELL._replace(way=UNREAD, most_bytes=100 + UNREAD_BYTES_MAX)
 READ_SLOWLY: Final = WELL._replace(way=SLOW_READERS, unsent_bytes=1, closed=1)
+UNREAD_MOST: Final = 120 + GROWTH_BYTES_MAX[UNREAD]
+LEFT_UNREAD: Final = READ_SLOWLY._replace(way=UNREAD, most_bytes=UNREAD_MOST)
+OF_ONE_MOST: Final = 120 + GROWTH_BYTES_MAX[UNREAD_OF_ONE]
+LEFT_BY_ONE: Final = WELL._replace(
+    way=UNREAD_OF_ONE, unsent_bytes=1, refused_reads=1, most_bytes=OF_ONE_MOST
+)
 
 
-@pytest.mark.parametrize("outcome", [WELL, READ_SLOWLY, LEFT_UNREAD])
+@pytest.mark.parametrize("outcome", [WELL, READ_SLOWLY, LEFT_UNREAD, LEFT_BY_ONE])
 def test_an_attack_that_changes_little_meets_all_bars(outcome: Outcome) -> None:
     assert outcome.misses(is_whole=True) == []
 
@@ -89,12 +96,26 @@ def test_an_attack_that_changes_little_meets_all_bars(outcome: Outcome) -> None:
         (WELL._replace(opened=9), False, "opened 9 >= 10"),
         (WELL._replace(after_bytes=121), False, "memory 121 <= 1.2 * 100"),
         (
-            LEFT_UNREAD._replace(most_bytes=101 + UNREAD_BYTES_MAX),
+            WELL._replace(children_after_bytes=241),
             False,
-            f"memory during it {101 + UNREAD_BYTES_MAX} <= 100 + {UNREAD_BYTES_MAX}",
+            "memory of the other processes 241 <= 1.2 * 200",
         ),
+        (
+            LEFT_UNREAD._replace(most_bytes=UNREAD_MOST + 1),
+            False,
+            f"memory during it {UNREAD_MOST + 1} <= {UNREAD_MOST}",
+        ),
+        (
+            LEFT_BY_ONE._replace(most_bytes=OF_ONE_MOST + 1),
+            False,
+            f"memory during it {OF_ONE_MOST + 1} <= {OF_ONE_MOST}",
+        ),
+        (LEFT_UNREAD._replace(unsent_bytes=0), False, "unsent bytes 0 > 0"),
+        (LEFT_UNREAD._replace(closed=0), True, "closed 0 > 0"),
+        (LEFT_BY_ONE._replace(unsent_bytes=0), False, "unsent bytes 0 > 0"),
+        (LEFT_BY_ONE._replace(refused_reads=0), False, "refused reads 0 > 0"),
         (READ_SLOWLY._replace(unsent_bytes=0), False, "unsent bytes 0 > 0"),
-        (READ_SLOWLY._replace(closed=0), True, "closed slow readers 0 > 0"),
+        (READ_SLOWLY._replace(closed=0), True, "closed 0 > 0"),
         (
             WELL._replace(beside=Latencies(100, 5.0, 25.1)),
             True,

@@ -12,11 +12,12 @@ import contextlib
 import itertools
 import json
 import os
+import random
 import resource
 import socket
 import struct
 import sys
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import Final
 
 SOURCES: Final = tuple(f"127.0.1.{number}" for number in range(1, 21))
@@ -30,6 +31,14 @@ PIECE_BYTES: Final = 64 * 1024
 DRIP_S: Final = 0.5
 AGAIN_S: Final = 0.05
 OPENED_AT_ONCE: Final = 100
+
+DEAR_READS: Final = (
+    "/data/trades?limit=10000&takerOnly=false",
+    "/discovery/markets?limit=500&order=liquidity",
+)
+SLOW_READERS: Final = "slow-readers"
+UNREAD: Final = "unread-answers"
+UNREAD_OF_ONE: Final = "unread-answers-of-one-address"
 
 Stream = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 Way = Callable[[Stream], Awaitable[None]]
@@ -104,11 +113,9 @@ async def pipelined(stream: Stream) -> None:
 
 
 async def leave_unread(stream: Stream) -> None:
-    """Ask for the largest answers of a read process again and again, and read nothing of them."""
-    while True:
-        stream[1].write(
-            b"GET /discovery/markets?limit=500&order=volume HTTP/1.1\r\nHost: x\r\n\r\n"
-        )
+    """Ask for the largest answers of dear reads again and again, and read nothing of them."""
+    for target in itertools.cycle(random.sample(DEAR_READS, len(DEAR_READS))):
+        stream[1].write(f"GET {target} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
         await stream[1].drain()
         await asyncio.sleep(DRIP_S)
 
@@ -141,19 +148,19 @@ WAYS: Final[dict[str, Way]] = {
     "bodies": body,
     "frames": frames,
     "pipelined": pipelined,
-    "unread-answers": leave_unread,
+    UNREAD: leave_unread,
+    UNREAD_OF_ONE: leave_unread,
 }
-SLOW_READERS: Final = "slow-readers"
 
 
 class Strangers:
     """Connections that are kept at it: each that is closed is opened again."""
 
-    def __init__(self, way: Way, port: int) -> None:
+    def __init__(self, way: Way, port: int, sources: Sequence[str]) -> None:
         self._way = way
         self._port = port
         self._opening = asyncio.Semaphore(OPENED_AT_ONCE)
-        self._sources: Iterator[str] = itertools.cycle(SOURCES)
+        self._sources: Iterator[str] = itertools.cycle(sources)
         self.opened = 0
         self.closed = 0
         """By the exchange."""
@@ -202,7 +209,8 @@ class Strangers:
 async def main(way: str, port: int, connections: int) -> None:
     """Attack, and print what became of it."""
     condition_ids = json.loads(sys.stdin.readline())
-    strangers = Strangers(WAYS.get(way) or slow_reader_of(condition_ids), port)
+    sources = SOURCES[:1] if way == UNREAD_OF_ONE else SOURCES
+    strangers = Strangers(WAYS.get(way) or slow_reader_of(condition_ids), port, sources)
     await strangers.attack(connections)
     sys.stdout.write(json.dumps({"opened": strangers.opened, "closed": strangers.closed}) + "\n")
 

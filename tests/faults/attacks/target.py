@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple
 import httpx
 from tests.rigs.installation import Running
 
+from foretell.bench.rigs.machine import family
 from foretell.domain.contracts.sandbox_accounts import AccountRole
 from foretell.domain.errors.command import ApiRefused
 from foretell.domain.exchange.order import OrderType, Side
@@ -35,6 +36,10 @@ ORDERS_PER_REQUEST: Final = 15
 SIZE_UNITS: Final = 10 * UNITS_PER_TOKEN
 COST_UNITS: Final = UNITS_PER_TOKEN
 FUNDS_UNITS: Final = 20_000 * UNITS_PER_TOKEN
+SWEEPS: Final = 80
+"""Orders that each trade with the bids at all LEVELS, so that the list of all trades is a large answer."""
+SWEEP_UNITS: Final = LEVELS * SIZE_UNITS
+SWEEP_CENTS: Final = 99
 TAIL: Final = 99
 PAUSE_S: Final = 0.02
 """Between two orders: a trader at full speed would meet its own limit of ten minutes."""
@@ -48,6 +53,11 @@ ESTABLISHED: Final = "01"
 FAULT: Final = re.compile(
     r'^foretell_requests_total\{[^}]*status="500"[^}]*\} (\S+)$', re.MULTILINE
 )
+REFUSED: Final = re.compile(
+    r'^foretell_requests_total\{[^}]*route="/trades",status="429"[^}]*\} (\S+)$', re.MULTILINE
+)
+OF_SERVER: Final = b"\0-m\0foretell."
+"""In the command line of a process that the serving one started for a part of its work; the chain's has it not."""
 
 
 class Latencies(NamedTuple):
@@ -118,9 +128,15 @@ class Target:
 
     def resident_bytes(self) -> int:
         """Return the resident memory of the serving process."""
-        status = Path(f"/proc/{self.pid}/status").read_text()
-        (line,) = (line for line in status.splitlines() if line.startswith("VmRSS:"))
-        return int(line.split()[1]) * 1024
+        return _resident_bytes(self.pid)
+
+    def children_bytes(self) -> int:
+        """Return the resident memory of the processes to which the serving one gives a part of its work."""
+        return sum(
+            _resident_bytes(pid)
+            for pid in family(self.pid)
+            if OF_SERVER in Path(f"/proc/{pid}/cmdline").read_bytes()
+        )
 
     def log_lines(self) -> int:
         """Return the number of lines that the installation has printed."""
@@ -132,9 +148,16 @@ class Target:
 
     async def faults(self) -> int:
         """Return the number of requests that the metrics count as failures of the server."""
+        return await self._counted(FAULT)
+
+    async def refused_reads(self) -> int:
+        """Return the number of lists of trades that were refused with 429, as the metrics count them."""
+        return await self._counted(REFUSED)
+
+    async def _counted(self, requests: re.Pattern[str]) -> int:
         async with httpx.AsyncClient() as http:
             answer = await http.get(f"http://127.0.0.1:{self.port}/metrics")
-        return sum(int(float(count)) for count in FAULT.findall(answer.text))
+        return sum(int(float(count)) for count in requests.findall(answer.text))
 
     async def trade(self, seconds: float) -> Latencies:
         """Place and cancel orders for a time, one after the other; all must be acknowledged."""
@@ -176,12 +199,22 @@ class Target:
             await asyncio.wait([watching])
 
 
+def _resident_bytes(pid: int) -> int:
+    status = Path(f"/proc/{pid}/status").read_text()
+    (line,) = (line for line in status.splitlines() if line.startswith("VmRSS:"))
+    return int(line.split()[1]) * 1024
+
+
 @asynccontextmanager
 async def a_target(running: Running, markets: int) -> AsyncIterator[Target]:
-    """Give a running installation with so many more markets and a funded trader, whose connections are kept."""
+    """Give a running installation with so many more markets, many trades, and a funded trader.
+
+    The trader's connections are kept.
+    """
     ready = await running.ready()
     async with running.session() as session:
         trader = await _funded(session)
+        await _sweep(session, trader, ready.market.token_yes, ready.market.token_no)
         seeded = [(ready.market.token_yes, ready.market.token_no)]
         created = [each async for each in _create(session, markets)]
         of_events = trader.for_exchange(session.deployment.neg_risk_separators())
@@ -225,6 +258,25 @@ async def _fill(trader: TradingClient, tokens: Iterator[str], salts: Iterator[in
         bodies = [order_body(each, owner, OrderType.GTC) for each in batch]
         answers = await trader.send("POST", "/orders", bodies)
         assert {answer["status"] for answer in answers} == {"live"}, answers
+
+
+async def _sweep(session: DemoSession, trader: TradingClient, token: str, complement: str) -> None:
+    """Let another trader meet all bids for a token again and again, and wait until the trades are listed."""
+    taker = await _funded(session)
+    assert taker.credentials is not None
+    salts = itertools.count(10_000_000)
+    cost_units = SWEEP_UNITS * SWEEP_CENTS // 100
+    for _ in range(SWEEPS):
+        await _fill(trader, iter([token]), salts)
+        order = taker.sign_order(complement, Side.BUY, SWEEP_UNITS, cost_units, next(salts))
+        answer = await taker.place(order)
+        assert answer["status"] == "matched", answer
+
+    async def fetch_all() -> bool | None:
+        trades = await session.data.get("/trades", limit=10_000, takerOnly="false")
+        return len(trades) >= SWEEPS * (1 + LEVELS) or None
+
+    await wait_for("the trades in the list of all", fetch_all)
 
 
 async def _funded(session: DemoSession) -> TradingClient:

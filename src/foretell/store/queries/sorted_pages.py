@@ -23,7 +23,7 @@ _ROWS: Final = "rows"
 _SKIPPED: Final = "skipped"
 _REACHED: Final = "reached"
 REACHED: Final = (21, 51, 101)
-"""Rows that usual pages reach, with the one that tells whether another page follows."""
+"""Rows that usual pages reach, with the one after which another page follows."""
 
 
 class SortField(enum.Enum):

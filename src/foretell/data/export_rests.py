@@ -5,7 +5,7 @@ from typing import Final
 
 REST_PER_WORK: Final = 8.0
 """How long exports rest after a read and its parts, over the time that these took."""
-REST_S_MAX: Final = 0.1
+REST_S_MAX: Final = 0.05
 """The longest rest after one read: a database that is slow makes no export wait for another's."""
 
 

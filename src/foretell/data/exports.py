@@ -35,9 +35,9 @@ from foretell.store.queries.exports import (
 from foretell.store.read_places import client_name
 
 ROWS_PER_READ: Final = 100
-"""Rows that are read in one transaction."""
+"""Rows of one transaction until a response begins to rest, so that a short one is not made of many."""
 ROWS_PER_PART: Final = 50
-"""Rows that are rendered before the process serves other requests."""
+"""Rows that are rendered before the process serves other requests, and rows of each later transaction."""
 ROWS_AT_ONCE: Final = 200
 """Rows of a response before it begins to rest."""
 ROWS_MAX: Final = 50_000
@@ -143,7 +143,7 @@ class _Reading:
 
     async def _read_next(self) -> Sequence[Any]:
         """Return rows of the next parts from the database."""
-        wanted = min(self._left, ROWS_PER_READ)
+        wanted = min(self._left, ROWS_PER_READ if self._at_once > 0 else ROWS_PER_PART)
         if not wanted:
             return ()
         if self._at_once <= 0:

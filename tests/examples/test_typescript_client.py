@@ -15,6 +15,7 @@ from tests.rigs.installation import Running
 from tests.web.client_types import write_types
 
 from foretell.domain.contracts.sandbox_accounts import AccountRole
+from foretell.domain.values.hexadecimal import ZERO_BYTES32
 from foretell.runtime.files import locked
 from foretell.sandbox.ready import Ready, read_ready
 
@@ -158,6 +159,32 @@ def test_the_client_trades_for_every_wallet_by_every_struct(
     # A finding: the struct without a builder dropped it.
     assert seen["asked"] == (BUILDER if struct == 2 else "BuilderNotSigned")
     assert (seen["builder"], seen["built"]) == (BUILDER, "live")
+
+
+def test_an_order_with_a_builder_or_metadata_is_signed_with_them_or_refused(
+    project: Path, example_sandbox: Running, ready: Ready
+) -> None:
+    line = (f"http://127.0.0.1:{example_sandbox.port}", key_of(ready, TRADER_NUMBER))
+    done = run(node(), "attributed.mjs", *line, ready.market.token_yes, folder=project)
+    assert done.returncode == 0, done.stdout + done.stderr
+    seen = json.loads(done.stdout)
+    assert [sorted(set(each)) for each in seen["versions"]] == [[1, 2]] * len(seen["versions"])
+    assert seen["both"] == {
+        "builder": {"builder": BUILDER, "metadata": ZERO_BYTES32},
+        "metadata": {"builder": ZERO_BYTES32, "metadata": BUILDER},
+        "both": {"builder": BUILDER, "metadata": BUILDER},
+        "none": {"builder": None, "metadata": None},
+    }
+    refused = (
+        "a builder and metadata are signed by version 2 of the order struct alone: "
+        "it is not accepted here"
+    )
+    assert seen["first"] == {
+        "builder": refused,
+        "metadata": refused,
+        "both": refused,
+        "none": {"builder": None, "metadata": None},
+    }
 
 
 @pytest.mark.parametrize(

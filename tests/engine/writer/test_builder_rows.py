@@ -1,7 +1,6 @@
 """The volumes of builders as the projection keeps them: always the sums of the trades that have not failed."""
 
 import random
-from collections.abc import AsyncIterator
 
 import pytest
 import sqlalchemy as sa
@@ -20,26 +19,12 @@ from tests.rigs.values import (
 
 from foretell.domain.exchange.trade import TradeStatus, trade_id_of
 from foretell.domain.portfolio.builder_volumes import day_of
-from foretell.store.database import Database
 from foretell.store.tables import trades
 
 pytestmark = pytest.mark.anyio
 
 MAKER, OTHER = a_code(7), a_code(8)
 TODAY = day_of(NOW_MS)
-
-
-@pytest.fixture
-async def each_database(each_database_url: str) -> AsyncIterator[Database]:
-    async with Database(each_database_url) as database:
-        yield database
-
-
-@pytest.fixture
-async def trading(each_database: Database) -> Trading:
-    begun = Trading(each_database)
-    await begun.begin()
-    return begun
 
 
 @pytest.mark.parametrize("seed", range(4))

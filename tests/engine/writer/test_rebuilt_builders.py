@@ -3,7 +3,7 @@
 import asyncio
 import itertools
 import random
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator
+from collections.abc import Awaitable, Callable, Collection, Iterator
 from typing import Any, Final
 
 import pytest
@@ -84,18 +84,11 @@ class Killed(Exception):
 
 
 @pytest.fixture
-async def database(each_database_url: str) -> AsyncIterator[Database]:
-    async with Database(each_database_url) as database:
-        yield database
-
-
-@pytest.fixture
-async def trading(database: Database) -> Trading:
-    begun = Trading(database)
-    await begun.begin()
+async def trading(trading: Trading) -> Trading:
+    """Trading in all markets."""
     for market in MARKETS[1:]:
-        await begun.write(an_open_market(market), some_funds(*PEOPLE, market=market))
-    return begun
+        await trading.write(an_open_market(market), some_funds(*PEOPLE, market=market))
+    return trading
 
 
 async def rebuild(database: Database, look: Look, rows_max: int = ROWS_MAX) -> int:

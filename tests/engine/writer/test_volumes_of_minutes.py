@@ -1,6 +1,5 @@
 """The volumes of quotes and of the minutes of their history, as those added up from the trades one by one."""
 
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -27,12 +26,6 @@ from foretell.store.spill import SpillFile
 from foretell.store.tables import failed_volumes, fills, quote_points, trades
 
 pytestmark = pytest.mark.anyio
-
-
-@pytest.fixture
-async def database(each_database_url: str) -> AsyncIterator[Database]:
-    async with Database(each_database_url) as database:
-        yield database
 
 
 async def check_volumes(database: Database) -> list[int]:

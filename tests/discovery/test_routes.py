@@ -247,3 +247,28 @@ async def test_the_reference_page_has_every_route(reader: Reader) -> None:
     document = (await reader.http.get("/schema/openapi.json")).json()
     stems = [re.sub(r"\{\w+\}.*", "", path) for path in document["paths"]]
     assert [stem for stem in stems if stem not in page] == []
+
+
+@pytest.mark.parametrize(
+    ("path", "start"),
+    [
+        ("/events", "### Event filters\n"),
+        ("/events/keyset", "### Event filters\n"),
+        ("/markets", "### Market filters\n"),
+        ("/markets/keyset", "### Market filters\n"),
+        ("/public-search", "### Search\n"),
+        ("/series", "`/series` takes"),
+        ("/tags", "| GET /tags |"),
+        ("/teams", "| GET /teams |"),
+    ],
+)
+async def test_the_reference_page_has_every_parameter_of_a_list(
+    reader: Reader, path: str, start: str
+) -> None:
+    page = (DOCS / "discovery-api.md").read_text()
+    shared = page.partition("## Conventions\n")[2].partition("\n## ")[0]
+    own = page.partition(start)[2].lstrip().partition("\n\n")[0]
+    named = {"after_cursor", *re.findall(r"`(\w+)[`=]", shared + own)}
+    document = (await reader.http.get("/schema/openapi.json")).json()
+    documented = {entry["name"] for entry in document["paths"][path]["get"]["parameters"]}
+    assert documented - named == set()

@@ -122,16 +122,6 @@ REQUIRED = [case for case in CASES if case.is_required]
 ROUTES = sorted({case[:2] for case in EVERY_CASE})
 
 
-def test_every_parameter_of_the_data_api_has_a_description() -> None:
-    paths = openapi_document(BUILD_APPS["data"])["paths"]
-    found = {
-        (path, entry["in"], entry["name"]): entry.get("description", "")
-        for path, operations in paths.items()
-        for entry in operations["get"].get("parameters", ())
-    }
-    assert [key for key, about in found.items() if not about] == []
-
-
 def test_the_file_of_an_export_is_one_of_its_rows_and_forms() -> None:
     paths = openapi_document(BUILD_APPS["data"])["paths"]
     file = paths["/export/{file}"]["get"]["parameters"][0]

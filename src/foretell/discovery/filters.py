@@ -30,6 +30,7 @@ from foretell.store.queries.catalog_filters import EventFilter, MarketFilter
 from foretell.store.queries.sorted_pages import SortField
 
 RESOLVED: Final = "resolved"
+ISO_TIME: Final = "in ISO 8601; UTC if it has no offset"
 
 
 def _parse_question_ids(found: Sequence[str]) -> list[Bytes32]:
@@ -46,20 +47,20 @@ def _parse_token_ids(found: Sequence[str]) -> list[AssetId]:
 
 
 INCLUDE_TAG: Final = boolean("include_tag", "include the tags of the event", default=False)
-ACTIVE: Final = optional_boolean("active", "every listed row is active")
+ACTIVE: Final = optional_boolean("active", "false matches nothing: every listed row is active")
 CLOSED: Final = optional_boolean("closed", "only resolved rows, or only unresolved ones")
 ABSENT_FLAGS: Final = (
-    optional_boolean("archived", "true matches nothing"),
-    optional_boolean("featured", "true matches nothing"),
-    optional_boolean("cyom", "true matches nothing"),
+    optional_boolean("archived", "true matches nothing: no row is archived"),
+    optional_boolean("featured", "true matches nothing: no row is featured"),
+    optional_boolean("cyom", "true matches nothing: no row is cyom"),
 )
 TAG_IDS: Final = ids("tag_id", "tag ids, any of them")
 TAG_SLUGS: Final = entries("tag_slug", "tag slugs, any of them; also as tag", "tag")
 CREATOR: Final = text("creator", "address of the creator")
-START_MIN: Final = instant_ms("start_date_min", "ISO 8601")
-START_MAX: Final = instant_ms("start_date_max", "ISO 8601")
-END_MIN: Final = instant_ms("end_date_min", "ISO 8601")
-END_MAX: Final = instant_ms("end_date_max", "ISO 8601")
+START_MIN: Final = instant_ms("start_date_min", f"listed at this time or later, {ISO_TIME}")
+START_MAX: Final = instant_ms("start_date_max", f"listed at this time or before, {ISO_TIME}")
+END_MIN: Final = instant_ms("end_date_min", f"endDate at this time or later, {ISO_TIME}")
+END_MAX: Final = instant_ms("end_date_max", f"endDate at this time or before, {ISO_TIME}")
 SHARED_IGNORED: Final = ignored("related_tags", "mirror", "locale")
 SHARED_PARAMETERS: Final = (
     ACTIVE,

@@ -97,7 +97,7 @@ def _sort_order(sorts: Mapping[str, SortField]) -> SortOrder:
     def find(names: Sequence[str]) -> tuple[SortField, ...]:
         return tuple(dict.fromkeys(find_sort(name.strip(), sorts) for name in names))
 
-    about = f"some of {', '.join(sorts)}"
+    about = f"at most {SORT_FIELDS_MAX} of {', '.join(sorts)}"
     return entries("order", about, entries_max=SORT_FIELDS_MAX).convert(find)
 
 

@@ -33,7 +33,7 @@ ABOUT: Final = (
 
 Context = NamedDependency[DiscoveryContext]
 
-PROFILE_ADDRESS: Final = wallet("address", "a wallet")
+PROFILE_ADDRESS: Final = wallet("address", "address of an account or of its wallet")
 EVENT: Final = tagged(responses.Event, "The event.")
 MARKET: Final = tagged(responses.MarketResponse, "The market.")
 TAG: Final = tagged(responses.TagResponse, "The tag.")

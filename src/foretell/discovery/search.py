@@ -48,7 +48,9 @@ LIMIT: Final = clamped_integer(
 PAGE: Final = integer("page", 1, 1, 10_000, "page of events, from 1 on")
 SEARCH_TAGS: Final = boolean("search_tags", "whether tags are searched, too", default=True)
 SEARCH_PROFILES: Final = boolean(
-    "search_profiles", "profiles whose names begin with the query", default=False
+    "search_profiles",
+    "whether profiles are searched, too, whose names begin with the query",
+    default=False,
 )
 STATUS: Final = optional_choice(
     "events_status", "events that are open, or those that are resolved", ("active", RESOLVED)
@@ -58,7 +60,7 @@ KEEP_CLOSED: Final = boolean(
     "keep_closed_markets", "whether events show their closed markets", default=True
 )
 SORT: Final = replace(
-    text("sort", "instead of the ranking"),
+    text("sort", "field that events are sorted by, in place of the ranking"),
     schema=Schema(type=OpenAPIType.STRING, enum=list(EVENT_SORTS)),
 ).convert(lambda name: None if name is None else find_sort(name, EVENT_SORTS))
 IGNORED: Final = ignored("cache", "optimized", "presets", "type", "locale", "mirror")

@@ -13,7 +13,9 @@ from foretell.edge.query import Query
 from foretell.store.queries.catalog_filters import load_tag_ids
 from foretell.store.queries.tags import CatalogTag, load_tag_by_slug, load_tags
 
-IS_CAROUSEL: Final = optional_boolean("is_carousel", "none is")
+IS_CAROUSEL: Final = optional_boolean(
+    "is_carousel", "true matches nothing: no tag is in a carousel"
+)
 TAGS_IGNORED: Final = ignored("include_template", "include_chat", "creator", "mirror", "locale")
 TAGS_PARAMETERS: Final = (LIMIT, OFFSET, TAG_ORDER, ASCENDING, IS_CAROUSEL, TAGS_IGNORED)
 ONE_TAG_PARAMETERS: Final = (ignored("include_template", "mirror", "locale"),)

@@ -127,6 +127,12 @@ def test_each_parameter_says_what_it_means(operation: DocumentedOperation) -> No
     assert [each["name"] for each in parameters if not each.get("description")] == []
 
 
+@pytest.mark.parametrize("operation", OPERATIONS, ids=str)
+def test_no_two_parameters_have_one_description(operation: DocumentedOperation) -> None:
+    about = [each["description"] for each in operation.content.get("parameters", ())]
+    assert sorted(about) == sorted(set(about))
+
+
 @pytest.mark.parametrize("operation", SUCCEEDING, ids=str)
 def test_an_operation_has_a_successful_answer_with_a_schema(operation: DocumentedOperation) -> None:
     (success,) = SUCCESSES & operation.responses.keys()

@@ -169,7 +169,8 @@ def _print_strangers(plan: DataPlan, database: str, console: Console) -> int:
         lines.append(
             f"{fills:,} fills: the p99 of cheap reads is {times.alone_ms:.1f} ms alone and {times.beside_ms:.1f} ms"
             f" beside a stranger's {times.dear} dear reads ({times.refused} more refused): ratio {times.ratio:.2f},"
-            f" bar {STRANGER_RATIO_MAX:g}, {'**missed**' if is_missed else 'met'}. The process of dear reads then has {times.process_bytes / MB:.0f} MB."
+            f" bar {STRANGER_RATIO_MAX:g}, {'**missed**' if is_missed else 'met'}."
+            f" The process of dear reads then has {times.process_bytes / MB:.0f} MB."
         )
         memory.append(times.process_bytes)
         console.print(lines[-1], soft_wrap=True)

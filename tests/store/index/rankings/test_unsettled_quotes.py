@@ -2,9 +2,9 @@
 
 import pytest
 from tests.rigs.read_apis import keep_rankings
-from tests.rigs.rows import Rows, an_event_row
+from tests.rigs.rows import Rows
 from tests.rigs.values import NOW_MS, NOW_S, TOKEN, a_word
-from tests.store.index.rankings.test_unwound_payouts import gain_of_ann
+from tests.store.index.rankings.held import gain_of_ann, hold_quoted
 
 from foretell.domain.portfolio.periods import Period
 from foretell.store.database import Database
@@ -15,18 +15,9 @@ from foretell.store.quoted_columns import SETTLED_MS
 pytestmark = pytest.mark.anyio
 
 
-async def hold_and_quote(database: Database) -> None:
-    async with database.writing() as tx:
-        rows = Rows(tx)
-        await rows.open(an_event_row("rain"))
-        await rows.quote("rain", 40, 42)
-        await rows.hold("ann", "rain", 10 * TOKEN, 4 * TOKEN)
-    await keep_rankings(database)
-
-
 async def test_a_quote_that_changes_again_in_its_millisecond_counts(database: Database) -> None:
     """A finding: holders counted at the first price until the next change of the quote."""
-    await hold_and_quote(database)
+    await hold_quoted(database)
     before = await gain_of_ann(database)
     async with database.writing() as tx:
         await Rows(tx).quote("rain", 80, 82)
@@ -35,7 +26,7 @@ async def test_a_quote_that_changes_again_in_its_millisecond_counts(database: Da
 
 
 async def test_a_settled_quote_is_not_looked_up_again(database: Database) -> None:
-    await hold_and_quote(database)
+    await hold_quoted(database)
     of_sum, settled_s = RunningSum(0, Period.ALL), NOW_S + SETTLED_MS // 1000
     async with database.reading() as tx:
         young = await load_changed_quotes(tx, of_sum, BEFORE_ALL_CONDITIONS, settled_s - 1)

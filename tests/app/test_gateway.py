@@ -9,7 +9,7 @@ from tests.rigs.applications import serving
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
-from foretell.app.gateway import FRAME_BYTES_MAX, SYSTEM_BYTES_MAX, Gateway, bind
+from foretell.app.gateway import FRAME_BYTES_MAX, UNSENT_BYTES_MAX, Gateway, bind
 from foretell.domain.errors.command import CannotListen, PortTaken
 from foretell.edge.telemetry import AsgiApp, Receive, Scope, Send
 
@@ -180,4 +180,4 @@ def test_guard_answers_that_nobody_reads_are_left_to_the_server_which_bounds_the
         server, _ = listener.accept()
         with server:
             server.settimeout(0)
-            assert server.send(bytes(8 * 1024 * 1024)) <= 2 * SYSTEM_BYTES_MAX
+            assert server.send(bytes(8 * 1024 * 1024)) <= 2 * UNSENT_BYTES_MAX

@@ -123,6 +123,7 @@ def test_of_many_rounds_a_page_shows_some() -> None:
     assert len(IndexResult([a_round(1)] * 20, "SQLite").shown()) == 20
 
 
-def test_the_slowing_is_that_from_the_second_quarter_to_the_last() -> None:
+def test_the_slowing_is_that_from_the_second_quarter_to_the_last_and_from_the_first() -> None:
     rounds = [a_round(seconds) for seconds in (9, 9, 2, 2, 5, 5, 3, 3)]
-    assert IndexResult(rounds, "SQLite").slowing == 1.5
+    result = IndexResult(rounds, "SQLite")
+    assert (result.slowing, result.slowing_of_all) == (1.5, 3 / 9)

@@ -15,6 +15,7 @@ from tests.rigs.values import a_key
 from foretell.bench.rigs.world import make_world
 from foretell.cli import doctor
 from foretell.cli.doctor import run_doctor
+from foretell.domain.contracts.sandbox_accounts import SANDBOX_CHAIN_ID
 from foretell.domain.errors.command import ProblemsFound
 from foretell.domain.values.eip712 import address_of_key
 from foretell.domain.values.hexadecimal import checksum_address
@@ -117,9 +118,23 @@ async def test_the_coin_of_every_account_that_settles_is_shown(
         operator_keys=SecretStr(poor.hex()),
     )
     printed, ailing = await asyncio.to_thread(examined, settings)
+    assert "│ node " in printed
+    assert f"chain {SANDBOX_CHAIN_ID}, at block" in printed
     assert f"{checksum_address(address_of_key(rich))} has 7 wei" in printed
     assert f"{checksum_address(address_of_key(poor))} has 0 wei" in printed
     assert ailing == "problems found: operator"
+
+
+async def test_a_node_that_does_not_answer_is_reported_without_its_address(tmp_path: Path) -> None:
+    url = f"http://127.0.0.1:{free_port()}/v3/secret"
+    printed, ailing = await asyncio.to_thread(
+        examined,
+        sandbox_settings(
+            tmp_path, rpc_url=SecretStr(url), operator_key=SecretStr(a_key("rich").hex())
+        ),
+    )
+    assert ailing == "problems found: node"
+    assert "secret" not in printed
 
 
 async def automine(sandbox: Sandbox, *, is_on: bool) -> None:

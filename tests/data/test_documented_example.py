@@ -42,6 +42,7 @@ from foretell.domain.portfolio.positions import (
     transfer_in,
     transfer_out,
 )
+from foretell.domain.values.hexadecimal import checksum_address
 from foretell.edge.codec import WireObject
 from foretell.engine.writer.engine import Engine
 from foretell.engine.writer.projection import Projection
@@ -137,7 +138,36 @@ async def test_the_gain_of_a_period_is_as_the_page_computes_it(
     for period in ("ALL", "WEEK"):
         [ranked] = await reader.get("/v1/leaderboard", timePeriod=period)
         answered |= {f"{field} of {period}": ranked[field] for field in ("pnl", "vol")}
-    assert answered == documented("For a period, carol", "For example, bob")
+    assert answered == documented("For a period, carol", "For ranks, two")
+
+
+async def test_ranks_and_their_ties_are_as_the_page_computes_them(
+    database: Database, reader: Reader
+) -> None:
+    smaller, greater = sorted(("hal", "ida"), key=an_address)
+    async with database.writing() as tx:
+        rows = Rows(tx)
+        await rows.open_named("rain")
+        await rows.quote("rain", 59, 61)
+        for name, spent_units in ((smaller, 4), (greater, 4), ("joe", 5)):
+            await rows.buy(name, "rain", 10 * TOKEN, spent_units * TOKEN, timestamp_s=NOW_S)
+            await rows.hold(name, "rain", 10 * TOKEN, spent_units * TOKEN, changed_at_s=NOW_S)
+    await keep_rankings(database)
+    page = {
+        row["proxyWallet"]: int(row["rank"])
+        for row in await reader.get("/v1/leaderboard", timePeriod="ALL", orderBy="PNL")
+    }
+    own: dict[str, int] = {}
+    for name in (smaller, greater, "joe"):
+        [row] = await reader.get("/v1/leaderboard", timePeriod="ALL", user=an_address(name))
+        own[row["proxyWallet"]] = int(row["rank"])
+    assert page == own
+    names = {"greater address": greater, "smaller address": smaller, "third": "joe"}
+    ranks = {
+        f"rank of the {words}": page[checksum_address(an_address(name))]
+        for words, name in names.items()
+    }
+    assert ranks == documented("For ranks, two", "For example, bob")
 
 
 async def test_split_transferred_and_closed_positions_are_as_the_page_computes_them(

@@ -42,8 +42,9 @@ SHUTDOWN_S: Final = 5
 STOP_DEADLINE_S: Final = 10.0
 """For a server to end."""
 FRAME_BYTES_MAX: Final = 256 * 1024
-SYSTEM_BYTES_MAX: Final = 64 * 1024
-"""Of a connection, which the system takes before it can send them; what waits in the server counts in its bounds."""
+UNSENT_BYTES_MAX: Final = 64 * 1024
+"""Bytes that the kernel queues for a connection without having sent them: what waits beyond them waits in the server, whose
+bounds count it."""
 
 
 class Gateway:
@@ -214,7 +215,7 @@ def bind(host: str, port: int, setting: str, *, is_shared: bool = False) -> sock
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, is_shared)
             # Connections inherit it.
-            listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, SYSTEM_BYTES_MAX)
+            listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, UNSENT_BYTES_MAX)
             listener.bind((host, port))
         except OSError as error:
             if error.errno == errno.EADDRINUSE:

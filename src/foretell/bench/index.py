@@ -113,7 +113,7 @@ def _lines_of(result: IndexResult, chain: ChainPlan) -> Sequence[str]:
         (
             f"index: {result.index_per_s:,.0f} logs/s from the node into {result.database}; the head is block"
             f" {chain.head:,}; a log of the last quarter takes {result.slowing:.2f} times the processor time of"
-            " one of the second"
+            f" one of the second, and {result.slowing_of_all:.2f} times that of one of the first"
         ),
         (
             f"memory: {result.rounds[-1].resident_bytes / 1e6:,.0f} MB at the end, {growth:.2f} of that after"

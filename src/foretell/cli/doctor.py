@@ -14,7 +14,7 @@ from rich.table import Table
 from foretell.app.keys import KeyName, open_keys
 from foretell.chain.artifacts import CONDITIONAL_TOKENS, npm_artifact, own_artifact
 from foretell.chain.devchain import find_anvil
-from foretell.chain.rpc import Rpc
+from foretell.chain.rpc import CHAIN_ID, Rpc
 from foretell.chain.rpc_types import quantity_of
 from foretell.chain.unknown_nonces import unknown_nonces
 from foretell.domain.errors.command import NotRunning, ProblemsFound
@@ -99,6 +99,9 @@ async def _operators(settings: Settings) -> list[Finding]:
     if settings.rpc_url is None or settings.operator_key is None:
         return []
     rpc_url = settings.rpc_url.get_secret_value()
+    findings = [await _awaited("node", lambda: _node(rpc_url))]
+    if not findings[0].is_well:
+        return findings
     try:
         keys = open_keys(settings, frozenset({KeyName.OPERATOR}))
         accounts = [address_of_key(key) for key in (keys.operator, *keys.further_operators)]
@@ -106,13 +109,21 @@ async def _operators(settings: Settings) -> list[Finding]:
             answers = await rpc.batch([("eth_getBalance", [each, "latest"]) for each in accounts])
             unknown = await _unknown_txs(settings, rpc, accounts)
     except ForetellError as error:
-        return [Finding("operators", is_well=False, seen=error.message)]
+        return [*findings, Finding("operators", is_well=False, seen=error.message)]
     balances = [quantity_of(answer, "eth_getBalance") for answer in answers]
-    findings = [
+    findings += [
         Finding("operator", balance > 0, f"{checksum_address(account)} has {balance} wei")
         for account, balance in zip(accounts, balances, strict=True)
     ]
     return findings + unknown
+
+
+async def _node(rpc_url: str) -> str:
+    """Return the chain and the block of the operator's node; its address is left out, because it may have a key in it."""
+    async with Rpc(rpc_url) as rpc:
+        chain_id = quantity_of(await rpc.call(CHAIN_ID), CHAIN_ID)
+        block = quantity_of(await rpc.call("eth_blockNumber"), "eth_blockNumber")
+    return f"chain {chain_id}, at block {block}"
 
 
 async def _unknown_txs(settings: Settings, rpc: Rpc, accounts: Sequence[Address]) -> list[Finding]:
@@ -158,7 +169,7 @@ async def _status(url: str) -> str:
 
 async def _head(ready: Ready) -> str:
     async with Rpc(ready.rpc) as rpc:
-        number = int(await rpc.call("eth_blockNumber"), 16)
+        number = quantity_of(await rpc.call("eth_blockNumber"), "eth_blockNumber")
     return f"{ready.rpc} is at block {number}"
 
 

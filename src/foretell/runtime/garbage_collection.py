@@ -55,7 +55,10 @@ class CollectionLimits(NamedTuple):
     trim_every_s: float = 60.0
     """From one time that free memory is given back to the next, whether the loop is idle or busy."""
     trim_grown_every_s: float = 2.0
-    """The same when the loop is idle and the process has grown since, as it does in a burst of large requests."""
+    """The same when the loop is idle and the process has grown since, as it does in a burst of large requests.
+
+    A loop that is busy in the burst waits for the longer time, counted from the last time before it.
+    """
     growth: float = 0.05
     """The growth of resident memory that counts as such, as a part of what it was."""
     trim_pause_s_max: float = 0.02

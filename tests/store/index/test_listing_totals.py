@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 from tests.rigs.read_apis import keep_listings
-from tests.rigs.rows import Rows, a_market_row, an_event_row
+from tests.rigs.rows import Rows, a_game_event_row, a_market_row, an_event_row
 from tests.rigs.values import NOW_MS, TOKEN, a_word
 from typing_extensions import override
 
@@ -23,7 +23,7 @@ from foretell.store.index.listing_totals import (
     record_market_totals,
 )
 from foretell.store.quoted_columns import SETTLED_MS
-from foretell.store.tables import event_totals, market_totals, quotes
+from foretell.store.tables import event_totals, market_totals, markets, quotes, series_totals
 from foretell.store.tables.listings import AMOUNTS
 from foretell.store.valuation import DAY_MS, HOUR_MS, MINUTE_MS, MONTH_MS, WEEK_MS, YEAR_MS
 
@@ -148,6 +148,32 @@ async def test_two_writers_of_an_events_markets_both_count(each_database_url: st
             weather = await tx.first(sa.select(event_totals).order_by(event_totals.c.event_id))
     assert weather is not None
     assert weather.day_units == 8
+
+
+async def test_two_writers_of_a_series_games_both_count(each_database_url: str) -> None:
+    """The same finding: each read the series before the other's game was in it."""
+    async with Database(each_database_url) as first, Database(each_database_url) as second:
+        async with first.writing() as tx:
+            rows = Rows(tx)
+            for name in ("first", "second"):
+                await rows.open(a_game_event_row(name), NOW_MS)
+        await keep_listings(first)
+        async with first.writing() as tx:
+            for name in ("first", "second"):
+                await Rows(tx).quote(f"{name} btts", 40, 42, 41, volume_units=4)
+            condition_ids = [a_word(f"{name} btts") for name in ("first", "second")]
+            found = await tx.all(
+                sa.select(markets.c.market_id).where(markets.c.condition_id.in_(condition_ids))
+            )
+        own, others = [row.market_id for row in found]
+        async with first.writing() as tx:
+            await record_market_totals(tx, await load_market_totals(tx, (own,), NOW_MS))
+            other = asyncio.create_task(record(second, others))
+            await asyncio.sleep(0.3)
+            assert not other.done()
+        await other
+        async with first.reading() as tx:
+            assert await tx.scalar(sa.select(series_totals.c.volume_units)) == "8"
 
 
 async def record(database: Database, market_id: int) -> None:

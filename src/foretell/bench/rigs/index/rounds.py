@@ -97,9 +97,21 @@ class IndexResult(NamedTuple):
     @property
     def slowing(self) -> float:
         """The processor time of a log in the last quarter of the rounds over that in the second."""
+        _, second_s, last_s = self._quarters()
+        return last_s / second_s
+
+    @property
+    def slowing_of_all(self) -> float:
+        """The same over that in the first quarter, in which tables and caches are still small."""
+        first_s, _, last_s = self._quarters()
+        return last_s / first_s
+
+    def _quarters(self) -> tuple[float, float, float]:
+        """Return the median seconds of a log in the first, the second and the last quarter of the rounds."""
         quarter = max(1, len(self.rounds) // 4)
         costs = [each.index.cpu_s / each.logs for each in self.rounds]
-        return statistics.median(costs[-quarter:]) / statistics.median(costs[quarter : 2 * quarter])
+        first, second, last = costs[:quarter], costs[quarter : 2 * quarter], costs[-quarter:]
+        return statistics.median(first), statistics.median(second), statistics.median(last)
 
     def shown(self) -> Sequence[tuple[int, IndexRound]]:
         """Return the rounds that a page shows, with their numbers."""

@@ -72,15 +72,17 @@ def test_half_a_day_is_aligned_to_midnight_and_noon() -> None:
 
 
 def test_a_fidelity_with_few_enough_points_is_used_as_it_is() -> None:
-    assert buckets(0, HOUR_S, 7) == Buckets(7 * MINUTE_S, 63 * MINUTE_S, 7 * MINUTE_S)
+    assert buckets(420, HOUR_S, 7) == Buckets(7 * MINUTE_S, HOUR_S, 7 * MINUTE_S)
 
 
 def test_a_fidelity_that_makes_too_many_points_is_coarsened() -> None:
     assert buckets(0, 2000 * MINUTE_S, 1).step_s == 2 * MINUTE_S
 
 
-def test_a_span_that_ends_before_it_begins_has_one_bucket_at_most() -> None:
-    assert buckets(7200, 3600, None) == Buckets(7200, 3600, MINUTE_S)
+@pytest.mark.parametrize(("start_s", "end_s"), [(7200, 3600), (70, 65), (1, 0)])
+def test_a_span_that_ends_before_it_begins_has_no_buckets(start_s: int, end_s: int) -> None:
+    made = buckets(start_s, end_s, None)
+    assert made.first_end_s > made.last_end_s
 
 
 @given(
@@ -92,11 +94,11 @@ def test_buckets_cover_the_span_with_few_enough_points(
     start_s: int, span_s: int, fidelity: int | None
 ) -> None:
     made = buckets(start_s, start_s + span_s, fidelity)
-    assert made.first_end_s % made.step_s == made.last_end_s % made.step_s == 0
-    assert made.step_s % MINUTE_S == 0
+    assert made.first_end_s % made.step_s == 0 or made.first_end_s == made.last_end_s
+    assert made.step_s % MINUTE_S == made.last_end_s % MINUTE_S == 0
     assert made.first_end_s - made.step_s <= start_s
-    assert start_s + span_s <= made.last_end_s
-    assert (made.last_end_s - made.first_end_s) // made.step_s <= POINTS_MAX
+    assert start_s + span_s <= made.last_end_s < start_s + span_s + MINUTE_S
+    assert -(-(made.last_end_s - made.first_end_s) // made.step_s) <= POINTS_MAX
 
 
 @pytest.mark.parametrize(

@@ -64,6 +64,17 @@ async def test_each_bucket_has_the_last_point_before_its_end(database: Database)
     ]
 
 
+async def test_the_last_bucket_may_be_shorter_and_none_ends_after_it(database: Database) -> None:
+    await record(database, (at(0), top(1)), (at(3), top(2)))
+    ends = Buckets(the_end_of(0), the_end_of(2), 5 * 60)
+    points = await history(database, ends)
+    assert points == [
+        HistoryPoint(the_end_of(0), top(1)),
+        HistoryPoint(the_end_of(2), top(1)),
+    ]
+    assert await history(database, Buckets(the_end_of(3), the_end_of(2), 60)) == []
+
+
 async def test_a_point_counts_from_the_end_of_its_own_minute_on(database: Database) -> None:
     await record(database, (at(5), top(7)))
     ends = Buckets(the_end_of(4), the_end_of(5), 60)

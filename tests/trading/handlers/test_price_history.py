@@ -72,6 +72,33 @@ async def test_a_history_ends_at_the_requested_end(rig: TradingRig) -> None:
     assert points[-1][0] <= NOW_S - HOUR - 60
 
 
+@pytest.mark.parametrize("fidelity", [1, 60, 1440, 43200])
+async def test_the_last_point_has_the_price_that_was_known_at_its_time(
+    rig: TradingRig, fidelity: int
+) -> None:
+    """A finding: it had what was known at the end of its bucket, which is later."""
+    await quote(rig, (2 * HOUR, 50, 60, None), (HOUR, 30, 40, None), (60, 10, 20, None))
+    span = {"startTs": NOW_S - 3 * HOUR, "endTs": NOW_S - HOUR - 60}
+    assert (await history(rig, **span, fidelity=fidelity))[-1] == (NOW_S - HOUR - 60, 0.55)
+
+
+@pytest.mark.parametrize(
+    "span",
+    [
+        {"startTs": NOW_S - HOUR, "endTs": NOW_S - 2 * HOUR},
+        {"startTs": NOW_S - 5, "endTs": NOW_S - 10},
+        {"startTs": NOW_S + HOUR, "endTs": 1},
+        {"startTs": NOW_S + HOUR},
+    ],
+)
+async def test_a_span_that_ends_before_it_begins_has_no_points(
+    rig: TradingRig, span: dict[str, int]
+) -> None:
+    """A finding: it had one, with the present price."""
+    await quote(rig, (2 * HOUR, 20, 30, None), (HOUR, 30, 40, None))
+    assert await history(rig, **span) == []
+
+
 async def test_an_end_in_the_future_is_now(rig: TradingRig) -> None:
     await quote(rig, (HOUR, 30, 40, None))
     points = await history(rig, startTs=NOW_S - HOUR, endTs=NOW_S + 9 * HOUR, fidelity=30)

@@ -39,11 +39,17 @@ INTERVALS_S: Final[Mapping[str, int | None]] = MappingProxyType(
 
 
 class Buckets(NamedTuple):
-    """The ends of a history's buckets, in seconds, the last one included."""
+    """The ends of a history's buckets, in seconds, each a step after the one before it; the last one may be nearer.
+
+    There are none if the first would end after the last.
+    """
 
     first_end_s: int
     last_end_s: int
     step_s: int
+
+
+_NO_BUCKETS: Final = Buckets(MINUTE_S, 0, MINUTE_S)
 
 
 def parse_interval(text: str) -> int | None:
@@ -63,20 +69,22 @@ def present_end_s(now_s: int) -> int:
 
 
 def buckets(start_s: int, end_s: int, fidelity_minutes: int | None) -> Buckets:
-    """Return the buckets between two times; their ends are whole multiples of the step.
+    """Return the buckets between two times, none if the second one is earlier.
 
-    The last bucket may end after `end_s`, and then has the present price. A fidelity with too many
-    points is coarsened to the limit.
+    Their ends are whole multiples of the step, but the last one is the end of the minute of `end_s`: what was
+    known later is no point of the span. A fidelity with too many points is coarsened to the limit.
     """
-    span_s = max(end_s - start_s, 0)
+    if end_s < start_s:
+        return _NO_BUCKETS
+    span_s = end_s - start_s
     if fidelity_minutes is None:
         fitting = [step for step in STEPS_S if span_s <= step * POINTS_MAX]
         step_s = fitting[0] if fitting else STEPS_S[-1]
     else:
         step_s = fidelity_minutes * MINUTE_S
     step_s = max(step_s, _least_step_s(span_s))
-    first, last = _ceiling(start_s, step_s), _ceiling(end_s, step_s)
-    return Buckets(max(first, step_s), max(last, step_s), step_s)
+    last_end_s = _ceiling(end_s, MINUTE_S)
+    return Buckets(min(_ceiling(start_s, step_s), last_end_s), last_end_s, step_s)
 
 
 def history_price(top: BookTop) -> Fraction | None:

@@ -67,6 +67,8 @@ async def load_history(
     Each bucket costs one index lookup, however many points lie between two of them.
     """
     first_s, last_s, step_s = wanted
+    if first_s > last_s:
+        return ()
     values = {"condition": condition_id, "first_s": first_s, "last_s": last_s, "step_s": step_s}
     rows = await tx.all(_history(), values)
     return [HistoryPoint(row.end_s, _unpacked(row.top)) for row in rows if row.top is not None]
@@ -77,7 +79,9 @@ def _history() -> sa.Select[Any]:
     """Return the query for a history, which is built once: it costs as much as many of its points."""
     first_s, last_s, step_s = map(_seconds, ("first_s", "last_s", "step_s"))
     ends = sa.select(first_s.label("end_s")).cte("ends", recursive=True)
-    ends = ends.union_all(sa.select(ends.c.end_s + step_s).where(ends.c.end_s + step_s <= last_s))
+    next_s = ends.c.end_s + step_s
+    next_s = sa.case((next_s < last_s, next_s), else_=last_s)
+    ends = ends.union_all(sa.select(next_s).where(ends.c.end_s < last_s))
     point = quote_points.c
     latest = (
         sa.select(_packed(point.ticks_per_one, *(point[name] + 1 for name in _OPTIONAL)))

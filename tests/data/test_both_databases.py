@@ -368,6 +368,21 @@ async def test_a3_sums_beyond_a_column_are_exact_or_at_their_documented_bound_on
         assert event["volume"] == event["openInterest"] == 3 * LARGE / TOKEN
 
 
+@pytest.mark.parametrize("is_data", [True, False])
+async def test_no_text_in_a_path_is_a_fault_of_either_database(
+    databases: tuple[Database, Database], *, is_data: bool
+) -> None:
+    """A finding: PostgreSQL takes no NUL, which the address of a profile could have."""
+    for database in databases:
+        reader = a_reader(database, is_data=is_data)
+        paths = (await reader.http.get("/schema/openapi.json")).json()["paths"]
+        asked = [re.sub(r"{\w+}", "a%00b", path) for path in paths if "{" in path]
+        assert asked
+        for path in asked:
+            answer = await reader.http.get(path)
+            assert answer.status_code < 500, path
+
+
 async def hold(_: Bytes32) -> BackingUnits:
     """Answer as a node: the contracts hold what is claimed of the small markets."""
     return BackingUnits(TOKEN)

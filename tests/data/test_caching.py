@@ -14,6 +14,7 @@ from foretell.data.recent_answers import (
     ANSWER_BYTES_MAX,
     KEY_CHARS_MAX,
     RANKINGS_KEPT_S,
+    RecentAnswer,
     RecentAnswers,
 )
 from foretell.data.routes import build_app
@@ -72,10 +73,13 @@ async def test_a_leaderboard_is_kept_for_its_time_and_no_longer(fresh_database: 
         await rows.prepare("rain")
         await rows.buy("ann", "rain", 5, 5)
     await keep_rankings(fresh_database)
-    now_s[0] = 4.9
+    now_s[0] = 3.9
     kept = await reader.http.get("/v1/leaderboard", params={"timePeriod": "ALL"})
     assert kept.json() == []
-    assert kept.headers["cache-control"] == "public, max-age=5"
+    assert kept.headers["cache-control"] == "public, max-age=1"
+    now_s[0] = 4.9
+    last = await reader.http.get("/v1/leaderboard", params={"timePeriod": "ALL"})
+    assert (last.json(), last.headers["cache-control"]) == ([], "no-cache")
     assert len(await reader.get("/v1/leaderboard", timePeriod="ALL", limit="1")) == 1
     now_s[0] = 5.0
     assert len(await reader.get("/v1/leaderboard", timePeriod="ALL")) == 1
@@ -86,7 +90,7 @@ async def test_volumes_of_builders_are_kept_as_leaderboards_are(
     fresh_database: Database, path: str
 ) -> None:
     context = a_data_context(fresh_database, BLOBS, lambda: NOW_MS)
-    context = dataclasses.replace(context, recent=RecentAnswers(5))
+    context = dataclasses.replace(context, recent=RecentAnswers(5, lambda: 0.0))
     answer = await Reader(build_app(context)).http.get(path)
     assert answer.headers["cache-control"] == "public, max-age=5"
     assert answer.headers["etag"]
@@ -114,7 +118,7 @@ async def test_requests_at_the_same_time_share_one_computation_that_outlives_the
     computing.may_end.set()
     answers = await asyncio.gather(*waiting, return_exceptions=True)
     assert isinstance(answers[0], asyncio.CancelledError)
-    assert answers[1:] == [b"[]"] * 4
+    assert answers[1:] == [RecentAnswer(b"[]", 4)] * 4
     assert computing.count == 1
 
 
@@ -131,7 +135,7 @@ async def test_an_answer_that_is_refused_for_one_client_is_computed_for_another(
 
     async def ask(client: str, compute: Callable[[], Awaitable[bytes]]) -> bytes:
         client_name.set(client)
-        return await recent.get("key", compute)
+        return (await recent.get("key", compute)).content
 
     flooding = asyncio.create_task(ask("one", refused_late))
     await asyncio.sleep(0)
@@ -157,7 +161,7 @@ async def test_what_is_kept_is_kept_as_the_page_says() -> None:
 
     async def ask(client: str, key: str) -> bytes:
         client_name.set(client)  # of its own task
-        return await recent.get(key, computing.run)
+        return (await recent.get(key, computing.run)).content
 
     asked = [
         asyncio.create_task(ask(client, key))
@@ -181,7 +185,7 @@ async def test_a_failure_is_not_kept() -> None:
     with pytest.raises(ConnectionError):
         await recent.get("key", fail)
     computing.may_end.set()
-    assert await recent.get("key", computing.run) == b"[]"
+    assert (await recent.get("key", computing.run)).content == b"[]"
 
 
 @pytest.mark.parametrize(
@@ -191,5 +195,5 @@ async def test_a_failure_is_not_kept() -> None:
 async def test_what_is_too_large_is_not_kept(key: str, content: bytes) -> None:
     recent, computing = RecentAnswers(5), Computing(content)
     computing.may_end.set()
-    assert [await recent.get(key, computing.run) for _ in range(2)] == [content] * 2
+    assert [(await recent.get(key, computing.run)).content for _ in range(2)] == [content] * 2
     assert computing.count == 2

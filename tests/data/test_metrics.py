@@ -144,6 +144,12 @@ async def test_volume_is_listed_for_each_market_and_in_total(
     assert [market["value"] for market in answer["markets"]] == values
 
 
+async def test_the_live_volume_is_of_markets_or_of_an_event(reader: Reader) -> None:
+    """A finding: with both, the markets were ignored."""
+    status, body = await reader.refused("/live-volume", market=RAIN, id="1")
+    assert (status, body["error"]) == (400, "invalid_field: id must be absent if market is given")
+
+
 @pytest.mark.usefixtures("holders")
 async def test_a_trade_that_has_failed_is_not_in_the_live_volume(
     reader: Reader, database: Database

@@ -64,6 +64,12 @@ async def test_a_page_of_a_listed_origin_may_read_an_answer_and_its_headers() ->
     assert "access-control-allow-credentials" not in response.headers
 
 
+@pytest.mark.parametrize("headers", [{}, {"origin": UNLISTED}])
+async def test_a_cache_keeps_an_answer_for_each_origin(headers: dict[str, str]) -> None:
+    """A finding: an answer without a permission was kept for the pages that have one."""
+    assert (await fetch(PAGES, headers=headers)).headers["vary"] == "origin"
+
+
 async def test_every_page_may_use_the_sandbox() -> None:
     response = await fetch(EVERY_PAGE, "POST", "/create-market/prepare", {"origin": UNLISTED})
     assert response.headers["access-control-allow-origin"] == "*"

@@ -7,7 +7,7 @@ from foretell.data.context import DataContext
 from foretell.data.parameters import MARKET
 from foretell.data.profiles import show_profiles
 from foretell.data.responses import HolderResponse, LiveVolume, MarketValue, TokenHolders
-from foretell.domain.errors.http import MissingParameter
+from foretell.domain.errors.http import MalformedQuery, MissingParameter
 from foretell.domain.exchange.ledger import AssetId
 from foretell.domain.values.hexadecimal import Bytes32, checksum_address
 from foretell.edge.parameters import (
@@ -95,6 +95,8 @@ async def list_live_volumes(context: DataContext, query: Query) -> list[LiveVolu
     query.check_known()
     if event_id is None and not condition_ids:
         raise MissingParameter("market or id")
+    if event_id is not None and condition_ids:
+        raise MalformedQuery("id", "absent if market is given")
     async with context.database.public_reading() as tx:
         if event_id is not None:
             condition_ids = await load_conditions_of_events(tx, [event_id])

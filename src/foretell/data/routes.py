@@ -73,8 +73,8 @@ async def _recent_answer(
         return encode_json(await use_case(context, Query.of(request)))
 
     key = f"{use_case.__name__}?{request.scope['query_string'].decode('latin-1')}"
-    content = await context.recent.get(key, compute)
-    return encoded_json(request, content, kept_s=context.recent.kept_s)
+    content, left_s = await context.recent.get(key, compute)
+    return encoded_json(request, content, kept_s=left_s)
 
 
 @get("/", opt=describe(Success(dict[str, str], "It is there."), tag="Status"))

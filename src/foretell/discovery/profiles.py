@@ -2,8 +2,9 @@
 
 from foretell.discovery.context import DiscoveryContext
 from foretell.discovery.responses import PublicProfileResponse
+from foretell.domain.errors.families import MalformedHex
 from foretell.domain.errors.http import UnknownRecord
-from foretell.domain.values.hexadecimal import Address, checksum_address
+from foretell.domain.values.hexadecimal import checksum_address, parse_address
 from foretell.domain.values.instants import iso_time
 from foretell.store.database import Transaction
 from foretell.store.trading.profiles import PublicProfile, load_named_like, load_profiles
@@ -11,7 +12,10 @@ from foretell.store.trading.profiles import PublicProfile, load_named_like, load
 
 async def find_profile(context: DiscoveryContext, address: str) -> PublicProfileResponse:
     """Return the profile of an address or of its wallet, or refuse."""
-    wanted = Address(address.lower())
+    try:
+        wanted = parse_address(address)
+    except MalformedHex as error:
+        raise UnknownRecord("address") from error
     async with context.database.public_reading() as tx:
         found = (await load_profiles(tx, [wanted])).get(wanted)
     if found is None:

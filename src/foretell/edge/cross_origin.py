@@ -16,6 +16,8 @@ PREFLIGHT_KEPT_S: Final = 600
 NAMES_BYTES_MAX: Final = 2_000
 EXPOSED: Final = b"x-request-id, retry-after, x-throttled-ms, ratelimit-limit, ratelimit-remaining, ratelimit-reset"
 """Headers of answers that a page may read beside the usual ones."""
+VARY: Final = (b"vary", b"origin")
+"""Where not all origins are permitted, caches keep an answer for each: also of a request without one."""
 
 _NAMES: Final = re.compile(rb"[A-Za-z0-9_, -]*\Z")
 
@@ -33,7 +35,12 @@ class CrossOriginApp:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, or answer a preflight, or refuse an origin."""
-        origin = _header(scope, b"origin") if scope["type"] == "http" else None
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        if not self._cross_origin.allows_all:
+            send = _sending(send, [VARY])
+        origin = _header(scope, b"origin")
         if origin is None:
             await self._app(scope, receive, send)
             return
@@ -56,7 +63,7 @@ class CrossOriginApp:
         """Return the headers by which a browser shows an answer to a page of an allowed origin."""
         if self._cross_origin.allows_all:
             return [(b"access-control-allow-origin", b"*")]
-        return [(b"access-control-allow-origin", origin), (b"vary", b"origin")]
+        return [(b"access-control-allow-origin", origin)]
 
 
 def _sending(send: Send, added: Headers) -> Send:

@@ -10,7 +10,7 @@ from tests.reconciliation.history import EventActs, RandomHistory
 from tests.rigs.applications import an_app
 from tests.rigs.read_apis import BLOBS, Reader, a_data_context
 from tests.rigs.sandbox import Sandbox
-from tests.rigs.values import NOW_MS, a_word, an_address
+from tests.rigs.values import NOW_MS, a_word, an_address, an_asset
 
 from foretell.data.routes import build_app
 from foretell.domain.contracts.neg_risk import question_id
@@ -85,6 +85,43 @@ async def test_a_token_that_is_no_number_is_refused(reader: Reader, token: str) 
     status, body = await reader.refused(f"/positions/{token}/ledger", user=ANN)
     assert status == 400
     assert body["error"].startswith("invalid_field: ")
+
+
+@pytest.mark.parametrize(
+    ("acts_by_block", "pages"),
+    [
+        ([200, 300], [[200, 300]]),
+        ([200, 300, 1], [[200, 300], [1]]),
+        ([200, 301, 1], [[200], [301, 1]]),
+        ([1, 700, 0, 2], [[1], [500], [0, 2]]),
+        ([3] * 60, [[3] * 60]),
+        ([20] * 60, [[20] * 25, [20] * 25, [20] * 10]),
+    ],
+)
+async def test_a_page_has_few_activities_and_the_pages_have_all_blocks(
+    database: Database, reader: Reader, acts_by_block: list[int], pages: list[list[int]]
+) -> None:
+    """A finding: a page had all of its blocks, megabytes of a wallet that splits in batches."""
+    token = an_asset(is_yes=True)
+    async with database.writing() as tx:
+        for block, count in enumerate(acts_by_block, 1):
+            at_s = AT_S + 2 * block
+            split = ActivityRow(
+                *(block, 0, 0, ANN, ActivityKind.SPLIT, a_word("market"), None, None),
+                *(5, 5, False, at_s, a_word("tx")),
+            )
+            elsewhere = split._replace(log_index=9_999, condition_id=a_word("another"))
+            acts = [split._replace(log_index=each) for each in range(count)]
+            await record_activities(tx, [*acts, elsewhere])
+            position = PositionRow(ANN, token, a_word("market"), block, 1, 5, 1, 0, at_s, block)
+            await record_positions(tx, [position])
+    found: list[list[int]] = []
+    after: dict[str, str] = {}
+    while not found or after:
+        page = await reader.get(f"/positions/{token}/ledger", user=ANN, limit="200", **after)
+        found.append([len(entry["activities"]) for entry in page["entries"]])
+        after = {"after": page["next"]} if page["next"] else {}
+    assert found == pages
 
 
 async def test_a_conversion_is_a_cause_in_its_own_event_alone(fresh_database: Database) -> None:

@@ -1,5 +1,6 @@
 """The ledger of a position: every change of its figures, in the order of the chain, with its causes."""
 
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Final
 
@@ -28,6 +29,8 @@ from foretell.store.queries.ledger import (
 
 TOKEN_DIGITS_MAX: Final = 78
 BEFORE_ALL: Final = -1
+ACTS_MAX: Final = 500
+"""Activities of a page: a wallet may do hundreds of things in one block."""
 LIMIT: Final = integer("limit", 100, 1, 200, "changes of a page")
 AFTER: Final = optional_integer("after", 0, ID_MAX, "the next of the page before, a block")
 TOKEN: Final = required_text("token", "token id, a decimal string").in_path()
@@ -45,23 +48,21 @@ async def show_ledger(context: DataContext, query: Query, token: str) -> LedgerR
         now = await load_position_now(tx, wallet, asset)
         start = BEFORE_ALL if after is None else after
         before, found = await load_position_history(tx, wallet, asset, start, limit + 1)
-        history = found[:limit]
-        acts = await load_acts_at(tx, wallet, asset, history) if history else ()
+        history, acts = await load_acts_at(tx, wallet, asset, found[:limit], ACTS_MAX)
     return LedgerResponse(
         proxy_wallet=checksum_address(wallet),
         asset=token,
         condition_id=now.condition_id,
         before=_figures(before.position),
         entries=[
-            _entry(was, then, [act for act in acts if act.block_number == then.block_number])
-            for was, then in pairwise((before, *history))
+            _entry(was, then, acts[then.block_number]) for was, then in pairwise((before, *history))
         ],
         now=_figures(now.position),
-        next=str(history[-1].block_number) if len(found) > limit else "",
+        next=str(history[-1].block_number) if len(found) > len(history) else "",
     )
 
 
-def _entry(was: PositionAt, then: PositionAt, acts: list[ActivityRow]) -> LedgerEntry:
+def _entry(was: PositionAt, then: PositionAt, acts: Sequence[ActivityRow]) -> LedgerEntry:
     before, after = was.position, then.position
     return LedgerEntry(
         block=then.block_number,

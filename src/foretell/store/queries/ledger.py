@@ -1,6 +1,6 @@
 """The history of one position: its figures after each block that changed it, and what the wallet did there."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
@@ -26,10 +26,20 @@ class PositionAt(NamedTuple):
 
 
 NEVER_HELD = PositionAt(-1, 0, Bytes32(""), NO_POSITION)
+BLOCKS_PER_READ: Final = 25
+"""Blocks whose activities are read by one statement: however many they have, few blocks are read in vain."""
+
+
+class ActsOfBlocks(NamedTuple):
+    """The first blocks of a history, and what the wallet did in them, by block."""
+
+    history: Sequence[PositionAt]
+    acts: Mapping[int, Sequence[ActivityRow]]
 
 
 _WALLET: Final = sa.bindparam("wallet", type_=sa.Text)
 _TOKEN: Final = sa.bindparam("token", type_=sa.Text)
+_CONDITION: Final = sa.bindparam("condition", type_=sa.Text)
 _BLOCK: Final = sa.bindparam("block", type_=sa.BigInteger)
 _NOW: Final = sa.select(positions).where(
     positions.c.wallet == _WALLET, positions.c.token_id == _TOKEN
@@ -52,9 +62,19 @@ _ACTS: Final = (
     .where(
         activities.c.wallet == _WALLET,
         one_of(activities.c.timestamp_s, "times"),
-        sa.or_(activities.c.token_id == _TOKEN, activities.c.token_id.is_(None)),
+        sa.or_(
+            activities.c.token_id == _TOKEN,
+            sa.and_(
+                activities.c.token_id.is_(None),
+                sa.or_(
+                    activities.c.condition_id == _CONDITION,
+                    activities.c.kind == ActivityKind.CONVERSION.value,
+                ),
+            ),
+        ),
     )
     .order_by(activities.c.block_number, activities.c.log_index)
+    .limit(sa.bindparam("rows", type_=sa.BigInteger))
 )
 
 
@@ -76,18 +96,44 @@ async def load_position_history(
 
 
 async def load_acts_at(
-    tx: Transaction, wallet: Address, token: AssetId, history: Sequence[PositionAt]
-) -> Sequence[ActivityRow]:
+    tx: Transaction,
+    wallet: Address,
+    token: AssetId,
+    history: Sequence[PositionAt],
+    acts_max: int,
+) -> ActsOfBlocks:
     """Return what the wallet did with a token or its condition in the blocks of a history, conversions in its event too.
 
-    A conversion is listed under one condition of an event, and changes positions in the others.
+    A conversion is listed under one condition of an event, and changes positions in the others. The blocks end before
+    the one with which the activities would be more than `acts_max`; the first block has that many then.
     """
+    acts: list[ActivityRow] = []
+    for start in range(0, len(history), BLOCKS_PER_READ):
+        part = history[start : start + BLOCKS_PER_READ]
+        acts += await _load_acts(tx, wallet, token, part, acts_max + 1 - len(acts))
+        if len(acts) > acts_max:
+            cut = acts.pop()
+            whole = [each for each in history if each.block_number < cut.block_number]
+            history = whole or history[:1]
+            break
+    by_block: dict[int, list[ActivityRow]] = {each.block_number: [] for each in history}
+    for act in acts:
+        if act.block_number in by_block:
+            by_block[act.block_number].append(act)
+    return ActsOfBlocks(history, by_block)
+
+
+async def _load_acts(
+    tx: Transaction, wallet: Address, token: AssetId, history: Sequence[PositionAt], most: int
+) -> Sequence[ActivityRow]:
     blocks = {each.block_number for each in history}
     times = sorted({each.at_s for each in history})
-    rows = await tx.all(_ACTS, {"wallet": wallet, "token": token, "times": times})
+    condition_id = history[0].condition_id
+    asked = {"wallet": wallet, "token": token, "condition": condition_id}
+    rows = await tx.all(_ACTS, {**asked, "times": times, "rows": most})
     acts = [activity_row(row) for row in rows if row.block_number in blocks]
-    own = {each.condition_id for each in history}
-    others = {each.condition_id for each in acts if each.kind is ActivityKind.CONVERSION} - own
+    own = {condition_id}
+    others = {each.condition_id for each in acts} - own
     if others:
         own |= await _of_same_event(tx, own, others)
     return [each for each in acts if each.condition_id in own]

@@ -5,7 +5,7 @@ their cursors consistent, so a round that ends early goes on with the next one.
 """
 
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection
 from dataclasses import dataclass
 from typing import Final
 
@@ -30,6 +30,7 @@ ROUND_INTERVAL_S: Final = 5.0
 ROWS_PER_STEP_MAX: Final = 1_000
 CONDITIONS_PER_STEP_MAX: Final = 500
 CONDITIONS_PER_ROUND_MAX: Final = 50_000
+"""Stale marks that a round looks up; those beyond it are still stale in the next one."""
 
 Pause = Callable[[], Awaitable[None]]
 """Waits after a step, so that others may write."""
@@ -93,27 +94,36 @@ class _Refresh:
             last_market = await load_last_market(tx)
             cursor = (await load_cursors(tx, self.sum.generation, is_changing=False))[period]
             found = await load_changed_conditions(tx, cursor, until_s, CONDITIONS_PER_ROUND_MAX)
+        await self._change(found, until_s)
         if period is Period.ALL:
-            found |= await self._load_changed_quotes(cursor.at_s)
-        changed = sorted(found)
-        for start in range(0, len(changed), CONDITIONS_PER_STEP_MAX):
-            async with self._step() as tx:
-                part = changed[start : start + CONDITIONS_PER_STEP_MAX]
-                await begin_changes(tx, self.sum, part, until_s)
-            await self._revalue()
+            await self._change_quoted(found, cursor.at_s, until_s)
         async with self._step() as tx:
             cursor = (await load_cursors(tx, self.sum.generation))[period]
             await record_cursor(tx, cursor._replace(at_s=until_s, market_id=last_market))
 
-    async def _load_changed_quotes(self, compared_s: int) -> set[Bytes32]:
-        """Compare all quotes with their marks, some in each transaction; what is beyond the limit is left to the next round."""
-        found: set[Bytes32] = set()
+    async def _change_quoted(self, done: set[Bytes32], compared_s: int, until_s: int) -> None:
+        """Compare every quote with its mark, once and to the last one; value what differs part by part.
+
+        The cursor's time is that of such a comparison: a quote that was settled by then counts as looked up.
+        """
+        changed: set[Bytes32] = set()
         after: str | None = BEFORE_ALL_CONDITIONS
-        while after is not None and len(found) < CONDITIONS_PER_ROUND_MAX:
+        while after is not None:
             async with self.context.database.reading() as tx:
                 condition_ids, after = await load_changed_quotes(tx, self.sum, after, compared_s)
-            found.update(condition_ids)
-        return found
+            changed |= set(condition_ids) - done
+            if len(changed) >= CONDITIONS_PER_STEP_MAX or after is None:
+                await self._change(changed, until_s)
+                changed.clear()
+
+    async def _change(self, condition_ids: Collection[Bytes32], at_s: int) -> None:
+        """Have the marks of these conditions change, and value their holders."""
+        changed = sorted(condition_ids)
+        for start in range(0, len(changed), CONDITIONS_PER_STEP_MAX):
+            async with self._step() as tx:
+                part = changed[start : start + CONDITIONS_PER_STEP_MAX]
+                await begin_changes(tx, self.sum, part, at_s)
+            await self._revalue()
 
     async def _revalue(self) -> None:
         is_changing = True

@@ -7,6 +7,7 @@ from tests.rigs.rows import Rows
 from tests.rigs.values import NOW_MS
 
 from foretell.indexer.listings import ListingContext, rebuild_listings, run
+from foretell.indexer.rebuild import RebuildContext
 from foretell.store.database import Database
 from foretell.store.tables import event_totals, listing_cursors, market_totals
 
@@ -42,7 +43,7 @@ async def test_a_rebuild_computes_all_totals_again(database: Database) -> None:
         await tx.execute(event_totals.delete())
         orphan = (await tx.all(sa.select(market_totals)))[0]._asdict()
         await tx.execute(market_totals.insert().values({**orphan, "market_id": 1_000}))
-    assert await rebuild_listings(ListingContext(database, lambda: NOW_MS)) == 2
+    assert await rebuild_listings(RebuildContext(database, lambda: NOW_MS)) == 2
     assert await rows_of(database) == before
     assert [len(rows) for rows in before.values()] == [2, 2, 1]
 

@@ -7,7 +7,7 @@ from rich.console import Console
 
 from foretell.app.clock_and_ids import now_ms
 from foretell.domain.errors.storage import FolderInUse
-from foretell.indexer.listings import ListingContext, rebuild_listings
+from foretell.indexer.listings import rebuild_listings
 from foretell.indexer.rebuild import (
     RebuildContext,
     rebuild_builders,
@@ -44,7 +44,7 @@ async def _rebuild(settings: Settings, console: Console) -> None:
             report(f"removed {sums.removed_rows} rows of the sums from before")
             tokens = await rebuild_supplies(context)
             report(f"added up the supplies of {tokens} tokens")
-            markets = await rebuild_listings(ListingContext(database, now_ms), context.pacing.pause)
+            markets = await rebuild_listings(context)
             report(f"computed the totals of {markets} markets")
             builders = await rebuild_builders(context)
             report(f"added up the volumes of {builders} builders")

@@ -6,10 +6,12 @@ the windows of all totals end. A round that ends early begins again.
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from functools import partial
+from typing import Final, Protocol
 
+from foretell.indexer.rebuild import RebuildContext, take_step
 from foretell.indexer.rounds import run_rounds
-from foretell.store.database import Database
+from foretell.store.database import Database, Transaction
 from foretell.store.index.listing_recount import (
     BEFORE_ALL_IDS,
     OF_MARKETS,
@@ -33,6 +35,12 @@ ROWS_PER_REBUILD_STEP_MAX: Final = 50
 """Fewer than in a round: a step of a rebuild also reads in the transaction that writes."""
 
 
+class _Recount(Protocol):
+    """Computes the totals of the next ids again, and returns these."""
+
+    def __call__(self, tx: Transaction, /, *, after_id: int) -> Awaitable[Sequence[int]]: ...
+
+
 @dataclass(frozen=True, slots=True)
 class ListingContext:
     """The tables, and the clock."""
@@ -51,40 +59,38 @@ async def refresh_listings(context: ListingContext) -> None:
     await _refresh(context.database, context.now_ms())
 
 
-async def _no_pause() -> None:
-    """Go on at once."""
-
-
-async def rebuild_listings(
-    context: ListingContext, pause: Callable[[], Awaitable[None]] = _no_pause
-) -> int:
+async def rebuild_listings(context: RebuildContext) -> int:
     """Compute all totals again, a few rows at a time, as of the time that the loop has come to; return the markets.
 
     Each row is as before until it is exact. The loop may run meanwhile, and computes what this has written once more.
+
+    Raises SumsHeld when others hold the totals for too long.
     """
-    database, counted = context.database, 0
+    rows_max = min(context.rows_per_step_max, ROWS_PER_REBUILD_STEP_MAX)
     for totals in OF_MARKETS:
-        seen: Sequence[int] = [BEFORE_ALL_IDS]
-        while seen:
-            async with database.writing() as tx:
-                seen = await remove_orphans(tx, totals, seen[-1], ROWS_PER_REBUILD_STEP_MAX)
-            await pause()
-    found: Sequence[int] = [BEFORE_ALL_IDS]
-    while found:
-        async with database.writing() as tx:
-            at_ms = await load_listed_until(tx)
-            if at_ms is None:
-                at_ms = context.now_ms()
-                await record_listed_until(tx, at_ms)
-            found = await recount_markets(tx, found[-1], at_ms, ROWS_PER_REBUILD_STEP_MAX)
-        counted += len(found)
-        await pause()
-    series: Sequence[int] = [BEFORE_ALL_IDS]
-    while series:
-        async with database.writing() as tx:
-            series = await recount_series(tx, series[-1], ROWS_PER_REBUILD_STEP_MAX)
-        await pause()
+        remove = partial(remove_orphans, totals=totals, rows_max=rows_max)
+        await _recount_all(context, remove)
+    counted = await _recount_all(context, partial(_recount_markets, context, rows_max=rows_max))
+    await _recount_all(context, partial(recount_series, rows_max=rows_max))
     return counted
+
+
+async def _recount_all(context: RebuildContext, recount: _Recount) -> int:
+    """Take a step for the next ids until there are none, and return how many there were."""
+    counted, after_id = 0, BEFORE_ALL_IDS
+    while ids := await take_step(context, partial(recount, after_id=after_id)):
+        counted, after_id = counted + len(ids), ids[-1]
+    return counted
+
+
+async def _recount_markets(
+    context: RebuildContext, tx: Transaction, after_id: int, rows_max: int
+) -> Sequence[int]:
+    at_ms = await load_listed_until(tx)
+    if at_ms is None:
+        at_ms = context.now_ms()
+        await record_listed_until(tx, at_ms)
+    return await recount_markets(tx, after_id, at_ms, rows_max)
 
 
 async def _refresh(database: Database, now_ms: int) -> None:

@@ -185,19 +185,19 @@ async def rebuild_builders(context: RebuildContext) -> int:
     """
     rows_max = context.rows_per_step_max
     remove = partial(remove_counted, rows_max=rows_max)
-    await _step(context, end_recount)
+    await take_step(context, end_recount)
     await _until_none(context, remove)
-    await _step(context, begin_recount)
+    await take_step(context, begin_recount)
     trades_max = min(rows_max, TRADES_PER_STEP_MAX)
     await _until_none(context, partial(count_trades, trades_max=trades_max))
     builders = 0
     for tables in SWAPS:
         builders, after = 0, None
-        while keys := await _step(
+        while keys := await take_step(
             context, partial(swap_rows, tables=tables, after=after, rows_max=rows_max)
         ):
             builders, after = builders + len(keys), keys[-1]
-    await _step(context, end_recount)
+    await take_step(context, end_recount)
     await _until_none(context, remove)
     return builders
 
@@ -205,12 +205,15 @@ async def rebuild_builders(context: RebuildContext) -> int:
 async def _until_none(
     context: RebuildContext, work: Callable[[Transaction], Awaitable[int]]
 ) -> None:
-    while await _step(context, work):
+    while await take_step(context, work):
         """Take the next step."""
 
 
-async def _step(context: RebuildContext, work: Callable[[Transaction], Awaitable[T]]) -> T:
-    """Do a part of the work in a transaction of its own, and rest."""
+async def take_step(context: RebuildContext, work: Callable[[Transaction], Awaitable[T]]) -> T:
+    """Do a part of the work in a transaction of its own, and rest.
+
+    Raises SumsHeld when others hold what it locks for too long.
+    """
 
     async def take() -> T:
         async with context.database.writing() as tx:

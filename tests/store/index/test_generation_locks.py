@@ -8,16 +8,21 @@ from typing import Final
 import pytest
 import sqlalchemy as sa
 from tests.rigs.postgres import PostgresServer
+from tests.rigs.read_apis import keep_listings
+from tests.rigs.rows import Rows
 from tests.rigs.values import NOW_MS
 from tests.store.index.test_rebuild import Killed, Watched, some_sums, spoil
 from tests.store.live_sums import dump_sums
 
 from foretell.domain.errors.storage import RowsLocked, StoreUnavailable, SumsHeld
+from foretell.indexer.listings import rebuild_listings
 from foretell.indexer.rebuild import RebuildContext, rebuild_sums, rebuild_supplies
 from foretell.store.database import Database, Transaction
 from foretell.store.index.generation_rows import remove_unread
 from foretell.store.index.generations import begin_next, hold_live, load_kept, load_live
+from foretell.store.index.listing_totals import take_turns
 from foretell.store.index.rankings.progress import forget_cursors
+from foretell.store.tables import event_totals, market_totals
 
 pytestmark = pytest.mark.anyio
 
@@ -158,6 +163,86 @@ async def test_a_swap_is_taken_again_once_the_sums_are_free(
     assert [line.partition(" ")[0] for line in lines] == ["round", "others"]
     assert rebuilt.rounds == 1
     assert await dump_sums(indexer) == kept
+
+
+async def some_totals(database: Database) -> list[tuple[int, int]]:
+    """Open two markets with a trade each, and return the totals of listings."""
+    async with database.writing() as tx:
+        rows = Rows(tx)
+        for name in ("rain", "snow"):
+            await rows.open_named(name)
+            await rows.match(name, 4, NOW_MS)
+    await keep_listings(database)
+    return await day_units(database)
+
+
+async def day_units(database: Database) -> list[tuple[int, int]]:
+    """Return the volumes of the last day, of each market and its event."""
+    own, of_event = market_totals.c, event_totals.c
+    async with database.reading() as tx:
+        rows = await tx.all(
+            sa.select(own.day_units.label("of_market"), of_event.day_units.label("of_event"))
+            .join(event_totals, of_event.event_id == own.event_id)
+            .order_by(own.market_id)
+        )
+    return [(row.of_market, row.of_event) for row in rows]
+
+
+async def spoil_totals(database: Database) -> None:
+    async with database.writing() as tx:
+        await tx.execute(market_totals.update().values(day_units=99))
+        await tx.execute(event_totals.update().values(day_units=99))
+
+
+async def test_totals_of_listings_are_computed_once_they_are_free(
+    indexer: Database, rebuilder: Database
+) -> None:
+    """A finding: the rebuild ended at the first lock that it did not get."""
+    kept = await some_totals(indexer)
+    await spoil_totals(indexer)
+    lines: list[str] = []
+    async with contextlib.AsyncExitStack() as keeping:
+        await take_turns(await keeping.enter_async_context(indexer.writing()))
+        freed = asyncio.Event()
+
+        def report(line: str) -> None:
+            lines.append(line)
+            if len(lines) == TRIES - 1:
+                freed.set()
+
+        context = RebuildContext(rebuilder, lambda: NOW_MS, report=report)
+        rebuilding = asyncio.create_task(rebuild_listings(context))
+        waiting = asyncio.create_task(freed.wait())
+        await asyncio.wait({rebuilding, waiting}, return_when=FIRST)
+        waiting.cancel()
+    assert await rebuilding == len(kept)
+    assert [line.partition(" ")[0] for line in lines] == ["others"] * (TRIES - 1)
+    assert await day_units(indexer) == kept
+
+
+async def test_totals_of_listings_that_are_never_free_end_a_rebuild_between_two_rows(
+    indexer: Database, rebuilder: Database
+) -> None:
+    kept = await some_totals(indexer)
+    await spoil_totals(indexer)
+    keeping, lines = contextlib.AsyncExitStack(), list[str]()
+
+    async def hold(_: int) -> None:
+        if kept[0] in await day_units(indexer) and not holds:
+            holds.append(True)
+            await take_turns(await keeping.enter_async_context(indexer.writing()))
+
+    holds: list[bool] = []
+    context = RebuildContext(
+        rebuilder, lambda: NOW_MS, 1, report=lines.append, pacing=Watched(hold)
+    )
+    async with keeping:
+        with pytest.raises(SumsHeld, match=f"in each of {TRIES} tries"):
+            await rebuild_listings(context)
+    assert len(lines) == TRIES - 1
+    assert await day_units(indexer) == [kept[0], (99, 99)]
+    assert await rebuild_listings(RebuildContext(rebuilder, lambda: NOW_MS)) == len(kept)
+    assert await day_units(indexer) == kept
 
 
 async def test_indexing_that_waits_for_a_swap_is_refused_as_a_database_that_is_away(

@@ -15,7 +15,8 @@ from typing_extensions import override
 
 from foretell.domain.exchange.order import Side
 from foretell.domain.exchange.trade import TradeStatus
-from foretell.indexer.listings import ListingContext, rebuild_listings
+from foretell.indexer.listings import rebuild_listings
+from foretell.indexer.rebuild import RebuildContext
 from foretell.store.database import Database, Transaction
 from foretell.store.index.listing_totals import (
     MarketTotals,
@@ -214,7 +215,7 @@ class Between(Database):
     async def writing(self) -> AsyncIterator[Transaction]:
         self.writes += 1
         if self.writes == 2:
-            await rebuild_listings(ListingContext(self._beside, lambda: NOW_MS))
+            await rebuild_listings(RebuildContext(self._beside, lambda: NOW_MS))
         async with super().writing() as tx:
             yield tx
 

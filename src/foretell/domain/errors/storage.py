@@ -220,11 +220,11 @@ class RebuildOvertaken(Unavailable):
 
 
 class SumsHeld(Unavailable):
-    """Others held the live sums each time a rebuild was to replace or to follow them."""
+    """Others held sums each time a rebuild was to write, to replace or to follow them."""
 
     def __init__(self, tries: int) -> None:
         super().__init__(
-            f"other transactions held the row of the live sums in each of {tries} tries; look for one that does not"
+            f"other transactions held sums that a rebuild changes in each of {tries} tries; look for one that does not"
             " end (pg_stat_activity on PostgreSQL), end it, and run the command again"
         )
 

@@ -62,7 +62,8 @@ async def refresh_listings(context: ListingContext) -> None:
 async def rebuild_listings(context: RebuildContext) -> int:
     """Compute all totals again, a few rows at a time, as of the time that the loop has come to; return the markets.
 
-    Each row is as before until it is exact. The loop may run meanwhile, and computes what this has written once more.
+    The row of a market is as before until it is exact; events and series have the sums of what is below them. The loop may
+    run meanwhile, and computes what this has written once more.
 
     Raises SumsHeld when others hold the totals for too long.
     """

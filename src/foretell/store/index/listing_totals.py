@@ -86,7 +86,11 @@ async def load_listed_until(tx: Transaction) -> int | None:
 
 
 async def record_listed_until(tx: Transaction, at_ms: int) -> None:
-    """Store the time at which the windows end."""
+    """Store the time at which the windows end.
+
+    Raises RowsLocked when another transaction holds it for too long.
+    """
+    await lock_waits.bound_waits(tx)
     await tx.upsert_rows(listing_cursors, [(CURSOR, at_ms)])
 
 

@@ -26,6 +26,32 @@ QUERY_CHEAP_BYTES_MAX: Final = 512
 """A longer query names many markets or events."""
 
 
+class TaggedContent(NamedTuple):
+    """An encoded answer, and the tag that names it."""
+
+    content: bytes
+    tag: str
+
+
+class TaggedParts:
+    """An answer that is encoded part by part, and its tag: neither is computed over the whole at once."""
+
+    __slots__ = ("_hash", "_parts")
+
+    def __init__(self, first: bytes = b"") -> None:
+        self._hash = hashlib.blake2b(first, digest_size=TAG_BYTES)
+        self._parts = [first]
+
+    def add(self, part: bytes) -> None:
+        """Append a part."""
+        self._hash.update(part)
+        self._parts.append(part)
+
+    def end(self) -> TaggedContent:
+        """Return the whole."""
+        return TaggedContent(b"".join(self._parts), f'"{self._hash.hexdigest()}"')
+
+
 def read_json(request: AnyRequest, value: object, *, kept_s: int = 0) -> JsonResponse:
     """Return the value as a JSON answer that caches may keep for a time, or 304 to a client that has it."""
     return encoded_json(request, encode_json(value), kept_s=kept_s)
@@ -33,7 +59,12 @@ def read_json(request: AnyRequest, value: object, *, kept_s: int = 0) -> JsonRes
 
 def encoded_json(request: AnyRequest, content: bytes, *, kept_s: int = 0) -> JsonResponse:
     """Return such an answer, of content that is JSON already."""
-    tag = f'"{hashlib.blake2b(content, digest_size=TAG_BYTES).hexdigest()}"'
+    return tagged_json(request, TaggedParts(content).end(), kept_s=kept_s)
+
+
+def tagged_json(request: AnyRequest, tagged: TaggedContent, *, kept_s: int = 0) -> JsonResponse:
+    """Return such an answer, of content that is JSON already and whose tag is known."""
+    content, tag = tagged
     headers = {"etag": tag, "cache-control": f"public, max-age={kept_s}" if kept_s else ASKED_AGAIN}
     if _has(request.headers.get("if-none-match", ""), tag):
         return Response(b"", status_code=NOT_MODIFIED, headers=headers)

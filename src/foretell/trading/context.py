@@ -1,7 +1,7 @@
 """The context of the trading API's handlers, built once by the composition root."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 
 from foretell.domain.contracts.deployment import Deployment
@@ -12,6 +12,7 @@ from foretell.edge.auth import KeyRing
 from foretell.edge.signed_requests import SignedRequests
 from foretell.engine.protocol.requests import AccountReply, AccountRequest, CommittedCommand
 from foretell.engine.protocol.router import Shards
+from foretell.runtime.loop_share import LoopShare
 from foretell.runtime.loops import Loop
 from foretell.store.database import Database
 from foretell.trading.accounts.accounts import ChainView, FetchHasCode, OrderNonces
@@ -21,6 +22,7 @@ from foretell.trading.accounts.wallet_checks import WalletChecks
 from foretell.trading.accounts.wallet_readings import WalletReadings
 from foretell.trading.books.books import PriceSide, PublicBooks
 from foretell.trading.books.market_names import MarketNames
+from foretell.trading.books.market_pages import MarketPages
 from foretell.trading.refusals import trading_body
 from foretell.trading.streams.hub import Streams
 
@@ -52,6 +54,9 @@ class TradingContext:
     """For how long orders that cross the book of a sports market are held."""
     wallet_readings: WalletReadings | None = None
     """None where no wallet held collateral before the first block."""
+    loop_share: LoopShare = field(default_factory=LoopShare)
+    """For answers to strangers that take long to compute."""
+    market_pages: MarketPages = field(default_factory=MarketPages)
 
     def begin(self, is_theirs: Callable[[Bytes32], bool]) -> None:
         """Drop the state of some markets: their engine publishes the whole of it next."""

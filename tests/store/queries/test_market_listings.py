@@ -11,6 +11,7 @@ from foretell.store.creation.halted_markets import (
 from foretell.store.database import Database
 from foretell.store.queries.market_listings import (
     Listing,
+    load_market_id_at,
     load_market_listings,
     load_market_listings_by_id,
 )
@@ -23,7 +24,10 @@ async def page(
     database: Database, offset: int, limit: int, *, unresolved: bool = False
 ) -> list[str]:
     async with database.reading() as tx:
-        listings = await load_market_listings(tx, offset, limit, is_unresolved_only=unresolved)
+        first_id = await load_market_id_at(tx, offset, is_unresolved_only=unresolved)
+        if first_id is None:
+            return []
+        listings = await load_market_listings(tx, first_id, limit, is_unresolved_only=unresolved)
     return [listing.slug for listing in listings]
 
 

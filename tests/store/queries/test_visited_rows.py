@@ -360,9 +360,10 @@ async def test_a_batch_costs_one_seek_for_each_point_of_a_market_on_both_databas
     body = msgspec.json.encode({"markets": tokens, **span})
     for database in (on_postgres, grown[1].database):
         with recorded() as queries:
-            found = await price_histories(history_reads(database, lambda: NOW_S * 1000), body)
-        assert [len(found.history[token]) for token in tokens] == [POINTS, POINTS]
-        yes, no = ([float(point.p) for point in found.history[token]] for token in tokens)
+            raw = await price_histories(history_reads(database, lambda: NOW_S * 1000), body)
+        history = msgspec.json.decode(raw)["history"]
+        assert [len(history[token]) for token in tokens] == [POINTS, POINTS]
+        yes, no = ([point["p"] for point in history[token]] for token in tokens)
         assert [a + b for a, b in zip(yes, no, strict=True)] == pytest.approx([1.0] * POINTS)
         assert len(queries) == 2
         if database is on_postgres:

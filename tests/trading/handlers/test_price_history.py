@@ -6,6 +6,8 @@ from tests.rigs.trading import Trader, TradingRig
 from tests.rigs.values import NOW_MS, NOW_S, TOKEN, a_buy, a_sell, a_word, an_asset
 
 from foretell.domain.exchange.commands import ResolveMarket
+from foretell.domain.portfolio.price_history import Buckets
+from foretell.trading.handlers.price_history import _parts
 
 pytestmark = pytest.mark.anyio
 
@@ -97,6 +99,21 @@ async def test_a_span_that_ends_before_it_begins_has_no_points(
     """A finding: it had one, with the present price."""
     await quote(rig, (2 * HOUR, 20, 30, None), (HOUR, 30, 40, None))
     assert await history(rig, **span) == []
+
+
+@pytest.mark.parametrize("minutes", [0, 1, 249, 250, 251, 499, 500, 1000])
+@pytest.mark.parametrize("step_s", [60, 300])
+@pytest.mark.parametrize("rest_s", [0, 60, 240])
+def test_the_parts_of_a_history_have_its_points(minutes: int, step_s: int, rest_s: int) -> None:
+    first_s = 10 * step_s
+    last_s = first_s + minutes * step_s + min(rest_s, step_s - 60)
+    ends = [
+        min(end_s, part.last_end_s)
+        for part in _parts(Buckets(first_s, last_s, step_s))
+        for end_s in range(part.first_end_s, part.last_end_s + step_s, step_s)
+    ]
+    assert ends == [min(end_s, last_s) for end_s in range(first_s, last_s + step_s, step_s)]
+    assert list(_parts(Buckets(60, 0, 60))) == []
 
 
 async def test_an_end_in_the_future_is_now(rig: TradingRig) -> None:

@@ -1,6 +1,7 @@
 """Market listings for the trading API: the market, its event, its tags and its payout."""
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
@@ -101,15 +102,23 @@ _COLUMNS: Final = (
 )
 
 
+async def load_market_id_at(
+    tx: Transaction, offset: int, *, is_unresolved_only: bool = False
+) -> int | None:
+    """Return the market after this number of older ones, of all or of those without a payout; None beyond the last."""
+    market_id: int | None = await tx.scalar(
+        _id_at(is_unresolved_only=is_unresolved_only), {"skipped": offset}
+    )
+    return market_id
+
+
 async def load_market_listings(
-    tx: Transaction, offset: int, limit: int, *, is_unresolved_only: bool = False
+    tx: Transaction, first_id: int, limit: int, *, is_unresolved_only: bool = False
 ) -> Sequence[Listing]:
-    """Return a page of all markets, or of those without a payout, the oldest first."""
-    query = _query()
-    if is_unresolved_only:
-        query = query.where(payouts.c.payout_yes.is_(None))
-    page = query.order_by(markets.c.market_id).offset(offset).limit(limit)
-    return await _with_tags(tx, await tx.all(page))
+    """Return all markets, or those without a payout, from one on, the oldest first."""
+    query = _listed_from(is_unresolved_only=is_unresolved_only)
+    rows = await tx.all(query, {"first_id": first_id, "listed": limit})
+    return await _with_tags(tx, rows)
 
 
 async def load_market_listings_by_id(
@@ -118,6 +127,24 @@ async def load_market_listings_by_id(
     """Return the listings of these conditions, by id; those without a market are left out."""
     rows = await tx.all(_query().where(markets.c.condition_id.in_(condition_ids)))
     return {listing.condition_id: listing for listing in await _with_tags(tx, rows)}
+
+
+@lru_cache(maxsize=2)
+def _id_at(*, is_unresolved_only: bool) -> sa.Select[Any]:
+    """Return the query for a place in the list, which reads no more of the markets before it than their ids."""
+    query = sa.select(markets.c.market_id).order_by(markets.c.market_id)
+    if is_unresolved_only:
+        query = query.where(~sa.exists().where(payouts.c.condition_id == markets.c.condition_id))
+    return query.offset(sa.bindparam("skipped", type_=sa.BigInteger)).limit(1)
+
+
+@lru_cache(maxsize=2)
+def _listed_from(*, is_unresolved_only: bool) -> sa.Select[Any]:
+    """Return the query for a part of the list, which is built once: it costs as much as many of its rows."""
+    query = _query().where(markets.c.market_id >= sa.bindparam("first_id", type_=sa.BigInteger))
+    if is_unresolved_only:
+        query = query.where(payouts.c.payout_yes.is_(None))
+    return query.order_by(markets.c.market_id).limit(sa.bindparam("listed", type_=sa.BigInteger))
 
 
 def _query() -> sa.Select[Any]:

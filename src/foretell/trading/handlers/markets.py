@@ -1,15 +1,19 @@
 """Markets: pages of them, single ones, and the last trades of one."""
 
-from collections.abc import Callable
-from typing import Final, TypeVar
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Final
 
 from foretell.domain.errors.families import MalformedHex
 from foretell.domain.errors.order import InvalidMarketId, MarketNotFound
 from foretell.domain.portfolio.prices import BookTop
 from foretell.domain.values.hexadecimal import parse_bytes32
+from foretell.edge.codec import encode_json
+from foretell.edge.read_answers import TaggedContent, TaggedParts
 from foretell.edge.rendering import blob_url
 from foretell.store.queries.market_listings import (
     Listing,
+    load_market_id_at,
     load_market_listings,
     load_market_listings_by_id,
 )
@@ -25,31 +29,49 @@ from foretell.trading.wire.markets import (
     tape_record,
     token_market_record,
 )
-from foretell.trading.wire.pages import Page, page
+from foretell.trading.wire.pages import PAGE_HEAD, page_tail
 
 MARKETS_PER_PAGE: Final = 1000
 TAPE_TRADES: Final = 100
 
-Record = TypeVar("Record")
-RecordOf = Callable[[Listing, BookTop | None], Record]
+RecordOf = Callable[[Listing, BookTop | None], object]
 """Makes the record of a listing and of the best prices in its book, if it has one."""
 
 
 async def market_page(
-    context: TradingContext,
-    offset: int,
-    record_of: RecordOf[Record],
-    *,
-    is_sampling: bool,
-) -> Page[Record]:
+    context: TradingContext, offset: int, record_of: RecordOf, *, is_sampling: bool
+) -> TaggedContent:
     """Return a page of markets, the oldest first; a sampling has only those that take orders."""
+    render = partial(_rendered_page, context, offset, record_of, is_sampling=is_sampling)
+    return await context.market_pages.get((record_of, is_sampling, offset), render)
+
+
+async def _rendered_page(
+    context: TradingContext, offset: int, record_of: RecordOf, *, is_sampling: bool
+) -> TaggedContent:
+    """Return a page whose parts are of one instant of the tables, while the loop serves others between them."""
+    page, count = TaggedParts(PAGE_HEAD), 0
     async with context.database.public_reading() as tx:
-        listings = await load_market_listings(
-            tx, offset, MARKETS_PER_PAGE + 1, is_unresolved_only=is_sampling
-        )
-    current = [_with_current(context, listing) for listing in listings]
-    records = [record_of(listing, _top(context, listing)) for listing in current]
-    return page(records, offset, MARKETS_PER_PAGE)
+        next_id = await load_market_id_at(tx, offset, is_unresolved_only=is_sampling)
+        while next_id is not None and count < MARKETS_PER_PAGE:
+            size = min(context.market_pages.limits.markets_per_part, MARKETS_PER_PAGE - count)
+            listings = await load_market_listings(
+                tx, next_id, size + 1, is_unresolved_only=is_sampling
+            )
+            shown = listings[:size]
+            encode = partial(_encoded, context, shown, record_of)
+            encoded = await context.loop_share.run(encode)
+            page.add(b"," + encoded if count else encoded)
+            count += len(shown)
+            next_id = listings[size].market_id if len(listings) > size else None
+    page.add(page_tail(offset, MARKETS_PER_PAGE, count, is_last=next_id is None))
+    return page.end()
+
+
+def _encoded(context: TradingContext, listings: Sequence[Listing], record_of: RecordOf) -> bytes:
+    """Return the records of listings as they stand between the brackets of a list."""
+    current = (_with_current(context, listing) for listing in listings)
+    return encode_json([record_of(each, _top(context, each)) for each in current])[1:-1]
 
 
 async def market(context: TradingContext, condition_id: str) -> MarketRecord:

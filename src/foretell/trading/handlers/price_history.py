@@ -1,8 +1,8 @@
 """GET /prices-history and its batch: the price of a token at the end of each bucket."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from decimal import Decimal
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Final, Protocol
 
 import msgspec
@@ -20,10 +20,12 @@ from foretell.domain.portfolio.price_history import (
 from foretell.domain.portfolio.prices import PRICES_KEPT_MAX, BookTop
 from foretell.domain.values.hexadecimal import Bytes32
 from foretell.domain.values.tokens import is_token_id
-from foretell.edge.codec import decode
+from foretell.edge.codec import decode, encode_json
 from foretell.edge.parameters import Parameter
 from foretell.edge.query import Query
+from foretell.edge.read_answers import TaggedContent, TaggedParts
 from foretell.edge.rendering import rounded
+from foretell.runtime.loop_share import LoopShare
 from foretell.store.database import Database, Transaction
 from foretell.store.trading.quote_points import HistoryPoint, load_first_minute, load_history
 from foretell.trading.books.books import PublicBooks, TokenRef
@@ -37,6 +39,8 @@ from foretell.trading.wire.parameters import (
 )
 
 TOKENS_PER_BATCH_MAX: Final = 20
+POINTS_PER_PART: Final = 250
+"""Loaded together, and encoded together, in about half a millisecond each."""
 _BATCH_START_S: Final = seconds("start_ts", "first second")
 _BATCH_END_S: Final = seconds("end_ts", "last second; now if absent")
 
@@ -55,6 +59,10 @@ class HistoryContext(Protocol):
     @property
     def now_ms(self) -> Callable[[], int]:
         """The clock."""
+
+    @property
+    def loop_share(self) -> LoopShare:
+        """The turns of the parts of a long history."""
 
 
 class PricePoint(msgspec.Struct, frozen=True):
@@ -96,8 +104,8 @@ class BatchBody(msgspec.Struct):
     end_ts_camel: int | None = msgspec.field(name="endTs", default=None)
 
 
-async def price_history(context: HistoryContext, query: Query) -> HistoryRecord:
-    """Return the history that a query requests."""
+async def price_history(context: HistoryContext, query: Query) -> TaggedContent:
+    """Return the history that a query requests, a `HistoryRecord` in JSON."""
     token = _find(context.books, query.read(HISTORY_TOKEN) or "")
     span = _span(
         query.read(INTERVAL),
@@ -106,13 +114,19 @@ async def price_history(context: HistoryContext, query: Query) -> HistoryRecord:
         query.read(FIDELITY),
         context.now_ms() // 1000,
     )
+    history = TaggedParts(b'{"history":')
     async with context.database.public_reading() as tx:
         tops = await _load_tops(tx, token.market.condition_id, span)
-    return HistoryRecord(_points(tops, token, span))
+        await _add_points(history, context.loop_share, tops, token, span)
+    history.add(b"}")
+    return history.end()
 
 
-async def price_histories(context: HistoryContext, raw: bytes) -> BatchHistoryRecord:
-    """Return the histories that the body of a batch requests."""
+async def price_histories(context: HistoryContext, raw: bytes) -> bytes:
+    """Return the histories that the body of a batch requests, a `BatchHistoryRecord` in JSON.
+
+    They keep their place among the reads until they are encoded, so that few are computed at once.
+    """
     body = decode(raw, BatchBody, MalformedBatch)
     if not body.markets:
         raise MalformedBatch("markets must name at least one token")
@@ -129,14 +143,15 @@ async def price_histories(context: HistoryContext, raw: bytes) -> BatchHistoryRe
     )
     token_by_id = {token_id: _find(context.books, token_id) for token_id in body.markets}
     ids = dict.fromkeys(token.market.condition_id for token in token_by_id.values())
+    histories = TaggedParts(b'{"history":{')
     async with context.database.public_reading() as tx:
         tops_by_condition = {each: await _load_tops(tx, each, span) for each in ids}
-    return BatchHistoryRecord(
-        {
-            token_id: _points(tops_by_condition[token.market.condition_id], token, span)
-            for token_id, token in token_by_id.items()
-        }
-    )
+        for position, (token_id, token) in enumerate(token_by_id.items()):
+            histories.add(b"," * bool(position) + encode_json(token_id) + b":")
+            tops = tops_by_condition[token.market.condition_id]
+            await _add_points(histories, context.loop_share, tops, token, span)
+    histories.add(b"}}")
+    return histories.end().content
 
 
 def _span(
@@ -161,15 +176,47 @@ async def _load_tops(tx: Transaction, condition_id: Bytes32, span: Span) -> Sequ
     first = await load_first_minute(tx, condition_id)
     if first is None:
         return ()
-    return await load_history(tx, condition_id, _buckets(span, first * MINUTE_S))
+    tops: list[HistoryPoint] = []
+    for part in _parts(_buckets(span, first * MINUTE_S)):
+        tops += await load_history(tx, condition_id, part)
+    return tops
 
 
-def _points(tops: Sequence[HistoryPoint], token: TokenRef, span: Span) -> Sequence[PricePoint]:
-    """Return the prices that a token had."""
+def _parts(whole: Buckets) -> Iterator[Buckets]:
+    """Yield the buckets in parts; the last part may have one more, which ends within a step."""
+    first_s, last_s, step_s = whole
+    reach_s = POINTS_PER_PART * step_s
+    for part_s in range(first_s, last_s + 1, reach_s):
+        is_last = last_s < part_s + reach_s
+        yield Buckets(part_s, last_s if is_last else part_s + reach_s - step_s, step_s)
+
+
+async def _add_points(
+    history: TaggedParts,
+    loop_share: LoopShare,
+    tops: Sequence[HistoryPoint],
+    token: TokenRef,
+    span: Span,
+) -> None:
+    """Add the prices that a token had, as a list, while the loop serves others between its parts."""
+    history.add(b"[")
+    is_first = True
+    for start in range(0, len(tops), POINTS_PER_PART):
+        part = tops[start : start + POINTS_PER_PART]
+        encoded = await loop_share.run(partial(_encoded, part, token, span))
+        if encoded:
+            history.add(encoded if is_first else b"," + encoded)
+            is_first = False
+    history.add(b"]")
+
+
+def _encoded(tops: Sequence[HistoryPoint], token: TokenRef, span: Span) -> bytes:
+    """Return the prices that a token had as they stand between the brackets of a list."""
     prices = ((end_s, _price(top, is_yes=token.is_yes)) for end_s, top in tops)
-    return [
+    points = [
         PricePoint(min(end_s, span.end_s), price) for end_s, price in prices if price is not None
     ]
+    return encode_json(points)[1:-1]
 
 
 @lru_cache(maxsize=PRICES_KEPT_MAX)

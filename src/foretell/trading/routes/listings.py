@@ -9,7 +9,7 @@ from foretell.domain.errors.order import MalformedBatch
 from foretell.edge.codec import AnyRequest, JsonResponse
 from foretell.edge.documents.description import describe, tagged
 from foretell.edge.query import Query
-from foretell.edge.read_answers import read_json
+from foretell.edge.read_answers import read_json, tagged_json
 from foretell.trading.context import TradingContext
 from foretell.trading.handlers import markets
 from foretell.trading.routes import refused
@@ -30,7 +30,7 @@ from foretell.trading.wire.parameters import CURSOR
 async def _page(
     request: AnyRequest,
     context: TradingContext,
-    record_of: markets.RecordOf[object],
+    record_of: markets.RecordOf,
     *,
     is_sampling: bool,
 ) -> JsonResponse:
@@ -38,7 +38,7 @@ async def _page(
     offset = query.read(CURSOR)
     query.check_known()
     page = await markets.market_page(context, offset, record_of, is_sampling=is_sampling)
-    return read_json(request, page)
+    return tagged_json(request, page, kept_s=context.market_pages.limits.kept_s)
 
 
 def _describe_page(kind: Any) -> dict[str, Any]:

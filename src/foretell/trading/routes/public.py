@@ -10,7 +10,7 @@ from foretell.domain.errors.order import InvalidSide, NeverTraded, NoPrice
 from foretell.edge.codec import AnyRequest, JsonResponse, json_response, read_body
 from foretell.edge.documents.description import Success, describe, tagged
 from foretell.edge.query import Query
-from foretell.edge.read_answers import read_json
+from foretell.edge.read_answers import tagged_json
 from foretell.trading.books.books import BookRecord
 from foretell.trading.handlers import price_history, quotes
 from foretell.trading.routes import refused
@@ -288,7 +288,7 @@ async def get_prices_history(request: AnyRequest, context: Context) -> JsonRespo
     query = Query.of(request)
     answer = await price_history.price_history(context, query)
     query.check_known()
-    return read_json(request, answer)
+    return tagged_json(request, answer)
 
 
 @post(
@@ -303,7 +303,7 @@ async def get_prices_history(request: AnyRequest, context: Context) -> JsonRespo
 )
 async def get_prices_histories(request: AnyRequest, context: Context) -> JsonResponse:
     """Return the histories of at most 20 tokens."""
-    return json_response(await price_history.price_histories(context, await read_body(request)))
+    return _json(await price_history.price_histories(context, await read_body(request)))
 
 
 ROUTES: Final = (

@@ -9,9 +9,12 @@ from typing import Final, Generic, TypeVar
 import msgspec
 
 from foretell.domain.errors.order import MalformedBatch
+from foretell.edge.codec import encode_json
 
 END: Final = "LTE="
 OFFSET_MAX: Final = 2**31 - 1
+PAGE_HEAD: Final = b'{"data":['
+"""The encoded page up to its first entry."""
 
 _OFFSET: Final = re.compile(r"\d{1,10}\Z", re.ASCII)
 
@@ -47,6 +50,15 @@ def parse_cursor(text: str | None) -> int:
 def page(entries: Sequence[Entry], offset: int, limit: int) -> Page[Entry]:
     """Return a page; one entry more than the limit was read if the list continues."""
     shown = entries[:limit]
-    is_last = len(entries) <= limit
-    next_cursor = END if is_last else base64.b64encode(str(offset + limit).encode()).decode()
+    next_cursor = _next_cursor(offset, limit, is_last=len(entries) <= limit)
     return Page(shown, next_cursor, limit, len(shown))
+
+
+def page_tail(offset: int, limit: int, count: int, *, is_last: bool) -> bytes:
+    """Return the encoded page from behind its last entry; `PAGE_HEAD` and the entries precede it."""
+    empty: Page[object] = Page((), _next_cursor(offset, limit, is_last=is_last), limit, count)
+    return encode_json(empty).removeprefix(PAGE_HEAD)
+
+
+def _next_cursor(offset: int, limit: int, *, is_last: bool) -> str:
+    return END if is_last else base64.b64encode(str(offset + limit).encode()).decode()

@@ -1,10 +1,10 @@
 """The routes of price histories without an engine: the tokens of some markets, and the tables."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
-from litestar import Litestar, get, post
+from litestar import Litestar, Response, get, post
 from litestar.di import NamedDependency
 
 from foretell.bench.rigs.reads.history import a_condition, a_token
@@ -14,11 +14,12 @@ from foretell.domain.exchange.ledger import AssetId
 from foretell.domain.exchange.order import MarketRules
 from foretell.domain.values.hexadecimal import ZERO_ADDRESS, Bytes32
 from foretell.edge.application import build_application
-from foretell.edge.codec import AnyRequest, JsonResponse, json_response, read_body
+from foretell.edge.codec import AnyRequest, JsonResponse, read_body
 from foretell.edge.documents.description import Success, describe
 from foretell.edge.documents.openapi import Api
 from foretell.edge.query import Query
 from foretell.engine.protocol.requests import committed_effects
+from foretell.runtime.loop_share import LoopShare
 from foretell.store.database import Database
 from foretell.trading.books.books import PublicBooks
 from foretell.trading.handlers.price_history import (
@@ -43,6 +44,7 @@ class HistoryReads:
     database: Database
     books: PublicBooks
     now_ms: Callable[[], int]
+    loop_share: LoopShare = field(default_factory=LoopShare)
 
 
 @get(
@@ -55,7 +57,7 @@ class HistoryReads:
 )
 async def get_history(request: AnyRequest, context: NamedDependency[HistoryReads]) -> JsonResponse:
     """Return what the route of the trading API returns, whose context has an engine."""
-    return json_response(await price_history(context, Query.of(request)))
+    return _json((await price_history(context, Query.of(request))).content)
 
 
 @post(
@@ -69,7 +71,11 @@ async def get_histories(
     request: AnyRequest, context: NamedDependency[HistoryReads]
 ) -> JsonResponse:
     """Return what the route of batches returns."""
-    return json_response(await price_histories(context, await read_body(request)))
+    return _json(await price_histories(context, await read_body(request)))
+
+
+def _json(raw: bytes) -> JsonResponse:
+    return Response(raw, media_type="application/json")
 
 
 def build_history_app(database: Database, now_ms: Callable[[], int]) -> Litestar:

@@ -1,0 +1,59 @@
+import asyncio
+
+import pytest
+
+from foretell.runtime.loop_share import LoopShare
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_parts_of_all_answers_take_turns_with_the_rest_of_the_loop() -> None:
+    share, done = LoopShare(), list[str]()
+
+    async def answer(name: str) -> None:
+        for _ in range(3):
+            await share.run(lambda: done.append(name))
+
+    async def serve() -> None:
+        while True:
+            done.append("-")
+            await asyncio.sleep(0)
+
+    serving = asyncio.create_task(serve())
+    await asyncio.gather(answer("a"), answer("b"))
+    serving.cancel()
+    turns = "".join(done).split("-")
+    assert max(map(len, turns)) == 1
+    assert "".join(turns) == "ababab"
+
+
+async def test_the_pause_is_as_long_as_the_factor_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    now_s, slept = [10.0], list[float]()
+    monkeypatch.setattr(asyncio.get_running_loop(), "time", lambda: now_s[0])
+
+    async def sleep(delay_s: float) -> None:
+        slept.append(delay_s)
+
+    def compute() -> str:
+        now_s[0] += 0.5
+        return "computed"
+
+    monkeypatch.setattr(asyncio, "sleep", sleep)
+    assert await LoopShare(pause_factor=3).run(compute) == "computed"
+    assert slept == [1.5]
+
+
+async def test_a_part_that_fails_or_is_cancelled_gives_its_turn_to_the_next() -> None:
+    share = LoopShare()
+
+    def fail() -> None:
+        raise ConnectionError
+
+    with pytest.raises(ConnectionError):
+        await share.run(fail)
+    pausing = asyncio.create_task(LoopShare.run(share, lambda: None))
+    waiting = asyncio.create_task(share.run(lambda: None))
+    await asyncio.sleep(0)
+    pausing.cancel()
+    waiting.cancel()
+    assert await share.run(lambda: "next") == "next"

@@ -37,6 +37,7 @@ PROFILE_ADDRESS: Final = wallet("address", "address of an account or of its wall
 EVENT: Final = tagged(responses.Event, "The event.")
 MARKET: Final = tagged(responses.MarketResponse, "The market.")
 TAG: Final = tagged(responses.TagResponse, "The tag.")
+PROFILE: Final = tagged(responses.PublicProfileResponse, "The profile.")
 ONE_EVENT: Final = catalog.ONE_EVENT_PARAMETERS
 ONE_MARKET: Final = catalog.ONE_MARKET_PARAMETERS
 ONE_TAG: Final = tags.ONE_TAG_PARAMETERS
@@ -325,7 +326,7 @@ async def get_unknown(record_id: FromPath[str]) -> JsonResponse:
 @get(
     "/public-profile",
     opt=describe(
-        Success(responses.PublicProfileResponse, "The profile."),
+        PROFILE,
         PROFILE_ADDRESS,
         tag="Profiles",
         refusals=(UnknownRecord,),
@@ -336,20 +337,22 @@ async def get_profile(request: AnyRequest, context: Context) -> JsonResponse:
     query = Query.of(request)
     address = query.read(PROFILE_ADDRESS)
     query.check_known()
-    return json_response(await find_profile(context, address))
+    return read_json(request, await find_profile(context, address))
 
 
 @get(
     "/profiles/user_address/{address:str}",
     opt=describe(
-        Success(responses.PublicProfileResponse, "The profile."),
+        PROFILE,
         tag="Profiles",
         refusals=(UnknownRecord,),
     ),
 )
-async def get_profile_of(address: FromPath[str], context: Context) -> JsonResponse:
+async def get_profile_of(
+    request: AnyRequest, address: FromPath[str], context: Context
+) -> JsonResponse:
     """Return the profile of an address, or of its wallet."""
-    return json_response(await find_profile(context, address))
+    return read_json(request, await find_profile(context, address))
 
 
 ROUTES: Final = (

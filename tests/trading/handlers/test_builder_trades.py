@@ -45,6 +45,7 @@ async def test_a_trade_of_a_brought_order_is_the_builder_s(
     page = answer.json()
     assert (page["next_cursor"], page["count"]) == ("LTE=", 1)
     (trade,) = page["data"]
+    assert "etag" not in answer.headers
     assert page["data"] == await trades_of(rig, builder.code)
     assert trade == {
         "id": taking["tradeIDs"][0],

@@ -33,6 +33,11 @@ FROM_TABLES = {
     "/markets/live-activity/{condition_id:str}",
     "/markets-by-token/{token_id:str}",
     "/fees/builder-fees/{builder_code:str}",
+    "/builder/trades",
+}
+QUERIES = {
+    "/prices-history": {"market": TOKEN, "interval": "1h"},
+    "/builder/trades": {"builder_code": IDS["builder_code"]},
 }
 FROM_MEMORY = ["/book", "/midpoint", "/spread", "/tick-size", "/neg-risk", "/last-trade-price"]
 
@@ -70,8 +75,7 @@ async def test_data_an_answer_of_the_tables_has_a_tag_while_it_stays_the_same(
     traders: tuple[Trader, Trader], path: str
 ) -> None:
     await trade(traders, "1")
-    http, url, query = traders[0].rig.client, url_of(path), {"market": TOKEN, "interval": "1h"}
-    query = query if path == "/prices-history" else {}
+    http, url, query = traders[0].rig.client, url_of(path), QUERIES.get(path, {})
     first = await http.get(url, params=query)
     kept = f"public, max-age={PAGE_LIMITS.kept_s}" if path in PAGES else ASKED_AGAIN
     assert (first.status_code, first.headers["cache-control"]) == (200, kept), first.text

@@ -11,7 +11,7 @@ from foretell.domain.errors.order import InvalidTradeFilter, MalformedBatch
 from foretell.domain.values.hexadecimal import Bytes32, parse_bytes32
 from foretell.edge.builders.keys import builder_code as code_of
 from foretell.edge.codec import AnyRequest, JsonResponse, json_response
-from foretell.edge.documents.description import Success, describe, tagged
+from foretell.edge.documents.description import describe, tagged
 from foretell.edge.documents.security import BUILDER_IF_SIGNED
 from foretell.edge.parameters import text
 from foretell.edge.query import Query
@@ -29,7 +29,10 @@ CODE: Final = text("builder_code", "the builder's code; needed without a builder
 @get(
     "/builder/trades",
     opt=describe(
-        Success(Page[BuilderTradeRecord], "A page, the newest first."),
+        tagged(
+            Page[BuilderTradeRecord],
+            "A page, the newest first. The answer to a builder's headers has no tag.",
+        ),
         CODE,
         *parameters.BUILDER_TRADE_FILTERS,
         parameters.CURSOR,
@@ -51,9 +54,9 @@ async def get_builder_trades(request: AnyRequest, context: Context) -> JsonRespo
     if context.key_ring.builder_dialect(request.headers) is not None:
         signed = await authenticate_builder(request, context)
         code = code_of(signed.caller.address)
-    else:
-        code = _parse_code(named or "")
-    return json_response(await builder_trades.list_builder_trades(context, code, query))
+        return json_response(await builder_trades.list_builder_trades(context, code, query))
+    code = _parse_code(named or "")
+    return read_json(request, await builder_trades.list_builder_trades(context, code, query))
 
 
 @get(

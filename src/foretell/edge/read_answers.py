@@ -1,7 +1,7 @@
 """Answers of public reads, and the rules for dear ones.
 
 Each answer names its content, so that a client or a cache that has it gets no body again. A cheap read returns a few
-rows that an index finds. A dear one returns many, skips many, names many markets, or sorts what no index has in its order.
+rows that an index finds. A dear one returns many, skips many, names many markets, or filters or sorts along no index.
 The rules read the query alone. They only choose which process answers: the answer is the same.
 """
 
@@ -80,14 +80,13 @@ def _has(known: str, tag: str) -> bool:
 class DearRule(NamedTuple):
     """When a read of a route is dear: by its rows, or by a parameter that is present.
 
-    An `order` is dear, except one of `indexed_orders` (in small letters) beside nothing but `plain_names`.
+    Where there are `indexed_orders` (in small letters), any other `order` is dear, and so are several.
     """
 
     rows_max: int = 100
     dear_names: Collection[str] = ()
     limit_name: str = "limit"
     indexed_orders: Collection[str] = ()
-    plain_names: Collection[str] = ()
 
     def is_dear(self, query: bytes) -> bool:
         """Return whether a read with this query is dear; a malformed query is refused soon, so it is cheap."""
@@ -104,8 +103,7 @@ class DearRule(NamedTuple):
         orders = [value.replace("_", "").lower() for name, value in pairs if name == ORDER]
         if not orders or not self.indexed_orders:
             return False
-        is_plain = all(name == ORDER or name in self.plain_names for name, _ in pairs)
-        return len(orders) > 1 or orders[0] not in self.indexed_orders or not is_plain
+        return len(orders) > 1 or orders[0] not in self.indexed_orders
 
     def _makes_dear(self, name: str, value: str) -> bool:
         if name in self.dear_names:

@@ -14,7 +14,7 @@ from tests.rigs.postgres import PostgresServer
 from tests.rigs.read_apis import BLOBS, Reader, a_data_context
 from tests.store.queries.recorded_queries import postgres_plans, recorded, sqlite_steps
 
-from foretell.bench.rigs.reads.history import NOW_S, History, HistoryPlan, a_condition
+from foretell.bench.rigs.reads.history import NOW_S, History, HistoryPlan, a_condition, a_token
 from foretell.data.routes import build_app as build_data_app
 from foretell.discovery.context import DiscoveryContext
 from foretell.discovery.routes import build_app
@@ -67,6 +67,13 @@ READS: Final = (
         "one market": "/markets?condition_ids=MARKET",
         "one market by its slug": "/markets/slug/market-7",
         "one event": "/events/slug/event-7",
+        "markets by ids": "/markets?id=7,8",
+        "markets by slugs in an order": "/markets?slug=market-7,market-8&order=title",
+        "markets by tokens": f"/markets?clob_token_ids={a_token(7, is_yes=True)},{a_token(8, is_yes=False)}",
+        "markets of an event": "/markets?event_id=7&order=volume",
+        "markets of an event's slug": "/markets?event_slug=event-7",
+        "events by ids": "/events?id=7,8&order=volume",
+        "events by slugs": "/events?slug=event-7,event-8",
     }
 )
 TABLES: Final = (

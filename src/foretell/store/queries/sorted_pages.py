@@ -21,9 +21,9 @@ SortValue = str | int | float | None
 NO_VALUES: Final[Mapping[str, Any]] = MappingProxyType({})
 _ROWS: Final = "rows"
 _SKIPPED: Final = "skipped"
-_REACHED: Final = "reached"
-REACHED: Final = (21, 51, 101)
-"""Rows that usual pages reach, with the one after which another page follows."""
+_PART_ROWS: Final = "part_rows"
+USUAL_PAGE_ENDS: Final = (21, 51, 101)
+"""The last rows of usual pages, with the one after which another page follows."""
 
 
 class SortField(enum.Enum):
@@ -123,7 +123,7 @@ def split_page_query(
     parts = [(1, query.where(key.is_(None)), whole if has_value else page)]
     if has_value:
         parts.append((0, query.where(key.is_not(None)), page))
-    most = sa.bindparam(_REACHED, type_=sa.BigInteger, literal_execute=True)
+    most = sa.bindparam(_PART_ROWS, type_=sa.BigInteger, literal_execute=True)
     found = sa.union_all(
         *(
             sa.select(
@@ -154,15 +154,16 @@ async def load_cursors(
 ) -> Sequence[Cursor]:
     """Return the cursors of one page by its query, and the values of its other parameters."""
     rows = await tx.all(
-        query, {**values, _ROWS: page.limit, _SKIPPED: page.offset, _REACHED: _reached(page)}
+        query,
+        {**values, _ROWS: page.limit, _SKIPPED: page.offset, _PART_ROWS: _rounded_page_end(page)},
     )
     return [Cursor(tuple(map(_plain, row[1:])), row[0]) for row in rows]
 
 
-def _reached(page: ListPage) -> int:
-    """Return about how many rows a page reaches: few numbers, as each is a statement that a connection keeps."""
+def _rounded_page_end(page: ListPage) -> int:
+    """Return the last row of a page, rounded up to one of few numbers: each is a statement that a connection keeps."""
     rows = page.limit + page.offset
-    return next((each for each in REACHED if rows <= each), 1 << rows.bit_length())
+    return next((each for each in USUAL_PAGE_ENDS if rows <= each), 1 << rows.bit_length())
 
 
 def _plain(value: Any) -> SortValue:

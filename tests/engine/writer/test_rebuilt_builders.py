@@ -44,7 +44,7 @@ from foretell.store.tables import (
     next_builder_users,
     trades,
 )
-from foretell.store.trading.builder_days import take_turns
+from foretell.store.trading.builder_days import hold_builder_sums
 from foretell.store.trading.builder_recount import begin_recount, end_recount
 
 pytestmark = pytest.mark.anyio
@@ -257,7 +257,7 @@ async def test_a_split_waits_for_a_step_of_a_rebuild(trading: Trading) -> None:
     await trading.write(a_settlement(trade_id, TradeStatus.RETRYING, ""))
     trading.decide(SplitTrade(NOW_MS, trade_id, ((an_order_id(makers[1]),), ()), ()))
     async with Database(trading.database.url) as other, other.writing() as tx:
-        await take_turns(tx)
+        await hold_builder_sums(tx)
         splitting = asyncio.create_task(trading.projection.catch_up())
         done, _ = await asyncio.wait([splitting], timeout=0.3)
         assert not done

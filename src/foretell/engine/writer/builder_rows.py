@@ -5,7 +5,7 @@ from typing import Final
 
 from foretell.domain.exchange.trade import TradeStatus
 from foretell.store.database import Transaction
-from foretell.store.trading.builder_days import NEXT, add_traded, has_builders, take_turns
+from foretell.store.trading.builder_days import NEXT, add_traded, has_builders, hold_builder_sums
 from foretell.store.trading.builder_parts import SignedTrade, brought, load_builders_of
 from foretell.store.trading.builder_recount import load_counted
 from foretell.store.trading.trades import TradeChange, TradeRow, load_trades_by_id
@@ -31,7 +31,8 @@ async def record_builder_volumes(
     if not (added or failing or has_splits) or not await has_builders(tx):
         return
     if has_splits:
-        await take_turns(tx)  # a rebuild reads trades before their fills, which a split moves
+        # a rebuild reads trades before their fills, which a split moves
+        await hold_builder_sums(tx)
     known = await load_trades_by_id(tx, failing)
     failed = [row.trade for row in known if row.status is not _FAILED]
     signed = [SignedTrade(trade, 1) for trade in added]

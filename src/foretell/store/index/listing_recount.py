@@ -14,9 +14,9 @@ import sqlalchemy as sa
 from foretell.store.database import Transaction
 from foretell.store.index.listing_totals import (
     UNSETTLED,
+    hold_listing_totals,
     load_market_totals,
     record_market_totals,
-    take_turns,
 )
 from foretell.store.tables import (
     event_totals,
@@ -55,7 +55,7 @@ async def remove_orphans(
     tx: Transaction, totals: sa.Table, after_id: int, rows_max: int
 ) -> Sequence[int]:
     """Delete those of the next totals of markets or of events that have no market; return the ids of all of them."""
-    await take_turns(tx)
+    await hold_listing_totals(tx)
     [own] = totals.primary_key.columns
     rows = await tx.all(sa.select(own).where(own > after_id).order_by(own).limit(rows_max))
     ids = [int(row[0]) for row in rows]
@@ -69,7 +69,7 @@ async def remove_orphans(
 
 async def recount_series(tx: Transaction, after_id: int, rows_max: int) -> Sequence[int]:
     """Compute the totals of the next series from those of their events; return their ids."""
-    await take_turns(tx)
+    await hold_listing_totals(tx)
     series_ids = await _next_series(tx, after_id, rows_max)
     games = await tx.all(
         sa.select(

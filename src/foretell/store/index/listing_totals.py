@@ -150,12 +150,12 @@ async def load_market_totals(
     return [_totals(row, now_ms) for row in rows]
 
 
-async def take_turns(tx: Transaction) -> None:
-    """Have no other transaction change the totals until the commit: each would count its own rows alone.
+async def hold_listing_totals(tx: Transaction) -> None:
+    """Hold the lock of the totals, so that no other transaction changes them until the commit.
 
-    Raises RowsLocked when another one has them for too long.
+    Each would count its own rows alone. Raises RowsLocked when another one has them for too long.
     """
-    await lock_waits.take_turns(tx, _LOCK)
+    await lock_waits.hold_lock(tx, _LOCK)
 
 
 async def record_market_totals(tx: Transaction, totals: Sequence[MarketTotals]) -> None:
@@ -163,7 +163,7 @@ async def record_market_totals(tx: Transaction, totals: Sequence[MarketTotals]) 
 
     Raises RowsLocked when another transaction has the totals for too long.
     """
-    await take_turns(tx)
+    await hold_listing_totals(tx)
     await tx.upsert_rows(market_totals, totals)
     event_ids = sorted({each.event_id for each in totals})
     rows = await tx.all(

@@ -33,7 +33,7 @@ async def bound_waits(tx: Transaction) -> None:
         )
 
 
-async def take_turns(tx: Transaction, lock: int) -> None:
+async def hold_lock(tx: Transaction, lock: int) -> None:
     """Hold a lock until the commit, which no other transaction then holds: SQLite has one writer anyway.
 
     Raises RowsLocked when another one has it for too long.

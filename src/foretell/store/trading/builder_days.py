@@ -94,7 +94,7 @@ async def add_traded(
 
     Raises RowsLocked when another engine has the lock for too long.
     """
-    await take_turns(tx)
+    await hold_builder_sums(tx)
     keys, users = sorted(changes), {BuilderUser(*key[:2]) for key in changes}
     rows = await load_rows(tx, tables.users, tables.users.primary_key.columns, keys)
     before = {UserDay._make(row[:3]): row.fills for row in rows}
@@ -108,12 +108,12 @@ async def add_traded(
     await _add_sums(tx, tables.totals, totals)
 
 
-async def take_turns(tx: Transaction) -> None:
-    """Have no other transaction change the sums until the commit.
+async def hold_builder_sums(tx: Transaction) -> None:
+    """Hold the lock of the sums, so that no other transaction changes them until the commit.
 
     Raises RowsLocked when another one has them for too long.
     """
-    await lock_waits.take_turns(tx, _LOCK)
+    await lock_waits.hold_lock(tx, _LOCK)
 
 
 async def delete_rows(tx: Transaction, table: sa.Table, keys: Collection[Key]) -> None:

@@ -24,7 +24,7 @@ from foretell.store.trading.builder_days import (
     add_traded,
     delete_rows,
     has_builders,
-    take_turns,
+    hold_builder_sums,
 )
 from foretell.store.trading.builder_parts import SignedTrade, brought, load_builders_of
 from foretell.store.trading.trades import with_fills
@@ -53,7 +53,7 @@ async def begin_recount(tx: Transaction) -> None:
 
     Raises RebuildRunning when another process has begun.
     """
-    await take_turns(tx)
+    await hold_builder_sums(tx)
     if await _load(tx) is not None:
         raise RebuildRunning
     await _record(tx, _BEFORE_ALL, is_complete=False)
@@ -61,7 +61,7 @@ async def begin_recount(tx: Transaction) -> None:
 
 async def end_recount(tx: Transaction) -> None:
     """Have the engine change the sums that are read alone."""
-    await take_turns(tx)
+    await hold_builder_sums(tx)
     await tx.execute(builder_recounts.delete())
 
 
@@ -70,7 +70,7 @@ async def remove_counted(tx: Transaction, rows_max: int) -> int:
 
     Raises RebuildRunning when another process has begun.
     """
-    await take_turns(tx)
+    await hold_builder_sums(tx)
     if await _load(tx) is not None:
         raise RebuildRunning
     for table in NEXT:
@@ -86,7 +86,7 @@ async def count_trades(tx: Transaction, trades_max: int) -> int:
 
     Raises RebuildRunning when another process has ended this recount.
     """
-    await take_turns(tx)
+    await hold_builder_sums(tx)
     after = await _load_own(tx)
     rows = await _load_next_trades(tx, after, trades_max) if await has_builders(tx) else []
     if not rows:
@@ -114,7 +114,7 @@ async def swap_rows(
     Raises RebuildRunning when another process has ended this recount, or has begun another one.
     """
     kept, following, walked = tables
-    await take_turns(tx)
+    await hold_builder_sums(tx)
     if not (await _load_own(tx)).is_complete:
         raise RebuildRunning
     columns = list(walked.primary_key.columns)
@@ -132,7 +132,7 @@ async def swap_rows(
 
 
 async def load_counted(tx: Transaction, trade_ids: Collection[str]) -> Collection[str]:
-    """Return those of these trades that a recount has counted; the caller has taken its turn."""
+    """Return those of these trades that a recount has counted; the caller holds the sums."""
     recount = await _load(tx)
     if recount is None:
         return ()

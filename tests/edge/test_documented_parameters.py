@@ -55,6 +55,7 @@ NEEDED: dict[tuple[str, str], dict[str, str]] = {
 SUBSTITUTES: dict[tuple[str, ...], dict[str, str]] = {
     ("creation", "/pending", "creator"): {"requestId": "1"},
     ("data", "/live-volume", "market"): {"id": "1"},
+    ("data", "/live-volume", "id"): {},
 }
 """Parameters that replace a needed one."""
 PARTNERS: dict[str, dict[str, str]] = {

@@ -20,7 +20,7 @@ from foretell.indexer.rebuild import RebuildContext, rebuild_sums, rebuild_suppl
 from foretell.store.database import Database, Transaction
 from foretell.store.index.generation_rows import remove_unread
 from foretell.store.index.generations import begin_next, hold_live, load_kept, load_live
-from foretell.store.index.listing_totals import take_turns
+from foretell.store.index.listing_totals import hold_listing_totals
 from foretell.store.index.rankings.progress import forget_cursors
 from foretell.store.tables import event_totals, market_totals
 
@@ -202,7 +202,7 @@ async def test_totals_of_listings_are_computed_once_they_are_free(
     await spoil_totals(indexer)
     lines: list[str] = []
     async with contextlib.AsyncExitStack() as keeping:
-        await take_turns(await keeping.enter_async_context(indexer.writing()))
+        await hold_listing_totals(await keeping.enter_async_context(indexer.writing()))
         freed = asyncio.Event()
 
         def report(line: str) -> None:
@@ -230,7 +230,7 @@ async def test_totals_of_listings_that_are_never_free_end_a_rebuild_between_two_
     async def hold(_: int) -> None:
         if kept[0] in await day_units(indexer) and not holds:
             holds.append(True)
-            await take_turns(await keeping.enter_async_context(indexer.writing()))
+            await hold_listing_totals(await keeping.enter_async_context(indexer.writing()))
 
     holds: list[bool] = []
     context = RebuildContext(

@@ -55,14 +55,14 @@ NEEDED: dict[tuple[str, str], dict[str, str]] = {
 SUBSTITUTES: dict[tuple[str, ...], dict[str, str]] = {
     ("creation", "/pending", "creator"): {"requestId": "1"},
     ("data", "/live-volume", "market"): {"id": "1"},
-    ("data", "/live-volume", "id"): {},
 }
 """Parameters that replace a needed one."""
-PARTNERS: dict[str, dict[str, str]] = {
+PARTNERS: dict[str | tuple[str, ...], dict[str, str]] = {
+    ("data", "/live-volume", "id"): {"market": ""},
     "filterType": {"filterAmount": "1"},
     "filterAmount": {"filterType": "CASH"},
 }
-"""Parameters that are valid only together."""
+"""Parameters that are valid only together, or only without another."""
 CLAMPED = {
     "/events",
     "/events/keyset",
@@ -219,7 +219,8 @@ async def status_of(product: str, path: str, parameters: dict[str, str]) -> int:
 
 async def accepts(case: Case, value: str) -> bool:
     """Return whether the route accepts a value of the parameter, or its absence if it is empty."""
-    others = PARTNERS.get(case.name, {}) if value else SUBSTITUTES.get(case[:3], {})
+    partners = PARTNERS.get(case[:3], PARTNERS.get(case.name, {}))
+    others = partners if value else SUBSTITUTES.get(case[:3], {})
     status = await status_of(case.product, case.path, {**others, case.name: value})
     assert status in REFUSED | {200, 404, 503}, status
     return status not in REFUSED

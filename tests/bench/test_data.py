@@ -145,7 +145,7 @@ def test_reads_are_printed_beside_bare_sql_and_written_to_a_page(
     assert written.startswith("Before.\n")
     assert written.endswith(f"{mark} end -->\nAfter.\n")
     assert "replaced" not in written
-    row = r"^\|[^|]+\|( [\d.,]+ ms \|){4}( [\d.]+ \|){3}"
+    row = r"^\|[^|]+\|( [\d.,]+ ms \|){4}( [\d.]+ \|){3}( (\d rounds, [\d.]+ cores)? ?\|)"
     assert len(re.findall(row, written, re.MULTILINE)) > 20
     chart = tmp_path / f"data-reads-{database.lower()}.svg"
     assert f"({chart.name})" in written
@@ -184,6 +184,14 @@ def test_a_read_misses_a_bar_that_it_is_above(
     times: ReadTimes, growth: float | None, others: float, missed: list[str]
 ) -> None:
     assert ReadFigure(times._replace(others_cores=others), growth).missed == missed
+
+
+def test_a_row_says_how_often_a_read_was_measured_and_how_disturbed_the_round_was_that_counts() -> (
+    None
+):
+    again = ReadFigure(TIMES._replace(others_cores=0.25, rounds=5), None)
+    assert dict(zip(HEADS, again.cells(), strict=True))["repeated"] == "5 rounds, 0.25 cores"
+    assert dict(zip(HEADS, ReadFigure(TIMES, None).cells(), strict=True))["repeated"] == ""
 
 
 def test_missed_reads_are_named_with_their_bars() -> None:

@@ -27,7 +27,6 @@ from foretell.bench.rigs.machine import usage_with
 from foretell.bench.rigs.page import check_page, occasion, write_block
 from foretell.bench.rigs.reads.figures import (
     BARS,
-    ReadFigure,
     ReadTimes,
     chart_of_reads,
     figures_of,
@@ -47,7 +46,7 @@ from foretell.bench.rigs.reads.price_histories import build_history_app
 from foretell.bench.rigs.reads.read_case import DATA, DISCOVERY, TRADING, ReadCase
 from foretell.bench.rigs.reads.routes import cases, dear_cases
 from foretell.bench.rigs.reads.stranger import Read, StrangerTimes, measure_stranger
-from foretell.bench.rigs.reads.turns import CALLS_GROWTH, Call, Timed, alternate_undisturbed, p99_of
+from foretell.bench.rigs.reads.turns import CALLS_GROWTH, Call, alternate_undisturbed, p99_of
 from foretell.bench.rigs.startup import resident_bytes
 from foretell.data.context import DataContext
 from foretell.data.dear_reads import DEAR_READS as DATA_DEAR_READS
@@ -268,30 +267,23 @@ async def _times(
 ) -> list[ReadTimes]:
     """Return the times of a read at each size; all sizes and the bare SQL take turns.
 
-    A bar that is missed while other programs use the machine says nothing, so the read is measured again.
+    Times while other programs use the machine say little, so the read is measured again.
     """
     name = sizes[-1].reads[place].name
-
-    def is_slow(timed: Sequence[Timed]) -> bool:
-        return bool(ReadFigure(_read_times(name, timed[-2], timed[-1], 0.0), None).missed)
-
     calls = [call for size in sizes for call in size.calls(place)]
-    measured = await alternate_undisturbed(calls, least, pids, is_slow)
+    measured = await alternate_undisturbed(calls, least, pids)
     return [
-        _read_times(name, served, bare, measured.others_cores)
-        for size, served, bare in zip(sizes, measured.times[::2], measured.times[1::2], strict=True)
+        ReadTimes(
+            name,
+            statistics.median(served.passed_ms),
+            p99_of(served.passed_ms),
+            statistics.median(served.cpu_ms),
+            statistics.median(bare.passed_ms),
+            measured.others_cores,
+            measured.rounds,
+        )
+        for served, bare in zip(measured.times[::2], measured.times[1::2], strict=True)
     ]
-
-
-def _read_times(name: str, served: Timed, bare: Timed, others_cores: float) -> ReadTimes:
-    return ReadTimes(
-        name,
-        statistics.median(served.passed_ms),
-        p99_of(served.passed_ms),
-        statistics.median(served.cpu_ms),
-        statistics.median(bare.passed_ms),
-        others_cores,
-    )
 
 
 @contextlib.asynccontextmanager

@@ -19,7 +19,7 @@ BARS: Final = (
 )
 HEADS: Final = (
     *("read", "bare SQL", "p50, fewest", "p50", "p99"),
-    *("p50 / bare", "p50 growth", "growth", "verdict"),
+    *("p50 / bare", "p50 growth", "growth", "repeated", "verdict"),
 )
 
 WIDTH: Final = 760
@@ -35,7 +35,10 @@ BAR_COLOR: Final = "#e45756"
 
 
 class ReadTimes(NamedTuple):
-    """Milliseconds of a read, of the processor in it, and of the bare SQL; cores that other programs used meanwhile."""
+    """Milliseconds of a read, of the processor in it, and of the bare SQL; cores that other programs used meanwhile.
+
+    More than one round was made where other programs used too many.
+    """
 
     name: str
     p50_ms: float
@@ -43,6 +46,7 @@ class ReadTimes(NamedTuple):
     cpu_ms: float
     bare_ms: float
     others_cores: float = 0.0
+    rounds: int = 1
 
 
 class ReadFigure(NamedTuple):
@@ -69,6 +73,12 @@ class ReadFigure(NamedTuple):
         return self.times.others_cores > DISTURBED_CORES
 
     @property
+    def repeated(self) -> str:
+        """The rounds of a read that was measured again, and the cores that other programs used in the one that counts."""
+        read = self.times
+        return f"{read.rounds} rounds, {read.others_cores:.2f} cores" if read.rounds > 1 else ""
+
+    @property
     def verdict(self) -> str:
         """The verdict in words."""
         if self.missed:
@@ -86,6 +96,7 @@ class ReadFigure(NamedTuple):
             f"{read.p50_ms / read.bare_ms:.1f}",
             "" if fewest_ms is None else f"{read.p50_ms / fewest_ms:.2f}",
             "" if self.growth is None else f"{self.growth:.2f}",
+            self.repeated,
             self.verdict,
         )
 

@@ -12,9 +12,8 @@ SECONDS_PER_CALL: Final = 0.2
 """Seconds for each call that takes turns in a read."""
 CALLS_GROWTH: Final = 2
 """So many times the least number of calls are made, where there is time."""
-P99: Final = 0.99
 ROUNDS_MAX: Final = 5
-"""How often calls are measured that are slow while other programs use the machine."""
+"""How often calls are measured while other programs use the machine."""
 
 Call = Callable[[], Awaitable[object]]
 
@@ -27,27 +26,30 @@ class Timed(NamedTuple):
 
 
 class Alternation(NamedTuple):
-    """The times of calls that took turns, and the cores that other programs used meanwhile."""
+    """The times of calls that took turns, the cores that other programs used meanwhile, and the rounds that were made."""
 
     times: Sequence[Timed]
     others_cores: float
+    rounds: int = 1
 
 
 async def alternate_undisturbed(
-    calls: Sequence[Call],
-    least: int,
-    own_pids: Sequence[int],
-    is_slow: Callable[[Sequence[Timed]], bool],
+    calls: Sequence[Call], least: int, own_pids: Sequence[int]
 ) -> Alternation:
-    """Make each call in turn, at least so many times; again while it is slow and other programs use the machine."""
-    rounds = 0
+    """Make each call in turn, at least so many times; again while other programs use the machine.
+
+    The times are those of the first round that nothing disturbed, or else of the one that was disturbed least. They
+    are never chosen by how short they are.
+    """
+    measured: list[Alternation] = []
     while True:
-        rounds += 1
         before = usage_with(*own_pids)
         times = await alternate(calls, least)
-        measured = Alternation(times, before.others_cores(usage_with(*own_pids)))
-        if measured.others_cores <= DISTURBED_CORES or rounds == ROUNDS_MAX or not is_slow(times):
-            return measured
+        others_cores = before.others_cores(usage_with(*own_pids))
+        measured.append(Alternation(times, others_cores))
+        if others_cores <= DISTURBED_CORES or len(measured) == ROUNDS_MAX:
+            chosen = min(measured, key=lambda one: one.others_cores)
+            return chosen._replace(rounds=len(measured))
 
 
 async def alternate(calls: Sequence[Call], least: int) -> list[Timed]:
@@ -73,6 +75,5 @@ async def alternate(calls: Sequence[Call], least: int) -> list[Timed]:
 
 
 def p99_of(passed_ms: Sequence[float]) -> float:
-    """Return the time that one call in a hundred exceeds."""
-    ordered = sorted(passed_ms)
-    return ordered[min(len(ordered) - 1, round(len(ordered) * P99))]
+    """Return the shortest of the times that at most one call in a hundred exceeds: the nearest rank."""
+    return sorted(passed_ms)[-(-99 * len(passed_ms) // 100) - 1]

@@ -12,7 +12,7 @@ from tests.rigs.builders.sums import kept_sums, slow_sums
 from tests.rigs.read_apis import keep_rankings
 from tests.store.live_sums import dump_sums, rebuild
 
-from foretell.bench.data import DataPlan, run_bench_data
+from foretell.bench.data import CHEAP, DataPlan, run_bench_data
 from foretell.bench.rigs.page import check_page
 from foretell.bench.rigs.reads.figures import (
     HEADS,
@@ -22,7 +22,8 @@ from foretell.bench.rigs.reads.figures import (
     missed_words,
     table_of_reads,
 )
-from foretell.bench.rigs.reads.history import NOW_S, SIZE_UNITS, SUMMED, History, HistoryPlan
+from foretell.bench.rigs.reads.history import NOW_S, SUMMED, History, HistoryPlan
+from foretell.bench.rigs.reads.matches import SIZE_UNITS
 from foretell.domain.errors.command import BenchFailed
 from foretell.domain.portfolio.periods import Period
 from foretell.store.bulk_totals import fill_trading_totals
@@ -54,6 +55,25 @@ async def test_a_generated_history_adds_up(tmp_path: Path) -> None:
         assert traded == value("SELECT sum(cost_units) FROM activities")
         assert value("SELECT sum(volume_units) FROM trading_totals") == traded
         assert value("SELECT sum(size_units) FROM trades") == PLAN.fills // 2 * SIZE_UNITS
+
+
+@pytest.mark.anyio
+async def test_the_wallet_with_many_positions_has_as_many_that_are_closed(tmp_path: Path) -> None:
+    """A finding: closed positions were measured for a wallet with one."""
+    path = tmp_path / "foretell.db"
+    async with Database(f"sqlite+aiosqlite:///{path}") as database:
+        await upgrade(database)
+        history = History(HistoryPlan(fills=6_000, wallets=1_000, markets=1_500))
+        await history.write(database)
+    with closing(sqlite3.connect(path)) as connection:
+        found = f"FROM positions WHERE wallet = '{history.names.whale}' AND size_units"
+        assert connection.execute(f"SELECT count(*) {found} > 0").fetchone() == (1_000,)
+        closed = "SELECT realized_units > 0, count(*)"
+        wins = dict(connection.execute(f"{closed} {found} = 0 GROUP BY 1").fetchall())
+        assert sum(wins.values()) == 1_000
+        assert min(wins.values()) > 100
+        sold = "SELECT maker, count(*) FROM fills WHERE side = 'SELL' GROUP BY 1"
+        assert connection.execute(sold).fetchall() == [(history.names.whale, 1_000)]
 
 
 @pytest.mark.anyio
@@ -99,30 +119,37 @@ async def _sums(database: Database) -> dict[str, list[tuple[Any, ...]]]:
 def test_cheap_reads_are_measured_beside_those_of_a_stranger(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, bar: float, missed: int
 ) -> None:
-    monkeypatch.setattr("foretell.bench.data.STRANGER_RATIO_MAX", bar)
+    monkeypatch.setattr("foretell.bench.rigs.reads.stranger_figures.STRANGER_RATIO_MAX", bar)
+    monkeypatch.setattr("foretell.bench.rigs.reads.stranger.PHASES", 2)
     page, file = tmp_path / "page.md", io.StringIO()
     mark = "<!-- foretell bench data --stranger, SQLite:"
     page.write_text(f"{mark} begin -->\nreplaced\n{mark} end -->\n")
     plan = DataPlan((1_000, 2_000), 1_000, 100, calls=1, is_stranger=True, page=page)
     assert run_bench_data(plan, Console(file=file, width=200)) == missed
     seen = (
-        r"p99 of cheap reads is ([\d.]+) ms alone and ([\d.]+) ms\sbeside a stranger's (\d+) dear"
+        r"p99 of '([^']+)' is ([\d.]+) ms alone and ([\d.]+) ms beside a stranger's (\d+) dear reads \(\d+ more"
+        r" refused\): ratio ([\d.]+), the largest of 5 cheap reads"
     )
-    verdict = f"bar {bar:g}, {'**missed**' if missed else 'met'}."
-    for text in (file.getvalue(), page.read_text()):
-        assert " ".join(text.split()).count(verdict) == 2
-        found = re.search(seen, text)
-        assert found is not None
-        assert min(float(each) for each in found.groups()) > 0
-        kept = re.search(r"The\sprocess\sof\sdear\sreads\sthen\shas\s(\d+)\sMB", text)
-        assert kept is not None
-        assert int(kept[1]) > 0
-        compared = (
-            r"memory\sof\sthat\sprocess\sat\s2,000\sfills\sis\s([\d.]+)\stimes\sthat\sat\s1,000"
+    verdict = f"bar {bar:g}, {'**missed**' if missed else 'met'}. Other programs used"
+    for text in (" ".join(each.split()) for each in (file.getvalue(), page.read_text())):
+        assert text.count(verdict) == 2
+        found = re.findall(seen, text)
+        assert {name for name, *_ in found} <= CHEAP
+        assert min(float(each) for _, *numbers in found for each in numbers) > 0
+        kept = re.findall(
+            r"The serving process then has (\d+) MB, that of dear reads (\d+) MB", text
         )
-        grown = re.search(compared, text)
+        assert len(kept) == 2
+        assert min(int(each) for both in kept for each in both) > 0
+        grown = re.search(
+            r"At 2,000 fills the serving process has ([\d.]+) times the memory that it has at 1,000, that of dear"
+            r" reads ([\d.]+) times",
+            text,
+        )
         assert grown is not None
-        assert float(grown[1]) > 0
+        assert min(float(each) for each in grown.groups()) > 0
+    row = r"^\| ([^|]+) \| 2 \| [\d.]+ ms \| [\d.]+ ms \| [\d.]+ \|$"
+    assert sorted(re.findall(row, page.read_text(), re.MULTILINE)) == sorted([*CHEAP, *CHEAP])
     assert "SQLite, 1,000 and 2,000 fills of 1,000 wallets in 100 markets" in " ".join(
         page.read_text().split()
     )

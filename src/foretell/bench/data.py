@@ -5,23 +5,16 @@ whole request to the application, without a socket; the bare SQL is a hand-writt
 Both sizes take turns, call by call: whatever slows the machine for a while slows both.
 """
 
-import asyncio
 import contextlib
 import statistics
-import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
-from http import HTTPStatus
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import uvloop
 from rich.console import Console
 
-from foretell.app.clock_and_ids import new_word
-from foretell.app.read_process.application import DearReadsApplication
-from foretell.app.read_process.client import DearReads
-from foretell.app.read_process.messages import BeginReads
 from foretell.bench.rigs.fleet_tables import server_pids
 from foretell.bench.rigs.machine import usage_with
 from foretell.bench.rigs.page import check_page, occasion, write_block
@@ -34,58 +27,44 @@ from foretell.bench.rigs.reads.figures import (
     missed_words,
     table_of_reads,
 )
-from foretell.bench.rigs.reads.history import (
-    EXCHANGE,
-    KEPT_UNITS,
-    NOW_S,
-    History,
-    HistoryPlan,
-    Names,
-)
-from foretell.bench.rigs.reads.price_histories import build_history_app
-from foretell.bench.rigs.reads.read_case import DATA, DISCOVERY, TRADING, ReadCase
+from foretell.bench.rigs.reads.filled import filled
+from foretell.bench.rigs.reads.history import HistoryPlan
+from foretell.bench.rigs.reads.read_case import ReadCase
 from foretell.bench.rigs.reads.routes import cases, dear_cases
-from foretell.bench.rigs.reads.stranger import Read, StrangerTimes, measure_stranger
-from foretell.bench.rigs.reads.turns import CALLS_GROWTH, Call, alternate_undisturbed, p99_of
+from foretell.bench.rigs.reads.served import (
+    CLIENT,
+    answered,
+    read_apps,
+    request,
+    with_read_process,
+)
+from foretell.bench.rigs.reads.stranger import (
+    Processes,
+    Read,
+    ServingMemory,
+    StrangerTimes,
+    measure_stranger,
+)
+from foretell.bench.rigs.reads.stranger_figures import StrangerFigure, growth_words
+from foretell.bench.rigs.reads.turns import Call, alternate_undisturbed, p99_of
 from foretell.bench.rigs.startup import resident_bytes
-from foretell.data.context import DataContext
-from foretell.data.dear_reads import DEAR_READS as DATA_DEAR_READS
-from foretell.data.owed_reader import OwedReader
-from foretell.data.refusals import data_body
-from foretell.data.routes import build_app as build_data_app
-from foretell.data.solvency_books import SolvencyBooks
-from foretell.discovery.context import DiscoveryContext
-from foretell.discovery.dear_reads import DEAR_READS as DISCOVERY_DEAR_READS
-from foretell.discovery.refusals import discovery_body
-from foretell.discovery.routes import build_app as build_discovery_app
-from foretell.domain.errors.command import BenchFailed
-from foretell.domain.exchange.ledger import AssetId
-from foretell.domain.portfolio.solvency import BackingUnits
-from foretell.domain.values.hexadecimal import Address, Bytes32
-from foretell.edge.telemetry import AsgiApp
-from foretell.runtime.garbage_collection import settle_memory
 from foretell.store.database import Database
-from foretell.store.migrations import upgrade
-from foretell.store.read_places import PublicReadLimits
-from foretell.store.scratch import analyze, fetch_bare, scratch_store
+from foretell.store.scratch import fetch_bare
 
 CALLS_LEAST: Final = 100
-MB: Final = 1e6
-BLOBS: Final = "https://blobs.example"
-STRANGER_RATIO_MAX: Final = 2.0
 CHEAP: Final = frozenset(
     {"traded", "value, 1,000 held", "trades of a market", "sells of a market", "activity"}
 )
 KEPT_REPORT: Final = "solvency"
 """An installation makes this report for itself and keeps it; so it is there before a stranger asks."""
-CLIENT: Final = "127.0.0.1"
 STRANGER: Final = "127.0.0.2"
 
 
 class DataPlan(NamedTuple):
     """The numbers of fills, in growing order; calls of each read; PostgreSQL's server, or None for SQLite.
 
-    With `is_stranger` cheap reads are measured beside dear reads of another client, and nothing else is.
+    With `is_stranger` cheap reads are measured beside dear reads of another client, each so often in each phase, and
+    nothing else is.
     """
 
     fills: tuple[int, ...] = (100_000, 1_000_000)
@@ -95,6 +74,10 @@ class DataPlan(NamedTuple):
     postgres: str | None = None
     is_stranger: bool = False
     page: Path | None = None
+
+    def histories(self) -> list[HistoryPlan]:
+        """Return the plans of the histories, in growing order."""
+        return [HistoryPlan(fills, self.wallets, self.markets) for fills in self.fills]
 
 
 class _Size(NamedTuple):
@@ -108,7 +91,7 @@ class _Size(NamedTuple):
         """Return a read, and its bare SQL."""
         case = self.reads[place]
         return (
-            partial(_answered, self.apps[case.api], case),
+            partial(answered, self.apps[case.api], case),
             partial(fetch_bare, self.database, case.sql, case.values),
         )
 
@@ -158,31 +141,21 @@ def _print_strangers(plan: DataPlan, database: str, console: Console) -> int:
     if plan.page is not None:
         check_page(plan.page, name)
     pids = _server_pids(plan)
-    before, missed = usage_with(*pids), 0
-    lines: list[str] = []
-    memory: list[int] = []
-    for fills in plan.fills:
-        times = uvloop.run(_measure_beside(plan, fills, console))
-        is_missed = times.ratio > STRANGER_RATIO_MAX
-        missed += is_missed
-        lines.append(
-            f"{fills:,} fills: the p99 of cheap reads is {times.alone_ms:.1f} ms alone and {times.beside_ms:.1f} ms"
-            f" beside a stranger's {times.dear} dear reads ({times.refused} more refused): ratio {times.ratio:.2f},"
-            f" bar {STRANGER_RATIO_MAX:g}, {'**missed**' if is_missed else 'met'}."
-            f" The process of dear reads then has {times.process_bytes / MB:.0f} MB."
-        )
-        memory.append(times.process_bytes)
-        console.print(lines[-1], soft_wrap=True)
-    if len(memory) > 1:
-        lines.append(
-            f"The memory of that process at {plan.fills[-1]:,} fills is {memory[-1] / memory[0]:.2f} times that at"
-            f" {plan.fills[0]:,}."
-        )
-        console.print(lines[-1], soft_wrap=True)
+    before = usage_with(*pids)
+    figures: list[StrangerFigure] = []
+    for history in plan.histories():
+        times = uvloop.run(_measure_beside(plan, history, pids, console))
+        figures.append(StrangerFigure(history.fills, times))
+        console.print(figures[-1].table())
+        console.print(figures[-1].words(), soft_wrap=True)
+    lines = [line for figure in figures for line in figure.lines()]
+    if len(figures) > 1:
+        lines += [growth_words(figures[0], figures[-1]), ""]
+        console.print(lines[-2], soft_wrap=True)
     if plan.page is not None:
         others_cores = before.others_cores(usage_with(*pids))
         write_block(plan.page, name, _head(plan, database, others_cores), lines)
-    return missed
+    return sum(figure.is_missed for figure in figures)
 
 
 async def _measure(
@@ -191,8 +164,10 @@ async def _measure(
     """Return the times of every read, for each size."""
     sizes: list[_Size] = []
     async with contextlib.AsyncExitStack() as stack:
-        for fills in plan.fills:
-            database, names = await stack.enter_async_context(_filled(plan, fills, console))
+        for history in plan.histories():
+            database, names = await stack.enter_async_context(
+                filled(history, plan.postgres, console)
+            )
             reads = cases(names, is_sqlite=database.is_sqlite)
             sizes.append(_Size(database, read_apps(database), reads))
         times = [
@@ -201,65 +176,34 @@ async def _measure(
     return list(zip(*times, strict=True))
 
 
-async def _measure_beside(plan: DataPlan, fills: int, console: Console) -> StrangerTimes:
+async def _measure_beside(
+    plan: DataPlan, history: HistoryPlan, pids: Sequence[int], console: Console
+) -> StrangerTimes:
     async with (
-        _filled(plan, fills, console) as (database, names),
-        _with_read_process(database) as (apps, process),
+        filled(history, plan.postgres, console) as (database, names),
+        with_read_process(database) as (apps, process),
     ):
-
-        def reads(chosen: Sequence[ReadCase], client: str) -> list[Read]:
-            return [partial(_request, apps[case.api], case, client) for case in chosen]
-
         asked = cases(names, is_sqlite=database.is_sqlite)
-        cheap = [case for case in asked if case.name in CHEAP]
-        for report in reads([case for case in asked if case.name == KEPT_REPORT], CLIENT):
-            await report()
+        for case in asked:
+            if case.name == KEPT_REPORT:
+                await answered(apps[case.api], case)
+        cheap = {
+            case.name: partial(request, apps[case.api], case, CLIENT)
+            for case in asked
+            if case.name in CHEAP
+        }
+        dear: list[Read] = [
+            partial(request, apps[case.api], case, STRANGER) for case in dear_cases(names)
+        ]
 
-        def memory() -> int:
-            return resident_bytes(process.process.pid) if process.process else 0
+        def dear_pids() -> list[int]:
+            return [process.process.pid] if process.process else []
 
-        return await measure_stranger(
-            reads(cheap, CLIENT),
-            reads(dear_cases(names), STRANGER),
-            CALLS_GROWTH * plan.calls,
-            memory,
+        processes = Processes(
+            lambda: [*pids, *dear_pids()],
+            lambda: ServingMemory(resident_bytes(), sum(map(resident_bytes, dear_pids()))),
         )
-
-
-@contextlib.asynccontextmanager
-async def _filled(
-    plan: DataPlan, fills: int, console: Console
-) -> AsyncIterator[tuple[Database, Names]]:
-    """Give a database with a history, and what the reads ask for.
-
-    Nothing of the history stays in memory: searches for garbage there would delay the reads.
-    """
-    async with scratch_store(plan.postgres, f"foretell_bench_{new_word()[2:12]}") as database:
-        await upgrade(database)
-        names = await _write(
-            History(HistoryPlan(fills, plan.wallets, plan.markets)), database, console
-        )
-        settle_memory()
-        yield database, names
-
-
-async def _write(history: History, database: Database, console: Console) -> Names:
-    """Write a history and its sums, and return what the reads ask for."""
-    began_s = time.monotonic()
-    await history.write(database)
-    written_s = time.monotonic()
-    await history.write_sums(database)
-    await analyze(database)
-    console.print(
-        f"{history.fills:,} fills on {'SQLite' if database.is_sqlite else 'PostgreSQL'}: written in"
-        f" {written_s - began_s:.0f} s, sums built in {time.monotonic() - written_s:.0f} s"
-    )
-    return history.names._replace(typical=history.typical_wallet, median=history.median_wallet)
-
-
-def _now_ms() -> int:
-    """Return the time at which the history ends."""
-    return NOW_S * 1000
+        return await measure_stranger(cheap, dear, plan.calls, processes)
 
 
 async def _times(
@@ -284,90 +228,3 @@ async def _times(
         )
         for served, bare in zip(measured.times[::2], measured.times[1::2], strict=True)
     ]
-
-
-@contextlib.asynccontextmanager
-async def _with_read_process(
-    database: Database,
-) -> AsyncIterator[tuple[Mapping[str, AsgiApp], DearReads]]:
-    """Give the applications as an installation serves them, and the process of their dear reads."""
-    reads = DearReads(BeginReads(database.url, BLOBS, 0, PublicReadLimits().read_s))
-    apps = read_apps(database)
-    running = asyncio.create_task(reads.run())
-    try:
-        served = {
-            DATA: DearReadsApplication(apps[DATA], DATA, DATA_DEAR_READS, reads, data_body),
-            DISCOVERY: DearReadsApplication(
-                apps[DISCOVERY], DISCOVERY, DISCOVERY_DEAR_READS, reads, discovery_body
-            ),
-        }
-        yield served, reads
-    finally:
-        running.cancel()
-        await asyncio.gather(running, return_exceptions=True)
-
-
-def read_apps(database: Database) -> dict[str, Any]:
-    """Return the applications by API, without a chain."""
-    return {
-        DATA: build_data_app(_data_context(database)),
-        DISCOVERY: build_discovery_app(DiscoveryContext(database, BLOBS)),
-        TRADING: build_history_app(database, _now_ms),
-    }
-
-
-def _data_context(database: Database) -> DataContext:
-    """Return a context without a chain: contracts that hold nothing, and an exchange that answers at once."""
-
-    async def hold_nothing(_: Bytes32) -> BackingUnits:
-        return BackingUnits(0)
-
-    async def keep_some(_: Address, keys: Sequence[tuple[Address, AssetId]]) -> list[int]:
-        return [KEPT_UNITS] * len(keys)
-
-    solvency = SolvencyBooks(database, None, hold_nothing, _now_ms)
-    return DataContext(
-        database, BLOBS, _now_ms, solvency, OwedReader((Address(EXCHANGE),), keep_some)
-    )
-
-
-async def _answered(app: Any, case: ReadCase) -> None:
-    """Send a request to the application; anything but an answer ends the benchmark."""
-    status = await _request(app, case, CLIENT)
-    if status != HTTPStatus.OK:
-        raise BenchFailed(f"{case.path} answered {status}")
-
-
-async def _request(app: Any, case: ReadCase, client: str) -> int:
-    """Send a request of a client to the application, and return the status of the answer."""
-    sent: list[Any] = []
-    is_sent, is_answered = asyncio.Event(), asyncio.Event()
-    scope = {
-        "type": "http",
-        "asgi": {"version": "3.0"},
-        "http_version": "1.1",
-        "method": case.method,
-        "scheme": "http",
-        "path": case.path,
-        "raw_path": case.path.encode(),
-        "query_string": case.query.encode(),
-        "root_path": "",
-        "headers": [],
-        "client": (client, 1),
-        "server": ("127.0.0.1", 80),
-    }
-
-    async def receive() -> dict[str, Any]:
-        if is_sent.is_set():
-            await is_answered.wait()
-            return {"type": "http.disconnect"}
-        is_sent.set()
-        return {"type": "http.request", "body": case.body, "more_body": False}
-
-    async def send(message: Any) -> None:
-        sent.append(message)
-        if message["type"] == "http.response.body" and not message.get("more_body"):
-            is_answered.set()
-
-    await app(scope, receive, send)
-    return int(sent[0]["status"])

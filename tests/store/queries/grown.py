@@ -10,7 +10,8 @@ from tests.rigs.read_apis import BLOBS, Reader, a_data_context
 from tests.store.live_sums import rebuild
 from tests.store.queries.recorded_queries import sqlite_steps
 
-from foretell.bench.rigs.reads.history import NOW_S, SIZE_UNITS, History, HistoryPlan
+from foretell.bench.rigs.reads.history import NOW_S, History, HistoryPlan
+from foretell.bench.rigs.reads.matches import SIZE_UNITS
 from foretell.data.routes import build_app
 from foretell.domain.exchange.ledger import AssetId
 from foretell.domain.exchange.order import Side

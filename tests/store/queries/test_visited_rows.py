@@ -16,14 +16,14 @@ from tests.store.queries.test_visited_sides import READS_OF_SIDES, SOME
 from foretell.bench.rigs.reads.history import (
     NOW_S,
     REFERRER,
-    SIZE_UNITS,
     History,
     HistoryPlan,
     a_condition,
     a_token,
     a_wallet,
 )
-from foretell.bench.rigs.reads.price_histories import history_reads
+from foretell.bench.rigs.reads.matches import SIZE_UNITS
+from foretell.bench.rigs.reads.public_trading import public_context
 from foretell.data.routes import build_app
 from foretell.domain.exchange.ledger import AssetId
 from foretell.domain.exchange.order import Side
@@ -360,7 +360,7 @@ async def test_a_batch_costs_one_seek_for_each_point_of_a_market_on_both_databas
     body = msgspec.json.encode({"markets": tokens, **span})
     for database in (on_postgres, grown[1].database):
         with recorded() as queries:
-            raw = await price_histories(history_reads(database, lambda: NOW_S * 1000), body)
+            raw = await price_histories(public_context(database, "", lambda: NOW_S * 1000), body)
         history = msgspec.json.decode(raw)["history"]
         assert [len(history[token]) for token in tokens] == [POINTS, POINTS]
         yes, no = ([point["p"] for point in history[token]] for token in tokens)

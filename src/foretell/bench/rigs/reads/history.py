@@ -1,6 +1,7 @@
 """A generated history: every position, balance and volume is what the generated trades lead to.
 
-The last wallet has a position in both tokens of 500 markets. All others trade at random, hot markets more often.
+The last wallet has a position in both tokens of 500 markets, and 1,000 that are closed. All others trade at random, hot
+markets more often.
 """
 
 from collections import Counter
@@ -9,6 +10,7 @@ from typing import Any, Final, NamedTuple
 
 from foretell.bench.rigs.reads.builders import BUILT, BroughtOrders
 from foretell.bench.rigs.reads.catalogue import CATALOGUED, catalogue_rows
+from foretell.bench.rigs.reads.matches import SIZE_UNITS, GeneratedMatch, Parties
 from foretell.bench.rigs.reads.standings import Standings, counts_of
 from foretell.domain.portfolio.positions import (
     NO_POSITION,
@@ -55,10 +57,7 @@ from foretell.store.tables import (
 NOW_S: Final = 1_790_000_000
 DAY_S: Final = 86_400
 DAYS: Final = 400
-SIZE_UNITS: Final = 10_000_000
 TRADES_PER_BLOCK: Final = 5
-WHALE_MARKETS: Final = 500
-WHALE_SHARE: Final = 0.05
 TYPICAL_POSITIONS: Final = 6
 REFERRER: Final = 18
 """The number of a wallet that referred those after it."""
@@ -107,7 +106,7 @@ class HistoryPlan(NamedTuple):
 
 
 class Names(NamedTuple):
-    """What the reads ask for: a wallet with 1,000 positions, a typical one, a hot market with its Yes, and more.
+    """What the reads ask for: a wallet with 1,000 positions and as many closed, a typical one, a hot market, its Yes, and more.
 
     `median` is in the middle of the ranking; `named` has a profile; `exchange` is that of every market.
     """
@@ -142,6 +141,7 @@ class History:
 
     def __init__(self, plan: HistoryPlan, seed: int = 1) -> None:
         self._plan, self._random = plan, Random(seed)  # noqa: S311 - nothing is secret here
+        self._parties = Parties(plan.wallets, plan.markets, self._random)
         self._wallets = [a_wallet(number) for number in range(plan.wallets)]
         self._conditions = [a_condition(number) for number in range(plan.markets)]
         self._tokens = [
@@ -245,7 +245,7 @@ class History:
 
     def _trade(self, index: int) -> None:
         count = self._plan.fills // 2
-        taker, maker, market = self._parties(index)
+        taker, maker, market = self._parties.choose(index)
         block = 1 + index // TRADES_PER_BLOCK
         at_s = NOW_S - DAYS * DAY_S + DAYS * DAY_S * (index - index % TRADES_PER_BLOCK) // count
         if index % TRADES_PER_BLOCK == 0:
@@ -254,10 +254,11 @@ class History:
         self._prices[market] = price
         cost = SIZE_UNITS * price // 100
         held = self._positions.get((taker, market, True))
-        is_sale = held is not None and held[0].size_units >= SIZE_UNITS and taker != maker
-        parts = [(taker, True, is_sale, cost), (maker, is_sale, False, cost)]
-        if not is_sale:
-            parts[1] = (maker, False, False, SIZE_UNITS - cost)
+        is_selling = held is not None and held[0].size_units >= SIZE_UNITS and taker != maker
+        is_closing = self._parties.is_closing(maker, market)
+        match = GeneratedMatch(taker, maker, market, cost, is_selling, is_closing)
+        parts = match.parts()
+        if match.is_mint:
             self._locked[market] += SIZE_UNITS
         for part, (wallet, is_yes, is_sold, units) in enumerate(parts):
             self._move((wallet, market, is_yes), (is_sold, units), block, at_s)
@@ -272,22 +273,8 @@ class History:
             fee = FEE_UNITS if part == 0 and index % TRADES_PER_FEE == 0 else 0
             filled = (order_id, act[0], other, traded[1], token, SIZE_UNITS, units, fee)
             self.rows["exchange_fills"].append((*place, *filled, part == 0, tx_hash))
-        self._standings.trade((taker, maker), (parts[0][3], parts[1][3]), market)
-        self._match(index, market, (taker, maker), (cost, at_s), is_sale=is_sale)
-
-    def _parties(self, index: int) -> tuple[int, int, int]:
-        """Return the taker, the maker and the market of a trade."""
-        plan, rng = self._plan, self._random
-        whale = plan.wallets - 1
-        first = min(WHALE_MARKETS, plan.markets)
-        if index < 2 * first:
-            number = index % first
-            return (whale, number, number) if index < first else (number, whale, number)
-        market = int(plan.markets * rng.random() ** 3)
-        taker, maker = rng.randrange(plan.wallets - 1), rng.randrange(plan.wallets - 1)
-        if rng.random() < WHALE_SHARE:
-            market, maker = rng.randrange(first), whale
-        return taker, maker, market
+        self._standings.trade((taker, maker), (parts[0].units, parts[1].units), market)
+        self._match(index, match, at_s)
 
     def _move(
         self, key: tuple[int, int, bool], sold: tuple[bool, int], block: int, at_s: int
@@ -298,20 +285,11 @@ class History:
         self._positions[key] = apply(before, change), at_s, block
         self._recent[key] = None
 
-    def _match(
-        self,
-        index: int,
-        market: int,
-        parties: tuple[int, int],
-        matched: tuple[int, int],
-        *,
-        is_sale: bool,
-    ) -> None:
-        cost, at_s = matched
-        taker, maker = parties
+    def _match(self, index: int, match: GeneratedMatch, at_s: int) -> None:
+        taker, maker, market, cost = match[:4]
         self._volume[market] += cost
         condition_id, wallet = self._conditions[market], self._wallets[taker]
-        side = "SELL" if is_sale else "BUY"
+        side = "SELL" if match.is_taker_selling else "BUY"
         head = (f"trade-{index}", index + 1, condition_id, self._tokens[market][0], True)
         brought = head[2:4], (wallet, side), (SIZE_UNITS, cost, at_s)
         self.rows["orders"] += self._brought.bring(index, *brought)
@@ -319,12 +297,12 @@ class History:
         times = (at_s * 1000, at_s * 1000)
         self.rows["trades"].append((*head, f"order-{index}", wallet, "key", side, *sizes, *times))
         price = self._prices[market]
-        made = (f"trade-{index}", 0, f"maker-{index}", self._wallets[maker], "key", "BUY")
-        making = cost if is_sale else SIZE_UNITS - cost
-        kind = "COMPLEMENTARY" if is_sale else "MINT"
-        amounts = (price, 100, SIZE_UNITS, making, SIZE_UNITS, kind)
-        token = self._tokens[market][not is_sale]
-        self.rows["fills"].append((*made, token, is_sale, *amounts, at_s * 1000, index + 1))
+        made = (f"trade-{index}", 0, f"maker-{index}", self._wallets[maker], "key")
+        kind = "MINT" if match.is_mint else "COMPLEMENTARY"
+        amounts = (price, 100, SIZE_UNITS, match.making_units, match.taking_units, kind)
+        token = self._tokens[market][match.is_mint]
+        of_maker = ("SELL" if match.is_maker_selling else "BUY", token, not match.is_mint)
+        self.rows["fills"].append((*made, *of_maker, *amounts, at_s * 1000, index + 1))
         top = (100, max(price - 1, 1), min(price + 1, 99), price, self._volume[market])
         self._points[condition_id, at_s // 60] = top
         self._standings.quote(market, at_s, BookTop(*top[:4]))

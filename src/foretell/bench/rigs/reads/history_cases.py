@@ -1,49 +1,84 @@
-"""Reads of price histories: a point for each of the last days, as charts ask for them."""
+"""Reads of price histories: a point a day as charts ask for them, and the most points of the most markets."""
 
-from typing import Final
+from typing import Final, NamedTuple
 from urllib.parse import urlencode
 
 import msgspec
 
-from foretell.bench.rigs.reads.history import DAY_S, NOW_S, Names, a_condition, a_token
-from foretell.bench.rigs.reads.price_histories import OPEN_MARKETS
+from foretell.bench.rigs.reads.history import DAY_S, DAYS, NOW_S, Names, a_condition, a_token
 from foretell.bench.rigs.reads.read_case import TRADING, ReadCase
+from foretell.domain.portfolio.price_history import MINUTE_S, POINTS_MAX
+from foretell.trading.handlers.price_history import TOKENS_PER_BATCH_MAX
 
-DAYS: Final = 200
-LAST_S: Final = NOW_S // DAY_S * DAY_S
-FIRST_S: Final = LAST_S - (DAYS - 1) * DAY_S
-_ENDS: Final = f"""WITH RECURSIVE ends(end_s) AS (SELECT {FIRST_S} UNION ALL
-    SELECT end_s + {DAY_S} FROM ends WHERE end_s < {LAST_S})"""  # noqa: S608 - the rig's own numbers
 _LATEST: Final = """(SELECT best_bid_ticks FROM quote_points
         WHERE condition_id = {} AND minute < end_s / 60 ORDER BY minute DESC LIMIT 1)"""
-HISTORY: Final = f"{_ENDS} SELECT end_s, {_LATEST.format(':market')} FROM ends"  # noqa: S608 - as above
-HISTORIES: Final = f"""{_ENDS} SELECT c.condition_id, end_s, {_LATEST.format("c.condition_id")}
-    FROM conditions c, ends WHERE c.condition_id IN ({{}}) ORDER BY c.condition_id, end_s"""  # noqa: S608 - as above
+
+
+class Points(NamedTuple):
+    """The ends of so many buckets, each a step after the other; the last one is not after the end of the history."""
+
+    number: int
+    step_s: int
+
+    @property
+    def last_s(self) -> int:
+        """The end of the last bucket."""
+        return NOW_S // self.step_s * self.step_s
+
+    @property
+    def first_s(self) -> int:
+        """The end of the first bucket."""
+        return self.last_s - (self.number - 1) * self.step_s
+
+    def ends(self) -> str:
+        """Return the SQL of the ends."""
+        return f"""WITH RECURSIVE ends(end_s) AS (SELECT {self.first_s} UNION ALL
+            SELECT end_s + {self.step_s} FROM ends WHERE end_s < {self.last_s})"""  # noqa: S608 - the rig's own numbers
+
+
+DAILY: Final = Points(200, DAY_S)
+MOST: Final = Points(POINTS_MAX, (DAYS - 10) * DAY_S // (POINTS_MAX * MINUTE_S) * MINUTE_S)
+"""As many as a history may have, and nearly as long: by its first ten days each market of a batch has traded."""
 
 
 def history_cases(names: Names) -> list[ReadCase]:
-    """Return the read of a token's history, and that of both tokens of the markets that are traded most."""
-    fidelity = DAY_S // 60
-    query = {"market": names.token_id, "startTs": FIRST_S, "endTs": LAST_S, "fidelity": fidelity}
-    tokens = [a_token(each, is_yes=is_yes) for each in OPEN_MARKETS for is_yes in (True, False)]
-    body = {"markets": tokens, "start_ts": FIRST_S, "end_ts": LAST_S, "fidelity": fidelity}
-    ids = ", ".join(f"'{a_condition(each)}'" for each in OPEN_MARKETS)
+    """Return the reads of one token's history, of a batch for charts, and of the largest batch."""
+    half = TOKENS_PER_BATCH_MAX // 2
+    both = [a_token(each, is_yes=is_yes) for each in range(half) for is_yes in (True, False)]
     return [
-        ReadCase(
-            f"prices-history, {DAYS} points",
-            TRADING,
-            "/prices-history",
-            urlencode(query),
-            HISTORY,
-            {"market": names.condition_id},
-        ),
-        ReadCase(
-            f"batch-prices-history, {len(tokens)} tokens",
-            TRADING,
-            "/batch-prices-history",
-            "",
-            HISTORIES.format(ids),
-            {},
-            msgspec.json.encode(body),
-        ),
+        _history(names, DAILY),
+        _history(names, MOST),
+        _batch(f"batch-prices-history, {half} markets", both, half, DAILY),
+        largest_batch(),
     ]
+
+
+def largest_batch() -> ReadCase:
+    """Return the read of as many markets and points as a batch may have."""
+    markets = range(TOKENS_PER_BATCH_MAX)
+    tokens = [a_token(each, is_yes=True) for each in markets]
+    return _batch("batch-prices-history, largest", tokens, len(markets), MOST)
+
+
+def _history(names: Names, points: Points) -> ReadCase:
+    span = {"startTs": points.first_s, "endTs": points.last_s}
+    query = {"market": names.token_id, **span, "fidelity": points.step_s // MINUTE_S}
+    return ReadCase(
+        f"prices-history, {points.number:,} points",
+        TRADING,
+        "/prices-history",
+        urlencode(query),
+        f"{points.ends()} SELECT end_s, {_LATEST.format(':market')} FROM ends",  # noqa: S608 - as above
+        {"market": names.condition_id},
+    )
+
+
+def _batch(name: str, tokens: list[str], markets: int, points: Points) -> ReadCase:
+    """Return the read of tokens of the markets with the first numbers, which are traded most."""
+    span = {"start_ts": points.first_s, "end_ts": points.last_s}
+    body = {"markets": tokens, **span, "fidelity": points.step_s // MINUTE_S}
+    ids = ", ".join(f"'{a_condition(each)}'" for each in range(markets))
+    latest = _LATEST.format("c.condition_id")
+    sql = f"""{points.ends()} SELECT c.condition_id, end_s, {latest}
+        FROM conditions c, ends WHERE c.condition_id IN ({ids}) ORDER BY c.condition_id, end_s"""  # noqa: S608 - as above
+    return ReadCase(name, TRADING, "/batch-prices-history", "", sql, {}, msgspec.json.encode(body))

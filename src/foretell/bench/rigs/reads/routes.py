@@ -5,9 +5,9 @@ from urllib.parse import urlencode
 
 from foretell.bench.rigs.reads.builders import CODES
 from foretell.bench.rigs.reads.discovery_cases import discovery_cases
-from foretell.bench.rigs.reads.history import EXCHANGE, NOW_S, Names
-from foretell.bench.rigs.reads.history_cases import history_cases
-from foretell.bench.rigs.reads.read_case import DATA, DISCOVERY, ReadCase
+from foretell.bench.rigs.reads.history import EXCHANGE, NOW_S, Names, a_condition
+from foretell.bench.rigs.reads.history_cases import history_cases, largest_batch
+from foretell.bench.rigs.reads.read_case import DATA, DISCOVERY, TRADING, ReadCase
 from foretell.domain.portfolio.builder_volumes import first_day
 from foretell.domain.portfolio.periods import Period
 from foretell.store.index.activity_roles import role_of
@@ -18,6 +18,7 @@ HELD: Final = """SELECT p.*, c.token_yes, c.token_no, q.best_bid_ticks, q.best_a
     LEFT JOIN markets m ON m.condition_id = p.condition_id
     LEFT JOIN quotes q ON q.condition_id = p.condition_id
     WHERE p.wallet = :user AND p.size_units > 0 ORDER BY p.size_units DESC LIMIT 100"""
+HELD_500: Final = HELD.replace("LIMIT 100", "LIMIT 500")
 CLOSED: Final = """SELECT p.*, c.token_yes, c.token_no, m.question, m.slug, m.icon, e.slug, y.payout_yes, y.payout_no
     FROM positions p JOIN conditions c ON c.condition_id = p.condition_id
     LEFT JOIN markets m ON m.condition_id = p.condition_id
@@ -144,7 +145,14 @@ def cases(names: Names, *, is_sqlite: bool) -> list[ReadCase]:
             {**whale, "sortBy": "CURRENT", "offset": "800"},
             HELD + " OFFSET 800",
         ),
+        _data("positions, 500 of 1,000 held", "/positions", {**whale, "limit": "500"}, HELD_500),
         _data("closed-positions", "/closed-positions", typical, CLOSED),
+        _data(
+            "closed-positions, 1,000 closed",
+            "/closed-positions",
+            {**whale, "limit": "50"},
+            CLOSED,
+        ),
         _data(
             "value, 1,000 held",
             "/value",
@@ -217,13 +225,32 @@ def _of_the_chain(names: Names) -> list[ReadCase]:
     ]
 
 
+MARKETS_CHEAP_MAX: Final = 7
+"""A query that names more condition ids is dear by its length."""
+MARKETS_NAMED_MAX: Final = 200
+"""So many condition ids fit the head of a request."""
+
+
 def dear_cases(names: Names) -> list[ReadCase]:
-    """Return the dearest reads, which have no bare SQL to compare with."""
+    """Return the dearest reads, which have no bare SQL to compare with.
+
+    Some of them are not dear by the rules, and the serving process answers them: the most that these let pass.
+    """
     whale, market = {"user": names.whale}, {"market": names.condition_id}
+    few, many = (
+        {"market": ",".join(map(a_condition, range(number)))}
+        for number in (MARKETS_CHEAP_MAX, MARKETS_NAMED_MAX)
+    )
     wanted: list[tuple[str, str, dict[str, str]]] = [
         (DATA, "/trades", {"limit": "10000", "takerOnly": "false"}),
         (DATA, "/activity", {**whale, "sortBy": "TOKENS", "limit": "500"}),
         (DATA, "/positions", {**whale, "sortBy": "CASHPNL", "limit": "500"}),
+        (DATA, "/positions", {**whale, "sortBy": "CURRENT", "limit": "500"}),
+        (DATA, "/positions", {**whale, "sortBy": "CURRENT", "limit": "100", "offset": "900"}),
+        (DATA, "/closed-positions", {**whale, "sortBy": "TITLE", "limit": "50", "offset": "900"}),
+        (DATA, "/holders", few),
+        (DATA, "/holders", {**many, "limit": "500"}),
+        (DATA, "/oi", many),
         (DATA, "/trades", {**market, "filterType": "TOKENS", "filterAmount": "1000000"}),
         (DISCOVERY, "/markets", {"order": "liquidity", "limit": "500"}),
         (DISCOVERY, "/events", {"order": "volume1yr", "limit": "500"}),
@@ -232,8 +259,13 @@ def dear_cases(names: Names) -> list[ReadCase]:
         (DATA, "/solvency", {"limit": "500"}),
         (DATA, "/export/trades.csv", {**whale, "limit": "50000"}),
         (DATA, "/v1/leaderboard", {"user": names.median, "timePeriod": "ALL"}),
+        (TRADING, "/markets", {}),
+        (TRADING, "/simplified-markets", {}),
     ]
-    return [ReadCase(path, api, path, urlencode(query), "", {}) for api, path, query in wanted]
+    named = [
+        ReadCase(path, api, path, urlencode(query, safe=","), "", {}) for api, path, query in wanted
+    ]
+    return [*named, largest_batch()]
 
 
 def _rankings(median: dict[str, str]) -> list[ReadCase]:

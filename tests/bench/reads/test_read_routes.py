@@ -10,14 +10,21 @@ import pytest
 import sqlalchemy as sa
 from tests.rigs.read_apis import Reader
 
-from foretell.bench.data import read_apps
-from foretell.bench.rigs.reads.history import History, HistoryPlan
+from foretell.app.http.request_head import HEAD_BYTES_MAX
+from foretell.bench.rigs.reads.history import History, HistoryPlan, a_condition
+from foretell.bench.rigs.reads.history_cases import largest_batch
+from foretell.bench.rigs.reads.public_trading import ROUTES as MEASURED_TRADING_ROUTES
 from foretell.bench.rigs.reads.read_case import DATA, DISCOVERY, TRADING
-from foretell.bench.rigs.reads.routes import cases
+from foretell.bench.rigs.reads.routes import cases, dear_cases
+from foretell.bench.rigs.reads.served import read_apps
+from foretell.data.dear_reads import DEAR_READS as DATA_DEAR_READS
 from foretell.data.routes import ROUTES as DATA_ROUTES
 from foretell.discovery.routes import ROUTES as DISCOVERY_ROUTES
+from foretell.domain.portfolio.price_history import POINTS_MAX
 from foretell.store.database import Database
 from foretell.store.scratch import fetch_bare
+from foretell.trading.handlers.price_history import TOKENS_PER_BATCH_MAX
+from foretell.trading.routes.listings import ROUTES as LISTING_ROUTES
 from foretell.trading.routes.public import ROUTES as TRADING_ROUTES
 
 HISTORY: Final = re.compile("prices-history")
@@ -102,7 +109,7 @@ def test_reads_have_names_of_their_own() -> None:
 
 @pytest.mark.anyio
 async def test_no_measured_read_is_answered_without_rows(fresh_database: Database) -> None:
-    history = History(HistoryPlan(20_000, 1_000, 500))
+    history = History(HistoryPlan(20_000, 1_000, 600))
     await history.write(fresh_database)
     await history.write_sums(fresh_database)
     names = history.names._replace(typical=history.typical_wallet, median=history.median_wallet)
@@ -122,7 +129,7 @@ async def test_bare_sql_of_closed_positions_exports_and_owed_tokens_finds_the_ro
     fresh_database: Database,
 ) -> None:
     """A finding: that of closed positions found open ones, and that of an export joined what it does not return."""
-    history = History(HistoryPlan(20_000, 1_000, 500))
+    history = History(HistoryPlan(20_000, 1_000, 600))
     await history.write(fresh_database)
     names, apps = history.names._replace(typical=history.typical_wallet), read_apps(fresh_database)
     by_name = {case.name: case for case in cases(names, is_sqlite=fresh_database.is_sqlite)}
@@ -142,3 +149,37 @@ async def test_bare_sql_of_closed_positions_exports_and_owed_tokens_finds_the_ro
     assert [each["asset"] for each in owed["owed"]] == [row.token_id for row in rows["owed"]]
     assert len(answers["export"].splitlines()) == 1 + len(rows["export"])
     assert "markets" not in by_name["export"].sql
+
+
+@pytest.mark.anyio
+async def test_the_largest_batch_has_all_the_points_of_all_the_markets_that_a_batch_may_have(
+    fresh_database: Database,
+) -> None:
+    """A finding: it had two hundred points of ten markets."""
+    history = History(HistoryPlan(4_000, 1_000, 600))
+    await history.write(fresh_database)
+    case = largest_batch()
+    http = Reader(read_apps(fresh_database)[case.api]).http
+    answer = await http.request(case.method, case.path, content=case.body)
+    points = [len(each) for each in answer.json()["history"].values()]
+    assert points == [POINTS_MAX] * TOKENS_PER_BATCH_MAX
+    rows = await fetch_bare(fresh_database, case.sql, case.values)
+    assert rows == POINTS_MAX * TOKENS_PER_BATCH_MAX
+
+
+def test_the_measured_routes_of_the_trading_api_are_its_own() -> None:
+    """A finding: those of price histories were copies, which named no content."""
+    assert {*MEASURED_TRADING_ROUTES} <= {*TRADING_ROUTES, *LISTING_ROUTES}
+
+
+def test_the_dearest_reads_fit_a_request_and_are_those_that_the_rules_just_let_pass_and_the_largest() -> (
+    None
+):
+    names = History(HistoryPlan(0, 1_000, 1_000)).names
+    queries = [case.query.encode() for case in dear_cases(names)]
+    assert max(map(len, queries)) < HEAD_BYTES_MAX
+    few, many = (case for case in dear_cases(names) if case.path == "/holders")
+    rule = DATA_DEAR_READS["/holders"]
+    one_more = f"{few.query},{a_condition(0)}".encode()
+    assert [rule.is_dear(each) for each in (few.query.encode(), one_more)] == [False, True]
+    assert rule.is_dear(many.query.encode())

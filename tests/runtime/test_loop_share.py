@@ -11,8 +11,9 @@ async def test_parts_of_all_answers_take_turns_with_the_rest_of_the_loop() -> No
     share, done = LoopShare(), list[str]()
 
     async def answer(name: str) -> None:
+        shared = share.begin()
         for _ in range(3):
-            await share.run(lambda: done.append(name))
+            await shared.run(lambda: done.append(name))
 
     async def serve() -> None:
         while True:
@@ -27,7 +28,9 @@ async def test_parts_of_all_answers_take_turns_with_the_rest_of_the_loop() -> No
     assert "".join(turns) == "ababab"
 
 
-async def test_the_pause_is_as_long_as_the_factor_says(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_beyond_a_short_answer_the_pause_is_as_long_as_the_factor_says(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     now_s, slept = [10.0], list[float]()
     monkeypatch.setattr(asyncio.get_running_loop(), "time", lambda: now_s[0])
 
@@ -39,8 +42,10 @@ async def test_the_pause_is_as_long_as_the_factor_says(monkeypatch: pytest.Monke
         return "computed"
 
     monkeypatch.setattr(asyncio, "sleep", sleep)
-    assert await LoopShare(pause_factor=3).run(compute) == "computed"
-    assert slept == [1.5]
+    shared = LoopShare(pause_factor=3, short_s=1.0).begin()
+    for _ in range(4):
+        assert await shared.run(compute) == "computed"
+    assert slept == [0, 0, 1.5, 1.5]
 
 
 async def test_a_part_that_fails_or_is_cancelled_gives_its_turn_to_the_next() -> None:
@@ -50,10 +55,10 @@ async def test_a_part_that_fails_or_is_cancelled_gives_its_turn_to_the_next() ->
         raise ConnectionError
 
     with pytest.raises(ConnectionError):
-        await share.run(fail)
-    pausing = asyncio.create_task(LoopShare.run(share, lambda: None))
-    waiting = asyncio.create_task(share.run(lambda: None))
+        await share.begin().run(fail)
+    pausing = asyncio.create_task(share.begin().run(lambda: None))
+    waiting = asyncio.create_task(share.begin().run(lambda: None))
     await asyncio.sleep(0)
     pausing.cancel()
     waiting.cancel()
-    assert await share.run(lambda: "next") == "next"
+    assert await share.begin().run(lambda: "next") == "next"

@@ -2,7 +2,7 @@
 
 Such an answer is computed in parts of about a millisecond. Parts of all answers take turns here, one at a time, and a
 pause follows each, in which the loop serves everything else. Without it a few such answers at once would delay each
-order by a part of every one of them.
+order by a part of every one of them. A short answer has no pauses: it takes no more than other requests do.
 """
 
 import asyncio
@@ -11,6 +11,8 @@ from typing import Final, TypeVar
 
 PAUSE_FACTOR: Final = 3.0
 """The pause after a part, in lengths of the time that it took: parts have a quarter of the loop's time."""
+SHORT_S: Final = 0.005
+"""What the parts of an answer take together before there are pauses between them."""
 
 Value = TypeVar("Value")
 
@@ -18,15 +20,32 @@ Value = TypeVar("Value")
 class LoopShare:
     """The turns of parts; those who wait for one get it in the order of their asking."""
 
-    def __init__(self, pause_factor: float = PAUSE_FACTOR) -> None:
-        self._pause_factor = pause_factor
-        self._turn = asyncio.Lock()
+    def __init__(self, pause_factor: float = PAUSE_FACTOR, short_s: float = SHORT_S) -> None:
+        self.pause_factor = pause_factor
+        self.short_s = short_s
+        self.turn = asyncio.Lock()
+
+    def begin(self) -> "SharedAnswer":
+        """Return the share of one answer."""
+        return SharedAnswer(self)
+
+
+class SharedAnswer:
+    """An answer that is computed in parts, and the time that these took."""
+
+    def __init__(self, share: LoopShare) -> None:
+        self._share = share
+        self._used_s = 0.0
 
     async def run(self, compute: Callable[[], Value]) -> Value:
         """Return what a part computes, after the pause that it owes; the loop has turned at least once."""
-        async with self._turn:
+        share = self._share
+        async with share.turn:
             loop = asyncio.get_running_loop()
             began_s = loop.time()
             value = compute()
-            await asyncio.sleep(self._pause_factor * (loop.time() - began_s))
+            took_s = loop.time() - began_s
+            self._used_s += took_s
+            is_short = self._used_s <= share.short_s
+            await asyncio.sleep(0.0 if is_short else share.pause_factor * took_s)
         return value

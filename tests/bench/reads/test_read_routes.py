@@ -20,7 +20,7 @@ from foretell.bench.rigs.reads.served import read_apps
 from foretell.data.dear_reads import DEAR_READS as DATA_DEAR_READS
 from foretell.data.routes import ROUTES as DATA_ROUTES
 from foretell.discovery.routes import ROUTES as DISCOVERY_ROUTES
-from foretell.domain.portfolio.price_history import POINTS_MAX
+from foretell.domain.portfolio.price_history import POINTS_PER_BATCH_MAX
 from foretell.store.database import Database
 from foretell.store.scratch import fetch_bare
 from foretell.trading.handlers.price_history import TOKENS_PER_BATCH_MAX
@@ -162,9 +162,9 @@ async def test_the_largest_batch_has_all_the_points_of_all_the_markets_that_a_ba
     http = Reader(read_apps(fresh_database)[case.api]).http
     answer = await http.request(case.method, case.path, content=case.body)
     points = [len(each) for each in answer.json()["history"].values()]
-    assert points == [POINTS_MAX] * TOKENS_PER_BATCH_MAX
+    assert points == [POINTS_PER_BATCH_MAX // TOKENS_PER_BATCH_MAX] * TOKENS_PER_BATCH_MAX
     rows = await fetch_bare(fresh_database, case.sql, case.values)
-    assert rows == POINTS_MAX * TOKENS_PER_BATCH_MAX
+    assert rows == POINTS_PER_BATCH_MAX
 
 
 def test_the_measured_routes_of_the_trading_api_are_its_own() -> None:

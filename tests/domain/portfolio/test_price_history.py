@@ -10,11 +10,12 @@ from foretell.domain.portfolio.price_history import (
     FIDELITY_MINUTES_MAX,
     HOUR_S,
     MINUTE_S,
-    POINTS_MAX,
+    POINTS_PER_BATCH_MAX,
     Buckets,
     buckets,
     history_price,
     parse_interval,
+    points_of_each,
     present_end_s,
 )
 from foretell.domain.portfolio.prices import BookTop
@@ -89,16 +90,19 @@ def test_a_span_that_ends_before_it_begins_has_no_buckets(start_s: int, end_s: i
     start_s=st.integers(0, 10**10),
     span_s=st.integers(0, 10**9),
     fidelity=st.none() | st.integers(1, FIDELITY_MINUTES_MAX),
+    histories=st.integers(1, 20),
 )
 def test_buckets_cover_the_span_with_few_enough_points(
-    start_s: int, span_s: int, fidelity: int | None
+    start_s: int, span_s: int, fidelity: int | None, histories: int
 ) -> None:
-    made = buckets(start_s, start_s + span_s, fidelity)
+    points_max = points_of_each(histories)
+    assert histories * points_max <= POINTS_PER_BATCH_MAX
+    made = buckets(start_s, start_s + span_s, fidelity, points_max)
     assert made.first_end_s % made.step_s == 0 or made.first_end_s == made.last_end_s
     assert made.step_s % MINUTE_S == made.last_end_s % MINUTE_S == 0
     assert made.first_end_s - made.step_s <= start_s
     assert start_s + span_s <= made.last_end_s < start_s + span_s + MINUTE_S
-    assert -(-(made.last_end_s - made.first_end_s) // made.step_s) <= POINTS_MAX
+    assert -(-(made.last_end_s - made.first_end_s) // made.step_s) <= points_max
 
 
 @pytest.mark.parametrize(

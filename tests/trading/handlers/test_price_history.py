@@ -184,6 +184,24 @@ async def test_a_malformed_query_is_refused(
     assert (response.status_code, response.json()["error"]) == (status, words)
 
 
+@pytest.mark.parametrize(("markets", "points"), [(1, 1000), (2, 1000), (3, 666), (10, 200)])
+async def test_all_histories_of_a_batch_have_few_points_together(
+    rig: TradingRig, markets: int, points: int
+) -> None:
+    names = [f"m{number}" for number in range(markets)]
+    async with rig.context.database.writing() as tx:
+        for name in names:
+            await Rows(tx).quoted_at(name, NOW_S - 3_000 * 60, 30, 40, None)
+    for name in names:
+        await rig.open(name)
+    tokens = [an_asset(is_yes=is_yes, market=name) for name in names for is_yes in (True, False)]
+    body = {"markets": tokens, "start_ts": NOW_S - 2_000 * 60, "end_ts": NOW_S, "fidelity": 1}
+    answer = await rig.client.post("/batch-prices-history", json=body)
+    counts = {len(points) for points in answer.json()["history"].values()}
+    assert len(counts) == 1
+    assert points // 2 < counts.pop() <= points + 1
+
+
 @pytest.mark.spec(100)
 @pytest.mark.parametrize(
     "body",

@@ -16,6 +16,8 @@ MINUTE_S: Final = 60
 HOUR_S: Final = 60 * MINUTE_S
 DAY_S: Final = 24 * HOUR_S
 POINTS_MAX: Final = 1000
+POINTS_PER_BATCH_MAX: Final = 4000
+"""Points of all histories of a batch: of the most tokens that it may have, a chart's 200 each."""
 FIDELITY_MINUTES_MAX: Final = 30 * 24 * 60
 SECONDS_MAX: Final = 10**11
 
@@ -68,7 +70,14 @@ def present_end_s(now_s: int) -> int:
     return _ceiling(now_s, MINUTE_S)
 
 
-def buckets(start_s: int, end_s: int, fidelity_minutes: int | None) -> Buckets:
+def points_of_each(histories: int) -> int:
+    """Return how many points each history of a batch may have."""
+    return min(POINTS_MAX, POINTS_PER_BATCH_MAX // histories)
+
+
+def buckets(
+    start_s: int, end_s: int, fidelity_minutes: int | None, points_max: int = POINTS_MAX
+) -> Buckets:
     """Return the buckets between two times, none if the second one is earlier.
 
     Their ends are whole multiples of the step, but the last one is the end of the minute of `end_s`: what was
@@ -78,11 +87,11 @@ def buckets(start_s: int, end_s: int, fidelity_minutes: int | None) -> Buckets:
         return _NO_BUCKETS
     span_s = end_s - start_s
     if fidelity_minutes is None:
-        fitting = [step for step in STEPS_S if span_s <= step * POINTS_MAX]
+        fitting = [step for step in STEPS_S if span_s <= step * points_max]
         step_s = fitting[0] if fitting else STEPS_S[-1]
     else:
         step_s = fidelity_minutes * MINUTE_S
-    step_s = max(step_s, _least_step_s(span_s))
+    step_s = max(step_s, _least_step_s(span_s, points_max))
     last_end_s = _ceiling(end_s, MINUTE_S)
     return Buckets(min(_ceiling(start_s, step_s), last_end_s), last_end_s, step_s)
 
@@ -93,9 +102,9 @@ def history_price(top: BookTop) -> Fraction | None:
     return last_price(top) if middle is None else middle
 
 
-def _least_step_s(span_s: int) -> int:
+def _least_step_s(span_s: int, points_max: int) -> int:
     """Return the finest step, in whole minutes, that does not exceed the limit of points."""
-    minutes = -(-span_s // (POINTS_MAX * MINUTE_S))
+    minutes = -(-span_s // (points_max * MINUTE_S))
     return max(minutes, 1) * MINUTE_S
 
 

@@ -51,6 +51,7 @@ async def _rendered_page(
 ) -> TaggedContent:
     """Return a page whose parts are of one instant of the tables, while the loop serves others between them."""
     page, count = TaggedParts(PAGE_HEAD), 0
+    shared = context.loop_share.begin()
     async with context.database.public_reading() as tx:
         next_id = await load_market_id_at(tx, offset, is_unresolved_only=is_sampling)
         while next_id is not None and count < MARKETS_PER_PAGE:
@@ -60,7 +61,7 @@ async def _rendered_page(
             )
             shown = listings[:size]
             encode = partial(_encoded, context, shown, record_of)
-            encoded = await context.loop_share.run(encode)
+            encoded = await shared.run(encode)
             page.add(b"," + encoded if count else encoded)
             count += len(shown)
             next_id = listings[size].market_id if len(listings) > size else None

@@ -11,10 +11,12 @@ from foretell.domain.errors.http import MalformedQuery
 from foretell.domain.errors.order import BatchTooLong, InvalidTokenId, MalformedBatch
 from foretell.domain.portfolio.price_history import (
     MINUTE_S,
+    POINTS_MAX,
     Buckets,
     buckets,
     history_price,
     parse_interval,
+    points_of_each,
     present_end_s,
 )
 from foretell.domain.portfolio.prices import PRICES_KEPT_MAX, BookTop
@@ -25,7 +27,7 @@ from foretell.edge.parameters import Parameter
 from foretell.edge.query import Query
 from foretell.edge.read_answers import TaggedContent, TaggedParts
 from foretell.edge.rendering import rounded
-from foretell.runtime.loop_share import LoopShare
+from foretell.runtime.loop_share import LoopShare, SharedAnswer
 from foretell.store.database import Database, Transaction
 from foretell.store.trading.quote_points import HistoryPoint, load_first_minute, load_history
 from foretell.trading.books.books import PublicBooks, TokenRef
@@ -90,6 +92,7 @@ class Span(msgspec.Struct, frozen=True):
     start_s: int | None
     end_s: int
     fidelity_minutes: int | None
+    points_max: int = POINTS_MAX
 
 
 class BatchBody(msgspec.Struct):
@@ -117,7 +120,7 @@ async def price_history(context: HistoryContext, query: Query) -> TaggedContent:
     history = TaggedParts(b'{"history":')
     async with context.database.public_reading() as tx:
         tops = await _load_tops(tx, token.market.condition_id, span)
-        await _add_points(history, context.loop_share, tops, token, span)
+        await _add_points(history, context.loop_share.begin(), tops, token, span)
     history.add(b"}")
     return history.end()
 
@@ -142,14 +145,15 @@ async def price_histories(context: HistoryContext, raw: bytes) -> bytes:
         context.now_ms() // 1000,
     )
     token_by_id = {token_id: _find(context.books, token_id) for token_id in body.markets}
+    span = msgspec.structs.replace(span, points_max=points_of_each(len(token_by_id)))
     ids = dict.fromkeys(token.market.condition_id for token in token_by_id.values())
-    histories = TaggedParts(b'{"history":{')
+    histories, shared = TaggedParts(b'{"history":{'), context.loop_share.begin()
     async with context.database.public_reading() as tx:
         tops_by_condition = {each: await _load_tops(tx, each, span) for each in ids}
         for position, (token_id, token) in enumerate(token_by_id.items()):
             histories.add(b"," * bool(position) + encode_json(token_id) + b":")
             tops = tops_by_condition[token.market.condition_id]
-            await _add_points(histories, context.loop_share, tops, token, span)
+            await _add_points(histories, shared, tops, token, span)
     histories.add(b"}}")
     return histories.end().content
 
@@ -193,7 +197,7 @@ def _parts(whole: Buckets) -> Iterator[Buckets]:
 
 async def _add_points(
     history: TaggedParts,
-    loop_share: LoopShare,
+    shared: SharedAnswer,
     tops: Sequence[HistoryPoint],
     token: TokenRef,
     span: Span,
@@ -203,7 +207,7 @@ async def _add_points(
     is_first = True
     for start in range(0, len(tops), POINTS_PER_PART):
         part = tops[start : start + POINTS_PER_PART]
-        encoded = await loop_share.run(partial(_encoded, part, token, span))
+        encoded = await shared.run(partial(_encoded, part, token, span))
         if encoded:
             history.add(encoded if is_first else b"," + encoded)
             is_first = False
@@ -228,7 +232,7 @@ def _price(top: BookTop, *, is_yes: bool) -> Decimal | None:
 def _buckets(span: Span, first_s: int) -> Buckets:
     """Return the buckets of a span, none of them before the first known price."""
     start_s = first_s if span.start_s is None else max(span.start_s, first_s)
-    return buckets(start_s, span.end_s, span.fidelity_minutes)
+    return buckets(start_s, span.end_s, span.fidelity_minutes, span.points_max)
 
 
 def _find(books: PublicBooks, token_id: str) -> TokenRef:

@@ -1,4 +1,4 @@
-"""Reads of price histories: a point a day as charts ask for them, and the most points of the most markets."""
+"""Reads of price histories: a point a day as charts ask for them, and as many points as there may be."""
 
 from typing import Final, NamedTuple
 from urllib.parse import urlencode
@@ -7,7 +7,7 @@ import msgspec
 
 from foretell.bench.rigs.reads.history import DAY_S, DAYS, NOW_S, Names, a_condition, a_token
 from foretell.bench.rigs.reads.read_case import TRADING, ReadCase
-from foretell.domain.portfolio.price_history import MINUTE_S, POINTS_MAX
+from foretell.domain.portfolio.price_history import MINUTE_S, POINTS_MAX, points_of_each
 from foretell.trading.handlers.price_history import TOKENS_PER_BATCH_MAX
 
 _LATEST: Final = """(SELECT best_bid_ticks FROM quote_points
@@ -36,9 +36,9 @@ class Points(NamedTuple):
             SELECT end_s + {self.step_s} FROM ends WHERE end_s < {self.last_s})"""  # noqa: S608 - the rig's own numbers
 
 
-DAILY: Final = Points(200, DAY_S)
+DAILY: Final = Points(points_of_each(TOKENS_PER_BATCH_MAX), DAY_S)
 MOST: Final = Points(POINTS_MAX, (DAYS - 10) * DAY_S // (POINTS_MAX * MINUTE_S) * MINUTE_S)
-"""As many as a history may have, and nearly as long: by its first ten days each market of a batch has traded."""
+"""As many as a history may have, and nearly as long: by its first ten days each market has traded."""
 
 
 def history_cases(names: Names) -> list[ReadCase]:
@@ -57,7 +57,7 @@ def largest_batch() -> ReadCase:
     """Return the read of as many markets and points as a batch may have."""
     markets = range(TOKENS_PER_BATCH_MAX)
     tokens = [a_token(each, is_yes=True) for each in markets]
-    return _batch("batch-prices-history, largest", tokens, len(markets), MOST)
+    return _batch(f"batch-prices-history, {len(markets)} markets", tokens, len(markets), DAILY)
 
 
 def _history(names: Names, points: Points) -> ReadCase:

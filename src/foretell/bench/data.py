@@ -6,8 +6,9 @@ Both sizes take turns, call by call: whatever slows the machine for a while slow
 """
 
 import contextlib
+import itertools
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -32,7 +33,6 @@ from foretell.bench.rigs.reads.history import HistoryPlan
 from foretell.bench.rigs.reads.read_case import ReadCase
 from foretell.bench.rigs.reads.routes import cases, dear_cases
 from foretell.bench.rigs.reads.served import (
-    CLIENT,
     answered,
     read_apps,
     request,
@@ -58,6 +58,8 @@ CHEAP: Final = frozenset(
 KEPT_REPORT: Final = "solvency"
 """An installation makes this report for itself and keeps it; so it is there before a stranger asks."""
 STRANGER: Final = "127.0.0.2"
+OTHERS: Final = tuple(f"127.0.1.{number}" for number in range(100))
+"""Those who read beside the stranger: many clients, of whom none reads much."""
 
 
 class DataPlan(NamedTuple):
@@ -183,12 +185,12 @@ async def _measure_beside(
         filled(history, plan.postgres, console) as (database, names),
         with_read_process(database) as (apps, process),
     ):
-        asked = cases(names, is_sqlite=database.is_sqlite)
+        asked, clients = cases(names, is_sqlite=database.is_sqlite), itertools.cycle(OTHERS)
         for case in asked:
             if case.name == KEPT_REPORT:
                 await answered(apps[case.api], case)
         cheap = {
-            case.name: partial(request, apps[case.api], case, CLIENT)
+            case.name: partial(_request_of_next, apps[case.api], case, clients)
             for case in asked
             if case.name in CHEAP
         }
@@ -204,6 +206,10 @@ async def _measure_beside(
             lambda: ServingMemory(resident_bytes(), sum(map(resident_bytes, dear_pids()))),
         )
         return await measure_stranger(cheap, dear, plan.calls, processes)
+
+
+async def _request_of_next(app: Any, case: ReadCase, clients: Iterator[str]) -> int:
+    return await request(app, case, next(clients))
 
 
 async def _times(

@@ -31,6 +31,7 @@ from foretell.store.read_places import (
     client_name,
     in_request,
 )
+from foretell.store.read_rests import ReadRests
 from foretell.store.sqlite_cursor import open_connection
 from foretell.store.sqlite_transactions import BUSY_TIMEOUT_MS, begin_reading, begin_writing
 from foretell.store.topics import Topics
@@ -202,7 +203,8 @@ class Database:
         )
         self._public = {
             ReadKind.LISTING: _PublicReads(
-                ReadPlaces(limits.places, limits.places_per_client, limits.bounds), limits.read_s
+                ReadPlaces(limits.places, limits.places_per_client, limits.bounds, ReadRests()),
+                limits.read_s,
             ),
             ReadKind.OWN: _PublicReads(
                 ReadPlaces(limits.own, limits.own_per_client, limits.bounds), limits.read_s

@@ -1,12 +1,14 @@
 """Places for the reads of public routes: so many at once in all, and fewer of one client.
 
 A read waits while its client, or all clients together, have no place left. A free place goes to the clients
-in turn, so one with many reads does not delay another's. What waits is bounded in number and in time.
+in turn, so one with many reads does not delay another's. What waits is bounded in number and in time. Where clients
+rest (`read_rests.py`), one that reads much beside others that read little waits for the end of its rest, too.
 """
 
 import asyncio
 import contextlib
 import enum
+import time
 from collections import OrderedDict, deque
 from collections.abc import Iterator
 from contextvars import Context, ContextVar, copy_context
@@ -14,6 +16,7 @@ from typing import Final, NamedTuple
 
 from foretell.domain.errors.http import TooManyRequests
 from foretell.domain.errors.storage import ReadsBusy
+from foretell.store.read_rests import ReadRests
 
 WAIT_S: Final = 10.0
 KEY_WAIT_S: Final = 5.0
@@ -100,18 +103,27 @@ class PublicReadLimits(NamedTuple):
 class ReadPlaces:
     """A number of places, given to clients in turn."""
 
-    def __init__(self, places: int, per_client: int, bounds: WaitBounds | None = None) -> None:
+    def __init__(
+        self,
+        places: int,
+        per_client: int,
+        bounds: WaitBounds | None = None,
+        rests: ReadRests | None = None,
+    ) -> None:
         assert per_client >= 1
         assert places >= 1
         self._free = places
         self._per_client = per_client
         self._bounds = bounds or WaitBounds()
-        self._running_by_client: dict[str, int] = {}
+        self._rests = rests
+        self._begun_s_by_client: dict[str, deque[float]] = {}
         self._queue_by_client: OrderedDict[str, deque[asyncio.Future[None]]] = OrderedDict()
         self.waiting = 0
 
     async def take(self, client: str) -> None:
         """Return once the client has one more place, or refuse; `release` gives it back."""
+        if self._rests is not None:
+            self._rests.begin(client)
         if self._free and self._may_run(client):
             self._start(client)
             return
@@ -132,9 +144,16 @@ class ReadPlaces:
     def release(self, client: str) -> None:
         """Give a place back, to the next client in turn."""
         self._free += 1
-        running = self._running_by_client.pop(client) - 1
-        if running:
-            self._running_by_client[client] = running
+        begun_s = self._begun_s_by_client[client]
+        held_s = time.monotonic() - begun_s.popleft()
+        if not begun_s:
+            del self._begun_s_by_client[client]
+        if self._rests is not None and (rest_s := self._rests.end(client, held_s)):
+            asyncio.get_running_loop().call_later(rest_s, self._serve)
+        self._serve()
+
+    def _serve(self) -> None:
+        """Give free places to those who wait and may have one."""
         while self._free and (next_client := self._next()) is not None:
             place = self._dequeue(next_client)
             if not place.done():
@@ -142,11 +161,14 @@ class ReadPlaces:
                 place.set_result(None)
 
     def _may_run(self, client: str) -> bool:
-        return self._running_by_client.get(client, 0) < self._per_client
+        running = len(self._begun_s_by_client.get(client, ()))
+        return running < self._per_client and (
+            self._rests is None or self._rests.may_begin(client, running)
+        )
 
     def _start(self, client: str) -> None:
         self._free -= 1
-        self._running_by_client[client] = self._running_by_client.get(client, 0) + 1
+        self._begun_s_by_client.setdefault(client, deque()).append(time.monotonic())
 
     def _next(self) -> str | None:
         """Return the client that has waited the longest for its turn and may run one more read."""

@@ -1,0 +1,91 @@
+"""Clients that read much rest while others read little, and only then."""
+
+import asyncio
+
+import pytest
+
+from foretell.store.read_places import ReadPlaces
+from foretell.store.read_rests import CLIENTS_MAX, ReadRests, RestLimits
+
+pytestmark = pytest.mark.anyio
+
+LIMITS = RestLimits(window_s=1.0, much_s=0.25, others_s=0.2, per_read=3.0, most_s=0.25)
+
+
+class Reading:
+    """Clients that hold places on a clock that stands still otherwise."""
+
+    def __init__(self) -> None:
+        self.now_s = 100.0
+        self.rests = ReadRests(LIMITS, lambda: self.now_s)
+
+    def read(self, client: str, held_s: float) -> float:
+        """Hold a place for a time, and return the rest that follows."""
+        self.rests.begin(client)
+        self.now_s += held_s
+        return self.rests.end(client, held_s)
+
+
+def test_one_that_reads_alone_never_rests() -> None:
+    reading = Reading()
+    assert {reading.read("flood", 0.05) for _ in range(40)} == {0.0}
+    assert reading.rests.may_begin("flood", running=1)
+
+
+def test_one_that_reads_much_rests_beside_one_that_reads_little() -> None:
+    reading = Reading()
+    for _ in range(20):
+        reading.read("flood", 0.05)
+    reading.read("other", 0.01)
+    assert reading.read("flood", 0.05) == pytest.approx(0.15)
+    assert not reading.rests.may_begin("flood", running=0)
+    assert reading.rests.may_begin("other", running=1)
+    reading.now_s += 0.15
+    assert reading.rests.may_begin("flood", running=0)
+    assert not reading.rests.may_begin("flood", running=1), "one place, while the other is there"
+    assert reading.read("flood", 3.0) == 0.0, "the other has left"
+    reading.read("other", 0.01)
+    assert reading.read("flood", 3.0) == 0.0
+    reading.read("other", 0.01)
+    assert reading.read("flood", 0.15) == LIMITS.most_s
+
+
+def test_those_that_read_as_much_do_not_rest() -> None:
+    reading = Reading()
+    assert {reading.read(client, 0.05) for _ in range(40) for client in ("one", "two")} == {0.0}
+
+
+def test_use_fades() -> None:
+    reading = Reading()
+    for _ in range(20):
+        reading.read("flood", 0.05)
+    reading.now_s += 5 * LIMITS.window_s
+    reading.read("other", 0.001)
+    assert reading.read("flood", 0.1) == 0.0
+
+
+def test_few_clients_are_remembered() -> None:
+    reading = Reading()
+    for number in range(CLIENTS_MAX + 5):
+        reading.read(f"client {number}", 0.0)
+    assert len(reading.rests) == CLIENTS_MAX
+
+
+async def test_a_rest_ends_and_the_next_read_of_the_client_begins() -> None:
+    limits = LIMITS._replace(much_s=0.0, others_s=60.0, per_read=1e6, most_s=0.05)
+    rests = ReadRests(limits)
+    places = ReadPlaces(4, 2, rests=rests)
+    await places.take("other")
+    await places.take("flood")
+    await asyncio.sleep(0.01)
+    places.release("flood")
+    waiting = asyncio.create_task(places.take("flood"))
+    await asyncio.sleep(0)
+    assert not waiting.done(), "it rests, though there are places"
+    await asyncio.wait_for(waiting, 60)
+    second = asyncio.create_task(places.take("flood"))
+    await asyncio.sleep(0)
+    assert not second.done(), "one at a time"
+    places.release("flood")
+    await asyncio.wait_for(second, 60)
+    assert places.waiting == 0

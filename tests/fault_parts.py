@@ -54,6 +54,7 @@ JOURNAL: Final = f"{FOLDER}/test_journal.py"
 LEASES: Final = f"{FOLDER}/test_leases.py"
 NODES: Final = f"{FOLDER}/nodes"
 LYING_NODE: Final = f"{NODES}/test_lying_node.py"
+VANISHED: Final = f"{NODES}/test_vanished_sends.py"
 MIGRATIONS: Final = "tests/store/test_killed_migrations.py"
 PATRONI: Final = f"{FOLDER}/test_patroni.py"
 RANKINGS: Final = "tests/store/index/rankings/test_rankings.py"
@@ -125,6 +126,11 @@ FIGURES: Final = (
         "seeds of a node that lies to settlement, relayer, creation or indexer",
         LYING_NODE,
         "doubled transactions, gaps of nonces, queues that take over a minute to drain, wrong rows",
+    ),
+    Figure(
+        "ten minutes, by the loops' clock, in which each transaction that is sent vanishes",
+        VANISHED,
+        "doubled transactions, gaps of nonces, queues that take over a minute to drain",
     ),
     Figure(
         "random histories of a chain, on SQLite, and each nineteenth on PostgreSQL, too",

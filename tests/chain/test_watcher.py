@@ -150,6 +150,60 @@ async def test_a_dropped_transaction_is_broadcast_again(
     assert (mined.status, mined.attempts) == (TxStatus.MINED, sent.attempts)
 
 
+@pytest.mark.case("D-04")
+async def test_what_the_node_has_lost_is_broadcast_again_and_its_fees_do_not_rise(
+    sender: Sender,
+    approving: Approving,
+    still_sandbox: Sandbox,
+    outbox: TxOutbox,
+    clock: Clock,
+) -> None:
+    sent = await sender.send(approving())
+    for _ in range(5):
+        await still_sandbox.rpc.send("anvil_dropTransaction", sent.newest.tx_hash)
+        clock.move_s(20)
+        await sender.run_once()
+    assert (await stored(outbox)).attempts == sent.attempts
+    await still_sandbox.mine()
+    await sender.run_once()
+    assert (await stored(outbox)).mined_hash == sent.newest.tx_hash
+
+
+@pytest.mark.case("D-06")
+async def test_fees_rise_seldom_at_a_node_that_shows_no_waiting_transaction(
+    sender: Sender,
+    approving: Approving,
+    still_sandbox: Sandbox,  # noqa: ARG001 - nothing is mined
+    outbox: TxOutbox,
+    clock: Clock,
+    proxy: FaultProxy,
+) -> None:
+    proxy.fail_always("eth_getTransactionByHash", change(lambda _shown: None))
+    await sender.send(approving())
+    counts = []
+    for _ in range(12):
+        clock.move_s(20)
+        await sender.run_once()
+        counts.append(len((await stored(outbox)).attempts))
+    assert counts == [1] * 5 + [2] * 6 + [3]
+
+
+@pytest.mark.case("D-06")
+async def test_fees_rise_at_a_node_that_does_not_show_which_transactions_it_has(
+    sender: Sender,
+    approving: Approving,
+    still_sandbox: Sandbox,  # noqa: ARG001 - nothing is mined
+    outbox: TxOutbox,
+    clock: Clock,
+    proxy: FaultProxy,
+) -> None:
+    proxy.fail_always("eth_getTransactionByHash", refuse("no such method", -32601))
+    await sender.send(approving())
+    clock.move_s(20)
+    await sender.run_once()
+    assert len((await stored(outbox)).attempts) == 2
+
+
 @pytest.mark.case("D-08")
 async def test_after_a_reorg_the_same_bytes_are_mined_again(
     sender: Sender, approving: Approving, fresh_sandbox: Sandbox, outbox: TxOutbox, clock: Clock

@@ -277,6 +277,10 @@ class SettlementRig:
             ids = [row.tx_id for row in await tx.all(sa.select(settlement_txs.c.tx_id))]
             return list(await load_txs(tx, SETTLEMENT, ids))
 
+    async def unfinished(self) -> list[SentTx]:
+        """Return the transactions whose outcome is not final."""
+        return [each for each in await self.sent() if not each.is_finished]
+
     async def fill_count(self) -> int:
         """Return how many fills the exchange logged, those of takers included."""
         async with self.database.reading() as tx:

@@ -13,6 +13,8 @@ from foretell.domain.values.hexadecimal import Address, Bytes32
 
 FEE_CAP_WEI: Final = 1_000_000_000_000
 BUMP_AFTER_S: Final = 20
+BUMP_UNSEEN_AFTER_S: Final = 120
+"""The same for an attempt that the node accepted and does not show: it lost it, or it shows none that waits."""
 REBROADCAST_AFTER_S: Final = 10
 RETRY_AFTER_S: Final = 1
 
@@ -56,6 +58,10 @@ class AttemptTimes:
         """Return whether a node has had the attempt for so long that its fees must be too low."""
         accepted_at_ms = self._accepted_at_ms.get(tx_hash)
         return accepted_at_ms is not None and self._is_past(accepted_at_ms, BUMP_AFTER_S)
+
+    def is_old(self, tx: SentTx) -> bool:
+        """Return whether the newest attempt is so old that its fees rise, whether or not the node has it."""
+        return self._is_past(tx.newest.created_at_ms, BUMP_UNSEEN_AFTER_S)
 
     def is_due(self, tx: SentTx) -> bool:
         """Return whether to broadcast the newest attempt again: a node may have dropped it."""

@@ -13,7 +13,7 @@ from foretell.chain.broadcaster import Broadcaster
 from foretell.chain.nonce_use import find_nonce_use
 from foretell.chain.rpc_types import RawSighting, quantity_of, sighting_of
 from foretell.chain.sending_account import SendingAccount
-from foretell.domain.errors.chain import ChainInconsistent, ChainUnavailable
+from foretell.domain.errors.chain import ChainInconsistent, ChainUnavailable, RpcRefused
 from foretell.domain.evm.transaction import (
     WAITING,
     MinedAttempt,
@@ -148,11 +148,33 @@ class Watcher:
         if tx.account_nonce < view.used_nonces:
             await self._cancel_displaced(tx, view.head)
         elif tx.account_nonce == view.used_nonces and times.is_stuck(tx.newest.tx_hash):
-            return await self._broadcaster.bump(tx)
+            return await self._replace_stuck(tx)
         elif times.is_due(tx):
             times.record_rebroadcast(tx.newest.tx_hash)
             return await self._broadcaster.push(tx)
         return tx
+
+    async def _replace_stuck(self, tx: SentTx) -> SentTx:
+        """Return the transaction with higher fees, or broadcast again as it is where the node has lost it.
+
+        No fee brings back what a node drops: it would rise to the cap, and the transaction be given up. A node
+        that shows no waiting transaction looks like one that lost it, so there fees rise too, but seldom.
+        """
+        times = self._account.times
+        if times.is_old(tx) or await self._is_at_node(tx):
+            return await self._broadcaster.bump(tx)
+        log.warning("node has lost a transaction", tx_id=tx.tx_id, nonce=tx.account_nonce)
+        times.forget(tx.newest.tx_hash)
+        times.record_rebroadcast(tx.newest.tx_hash)
+        return await self._broadcaster.push(tx)
+
+    async def _is_at_node(self, tx: SentTx) -> bool:
+        """Return whether the node has the newest attempt; one that does not say so has it."""
+        try:
+            rpc, tx_hash = self._account.rpc, tx.newest.tx_hash
+            return await rpc.call("eth_getTransactionByHash", tx_hash) is not None
+        except RpcRefused:
+            return True
 
     async def _cancel_displaced(self, tx: SentTx, head: int) -> None:
         """Cancel a transaction when a confirmed block has used its nonce for another one.

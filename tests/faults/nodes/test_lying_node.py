@@ -6,41 +6,46 @@ of a new index. The number of a test is its seed, which also chooses what settle
 account, the Safe of a maker.
 """
 
-import contextlib
 import os
 import random
-import shutil
 from collections import Counter, defaultdict
-from collections.abc import AsyncIterator, Awaitable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Final
 
 import pytest
 import sqlalchemy as sa
 from tests.creation.rig import CreationRig, CreatorClient
+from tests.faults.nodes.draining import (
+    DRAINED_WITHIN_S,
+    FURTHER,
+    attempt,
+    check_nonces,
+    drain_requests,
+    drain_trades,
+    match,
+    used_nonces,
+)
 from tests.faults.nodes.lying_node import BROADCAST_LIES, LIES, LyingNode, be_another_chain, lying
 from tests.faults.nodes.reorgs import DEPTH_MAX, Reorgs
 from tests.indexer.rig import IndexerRig, check_against_chain, dump
 from tests.relayer.rig import Body, OwnerClient, RelayerRig, an_approval
-from tests.rigs.sandbox import Sandbox, SandboxMarket, an_indexer, catch_up
-from tests.settlement.rig import DATABASE_FILE, HELD, UNIT, SettlementRig, Trader
+from tests.rigs.sandbox import Sandbox, an_indexer, catch_up
+from tests.settlement.rig import DATABASE_FILE, HELD, SettlementRig
 
-from foretell.chain import rpc as rpc_module
 from foretell.chain.reader import Reader
 from foretell.chain.rpc import Rpc
 from foretell.creation.context import CreationOptions
 from foretell.domain.contracts.calldata import ADD_OPERATOR
 from foretell.domain.contracts.sandbox_accounts import SANDBOX_CHAIN_ID, AccountRole
-from foretell.domain.errors.families import ForetellError
 from foretell.domain.exchange.trade import TradeStatus
 from foretell.domain.relay.request import RelayState
-from foretell.domain.values.hexadecimal import Address
 from foretell.indexer.follow import follow
 from foretell.store.creation.markets import load_markets
 from foretell.store.database import Database
 from foretell.store.many_rows import insert_many
 from foretell.store.outbox.relays import load_relays_of
-from foretell.store.outbox.transactions import REGISTRATION, RELAYED, SETTLEMENT, TxTables
+from foretell.store.outbox.transactions import REGISTRATION, RELAYED, SETTLEMENT
 from foretell.store.tables import markets
 
 pytestmark = pytest.mark.anyio
@@ -50,12 +55,9 @@ SEEDS: Final = range(int(os.environ.get("FORETELL_TEST_LIES", "60")) // SYSTEMS)
 RUNS_THAT_SUFFICE: Final = 100
 """In so many runs of a system every lie occurs: the rarest one does so in every sixth."""
 TIMEOUT_S: Final = 0.5
-DRAINED_WITHIN_S: Final = 60
 ROUNDS: Final = (4, 12)
 STEPS_MS: Final = (250, 1_000, 5_000, 21_000)
 REQUESTS: Final = 4
-FURTHER: Final = 7
-"""The number of the sandbox's account that settles beside the first one."""
 
 Occurred = dict[str, Counter[str]]
 
@@ -102,28 +104,6 @@ async def run(
         counts.update(node.lies, runs=1)
 
 
-async def attempt(*steps: Awaitable[object]) -> None:
-    """Run steps as workers do: one that fails as a node makes it fail is repeated later."""
-    for step in steps:
-        with contextlib.suppress(ForetellError):
-            await step
-
-
-async def used_nonces(sandbox: Sandbox, address: Address) -> int:
-    return int(await sandbox.rpc.call("eth_getTransactionCount", address, "latest"), 16)
-
-
-async def check_nonces(
-    sandbox: Sandbox, database: Database, tables: TxTables, account: Address, before: int
-) -> None:
-    """Check that each nonce of the account since then is that of one row, and none is left out."""
-    after = await used_nonces(sandbox, account)
-    query = sa.select(tables.txs.c.account_nonce).where(tables.txs.c.sender == account)
-    async with database.reading() as tx:
-        nonces = sorted(row.account_nonce for row in await tx.all(query))
-    assert [nonce for nonce in nonces if nonce >= before] == list(range(before, after))
-
-
 async def check_index(sandbox: Sandbox, database: Database, fresh: Path) -> None:
     """Check that the tables equal those of a new index of the same chain, and of the same listed markets."""
     await catch_up(an_indexer(sandbox, database))
@@ -134,23 +114,6 @@ async def check_index(sandbox: Sandbox, database: Database, fresh: Path) -> None
             await insert_many(tx, markets, listed)
         await catch_up(an_indexer(sandbox, other))
         assert await dump(database) == await dump(other)
-
-
-@pytest.fixture
-async def manual(fresh_sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Sandbox]:
-    """A chain that mines on request only, so that each run is the same; reads are repeated at once."""
-    monkeypatch.setattr(rpc_module, "RETRY_S", 0.001)
-    monkeypatch.setattr(rpc_module, "RETRY_S_MAX", 0.002)
-    await fresh_sandbox.rpc.send("evm_setAutomine", False)  # noqa: FBT003 - the protocol's own
-    yield fresh_sandbox
-    await fresh_sandbox.rpc.send("evm_setAutomine", True)  # noqa: FBT003 - the protocol's own
-
-
-@pytest.fixture
-def folder(empty_database: Path, tmp_path: Path) -> Path:
-    shutil.copy(empty_database, tmp_path / DATABASE_FILE)
-    shutil.copy(empty_database, tmp_path / "fresh.db")
-    return tmp_path
 
 
 @pytest.mark.case("D-04", "D-07", "D-08")
@@ -206,39 +169,6 @@ async def settle_through_lies(rig: SettlementRig, run: Run, *, has_safe: bool) -
     for address, nonce in before.items():
         await check_nonces(sandbox, rig.database, SETTLEMENT, address, nonce)
     await rig.check_ledger()
-
-
-async def match(rng: random.Random, market: SandboxMarket, traders: list[Trader]) -> list[str]:
-    """Match orders of two traders in one of the three ways, and return the ids of the trades."""
-    maker, taker = rng.sample(traders, 2)
-    kind = rng.choice(("sale", "mint", "merge"))
-    if kind == "mint":
-        placed = [await maker.buy(market, 40, 4 * UNIT)]
-    else:
-        placed = [await maker.sell(market, 40, 4 * UNIT)]
-    for _ in range(rng.randint(1, 2)):
-        if kind == "sale":
-            placed.append(await taker.buy(market, 40, UNIT))
-        elif kind == "mint":
-            placed.append(await taker.buy(market, 60, UNIT, is_yes=False))
-        else:
-            placed.append(await taker.sell(market, 60, UNIT, is_yes=False))
-    return [trade_id for placement in placed for trade_id in placement.trade_ids]
-
-
-async def drain_trades(rig: SettlementRig) -> None:
-    """Run settlement's loops, once a second, until no trade and no transaction is left."""
-    operators = (rig.context.operator, *rig.context.further_operators)
-    for _ in range(DRAINED_WITHIN_S):
-        await attempt(rig.act())
-        await rig.sandbox.mine()
-        rig.clock.move(1_000)
-        await attempt(rig.see())
-        if not rig.engine.state.unsettled_trades:
-            with contextlib.suppress(ForetellError):
-                if not sum([await each.run_once() for each in operators]):
-                    return
-    raise AssertionError(rig.engine.state.unsettled_trades)
 
 
 @pytest.mark.case("D-04", "D-07", "D-08")
@@ -297,19 +227,6 @@ async def submit_until_accepted(owner: OwnerClient, body: Body) -> None:
     is_deployed = body["type"] == "SAFE-CREATE" and "is deployed already" in answer.text
     assert answer.status_code == 200 or is_deployed, answer.text
     await drain_requests(owner.rig)
-
-
-async def drain_requests(rig: RelayerRig) -> None:
-    """Run the relayer's loops, once a second, until no request and no transaction is open."""
-    for _ in range(DRAINED_WITHIN_S):
-        open_count = 1
-        with contextlib.suppress(ForetellError):
-            open_count = await rig.context.sender.run_once() + await rig.run_once()
-        await rig.sandbox.mine()
-        rig.clock.move(1_000)
-        if not open_count:
-            return
-    raise AssertionError("the queue of requests does not drain")
 
 
 @pytest.mark.case("D-04", "D-07", "F-09")

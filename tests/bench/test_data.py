@@ -127,15 +127,16 @@ def test_cheap_reads_are_measured_beside_those_of_a_stranger(
     plan = DataPlan((1_000, 2_000), 1_000, 100, calls=1, is_stranger=True, page=page)
     assert run_bench_data(plan, Console(file=file, width=200)) == missed
     seen = (
-        r"p99 of '([^']+)' is ([\d.]+) ms alone and ([\d.]+) ms beside a stranger's (\d+) dear reads \(\d+ more"
-        r" refused\): ratio ([\d.]+), the largest of 5 cheap reads"
+        r"p99 of 5 cheap reads is ([\d.]+) ms alone and ([\d.]+) ms beside a stranger's (\d+) dear reads \(\d+ more"
+        r" refused\): ratio ([\d.]+); bar [\d,]+, \S+ Of '([^']+)' alone it is ([\d.]+), the largest of a single one\."
     )
-    verdict = f"bar {bar:g}, {'**missed**' if missed else 'met'}. Other programs used"
+    verdict = f"bar {bar:g}, {'**missed**' if missed else 'met'}. Of '"
     for text in (" ".join(each.split()) for each in (file.getvalue(), page.read_text())):
         assert text.count(verdict) == 2
         found = re.findall(seen, text)
-        assert {name for name, *_ in found} <= CHEAP
-        assert min(float(each) for _, *numbers in found for each in numbers) > 0
+        assert len(found) == 2
+        assert {name for *_, name, _ in found} <= CHEAP
+        assert min(float(each) for *numbers, _, worst in found for each in (*numbers, worst)) > 0
         kept = re.findall(
             r"The serving process then has (\d+) MB, that of dear reads (\d+) MB", text
         )

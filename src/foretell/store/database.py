@@ -201,6 +201,7 @@ class Database:
         self._public_readers = _open_engine(
             self._url, is_writer=False, connections_max=limits.connections
         )
+        self.read_rests = ReadRests()
         self._public = {
             ReadKind.LISTING: _PublicReads(
                 ReadPlaces(limits.places, limits.places_per_client, limits.bounds, ReadRests()),

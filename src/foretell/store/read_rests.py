@@ -1,8 +1,9 @@
 """Rests of clients that read all the time, while others read little.
 
 A client that holds places for much of the time shares the processor with each read of another, however many places
-are free. So it has one place then, and rests after each read for as long as the others need to have most of the time.
-Alone, or among clients that read as much, it does not rest: no time is lost that nobody wants.
+are free. So it has one place then, and rests after each read for as long as the others need to have most of the time;
+what another process can answer for it goes there. Alone, or among clients that read as much, it does not rest: no time
+is lost that nobody wants.
 """
 
 import math
@@ -25,6 +26,8 @@ class RestLimits(NamedTuple):
     """Use fades with this time: what was held so long ago counts for a third."""
     much_s: float = 0.25
     """Seconds of places in the window, from which a client reads much."""
+    most_used_s: float = 2.0
+    """Use counts no further, so that clients which read all the time are alike, however many reads of one wait."""
     others_s: float = 0.2
     """Another client that has read within this time is there."""
     per_read: float = 3.0
@@ -64,9 +67,9 @@ class ReadRests:
         self._faded(client)
 
     def end(self, client: str, held_s: float) -> float:
-        """Note that a client has held a place, and return for how long it rests."""
+        """Note that a client has held a place, or had a read elsewhere, for so long, and return for how long it rests."""
         use = self._faded(client)
-        use.used_s += held_s
+        use.used_s = min(use.used_s + held_s, self._limits.most_used_s)
         if not self._yields(client, use):
             return 0.0
         rest_s = min(self._limits.most_s, self._limits.per_read * held_s)
@@ -82,6 +85,11 @@ class ReadRests:
             return False
         return not running or not self._yields(client, use)
 
+    def yields(self, client: str) -> bool:
+        """Return whether a client reads much while another is there that reads less than half as much."""
+        use = self._uses.get(client)
+        return use is not None and self._yields(client, use)
+
     def _faded(self, client: str) -> _Use:
         """Return the use of a client as of now, and remember it as the last that read."""
         now_s = self._now_s()
@@ -94,7 +102,6 @@ class ReadRests:
         return use
 
     def _yields(self, client: str, use: _Use) -> bool:
-        """Return whether a client reads much while another is there that reads less than half as much."""
         if use.used_s < self._limits.much_s:
             return False
         since_s = self._now_s() - self._limits.others_s

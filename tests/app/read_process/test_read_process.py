@@ -5,7 +5,7 @@ import os
 import signal
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import httpx
 import pytest
@@ -28,6 +28,7 @@ from foretell.domain.errors.http import TooManyRequests
 from foretell.runtime.child_processes import RestartBackoff
 from foretell.store.database import Database
 from foretell.store.read_places import PublicReadLimits, WaitBounds
+from foretell.store.read_rests import ReadRests
 
 pytestmark = pytest.mark.anyio
 
@@ -53,6 +54,7 @@ class Rig(NamedTuple):
     plain: dict[str, httpx.AsyncClient]
     served: dict[str, httpx.AsyncClient]
     stranger: httpx.AsyncClient
+    rests: ReadRests
 
     async def process_id(self) -> int:
         """Return the id of the process once there is one."""
@@ -71,9 +73,16 @@ async def a_rig(url: str, limits: DearReadLimits = LIMITS) -> AsyncIterator[Rig]
         context = DiscoveryContext(database, BLOBS, sports_delay_s=3)
         discovery = an_app(build_discovery_app, context)
         served = {
-            "data": DearReadsApplication(data, "data", DATA_DEAR_READS, reads, data_body),
+            "data": DearReadsApplication(
+                data, "data", DATA_DEAR_READS, reads, data_body, database.read_rests
+            ),
             "discovery": DearReadsApplication(
-                discovery, "discovery", DISCOVERY_DEAR_READS, reads, discovery_body
+                discovery,
+                "discovery",
+                DISCOVERY_DEAR_READS,
+                reads,
+                discovery_body,
+                database.read_rests,
             ),
         }
         running = asyncio.create_task(reads.run())
@@ -81,7 +90,7 @@ async def a_rig(url: str, limits: DearReadLimits = LIMITS) -> AsyncIterator[Rig]
             plain = {"data": client_of(data), "discovery": client_of(discovery)}
             clients = {name: client_of(app) for name, app in served.items()}
             stranger = client_of(served["data"], "10.0.0.2")
-            yield Rig(reads, served["data"], plain, clients, stranger)
+            yield Rig(reads, served["data"], plain, clients, stranger, database.read_rests)
         finally:
             running.cancel()
             await asyncio.gather(running, return_exceptions=True)
@@ -102,6 +111,27 @@ async def rig(each_database_url: str) -> AsyncIterator[Rig]:
 @pytest.fixture
 def sqlite_url(fresh_database: Database) -> str:
     return fresh_database.url
+
+
+async def test_all_reads_of_a_client_that_reads_much_go_to_the_process_while_others_read_little(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    moved: list[str] = []
+    read = rig.reads.read
+
+    async def counted(api: str, path: str, *rest: Any) -> Any:
+        moved.append(path)
+        return await read(api, path, *rest)
+
+    monkeypatch.setattr(rig.reads, "read", counted)
+    cheap = f"/positions?user={History(PLAN).names.whale}&limit=5"
+    rig.rests.end("10.0.0.1", 2.0)
+    alone = (await rig.served["data"].get(cheap)).json()
+    assert moved == []
+    rig.rests.begin("10.0.0.2")
+    assert (await rig.served["data"].get(cheap)).json() == alone
+    assert (await rig.stranger.get(cheap)).json() == alone
+    assert moved == ["/positions"]
 
 
 async def test_dear_reads_have_the_same_answers_in_their_process(rig: Rig) -> None:
@@ -244,6 +274,7 @@ async def test_the_process_ends_with_the_one_that_it_serves(sqlite_url: str) -> 
         assert process is not None
         own = os.getpriority(os.PRIO_PROCESS, 0)
         assert os.getpriority(os.PRIO_PROCESS, process.pid) >= min(own + 1, LOWEST_PRIORITY)
+        assert os.sched_getscheduler(process.pid) == os.SCHED_IDLE
         await rig.reads.stop()
         async with asyncio.timeout(SOON_S):
             assert await process.wait() == 0

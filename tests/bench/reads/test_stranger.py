@@ -69,6 +69,7 @@ async def test_a_fast_read_that_suffers_is_not_hidden_by_a_slow_one_that_does_no
     assert [each.name for each in times.cheap] == ["fast", "slow"]
     assert times.worst.name == "fast"
     assert times.worst.ratio == pytest.approx(6)
+    assert (times.together.alone_ms, times.together.beside_ms) == pytest.approx((20, 21))
     assert {each.reads for each in times.cheap} == {3 * PHASES}
 
 
@@ -111,15 +112,16 @@ async def test_a_dear_read_that_does_not_exist_ends_the_measurement() -> None:
 
 def figure(fills: int, memory: ServingMemory = MEMORY) -> StrangerFigure:
     cheap = [CheapTimes("traded", 2.0, 6.0, 500), CheapTimes("value", 10.0, 12.0, 500)]
-    return StrangerFigure(fills, StrangerTimes(cheap, 44, 3, memory, 0.2))
+    together = CheapTimes("all of them", 9.0, 22.5, 1_000)
+    return StrangerFigure(fills, StrangerTimes(together, cheap, 44, 3, memory, 0.2))
 
 
 def test_the_read_that_suffers_most_is_named_with_the_verdict_and_the_cores_of_others() -> None:
     assert figure(1_000).is_missed
     assert figure(1_000).words() == (
-        "1,000 fills: the p99 of 'traded' is 2.0 ms alone and 6.0 ms beside a stranger's 44 dear reads (3 more refused):"
-        " ratio 3.00, the largest of 2 cheap reads; bar 2, **missed**. Other programs used 0.20 ! cores. The serving"
-        " process then has 100 MB, that of dear reads 50 MB."
+        "1,000 fills: the p99 of 2 cheap reads is 9.0 ms alone and 22.5 ms beside a stranger's 44 dear reads (3 more"
+        " refused): ratio 2.50; bar 2, **missed**. Of 'traded' alone it is 3.00, the largest of a single one. Other"
+        " programs used 0.20 ! cores. The serving process then has 100 MB, that of dear reads 50 MB."
     )
     assert figure(1_000).rows()[1] == ("value", "500", "10.00 ms", "12.00 ms", "1.20")
 

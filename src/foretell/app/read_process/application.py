@@ -1,5 +1,6 @@
 """An API's application whose dear reads are answered in another process."""
 
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -13,20 +14,31 @@ from foretell.edge.rate_limiter import routed_path
 from foretell.edge.read_answers import DearRules
 from foretell.edge.refusals import BodyOf
 from foretell.edge.telemetry import AsgiApp, Receive, Scope, Send
-from foretell.edge.throttled_application import take_turn
+from foretell.edge.throttled_application import address_in, take_turn
+from foretell.store.read_rests import ReadRests
 
 
 class DearReadsApplication:
-    """Passes dear reads to their process, and all other requests to the application."""
+    """Passes dear reads to their process, and all other requests to the application.
+
+    So are reads of the same routes by a client that reads much while others read little: see `store/read_rests.py`.
+    """
 
     def __init__(
-        self, app: AsgiApp, api: str, rules: DearRules, reads: DearReads, body_of: BodyOf
+        self,
+        app: AsgiApp,
+        api: str,
+        rules: DearRules,
+        reads: DearReads,
+        body_of: BodyOf,
+        rests: ReadRests,
     ) -> None:
         self._app = app
         self._api = api
         self._rules = rules
         self._reads = reads
         self._body_of = body_of
+        self._rests = rests
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request; a dear read counts for its client before it is carried out."""
@@ -40,9 +52,11 @@ class DearReadsApplication:
             address = (client[0] if client else UNKNOWN) if turn is None else turn.address
             if turn is not None:
                 await take_turn(turn, address)
+            began_s = time.monotonic()
             answer = await self._reads.read(
                 self._api, path, scope["query_string"], address, _known(scope)
             )
+            self._rests.end(address, time.monotonic() - began_s)
         except ForetellError as refusal:
             await self._refuse(refusal, send)
             return
@@ -58,7 +72,10 @@ class DearReadsApplication:
             return None
         path = routed_path(scope["path"])
         rule = self._rules.get(path)
-        return path if rule is not None and rule.is_dear(scope["query_string"]) else None
+        if rule is None:
+            return None
+        is_dear = rule.is_dear(scope["query_string"]) or self._rests.yields(address_in(scope))
+        return path if is_dear else None
 
     async def _refuse(self, refusal: ForetellError, send: Send) -> None:
         status, body = self._body_of(refusal)

@@ -40,13 +40,13 @@ async def with_read_process(
 ) -> AsyncIterator[tuple[Mapping[str, AsgiApp], DearReads]]:
     """Give the applications as an installation serves them, and the process of their dear reads."""
     reads = DearReads(BeginReads(database.url, BLOBS, 0, PublicReadLimits().read_s))
-    apps = read_apps(database)
+    apps, rests = read_apps(database), database.read_rests
     running = asyncio.create_task(reads.run())
     try:
         served = {
-            DATA: DearReadsApplication(apps[DATA], DATA, DATA_DEAR_READS, reads, data_body),
+            DATA: DearReadsApplication(apps[DATA], DATA, DATA_DEAR_READS, reads, data_body, rests),
             DISCOVERY: DearReadsApplication(
-                apps[DISCOVERY], DISCOVERY, DISCOVERY_DEAR_READS, reads, discovery_body
+                apps[DISCOVERY], DISCOVERY, DISCOVERY_DEAR_READS, reads, discovery_body, rests
             ),
             TRADING: apps[TRADING],
         }

@@ -54,6 +54,8 @@ class ServingMemory(NamedTuple):
 class StrangerTimes(NamedTuple):
     """The times of each cheap read, and what became of the dear ones meanwhile."""
 
+    together: CheapTimes
+    """Of all cheap reads: the time that one in a hundred exceeds, whichever it is."""
     cheap: Sequence[CheapTimes]
     dear: int
     refused: int
@@ -97,20 +99,18 @@ async def measure_stranger(
     others_cores = before.others_cores(usage_with(*processes.pids()))
     refused = sum(status in REFUSALS for status in stranger.answered)
     return StrangerTimes(
-        [
-            CheapTimes(
-                name,
-                p99_of(alone[name]),
-                p99_of(beside[name]),
-                min(len(alone[name]), len(beside[name])),
-            )
-            for name in cheap
-        ],
+        _times("all of them", *(list(itertools.chain(*each.values())) for each in (alone, beside))),
+        [_times(name, alone[name], beside[name]) for name in cheap],
         len(stranger.answered) - refused,
         refused,
         ServingMemory(*map(max, zip(*memory, strict=True))),
         others_cores,
     )
+
+
+def _times(name: str, alone_ms: Sequence[float], beside_ms: Sequence[float]) -> CheapTimes:
+    reads = min(len(alone_ms), len(beside_ms))
+    return CheapTimes(name, p99_of(alone_ms), p99_of(beside_ms), reads)
 
 
 async def _read_cheap(cheap: Mapping[str, Read], passes: int, passed: Passed) -> None:

@@ -22,11 +22,11 @@ class StrangerFigure(NamedTuple):
 
     @property
     def is_missed(self) -> bool:
-        """Whether a cheap read takes too long beside the stranger's."""
-        return self.times.worst.ratio > STRANGER_RATIO_MAX
+        """Whether cheap reads take too long beside the stranger's."""
+        return self.times.together.ratio > STRANGER_RATIO_MAX
 
     def rows(self) -> list[Sequence[str]]:
-        """Return the cells of each cheap read."""
+        """Return the cells of each cheap read, and of all."""
         return [
             (
                 each.name,
@@ -35,17 +35,18 @@ class StrangerFigure(NamedTuple):
                 f"{each.beside_ms:.2f} ms",
                 f"{each.ratio:.2f}",
             )
-            for each in self.times.cheap
+            for each in (*self.times.cheap, self.times.together)
         ]
 
     def words(self) -> str:
-        """Return the read that suffers most and the verdict, the cores of other programs, and the memory."""
-        times, worst = self.times, self.times.worst
+        """Return the verdict, the read that suffers most, the cores of other programs, and the memory."""
+        times, worst, together = self.times, self.times.worst, self.times.together
         return (
-            f"{self.fills:,} fills: the p99 of {worst.name!r} is {worst.alone_ms:.1f} ms alone and"
-            f" {worst.beside_ms:.1f} ms beside a stranger's {times.dear:,} dear reads ({times.refused:,} more"
-            f" refused): ratio {worst.ratio:.2f}, the largest of {len(times.cheap)} cheap reads; bar"
-            f" {STRANGER_RATIO_MAX:g}, {'**missed**' if self.is_missed else 'met'}."
+            f"{self.fills:,} fills: the p99 of {len(times.cheap)} cheap reads is {together.alone_ms:.1f} ms alone and"
+            f" {together.beside_ms:.1f} ms beside a stranger's {times.dear:,} dear reads ({times.refused:,} more"
+            f" refused): ratio {together.ratio:.2f}; bar {STRANGER_RATIO_MAX:g},"
+            f" {'**missed**' if self.is_missed else 'met'}."
+            f" Of {worst.name!r} alone it is {worst.ratio:.2f}, the largest of a single one."
             f" Other programs used {others_words(times.others_cores)} cores."
             f" The serving process then has {times.memory.serving / MB:.0f} MB,"
             f" that of dear reads {times.memory.dear / MB:.0f} MB."

@@ -7,7 +7,7 @@ from pydantic import Field, field_validator
 from pydantic_settings import BaseSettings
 
 from foretell.edge.rate_limits import WAIT_S_MAX, RateLimits, WaitingBounds, windows_with
-from foretell.store.read_places import PublicReadLimits
+from foretell.store.public_reads.places import PublicReadLimits
 
 READS: Final = PublicReadLimits()
 Count = Annotated[int, Field(ge=1, le=100)]

@@ -45,7 +45,7 @@ from foretell.media.blobs import BlobStore
 from foretell.media.images import ImageNormalizer, ImagePolicy
 from foretell.store.database import Database
 from foretell.store.outbox.transactions import REGISTRATION, TxOutbox
-from foretell.store.read_places import PublicReadLimits
+from foretell.store.public_reads.places import PublicReadLimits
 
 PASSES_MAX: Final = 10
 DATABASE_FILE: Final = "foretell.db"

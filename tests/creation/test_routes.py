@@ -7,7 +7,7 @@ from tests.creation.rig import PICTURE, CreationRig, CreatorClient, error_of
 from foretell.creation import responses
 from foretell.domain.creation.data_items import parse_item
 from foretell.edge.codec import decode
-from foretell.store.read_places import PublicReadLimits, ReadKind, WaitBounds
+from foretell.store.public_reads.places import PublicReadLimits, ReadKind, WaitBounds
 
 pytestmark = pytest.mark.anyio
 

@@ -20,7 +20,7 @@ from foretell.data.recent_answers import (
 from foretell.data.routes import build_app
 from foretell.domain.errors.http import TooManyRequests
 from foretell.store.database import Database
-from foretell.store.read_places import client_name
+from foretell.store.public_reads.places import client_name
 
 pytestmark = pytest.mark.anyio
 

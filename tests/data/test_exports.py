@@ -30,7 +30,7 @@ from foretell.domain.errors.http import TooManyRequests
 from foretell.domain.errors.storage import ReadsBusy, ReadTooSlow
 from foretell.edge.query import Query
 from foretell.store.database import Database
-from foretell.store.read_places import ReadPlaces, WaitBounds, client_name
+from foretell.store.public_reads.places import ReadPlaces, WaitBounds, client_name
 from foretell.store.tables import position_changes
 
 pytestmark = pytest.mark.anyio

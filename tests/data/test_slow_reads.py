@@ -20,7 +20,7 @@ from tests.store.endless_tables import endless
 
 from foretell.data.routes import build_app
 from foretell.store.database import Database
-from foretell.store.read_places import PublicReadLimits, WaitBounds
+from foretell.store.public_reads.places import PublicReadLimits, WaitBounds
 from foretell.store.tables import activities, positions, standings, trading_totals
 
 pytestmark = pytest.mark.anyio

@@ -17,7 +17,7 @@ from foretell.domain.values.credentials import (
 from foretell.domain.values.eip712 import sign_digest
 from foretell.edge.auth import KeyRing, L2Caller
 from foretell.store.database import Database, Transaction
-from foretell.store.read_places import ReadKind
+from foretell.store.public_reads.places import ReadKind
 from foretell.store.trading.api_keys import record_key, revoke_key
 
 MASTER_KEY = bytes(range(32))

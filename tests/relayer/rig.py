@@ -55,7 +55,7 @@ from foretell.relayer.routes import build_app
 from foretell.store.database import Database
 from foretell.store.outbox.relays import load_relay
 from foretell.store.outbox.transactions import RELAYED, TxOutbox, load_tx
-from foretell.store.read_places import PublicReadLimits, WaitBounds
+from foretell.store.public_reads.places import PublicReadLimits, WaitBounds
 from foretell.store.trading.api_keys import record_key
 
 MASTER_KEY: Final = bytes(range(32))

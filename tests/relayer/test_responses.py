@@ -18,7 +18,7 @@ from tests.rigs.values import NOW_MS
 
 from foretell.domain.values.hexadecimal import checksum_address
 from foretell.domain.values.instants import iso_time
-from foretell.store.read_places import ReadKind
+from foretell.store.public_reads.places import ReadKind
 
 pytestmark = pytest.mark.anyio
 

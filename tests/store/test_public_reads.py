@@ -13,7 +13,13 @@ from tests.rigs.postgres import PostgresServer
 from foretell.domain.errors.storage import ReadTooSlow, StoreUnavailable
 from foretell.store.database import READERS_MAX, Database
 from foretell.store.deadlines import OVERRUN_MAX_S, Deadline, ended_at
-from foretell.store.read_places import UNNAMED, PublicReadLimits, ReadKind, client_name, context_of
+from foretell.store.public_reads.places import (
+    UNNAMED,
+    PublicReadLimits,
+    ReadKind,
+    client_name,
+    context_of,
+)
 from foretell.store.tables import projections
 
 pytestmark = pytest.mark.anyio

@@ -18,7 +18,7 @@ from tests.store.endless_tables import endless
 from foretell.domain.values.credentials import L2Signer
 from foretell.edge.auth import KEY_AGE_MS_MAX
 from foretell.store.database import Database
-from foretell.store.read_places import PublicReadLimits, WaitBounds
+from foretell.store.public_reads.places import PublicReadLimits, WaitBounds
 from foretell.store.tables import api_keys, builder_keys, readonly_keys
 
 pytestmark = pytest.mark.anyio

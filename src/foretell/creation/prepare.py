@@ -59,7 +59,7 @@ from foretell.store.creation.requests import (
 )
 from foretell.store.database import Transaction
 from foretell.store.failures import after_effect
-from foretell.store.read_places import ReadKind
+from foretell.store.public_reads.places import ReadKind
 
 NAME_HELD: Final = (
     "a market with this slug or question exists already, or another request creates it"

@@ -20,8 +20,8 @@ from foretell.edge.parameters import text
 from foretell.edge.query import Query
 from foretell.edge.rendering import amount
 from foretell.store.database import Transaction
+from foretell.store.public_reads.places import ReadKind
 from foretell.store.queries.builder_volumes import load_builder_days, load_builder_ranking
-from foretell.store.read_places import ReadKind
 from foretell.store.trading.profiles import load_profiles
 
 

@@ -9,7 +9,7 @@ from foretell.data.owed_reader import OwedReader
 from foretell.data.recent_answers import RecentAnswers
 from foretell.data.solvency_books import SolvencyBooks
 from foretell.store.database import Database
-from foretell.store.read_places import ReadPlaces
+from foretell.store.public_reads.places import ReadPlaces
 
 EXPORTS_MAX: Final = 32
 EXPORTS_PER_CLIENT_MAX: Final = 4

@@ -3,7 +3,11 @@
 from types import MappingProxyType
 from typing import Final
 
+from foretell.edge.parameters import ID_MAX
 from foretell.edge.read_answers import DearRule, DearRules
+
+MOVED: Final = DearRule(rows_max=ID_MAX)
+"""Not dear for its rows: it is there for clients that read much beside others, whose reads are answered as dear ones are."""
 
 DEAR_READS: Final[DearRules] = MappingProxyType(
     {
@@ -14,6 +18,10 @@ DEAR_READS: Final[DearRules] = MappingProxyType(
         "/holders": DearRule(),
         "/oi": DearRule(),
         "/live-volume": DearRule(),
+        **dict.fromkeys(
+            ("/value", "/traded", "/volume", "/v1/leaderboard", "/v1/leaderboard/biggest-wins"),
+            MOVED,
+        ),
     }
 )
-"""The others are of one wallet or one market, or kept for all clients."""
+"""The others add up in places apart, need the chain, or are streamed."""

@@ -24,6 +24,7 @@ from foretell.edge.parameters import integer, required_choice, text
 from foretell.edge.query import Query
 from foretell.edge.rendering import amount
 from foretell.store.database import Transaction
+from foretell.store.public_reads.places import client_name
 from foretell.store.queries.exports import (
     LEDGER_BEGIN,
     POSITIONS_BEGIN,
@@ -32,7 +33,6 @@ from foretell.store.queries.exports import (
     load_positions_after,
     load_trades_after,
 )
-from foretell.store.read_places import client_name
 
 ROWS_PER_READ: Final = 100
 """Rows of one transaction until a response begins to rest, so that a short one is not made of many."""

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable
 from typing import Final, NamedTuple
 
 from foretell.runtime.lru import LruCache
-from foretell.store.read_places import client_name
+from foretell.store.public_reads.places import client_name
 
 RANKINGS_KEPT_S: Final = 5
 """How long a leaderboard is kept: rounds of the rankings are no closer."""

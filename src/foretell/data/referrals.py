@@ -16,8 +16,8 @@ from foretell.domain.values.tokens import is_token_id
 from foretell.edge.builders.keys import builder_code
 from foretell.edge.parameters import optional_wallet, text, wallet
 from foretell.edge.query import Query
+from foretell.store.public_reads.places import ReadKind
 from foretell.store.queries.referrals import ReferralFilter, load_received_shares
-from foretell.store.read_places import ReadKind
 
 ADDRESS: Final = wallet("address", "the referrer or builder")
 EXCHANGE: Final = optional_wallet("exchange", "address of the exchange")

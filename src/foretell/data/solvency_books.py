@@ -27,8 +27,8 @@ from foretell.domain.portfolio.solvency import (
 from foretell.domain.values.hexadecimal import Address, Bytes32
 from foretell.store.database import Database, Transaction
 from foretell.store.index.blocks import Block, load_last_block
+from foretell.store.public_reads.places import ReadKind, client_name
 from foretell.store.queries.solvency import FIRST, load_outstanding
-from foretell.store.read_places import ReadKind, client_name
 
 KEPT_S: Final = 5.0
 """How long a report is kept at least, and a failure, so that nobody makes the node fail often."""

@@ -15,7 +15,7 @@ from foretell.edge.limits_route import show_limits
 from foretell.edge.query import check_no_parameters
 from foretell.edge.refusals import BodyOf, handlers, with_head
 from foretell.edge.throttled_application import address_in, count_for_address
-from foretell.store.read_places import answering
+from foretell.store.public_reads.places import answering
 
 ALLOW: Final = "Allow"
 

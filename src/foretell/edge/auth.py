@@ -48,7 +48,7 @@ from foretell.edge.header_rules import (
 )
 from foretell.runtime.lru import LruCache
 from foretell.store.database import Database
-from foretell.store.read_places import ReadKind
+from foretell.store.public_reads.places import ReadKind
 from foretell.store.trading.api_keys import ApiKey, load_key
 from foretell.store.trading.readonly_keys import ReadonlyKey, load_readonly_key, readonly_hash
 

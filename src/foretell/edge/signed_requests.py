@@ -23,7 +23,7 @@ from foretell.edge.codec import encode_json
 from foretell.edge.refusals import BodyOf
 from foretell.runtime.lru import LruCache
 from foretell.store.database import Database, Transaction
-from foretell.store.read_places import ReadKind
+from foretell.store.public_reads.places import ReadKind
 from foretell.store.signed_requests import (
     RequestIdentity,
     StoredAnswer,

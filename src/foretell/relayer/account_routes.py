@@ -18,7 +18,7 @@ from foretell.relayer.callers import caller_of
 from foretell.relayer.context import RelayerContext
 from foretell.relayer.nonces import find_next_nonce
 from foretell.relayer.parameters import ADDRESS, KIND
-from foretell.store.read_places import ReadKind
+from foretell.store.public_reads.places import ReadKind
 
 Context = NamedDependency[RelayerContext]
 

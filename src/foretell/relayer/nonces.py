@@ -10,7 +10,7 @@ from foretell.relayer.body import NONCE_MAX
 from foretell.relayer.checks import fetch_safe
 from foretell.relayer.context import RelayerContext
 from foretell.store.outbox.relays import load_claimed_nonces
-from foretell.store.read_places import ReadKind
+from foretell.store.public_reads.places import ReadKind
 
 
 async def load_next_nonce(

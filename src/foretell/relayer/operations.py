@@ -39,7 +39,7 @@ from foretell.relayer.context import RelayerContext, wait_for
 from foretell.relayer.submit import accept, load_carrying_tx
 from foretell.store.failures import after_effect
 from foretell.store.outbox.relays import load_relay
-from foretell.store.read_places import ReadKind
+from foretell.store.public_reads.places import ReadKind
 
 POLL_S: Final = 1.0
 NO_TX: Final = Bytes32("0x" + "0" * 64)

@@ -16,7 +16,7 @@ from foretell.store.database import Transaction
 from foretell.store.failures import after_effect
 from foretell.store.outbox.relays import load_relay, load_relays_of
 from foretell.store.outbox.transactions import RELAYED, load_txs
-from foretell.store.read_places import ReadKind
+from foretell.store.public_reads.places import ReadKind
 
 TRANSACTIONS_MAX: Final = 100
 

@@ -29,7 +29,7 @@ from foretell.relayer.operations import Operation, deploy, operate, submit
 from foretell.relayer.parameters import ADDRESS, ANY_KIND, ID, KIND, OWNER, WALLET
 from foretell.relayer.refusals import DOCUMENTED, relayer_body
 from foretell.relayer.request_bodies import DeploymentBody, SafeBody, SubmissionBody
-from foretell.store.read_places import ReadKind
+from foretell.store.public_reads.places import ReadKind
 
 TITLE: Final = "Foretell relayer"
 ABOUT: Final = (

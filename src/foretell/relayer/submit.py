@@ -39,7 +39,7 @@ from foretell.store.outbox.relays import (
     record_relay,
 )
 from foretell.store.outbox.transactions import RELAYED, load_tx
-from foretell.store.read_places import ReadKind
+from foretell.store.public_reads.places import ReadKind
 
 Check = Callable[[RelayerContext, CheckedSubmission], Awaitable[None]]
 

@@ -24,14 +24,14 @@ from foretell.store.deadlines import Deadline, ended_at, limit_statements, withi
 from foretell.store.failures import reported
 from foretell.store.page_cost import with_cheap_pages
 from foretell.store.postgres_notify import Listener
-from foretell.store.read_places import (
+from foretell.store.public_reads.places import (
     PublicReadLimits,
     ReadKind,
     ReadPlaces,
     client_name,
     in_request,
 )
-from foretell.store.read_rests import ReadRests
+from foretell.store.public_reads.rests import ReadRests
 from foretell.store.sqlite_cursor import open_connection
 from foretell.store.sqlite_transactions import BUSY_TIMEOUT_MS, begin_reading, begin_writing
 from foretell.store.topics import Topics

@@ -27,8 +27,8 @@ from foretell.discovery.routes import build_app as build_discovery_app
 from foretell.domain.errors.http import TooManyRequests
 from foretell.runtime.child_processes import RestartBackoff
 from foretell.store.database import Database
-from foretell.store.read_places import PublicReadLimits, WaitBounds
-from foretell.store.read_rests import ReadRests
+from foretell.store.public_reads.places import PublicReadLimits, WaitBounds
+from foretell.store.public_reads.rests import ReadRests
 
 pytestmark = pytest.mark.anyio
 

@@ -5,7 +5,7 @@ import pytest
 from litestar import Litestar, get
 from tests.edge.documents.apis import APIS, BUILD_APPS
 
-from foretell.store.read_places import client_name, in_request
+from foretell.store.public_reads.places import client_name, in_request
 
 pytestmark = pytest.mark.anyio
 

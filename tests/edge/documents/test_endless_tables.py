@@ -27,7 +27,7 @@ from tests.web.contexts import OPERATOR_TOKEN, TOKEN, a_configuration
 
 from foretell.discovery.context import DiscoveryContext
 from foretell.store.database import Database
-from foretell.store.read_places import PublicReadLimits
+from foretell.store.public_reads.places import PublicReadLimits
 from foretell.store.tables import (
     metadata,
     projections,

@@ -17,7 +17,7 @@ from foretell.domain.values.hexadecimal import Address
 from foretell.engine.protocol.requests import AccountReply, AccountRequest
 from foretell.store.database import Database
 from foretell.store.index.wallet_readings import WalletReading, load_unread, record_readings
-from foretell.store.read_places import in_request
+from foretell.store.public_reads.places import in_request
 from foretell.trading.accounts.reading_budget import ReadingLimits
 from foretell.trading.accounts.wallet_readings import RETRY_MS, WalletReadings
 

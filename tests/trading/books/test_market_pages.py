@@ -9,7 +9,7 @@ from typing_extensions import override
 from foretell.domain.errors.http import TooManyRequests
 from foretell.domain.errors.storage import ReadsBusy
 from foretell.edge.read_answers import TaggedContent, TaggedParts
-from foretell.store.read_places import WaitBounds, client_name
+from foretell.store.public_reads.places import WaitBounds, client_name
 from foretell.trading.books.market_pages import PAGE_LIMITS, READER, MarketPages, PageLimits
 
 pytestmark = pytest.mark.anyio

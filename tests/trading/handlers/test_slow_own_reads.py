@@ -10,7 +10,7 @@ from tests.rigs.values import a_word, an_open_market
 from tests.store.endless_tables import endless
 
 from foretell.store.database import Database
-from foretell.store.read_places import PublicReadLimits
+from foretell.store.public_reads.places import PublicReadLimits
 from foretell.store.tables import (
     api_keys,
     builder_keys,

@@ -34,7 +34,7 @@ from foretell.edge.fast_route import BODY_BYTES_MAX as FAST_BYTES_MAX
 from foretell.edge.fast_route import FastRequest, FastResponse, FastRoute, SendReply
 from foretell.edge.telemetry import Receive, Scope, Send, Telemetry
 from foretell.engine.protocol.requests import committed_effects
-from foretell.store.read_places import client_name
+from foretell.store.public_reads.places import client_name
 from foretell.trading.routes.fast_path import fast_routes
 
 pytestmark = pytest.mark.anyio

@@ -25,7 +25,7 @@ from foretell.edge.codec import HeldBytes
 from foretell.edge.fast_route import BODY_BYTES_MAX, FastRequest, FastResponse, anyone
 from foretell.edge.security_headers import SECURITY_LINES
 from foretell.edge.throttle import Turn
-from foretell.store.read_places import context_of
+from foretell.store.public_reads.places import context_of
 
 _STATUS_LINES: Final = {
     status.value: f"HTTP/1.1 {status.value} {status.phrase}\r\n" for status in HTTPStatus

@@ -15,13 +15,13 @@ from foretell.edge.read_answers import DearRules
 from foretell.edge.refusals import BodyOf
 from foretell.edge.telemetry import AsgiApp, Receive, Scope, Send
 from foretell.edge.throttled_application import address_in, take_turn
-from foretell.store.read_rests import ReadRests
+from foretell.store.public_reads.rests import ReadRests
 
 
 class DearReadsApplication:
     """Passes dear reads to their process, and all other requests to the application.
 
-    So are reads of the same routes by a client that reads much while others read little: see `store/read_rests.py`.
+    So are reads of the same routes by a client that reads much while others read little: see `store/public_reads/rests.py`.
     """
 
     def __init__(

@@ -30,7 +30,7 @@ from foretell.runtime.child_processes import (
     start_when_possible,
     supervise,
 )
-from foretell.store.read_places import ReadPlaces, WaitBounds
+from foretell.store.public_reads.places import ReadPlaces, WaitBounds
 
 NAME: Final = "dear reads"
 MODULE: Final = "foretell.app.read_process.process"

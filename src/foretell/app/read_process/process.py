@@ -26,6 +26,7 @@ from foretell.app.roles import Role
 from foretell.data import routes as data_routes
 from foretell.data.context import DataContext
 from foretell.data.owed_reader import OwedReader
+from foretell.data.recent_answers import RANKINGS_KEPT_S, RecentAnswers
 from foretell.data.solvency_books import SolvencyBooks
 from foretell.discovery import routes as discovery_routes
 from foretell.discovery.context import DiscoveryContext
@@ -34,7 +35,7 @@ from foretell.edge.telemetry import AsgiApp
 from foretell.runtime.garbage_collection import collect_when_idle
 from foretell.runtime.loops import run_together
 from foretell.store.database import Database
-from foretell.store.read_places import PublicReadLimits
+from foretell.store.public_reads.places import PublicReadLimits
 
 NICENESS: Final = 10
 """How much this process yields to others once it has started, by the scale of the system."""
@@ -124,7 +125,10 @@ def _apps(database: Database, begin: BeginReads) -> Mapping[str, AsgiApp]:
         raise ChainUnavailable("eth_call", "this process does not use the chain")
 
     solvency = SolvencyBooks(database, None, refuse, now_ms)
-    data = DataContext(database, begin.blob_base_url, now_ms, solvency, OwedReader((), refuse))
+    recent = RecentAnswers(RANKINGS_KEPT_S)
+    data = DataContext(
+        database, begin.blob_base_url, now_ms, solvency, OwedReader((), refuse), recent
+    )
     discovery = DiscoveryContext(database, begin.blob_base_url, sports_delay_s=begin.sports_delay_s)
     return {
         Role.DATA: data_routes.build_app(data),

@@ -20,7 +20,7 @@ from foretell.domain.values.credentials import (
 from foretell.domain.values.hexadecimal import Address, Bytes32
 from foretell.runtime.lru import LruCache
 from foretell.store.database import Database
-from foretell.store.read_places import ReadKind
+from foretell.store.public_reads.places import ReadKind
 from foretell.store.trading.builder_keys import load_builder_key
 
 BUILDER: Final = "builder_"

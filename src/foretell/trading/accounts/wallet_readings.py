@@ -16,7 +16,7 @@ from foretell.runtime.lru import LruCache
 from foretell.store.database import Database
 from foretell.store.index.balances import load_allowances, load_balances
 from foretell.store.index.wallet_readings import is_read
-from foretell.store.read_places import ReadKind, answering
+from foretell.store.public_reads.places import ReadKind, answering
 from foretell.store.trading.asked_wallets import record_asked
 from foretell.trading.accounts.reading_budget import ReadingBudget, ReadingLimits
 

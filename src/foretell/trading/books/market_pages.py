@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Hashable
 from typing import Final, NamedTuple
 
 from foretell.edge.read_answers import TaggedContent
-from foretell.store.read_places import ReadPlaces, WaitBounds, answering, client_name
+from foretell.store.public_reads.places import ReadPlaces, WaitBounds, answering, client_name
 
 READER: Final = "pages of markets"
 """Pages are read under this name: they are for all clients, and wait for the reads of none."""

@@ -16,7 +16,7 @@ from foretell.domain.values.hexadecimal import Address
 from foretell.domain.values.instants import iso_time
 from foretell.edge.auth import L2Caller
 from foretell.edge.codec import SecretObject
-from foretell.store.read_places import ReadKind
+from foretell.store.public_reads.places import ReadKind
 from foretell.store.trading.api_keys import lock_keys
 from foretell.store.trading.builder_keys import (
     BuilderKey,

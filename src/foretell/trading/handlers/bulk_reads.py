@@ -10,7 +10,7 @@ from foretell.domain.errors.order import BatchTooLong, MalformedBatch
 from foretell.domain.values.amounts import decimal_text
 from foretell.domain.values.hexadecimal import Address, Bytes32
 from foretell.edge.codec import decode
-from foretell.store.read_places import ReadKind
+from foretell.store.public_reads.places import ReadKind
 from foretell.store.trading.orders import load_orders
 from foretell.store.trading.trades import load_trade_ids
 from foretell.store.trading.volumes import load_volumes, load_volumes_since

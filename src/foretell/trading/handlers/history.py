@@ -13,7 +13,7 @@ from foretell.domain.exchange.ledger import COLLATERAL
 from foretell.domain.values.hexadecimal import Address, Bytes32
 from foretell.edge.query import Query
 from foretell.engine.protocol.requests import AccountRequest
-from foretell.store.read_places import ReadKind, client_name
+from foretell.store.public_reads.places import ReadKind, client_name
 from foretell.store.trading.orders import OrderFilter, OrderRow, load_live_orders, load_order
 from foretell.store.trading.trade_causes import with_causes
 from foretell.store.trading.trades import load_trade_ids

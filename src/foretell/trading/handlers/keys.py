@@ -24,7 +24,7 @@ from foretell.domain.values.strict_json import check_depth
 from foretell.edge.auth import L1Caller, L2Caller
 from foretell.edge.codec import SecretObject
 from foretell.store.database import Transaction
-from foretell.store.read_places import ReadKind
+from foretell.store.public_reads.places import ReadKind
 from foretell.store.trading.api_keys import (
     ApiKey,
     load_key,

@@ -13,7 +13,7 @@ from foretell.domain.exchange.failed_trades.causes import failure_text
 from foretell.domain.exchange.trade import TradeStatus
 from foretell.domain.values.amounts import ratio_text
 from foretell.domain.values.hexadecimal import Address, Bytes32
-from foretell.store.read_places import ReadKind
+from foretell.store.public_reads.places import ReadKind
 from foretell.store.trading.acknowledgements import (
     Acknowledged,
     AcknowledgedNotification,

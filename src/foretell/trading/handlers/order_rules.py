@@ -27,7 +27,7 @@ from foretell.engine.protocol.requests import (
     FindPlacementReply,
     FindPlacementRequest,
 )
-from foretell.store.read_places import client_name
+from foretell.store.public_reads.places import client_name
 from foretell.trading.accounts.signers import Identity
 from foretell.trading.books.books import TokenRef
 from foretell.trading.context import TradingContext

@@ -11,7 +11,7 @@ from foretell.domain.errors.families import FieldProblem, InvalidFields
 from foretell.domain.errors.order import NameTaken
 from foretell.domain.exchange.order import SignatureType
 from foretell.domain.values.hexadecimal import Address, checksum_address
-from foretell.store.read_places import ReadKind
+from foretell.store.public_reads.places import ReadKind
 from foretell.store.trading.profiles import PublicProfile, load_profiles, record_profile
 from foretell.trading.context import TradingContext
 

@@ -12,7 +12,7 @@ from foretell.domain.errors.order import KeyNotOwned, RequestTaken, TooManyReado
 from foretell.domain.values.hexadecimal import Address
 from foretell.edge.auth import L2Caller, reader_id
 from foretell.edge.codec import SecretObject
-from foretell.store.read_places import ReadKind
+from foretell.store.public_reads.places import ReadKind
 from foretell.store.trading.api_keys import lock_keys
 from foretell.store.trading.readonly_keys import (
     ReadonlyKey,

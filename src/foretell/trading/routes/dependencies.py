@@ -18,7 +18,7 @@ from foretell.edge.codec import (
 from foretell.edge.idempotency import answer_keyed, response_of
 from foretell.edge.signed_requests import Act, signed_identity
 from foretell.edge.throttled_application import count_for_key
-from foretell.store.read_places import ReadKind
+from foretell.store.public_reads.places import ReadKind
 from foretell.store.signed_requests import RequestIdentity, StoredAnswer
 from foretell.trading.context import TradingContext
 

@@ -28,7 +28,7 @@ from foretell.domain.portfolio.solvency import BackingUnits
 from foretell.domain.values.hexadecimal import Address, Bytes32
 from foretell.edge.telemetry import AsgiApp
 from foretell.store.database import Database
-from foretell.store.read_places import PublicReadLimits
+from foretell.store.public_reads.places import PublicReadLimits
 
 BLOBS: Final = "https://blobs.example"
 CLIENT: Final = "127.0.0.1"

@@ -2,7 +2,7 @@
 
 A read waits while its client, or all clients together, have no place left. A free place goes to the clients
 in turn, so one with many reads does not delay another's. What waits is bounded in number and in time. Where clients
-rest (`read_rests.py`), one that reads much beside others that read little waits for the end of its rest, too.
+rest (`rests.py`), one that reads much beside others that read little waits for the end of its rest, too.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 
 from foretell.domain.errors.http import TooManyRequests
 from foretell.domain.errors.storage import ReadsBusy
-from foretell.store.read_rests import ReadRests
+from foretell.store.public_reads.rests import ReadRests
 
 WAIT_S: Final = 10.0
 KEY_WAIT_S: Final = 5.0

@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from foretell.store.read_places import ReadPlaces
-from foretell.store.read_rests import CLIENTS_MAX, ReadRests, RestLimits
+from foretell.store.public_reads.places import ReadPlaces
+from foretell.store.public_reads.rests import CLIENTS_MAX, ReadRests, RestLimits
 
 pytestmark = pytest.mark.anyio
 

@@ -6,7 +6,7 @@ import pytest
 
 from foretell.domain.errors.http import TooManyRequests
 from foretell.domain.errors.storage import ReadsBusy
-from foretell.store.read_places import ReadPlaces, WaitBounds
+from foretell.store.public_reads.places import ReadPlaces, WaitBounds
 
 pytestmark = pytest.mark.anyio
 

@@ -1,0 +1,1 @@
+"""Places of public reads, and the rests of clients that read much."""

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from foretell.store.public_reads.places import ReadPlaces
+from foretell.store.public_reads.places import ReadPlaces, WaitBounds
 from foretell.store.public_reads.rests import CLIENTS_MAX, ReadRests, RestLimits
 
 pytestmark = pytest.mark.anyio
@@ -69,6 +69,22 @@ def test_few_clients_are_remembered() -> None:
     for number in range(CLIENTS_MAX + 5):
         reading.read(f"client {number}", 0.0)
     assert len(reading.rests) == CLIENTS_MAX
+
+
+async def test_a_timer_that_comes_too_early_is_set_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Timers of an event loop count whole milliseconds: a read could wait for the next one to end, which never began."""
+    loop = asyncio.get_running_loop()
+    later = loop.call_later
+    monkeypatch.setattr(
+        loop, "call_later", lambda delay_s, *rest: later(max(delay_s / 2, 0.001), *rest)
+    )
+    rests = ReadRests(LIMITS._replace(much_s=0.0, others_s=60.0, per_read=1e6, most_s=0.05))
+    places = ReadPlaces(4, 2, WaitBounds(wait_s=60), rests)
+    await places.take("other")
+    await places.take("flood")
+    await asyncio.sleep(0.01)
+    places.release("flood")
+    await asyncio.wait_for(places.take("flood"), 30)
 
 
 async def test_a_rest_ends_and_the_next_read_of_the_client_begins() -> None:

@@ -23,6 +23,8 @@ KEY_WAIT_S: Final = 5.0
 UNNAMED: Final = "unnamed"
 WAITING_PER_CLIENT_MAX: Final = 500
 WAITING_MAX: Final = 2_000
+TIMER_S: Final = 0.001
+"""The finest time of an event loop's timers."""
 
 client_name: Final[ContextVar[str]] = ContextVar("client_name", default="")
 """The client whose request is answered: every surface sets it before it reads."""
@@ -148,9 +150,18 @@ class ReadPlaces:
         held_s = time.monotonic() - begun_s.popleft()
         if not begun_s:
             del self._begun_s_by_client[client]
-        if self._rests is not None and (rest_s := self._rests.end(client, held_s)):
-            asyncio.get_running_loop().call_later(rest_s, self._serve)
+        if self._rests is not None and self._rests.end(client, held_s):
+            self._wake_rested(client)
         self._serve()
+
+    def _wake_rested(self, client: str) -> None:
+        """Serve those who wait once a client has rested; a timer may come some time too early."""
+        left_s = 0.0 if self._rests is None else self._rests.left_s(client)
+        if left_s > 0:
+            loop = asyncio.get_running_loop()
+            loop.call_later(max(left_s, TIMER_S), self._wake_rested, client)
+        else:
+            self._serve()
 
     def _serve(self) -> None:
         """Give free places to those who wait and may have one."""

@@ -81,9 +81,14 @@ class ReadRests:
         use = self._uses.get(client)
         if use is None:
             return True
-        if self._now_s() < use.rests_until_s:
+        if self.left_s(client) > 0:
             return False
         return not running or not self._yields(client, use)
+
+    def left_s(self, client: str) -> float:
+        """Return for how long a client still rests."""
+        use = self._uses.get(client)
+        return 0.0 if use is None else max(use.rests_until_s - self._now_s(), 0.0)
 
     def yields(self, client: str) -> bool:
         """Return whether a client reads much while another is there that reads less than half as much."""

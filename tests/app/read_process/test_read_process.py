@@ -13,6 +13,7 @@ from tests.rigs.applications import an_app
 from tests.rigs.read_apis import BLOBS, a_data_context
 
 from foretell.app.clock_and_ids import now_ms
+from foretell.app.read_process import client
 from foretell.app.read_process.application import DearReadsApplication
 from foretell.app.read_process.client import DearReadLimits, DearReads
 from foretell.app.read_process.messages import PART_BYTES_MAX, BeginReads, parts_of
@@ -124,6 +125,8 @@ async def test_all_reads_of_a_client_that_reads_much_go_to_the_process_while_oth
         return await read(api, path, *rest)
 
     monkeypatch.setattr(rig.reads, "read", counted)
+    await rig.served["data"].get(ALL_TRADES)
+    moved.clear()
     cheap = f"/positions?user={History(PLAN).names.whale}&limit=5"
     rig.rests.end("10.0.0.1", 2.0)
     alone = (await rig.served["data"].get(cheap)).json()
@@ -132,6 +135,9 @@ async def test_all_reads_of_a_client_that_reads_much_go_to_the_process_while_oth
     assert (await rig.served["data"].get(cheap)).json() == alone
     assert (await rig.stranger.get(cheap)).json() == alone
     assert moved == ["/positions"]
+    monkeypatch.setattr(client, "MOVED_WAITING_MAX", 0)
+    assert (await rig.served["data"].get(cheap)).json() == alone
+    assert moved == ["/positions"], "those that must not wait there are answered here"
 
 
 async def test_dear_reads_have_the_same_answers_in_their_process(rig: Rig) -> None:

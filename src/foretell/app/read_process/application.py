@@ -74,8 +74,11 @@ class DearReadsApplication:
         rule = self._rules.get(path)
         if rule is None:
             return None
-        is_dear = rule.is_dear(scope["query_string"]) or self._rests.yields(address_in(scope))
-        return path if is_dear else None
+        is_dear = rule.is_dear(scope["query_string"])
+        return path if is_dear or self._is_moved(address_in(scope)) else None
+
+    def _is_moved(self, client: str) -> bool:
+        return self._rests.yields(client) and self._reads.has_room(client)
 
     async def _refuse(self, refusal: ForetellError, send: Send) -> None:
         status, body = self._body_of(refusal)

@@ -35,6 +35,8 @@ from foretell.store.public_reads.places import ReadPlaces, WaitBounds
 NAME: Final = "dear reads"
 MODULE: Final = "foretell.app.read_process.process"
 RETRY_AFTER_S: Final = 1
+MOVED_WAITING_MAX: Final = 16
+"""While so many reads of a client wait, no more of those that the serving process can answer are moved."""
 
 log = structlog.get_logger(__name__)
 
@@ -98,6 +100,11 @@ class DearReads:
     def in_flight(self) -> int:
         """How many reads the process has."""
         return len(self._waiting_by_number)
+
+    def has_room(self, client: str) -> bool:
+        """Return whether a read that may be answered elsewhere should come here: the process is there, and few wait."""
+        few = self._places.waiting_of(client) < MOVED_WAITING_MAX
+        return self._connected.is_set() and few
 
     async def read(
         self, api: str, path: str, query: bytes, client: str, known: bytes

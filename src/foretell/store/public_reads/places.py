@@ -122,6 +122,10 @@ class ReadPlaces:
         self._queue_by_client: OrderedDict[str, deque[asyncio.Future[None]]] = OrderedDict()
         self.waiting = 0
 
+    def waiting_of(self, client: str) -> int:
+        """Return how many reads of a client wait."""
+        return len(self._queue_by_client.get(client, ()))
+
     async def take(self, client: str) -> None:
         """Return once the client has one more place, or refuse; `release` gives it back."""
         if self._rests is not None:
@@ -209,8 +213,7 @@ class ReadPlaces:
                 del self._queue_by_client[client]
 
     def _check_bounds(self, client: str) -> None:
-        queue = self._queue_by_client.get(client, ())
-        if len(queue) >= self._bounds.per_client:
+        if self.waiting_of(client) >= self._bounds.per_client:
             raise TooManyRequests(self._retry_after_s)
         if self.waiting >= self._bounds.total:
             raise ReadsBusy(self._retry_after_s)

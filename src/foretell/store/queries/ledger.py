@@ -26,8 +26,8 @@ class PositionAt(NamedTuple):
 
 
 NEVER_HELD = PositionAt(-1, 0, Bytes32(""), NO_POSITION)
-BLOCKS_PER_READ: Final = 25
-"""Blocks whose activities are read by one statement: however many they have, few blocks are read in vain."""
+BLOCKS_PER_READ: Final = 100
+"""Blocks whose activities are read by one statement, those of a usual page: so few blocks are read in vain at most."""
 
 
 class ActsOfBlocks(NamedTuple):

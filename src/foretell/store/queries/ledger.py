@@ -73,7 +73,9 @@ _ACTS: Final = (
             ),
         ),
     )
-    .order_by(activities.c.block_number, activities.c.log_index)
+    .order_by(
+        activities.c.block_number + 0, activities.c.log_index
+    )  # no index has this order: PostgreSQL walked one
     .limit(sa.bindparam("rows", type_=sa.BigInteger))
 )
 

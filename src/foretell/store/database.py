@@ -204,7 +204,7 @@ class Database:
         self.read_rests = ReadRests()
         self._public = {
             ReadKind.LISTING: _PublicReads(
-                ReadPlaces(limits.places, limits.places_per_client, limits.bounds, ReadRests()),
+                ReadPlaces(limits.places, limits.places_per_client, limits.bounds, self.read_rests),
                 limits.read_s,
             ),
             ReadKind.OWN: _PublicReads(

@@ -61,6 +61,7 @@ def test_use_fades() -> None:
         reading.read("flood", 0.05)
     reading.now_s += 5 * LIMITS.window_s
     reading.read("other", 0.001)
+    assert not reading.rests.yields("flood")
     assert reading.read("flood", 0.1) == 0.0
 
 
@@ -85,6 +86,19 @@ async def test_a_timer_that_comes_too_early_is_set_again(monkeypatch: pytest.Mon
     await asyncio.sleep(0.01)
     places.release("flood")
     await asyncio.wait_for(places.take("flood"), 30)
+
+
+async def test_a_rest_that_a_read_elsewhere_causes_ends_too() -> None:
+    rests = ReadRests(LIMITS._replace(much_s=0.0, others_s=60.0, per_read=1e6, most_s=0.05))
+    places = ReadPlaces(4, 2, WaitBounds(wait_s=60), rests)
+    rests.begin("other")
+    rests.end("flood", 1.0)
+    await asyncio.wait_for(places.take("flood"), 30)
+    waiting = asyncio.create_task(places.take("flood"))
+    await asyncio.sleep(0)
+    rests.end("flood", 1.0)
+    places.release("flood")
+    await asyncio.wait_for(waiting, 30)
 
 
 async def test_a_rest_ends_and_the_next_read_of_the_client_begins() -> None:

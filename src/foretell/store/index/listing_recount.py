@@ -1,8 +1,9 @@
 """Totals of listings, computed again a few rows at a time, whatever they were: by the indexer's `foretell index rebuild`.
 
 A market's totals come from its own quote, orders and payout alone, so its row is right once it is written. An event's come
-from the rows of its markets, a series' from those of its events: they are right once all below them are. The loop of the totals may be within a round, whose
-totals are of a later time than its cursor, so a row is marked as one that the next round computes once more.
+from the rows of its markets, a series' from those of its events: they are right once all below them are. The loop of the
+totals may be within a round, whose totals are of a later time than its cursor, so a row is marked as one that the next
+round computes once more.
 """
 
 from collections import defaultdict

@@ -137,6 +137,7 @@ class ReadPlaces:
         place: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._queue_by_client.setdefault(client, deque()).append(place)
         self.waiting += 1
+        self._wake_rested(client)
         try:
             async with asyncio.timeout(self._bounds.wait_s):
                 await place
@@ -154,18 +155,21 @@ class ReadPlaces:
         held_s = time.monotonic() - begun_s.popleft()
         if not begun_s:
             del self._begun_s_by_client[client]
-        if self._rests is not None and self._rests.end(client, held_s):
-            self._wake_rested(client)
+        if self._rests is not None:
+            self._rests.end(client, held_s)
         self._serve()
+        self._wake_rested(client)
 
     def _wake_rested(self, client: str) -> None:
-        """Serve those who wait once a client has rested; a timer may come some time too early."""
+        """Serve a client that waits once it has rested; a timer may come too early, and a rest grow meanwhile."""
         left_s = 0.0 if self._rests is None else self._rests.left_s(client)
-        if left_s > 0:
+        if left_s and client in self._queue_by_client:
             loop = asyncio.get_running_loop()
-            loop.call_later(max(left_s, TIMER_S), self._wake_rested, client)
-        else:
-            self._serve()
+            loop.call_later(max(left_s, TIMER_S), self._rested, client)
+
+    def _rested(self, client: str) -> None:
+        self._serve()
+        self._wake_rested(client)
 
     def _serve(self) -> None:
         """Give free places to those who wait and may have one."""

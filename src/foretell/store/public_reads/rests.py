@@ -99,18 +99,23 @@ class ReadRests:
         """Return the use of a client as of now, and remember it as the last that read."""
         now_s = self._now_s()
         use = self._uses.setdefault(client, _Use(now_s))
-        use.used_s *= math.exp((use.at_s - now_s) / self._limits.window_s)
+        use.used_s = self._left_of(use, now_s)
         use.at_s = now_s
         self._uses.move_to_end(client)
         if len(self._uses) > CLIENTS_MAX:
             self._uses.popitem(last=False)
         return use
 
+    def _left_of(self, use: _Use, now_s: float) -> float:
+        """Return what is left of a use by now: it fades."""
+        return use.used_s * math.exp((use.at_s - now_s) / self._limits.window_s)
+
     def _yields(self, client: str, use: _Use) -> bool:
-        if use.used_s < self._limits.much_s:
+        now_s = self._now_s()
+        used_s, since_s = self._left_of(use, now_s), now_s - self._limits.others_s
+        if used_s < self._limits.much_s:
             return False
-        since_s = self._now_s() - self._limits.others_s
         return any(
-            other != client and each.at_s >= since_s and 2 * each.used_s < use.used_s
+            other != client and each.at_s >= since_s and 2 * each.used_s < used_s
             for other, each in islice(reversed(self._uses.items()), LOOKED_AT_MAX)
         )

@@ -57,6 +57,8 @@ _AFTER: Final = (
     .order_by(position_changes.c.block_number)
     .limit(sa.bindparam("rows", type_=sa.BigInteger))
 )
+_BLOCK_ORDER: Final = activities.c.block_number + 0
+"""No index has this order: with a limit PostgreSQL would walk one through all blocks, instead of the wallet's times."""
 _ACTS: Final = (
     sa.select(*ACTIVITY)
     .where(
@@ -73,9 +75,7 @@ _ACTS: Final = (
             ),
         ),
     )
-    .order_by(
-        activities.c.block_number + 0, activities.c.log_index
-    )  # no index has this order: PostgreSQL walked one
+    .order_by(_BLOCK_ORDER, activities.c.log_index)
     .limit(sa.bindparam("rows", type_=sa.BigInteger))
 )
 

@@ -10,6 +10,7 @@ import tempfile
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Final
 
 import asyncpg
 import pytest
@@ -18,6 +19,15 @@ import sqlalchemy as sa
 from foretell.store.database import Database
 from foretell.store.migrations import upgrade
 from foretell.store.tables import metadata
+
+TRUNCATE_LARGE: Final = """
+DO $$ DECLARE large text; BEGIN
+  FOR large IN SELECT oid::regclass::text FROM pg_class
+    WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace AND pg_relation_size(oid) > 1000000
+  LOOP EXECUTE 'TRUNCATE ' || large || ' CASCADE'; END LOOP;
+END $$;
+"""
+"""Deleted rows keep their pages, by which PostgreSQL would choose the plans of a later test; truncating all takes long."""
 
 
 class PostgresServer:
@@ -37,8 +47,8 @@ class PostgresServer:
         asyncio.run(migrate(self.database_url))
 
     def empty_database(self) -> None:
-        statements = (f"DELETE FROM {table.name};" for table in metadata.sorted_tables)
-        self._run("".join(statements), self._name)
+        statements = [f"DELETE FROM {table.name};" for table in metadata.sorted_tables]
+        self._run("".join([*statements, TRUNCATE_LARGE]), self._name)
 
     def forget_journals(self) -> None:
         self._run("DROP SCHEMA IF EXISTS journal CASCADE", self._name)

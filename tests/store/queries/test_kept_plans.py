@@ -7,14 +7,17 @@ from typing import Any, Final
 import pytest
 import sqlalchemy as sa
 from tests.rigs.postgres import PostgresServer
+from tests.store.queries.recorded_queries import recorded
 
 from foretell.bench.rigs.reads.history import REFERRER, History, HistoryPlan, a_wallet
+from foretell.domain.exchange.ledger import AssetId
 from foretell.domain.portfolio.periods import Period
 from foretell.domain.values.hexadecimal import Address
 from foretell.edge.builders.keys import builder_code
 from foretell.store.database import Database
 from foretell.store.queries.catalog_filters import MarketFilter, load_market_ids
 from foretell.store.queries.leaderboards import WINS_SKIPPED_MAX, RankingScope, load_wins
+from foretell.store.queries.ledger import load_acts_at, load_position_history
 from foretell.store.queries.referrals import ReferralFilter, load_received_shares
 from foretell.store.queries.sorted_pages import ListPage, SortField
 from foretell.store.scratch import analyze
@@ -97,3 +100,29 @@ async def test_postgres_keeps_the_plan_of_the_shares_of_one_who_is_no_builder(
             assert len(await load_received_shares(tx, wanted, 100, 0)) == 1
         [kept] = await tx.all(KEPT, {"part": "%FROM referred_wallets%"})
     assert tuple(kept) == (READS - PLANS_FIRST, PLANS_FIRST)
+
+
+async def test_a_plan_for_any_wallet_finds_the_activities_of_a_ledger_by_their_times(
+    many_markets: Database,
+) -> None:
+    """A finding: most wallets have few activities, so PostgreSQL walked all of a wallet that has many."""
+    history = History(HistoryPlan(2, wallets=1_000, markets=MARKETS))
+    whale, token = Address(history.names.whale), AssetId(history.names.token_id)
+    async with many_markets.reading() as tx:
+        _, changes = await load_position_history(tx, whale, token, -1, 10)
+        with recorded() as queries:
+            found = await load_acts_at(tx, whale, token, changes, 100)
+    assert any(found.acts.values())
+    [(sql, values)] = queries
+    plan: list[str] = []
+
+    def ask(connection: sa.Connection) -> None:
+        nothing = ", ".join("NULL" for _ in values)
+        connection.exec_driver_sql(f"PREPARE ledger AS {sql}")
+        connection.exec_driver_sql("SET LOCAL plan_cache_mode = force_generic_plan")
+        rows = connection.exec_driver_sql(f"EXPLAIN EXECUTE ledger ({nothing})")
+        plan.extend(str(row[0]) for row in rows)
+
+    await many_markets.run_sync(ask)
+    [scan] = [line for line in plan if "Index Scan" in line]
+    assert "using ix_activities_wallet_timestamp_s on activities" in scan, plan

@@ -1,6 +1,7 @@
 """The history of one position: its figures after each block that changed it, and what the wallet did there."""
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
@@ -12,8 +13,8 @@ from foretell.domain.values.hexadecimal import Address, Bytes32
 from foretell.store.database import Transaction
 from foretell.store.index.activities import ACTIVITY, ActivityKind, ActivityRow, activity_row
 from foretell.store.index.conditions import load_conditions
-from foretell.store.lookups import one_of
-from foretell.store.tables import activities, position_changes, positions
+from foretell.store.lookups import rows_with
+from foretell.store.tables import position_changes, positions
 
 
 class PositionAt(NamedTuple):
@@ -57,27 +58,25 @@ _AFTER: Final = (
     .order_by(position_changes.c.block_number)
     .limit(sa.bindparam("rows", type_=sa.BigInteger))
 )
-_BLOCK_ORDER: Final = activities.c.block_number + 0
-"""No index has this order: with a limit PostgreSQL would walk one through all blocks, instead of the wallet's times."""
-_ACTS: Final = (
-    sa.select(*ACTIVITY)
-    .where(
-        activities.c.wallet == _WALLET,
-        one_of(activities.c.timestamp_s, "times"),
-        sa.or_(
-            activities.c.token_id == _TOKEN,
-            sa.and_(
-                activities.c.token_id.is_(None),
-                sa.or_(
-                    activities.c.condition_id == _CONDITION,
-                    activities.c.kind == ActivityKind.CONVERSION.value,
-                ),
-            ),
-        ),
+_ACTIVITY: Final = sa.table("activities", *(sa.column(each.name, each.type) for each in ACTIVITY))
+_AT_TIMES: Final = (_ACTIVITY.c.wallet, _ACTIVITY.c.timestamp_s)
+
+
+@cache
+def _acts_in(dialect: str) -> sa.Select[Any]:
+    """Return the query for what a wallet did with a token or its condition at some times, first for each time apart.
+
+    As one condition, a plan for any wallet would have PostgreSQL walk all of it: most wallets have few activities.
+    """
+    at_times, _ = rows_with(dialect, _ACTIVITY, _AT_TIMES, [])
+    act = at_times.subquery("acts").c
+    of_condition = sa.or_(act.condition_id == _CONDITION, act.kind == ActivityKind.CONVERSION.value)
+    return (
+        sa.select(*act)
+        .where(sa.or_(act.token_id == _TOKEN, sa.and_(act.token_id.is_(None), of_condition)))
+        .order_by(act.block_number, act.log_index)
+        .limit(sa.bindparam("rows", type_=sa.BigInteger))
     )
-    .order_by(_BLOCK_ORDER, activities.c.log_index)
-    .limit(sa.bindparam("rows", type_=sa.BigInteger))
-)
 
 
 async def load_position_now(tx: Transaction, wallet: Address, token: AssetId) -> PositionAt:
@@ -129,10 +128,11 @@ async def _load_acts(
     tx: Transaction, wallet: Address, token: AssetId, history: Sequence[PositionAt], most: int
 ) -> Sequence[ActivityRow]:
     blocks = {each.block_number for each in history}
-    times = sorted({each.at_s for each in history})
     condition_id = history[0].condition_id
-    asked = {"wallet": wallet, "token": token, "condition": condition_id}
-    rows = await tx.all(_ACTS, {**asked, "times": times, "rows": most})
+    places = sorted({(wallet, each.at_s) for each in history})
+    _, keys = rows_with(tx.dialect, _ACTIVITY, _AT_TIMES, places)
+    asked = {"token": token, "condition": condition_id, "rows": most}
+    rows = await tx.all(_acts_in(tx.dialect), {**keys, **asked})
     acts = [activity_row(row) for row in rows if row.block_number in blocks]
     own = {condition_id}
     others = {each.condition_id for each in acts} - own

@@ -15,6 +15,7 @@ from foretell.domain.portfolio.periods import Period
 from foretell.domain.values.hexadecimal import Address
 from foretell.edge.builders.keys import builder_code
 from foretell.store.database import Database
+from foretell.store.queries.catalog import load_events_of_series
 from foretell.store.queries.catalog_filters import MarketFilter, load_market_ids
 from foretell.store.queries.leaderboards import WINS_SKIPPED_MAX, RankingScope, load_wins
 from foretell.store.queries.ledger import load_acts_at, load_position_history
@@ -113,16 +114,34 @@ async def test_a_plan_for_any_wallet_finds_the_activities_of_a_ledger_by_their_t
         with recorded() as queries:
             found = await load_acts_at(tx, whale, token, changes, 100)
     assert any(found.acts.values())
-    [(sql, values)] = queries
-    plan: list[str] = []
+    plan = await plan_for_any_values(many_markets, *queries)
+    [scan] = [line for line in plan if "Index Scan" in line]
+    assert "using ix_activities_wallet_timestamp_s on activities" in scan, plan
+
+
+async def test_a_plan_for_any_series_finds_its_newest_events_in_their_order(
+    many_markets: Database,
+) -> None:
+    """A finding: those of all series were passed over, the newest first."""
+    async with many_markets.reading() as tx:
+        with recorded() as queries:
+            assert len(await load_events_of_series(tx, 7, 2)) == 2
+    plan = await plan_for_any_values(many_markets, *queries)
+    assert any("using ix_sports_events_series_id_event_id" in line for line in plan), plan
+
+
+async def plan_for_any_values(database: Database, query: tuple[str, Any]) -> list[str]:
+    """Return the lines of the plan that PostgreSQL keeps for a query, whatever its values are."""
+    sql, values = query
+    lines: list[str] = []
 
     def ask(connection: sa.Connection) -> None:
         nothing = ", ".join("NULL" for _ in values)
-        connection.exec_driver_sql(f"PREPARE ledger AS {sql}")
+        connection.exec_driver_sql(f"PREPARE kept AS {sql}")
         connection.exec_driver_sql("SET LOCAL plan_cache_mode = force_generic_plan")
-        rows = connection.exec_driver_sql(f"EXPLAIN EXECUTE ledger ({nothing})")
-        plan.extend(str(row[0]) for row in rows)
+        rows = connection.exec_driver_sql(f"EXPLAIN EXECUTE kept ({nothing})")
+        lines.extend(str(row[0]) for row in rows)
+        connection.exec_driver_sql("DEALLOCATE kept")
 
-    await many_markets.run_sync(ask)
-    [scan] = [line for line in plan if "Index Scan" in line]
-    assert "using ix_activities_wallet_timestamp_s on activities" in scan, plan
+    await database.run_sync(ask)
+    return lines

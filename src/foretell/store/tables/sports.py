@@ -60,7 +60,7 @@ sports_events: Final = sa.Table(
     text("game_id", nullable=True),
     document("details"),
     sa.Index(None, "sport_id"),
-    sa.Index(None, "series_id"),
+    sa.Index(None, "series_id", "event_id"),
     sa.Index(None, "game_id"),
 )
 

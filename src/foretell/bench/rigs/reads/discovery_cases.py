@@ -25,11 +25,15 @@ SPORTS: Final = """SELECT s.*, r.series_id, t.tag_id FROM sports s
     ORDER BY s.sport_id LIMIT 500"""
 SERIES: Final = """SELECT s.*, t.volume_units, t.open_events FROM series s
     LEFT JOIN series_totals t ON t.series_id = s.series_id ORDER BY s.series_id DESC LIMIT 20"""
-EVENTS_OF_SERIES: Final = """SELECT s.*, g.*, e.*, f.* FROM (
+EVENTS_OF_SERIES: Final = """SELECT s.*, g.*, e.*, f.*, y.timestamp_s, l.units, m.neg_risk_market_id FROM (
     SELECT * FROM sports_events WHERE series_id = 7 ORDER BY event_id DESC LIMIT 100) g
     JOIN series s ON s.series_id = g.series_id
     JOIN events e ON e.event_id = g.event_id
-    LEFT JOIN event_totals f ON f.event_id = g.event_id"""
+    JOIN markets m ON m.event_id = g.event_id
+    LEFT JOIN event_totals f ON f.event_id = g.event_id
+    LEFT JOIN payouts y ON y.condition_id = m.condition_id
+    LEFT JOIN locked_collateral l ON l.condition_id = m.condition_id"""
+"""An event is open until its markets are paid, and has what they locked."""
 FOUND: Final = """SELECT e.event_id AS row_id FROM events e JOIN event_totals t ON t.event_id = e.event_id
     WHERE e.title LIKE '%number%' AND e.title LIKE '%17%' ORDER BY t.day_units DESC, e.event_id DESC LIMIT 20"""
 """Of what is searched the titles alone, which no index finds by a word within them."""

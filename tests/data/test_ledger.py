@@ -1,5 +1,6 @@
 """The ledger of a position explains every figure of it, to the unit."""
 
+from collections.abc import AsyncIterator
 from decimal import Decimal
 from typing import Any
 
@@ -14,7 +15,6 @@ from tests.rigs.values import NOW_MS, a_word, an_address, an_asset
 
 from foretell.data.routes import build_app
 from foretell.domain.contracts.neg_risk import question_id
-from foretell.domain.exchange.ledger import AssetId
 from foretell.domain.exchange.order import Side
 from foretell.domain.values.hexadecimal import keccak256, word_of
 from foretell.store.database import Database
@@ -28,6 +28,12 @@ FIGURES = ("size", "initialValue", "totalBought", "totalBoughtUsdc", "realizedPn
 ANN = an_address("ann")
 ADAPTER = an_address("adapter")
 AT_S = NOW_MS // 1000
+
+
+@pytest.fixture
+async def database(each_database_url: str) -> AsyncIterator[Database]:
+    async with Database(each_database_url) as database:
+        yield database
 
 
 async def pages_of(reader: Reader, wallet: str, token: str) -> list[Any]:
@@ -87,6 +93,7 @@ async def test_a_token_that_is_no_number_is_refused(reader: Reader, token: str) 
     assert body["error"].startswith("invalid_field: ")
 
 
+@pytest.mark.parametrize("seconds_per_block", [2, 0])
 @pytest.mark.parametrize(
     ("acts_by_block", "pages"),
     [
@@ -99,13 +106,20 @@ async def test_a_token_that_is_no_number_is_refused(reader: Reader, token: str) 
     ],
 )
 async def test_a_page_has_few_activities_and_the_pages_have_all_blocks(
-    database: Database, reader: Reader, acts_by_block: list[int], pages: list[list[int]]
+    database: Database,
+    reader: Reader,
+    acts_by_block: list[int],
+    pages: list[list[int]],
+    seconds_per_block: int,
 ) -> None:
-    """A finding: a page had all of its blocks, megabytes of a wallet that splits in batches."""
+    """A finding: a page had all of its blocks, megabytes of a wallet that splits in batches.
+
+    Another one: activities of other blocks of the same second were counted, so the last block of a page had none.
+    """
     token = an_asset(is_yes=True)
     async with database.writing() as tx:
         for block, count in enumerate(acts_by_block, 1):
-            at_s = AT_S + 2 * block
+            at_s = AT_S + seconds_per_block * block
             split = ActivityRow(
                 *(block, 0, 0, ANN, ActivityKind.SPLIT, a_word("market"), None, None),
                 *(5, 5, False, at_s, a_word("tx")),
@@ -124,42 +138,88 @@ async def test_a_page_has_few_activities_and_the_pages_have_all_blocks(
     assert found == pages
 
 
-async def test_a_conversion_is_a_cause_in_its_own_event_alone(fresh_database: Database) -> None:
-    """The wallet converts in one event and sells a token of another in the same block."""
-    events = [word_of(keccak256(name)[:31] + b"\0") for name in (b"one", b"other")]
-    prepared = [
+def an_event(name: bytes, questions: int) -> list[Condition]:
+    """Return the conditions of an event of the adapter."""
+    event = word_of(keccak256(name)[:31] + b"\0")
+    return [
         Condition(
-            *(1, place, 0, a_word(f"{event} {index}"), ADAPTER, question_id(event, index)),
-            *(AssetId(f"{place}01"), AssetId(f"{place}02")),
+            *(1, 0, 0, a_word(f"{event} {index}"), ADAPTER, question_id(event, index)),
+            *(an_asset(is_yes=yes, market=f"{event} {index}") for yes in (True, False)),
         )
-        for place, (event, index) in enumerate([(events[0], 0), (events[0], 1), (events[1], 0)])
+        for index in range(questions)
     ]
-    converted, received, sold = prepared
-    conversion = ActivityRow(
-        *(2, 0, 0, ANN, ActivityKind.CONVERSION, converted.condition_id, None, None),
-        *(5, 0, False, AT_S, a_word("tx")),
+
+
+def a_conversion(condition: Condition, block: int, log_index: int = 0) -> ActivityRow:
+    """Return a conversion in a block of its own second."""
+    return ActivityRow(
+        *(block, log_index, 0, ANN, ActivityKind.CONVERSION, condition.condition_id, None, None),
+        *(5, 0, False, AT_S + block, a_word("tx")),
     )
-    sale = conversion._replace(
-        log_index=1,
-        kind=ActivityKind.TRADE,
-        condition_id=sold.condition_id,
-        token_id=sold.token_yes,
-        side=Side.SELL,
+
+
+def a_sale(condition: Condition, block: int, log_index: int) -> ActivityRow:
+    """Return a sale of a condition's Yes in a block of its own second."""
+    return a_conversion(condition, block, log_index)._replace(
+        kind=ActivityKind.TRADE, token_id=condition.token_yes, side=Side.SELL
     )
-    async with fresh_database.writing() as tx:
-        await record_conditions(tx, prepared)
-        await record_activities(tx, [conversion, sale])
-        await record_positions(
-            tx,
-            [
-                PositionRow(ANN, each.token_yes, each.condition_id, 5, 1, 5, 1, 0, AT_S, 2)
-                for each in (received, sold)
-            ],
+
+
+async def write_ledger(
+    database: Database, prepared: list[Condition], acts: list[ActivityRow]
+) -> None:
+    """Write conditions, activities, and a change of every Yes in each block of these."""
+    placed = [each._replace(log_index=place) for place, each in enumerate(prepared)]
+    async with database.writing() as tx:
+        await record_conditions(tx, placed)
+        await record_activities(tx, acts)
+        for block in sorted({each.block_number for each in acts}):
+            await record_positions(
+                tx,
+                [
+                    PositionRow(
+                        *(ANN, each.token_yes, each.condition_id, 5, 1, 5, 1, 0),
+                        *(AT_S + block, block),
+                    )
+                    for each in prepared
+                ],
+            )
+
+
+async def kinds_of(reader: Reader, condition: Condition) -> list[list[str]]:
+    """Return the kinds of the activities of each block that changed the Yes of a condition."""
+    asked = {"user": ANN, "limit": "200"}
+    page = await reader.get(f"/positions/{condition.token_yes}/ledger", **asked)
+    assert not page["next"]
+    return [[act["type"] for act in entry["activities"]] for entry in page["entries"]]
+
+
+async def test_a_conversion_is_a_cause_in_its_own_event_alone(
+    database: Database, reader: Reader
+) -> None:
+    """The wallet converts in one event and sells a token of another in the same block."""
+    converted, received = an_event(b"one", 2)
+    [sold] = an_event(b"other", 1)
+    acts = [a_conversion(converted, 2), a_sale(sold, 2, 1)]
+    await write_ledger(database, [converted, received, sold], acts)
+    assert await kinds_of(reader, converted) == [["CONVERSION"]]
+    assert await kinds_of(reader, received) == [["CONVERSION"]]
+    assert await kinds_of(reader, sold) == [["TRADE"]]
+
+
+async def test_conversions_in_other_events_take_no_place_of_a_cause(
+    database: Database, reader: Reader
+) -> None:
+    """A finding: a page read so many of them that its last blocks had no activities."""
+    [converted] = an_event(b"one", 1)
+    [sold] = an_event(b"other", 1)
+    acts = [
+        act
+        for block in range(2, 102)
+        for act in (
+            *(a_conversion(converted, block, log_index) for log_index in range(6)),
+            a_sale(sold, block, 6),
         )
-    reader = Reader(an_app(build_app, a_data_context(fresh_database, BLOBS, lambda: NOW_MS)))
-    kinds = {}
-    for each in (received, sold):
-        (page,) = await pages_of(reader, ANN, each.token_yes)
-        (entry,) = page["entries"]
-        kinds[each] = [act["type"] for act in entry["activities"]]
-    assert kinds == {received: ["CONVERSION"], sold: ["TRADE"]}
+    ]
+    await write_ledger(database, [converted, sold], acts)
+    assert await kinds_of(reader, sold) == [["TRADE"]] * 100

@@ -115,8 +115,10 @@ async def test_a_plan_for_any_wallet_finds_the_activities_of_a_ledger_by_their_t
             found = await load_acts_at(tx, whale, token, changes, 100)
     assert any(found.acts.values())
     plan = await plan_for_any_values(many_markets, *queries)
-    [scan] = [line for line in plan if "Index Scan" in line]
-    assert "using ix_activities_wallet_timestamp_s on activities" in scan, plan
+    scans = sorted(line.split("Index Scan")[1] for line in plan if "Index Scan" in line)
+    assert len(scans) == 3, plan
+    assert scans[0].startswith(" using ix_activities_wallet_timestamp_s on activities"), plan
+    assert all(each.startswith(" using uq_conditions_condition_id on") for each in scans[1:]), plan
 
 
 async def test_a_plan_for_any_series_finds_its_newest_events_in_their_order(

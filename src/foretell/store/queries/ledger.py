@@ -6,15 +6,13 @@ from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
 
-from foretell.domain.contracts.neg_risk import market_of_question
 from foretell.domain.exchange.ledger import AssetId
 from foretell.domain.portfolio.positions import NO_POSITION, Position
 from foretell.domain.values.hexadecimal import Address, Bytes32
 from foretell.store.database import Transaction
 from foretell.store.index.activities import ACTIVITY, ActivityKind, ActivityRow, activity_row
-from foretell.store.index.conditions import load_conditions
-from foretell.store.lookups import rows_with
-from foretell.store.tables import position_changes, positions
+from foretell.store.lookups import one_of, rows_with
+from foretell.store.tables import conditions, position_changes, positions
 
 
 class PositionAt(NamedTuple):
@@ -60,19 +58,38 @@ _AFTER: Final = (
 )
 _ACTIVITY: Final = sa.table("activities", *(sa.column(each.name, each.type) for each in ACTIVITY))
 _AT_TIMES: Final = (_ACTIVITY.c.wallet, _ACTIVITY.c.timestamp_s)
+_BLOCKS: Final = "blocks"
+_EVENT_CHARACTERS: Final = 64
+"""Characters of a question id that its event's questions share: `0x` and 31 bytes (`market_of_question`)."""
+
+
+def _event_of(condition_id: sa.ColumnElement[str]) -> sa.ScalarSelect[str]:
+    """Return a condition's oracle and its question id without the last byte, which together name its event.
+
+    It is one value, so that PostgreSQL looks it up by the id for each row. For a join or an EXISTS it may hash all conditions.
+    """
+    held = conditions.alias()
+    event = held.c.oracle + sa.func.substr(held.c.question_id, 1, _EVENT_CHARACTERS)
+    return sa.select(event).where(held.c.condition_id == condition_id).scalar_subquery()
 
 
 @cache
 def _acts_in(dialect: str) -> sa.Select[Any]:
-    """Return the query for what a wallet did with a token or its condition at some times, first for each time apart.
+    """Return the query for what a wallet did with a token or its condition in some blocks, first for each time apart.
 
     As one condition, a plan for any wallet would have PostgreSQL walk all of it: most wallets have few activities.
+    The limit counts only what changes the position.
     """
     at_times, _ = rows_with(dialect, _ACTIVITY, _AT_TIMES, [])
     act = at_times.subquery("acts").c
-    of_condition = sa.or_(act.condition_id == _CONDITION, act.kind == ActivityKind.CONVERSION.value)
+    in_event = sa.and_(
+        act.kind == ActivityKind.CONVERSION.value,
+        _event_of(act.condition_id) == _event_of(_CONDITION),
+    )
+    of_condition = sa.or_(act.condition_id == _CONDITION, in_event)
     return (
         sa.select(*act)
+        .where(one_of(act.block_number, _BLOCKS))
         .where(sa.or_(act.token_id == _TOKEN, sa.and_(act.token_id.is_(None), of_condition)))
         .order_by(act.block_number, act.log_index)
         .limit(sa.bindparam("rows", type_=sa.BigInteger))
@@ -127,28 +144,15 @@ async def load_acts_at(
 async def _load_acts(
     tx: Transaction, wallet: Address, token: AssetId, history: Sequence[PositionAt], most: int
 ) -> Sequence[ActivityRow]:
-    blocks = {each.block_number for each in history}
-    condition_id = history[0].condition_id
     places = sorted({(wallet, each.at_s) for each in history})
     _, keys = rows_with(tx.dialect, _ACTIVITY, _AT_TIMES, places)
-    asked = {"token": token, "condition": condition_id, "rows": most}
-    rows = await tx.all(_acts_in(tx.dialect), {**keys, **asked})
-    acts = [activity_row(row) for row in rows if row.block_number in blocks]
-    own = {condition_id}
-    others = {each.condition_id for each in acts} - own
-    if others:
-        own |= await _of_same_event(tx, own, others)
-    return [each for each in acts if each.condition_id in own]
-
-
-async def _of_same_event(tx: Transaction, own: set[Bytes32], others: set[Bytes32]) -> set[Bytes32]:
-    """Return the other conditions whose questions are of the event of one's own."""
-    event_by_condition = {
-        each.condition_id: (each.oracle, market_of_question(each.question_id))
-        for each in await load_conditions(tx, own | others)
+    asked = {
+        "token": token,
+        "condition": history[0].condition_id,
+        _BLOCKS: [each.block_number for each in history],
+        "rows": most,
     }
-    events = {event_by_condition[each] for each in own & event_by_condition.keys()}
-    return {each for each in others if event_by_condition.get(each) in events}
+    return [activity_row(row) for row in await tx.all(_acts_in(tx.dialect), {**keys, **asked})]
 
 
 def _at(row: Any) -> PositionAt:

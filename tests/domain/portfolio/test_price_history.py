@@ -50,8 +50,8 @@ def test_an_unknown_interval_is_refused_with_those_that_there_are(text: str) -> 
     [
         (0, MINUTE_S),
         (HOUR_S, MINUTE_S),
-        (1000 * MINUTE_S, MINUTE_S),
-        (1000 * MINUTE_S + 1, 5 * MINUTE_S),
+        (999 * MINUTE_S, MINUTE_S),
+        (999 * MINUTE_S + 1, 5 * MINUTE_S),
         (7 * DAY_S, 30 * MINUTE_S),
         (30 * DAY_S, 3 * HOUR_S),
         (365 * DAY_S, 12 * HOUR_S),
@@ -77,7 +77,8 @@ def test_a_fidelity_with_few_enough_points_is_used_as_it_is() -> None:
 
 
 def test_a_fidelity_that_makes_too_many_points_is_coarsened() -> None:
-    assert buckets(0, 2000 * MINUTE_S, 1).step_s == 2 * MINUTE_S
+    assert buckets(0, 1998 * MINUTE_S, 1).step_s == 2 * MINUTE_S
+    assert buckets(0, 1999 * MINUTE_S, 1).step_s == 3 * MINUTE_S
 
 
 @pytest.mark.parametrize(("start_s", "end_s"), [(7200, 3600), (70, 65), (1, 0)])
@@ -102,7 +103,7 @@ def test_buckets_cover_the_span_with_few_enough_points(
     assert made.step_s % MINUTE_S == made.last_end_s % MINUTE_S == 0
     assert made.first_end_s - made.step_s <= start_s
     assert start_s + span_s <= made.last_end_s < start_s + span_s + MINUTE_S
-    assert -(-(made.last_end_s - made.first_end_s) // made.step_s) <= points_max
+    assert -(-(made.last_end_s - made.first_end_s) // made.step_s) + 1 <= points_max
 
 
 @pytest.mark.parametrize(

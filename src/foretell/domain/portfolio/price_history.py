@@ -81,18 +81,18 @@ def buckets(
     """Return the buckets between two times, none if the second one is earlier.
 
     Their ends are whole multiples of the step, but the last one is the end of the minute of `end_s`: what was
-    known later is no point of the span. A fidelity with too many points is coarsened to the limit.
+    known later is no point of the span. A fidelity with too many points is coarsened to the limit. The length of the span
+    alone decides that, so that a chart that reaches to now keeps its step from minute to minute.
     """
     if end_s < start_s:
         return _NO_BUCKETS
-    span_s = end_s - start_s
+    last_end_s = _ceiling(end_s, MINUTE_S)
+    least_s = _least_step_s(last_end_s - start_s, points_max)
     if fidelity_minutes is None:
-        fitting = [step for step in STEPS_S if span_s <= step * points_max]
-        step_s = fitting[0] if fitting else STEPS_S[-1]
+        step_s = next((step for step in STEPS_S if step >= least_s), STEPS_S[-1])
     else:
         step_s = fidelity_minutes * MINUTE_S
-    step_s = max(step_s, _least_step_s(span_s, points_max))
-    last_end_s = _ceiling(end_s, MINUTE_S)
+    step_s = max(step_s, least_s)
     return Buckets(min(_ceiling(start_s, step_s), last_end_s), last_end_s, step_s)
 
 
@@ -103,8 +103,12 @@ def history_price(top: BookTop) -> Fraction | None:
 
 
 def _least_step_s(span_s: int, points_max: int) -> int:
-    """Return the finest step, in whole minutes, that does not exceed the limit of points."""
-    minutes = -(-span_s // (points_max * MINUTE_S))
+    """Return the finest step, in whole minutes, that does not exceed the limit of points.
+
+    A span of whole steps has a point more than steps: one at each end.
+    """
+    assert points_max > 1
+    minutes = -(-span_s // ((points_max - 1) * MINUTE_S))
     return max(minutes, 1) * MINUTE_S
 
 

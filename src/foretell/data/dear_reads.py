@@ -7,7 +7,8 @@ from foretell.edge.parameters import ID_MAX
 from foretell.edge.read_answers import DearRule, DearRules
 
 MOVED: Final = DearRule(rows_max=ID_MAX)
-"""Not dear for its rows: it is there for clients that read much beside others, whose reads are answered as dear ones are."""
+"""Dear for the length of its query alone. It is there for clients that read much beside others, whose reads are answered as
+dear ones are."""
 
 DEAR_READS: Final[DearRules] = MappingProxyType(
     {
@@ -19,7 +20,10 @@ DEAR_READS: Final[DearRules] = MappingProxyType(
         "/oi": DearRule(),
         "/live-volume": DearRule(),
         **dict.fromkeys(
-            ("/value", "/traded", "/volume", "/v1/leaderboard", "/v1/leaderboard/biggest-wins"),
+            (
+                *("/value", "/traded", "/volume"),
+                *("/v1/leaderboard", "/v1/leaderboard/biggest-wins", "/v1/biggest-winners"),
+            ),
             MOVED,
         ),
     }

@@ -7,6 +7,7 @@ import sqlalchemy as sa
 from rich.console import Console
 from tests.cli.test_solvency import index
 from tests.rigs.sandbox import Sandbox
+from tests.rigs.values import a_word
 
 from foretell.chain.deploy import store_deployment
 from foretell.cli.verification import run_verify_data
@@ -14,11 +15,12 @@ from foretell.domain.contracts.sandbox_accounts import SANDBOX_CHAIN_ID
 from foretell.domain.errors.chain import InvalidDeployment
 from foretell.settings import Settings
 from foretell.store.database import Database
-from foretell.store.tables import positions
+from foretell.store.tables import failed_volumes, positions, quote_points
 
 pytestmark = pytest.mark.anyio
 
 UNITS = 3_000_000
+CURE = "failed_volumes, quote_points: foretell journal rebuild has the next start compute these again; stop the exchange first"
 
 
 async def printed(settings: Settings, console: Console) -> str:
@@ -57,3 +59,10 @@ async def test_the_command_compares_every_table_and_fails_when_a_row_differs(
     assert "2 rows differ from what they should be" in capsys.readouterr().err
     assert isinstance(console.file, io.StringIO)
     assert f"positions ('{sandbox.trader().address}'" in console.file.getvalue()
+    assert "foretell journal rebuild" not in console.file.getvalue()
+    async with Database(settings.database) as database, database.writing() as tx:
+        await tx.insert_rows(failed_volumes, [(a_word("market"), 1, 7, UNITS)])
+        await tx.insert_rows(quote_points, [(a_word("market"), 7, 100, None, None, None, UNITS)])
+    with pytest.raises(SystemExit, match="1"):
+        await printed(settings, console)
+    assert CURE in console.file.getvalue()

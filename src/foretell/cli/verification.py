@@ -1,5 +1,7 @@
 """`foretell verify data`: the tables of the index against the chain's logs, and those of the engine against its trades."""
 
+from typing import Final
+
 import uvloop
 from rich.console import Console
 from rich.table import Table
@@ -7,9 +9,14 @@ from rich.table import Table
 from foretell.app.clock_and_ids import now_ms
 from foretell.cli.failure import fail
 from foretell.cli.sources import open_sources
+from foretell.reconciliation.counted_quotes import QUOTE_TABLES
 from foretell.reconciliation.data_report import DataReport
 from foretell.reconciliation.verify import verify_data
 from foretell.settings import Settings
+
+JOURNAL_CURE: Final = (
+    "foretell journal rebuild has the next start compute these again; stop the exchange first"
+)
 
 
 def run_verify_data(settings: Settings, console: Console) -> None:
@@ -25,6 +32,9 @@ def run_verify_data(settings: Settings, console: Console) -> None:
     for each in report.differences:
         line = f"{each.table} {each.key}: expected {each.expected}, the table has {each.of_table}"
         console.print(line, soft_wrap=True, highlight=False, markup=False)
+    of_journal = sorted(report.differing & QUOTE_TABLES)
+    if of_journal:
+        console.print(f"{', '.join(of_journal)}: {JOURNAL_CURE}", soft_wrap=True, highlight=False)
     if not report.is_exact:
         fail(f"{report.found} rows differ from what they should be")
     console.print(

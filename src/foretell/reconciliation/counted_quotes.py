@@ -18,6 +18,8 @@ from foretell.store.tables import failed_volumes, quote_points, quotes
 MINUTE_MS: Final = 60_000
 DAY_MINUTES: Final = 24 * 60
 BUY: Final = "BUY"
+QUOTE_TABLES: Final = frozenset(each.name for each in (quotes, quote_points, failed_volumes))
+"""The tables that only a rebuild from the journal makes right again: the engine writes them from what it has in memory."""
 
 
 class LastPrice(NamedTuple):

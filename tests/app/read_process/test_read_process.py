@@ -26,6 +26,7 @@ from foretell.discovery.dear_reads import DEAR_READS as DISCOVERY_DEAR_READS
 from foretell.discovery.refusals import discovery_body
 from foretell.discovery.routes import build_app as build_discovery_app
 from foretell.domain.errors.http import TooManyRequests
+from foretell.domain.errors.storage import ReadsBusy
 from foretell.runtime.child_processes import RestartBackoff
 from foretell.store.database import Database
 from foretell.store.public_reads.places import PublicReadLimits, WaitBounds
@@ -255,7 +256,7 @@ async def test_a_process_that_hangs_is_killed_at_the_deadline_of_a_read(sqlite_u
 async def test_the_queue_of_dear_reads_has_an_end_for_each_client_and_for_all(
     sqlite_url: str,
 ) -> None:
-    bounds = WaitBounds(wait_s=SOON_S, per_client=1, total=2)
+    bounds = WaitBounds(wait_s=SOON_S, per_client=2, total=3)
     async with a_rig(sqlite_url, LIMITS._replace(bounds=bounds)) as rig:
         await rig.served["data"].get(ALL_TRADES)
         os.kill(process_id := await rig.process_id(), signal.SIGSTOP)
@@ -264,15 +265,19 @@ async def test_the_queue_of_dear_reads_has_an_end_for_each_client_and_for_all(
             answer = await rig.reads.read("data", "/trades", b"limit=101", client, b"")
             return answer.head.status
 
-        held = [asyncio.create_task(read("one")), asyncio.create_task(read("two"))]
-        waiting = [asyncio.create_task(read("one")), asyncio.create_task(read("two"))]
+        reading = [asyncio.create_task(read(client)) for client in ("one", "two") * 2]
         await asyncio.sleep(0)
-        assert (await rig.stranger.get(ALL_TRADES)).status_code == 503
+        last = asyncio.create_task(read("one"))
+        await asyncio.sleep(0)
         with pytest.raises(TooManyRequests):
             await read("one")
+        stranger = asyncio.create_task(rig.stranger.get(ALL_TRADES))
+        with pytest.raises(ReadsBusy):
+            await last
         os.kill(process_id, signal.SIGCONT)
         async with asyncio.timeout(SOON_S):
-            assert await asyncio.gather(*held, *waiting) == [200] * 4
+            assert await asyncio.gather(*reading) == [200] * 4
+            assert (await stranger).status_code == 200
 
 
 async def test_the_process_ends_with_the_one_that_it_serves(sqlite_url: str) -> None:

@@ -58,13 +58,64 @@ async def test_a_client_at_its_part_does_not_block_the_next() -> None:
 
 
 async def test_more_than_may_wait_is_refused_at_once() -> None:
-    places = ReadPlaces(1, 1, WaitBounds(wait_s=3, per_client=1, total=2))
-    takes = await queued(places, "a", "a", "b")
+    places = ReadPlaces(1, 1, WaitBounds(wait_s=3, per_client=2, total=3))
+    takes = await queued(places, "a", "a", "a", "b")
     with pytest.raises(TooManyRequests) as own:
         await places.take("a")
+    takes += await queued(places, "b")
+    assert await outcomes(takes) == ["place", "waits", "ReadsBusy", "waits", "waits"]
+    with pytest.raises(TooManyRequests):
+        await places.take("b")
+    assert own.value.retry_after_s == 3
+    await drain(takes)
+
+
+async def outcomes(takes: list["asyncio.Task[None]"]) -> list[str]:
+    """Return what came of each take by now: a place, a refusal's name, or that it waits."""
+    await asyncio.sleep(0)
+    return [
+        "waits"
+        if not take.done()
+        else type(failure).__name__
+        if (failure := take.exception())
+        else "place"
+        for take in takes
+    ]
+
+
+async def test_a_newcomer_is_let_into_a_full_queue_and_a_client_with_most_reads_loses_its_newest() -> (
+    None
+):
+    """Few strangers filled the queue of keys, and a trader's cancel was refused as its key had to be read again."""
+    places = ReadPlaces(1, 1, WaitBounds(wait_s=60, per_client=500, total=4))
+    takes = await queued(places, "held", "a", "b", "b", "b", "newcomer")
+    assert await outcomes(takes) == ["place", "waits", "waits", "waits", "ReadsBusy", "waits"]
+    assert places.waiting == 4
     with pytest.raises(ReadsBusy) as full:
-        await places.take("c")
-    assert (own.value.retry_after_s, full.value.retry_after_s) == (3, 3)
+        await places.take("b")
+    assert full.value.retry_after_s == 60
+    await drain(takes)
+    assert places.waiting == 0
+
+
+async def test_two_strangers_do_not_keep_a_third_client_out() -> None:
+    places = ReadPlaces(1, 1, WaitBounds(wait_s=60, per_client=1, total=2))
+    takes = await queued(places, "a", "a", "b", "c")
+    assert await outcomes(takes) == ["place", "waits", "ReadsBusy", "waits"]
+    places.release("a")
+    places.release("a")
+    assert await outcomes(takes) == ["place", "place", "ReadsBusy", "place"]
+
+
+async def test_a_read_that_is_refused_and_cancelled_at_once_gives_no_place_back() -> None:
+    places = ReadPlaces(1, 1, WaitBounds(wait_s=60, per_client=9, total=1))
+    held, refused = await queued(places, "held", "a")
+    newcomer = asyncio.create_task(places.take("b"))
+    asyncio.get_running_loop().call_soon(refused.cancel)
+    takes = [held, refused, newcomer]
+    await asyncio.gather(refused, return_exceptions=True)
+    assert refused.cancelled()
+    assert not newcomer.done(), "the place is held"
     await drain(takes)
 
 

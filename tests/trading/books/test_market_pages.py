@@ -182,16 +182,18 @@ async def test_the_oldest_pages_go_when_they_are_too_many_or_too_large() -> None
 
 
 async def test_those_who_wait_are_bounded_for_a_client_and_for_all() -> None:
-    pages, rendering = MarketPages(PageLimits(bounds=WaitBounds(60.0, 1, 2))), Rendering()
-    waiting = [asking(pages, key, rendering, client) for key, client in ("11", "21", "32")]
+    pages, rendering = MarketPages(PageLimits(bounds=WaitBounds(60.0, 2, 3))), Rendering()
+    waiting = [asking(pages, key, rendering, client) for key, client in ("11", "21", "31", "42")]
     await turn()
-    assert pages.waiting == 2
+    assert pages.waiting == 3
     with pytest.raises(TooManyRequests):
         await asking(pages, "4", rendering, "1")
+    newcomer = asking(pages, "4", rendering, "3")
     with pytest.raises(ReadsBusy):
-        await asking(pages, "4", rendering, "3")
+        await waiting.pop(2)
+    assert pages.waiting == 3
     rendering.may_end.set()
-    await within(asyncio.gather(*waiting))
+    await within(asyncio.gather(*waiting, newcomer))
 
 
 async def test_who_waits_for_too_long_is_refused() -> None:

@@ -1,15 +1,16 @@
 """Places for the reads of public routes: so many at once in all, and fewer of one client.
 
 A read waits while its client, or all clients together, have no place left. A free place goes to the clients
-in turn, so one with many reads does not delay another's. What waits is bounded in number and in time. Where clients
-rest (`rests.py`), one that reads much beside others that read little waits for the end of its rest, too.
+in turn, so one with many reads does not delay another's. What waits is bounded in number and in time: where all that may
+wait does, the client with most of it loses a read to one with less. Where clients rest (`rests.py`), one that reads much
+beside others that read little waits for the end of its rest, too.
 """
 
 import asyncio
 import contextlib
 import enum
 import time
-from collections import OrderedDict, deque
+from collections import deque
 from collections.abc import Iterator
 from contextvars import Context, ContextVar, copy_context
 from typing import Final, NamedTuple
@@ -17,6 +18,7 @@ from typing import Final, NamedTuple
 from foretell.domain.errors.http import TooManyRequests
 from foretell.domain.errors.storage import ReadsBusy
 from foretell.store.public_reads.rests import ReadRests
+from foretell.store.public_reads.waiting_reads import WaitingReads
 
 WAIT_S: Final = 10.0
 KEY_WAIT_S: Final = 5.0
@@ -119,12 +121,16 @@ class ReadPlaces:
         self._bounds = bounds or WaitBounds()
         self._rests = rests
         self._begun_s_by_client: dict[str, deque[float]] = {}
-        self._queue_by_client: OrderedDict[str, deque[asyncio.Future[None]]] = OrderedDict()
-        self.waiting = 0
+        self._waiting = WaitingReads()
+
+    @property
+    def waiting(self) -> int:
+        """How many reads wait."""
+        return len(self._waiting)
 
     def waiting_of(self, client: str) -> int:
         """Return how many reads of a client wait."""
-        return len(self._queue_by_client.get(client, ()))
+        return self._waiting.count_of(client)
 
     async def take(self, client: str) -> None:
         """Return once the client has one more place, or refuse; `release` gives it back."""
@@ -133,10 +139,9 @@ class ReadPlaces:
         if self._free and self._may_run(client):
             self._start(client)
             return
-        self._check_bounds(client)
+        self._make_room(client)
         place: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._queue_by_client.setdefault(client, deque()).append(place)
-        self.waiting += 1
+        self._waiting.add(client, place)
         self._wake_rested(client)
         try:
             async with asyncio.timeout(self._bounds.wait_s):
@@ -163,7 +168,7 @@ class ReadPlaces:
     def _wake_rested(self, client: str) -> None:
         """Serve a client that waits once it has rested; a timer may come too early, and a rest grow meanwhile."""
         left_s = 0.0 if self._rests is None else self._rests.left_s(client)
-        if left_s and client in self._queue_by_client:
+        if left_s and self._waiting.count_of(client):
             loop = asyncio.get_running_loop()
             loop.call_later(max(left_s, TIMER_S), self._rested, client)
 
@@ -174,7 +179,7 @@ class ReadPlaces:
     def _serve(self) -> None:
         """Give free places to those who wait and may have one."""
         while self._free and (next_client := self._next()) is not None:
-            place = self._dequeue(next_client)
+            place = self._waiting.take_next(next_client)
             if not place.done():
                 self._start(next_client)
                 place.set_result(None)
@@ -191,36 +196,28 @@ class ReadPlaces:
 
     def _next(self) -> str | None:
         """Return the client that has waited the longest for its turn and may run one more read."""
-        return next(filter(self._may_run, self._queue_by_client), None)
-
-    def _dequeue(self, client: str) -> asyncio.Future[None]:
-        """Return the first waiting read of a client, whose next turn is after all others'."""
-        queue = self._queue_by_client[client]
-        place = queue.popleft()
-        self.waiting -= 1
-        if queue:
-            self._queue_by_client.move_to_end(client)
-        else:
-            del self._queue_by_client[client]
-        return place
+        return next(filter(self._may_run, self._waiting), None)
 
     def _leave(self, client: str, place: asyncio.Future[None]) -> None:
         """Stop waiting; a place that was given in the same moment goes to the next."""
-        if not place.cancelled():
+        if place.cancelled():
+            self._waiting.discard(client, place)
+        elif place.exception() is None:
             self.release(client)
-            return
-        queue = self._queue_by_client.get(client, deque())
-        if place in queue:
-            queue.remove(place)
-            self.waiting -= 1
-            if not queue:
-                del self._queue_by_client[client]
 
-    def _check_bounds(self, client: str) -> None:
-        if self.waiting_of(client) >= self._bounds.per_client:
+    def _make_room(self, client: str) -> None:
+        """Refuse a read that may not wait; where all wait that may, it is one of the client with most of them."""
+        waiting = self.waiting_of(client)
+        if waiting >= self._bounds.per_client:
             raise TooManyRequests(self._retry_after_s)
-        if self.waiting >= self._bounds.total:
-            raise ReadsBusy(self._retry_after_s)
+        if self.waiting < self._bounds.total:
+            return
+        refusal = ReadsBusy(self._retry_after_s)
+        if waiting >= self._waiting.most:
+            raise refusal
+        place = self._waiting.take_newest_of_most()
+        if not place.done():
+            place.set_exception(refusal)
 
     def _refusal(self, client: str) -> TooManyRequests | ReadsBusy:
         """Return the refusal of a read that got no place in time: for its client's reads, or for all."""

@@ -97,8 +97,10 @@ class Resources:
         """The process for dear reads; the data and discovery APIs of a process share it."""
         settings = self.settings
         read_s = settings.public_reads.read_s
+        database = self.database
         return DearReads(
-            BeginReads(self.database.url, settings.blob_base_url, settings.sports_delay_s, read_s)
+            BeginReads(database.url, settings.blob_base_url, settings.sports_delay_s, read_s),
+            database.read_rests,
         )
 
     @cached_property

@@ -123,8 +123,7 @@ async def data(resources: Resources, _closing: contextlib.AsyncExitStack) -> Pro
     context = build_data(resources)
     app = data_routes.build_app(context, resources.settings.npm_folder)
     reads = resources.dear_reads
-    rests = resources.database.read_rests
-    dear = DearReadsApplication(app, Role.DATA, DATA_DEAR_READS, reads, data_body, rests)
+    dear = DearReadsApplication(app, Role.DATA, DATA_DEAR_READS, reads, data_body)
     return Product({"solvency": context.solvency.run, DEAR_READS_NAME: reads.run}, dear)
 
 
@@ -132,10 +131,7 @@ async def discovery(resources: Resources, _closing: contextlib.AsyncExitStack) -
     """Return the discovery API."""
     app = discovery_routes.build_app(build_discovery(resources), resources.settings.npm_folder)
     reads = resources.dear_reads
-    rests = resources.database.read_rests
-    dear = DearReadsApplication(
-        app, Role.DISCOVERY, DISCOVERY_DEAR_READS, reads, discovery_body, rests
-    )
+    dear = DearReadsApplication(app, Role.DISCOVERY, DISCOVERY_DEAR_READS, reads, discovery_body)
     return Product({DEAR_READS_NAME: reads.run}, dear)
 
 

@@ -70,21 +70,14 @@ class Rig(NamedTuple):
 async def a_rig(url: str, limits: DearReadLimits = LIMITS) -> AsyncIterator[Rig]:
     async with Database(url, PublicReadLimits(read_s=SOON_S)) as database:
         await History(PLAN).write(database)
-        reads = DearReads(BeginReads(url, BLOBS, 3, SOON_S), limits)
+        reads = DearReads(BeginReads(url, BLOBS, 3, SOON_S), database.read_rests, limits)
         data = an_app(build_data_app, a_data_context(database, BLOBS, now_ms))
         context = DiscoveryContext(database, BLOBS, sports_delay_s=3)
         discovery = an_app(build_discovery_app, context)
         served = {
-            "data": DearReadsApplication(
-                data, "data", DATA_DEAR_READS, reads, data_body, database.read_rests
-            ),
+            "data": DearReadsApplication(data, "data", DATA_DEAR_READS, reads, data_body),
             "discovery": DearReadsApplication(
-                discovery,
-                "discovery",
-                DISCOVERY_DEAR_READS,
-                reads,
-                discovery_body,
-                database.read_rests,
+                discovery, "discovery", DISCOVERY_DEAR_READS, reads, discovery_body
             ),
         }
         running = asyncio.create_task(reads.run())
@@ -238,6 +231,53 @@ async def test_the_read_of_a_process_that_is_killed_is_refused_and_the_next_one_
         assert answer.headers["retry-after"] == "1"
         assert (await rig.served["data"].get(ALL_TRADES)).status_code == 200
         assert await rig.process_id() != process_id
+
+
+class Clock:
+    """A clock that stands still, and the use of clients by it."""
+
+    def __init__(self) -> None:
+        self.now_s = 100.0
+        self.rests = ReadRests(now_s=lambda: self.now_s)
+
+
+async def test_a_client_that_waits_behind_others_is_not_counted_as_one_that_reads(
+    sqlite_url: str,
+) -> None:
+    """It was, and its cheap reads were sent to the process, behind the same others."""
+    async with a_rig(sqlite_url) as rig:
+        await rig.served["data"].get(ALL_TRADES)
+        clock = Clock()
+        rig.reads.rests = clock.rests
+        os.kill(process_id := await rig.process_id(), signal.SIGSTOP)
+        reads = [
+            asyncio.create_task(rig.reads.read("data", "/trades", b"limit=101", client, b""))
+            for client in ("one", "two", "waits")
+        ]
+        await asyncio.sleep(0)
+        clock.now_s += 1.0
+        os.kill(process_id, signal.SIGCONT)
+        async with asyncio.timeout(SOON_S):
+            await asyncio.gather(*reads)
+        clock.rests.begin("other")
+        assert [clock.rests.yields(each) for each in ("one", "two", "waits")] == [True, True, False]
+
+
+async def test_a_dear_read_that_is_refused_in_the_end_is_use_of_its_client(sqlite_url: str) -> None:
+    async with a_rig(sqlite_url) as rig:
+        await rig.served["data"].get(ALL_TRADES)
+        clock = Clock()
+        rig.reads.rests = clock.rests
+        os.kill(process_id := await rig.process_id(), signal.SIGSTOP)
+        reading = asyncio.create_task(rig.served["data"].get(ALL_TRADES))
+        async with asyncio.timeout(SOON_S):
+            while not rig.reads.in_flight:  # noqa: ASYNC110 - publishes no event
+                await asyncio.sleep(LOOK_S)
+        clock.now_s += 1.0
+        os.kill(process_id, signal.SIGKILL)
+        assert (await reading).status_code == 503
+        clock.rests.begin("other")
+        assert clock.rests.yields("10.0.0.1")
 
 
 async def test_a_process_that_hangs_is_killed_at_the_deadline_of_a_read(sqlite_url: str) -> None:

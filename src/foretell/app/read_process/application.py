@@ -1,6 +1,5 @@
 """An API's application whose dear reads are answered in another process."""
 
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -15,7 +14,6 @@ from foretell.edge.read_answers import DearRules
 from foretell.edge.refusals import BodyOf
 from foretell.edge.telemetry import AsgiApp, Receive, Scope, Send
 from foretell.edge.throttled_application import address_in, take_turn
-from foretell.store.public_reads.rests import ReadRests
 
 
 class DearReadsApplication:
@@ -31,14 +29,12 @@ class DearReadsApplication:
         rules: DearRules,
         reads: DearReads,
         body_of: BodyOf,
-        rests: ReadRests,
     ) -> None:
         self._app = app
         self._api = api
         self._rules = rules
         self._reads = reads
         self._body_of = body_of
-        self._rests = rests
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request; a dear read counts for its client before it is carried out."""
@@ -52,11 +48,9 @@ class DearReadsApplication:
             address = (client[0] if client else UNKNOWN) if turn is None else turn.address
             if turn is not None:
                 await take_turn(turn, address)
-            began_s = time.monotonic()
             answer = await self._reads.read(
                 self._api, path, scope["query_string"], address, _known(scope)
             )
-            self._rests.end(address, time.monotonic() - began_s)
         except ForetellError as refusal:
             await self._refuse(refusal, send)
             return
@@ -75,10 +69,7 @@ class DearReadsApplication:
         if rule is None:
             return None
         is_dear = rule.is_dear(scope["query_string"])
-        return path if is_dear or self._is_moved(address_in(scope)) else None
-
-    def _is_moved(self, client: str) -> bool:
-        return self._rests.yields(client) and self._reads.has_room(client)
+        return path if is_dear or self._reads.is_moved(address_in(scope)) else None
 
     async def _refuse(self, refusal: ForetellError, send: Send) -> None:
         status, body = self._body_of(refusal)

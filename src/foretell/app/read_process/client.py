@@ -31,6 +31,7 @@ from foretell.runtime.child_processes import (
     supervise,
 )
 from foretell.store.public_reads.places import ReadPlaces, WaitBounds
+from foretell.store.public_reads.rests import ReadRests
 
 NAME: Final = "dear reads"
 MODULE: Final = "foretell.app.read_process.process"
@@ -75,8 +76,12 @@ class _Waiting:
 class DearReads:
     """The process, and the reads that it answers."""
 
-    def __init__(self, begin: BeginReads, limits: DearReadLimits | None = None) -> None:
+    def __init__(
+        self, begin: BeginReads, rests: ReadRests, limits: DearReadLimits | None = None
+    ) -> None:
         self._begin = message(begin)
+        self.rests = rests
+        """The use of clients, which includes what the process does for them."""
         self._read_s = begin.read_s
         self.limits = DearReadLimits() if limits is None else limits
         self._places = ReadPlaces(
@@ -101,10 +106,13 @@ class DearReads:
         """How many reads the process has."""
         return len(self._waiting_by_number)
 
-    def has_room(self, client: str) -> bool:
-        """Return whether a read that may be answered elsewhere should come here: the process is there, and few wait."""
+    def is_moved(self, client: str) -> bool:
+        """Return whether a read that the serving process can answer should come here.
+
+        Its client reads much while others read little, the process is there, and few reads of the client wait.
+        """
         few = self._places.waiting_of(client) < MOVED_WAITING_MAX
-        return self._connected.is_set() and few
+        return few and self._connected.is_set() and self.rests.yields(client)
 
     async def read(
         self, api: str, path: str, query: bytes, client: str, known: bytes
@@ -162,6 +170,8 @@ class DearReads:
             raise ReadsBusy(RETRY_AFTER_S) from None
 
     async def _ask(self, read: Read) -> DearAnswer:
+        """Return the answer of the process; the time until then, or until a refusal, is use of the client."""
+        began_s = self.rests.now_s()
         waiting = _Waiting(asyncio.get_running_loop().create_future())
         self._waiting_by_number[read.number] = waiting
         try:
@@ -175,6 +185,7 @@ class DearReads:
             raise ReadTooSlow(self._read_s) from None
         finally:
             del self._waiting_by_number[read.number]
+            self.rests.end(read.client, self.rests.now_s() - began_s)
         assert waiting.head is not None, "the head comes before the last part"
         return DearAnswer(waiting.head, waiting.parts)
 

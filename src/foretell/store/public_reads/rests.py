@@ -55,7 +55,7 @@ class ReadRests:
         self, limits: RestLimits = REST_LIMITS, now_s: Callable[[], float] = time.monotonic
     ) -> None:
         self._limits = limits
-        self._now_s = now_s
+        self.now_s = now_s
         self._uses: OrderedDict[str, _Use] = OrderedDict()
         """The client that read last at the end."""
 
@@ -88,7 +88,7 @@ class ReadRests:
     def left_s(self, client: str) -> float:
         """Return for how long a client still rests."""
         use = self._uses.get(client)
-        return 0.0 if use is None else max(use.rests_until_s - self._now_s(), 0.0)
+        return 0.0 if use is None else max(use.rests_until_s - self.now_s(), 0.0)
 
     def yields(self, client: str) -> bool:
         """Return whether a client reads much while another is there that reads less than half as much."""
@@ -97,7 +97,7 @@ class ReadRests:
 
     def _faded(self, client: str) -> _Use:
         """Return the use of a client as of now, and remember it as the last that read."""
-        now_s = self._now_s()
+        now_s = self.now_s()
         use = self._uses.setdefault(client, _Use(now_s))
         use.used_s = self._left_of(use, now_s)
         use.at_s = now_s
@@ -111,7 +111,7 @@ class ReadRests:
         return use.used_s * math.exp((use.at_s - now_s) / self._limits.window_s)
 
     def _yields(self, client: str, use: _Use) -> bool:
-        now_s = self._now_s()
+        now_s = self.now_s()
         used_s, since_s = self._left_of(use, now_s), now_s - self._limits.others_s
         if used_s < self._limits.much_s:
             return False

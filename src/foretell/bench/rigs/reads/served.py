@@ -39,14 +39,14 @@ async def with_read_process(
     database: Database,
 ) -> AsyncIterator[tuple[Mapping[str, AsgiApp], DearReads]]:
     """Give the applications as an installation serves them, and the process of their dear reads."""
-    reads = DearReads(BeginReads(database.url, BLOBS, 0, PublicReadLimits().read_s))
-    apps, rests = read_apps(database), database.read_rests
+    begin = BeginReads(database.url, BLOBS, 0, PublicReadLimits().read_s)
+    reads, apps = DearReads(begin, database.read_rests), read_apps(database)
     running = asyncio.create_task(reads.run())
     try:
         served = {
-            DATA: DearReadsApplication(apps[DATA], DATA, DATA_DEAR_READS, reads, data_body, rests),
+            DATA: DearReadsApplication(apps[DATA], DATA, DATA_DEAR_READS, reads, data_body),
             DISCOVERY: DearReadsApplication(
-                apps[DISCOVERY], DISCOVERY, DISCOVERY_DEAR_READS, reads, discovery_body, rests
+                apps[DISCOVERY], DISCOVERY, DISCOVERY_DEAR_READS, reads, discovery_body
             ),
             TRADING: apps[TRADING],
         }

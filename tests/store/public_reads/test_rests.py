@@ -1,6 +1,8 @@
 """Clients that read much rest while others read little, and only then."""
 
 import asyncio
+from collections.abc import Callable
+from functools import partial
 
 import pytest
 
@@ -25,11 +27,15 @@ class Reading:
         self.now_s += held_s
         return self.rests.end(client, held_s)
 
+    def may_begin(self, client: str, running: int) -> bool:
+        """Return whether a client may have a place now beside those that it has."""
+        return self.rests.may_begin(client, running=running, now_s=self.now_s)
+
 
 def test_one_that_reads_alone_never_rests() -> None:
     reading = Reading()
     assert {reading.read("flood", 0.05) for _ in range(40)} == {0.0}
-    assert reading.rests.may_begin("flood", running=1)
+    assert reading.may_begin("flood", running=1)
 
 
 def test_one_that_reads_much_rests_beside_one_that_reads_little() -> None:
@@ -38,11 +44,11 @@ def test_one_that_reads_much_rests_beside_one_that_reads_little() -> None:
         reading.read("flood", 0.05)
     reading.read("other", 0.01)
     assert reading.read("flood", 0.05) == pytest.approx(0.15)
-    assert not reading.rests.may_begin("flood", running=0)
-    assert reading.rests.may_begin("other", running=1)
+    assert not reading.may_begin("flood", running=0)
+    assert reading.may_begin("other", running=1)
     reading.now_s += 0.15
-    assert reading.rests.may_begin("flood", running=0)
-    assert not reading.rests.may_begin("flood", running=1), "one place, while the other is there"
+    assert reading.may_begin("flood", running=0)
+    assert not reading.may_begin("flood", running=1), "one place, while the other is there"
     assert reading.read("flood", 3.0) == 0.0, "the other has left"
     reading.read("other", 0.01)
     assert reading.read("flood", 3.0) == 0.0
@@ -98,6 +104,92 @@ async def test_a_rest_that_a_read_elsewhere_causes_ends_too() -> None:
     await asyncio.sleep(0)
     rests.end("flood", 1.0)
     places.release("flood")
+    await asyncio.wait_for(waiting, 30)
+
+
+class MovingClock:
+    """A clock that moves by a step with each reading, and the timers that are set meanwhile, which nobody starts."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._now_s = 100.0
+        self._step_s = 0.0
+        self.timers: list[Callable[[], None]] = []
+
+    def now_s(self) -> float:
+        self._now_s += self._step_s
+        return self._now_s
+
+    def reach(self, end_s: float, readings: int) -> None:
+        """Move so that a time is reached just after so many readings."""
+        self._step_s = 1e-6
+        self._now_s = end_s - (readings + 0.5) * self._step_s
+
+    def call_later(
+        self, _: float, callback: Callable[..., None], *args: str
+    ) -> asyncio.TimerHandle:
+        self.timers.append(partial(callback, *args))
+        return asyncio.TimerHandle(0.0, callback, args, self._loop)
+
+
+RESTED_AT_S = 100.15
+
+
+def resting(clock: MovingClock) -> ReadPlaces:
+    """Return places beside which `flood` rests until `RESTED_AT_S`."""
+    rests = ReadRests(LIMITS._replace(much_s=0.0, others_s=60.0), clock.now_s)
+    rests.begin("other")
+    assert rests.end("flood", 0.05) == pytest.approx(0.15)
+    return ReadPlaces(4, 2, rests=rests)
+
+
+@pytest.fixture
+async def clock(monkeypatch: pytest.MonkeyPatch) -> MovingClock:
+    loop = asyncio.get_running_loop()
+    clock = MovingClock(loop)
+    monkeypatch.setattr(loop, "call_later", clock.call_later)
+    return clock
+
+
+@pytest.mark.parametrize("readings", range(6))
+async def test_a_rest_that_ends_between_two_looks_at_the_clock_ends_for_the_read_that_waits(
+    clock: MovingClock, readings: int
+) -> None:
+    """The client still rested when places were given, and a moment later it did not, so no timer was set."""
+    places = resting(clock)
+    waiting = asyncio.create_task(places.take("flood"))
+    await asyncio.sleep(0)
+    timer = clock.timers.pop()
+    clock.reach(RESTED_AT_S, readings)
+    timer()
+    await asyncio.sleep(0)
+    assert waiting.done() or clock.timers
+    waiting.cancel()
+
+
+@pytest.mark.parametrize("readings", range(6))
+async def test_a_rest_that_ends_while_a_read_begins_to_wait_ends_for_it(
+    clock: MovingClock, readings: int
+) -> None:
+    places = resting(clock)
+    clock.reach(RESTED_AT_S, readings)
+    waiting = asyncio.create_task(places.take("flood"))
+    for _ in range(3):
+        await asyncio.sleep(0)
+    assert waiting.done() or clock.timers
+    waiting.cancel()
+
+
+async def test_a_rest_that_begins_elsewhere_while_a_read_waits_for_others_ends_too() -> None:
+    """A place that another client gave back while it rested was given to it only when another one was given back."""
+    rests = ReadRests(LIMITS._replace(much_s=0.0, others_s=60.0, per_read=1e6, most_s=0.05))
+    places = ReadPlaces(1, 1, WaitBounds(wait_s=60), rests)
+    await places.take("other")
+    waiting = asyncio.create_task(places.take("flood"))
+    await asyncio.sleep(0)
+    assert rests.end("flood", 1.0)
+    places.release("other")
+    assert not waiting.done()
     await asyncio.wait_for(waiting, 30)
 
 

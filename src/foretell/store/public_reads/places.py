@@ -122,6 +122,8 @@ class ReadPlaces:
         self._rests = rests
         self._begun_s_by_client: dict[str, deque[float]] = {}
         self._waiting = WaitingReads()
+        self._timer: asyncio.TimerHandle | None = None
+        """Serves the first of those who rest."""
 
     @property
     def waiting(self) -> int:
@@ -136,13 +138,13 @@ class ReadPlaces:
         """Return once the client has one more place, or refuse; `release` gives it back."""
         if self._rests is not None:
             self._rests.begin(client)
-        if self._free and self._may_run(client):
+        if self._free and self._may_run(client, self._now_s()):
             self._start(client)
             return
         self._make_room(client)
         place: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.add(client, place)
-        self._wake_rested(client)
+        self._serve()
         try:
             async with asyncio.timeout(self._bounds.wait_s):
                 await place
@@ -163,40 +165,50 @@ class ReadPlaces:
         if self._rests is not None:
             self._rests.end(client, held_s)
         self._serve()
-        self._wake_rested(client)
-
-    def _wake_rested(self, client: str) -> None:
-        """Serve a client that waits once it has rested; a timer may come too early, and a rest grow meanwhile."""
-        left_s = 0.0 if self._rests is None else self._rests.left_s(client)
-        if left_s and self._waiting.count_of(client):
-            loop = asyncio.get_running_loop()
-            loop.call_later(max(left_s, TIMER_S), self._rested, client)
-
-    def _rested(self, client: str) -> None:
-        self._serve()
-        self._wake_rested(client)
 
     def _serve(self) -> None:
-        """Give free places to those who wait and may have one."""
-        while self._free and (next_client := self._next()) is not None:
+        """Give free places to those who wait and may have one, now and when the next of them has rested.
+
+        A client that is passed over either holds a place, and is served when it gives that back, or rests until the timer.
+        One look at the clock decides on both: a rest that ended between two looks would end without a timer.
+        """
+        now_s = self._now_s()
+        while self._free and (next_client := self._next(now_s)) is not None:
             place = self._waiting.take_next(next_client)
             if not place.done():
                 self._start(next_client)
                 place.set_result(None)
+        self._set_timer(now_s)
 
-    def _may_run(self, client: str) -> bool:
+    def _set_timer(self, now_s: float) -> None:
+        """Serve again when the first of those who rest has rested; the timer may come too early, and a rest grow meanwhile."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self._rests is None or not self._free:
+            return
+        left_s = min(
+            filter(None, (self._rests.left_s(each, now_s) for each in self._waiting)), default=0.0
+        )
+        if left_s:
+            self._timer = asyncio.get_running_loop().call_later(max(left_s, TIMER_S), self._serve)
+
+    def _now_s(self) -> float:
+        return 0.0 if self._rests is None else self._rests.now_s()
+
+    def _may_run(self, client: str, now_s: float) -> bool:
         running = len(self._begun_s_by_client.get(client, ()))
         return running < self._per_client and (
-            self._rests is None or self._rests.may_begin(client, running)
+            self._rests is None or self._rests.may_begin(client, running=running, now_s=now_s)
         )
 
     def _start(self, client: str) -> None:
         self._free -= 1
         self._begun_s_by_client.setdefault(client, deque()).append(time.monotonic())
 
-    def _next(self) -> str | None:
+    def _next(self, now_s: float) -> str | None:
         """Return the client that has waited the longest for its turn and may run one more read."""
-        return next(filter(self._may_run, self._waiting), None)
+        return next((each for each in self._waiting if self._may_run(each, now_s)), None)
 
     def _leave(self, client: str, place: asyncio.Future[None]) -> None:
         """Stop waiting; a place that was given in the same moment goes to the next."""
@@ -221,7 +233,7 @@ class ReadPlaces:
 
     def _refusal(self, client: str) -> TooManyRequests | ReadsBusy:
         """Return the refusal of a read that got no place in time: for its client's reads, or for all."""
-        kind = ReadsBusy if self._may_run(client) else TooManyRequests
+        kind = ReadsBusy if self._may_run(client, self._now_s()) else TooManyRequests
         return kind(self._retry_after_s)
 
     @property

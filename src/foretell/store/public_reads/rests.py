@@ -76,19 +76,19 @@ class ReadRests:
         use.rests_until_s = max(use.rests_until_s, use.at_s + rest_s)
         return rest_s
 
-    def may_begin(self, client: str, running: int) -> bool:
+    def may_begin(self, client: str, *, running: int, now_s: float) -> bool:
         """Return whether a client may have a place beside those that it has."""
         use = self._uses.get(client)
         if use is None:
             return True
-        if self.left_s(client) > 0:
+        if use.rests_until_s > now_s:
             return False
         return not running or not self._yields(client, use)
 
-    def left_s(self, client: str) -> float:
-        """Return for how long a client still rests."""
+    def left_s(self, client: str, now_s: float) -> float:
+        """Return for how long a client still rests from a time."""
         use = self._uses.get(client)
-        return 0.0 if use is None else max(use.rests_until_s - self.now_s(), 0.0)
+        return 0.0 if use is None else max(use.rests_until_s - now_s, 0.0)
 
     def yields(self, client: str) -> bool:
         """Return whether a client reads much while another is there that reads less than half as much."""

@@ -7,7 +7,7 @@ from functools import partial
 import pytest
 
 from foretell.store.public_reads.places import ReadPlaces, WaitBounds
-from foretell.store.public_reads.rests import CLIENTS_MAX, ReadRests, RestLimits
+from foretell.store.public_reads.rests import ALL_CLIENTS, CLIENTS_MAX, ReadRests, RestLimits
 
 pytestmark = pytest.mark.anyio
 
@@ -36,6 +36,25 @@ def test_one_that_reads_alone_never_rests() -> None:
     reading = Reading()
     assert {reading.read("flood", 0.05) for _ in range(40)} == {0.0}
     assert reading.may_begin("flood", running=1)
+
+
+def test_what_is_read_for_all_clients_is_no_client_beside_whom_one_rests() -> None:
+    """A client alone rested beside the pages of markets that it had asked for."""
+    reading = Reading()
+    for _ in range(20):
+        reading.read("flood", 0.05)
+    reading.read(ALL_CLIENTS, 0.001)
+    assert reading.read("flood", 0.05) == 0.0
+    assert not reading.rests.yields("flood")
+
+
+def test_what_is_read_for_all_clients_does_not_rest() -> None:
+    reading = Reading()
+    for _ in range(20):
+        reading.read(ALL_CLIENTS, 0.05)
+    reading.read("other", 0.001)
+    assert reading.read(ALL_CLIENTS, 0.05) == 0.0
+    assert reading.may_begin(ALL_CLIENTS, running=1)
 
 
 def test_one_that_reads_much_rests_beside_one_that_reads_little() -> None:

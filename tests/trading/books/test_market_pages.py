@@ -10,7 +10,8 @@ from foretell.domain.errors.http import TooManyRequests
 from foretell.domain.errors.storage import ReadsBusy
 from foretell.edge.read_answers import TaggedContent, TaggedParts
 from foretell.store.public_reads.places import WaitBounds, client_name
-from foretell.trading.books.market_pages import PAGE_LIMITS, READER, MarketPages, PageLimits
+from foretell.store.public_reads.rests import ALL_CLIENTS
+from foretell.trading.books.market_pages import PAGE_LIMITS, MarketPages, PageLimits
 
 pytestmark = pytest.mark.anyio
 
@@ -64,7 +65,7 @@ async def test_all_who_ask_for_a_page_at_once_share_one_render() -> None:
     rendering.may_end.set()
     assert await within(asyncio.gather(*asked)) == [rendering.page] * 4
     assert rendering.count == 1
-    assert rendering.readers == {READER}
+    assert rendering.readers == {ALL_CLIENTS}
     assert client_name.get() == ""
 
 

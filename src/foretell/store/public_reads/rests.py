@@ -13,6 +13,8 @@ from collections.abc import Callable
 from itertools import islice
 from typing import Final, NamedTuple
 
+ALL_CLIENTS: Final = "all clients"
+"""The name under which is read what is kept for all: nobody rests beside such reads, and they do not rest."""
 CLIENTS_MAX: Final = 1_000
 """Clients whose use is remembered: the last that read."""
 LOOKED_AT_MAX: Final = 32
@@ -64,10 +66,13 @@ class ReadRests:
 
     def begin(self, client: str) -> None:
         """Note that a client is there."""
-        self._faded(client)
+        if client != ALL_CLIENTS:
+            self._faded(client)
 
     def end(self, client: str, held_s: float) -> float:
         """Note that a client has held a place, or had a read elsewhere, for so long, and return for how long it rests."""
+        if client == ALL_CLIENTS:
+            return 0.0
         use = self._faded(client)
         use.used_s = min(use.used_s + held_s, self._limits.most_used_s)
         if not self._yields(client, use):

@@ -12,9 +12,7 @@ from typing import Final, NamedTuple
 
 from foretell.edge.read_answers import TaggedContent
 from foretell.store.public_reads.places import ReadPlaces, WaitBounds, answering, client_name
-
-READER: Final = "pages of markets"
-"""Pages are read under this name: they are for all clients, and wait for the reads of none."""
+from foretell.store.public_reads.rests import ALL_CLIENTS
 
 
 class PageLimits(NamedTuple):
@@ -83,8 +81,9 @@ class MarketPages:
     async def _render(
         self, key: Hashable, render: Callable[[], Awaitable[TaggedContent]]
     ) -> TaggedContent:
+        """Return a page that is read for all clients: it does not wait for the reads of the one that asked."""
         began_s = self._now_s()
-        with answering(READER):
+        with answering(ALL_CLIENTS):
             page = await render()
         self._keep(key, _KeptPage(page, began_s))
         return page

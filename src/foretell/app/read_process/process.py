@@ -10,6 +10,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any, Final, Never
 
+import structlog
 from typing_extensions import override
 
 from foretell.app.clock_and_ids import now_ms
@@ -41,6 +42,8 @@ NICENESS: Final = 10
 """How much this process yields to others once it has started, by the scale of the system."""
 BEGIN_DEADLINE_S: Final = 10.0
 
+log = structlog.get_logger(__name__)
+
 
 class ReadConnection(ServingConnection):
     """The connection to the serving process, and the reads that run."""
@@ -69,18 +72,27 @@ class ReadConnection(ServingConnection):
             begin = await self._begun
         async with Database(begin.url, PublicReadLimits(read_s=begin.read_s)) as database:
             apps = _apps(database, begin)
-            _yield_processor()
+            yield_processor()
             async with asyncio.TaskGroup() as group:
                 while True:
                     read = await self._reads.get()
                     group.create_task(_answer(self, apps[read.api], read))
 
 
-def _yield_processor() -> None:
-    """Run where others leave time: a process that is only nice delays one that wakes up beside it by milliseconds."""
-    os.nice(NICENESS)
-    if sys.platform == "linux":
-        os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+def yield_processor() -> None:
+    """Run where others leave time: a process that is only nice delays one that wakes up beside it by milliseconds.
+
+    A system may have no such class, and a container's filter of system calls may refuse it: the process works as well.
+    """
+    try:
+        os.nice(NICENESS)
+        if sys.platform == "linux":
+            os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+    except OSError as error:
+        log.warning(
+            "process of dear reads runs beside the others, not where they leave time",
+            cause=str(error),
+        )
 
 
 async def _answer(connection: ReadConnection, app: AsgiApp, read: Read) -> None:

@@ -30,6 +30,7 @@ from foretell.relayer.parameters import ADDRESS, ANY_KIND, ID, KIND, OWNER, WALL
 from foretell.relayer.refusals import DOCUMENTED, relayer_body
 from foretell.relayer.request_bodies import DeploymentBody, SafeBody, SubmissionBody
 from foretell.store.public_reads.places import ReadKind
+from foretell.store.write_places import writing_for
 
 TITLE: Final = "Foretell relayer"
 ABOUT: Final = (
@@ -297,7 +298,8 @@ async def _answer(
 ) -> JsonResponse:
     """Return the answer to a request, carried out unless one with its idempotency key was before."""
     client = f"relayer {signed.caller.address}"
-    return await answer_keyed(request, context.signed_requests, client, signed.body, act)
+    with writing_for(signed.caller.address):
+        return await answer_keyed(request, context.signed_requests, client, signed.body, act)
 
 
 def build_app(context: RelayerContext, npm_folder: Path | None = None) -> Litestar:

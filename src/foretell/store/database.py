@@ -3,8 +3,8 @@
 SQLite serves one process and the child that writes its tables: one connection of each writes, some
 read, and every commit is synced. PostgreSQL serves several. A reader sees one instant of the whole
 database; a writer announces a topic, and the watches on it wake after the commit, with SQLite those of
-its own process. Reads of public routes have connections of their own and places for each client. Every
-transaction of a request has a deadline; those of loops have none.
+its own process. Reads of public routes have connections of their own and places for each client, writes of
+requests places for each client. Every transaction of a request has a deadline; those of loops have none.
 """
 
 import contextlib
@@ -35,6 +35,7 @@ from foretell.store.public_reads.rests import ReadRests
 from foretell.store.sqlite_cursor import open_connection
 from foretell.store.sqlite_transactions import BUSY_TIMEOUT_MS, begin_reading, begin_writing
 from foretell.store.topics import Topics
+from foretell.store.write_places import POSTGRES_PLACES, SQLITE_PLACES, WritePlaces
 
 READERS_MAX: Final = 4
 POSTGRES_CONNECTIONS_MAX: Final = 10
@@ -201,6 +202,7 @@ class Database:
         self._public_readers = _open_engine(
             self._url, is_writer=False, connections_max=limits.connections
         )
+        self._writes = WritePlaces(SQLITE_PLACES if self.is_sqlite else POSTGRES_PLACES)
         self.read_rests = ReadRests()
         self._public = {
             ReadKind.LISTING: _PublicReads(
@@ -244,24 +246,25 @@ class Database:
     async def writing(self) -> AsyncIterator[Transaction]:
         """Open a transaction that commits when the block ends, and is rolled back when it raises.
 
-        One of a request is refused as StoreUnavailable at its deadline. It wakes the watches also when the commit does
-        not end in time: it may take effect later.
+        One of a request waits for a place of its client first (`write_places`), and is refused as StoreUnavailable
+        at its deadline. It wakes the watches also when the commit does not end in time: it may take effect later.
         """
-        deadline = Deadline(self._limits.write_s, write_too_slow) if in_request() else None
         announced: Mapping[str, None] = {}
-        try:
-            async with (
-                within(deadline),
-                reported(),
-                self._writers.begin() as connection,
-                ended_at(deadline, connection),
-            ):
-                tx = Transaction(connection, deadline)
-                yield tx
-                announced = tx.announced
-        finally:
-            if self.is_sqlite:
-                self.topics.announce(announced)
+        async with self._writes.taken():
+            deadline = Deadline(self._limits.write_s, write_too_slow) if in_request() else None
+            try:
+                async with (
+                    within(deadline),
+                    reported(),
+                    self._writers.begin() as connection,
+                    ended_at(deadline, connection),
+                ):
+                    tx = Transaction(connection, deadline)
+                    yield tx
+                    announced = tx.announced
+            finally:
+                if self.is_sqlite:
+                    self.topics.announce(announced)
 
     @contextlib.asynccontextmanager
     async def reading(self) -> AsyncIterator[Transaction]:

@@ -15,6 +15,13 @@ class StoreUnavailable(Unavailable):
         super().__init__(f"the database is unavailable: {cause}")
 
 
+class WritesBusy(StoreUnavailable):
+    """Other writes of requests, or those of the client, use all places for writes."""
+
+    def __init__(self) -> None:
+        super().__init__("too many writes of requests wait; send this one again after a pause")
+
+
 class RowsLocked(StoreUnavailable):
     """Other transactions held rows for longer than this one waits; it was rolled back."""
 

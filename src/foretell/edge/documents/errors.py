@@ -25,7 +25,7 @@ from foretell.domain.errors.http import (
     UnknownParameter,
     WrongPassphrase,
 )
-from foretell.domain.errors.storage import ReadsBusy, ReadTooSlow, StoreUnavailable
+from foretell.domain.errors.storage import ReadsBusy, ReadTooSlow, StoreUnavailable, WritesBusy
 from foretell.domain.errors.web import ForeignHost, WrongOperatorToken, WrongSandboxToken
 from foretell.edge.documents.description import Described
 from foretell.edge.refusals import InternalError, RefusalRow, status_of
@@ -91,6 +91,8 @@ class Refusals(NamedTuple):
     def of_operation(self, method: str, described: Described) -> set[Refusal]:
         """Return the refusals of an operation: its own, and those that its form brings."""
         found = {*ALWAYS, *self.always, *described.refusals}
+        if described.is_keyed:
+            found.add(WritesBusy)
         if method == "GET" or described.parameters:
             found.update(QUERY)
         if any(parameter.is_required for parameter in described.parameters):

@@ -18,6 +18,7 @@ from foretell.domain.errors.http import (
     SignedBeforeRevocation,
 )
 from foretell.domain.errors.order import KeyNotOwned, RequestTaken
+from foretell.domain.errors.storage import WritesBusy
 from foretell.edge.application import build_application
 from foretell.edge.codec import CLIENT, PLACE, SINK, AnyRequest, JsonResponse, json_response
 from foretell.edge.documents.description import Success, describe
@@ -96,7 +97,7 @@ async def get_version(context: Context) -> JsonResponse:
         Success(keys.CredentialsRecord, "The credentials; no other response has them."),
         tag=refused.KEYS,
         security=L1,
-        refusals=(NonceNotMonotonic, SignedBeforeRevocation),
+        refusals=(NonceNotMonotonic, SignedBeforeRevocation, WritesBusy),
     ),
 )
 async def create_key(request: AnyRequest, context: Context) -> JsonResponse:
@@ -112,7 +113,7 @@ async def create_key(request: AnyRequest, context: Context) -> JsonResponse:
         Success(keys.CredentialsRecord, "The credentials."),
         tag=refused.KEYS,
         security=L1,
-        refusals=(NoSuchCredentials, *refused.PUBLIC_READ),
+        refusals=(NoSuchCredentials, *refused.PUBLIC_READ, WritesBusy),
     ),
 )
 async def derive_key(request: AnyRequest, context: Context) -> JsonResponse:

@@ -20,6 +20,7 @@ from foretell.edge.signed_requests import Act, signed_identity
 from foretell.edge.throttled_application import count_for_key
 from foretell.store.public_reads.places import ReadKind
 from foretell.store.signed_requests import RequestIdentity, StoredAnswer
+from foretell.store.write_places import writing_for
 from foretell.trading.context import TradingContext
 
 Context = NamedDependency[TradingContext]
@@ -128,7 +129,8 @@ async def answer_named(
 ) -> JsonResponse:
     """Return the answer to a request, carried out unless one with its idempotency key was before."""
     client = f"trading {signed.caller.address}"
-    return await answer_keyed(request, context.signed_requests, client, signed.body, act)
+    with writing_for(signed.caller.address):
+        return await answer_keyed(request, context.signed_requests, client, signed.body, act)
 
 
 async def answer_once(

@@ -15,7 +15,7 @@ from foretell.domain.creation.payload import Payload, PayloadRules, ResolutionTy
 from foretell.domain.creation.plan import EventContracts, MarketIds, PlanContracts
 from foretell.domain.errors.chain import SandboxOnly
 from foretell.domain.values.hexadecimal import Address, Bytes32
-from foretell.edge.signed_requests import SignedRequests
+from foretell.edge.signed_requests import KEYS_OF_ANYONE_MAX, RequestBounds, SignedRequests
 from foretell.media.blobs import BlobStore
 from foretell.media.images import ImageNormalizer
 from foretell.media.permanent_storage import PermanentStorage
@@ -92,7 +92,8 @@ class CreationContext:
     signed_requests: SignedRequests = field(init=False)
 
     def __post_init__(self) -> None:
-        answered = SignedRequests(self.database, self.now_ms, worker_body)
+        bounds = RequestBounds(keys_max=KEYS_OF_ANYONE_MAX)
+        answered = SignedRequests(self.database, self.now_ms, worker_body, bounds)
         object.__setattr__(self, "signed_requests", answered)
         may_store = self.deployment.is_sandbox or self.options.may_store_locally
         if not (may_store or self.permanent_storage is not None):

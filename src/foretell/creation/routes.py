@@ -135,11 +135,12 @@ async def validate(request: AnyRequest, context: Context) -> JsonResponse:
 async def prepare_auth(request: AnyRequest, context: Context) -> JsonResponse:
     """Issue a challenge for the hash of a payload."""
     body = await read_body(request)
+    wanted = parse_auth_request(body)
     turn = turn_of(request)
     source = UNKNOWN if turn is None else turn.address
 
     async def issue() -> object:
-        return render_challenge(await issue_challenge(context, parse_auth_request(body), source))
+        return render_challenge(await issue_challenge(context, wanted, source))
 
     return await _answer(request, context, body, issue)
 
@@ -201,9 +202,9 @@ async def show_pending(request: AnyRequest, context: Context) -> JsonResponse:
 async def confirm(request: AnyRequest, context: Context) -> JsonResponse:
     """Store the hashes of the creator's transactions."""
     body = await read_body(request, BODY_BYTES_MAX)
+    sent = parse_sent_txs(body, may_omit_txs=False)
 
     async def store() -> object:
-        sent = parse_sent_txs(body, may_omit_txs=False)
         return render_confirm(await confirm_txs(context, sent))
 
     return await _answer(request, context, body, store)
@@ -223,9 +224,9 @@ async def confirm(request: AnyRequest, context: Context) -> JsonResponse:
 async def finalize_request(request: AnyRequest, context: Context) -> JsonResponse:
     """Check the creator's transactions against the plan, and continue the request."""
     body = await read_body(request, BODY_BYTES_MAX)
+    sent = parse_sent_txs(body, may_omit_txs=True)
 
     async def go_on() -> object:
-        sent = parse_sent_txs(body, may_omit_txs=True)
         return render_finalize(await finalize(context, sent))
 
     return await _answer(request, context, body, go_on)
@@ -236,7 +237,8 @@ async def _answer(
 ) -> JsonResponse:
     """Return the answer to a request, carried out unless one with its idempotency key was before.
 
-    Nobody is authenticated here, so a key has a meaning for the address that sent it.
+    Nobody is authenticated here, so a key has a meaning for the address that sent it. A malformed body is refused
+    before: it leaves no key behind, and is refused alike whenever it is sent.
     """
     client = f"creation {address_of(request)}"
     return await answer_keyed(request, context.signed_requests, client, content, act)

@@ -3,7 +3,8 @@
 One who sees a signed request could send it again while its time of signing is accepted: a cancel of all orders
 would then cancel later ones too. The signature is the identity of a request. The database keeps it with the
 answer, for all processes. Without the database, or beyond `STORED_MAX`, each process remembers its own newest
-requests only, because a cancel is never refused for want of room.
+requests only, because a cancel is never refused for want of room. Beyond the keys that an API keeps, the client with
+most of them gives up its oldest, so that nobody pays for the keys of others.
 """
 
 import asyncio
@@ -14,7 +15,7 @@ from typing import Final, NamedTuple
 import structlog
 
 from foretell.domain.errors.families import ForetellError, Unavailable, Upstream
-from foretell.domain.errors.http import IdempotencyKeyReused, IdempotencyKeysFull
+from foretell.domain.errors.http import IdempotencyKeyReused
 from foretell.domain.errors.order import RequestTaken
 from foretell.domain.errors.storage import StoreUnavailable
 from foretell.domain.values.credentials import SKEW_PAST_S
@@ -28,9 +29,11 @@ from foretell.store.signed_requests import (
     RequestIdentity,
     StoredAnswer,
     TakenRequest,
+    api_of,
     count_keyed_requests,
     drop_expired_requests,
     drop_oldest_of,
+    drop_oldest_of_greediest,
     load_forgotten_until,
     load_taken,
     record_answer,
@@ -40,6 +43,13 @@ from foretell.store.signed_requests import (
 
 STORED_MAX: Final = 200_000
 KEYS_MAX: Final = 50_000
+"""Keys of an API whose clients are authenticated."""
+KEYS_OF_ANYONE_MAX: Final = 5_000
+"""Keys of an API whose clients are addresses."""
+KEYS_PER_DROP: Final = 500
+"""At the bound one key more for each so many of it makes way, so that not every request counts them all."""
+KEYS_DROPPED_MAX: Final = 1_000
+"""Keys that make way for one request at most, as after an upgrade to a smaller bound."""
 KEYS_OF_CLIENT_MAX: Final = 1_000
 """Of more keys the oldest are forgotten."""
 KEY_KEPT_MS: Final = 24 * 60 * 60 * 1000
@@ -103,6 +113,8 @@ class SignedRequests:
         self._running: dict[str, _Running] = {}
         self._remembered: LruCache[str, TakenRequest] = LruCache(REMEMBERED_MAX)
         self._is_full = False
+        self._keys_by_api: dict[str, int] = {}
+        """Keys that were counted since the last drop of expired ones, and those taken here since then."""
         self._dropped_at_ms = 0
 
     async def answer(self, identity: RequestIdentity, act: Act) -> StoredAnswer:
@@ -150,6 +162,7 @@ class SignedRequests:
             if now_ms - self._dropped_at_ms >= DROP_INTERVAL_MS:
                 self._is_full = await drop_expired_requests(tx, now_ms) >= self._bounds.stored_max
                 self._dropped_at_ms = now_ms
+                self._keys_by_api.clear()
             if identity.client is not None:
                 return await self._take_keyed(tx, identity, identity.client)
             if self._is_full:
@@ -162,14 +175,28 @@ class SignedRequests:
     async def _take_keyed(
         self, tx: Transaction, identity: RequestIdentity, client: str
     ) -> TakenRequest | None:
-        """Take a request with a key; the client's oldest keys make way for it."""
+        """Take a request with a key; the client's oldest keys make way for it, or those of the one with most."""
         taken = await load_taken(tx, identity.signature)
         if taken is not None:
             return taken
         await drop_oldest_of(tx, client, self._bounds.keys_of_client_max - 1)
-        if await count_keyed_requests(tx) >= self._bounds.keys_max:
-            raise IdempotencyKeysFull(self._bounds.keys_max)
+        await self._make_room(tx, api_of(client))
         return await take_request(tx, identity)
+
+    async def _make_room(self, tx: Transaction, api: str) -> None:
+        """Forget keys of an API until there is room for one more.
+
+        Keys that other processes take count once this one counts again.
+        """
+        keys = self._keys_by_api.get(api)
+        if keys is None or keys >= self._bounds.keys_max:
+            keys = await count_keyed_requests(tx, api)
+        surplus = keys - self._bounds.keys_max + 1
+        if surplus > 0:
+            dropped = min(surplus + self._bounds.keys_max // KEYS_PER_DROP, KEYS_DROPPED_MAX)
+            await drop_oldest_of_greediest(tx, api, dropped)
+            keys -= dropped
+        self._keys_by_api[api] = keys + 1
 
     async def _known(self, tx: Transaction, signature: str) -> TakenRequest:
         """Return a request that is stored, or refuse one that may have been forgotten."""

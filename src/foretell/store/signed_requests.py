@@ -4,6 +4,8 @@ They are kept while their signatures are valid, or for a day if their client nam
 by the edge of the APIs that change something.
 """
 
+import heapq
+from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 import sqlalchemy as sa
@@ -26,7 +28,8 @@ class StoredAnswer(NamedTuple):
 class RequestIdentity(NamedTuple):
     """What is the same in a request that is sent again: its signature, or its client's key for it.
 
-    Of the two only a request with a key has a client and a hash of its content.
+    Of the two only a request with a key has a client and a hash of its content. A client is named by its API and
+    by its address there.
     """
 
     signature: str
@@ -83,10 +86,52 @@ async def drop_oldest_of(tx: Transaction, client: str, kept_max: int) -> None:
         await release_request(tx, row.signature)
 
 
-async def count_keyed_requests(tx: Transaction) -> int:
-    """Return the number of requests with a key."""
-    is_keyed = signed_requests.c.client.is_not(None)
-    return int(await tx.scalar(sa.select(sa.func.count()).where(is_keyed)) or 0)
+def api_of(client: str) -> str:
+    """Return the API of a client, which its name begins with."""
+    return client.partition(" ")[0]
+
+
+async def count_keyed_requests(tx: Transaction, api: str) -> int:
+    """Return the number of an API's requests with a key."""
+    return int(await tx.scalar(sa.select(sa.func.count()).where(_is_keyed(api))) or 0)
+
+
+async def drop_oldest_of_greediest(tx: Transaction, api: str, count: int) -> None:
+    """Forget requests with a key of an API, each time the oldest of the client that has most of them."""
+    number = sa.func.count()
+    greediest = (
+        sa.select(signed_requests.c.client, number.label("held"))
+        .where(_is_keyed(api))
+        .group_by(signed_requests.c.client)
+        .order_by(number.desc(), sa.func.min(signed_requests.c.expires_at_ms))
+        .limit(count)
+    )
+    held = [(str(row.client), int(row.held)) for row in await tx.all(greediest)]
+    for client, dropped in _given_up(held, count).items():
+        oldest = (
+            sa.select(signed_requests.c.signature)
+            .where(signed_requests.c.client == client)
+            .order_by(signed_requests.c.expires_at_ms, signed_requests.c.signature)
+            .limit(dropped)
+        )
+        await tx.execute(signed_requests.delete().where(signed_requests.c.signature.in_(oldest)))
+
+
+def _given_up(held: Sequence[tuple[str, int]], count: int) -> Mapping[str, int]:
+    """Return how many keys each client gives up, of clients with their numbers of keys, the greatest first."""
+    given_up: dict[str, int] = {}
+    greediest = [(-keys, place) for place, (_, keys) in enumerate(held)]
+    for _ in range(min(count, sum(keys for _, keys in held))):
+        keys, place = greediest[0]
+        heapq.heapreplace(greediest, (keys + 1, place))
+        client = held[place][0]
+        given_up[client] = given_up.get(client, 0) + 1
+    return given_up
+
+
+def _is_keyed(api: str) -> sa.ColumnElement[bool]:
+    client = signed_requests.c.client
+    return sa.and_(client.is_not(None), client.startswith(f"{api} ", autoescape=True))
 
 
 async def drop_expired_requests(tx: Transaction, now_ms: int) -> int:

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections.abc import AsyncIterator
 from typing import Any
 
 import httpx
@@ -12,10 +13,11 @@ from tests.rigs.values import a_buy
 
 from foretell.creation.routes import build_app as build_creation
 from foretell.domain.errors.exchange import EngineBusy
-from foretell.domain.errors.http import IdempotencyKeyReused, IdempotencyKeysFull
+from foretell.domain.errors.http import IdempotencyKeyReused
 from foretell.domain.errors.storage import StoreUnavailable
 from foretell.edge.documents.openapi import operations_of
 from foretell.edge.signed_requests import (
+    DROP_INTERVAL_MS,
     KEY_KEPT_MS,
     KEYED_ANSWER_BYTES_MAX,
     RequestBounds,
@@ -57,6 +59,12 @@ async def send(
     return await trader.rig.client.request(method, path, content=raw, headers=headers)
 
 
+@pytest.fixture
+async def database(each_database_url: str) -> AsyncIterator[Database]:
+    async with Database(each_database_url) as database:
+        yield database
+
+
 class Deed:
     """Counts how often a request is carried out."""
 
@@ -73,7 +81,9 @@ class Deed:
         return self.outcome
 
 
-def named(key: str, content: str = "", client: str = "c", at_ms: int = 0) -> RequestIdentity:
+def named(
+    key: str, content: str = "", client: str = "trading c", at_ms: int = 0
+) -> RequestIdentity:
     return keyed_identity(client, key, content.encode(), at_ms or Clock().at_ms)
 
 
@@ -187,7 +197,7 @@ async def test_the_keys_of_a_client_are_bounded_and_its_oldest_make_way(
         clock.at_ms += 1
         await process.answer(named(key, at_ms=clock.at_ms), deed)
     async with fresh_database.reading() as tx:
-        assert await count_keyed_requests(tx) == 2
+        assert await count_keyed_requests(tx, "trading") == 2
     fresh = a_process(fresh_database, clock)
     for key in ("c", "b"):
         await fresh.answer(named(key), deed)
@@ -196,12 +206,51 @@ async def test_the_keys_of_a_client_are_bounded_and_its_oldest_make_way(
     assert deed.count == 4
 
 
-async def test_beyond_the_bound_of_all_keys_nothing_is_done(fresh_database: Database) -> None:
-    process, deed = a_process(fresh_database, Clock(), keys_max=1), Deed()
-    await process.answer(named("k"), deed)
-    with pytest.raises(IdempotencyKeysFull):
-        await process.answer(named("k", client="d"), deed)
-    assert deed.count == 1
+async def test_beyond_the_bound_of_all_keys_the_client_with_most_gives_up_its_oldest(
+    database: Database,
+) -> None:
+    """A finding: a few clients used up the keys of all, and everybody else was refused for a day."""
+    clock, deed = Clock(), Deed()
+    process = a_process(database, clock, keys_max=4)
+    for client, keys in (("other", "k"), ("greedy", "abcde"), ("new", "k")):
+        for key in keys:
+            clock.at_ms += 1
+            await process.answer(named(key, client=f"trading {client}", at_ms=clock.at_ms), deed)
+    assert deed.count == 7
+    async with database.reading() as tx:
+        assert await count_keyed_requests(tx, "trading") == 4
+    fresh = a_process(database, clock)
+    for client, keys in (("other", "k"), ("greedy", "de"), ("new", "k")):
+        for key in keys:
+            await fresh.answer(named(key, client=f"trading {client}"), deed)
+    assert deed.count == 7
+    await fresh.answer(named("c", client="trading greedy"), deed)
+    assert deed.count == 8
+
+
+async def test_keys_of_one_api_use_up_none_of_another(database: Database) -> None:
+    clock, deed = Clock(), Deed()
+    await a_process(database, clock).answer(named("k"), deed)
+    creation = a_process(database, clock, keys_max=2)
+    for number in range(5):
+        await creation.answer(named("k", client=f"creation {number}"), deed)
+    async with database.reading() as tx:
+        assert await count_keyed_requests(tx, "creation") == 2
+    assert deed.count == 6
+    await a_process(database, clock).answer(named("k"), deed)
+    assert deed.count == 6
+
+
+async def test_keys_that_another_process_took_count_at_the_bound(database: Database) -> None:
+    clock, deed = Clock(), Deed()
+    here, there = (a_process(database, clock, keys_max=3) for _ in range(2))
+    for number in range(4):
+        for process, name in ((here, "here"), (there, "there")):
+            await process.answer(named("k", client=f"trading {name} {number}"), deed)
+    clock.at_ms += DROP_INTERVAL_MS
+    await here.answer(named("k", client="trading late"), deed)
+    async with database.reading() as tx:
+        assert await count_keyed_requests(tx, "trading") == 3
 
 
 async def test_without_the_database_a_request_with_a_key_is_not_carried_out(

@@ -125,16 +125,6 @@ class IdempotencyKeyReused(Conflict):
         )
 
 
-class IdempotencyKeysFull(Unavailable):
-    """No more requests with an idempotency key can be kept."""
-
-    def __init__(self, keys_max: int) -> None:
-        super().__init__(
-            f"{keys_max} requests with an Idempotency-Key are kept; send this one without, or later",
-            retry_after_s=60,
-        )
-
-
 class NonceNotMonotonic(InvalidInput):
     """The nonce of a new key must be greater than every nonce used."""
 

@@ -14,7 +14,6 @@ from litestar.handlers import BaseRouteHandler
 from foretell.domain.errors.families import ForetellError
 from foretell.domain.errors.http import (
     IdempotencyKeyReused,
-    IdempotencyKeysFull,
     MalformedIdempotencyKey,
 )
 from foretell.domain.errors.order import RequestTaken
@@ -26,7 +25,7 @@ TEXT: Final = "text/plain"
 STRICT: Final = boolean("strict", "whether unknown parameters are refused", default=False)
 """Taken by every route that takes parameters."""
 
-KEYED: Final = (MalformedIdempotencyKey, IdempotencyKeyReused, IdempotencyKeysFull, RequestTaken)
+KEYED: Final = (MalformedIdempotencyKey, IdempotencyKeyReused, RequestTaken)
 """The refusals of a request with an idempotency key."""
 
 TAG_HEADERS: Final = MappingProxyType(

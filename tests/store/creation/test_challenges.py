@@ -2,7 +2,9 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 from tests.rigs.values import CHAIN_ID, NOW_MS, a_word, an_address
+from tests.store.queries.recorded_queries import recorded
 
 from foretell.domain.creation.request import (
     CHALLENGE_LIFETIME_MS,
@@ -130,7 +132,8 @@ async def test_the_source_with_most_challenges_gives_up_its_oldest(database: Dat
 
 
 async def test_of_sources_with_as_many_the_oldest_challenge_makes_way(database: Database) -> None:
-    await given(database, a_challenge("late"), source="a", now_ms=NOW_MS + 1)
+    late = a_challenge("late", expires_at_ms=EXPIRES_AT_MS + 1)
+    await given(database, late, source="a", now_ms=NOW_MS + 1)
     await given(database, a_challenge("early"), source="b", now_ms=NOW_MS)
 
     async with database.writing() as tx:
@@ -150,3 +153,25 @@ async def test_room_is_made_among_those_that_can_still_be_signed(database: Datab
 
     names = ["expired", "signed", "other", "own"]
     assert await stored(database, *names) == ["expired", "signed", "other"]
+
+
+@pytest.mark.parametrize("group", [EVERYWHERE, Unsigned(source="client")], ids=["all", "source"])
+async def test_challenges_are_counted_in_an_index_alone(
+    fresh_database: Database, group: Unsigned
+) -> None:
+    """A finding: each request for a challenge read the rows of all expired ones, forty thousand at most."""
+    await given(fresh_database, *[a_challenge(str(number)) for number in range(3)])
+    with recorded() as queries:
+        async with fresh_database.writing() as tx:
+            await make_room(tx, group, 3, NOW_MS)
+            await count_unsigned(tx, group)
+    plans: list[str] = []
+
+    def explain(connection: sa.Connection) -> None:
+        for sql, values in queries:
+            rows = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {sql}", values)
+            plans.append(" ".join(str(row.detail) for row in rows))
+
+    await fresh_database.run_sync(explain)
+    assert len(plans) == 2
+    assert [each for each in plans if "USING COVERING INDEX" not in each] == []

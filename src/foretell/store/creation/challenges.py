@@ -1,4 +1,8 @@
-"""Unsigned challenges: requests that wait for their creator's signature. Written by creation."""
+"""Unsigned challenges: requests that wait for their creator's signature. Written by creation.
+
+All challenges live equally long, so the oldest of several is the first to expire, and what is counted of a source or
+of all is in an index.
+"""
 
 from typing import Final, NamedTuple
 
@@ -68,7 +72,7 @@ async def make_room(tx: Transaction, group: Unsigned, most: int, now_ms: int) ->
         sa.select(requests.c.source)
         .where(*waiting)
         .group_by(requests.c.source)
-        .order_by(sa.func.count().desc(), sa.func.min(requests.c.created_at_ms))
+        .order_by(sa.func.count().desc(), sa.func.min(requests.c.expires_at_ms))
         .limit(1)
     )
     for _ in range(surplus):

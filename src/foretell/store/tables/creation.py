@@ -31,7 +31,8 @@ requests: Final = sa.Table(
     document("metadata_plan"),
     document("wait", nullable=True),
     sa.Index(None, "creator", "created_at_ms"),
-    sa.Index(None, "status", "source"),
+    sa.Index(None, "status", "source", "expires_at_ms"),
+    sa.Index(None, "status", "expires_at_ms"),
 )
 
 request_txs: Final = sa.Table(

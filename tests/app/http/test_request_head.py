@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foretell.app.http.request_head import END, HEAD_BYTES_MAX, HeadReader
+from foretell.app.http.request_head import END, HEAD_BYTES_MAX, NAMES_KEPT_MAX, HeadReader
 
 LINE = b"POST /order HTTP/1.1\r\n"
 USUAL = (
@@ -191,3 +191,13 @@ def test_the_shapes_of_heads_that_are_kept_have_a_bound() -> None:
     for number in range(10):
         assert reader.read(b"Host: x\r\nX-%d: y" % number) is not None
         assert len(reader._shape_by_names) <= 3
+
+
+@pytest.mark.parametrize(("names", "kept"), [(NAMES_KEPT_MAX, 1), (NAMES_KEPT_MAX + 1, 0)])
+def test_the_shape_of_a_head_with_many_headers_is_not_kept(names: int, kept: int) -> None:
+    """A finding: heads of 128 headers, each with other names, took memory that was never given back."""
+    reader = HeadReader()
+    head = reader.read(b"\r\n".join(b"X-%d: %d" % (number, number) for number in range(names)))
+    assert head is not None
+    assert dict(head.headers) == {f"x-{number}": str(number) for number in range(names)}
+    assert len(reader._shape_by_names) == kept

@@ -11,7 +11,9 @@ from typing import Any, Final, NamedTuple
 
 from typing_extensions import override
 
-SHAPES_KEPT_MAX: Final = 1_000
+SHAPES_KEPT_MAX: Final = 256
+NAMES_KEPT_MAX: Final = 32
+"""Names of a shape that is kept: usual heads have far fewer, and each one may be of 64 bytes."""
 HEAD_BYTES_MAX: Final = 16 * 1024
 HEADERS_MAX: Final = 128
 LENGTH_DIGITS_MAX: Final = 5
@@ -118,7 +120,7 @@ class HeadReader:
         return Head(RequestHeaders(shape.position_by_name, values), int(length))
 
     def _learn(self, names: Names) -> _Shape | None:
-        """Return the shape of these names; keep it, unless the framework's parser must read them."""
+        """Return the shape of these names, None if the framework's parser must read them; keep that of a usual head."""
         lower = [name.lower() for name in names]
         is_plain = (
             len(names) <= HEADERS_MAX
@@ -134,9 +136,10 @@ class HeadReader:
             positions.get("content-length"),
             positions.get("connection"),
         )
-        if len(self._shape_by_names) >= self._shapes_kept_max:
-            self._shape_by_names.clear()
-        self._shape_by_names[names] = shape
+        if len(names) <= NAMES_KEPT_MAX:
+            if len(self._shape_by_names) >= self._shapes_kept_max:
+                self._shape_by_names.clear()
+            self._shape_by_names[names] = shape
         return shape
 
 

@@ -45,6 +45,7 @@ from foretell.domain.errors.http import (
 )
 from foretell.domain.errors.order import (
     BatchTooLong,
+    BooksTooLarge,
     InvalidAssetType,
     InvalidMarketId,
     InvalidOrderFilter,
@@ -169,6 +170,7 @@ LETTER_BY_LETTER: list[tuple[type[ForetellError], int, str]] = [
     (InvalidTokenId, 400, "Invalid token id"),
     (InvalidSide, 400, "Invalid side"),
     (BatchTooLong, 400, "Payload exceeds the limit"),
+    (BooksTooLarge, 400, "Payload exceeds the limit"),
     (TooManyOrders, 400, "Too many orders in payload: 7, max allowed: 7"),
     (TooManyCancels, 400, "Too many orders in payload, max allowed: 7"),
     (InvalidOrderId, 400, "Invalid orderID"),

@@ -46,6 +46,7 @@ from foretell.domain.errors.http import (
 )
 from foretell.domain.errors.order import (
     BatchTooLong,
+    BooksTooLarge,
     HeartbeatMismatch,
     InvalidAssetType,
     InvalidMarketId,
@@ -172,6 +173,7 @@ TRADING: Final[Mapping[type[ForetellError], RefusalRow]] = {
     InvalidSide: RefusalRow(400, "Invalid side"),
     MalformedBatch: RefusalRow(400, "Invalid payload"),
     BatchTooLong: RefusalRow(400, "Payload exceeds the limit"),
+    BooksTooLarge: RefusalRow(400, "Payload exceeds the limit"),
     TooManyOrders: RefusalRow(400, _too_many_orders),
     TooManyCancels: RefusalRow(400, _too_many_cancels),
     InvalidOrderId: RefusalRow(400, "Invalid orderID"),

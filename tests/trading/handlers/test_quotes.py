@@ -9,6 +9,7 @@ from tests.rigs.values import NOW_MS, TOKEN, a_buy, a_sell, a_word, an_asset, so
 
 from foretell.domain.exchange.commands import ResolveMarket
 from foretell.edge.codec import BODY_BYTES_MAX
+from foretell.trading.handlers import quotes
 
 pytestmark = pytest.mark.anyio
 
@@ -298,6 +299,36 @@ async def test_a_batch_answers_for_every_token_that_trades(rig: TradingRig) -> N
         {"token_id": YES, "price": "0.4", "side": "SELL"},
         {"token_id": NO, "price": "0.6", "side": "BUY"},
     ]
+
+
+async def test_a_token_that_a_batch_names_twice_is_answered_once(rig: TradingRig) -> None:
+    """A finding: a small body that named the deepest token 500 times had an answer of many megabytes."""
+    await quoted(rig)
+    await rig.rest(a_sell("carol", price_ticks=40, size_units=5 * TOKEN))
+    wanted = [{"token_id": each} for each in (YES, NO, YES, YES)]
+    books = await post(rig, "/books", wanted)
+    assert [book["asset_id"] for book in books] == [YES, NO]
+    last_trades = await post(rig, "/last-trades-prices", wanted)
+    assert [each["token_id"] for each in last_trades] == [YES, NO]
+    for path in ("/prices", "/midpoints", "/spreads"):
+        assert list(await post(rig, path, wanted)) == [YES, NO]
+
+
+async def test_the_books_of_a_batch_have_a_bound_in_bytes(
+    rig: TradingRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await quoted(rig)
+    sizes = [
+        len((await rig.client.get("/book", params={"token_id": each})).content)
+        for each in (YES, NO)
+    ]
+    wanted = [{"token_id": YES}, {"token_id": NO}]
+    monkeypatch.setattr(quotes, "BOOKS_BYTES_MAX", sum(sizes))
+    assert len(await post(rig, "/books", wanted)) == 2
+    monkeypatch.setattr(quotes, "BOOKS_BYTES_MAX", sum(sizes) - 1)
+    response = await rig.client.post("/books", json=wanted)
+    assert (response.status_code, response.json()["code"]) == (400, "books_too_large")
+    assert response.json()["error"] == "Payload exceeds the limit"
 
 
 async def test_both_sides_of_a_token_may_be_requested_separately(rig: TradingRig) -> None:

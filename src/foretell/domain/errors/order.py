@@ -198,6 +198,16 @@ class BatchTooLong(InvalidInput):
         super().__init__(f"a request may have at most {entries_max} entries")
 
 
+class BooksTooLarge(InvalidInput):
+    """The books of the tokens of a batch are larger than one answer may be."""
+
+    def __init__(self, bytes_max: int) -> None:
+        super().__init__(
+            f"the books of these tokens have more than {bytes_max} bytes together; request fewer tokens",
+            bytes_max=bytes_max,
+        )
+
+
 class TooManyOrders(InvalidInput):
     """A request places more orders than allowed."""
 

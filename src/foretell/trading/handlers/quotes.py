@@ -13,6 +13,7 @@ import msgspec
 from foretell.domain.errors.exchange import UnknownMarket
 from foretell.domain.errors.order import (
     BatchTooLong,
+    BooksTooLarge,
     InvalidSide,
     InvalidTokenId,
     MalformedBatch,
@@ -34,6 +35,8 @@ from foretell.trading.books.books import (
 )
 
 TOKENS_PER_BATCH_MAX: Final = 500
+BOOKS_BYTES_MAX: Final = 4 * 1024 * 1024
+"""Of all books of a batch: one answer to a client that may not read it."""
 
 
 class TokenQuery(msgspec.Struct):
@@ -130,9 +133,15 @@ def book(books: PublicBooks, token_id: str | None) -> bytes:
 
 
 def books(books: PublicBooks, queries: Sequence[TokenQuery]) -> bytes:
-    """Return the JSON of several books; tokens that do not trade are left out."""
-    found = _found(books, queries)
-    return b"[" + b",".join(market.book(is_yes=is_yes).raw for _, (market, is_yes) in found) + b"]"
+    """Return the JSON of several books, or refuse too many bytes; tokens that do not trade are left out."""
+    found, size = list[bytes](), 0
+    for market, is_yes in _token_by_id(books, queries).values():
+        raw = market.book(is_yes=is_yes).raw
+        size += len(raw)
+        if size > BOOKS_BYTES_MAX:
+            raise BooksTooLarge(BOOKS_BYTES_MAX)
+        found.append(raw)
+    return b"[" + b",".join(found) + b"]"
 
 
 def price(
@@ -167,8 +176,8 @@ def midpoint(books: PublicBooks, token_id: str | None) -> MidpointRecord:
 
 def midpoints(books: PublicBooks, queries: Sequence[TokenQuery]) -> Mapping[str, str]:
     """Return the midpoints of several tokens."""
-    found = _found(books, queries)
-    return {query.token_id: _midpoint_text(_top(token)) for query, token in found}
+    tokens = _token_by_id(books, queries)
+    return {token_id: _midpoint_text(_top(token)) for token_id, token in tokens.items()}
 
 
 def spread(books: PublicBooks, token_id: str | None) -> SpreadRecord:
@@ -178,8 +187,8 @@ def spread(books: PublicBooks, token_id: str | None) -> SpreadRecord:
 
 def spreads(books: PublicBooks, queries: Sequence[TokenQuery]) -> Mapping[str, str]:
     """Return the spreads of several tokens."""
-    found = _found(books, queries)
-    return {query.token_id: spread_text(_top(token)) for query, token in found}
+    tokens = _token_by_id(books, queries)
+    return {token_id: spread_text(_top(token)) for token_id, token in tokens.items()}
 
 
 def last_trade(books: PublicBooks, token_id: str | None) -> LastTradeRecord:
@@ -194,8 +203,8 @@ def last_trade(books: PublicBooks, token_id: str | None) -> LastTradeRecord:
 def last_trades(books: PublicBooks, queries: Sequence[TokenQuery]) -> list[TokenLastTradeRecord]:
     """Return the last prices of the tokens that were ever traded."""
     return [
-        TokenLastTradeRecord(query.token_id, text, token.market.last_side(is_yes=token.is_yes).name)
-        for query, token in _found(books, queries)
+        TokenLastTradeRecord(token_id, text, token.market.last_side(is_yes=token.is_yes).name)
+        for token_id, token in _token_by_id(books, queries).items()
         if (text := _last_price_text(token)) is not None
     ]
 
@@ -234,6 +243,11 @@ def parse_tokens(raw: bytes) -> list[TokenQuery]:
     if len(queries) > TOKENS_PER_BATCH_MAX:
         raise BatchTooLong(TOKENS_PER_BATCH_MAX)
     return queries
+
+
+def _token_by_id(books: PublicBooks, queries: Sequence[TokenQuery]) -> Mapping[str, TokenRef]:
+    """Return the tokens of a batch that trade now by their ids; one that is named twice is answered once."""
+    return {query.token_id: token for query, token in _found(books, queries)}
 
 
 def _found(books: PublicBooks, queries: Sequence[TokenQuery]) -> list[tuple[TokenQuery, TokenRef]]:

@@ -6,7 +6,7 @@ from litestar import Response, get, post
 from litestar.params import FromPath
 
 from foretell.domain.errors.http import MalformedQuery
-from foretell.domain.errors.order import InvalidSide, NeverTraded, NoPrice
+from foretell.domain.errors.order import BooksTooLarge, InvalidSide, NeverTraded, NoPrice
 from foretell.edge.codec import AnyRequest, JsonResponse, json_response, read_body
 from foretell.edge.documents.description import Success, describe, tagged
 from foretell.edge.query import Query
@@ -57,7 +57,7 @@ async def get_book(request: AnyRequest, context: Context) -> JsonResponse:
         Success(list[BookRecord], "The books of the tokens that trade."),
         tag=refused.MARKET_DATA,
         body=list[quotes.TokenQuery],
-        refusals=refused.BATCH,
+        refusals=(*refused.BATCH, BooksTooLarge),
     ),
 )
 async def get_books(request: AnyRequest, context: Context) -> JsonResponse:

@@ -45,6 +45,8 @@ class ConnectionLimits(NamedTuple):
     """From an answer to the first byte of the next request."""
     linger_s: float = 2.0
     """From a refusal that ends the connection to its end, unless the client closes it before."""
+    write_buffer_bytes: int = 16 * 1024
+    """Of what the socket has not taken; beyond it, what waits counts for the client, and no request is begun."""
     stall_deadline_s: float = 75.0
     """Until a client has read most of what waits to be sent; an answer in parts waits for that."""
     provisional_s: float = 5.0

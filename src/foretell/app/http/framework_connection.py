@@ -7,17 +7,19 @@ that another client needs.
 
 import asyncio
 from functools import partial
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import httptools
 from typing_extensions import override
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from foretell.app.http.connection_limits import ConnectionLimits
+from foretell.app.http.connection_owner import ConnectionOwner
 from foretell.app.http.connection_places import ConnectionPlaces, Place
 from foretell.app.http.connection_refusals import ConnectionRefusals
 from foretell.app.http.parser_refusals import RequestRefused, check_handshake, path_in, refusal_of
 from foretell.app.http.stream_connection import StreamConnection
+from foretell.app.http.write_buffers import WRITE_BUFFERS
 from foretell.domain.errors.families import ForetellError
 from foretell.domain.errors.http import (
     BodiesBusy,
@@ -30,26 +32,6 @@ from foretell.domain.errors.http import (
 from foretell.edge.codec import PLACE, HeldBytes
 
 _VERSIONS: Final = frozenset({"1.0", "1.1"})
-
-
-class ConnectionOwner(Protocol):
-    """The connection in front of the framework's."""
-
-    @property
-    def is_idle(self) -> bool:
-        """Whether no request has begun that is not answered."""
-
-    def framework_is_idle(self) -> None:
-        """Every request that was passed on is answered."""
-
-    def framework_upgrades(self) -> None:
-        """The transport gets a protocol for a WebSocket."""
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        """The transport, which has the protocol of a WebSocket, has ended."""
-
-    def closes_after_answer(self) -> bool:
-        """Return whether a fast request is being answered; the connection closes after it."""
 
 
 class WhileOpen:
@@ -100,6 +82,8 @@ class FrameworkConnection(HttpToolsProtocol):
         """Whether a request that arrives has been given to the application."""
         self._last_cycle: RequestResponseCycle | None = None
         """The request after which a connection closes that is admitted provisionally."""
+        self._postponed: tuple[RequestResponseCycle, Any] | None = None
+        """The next request, and its application, while the client does not read the answers before."""
         self._unanswered = 0
         self._is_refused = False
         """Whether nothing more is read: what arrives is dropped until the connection closes."""
@@ -121,6 +105,7 @@ class FrameworkConnection(HttpToolsProtocol):
     @override
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        transport.set_write_buffer_limits(high=self._limits.write_buffer_bytes)
         self.place = self._places.take(None if self.client is None else self.client[0], self)
         if self.place is None:
             self._turn_away()
@@ -131,11 +116,18 @@ class FrameworkConnection(HttpToolsProtocol):
     def pause_writing(self) -> None:
         super().pause_writing()
         self._stall = self.loop.call_later(self._limits.stall_deadline_s, self.transport.abort)
+        if self.place is not None:
+            WRITE_BUFFERS.hold(self.place, self.transport)
 
     @override
     def resume_writing(self) -> None:
         super().resume_writing()
         self._end_stall()
+        if self.place is not None:
+            WRITE_BUFFERS.release(self.place)
+        postponed, self._postponed = self._postponed, None
+        if postponed is not None and not postponed[0].disconnected:
+            self._start_asgi_task(*postponed)
 
     def _end_stall(self) -> None:
         if self._stall is not None:
@@ -149,11 +141,13 @@ class FrameworkConnection(HttpToolsProtocol):
         self._drop_early()
         self._is_refused = True
         if self.place is not None:
+            WRITE_BUFFERS.release(self.place)
             self.place.end()
         super().connection_lost(exc)
         self._unset_keepalive_if_required()
         # What refers to this connection would keep its memory until a search for garbage.
         self.place = self.scope = self.cycle = self._last_cycle = None  # type: ignore[assignment]
+        self._postponed = None
         self.pipeline.clear()
 
     @property
@@ -297,6 +291,10 @@ class FrameworkConnection(HttpToolsProtocol):
 
     @override
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
+        """Carry out a request, later if its answer had to wait in memory behind others that nobody reads."""
+        if self.flow.write_paused:
+            self._postponed = cycle, app
+            return
         cycle.transport = WhileOpen(self.transport)  # type: ignore[assignment]
         super()._start_asgi_task(cycle, app)
 
@@ -332,6 +330,8 @@ class FrameworkConnection(HttpToolsProtocol):
         self.place.begin_stream()
         self._limit_provisional(self.place)
         stream.hold(self.place, self._owner.connection_lost)
+        if self.flow.write_paused:
+            stream.pause_writing()
 
     @override
     def timeout_keep_alive_handler(self) -> None:

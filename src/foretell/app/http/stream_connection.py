@@ -20,6 +20,7 @@ from websockets.server import ServerProtocol
 
 from foretell.app.http.connection_limits import STREAM_LIMITS, StreamLimits
 from foretell.app.http.connection_places import Place
+from foretell.app.http.write_buffers import WRITE_BUFFERS
 from foretell.domain.values.text_frames import text_frame
 from foretell.edge.codec import PLACE, SINK
 from foretell.edge.security_headers import SECURITY_HEADERS
@@ -106,6 +107,18 @@ class StreamConnection(WebSocketsSansIOProtocol):
         self.scope[PLACE] = self._place  # type: ignore[typeddict-unknown-key]
         self.scope[SINK] = self  # type: ignore[typeddict-unknown-key]
         await super().run_asgi()
+
+    @override
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        if self._place is not None:
+            WRITE_BUFFERS.hold(self._place, self.transport)
+
+    @override
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        if self._place is not None:
+            WRITE_BUFFERS.release(self._place)
 
     @override
     def data_received(self, data: bytes) -> None:

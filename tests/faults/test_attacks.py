@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from tests.faults.attacks.attacker import SLOW_READERS, UNREAD, UNREAD_OF_ONE
+from tests.faults.attacks.attacker import SLOW_READERS, UNREAD, UNREAD_OF_ONE, UNREAD_PAGES
 from tests.faults.attacks.play import (
     CONNECTIONS,
     GROWTH_BYTES_MAX,
@@ -82,9 +82,11 @@ OF_ONE_MOST: Final = 120 + GROWTH_BYTES_MAX[UNREAD_OF_ONE]
 LEFT_BY_ONE: Final = WELL._replace(
     way=UNREAD_OF_ONE, unsent_bytes=1, refused_reads=1, most_bytes=OF_ONE_MOST
 )
+PAGES_MOST: Final = 120 + GROWTH_BYTES_MAX[UNREAD_PAGES]
+PAGES_LEFT: Final = READ_SLOWLY._replace(way=UNREAD_PAGES, most_bytes=PAGES_MOST)
 
 
-@pytest.mark.parametrize("outcome", [WELL, READ_SLOWLY, LEFT_UNREAD, LEFT_BY_ONE])
+@pytest.mark.parametrize("outcome", [WELL, READ_SLOWLY, LEFT_UNREAD, LEFT_BY_ONE, PAGES_LEFT])
 def test_an_attack_that_changes_little_meets_all_bars(outcome: Outcome) -> None:
     assert outcome.misses(is_whole=True) == []
 
@@ -110,6 +112,12 @@ def test_an_attack_that_changes_little_meets_all_bars(outcome: Outcome) -> None:
             False,
             f"memory during it {OF_ONE_MOST + 1} <= {OF_ONE_MOST}",
         ),
+        (
+            PAGES_LEFT._replace(most_bytes=PAGES_MOST + 1),
+            False,
+            f"memory during it {PAGES_MOST + 1} <= {PAGES_MOST}",
+        ),
+        (PAGES_LEFT._replace(closed=0), True, "closed 0 > 0"),
         (LEFT_UNREAD._replace(unsent_bytes=0), False, "unsent bytes 0 > 0"),
         (LEFT_UNREAD._replace(closed=0), True, "closed 0 > 0"),
         (LEFT_BY_ONE._replace(unsent_bytes=0), False, "unsent bytes 0 > 0"),

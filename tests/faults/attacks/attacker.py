@@ -36,9 +36,12 @@ DEAR_READS: Final = (
     "/data/trades?limit=10000&takerOnly=false",
     "/discovery/markets?limit=500&order=liquidity",
 )
+PAGES: Final = ("/clob/markets",)
+"""Reads that are not dear, and whose answers are large."""
 SLOW_READERS: Final = "slow-readers"
 UNREAD: Final = "unread-answers"
 UNREAD_OF_ONE: Final = "unread-answers-of-one-address"
+UNREAD_PAGES: Final = "unread-pages-of-one-address"
 
 Stream = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 Way = Callable[[Stream], Awaitable[None]]
@@ -112,12 +115,16 @@ async def pipelined(stream: Stream) -> None:
         await stream[1].drain()
 
 
-async def leave_unread(stream: Stream) -> None:
-    """Ask for the largest answers of dear reads again and again, and read nothing of them."""
-    for target in itertools.cycle(random.sample(DEAR_READS, len(DEAR_READS))):
-        stream[1].write(f"GET {target} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
-        await stream[1].drain()
-        await asyncio.sleep(DRIP_S)
+def unread_of(targets: Sequence[str]) -> Way:
+    """Return a way that asks for large answers again and again, and reads nothing of them."""
+
+    async def leave_unread(stream: Stream) -> None:
+        for target in itertools.cycle(random.sample(targets, len(targets))):
+            stream[1].write(f"GET {target} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+            await stream[1].drain()
+            await asyncio.sleep(DRIP_S)
+
+    return leave_unread
 
 
 async def _drop(reader: asyncio.StreamReader) -> None:
@@ -148,9 +155,12 @@ WAYS: Final[dict[str, Way]] = {
     "bodies": body,
     "frames": frames,
     "pipelined": pipelined,
-    UNREAD: leave_unread,
-    UNREAD_OF_ONE: leave_unread,
+    UNREAD: unread_of(DEAR_READS),
+    UNREAD_OF_ONE: unread_of(DEAR_READS),
+    UNREAD_PAGES: unread_of(PAGES),
 }
+OF_ONE: Final = frozenset({UNREAD_OF_ONE, UNREAD_PAGES})
+"""Ways whose connections all come from one address."""
 
 
 class Strangers:
@@ -209,7 +219,7 @@ class Strangers:
 async def main(way: str, port: int, connections: int) -> None:
     """Attack, and print what became of it."""
     condition_ids = json.loads(sys.stdin.readline())
-    sources = SOURCES[:1] if way == UNREAD_OF_ONE else SOURCES
+    sources = SOURCES[:1] if way in OF_ONE else SOURCES
     strangers = Strangers(WAYS.get(way) or slow_reader_of(condition_ids), port, sources)
     await strangers.attack(connections)
     sys.stdout.write(json.dumps({"opened": strangers.opened, "closed": strangers.closed}) + "\n")

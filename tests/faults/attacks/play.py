@@ -18,10 +18,11 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from tests.faults.attacks.attacker import SLOW_READERS, UNREAD, UNREAD_OF_ONE
+from tests.faults.attacks.attacker import SLOW_READERS, UNREAD, UNREAD_OF_ONE, UNREAD_PAGES
 from tests.faults.attacks.target import LOOK_S, Latencies, Seen, Target, a_target
 from tests.rigs.installation import Running
 
+from foretell.app.http.write_buffers import BUFFERED_BYTES_BY_CLIENT_MAX
 from foretell.app.read_process.client import DearReadLimits
 from foretell.bench.rigs.machine import DISTURBED_CORES, others_words, usage_with
 
@@ -38,13 +39,14 @@ CONNECTIONS: Final = {
     SLOW_READERS: 300,
     UNREAD: 600,
     UNREAD_OF_ONE: 900,
+    UNREAD_PAGES: 900,
 }
 """Of each attack at scale 1."""
 HELD: Final = frozenset({IDLE, SLOW_HEADS})
 """Attacks whose connections the server keeps until a deadline."""
-READ_BY_NOBODY: Final = frozenset({SLOW_READERS, UNREAD, UNREAD_OF_ONE})
-CLOSED: Final = frozenset({SLOW_READERS, UNREAD})
-"""Attacks that at scale 1 have more kept for them than the server keeps of all clients, so that it closes some."""
+READ_BY_NOBODY: Final = frozenset({SLOW_READERS, UNREAD, UNREAD_OF_ONE, UNREAD_PAGES})
+CLOSED: Final = frozenset({SLOW_READERS, UNREAD, UNREAD_PAGES})
+"""Attacks that at scale 1 have more kept for them than the server keeps of their clients, so that it closes some."""
 MARKETS: Final = 120
 """Besides the sandbox's own, at scale 1; slow readers ask for the books of all."""
 ATTACKER: Final = Path(__file__).with_name("attacker.py")
@@ -61,6 +63,7 @@ MEMORY_RATIO_MAX: Final = 1.2
 GROWTH_BYTES_MAX: Final = {
     UNREAD: 2 * DearReadLimits().unsent_bytes,
     UNREAD_OF_ONE: 2 * DearReadLimits().unsent_bytes_per_client,
+    UNREAD_PAGES: 2 * BUFFERED_BYTES_BY_CLIENT_MAX,
 }
 """By which the memory may grow during these attacks, beyond its bar after them: kept answers, and their handling."""
 P99_RATIO_MAX: Final = 2.0

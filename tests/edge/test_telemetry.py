@@ -64,6 +64,17 @@ async def test_requests_without_a_route_are_counted_together() -> None:
     assert counted("unknown") == {("GET", "other", "404"): 20, ("DELETE", "other", "405"): 1}
 
 
+async def test_requests_of_methods_that_no_route_answers_are_counted_together() -> None:
+    async with a_client("methods") as client:
+        for method in ("PROPFIND", "M-SEARCH", "SOURCE", "QUERY", "UNLINK"):
+            await client.request(method, "/things/1/parts")
+        await client.get("/things/1/parts")
+    assert counted("methods") == {
+        ("other", "other", "405"): 5,
+        ("GET", "/things/{thing_id}/parts", "200"): 1,
+    }
+
+
 async def test_no_part_of_a_sent_path_is_logged() -> None:
     with structlog.testing.capture_logs() as entries:
         async with a_client("logged") as client:

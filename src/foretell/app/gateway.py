@@ -14,7 +14,7 @@ from typing import Any, Final, cast
 
 import msgspec
 import uvicorn
-from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+from prometheus_client import CONTENT_TYPE_LATEST
 from typing_extensions import override
 
 from foretell.app.clock_and_ids import numbered_ids
@@ -24,6 +24,7 @@ from foretell.app.http.connection_refusals import ConnectionRefusals
 from foretell.app.http.fast_connection import FastConnection
 from foretell.app.http.fast_routes import NO_FAST_ROUTES, FastRoutes
 from foretell.app.http.stream_connection import StreamConnection
+from foretell.app.rendered_metrics import RenderedMetrics
 from foretell.creation.refusals import worker_body
 from foretell.domain.errors.command import CannotListen, PortTaken
 from foretell.domain.errors.http import OriginRefused, UnknownRoute
@@ -54,7 +55,7 @@ class Gateway:
         self, app_by_prefix: Mapping[str, AsgiApp], base_url: str, *, has_metrics: bool = True
     ) -> None:
         self._app_by_prefix = app_by_prefix
-        self._has_metrics = has_metrics
+        self._metrics = RenderedMetrics() if has_metrics else None
         self._index: Any = {name.strip("/"): base_url + name for name in app_by_prefix if name}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -64,7 +65,10 @@ class Gateway:
             scope = {**scope, "method": "GET", SENT_METHOD: "HEAD"}
         path = scope["path"]
         if path == METRICS and scope["type"] == "http":
-            await (send_metrics(send) if self._has_metrics else send_unknown_route(send, path))
+            if self._metrics is None:
+                await send_unknown_route(send, path)
+            else:
+                await send_metrics(send, self._metrics)
             return
         prefix = "/" + path[1:].partition("/")[0]
         app = self._app_by_prefix.get(prefix)
@@ -97,9 +101,9 @@ class Gateway:
         await _respond(send, 200, b"application/json", msgspec.json.encode(self._index))
 
 
-async def send_metrics(send: Send) -> None:
+async def send_metrics(send: Send, metrics: RenderedMetrics) -> None:
     """Answer with the metrics of this process."""
-    await _respond(send, 200, CONTENT_TYPE_LATEST.encode(), generate_latest())
+    await _respond(send, 200, CONTENT_TYPE_LATEST.encode(), metrics.text())
 
 
 async def send_unknown_route(send: Send, path: str) -> None:

@@ -3,6 +3,7 @@
 from typing import Final
 
 from foretell.app.gateway import METRICS, bind, build_server, send_metrics, send_unknown_route
+from foretell.app.rendered_metrics import RenderedMetrics
 from foretell.edge.security_headers import SecureApplication
 from foretell.edge.telemetry import Receive, Scope, Send
 
@@ -10,15 +11,21 @@ LOOPBACK: Final = "127.0.0.1"
 SETTING: Final = "FORETELL_METRICS_PORT"
 
 
-async def answer_metrics(scope: Scope, receive: Receive, send: Send) -> None:
-    """Answer with the metrics at their path, and nothing else."""
-    del receive
-    if scope["type"] != "http":
-        await send({"type": "websocket.close", "code": 1008})
-    elif scope["path"] == METRICS:
-        await send_metrics(send)
-    else:
-        await send_unknown_route(send, scope["path"])
+class MetricsApplication:
+    """The metrics at their path, and nothing else."""
+
+    def __init__(self) -> None:
+        self._metrics = RenderedMetrics()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        del receive
+        if scope["type"] != "http":
+            await send({"type": "websocket.close", "code": 1008})
+        elif scope["path"] == METRICS:
+            await send_metrics(send, self._metrics)
+        else:
+            await send_unknown_route(send, scope["path"])
 
 
 class MetricsServer:
@@ -30,7 +37,7 @@ class MetricsServer:
     def __init__(self, port: int, *, is_shared: bool = False) -> None:
         self._port = port
         self._is_shared = is_shared
-        self.server = build_server(SecureApplication(answer_metrics), LOOPBACK, port)
+        self.server = build_server(SecureApplication(MetricsApplication()), LOOPBACK, port)
 
     async def start(self) -> None:
         """Answer, and return once that is so."""

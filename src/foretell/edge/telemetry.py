@@ -9,6 +9,7 @@ import itertools
 import time
 from bisect import bisect_left
 from collections.abc import Awaitable, Callable, Iterator, MutableMapping
+from http import HTTPMethod
 from typing import Any, Final
 
 import structlog
@@ -27,7 +28,9 @@ AsgiApp = Callable[[Any, Any, Any], Awaitable[None]]
 
 REQUEST_ID_CHARS_MAX: Final = 64
 OTHER: Final = "other"
-"""The route label of requests that match no route."""
+"""The route label of requests that match no route, and the method label of those that no route answers."""
+METHODS: Final = frozenset(HTTPMethod)
+"""The methods with labels of their own; the parser of HTTP knows dozens more."""
 
 BUCKETS_S: Final = (0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1.0, 2.5, 5.0, 7.5, 10.0)
 
@@ -134,7 +137,8 @@ class Telemetry:
     def _record(
         self, method: str, route: str, status: int, request_id: str, started: float
     ) -> None:
-        counts, labels = METRICS.count_by_labels, (self._api, method, route, status)
+        counted = method if method in METHODS else OTHER
+        counts, labels = METRICS.count_by_labels, (self._api, counted, route, status)
         counts[labels] = counts.get(labels, 0) + 1
         if self._log is None:
             self._log = log.bind(api=self._api)

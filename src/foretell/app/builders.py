@@ -6,6 +6,7 @@ from functools import cached_property, partial
 from importlib.metadata import version
 from typing import NamedTuple
 
+from foretell.app.chain_reads import ChainReads
 from foretell.app.clock_and_ids import new_key, new_uuid, new_word, now_ms
 from foretell.app.embedded import EmbeddedTrading, EngineParts, TradingParts, tables_in_child
 from foretell.app.journals import embedded_journal_folder
@@ -116,10 +117,25 @@ class Resources:
         """The revocations of API keys that the data folder remembers."""
         return Revocations(RevocationLog(self.settings.data), self.key_epoch)
 
+    @cached_property
+    def chain_reads(self) -> ChainReads:
+        """The places for reads of requests; all products of a process share them."""
+        return ChainReads()
+
+    @property
+    def own_rpc(self) -> Rpc:
+        """The node, for reads of requests that are signed, and of loops."""
+        return self.rpc.behind(self.chain_reads.own)
+
+    @property
+    def public_rpc(self) -> Rpc:
+        """The node, for reads that anyone may ask for."""
+        return self.rpc.behind(self.chain_reads.public)
+
     @property
     def reader(self) -> Reader:
         """The chain's views."""
-        return Reader(self.rpc, self.deployment)
+        return Reader(self.own_rpc, self.deployment, self.public_rpc)
 
     def sender(self, private_key: bytes, tables: TxTables) -> Sender:
         """Return the queue of one account; each product has an account of its own."""
@@ -172,11 +188,14 @@ def chain_view(resources: Resources) -> ChainView:
     async def fetch_nonce(exchange: Address, maker: Address) -> int:
         return await reader.exchange_nonce(maker, exchange)
 
-    async def fetch_has_code(address: Address) -> bool:
-        return bool(await reader.code(address))
+    async def fetch_public_nonce(exchange: Address, maker: Address) -> int:
+        return await reader.public.exchange_nonce(maker, exchange)
 
-    wallets = WalletStates(resources.rpc, resources.deployment)
-    return ChainView(fetch_nonce, fetch_has_code, wallets)
+    async def fetch_has_code(address: Address) -> bool:
+        return bool(await reader.public.code(address))
+
+    wallets = WalletStates(resources.own_rpc, resources.deployment)
+    return ChainView(fetch_nonce, fetch_has_code, wallets, fetch_public_nonce)
 
 
 def build_embedded_engine(resources: Resources, recover: Recover) -> EmbeddedEngine:
@@ -336,7 +355,7 @@ def build_data(resources: Resources) -> DataContext:
     """Return the context of the data API."""
     database, base_url = resources.database, resources.settings.blob_base_url
     solvency = build_solvency(database, resources.reader, resources.deployment, now_ms)
-    owed = OwedReader(resources.deployment.exchanges, partial(owed_units, resources.rpc))
+    owed = OwedReader(resources.deployment.exchanges, partial(owed_units, resources.public_rpc))
     recent = RecentAnswers(RANKINGS_KEPT_S)
     return DataContext(database, base_url, now_ms, solvency, owed, recent)
 

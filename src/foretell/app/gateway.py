@@ -23,8 +23,8 @@ from foretell.app.http.connection_places import ConnectionPlaces, PlaceLimits
 from foretell.app.http.connection_refusals import ConnectionRefusals
 from foretell.app.http.fast_connection import FastConnection
 from foretell.app.http.fast_routes import NO_FAST_ROUTES, FastRoutes
+from foretell.app.http.rendered_metrics import RenderedMetrics
 from foretell.app.http.stream_connection import StreamConnection
-from foretell.app.rendered_metrics import RenderedMetrics
 from foretell.creation.refusals import worker_body
 from foretell.domain.errors.command import CannotListen, PortTaken
 from foretell.domain.errors.http import OriginRefused, UnknownRoute

@@ -3,7 +3,7 @@
 from typing import Final
 
 from foretell.app.gateway import METRICS, bind, build_server, send_metrics, send_unknown_route
-from foretell.app.rendered_metrics import RenderedMetrics
+from foretell.app.http.rendered_metrics import RenderedMetrics
 from foretell.edge.security_headers import SecureApplication
 from foretell.edge.telemetry import Receive, Scope, Send
 

@@ -137,9 +137,11 @@ class EventState(NamedTuple):
 class Reader:
     """Reads of one deployment."""
 
-    def __init__(self, rpc: Rpc, deployment: Deployment) -> None:
+    def __init__(self, rpc: Rpc, deployment: Deployment, public_rpc: Rpc | None = None) -> None:
         self._rpc = rpc
         self._deployment = deployment
+        self.public: Reader = Reader(public_rpc, deployment) if public_rpc else self
+        """The same reads, for anyone who asks."""
 
     async def collateral_units(self, wallet: Address, at: str = LATEST) -> int:
         """Return how much collateral a wallet holds."""

@@ -8,10 +8,12 @@ its chain over the same connection, before it or in the same response; those of 
 """
 
 import asyncio
+import copy
 import functools
 import itertools
 import re
 from collections.abc import Callable, KeysView, Sequence
+from contextlib import AbstractAsyncContextManager
 from http import HTTPStatus
 from typing import Any, Final, Generic, Self, TypeVar
 
@@ -62,6 +64,10 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 
+Gate = Callable[[str], AbstractAsyncContextManager[None]]
+"""Admits one request of this method to the node at a time, for as long as the block that it opens."""
+
+
 class _Answer(msgspec.Struct, Generic[T]):
     id: int
     result: T | None = None
@@ -88,11 +94,18 @@ class Rpc:
         self._chain_id = chain_id
         self._ids = itertools.count(1)
         self._http = NodeConnections(url, timeout_s=timeout_s)
+        self.gate: Gate | None = None
 
     @property
     def url(self) -> str:
         """The node's address, which may hold a key: for a child process, through a pipe, never for a log."""
         return self._url
+
+    def behind(self, gate: Gate) -> "Rpc":
+        """Return these connections for requests that a gate admits; they are closed with this one."""
+        gated = copy.copy(self)
+        gated.gate = gate
+        return gated
 
     async def __aenter__(self) -> Self:
         return self
@@ -180,6 +193,18 @@ class Rpc:
         body: object,
         read: Callable[[bytearray], R],
         bytes_max: int | None = None,
+    ) -> R:
+        if self.gate is None:
+            return await self._post_at_once(method, body, read, bytes_max)
+        async with self.gate(method):
+            return await self._post_at_once(method, body, read, bytes_max)
+
+    async def _post_at_once(
+        self,
+        method: str,
+        body: object,
+        read: Callable[[bytearray], R],
+        bytes_max: int | None,
     ) -> R:
         sent = msgspec.json.encode(body)
         size_max = bytes_max or self._answer_bytes_max

@@ -19,6 +19,7 @@ from foretell.edge.signed_requests import KEYS_OF_ANYONE_MAX, RequestBounds, Sig
 from foretell.media.blobs import BlobStore
 from foretell.media.images import ImageNormalizer
 from foretell.media.permanent_storage import PermanentStorage
+from foretell.runtime.shared_calls import SharedCalls
 from foretell.store.database import Database
 
 
@@ -87,6 +88,8 @@ class CreationContext:
     new_uuid: Callable[[], str]
     new_word: Callable[[], Bytes32]
     uploads: UploadBudget = field(default_factory=UploadBudget)
+    shared_calls: SharedCalls = field(default_factory=SharedCalls)
+    """Answers of the chain that are the same for all clients."""
     permanent_storage: PermanentStorage | None = None
     """Stores metadata and images permanently; without one they are on this machine only."""
     signed_requests: SignedRequests = field(init=False)

@@ -4,6 +4,8 @@
 the error are public.
 """
 
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -101,7 +103,8 @@ async def show_root() -> JsonResponse:
 )
 async def show_config(context: Context) -> JsonResponse:
     """Return chains, contracts, fees and limits."""
-    return json_response(await market_config(context))
+    config = await context.shared_calls.result("market config", partial(market_config, context))
+    return json_response(config)
 
 
 @post(
@@ -116,9 +119,9 @@ async def show_config(context: Context) -> JsonResponse:
 )
 async def validate(request: AnyRequest, context: Context) -> JsonResponse:
     """Check a payload before anything is signed; nothing is stored."""
-    return json_response(
-        await validate_payload(context, await read_body(request, PAYLOAD_BYTES_MAX))
-    )
+    raw = await read_body(request, PAYLOAD_BYTES_MAX)
+    public = replace(context, reader=context.reader.public)
+    return json_response(await validate_payload(public, raw))
 
 
 @post(

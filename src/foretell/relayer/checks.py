@@ -5,7 +5,7 @@ Checks cost no gas: a transaction that cannot succeed is refused before it is se
 
 from typing import Final, NamedTuple
 
-from foretell.chain.reader import SafeState
+from foretell.chain.reader import Reader, SafeState
 from foretell.chain.views import LATEST
 from foretell.domain.contracts.calldata import ClientCall, MergePositions, RedeemPositions
 from foretell.domain.contracts.deployment import ContractName
@@ -204,12 +204,10 @@ def _safe_digest(context: RelayerContext, submission: Submission) -> bytes:
     return safe_tx.digest(context.deployment.chain_id)
 
 
-async def fetch_safe(
-    context: RelayerContext, wallet: Address, at: str = LATEST
-) -> SafeState | None:
+async def fetch_safe(reader: Reader, wallet: Address, at: str = LATEST) -> SafeState | None:
     """Return the state of a Safe in a block, or None when the address does not answer as a Safe."""
     try:
-        return await context.reader.safe(wallet, at)
+        return await reader.safe(wallet, at)
     except (ExecutionReverted, ChainInconsistent):
         return None
 
@@ -229,7 +227,7 @@ async def fetch_own_wallet(
     field, name = (
         (f"{_PARAMS}.depositWallet", "deposit wallet") if is_deposit else ("proxyWallet", "Safe")
     )
-    state = await fetch_safe(context, wallet, at)
+    state = await fetch_safe(context.reader, wallet, at)
     if state is None:
         raise InvalidField(field, f"a {name} that is deployed")
     if not state.is_owned_by(owner) or state.nonce > NONCE_MAX:

@@ -14,6 +14,7 @@ from foretell.domain.values.hexadecimal import Address
 from foretell.edge.auth import KeyRing
 from foretell.edge.signed_requests import SignedRequests
 from foretell.relayer.refusals import relayer_body
+from foretell.runtime.shared_calls import SharedCalls
 from foretell.store.database import Database
 
 
@@ -85,6 +86,8 @@ class RelayerContext:
     options: RelayerOptions = field(default_factory=RelayerOptions)
     locks: WalletLocks = field(default_factory=WalletLocks)
     pulse: Pulse = field(default_factory=Pulse)
+    shared_calls: SharedCalls = field(default_factory=SharedCalls)
+    """Answers of the chain that are the same for all clients."""
     signed_requests: SignedRequests = field(init=False)
 
     def __post_init__(self) -> None:

@@ -12,10 +12,14 @@ DEADLINE_S: Final = 2.0
 
 
 async def check_health(context: RelayerContext) -> None:
-    """Refuse when transactions cannot be sent."""
-    try:
+    """Refuse when transactions cannot be sent; the node is asked once for all who want to know at a time."""
+
+    async def fetch_chain_id() -> int:
         async with asyncio.timeout(DEADLINE_S):
-            await context.reader.chain_id()
+            return await context.reader.chain_id()
+
+    try:
+        await context.shared_calls.result("health", fetch_chain_id)
     except WrongChain as error:
         raise WalletServiceDisabled(error.message) from error
     except (Upstream, TimeoutError) as error:

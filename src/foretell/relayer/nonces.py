@@ -3,6 +3,7 @@
 The nonce is accepted unless another transaction of the wallet is submitted first.
 """
 
+from foretell.chain.reader import Reader
 from foretell.domain.contracts.deployment import ContractName
 from foretell.domain.relay.request import DEPOSIT_KINDS, RelayKind, next_safe_nonce
 from foretell.domain.values.hexadecimal import Address
@@ -32,23 +33,26 @@ async def find_next_nonce(
     Of an owner's deposit wallets it is the first that is deployed.
     """
     deployment = context.deployment
+    reader = context.reader.public if read_kind is ReadKind.LISTING else context.reader
     if kind is RelayKind.PROXY:
-        return await _next_proxy_nonce(context, address, read_kind)
+        return await _next_proxy_nonce(context, reader, address, read_kind)
     is_deposit = kind in DEPOSIT_KINDS
     wallets = (
         deployment.deposit_wallets_of(address) if is_deposit else (deployment.safe_of(address),)
     )
     for wallet in (*wallets, address):
-        state = await fetch_safe(context, wallet)
+        state = await fetch_safe(reader, wallet)
         if state is not None:
             return await load_next_nonce(context, wallet, state.nonce, read_kind)
     return 0
 
 
-async def _next_proxy_nonce(context: RelayerContext, owner: Address, read_kind: ReadKind) -> int:
+async def _next_proxy_nonce(
+    context: RelayerContext, reader: Reader, owner: Address, read_kind: ReadKind
+) -> int:
     """Return the nonce of an owner's next call through the relay hub."""
     deployment = context.deployment
     if deployment.proxy_wallet_factory is None:
         return 0
-    used = await context.reader.relay_nonce(deployment.address(ContractName.RELAY_HUB), owner)
+    used = await reader.relay_nonce(deployment.address(ContractName.RELAY_HUB), owner)
     return await load_next_nonce(context, deployment.proxy_wallet_of(owner), used, read_kind)

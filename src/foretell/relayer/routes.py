@@ -10,6 +10,7 @@ from typing import Final
 from litestar import Litestar, MediaType, get, post
 from litestar.di import NamedDependency
 
+from foretell.domain.errors.storage import ReadsBusy
 from foretell.domain.relay.request import RelayKind
 from foretell.edge.application import build_application
 from foretell.edge.codec import AnyRequest, JsonResponse, json_response
@@ -79,7 +80,7 @@ async def show_nonce(request: AnyRequest, context: Context) -> JsonResponse:
         WALLET,
         ANY_KIND,
         tag="Wallets",
-        refusals=refused.CHAIN,
+        refusals=(ReadsBusy, *refused.CHAIN),
     ),
 )
 async def show_deployed(request: AnyRequest, context: Context) -> JsonResponse:
@@ -87,7 +88,9 @@ async def show_deployed(request: AnyRequest, context: Context) -> JsonResponse:
     query = Query.of(request)
     address = query.read(WALLET)
     query.check([ANY_KIND])
-    return json_response(responses.DeployedResponse(bool(await context.reader.code(address))))
+    return json_response(
+        responses.DeployedResponse(bool(await context.reader.public.code(address)))
+    )
 
 
 @post(

@@ -15,7 +15,7 @@ from foretell.engine.protocol.router import Shards
 from foretell.runtime.loop_share import LoopShare
 from foretell.runtime.loops import Loop
 from foretell.store.database import Database
-from foretell.trading.accounts.accounts import ChainView, FetchHasCode, OrderNonces
+from foretell.trading.accounts.accounts import AccountChain, ChainView, OrderNonces
 from foretell.trading.accounts.revocations import Revocations
 from foretell.trading.accounts.signers import Recover, Signers
 from foretell.trading.accounts.wallet_checks import WalletChecks
@@ -42,7 +42,7 @@ class TradingContext:
     wallets: Wallets
     nonces: OrderNonces
     wallet_checks: WalletChecks
-    fetch_has_code: FetchHasCode
+    account_chain: AccountChain
     signed_requests: SignedRequests
     price_side: PriceSide
     blob_base_url: str
@@ -139,7 +139,7 @@ def build_context(  # noqa: PLR0913 - the composition root calls it, once, by ke
         wallets=wallets,
         nonces=OrderNonces(chain.fetch_nonce, now_ms),
         wallet_checks=WalletChecks(chain.wallets, now_ms),
-        fetch_has_code=chain.fetch_has_code,
+        account_chain=AccountChain.of(chain, now_ms),
         signed_requests=SignedRequests(database, now_ms, trading_body),
         price_side=price_side,
         blob_base_url=blob_base_url,

@@ -1,6 +1,8 @@
 """`POST /validate`: a dry run of a payload, before anything is signed."""
 
+import contextlib
 import json
+from collections.abc import AsyncIterator
 from dataclasses import replace
 from typing import Any
 
@@ -8,7 +10,9 @@ import pytest
 from tests.creation.rig import CreationRig, CreatorClient, error_of
 from tests.rigs.payloads import a_payload_document
 
+from foretell.chain.reader import Reader
 from foretell.domain.creation.payload import PAYLOAD_BYTES_MAX
+from foretell.domain.errors.storage import ReadsBusy
 from foretell.domain.values.hexadecimal import keccak256
 
 pytestmark = pytest.mark.anyio
@@ -129,3 +133,22 @@ async def test_another_word_for_the_optimistic_stack_is_the_operator_s_choice(
     rig.change(options=replace(rig.context.options, accepts_uma_moov2=is_accepted))
     raw = rig.creator().payload(resolutionType="uma_moov2")
     assert (await verdict(rig, raw))["valid"] is is_accepted
+
+
+async def test_a_dry_run_has_the_places_of_strangers_and_the_configuration_needs_none(
+    creator: CreatorClient,
+) -> None:
+    @contextlib.asynccontextmanager
+    async def full(method: str) -> AsyncIterator[None]:
+        if method:
+            raise ReadsBusy(4)
+        yield
+
+    rig = creator.rig
+    rpc, deployment = rig.sandbox.rpc, rig.sandbox.deployment
+    rig.change(reader=Reader(rpc, deployment, rpc.behind(full)))
+    refused = await rig.http.post("/validate", content=creator.payload())
+    assert (refused.status_code, refused.headers["retry-after"]) == (503, "4")
+    assert error_of(refused)[1] == "reads_busy"
+    assert (await rig.http.get("/market-config")).status_code == 200
+    await creator.prepared()

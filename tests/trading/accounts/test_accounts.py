@@ -314,6 +314,14 @@ async def test_an_account_states_how_to_sign(rig: TradingRig) -> None:
     assert response.json()["wallets"][2]["isDeployed"] is True
 
 
+async def test_nonces_of_accounts_that_anyone_asks_for_replace_none_of_orders(
+    rig: TradingRig,
+) -> None:
+    """Of twenty thousand nonces, strangers could replace those of all who trade."""
+    assert (await rig.client.get("/auth/account", params={"address": ALICE})).is_success
+    assert not rig.context.nonces.is_known(EXCHANGE, a_buy("alice"))
+
+
 @pytest.mark.parametrize("query", [{}, {"address": "alice"}])
 async def test_an_account_without_an_address_is_refused(
     rig: TradingRig, query: dict[str, str]

@@ -6,7 +6,7 @@ a factory makes for it (types 1 and 2), or a deposit wallet (type 3). An account
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Self
 
 import msgspec
 
@@ -23,6 +23,7 @@ from foretell.runtime.lru import LruCache
 from foretell.trading.accounts.wallet_checks import WalletChain
 
 NONCES_KEPT_MAX: Final = 20_000
+PUBLIC_NONCES_KEPT_MAX: Final = 2_000
 NONCE_KEPT_MS: Final = 30_000
 NONCE_REFETCH_MS: Final = 1_000
 UNLIMITED: Final = str(2**256 - 1)
@@ -84,6 +85,20 @@ class OrderNonces:
             expected = await self.look_up(exchange, order.maker, NONCE_REFETCH_MS)
         if order.nonce != expected:
             raise InvalidOrderNonce(order.nonce, expected)
+
+
+class AccountChain(NamedTuple):
+    """What the chain says of accounts that anyone asks for; their nonces replace none that orders were checked with."""
+
+    nonces: OrderNonces
+    fetch_has_code: FetchHasCode
+
+    @classmethod
+    def of(cls, chain: "ChainView", now_ms: Callable[[], int]) -> Self:
+        """Return the accounts of a chain."""
+        fetch = chain.fetch_public_nonce or chain.fetch_nonce
+        nonces = OrderNonces(fetch, now_ms, kept_max=PUBLIC_NONCES_KEPT_MAX)
+        return cls(nonces, chain.fetch_has_code)
 
 
 class BalanceRecord(msgspec.Struct, frozen=True):
@@ -218,8 +233,7 @@ def auth_record(rules: HeaderRules, chain_id: int) -> AuthRecord:
 async def account_record(
     deployment: Deployment,
     wallets: Wallets,
-    nonces: OrderNonces,
-    fetch_has_code: FetchHasCode,
+    reads: AccountChain,
     rules: HeaderRules,
     address: Address,
 ) -> AccountRecord:
@@ -231,7 +245,7 @@ async def account_record(
     ]
     paying = [wallet for _, _, wallet in served]
     exchanges = [
-        await _exchange_record(deployment, nonces, exchange, paying)
+        await _exchange_record(deployment, reads.nonces, exchange, paying)
         for exchange in deployment.exchanges
     ]
     standard = exchanges[0]
@@ -244,7 +258,7 @@ async def account_record(
             WalletRecord(
                 kind=name.lower(),
                 address=checksum_address(wallet),
-                is_deployed=wallet == address or await fetch_has_code(wallet),
+                is_deployed=wallet == address or await reads.fetch_has_code(wallet),
                 signature_type=int(kind),
                 maker=checksum_address(wallet),
                 signer=checksum_address(wallet if kind is SignatureType.CONTRACT else address),
@@ -288,8 +302,10 @@ async def _exchange_record(
 
 @dataclass(frozen=True, slots=True)
 class ChainView:
-    """Reads of the chain that the checks of orders need."""
+    """Reads of the chain for the checks of orders, and for accounts that anyone asks for."""
 
     fetch_nonce: FetchNonce
     fetch_has_code: FetchHasCode
     wallets: WalletChain
+    fetch_public_nonce: FetchNonce | None = None
+    """The read of a nonce that anyone asks for; the one for orders if None."""

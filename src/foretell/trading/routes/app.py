@@ -18,7 +18,7 @@ from foretell.domain.errors.http import (
     SignedBeforeRevocation,
 )
 from foretell.domain.errors.order import KeyNotOwned, RequestTaken
-from foretell.domain.errors.storage import WritesBusy
+from foretell.domain.errors.storage import ReadsBusy, WritesBusy
 from foretell.edge.application import build_application
 from foretell.edge.codec import CLIENT, PLACE, SINK, AnyRequest, JsonResponse, json_response
 from foretell.edge.documents.description import Success, describe
@@ -200,7 +200,7 @@ async def get_closed_only(request: AnyRequest, context: Context) -> JsonResponse
         Success(AccountRecord, "Wallets, domains and nonces."),
         ADDRESS,
         tag=refused.KEYS,
-        refusals=refused.CHAIN,
+        refusals=(ReadsBusy, *refused.CHAIN),
     ),
 )
 async def get_account(request: AnyRequest, context: Context) -> JsonResponse:
@@ -212,8 +212,7 @@ async def get_account(request: AnyRequest, context: Context) -> JsonResponse:
         await account_record(
             context.deployment,
             context.wallets,
-            context.nonces,
-            context.fetch_has_code,
+            context.account_chain,
             context.key_ring.rules,
             address,
         )

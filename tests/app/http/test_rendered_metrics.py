@@ -9,8 +9,8 @@ import pytest
 from tests.rigs.applications import serving
 
 from foretell.app.gateway import Gateway
+from foretell.app.http.rendered_metrics import KEPT_S, RenderedMetrics
 from foretell.app.metrics_server import MetricsApplication
-from foretell.app.rendered_metrics import KEPT_S, RenderedMetrics
 from foretell.edge.telemetry import AsgiApp
 
 pytestmark = pytest.mark.anyio

@@ -1,4 +1,4 @@
-"""Heads that stand still or jump."""
+"""Heads that stand still or jump, or whose times differ from the clock."""
 
 import asyncio
 from collections.abc import Callable
@@ -8,6 +8,8 @@ from structlog.testing import capture_logs
 from tests.indexer.test_worker import DEADLINE_S, reached_head, running
 from tests.rigs.sandbox import Sandbox, an_indexer
 
+from foretell.app.clock_and_ids import now_ms
+from foretell.indexer.head_clock import DIFFERENCE, DIFFERENCE_S_MAX, HeadClock
 from foretell.indexer.head_watch import JUMP_BLOCKS, HeadWatch
 from foretell.store.database import Database
 
@@ -71,3 +73,51 @@ async def test_the_worker_reports_a_head_that_stands_still_goes_on_and_goes_back
             await reached_head(fresh_sandbox, database)
             assert await fresh_sandbox.rpc.send("evm_revert", snapshot)
             await until("blocks were unwound")
+
+
+def differences(seen: list[tuple[int, float]]) -> list[tuple[str, int]]:
+    """Return what is logged for heads of this number that are seen so many seconds after their time."""
+    at_s = 0.0
+    clock = HeadClock(lambda: int(at_s * 1000))
+    with capture_logs() as logs:
+        for head, late_s in seen:
+            at_s = 1_000_000 + late_s
+            clock.see(head, 1_000_000)
+    assert {each["log_level"] for each in logs} <= {"warning"}
+    return [(each["event"].split()[1], each["seconds"]) for each in logs]
+
+
+@pytest.mark.case("J-01")
+@pytest.mark.parametrize(
+    ("seen", "wanted"),
+    [
+        ([(1, 0), (2, DIFFERENCE_S_MAX), (3, -DIFFERENCE_S_MAX)], []),
+        ([(1, 0), (2, 61), (3, 62), (4, 60)], [("differs", 61), ("agrees", 60)]),
+        ([(1, 0), (2, -3_600), (3, -3_600)], [("differs", -3_600)]),
+        ([(1, 9_000), (2, 1)], []),
+        ([(1, 0), (2, 1), (2, 9_000), (1, 9_000)], []),
+    ],
+    ids=["agrees", "is ahead", "is behind", "an old first head", "old heads"],
+)
+def test_a_clock_that_differs_from_the_times_of_new_heads_is_logged_once(
+    seen: list[tuple[int, float]], wanted: list[object]
+) -> None:
+    assert differences(seen) == wanted
+
+
+@pytest.mark.case("J-01")
+async def test_the_worker_measures_the_clock_by_new_heads(
+    fresh_sandbox: Sandbox, database: Database
+) -> None:
+    DIFFERENCE.set(0)
+    context = an_indexer(fresh_sandbox, database, head_clock=HeadClock(now_ms))
+    with capture_logs() as logs:
+        async with running(context):
+            await reached_head(fresh_sandbox, database)
+            await fresh_sandbox.rpc.send("evm_increaseTime", 3_600)
+            await fresh_sandbox.mine()
+            await reached_head(fresh_sandbox, database)
+            async with asyncio.timeout(DEADLINE_S):
+                while not any(each["event"].startswith("clock differs") for each in logs):  # noqa: ASYNC110 - as above
+                    await asyncio.sleep(0.01)
+    assert DIFFERENCE._value.get() == pytest.approx(-3_600, abs=300)

@@ -38,6 +38,7 @@ from foretell.engine.writer.chain_feed import ChainFeed
 from foretell.engine.writer.chain_lag import ChainLag, LagLimits
 from foretell.indexer.context import IndexerContext
 from foretell.indexer.contracts import IndexedContracts
+from foretell.indexer.head_clock import HeadClock
 from foretell.indexer.head_watch import STILL_AFTER_S
 from foretell.indexer.listings import ListingContext
 from foretell.indexer.rankings import RankingContext
@@ -338,6 +339,7 @@ def build_indexer(resources: Resources) -> IndexerContext:
         start_block=deployment.start_block,
         wallets=wallets if deployment.has_collateral_history else None,
         head_still_s=None if resources.settings.is_sandbox else STILL_AFTER_S,
+        head_clock=None if resources.settings.is_sandbox else HeadClock(now_ms),
     )
 
 

@@ -6,6 +6,7 @@ from typing import Final
 from foretell.chain.logs import LogReader
 from foretell.chain.reader import Reader
 from foretell.indexer.contracts import IndexedContracts
+from foretell.indexer.head_clock import HeadClock
 from foretell.indexer.wallet_reader import WalletReader
 from foretell.store.database import Database
 
@@ -22,6 +23,7 @@ class IndexerContext:
     that changed below them is refused. `blocks_per_range_max` bounds what one transaction writes.
     `wallets` reads what wallets held before the first block; None is for a collateral without such a history.
     A head that stands still for `head_still_s` is logged; None is for a chain that has no blocks while nothing happens.
+    `head_clock` compares the times of new heads with the clock; None is for a chain whose times are chosen.
     """
 
     database: Database
@@ -33,4 +35,5 @@ class IndexerContext:
     blocks_per_range_max: int = BLOCKS_PER_RANGE_MAX
     poll_interval_s: float = POLL_INTERVAL_S
     head_still_s: float | None = None
+    head_clock: HeadClock | None = None
     wallets: WalletReader | None = None

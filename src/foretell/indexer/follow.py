@@ -20,10 +20,11 @@ from foretell.store.index.wallet_readings import WalletReading, record_readings
 
 
 class Step(NamedTuple):
-    """The result of one step: the newest indexed block, and the number of the chain's head."""
+    """The result of one step: the newest indexed block, and the number and the time of the chain's head."""
 
     last: Block | None
     head_number: int
+    head_timestamp_s: int
     indexed_blocks: int
     unwound_blocks: int
     ignored: Mapping[str, int]
@@ -50,14 +51,14 @@ async def follow(context: IndexerContext) -> Step:
         unwound_blocks, last = last.block_number - bottom, kept
     first = context.start_block if last is None else last.block_number + 1
     if head.block_number < first:
-        return Step(last, head.block_number, 0, unwound_blocks, {})
+        return Step(last, head.block_number, head.timestamp_s, 0, unwound_blocks, {})
     end = min(head.block_number, first + context.blocks_per_range_max - 1)
     parent_hash = None if last is None else last.block_hash
     found = await context.logs.read(first, end, parent_hash)
     newest, wallets = block_of(found[-1].header), context.wallets
     readings = [] if wallets is None else await wallets.read(newest, head.block_number)
     ignored = await record_range(context, last, found, readings)
-    return Step(newest, head.block_number, len(found), unwound_blocks, ignored)
+    return Step(newest, head.block_number, head.timestamp_s, len(found), unwound_blocks, ignored)
 
 
 async def fetch_head(context: IndexerContext) -> BlockHeader:

@@ -27,6 +27,8 @@ async def run(context: IndexerContext) -> None:
     async def step() -> bool:
         followed = await follow(context)
         heads.see(followed.head_number, asyncio.get_running_loop().time())
+        if context.head_clock is not None:
+            context.head_clock.see(followed.head_number, followed.head_timestamp_s)
         _log_step(followed)
         look.after(followed)
         return followed.is_behind

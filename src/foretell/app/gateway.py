@@ -27,7 +27,7 @@ from foretell.app.http.rendered_metrics import RenderedMetrics
 from foretell.app.http.stream_connection import StreamConnection
 from foretell.creation.refusals import worker_body
 from foretell.domain.errors.command import CannotListen, PortTaken
-from foretell.domain.errors.http import OriginRefused, UnknownRoute
+from foretell.domain.errors.http import OriginRefused, TooManyRequests, UnknownRoute
 from foretell.edge.codec import SENT_METHOD
 from foretell.edge.telemetry import AsgiApp, Receive, Scope, Send
 
@@ -68,7 +68,7 @@ class Gateway:
             if self._metrics is None:
                 await send_unknown_route(send, path)
             else:
-                await send_metrics(send, self._metrics)
+                await send_metrics(scope, send, self._metrics)
             return
         prefix = "/" + path[1:].partition("/")[0]
         app = self._app_by_prefix.get(prefix)
@@ -101,9 +101,17 @@ class Gateway:
         await _respond(send, 200, b"application/json", msgspec.json.encode(self._index))
 
 
-async def send_metrics(send: Send, metrics: RenderedMetrics) -> None:
-    """Answer with the metrics of this process."""
-    await _respond(send, 200, CONTENT_TYPE_LATEST.encode(), metrics.text())
+async def send_metrics(scope: Scope, send: Send, metrics: RenderedMetrics) -> None:
+    """Answer with the metrics of this process, or refuse an address that asks too often."""
+    peer = scope.get("client")
+    try:
+        text = metrics.text_for(peer[0] if peer else None)
+    except TooManyRequests as refusal:
+        status, body = worker_body(refusal)
+        retry = (b"retry-after", str(refusal.retry_after_s).encode())
+        await _respond(send, status, b"application/json", msgspec.json.encode(body), retry)
+    else:
+        await _respond(send, 200, CONTENT_TYPE_LATEST.encode(), text)
 
 
 async def send_unknown_route(send: Send, path: str) -> None:
@@ -118,8 +126,11 @@ async def refuse_origin(send: Send, refusal: OriginRefused) -> None:
     await _respond(send, status, b"application/json", msgspec.json.encode(body))
 
 
-async def _respond(send: Send, status: int, kind: bytes, content: bytes) -> None:
-    headers = [(b"content-type", kind), (b"content-length", str(len(content)).encode())]
+async def _respond(
+    send: Send, status: int, kind: bytes, content: bytes, *further: tuple[bytes, bytes]
+) -> None:
+    length = str(len(content)).encode()
+    headers = [(b"content-type", kind), (b"content-length", length), *further]
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": content})
 

@@ -23,7 +23,7 @@ class MetricsApplication:
         if scope["type"] != "http":
             await send({"type": "websocket.close", "code": 1008})
         elif scope["path"] == METRICS:
-            await send_metrics(send, self._metrics)
+            await send_metrics(scope, send, self._metrics)
         else:
             await send_unknown_route(send, scope["path"])
 

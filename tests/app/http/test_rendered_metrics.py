@@ -1,6 +1,7 @@
-"""The metrics are rendered once for all who ask within a second."""
+"""The metrics are rendered once for all who ask within a second, and an address gets a few."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -9,13 +10,19 @@ import pytest
 from tests.rigs.applications import serving
 
 from foretell.app.gateway import Gateway
-from foretell.app.http.rendered_metrics import KEPT_S, RenderedMetrics
+from foretell.app.http.rendered_metrics import (
+    ADDRESSES_MAX,
+    ANSWERS_BURST,
+    ANSWERS_PER_S,
+    KEPT_S,
+    RenderedMetrics,
+)
 from foretell.app.metrics_server import MetricsApplication
 from foretell.edge.telemetry import AsgiApp
 
 pytestmark = pytest.mark.anyio
 
-REQUESTS = 200
+REQUESTS = int(ANSWERS_BURST)
 REQUEST = b"GET /metrics HTTP/1.1\r\nHost: x\r\n%s\r\n"
 
 
@@ -90,5 +97,35 @@ def test_a_rendering_that_fails_is_tried_again(rendering: Rendering) -> None:
 
     metrics = RenderedMetrics(rendering.now_s, fail_once)
     with pytest.raises(ValueError, match="a collector failed"):
-        metrics.text()
-    assert metrics.text() == b"rendered 2"
+        metrics.text_for("10.0.0.1")
+    assert metrics.text_for("10.0.0.1") == b"rendered 2"
+
+
+@pytest.mark.parametrize("server", [at_the_apis, MetricsApplication])
+async def test_an_address_that_asks_too_often_is_refused_and_no_other(
+    server: Callable[[], AsgiApp], rendering: Rendering, metrics: RenderedMetrics
+) -> None:
+    """Sending a large text takes the event loop's time, too, even if it is not rendered again."""
+    del metrics
+    app = server()
+    many, one = (
+        httpx.AsyncClient(
+            transport=httpx.ASGITransport(app, client=(address, 1)), base_url="http://test"
+        )
+        for address in ("10.0.0.1", "10.0.0.2")
+    )
+    async with many, one:
+        statuses = Counter([(await many.get("/metrics")).status_code for _ in range(100)])
+        refused = await many.get("/metrics")
+        assert (await one.get("/metrics")).status_code == 200
+        rendering.clock_s += 1.5 / ANSWERS_PER_S
+        later = [(await many.get("/metrics")).status_code for _ in range(2)]
+    assert statuses == {200: REQUESTS, 429: 100 - REQUESTS}
+    assert refused.json()["error"]["code"] == "too_many_requests"
+    assert (refused.headers["retry-after"], later) == ("1", [200, 429])
+
+
+def test_the_addresses_that_are_remembered_are_bounded(metrics: RenderedMetrics) -> None:
+    for number in range(ADDRESSES_MAX + 10):
+        assert metrics.text_for(f"10.0.{number // 250}.{number % 250}") == b"rendered 1"
+    assert len(metrics._allowance_by_client) == ADDRESSES_MAX

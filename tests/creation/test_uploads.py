@@ -30,6 +30,8 @@ pytestmark = pytest.mark.anyio
 BOUNDARY = "boundary"
 KIND = f"multipart/form-data; boundary={BOUNDARY}"
 IMAGE_MAX = 2_097_152
+CLIENT = "127.0.0.1"
+"""The address that requests of the rig come from."""
 
 Part = tuple[str, bytes]
 BASIC: tuple[Part, ...] = (("payload", b"{}"), ("auth", b"{}"), ("eventImage", PICTURE))
@@ -67,7 +69,7 @@ class FakeStream:
 async def read(chunks: Sequence[bytes], **options: float) -> Upload:
     stream = FakeStream(chunks, pause_s=options.pop("pause_s", 0.0))
     request: AnyRequest = stream  # type: ignore[assignment]  # what is used of a request
-    with UploadBudget().share() as share:
+    with UploadBudget().share("client") as share:
         return await read_upload(request, IMAGE_MAX, share, **options)
 
 
@@ -246,13 +248,40 @@ async def test_all_uploads_share_a_memory_limit_and_release_what_they_took(
     body = a_body(BASIC)
     rig.change(uploads=UploadBudget(bytes_max=len(body) + 10))
 
-    with rig.context.uploads.share() as other:
+    with rig.context.uploads.share("another client") as other:
         other.grow(11)
         busy = await post(rig, body)
     free = [await post(rig, body) for _ in range(3)]
 
     assert error_of(busy) == (503, "uploads_busy")
     assert {error_of(answer) for answer in free} == {(400, "validation_error")}
+
+
+async def test_attack_g9_a_client_that_fills_its_part_refuses_no_upload_of_another(
+    rig: CreationRig,
+) -> None:
+    """Eight connections of one address once refused every creation of a market for 30 s."""
+    body = a_body(BASIC)
+    rig.change(uploads=UploadBudget(bytes_max=10 * len(body), client_bytes_max=2 * len(body)))
+
+    with rig.context.uploads.share("another client") as other:
+        other.grow(2 * len(body))
+        passed = await post(rig, body)
+    with rig.context.uploads.share(CLIENT) as other:
+        other.grow(2 * len(body))
+        busy = await post(rig, body)
+    free = await post(rig, body)
+
+    assert error_of(passed) == error_of(free) == (400, "validation_error")
+    assert error_of(busy) == (503, "uploads_busy")
+
+
+def test_nothing_is_kept_of_uploads_that_ended() -> None:
+    budget = UploadBudget(bytes_max=10, client_bytes_max=10)
+    for number in range(100):
+        with budget.share(f"client {number}") as share:
+            share.grow(10)
+    assert budget.clients == 0
 
 
 @pytest.mark.case("F-02")

@@ -166,7 +166,7 @@ async def prepare(request: AnyRequest, context: Context) -> JsonResponse:
     reward, its bond and its liveness. Another is refused as `already_initialized`, and its entry in
     `details.duplicates` has `terms` and `plannedTerms`.
     """
-    with context.uploads.share() as share:
+    with context.uploads.share(address_of(request)) as share:
         upload = await read_upload(request, context.images.policy.upload_bytes_max, share)
 
         async def start() -> object:

@@ -6,6 +6,7 @@ the number of parts, or of time.
 
 import asyncio
 import contextlib
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
@@ -29,6 +30,7 @@ AUTH_FIELD: Final = "auth"
 
 UPLOAD_BYTES_MAX: Final = 16 * 1024 * 1024
 UPLOADS_BYTES_MAX: Final = 128 * 1024 * 1024
+UPLOADS_BYTES_BY_CLIENT_MAX: Final = 32 * 1024 * 1024
 UPLOAD_DEADLINE_S: Final = 30.0
 AUTH_BYTES_MAX: Final = 8 * 1024
 OTHER_BYTES_MAX: Final = 8 * 1024
@@ -60,40 +62,60 @@ class Upload(NamedTuple):
 
 
 class UploadBudget:
-    """The memory limit of all concurrent uploads together."""
+    """The memory limit of all concurrent uploads together, and of those of one client."""
 
-    def __init__(self, bytes_max: int = UPLOADS_BYTES_MAX) -> None:
-        self.bytes_max = bytes_max
-        self._left_bytes = bytes_max
+    def __init__(
+        self,
+        bytes_max: int = UPLOADS_BYTES_MAX,
+        client_bytes_max: int = UPLOADS_BYTES_BY_CLIENT_MAX,
+    ) -> None:
+        self._bytes_max = bytes_max
+        self._client_bytes_max = client_bytes_max
+        self._bytes_by_client: Counter[str] = Counter()
+        self._bytes_taken = 0
+
+    @property
+    def clients(self) -> int:
+        """The number of clients whose uploads are arriving."""
+        return len(self._bytes_by_client)
 
     @contextlib.contextmanager
-    def share(self) -> Iterator["UploadShare"]:
-        """Yield the share of one upload, which grows with it; return it to the budget at the end."""
-        share = UploadShare(self)
+    def share(self, client: str) -> Iterator["UploadShare"]:
+        """Yield the share of one upload of a client, which grows with it; return it to the budget at the end."""
+        share = UploadShare(self, client)
         try:
             yield share
         finally:
-            self._left_bytes += share.taken_bytes
+            self._count(client, -share.taken_bytes)
+            if not self._bytes_by_client[client]:
+                del self._bytes_by_client[client]
 
-    def take(self, count: int) -> None:
-        """Take bytes from the budget, or refuse when other uploads use it all."""
-        if count > self._left_bytes:
-            raise UploadsBusy(self.bytes_max)
-        self._left_bytes -= count
+    def take(self, client: str, count: int) -> None:
+        """Take bytes from the budget, or refuse when this client's other uploads, or those of all, use it."""
+        if self._bytes_by_client[client] + count > self._client_bytes_max:
+            raise UploadsBusy(self._client_bytes_max)
+        if self._bytes_taken + count > self._bytes_max:
+            raise UploadsBusy(self._bytes_max)
+        self._count(client, count)
+
+    def _count(self, client: str, count: int) -> None:
+        self._bytes_by_client[client] += count
+        self._bytes_taken += count
 
 
 class UploadShare:
     """The part of the budget that one upload uses."""
 
-    def __init__(self, budget: UploadBudget) -> None:
+    def __init__(self, budget: UploadBudget, client: str) -> None:
         self._budget = budget
+        self._client = client
         self.taken_bytes = 0
 
     def grow(self, count: int) -> None:
         """Take more bytes, within the limit of one upload."""
         if self.taken_bytes + count > UPLOAD_BYTES_MAX:
             raise BodyTooLarge(UPLOAD_BYTES_MAX)
-        self._budget.take(count)
+        self._budget.take(self._client, count)
         self.taken_bytes += count
 
 

@@ -16,6 +16,7 @@ from foretell.runtime.loop_share import LoopShare
 from foretell.runtime.loops import Loop
 from foretell.store.database import Database
 from foretell.trading.accounts.accounts import AccountChain, ChainView, OrderNonces
+from foretell.trading.accounts.new_keys import NewKeyBudget
 from foretell.trading.accounts.revocations import Revocations
 from foretell.trading.accounts.signers import Recover, Signers
 from foretell.trading.accounts.wallet_checks import WalletChecks
@@ -54,6 +55,7 @@ class TradingContext:
     """For how long orders that cross the book of a sports market are held."""
     wallet_readings: WalletReadings | None = None
     """None where no wallet held collateral before the first block."""
+    new_keys: NewKeyBudget = field(default_factory=NewKeyBudget)
     loop_share: LoopShare = field(default_factory=LoopShare)
     """For answers to strangers that take long to compute."""
     market_pages: MarketPages = field(default_factory=MarketPages)

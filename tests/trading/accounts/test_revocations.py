@@ -4,13 +4,15 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+import sqlalchemy as sa
 from tests.rigs.values import an_address
 
 from foretell.domain.errors.storage import StoreUnavailable
 from foretell.domain.values.credentials import KeyIndex
 from foretell.journal.files.revocations import RevocationLog
 from foretell.store.database import Database
-from foretell.store.trading.api_keys import ApiKey, load_keys, record_key, revoke_key
+from foretell.store.tables import api_keys
+from foretell.store.trading.api_keys import ApiKey, record_key, revoke_key
 from foretell.store.trading.builder_keys import BuilderKey, load_builder_keys, record_builder_key
 from foretell.store.trading.readonly_keys import (
     ReadonlyKey,
@@ -43,7 +45,11 @@ def a_key_of(generation: int) -> ApiKey:
 
 async def known(database: Database) -> list[tuple[str, str, int | None, int | None]]:
     async with database.reading() as tx:
-        keys = await load_keys(tx, 1, ALICE)
+        keys = await tx.all(
+            sa.select(api_keys)
+            .where(api_keys.c.address == ALICE)
+            .order_by(api_keys.c.created_at_ms, api_keys.c.key_id)
+        )
     return [(key.key_id, key.status, key.revoked_at_ms, key.signed_at_s) for key in keys]
 
 

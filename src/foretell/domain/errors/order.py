@@ -329,6 +329,17 @@ class NameTaken(Conflict):
         super().__init__("another address has this name; choose another one")
 
 
+class TooManyApiKeys(Conflict):
+    """The address has created as many API keys as it may."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__(
+            f"an address creates at most {most} API keys, those that it revoked included; use one that is"
+            " active, or another address",
+            most=most,
+        )
+
+
 class TooManyReadonlyKeys(Conflict):
     """The address has as many read-only keys as it may have."""
 

@@ -5,7 +5,7 @@ Written by trading.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
@@ -37,6 +37,18 @@ class ApiKey:
     def is_active(self) -> bool:
         """Whether the key is still accepted."""
         return self.status == ACTIVE
+
+
+class UsedKeys(NamedTuple):
+    """All keys that an address ever created, as far as the next one depends on them.
+
+    `revoked_at_s` is the second up to which a request for a revoked one may have been signed. Usually that is
+    the latest revocation. A client whose clock is ahead has signed for later times.
+    """
+
+    created: int
+    nonce_max: int | None
+    revoked_at_s: int | None
 
 
 async def lock_keys(tx: Transaction, address: Address) -> None:
@@ -128,14 +140,55 @@ async def load_key(tx: Transaction, key_id: str) -> ApiKey | None:
     return None if row is None else _key(row)
 
 
-async def load_keys(tx: Transaction, chain_id: int, address: Address) -> Sequence[ApiKey]:
-    """Return all keys of an address, revoked ones included, the oldest first."""
+async def load_latest_key(
+    tx: Transaction, chain_id: int, address: Address, nonce: int
+) -> ApiKey | None:
+    """Return the key of a nonce with the highest generation, active or revoked."""
+    row = await tx.first(
+        sa.select(api_keys)
+        .where(*_of(chain_id, address), api_keys.c.nonce == str(nonce))
+        .order_by(api_keys.c.generation.desc())
+        .limit(1)
+    )
+    return None if row is None else _key(row)
+
+
+async def load_used_keys(tx: Transaction, chain_id: int, address: Address) -> UsedKeys:
+    """Return what a new key of an address depends on; nonces are texts, the longest of which are the greatest."""
+    nonce, revoked_at_ms = api_keys.c.nonce, api_keys.c.revoked_at_ms
+    signed_at_s = sa.case((revoked_at_ms.is_not(None), api_keys.c.signed_at_s))
+    keys = _of(chain_id, address)
+    totals = await tx.first(
+        sa.select(
+            sa.func.count().label("created"),
+            sa.func.max(revoked_at_ms).label("revoked_at_ms"),
+            sa.func.max(signed_at_s).label("signed_at_s"),
+        ).where(*keys)
+    )
+    assert totals is not None
+    greatest = sa.func.length(nonce).desc(), nonce.desc()
+    last = await tx.first(sa.select(nonce).where(*keys).order_by(*greatest).limit(1))
+    revoked_at_s = None
+    if totals.revoked_at_ms is not None:
+        revoked_at_s = max(totals.revoked_at_ms // 1000, totals.signed_at_s or 0)
+    return UsedKeys(totals.created, None if last is None else int(last.nonce), revoked_at_s)
+
+
+async def load_active_keys(
+    tx: Transaction, chain_id: int, address: Address, most: int
+) -> Sequence[ApiKey]:
+    """Return the active keys of an address, at most so many, the oldest first."""
     rows = await tx.all(
         sa.select(api_keys)
-        .where(api_keys.c.chain_id == chain_id, api_keys.c.address == address)
+        .where(*_of(chain_id, address), api_keys.c.status == ACTIVE)
         .order_by(api_keys.c.created_at_ms, api_keys.c.key_id)
+        .limit(most)
     )
     return [_key(row) for row in rows]
+
+
+def _of(chain_id: int, address: Address) -> tuple[sa.ColumnElement[bool], ...]:
+    return api_keys.c.chain_id == chain_id, api_keys.c.address == address
 
 
 def _key(row: sa.Row[Any]) -> ApiKey:

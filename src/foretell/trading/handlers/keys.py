@@ -6,12 +6,13 @@ signature requests them, and appear only in that answer.
 
 import asyncio
 from collections.abc import Sequence
+from functools import partial
 from typing import Final
 
 import msgspec
 
 from foretell.domain.errors.http import MalformedBody, NoSuchCredentials
-from foretell.domain.errors.order import KeyNotOwned, RequestTaken
+from foretell.domain.errors.order import KeyNotOwned, RequestTaken, TooManyApiKeys
 from foretell.domain.values.credentials import (
     Credentials,
     KeyIndex,
@@ -24,11 +25,13 @@ from foretell.domain.values.strict_json import check_depth
 from foretell.edge.auth import L1Caller, L2Caller
 from foretell.edge.codec import SecretObject
 from foretell.store.database import Transaction
-from foretell.store.public_reads.places import ReadKind
+from foretell.store.public_reads.places import ReadKind, client_name, in_request
 from foretell.store.trading.api_keys import (
     ApiKey,
+    load_active_keys,
     load_key,
-    load_keys,
+    load_latest_key,
+    load_used_keys,
     lock_keys,
     record_key,
     record_signing,
@@ -39,6 +42,11 @@ from foretell.trading.context import TradingContext
 
 BARE_DIALECT: Final = "poly_"
 """Clients of this dialect expect answers of another shape."""
+
+API_KEYS_EVER_MAX: Final = 1_000
+"""Of one address. Revoked keys keep their rows, so these count too."""
+KEYS_PER_PART: Final = 50
+"""The keys of a list that are derived in one turn of the event loop."""
 
 
 class CredentialsRecord(SecretObject, frozen=True):
@@ -85,20 +93,18 @@ async def create_key(context: TradingContext, caller: L1Caller) -> CredentialsRe
     master key: the former set, which can no longer be derived, is revoked permanently. A nonce that
     was never used must be greater than every one that was. A request that was signed before a
     revocation makes no set: a captured one would undo the revocation.
+
+    An address makes `API_KEYS_EVER_MAX` sets at most, and a client so many of a minute as `new_keys` counts.
     """
     now_ms = context.now_ms()
     async with context.database.writing() as tx:
         await lock_keys(tx, caller.address)
-        keys = await load_keys(tx, caller.chain_id, caller.address)
+        latest = await load_latest_key(tx, caller.chain_id, caller.address, caller.nonce)
         await _note_referral(context, tx, caller)
-        latest = _latest(keys, caller.nonce)
-        if latest is None:
-            used = [key.index.nonce for key in keys]
-            check_nonce_order(caller.nonce, max(used, default=None))
-        elif _is_valid(context, latest):
+        if latest is not None and _is_valid(context, latest):
             await _note_signing(context, tx, caller, latest.key_id)
             return _record(context, context.key_ring.credentials(latest.index))
-        check_signed_after(caller.signed_at_s, _revoked_at_s(keys))
+        await _check_new_set(context, tx, caller, latest)
         if latest is not None and latest.is_active:
             await _log_revocation(context, latest, now_ms)
             await revoke_key(tx, latest.key_id, now_ms)
@@ -114,10 +120,29 @@ async def create_key(context: TradingContext, caller: L1Caller) -> CredentialsRe
     return _record(context, credentials)
 
 
+async def _check_new_set(
+    context: TradingContext, tx: Transaction, caller: L1Caller, latest: ApiKey | None
+) -> None:
+    """Refuse a new set of a nonce, whose latest one is given, and count one that may be made.
+
+    A set that the operator's change of the master key ended may be replaced whatever the number: there are
+    no more of these than there were active ones.
+    """
+    used = await load_used_keys(tx, caller.chain_id, caller.address)
+    if latest is None:
+        check_nonce_order(caller.nonce, used.nonce_max)
+    check_signed_after(caller.signed_at_s, used.revoked_at_s)
+    is_replacement = latest is not None and latest.is_active
+    if used.created >= API_KEYS_EVER_MAX and not is_replacement:
+        raise TooManyApiKeys(API_KEYS_EVER_MAX)
+    if in_request():
+        context.new_keys.take(client_name.get())
+
+
 async def derive_key(context: TradingContext, caller: L1Caller) -> CredentialsRecord:
     """Return the credentials of a nonce that were created before, or refuse."""
     async with context.database.public_reading(ReadKind.OWN) as tx:
-        latest = _latest(await load_keys(tx, caller.chain_id, caller.address), caller.nonce)
+        latest = await load_latest_key(tx, caller.chain_id, caller.address, caller.nonce)
     if latest is None or not latest.is_active:
         raise NoSuchCredentials(
             "this address and nonce have no active API key; create one with POST /auth/api-key"
@@ -135,7 +160,11 @@ async def derive_key(context: TradingContext, caller: L1Caller) -> CredentialsRe
 
 async def list_keys(context: TradingContext, caller: L2Caller, *, with_metadata: bool) -> object:
     """Return the caller's keys, except those revoked or derived from another master key."""
-    keys = [key for key in await _load_keys(context, caller) if _is_valid(context, key)]
+    active, shared = await _load_active(context, caller), context.loop_share.begin()
+    keys: list[ApiKey] = []
+    for start in range(0, len(active), KEYS_PER_PART):
+        part = active[start : start + KEYS_PER_PART]
+        keys += await shared.run(partial(_valid_of, context, part))
     if with_metadata:
         return [_key_record(key) for key in keys]
     ids = [key.key_id for key in keys]
@@ -200,25 +229,13 @@ def _second_left_s(now_ms: int) -> float:
     return 1 - now_ms % 1000 / 1000
 
 
-async def _load_keys(context: TradingContext, caller: L2Caller) -> Sequence[ApiKey]:
+async def _load_active(context: TradingContext, caller: L2Caller) -> Sequence[ApiKey]:
     async with context.database.public_reading(ReadKind.OWN) as tx:
         calling = await load_key(tx, caller.key_id)
         if calling is None:
             return ()
-        return await load_keys(tx, calling.index.chain_id, caller.address)
-
-
-def _revoked_at_s(keys: Sequence[ApiKey]) -> int | None:
-    """Return the second up to which a request for a revoked key of an address may have been signed.
-
-    Usually that is the latest revocation. A client whose clock is ahead has signed for later times.
-    """
-    revoked = [
-        max(key.revoked_at_ms // 1000, key.signed_at_s or 0)
-        for key in keys
-        if key.revoked_at_ms is not None
-    ]
-    return max(revoked, default=None)
+        chain_id = calling.index.chain_id
+        return await load_active_keys(tx, chain_id, caller.address, API_KEYS_EVER_MAX)
 
 
 async def _note_signing(
@@ -237,15 +254,13 @@ async def _note_referral(context: TradingContext, tx: Transaction, caller: L1Cal
     await record_referral(tx, wallets, caller.referrer, context.now_ms() // 1000)
 
 
-def _latest(keys: Sequence[ApiKey], nonce: int) -> ApiKey | None:
-    """Return the key of a nonce with the highest generation."""
-    same = [key for key in keys if key.index.nonce == nonce]
-    return max(same, key=lambda key: key.index.generation, default=None)
-
-
 def _is_valid(context: TradingContext, key: ApiKey) -> bool:
     """Return whether a key is active and derived from the present master key."""
     return key.is_active and context.key_ring.credentials(key.index).key_id == key.key_id
+
+
+def _valid_of(context: TradingContext, keys: Sequence[ApiKey]) -> list[ApiKey]:
+    return [key for key in keys if _is_valid(context, key)]
 
 
 def _close(context: TradingContext, key_id: str) -> None:

@@ -17,7 +17,7 @@ from foretell.domain.errors.http import (
     RevokedKey,
     SignedBeforeRevocation,
 )
-from foretell.domain.errors.order import KeyNotOwned, RequestTaken
+from foretell.domain.errors.order import KeyNotOwned, RequestTaken, TooManyApiKeys
 from foretell.domain.errors.storage import ReadsBusy, WritesBusy
 from foretell.edge.application import build_application
 from foretell.edge.codec import CLIENT, PLACE, SINK, AnyRequest, JsonResponse, json_response
@@ -97,7 +97,7 @@ async def get_version(context: Context) -> JsonResponse:
         Success(keys.CredentialsRecord, "The credentials; no other response has them."),
         tag=refused.KEYS,
         security=L1,
-        refusals=(NonceNotMonotonic, SignedBeforeRevocation, WritesBusy),
+        refusals=(NonceNotMonotonic, SignedBeforeRevocation, TooManyApiKeys, WritesBusy),
     ),
 )
 async def create_key(request: AnyRequest, context: Context) -> JsonResponse:

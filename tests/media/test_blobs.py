@@ -1,9 +1,11 @@
 import asyncio
 import hashlib
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from tests.rigs.values import a_key
+from tests.runtime.lack_of_threads import lack_of_threads
 
 from foretell.domain.creation.data_items import DataItem, ItemTag, sign_item
 from foretell.domain.errors.storage import BlobDamaged, BlobNotFound, StorageUnavailable
@@ -154,3 +156,18 @@ async def test_an_unusable_folder_is_reported(occupied_folder: Path) -> None:
 async def test_the_size_of_an_item_is_limited(blobs: BlobStore) -> None:
     with pytest.raises(StorageUnavailable, match="an item has at most"):
         await blobs.store(an_item(bytes(ITEM_BYTES_MAX)))
+
+
+@pytest.mark.case("A-11")
+async def test_without_a_thread_an_item_is_neither_stored_nor_loaded(blobs: BlobStore) -> None:
+    asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
+    item = an_item()
+    with lack_of_threads():
+        with pytest.raises(StorageUnavailable, match="starts no more threads"):
+            await blobs.store(item)
+        with pytest.raises(StorageUnavailable, match="starts no more threads"):
+            await blobs.load(item.item_id)
+    with pytest.raises(BlobNotFound):
+        await blobs.load(item.item_id)
+    await blobs.store(item)
+    assert await blobs.load(item.item_id) == item

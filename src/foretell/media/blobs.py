@@ -31,6 +31,7 @@ from foretell.domain.errors.storage import (
 )
 from foretell.runtime.files import PARTIAL_SUFFIX, write_atomically
 from foretell.runtime.folders import sync_folder
+from foretell.runtime.threads import run_in_thread
 
 UNSENT_PER_READ_MAX: Final = 100
 ITEM_BYTES_MAX: Final = 4 * 1024 * 1024
@@ -57,7 +58,7 @@ class BlobStore:
             raise ItemTooLarge(min(ITEM_BYTES_MAX, self._data_bytes_max))
         item_id = self.storage.id_of(item)
         try:
-            await asyncio.to_thread(self._write, item, item_id)
+            await run_in_thread(self._write, item, item_id)
         except OSError as error:
             raise StorageUnavailable(error.strerror or type(error).__name__) from error
         return item_id
@@ -67,7 +68,7 @@ class BlobStore:
         if not any(storage.has_form(item_id) for storage in Storage):
             raise BlobNotFound(item_id)
         try:
-            return await asyncio.to_thread(self._read, item_id)
+            return await run_in_thread(self._read, item_id)
         except FileNotFoundError as error:
             raise BlobNotFound(item_id) from error
         except OSError as error:
@@ -95,7 +96,7 @@ class BlobStore:
         Raises BlobDamaged with the file's name, and StorageUnavailable.
         """
         try:
-            return await asyncio.to_thread(self._read_id, name)
+            return await run_in_thread(self._read_id, name)
         except OSError as error:
             raise StorageUnavailable(f"{name}: {error.strerror or type(error).__name__}") from error
         except MalformedBody as error:

@@ -20,6 +20,9 @@ from sqlalchemy.dialects.sqlite.aiosqlite import (
 from sqlalchemy.util import EMPTY_DICT
 from typing_extensions import override
 
+from foretell.domain.errors.storage import StoreUnavailable
+from foretell.runtime.threads import starting_thread
+
 Run = Callable[[sqlite3.Cursor], object]
 
 
@@ -74,7 +77,11 @@ class OneCrossingConnection(AsyncAdapt_aiosqlite_connection):
 def open_connection(dialect: sa.Dialect, _: object, arguments: Any, options: Any) -> Any:
     """Return a new connection with such cursors, for the event `do_connect` of an engine."""
     dbapi = cast("Any", dialect.loaded_dbapi)
-    opened: AsyncAdapt_aiosqlite_connection = dbapi.connect(*arguments, **options)
+    try:
+        with starting_thread():  # each connection has one
+            opened: AsyncAdapt_aiosqlite_connection = dbapi.connect(*arguments, **options)
+    except BlockingIOError as error:
+        raise StoreUnavailable(str(error.strerror)) from error
     return OneCrossingConnection(dbapi, opened.driver_connection)
 
 

@@ -1,11 +1,14 @@
 """M4: what the log of revocations gives back to an older database, on SQLite and on PostgreSQL."""
 
+import asyncio
 from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
 from tests.rigs.values import an_address
+from tests.runtime.lack_of_threads import lack_of_threads
 
 from foretell.domain.errors.storage import StoreUnavailable
 from foretell.domain.values.credentials import KeyIndex
@@ -155,6 +158,17 @@ async def test_an_older_database_learns_deletions_of_builders_and_read_only_keys
         ("reader 2", None),
     ]
     assert await revocations.restore(database) == 0
+
+
+@pytest.mark.case("A-11")
+async def test_a_log_whose_thread_is_not_started_refuses_the_revocation_and_logs_none(
+    revocations: Revocations, tmp_path: Path
+) -> None:
+    asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
+    with lack_of_threads(), pytest.raises(StoreUnavailable, match="starts no more threads"):
+        await revocations.record(a_key_of(0), 20)
+    await revocations.record(a_key_of(1), 30)
+    assert [each.key_id for each in RevocationLog(tmp_path).read()] == ["key 1"]
 
 
 async def test_a_log_that_cannot_be_written_refuses_the_revocation(tmp_path: Path) -> None:

@@ -5,7 +5,6 @@ Deletions of builders' keys and of read-only keys are in the same log.
 At a start, the database learns those that it does not know because it was restored from an older copy.
 """
 
-import asyncio
 from collections.abc import Sequence
 from itertools import islice
 from typing import Final
@@ -21,6 +20,7 @@ from foretell.journal.files.revocations import (
     LoggedRevocation,
     RevocationLog,
 )
+from foretell.runtime.threads import run_in_thread
 from foretell.store.database import Database, Transaction
 from foretell.store.trading.api_keys import (
     REVOKED,
@@ -100,7 +100,7 @@ class Revocations:
 
     async def _append(self, logged: LoggedKey) -> None:
         try:
-            await asyncio.to_thread(self._log.append, logged)
+            await run_in_thread(self._log.append, logged)
         except OSError as error:
             raise StoreUnavailable(f"the log of revocations: {error.strerror}") from error
 
@@ -123,7 +123,7 @@ class Revocations:
     async def compact(self) -> int:
         """Shorten the log, and return by how many lines; if the disk refuses, it stays as it is."""
         try:
-            return await asyncio.to_thread(self._log.compact)
+            return await run_in_thread(self._log.compact)
         except OSError as error:
             log.warning("the log of revocations cannot be shortened", cause=error.strerror)
             return 0

@@ -1,0 +1,36 @@
+"""A trading API whose process cannot start a thread more."""
+
+import asyncio
+
+import pytest
+from tests.rigs.trading import Trader, TradingRig
+from tests.rigs.values import a_buy
+from tests.runtime.lack_of_threads import lack_of_threads
+
+pytestmark = pytest.mark.anyio
+
+READS = 20
+"""More than the connections of the database that are open."""
+
+
+@pytest.mark.case("A-11")
+async def test_without_new_threads_orders_go_on_and_reads_are_refused_with_the_cause(
+    rig: TradingRig, alice: Trader
+) -> None:
+    """What was acknowledged stays, nothing else appears, and all reads work when there are threads again."""
+    await alice.placed(a_buy("alice", salt="1"))
+    with lack_of_threads():
+        placed = [await alice.place(a_buy("alice", salt=f"{n}")) for n in range(2, 5)]
+        reads = await asyncio.gather(*[alice.send("GET", "/data/orders") for _ in range(READS)])
+    refused = [answer.json() for answer in reads if answer.status_code != 200]
+    assert {answer.status_code for answer in placed} == {200}
+    assert {answer["code"] for answer in refused} == {"store_unavailable"}
+    assert "the system starts no more threads" in refused[0]["message"]
+
+    await rig.settle_tables()
+    later = await asyncio.gather(*[alice.get("/data/orders") for _ in range(READS)])
+    acknowledged = {answer.json()["orderID"] for answer in placed}
+    for page in later:
+        ids = [order["id"] for order in page["data"]]
+        assert len(ids) == 4
+        assert acknowledged < set(ids)

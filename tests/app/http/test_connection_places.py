@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import json
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 
 import pytest
 from hypothesis import given
@@ -200,12 +200,15 @@ def test_no_more_places_are_taken_than_there_are(steps: list[str]) -> None:
         assert places.taken == len(taken)
 
 
-@given(st.lists(st.tuples(st.sampled_from("csep"), st.integers(0, 30)), max_size=80))
+@given(
+    st.lists(st.tuples(st.sampled_from("csep"), st.integers(0, 30)), max_size=80),
+    st.sampled_from([1, 100]),
+)
 def test_attack_h2_no_anonymous_connection_takes_an_authenticated_place(
-    steps: list[tuple[str, int]],
+    steps: list[tuple[str, int]], kept: int
 ) -> None:
     """Connect, show one of three keys, end, and open a proxy's stream, in any order."""
-    limits = PlaceLimits(total=8, of_address=100, of_key=3, reserved=4, provisional=2)
+    limits = PlaceLimits(8, of_address=100, of_key=3, kept=kept, reserved=4, provisional=2)
     places, held = ConnectionPlaces(limits, lambda: ClientAddresses([PROXY])), list[Held]()
     for act, number in steps:
         if act == "c":
@@ -237,13 +240,11 @@ def check(places: ConnectionPlaces, limits: PlaceLimits, held: list[Held]) -> No
     assert all(count <= limits.of_key for count in keys.values())
 
 
-def test_attack_h2_an_authenticated_connection_is_closed_for_nobody() -> None:
+def test_attack_h2_of_a_key_with_few_connections_none_is_closed() -> None:
     limits = PlaceLimits(total=4, reserved=2, provisional=1)
     places, authenticated = ConnectionPlaces(limits), [Held() for _ in range(3)]
     for number, each in enumerate(authenticated):
-        place = places.take("1.1.1.1", each)
-        assert place is not None
-        place.show_key(f"key {number}")
+        show(places, each, f"key {number}")
     later = [Held(), Held()]
     for each in later:
         each.place = places.take("1.1.1.1", each)
@@ -257,6 +258,81 @@ def test_attack_h2_an_authenticated_connection_is_closed_for_nobody() -> None:
         False,
     ]
     assert (places.authenticated, later[1].place.is_provisional) == (3, True)
+
+
+def show(places: ConnectionPlaces, held: Held, key: str, peer: str = "1.1.1.1") -> bool:
+    """Connect and show a key, and return whether the connection is kept."""
+    held.place = places.take(peer, held)
+    assert held.place is not None
+    held.place.show_key(key)
+    return held.place.standing is Standing.AUTHENTICATED
+
+
+FEW = PlaceLimits(total=13, of_key=100, kept=3, reserved=3, provisional=1)
+"""Twelve places for authenticated connections, of which a key and an address keep three each."""
+
+
+@pytest.mark.parametrize(
+    ("idle", "closed"), [((), 0), ((2, 5), 2), (range(8), 0)], ids=["none", "some", "all"]
+)
+def test_attack_h2_the_key_with_most_connections_makes_way_for_one_with_fewer(
+    idle: Sequence[int], closed: int
+) -> None:
+    """A few clients with keys of their own took all places, and a trader had one answer a connection."""
+    places = ConnectionPlaces(FEW)
+    most = [Held(is_idle=number in idle) for number in range(8)]
+    fewer = [Held(is_idle=True) for _ in range(4)]
+    assert all(show(places, each, "most") for each in most)
+    assert all(show(places, each, "fewer", "2.2.2.2") for each in fewer)
+
+    trader = Held()
+    assert show(places, trader, "trader", "3.3.3.3")
+    assert [each.is_closed for each in most] == [number == closed for number in range(8)]
+    assert not any(each.is_closed for each in fewer)
+    assert places.taken == places.authenticated == 12
+
+
+def test_attack_h2_a_key_with_most_connections_takes_no_places_of_others() -> None:
+    places, others = ConnectionPlaces(FEW), [Held(is_idle=True) for _ in range(6)]
+    mine = [Held(is_idle=True) for _ in range(6)]
+    assert all(show(places, each, "other") for each in others)
+    assert all(show(places, each, "mine") for each in mine)
+    again = Held()
+    assert not show(places, again, "mine", "2.2.2.2")
+    assert not any(each.is_closed for each in (*others, *mine, again))
+
+
+def test_attack_h2_keys_with_few_connections_each_make_way_by_their_address() -> None:
+    places, crowd = ConnectionPlaces(FEW), [Held(is_idle=True) for _ in range(12)]
+    for number, each in enumerate(crowd):
+        assert show(places, each, f"key {number // 3}", "1.1.1.1" if number < 9 else "2.2.2.2")
+    trader, neighbour = Held(is_idle=True), Held()
+    assert show(places, trader, "trader", "3.3.3.3")
+    assert [each.is_closed for each in crowd] == [True] + [False] * 11
+    assert not show(places, neighbour, "neighbour"), "its address has most"
+    assert not trader.is_closed
+
+
+def test_attack_h2_of_addresses_and_keys_that_have_few_connections_none_is_closed() -> None:
+    places, crowd = ConnectionPlaces(FEW), [Held(is_idle=True) for _ in range(12)]
+    for number, each in enumerate(crowd):
+        assert show(places, each, f"key {number // 3}", f"1.1.1.{number // 3}")
+    assert not show(places, Held(), "trader", "3.3.3.3")
+    assert not any(each.is_closed for each in crowd)
+
+
+def test_connections_through_a_proxy_make_way_by_their_key_alone() -> None:
+    places = ConnectionPlaces(FEW, lambda: ClientAddresses([PROXY]))
+    proxied = [Held(is_idle=True) for _ in range(12)]
+    for number, each in enumerate(proxied):
+        assert show(places, each, f"key {number // 3}", PROXY)
+    assert not show(places, Held(), "trader", "3.3.3.3")
+    ended = proxied[0].place
+    assert ended is not None
+    ended.end()
+    assert show(places, Held(), "key 1", PROXY)
+    assert show(places, Held(), "trader", "3.3.3.3")
+    assert [each.is_closed for each in proxied].index(True) == 3
 
 
 CHURNED = PlaceLimits(total=40, of_address=2_000, reserved=20, provisional=8)

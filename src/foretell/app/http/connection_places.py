@@ -1,8 +1,8 @@
 """The places for connections of a process: a number in total, with a part reserved for authenticated ones.
 
-An authenticated connection has carried a request with a verified API key. It keeps its place, whatever
-others do. All others are anonymous: they never take the reserved part, and one of them is closed when an
-authenticated connection needs its place.
+An authenticated connection has carried a request with a verified API key. It keeps its place, unless its key
+or its address has many and no other place is left for a key with fewer. All others are anonymous: they never take
+the reserved part, and one of them is closed when an authenticated connection needs its place.
 
 Since a key is known only after a connection has its place, a new one that finds the places of anonymous
 ones taken is admitted provisionally, for a short time, in which it has to show a key. The places for that
@@ -16,6 +16,7 @@ from collections import Counter, OrderedDict
 from collections.abc import Callable
 from typing import Final, NamedTuple, Protocol
 
+from foretell.app.http.authenticated_places import KEPT, AuthenticatedPlaces, idle_or_oldest
 from foretell.edge.client_addresses import ClientAddresses
 from foretell.runtime.allowance import GrowingAllowance
 from foretell.runtime.lru import LruCache
@@ -30,8 +31,6 @@ _PROVISIONAL_MAX: Final = 256
 _OPENED_PART: Final = 5
 _CLIENTS_MAX: Final = 10_000
 """Clients whose new connections are counted; the one that opened none for longest makes way."""
-_LOOKS_MAX: Final = 64
-"""Anonymous connections that are looked at for an idle one, at one time."""
 
 
 class PlaceLimits(NamedTuple):
@@ -40,6 +39,8 @@ class PlaceLimits(NamedTuple):
     total: int = UNLIMITED
     of_address: int = PER_ADDRESS_MAX
     of_key: int = PER_KEY_MAX
+    kept: int = KEPT
+    """Authenticated ones of a key, and of an address, that are closed for nobody."""
     reserved: int = 0
     """Which anonymous connections cannot take, the provisional ones included."""
     provisional: int = 0
@@ -150,11 +151,10 @@ class ConnectionPlaces:
         self._addresses = addresses
         self._now_s = now_s
         self._count_by_client: Counter[str] = Counter()
-        self._authenticated_by_key: Counter[str] = Counter()
+        self._authenticated: AuthenticatedPlaces[Place] = AuthenticatedPlaces(limits.kept)
         self._anonymous: OrderedDict[Place, None] = OrderedDict()
         self._provisional: OrderedDict[Place, None] = OrderedDict()
         self._provisional_by_client: Counter[str] = Counter()
-        self._authenticated = 0
         self._frames_by_client: dict[str, GrowingAllowance] = {}
         """Of clients with streams."""
         self._opened_by_client: LruCache[str, GrowingAllowance] = LruCache(_CLIENTS_MAX)
@@ -162,12 +162,12 @@ class ConnectionPlaces:
     @property
     def taken(self) -> int:
         """The number of open connections."""
-        return len(self._anonymous) + len(self._provisional) + self._authenticated
+        return len(self._anonymous) + len(self._provisional) + len(self._authenticated)
 
     @property
     def authenticated(self) -> int:
         """The number of connections that have shown a key."""
-        return self._authenticated
+        return len(self._authenticated)
 
     def take(self, peer: str | None, holder: Holder) -> Place | None:
         """Return the place of a new connection, or None when it has none."""
@@ -185,14 +185,17 @@ class ConnectionPlaces:
         return place
 
     def admit_authenticated(self, place: Place, key_id: str) -> None:
-        """Count a place as authenticated, unless all places are so, or the key has too many.
+        """Count a place as authenticated, unless there is no place for it, or the key has too many.
 
-        An anonymous connection is closed for a provisional one when there is no other place.
+        When there is no other place, an anonymous connection is closed for a provisional one, or one of
+        the key or the address that has most.
         """
-        if self._authenticated_by_key[key_id] >= self._limits.of_key:
+        if self._authenticated.of_key(key_id) >= self._limits.of_key:
             return
         if place.is_provisional and not self._has_room():
-            dispensable = self._dispensable()
+            dispensable = idle_or_oldest(self._anonymous) or self._authenticated.dispensable(
+                key_id, place.client
+            )
             if dispensable is None:
                 return
             self._close(dispensable)
@@ -200,8 +203,7 @@ class ConnectionPlaces:
         if place.is_provisional:
             place.holder.keep_open()
         place.standing, place.key = Standing.AUTHENTICATED, key_id
-        self._authenticated += 1
-        self._authenticated_by_key[key_id] += 1
+        self._authenticated.add(place)
 
     def admit_anonymous(self, place: Place) -> None:
         """Count an authenticated place as anonymous, or admit its connection provisionally."""
@@ -241,7 +243,7 @@ class ConnectionPlaces:
     def _has_room(self) -> bool:
         """Return whether a place is free that is not one of the provisional ones."""
         return (
-            len(self._anonymous) + self._authenticated
+            len(self._anonymous) + len(self._authenticated)
             < self._limits.total - self._limits.provisional
         )
 
@@ -263,10 +265,7 @@ class ConnectionPlaces:
     def _remove(self, place: Place) -> None:
         """Take a place out of the part that it belongs to."""
         if place.standing is Standing.AUTHENTICATED:
-            self._authenticated -= 1
-            self._authenticated_by_key[place.key] -= 1
-            if not self._authenticated_by_key[place.key]:
-                del self._authenticated_by_key[place.key]
+            self._authenticated.remove(place)
         elif place.is_provisional:
             del self._provisional[place]
             self._provisional_by_client[place.client] -= 1
@@ -280,15 +279,6 @@ class ConnectionPlaces:
         counts = self._provisional_by_client
         most = max(counts.values())
         return next(place for place in self._provisional if counts[place.client] == most)
-
-    def _dispensable(self) -> Place | None:
-        """Return the place of an idle anonymous connection if one is soon found, else of the oldest."""
-        for _ in range(min(_LOOKS_MAX, len(self._anonymous))):
-            place = next(iter(self._anonymous))
-            if place.holder.is_idle:
-                return place
-            self._anonymous.move_to_end(place)
-        return next(iter(self._anonymous), None)
 
     def _close(self, place: Place) -> None:
         self.free(place)

@@ -42,6 +42,9 @@ SLOW_READERS: Final = "slow-readers"
 UNREAD: Final = "unread-answers"
 UNREAD_OF_ONE: Final = "unread-answers-of-one-address"
 UNREAD_PAGES: Final = "unread-pages-of-one-address"
+REQUESTS: Final = "requests-of-one-address"
+UNLIMITED: Final = (f"/relayer/deployed?address=0x{40 * '1'}", "/create-market/")
+"""Requests that no rate limit counts by default."""
 
 Stream = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 Way = Callable[[Stream], Awaitable[None]]
@@ -127,6 +130,16 @@ def unread_of(targets: Sequence[str]) -> Way:
     return leave_unread
 
 
+async def flood(stream: Stream) -> None:
+    """Send a request as soon as the one before it is answered."""
+    reader, writer = stream
+    for target in itertools.cycle(UNLIMITED):
+        writer.write(f"GET {target} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+        head = (await reader.readuntil(b"\r\n\r\n")).lower()
+        _, _, length = head.partition(b"content-length: ")
+        await reader.readexactly(int(length.partition(b"\r\n")[0]))
+
+
 async def _drop(reader: asyncio.StreamReader) -> None:
     while await reader.read(1024 * 1024):
         pass
@@ -158,8 +171,9 @@ WAYS: Final[dict[str, Way]] = {
     UNREAD: unread_of(DEAR_READS),
     UNREAD_OF_ONE: unread_of(DEAR_READS),
     UNREAD_PAGES: unread_of(PAGES),
+    REQUESTS: flood,
 }
-OF_ONE: Final = frozenset({UNREAD_OF_ONE, UNREAD_PAGES})
+OF_ONE: Final = frozenset({UNREAD_OF_ONE, UNREAD_PAGES, REQUESTS})
 """Ways whose connections all come from one address."""
 
 

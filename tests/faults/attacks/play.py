@@ -18,7 +18,13 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from tests.faults.attacks.attacker import SLOW_READERS, UNREAD, UNREAD_OF_ONE, UNREAD_PAGES
+from tests.faults.attacks.attacker import (
+    REQUESTS,
+    SLOW_READERS,
+    UNREAD,
+    UNREAD_OF_ONE,
+    UNREAD_PAGES,
+)
 from tests.faults.attacks.target import LOOK_S, Latencies, Seen, Target, a_target
 from tests.rigs.installation import Running
 
@@ -40,6 +46,7 @@ CONNECTIONS: Final = {
     UNREAD: 600,
     UNREAD_OF_ONE: 900,
     UNREAD_PAGES: 900,
+    REQUESTS: 1_000,
 }
 """Of each attack at scale 1."""
 HELD: Final = frozenset({IDLE, SLOW_HEADS})

@@ -17,6 +17,7 @@ from collections.abc import Callable
 from typing import Final, NamedTuple, Protocol
 
 from foretell.app.http.authenticated_places import KEPT, AuthenticatedPlaces, idle_or_oldest
+from foretell.app.http.request_pace import RequestPace
 from foretell.edge.client_addresses import ClientAddresses
 from foretell.runtime.allowance import GrowingAllowance
 from foretell.runtime.lru import LruCache
@@ -29,8 +30,10 @@ _RESERVED_PART: Final = 4
 _PROVISIONAL_PART: Final = 32
 _PROVISIONAL_MAX: Final = 256
 _OPENED_PART: Final = 5
+_REQUESTS_EACH: Final = 5
+"""Requests in a burst for each connection of an address; as many as the largest published limit allows."""
 _CLIENTS_MAX: Final = 10_000
-"""Clients whose new connections are counted; the one that opened none for longest makes way."""
+"""Clients whose new connections and requests are counted; the one that opened none for longest makes way."""
 
 
 class PlaceLimits(NamedTuple):
@@ -50,6 +53,9 @@ class PlaceLimits(NamedTuple):
     opened_burst: float = PER_ADDRESS_MAX
     opened_per_s: float = PER_ADDRESS_MAX / _OPENED_PART
     """New connections of one address in a burst, and in a second after it."""
+    requests_burst: float = PER_ADDRESS_MAX * _REQUESTS_EACH
+    requests_per_s: float = PER_ADDRESS_MAX
+    """Requests of one address that are read in a burst, and in a second after it; see `request_pace`."""
 
     @classmethod
     def of(cls, total: int, of_address: int = PER_ADDRESS_MAX) -> "PlaceLimits":
@@ -62,6 +68,8 @@ class PlaceLimits(NamedTuple):
             provisional=min(total // _PROVISIONAL_PART, _PROVISIONAL_MAX),
             opened_burst=opened,
             opened_per_s=opened / _OPENED_PART,
+            requests_burst=opened * _REQUESTS_EACH,
+            requests_per_s=opened,
         )
 
 
@@ -90,13 +98,27 @@ class Standing(enum.Enum):
     AUTHENTICATED = "authenticated"
 
 
+class ClientAllowances(NamedTuple):
+    """The new connections of a client, and the requests that all its connections share."""
+
+    opened: GrowingAllowance
+    requests: RequestPace
+
+
 class Place:
     """The place of one connection."""
 
-    __slots__ = ("_places", "client", "holder", "is_taken", "key", "standing")
+    __slots__ = ("_places", "_requests", "client", "holder", "is_taken", "key", "standing")
 
-    def __init__(self, places: "ConnectionPlaces", client: str, holder: Holder) -> None:
+    def __init__(
+        self,
+        places: "ConnectionPlaces",
+        client: str,
+        holder: Holder,
+        requests: RequestPace | None = None,
+    ) -> None:
         self._places = places
+        self._requests = requests
         self.client = client
         """The address that the connection counts for; empty for a trusted proxy."""
         self.holder = holder
@@ -128,6 +150,20 @@ class Place:
         """Count frames that a stream has read, and return the seconds until its address may send more."""
         return self._places.take_frames(self.client, frames, now_s) if self.is_taken else 0.0
 
+    def may_begin(self, begin: Callable[[], None]) -> bool:
+        """Return whether a request may begin now; if not, call `begin` when its address has a turn.
+
+        Those of a connection that has shown a key, and those of a trusted proxy, begin at once.
+        """
+        if self._requests is None or self.standing is Standing.AUTHENTICATED:
+            return True
+        return self._requests.may_begin(begin)
+
+    def count_request(self) -> None:
+        """Count a request that begins, unless it is one of those that always do."""
+        if self._requests is not None and self.standing is not Standing.AUTHENTICATED:
+            self._requests.count()
+
     def end(self) -> None:
         """Free the place; this may be repeated."""
         if self.is_taken:
@@ -157,7 +193,7 @@ class ConnectionPlaces:
         self._provisional_by_client: Counter[str] = Counter()
         self._frames_by_client: dict[str, GrowingAllowance] = {}
         """Of clients with streams."""
-        self._opened_by_client: LruCache[str, GrowingAllowance] = LruCache(_CLIENTS_MAX)
+        self._allowances_by_client: LruCache[str, ClientAllowances] = LruCache(_CLIENTS_MAX)
 
     @property
     def taken(self) -> int:
@@ -175,11 +211,12 @@ class ConnectionPlaces:
         client = "" if peer is None or addresses.is_proxy(peer) else addresses.client(peer)
         if client and self._count_by_client[client] >= self._limits.of_address:
             return None
-        if client and not self._may_open(client):
+        allowances = self._allowances(client) if client else None
+        if allowances and not allowances.opened.try_take(1, self._now_s()):
             return None
         if not (self._has_room_for_anonymous() or self._limits.provisional):
             return None
-        place = Place(self, client, holder)
+        place = Place(self, client, holder, allowances and allowances.requests)
         self._count_by_client[client] += 1
         self._add_anonymous(place)
         return place
@@ -230,15 +267,17 @@ class ConnectionPlaces:
             self._frames_by_client[client] = allowance
         return allowance.take(frames, now_s)
 
-    def _may_open(self, client: str) -> bool:
-        """Count a new connection of a client, unless it opens them too fast."""
-        now_s = self._now_s()
-        allowance = self._opened_by_client.get(client)
-        if allowance is None:
+    def _allowances(self, client: str) -> ClientAllowances:
+        """Return the allowances of a client, which outlast its connections."""
+        allowances = self._allowances_by_client.get(client)
+        if allowances is None:
             limits = self._limits
-            allowance = GrowingAllowance(limits.opened_burst, limits.opened_per_s, now_s)
-            self._opened_by_client.put(client, allowance)
-        return allowance.try_take(1, now_s)
+            allowances = ClientAllowances(
+                GrowingAllowance(limits.opened_burst, limits.opened_per_s, self._now_s()),
+                RequestPace(limits.requests_burst, limits.requests_per_s, self._now_s),
+            )
+            self._allowances_by_client.put(client, allowances)
+        return allowances
 
     def _has_room(self) -> bool:
         """Return whether a place is free that is not one of the provisional ones."""

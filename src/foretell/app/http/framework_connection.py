@@ -94,6 +94,9 @@ class FrameworkConnection(HttpToolsProtocol):
         self._early = b""
         """What has arrived and is not parsed, because too many requests wait for their turn."""
         self._early_bytes = HeldBytes()
+        self._has_turn = False
+        """Whether the request that arrives, or the next one, may be read."""
+        self._waits_for_turn = False
         self._deadline: asyncio.TimerHandle | None = None
         self._stall: asyncio.TimerHandle | None = None
 
@@ -178,13 +181,30 @@ class FrameworkConnection(HttpToolsProtocol):
         if self._is_refused:
             return
         for at in range(0, len(data), self._limits.piece_bytes):
-            if self._early or len(self.pipeline) > self._limits.pipelined_max:
+            is_full = self._early or len(self.pipeline) > self._limits.pipelined_max
+            if is_full or not self._may_read():
                 self._keep_early(data[at:])
                 return
             if not self._parse(data[at : at + self._limits.piece_bytes]):
                 return
         if not self._is_arriving:
             self._report_if_idle()
+
+    def _may_read(self) -> bool:
+        """Return whether a request may be read; if not, it waits for a turn of its address.
+
+        Each request has a turn of its own, also one whose first bytes came with the end of the one before.
+        """
+        if not (self._has_turn or self._waits_for_turn):
+            self._has_turn = self.place is None or self.place.may_begin(self._take_turn)
+            self._waits_for_turn = not self._has_turn
+        return self._has_turn
+
+    def _take_turn(self) -> None:
+        """Read on, unless the connection has ended."""
+        self._waits_for_turn, self._has_turn = False, True
+        if self._early:
+            self._take_early()
 
     def _parse(self, data: bytes) -> bool:
         """Parse a piece, and return whether the next one is for this parser too."""
@@ -204,10 +224,7 @@ class FrameworkConnection(HttpToolsProtocol):
         return not self._is_refused
 
     def _keep_early(self, data: bytes) -> None:
-        """Keep what arrives until requests before it are answered, and read nothing more.
-
-        Requests that are parsed take a hundred times the memory of their bytes.
-        """
+        """Keep what arrives until it may be parsed, which takes a hundred times the memory, and read nothing more."""
         self.flow.pause_reading()
         if not self._early:
             is_known = self.place is not None and self.place.has_known_client
@@ -235,7 +252,8 @@ class FrameworkConnection(HttpToolsProtocol):
     def _limit(self, more_bytes: int) -> None:
         """Limit the time and the size of the request that arrives; it has that many bytes more."""
         if self._deadline is None:
-            self._begin_deadline(self._limits.request_deadline_s)
+            seconds = self._limits.request_deadline_s
+            self._deadline = self.loop.call_later(seconds, self.refuse, RequestTooSlow(seconds))
         if self._is_in_head:
             self._received_bytes += more_bytes
             if self._received_bytes > self._limits.head_bytes_max:
@@ -248,6 +266,8 @@ class FrameworkConnection(HttpToolsProtocol):
         self._received_bytes = self._head_bytes = 0
         super().on_message_begin()
         self.scope[PLACE] = self.place  # type: ignore[typeddict-unknown-key]
+        if self.place is not None:
+            self.place.count_request()
 
     @override
     def on_url(self, url: bytes) -> None:
@@ -300,7 +320,7 @@ class FrameworkConnection(HttpToolsProtocol):
 
     @override
     def on_message_complete(self) -> None:
-        self._is_arriving = self._has_cycle = False
+        self._is_arriving = self._has_cycle = self._has_turn = False
         self._cancel_deadline()
         super().on_message_complete()
 
@@ -310,7 +330,7 @@ class FrameworkConnection(HttpToolsProtocol):
         self._unanswered -= 1
         if self._early and not self.transport.is_closing():
             self.flow.pause_reading()
-            if not self.pipeline:
+            if not self.pipeline and self._may_read():
                 self.loop.call_soon(self._take_early)
         elif not self._is_refused:
             self._report_if_idle()
@@ -347,9 +367,6 @@ class FrameworkConnection(HttpToolsProtocol):
         """Report that every request that has arrived is answered, if that is so."""
         if self._unanswered == 0 and not self._is_arriving:
             self._owner.framework_is_idle()
-
-    def _begin_deadline(self, seconds: float) -> None:
-        self._deadline = self.loop.call_later(seconds, self.refuse, RequestTooSlow(seconds))
 
     def _cancel_deadline(self) -> None:
         if self._deadline is not None:

@@ -1,0 +1,234 @@
+"""The requests of an address are read at its allowance, and those of others meanwhile."""
+
+import asyncio
+from collections.abc import Coroutine
+from functools import partial
+from typing import Any, Final
+
+import pytest
+from tests.app.http.test_connection_places import (
+    GET,
+    PROXY,
+    UPGRADE,
+    Held,
+    Stream,
+    application,
+    connect,
+    status_of,
+)
+from tests.rigs.applications import serving
+from tests.rigs.clock import VirtualLoop, run_virtually
+
+from foretell.app.http.connection_places import ConnectionPlaces, Place, PlaceLimits
+from foretell.app.http.request_pace import OF_TURN_MAX
+from foretell.edge.client_addresses import ClientAddresses
+from foretell.edge.codec import PLACE
+from foretell.edge.telemetry import Receive, Scope, Send
+
+BURST: Final = 50
+PER_S: Final = 100
+LIMITS: Final = PlaceLimits(requests_burst=BURST, requests_per_s=PER_S)
+CONNECTIONS: Final = 10
+EARLY: Final = 1_000
+"""Requests beyond the burst."""
+OTHER: Final = "127.0.0.2"
+
+
+async def showing_a_key(scope: Scope, receive: Receive, send: Send) -> None:
+    """Answer when the body has arrived; a request with a query is verified before that."""
+    while scope["type"] == "http" and (await receive()).get("more_body"):
+        pass
+    if scope["query_string"]:
+        scope[PLACE].show_key(scope["query_string"].decode())
+    await application(scope, receive, send)
+
+
+class PacedServer:
+    """A server whose time passes only while everything waits."""
+
+    def __init__(self, proxies: tuple[str, ...] = ()) -> None:
+        self.loop = VirtualLoop()
+        addresses = ClientAddresses(proxies)
+        self._places = ConnectionPlaces(LIMITS, lambda: addresses, self.loop.time)
+        self.host = ""
+
+    def run(self, work: Coroutine[Any, Any, None]) -> None:
+        async def served() -> None:
+            async with serving(showing_a_key, places=self._places) as self.host:
+                await work
+
+        run_virtually(served(), self.loop)
+
+    async def asked(self, stream: Stream, times: int, request: bytes = GET) -> float:
+        """Ask again and again, and return the seconds that it took."""
+        began_s = self.loop.time()
+        for _ in range(times):
+            assert await status_of(stream, request) == 200
+        return self.loop.time() - began_s
+
+
+async def connected_from(host: str, address: str) -> Stream:
+    name, port = host.split(":")
+    return await asyncio.open_connection(name, int(port), local_addr=(address, 0))
+
+
+def close(*streams: Stream) -> None:
+    for _, writer in streams:
+        writer.close()
+
+
+def test_attack_h1_many_connections_of_an_address_are_read_at_its_allowance() -> None:
+    """A thousand connections with a request each added 0.3 s to every turn of the event loop."""
+    server = PacedServer()
+
+    async def flood() -> None:
+        streams = [await connect(server.host) for _ in range(CONNECTIONS)]
+        each = (BURST + EARLY) // CONNECTIONS
+        flooding = asyncio.gather(*(server.asked(stream, each) for stream in streams))
+        await asyncio.sleep(1.0)
+        stranger = await connected_from(server.host, OTHER)
+        assert await server.asked(stranger, BURST) < 0.1
+        assert not flooding.done()
+        assert (EARLY - 1) / PER_S <= max(await flooding) <= EARLY / PER_S + 0.1
+        close(*streams, stranger)
+
+    server.run(flood())
+
+
+@pytest.mark.parametrize("size", [2**20, len(GET), 1000], ids=["at once", "each", "torn"])
+def test_attack_h1_pipelined_requests_are_read_at_the_allowance(size: int) -> None:
+    server, requests = PacedServer(), GET * (BURST + EARLY)
+
+    async def flood() -> None:
+        reader, writer = stream = await connect(server.host)
+        for at in range(0, len(requests), size):
+            writer.write(requests[at : at + size])
+            await asyncio.sleep(0)
+        for _ in range(BURST + EARLY):
+            assert (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 200")
+            await reader.readexactly(2)
+        # Those of a piece begin together.
+        assert (EARLY - 1024 // len(GET) - 2) / PER_S <= server.loop.time() <= EARLY / PER_S + 0.1
+        close(stream)
+
+    server.run(flood())
+
+
+def test_a_connection_that_shows_a_key_is_read_at_once() -> None:
+    """Also if strangers of its address have used up the allowance."""
+    server = PacedServer()
+
+    async def trade() -> None:
+        strangers, trader = await connect(server.host), await connect(server.host)
+        await server.asked(strangers, BURST + 10)
+        assert server.loop.time() > 0.05
+        signed = GET.replace(b"/", b"/?key", 1)
+        assert await server.asked(trader, EARLY, signed) < 0.02, "its first one has a turn"
+        assert await server.asked(strangers, 2) > 0.005
+        close(strangers, trader)
+
+    server.run(trade())
+
+
+def test_requests_through_a_trusted_proxy_are_read_at_once() -> None:
+    server = PacedServer(("127.0.0.1",))
+
+    async def forward() -> None:
+        proxy = await connect(server.host)
+        assert await server.asked(proxy, BURST + EARLY) < 0.01
+        close(proxy)
+
+    server.run(forward())
+
+
+def test_an_allowance_outlasts_the_connections_of_its_address() -> None:
+    server = PacedServer()
+
+    async def come_again() -> None:
+        for _ in range(BURST + 20):
+            stream = await connect(server.host)
+            await server.asked(stream, 1)
+            close(stream)
+        assert server.loop.time() >= 19 / PER_S
+
+    server.run(come_again())
+
+
+def test_a_connection_that_waits_may_become_a_stream_or_end() -> None:
+    server = PacedServer()
+
+    async def leave() -> None:
+        streams = [await connect(server.host) for _ in range(3)]
+        await server.asked(streams[0], BURST)
+        for each in streams[:2]:
+            await server.asked(each, 1)
+        assert await status_of(streams[2], UPGRADE) == 101
+        for _, writer in streams:
+            writer.transport.abort()
+
+    server.run(leave())
+
+
+def test_a_large_body_is_read_whole_in_one_turn() -> None:
+    server = PacedServer()
+    post = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % 10**6 + bytes(10**6)
+
+    async def upload() -> None:
+        stream = await connect(server.host)
+        await server.asked(stream, BURST)
+        assert await server.asked(stream, 1, post) < 0.01
+        assert await server.asked(stream, 1, post) > 0.005
+        close(stream)
+
+    server.run(upload())
+
+
+def a_place(places: ConnectionPlaces, peer: str = "1.1.1.1") -> Place:
+    place = places.take(peer, Held())
+    assert place is not None
+    return place
+
+
+def begun_in_turns(*waiting: Place) -> list[int]:
+    """Let a request begin on each of the connections, and return how many did in each turn of the loop."""
+    begun = [0]
+
+    def begin(place: Place) -> None:
+        place.count_request()
+        begun[-1] += 1
+
+    async def begin_all() -> None:
+        for place in waiting:
+            if place.may_begin(partial(begin, place)):
+                begin(place)
+        while sum(begun) < len(waiting):
+            begun.append(0)
+            await asyncio.sleep(0)
+
+    run_virtually(begin_all(), VirtualLoop())
+    return begun
+
+
+def test_attack_h1_few_requests_of_an_address_begin_in_one_turn_of_the_loop() -> None:
+    """A thousand that came together held up everything else for 0.3 s."""
+    places = ConnectionPlaces(LIMITS, now_s=lambda: 0.0)
+    crowd = [a_place(places) for _ in range(2 * OF_TURN_MAX + 1)]
+    others = [a_place(places, "2.2.2.2") for _ in range(2)]
+    assert begun_in_turns(*crowd, *others) == [OF_TURN_MAX + 2, OF_TURN_MAX, 1]
+
+
+def test_requests_with_a_key_or_through_a_proxy_begin_at_once() -> None:
+    places = ConnectionPlaces(LIMITS, lambda: ClientAddresses([PROXY]), lambda: 0.0)
+    traders = [a_place(places) for _ in range(BURST)]
+    for each in traders:
+        each.show_key("key")
+    proxied = [a_place(places, PROXY) for _ in range(BURST)]
+    assert begun_in_turns(*traders, *proxied) == [2 * BURST]
+
+
+@pytest.mark.parametrize(("of_address", "burst"), [(1, 5_000), (1_000, 5_000), (5_000, 25_000)])
+def test_an_address_may_send_the_largest_published_limit_at_once(
+    of_address: int, burst: int
+) -> None:
+    limits = PlaceLimits.of(16_128, of_address)
+    assert (limits.requests_burst, limits.requests_per_s) == (burst, burst / 5)

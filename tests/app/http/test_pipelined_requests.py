@@ -13,7 +13,7 @@ from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 from foretell.app.clock_and_ids import numbered_ids
 from foretell.app.http.connection_limits import CONNECTION_LIMITS
 from foretell.app.http.fast_routes import served_under
-from foretell.app.http.framework_connection import WhileOpen
+from foretell.app.http.open_transport import WhileOpen
 from foretell.edge.fast_route import FastRequest, FastResponse, FastRoute, SendReply
 from foretell.edge.telemetry import Receive, Scope, Send, Telemetry
 

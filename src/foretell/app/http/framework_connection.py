@@ -17,7 +17,9 @@ from foretell.app.http.connection_limits import ConnectionLimits
 from foretell.app.http.connection_owner import ConnectionOwner
 from foretell.app.http.connection_places import ConnectionPlaces, Place
 from foretell.app.http.connection_refusals import ConnectionRefusals
+from foretell.app.http.open_transport import WhileOpen
 from foretell.app.http.parser_refusals import RequestRefused, check_handshake, path_in, refusal_of
+from foretell.app.http.request_pace import RequestTurn
 from foretell.app.http.stream_connection import StreamConnection
 from foretell.app.http.write_buffers import WRITE_BUFFERS
 from foretell.domain.errors.families import ForetellError
@@ -32,19 +34,6 @@ from foretell.domain.errors.http import (
 from foretell.edge.codec import PLACE, HeldBytes
 
 _VERSIONS: Final = frozenset({"1.0", "1.1"})
-
-
-class WhileOpen:
-    """A transport that takes what is written after its end: that fails until the end is reported, a turn later."""
-
-    def __init__(self, transport: asyncio.Transport) -> None:
-        self._transport = transport
-        self.close = transport.close
-
-    def write(self, data: bytes) -> None:
-        """Write, unless the connection has ended."""
-        if not self._transport.is_closing():
-            self._transport.write(data)
 
 
 class FrameworkConnection(HttpToolsProtocol):
@@ -94,9 +83,7 @@ class FrameworkConnection(HttpToolsProtocol):
         self._early = b""
         """What has arrived and is not parsed, because too many requests wait for their turn."""
         self._early_bytes = HeldBytes()
-        self._has_turn = False
-        """Whether the request that arrives, or the next one, may be read."""
-        self._waits_for_turn = False
+        self._turn = RequestTurn()
         self._deadline: asyncio.TimerHandle | None = None
         self._stall: asyncio.TimerHandle | None = None
 
@@ -191,20 +178,8 @@ class FrameworkConnection(HttpToolsProtocol):
             self._report_if_idle()
 
     def _may_read(self) -> bool:
-        """Return whether a request may be read; if not, it waits for a turn of its address.
-
-        Each request has a turn of its own, also one whose first bytes came with the end of the one before.
-        """
-        if not (self._has_turn or self._waits_for_turn):
-            self._has_turn = self.place is None or self.place.may_begin(self._take_turn)
-            self._waits_for_turn = not self._has_turn
-        return self._has_turn
-
-    def _take_turn(self) -> None:
-        """Read on, unless the connection has ended."""
-        self._waits_for_turn, self._has_turn = False, True
-        if self._early:
-            self._take_early()
+        """Return whether a request may be read; if not, it waits for a turn of its address."""
+        return self.place is None or self._turn.has_come(self.place.may_begin, self._take_early)
 
     def _parse(self, data: bytes) -> bool:
         """Parse a piece, and return whether the next one is for this parser too."""
@@ -237,7 +212,9 @@ class FrameworkConnection(HttpToolsProtocol):
             self._early += data
 
     def _take_early(self) -> None:
-        """Go on with what arrived early."""
+        """Go on with what arrived early, if anything did."""
+        if not self._early:
+            return
         data = self._drop_early()
         if not self.transport.is_closing():
             self.flow.resume_reading()
@@ -320,7 +297,8 @@ class FrameworkConnection(HttpToolsProtocol):
 
     @override
     def on_message_complete(self) -> None:
-        self._is_arriving = self._has_cycle = self._has_turn = False
+        self._is_arriving = self._has_cycle = False
+        self._turn.end()
         self._cancel_deadline()
         super().on_message_complete()
 

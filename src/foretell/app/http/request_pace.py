@@ -9,6 +9,7 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 from typing import Final
 
 from foretell.runtime.allowance import GrowingAllowance
@@ -75,3 +76,35 @@ class RequestPace:
             self._next_turn = loop.call_later(max(debt_s, _WAIT_S_MIN), self._take_turn)
         elif self._waiting or self._begun:
             self._await_turn()
+
+
+class RequestTurn:
+    """Whether the request that arrives on a connection, or the next one, may be read.
+
+    It keeps nothing of the connection, whose memory is free when it ends.
+    """
+
+    __slots__ = ("_is_awaited", "_is_had")
+
+    def __init__(self) -> None:
+        self._is_had = self._is_awaited = False
+
+    def has_come(
+        self, may_begin: Callable[[Callable[[], None]], bool], read_on: Callable[[], None]
+    ) -> bool:
+        """Return whether a request may be read now; if not, `read_on` is called when it is its turn.
+
+        Each request has a turn of its own, also one whose first bytes came with the end of the one before.
+        """
+        if not (self._is_had or self._is_awaited):
+            self._is_had = may_begin(partial(self._come, read_on))
+            self._is_awaited = not self._is_had
+        return self._is_had
+
+    def end(self) -> None:
+        """The request has been read whole."""
+        self._is_had = False
+
+    def _come(self, read_on: Callable[[], None]) -> None:
+        self._is_awaited, self._is_had = False, True
+        read_on()

@@ -140,3 +140,21 @@ def test_attack_m3_a_client_that_leaves_before_its_pipelined_answers_is_no_fault
     transport = WhileOpen(cast("asyncio.Transport", Ended()))
     transport.write(b"the rest of an answer")
     transport.close()
+
+
+async def test_a_body_that_is_expected_is_asked_for_and_read() -> None:
+    """A finding: the application could not read it, which was an internal error."""
+
+    async def read_body(scope: Scope, receive: Receive, send: Send) -> None:
+        del scope
+        body = (await receive())["body"]
+        headers = [(b"content-length", str(len(body)).encode())]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await send({"type": "http.response.body", "body": body})
+
+    head = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n"
+    async with serving(read_body) as place, connected(place) as peer:
+        await peer.send(head)
+        assert (await peer.reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 100 ")
+        await peer.send(b"hello")
+        assert (await peer.answer()).body == b"hello"

@@ -189,6 +189,20 @@ def a_place(places: ConnectionPlaces, peer: str = "1.1.1.1") -> Place:
     return place
 
 
+@pytest.mark.anyio
+async def test_the_request_with_which_a_connection_has_to_show_a_key_begins_at_once() -> None:
+    """A finding: it waited behind its neighbours' requests until the connection was ended for lack of a key."""
+    places = ConnectionPlaces(LIMITS._replace(total=4, reserved=2, provisional=1))
+    neighbours = [a_place(places) for _ in range(2)]
+    for each in neighbours:
+        for _ in range(BURST):
+            each.count_request()
+    assert not neighbours[0].may_begin(lambda: None)
+    trader = a_place(places)
+    assert trader.is_provisional
+    assert trader.may_begin(lambda: None)
+
+
 def begun_in_turns(*waiting: Place) -> list[int]:
     """Let a request begin on each of the connections, and return how many did in each turn of the loop."""
     begun = [0]

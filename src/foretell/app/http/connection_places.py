@@ -153,9 +153,9 @@ class Place:
     def may_begin(self, begin: Callable[[], None]) -> bool:
         """Return whether a request may begin now; if not, call `begin` when its address has a turn.
 
-        Those of a connection that has shown a key, and those of a trusted proxy, begin at once.
+        Those of a connection that has shown a key or has to show one soon, and those of a trusted proxy, begin at once.
         """
-        if self._requests is None or self.standing is Standing.AUTHENTICATED:
+        if self._requests is None or self.standing is not Standing.ANONYMOUS:
             return True
         return self._requests.may_begin(begin)
 

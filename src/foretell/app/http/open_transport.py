@@ -9,6 +9,7 @@ class WhileOpen:
     def __init__(self, transport: asyncio.Transport) -> None:
         self._transport = transport
         self.close = transport.close
+        self.is_closing = transport.is_closing
 
     def write(self, data: bytes) -> None:
         """Write, unless the connection has ended."""

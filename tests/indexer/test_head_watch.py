@@ -8,7 +8,6 @@ from structlog.testing import capture_logs
 from tests.indexer.test_worker import DEADLINE_S, reached_head, running
 from tests.rigs.sandbox import Sandbox, an_indexer
 
-from foretell.app.clock_and_ids import now_ms
 from foretell.indexer.head_clock import DIFFERENCE, DIFFERENCE_S_MAX, HeadClock
 from foretell.indexer.head_watch import JUMP_BLOCKS, HeadWatch
 from foretell.store.database import Database
@@ -110,7 +109,11 @@ async def test_the_worker_measures_the_clock_by_new_heads(
     fresh_sandbox: Sandbox, database: Database
 ) -> None:
     DIFFERENCE.set(0)
-    context = an_indexer(fresh_sandbox, database, head_clock=HeadClock(now_ms))
+    await fresh_sandbox.mine()
+    head = await fresh_sandbox.reader.header()
+    assert head is not None
+    clock = HeadClock(lambda: head.timestamp_s * 1000)
+    context = an_indexer(fresh_sandbox, database, head_clock=clock)
     with capture_logs() as logs:
         async with running(context):
             await reached_head(fresh_sandbox, database)

@@ -37,7 +37,7 @@ from foretell.domain.contracts.calldata import (
 )
 from foretell.domain.contracts.safe import InnerCall, SafeTx, encode_multi_send, sign_safe_tx
 from foretell.domain.contracts.sandbox_accounts import SANDBOX_CHAIN_ID, AccountRole, SandboxAccount
-from foretell.domain.evm.transaction import SentTx
+from foretell.domain.evm.transaction import SentTx, TxStatus
 from foretell.domain.relay.request import RelayRequest
 from foretell.domain.values.credentials import Credentials, KeyIndex, L2Signer, derive_credentials
 from foretell.domain.values.hexadecimal import (
@@ -61,6 +61,7 @@ from foretell.store.trading.api_keys import record_key
 MASTER_KEY: Final = bytes(range(32))
 DATABASE_FILE: Final = "foretell.db"
 PASSES_MAX: Final = 10
+MINED_WITHIN_S: Final = 10.0
 UNLIMITED: Final = 2**256 - 1
 UNIT: Final = 10**6
 ONE_PLACE: Final = PublicReadLimits(own=1, own_per_client=1, bounds=WaitBounds(wait_s=0.2))
@@ -165,6 +166,15 @@ class RelayerRig:
         """Run one pass of the loops."""
         await self.context.sender.run_once()
         return await resume.run_once(self.context)
+
+    async def run_until_mined(self, transaction_id: str) -> None:
+        """Send and watch until the transaction of a request is mined, which the node does a moment after it takes one."""
+        for _ in range(PASSES_MAX):
+            await self.context.sender.run_once()
+            if (await self.carrier(transaction_id)).status is TxStatus.MINED:
+                return
+            await asyncio.sleep(MINED_WITHIN_S / PASSES_MAX)
+        raise AssertionError("the transaction is not mined")
 
     async def settle(self) -> None:
         """Run background work and mine blocks until no request is open."""

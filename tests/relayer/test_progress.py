@@ -3,7 +3,6 @@ from tests.relayer.rig import Body, OwnerClient, RelayerRig, an_approval
 from tests.relayer.strange_safes import FAILS_QUIETLY, SAYS_NOTHING, a_strange_safe, make_strange
 from tests.rigs.fault_proxy import FaultProxy, change
 
-from foretell.domain.evm.transaction import TxStatus
 from foretell.domain.relay.request import RelayState, RelayTrigger
 from foretell.relayer import resume
 from foretell.relayer.progress import EXECUTION_SUCCESS, move
@@ -68,10 +67,9 @@ async def test_a_block_that_a_reorg_removes_during_the_check_changes_nothing(
     owner = await rig.owner("an owner")
     await owner.deploy()
     transaction_id = await owner.submitted(await approval_body(owner))
-    await rig.context.sender.run_once()
+    await rig.run_until_mined(transaction_id)
     proxy.fail("eth_getTransactionReceipt", change(lambda _: None))
     await resume.run_once(rig.context)
-    assert (await rig.carrier(transaction_id)).status is TxStatus.MINED
     assert await state_of(rig, transaction_id) is RelayState.EXECUTED
     await rig.run_once()
     assert await state_of(rig, transaction_id) is RelayState.MINED
@@ -85,8 +83,8 @@ async def test_a_mined_transaction_counts_only_with_the_wallet_s_success_log(
     body = await approval_body(owner)
     await make_strange(rig.sandbox, owner.safe, a_strange_safe(owner.address, execution))
     transaction_id = await owner.submitted(body)
-    await rig.run_once()
-    assert (await rig.carrier(transaction_id)).status is TxStatus.MINED
+    await rig.run_until_mined(transaction_id)
+    await resume.run_once(rig.context)
     assert await state_of(rig, transaction_id) is RelayState.EXECUTED
     await rig.settle()
     request = await rig.relay(transaction_id)

@@ -1,16 +1,20 @@
 """A trading API whose process cannot start a thread more."""
 
 import asyncio
+from contextlib import AsyncExitStack
 
 import pytest
 from tests.rigs.trading import Trader, TradingRig
 from tests.rigs.values import a_buy
 from tests.runtime.lack_of_threads import lack_of_threads
 
+from foretell.store.public_reads.places import ReadKind
+
 pytestmark = pytest.mark.anyio
 
 READS = 20
-"""More than the connections of the database that are open."""
+HELD = (ReadKind.SUM, ReadKind.REPORT)
+"""Reads that use all connections which are open, so that each read more needs a thread."""
 
 
 @pytest.mark.case("A-11")
@@ -19,7 +23,10 @@ async def test_without_new_threads_orders_go_on_and_reads_are_refused_with_the_c
 ) -> None:
     """What was acknowledged stays, nothing else appears, and all reads work when there are threads again."""
     await alice.placed(a_buy("alice", salt="1"))
-    with lack_of_threads():
+    async with AsyncExitStack() as held:
+        for kind in HELD:
+            await held.enter_async_context(rig.context.database.public_reading(kind))
+        held.enter_context(lack_of_threads())
         placed = [await alice.place(a_buy("alice", salt=f"{n}")) for n in range(2, 5)]
         reads = await asyncio.gather(*[alice.send("GET", "/data/orders") for _ in range(READS)])
     refused = [answer.json() for answer in reads if answer.status_code != 200]

@@ -1,16 +1,27 @@
 import asyncio
+import contextlib
 from pathlib import Path
 from typing import Any, NoReturn
 
 import pytest
 from tests.rigs.clock import Clock
 from tests.rigs.trading import Trader, TradingRig, a_rig
-from tests.rigs.values import a_buy, a_sell
+from tests.rigs.values import a_buy, a_deployment, a_sell, an_address, numbered_uuids
 
+from foretell.domain.contracts.wallets import Wallets
 from foretell.domain.errors.exchange import EngineStopped
+from foretell.domain.errors.storage import WritesBusy
+from foretell.engine.protocol.requests import CancelMatchingRequest, CancelOrdersReply
+from foretell.engine.writer.heartbeats import Heartbeats
+from foretell.store.database import Database
+from foretell.store.public_reads.places import WaitBounds, answering
 from foretell.store.trading.heartbeats import load_heartbeats
+from foretell.store.write_places import WritePlaces, writing_for
 
 pytestmark = pytest.mark.anyio
+
+WITHIN_S = 30.0
+ALICE, BOB = an_address("alice"), an_address("bob")
 
 
 async def beat(trader: Trader, heartbeat_id: str | None, path: str = "/v1/heartbeats") -> Any:
@@ -199,3 +210,58 @@ async def test_the_loop_cancels_by_itself(rig: TradingRig, alice: Trader) -> Non
 async def test_a_malformed_beat_is_refused(alice: Trader, body: object) -> None:
     response = await alice.send("POST", "/heartbeats", body)
     assert (response.status_code, response.json()["error"]) == (400, "Invalid payload")
+
+
+class Switch:
+    """Heartbeats without an engine, and the keys whose orders they canceled; requests wait so long for a place."""
+
+    def __init__(self, database: Database, wait_s: float, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.canceled: list[str | None] = []
+        self.clock = Clock()
+        self.places = WritePlaces(1, WaitBounds(wait_s=wait_s))
+        self.heartbeats = Heartbeats(
+            database,
+            self._cancel,
+            Wallets(a_deployment()),
+            now_ms=self.clock.now_ms,
+            new_uuid=numbered_uuids(),
+        )
+        monkeypatch.setattr(database, "_writes", self.places)
+
+    async def _cancel(self, request: CancelMatchingRequest) -> CancelOrdersReply:
+        self.canceled.append(request.owner)
+        return CancelOrdersReply([], {})
+
+
+async def test_a_key_that_waits_to_begin_does_not_delay_the_cancels_of_another(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All keys shared a lock, in which a key waited for the writes of its account."""
+    switch = Switch(database, 2 * WITHIN_S, monkeypatch)
+    await switch.heartbeats.beat("of bob", BOB, None)
+    switch.clock.move(10_001)
+    async with contextlib.AsyncExitStack() as stack:
+        with answering("a client"), writing_for(ALICE):
+            await stack.enter_async_context(switch.places.taken())
+            beginning = asyncio.create_task(switch.heartbeats.beat("of alice", ALICE, None))
+        await asyncio.sleep(0)
+        async with asyncio.timeout(WITHIN_S):
+            await switch.heartbeats.run_once()
+        assert switch.canceled == ["of bob"]
+        assert not beginning.done()
+    assert await switch.heartbeats.beat("of alice", ALICE, await beginning)
+
+
+async def test_a_first_beat_that_is_refused_begins_nothing(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The orders of a client whose heartbeat was refused were canceled ten seconds later."""
+    switch = Switch(database, 0.05, monkeypatch)
+    with answering("a client"), writing_for(ALICE):
+        async with switch.places.taken():
+            with pytest.raises(WritesBusy):
+                await switch.heartbeats.beat("of alice", ALICE, None)
+    switch.clock.move(10_001)
+    await switch.heartbeats.run_once()
+    assert switch.canceled == []
+    assert await switch.heartbeats.beat("of alice", ALICE, None)

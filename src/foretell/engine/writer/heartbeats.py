@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Final
+from weakref import WeakValueDictionary
 
 import structlog
 
@@ -60,7 +61,8 @@ class Heartbeats:
         self._now_ms = now_ms
         self._new_uuid = new_uuid
         self._pulse_by_key: dict[str, _Pulse] = {}
-        self._changing = asyncio.Lock()
+        self._changing_by_key: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        """A lock for each key that begins or stops: the write of one key's may wait long for its turn."""
 
     async def start(self) -> None:
         """Give every key that sent heartbeats before the restart the whole time again."""
@@ -102,12 +104,13 @@ class Heartbeats:
         return False
 
     async def _begin(self, key_id: str, address: Address) -> str:
-        async with self._changing:
+        """Store that the key sends heartbeats, and expect them from then on: none from a key that was refused."""
+        async with self._changing(key_id):
             pulse = self._pulse_by_key.get(key_id)
             if pulse is None:
-                pulse = self._pulse_by_key[key_id] = self._pulse(address)
                 async with self._database.writing() as tx:
                     await record_heartbeats(tx, HeartbeatRow(key_id, address, self._now_ms()))
+                pulse = self._pulse_by_key[key_id] = self._pulse(address)
             return pulse.heartbeat_id
 
     async def _stop(self, key_id: str, pulse: _Pulse) -> None:
@@ -115,7 +118,7 @@ class Heartbeats:
 
         Do nothing if the key was renewed since `pulse` was read.
         """
-        async with self._changing:
+        async with self._changing(key_id):
             if self._pulse_by_key.get(key_id) is not pulse:
                 return
             del self._pulse_by_key[key_id]
@@ -129,6 +132,9 @@ class Heartbeats:
                 self._pulse_by_key[key_id] = pulse
                 raise
         log.info("heartbeats stopped", key_id=key_id, orders=count)
+
+    def _changing(self, key_id: str) -> asyncio.Lock:
+        return self._changing_by_key.setdefault(key_id, asyncio.Lock())
 
     def _pulse(self, address: Address) -> _Pulse:
         return _Pulse(address, self._new_uuid(), self._now_ms() + BEAT_WITHIN_MS)

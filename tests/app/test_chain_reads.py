@@ -2,15 +2,18 @@
 
 import asyncio
 import contextlib
+import dataclasses
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import httpx
 import msgspec
 import pytest
-from tests.rigs.applications import an_app
-from tests.rigs.values import a_deployment, an_address
+from tests.rigs.applications import an_app, serving
+from tests.rigs.trading import TradingRig, a_rig_on
+from tests.rigs.values import a_buy, a_deployment, an_address
 
 from foretell.app.builders import Resources, chain_view
 from foretell.app.chain_reads import (
@@ -20,16 +23,24 @@ from foretell.app.chain_reads import (
     PUBLIC_PLACES_PER_CLIENT,
     ChainReads,
 )
+from foretell.app.http.fast_routes import served_under
 from foretell.chain.connections.node_connections import CONNECTIONS_MAX
 from foretell.chain.rpc import Rpc
 from foretell.domain.errors.chain import ChainUnavailable
 from foretell.domain.errors.http import TooManyRequests
 from foretell.domain.errors.storage import ReadsBusy
+from foretell.domain.exchange.order import SignatureType, SignedOrder
 from foretell.domain.values.sharding import ShardNumber
+from foretell.edge.telemetry import Telemetry
 from foretell.relayer.context import RelayerContext
 from foretell.relayer.routes import build_app
 from foretell.settings import Settings
+from foretell.store.database import Database
 from foretell.store.public_reads.places import WaitBounds, answering
+from foretell.trading.accounts.accounts import OrderNonces
+from foretell.trading.accounts.wallet_checks import READS_AT_ONCE_MAX, WalletChecks
+from foretell.trading.context import TradingContext
+from foretell.trading.routes.fast_path import fast_routes
 
 pytestmark = pytest.mark.anyio
 
@@ -38,6 +49,8 @@ QUESTION = "eth_getCode"
 SHORTLY = WaitBounds(wait_s=0.05, per_client=2, total=4)
 """Few reads wait, and not for long."""
 WITHIN_S = 30.0
+SETTLED_S = 0.2
+"""Time for requests that have no place to reach the node nevertheless."""
 
 
 class SlowNode:
@@ -263,3 +276,61 @@ async def test_a_signed_request_without_a_place_meets_a_node_that_is_unavailable
             pass  # no request asks
         until.set()
     assert not refusal.value.definite
+
+
+def with_slow_nonces(rig: TradingRig, resources: Resources) -> TradingContext:
+    nonces = OrderNonces(chain_view(resources).fetch_nonce, rig.clock.now_ms)
+    return dataclasses.replace(rig.context, nonces=nonces)
+
+
+def with_slow_wallets(rig: TradingRig, resources: Resources) -> TradingContext:
+    wallets = WalletChecks(chain_view(resources).wallets, rig.clock.now_ms)
+    return dataclasses.replace(rig.context, wallet_checks=wallets)
+
+
+def a_buy_of_a_safe(name: str) -> SignedOrder:
+    safe = a_deployment().safe_of(an_address(name))
+    return a_buy(name, maker=safe, signature_type=SignatureType.SAFE)
+
+
+@pytest.mark.parametrize(
+    ("with_slow", "order_of"),
+    [(with_slow_nonces, a_buy), (with_slow_wallets, a_buy_of_a_safe)],
+    ids=["nonces", "wallets"],
+)
+async def test_orders_of_the_fast_route_leave_connections(
+    resources: Resources,
+    node: SlowNode,
+    fresh_database: Database,
+    tmp_path: Path,
+    with_slow: Callable[[TradingRig, Resources], TradingContext],
+    order_of: Callable[[str], SignedOrder],
+) -> None:
+    """They asked as if they were no requests, for all connections at once."""
+    names = [f"trader {number}" for number in range(CONNECTIONS_MAX + OWN_PLACES)]
+    async with a_rig_on(tmp_path, fresh_database) as rig, contextlib.AsyncExitStack() as stack:
+        await rig.open("market")
+        traders = [await rig.trader(name) for name in names]
+        for trader in traders:
+            await trader.get("/data/orders")  # now its key is cached
+        routes = fast_routes(with_slow(rig, resources))
+        app = Telemetry(rig.app, "orders", lambda: "an id")
+        host = await stack.enter_async_context(serving(rig.app, served_under("", routes, app)))
+        client = httpx.AsyncClient(base_url=f"http://{host}", trust_env=False, timeout=60)
+        http = await stack.enter_async_context(client)
+        sent = [
+            trader.send("POST", "/order", trader.body(order_of(trader.name)), client=http)
+            for trader in traders
+        ]
+        async with asking(list(sent)) as answers:
+            await node.until_running(OWN_PLACES)
+            async with asyncio.timeout(WITHIN_S):
+                assert await resources.chain_lag._fetch_head() == 7
+            await asyncio.sleep(SETTLED_S)
+            node.may_answer.set()
+    assert node.running_max == OWN_PLACES
+    assert all(each.result().status_code for each in answers)
+
+
+def test_checks_of_wallets_have_no_more_turns_than_owners_have_places() -> None:
+    assert READS_AT_ONCE_MAX <= OWN_PLACES

@@ -1,5 +1,6 @@
+import asyncio
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, ClassVar
 
 import pytest
@@ -39,6 +40,7 @@ from foretell.domain.exchange.trade import TradeStatus, trade_id_of
 from foretell.domain.values.amounts import AMOUNT_UNITS_MAX
 from foretell.domain.values.hexadecimal import Address, checksum_address
 from foretell.engine.answers import live_orders_of
+from foretell.store.public_reads.places import answering
 from foretell.trading.accounts.accounts import OrderNonces
 
 pytestmark = pytest.mark.anyio
@@ -139,6 +141,59 @@ async def test_while_the_chain_does_not_answer_the_last_nonce_is_valid(
     await nonces.check(EXCHANGE, a_buy("alice"))
     with pytest.raises(ChainUnavailable):
         await nonces.check(EXCHANGE, a_buy("bob"))
+
+
+class SlowChain(KnownChain):
+    """A chain whose answers arrive when a test lets them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.may_answer = asyncio.Event()
+
+    @override
+    async def fetch_nonce(self, exchange: Address, maker: Address) -> int:
+        nonce = await super().fetch_nonce(exchange, maker)
+        await self.may_answer.wait()
+        return nonce
+
+
+async def begun(clients: Sequence[str], check: Callable[[], Awaitable[None]]) -> list[Any]:
+    """Begin a check for each client, and return the tasks once each waits for the chain."""
+    tasks = []
+    for client in clients:
+        with answering(client):
+            tasks.append(asyncio.ensure_future(check()))
+    for _ in range(3):
+        await asyncio.sleep(0)
+    return tasks
+
+
+@pytest.mark.parametrize(("clients", "fetched"), [("a" * 20, 1), ("ab" * 10, 2)])
+async def test_orders_of_a_client_share_a_fetch_of_a_nonce_on_the_way(
+    clients: str, fetched: int, clock: Clock
+) -> None:
+    """With a slow node each order of a key asked for itself, and they held all connections."""
+    chain = SlowChain()
+    nonces = OrderNonces(chain.fetch_nonce, clock.now_ms)
+    tasks = await begun(clients, lambda: nonces.check(EXCHANGE, a_buy("alice", nonce=1)))
+    chain.may_answer.set()
+    refusals = await asyncio.gather(*tasks, return_exceptions=True)
+    assert {type(each) for each in refusals} == {InvalidOrderNonce}
+    assert chain.nonces_fetched == fetched
+
+
+async def test_a_nonce_that_was_raised_during_a_slow_fetch_is_fetched_once_more(
+    clock: Clock,
+) -> None:
+    chain = SlowChain()
+    nonces = OrderNonces(chain.fetch_nonce, clock.now_ms)
+    tasks = await begun("a", lambda: nonces.check(EXCHANGE, a_buy("alice")))
+    chain.nonce_by_maker[ALICE] = 1
+    clock.move(1_000)
+    tasks += await begun("aa", lambda: nonces.check(EXCHANGE, a_buy("alice", nonce=1)))
+    chain.may_answer.set()
+    await asyncio.gather(*tasks)
+    assert chain.nonces_fetched == 2
 
 
 async def test_only_a_bounded_number_of_nonces_is_kept(chain: KnownChain, clock: Clock) -> None:

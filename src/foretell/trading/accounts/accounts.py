@@ -4,8 +4,10 @@ An address signs; a wallet pays: the address itself (signature type 0), the prox
 a factory makes for it (types 1 and 2), or a deposit wallet (type 3). An account states everything that a client needs to sign an order.
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final, NamedTuple, Self
 
 import msgspec
@@ -20,6 +22,7 @@ from foretell.domain.values.hexadecimal import Address, checksum_address
 from foretell.edge.header_rules import HeaderRules
 from foretell.engine.protocol.requests import AccountReply
 from foretell.runtime.lru import LruCache
+from foretell.store.public_reads.places import client_name
 from foretell.trading.accounts.wallet_checks import WalletChain
 
 NONCES_KEPT_MAX: Final = 20_000
@@ -37,6 +40,14 @@ FetchHasCode = Callable[[Address], Awaitable[bool]]
 class _Fetched(NamedTuple):
     nonce: int
     at_ms: int
+    """When the fetch began: the chain is read no earlier."""
+
+
+class _Fetch(NamedTuple):
+    """A fetch on the way."""
+
+    task: asyncio.Task[int]
+    at_ms: int
 
 
 class OrderNonces:
@@ -46,6 +57,9 @@ class OrderNonces:
     another nonce causes a new fetch, at most one a second. So a raised nonce is accepted at once,
     and orders with the old one are refused after half a minute at the latest. Orders accepted in
     between leave the book when the block that raised the nonce is indexed.
+
+    Requests of a client share a fetch that is on the way. Those of two clients do not: each waits for its own turn at
+    the node.
     """
 
     def __init__(
@@ -54,6 +68,7 @@ class OrderNonces:
         self._fetch = fetch
         self._now_ms = now_ms
         self._fetched: LruCache[tuple[Address, Address], _Fetched] = LruCache(kept_max)
+        self._fetching: dict[tuple[str, Address, Address], _Fetch] = {}
 
     async def look_up(self, exchange: Address, maker: Address, kept_ms: int) -> int:
         """Return a maker's nonce, at most `kept_ms` old unless the chain does not answer."""
@@ -61,13 +76,35 @@ class OrderNonces:
         if known is not None and self._now_ms() - known.at_ms < kept_ms:
             return known.nonce
         try:
-            nonce = await self._fetch(exchange, maker)
+            return await asyncio.shield(self._shared_fetch(exchange, maker, kept_ms))
         except Upstream:
             if known is None:
                 raise
             return known.nonce
-        self._fetched.put((exchange, maker), _Fetched(nonce, self._now_ms()))
+
+    def _shared_fetch(self, exchange: Address, maker: Address, kept_ms: int) -> asyncio.Task[int]:
+        """Return the client's fetch that is on the way if it began less than `kept_ms` ago, or else a new one."""
+        now_ms, name = self._now_ms(), (client_name.get(), exchange, maker)
+        fetch = self._fetching.get(name)
+        if fetch is None or now_ms - fetch.at_ms >= kept_ms:
+            task = asyncio.get_running_loop().create_task(self._fetch_now(exchange, maker, now_ms))
+            fetch = self._fetching[name] = _Fetch(task, now_ms)
+            task.add_done_callback(partial(self._end_fetch, name))
+        return fetch.task
+
+    async def _fetch_now(self, exchange: Address, maker: Address, now_ms: int) -> int:
+        nonce = await self._fetch(exchange, maker)
+        known = self._fetched.get((exchange, maker))
+        if known is None or known.at_ms <= now_ms:
+            self._fetched.put((exchange, maker), _Fetched(nonce, now_ms))
         return nonce
+
+    def _end_fetch(self, name: tuple[str, Address, Address], task: asyncio.Task[int]) -> None:
+        fetch = self._fetching.get(name)
+        if fetch is not None and fetch.task is task:
+            del self._fetching[name]
+        if not task.cancelled():
+            task.exception()  # the requests that wait have it, unless all of them gave up
 
     def is_known(self, exchange: Address, order: SignedOrder) -> bool:
         """Return whether the order's nonce equals one that was fetched for its maker recently."""

@@ -39,7 +39,8 @@ PACE: Final = PollIntervals(busy_s=1.0, idle_s=1.0)
 WATCHED_PER_ANSWER_MAX: Final = 2
 WATCHED_SPARE: Final = 16
 """Above so many contracts for each answer, and these, those of answers that are gone are removed."""
-READS_AT_ONCE_MAX: Final = 16
+READS_AT_ONCE_MAX: Final = 8
+"""No more than the chain has places for what owners of keys ask (`app/chain_reads.py`)."""
 ANSWER_DEADLINE_S: Final = 5.0
 
 _CHECKED: Final = (SignatureType.SAFE, SignatureType.CONTRACT)

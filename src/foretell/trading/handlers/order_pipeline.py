@@ -16,6 +16,7 @@ from foretell.domain.errors.families import ForetellError
 from foretell.domain.exchange.commands import PlaceOrder
 from foretell.edge.refusals import InternalError
 from foretell.engine.protocol.requests import PlaceReply, PlaceRequest
+from foretell.store.public_reads.places import context_of
 from foretell.trading.accounts.signers import Identity
 from foretell.trading.context import TradingContext
 from foretell.trading.handlers.order_rules import (
@@ -63,7 +64,7 @@ class OrderPipeline:
                 check.accept(identity)
                 self._check_signed(check, settle)
             elif identity is None:
-                self._place_later(prepare_order(check), settle)
+                self._place_later(check, prepare_order(check), settle)
             else:
                 settle(identity)
         except Exception:
@@ -76,34 +77,41 @@ class OrderPipeline:
                 pending = rule.check(check)
             except ForetellError as refusal:
                 if rule.spares_repeats:
-                    self._place_later(prepare_signed_order(check), settle)
+                    self._place_later(check, prepare_signed_order(check), settle)
                 else:
                     settle(refusal)
                 return
             if pending is not None:
                 pending.close()
-                self._place_later(prepare_signed_order(check), settle)
+                self._place_later(check, prepare_signed_order(check), settle)
                 return
-        self._place(check.command(), settle)
+        self._place(check, check.command(), settle)
 
-    def _place(self, command: PlaceOrder, settle: SettleOrder) -> None:
+    def _place(self, check: OrderCheck, command: PlaceOrder, settle: SettleOrder) -> None:
         request = PlaceRequest(command)
         shards = self._context.shards
         if not shards.begin_placing(command.condition_id, request, settle):
-            self.start(self._handle(request, settle), settle)
+            self.start(check, self._handle(request, settle), settle)
 
     async def _handle(self, request: PlaceRequest, settle: SettleOrder) -> None:
         condition_id = request.command.condition_id
         settle(await self._context.shards.handle(condition_id, request, PlaceReply))
 
-    def _place_later(self, preparing: Coroutine[Any, Any, PlaceOrder], settle: SettleOrder) -> None:
+    def _place_later(
+        self, check: OrderCheck, preparing: Coroutine[Any, Any, PlaceOrder], settle: SettleOrder
+    ) -> None:
         async def place() -> None:
-            self._place(await preparing, settle)
+            self._place(check, await preparing, settle)
 
-        self.start(place(), settle)
+        self.start(check, place(), settle)
 
-    def start(self, work: Coroutine[Any, Any, None], settle: SettleOrder) -> None:
-        """Run a coroutine whose refusal answers the order."""
+    def start(
+        self, check: OrderCheck, work: Coroutine[Any, Any, None], settle: SettleOrder
+    ) -> None:
+        """Run a coroutine whose refusal answers the order, as part of the request of the order's client.
+
+        The connection calls the pipeline outside of any request.
+        """
 
         async def run() -> None:
             try:
@@ -114,6 +122,7 @@ class OrderPipeline:
                 log.exception("unhandled error")
                 settle(InternalError())
 
-        task = asyncio.get_running_loop().create_task(run())
+        context = context_of(check.client)
+        task = asyncio.get_running_loop().create_task(run(), context=context)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)

@@ -68,7 +68,7 @@ def _begin_order(
     def begin(caller: L2Caller, builder: Bytes32 | None = None) -> None:
         client = "" if request.turn is None else request.turn.address
         check = OrderCheck(context, caller, request.body, builder=builder, client=client)
-        pipeline.begin(check, partial(_reply_order, context, pipeline, reply, caller))
+        pipeline.begin(check, partial(_reply_order, pipeline, reply, check))
 
     try:
         method, path, _, headers, body, turn = request
@@ -89,27 +89,25 @@ def _begin_order(
 
 
 def _reply_order(
-    context: TradingContext,
     pipeline: OrderPipeline,
     reply: SendReply,
-    caller: L2Caller,
+    check: OrderCheck,
     placed: PlaceReply | ForetellError,
 ) -> None:
     """Answer an order; one that was sent again needs its present state too."""
     if isinstance(placed, ForetellError):
         reply(_refused(placed))
     elif placed.is_known:
-        rest = _repeat(context, caller, placed, reply)
-        pipeline.start(rest, partial(_reply_order, context, pipeline, reply, caller))
+        rest = _repeat(check, placed, reply)
+        pipeline.start(check, rest, partial(_reply_order, pipeline, reply, check))
     else:
         reply(FastResponse(200, _ENCODER.encode(placement_reply(placed))))
 
 
-async def _repeat(
-    context: TradingContext, caller: L2Caller, placed: PlaceReply, reply: SendReply
-) -> None:
+async def _repeat(check: OrderCheck, placed: PlaceReply, reply: SendReply) -> None:
     """Answer an order that was sent again."""
-    reply(FastResponse(200, _ENCODER.encode(await repeated_reply(context, caller, placed))))
+    answer = await repeated_reply(check.context, check.caller, placed)
+    reply(FastResponse(200, _ENCODER.encode(answer)))
 
 
 async def _begin_later(

@@ -1,6 +1,7 @@
 """The first use of a wallet on a chain where the collateral is older than the installation."""
 
 import asyncio
+import contextlib
 import dataclasses
 import time
 from collections.abc import AsyncIterator, Callable
@@ -17,7 +18,8 @@ from foretell.domain.values.hexadecimal import Address
 from foretell.engine.protocol.requests import AccountReply, AccountRequest
 from foretell.store.database import Database
 from foretell.store.index.wallet_readings import WalletReading, load_unread, record_readings
-from foretell.store.public_reads.places import in_request
+from foretell.store.public_reads.places import WaitBounds, answering, in_request
+from foretell.store.write_places import WritePlaces
 from foretell.trading.accounts.reading_budget import ReadingLimits
 from foretell.trading.accounts.wallet_readings import RETRY_MS, WalletReadings
 
@@ -129,7 +131,7 @@ async def test_a_chain_that_does_not_answer_costs_one_wait_in_half_a_minute(
 ) -> None:
     readings = readings_of(late, wait_s=2.0)
     before = time.monotonic()
-    await readings.wait(DAN, "dan")
+    await readings.wait(DAN, "dan", account=DAN)
     assert 1.0 < time.monotonic() - before < RETRY_MS / 1000
     assert readings.is_known(DAN)
     late.clock.at_ms += RETRY_MS
@@ -142,7 +144,7 @@ async def test_guard_a_wait_without_limits_is_a_request_too(late: TradingRig) ->
     is_seen: list[bool] = []
     readings = readings_of(late, WAIT_S, seen=lambda: is_seen.append(in_request()))
     reading = asyncio.create_task(read(late, DAN))
-    await readings.wait(DAN, "")
+    await readings.wait(DAN, "", account=DAN)
     await reading
     assert set(is_seen) == {True}
 
@@ -153,12 +155,14 @@ async def test_a_client_can_ask_for_a_bounded_number_of_wallets_and_leaves_the_o
     limits = ReadingLimits(per_client=4, shared=3, reserve=2)
     readings = readings_of(late, WAIT_S, limits)
     wallets = [an_address(f"stranger {number}") for number in range(6)]
-    waiting = [asyncio.create_task(readings.wait(wallet, "stranger")) for wallet in wallets]
+    waiting = [
+        asyncio.create_task(readings.wait(wallet, "stranger", account=wallet)) for wallet in wallets
+    ]
     await asked_when(late, lambda found: len(found) == 3 == sum(task.done() for task in waiting))
-    waiting.append(asyncio.create_task(readings.wait(DAN, "dan")))
+    waiting.append(asyncio.create_task(readings.wait(DAN, "dan", account=DAN)))
     assert len(await asked_when(late, lambda found: DAN in found)) == 4
     late.clock.at_ms += 60_000
-    waiting.append(asyncio.create_task(readings.wait(wallets[5], "stranger")))
+    waiting.append(asyncio.create_task(readings.wait(wallets[5], "stranger", account=wallets[5])))
     await asked_when(late, lambda found: wallets[5] in found)
     for task in waiting:
         task.cancel()
@@ -171,9 +175,11 @@ async def test_orders_and_balances_count_for_the_address_of_their_client(
     clients: list[str] = []
     wait = WalletReadings.wait
 
-    async def noted(readings: WalletReadings, wallet: Address, client: str) -> None:
+    async def noted(
+        readings: WalletReadings, wallet: Address, client: str, *, account: Address
+    ) -> None:
         clients.append(client)
-        await wait(readings, wallet, client)
+        await wait(readings, wallet, client, account=account)
 
     monkeypatch.setattr(WalletReadings, "wait", noted)
     eve, fay = await late.trader("eve"), await late.trader("fay")
@@ -190,10 +196,24 @@ async def test_orders_and_balances_count_for_the_address_of_their_client(
     assert clients[0]
 
 
+async def test_a_wallet_is_asked_for_while_writes_of_strangers_wait(
+    late: TradingRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The request of a key waited among them, gave up, and the wallet had no funds."""
+    places = WritePlaces(1, WaitBounds(wait_s=0.05))
+    monkeypatch.setattr(late.context.database, "_writes", places)
+    readings = readings_of(late, wait_s=1.0)
+    async with contextlib.AsyncExitStack() as stack:
+        with answering("stranger"):
+            await stack.enter_async_context(places.taken())
+        await readings.wait(DAN, "dan", account=DAN)
+    assert await asked(late) == [DAN]
+
+
 async def test_a_wallet_that_was_read_before_a_restart_does_not_wait(late: TradingRig) -> None:
     async with late.context.database.writing() as tx:
         await record_readings(tx, [WalletReading(DAN, UNITS, ())], 1)
     readings = readings_of(late, wait_s=60)
-    await asyncio.wait_for(readings.wait(DAN, "dan"), 60)
+    await asyncio.wait_for(readings.wait(DAN, "dan", account=DAN), 60)
     assert readings.is_known(DAN)
     assert await asked(late) == []

@@ -18,6 +18,7 @@ from foretell.store.index.balances import load_allowances, load_balances
 from foretell.store.index.wallet_readings import is_read
 from foretell.store.public_reads.places import ReadKind, answering
 from foretell.store.trading.asked_wallets import record_asked
+from foretell.store.write_places import writing_for
 from foretell.trading.accounts.reading_budget import ReadingBudget, ReadingLimits
 
 WAIT_S: Final = 5.0
@@ -55,15 +56,16 @@ class WalletReadings:
         """Return whether a request for the wallet need not wait."""
         return self._now_ms() < (self._again_at_ms.get(wallet) or 0)
 
-    async def wait(self, wallet: Address, client: str) -> None:
+    async def wait(self, wallet: Address, client: str, *, account: Address) -> None:
         """Ask for a wallet and wait until the engine has its funds, or until no longer.
 
-        A client that asks for too much waits for nothing: its wallets have what the tables show.
+        A client that asks for too much waits for nothing: its wallets have what the tables show. `account` is the
+        address whose API key authenticated the request.
         """
         if self.is_known(wallet) or not self._budget.begin_waiting(client):
             return
         try:
-            with answering(client):
+            with answering(client), writing_for(account):
                 async with asyncio.timeout(self._wait_s):
                     if not await self._is_read(wallet):
                         if not await self._ask(wallet, client):

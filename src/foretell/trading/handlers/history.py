@@ -82,11 +82,11 @@ async def trades(context: TradingContext, address: Address, query: Query) -> Pag
 
 
 async def balance(
-    context: TradingContext, wallet: Address, token: TokenRef | None
+    context: TradingContext, wallet: Address, token: TokenRef | None, *, account: Address
 ) -> BalanceRecord:
-    """Return a wallet's balance of a token, or of collateral when none is named."""
+    """Return the balance of a wallet of an account: of a token, or of collateral when none is named."""
     if context.wallet_readings is not None:
-        await context.wallet_readings.wait(wallet, client_name.get())
+        await context.wallet_readings.wait(wallet, client_name.get(), account=account)
     asset = COLLATERAL if token is None else token.market.token(is_yes=token.is_yes)
     request = AccountRequest(wallet, asset, context.exchanges)
     condition_id = None if token is None else token.market.condition_id

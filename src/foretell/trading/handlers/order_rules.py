@@ -160,7 +160,7 @@ class OrderCheck:
         return (
             None
             if readings is None or readings.is_known(wallet)
-            else readings.wait(wallet, self.client)
+            else readings.wait(wallet, self.client, account=self.caller.address)
         )
 
     async def check_funds_and_book(self) -> None:

@@ -121,7 +121,8 @@ async def _funds(check: OrderCheck) -> BalanceRecord | None:
     order, token = check.order, check.token
     if order is None or token is None or not check.is_own():
         return None
-    return await balance(check.context, order.maker, None if order.side is Side.BUY else token)
+    asked, account = None if order.side is Side.BUY else token, check.caller.address
+    return await balance(check.context, order.maker, asked, account=account)
 
 
 def _failed(rule: str, refusal: ForetellError) -> Verdict:

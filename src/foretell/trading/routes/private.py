@@ -281,7 +281,8 @@ async def get_balance_allowance(request: AnyRequest, context: Context) -> JsonRe
     if signature_type == SignatureType.PROXY and signature_type not in served:
         raise InvalidSignatureType(served)
     wallet = context.wallets.by_signature_type(caller.address, signature_type, caller.dialect)
-    return json_response(await history.balance(context, wallet, token))
+    record = await history.balance(context, wallet, token, account=caller.address)
+    return json_response(record)
 
 
 @post(

@@ -8,6 +8,7 @@ most of them gives up its oldest, so that nobody pays for the keys of others.
 """
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Final, NamedTuple
@@ -40,6 +41,7 @@ from foretell.store.signed_requests import (
     release_request,
     take_request,
 )
+from foretell.store.write_places import writing_apart
 
 STORED_MAX: Final = 200_000
 KEYS_MAX: Final = 50_000
@@ -125,7 +127,7 @@ class SignedRequests:
         signature = identity.signature
         running = self._running.get(signature)
         if running is None:
-            task = asyncio.create_task(self._take_and_act(identity, act))
+            task = asyncio.create_task(self._carry_out(identity, act))
             running = self._running[signature] = _Running(identity, task)
             task.add_done_callback(lambda ended: self._end(signature, ended))
         check_same(running.identity.content_hash, identity)
@@ -141,6 +143,16 @@ class SignedRequests:
         del self._running[signature]
         if not task.cancelled():
             task.exception()  # its caller may be gone
+
+    async def _carry_out(self, identity: RequestIdentity, act: Act) -> StoredAnswer:
+        """Return the answer to a request that is not running here.
+
+        One that is not named with a key is a cancel, a heartbeat or a revocation. It does not wait for others of its
+        account.
+        """
+        turn = writing_apart() if identity.client is None else contextlib.nullcontext()
+        with turn:
+            return await self._take_and_act(identity, act)
 
     async def _take_and_act(self, identity: RequestIdentity, act: Act) -> StoredAnswer:
         taken = self._remembered.get(identity.signature)

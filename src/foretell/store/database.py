@@ -38,7 +38,9 @@ from foretell.store.topics import Topics
 from foretell.store.write_places import POSTGRES_PLACES, SQLITE_PLACES, WritePlaces
 
 READERS_MAX: Final = 4
-POSTGRES_CONNECTIONS_MAX: Final = 10
+POSTGRES_CONNECTIONS_MAX: Final = 20
+POSTGRES_CONNECTIONS_KEPT: Final = 12
+"""Connections that stay open: requests have places for ten, and loops then do not open one for each transaction."""
 ROWS_PER_STATEMENT_MAX: Final = 500
 STATEMENTS_KEPT_MAX: Final = 64
 
@@ -338,7 +340,8 @@ def _open_engine(
 ) -> AsyncEngine:
     """Return an engine whose pool opens connections when they are needed."""
     if url.get_backend_name() != "sqlite":
-        bounds = {"pool_size": POSTGRES_CONNECTIONS_MAX}
+        overflow = POSTGRES_CONNECTIONS_MAX - POSTGRES_CONNECTIONS_KEPT
+        bounds = {"pool_size": POSTGRES_CONNECTIONS_KEPT, "max_overflow": overflow}
         if connections_max is not None:
             bounds = {"pool_size": connections_max, "max_overflow": 0}
         return with_cheap_pages(create_async_engine(url, pool_pre_ping=True, **bounds))

@@ -8,16 +8,25 @@ writes of requests as there are places, however many requests wait.
 import contextlib
 from collections.abc import AsyncIterator, Iterator
 from contextvars import ContextVar
-from typing import Final
+from typing import Final, NamedTuple
 
 from foretell.domain.errors.http import TooManyRequests
 from foretell.domain.errors.storage import ReadsBusy, WritesBusy
 from foretell.store.public_reads.places import ReadPlaces, WaitBounds, client_name, in_request
 
-SQLITE_PLACES: Final = 1
-POSTGRES_PLACES: Final = 4
-"""Of accounts and of all others each; together they leave more than half of the pool to loops."""
-PLACES_PER_CLIENT: Final = 1
+
+class WritePlaceCounts(NamedTuple):
+    """How many writes of requests run at once: of accounts, of one of them, and of all others, one of each."""
+
+    accounts: int
+    per_account: int
+    others: int
+
+
+SQLITE_PLACES: Final = WritePlaceCounts(accounts=1, per_account=1, others=1)
+POSTGRES_PLACES: Final = WritePlaceCounts(accounts=6, per_account=3, others=4)
+"""Together they leave half of the pool to loops and to reads."""
+PLACES_PER_OTHER: Final = 1
 WRITE_BOUNDS: Final = WaitBounds(wait_s=5.0)
 
 _account: Final[ContextVar[str]] = ContextVar("account", default="")
@@ -33,12 +42,20 @@ def writing_for(account: str) -> Iterator[None]:
         _account.reset(before)
 
 
+@contextlib.contextmanager
+def writing_apart() -> Iterator[None]:
+    """Let the writes of a block wait for no others of their account: they have turns of their own."""
+    account = _account.get()
+    with writing_for(f"{account} apart" if account else ""):
+        yield
+
+
 class WritePlaces:
     """Places for the writes of requests on one database."""
 
-    def __init__(self, places: int, bounds: WaitBounds = WRITE_BOUNDS) -> None:
-        self._of_accounts = ReadPlaces(places, PLACES_PER_CLIENT, bounds)
-        self._of_others = ReadPlaces(places, PLACES_PER_CLIENT, bounds)
+    def __init__(self, counts: WritePlaceCounts, bounds: WaitBounds = WRITE_BOUNDS) -> None:
+        self._of_accounts = ReadPlaces(counts.accounts, counts.per_account, bounds)
+        self._of_others = ReadPlaces(counts.others, PLACES_PER_OTHER, bounds)
 
     @contextlib.asynccontextmanager
     async def taken(self) -> AsyncIterator[None]:

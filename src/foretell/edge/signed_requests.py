@@ -9,6 +9,7 @@ most of them gives up its oldest, so that nobody pays for the keys of others.
 
 import asyncio
 import contextlib
+from collections import deque
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Final, NamedTuple
@@ -18,13 +19,14 @@ import structlog
 from foretell.domain.errors.families import ForetellError, Unavailable, Upstream
 from foretell.domain.errors.http import IdempotencyKeyReused
 from foretell.domain.errors.order import RequestTaken
-from foretell.domain.errors.storage import StoreUnavailable
+from foretell.domain.errors.storage import StoreUnavailable, WritesBusy
 from foretell.domain.values.credentials import SKEW_PAST_S
 from foretell.domain.values.hexadecimal import keccak256
 from foretell.edge.codec import encode_json
 from foretell.edge.refusals import BodyOf
 from foretell.runtime.lru import LruCache
 from foretell.store.database import Database, Transaction
+from foretell.store.failures import begun_in_part
 from foretell.store.public_reads.places import ReadKind
 from foretell.store.signed_requests import (
     RequestIdentity,
@@ -38,10 +40,10 @@ from foretell.store.signed_requests import (
     load_forgotten_until,
     load_taken,
     record_answer,
-    release_request,
+    release_requests,
     take_request,
 )
-from foretell.store.write_places import writing_apart
+from foretell.store.write_places import watching_writes, writing_apart, writing_without_place
 
 STORED_MAX: Final = 200_000
 KEYS_MAX: Final = 50_000
@@ -60,6 +62,7 @@ REMEMBERED_MAX: Final = 256
 ANSWER_BYTES_MAX: Final = 64 * 1024
 """A larger answer is not kept; the request sent again is refused."""
 DROP_INTERVAL_MS: Final = 30_000
+RELEASED_AT_ONCE: Final = 500
 ANSWER_WAIT_S: Final = 5.0
 ANSWER_LOOK_S: Final = 0.05
 
@@ -114,6 +117,9 @@ class SignedRequests:
         self._bounds = bounds
         self._running: dict[str, _Running] = {}
         self._remembered: LruCache[str, TakenRequest] = LruCache(REMEMBERED_MAX)
+        self._refused: deque[str] = deque()
+        """Requests that had no effect, whose rows are not deleted yet."""
+        self._releasing = asyncio.Lock()
         self._is_full = False
         self._keys_by_api: dict[str, int] = {}
         """Keys that were counted since the last drop of expired ones, and those taken here since then."""
@@ -148,10 +154,10 @@ class SignedRequests:
         """Return the answer to a request that is not running here.
 
         One that is not named with a key is a cancel, a heartbeat or a revocation. It does not wait for others of its
-        account.
+        account. The writes that keep answers are no effects of the request that this one is a part of.
         """
         turn = writing_apart() if identity.client is None else contextlib.nullcontext()
-        with turn:
+        with turn, watching_writes():
             return await self._take_and_act(identity, act)
 
     async def _take_and_act(self, identity: RequestIdentity, act: Act) -> StoredAnswer:
@@ -234,10 +240,10 @@ class SignedRequests:
         """Carry out a request and store its answer; one that had no effect may be sent again."""
         signature, content_hash = identity.signature, identity.content_hash
         try:
-            answer = _answer_of(200, await act())
+            answer = _answer_of(200, await _watched(act))
         except (Unavailable, Upstream) as refusal:
             if refusal.definite:
-                await self._store(release_request, signature)
+                await self._release(signature)
             else:
                 self._remembered.put(signature, TakenRequest(None, content_hash))
             raise
@@ -250,12 +256,37 @@ class SignedRequests:
             await self._store(record_answer, signature, answer)
         return answer
 
+    async def _release(self, signature: str) -> None:
+        """Forget a request that had no effect.
+
+        It may have been refused because all places are taken, so this needs none. All that wait for it are forgotten
+        together, one transaction at a time.
+        """
+        self._refused.append(signature)
+        async with self._releasing:
+            while self._refused:
+                count = min(len(self._refused), RELEASED_AT_ONCE)
+                signatures = [self._refused.popleft() for _ in range(count)]
+                with writing_without_place():
+                    await self._store(release_requests, signatures)
+
     async def _store(self, write: Callable[..., Awaitable[None]], *values: object) -> None:
         try:
             async with self._database.writing() as tx:
                 await write(tx, *values)
         except StoreUnavailable as cause:
             log.warning("answer of a signed request not stored", cause=cause.message)
+
+
+async def _watched(act: Act) -> object:
+    """Return what a request is answered with, or refuse; `WritesBusy` means then that none of its writes began."""
+    with watching_writes() as writes:
+        try:
+            return await act()
+        except WritesBusy as refusal:
+            if writes.has_begun:
+                raise begun_in_part() from refusal
+            raise
 
 
 def check_same(content_hash: str | None, identity: RequestIdentity) -> None:

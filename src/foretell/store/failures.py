@@ -7,7 +7,13 @@ from typing import Final
 import sqlalchemy as sa
 
 from foretell.domain.errors.http import TooManyRequests
-from foretell.domain.errors.storage import ReadsBusy, ReadTooSlow, RowsLocked, StoreUnavailable
+from foretell.domain.errors.storage import (
+    ReadsBusy,
+    ReadTooSlow,
+    RowsLocked,
+    StoreUnavailable,
+    WritesBusy,
+)
 
 # PostgreSQL: no connection, idle for too long, no access, no such database, rolled back, out of resources, shut down.
 _UNAVAILABLE_STATES: Final = ("08", "25P03", "28", "3D", "40", "53", "57", "58")
@@ -24,6 +30,13 @@ def after_effect() -> Iterator[None]:
         yield
     except (ReadTooSlow, ReadsBusy, TooManyRequests, RowsLocked) as refusal:
         raise StoreUnavailable("what the request did was not read in time") from refusal
+    except WritesBusy as refusal:
+        raise begun_in_part() from refusal
+
+
+def begun_in_part() -> StoreUnavailable:
+    """Return the refusal of a request that wrote before, and whose next write had no place in time."""
+    return StoreUnavailable("the request has begun, and its next write had no place in time")
 
 
 @contextlib.asynccontextmanager

@@ -72,7 +72,12 @@ async def record_answer(tx: Transaction, signature: str, answer: StoredAnswer) -
 
 async def release_request(tx: Transaction, signature: str) -> None:
     """Forget a request that was refused without any effect."""
-    await tx.execute(signed_requests.delete().where(signed_requests.c.signature == signature))
+    await release_requests(tx, [signature])
+
+
+async def release_requests(tx: Transaction, signatures: Sequence[str]) -> None:
+    """Forget requests that were refused without any effect."""
+    await tx.execute(signed_requests.delete().where(signed_requests.c.signature.in_(signatures)))
 
 
 async def drop_oldest_of(tx: Transaction, client: str, kept_max: int) -> None:

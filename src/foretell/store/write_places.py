@@ -3,6 +3,8 @@
 A request takes a place before it asks the pool for a connection. Writes of accounts and writes of requests that no API
 key signs have places apart, and the clients of each get them in turn. A write of a loop therefore waits for as many
 writes of requests as there are places, however many requests wait.
+
+A write that is refused a place has changed nothing, but its request may have written before. `watching_writes` shows it.
 """
 
 import contextlib
@@ -30,6 +32,19 @@ PLACES_PER_OTHER: Final = 1
 WRITE_BOUNDS: Final = WaitBounds(wait_s=5.0)
 
 _account: Final[ContextVar[str]] = ContextVar("account", default="")
+_is_placeless: Final[ContextVar[bool]] = ContextVar("is_placeless", default=False)
+
+
+class WatchedWrites:
+    """Whether a write of a block has begun."""
+
+    __slots__ = ("has_begun",)
+
+    def __init__(self) -> None:
+        self.has_begun = False
+
+
+_watched: Final[ContextVar[WatchedWrites | None]] = ContextVar("watched", default=None)
 
 
 @contextlib.contextmanager
@@ -50,6 +65,33 @@ def writing_apart() -> Iterator[None]:
         yield
 
 
+@contextlib.contextmanager
+def writing_without_place() -> Iterator[None]:
+    """Let the writes of a block take no places; who uses it bounds how many there are."""
+    before = _is_placeless.set(True)
+    try:
+        yield
+    finally:
+        _is_placeless.reset(before)
+
+
+@contextlib.contextmanager
+def watching_writes() -> Iterator[WatchedWrites]:
+    """Watch whether a write of a block begins, also in a task that it starts; a block around it does not see these."""
+    watched = WatchedWrites()
+    before = _watched.set(watched)
+    try:
+        yield watched
+    finally:
+        _watched.reset(before)
+
+
+def _note_begun() -> None:
+    watched = _watched.get()
+    if watched is not None:
+        watched.has_begun = True
+
+
 class WritePlaces:
     """Places for the writes of requests on one database."""
 
@@ -60,7 +102,8 @@ class WritePlaces:
     @contextlib.asynccontextmanager
     async def taken(self) -> AsyncIterator[None]:
         """Hold a place during a block, or refuse; a write of no request needs none."""
-        if not in_request():
+        if not in_request() or _is_placeless.get():
+            _note_begun()
             yield
             return
         account = _account.get()
@@ -70,6 +113,7 @@ class WritePlaces:
             await places.take(client)
         except (TooManyRequests, ReadsBusy) as refusal:
             raise WritesBusy from refusal
+        _note_begun()
         try:
             yield
         finally:

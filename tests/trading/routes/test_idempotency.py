@@ -1,12 +1,14 @@
 """Requests that their client named with an idempotency key."""
 
 import asyncio
+import contextlib
 import json
 from collections.abc import AsyncIterator
 from typing import Any
 
 import httpx
 import pytest
+import sqlalchemy as sa
 from tests.rigs.clock import Clock
 from tests.rigs.trading import Trader, TradingRig
 from tests.rigs.values import a_buy
@@ -14,7 +16,8 @@ from tests.rigs.values import a_buy
 from foretell.creation.routes import build_app as build_creation
 from foretell.domain.errors.exchange import EngineBusy
 from foretell.domain.errors.http import IdempotencyKeyReused
-from foretell.domain.errors.storage import StoreUnavailable
+from foretell.domain.errors.order import RequestTaken
+from foretell.domain.errors.storage import StoreUnavailable, WritesBusy
 from foretell.edge.documents.openapi import operations_of
 from foretell.edge.signed_requests import (
     DROP_INTERVAL_MS,
@@ -23,10 +26,14 @@ from foretell.edge.signed_requests import (
     RequestBounds,
     SignedRequests,
     keyed_identity,
+    signed_identity,
 )
 from foretell.relayer.routes import build_app as build_relayer
 from foretell.store.database import Database
+from foretell.store.public_reads.places import WaitBounds, answering
 from foretell.store.signed_requests import RequestIdentity, count_keyed_requests
+from foretell.store.tables import signed_requests
+from foretell.store.write_places import SQLITE_PLACES, WritePlaces, watching_writes
 from foretell.trading.refusals import trading_body
 from foretell.trading.routes.app import build_app
 
@@ -186,6 +193,86 @@ async def test_a_request_that_had_no_effect_may_be_sent_again_with_its_key(
         await process.answer(named("k"), deed)
     deed.outcome = "done"
     assert (await process.answer(named("k"), deed)).status == 200
+
+
+class Writing:
+    """Writes so many times before another client takes the place, and once after that."""
+
+    def __init__(self, database: Database, written_before: int) -> None:
+        self.written = 0
+        self.is_place_free = False
+        self._database = database
+        self._written_before = written_before
+
+    async def __call__(self) -> object:
+        for _ in range(self._written_before):
+            await self._write()
+        async with contextlib.AsyncExitStack() as held:
+            if not self.is_place_free:
+                with answering("another client"), watching_writes():
+                    await held.enter_async_context(self._database._writes.taken())
+            await self._write()
+        return "done"
+
+    async def _write(self) -> None:
+        async with self._database.writing() as tx:
+            await tx.scalar(sa.select(sa.func.count()).select_from(signed_requests))
+        self.written += 1
+
+
+@pytest.fixture
+def with_one_place(database: Database, monkeypatch: pytest.MonkeyPatch) -> Database:
+    """Return a database whose requests write one after the other, and wait for little time."""
+    monkeypatch.setattr(database, "_writes", WritePlaces(SQLITE_PLACES, WaitBounds(wait_s=0.05)))
+    return database
+
+
+async def test_a_request_that_had_no_place_to_write_may_be_sent_again_with_its_key(
+    with_one_place: Database,
+) -> None:
+    """A finding: its key was taken for a day, and nothing was done."""
+    here, there = (a_process(with_one_place, Clock()) for _ in range(2))
+    writing = Writing(with_one_place, written_before=0)
+    with answering("client"):
+        with pytest.raises(WritesBusy):
+            await here.answer(named("k"), writing)
+        assert writing.written == 0
+        writing.is_place_free = True
+        assert (await there.answer(named("k"), writing)).status == 200
+        assert (await here.answer(named("k"), writing)).status == 200
+    assert writing.written == 1
+
+
+async def test_a_request_that_wrote_before_it_had_no_place_keeps_its_key(
+    with_one_place: Database,
+) -> None:
+    process = a_process(with_one_place, Clock(), answer_wait_s=0.0)
+    writing = Writing(with_one_place, written_before=1)
+    with answering("client"):
+        with pytest.raises(StoreUnavailable) as refusal:
+            await process.answer(named("k"), writing)
+        assert refusal.value.code == "store_unavailable"
+        writing.is_place_free = True
+        with pytest.raises(RequestTaken):
+            await process.answer(named("k"), writing)
+    assert writing.written == 1
+
+
+async def test_a_signed_request_with_a_key_that_had_no_place_may_be_sent_again(
+    with_one_place: Database,
+) -> None:
+    process = a_process(with_one_place, Clock())
+    writing = Writing(with_one_place, written_before=0)
+
+    async def act() -> object:
+        return await process.answer(signed_identity("signature", Clock().at_ms // 1000), writing)
+
+    with answering("client"):
+        with pytest.raises(WritesBusy):
+            await process.answer(named("k"), act)
+        writing.is_place_free = True
+        assert (await process.answer(named("k"), act)).status == 200
+    assert writing.written == 1
 
 
 async def test_the_keys_of_a_client_are_bounded_and_its_oldest_make_way(

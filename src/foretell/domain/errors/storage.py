@@ -18,6 +18,8 @@ class StoreUnavailable(Unavailable):
 class WritesBusy(StoreUnavailable):
     """Other writes of requests, or those of the client, use all places for writes."""
 
+    definite = True
+
     def __init__(self) -> None:
         super().__init__("too many writes of requests wait; send this one again after a pause")
 

@@ -16,7 +16,7 @@ from foretell.engine.writer.heartbeats import Heartbeats
 from foretell.store.database import Database
 from foretell.store.public_reads.places import WaitBounds, answering
 from foretell.store.trading.heartbeats import load_heartbeats
-from foretell.store.write_places import WritePlaces, writing_for
+from foretell.store.write_places import SQLITE_PLACES, WritePlaces, writing_for
 
 pytestmark = pytest.mark.anyio
 
@@ -218,7 +218,7 @@ class Switch:
     def __init__(self, database: Database, wait_s: float, monkeypatch: pytest.MonkeyPatch) -> None:
         self.canceled: list[str | None] = []
         self.clock = Clock()
-        self.places = WritePlaces(1, WaitBounds(wait_s=wait_s))
+        self.places = WritePlaces(SQLITE_PLACES, WaitBounds(wait_s=wait_s))
         self.heartbeats = Heartbeats(
             database,
             self._cancel,

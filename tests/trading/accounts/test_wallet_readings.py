@@ -19,7 +19,7 @@ from foretell.engine.protocol.requests import AccountReply, AccountRequest
 from foretell.store.database import Database
 from foretell.store.index.wallet_readings import WalletReading, load_unread, record_readings
 from foretell.store.public_reads.places import WaitBounds, answering, in_request
-from foretell.store.write_places import WritePlaces
+from foretell.store.write_places import SQLITE_PLACES, WritePlaces
 from foretell.trading.accounts.reading_budget import ReadingLimits
 from foretell.trading.accounts.wallet_readings import RETRY_MS, WalletReadings
 
@@ -200,7 +200,7 @@ async def test_a_wallet_is_asked_for_while_writes_of_strangers_wait(
     late: TradingRig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The request of a key waited among them, gave up, and the wallet had no funds."""
-    places = WritePlaces(1, WaitBounds(wait_s=0.05))
+    places = WritePlaces(SQLITE_PLACES, WaitBounds(wait_s=0.05))
     monkeypatch.setattr(late.context.database, "_writes", places)
     readings = readings_of(late, wait_s=1.0)
     async with contextlib.AsyncExitStack() as stack:

@@ -1,9 +1,10 @@
 """The context of market creation, built once by the composition root."""
 
+import copy
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Self
 
 from foretell.chain.reader import Reader
 from foretell.chain.sender import Sender
@@ -105,6 +106,12 @@ class CreationContext:
                 f"chain {self.deployment.chain_id}",
                 "set FORETELL_STORAGE_UPLOAD_URL to a bundler or an IPFS node, or FORETELL_STORES_LOCALLY=true",
             )
+
+    def for_anyone(self) -> Self:
+        """Return this context for what anyone may ask: its reads of the chain have the places of those."""
+        public = copy.copy(self)
+        object.__setattr__(public, "reader", self.reader.public)
+        return public
 
     @property
     def rules(self) -> PayloadRules:

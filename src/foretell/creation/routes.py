@@ -4,7 +4,6 @@
 the error are public.
 """
 
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -120,8 +119,7 @@ async def show_config(context: Context) -> JsonResponse:
 async def validate(request: AnyRequest, context: Context) -> JsonResponse:
     """Check a payload before anything is signed; nothing is stored."""
     raw = await read_body(request, PAYLOAD_BYTES_MAX)
-    public = replace(context, reader=context.reader.public)
-    return json_response(await validate_payload(public, raw))
+    return json_response(await validate_payload(context.for_anyone(), raw))
 
 
 @post(

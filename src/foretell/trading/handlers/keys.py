@@ -25,7 +25,7 @@ from foretell.domain.values.strict_json import check_depth
 from foretell.edge.auth import L1Caller, L2Caller
 from foretell.edge.codec import SecretObject
 from foretell.store.database import Transaction
-from foretell.store.public_reads.places import ReadKind, client_name, in_request
+from foretell.store.public_reads.places import ReadKind, client_name
 from foretell.store.trading.api_keys import (
     ApiKey,
     load_active_keys,
@@ -135,8 +135,7 @@ async def _check_new_set(
     is_replacement = latest is not None and latest.is_active
     if used.created >= API_KEYS_EVER_MAX and not is_replacement:
         raise TooManyApiKeys(API_KEYS_EVER_MAX)
-    if in_request():
-        context.new_keys.take(client_name.get())
+    context.new_keys.take(client_name.get())
 
 
 async def derive_key(context: TradingContext, caller: L1Caller) -> CredentialsRecord:

@@ -6,7 +6,6 @@ the number of parts, or of time.
 
 import asyncio
 import contextlib
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
@@ -24,6 +23,7 @@ from foretell.domain.errors.http import (
 )
 from foretell.domain.values.hexadecimal import keccak256
 from foretell.edge.codec import AnyRequest, body_chunks
+from foretell.runtime.client_bytes import ClientBytes
 
 PAYLOAD_FIELD: Final = "payload"
 AUTH_FIELD: Final = "auth"
@@ -69,15 +69,12 @@ class UploadBudget:
         bytes_max: int = UPLOADS_BYTES_MAX,
         client_bytes_max: int = UPLOADS_BYTES_BY_CLIENT_MAX,
     ) -> None:
-        self._bytes_max = bytes_max
-        self._client_bytes_max = client_bytes_max
-        self._bytes_by_client: Counter[str] = Counter()
-        self._bytes_taken = 0
+        self._bytes = ClientBytes(bytes_max, client_bytes_max)
 
     @property
     def clients(self) -> int:
         """The number of clients whose uploads are arriving."""
-        return len(self._bytes_by_client)
+        return len(self._bytes)
 
     @contextlib.contextmanager
     def share(self, client: str) -> Iterator["UploadShare"]:
@@ -86,21 +83,14 @@ class UploadBudget:
         try:
             yield share
         finally:
-            self._count(client, -share.taken_bytes)
-            if not self._bytes_by_client[client]:
-                del self._bytes_by_client[client]
+            self._bytes.add(client, -share.taken_bytes)
 
     def take(self, client: str, count: int) -> None:
         """Take bytes from the budget, or refuse when this client's other uploads, or those of all, use it."""
-        if self._bytes_by_client[client] + count > self._client_bytes_max:
-            raise UploadsBusy(self._client_bytes_max)
-        if self._bytes_taken + count > self._bytes_max:
-            raise UploadsBusy(self._bytes_max)
-        self._count(client, count)
-
-    def _count(self, client: str, count: int) -> None:
-        self._bytes_by_client[client] += count
-        self._bytes_taken += count
+        bound = self._bytes.exceeded_by(client, count)
+        if bound is not None:
+            raise UploadsBusy(bound)
+        self._bytes.add(client, count)
 
 
 class UploadShare:

@@ -1,6 +1,5 @@
 """Request bodies of bounded size, decoding into typed values, and JSON answers."""
 
-from collections import Counter
 from collections.abc import AsyncIterator
 from types import MappingProxyType
 from typing import Any, Final, TypeVar
@@ -13,6 +12,7 @@ from litestar.exceptions import InternalServerException
 from foretell.domain.errors.families import InvalidInput
 from foretell.domain.errors.http import BodiesBusy, BodyCutOff, BodyTooLarge, MalformedBody
 from foretell.domain.values.strict_json import check_depth
+from foretell.runtime.client_bytes import ClientBytes
 
 BODY_BYTES_MAX: Final = 64 * 1024
 BODY_BYTES_BY_ALL_MAX: Final = 128 * 1024 * 1024
@@ -72,19 +72,20 @@ class BodyBudget:
         client_bytes_max: int = BODY_BYTES_BY_CLIENT_MAX,
         reserved_bytes: int = BODY_BYTES_RESERVED,
     ) -> None:
-        self._bytes_max = bytes_max
-        self._client_bytes_max = client_bytes_max
+        self._bytes = ClientBytes(bytes_max, client_bytes_max)
         self._strangers_bytes_max = bytes_max - reserved_bytes
-        self._bytes_by_client: Counter[str] = Counter()
         self._bytes_of_strangers = 0
-        self.bytes_held = 0
+
+    @property
+    def bytes_held(self) -> int:
+        """The bytes of all bodies."""
+        return self._bytes.held
 
     def take(self, client: str, size: int, *, is_known: bool = False) -> None:
         """Count bytes that arrived, or refuse: other bodies have all the memory that these may have."""
-        if self._bytes_by_client[client] + size > self._client_bytes_max:
-            raise BodiesBusy(self._client_bytes_max)
-        if self.bytes_held + size > self._bytes_max:
-            raise BodiesBusy(self._bytes_max)
+        bound = self._bytes.exceeded_by(client, size)
+        if bound is not None:
+            raise BodiesBusy(bound)
         if not is_known and self._bytes_of_strangers + size > self._strangers_bytes_max:
             raise BodiesBusy(self._strangers_bytes_max)
         self._count(client, size, is_known=is_known)
@@ -92,12 +93,9 @@ class BodyBudget:
     def give_back(self, client: str, size: int, *, is_known: bool = False) -> None:
         """Stop counting the bytes of a body, which is complete or refused."""
         self._count(client, -size, is_known=is_known)
-        if not self._bytes_by_client[client]:
-            del self._bytes_by_client[client]
 
     def _count(self, client: str, size: int, *, is_known: bool) -> None:
-        self._bytes_by_client[client] += size
-        self.bytes_held += size
+        self._bytes.add(client, size)
         if not is_known:
             self._bytes_of_strangers += size
 

@@ -13,6 +13,7 @@ from tests.rigs.applications import serving
 from tests.rigs.clock import Clock
 
 from foretell.app.http.connection_places import ConnectionPlaces, Place, PlaceLimits, Standing
+from foretell.app.http.request_pace import LoopClock
 from foretell.edge.client_addresses import ClientAddresses
 from foretell.edge.telemetry import Receive, Scope, Send
 
@@ -105,7 +106,7 @@ async def test_attack_h2_connections_that_an_address_opens_too_fast_are_refused_
     """An address that closed its connections could open others without end."""
     clock = Clock()
     limits = PlaceLimits(opened_burst=3, opened_per_s=2)
-    places = ConnectionPlaces(limits, now_s=clock.now_s)
+    places = ConnectionPlaces(limits, clock=LoopClock(clock.now_s))
     async with a_server(places) as host:
         kept = await connect(host)
         for _ in range(2):
@@ -132,7 +133,9 @@ async def connect_and_ask(host: str) -> Stream:
 
 def test_connections_of_a_proxy_may_be_opened_as_fast_as_it_likes() -> None:
     limits = PlaceLimits(opened_burst=1, opened_per_s=1)
-    places = ConnectionPlaces(limits, lambda: ClientAddresses([PROXY]), now_s=lambda: 0.0)
+    places = ConnectionPlaces(
+        limits, lambda: ClientAddresses([PROXY]), clock=LoopClock(lambda: 0.0)
+    )
     assert clients_of(places, PROXY, PROXY, PROXY) == [""] * 3
     assert clients_of(places, "10.0.0.2", "10.0.0.2", "10.0.0.3") == ["10.0.0.2", None, "10.0.0.3"]
 

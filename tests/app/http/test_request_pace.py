@@ -1,7 +1,7 @@
 """The requests of an address are read at its allowance, and those of others meanwhile."""
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import Any, Final
 
@@ -20,7 +20,13 @@ from tests.rigs.applications import serving
 from tests.rigs.clock import VirtualLoop, run_virtually
 
 from foretell.app.http.connection_places import ConnectionPlaces, Place, PlaceLimits
-from foretell.app.http.request_pace import OF_TURN_MAX
+from foretell.app.http.request_pace import (
+    COST_S_MAX,
+    LOOP_BURST_S,
+    LOOP_SHARE,
+    LoopClock,
+    LoopTime,
+)
 from foretell.edge.client_addresses import ClientAddresses
 from foretell.edge.codec import PLACE
 from foretell.edge.telemetry import Receive, Scope, Send
@@ -32,6 +38,12 @@ CONNECTIONS: Final = 10
 EARLY: Final = 1_000
 """Requests beyond the burst."""
 OTHER: Final = "127.0.0.2"
+STOPPED: Final = LoopClock(lambda: 0.0, lambda: 0.0)
+
+
+def of_time(now_s: Callable[[], float]) -> LoopClock:
+    """Return a clock by which requests take no time of the loop."""
+    return LoopClock(now_s, lambda: 0.0)
 
 
 async def showing_a_key(scope: Scope, receive: Receive, send: Send) -> None:
@@ -49,7 +61,7 @@ class PacedServer:
     def __init__(self, proxies: tuple[str, ...] = ()) -> None:
         self.loop = VirtualLoop()
         addresses = ClientAddresses(proxies)
-        self._places = ConnectionPlaces(LIMITS, lambda: addresses, self.loop.time)
+        self._places = ConnectionPlaces(LIMITS, lambda: addresses, of_time(self.loop.time))
         self.host = ""
 
     def run(self, work: Coroutine[Any, Any, None]) -> None:
@@ -223,21 +235,76 @@ def begun_in_turns(*waiting: Place) -> list[int]:
     return begun
 
 
-def test_attack_h1_few_requests_of_an_address_begin_in_one_turn_of_the_loop() -> None:
+def test_attack_h1_one_request_of_an_address_begins_in_a_turn_of_the_loop() -> None:
     """A thousand that came together held up everything else for 0.3 s."""
-    places = ConnectionPlaces(LIMITS, now_s=lambda: 0.0)
-    crowd = [a_place(places) for _ in range(2 * OF_TURN_MAX + 1)]
+    places = ConnectionPlaces(LIMITS, clock=STOPPED)
+    crowd = [a_place(places) for _ in range(4)]
     others = [a_place(places, "2.2.2.2") for _ in range(2)]
-    assert begun_in_turns(*crowd, *others) == [OF_TURN_MAX + 2, OF_TURN_MAX, 1]
+    assert begun_in_turns(*crowd, *others) == [2, 2, 1, 1]
 
 
-def test_requests_with_a_key_or_through_a_proxy_begin_at_once() -> None:
-    places = ConnectionPlaces(LIMITS, lambda: ClientAddresses([PROXY]), lambda: 0.0)
-    traders = [a_place(places) for _ in range(BURST)]
+def test_attack_h1_those_with_keys_begin_in_turns_of_their_own() -> None:
+    """Keys cost nothing: one address could show keys, and send to the APIs without limits as much as it likes."""
+    places = ConnectionPlaces(LIMITS, clock=STOPPED)
+    strangers, traders = ([a_place(places) for _ in range(number)] for number in (2, 4))
     for each in traders:
         each.show_key("key")
-    proxied = [a_place(places, PROXY) for _ in range(BURST)]
-    assert begun_in_turns(*traders, *proxied) == [2 * BURST]
+    assert begun_in_turns(*strangers, *traders) == [2, 2, 1, 1]
+
+
+def test_requests_through_a_proxy_begin_at_once() -> None:
+    places = ConnectionPlaces(LIMITS, lambda: ClientAddresses([PROXY]), STOPPED)
+    assert begun_in_turns(*(a_place(places, PROXY) for _ in range(BURST))) == [BURST]
+
+
+class Loop:
+    """An event loop with one processor: requests of an address, and what others do."""
+
+    def __init__(self) -> None:
+        self.now_s = self.busy_s = 0.0
+        self.begun = 0
+        self._loop_time = LoopTime(LOOP_SHARE, LoopClock(lambda: self.now_s, lambda: self.busy_s))
+
+    def work_s(self, seconds: float) -> None:
+        self.now_s += seconds
+        self.busy_s += seconds
+
+    def run_s(self, seconds: float, cost_s: float, others_s: float = 0.0, at_once: int = 1) -> None:
+        """Begin requests as soon as they may, so many at a time that each take so long, and the others' work."""
+        end_s = self.now_s + seconds
+        while self.now_s < end_s:
+            if not self._loop_time.debt_s():
+                for _ in range(at_once):
+                    self._loop_time.count()
+                self.begun += at_once
+                self.work_s(at_once * cost_s)
+            elif not others_s:
+                self.now_s += 0.0001
+            self.work_s(others_s)
+
+
+@pytest.mark.parametrize("at_once", [1, 20])
+@pytest.mark.parametrize("cost_s", [0.0004, COST_S_MAX])
+def test_requests_of_an_address_take_their_part_of_the_loop(cost_s: float, at_once: int) -> None:
+    loop = Loop()
+    loop.run_s(10.0, cost_s, at_once=at_once)
+    assert loop.busy_s == pytest.approx(10.0 * LOOP_SHARE + LOOP_BURST_S, rel=0.02)
+
+
+def test_an_address_is_read_however_much_others_do() -> None:
+    """The loop's time is counted as the address's, up to a cost for each of its requests."""
+    loop = Loop()
+    loop.run_s(10.0, 0.0004, others_s=0.001)
+    assert loop.begun == pytest.approx(10.0 * LOOP_SHARE / COST_S_MAX, rel=0.1)
+
+
+def test_an_address_that_asks_now_and_then_owes_nothing() -> None:
+    loop = Loop()
+    share = LoopTime(LOOP_SHARE, LoopClock(lambda: loop.now_s, lambda: loop.busy_s))
+    for _ in range(1_000):
+        assert not share.debt_s()
+        share.count()
+        loop.work_s(0.01)
 
 
 @pytest.mark.parametrize(("of_address", "burst"), [(1, 5_000), (1_000, 5_000), (5_000, 25_000)])

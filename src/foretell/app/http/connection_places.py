@@ -11,13 +11,12 @@ longest time: a client that opens many keeps no other one out.
 """
 
 import enum
-import time
 from collections import Counter, OrderedDict
 from collections.abc import Callable
 from typing import Final, NamedTuple, Protocol
 
 from foretell.app.http.authenticated_places import KEPT, AuthenticatedPlaces, idle_or_oldest
-from foretell.app.http.request_pace import RequestPace
+from foretell.app.http.request_pace import LOOP_SHARE, LoopClock, RequestPace
 from foretell.edge.client_addresses import ClientAddresses
 from foretell.runtime.allowance import GrowingAllowance
 from foretell.runtime.lru import LruCache
@@ -32,6 +31,8 @@ _PROVISIONAL_MAX: Final = 256
 _OPENED_PART: Final = 5
 _REQUESTS_EACH: Final = 5
 """Requests in a burst for each connection of an address; as many as the largest published limit allows."""
+_WHOLE: Final = 1.0
+"""The part of the loop's time for requests with a key: they begin in turn, and the limits of each API bound them."""
 _CLIENTS_MAX: Final = 10_000
 """Clients whose new connections and requests are counted; the one that opened none for longest makes way."""
 
@@ -74,6 +75,7 @@ class PlaceLimits(NamedTuple):
 
 
 DEFAULT_LIMITS: Final = PlaceLimits()
+_CLOCK: Final = LoopClock()
 
 
 class Holder(Protocol):
@@ -99,26 +101,27 @@ class Standing(enum.Enum):
 
 
 class ClientAllowances(NamedTuple):
-    """The new connections of a client, and the requests that all its connections share."""
+    """The new connections of a client, and the requests of strangers and of those with a key, on all its connections."""
 
     opened: GrowingAllowance
-    requests: RequestPace
+    anonymous: RequestPace
+    authenticated: RequestPace
 
 
 class Place:
     """The place of one connection."""
 
-    __slots__ = ("_places", "_requests", "client", "holder", "is_taken", "key", "standing")
+    __slots__ = ("_allowances", "_places", "client", "holder", "is_taken", "key", "standing")
 
     def __init__(
         self,
         places: "ConnectionPlaces",
         client: str,
         holder: Holder,
-        requests: RequestPace | None = None,
+        allowances: ClientAllowances | None = None,
     ) -> None:
         self._places = places
-        self._requests = requests
+        self._allowances = allowances
         self.client = client
         """The address that the connection counts for; empty for a trusted proxy."""
         self.holder = holder
@@ -153,16 +156,20 @@ class Place:
     def may_begin(self, begin: Callable[[], None]) -> bool:
         """Return whether a request may begin now; if not, call `begin` when its address has a turn.
 
-        Those of a connection that has shown a key or has to show one soon, and those of a trusted proxy, begin at once.
+        Those of a connection that has to show a key soon, and those of a trusted proxy, begin at once.
         """
-        if self._requests is None or self.standing is not Standing.ANONYMOUS:
+        if self._allowances is None or self.is_provisional:
             return True
-        return self._requests.may_begin(begin)
+        return self._pace_of(self._allowances).may_begin(begin)
 
     def count_request(self) -> None:
-        """Count a request that begins, unless it is one of those that always do."""
-        if self._requests is not None and self.standing is not Standing.AUTHENTICATED:
-            self._requests.count()
+        """Count a request that begins, unless it is one of a trusted proxy."""
+        if self._allowances is not None:
+            self._pace_of(self._allowances).count()
+
+    def _pace_of(self, allowances: ClientAllowances) -> RequestPace:
+        is_known = self.standing is Standing.AUTHENTICATED
+        return allowances.authenticated if is_known else allowances.anonymous
 
     def end(self) -> None:
         """Free the place; this may be repeated."""
@@ -180,12 +187,12 @@ class ConnectionPlaces:
         self,
         limits: PlaceLimits = DEFAULT_LIMITS,
         addresses: Callable[[], ClientAddresses] = ClientAddresses,
-        now_s: Callable[[], float] = time.monotonic,
+        clock: LoopClock = _CLOCK,
     ) -> None:
         assert limits.provisional <= limits.reserved <= limits.total
         self._limits = limits
         self._addresses = addresses
-        self._now_s = now_s
+        self._clock = clock
         self._count_by_client: Counter[str] = Counter()
         self._authenticated: AuthenticatedPlaces[Place] = AuthenticatedPlaces(limits.kept)
         self._anonymous: OrderedDict[Place, None] = OrderedDict()
@@ -212,11 +219,11 @@ class ConnectionPlaces:
         if client and self._count_by_client[client] >= self._limits.of_address:
             return None
         allowances = self._allowances(client) if client else None
-        if allowances and not allowances.opened.try_take(1, self._now_s()):
+        if allowances and not allowances.opened.try_take(1, self._clock.now_s()):
             return None
         if not (self._has_room_for_anonymous() or self._limits.provisional):
             return None
-        place = Place(self, client, holder, allowances and allowances.requests)
+        place = Place(self, client, holder, allowances)
         self._count_by_client[client] += 1
         self._add_anonymous(place)
         return place
@@ -271,10 +278,11 @@ class ConnectionPlaces:
         """Return the allowances of a client, which outlast its connections."""
         allowances = self._allowances_by_client.get(client)
         if allowances is None:
-            limits = self._limits
+            limits, clock = self._limits, self._clock
             allowances = ClientAllowances(
-                GrowingAllowance(limits.opened_burst, limits.opened_per_s, self._now_s()),
-                RequestPace(limits.requests_burst, limits.requests_per_s, self._now_s),
+                GrowingAllowance(limits.opened_burst, limits.opened_per_s, clock.now_s()),
+                RequestPace(limits.requests_burst, limits.requests_per_s, LOOP_SHARE, clock),
+                RequestPace(UNLIMITED, UNLIMITED, _WHOLE, clock),
             )
             self._allowances_by_client.put(client, allowances)
         return allowances

@@ -1,8 +1,9 @@
 """The pace at which requests of one address are read, whatever they ask for.
 
 A request costs the event loop a fraction of a millisecond, also where no rate limit counts it, and one address may
-have many connections. They share an allowance, and few of their requests begin in one turn of the loop, so that it
-comes to other clients soon. A request beyond that waits unread. TCP slows the client down, and nothing is refused.
+have many connections. They share allowances of requests and of the loop's time, and one of their requests begins in
+a turn of the loop, so that it comes to other clients soon. A request beyond that waits unread. TCP slows the client
+down, and nothing is refused.
 """
 
 import asyncio
@@ -10,28 +11,59 @@ import time
 from collections import deque
 from collections.abc import Callable
 from functools import partial
-from typing import Final
+from typing import Final, NamedTuple
 
 from foretell.runtime.allowance import GrowingAllowance
 
-OF_TURN_MAX: Final = 4
-"""Requests of an address that begin in a turn of the event loop; those of one piece of data are not parted."""
-
+LOOP_SHARE: Final = 0.5
+"""The part of the loop's time that requests of an address take."""
+LOOP_BURST_S: Final = 0.05
+COST_S_MAX: Final = 0.002
+"""Of the loop's time, for one request: an address is read, however little others leave."""
 _WAIT_S_MIN: Final = 0.001
-"""For the allowance: a debt may be too small for a clock to pass it."""
+"""For an allowance: a debt may be too small for a clock to pass it."""
+
+
+class LoopClock(NamedTuple):
+    """The time, and the processor time of the thread of the event loop."""
+
+    now_s: Callable[[], float] = time.monotonic
+    busy_s: Callable[[], float] = time.thread_time
+
+
+class LoopTime:
+    """The time of the event loop that requests of an address take, and the part of it that they may take."""
+
+    def __init__(self, part: float, clock: LoopClock) -> None:
+        self._clock = clock
+        self._allowance = GrowingAllowance(LOOP_BURST_S, part, clock.now_s())
+        self._counted_s = clock.busy_s()
+        self._uncounted_s_max = 0.0
+        """What the requests that have begun may have taken besides what is counted."""
+
+    def debt_s(self) -> float:
+        """Return the seconds until the next request may begin."""
+        return self._allowance.take(0.0, self._clock.now_s())
+
+    def count(self) -> None:
+        """Count what the loop did since the last request began, for the earlier ones, and begin another."""
+        busy_s = self._clock.busy_s()
+        taken_s = min(busy_s - self._counted_s, self._uncounted_s_max)
+        self._allowance.take(taken_s, self._clock.now_s())
+        self._counted_s = busy_s
+        self._uncounted_s_max = min(self._uncounted_s_max - taken_s + COST_S_MAX, LOOP_BURST_S)
 
 
 class RequestPace:
-    """The requests of an address: how many may begin now, and the connections that wait for their turn."""
+    """The requests of an address: whether the next one may begin, and the connections that wait for their turn."""
 
-    def __init__(
-        self, burst: float, per_s: float, now_s: Callable[[], float] = time.monotonic
-    ) -> None:
-        self._now_s = now_s
-        self._allowance = GrowingAllowance(burst, per_s, now_s())
+    def __init__(self, burst: float, per_s: float, loop_part: float, clock: LoopClock) -> None:
+        self._now_s = clock.now_s
+        self._allowance = GrowingAllowance(burst, per_s, clock.now_s())
+        self._loop_time = LoopTime(loop_part, clock)
         self._waiting: deque[Callable[[], None]] = deque()
-        self._begun = 0
-        """Requests in this turn of the loop."""
+        self._has_begun = False
+        """Whether a request has begun in this turn of the loop; those of one piece of data are not parted."""
         self._is_releasing = False
         self._next_turn: asyncio.Handle | None = None
 
@@ -46,14 +78,15 @@ class RequestPace:
     def count(self) -> None:
         """Count a request that begins."""
         self._allowance.take(1, self._now_s())
-        self._begun += 1
+        self._loop_time.count()
+        self._has_begun = True
         self._await_turn()
 
     def _has_turn(self) -> bool:
-        return self._begun < OF_TURN_MAX and not self._debt_s()
+        return not self._has_begun and not self._debt_s()
 
     def _debt_s(self) -> float:
-        return self._allowance.take(0, self._now_s())
+        return max(self._allowance.take(0, self._now_s()), self._loop_time.debt_s())
 
     def _await_turn(self) -> None:
         """Have the next turn of the loop noticed."""
@@ -61,8 +94,8 @@ class RequestPace:
             self._next_turn = asyncio.get_running_loop().call_soon(self._take_turn)
 
     def _take_turn(self) -> None:
-        """Let those begin that have waited longest; the rest waits for the next turn, or for the allowance."""
-        self._begun = 0
+        """Let those begin that have waited longest; the rest waits for the next turn, or for the allowances."""
+        self._has_begun = False
         self._is_releasing = True
         try:
             while self._waiting and self._has_turn():
@@ -74,7 +107,7 @@ class RequestPace:
         if debt_s:
             loop = asyncio.get_running_loop()
             self._next_turn = loop.call_later(max(debt_s, _WAIT_S_MIN), self._take_turn)
-        elif self._waiting or self._begun:
+        elif self._waiting or self._has_begun:
             self._await_turn()
 
 

@@ -14,8 +14,8 @@ RANKINGS ?= 100
 PATRONI ?= 1
 SCALE ?= 1
 MINUTES ?= 60
-# The whole suite: modules beside each other (tests/distribution.py). A test that fails runs once more, and the summary names it: RERUNS=0 for none.
-BESIDE = -n $(WORKERS) --dist loadgroup --reruns $(RERUNS) --reruns-delay 2 -raR
+# The whole suite: modules beside each other (tests/distribution.py). A test that fails runs once more, and the summary has why: RERUNS=0 for none.
+BESIDE = -n $(WORKERS) --dist loadgroup --reruns $(RERUNS) --reruns-delay 2 --rerun-show-tracebacks -raR
 
 .DEFAULT_GOAL := help
 .PHONY: help rooms up run dev bare test browser check faults cases spec spec-mutants bench attacks figures soak peers parquet mutants mutants-contracts audit docs client client-types client-typescript sbom lock artifacts examples compatibility screenshot gas invariants clean

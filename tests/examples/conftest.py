@@ -4,11 +4,14 @@ Commands and programs run in this process, because starting Python costs more th
 """
 
 import asyncio
+import re
 import runpy
+import secrets
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 from tests.e2e.conftest import an_installation
@@ -29,6 +32,19 @@ WITHIN_S = 120
 USUAL_FOLDER = ".foretell"
 
 Play = Callable[..., str]
+
+
+class OwnQuestion(NamedTuple):
+    """A question of a market, and the slug that the market gets."""
+
+    question: str
+    slug: str
+
+
+def own_question(question: str) -> OwnQuestion:
+    """Return the question with a word of its own: a test that runs again finds its first market in the sandbox."""
+    worded = f"{question} ({secrets.token_hex(4)})"
+    return OwnQuestion(worded, re.sub(r"[^a-z0-9]+", "-", worded.lower()).strip("-"))
 
 
 @pytest.fixture(scope="session")

@@ -7,7 +7,7 @@ from typing import Any
 
 import httpx
 import pytest
-from tests.examples.conftest import WITHIN_S, Play
+from tests.examples.conftest import WITHIN_S, Play, own_question
 from tests.rigs.in_process import Call
 from tests.rigs.installation import Running
 
@@ -19,8 +19,6 @@ from foretell.sdk.client import KeySigner, Urls
 
 pytestmark = [pytest.mark.xdist_group("examples"), pytest.mark.usefixtures("folder")]
 
-QUESTION = "Are refused tokens claimed?"
-SLUG = "are-refused-tokens-claimed"
 REFUSING, TAKING = 7, 8
 HANDLER = "0x" + "bb" * 20
 REVERTING = "0x5f5ffd"
@@ -70,7 +68,8 @@ def owed_row(row: dict[str, Any]) -> dict[str, Any]:
 def test_h1_refused_tokens_are_claimed_through_the_relayer_by_a_command(
     command: Play, call: Call, ready: Ready, example_sandbox: Running, stack: ExitStack
 ) -> None:
-    command("market", "create", "--question", QUESTION, "--ends", "2035-06-01T12:00:00Z")
+    question, slug = own_question("Are refused tokens claimed?")
+    command("market", "create", "--question", question, "--ends", "2035-06-01T12:00:00Z")
     own = ("--as", f"trader:{REFUSING}", "--safe", "--json")
     safe = json.loads(command("wallet", "deploy", *own))["wallet"]
     command("wallet", "fund", "100", *own)
@@ -79,7 +78,7 @@ def test_h1_refused_tokens_are_claimed_through_the_relayer_by_a_command(
 
     refusing = stack.enter_context(a_client(ready, example_sandbox, REFUSING, "safe"))
     taking = stack.enter_context(a_client(ready, example_sandbox, TAKING, "eoa"))
-    market = refusing.apis.discovery.market(SLUG)
+    market = refusing.apis.discovery.market(slug)
     bid = refusing.trader.buy(market.token("No"), price="0.50", size="10")
     assert bid.status == "live"
     taken = taking.trader.buy(market.token("Yes"), price="0.50", size="10")

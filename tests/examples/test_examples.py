@@ -12,7 +12,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 from tests.ecosystem.clients import FOLDER
-from tests.examples.conftest import EXAMPLES, WITHIN_S, Play, run_program
+from tests.examples.conftest import EXAMPLES, WITHIN_S, Play, own_question, run_program
 from tests.rigs.installation import Running
 
 from foretell.sandbox.ready import read_ready
@@ -85,13 +85,14 @@ def test_everything_resolved_is_redeemed(
     play: Play, command: Play, trader: Callable[[int], BlockingForetell]
 ) -> None:
     ends = ("--ends", "2035-06-01T12:00:00Z")
-    command("market", "create", "--question", "Does redeeming work?", *ends)
+    question, slug = own_question("Does redeeming work?")
+    command("market", "create", "--question", question, *ends)
     alice = trader(1)
-    market = alice.apis.discovery.market("does-redeeming-work")
+    market = alice.apis.discovery.market(slug)
     alice.split(market.condition, "25")
-    command("market", "resolve", "does-redeeming-work", "No")
+    command("market", "resolve", slug, "No")
     until(lambda: any(row["redeemable"] for row in alice.portfolio.positions()))
-    assert "redeemed Does redeeming work?" in play("redeem_all.py")
+    assert f"redeemed {question}" in play("redeem_all.py")
     until(lambda: not any(row["redeemable"] for row in alice.portfolio.positions()))
     assert "0 markets" in play("redeem_all.py")
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from tests.edge.documents.test_generated_clients import node
-from tests.examples.conftest import ROOT, WITHIN_S, Play
+from tests.examples.conftest import ROOT, WITHIN_S, Play, own_question
 from tests.rigs.installation import Running
 from tests.web.client_types import write_types
 
@@ -136,10 +136,8 @@ def test_the_client_trades_for_every_wallet_by_every_struct(
     project: Path, command: Play, example_sandbox: Running, ready: Ready, case: tuple[str, int]
 ) -> None:
     wallet, struct = case
-    name = f"{wallet} {struct}"
-    question = ("--question", f"Does TypeScript trade for {name}?")
-    command("market", "create", *question, "--ends", "2035-06-01T12:00:00Z")
-    slug = f"does-typescript-trade-for-{name.replace(' ', '-')}"
+    question, slug = own_question(f"Does TypeScript trade for {wallet} {struct}?")
+    command("market", "create", "--question", question, "--ends", "2035-06-01T12:00:00Z")
     market = json.loads(command("market", "show", slug, "--json"))
     own = ("--as", f"trader:{TRADER_NUMBER}", *OPTIONS[wallet])
     command("wallet", "deploy", *own)

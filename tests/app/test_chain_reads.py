@@ -38,7 +38,7 @@ from foretell.settings import Settings
 from foretell.store.database import Database
 from foretell.store.public_reads.places import WaitBounds, answering
 from foretell.trading.accounts.accounts import OrderNonces
-from foretell.trading.accounts.wallet_checks import READS_AT_ONCE_MAX, WalletChecks
+from foretell.trading.accounts.wallet_checks import WalletChecks
 from foretell.trading.context import TradingContext
 from foretell.trading.routes.fast_path import fast_routes
 
@@ -330,7 +330,3 @@ async def test_orders_of_the_fast_route_leave_connections(
             node.may_answer.set()
     assert node.running_max == OWN_PLACES
     assert all(each.result().status_code for each in answers)
-
-
-def test_checks_of_wallets_have_no_more_turns_than_owners_have_places() -> None:
-    assert READS_AT_ONCE_MAX <= OWN_PLACES

@@ -27,6 +27,7 @@ from foretell.domain.exchange.ledger import COLLATERAL
 from foretell.domain.exchange.order import SignatureType, SignedOrder
 from foretell.domain.values.amounts import AMOUNT_UNITS_MAX
 from foretell.domain.values.hexadecimal import Address, Bytes32
+from foretell.store.public_reads.places import client_name
 from foretell.trading.accounts.wallet_checks import KEPT_MS, KEPT_MS_MAX, WalletChecks
 
 pytestmark = pytest.mark.anyio
@@ -230,6 +231,19 @@ async def test_orders_of_a_wallet_at_the_same_time_share_one_reading(
 ) -> None:
     assert await asyncio.gather(*(place(checks, of_safe()) for _ in range(20))) == [True] * 20
     assert chain.wallets_read == 1
+
+
+async def test_an_order_does_not_wait_for_the_turns_of_another_client(
+    checks: WalletChecks, chain: SlowChain
+) -> None:
+    """One could ask for a wallet of somebody else, after so many others that the latter's orders were refused."""
+
+    async def place_as(client: str) -> None:
+        client_name.set(client)
+        await place(checks, of_safe())
+
+    await asyncio.gather(*(place_as(client) for client in ("one", "one", "another")))
+    assert chain.wallets_read == 2
 
 
 async def test_the_answers_are_bounded(chain: SlowChain, clock: Clock) -> None:

@@ -28,6 +28,7 @@ from foretell.domain.values.hexadecimal import Address, Bytes32, word_bytes
 from foretell.runtime.lru import LruCache
 from foretell.runtime.worker import PollIntervals, run_watching_worker
 from foretell.store.database import Database
+from foretell.store.public_reads.places import client_name
 
 WALLETS_KEPT_MAX: Final = 20_000
 KEPT_MS: Final = 60_000
@@ -39,15 +40,13 @@ PACE: Final = PollIntervals(busy_s=1.0, idle_s=1.0)
 WATCHED_PER_ANSWER_MAX: Final = 2
 WATCHED_SPARE: Final = 16
 """Above so many contracts for each answer, and these, those of answers that are gone are removed."""
-READS_AT_ONCE_MAX: Final = 8
-"""No more than the chain has places for what owners of keys ask (`app/chain_reads.py`)."""
 ANSWER_DEADLINE_S: Final = 5.0
 
 _CHECKED: Final = (SignatureType.SAFE, SignatureType.CONTRACT)
 
 
 class WalletChain(Protocol):
-    """The chain's answers on contract wallets."""
+    """The chain's answers on contract wallets: how many are asked for at once, and whose, is its matter."""
 
     async def read(self, wallet: Address) -> WalletState:
         """Return a wallet at the newest block."""
@@ -94,8 +93,7 @@ class WalletChecks:
         """The wallets whose answers were kept since the reading of logs began that is under way."""
         self._watched_to: BlockMark | None = None
         self._watched_at_ms: int | None = None
-        self._reading: dict[Address, asyncio.Task[WalletState]] = {}
-        self._slots = asyncio.Semaphore(READS_AT_ONCE_MAX)
+        self._reading: dict[tuple[str, Address], asyncio.Task[WalletState]] = {}
 
     def __len__(self) -> int:
         return len(self._answers)
@@ -148,27 +146,30 @@ class WalletChecks:
         before = self._answers.get(order.maker)
         if before is not None and state.shows_changes and before.key == state.key.digest():
             return
-        async with self._slots:
-            is_accepted = await self._chain.accepts(state, order.maker, digest, order.signature)
+        is_accepted = await self._chain.accepts(state, order.maker, digest, order.signature)
         if not is_accepted:
             raise WalletRefuses(order.maker)
 
     async def _read(self, wallet: Address) -> WalletState:
-        """Return the state of a wallet; orders that ask at the same time share one reading."""
-        reading = self._reading.get(wallet)
+        """Return the state of a wallet; orders of a client that ask at the same time share one reading.
+
+        Another client's reading waits for the turns of that client, which may have asked for many wallets.
+        """
+        name = client_name.get(), wallet
+        reading = self._reading.get(name)
         if reading is None:
             reading = asyncio.get_running_loop().create_task(self._fetch(wallet))
-            self._reading[wallet] = reading
-            reading.add_done_callback(partial(self._end_reading, wallet))
+            self._reading[name] = reading
+            reading.add_done_callback(partial(self._end_reading, name))
         return await asyncio.shield(reading)
 
-    def _end_reading(self, wallet: Address, reading: asyncio.Task[WalletState]) -> None:
-        del self._reading[wallet]
+    def _end_reading(self, name: tuple[str, Address], reading: asyncio.Task[WalletState]) -> None:
+        del self._reading[name]
         if not reading.cancelled():
             reading.exception()  # the orders that wait have it, unless all of them gave up
 
     async def _fetch(self, wallet: Address) -> WalletState:
-        async with asyncio.timeout(ANSWER_DEADLINE_S), self._slots:
+        async with asyncio.timeout(ANSWER_DEADLINE_S):
             return await self._chain.read(wallet)
 
     def _keep(self, wallet: Address, state: WalletState) -> None:

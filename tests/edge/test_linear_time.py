@@ -26,7 +26,7 @@ TEXTS = [unit * (LENGTH // len(unit)) + end for unit in UNITS for end in ("", "!
 MATCHED = (
     PRELUDE
     + """
-SEARCHED = {"rate_limiter._SLASHES", "slugs._OTHERS", "document_fields._CONTROLS", "strict_json._BRACKETS",
+SEARCHED = {"rate_limiter._SLASHES", "slugs._OTHERS", "document_fields._CONTROLS",
             "node_messages._URL", "rpc._HALTED"}
 searched = set()
 count = 0

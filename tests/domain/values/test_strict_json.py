@@ -7,7 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foretell.domain.errors.http import MalformedBody
-from foretell.domain.values.strict_json import DEPTH_MAX, DIGITS_MAX, parse_json
+from foretell.domain.values.strict_json import (
+    DEPTH_MAX,
+    DIGITS_MAX,
+    VALUES_MAX,
+    check_depth,
+    parse_json,
+)
 
 JSON = st.recursive(
     st.none()
@@ -46,6 +52,11 @@ def test_valid_json_is_parsed(value: Any) -> None:
         (b'{"a": [{"b": "\\ud83d"}]}', "unpaired surrogate"),
         (b"[" * (DEPTH_MAX + 1) + b"]" * (DEPTH_MAX + 1), "nested more than 32 deep"),
         (b'{"a":' * 10_000, "nested more than 32 deep"),
+        (b'{"a":' * (DEPTH_MAX + 1) + b"1" + b"}" * (DEPTH_MAX + 1), "nested more than 32 deep"),
+        (b"[" + b"[{}]," * 50 + b"[" * DEPTH_MAX, "nested more than 32 deep"),
+        (b"[" + b"[]," * (VALUES_MAX // 2) + b"1]", "more than 10000 names and values"),
+        (b"[" + b"1," * (VALUES_MAX - 1) + b'" , "' + b",1]", "more than 10000 names and values"),
+        (b"[" + b'{"a":1},' * (VALUES_MAX // 3) + b"1,1]", "more than 10000 names and values"),
         (b"\xef\xbb\xbf{}", "line 1, column 1 is not JSON"),
         (b"[\xff", "byte 1 is not UTF-8"),
         (b"", "line 1, column 1 is not JSON"),
@@ -65,6 +76,9 @@ def test_ambiguous_json_is_refused(raw: bytes, why: str) -> None:
     [
         (b"[" * DEPTH_MAX + b"]" * DEPTH_MAX, None),
         (b'"[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[["', None),
+        (b"[" + b"1," * (VALUES_MAX - 1) + b"1]", None),
+        (b'["' + b",:[{" * VALUES_MAX + b'"]', None),
+        (b"[" + b"[{}]," * 50 + b"1]", None),
         (b'["\\"[", "\\\\", "{"]', ['"[', "\\", "{"]),
         (b'"\\ud83d\\ude00"', "\U0001f600"),
         (b"1" * DIGITS_MAX, int("1" * DIGITS_MAX)),
@@ -80,3 +94,18 @@ def test_unusual_but_unambiguous_json_is_parsed(raw: bytes, value: object) -> No
 def test_any_bytes_are_parsed_or_refused(raw: bytes) -> None:
     with contextlib.suppress(MalformedBody):
         json.dumps(parse_json(raw))
+
+
+@given(JSON, st.integers(0, 2 * DEPTH_MAX))
+def test_json_passes_up_to_its_depth(value: Any, more: int) -> None:
+    def depth_of(value: Any) -> int:
+        inner = value.values() if isinstance(value, dict) else value
+        return 1 + max(map(depth_of, inner), default=0) if isinstance(value, dict | list) else 0
+
+    raw = json.dumps(value).encode()
+    for wrapped in (b"[" * more + raw + b"]" * more, b'{"":' * more + raw + b"}" * more):
+        if depth_of(value) + more <= DEPTH_MAX:
+            check_depth(wrapped)
+        else:
+            with pytest.raises(MalformedBody, match="nested"):
+                check_depth(wrapped)

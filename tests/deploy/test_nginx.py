@@ -18,7 +18,7 @@ from websockets.exceptions import InvalidStatus
 from websockets.http11 import Response
 
 from foretell.app.http.connection_limits import CONNECTION_LIMITS
-from foretell.app.http.connection_places import ConnectionPlaces, PlaceLimits
+from foretell.app.http.connection_places import UNLIMITED, ConnectionPlaces, PlaceLimits
 from foretell.creation.uploads import UPLOAD_BYTES_MAX
 from foretell.edge.client_addresses import ClientAddresses
 from foretell.edge.telemetry import Receive, Scope, Send
@@ -228,6 +228,27 @@ async def test_attack_h2_a_client_behind_nginx_takes_no_others_places(
         assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
         assert json.loads(answer.body or b"")["error"]["code"] == "too_many_connections"
         assert answer.headers["strict-transport-security"] == "max-age=31536000"
+
+
+async def test_attack_h1_nginx_has_the_pace_of_foretell_for_each_client(tmp_path: Path) -> None:
+    """A finding: one client had no pace behind it, and the APIs without limits no bound."""
+    text, limits = CONFIGURATION.read_text(), PlaceLimits.of(UNLIMITED)
+    (rate,) = re.findall(r"zone=foretell_requests:10m rate=(\d+)r/s;", text)
+    ((burst, delay),) = re.findall(r"zone=foretell_requests burst=(\d+) delay=(\d+);", text)
+    (most,) = re.findall(r"limit_conn foretell_clients (\d+);", text)
+    assert (int(rate), int(delay)) == (limits.requests_per_s, limits.requests_burst)
+    assert int(burst) - int(delay) >= int(most), "whoever has as many at once is refused nothing"
+    slowly = {"rate=1000r/s": "rate=1r/m", "burst=5200 delay=5000": "burst=3 delay=3"}
+    async with serving(echo) as host:
+        with proxy_of(host, tmp_path, slowly) as proxy:
+            seen = [await statuses_of(proxy, source, 5) for source in (CLIENT, "127.0.0.8")]
+    assert seen == [[200, 200, 200, 200, 503]] * 2
+
+
+async def statuses_of(proxy: Proxy, source: str, requests: int) -> list[int]:
+    transport = httpx.AsyncHTTPTransport(verify=proxy.trust, local_address=source)
+    async with httpx.AsyncClient(transport=transport, base_url=proxy.url, timeout=60) as client:
+        return [(await client.get("/clob/book")).status_code for _ in range(requests)]
 
 
 async def refused_stream(opening: Coroutine[Any, Any, ClientConnection]) -> Response:

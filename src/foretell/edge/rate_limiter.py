@@ -162,6 +162,10 @@ class RateLimiter:
             method = "GET"
         return self._route_by_key.get(f"{method} {routed_path(path)}", self._other)
 
+    def bounds(self, route: LimitedRoute) -> bool:
+        """Return whether any limit applies to a route."""
+        return any(self.limits.windows_by_row.get(row.key) for row in route.waits_in)
+
     def is_signed(self, method: str, template: str) -> bool:
         """Return whether the requests to a route count for the key that signed them."""
         return f"{self.api} {'GET' if method == 'HEAD' else method} {template}" in SIGNED

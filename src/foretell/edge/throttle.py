@@ -27,10 +27,19 @@ BUFFERED_BYTES_MAX: Final = 64 * 1024
 
 
 class ConnectionPlace(Protocol):
-    """The place of a connection, which learns that the connection has shown a key."""
+    """The place of a connection, which learns that the connection has shown a key, and paces its requests."""
 
     def show_key(self, key_id: str) -> None:
         """Note that a request on the connection was verified with this key."""
+        ...
+
+    async def have_turn(self, client: str) -> None:
+        """Wait for the turn of a request of a client that no rate limit bounds, unless it has had one."""
+        ...
+
+    def count_time(self, client: str, seconds: float) -> None:
+        """Count what a request of a client took of the event loop's time."""
+        ...
 
 
 class Turn:

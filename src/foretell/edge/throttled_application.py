@@ -7,7 +7,8 @@ turn.
 """
 
 import asyncio
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 import msgspec
@@ -21,7 +22,8 @@ from foretell.edge.rate_limiter import RateLimiter
 from foretell.edge.rate_limits import RateLimits
 from foretell.edge.refusals import BodyOf
 from foretell.edge.telemetry import AsgiApp, Message, Receive, Scope, Send
-from foretell.edge.throttle import Turn
+from foretell.edge.throttle import ConnectionPlace, Turn
+from foretell.runtime.timed_steps import TimedSteps
 
 GONE_WITHIN_S: Final = 0.001
 """How long a closed connection may take to be noticed."""
@@ -64,9 +66,12 @@ class ApiLimits:
 class ThrottledApplication:
     """An application whose requests wait for their turn."""
 
-    def __init__(self, app: AsgiApp, limits: ApiLimits) -> None:
+    def __init__(
+        self, app: AsgiApp, limits: ApiLimits, busy_s: Callable[[], float] = time.thread_time
+    ) -> None:
         self._app = app
         self._limits = limits
+        self._busy_s = busy_s
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, and count it before its answer if nothing else has."""
@@ -90,7 +95,17 @@ class ThrottledApplication:
                 message = {**message, "headers": [*message.get("headers", ()), *_headers(turn)]}
             await send(message)
 
-        await self._app(scope, receive, limited)
+        place: ConnectionPlace | None = scope.get(PLACE)
+        if place is None:
+            await self._app(scope, receive, limited)
+            return
+        if not self._limits.limiter.bounds(turn.route):
+            await place.have_turn(turn.address)
+        steps = TimedSteps(self._app(scope, receive, limited), self._busy_s)
+        try:
+            await steps
+        finally:
+            place.count_time(turn.address, steps.spent_s)
 
     async def _open_stream(self, scope: Scope, receive: Receive, send: Send) -> None:
         turn = self._limits.turn(scope)

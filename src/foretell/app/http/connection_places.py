@@ -167,6 +167,18 @@ class Place:
         if self._allowances is not None:
             self._pace_of(self._allowances).count()
 
+    async def have_turn(self, client: str) -> None:
+        """Wait for the turn of a request of a client that no rate limit bounds, unless it was read in its turn.
+
+        The client is the one that a trusted proxy names.
+        """
+        if not self.is_provisional and (not self.client or self.has_known_client):
+            await self._places.pace_of(client).turn()
+
+    def count_time(self, client: str, seconds: float) -> None:
+        """Count what a request of a client took of the event loop's time."""
+        self._places.pace_of(client).count_time(seconds)
+
     def _pace_of(self, allowances: ClientAllowances) -> RequestPace:
         is_known = self.standing is Standing.AUTHENTICATED
         return allowances.authenticated if is_known else allowances.anonymous
@@ -273,6 +285,10 @@ class ConnectionPlaces:
             allowance = GrowingAllowance(limits.frames_burst, limits.frames_per_s, now_s)
             self._frames_by_client[client] = allowance
         return allowance.take(frames, now_s)
+
+    def pace_of(self, client: str) -> RequestPace:
+        """Return the pace of a client's requests that show no key, or have no other bound."""
+        return self._allowances(client).anonymous
 
     def _allowances(self, client: str) -> ClientAllowances:
         """Return the allowances of a client, which outlast its connections."""

@@ -45,6 +45,10 @@ class LoopTime:
         """Return the seconds until the next request may begin."""
         return self._allowance.take(0.0, self._clock.now_s())
 
+    def take(self, seconds: float) -> None:
+        """Count time that a request has taken."""
+        self._allowance.take(seconds, self._clock.now_s())
+
     def count(self) -> None:
         """Count what the loop did since the last request began, for the earlier ones, and begin another."""
         busy_s = self._clock.busy_s()
@@ -74,6 +78,26 @@ class RequestPace:
         self._waiting.append(begin)
         self._await_turn()
         return False
+
+    async def turn(self) -> None:
+        """Wait until a request begins that has been read, and count it."""
+        if self._has_turn() and not self._waiting:
+            self.count()
+            return
+        turn = asyncio.get_running_loop().create_future()
+        self._waiting.append(partial(self._give, turn))
+        self._await_turn()
+        await turn
+
+    def _give(self, turn: "asyncio.Future[None]") -> None:
+        if not turn.done():
+            self.count()
+            turn.set_result(None)
+
+    def count_time(self, seconds: float) -> None:
+        """Count what a request took of the loop's time, as far as that is more than counts for each."""
+        if seconds > COST_S_MAX:
+            self._loop_time.take(seconds - COST_S_MAX)
 
     def count(self) -> None:
         """Count a request that begins."""

@@ -1,0 +1,122 @@
+"""Requests that no rate limit bounds are paced by their client, also where their connection is not."""
+
+import asyncio
+from collections.abc import Coroutine, Mapping
+from typing import Any, Final
+
+import pytest
+from tests.app.http.test_connection_places import GET, Stream, connect, status_of
+from tests.app.http.test_request_pace import BURST, EARLY, LIMITS, PER_S, close, showing_a_key
+from tests.rigs.applications import serving
+from tests.rigs.clock import VirtualLoop, run_virtually
+
+from foretell.app.http.connection_places import ConnectionPlaces
+from foretell.app.http.request_pace import COST_S_MAX, LOOP_BURST_S, LOOP_SHARE, LoopClock
+from foretell.data.refusals import data_body
+from foretell.domain.values.rate_windows import RateLimit
+from foretell.edge.client_addresses import ClientAddresses
+from foretell.edge.rate_limiter import RateLimiter
+from foretell.edge.rate_limits import RateLimits
+from foretell.edge.telemetry import Receive, Scope, Send
+from foretell.edge.throttled_application import ApiLimits, ThrottledApplication
+
+PROXIES: Final = ("127.0.0.1",)
+WIDE: Final = {"data": (RateLimit(requests=10**6, window_ms=10_000),)}
+SLOW: Final = GET.replace(b"/", b"/slow", 1)
+
+
+class LimitedServer:
+    """A server of an application behind its limits; time passes while everything waits, and in slow requests."""
+
+    def __init__(
+        self, proxies: tuple[str, ...] = (), rows: Mapping[str, tuple[RateLimit, ...]] = {}
+    ) -> None:
+        self.loop, self.busy_s, self.host = VirtualLoop(), 0.0, ""
+        addresses = ClientAddresses(proxies)
+        clock = LoopClock(self.loop.time, lambda: self.busy_s)
+        self._places = ConnectionPlaces(LIMITS, lambda: addresses, clock)
+        limits = RateLimits(rows, trusted_proxies=proxies)
+        limiter = RateLimiter("data", limits, lambda: round(self.loop.time() * 1000))
+        limited = ApiLimits(limiter, data_body)
+        self._app = ThrottledApplication(self._answer, limited, lambda: self.busy_s)
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["path"] == "/slow":
+            self.busy_s += 1.0
+        await showing_a_key(scope, receive, send)
+
+    def run(self, work: Coroutine[Any, Any, None]) -> None:
+        async def served() -> None:
+            async with serving(self._app, places=self._places) as self.host:
+                await work
+
+        run_virtually(served(), self.loop)
+
+    async def asked(self, stream: Stream, times: int, request: bytes = GET) -> float:
+        """Ask again and again, and return the seconds that it took."""
+        began_s = self.loop.time()
+        for _ in range(times):
+            assert await status_of(stream, request) == 200
+        return self.loop.time() - began_s
+
+
+def forwarded(client: str) -> bytes:
+    return GET.replace(b"\r\n\r\n", f"\r\nX-Forwarded-For: {client}\r\n\r\n".encode())
+
+
+def test_attack_h1_clients_behind_a_proxy_are_paced_one_by_one() -> None:
+    """A finding: behind a proxy nothing bounded the requests to the APIs without limits."""
+    server = LimitedServer(PROXIES)
+
+    async def flood() -> None:
+        streams = [await connect(server.host) for _ in range(5)]
+        each = (BURST + EARLY) // len(streams)
+        flooding = asyncio.gather(
+            *(server.asked(stream, each, forwarded("10.0.0.1")) for stream in streams)
+        )
+        await asyncio.sleep(1.0)
+        other = await connect(server.host)
+        assert await server.asked(other, BURST, forwarded("10.0.0.2")) < 0.1
+        assert not flooding.done()
+        assert (EARLY - 1) / PER_S <= max(await flooding) <= EARLY / PER_S + 0.1
+        close(*streams, other)
+
+    server.run(flood())
+
+
+@pytest.mark.parametrize("rows", [{}, WIDE], ids=["without limits", "within limits"])
+def test_attack_h1_a_key_frees_from_the_pace_where_limits_bound_it(
+    rows: Mapping[str, tuple[RateLimit, ...]],
+) -> None:
+    """A finding: keys cost nothing, and one freed its connections from every bound."""
+    server = LimitedServer(rows=rows)
+    signed = GET.replace(b"/", b"/?key", 1)
+
+    async def ask() -> None:
+        stream = await connect(server.host)
+        took_s = await server.asked(stream, BURST + EARLY, signed)
+        if rows:
+            assert took_s < 0.1
+        else:
+            assert (
+                took_s >= (EARLY - 2) / PER_S
+            )  # the first one had a turn before it showed the key
+        close(stream)
+
+    server.run(ask())
+
+
+@pytest.mark.parametrize("proxies", [(), PROXIES], ids=["direct", "proxied"])
+def test_a_request_that_takes_long_counts_whole(proxies: tuple[str, ...]) -> None:
+    """A finding: each counted as two milliseconds, however long it held everything up."""
+    server = LimitedServer(proxies, WIDE)
+
+    async def ask() -> None:
+        stream = await connect(server.host)
+        assert await server.asked(stream, 1, SLOW) < 0.1
+        owed_s = (1.0 - COST_S_MAX - LOOP_BURST_S) / LOOP_SHARE
+        waited_s = await server.asked(stream, 1)
+        assert waited_s == pytest.approx(0.0 if proxies else owed_s, abs=0.02)
+        close(stream)
+
+    server.run(ask())

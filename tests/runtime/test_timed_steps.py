@@ -1,0 +1,69 @@
+"""The time of an awaitable's own steps."""
+
+import asyncio
+
+import pytest
+from tests.rigs.clock import Clock
+
+from foretell.runtime.timed_steps import TimedSteps
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_the_steps_count_and_the_waits_do_not() -> None:
+    clock = Clock()
+
+    async def work() -> str:
+        clock.move_s(1.0)
+        await asyncio.sleep(0)
+        clock.move_s(2.0)
+        return "done"
+
+    async def meanwhile() -> None:
+        clock.move_s(10.0)
+
+    steps = TimedSteps(work(), clock.now_s)
+    other = asyncio.create_task(meanwhile())
+    assert await steps == "done"
+    await other
+    assert steps.spent_s == pytest.approx(3.0)
+
+
+async def test_an_error_passes_with_its_time() -> None:
+    clock = Clock()
+
+    async def fail() -> None:
+        await asyncio.sleep(0)
+        clock.move_s(1.0)
+        raise ValueError("of the work")
+
+    steps = TimedSteps(fail(), clock.now_s)
+    with pytest.raises(ValueError, match="of the work"):
+        await steps
+    assert steps.spent_s == pytest.approx(1.0)
+
+
+async def test_what_is_thrown_in_reaches_the_inner_one() -> None:
+    clock, met = Clock(), []
+
+    async def wait() -> str:
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError as error:
+            met.append(error)
+            clock.move_s(1.0)
+            await asyncio.sleep(0)
+            raise
+        return "never"
+
+    steps = TimedSteps(wait(), clock.now_s)
+
+    async def run() -> str:
+        return await steps
+
+    task = asyncio.create_task(run())
+    await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert (len(met), steps.spent_s) == (1, pytest.approx(1.0))

@@ -237,7 +237,7 @@ async def test_attack_h1_nginx_has_the_pace_of_foretell_for_each_client(tmp_path
     ((burst, delay),) = re.findall(r"zone=foretell_requests burst=(\d+) delay=(\d+);", text)
     (most,) = re.findall(r"limit_conn foretell_clients (\d+);", text)
     assert (int(rate), int(delay)) == (limits.requests_per_s, limits.requests_burst)
-    assert int(burst) - int(delay) >= int(most), "whoever has as many at once is refused nothing"
+    assert int(burst) - int(delay) >= int(most), "nobody is refused"
     slowly = {"rate=1000r/s": "rate=1r/m", "burst=5200 delay=5000": "burst=3 delay=3"}
     async with serving(echo) as host:
         with proxy_of(host, tmp_path, slowly) as proxy:

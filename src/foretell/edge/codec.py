@@ -20,6 +20,8 @@ BODY_BYTES_BY_ALL_MAX: Final = 128 * 1024 * 1024
 BODY_BYTES_BY_CLIENT_MAX: Final = 16 * 1024 * 1024
 BODY_BYTES_RESERVED: Final = 16 * 1024 * 1024
 """Of those by all, for requests that name a known key with its passphrase: strangers cannot have them."""
+AT_ONCE_BYTES: Final = 4 * 1024
+"""A body that is larger waits for another turn of its client, since it may take a while to parse."""
 TURN: Final = "turn"
 """The key of a request's turn in its scope: its place under the rate limits, and its client."""
 CLIENT: Final = "client_address"
@@ -164,6 +166,9 @@ async def read_body(
                 raise BodyTooLarge(bytes_max)
             held.add(len(chunk))
             chunks.append(chunk)
+        place: Any = request.scope.get(PLACE)
+        if held.size > AT_ONCE_BYTES and place is not None:
+            await place.have_turn_again("" if turn is None else turn.address)
     finally:
         held.end()
     return b"".join(chunks)

@@ -37,6 +37,10 @@ class ConnectionPlace(Protocol):
         """Wait for the turn of a request of a client that no rate limit bounds, unless it has had one."""
         ...
 
+    async def have_turn_again(self, client: str) -> None:
+        """Wait for another turn of a request of a client, whose body has arrived and may take long to read."""
+        ...
+
     def count_time(self, client: str, seconds: float) -> None:
         """Count what a request of a client took of the event loop's time."""
         ...

@@ -5,6 +5,7 @@ from collections.abc import Coroutine, Mapping
 from typing import Any, Final
 
 import pytest
+from litestar import Litestar, post
 from tests.app.http.test_connection_places import GET, Stream, connect, status_of
 from tests.app.http.test_request_pace import BURST, EARLY, LIMITS, PER_S, close, showing_a_key
 from tests.rigs.applications import serving
@@ -15,6 +16,7 @@ from foretell.app.http.request_pace import COST_S_MAX, LOOP_BURST_S, LOOP_SHARE,
 from foretell.data.refusals import data_body
 from foretell.domain.values.rate_windows import RateLimit
 from foretell.edge.client_addresses import ClientAddresses
+from foretell.edge.codec import AT_ONCE_BYTES, AnyRequest, read_body
 from foretell.edge.rate_limiter import RateLimiter
 from foretell.edge.rate_limits import RateLimits
 from foretell.edge.telemetry import Receive, Scope, Send
@@ -22,6 +24,7 @@ from foretell.edge.throttled_application import ApiLimits, ThrottledApplication
 
 PROXIES: Final = ("127.0.0.1",)
 WIDE: Final = {"data": (RateLimit(requests=10**6, window_ms=10_000),)}
+PARSED_S: Final = 0.1
 SLOW: Final = GET.replace(b"/", b"/slow", 1)
 
 
@@ -32,18 +35,27 @@ class LimitedServer:
         self, proxies: tuple[str, ...] = (), rows: Mapping[str, tuple[RateLimit, ...]] = {}
     ) -> None:
         self.loop, self.busy_s, self.host = VirtualLoop(), 0.0, ""
+        self.read_at_s: list[float] = []
+        """When each body had been read."""
         addresses = ClientAddresses(proxies)
         clock = LoopClock(self.loop.time, lambda: self.busy_s)
         self._places = ConnectionPlaces(LIMITS, lambda: addresses, clock)
         limits = RateLimits(rows, trusted_proxies=proxies)
         limiter = RateLimiter("data", limits, lambda: round(self.loop.time() * 1000))
+        route = post("/", status_code=200)(self._parse)
+        self._parsing: Any = Litestar([route], openapi_config=None, request_max_body_size=None)
         limited = ApiLimits(limiter, data_body)
         self._app = ThrottledApplication(self._answer, limited, lambda: self.busy_s)
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["path"] == "/slow":
             self.busy_s += 1.0
-        await showing_a_key(scope, receive, send)
+        await (self._parsing if scope["method"] == "POST" else showing_a_key)(scope, receive, send)
+
+    async def _parse(self, request: AnyRequest) -> None:
+        await read_body(request)
+        self.read_at_s.append(self.loop.time())
+        self.busy_s += PARSED_S
 
     def run(self, work: Coroutine[Any, Any, None]) -> None:
         async def served() -> None:
@@ -120,3 +132,25 @@ def test_a_request_that_takes_long_counts_whole(proxies: tuple[str, ...]) -> Non
         close(stream)
 
     server.run(ask())
+
+
+@pytest.mark.parametrize("size", [AT_ONCE_BYTES + 1, AT_ONCE_BYTES], ids=["large", "small"])
+def test_attack_h1_bodies_that_end_at_the_same_moment_are_parsed_in_turn(size: int) -> None:
+    """A finding: a thousand that were kept back and ended together held up the event loop for seconds."""
+    server, number = LimitedServer(), 10
+    head = f"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: {size}\r\n\r\n".encode()
+
+    async def send() -> None:
+        streams = [await connect(server.host) for _ in range(number)]
+        for _, writer in streams:
+            writer.write(head)
+        await asyncio.sleep(1.0)
+        answers = [asyncio.create_task(status_of(each, bytes(size))) for each in streams]
+        assert await asyncio.gather(*answers) == [200] * number
+        close(*streams)
+
+    server.run(send())
+    if size > AT_ONCE_BYTES:
+        for count, at_s in enumerate(server.read_at_s):
+            assert at_s >= 1.0 + (count * PARSED_S - LOOP_BURST_S) / LOOP_SHARE - 0.02
+    assert len(server.read_at_s) == number

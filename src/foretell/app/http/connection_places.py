@@ -173,11 +173,15 @@ class Place:
         The client is the one that a trusted proxy names.
         """
         if not self.is_provisional and (not self.client or self.has_known_client):
-            await self._places.pace_of(client).turn()
+            await self._places.allowances_of(client).anonymous.turn()
+
+    async def have_turn_again(self, client: str) -> None:
+        """Wait for the turn of a request whose large body has arrived: those of many may arrive at the same moment."""
+        await self._pace_of(self._allowances or self._places.allowances_of(client)).turn()
 
     def count_time(self, client: str, seconds: float) -> None:
         """Count what a request of a client took of the event loop's time."""
-        self._places.pace_of(client).count_time(seconds)
+        self._places.allowances_of(client).anonymous.count_time(seconds)
 
     def _pace_of(self, allowances: ClientAllowances) -> RequestPace:
         is_known = self.standing is Standing.AUTHENTICATED
@@ -230,7 +234,7 @@ class ConnectionPlaces:
         client = "" if peer is None or addresses.is_proxy(peer) else addresses.client(peer)
         if client and self._count_by_client[client] >= self._limits.of_address:
             return None
-        allowances = self._allowances(client) if client else None
+        allowances = self.allowances_of(client) if client else None
         if allowances and not allowances.opened.try_take(1, self._clock.now_s()):
             return None
         if not (self._has_room_for_anonymous() or self._limits.provisional):
@@ -286,11 +290,7 @@ class ConnectionPlaces:
             self._frames_by_client[client] = allowance
         return allowance.take(frames, now_s)
 
-    def pace_of(self, client: str) -> RequestPace:
-        """Return the pace of a client's requests that show no key, or have no other bound."""
-        return self._allowances(client).anonymous
-
-    def _allowances(self, client: str) -> ClientAllowances:
+    def allowances_of(self, client: str) -> ClientAllowances:
         """Return the allowances of a client, which outlast its connections."""
         allowances = self._allowances_by_client.get(client)
         if allowances is None:

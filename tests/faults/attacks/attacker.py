@@ -17,8 +17,11 @@ import resource
 import socket
 import struct
 import sys
+import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import Final
+
+from foretell.domain.values.strict_json import VALUES_MAX
 
 SOURCES: Final = tuple(f"127.0.1.{number}" for number in range(1, 21))
 """One address may have 1,000 connections; twenty may have more than the exchange keeps for strangers."""
@@ -43,8 +46,15 @@ UNREAD: Final = "unread-answers"
 UNREAD_OF_ONE: Final = "unread-answers-of-one-address"
 UNREAD_PAGES: Final = "unread-pages-of-one-address"
 REQUESTS: Final = "requests-of-one-address"
+PAYLOADS: Final = "payloads-of-one-address"
+CHUNKS: Final = "tiny-chunks"
 UNLIMITED: Final = (f"/relayer/deployed?address=0x{40 * '1'}", "/create-market/")
 """Requests that no rate limit counts by default."""
+PAYLOAD: Final = b'{"markets":[' + b'{"a":1},' * (VALUES_MAX // 4) + b"1]}"
+"""What is nearly as dear to parse as a payload may be."""
+TOGETHER_S: Final = 2.0
+"""Bodies that are kept back end at the same moments."""
+TINY: Final = b"1\r\nx\r\n" * 10_000
 
 Stream = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 Way = Callable[[Stream], Awaitable[None]]
@@ -135,9 +145,39 @@ async def flood(stream: Stream) -> None:
     reader, writer = stream
     for target in itertools.cycle(UNLIMITED):
         writer.write(f"GET {target} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
-        head = (await reader.readuntil(b"\r\n\r\n")).lower()
-        _, _, length = head.partition(b"content-length: ")
-        await reader.readexactly(int(length.partition(b"\r\n")[0]))
+        await _answer(reader)
+
+
+async def payloads(stream: Stream) -> None:
+    """Send payloads whose last bytes are kept back until those of all others."""
+    reader, writer = stream
+    head = b"POST /create-market/validate HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n"
+    while True:
+        writer.write(head % len(PAYLOAD) + PAYLOAD[:-1])
+        await writer.drain()
+        await asyncio.sleep(TOGETHER_S - time.time() % TOGETHER_S)
+        writer.write(PAYLOAD[-1:])
+        await _answer(reader)
+
+
+async def tiny_chunks(stream: Stream) -> None:
+    """Send bodies in chunks of a byte each."""
+    reader, writer = stream
+    head = b"POST /create-market/validate HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+    dropping = asyncio.create_task(_drop(reader))
+    try:
+        writer.write(head)
+        while not dropping.done():
+            writer.write(TINY)
+            await writer.drain()
+    finally:
+        dropping.cancel()
+
+
+async def _answer(reader: asyncio.StreamReader) -> None:
+    head = (await reader.readuntil(b"\r\n\r\n")).lower()
+    _, _, length = head.partition(b"content-length: ")
+    await reader.readexactly(int(length.partition(b"\r\n")[0]))
 
 
 async def _drop(reader: asyncio.StreamReader) -> None:
@@ -172,8 +212,10 @@ WAYS: Final[dict[str, Way]] = {
     UNREAD_OF_ONE: unread_of(DEAR_READS),
     UNREAD_PAGES: unread_of(PAGES),
     REQUESTS: flood,
+    PAYLOADS: payloads,
+    CHUNKS: tiny_chunks,
 }
-OF_ONE: Final = frozenset({UNREAD_OF_ONE, UNREAD_PAGES, REQUESTS})
+OF_ONE: Final = frozenset({UNREAD_OF_ONE, UNREAD_PAGES, REQUESTS, PAYLOADS, CHUNKS})
 """Ways whose connections all come from one address."""
 
 

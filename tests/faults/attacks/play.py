@@ -19,6 +19,8 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from tests.faults.attacks.attacker import (
+    CHUNKS,
+    PAYLOADS,
     REQUESTS,
     SLOW_READERS,
     UNREAD,
@@ -47,6 +49,8 @@ CONNECTIONS: Final = {
     UNREAD_OF_ONE: 900,
     UNREAD_PAGES: 900,
     REQUESTS: 1_000,
+    PAYLOADS: 300,
+    CHUNKS: 50,
 }
 """Of each attack at scale 1."""
 HELD: Final = frozenset({IDLE, SLOW_HEADS})

@@ -383,30 +383,3 @@ def test_provisional_places_that_end_count_for_their_address_no_more() -> None:
     for each in later:
         each.place = places.take("192.0.2.2", each)
     assert [each.is_closed for each in (*early, *later)] == [False] * 8 + [True] + [False] * 7
-
-
-def test_frames_of_an_address_count_while_it_has_connections() -> None:
-    places = ConnectionPlaces(PlaceLimits(frames_burst=10, frames_per_s=5))
-    one, other = places.take("127.0.0.1", Held()), places.take("127.0.0.1", Held())
-    stranger = places.take("127.0.0.2", Held())
-    assert one is not None
-    assert other is not None
-    assert stranger is not None
-    assert one.take_frames(10, 0.0) == 0.0
-    assert other.take_frames(5, 0.0) == 1.0
-    assert stranger.take_frames(10, 0.0) == 0.0
-    one.end()
-    assert one.take_frames(100, 0.0) == 0.0
-    assert other.take_frames(5, 0.0) == 2.0
-    other.end()
-    again = places.take("127.0.0.1", Held())
-    assert again is not None
-    assert again.take_frames(10, 0.0) == 0.0
-
-
-def test_frames_through_a_proxy_count_for_each_stream_alone() -> None:
-    limits = PlaceLimits(frames_burst=1, frames_per_s=1)
-    places = ConnectionPlaces(limits, lambda: ClientAddresses(("127.0.0.1",)))
-    proxied = places.take("127.0.0.1", Held())
-    assert proxied is not None
-    assert proxied.take_frames(100, 0.0) == 0.0

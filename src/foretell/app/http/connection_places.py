@@ -17,6 +17,7 @@ from typing import Final, NamedTuple, Protocol
 
 from foretell.app.http.authenticated_places import KEPT, AuthenticatedPlaces, idle_or_oldest
 from foretell.app.http.request_pace import LOOP_SHARE, LoopClock, RequestPace
+from foretell.app.http.stream_pace import PIECES_PER_TURN, PROXIES_PIECES_PER_TURN, StreamPace
 from foretell.edge.client_addresses import ClientAddresses
 from foretell.runtime.allowance import GrowingAllowance
 from foretell.runtime.lru import LruCache
@@ -25,6 +26,7 @@ PER_ADDRESS_MAX: Final = 1_000
 PER_KEY_MAX: Final = 1_000
 """Connections of one key that count as authenticated: keys cost nothing."""
 UNLIMITED: Final = 2**31
+_UNBOUNDED: Final = (UNLIMITED, UNLIMITED)
 _RESERVED_PART: Final = 4
 _PROVISIONAL_PART: Final = 32
 _PROVISIONAL_MAX: Final = 256
@@ -51,6 +53,9 @@ class PlaceLimits(NamedTuple):
     frames_burst: float = 4_000.0
     frames_per_s: float = 1_000.0
     """Frames of all streams of one address that are read in a burst, and in a second after it."""
+    stream_bytes_burst: float = 8.0 * 1024 * 1024
+    stream_bytes_per_s: float = 1.0 * 1024 * 1024
+    """Their bytes; see `stream_pace`."""
     opened_burst: float = PER_ADDRESS_MAX
     opened_per_s: float = PER_ADDRESS_MAX / _OPENED_PART
     """New connections of one address in a burst, and in a second after it."""
@@ -149,9 +154,9 @@ class Place:
         if self.standing is Standing.AUTHENTICATED and not self.client and self.is_taken:
             self._places.admit_anonymous(self)
 
-    def take_frames(self, frames: int, now_s: float) -> float:
-        """Count frames that a stream has read, and return the seconds until its address may send more."""
-        return self._places.take_frames(self.client, frames, now_s) if self.is_taken else 0.0
+    def stream_pace(self) -> StreamPace:
+        """Return the pace that the streams of its address share."""
+        return self._places.stream_pace(self.client)
 
     def may_begin(self, begin: Callable[[], None]) -> bool:
         """Return whether a request may begin now; if not, call `begin` when its address has a turn.
@@ -214,8 +219,7 @@ class ConnectionPlaces:
         self._anonymous: OrderedDict[Place, None] = OrderedDict()
         self._provisional: OrderedDict[Place, None] = OrderedDict()
         self._provisional_by_client: Counter[str] = Counter()
-        self._frames_by_client: dict[str, GrowingAllowance] = {}
-        """Of clients with streams."""
+        self._stream_pace_by_client: LruCache[str, StreamPace] = LruCache(_CLIENTS_MAX)
         self._allowances_by_client: LruCache[str, ClientAllowances] = LruCache(_CLIENTS_MAX)
 
     @property
@@ -277,18 +281,22 @@ class ConnectionPlaces:
         self._count_by_client[place.client] -= 1
         if not self._count_by_client[place.client]:
             del self._count_by_client[place.client]
-            self._frames_by_client.pop(place.client, None)
 
-    def take_frames(self, client: str, frames: int, now_s: float) -> float:
-        """Count frames of a client's streams, and return the seconds until it may send more."""
-        if not client:
-            return 0.0
-        allowance = self._frames_by_client.get(client)
-        if allowance is None:
-            limits = self._limits
-            allowance = GrowingAllowance(limits.frames_burst, limits.frames_per_s, now_s)
-            self._frames_by_client[client] = allowance
-        return allowance.take(frames, now_s)
+    def stream_pace(self, client: str) -> StreamPace:
+        """Return the pace of a client's streams, which outlasts them; those of proxies only take turns."""
+        pace = self._stream_pace_by_client.get(client)
+        if pace is None:
+            limits, now_s = self._limits, self._clock.now_s
+            frames = limits.frames_burst, limits.frames_per_s
+            size = limits.stream_bytes_burst, limits.stream_bytes_per_s
+            pieces = PIECES_PER_TURN
+            if not client:
+                frames, size, pieces = _UNBOUNDED, _UNBOUNDED, PROXIES_PIECES_PER_TURN
+            pace = StreamPace(
+                GrowingAllowance(*frames, now_s()), GrowingAllowance(*size, now_s()), now_s, pieces
+            )
+            self._stream_pace_by_client.put(client, pace)
+        return pace
 
     def allowances_of(self, client: str) -> ClientAllowances:
         """Return the allowances of a client, which outlast its connections."""

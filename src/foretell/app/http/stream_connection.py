@@ -2,9 +2,10 @@
 
 Every frame of a client costs time of the event loop, which may also run the engine, and a client can send
 many more frames than are worth reading. So a connection has an allowance of frames and of bytes, and the
-streams of an address have one of frames together. A connection is fed to the parser in small pieces, one in a
-turn of the loop, and is not read while its allowance is used up or its last messages wait to be handled. TCP
-then slows the client down.
+streams of an address have both together. A connection is fed to the parser in small pieces, each in a turn of
+its address, and is not read while its allowance is used up or its last messages wait to be handled. TCP
+then slows the client down. What a connection holds until it is handled counts for its client, and a message
+whose end does not come closes the connection.
 """
 
 import asyncio
@@ -20,14 +21,20 @@ from websockets.server import ServerProtocol
 
 from foretell.app.http.connection_limits import STREAM_LIMITS, StreamLimits
 from foretell.app.http.connection_places import Place
+from foretell.app.http.stream_pace import StreamPace
+from foretell.app.http.unfinished_messages import UNFINISHED_MESSAGES
 from foretell.app.http.write_buffers import WRITE_BUFFERS
 from foretell.domain.values.text_frames import text_frame
 from foretell.edge.codec import PLACE, SINK
 from foretell.edge.security_headers import SECURITY_HEADERS
 from foretell.runtime.allowance import GrowingAllowance
 
+UNFINISHED: Final = "the end of a message did not come"
 _INVALID_TEXT: Final = 1007
+_POLICY: Final = 1008
 _SWITCHING: Final = 101
+_FRAME_BYTES: Final = 128
+"""Which a frame or a message holds besides what it carries: it may be empty."""
 
 
 Ended = Callable[[Exception | None], None]
@@ -69,6 +76,13 @@ class StreamConnection(WebSocketsSansIOProtocol):
         self._turn: asyncio.TimerHandle | None = None
         self._end: asyncio.TimerHandle | None = None
         self._place: Place | None = None
+        self._pace: StreamPace | None = None
+        """Of its address; the connection has it when it has a place."""
+        self._unhandled_bytes = 0
+        """Of the messages in the queue."""
+        self._began_s: float | None = None
+        """The beginning of the message, or of the frame, whose end has not come."""
+        self._patience: asyncio.TimerHandle | None = None
         self._ended: Ended | None = None
         self.read_paused = True
         self.close_timeout = limits.closing_s
@@ -77,6 +91,8 @@ class StreamConnection(WebSocketsSansIOProtocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
         self.transport.set_write_buffer_limits(high=self._limits.write_buffer_bytes)
+        # What asyncio reads at once, which is held here until its turn.
+        self.transport.max_size = self._limits.read_bytes  # type: ignore[attr-defined]
         end = transport.get_extra_info("socket")
         if end is not None:
             size = self._limits.receive_buffer_bytes
@@ -85,11 +101,11 @@ class StreamConnection(WebSocketsSansIOProtocol):
 
     @override
     def connection_lost(self, exc: Exception | None) -> None:
-        for timer in (self._turn, self._end):
+        for timer in (self._turn, self._end, self._patience):
             if timer is not None:
                 timer.cancel()
-        self._turn = self._end = None
-        self._unread.clear()
+        self._turn = self._end = self._patience = None
+        self._drop_held()
         super().connection_lost(exc)
         self.conn.parser.close()  # it refers to the protocol, and the protocol to it
         if self._ended is not None:
@@ -99,6 +115,7 @@ class StreamConnection(WebSocketsSansIOProtocol):
     def hold(self, place: Place, ended: Ended) -> None:
         """Have the place of the connection, and call `ended` when the connection is lost."""
         self._place = place
+        self._pace = place.stream_pace()
         self._ended = ended
 
     @override
@@ -128,19 +145,23 @@ class StreamConnection(WebSocketsSansIOProtocol):
             return
         self._unread += data
         self.transport.pause_reading()
+        self._count_held()
         self._read_on()
 
     @override
     def handle_events(self) -> None:
         frames = len(self.conn.events)
         super().handle_events()
-        now_s = self.loop.time()
-        self._wait_for(self._frames.take(frames, now_s))
-        if self._place is not None and frames:
-            self._wait_for(self._place.take_frames(frames, now_s))
+        self._wait_for(self._frames.take(frames, self.loop.time()))
+        if self._pace is not None:
+            self._pace.take(frames=frames)
+        if frames and not self.frames:
+            self._began_s = None
 
     @override
     def send_receive_event_to_app(self) -> None:
+        self._began_s = None
+        size = sum(map(len, self.frames))
         if self.curr_msg_data_type == "text":
             try:
                 b"".join(self.frames).decode()
@@ -150,12 +171,16 @@ class StreamConnection(WebSocketsSansIOProtocol):
                 self.handle_parser_exception()
                 return
         super().send_receive_event_to_app()
+        if not self.close_sent:
+            self._unhandled_bytes += size + _FRAME_BYTES
 
     @override
     async def receive(self) -> Any:
         """Return the next message; the connection reads on when none is left."""
         message = await self.queue.get()
         if self.queue.empty():
+            self._unhandled_bytes = 0
+            self._count_held()
             self._read_on()
         return message
 
@@ -215,23 +240,88 @@ class StreamConnection(WebSocketsSansIOProtocol):
             self.transport.abort()
 
     def _read_on(self) -> None:
-        """Parse the next piece in a turn of its own when it is due, or read more."""
+        """Parse the next piece in a turn of its address when it is due, or read more."""
         if self._turn is not None or not self.queue.empty() or self.transport.is_closing():
             return
         wait_s = self._ready_at_s - self.loop.time()
-        if self._unread or wait_s > 0:
-            self._turn = self.loop.call_later(max(wait_s, 0.0), self._take_turn)
+        if wait_s > 0:
+            self._turn = self.loop.call_later(wait_s, self._end_wait)
+        elif self._unread:
+            assert self._pace is not None, "it has its place when its handshake ends"
+            self._pace.await_turn(self, self._take_turn, has_begun=self._has_begun)
         else:
             self.transport.resume_reading()
 
-    def _take_turn(self) -> None:
+    def _end_wait(self) -> None:
         self._turn = None
+        self._read_on()
+
+    def _take_turn(self) -> None:
         if self.queue.empty() and self._unread and not self.transport.is_closing():
             piece = bytes(self._unread[: self._limits.piece_bytes])
             del self._unread[: len(piece)]
             self._wait_for(self._bytes.take(len(piece), self.loop.time()))
+            if self._pace is not None:
+                self._pace.take(size=len(piece))
             super().data_received(piece)
+            self._count_held()
+            self._await_end()
         self._read_on()
+
+    @property
+    def _has_begun(self) -> bool:
+        """Whether a message, or a frame, has begun whose end has not come."""
+        return bool(self.frames or self.conn.reader.buffer)
+
+    def _count_held(self) -> None:
+        """Count what is held until it is handled."""
+        if self._place is not None:
+            fragments = (self.conn.current_size or 0) + _FRAME_BYTES * len(self.frames)
+            arriving = len(self._unread) + len(self.conn.reader.buffer)
+            size = arriving + fragments + self._unhandled_bytes
+            UNFINISHED_MESSAGES.hold(self._place, self, size)
+
+    def _drop_held(self) -> None:
+        self._unread.clear()
+        self.frames = []
+        self.conn.reader.discard()
+        self.conn.current_size = None
+        self._unhandled_bytes = 0
+        if self._pace is not None:
+            self._pace.leave(self)
+        self._count_held()
+
+    def give_up(self) -> None:
+        """Close: a message whose end does not come has no room, or no time, any more."""
+        if self._is_open and not self.transport.is_closing():
+            self.conn.fail(_POLICY, UNFINISHED)
+            self.handle_parser_exception()
+            self._end_within(2 * self._limits.closing_s)
+        elif not self.handshake_complete:
+            self.transport.abort()
+        self._drop_held()
+
+    def _await_end(self) -> None:
+        """Have the end of a message come in time, if one has begun."""
+        if not self._has_begun:
+            self._began_s = None
+        elif self._began_s is None:
+            self._began_s = self.loop.time()
+            if self._patience is None:
+                self._patience = self.loop.call_later(self._limits.message_s, self._check_end)
+
+    def _check_end(self) -> None:
+        """Close if the end of a message has not come in time, unless it is this side that waits."""
+        self._patience = None
+        if self._began_s is None:
+            return
+        left_s = self._began_s + self._limits.message_s - self.loop.time()
+        if left_s > 0:
+            self._patience = self.loop.call_later(left_s, self._check_end)
+        elif self._unread or self._turn is not None or not self.queue.empty():
+            self._patience = self.loop.call_later(self._limits.message_s, self._check_end)
+        else:
+            self.give_up()
 
     def _wait_for(self, seconds: float) -> None:
         self._ready_at_s = max(self._ready_at_s, self.loop.time() + seconds)

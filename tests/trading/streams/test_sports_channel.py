@@ -283,7 +283,7 @@ async def test_a_client_that_answers_pings_stays_and_another_is_closed(
     async with listening(host, "/sports/ws") as silent:
         await silent.silence()
         for _ in range(PINGS_UNANSWERED_MAX + 1):
-            rig.context.streams.sports.ping()
+            await rig.context.streams.sports.ping()
             assert await games.text() == "ping"
             await games.send(" PONG\n")
             await games.silence()

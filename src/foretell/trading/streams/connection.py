@@ -158,6 +158,11 @@ class Connection:
         return self.has_client and self.close_code is None and not self.bytes_queued
 
     @property
+    def is_present(self) -> bool:
+        """Whether it has a client, and its stream goes on."""
+        return self.has_client and not self.is_over
+
+    @property
     def may_be_resumed(self) -> bool:
         """Whether another connection may go on with the stream of this one."""
         return (

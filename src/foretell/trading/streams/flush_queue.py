@@ -6,7 +6,8 @@ connections only, so that orders which arrive meanwhile do not wait for all of t
 
 import asyncio
 from collections import deque
-from typing import Final, Protocol
+from collections.abc import AsyncIterator, Sequence
+from typing import Final, Protocol, TypeVar
 
 from foretell.trading.streams.replay import ReplayPace
 
@@ -24,6 +25,32 @@ class Sending(Protocol):
     def overflow(self) -> None:
         """Drop what waits, and close."""
         ...
+
+
+class Present(Protocol):
+    """A connection that may end while others get their messages."""
+
+    @property
+    def is_present(self) -> bool:
+        """Whether it has a client, and its stream goes on."""
+        ...
+
+
+Receiver = TypeVar("Receiver", bound=Present)
+
+
+async def in_turns(
+    connections: Sequence[Receiver], connections_per_turn: int = CONNECTIONS_PER_TURN
+) -> AsyncIterator[Receiver]:
+    """Yield connections, so many in a turn of the event loop, without those that have ended meanwhile.
+
+    The loop has turned after the last of them, too, so that messages that follow each other take turns.
+    """
+    for number, connection in enumerate(connections, 1):
+        if connection.is_present:
+            yield connection
+        if number % connections_per_turn == 0 or number == len(connections):
+            await asyncio.sleep(0)
 
 
 class FlushQueue:

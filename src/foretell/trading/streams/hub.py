@@ -27,7 +27,7 @@ from foretell.trading.streams.connection import (
     Handle,
     Socket,
 )
-from foretell.trading.streams.flush_queue import FlushQueue, SendBudget
+from foretell.trading.streams.flush_queue import FlushQueue, SendBudget, in_turns
 from foretell.trading.streams.live_channel import CHANNEL as LIVE_CHANNEL
 from foretell.trading.streams.live_channel import LiveChannel
 from foretell.trading.streams.login import authenticate_stream, is_key_active
@@ -200,7 +200,7 @@ class Streams:
         """Send pings, endlessly, on the sports channel."""
 
         async def ping_once() -> bool:
-            self.sports.ping()
+            await self.sports.ping()
             return False
 
         await run_worker("pings", ping_once, PollIntervals(ping_every_s, ping_every_s))
@@ -219,9 +219,9 @@ class Streams:
 
     async def _beat_once(self) -> bool:
         now_ms = self._now_ms()
-        for connection in self._connections:
-            if connection.has_heartbeat:
-                connection.beat(now_ms)
+        beating = [each for each in self._connections if each.has_heartbeat]
+        async for connection in in_turns(beating):
+            connection.beat(now_ms)
         return False
 
     async def _announce_next(self) -> bool:

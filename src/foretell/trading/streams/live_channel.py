@@ -5,7 +5,7 @@ comments, are accepted and stay silent.
 """
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from decimal import Decimal
 from typing import Final, Literal, NamedTuple
 
@@ -21,6 +21,7 @@ from foretell.engine.protocol.requests import CommittedCommand
 from foretell.store.queries.market_listings import Listing
 from foretell.trading.books.market_names import MarketNames
 from foretell.trading.streams.connection import Connection
+from foretell.trading.streams.flush_queue import in_turns
 from foretell.trading.streams.requests import decode_message
 
 CHANNEL: Final = "live"
@@ -141,7 +142,7 @@ class LiveChannel:
             self.waiting.extend(committed.decision.trades)
 
     async def publish(self, trade: Trade) -> None:
-        """Read the names of a trade's market, and publish it to its subscribers."""
+        """Read the names of a trade's market, and publish it to its subscribers, some in a turn of the loop."""
         await self._market_names.load([trade.condition_id])
         listing = self._market_names.find(trade.condition_id)
         if listing is None:
@@ -149,7 +150,7 @@ class LiveChannel:
         payload = _NUMBERS.encode(_payload(trade, listing)).decode()
         for kind in ACTIVITY_TYPES:
             head = f'{{"topic":"{ACTIVITY}","type":"{kind}","timestamp":{trade.matched_at_ms},'
-            for connection in self._receivers(kind, listing):
+            async for connection in in_turns(self._receivers(kind, listing)):
                 end = f'"payload":{payload},"connection_id":"{connection.stream_id}"}}'
                 connection.send_frame(head + end)
 
@@ -191,15 +192,15 @@ class LiveChannel:
         if not connections:
             del self._connections_by_subject[subject]
 
-    def _receivers(self, kind: str, listing: Listing) -> Iterator[Connection]:
-        """Yield each connection with a subscription to a type of messages of a market, once."""
+    def _receivers(self, kind: str, listing: Listing) -> list[Connection]:
+        """Return each connection with a subscription to a type of messages of a market, once."""
         seen: dict[Connection, None] = {}
         for named in (kind, ANY):
             for event_slug in ("", listing.event_slug):
                 for market_slug in ("", listing.slug):
                     subject = _Subject(ACTIVITY, named, event_slug, market_slug)
                     seen.update(self._connections_by_subject.get(subject, {}))
-        yield from seen
+        return list(seen)
 
 
 def _too_many(count: int) -> TooManySubscriptions:

@@ -32,6 +32,7 @@ from foretell.store.queries.game_states import (
 )
 from foretell.trading.books.market_names import MarketNames
 from foretell.trading.streams.connection import CLOSE_POLICY, Connection
+from foretell.trading.streams.flush_queue import in_turns
 
 CHANNEL: Final = "sports"
 PING: Final = "ping"
@@ -126,9 +127,10 @@ class SportsChannel:
         elif connection in self._pings_by_connection:
             self._pings_by_connection[connection] = 0
 
-    def ping(self) -> None:
+    async def ping(self) -> None:
         """Send a ping to every connection, and close those that did not answer several."""
-        for connection, unanswered in list(self._pings_by_connection.items()):
+        async for connection in in_turns(list(self._pings_by_connection)):
+            unanswered = self._pings_by_connection[connection]
             if unanswered >= PINGS_UNANSWERED_MAX:
                 connection.close(CLOSE_POLICY)
             else:
@@ -164,7 +166,7 @@ class SportsChannel:
         for game in started:
             self._starts_by_event.pop(game.event_id, None)
         for game in (*changed, *started):
-            self._publish(game, now_ms, welcome)
+            await self._publish(game, now_ms, welcome)
         return bool(self._waiting)
 
     async def _welcome(self, database: Database, now_ms: int) -> _Welcome:
@@ -230,14 +232,15 @@ class SportsChannel:
             self._starts_by_event[game.event_id] = starts_at_ms
         return starts_at_ms
 
-    def _publish(self, game: GameState, now_ms: int, welcome: _Welcome) -> None:
+    async def _publish(self, game: GameState, now_ms: int, welcome: _Welcome) -> None:
         text = encoded(game, now_ms)
         has_it = welcome.connections if welcome.texts.get(game.event_id) == text else ()
         if self._last_by_event.pop(game.event_id, None) != text:
-            for connection in list(self._pings_by_connection):
+            async for connection in in_turns(list(self._pings_by_connection)):
                 if connection not in has_it:
                     connection.send_frame(text)
-        self._know(game.event_id, text)
+        if self._pings_by_connection:
+            self._know(game.event_id, text)
 
     def _know(self, event_id: int, text: str) -> None:
         """Keep the last message about a game, which every connection has got."""

@@ -26,8 +26,8 @@ from foretell.chain.devchain import (
 )
 from foretell.chain.rpc import Rpc
 from foretell.chain.sandbox import state_bound, state_files
-from foretell.chain.sandbox.saved_state import AT_END, DAMAGED, LOADED, NEWEST
-from foretell.chain.sandbox.state_files import keep_dump, prepare_state
+from foretell.chain.sandbox.saved_state import AT_END, DAMAGED, IN_PLACE, LOADED, NEWEST
+from foretell.chain.sandbox.state_files import OLDER_USED, keep_dump, prepare_state
 from foretell.domain.contracts.sandbox_accounts import SANDBOX_ACCOUNTS
 from foretell.domain.errors.chain import (
     ChainStartTooSlow,
@@ -121,6 +121,21 @@ async def test_attack_h3_a_damaged_state_that_a_child_finds_is_named(tmp_path: P
     with capture_logs() as logs, pytest.raises(ChainStateDamaged):
         await prepare_state(tmp_path)
     assert [each["renamed"] for each in logs] == [AT_END + DAMAGED]
+    assert "consequence" not in logs[0]
+
+
+async def test_attack_h3_the_line_of_a_damaged_state_says_that_an_older_one_is_used(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / AT_END).write_bytes(a_state(1))
+    os.utime(tmp_path / AT_END, (1, 1))
+    (tmp_path / IN_PLACE).write_bytes(a_state(2)[:-1])
+    with capture_logs() as logs:
+        file, _ = await prepare_state(tmp_path)
+    assert file is not None
+    (line,) = logs
+    assert (line["event"], line["renamed"]) == ("chain state damaged", IN_PLACE + DAMAGED)
+    assert line["consequence"] == OLDER_USED
 
 
 @pytest.mark.usefixtures("in_children")

@@ -29,6 +29,7 @@ THREAD_BYTES_MAX: Final = 4 * 1024**2
 """A larger state, unpacked, is handled by a child process."""
 THREAD_RECEIVE_S: Final = 5.0
 """How long a node may send nothing of a small state: a stop waits for the thread, which cannot be ended."""
+OLDER_USED: Final = "an older state is used, and nothing needs to be done"
 
 log = structlog.get_logger(__name__)
 
@@ -64,9 +65,11 @@ async def prepare_state(folder: Path) -> Loadable:
     """
     state_bytes = SavedState(folder).bytes_max()
     result = await _carried_out(StateJob(str(folder)), state_bytes, PREPARE_DEADLINE_S)
+    is_usable = result.file is not None
     for name in result.damaged:
-        log.error("chain state damaged", folder=str(folder), renamed=name)
-    if result.damaged and result.file is None:
+        consequence = {"consequence": OLDER_USED} if is_usable else {}
+        log.error("chain state damaged", folder=str(folder), renamed=name, **consequence)
+    if result.damaged and not is_usable:
         raise ChainStateDamaged(folder)
     return Loadable(None if result.file is None else Path(result.file), result.state_bytes)
 

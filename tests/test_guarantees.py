@@ -14,8 +14,16 @@ ROOT: Final = Path(__file__).parents[1]
 PAGE: Final = (ROOT / "docs" / "explanation" / "guarantees.md").read_text()
 FIGURES: Final = "Figures"
 """The section that a command writes, and that has no tests of its own."""
-FINDING: Final = re.compile(r"\bdef test_(attack_[hml]\d+|p\d+)_")
-"""A test that is named after a finding of an attack or an audit."""
+FINDING: Final = re.compile(r"\bdef test_(?:attack_([hml]\d+)|(h4|p\d+))_")
+"""A test that is named after a finding of an attack or an audit; other audits have numbers of their own."""
+FINDINGS: Final = frozenset(
+    {
+        *(f"h{number}" for number in range(1, 6)),
+        *(f"m{number}" for number in range(1, 6)),
+        *(f"l{number}" for number in range(1, 12)),
+        "p1",
+    }
+)
 NAMED: Final = sorted(set(re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", PAGE)))
 
 
@@ -39,10 +47,13 @@ def test_every_guarantee_names_its_tests() -> None:
 
 def test_every_finding_of_an_attack_has_a_test_on_the_page() -> None:
     texts = [path.read_text() for path in (ROOT / "tests").rglob("test_*.py")]
-    findings = {finding for text in texts for finding in FINDING.findall(text)}
-    assert {"attack_h1", "attack_l11", "p1"} <= findings
-    shown = {finding for _, name in NAMED for finding in FINDING.findall(f"def {name}")}
-    assert findings - shown == set()
+    assert findings_of("\n".join(texts)) == FINDINGS
+    assert findings_of("\n".join(f"def {name}" for _, name in NAMED)) == FINDINGS
+
+
+def findings_of(text: str) -> set[str]:
+    """Return the findings after which the tests of a text are named."""
+    return {attack or audit for attack, audit in FINDING.findall(text)}
 
 
 def test_the_page_has_a_place_for_the_figures_of_faults() -> None:

@@ -8,6 +8,7 @@ import runpy
 import sys
 from typing import Final
 
+from foretell.runtime.core_dumps import forbid_core_dumps
 from foretell.runtime.garbage_collection import search_rarely
 
 START: Final = (sys.executable, "-m", "foretell.runtime.module_start")
@@ -16,6 +17,7 @@ START: Final = (sys.executable, "-m", "foretell.runtime.module_start")
 
 def main() -> None:
     """Run the module that the first argument names, with the others as its own."""
+    forbid_core_dumps()
     search_rarely()
     del sys.argv[0]
     runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)

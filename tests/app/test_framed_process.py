@@ -33,6 +33,32 @@ run_framed(Connection)
 """
 """A process with a thread that returns its result when nobody waits for it, as a driver's of SQLite may."""
 
+FAILING: Final = """
+import asyncio
+
+from foretell.app.framed_process import ServingConnection, run_framed
+
+
+class Thing:
+    def __repr__(self) -> str:
+        return "<an object>"
+
+    def fail(self) -> None:
+        1 / 0
+
+
+class Connection(ServingConnection):
+    def take(self, message: bytes) -> None:
+        pass
+
+    async def run(self) -> None:
+        asyncio.get_running_loop().call_soon(Thing().fail)
+        await asyncio.sleep(0.01)
+
+
+run_framed(Connection)
+"""
+
 
 def test_a_thread_that_outlives_its_loop_is_no_traceback() -> None:
     """The children of an installation that was killed wrote four."""
@@ -44,3 +70,15 @@ def test_a_thread_that_outlives_its_loop_is_no_traceback() -> None:
         _, errors = it.communicate(timeout=TIMEOUT_S)
     assert errors == b""
     assert it.returncode == 0
+
+
+def test_attack_m3_faults_of_its_loop_are_logged_with_a_fixed_text() -> None:
+    """The words of asyncio would have the object that failed."""
+    ours, theirs = socket.socketpair()
+    command = [sys.executable, "-c", FAILING, str(theirs.fileno())]
+    with ours, subprocess.Popen(command, pass_fds=[theirs.fileno()], stderr=subprocess.PIPE) as it:
+        theirs.close()
+        _, errors = it.communicate(timeout=TIMEOUT_S)
+    assert errors.count(b"event loop fault") == 1
+    assert b"ZeroDivisionError" in errors
+    assert b"an object" not in errors

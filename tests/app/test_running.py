@@ -17,6 +17,7 @@ from foretell.app.roles import Role
 from foretell.app.running import STOP_SIGNALS, report_thread, run_until_stopped
 from foretell.domain.errors.command import NotInTime
 from foretell.journal.files.folder_lock import lock_folder, unlock_folder
+from foretell.runtime.failures import report_fault
 from foretell.settings import Settings
 
 LONG_S = 60
@@ -129,6 +130,17 @@ def test_it_answers_when_it_greets(
 
     run_until_stopped(installation, fetch_and_stop, run.when_stopped)
     assert run.steps == ['{"data":"OK"}', "greeted", "stopped"]
+
+
+def test_attack_m3_faults_of_its_loop_are_logged_with_a_fixed_text(
+    installation: Installation, run: Run
+) -> None:
+    async def note_and_stop() -> None:
+        run.steps.append(str(asyncio.get_running_loop().get_exception_handler() is report_fault))
+        await run.greet_and_stop()
+
+    run_until_stopped(installation, note_and_stop, run.when_stopped)
+    assert run.steps == ["True", "greeted", "stopped"]
 
 
 def test_a_signal_while_it_starts_cancels_the_start(settings: Settings, run: Run) -> None:

@@ -13,7 +13,9 @@ import pytest
 from foretell.runtime.core_dumps import CORE_BYTES_MAX
 from foretell.runtime.module_start import START
 
-DUMPS_ALLOWED: Final = "import resource as r; r.setrlimit(r.RLIMIT_CORE, (r.getrlimit(r.RLIMIT_CORE)[1],) * 2)\n"
+DUMPS_ALLOWED: Final = (
+    "import resource as r; r.setrlimit(r.RLIMIT_CORE, (r.getrlimit(r.RLIMIT_CORE)[1],) * 2)\n"
+)
 LIMITS: Final = """
 import subprocess
 with open(f"/proc/{__import__('os').getpid()}/limits") as limits:

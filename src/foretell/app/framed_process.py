@@ -21,6 +21,7 @@ from foretell.app.running import STOP_SIGNALS, report_thread, set_up_logs
 from foretell.domain.errors.families import ForetellError
 from foretell.engine.protocol.framing import FramedConnection
 from foretell.runtime.child_processes import REFUSED_CODE
+from foretell.runtime.failures import report_fault
 from foretell.runtime.garbage_collection import settle_memory
 from foretell.runtime.heaps import share_heaps
 from foretell.settings import Settings
@@ -61,6 +62,7 @@ async def serve(
 ) -> int:
     """Work until the connection or the work ends; return the exit code of the process."""
     loop = asyncio.get_running_loop()
+    loop.set_exception_handler(report_fault)
     _, connection = await loop.create_connection(connect, sock=inherited)
     running = asyncio.create_task(connection.run())
     ended = asyncio.create_task(connection.ended.wait())

@@ -15,6 +15,7 @@ import uvloop
 from structlog.dev import plain_traceback
 from structlog.typing import Processor
 
+from foretell.runtime.failures import report_fault
 from foretell.runtime.repeated_lines import RepeatedEvents, RepeatedLines, RepeatedRecords
 from foretell.settings import Settings
 
@@ -105,6 +106,7 @@ async def _run(
 ) -> None:
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
+    loop.set_exception_handler(report_fault)
     if ends_with_parent:
         threading.Thread(target=_await_parent, args=(loop, stopped), daemon=True).start()
     for number in STOP_SIGNALS:

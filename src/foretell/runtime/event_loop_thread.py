@@ -6,6 +6,8 @@ from collections.abc import Coroutine
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
+from foretell.runtime.failures import report_fault
+
 T = TypeVar("T")
 
 
@@ -14,6 +16,7 @@ class LoopThread:
 
     def __init__(self, name: str) -> None:
         self.loop = asyncio.new_event_loop()
+        self.loop.set_exception_handler(report_fault)
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         self._thread.start()
 

@@ -1,16 +1,21 @@
-"""The log of a lasting failure: one line when it begins, one a minute, one when it ends.
+"""The log of a lasting failure: one line when it begins, one a minute, one when it ends; and of faults of an event loop.
 
 A node that does not answer fails every step of a loop. Its traceback is logged once, and later lines
 count the failures since then.
 """
 
+import asyncio
+import re
 import time
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Callable, Mapping
+from typing import Any, Final
 
 import structlog
 
 REMIND_EVERY_S: Final = 60.0
+FAULT_CHARS_MAX: Final = 80
+_OBJECT: Final = re.compile("[<(]")
+"""Where a message of asyncio begins to describe an object."""
 
 log = structlog.get_logger(__name__)
 
@@ -54,3 +59,15 @@ class FailureLog:
             seconds = round(self._monotonic_s() - self._began_s, 1)
             log.warning("step works again", loop=self._name, failures=self._count, seconds=seconds)
         self._count, self._cause = 0, ""
+
+
+def report_fault(_loop: asyncio.AbstractEventLoop, context: Mapping[str, Any]) -> None:
+    """Log what an event loop has caught, as its handler of exceptions.
+
+    The text is the same for all, so that what repeats is one cause. That of asyncio describes the objects of the fault:
+    each of them was a cause of its own, with a trace.
+    """
+    error = context.get("exception")
+    what = _OBJECT.split(str(context.get("message", "")), maxsplit=1)[0]
+    cause = None if error is None else type(error).__name__
+    log.error("event loop fault", what=what[:FAULT_CHARS_MAX].strip(), cause=cause, exc_info=error)

@@ -1,15 +1,19 @@
+import asyncio
 import base64
 import hashlib
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
+from typing import Any
 from urllib.parse import urljoin
 
 import httpx
 import pytest
+from litestar import Litestar
 from tests.conftest import NPM_FOLDER
 
 from foretell.data.routes import build_app
+from foretell.edge.documents import pages
 from foretell.edge.documents.pages import MISSING, SCRIPT
 
 pytestmark = pytest.mark.anyio
@@ -77,3 +81,39 @@ async def test_a_page_without_its_script_says_so_in_one_line(folder: Path | None
     assert (page.status_code, page.text) == (200, MISSING)
     assert MISSING.count("\n") == 1
     assert script.status_code == 404
+
+
+@pytest.mark.parametrize("path", ["/docs", "/schema/openapi.json"])
+async def test_a_document_that_is_asked_for_again_and_again_is_encoded_once(
+    path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each request took a thread, which held the interpreter, so that orders waited."""
+    calls: list[object] = []
+    real, run = pages.document_of, pages.run_in_thread
+
+    async def run_counted(act: Callable[[], object]) -> object:
+        calls.append("thread")
+        return await run(act)
+
+    def counted(app: Litestar) -> dict[str, Any]:
+        calls.append("document")
+        return real(app)
+
+    monkeypatch.setattr(pages, "run_in_thread", run_counted)
+    monkeypatch.setattr(pages, "document_of", counted)
+    async with client_of(NPM_FOLDER) as client:
+        answers = await asyncio.gather(*(client.get(path) for _ in range(20)))
+        answers += [await client.get(path, headers={"host": "another"})]
+    assert calls == ["thread", "document"]
+    assert {each.status_code for each in answers} == {200}
+    assert len({each.content for each in answers}) == 1
+    assert len({each.headers.get("content-security-policy") for each in answers}) == 1
+
+
+async def test_a_page_whose_script_is_installed_later_is_shown(tmp_path: Path) -> None:
+    async with client_of(tmp_path) as client:
+        assert (await client.get("/docs")).text == MISSING
+        (tmp_path / SCRIPT).parent.mkdir(parents=True)
+        (tmp_path / SCRIPT).write_text("1;")
+        assert "api-reference" in (await client.get("/docs")).text
+        assert (await client.get("/docs/script.js")).text == "1;"

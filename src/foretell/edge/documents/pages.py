@@ -7,11 +7,13 @@ import base64
 import functools
 import hashlib
 import re
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple, TypeVar
 
 import msgspec
-from litestar import MediaType, Request, Response, get
+from litestar import Litestar, MediaType, Request, Response, get
 from litestar.handlers import HTTPRouteHandler
 from litestar.openapi.plugins import ScalarRenderPlugin
 from typing_extensions import override
@@ -19,6 +21,10 @@ from typing_extensions import override
 from foretell.domain.errors.http import UnknownRoute
 from foretell.edge.codec import AnyRequest
 from foretell.edge.documents.openapi import document_of
+from foretell.runtime.shared_calls import SharedCalls
+from foretell.runtime.threads import run_in_thread
+
+Made = TypeVar("Made")
 
 SCRIPT: Final = Path("@scalar") / "api-reference" / "dist" / "browser" / "standalone.js"
 """The script of the page, in the folder where npm installs packages."""
@@ -36,6 +42,11 @@ OPTIONS: Final = {
     "agent": {"disabled": True},
     "mcp": {"disabled": True},
 }
+_CALLS: Final = "calls for documents"
+_PAGE: Final = "page"
+_SCRIPT: Final = "script of the page"
+_ENCODED: Final = "encoded document"
+"""Names in the options of an application: what is made once is the same for each host and prefix."""
 _INLINE: Final = re.compile(rb"<script(?![^>]*\bsrc=)[^>]*>(.*?)</script>", re.DOTALL)
 _CONFIGURE: Final = (
     "document.getElementById('api-reference').dataset.configuration ="
@@ -75,36 +86,71 @@ def page_policy(html: bytes) -> str:
     )
 
 
+class Page(NamedTuple):
+    """The rendered page, and the header that goes with it."""
+
+    html: bytes
+    policy: str
+
+
 def document_routes(npm_folder: Path | None) -> list[HTTPRouteHandler]:
     """Return the routes of an API's document and of its page."""
     script = None if npm_folder is None else npm_folder / SCRIPT
     page = DocumentPage()
 
-    @get("/docs", sync_to_thread=True)
-    def get_page(request: AnyRequest) -> Response[bytes]:
+    def render(request: AnyRequest) -> Page | None:
         if script is None or not script.is_file():
-            return Response(MISSING.encode(), media_type=MediaType.TEXT)
+            return None
         html = page.render(request, document_of(request.app))
-        headers = {"content-security-policy": page_policy(html)}
-        return Response(html, media_type=MediaType.HTML, headers=headers)
+        return Page(html, page_policy(html))
 
-    @get("/docs/script.js", sync_to_thread=True)
-    def get_script() -> Response[bytes]:
-        if script is None or not script.is_file():
+    @get("/docs")
+    async def get_page(request: AnyRequest) -> Response[bytes]:
+        made = await made_once(request.app, _PAGE, partial(render, request))
+        if made is None:
+            return Response(MISSING.encode(), media_type=MediaType.TEXT)
+        headers = {"content-security-policy": made.policy}
+        return Response(made.html, media_type=MediaType.HTML, headers=headers)
+
+    @get("/docs/script.js")
+    async def get_script(request: AnyRequest) -> Response[bytes]:
+        content = await made_once(request.app, _SCRIPT, partial(_content_of, script))
+        if content is None:
             raise UnknownRoute("the script of /docs is not installed")
         headers = {"cache-control": LASTING}
-        return Response(_content(script), media_type="text/javascript", headers=headers)
+        return Response(content, media_type="text/javascript", headers=headers)
 
     return [get_document, get_page, get_script]
 
 
+def _content_of(script: Path | None) -> bytes | None:
+    return None if script is None or not script.is_file() else _content(script)
+
+
 @functools.cache
 def _content(script: Path) -> bytes:
-    """Return the script: it is read once, and all requests for it share the bytes."""
+    """Return the script: it is read once, and all requests for it, at every API, share the bytes."""
     return script.read_bytes()
 
 
-@get("/schema/openapi.json", sync_to_thread=True)
-def get_document(request: AnyRequest) -> Response[bytes]:
+@get("/schema/openapi.json")
+async def get_document(request: AnyRequest) -> Response[bytes]:
     """Return the OpenAPI document."""
-    return Response(msgspec.json.encode(document_of(request.app)), media_type=OPENAPI_JSON)
+    content = await made_once(request.app, _ENCODED, partial(_encoded, request.app))
+    return Response(content, media_type=OPENAPI_JSON)
+
+
+def _encoded(app: Litestar) -> bytes:
+    return msgspec.json.encode(document_of(app))
+
+
+async def made_once(app: Litestar, name: str, make: Callable[[], Made | None]) -> Made | None:
+    """Return what `make` returns for an application, in a thread and once, however many ask; None is not kept.
+
+    A thread that made it for each request would hold the interpreter beside orders.
+    """
+    kept: Made | None = app.opt.get(name)
+    if kept is None:
+        calls: SharedCalls = app.opt.setdefault(_CALLS, SharedCalls())
+        kept = app.opt[name] = await calls.result(name, partial(run_in_thread, make))
+    return kept

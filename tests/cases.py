@@ -25,4 +25,4 @@ def ruled_out() -> set[str]:
 
 if __name__ == "__main__":
     titles = ("case", "what must hold")
-    sys.exit(main("case", cases(), titles, may_be_open=ruled_out()))
+    sys.exit(main("case", cases(), titles, ruled_out=ruled_out()))

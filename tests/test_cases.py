@@ -5,6 +5,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Final
 
+import pytest
 from tests.cases import cases, ruled_out
 from tests.claims import MARKERS, Outcomes, report
 
@@ -45,9 +46,22 @@ def test_a_case_is_proven_only_if_all_its_tests_pass() -> None:
     outcomes.tests_by_row["A-01"] = {"tests/a.py::one[1]": "passed", "tests/a.py::one[2]": "failed"}
     outcomes.tests_by_row["A-02"] = {"tests/a.py::two": "passed"}
     assert [outcomes.holds(row) for row in ("A-01", "A-02", "A-03")] == [False, True, False]
-    assert outcomes.names("A-01") == ["one"]
+    assert outcomes.names("A-01") == ["tests/a.py::one"]
     assert not report(outcomes, cases(), ("case", "what must hold"))
     del outcomes.tests_by_row["A-01"]
     assert report(outcomes, cases(), ("case", "what must hold"))
     assert not report(outcomes, {}, ("case", "what must hold"))
     assert MARKERS == ("spec", "case")
+
+
+def test_the_report_names_rows_that_are_ruled_out_apart_from_open_ones(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    rows = {"A-01": "holds", "A-02": "is open", "B-09": "Ruled out: nothing", "G-09": "has a test"}
+    outcomes = Outcomes("case")
+    outcomes.tests_by_row |= {"A-01": {"a.py::one": "passed"}, "G-09": {"a.py::two": "passed"}}
+    assert report(outcomes, rows, ("case", "what must hold"), {"B-09", "G-09"})
+    printed = capsys.readouterr().out
+    assert "a.py::one" in printed
+    assert "Ruled out: B-09\n" in printed
+    assert "Open: A-02\n" in printed

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final
 
 import pytest
+from structlog.testing import capture_logs
 from tests.faults.processes import Processes
 from tests.faults.rig import FaultRig, a_fault_rig, check_acknowledged, check_placed_once
 from tests.rigs.ports import free_port
@@ -84,7 +85,10 @@ async def test_attack_l9_trades_that_settled_after_a_copy_are_not_sent_again_by_
     *,
     sent_first: bool,
 ) -> None:
-    """They end in the copy as they ended on the chain, and the balances are the chain's."""
+    """They end in the copy as they ended on the chain, and the balances are the chain's.
+
+    Before, their rows were given up with OrderFilledOrCancelled, and an error said so, though they were confirmed.
+    """
     alice, bob, carol = traders
     await alice.sell(market, 40, 30 * UNIT)
     trade_ids: list[str] = []
@@ -103,7 +107,13 @@ async def test_attack_l9_trades_that_settled_after_a_copy_are_not_sent_again_by_
     sent = await nonce_of(rig.sandbox, operator)
     await restored.start()
     try:
-        await restored.settle()
+        with capture_logs() as logs:
+            await restored.settle()
+        assert [each for each in logs if each["log_level"] == "error"] == []
+        rows = [await restored.settlement(trade_id) for trade_id in trade_ids]
+        assert [(row.is_given_up, row.attempts, row.failure) for row in rows] == [
+            (False, 0, None)
+        ] * 2
         assert await restored.fill_count() == fills
         assert await nonce_of(rig.sandbox, operator) == sent
         assert await restored.statuses(trade_ids) == [TradeStatus.CONFIRMED] * 2

@@ -1,8 +1,8 @@
 """Settlement, the relayer, creation and the indexer behind a node that lies for a while, at random.
 
 Meanwhile the chain replaces blocks by its own method. When the lies end, every queue drains within
-`DRAINED_WITHIN_S` of the rig's clock. Nothing was executed twice, the nonces have no gap, and the tables equal those
-of a new index. The number of a test is its seed, which also chooses what settlement has: batches, a further
+`DRAINED_WITHIN_S` of the rig's clock. Nothing was executed twice and the nonces have no gap. The tables of settlement and
+the indexer equal those of a new index; the relayer and creation index nothing. The number of a test is its seed, which also chooses what settlement has: batches, a further
 account, the Safe of a maker.
 """
 

@@ -19,13 +19,23 @@ from install import (
     PYTHON,
     ROOT,
     VENV,
+    WEB,
     InstallationFailed,
     finished,
     has_npm,
     npm_of_the_index,
 )
 
-RUN_LOCK: Final = LOCKS / "run.txt"
+NPM_LOCK: Final = "package-lock.json"
+INSTALLED: Final = "node_modules/"
+"""The folders of all packages of npm but our own have it."""
+SHIPPED: Final = {
+    LOCKS / "run.txt": "python.cdx.json",
+    LOCKS / "parquet.txt": "python-parquet.cdx.json",
+    CONTRACTS / NPM_LOCK: "npm.cdx.json",
+    WEB / NPM_LOCK: "npm-web.cdx.json",
+}
+"""The locks of what an installation runs or sends to browsers, each with the name of its bill of materials."""
 FOUND: Final = 1
 MISUSED: Final = 2
 UNKNOWN: Final = 3
@@ -34,7 +44,7 @@ EXCERPT_CHARS: Final = 120
 
 
 class NotAudited(Exception):
-    """A registry that did not answer for every package; the text says which, in one line."""
+    """A registry that did not answer for every package of a lock; the text says why, in one line."""
 
 
 def main() -> int:
@@ -50,13 +60,15 @@ def main() -> int:
 
 
 def report_vulnerabilities() -> int:
-    """Print the known vulnerabilities of the packages of both registries."""
+    """Print the known vulnerabilities of the packages of each lock file."""
     codes = []
-    for name, audit in (("Python", python_vulnerabilities), ("npm", npm_vulnerabilities)):
+    for lock in SHIPPED:
+        name = lock.relative_to(ROOT)
+        audit = npm_vulnerabilities if is_of_npm(lock) else python_vulnerabilities
         try:
-            found, packages = audit()
+            found, packages = audit(lock)
         except NotAudited as reason:
-            sys.stderr.write(f"not audited: {name} packages: {reason}\n")
+            sys.stderr.write(f"not audited: {name}: {reason}\n")
             codes.append(UNKNOWN)
             continue
         for line in found:
@@ -67,23 +79,29 @@ def report_vulnerabilities() -> int:
 
 
 def report_sbom(folder: Path) -> int:
-    """Write both bills of materials, and print where they are."""
+    """Write a bill of materials for each lock file, and print where they are."""
     folder.mkdir(parents=True, exist_ok=True)
-    for name, write in (("python.cdx.json", write_python_sbom), ("npm.cdx.json", write_npm_sbom)):
+    for lock, name in SHIPPED.items():
         try:
-            write(folder / name)
+            printed = npm_sbom(lock) if is_of_npm(lock) else python_sbom(lock)
+            components = parsed(printed, "components")
         except NotAudited as reason:
             sys.stderr.write(f"error: {name} was not written: {reason}\n")
             return FOUND
-        components = json.loads((folder / name).read_bytes())["components"]
+        (folder / name).write_text(printed)
         sys.stdout.write(f"{folder / name}: {len(components)} packages\n")
     return 0
 
 
-def python_vulnerabilities() -> tuple[list[str], int]:
-    """Return the vulnerabilities of the locked run-time packages, and the number of packages."""
+def is_of_npm(lock: Path) -> bool:
+    """Return whether a lock file is npm's."""
+    return lock.name == NPM_LOCK
+
+
+def python_vulnerabilities(lock: Path) -> tuple[list[str], int]:
+    """Return the vulnerabilities of the packages of a Python lock, and the number of packages."""
     options = ("--disable-pip", "--require-hashes", "--progress-spinner", "off", "--format", "json")
-    printed = run_tool("pip_audit", *options, "--requirement", str(RUN_LOCK))
+    printed = run_tool("pip_audit", *options, "--requirement", str(lock))
     packages = parsed(printed, "dependencies")
     unknown = [each["name"] for each in packages if "skip_reason" in each]
     if unknown:  # the tool itself ends well then, and prints that nothing is known
@@ -99,36 +117,32 @@ def python_vulnerabilities() -> tuple[list[str], int]:
     return lines, len(packages)
 
 
-def npm_vulnerabilities() -> tuple[list[str], int]:
-    """Return the vulnerabilities of the packages that the contracts' lock names, and their number."""
-    printed = run_npm("audit", "--json", "--package-lock-only")
+def npm_vulnerabilities(lock: Path) -> tuple[list[str], int]:
+    """Return the vulnerabilities of the packages of a lock of npm, and the number of packages."""
+    printed = run_npm(lock.parent, "audit", "--json", "--package-lock-only")
     found: Mapping[str, Any] = parsed(printed, "vulnerabilities")
     lines = [f"{name} {each['range']}: {each['severity']}" for name, each in sorted(found.items())]
-    return lines, len(npm_packages())
+    return lines, len(npm_packages(lock))
 
 
-def write_python_sbom(file: Path) -> None:
-    """Write the Python packages of a running installation; the same lock gives the same bytes."""
+def python_sbom(lock: Path) -> str:
+    """Return the bill of materials of a Python lock; the same lock gives the same text."""
     about = ("--pyproject", str(ROOT / "pyproject.toml"), "--mc-type", "application")
     form = ("--output-reproducible", "--output-format", "JSON", "--output-file", "-")
-    printed = run_tool("cyclonedx_py", "requirements", str(RUN_LOCK), *about, *form)
-    parsed(printed, "components")
-    file.write_text(printed)
+    return run_tool("cyclonedx_py", "requirements", str(lock), *about, *form)
 
 
-def write_npm_sbom(file: Path) -> None:
-    """Write the packages that the contracts' lock names."""
-    printed = run_npm("sbom", "--package-lock-only", "--sbom-format", "cyclonedx")
-    parsed(printed, "components")
-    file.write_text(printed)
+def npm_sbom(lock: Path) -> str:
+    """Return the bill of materials of a lock of npm."""
+    return run_npm(lock.parent, "sbom", "--package-lock-only", "--sbom-format", "cyclonedx")
 
 
-def npm_packages() -> list[str]:
-    """Return the folders of the packages that the contracts' lock names."""
+def npm_packages(lock: Path) -> list[str]:
+    """Return the folders of the packages that npm installs by a lock, without links to our own."""
     return [
-        name
-        for name in json.loads((CONTRACTS / "package-lock.json").read_bytes())["packages"]
-        if name
+        folder
+        for folder, package in json.loads(lock.read_bytes())["packages"].items()
+        if INSTALLED in folder and not package.get("link")
     ]
 
 
@@ -143,16 +157,16 @@ def run_tool(module: str, *arguments: str) -> str:
     return output([str(PYTHON), "-m", module, *arguments], ROOT, environment)
 
 
-def run_npm(*arguments: str) -> str:
-    """Return what npm prints: that of this machine, or the one from the Python index."""
+def run_npm(folder: Path, *arguments: str) -> str:
+    """Return what npm prints in a folder: that of this machine, or the one from the Python index."""
     if has_npm():
-        return output(["npm", *arguments], CONTRACTS, os.environ)
+        return output(["npm", *arguments], folder, os.environ)
     try:
         node, command = npm_of_the_index()
     except InstallationFailed as failure:
         raise NotAudited(f"there is no npm: {failure}") from None
     path = f"{node}{os.pathsep}{os.environ.get('PATH', os.defpath)}"
-    return output([*command, *arguments], CONTRACTS, {**os.environ, "PATH": path})
+    return output([*command, *arguments], folder, {**os.environ, "PATH": path})
 
 
 def output(command: Sequence[str], folder: Path, environment: Mapping[str, str]) -> str:

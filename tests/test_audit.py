@@ -20,6 +20,10 @@ OFFLINE: Final[Mapping[str, str]] = {
     "npm_config_fetch_retries": "0",
 }
 """A proxy at the port of the discard service, on which no program listens."""
+NOTHING_AT_NPM = (
+    "contracts/package-lock.json: 0 known vulnerabilities in 74 packages\n"
+    "web/package-lock.json: 0 known vulnerabilities in 100 packages\n"
+)
 NO_ADVISORY = '{"auditReportVersion": 2, "vulnerabilities": {}}'
 
 pytestmark = pytest.mark.xdist_group("audit")  # the bills of materials are made once
@@ -60,19 +64,57 @@ def bills(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_the_bill_of_materials_names_every_locked_python_package(bills: Path) -> None:
-    locked = set(
-        re.findall(
-            r"^([a-z0-9.-]+)==(\S+)", (ROOT / "requirements/run.txt").read_text(), re.MULTILINE
-        )
-    )
-    assert len(locked) > 50
-    assert locked <= versions_of(bills / "python.cdx.json")
+NOT_SHIPPED: Final = frozenset(
+    {
+        *(f"requirements/{name}.txt" for name in ("audit", "dev", "docs", "generator", "node")),
+        *(f"requirements/{name}.txt" for name in ("peers", "uv")),
+        "tests/edge/generated/package-lock.json",
+        "tests/ecosystem/npm/package-lock.json",
+    }
+)
+"""Locks of what builds, measures and tests this project, and installs it."""
 
 
-def test_the_bill_of_materials_has_the_hashes_of_the_lock(bills: Path) -> None:
-    locked = set(re.findall(r"sha256:([0-9a-f]{64})", (ROOT / "requirements/run.txt").read_text()))
-    components = json.loads((bills / "python.cdx.json").read_bytes())["components"]
+def locks() -> dict[str, Path]:
+    """Return the lock files of this tree that are shipped, by their names within it."""
+    found = [*(ROOT / "requirements").glob("*.txt"), *ROOT.glob("*/package-lock.json")]
+    found += (ROOT / "tests").glob("*/*/package-lock.json")
+    by_name = {str(path.relative_to(ROOT)): path for path in found}
+    assert by_name.keys() >= NOT_SHIPPED
+    return {name: path for name, path in by_name.items() if name not in NOT_SHIPPED}
+
+
+BILLS: Final[Mapping[str, str]] = {
+    "requirements/run.txt": "python.cdx.json",
+    "requirements/parquet.txt": "python-parquet.cdx.json",
+    "contracts/package-lock.json": "npm.cdx.json",
+    "web/package-lock.json": "npm-web.cdx.json",
+}
+PYTHON_BILLS: Final = {lock: bill for lock, bill in BILLS.items() if lock.endswith(".txt")}
+NPM_BILLS: Final = {lock: bill for lock, bill in BILLS.items() if lock.endswith(".json")}
+
+
+def test_every_lock_of_what_is_shipped_has_a_bill_of_materials(bills: Path) -> None:
+    """Those of the web app and of exports in Parquet had none."""
+    assert locks().keys() == BILLS.keys()
+    assert {each.name for each in bills.iterdir()} == set(BILLS.values())
+
+
+@pytest.mark.parametrize(("lock", "bill"), PYTHON_BILLS.items())
+def test_the_bill_of_materials_names_every_locked_python_package(
+    bills: Path, lock: str, bill: str
+) -> None:
+    locked = set(re.findall(r"^([a-z0-9.-]+)==(\S+)", (ROOT / lock).read_text(), re.MULTILINE))
+    assert locked
+    assert locked <= versions_of(bills / bill)
+
+
+@pytest.mark.parametrize(("lock", "bill"), PYTHON_BILLS.items())
+def test_the_bill_of_materials_has_the_hashes_of_the_lock(
+    bills: Path, lock: str, bill: str
+) -> None:
+    locked = set(re.findall(r"sha256:([0-9a-f]{64})", (ROOT / lock).read_text()))
+    components = json.loads((bills / bill).read_bytes())["components"]
     hashes = {
         one["content"]
         for each in components
@@ -82,15 +124,17 @@ def test_the_bill_of_materials_has_the_hashes_of_the_lock(bills: Path) -> None:
     assert hashes == locked
 
 
-def test_the_bill_of_materials_names_every_locked_npm_package(bills: Path) -> None:
-    lock = json.loads((ROOT / "contracts/package-lock.json").read_bytes())["packages"]
+@pytest.mark.parametrize(("lock", "bill"), NPM_BILLS.items())
+def test_the_bill_of_materials_names_every_locked_npm_package(
+    bills: Path, lock: str, bill: str
+) -> None:
     locked = {
         (each.get("name", folder.rpartition("node_modules/")[2]), each["version"])
-        for folder, each in lock.items()
-        if folder
+        for folder, each in json.loads((ROOT / lock).read_bytes())["packages"].items()
+        if "node_modules/" in folder and not each.get("link")
     }
     assert len(locked) > 50
-    assert locked <= versions_of(bills / "npm.cdx.json")
+    assert locked <= versions_of(bills / bill)
 
 
 def test_the_same_lock_gives_the_same_bill_of_materials(bills: Path, tmp_path: Path) -> None:
@@ -99,12 +143,12 @@ def test_the_same_lock_gives_the_same_bill_of_materials(bills: Path, tmp_path: P
     assert again == (bills / "python.cdx.json").read_bytes()
 
 
-def test_without_a_network_the_audit_says_so_in_a_line_for_each_registry() -> None:
+def test_without_a_network_the_audit_says_so_in_a_line_for_each_lock() -> None:
     ran = audit("vulnerabilities", environment=OFFLINE)
     assert (ran.returncode, ran.stdout) == (3, "")
-    python, npm = ran.stderr.splitlines()
-    assert python.startswith("not audited: Python packages: ")
-    assert npm.startswith("not audited: npm packages: ")
+    lines = [line.split(": ") for line in ran.stderr.splitlines()]
+    assert {(line[0], line[1]) for line in lines} == {("not audited", lock) for lock in locks()}
+    assert len(lines) == len(BILLS)
     assert "Traceback" not in ran.stderr
 
 
@@ -112,8 +156,9 @@ def test_without_a_network_the_audit_says_so_in_a_line_for_each_registry() -> No
 def tree(tmp_path: Path) -> Path:
     """A checkout with programs that stand in for the tools, which print what a test wrote for them."""
     shutil.copytree(ROOT / "requirements", tmp_path / "requirements")
-    (tmp_path / "contracts").mkdir()
-    shutil.copy(ROOT / "contracts" / "package-lock.json", tmp_path / "contracts")
+    for lock in NPM_BILLS:
+        (tmp_path / lock).parent.mkdir()
+        shutil.copy(ROOT / lock, tmp_path / lock)
     tool = tmp_path / ".venv" / "audit" / "pip_audit"
     tool.mkdir(parents=True)
     program = "from pathlib import Path\nprint((Path(__file__).parent / 'prints').read_text())\n"
@@ -149,37 +194,49 @@ def test_a_registry_that_knows_no_package_is_not_an_audit_without_findings(tree:
     skipped = {"name": "uvloop", "skip_reason": "Dependency not found on PyPI"}
     ran = answers(tree, {"dependencies": [package("rich"), skipped]}, NO_ADVISORY)
     assert ran.returncode == 3
-    assert "knows nothing about 1 of 2 of them (uvloop, …)" in ran.stderr
-    assert ran.stdout == "npm: 0 known vulnerabilities in 74 packages\n"
+    assert ran.stderr.count("knows nothing about 1 of 2 of them (uvloop, …)") == 2
+    assert ran.stdout == NOTHING_AT_NPM
 
 
 def test_packages_without_known_vulnerabilities_pass(tree: Path) -> None:
     ran = answers(tree, {"dependencies": [package("rich")]}, NO_ADVISORY)
     assert (ran.returncode, ran.stderr) == (0, "")
-    assert ran.stdout.startswith("Python: 0 known vulnerabilities in 1 packages\n")
+    assert ran.stdout == (
+        "requirements/run.txt: 0 known vulnerabilities in 1 packages\n"
+        "requirements/parquet.txt: 0 known vulnerabilities in 1 packages\n"
+        f"{NOTHING_AT_NPM}"
+    )
 
 
 def test_a_known_vulnerability_fails_the_audit_though_a_registry_is_silent(tree: Path) -> None:
     found = {"dependencies": [package("rich"), package("uvloop", "PYSEC-2026-1")]}
     ran = answers(tree, found, '{"message": "405 Method Not Allowed"}')
     assert ran.returncode == 1
-    assert ran.stdout == (
-        "Python: uvloop 1.0: PYSEC-2026-1, fixed in 2.0\n"
-        "Python: 1 known vulnerabilities in 2 packages\n"
+    assert ran.stdout == "".join(
+        f"requirements/{lock}.txt: uvloop 1.0: PYSEC-2026-1, fixed in 2.0\n"
+        f"requirements/{lock}.txt: 1 known vulnerabilities in 2 packages\n"
+        for lock in ("run", "parquet")
     )
-    assert ran.stderr == "not audited: npm packages: 405 Method Not Allowed\n"
+    assert ran.stderr == (
+        "not audited: contracts/package-lock.json: 405 Method Not Allowed\n"
+        "not audited: web/package-lock.json: 405 Method Not Allowed\n"
+    )
 
 
 def test_a_known_vulnerability_of_a_package_from_npm_fails_the_audit(tree: Path) -> None:
-    advisory = {"vulnerabilities": {"solc": {"range": "<0.8.9", "severity": "high"}}}
+    advisory = {"vulnerabilities": {"viem": {"range": "<0.8.9", "severity": "high"}}}
     ran = answers(tree, {"dependencies": [package("rich")]}, json.dumps(advisory))
     assert ran.returncode == 1
-    assert "npm: solc <0.8.9: high\nnpm: 1 known vulnerabilities in 74 packages\n" in ran.stdout
+    assert "web/package-lock.json: viem <0.8.9: high\n" in ran.stdout
+    assert "web/package-lock.json: 1 known vulnerabilities in" in ran.stdout
 
 
 def test_a_tool_that_prints_nothing_is_named_in_a_line(tree: Path) -> None:
     ran = answers(tree, {"dependencies": [package("rich")]}, "")
-    assert (ran.returncode, ran.stderr) == (3, "not audited: npm packages: npm printed nothing\n")
+    assert ran.returncode == 3
+    assert ran.stderr.splitlines() == [
+        f"not audited: {lock}: npm printed nothing" for lock in NPM_BILLS
+    ]
 
 
 @pytest.mark.parametrize("arguments", [(), ("sbom",), ("all",)])

@@ -78,8 +78,9 @@ bench: run  ## measure orders a second over HTTP, next to the ceiling of the sam
 figures: dev  ## measure every figure while nothing else runs, and write the table of the documentation
 	$(BIN)/foretell bench all --write docs/reference/performance.md $(if $(POSTGRES),--postgres $(POSTGRES))
 
-soak: run  ## load a whole sandbox for MINUTES=60, and judge what grows; WRITE=FILE.md
-	$(BIN)/foretell bench soak --minutes $(MINUTES) $(if $(WRITE),--write $(WRITE))
+soak: run  ## load a whole sandbox for MINUTES=60, and judge what grows; WRITE=FILE.md in place of build/soak.md
+	@mkdir -p build
+	$(BIN)/foretell bench soak --minutes $(MINUTES) --write $(or $(WRITE),build/soak.md)
 
 peers: run  ## install the peer libraries that foretell bench match compares with
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes --requirement requirements/peers.txt

@@ -94,6 +94,7 @@ def run_bench_soak(plan: SoakPlan, page: Path | None, console: Console) -> int:
         chart = page.with_suffix(".svg")
         chart.write_text(chart_of_soak(result.samples))
         page.write_text(page_of(head, result, chart.name))
+        console.print(f"written: {page} and {chart}", highlight=False, soft_wrap=True)
     return result.exit_code
 
 

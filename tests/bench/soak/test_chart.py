@@ -4,6 +4,8 @@ import re
 from xml.etree import ElementTree as ET
 
 from foretell.bench.rigs.soak.chart import HEIGHT_OF_CHART, PANELS, WIDTH, chart_of_soak
+from foretell.bench.rigs.soak.samples import SERVER_LESS_ORDERS
+from foretell.bench.rigs.soak.trends import GROWTH_BARS, LEVEL_BARS
 
 SVG = "{http://www.w3.org/2000/svg}"
 NAMES = [name for names in PANELS.values() for name in names]
@@ -31,3 +33,9 @@ def test_a_missing_sample_leaves_a_point_out() -> None:
 
 def test_a_soak_without_samples_has_a_chart_without_points() -> None:
     assert ET.fromstring(chart_of_soak([])).tag == f"{SVG}svg"
+
+
+def test_the_chart_has_every_value_that_is_judged_but_a_derived_one() -> None:
+    """Open files were in no panel."""
+    judged = {bar.name for bar in (*GROWTH_BARS, *LEVEL_BARS)}
+    assert judged - set(NAMES) == {SERVER_LESS_ORDERS}

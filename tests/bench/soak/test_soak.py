@@ -24,6 +24,7 @@ from foretell.bench.rigs.soak.trends import GROWTH_BARS, LEVEL_BARS, JudgedTrend
 from foretell.bench.soak import SoakResult, outcome_words, run_bench_soak
 from foretell.domain.errors.command import BenchFailed
 
+ROOT = Path(__file__).parents[3]
 STARTED_WITHIN_S = 120.0
 CLEAN = SoakOutcome(10, 8, 1, 20, 30, 2.0, 3.0, 4, 1, 0.5, 0, 0, 0)
 WINDOW = SoakWindow(3.0, 1.0, 2.0, None, None, 3.0, 0.0, 0.5, 2, 7, 0)
@@ -61,7 +62,18 @@ def test_a_short_soak_loses_nothing_and_writes_its_page_and_chart(
     ET.fromstring(chart)
     assert all(f"memory {name} MB" in chart for name in PROCESSES)
     assert len(re.findall(r"^ *0\.[0-3]  ", ran.stdout, re.MULTILINE)) == 6
+    assert "written: soak.md and soak.svg" in printed
     assert lines_of(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("given", "page"), [([], "build/soak.md"), (["WRITE=mine.md"], "mine.md")], ids=["", "WRITE"]
+)
+def test_make_soak_always_writes_its_page_and_chart(given: list[str], page: str) -> None:
+    command = ["make", "--dry-run", "soak", *given]
+    ran = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
+    assert f"bench soak --minutes 60 --write {page}\n" in ran.stdout
+    assert "build/" in (ROOT / ".gitignore").read_text().splitlines()
 
 
 def test_a_soak_that_is_terminated_leaves_no_process(tmp_path: Path) -> None:

@@ -130,7 +130,7 @@ def test_a_growth_in_its_own_unit_is_no_share_of_the_mean() -> None:
     judged = judge_growth(grown(2.5), bar)
     assert (judged.bar, judged.seen, judged.verdict) == (
         "≤ 2/h",
-        "101.4, +2.5/h ± 0.0",
+        "101.4, +2.50/h ± 0.00",
         TrendVerdict.MISSED,
     )
 
@@ -150,3 +150,15 @@ def test_every_bar_has_a_line_and_a_reason() -> None:
     judged = judge_all(HOUR)
     assert [each.name for each in judged] == [each.name for each in (*GROWTH_BARS, *LEVEL_BARS)]
     assert all(len(each.why.split()) > 4 for each in judged)
+
+
+@pytest.mark.parametrize("level", LEVEL_BARS, ids=lambda bar: bar.name)
+def test_a_lag_that_grows_is_missed_long_before_it_is_too_long(level: LevelBar) -> None:
+    """Lags were judged by their largest value alone, which a slow growth reaches only after a day."""
+    (bar,) = [each for each in GROWTH_BARS if each.name == level.name]
+    assert bar.most * 24 <= level.most
+    growing = [{**each, level.name: 2 * bar.most * each["at_s"] / 3600} for each in HOUR]
+    assert judge_level(growing, level).verdict is TrendVerdict.MET
+    assert judge_growth(growing, bar).verdict is TrendVerdict.MISSED
+    steady = [{**each, level.name: bar.most} for each in HOUR]
+    assert judge_growth(steady, bar).verdict is TrendVerdict.MET

@@ -1,4 +1,4 @@
-"""The chart of a soak: memory, files, latencies and lags over time, each panel with a scale of its own."""
+"""The chart of a soak: memory, files, open files, latencies and lags over time, each panel with a scale of its own."""
 
 from collections.abc import Mapping, Sequence
 from html import escape
@@ -14,6 +14,7 @@ PANELS: Final = {
         "memory chain MB",
     ),
     "Files, MB": ("files database MB", "files journal MB", "files chain MB"),
+    "Open files and connections": ("files open",),
     "Latency of orders and reads, ms": (
         "orders p50 ms",
         "orders p99 ms",

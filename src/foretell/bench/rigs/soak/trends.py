@@ -78,6 +78,8 @@ class JudgedTrend(NamedTuple):
 
 _HALF_AGAIN: Final = "at this growth a day adds half; what a server keeps has a bound"
 _NO_END: Final = "the time of a request must not depend on the history"
+_DAY_OF_LAG: Final = "at this growth a lag reaches its largest value in a day, or later"
+"""So each of these bars is at most a 24th of the one of the largest lag below."""
 
 GROWTH_BARS: Final = (
     GrowthBar("memory server less orders MB", 0.02, _HALF_AGAIN),
@@ -88,6 +90,9 @@ GROWTH_BARS: Final = (
     GrowthBar("files open", 2.0, "a leak of files ends at the system's limit", is_share=False),
     GrowthBar("orders p50 ms", 0.10, _NO_END, is_timing=True),
     GrowthBar("reads p50 ms", 0.10, _NO_END, is_timing=True),
+    GrowthBar("lag tables ms", 200.0, _DAY_OF_LAG, is_share=False, is_timing=True),
+    GrowthBar("lag index blocks", 0.5, _DAY_OF_LAG, is_share=False, is_timing=True),
+    GrowthBar("lag settlement s", 1.0, _DAY_OF_LAG, is_share=False, is_timing=True),
 )
 LEVEL_BARS: Final = (
     LevelBar("lag tables ms", 5_000, "account routes wait so long, then they are refused"),
@@ -148,7 +153,7 @@ def judge_growth(samples: Samples, bar: GrowthBar, *, is_disturbed: bool = False
         return JudgedTrend(bar.name, words, "-", TrendVerdict.SHORT, bar.why)
     unit = slope.mean if bar.is_share and slope.mean else 1.0
     growth, noise = slope.per_hour / unit, ERRORS * slope.error_per_hour / unit
-    seen = f"{growth:+.1%}/h ± {noise:.1%}" if bar.is_share else f"{growth:+.1f}/h ± {noise:.1f}"
+    seen = f"{growth:+.1%}/h ± {noise:.1%}" if bar.is_share else f"{growth:+.2f}/h ± {noise:.2f}"
     if is_disturbed and bar.is_timing:
         verdict = TrendVerdict.DISTURBED
     elif _is_short(settled(samples)):

@@ -5,6 +5,7 @@ import pytest
 import uvloop
 from structlog.testing import capture_logs
 from tests.rigs.clock import Clock
+from typing_extensions import override
 
 from foretell.runtime.event_loop_thread import LoopThread
 from foretell.runtime.failures import REMIND_EVERY_S, FailureLog, report_fault
@@ -63,6 +64,7 @@ class Connection:
     def __init__(self, number: int) -> None:
         self.number = number
 
+    @override
     def __repr__(self) -> str:
         return f"<connection of peer {self.number}>"
 

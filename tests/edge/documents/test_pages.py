@@ -14,7 +14,9 @@ from tests.conftest import NPM_FOLDER
 
 from foretell.data.routes import build_app
 from foretell.edge.documents import pages
+from foretell.edge.documents.openapi import document_of
 from foretell.edge.documents.pages import MISSING, SCRIPT
+from foretell.runtime.threads import run_in_thread
 
 pytestmark = pytest.mark.anyio
 
@@ -89,15 +91,14 @@ async def test_a_document_that_is_asked_for_again_and_again_is_encoded_once(
 ) -> None:
     """Each request took a thread, which held the interpreter, so that orders waited."""
     calls: list[object] = []
-    real, run = pages.document_of, pages.run_in_thread
 
     async def run_counted(act: Callable[[], object]) -> object:
         calls.append("thread")
-        return await run(act)
+        return await run_in_thread(act)
 
     def counted(app: Litestar) -> dict[str, Any]:
         calls.append("document")
-        return real(app)
+        return document_of(app)
 
     monkeypatch.setattr(pages, "run_in_thread", run_counted)
     monkeypatch.setattr(pages, "document_of", counted)

@@ -86,7 +86,7 @@ def page_policy(html: bytes) -> str:
     )
 
 
-class Page(NamedTuple):
+class RenderedPage(NamedTuple):
     """The rendered page, and the header that goes with it."""
 
     html: bytes
@@ -98,11 +98,11 @@ def document_routes(npm_folder: Path | None) -> list[HTTPRouteHandler]:
     script = None if npm_folder is None else npm_folder / SCRIPT
     page = DocumentPage()
 
-    def render(request: AnyRequest) -> Page | None:
+    def render(request: AnyRequest) -> RenderedPage | None:
         if script is None or not script.is_file():
             return None
         html = page.render(request, document_of(request.app))
-        return Page(html, page_policy(html))
+        return RenderedPage(html, page_policy(html))
 
     @get("/docs")
     async def get_page(request: AnyRequest) -> Response[bytes]:
@@ -137,6 +137,7 @@ def _content(script: Path) -> bytes:
 async def get_document(request: AnyRequest) -> Response[bytes]:
     """Return the OpenAPI document."""
     content = await made_once(request.app, _ENCODED, partial(_encoded, request.app))
+    assert content is not None, "every application has a document"
     return Response(content, media_type=OPENAPI_JSON)
 
 

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 from typing import cast
 
 import pytest
+import uvloop
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.rigs.applications import serving
@@ -203,6 +204,16 @@ async def test_attack_h1_the_streams_of_an_address_share_an_allowance(app: Appli
 
 
 @pytest.mark.case("H-03")
+def test_a_stream_opens_on_the_event_loop_of_the_commands() -> None:
+    """A finding: what was set of asyncio's transport, uvloop's has not, so that no stream opened."""
+
+    async def opened() -> bytes:
+        async with serving(Application()) as place, a_stream(place) as (reader, _):
+            return await reader.readuntil(b"\r\n\r\n")
+
+    assert uvloop.run(opened()).startswith(b"HTTP/1.1 101 ")
+
+
 async def test_messages_are_not_compressed(host: str) -> None:
     """A frame of a kilobyte could hold a message of 256 kB, for the price of a small one."""
     offer = b"Sec-WebSocket-Extensions: permessage-deflate\r\nSec-WebSocket-Key"

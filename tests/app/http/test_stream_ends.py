@@ -4,10 +4,19 @@ import asyncio
 from typing import Final
 
 import pytest
+import uvloop
 from tests.app.http.test_connection_places import connect
 from tests.app.http.test_request_pace import close
-from tests.app.http.test_stream_connection import a_frame, flood, is_ended
+from tests.app.http.test_stream_connection import (
+    WITHIN_S,
+    Application,
+    a_frame,
+    a_stream,
+    flood,
+    is_ended,
+)
 from tests.app.http.test_stream_pace import StreamServer
+from tests.rigs.applications import serving
 
 from foretell.app.http.connection_limits import STREAM_LIMITS
 from foretell.app.http.stream_connection import StreamConnection
@@ -61,3 +70,18 @@ def test_a_policy_close_ends_the_connection_of_a_client_that_goes_on_sending(
 
     server.run(go_on_sending)
     assert app.messages == 3
+
+
+def test_a_stream_is_served_by_the_loop_of_an_installation() -> None:
+    """A transport of uvloop lacks what one of asyncio has, and every stream failed at its handshake."""
+    app = Application()
+
+    async def send() -> None:
+        async with serving(app) as host, a_stream(host) as (reader, writer):
+            assert (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 101")
+            writer.write(a_frame(b"x" * 60_000))
+            async with asyncio.timeout(WITHIN_S):
+                await app.reached(1)
+
+    uvloop.run(send())
+    assert app.messages == 1

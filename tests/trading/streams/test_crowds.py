@@ -1,4 +1,4 @@
-"""What goes to many streams at the same moment is written to some of them in a turn of the event loop."""
+"""Messages to many streams at the same moment are written to some of them in a turn of the event loop."""
 
 import asyncio
 import contextlib

@@ -18,10 +18,8 @@ class StreamLimits(NamedTuple):
     bytes_per_s: float = 64.0 * 1024
     piece_bytes: int = 1024
     """Parsed in one turn of the event loop."""
-    read_bytes: int = 8 * 1024
-    """From the socket at once."""
     receive_buffer_bytes: int = 32 * 1024
-    """Of the socket."""
+    """Of the socket, of which one read takes all; that is held until its turn."""
     message_s: float = 60.0
     """From the first byte of a message to its last; a stream whose client is not waited for is looked at again after it."""
     write_buffer_bytes: int = 16 * 1024

@@ -91,9 +91,6 @@ class StreamConnection(WebSocketsSansIOProtocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
         self.transport.set_write_buffer_limits(high=self._limits.write_buffer_bytes)
-        if hasattr(self.transport, "max_size"):
-            # What asyncio reads at once, which is held here until its turn; uvloop reads what the socket's buffer has.
-            self.transport.max_size = self._limits.read_bytes
         end = transport.get_extra_info("socket")
         if end is not None:
             size = self._limits.receive_buffer_bytes

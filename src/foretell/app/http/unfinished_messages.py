@@ -1,4 +1,4 @@
-"""What streams hold of messages that are not handled yet, bounded in bytes.
+"""The bytes that streams hold of messages that are not handled yet, bounded.
 
 A client may send the beginning of a message and never its end, on every stream that it has. Beyond the bytes of a
 client its stream that has held some for the longest time is closed. Beyond those of all clients it is the one of the
@@ -12,7 +12,8 @@ from foretell.app.http.connection_places import Place
 
 UNFINISHED_BYTES_MAX: Final = 128 * 1024 * 1024
 """Of all streams of a process."""
-UNFINISHED_BYTES_BY_CLIENT_MAX: Final = 16 * 1024 * 1024
+UNFINISHED_BYTES_BY_CLIENT_MAX: Final = 32 * 1024 * 1024
+"""As much as the sockets of a thousand streams have, or have read."""
 
 Client = str | Place
 """The address that a stream counts for; each stream of a proxy is a client of its own."""

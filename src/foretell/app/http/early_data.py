@@ -1,4 +1,4 @@
-"""What arrives on a connection before it may be parsed."""
+"""The data that arrives on a connection before it may be parsed."""
 
 import asyncio
 

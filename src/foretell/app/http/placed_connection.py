@@ -1,6 +1,7 @@
 """The framework's connection with a place among all connections, and a bound for what it does not take."""
 
 import asyncio
+from abc import ABC, abstractmethod
 from typing import Any
 
 from typing_extensions import override
@@ -11,7 +12,7 @@ from foretell.app.http.connection_places import ConnectionPlaces, Place
 from foretell.app.http.write_buffers import WRITE_BUFFERS
 
 
-class PlacedConnection(HttpToolsProtocol):
+class PlacedConnection(HttpToolsProtocol, ABC):
     """uvicorn's connection with its place, which it may lose, and a deadline for a client that reads no answers."""
 
     def __init__(
@@ -64,9 +65,9 @@ class PlacedConnection(HttpToolsProtocol):
         self._unset_keepalive_if_required()
 
     @property
+    @abstractmethod
     def is_idle(self) -> bool:
         """Whether no request has begun that is not answered."""
-        raise NotImplementedError
 
     def close_now(self) -> None:
         """End the connection at once, whatever it does."""
@@ -92,6 +93,6 @@ class PlacedConnection(HttpToolsProtocol):
         if place.is_provisional and place.is_taken:
             self.transport.abort()
 
+    @abstractmethod
     def _turn_away(self) -> None:
         """Close a connection that has no place."""
-        raise NotImplementedError

@@ -132,11 +132,7 @@ class Target:
 
     def children_bytes(self) -> int:
         """Return the resident memory of the processes to which the serving one gives a part of its work."""
-        return sum(
-            _resident_bytes(pid)
-            for pid in family(self.pid)
-            if OF_SERVER in Path(f"/proc/{pid}/cmdline").read_bytes()
-        )
+        return sum(map(_bytes_of_server, family(self.pid)))
 
     def log_lines(self) -> int:
         """Return the number of lines that the installation has printed."""
@@ -197,6 +193,15 @@ class Target:
         finally:
             watching.cancel()
             await asyncio.wait([watching])
+
+
+def _bytes_of_server(pid: int) -> int:
+    """Return the resident memory of a process that works for the server; none if it does not, or has just ended."""
+    try:
+        words = Path(f"/proc/{pid}/cmdline").read_bytes()
+        return _resident_bytes(pid) if OF_SERVER in words else 0
+    except (FileNotFoundError, ProcessLookupError):
+        return 0
 
 
 def _resident_bytes(pid: int) -> int:

@@ -1,8 +1,7 @@
 """The context of each product, built from the resources that all products share."""
 
-import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property, partial
 from importlib.metadata import version
 from typing import NamedTuple
@@ -71,16 +70,6 @@ from foretell.web.sandbox_token import kept_token
 from foretell.web.sandbox_wallets import SandboxWallets
 
 
-class NodeCheck:
-    """What is known of the node: one that is silent at the start is compared at its first answer."""
-
-    def __init__(self) -> None:
-        self.is_fit = False
-        """Whether the node is of the chain of the settings, and may be used with this deployment."""
-        self.passed = asyncio.Event()
-        """Set once the chain has also been compared with the one of the data folder and the database."""
-
-
 @dataclass(frozen=True)
 class Resources:
     """Settings, keys and connections that the products of a process share."""
@@ -96,7 +85,6 @@ class Resources:
     """The epoch of the database's API keys."""
     has_other_roles: bool = True
     """Whether the process has more than one role."""
-    node_check: NodeCheck = field(default_factory=NodeCheck)
 
     @cached_property
     def key_ring(self) -> KeyRing:
@@ -123,8 +111,7 @@ class Resources:
         settings = self.settings
         mines_on_demand = settings.is_sandbox or self.deployment.is_sandbox
         still_s_max = 0 if mines_on_demand else settings.chain_still_s_max
-        limits = LagLimits(settings.chain_lag_s_max, still_s_max)
-        return ChainLag(self.reader.head, limits, is_known=self.node_check.passed.is_set)
+        return ChainLag(self.reader.head, LagLimits(settings.chain_lag_s_max, still_s_max))
 
     @property
     def revocations(self) -> Revocations:

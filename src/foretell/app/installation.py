@@ -14,21 +14,21 @@ from typing import Final
 import structlog
 
 from foretell.app.api_server import Access, ApiServer
-from foretell.app.builders import NodeCheck, Resources, own_origins
+from foretell.app.builders import Resources, own_origins
 from foretell.app.clock_and_ids import monotonic_ms, new_uuid
 from foretell.app.gateway import bind
 from foretell.app.keys import KeyName, open_keys
 from foretell.app.lifetime import Lifetime
 from foretell.app.metrics_server import MetricsServer
-from foretell.app.origin import check_node, check_origin, watch_node
+from foretell.app.origin import check_origin
 from foretell.app.products import PRODUCT_BY_ROLE
 from foretell.app.roles import ALL_ROLES, Role, keys_of, prefixes_of
 from foretell.chain.deploy import deploy, load_deployment
-from foretell.chain.devchain import DevChain, DevChainOptions, find_anvil
-from foretell.chain.rpc import Rpc
+from foretell.chain.devchain import DevChain, DevChainOptions, find_anvil, is_dev_chain
+from foretell.chain.rpc import CHAIN_ID, Rpc
 from foretell.chain.sandbox.plan import sandbox_plan
 from foretell.domain.contracts.deployment import Deployment, check_usable
-from foretell.domain.errors.chain import InvalidDeployment
+from foretell.domain.errors.chain import ChainUnavailable, InvalidDeployment, WrongChain
 from foretell.domain.errors.command import ComponentStopped
 from foretell.domain.errors.families import ForetellError
 from foretell.domain.values.sharding import ShardNumber
@@ -41,8 +41,6 @@ from foretell.store.database import Database
 from foretell.store.identity import load_key_epoch
 from foretell.store.migrations import upgrade
 
-AFTER_NODE_CHECK: Final = frozenset({"indexer", "feed", "settlement", "relayer", "creation"})
-"""The loops that write what a node said, or send to it: they begin when it is known to be of the right chain."""
 CHAIN_RESTARTS: Final = RestartBackoff(first_s=1.0)
 
 log = structlog.get_logger(__name__)
@@ -75,7 +73,6 @@ class Installation:
         self._chain_restarts = chain_restarts
         self._lifetime = Lifetime()
         self._loop_by_name: dict[str, Loop] = {"garbage collection": collect_when_idle}
-        self._node_check = NodeCheck()
         self._is_stopping = False
         self._has_folder = parent is not None
         self.deployment: Deployment | None = None
@@ -149,15 +146,7 @@ class Installation:
         await upgrade(database)
         shard, epoch = ShardNumber(self._shard), await load_key_epoch(database, new_uuid())
         resources = Resources(
-            settings,
-            keys,
-            self.deployment,
-            database,
-            rpc,
-            shard,
-            epoch,
-            len(self._roles) > 1,
-            self._node_check,
+            settings, keys, self.deployment, database, rpc, shard, epoch, len(self._roles) > 1
         )
         await resources.revocations.restore(database)
         await resources.revocations.compact()
@@ -187,23 +176,18 @@ class Installation:
     async def _deployment(self, rpc: Rpc) -> Deployment:
         settings = self._settings
         if settings.is_sandbox:
-            deployed = await deploy(
-                rpc, sandbox_plan(settings.npm_folder), settings.deployment_file
-            )
-            self._node_check.is_fit = True
-            return deployed
+            return await deploy(rpc, sandbox_plan(settings.npm_folder), settings.deployment_file)
         deployment = load_deployment(settings.deployment_file)
         if deployment is None:
             raise InvalidDeployment(
                 f"{settings.deployment_file} does not exist; run foretell deploy"
             )
         check_usable(deployment, settings.chain_id)
-        self._node_check.is_fit = await check_node(rpc, deployment)
+        await _check_node(rpc, deployment)
         return deployment
 
     async def _build(self, resources: Resources) -> None:
         """Build every role of this process, then open the APIs."""
-        self._loop_by_name["node check"] = partial(watch_node, resources)
         products = {
             role: await kind.build(resources, self._lifetime.closing)
             for role, kind in PRODUCT_BY_ROLE.items()
@@ -245,8 +229,6 @@ class Installation:
 
     async def _run_loop(self, name: str, loop: Loop) -> None:
         try:
-            if name in AFTER_NODE_CHECK:
-                await self._node_check.passed.wait()
             await loop()
         except asyncio.CancelledError:
             raise
@@ -264,3 +246,23 @@ class Installation:
         self._is_stopping = True
         if self.api is not None:
             await self.api.finish()
+
+
+async def _check_node(rpc: Rpc, deployment: Deployment) -> None:
+    """Refuse a node of another chain, and a sandbox's contracts elsewhere than on a dev chain.
+
+    The keys of a sandbox are public, and its collateral is free. A node that does not answer now
+    may do so later; if it is of another chain then, the client that asks it refuses it.
+    """
+    try:
+        await rpc.call(CHAIN_ID)
+        is_fit = not deployment.is_sandbox or await is_dev_chain(rpc)
+    except WrongChain:
+        raise
+    except ChainUnavailable:
+        return
+    if not is_fit:
+        raise InvalidDeployment(
+            "it is a sandbox's, whose keys are public, and FORETELL_RPC_URL is no dev chain (anvil);"
+            " deploy contracts of your own: foretell deploy"
+        )

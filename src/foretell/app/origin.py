@@ -5,7 +5,7 @@ another of them says so; it refuses another chain under orders that exist, and a
 have commands.
 """
 
-import asyncio
+import contextlib
 import hmac
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,16 +15,9 @@ import msgspec
 import structlog
 
 from foretell.app.builders import Resources
-from foretell.chain.devchain import is_dev_chain
 from foretell.chain.reader import Reader
-from foretell.chain.rpc import CHAIN_ID, Rpc
 from foretell.domain.contracts.deployment import Deployment
-from foretell.domain.errors.chain import (
-    ChainUnavailable,
-    InvalidDeployment,
-    RpcRefused,
-    WrongChain,
-)
+from foretell.domain.errors.chain import ChainUnavailable
 from foretell.domain.errors.command import ForeignChain
 from foretell.domain.errors.storage import ForeignJournal, JournalDamaged
 from foretell.journal.files.journal import FileJournal
@@ -39,8 +32,6 @@ FILE: Final = "origin.json"
 FIRST_BLOCK: Final = "0x1"
 """A dev chain that loads a state has block 0 twice, its own and the loaded one; block 1 it has once."""
 FINGERPRINT_CHARS: Final = 32
-CHECKED_EVERY_S: Final = 1.0
-"""The pause between two questions to a node that has been silent since the start."""
 _CONSEQUENCE: Final[Mapping[str, str]] = {
     "chain": "nothing was traded yet, so the start goes on",
     "database": "it does not know the API keys created before, so clients create new ones",
@@ -65,75 +56,20 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True):
 async def check_origin(resources: Resources, *, has_master_key: bool) -> None:
     """Note the origin of what this process uses; say what is another than at its last start.
 
-    Refuses orders of another chain. A node that does not answer now is compared later, by `watch_node`.
+    Refuses orders of another chain. A node that does not answer now is not compared.
     """
     folder = resources.settings.data
-    if resources.node_check.is_fit:
-        await check_chain(resources)
     seen = Origin(
+        chain=await _chain(resources.reader, resources.deployment),
         database=resources.key_epoch,
         master_key=_fingerprint(resources.keys.master) if has_master_key else None,
     )
     noted = _noted(folder)
-    for name in ("database", "master_key"):
+    if seen.chain is not None:
+        await _check_chain(resources.database, folder, {noted.chain}, seen.chain)
+    for name in ("chain", "database", "master_key"):
         _compare(name, getattr(noted, name), getattr(seen, name))
     _note(folder, seen)
-
-
-async def check_node(rpc: Rpc, deployment: Deployment) -> bool:
-    """Return whether the node answers; refuse one of another chain, and a sandbox's contracts elsewhere than on a dev chain.
-
-    The keys of a sandbox are public, and its collateral is free.
-    """
-    try:
-        await rpc.call(CHAIN_ID)
-        is_fit = not deployment.is_sandbox or await is_dev_chain(rpc)
-    except WrongChain:
-        raise
-    except ChainUnavailable:
-        return False
-    if not is_fit:
-        raise InvalidDeployment(
-            "it is a sandbox's, whose keys are public, and FORETELL_RPC_URL is no dev chain (anvil);"
-            " deploy contracts of your own: foretell deploy"
-        )
-    return True
-
-
-async def check_chain(resources: Resources) -> None:
-    """Compare the chain behind the node, if it answers, with the one that is noted; refuse another under orders."""
-    folder = resources.settings.data
-    try:
-        seen = await fetch_chain(resources.reader, resources.deployment)
-    except WrongChain:
-        raise
-    except ChainUnavailable:
-        return
-    if seen is not None:
-        noted = _noted(folder).chain
-        await _check_chain(resources.database, folder, {noted}, seen)
-        _compare("chain", noted, seen)
-        _note(folder, Origin(chain=seen))
-    resources.node_check.passed.set()
-
-
-async def watch_node(resources: Resources) -> None:
-    """Check a node that was silent at the start as soon as it answers; end with what refuses it, and not otherwise.
-
-    What asks the node waits for that, and no order is taken until then.
-    """
-    check = resources.node_check
-    if not check.passed.is_set():
-        log.warning("the node does not answer, so no order is taken until it does")
-    while not check.passed.is_set():
-        try:
-            check.is_fit = check.is_fit or await check_node(resources.rpc, resources.deployment)
-            if check.is_fit:
-                await check_chain(resources)
-        except RpcRefused as refusal:
-            log.warning("the node refuses to name its chain", cause=refusal.message)
-        await asyncio.sleep(CHECKED_EVERY_S)
-    await asyncio.Event().wait()
 
 
 async def check_journal(database: Database, folder: Path, name: str, journal: Journal) -> None:
@@ -199,6 +135,13 @@ async def fetch_chain(reader: Reader, deployment: Deployment) -> str | None:
     return (
         f"chain {deployment.chain_id} with first block {first.block_hash} and exchange {exchange}"
     )
+
+
+async def _chain(reader: Reader, deployment: Deployment) -> str | None:
+    """Return such a name, or None if no node answers."""
+    with contextlib.suppress(ChainUnavailable):
+        return await fetch_chain(reader, deployment)
+    return None
 
 
 async def _check_chain(database: Database, folder: Path, noted: set[str | None], seen: str) -> None:

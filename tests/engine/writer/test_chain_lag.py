@@ -60,19 +60,6 @@ async def test_orders_are_refused_past_the_limit_while_the_node_is_silent(node: 
     assert not node.refuses()
 
 
-def test_attack_m4_orders_are_refused_while_the_node_has_said_nothing_since_the_start() -> None:
-    """At once and at any limit: the chain may be another than that of the orders that rest."""
-    answered: list[bool] = []
-
-    async def fetch_head() -> int:
-        return 100
-
-    lag = ChainLag(fetch_head, LagLimits(0), lambda: 0.0, is_known=lambda: bool(answered))
-    assert lag.refusal is not None
-    answered.append(True)
-    assert lag.refusal is None
-
-
 async def test_the_lag_needs_no_look_to_grow(node: Node) -> None:
     """A node that accepts a connection and is silent holds a look for long."""
     await node.pass_time(5)

@@ -5,9 +5,6 @@ is the time since the engine had observed all blocks that the node named. While 
 the feed follow, there is none, however old the head is. A node that does not answer, one of another chain, and an
 index that stands still let it grow.
 
-A node that has been silent since the start is not known to be of the chain that the journal and the tables are of, so
-that no order is taken before its first answer was compared with them.
-
 A node that answers with the same head for ever looks like a chain on demand. On a chain with regular blocks, the head
 may therefore stand still for a time only.
 """
@@ -62,9 +59,7 @@ class ChainLag:
         fetch_head: Callable[[], Awaitable[int]],
         limits: LagLimits,
         monotonic_s: Callable[[], float] = time.monotonic,
-        is_known: Callable[[], bool] = lambda: True,
     ) -> None:
-        self._is_known = is_known
         self._fetch_head = fetch_head
         self._limits = limits
         self._monotonic_s = monotonic_s
@@ -82,11 +77,7 @@ class ChainLag:
 
     @property
     def refusal(self) -> EngineCancelOnly | None:
-        """The refusal of new orders while the engine is too far behind, or does not know its chain."""
-        if not self._is_known():
-            return EngineCancelOnly(
-                "the node has not answered since the start, so that its chain is not known"
-            )
+        """The refusal of new orders while the engine is too far behind."""
         lag_s, still_s = self.lag_s, int(self._monotonic_s() - self._moved_at_s)
         if 0 < self._limits.lag_s_max < lag_s:
             return EngineCancelOnly(

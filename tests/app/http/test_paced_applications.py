@@ -1,21 +1,24 @@
 """Requests that no rate limit bounds are paced by their client, also where their connection is not."""
 
 import asyncio
-from collections.abc import Coroutine, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 import pytest
 from litestar import Litestar, post
-from tests.app.http.test_connection_places import GET, Stream, connect, status_of
-from tests.app.http.test_request_pace import BURST, EARLY, LIMITS, PER_S, close, showing_a_key
-from tests.rigs.applications import serving
-from tests.rigs.clock import VirtualLoop, run_virtually
+from tests.app.http.test_connection_places import GET, connect, status_of
+from tests.app.http.test_request_pace import (
+    BURST,
+    EARLY,
+    PER_S,
+    PacedServer,
+    close,
+    showing_a_key,
+)
 
-from foretell.app.http.connection_places import ConnectionPlaces
-from foretell.app.http.request_pace import COST_S_MAX, LOOP_BURST_S, LOOP_SHARE, LoopClock
+from foretell.app.http.request_pace import COST_S_MAX, LOOP_BURST_S, LOOP_SHARE
 from foretell.data.refusals import data_body
 from foretell.domain.values.rate_windows import RateLimit
-from foretell.edge.client_addresses import ClientAddresses
 from foretell.edge.codec import AT_ONCE_BYTES, AnyRequest, read_body
 from foretell.edge.rate_limiter import RateLimiter
 from foretell.edge.rate_limits import RateLimits
@@ -23,29 +26,27 @@ from foretell.edge.telemetry import Receive, Scope, Send
 from foretell.edge.throttled_application import ApiLimits, ThrottledApplication
 
 PROXIES: Final = ("127.0.0.1",)
+NO_ROWS: Final[Mapping[str, tuple[RateLimit, ...]]] = {}
 WIDE: Final = {"data": (RateLimit(requests=10**6, window_ms=10_000),)}
 PARSED_S: Final = 0.1
 SLOW: Final = GET.replace(b"/", b"/slow", 1)
 
 
-class LimitedServer:
-    """A server of an application behind its limits; time passes while everything waits, and in slow requests."""
+class LimitedServer(PacedServer):
+    """A server of an application behind its limits, which counts the time of slow requests and of bodies."""
 
     def __init__(
-        self, proxies: tuple[str, ...] = (), rows: Mapping[str, tuple[RateLimit, ...]] = {}
+        self, proxies: tuple[str, ...] = (), rows: Mapping[str, tuple[RateLimit, ...]] = NO_ROWS
     ) -> None:
-        self.loop, self.busy_s, self.host = VirtualLoop(), 0.0, ""
+        super().__init__(proxies)
         self.read_at_s: list[float] = []
         """When each body had been read."""
-        addresses = ClientAddresses(proxies)
-        clock = LoopClock(self.loop.time, lambda: self.busy_s)
-        self._places = ConnectionPlaces(LIMITS, lambda: addresses, clock)
-        limits = RateLimits(rows, trusted_proxies=proxies)
-        limiter = RateLimiter("data", limits, lambda: round(self.loop.time() * 1000))
         route = post("/", status_code=200)(self._parse)
         self._parsing: Any = Litestar([route], openapi_config=None, request_max_body_size=None)
+        limits = RateLimits(rows, trusted_proxies=proxies)
+        limiter = RateLimiter("data", limits, lambda: round(self.loop.time() * 1000))
         limited = ApiLimits(limiter, data_body)
-        self._app = ThrottledApplication(self._answer, limited, lambda: self.busy_s)
+        self.app = ThrottledApplication(self._answer, limited, lambda: self.busy_s)
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["path"] == "/slow":
@@ -56,20 +57,6 @@ class LimitedServer:
         await read_body(request)
         self.read_at_s.append(self.loop.time())
         self.busy_s += PARSED_S
-
-    def run(self, work: Coroutine[Any, Any, None]) -> None:
-        async def served() -> None:
-            async with serving(self._app, places=self._places) as self.host:
-                await work
-
-        run_virtually(served(), self.loop)
-
-    async def asked(self, stream: Stream, times: int, request: bytes = GET) -> float:
-        """Ask again and again, and return the seconds that it took."""
-        began_s = self.loop.time()
-        for _ in range(times):
-            assert await status_of(stream, request) == 200
-        return self.loop.time() - began_s
 
 
 def forwarded(client: str) -> bytes:
@@ -96,7 +83,7 @@ def test_attack_h1_clients_behind_a_proxy_are_paced_one_by_one() -> None:
     server.run(flood())
 
 
-@pytest.mark.parametrize("rows", [{}, WIDE], ids=["without limits", "within limits"])
+@pytest.mark.parametrize("rows", [NO_ROWS, WIDE], ids=["without limits", "within limits"])
 def test_attack_h1_a_key_frees_from_the_pace_where_limits_bound_it(
     rows: Mapping[str, tuple[RateLimit, ...]],
 ) -> None:

@@ -29,7 +29,7 @@ from foretell.app.http.request_pace import (
 )
 from foretell.edge.client_addresses import ClientAddresses
 from foretell.edge.codec import PLACE
-from foretell.edge.telemetry import Receive, Scope, Send
+from foretell.edge.telemetry import AsgiApp, Receive, Scope, Send
 
 BURST: Final = 50
 PER_S: Final = 100
@@ -56,17 +56,18 @@ async def showing_a_key(scope: Scope, receive: Receive, send: Send) -> None:
 
 
 class PacedServer:
-    """A server whose time passes only while everything waits."""
+    """A server whose time passes only while everything waits, and whose loop is as busy as its application says."""
 
-    def __init__(self, proxies: tuple[str, ...] = ()) -> None:
-        self.loop = VirtualLoop()
+    def __init__(self, proxies: tuple[str, ...] = (), app: AsgiApp = showing_a_key) -> None:
+        self.loop, self.busy_s, self.host = VirtualLoop(), 0.0, ""
+        self.app = app
         addresses = ClientAddresses(proxies)
-        self._places = ConnectionPlaces(LIMITS, lambda: addresses, of_time(self.loop.time))
-        self.host = ""
+        clock = LoopClock(self.loop.time, lambda: self.busy_s)
+        self._places = ConnectionPlaces(LIMITS, lambda: addresses, clock)
 
     def run(self, work: Coroutine[Any, Any, None]) -> None:
         async def served() -> None:
-            async with serving(showing_a_key, places=self._places) as self.host:
+            async with serving(self.app, places=self._places) as self.host:
                 await work
 
         run_virtually(served(), self.loop)

@@ -1,10 +1,12 @@
 """A signer's transactions on a real chain: stored first, sent once, never waited for in vain."""
 
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 from tests.rigs.sandbox import Sandbox
 from tests.rigs.values import an_address
+from typing_extensions import override
 
 from foretell.chain.artifacts import own_artifact
 from foretell.domain.contracts.calldata import Approve, Transfer
@@ -75,9 +77,35 @@ async def test_the_same_transaction_is_sent_any_number_of_times_and_happens_once
     assert await nonce(account) == before + 1
 
 
-async def test_a_transaction_whose_nonce_is_used_is_not_waited_for(
-    fresh_sandbox: Sandbox, account: ChainAccount
+class LateReceipts(JsonRpc):
+    """A node that has a receipt some answers after it counts the nonce."""
+
+    answers_without = 5
+
+    @override
+    async def call(self, method: str, *params: object) -> Any:
+        if method == "eth_getTransactionReceipt" and self.answers_without:
+            self.answers_without -= 1
+            return None
+        return await super().call(method, *params)
+
+
+async def test_a_transaction_whose_receipt_comes_after_its_nonce_is_not_replaced(
+    fresh_sandbox: Sandbox,
 ) -> None:
+    """A finding: a creation signed the call anew, which then reverted: its market had been made already."""
+    async with LateReceipts(fresh_sandbox.rpc_url) as rpc:
+        signer = KeySigner(fresh_sandbox.trader().private_key)
+        account = ChainAccount(rpc, signer, SANDBOX_CHAIN_ID)
+        before = await nonce(account)
+        assert (await account.call(approve(fresh_sandbox, 12))).is_success
+        assert (rpc.answers_without, await nonce(account)) == (0, before + 1)
+
+
+async def test_a_transaction_whose_nonce_is_used_is_not_waited_for(
+    fresh_sandbox: Sandbox, account: ChainAccount, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(chain, "REPLACED_AFTER_S", 0.2)
     late, other = approve(fresh_sandbox, 9), approve(fresh_sandbox, 10)
     stored = await account.sign(late.target, late)
     await account.call(other)

@@ -27,6 +27,8 @@ GAS_MARGIN_PERCENT: Final = 20
 RECEIPT_DEADLINE_S: Final = 180.0
 RECEIPT_POLL_S_MAX: Final = 1.0
 RECEIPT_POLL_S: Final = 0.05
+REPLACED_AFTER_S: Final = 3.0
+"""A node counts a nonce as used before it has the receipt, or two nodes behind one address do."""
 
 GOES_ON: Final = frozenset(
     {
@@ -132,12 +134,18 @@ class ChainAccount:
 
     async def _wait(self, stored: StoredTx) -> TxReceipt:
         pauses_s = growing_pauses_s(RECEIPT_POLL_S, RECEIPT_POLL_S_MAX)
+        loop, used_at_s = asyncio.get_running_loop(), None
         try:
             async with asyncio.timeout(RECEIPT_DEADLINE_S):
                 while (receipt := await self._receipt(stored.tx_hash)) is None:
+                    if used_at_s is not None and loop.time() - used_at_s >= REPLACED_AFTER_S:
+                        raise TransactionReplaced(stored.tx_hash)
                     pause_s = next(pauses_s)
                     await asyncio.sleep(pause_s)
-                    await self._check_possible(stored)
+                    if not await self._is_used(stored.account_nonce):
+                        used_at_s = None
+                    elif used_at_s is None:
+                        used_at_s = loop.time()
                     if pause_s > RECEIPT_POLL_S_MAX / 2:
                         await self._broadcast(stored)
         except TimeoutError as error:
@@ -145,11 +153,9 @@ class ChainAccount:
             raise ChainUnavailable("eth_getTransactionReceipt", cause) from error
         return receipt
 
-    async def _check_possible(self, stored: StoredTx) -> None:
-        """Refuse to wait for a transaction whose nonce another one has used."""
-        used = await self._number("eth_getTransactionCount", self.address, "latest")
-        if used > stored.account_nonce and await self._receipt(stored.tx_hash) is None:
-            raise TransactionReplaced(stored.tx_hash)
+    async def _is_used(self, nonce: int) -> bool:
+        """Return whether a transaction with the nonce is in a block."""
+        return await self._number("eth_getTransactionCount", self.address, "latest") > nonce
 
     async def _receipt(self, tx_hash: Bytes32) -> TxReceipt | None:
         answer = await self.rpc.call("eth_getTransactionReceipt", tx_hash)

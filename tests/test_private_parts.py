@@ -32,8 +32,12 @@ PRIVATE_PARTS: Final = (
     PrivatePart("chain/connections/body_receiver.py", "aiohttp", "transport.set_protocol(handler)"),
     PrivatePart("app/gateway.py", "uvicorn", "def capture_signals("),
     PrivatePart("app/http/parser_refusals.py", "httptools", '"Invalid HTTP version"'),
+    PrivatePart("app/http/early_data.py", "uvicorn", "uvicorn.protocols.http.flow_control"),
     PrivatePart(
         "app/http/framework_connection.py", "uvicorn", "uvicorn.protocols.http.httptools_impl"
+    ),
+    PrivatePart(
+        "app/http/placed_connection.py", "uvicorn", "uvicorn.protocols.http.httptools_impl"
     ),
     PrivatePart(
         "app/http/stream_connection.py",

@@ -28,6 +28,13 @@ REQUESTS = {
     "pipelined requests": a_request(b"GET /data/x HTTP/1.1") * 3,
     "half a request": b"GET /data/x HTTP/1.1\r\n",
     "half a body": a_request(ORDER, b"Content-Length: 200", body=b"{}"),
+    "a large body in part": a_request(
+        b"POST /data/x HTTP/1.1", b"Content-Length: 900000", body=bytes(300_000)
+    ),
+    "pipelined bodies": a_request(
+        b"POST /data/x HTTP/1.1", b"Content-Length: 9000", body=bytes(9_000)
+    )
+    * 3,
     "no request": b"x\r\n\r\n",
 }
 

@@ -109,16 +109,16 @@ def api_limits(limits: RateLimits = BEHIND_PROXY) -> ApiLimits:
 
 
 @contextlib.contextmanager
-def budget_used_up(*clients: str) -> Iterator[None]:
-    """Have other bodies of clients hold all that each may."""
+def budget_used_up(*clients: str, size: int = BODY_BYTES_BY_CLIENT_MAX) -> Iterator[None]:
+    """Have other bodies of clients hold all that each may, or so many bytes."""
     clients = clients or (CLIENT,)
     for each in clients:
-        BODY_BUDGET.take(each, BODY_BYTES_BY_CLIENT_MAX)
+        BODY_BUDGET.take(each, size)
     try:
         yield
     finally:
         for each in clients:
-            BODY_BUDGET.give_back(each, BODY_BYTES_BY_CLIENT_MAX)
+            BODY_BUDGET.give_back(each, size)
 
 
 async def held(size: int) -> None:

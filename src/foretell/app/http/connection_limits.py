@@ -57,6 +57,18 @@ class ConnectionLimits(NamedTuple):
     """Parsed before it is looked how many requests wait for their turn."""
     pipelined_max: int = 32
     """Requests that are parsed while an earlier one is answered; the piece that has one more is parsed whole."""
+    unread_bytes_max: int = 64 * 1024
+    """Of a body that its application has not received; beyond it, what has arrived is not parsed."""
+    unread_free_bytes: int = 4 * 1024
+    """Of the body of the request that is answered next, which do not count in the memory for bodies until they are read."""
+    unasked_body_bytes_max: int = 4 * 1024
+    """Of the body of a GET or HEAD, which needs none."""
+    chunks_free: int = 1024
+    """Of a body, however small they are."""
+    chunk_bytes_min: int = 64
+    """Of a chunk beyond those, on average: each costs as much as many bytes."""
+    turn_chunks_max: int = 64
+    """Of a body, in one turn of the event loop; the next ones wait for a turn of their address, as a request does."""
     stream: StreamLimits = STREAM_LIMITS
     """Once it has become a WebSocket."""
 

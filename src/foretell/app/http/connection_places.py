@@ -12,7 +12,7 @@ longest time: a client that opens many keeps no other one out.
 
 import enum
 from collections import Counter, OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple, Protocol
 
 from foretell.app.http.authenticated_places import KEPT, AuthenticatedPlaces, idle_or_oldest
@@ -247,6 +247,15 @@ class ConnectionPlaces:
         self._count_by_client[client] += 1
         self._add_anonymous(place)
         return place
+
+    def client_of(
+        self, place: Place, peer: tuple[str, int] | None, headers: Sequence[tuple[bytes, bytes]]
+    ) -> str:
+        """Return the address that a request counts for, behind a trusted proxy the one that it forwards."""
+        if place.client:
+            return place.client
+        forwarded = b",".join(value for name, value in headers if name == b"x-forwarded-for")
+        return self._addresses().client(peer and peer[0], forwarded.decode("latin-1") or None)
 
     def admit_authenticated(self, place: Place, key_id: str) -> None:
         """Count a place as authenticated, unless there is no place for it, or the key has too many.

@@ -6,37 +6,44 @@ that another client needs.
 """
 
 import asyncio
+import contextlib
 from functools import partial
 from typing import Any, Final
 
 import httptools
 from typing_extensions import override
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
 from foretell.app.http.connection_limits import ConnectionLimits
 from foretell.app.http.connection_owner import ConnectionOwner
-from foretell.app.http.connection_places import ConnectionPlaces, Place
 from foretell.app.http.connection_refusals import ConnectionRefusals
+from foretell.app.http.early_data import EarlyData
 from foretell.app.http.open_transport import WhileOpen
-from foretell.app.http.parser_refusals import RequestRefused, check_handshake, path_in, refusal_of
+from foretell.app.http.parser_refusals import (
+    HeadSize,
+    RequestRefused,
+    check_handshake,
+    path_in,
+    refusal_of,
+)
+from foretell.app.http.placed_connection import PlacedConnection
 from foretell.app.http.request_pace import RequestTurn
 from foretell.app.http.stream_connection import StreamConnection
-from foretell.app.http.write_buffers import WRITE_BUFFERS
+from foretell.app.http.unread_body import UnreadBodies, UnreadBody
 from foretell.domain.errors.families import ForetellError
 from foretell.domain.errors.http import (
     BodiesBusy,
-    HeadersTooLarge,
     RequestTooSlow,
     TooManyConnections,
     UnsupportedVersion,
-    UrlTooLong,
 )
-from foretell.edge.codec import PLACE, HeldBytes
+from foretell.edge.codec import PLACE
+from foretell.edge.telemetry import AsgiApp
 
 _VERSIONS: Final = frozenset({"1.0", "1.1"})
 
 
-class FrameworkConnection(HttpToolsProtocol):
+class FrameworkConnection(PlacedConnection):
     """uvicorn's connection with a deadline for the request that arrives, and a limit for its head.
 
     It is never a transport's protocol: `FastConnection` passes on what it does not take itself, keeps the time
@@ -55,37 +62,27 @@ class FrameworkConnection(HttpToolsProtocol):
         *arguments: Any,
         limits: ConnectionLimits,
         refusals: ConnectionRefusals,
-        places: ConnectionPlaces,
         **named: Any,
     ) -> None:
-        super().__init__(*arguments, **named)
+        super().__init__(*arguments, limits=limits, **named)
         self.ws_protocol_class = partial(StreamConnection, limits=limits.stream)  # type: ignore[assignment] # called only
-        self._places = places
-        self.place: Place | None = None
         self._owner = owner
-        self._limits = limits
         self._refusals = refusals
         self._is_arriving = False
         self._is_in_head = False
-        self._has_cycle = False
-        """Whether a request that arrives has been given to the application."""
-        self._last_cycle: RequestResponseCycle | None = None
-        """The request after which a connection closes that is admitted provisionally."""
         self._postponed: tuple[RequestResponseCycle, Any] | None = None
         """The next request, and its application, while the client does not read the answers before."""
-        self._unanswered = 0
+        self._served: AsgiApp = self.app
+        self._bodies = UnreadBodies()
         self._is_refused = False
         """Whether nothing more is read: what arrives is dropped until the connection closes."""
         self._last_answer = b""
         """A refusal that waits for the answers to earlier requests."""
-        self._received_bytes = 0
-        self._head_bytes = 0
-        self._early = b""
-        """What has arrived and is not parsed, because too many requests wait for their turn."""
-        self._early_bytes = HeldBytes()
+        self._head = HeadSize(limits.head_bytes_max, limits.headers_max)
+        self._early: EarlyData
+        """What has arrived and is not parsed: too many requests wait, or too much of a body, or another turn begins."""
         self._turn = RequestTurn()
         self._deadline: asyncio.TimerHandle | None = None
-        self._stall: asyncio.TimerHandle | None = None
 
     @property
     def is_refused(self) -> bool:
@@ -95,81 +92,47 @@ class FrameworkConnection(HttpToolsProtocol):
     @override
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        transport.set_write_buffer_limits(high=self._limits.write_buffer_bytes)
-        self.place = self._places.take(None if self.client is None else self.client[0], self)
-        if self.place is None:
-            self._turn_away()
-        else:
-            self._limit_provisional(self.place)
-
-    @override
-    def pause_writing(self) -> None:
-        super().pause_writing()
-        self._stall = self.loop.call_later(self._limits.stall_deadline_s, self.transport.abort)
-        if self.place is not None:
-            WRITE_BUFFERS.hold(self.place, self.transport)
+        self.flow = self._early = EarlyData(transport)
 
     @override
     def resume_writing(self) -> None:
         super().resume_writing()
-        self._end_stall()
-        if self.place is not None:
-            WRITE_BUFFERS.release(self.place)
         postponed, self._postponed = self._postponed, None
         if postponed is not None and not postponed[0].disconnected:
             self._start_asgi_task(*postponed)
 
-    def _end_stall(self) -> None:
-        if self._stall is not None:
-            self._stall.cancel()
-            self._stall = None
-
     @override
     def connection_lost(self, exc: Exception | None) -> None:
         self._cancel_deadline()
-        self._end_stall()
-        self._drop_early()
+        self._early.take()
         self._is_refused = True
-        if self.place is not None:
-            WRITE_BUFFERS.release(self.place)
-            self.place.end()
         super().connection_lost(exc)
-        self._unset_keepalive_if_required()
+        # One that has another behind it has arrived whole, and may go on.
+        self._bodies.drop(is_first_read=len(self._bodies) > 1 and self._postponed is None)
+        if self.cycle is not None:
+            self.cycle.body = bytearray()
         # What refers to this connection would keep its memory until a search for garbage.
         self.place = self.scope = self.cycle = self._last_cycle = None  # type: ignore[assignment]
         self._postponed = None
+        self.app = self._served
         self.pipeline.clear()
 
     @property
+    @override
     def is_idle(self) -> bool:
         """Whether no request has begun that is not answered."""
         return self._owner.is_idle
-
-    def close_now(self) -> None:
-        """End the connection at once, whatever it does."""
-        self.transport.abort()
-
-    def keep_open(self) -> None:
-        """Keep the connection open after the present request."""
-        if self._last_cycle is not None:
-            self._last_cycle.keep_alive = True
-
-    def _limit_provisional(self, place: Place) -> None:
-        """End a connection that is admitted provisionally, unless it shows a key in time."""
-        if place.is_provisional:
-            self.loop.call_later(self._limits.provisional_s, self._end_provisional, place)
-
-    def _end_provisional(self, place: Place) -> None:
-        if place.is_provisional and place.is_taken:
-            self.transport.abort()
 
     @override
     def data_received(self, data: bytes) -> None:
         if self._is_refused:
             return
         for at in range(0, len(data), self._limits.piece_bytes):
-            is_full = self._early or len(self.pipeline) > self._limits.pipelined_max
-            if is_full or not self._may_read():
+            if self._ends_turn():
+                self.loop.call_soon(self._take_early)
+                self._keep_early(data[at:])
+                return
+            if self._is_full() or not self._may_read():
                 self._keep_early(data[at:])
                 return
             if not self._parse(data[at : at + self._limits.piece_bytes]):
@@ -177,17 +140,33 @@ class FrameworkConnection(HttpToolsProtocol):
         if not self._is_arriving:
             self._report_if_idle()
 
+    def _is_full(self) -> bool:
+        """Return whether so much of what has been parsed waits that nothing more may be."""
+        limits, arriving = self._limits, self._bodies.arriving
+        is_unread = arriving is not None and arriving.size > limits.unread_bytes_max
+        return bool(self._early) or is_unread or len(self.pipeline) > limits.pipelined_max
+
+    def _ends_turn(self) -> bool:
+        """Return whether a body has had its part of this turn of the loop; the next part counts as a request does."""
+        arriving = self._bodies.arriving
+        if arriving is None or not arriving.ends_turn():
+            return False
+        self._turn.end()
+        if self.place is not None:
+            self.place.count_request()
+        return True
+
     def _may_read(self) -> bool:
         """Return whether a request may be read; if not, it waits for a turn of its address."""
         return self.place is None or self._turn.has_come(self.place.may_begin, self._take_early)
 
     def _parse(self, data: bytes) -> bool:
         """Parse a piece, and return whether the next one is for this parser too."""
-        was_arriving, unanswered = self._is_arriving, self._unanswered
+        was_arriving, unanswered = self._is_arriving, len(self._bodies)
         try:
             self.parser.feed_data(data)
         except httptools.HttpParserError as error:
-            begun = b"" if was_arriving or self._unanswered > unanswered else data
+            begun = b"" if was_arriving or len(self._bodies) > unanswered else data
             self.refuse(refusal_of(error, begun), path_in(begun) or None)
             return False
         except httptools.HttpParserUpgrade:
@@ -200,47 +179,44 @@ class FrameworkConnection(HttpToolsProtocol):
 
     def _keep_early(self, data: bytes) -> None:
         """Keep what arrives until it may be parsed, which takes a hundred times the memory, and read nothing more."""
-        self.flow.pause_reading()
-        if not self._early:
-            is_known = self.place is not None and self.place.has_known_client
-            self._early_bytes.begin(self.client[0] if self.client else "", is_known=is_known)
+        assert self.place is not None
         try:
-            self._early_bytes.add(len(data))
+            self._early.keep(data, self._client(), is_known=self.place.has_known_client)
         except BodiesBusy as refusal:
             self.refuse(refusal)
-        else:
-            self._early += data
 
     def _take_early(self) -> None:
         """Go on with what arrived early, if anything did."""
         if not self._early:
             return
-        data = self._drop_early()
+        data = self._early.take()
         if not self.transport.is_closing():
             self.flow.resume_reading()
             self.data_received(data)
 
-    def _drop_early(self) -> bytes:
-        """Return what has arrived early, and keep it no longer."""
-        data, self._early = self._early, b""
-        self._early_bytes.end()
-        return data
+    def _read_on(self, body: UnreadBody) -> None:
+        """Go on when an application has received what had arrived of the body that arrives."""
+        if self._early and body is self._bodies.arriving:
+            self.loop.call_soon(self._take_early)
+
+    def _client(self) -> str:
+        """Return the address that what arrives counts for."""
+        if self._bodies.arriving is not None:
+            return self._bodies.arriving.client
+        return (self.place.client if self.place else "") or (self.client[0] if self.client else "")
 
     def _limit(self, more_bytes: int) -> None:
         """Limit the time and the size of the request that arrives; it has that many bytes more."""
         if self._deadline is None:
             seconds = self._limits.request_deadline_s
             self._deadline = self.loop.call_later(seconds, self.refuse, RequestTooSlow(seconds))
-        if self._is_in_head:
-            self._received_bytes += more_bytes
-            if self._received_bytes > self._limits.head_bytes_max:
-                self.refuse(self._too_large())
+        if self._is_in_head and not self._head.may_receive(more_bytes):
+            self.refuse(self._head.refusal(self.url))
 
     @override
     def on_message_begin(self) -> None:
         self._is_arriving = self._is_in_head = True
-        self._has_cycle = False
-        self._received_bytes = self._head_bytes = 0
+        self._head.begin()
         super().on_message_begin()
         self.scope[PLACE] = self.place  # type: ignore[typeddict-unknown-key]
         if self.place is not None:
@@ -258,17 +234,8 @@ class FrameworkConnection(HttpToolsProtocol):
 
     def _count(self, *parts: bytes) -> None:
         """Count a part of the head that is complete; what is not yet is counted as it is received."""
-        self._head_bytes += sum(map(len, parts))
-        limits = self._limits
-        if self._head_bytes > limits.head_bytes_max or len(self.headers) > limits.headers_max:
-            raise RequestRefused(self._too_large())
-
-    def _too_large(self) -> ForetellError:
-        """Return the refusal of the larger part of the head."""
-        limits = self._limits
-        if 2 * len(self.url) > max(self._received_bytes, self._head_bytes):
-            return UrlTooLong(limits.head_bytes_max)
-        return HeadersTooLarge(limits.head_bytes_max, limits.headers_max)
+        if not self._head.may_have(len(self.headers), *parts):
+            raise RequestRefused(self._head.refusal(self.url))
 
     @override
     def on_headers_complete(self) -> None:
@@ -276,15 +243,33 @@ class FrameworkConnection(HttpToolsProtocol):
         if self.parser.get_http_version() not in _VERSIONS:
             raise RequestRefused(UnsupportedVersion())
         if not (self.parser.should_upgrade() and self._should_upgrade()):
-            super().on_headers_complete()
-            self._has_cycle = True
-            self._unanswered += 1
-            if self.place is not None and self.place.is_provisional and self.cycle.keep_alive:
-                self._last_cycle = self.cycle
-                self.cycle.keep_alive = False
+            self._begin_request()
+            self._close_unless_kept(self.cycle)
             return
         check_handshake(self.parser.get_method(), self.headers)
         super().on_headers_complete()
+
+    def _begin_request(self) -> None:
+        """Give the request to its application, or let it wait for its turn."""
+        assert self.place is not None
+        client = self._places.client_of(self.place, self.client, self.headers)
+        body = UnreadBody(self._served, self._limits, self.place, client, self._read_on)
+        body.begin(self.parser.get_method(), self.headers)
+        self.app = body
+        super().on_headers_complete()
+        self._bodies.add(body)
+
+    def on_chunk_header(self) -> None:
+        """Count a chunk of a body; the parser looks for this name."""
+        if self._bodies.arriving is not None:
+            self._bodies.arriving.count_chunk()
+
+    @override
+    def on_body(self, body: bytes) -> None:
+        if self._bodies.arriving is not None:
+            is_kept, is_next = not self.cycle.response_complete, len(self._bodies) == 1
+            self._bodies.arriving.receive(len(body), is_kept=is_kept, is_next=is_next)
+        super().on_body(body)
 
     @override
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
@@ -297,7 +282,7 @@ class FrameworkConnection(HttpToolsProtocol):
 
     @override
     def on_message_complete(self) -> None:
-        self._is_arriving = self._has_cycle = False
+        self._is_arriving, self._bodies.arriving = False, None
         self._turn.end()
         self._cancel_deadline()
         super().on_message_complete()
@@ -305,14 +290,15 @@ class FrameworkConnection(HttpToolsProtocol):
     @override
     def on_response_complete(self) -> None:
         super().on_response_complete()
-        self._unanswered -= 1
+        self._bodies.end_first()
+        if self.place is not None and self.cycle.response_complete:
+            self.cycle.body = bytearray()
         if self._early and not self.transport.is_closing():
-            self.flow.pause_reading()
             if not self.pipeline and self._may_read():
                 self.loop.call_soon(self._take_early)
         elif not self._is_refused:
             self._report_if_idle()
-        elif self._unanswered == 0:
+        elif not self._bodies:
             self._close_with(self._last_answer)
 
     @override
@@ -343,7 +329,7 @@ class FrameworkConnection(HttpToolsProtocol):
 
     def _report_if_idle(self) -> None:
         """Report that every request that has arrived is answered, if that is so."""
-        if self._unanswered == 0 and not self._is_arriving:
+        if not (self._bodies or self._is_arriving):
             self._owner.framework_is_idle()
 
     def _cancel_deadline(self) -> None:
@@ -354,27 +340,29 @@ class FrameworkConnection(HttpToolsProtocol):
     def refuse(self, refusal: ForetellError, url: bytes | None = None) -> None:
         """Answer the request that arrives with a refusal, after those before it, and close the connection."""
         self._cancel_deadline()
-        self._drop_early()
+        self._early.take()
         if self.transport.is_closing():
             return
         self._is_refused = True
-        if self._has_cycle and self.cycle.response_started:
-            self.transport.close()  # it has its answer, or a part of it
-            return
-        if self._has_cycle and self.pipeline:
-            self.pipeline.popleft()
-            self._unanswered -= 1
-        elif self._has_cycle:
-            self._unanswered = 0
-            self.cycle.disconnected = True  # for the application, which may wait for the body
-            self.cycle.message_event.set()
+        if self._bodies.arriving is not None:
+            if self.cycle.response_started:
+                self.transport.close()  # it has its answer, or a part of it
+                return
+            self._bodies.drop_arriving()
+            if self.pipeline:
+                self.pipeline.popleft()
+            else:
+                self.cycle.body = bytearray()
+                self.cycle.disconnected = True  # for the application, which may wait for the body
+                self.cycle.message_event.set()
         known = self.url if self._is_arriving and url is None else url or b""
         answer = self._refusals.answer(refusal, known, self.server_state.default_headers)
-        if self._unanswered:
+        if self._bodies:
             self._last_answer = answer
         else:
             self._close_with(answer)
 
+    @override
     def _turn_away(self) -> None:
         """Close a connection that has no place, at once: waiting for its end would take a place."""
         self._is_refused = True
@@ -390,6 +378,7 @@ class FrameworkConnection(HttpToolsProtocol):
         """
         if not self.transport.is_closing():
             self.transport.write(answer)
-            self.transport.write_eof()
+            with contextlib.suppress(OSError):  # the client may have left while nothing was read
+                self.transport.write_eof()
             self.flow.resume_reading()
             self._deadline = self.loop.call_later(self._limits.linger_s, self.transport.abort)

@@ -8,7 +8,13 @@ from typing import Final
 import httptools
 
 from foretell.domain.errors.families import ForetellError
-from foretell.domain.errors.http import MalformedRequest, UnknownMethod, UnsupportedVersion
+from foretell.domain.errors.http import (
+    HeadersTooLarge,
+    MalformedRequest,
+    UnknownMethod,
+    UnsupportedVersion,
+    UrlTooLong,
+)
 
 _METHOD: Final = re.compile(rb"[A-Za-z][A-Za-z-]{0,39}(?= )")
 _PATH: Final = re.compile(rb"[A-Za-z][A-Za-z-]{0,39} (/[^/?\s]*)")
@@ -16,6 +22,35 @@ _KNOWN_METHODS: Final = frozenset(HTTPMethod)
 _OTHER_VERSION: Final = "Invalid HTTP version"
 """The parser's words for a version that does not exist."""
 _WEBSOCKET_VERSION: Final = b"13"
+
+
+class HeadSize:
+    """The size of the head that arrives: what is complete counts as parsed, what is not as received."""
+
+    def __init__(self, bytes_max: int, headers_max: int) -> None:
+        self._bytes_max = bytes_max
+        self._headers_max = headers_max
+        self._received_bytes = self._parsed_bytes = 0
+
+    def begin(self) -> None:
+        """Begin the next head."""
+        self._received_bytes = self._parsed_bytes = 0
+
+    def may_receive(self, size: int) -> bool:
+        """Count bytes that were received, and return whether the head is within its bounds."""
+        self._received_bytes += size
+        return self._received_bytes <= self._bytes_max
+
+    def may_have(self, headers: int, *parts: bytes) -> bool:
+        """Count parts that were parsed, and return whether a head with so many headers is within its bounds."""
+        self._parsed_bytes += sum(map(len, parts))
+        return self._parsed_bytes <= self._bytes_max and headers <= self._headers_max
+
+    def refusal(self, url: bytes) -> ForetellError:
+        """Return the refusal of the larger part of the head."""
+        if 2 * len(url) > max(self._received_bytes, self._parsed_bytes):
+            return UrlTooLong(self._bytes_max)
+        return HeadersTooLarge(self._bytes_max, self._headers_max)
 
 
 class RequestRefused(Exception):

@@ -280,6 +280,16 @@ class MalformedRequest(ForetellError):
         super().__init__(f"the request cannot be read: {what}")
 
 
+class TooManyChunks(MalformedRequest):
+    """A body comes in very many small chunks."""
+
+    def __init__(self, chunks_free: int, chunk_bytes_min: int) -> None:
+        super().__init__(
+            f"its body has more than {chunks_free} chunks of fewer than {chunk_bytes_min} bytes; send larger"
+            " chunks, or the body whole with its Content-Length"
+        )
+
+
 class RequestTooSlow(ForetellError):
     """A request did not arrive in time."""
 

@@ -1,0 +1,43 @@
+"""The data that arrives on a connection before it may be parsed."""
+
+import asyncio
+
+from typing_extensions import override
+from uvicorn.protocols.http.flow_control import FlowControl
+
+from foretell.edge.codec import HeldBytes
+
+
+class EarlyData(FlowControl):
+    """The flow control of a connection, which keeps data that is early and reads nothing more meanwhile.
+
+    The framework reads on whenever an application asks for its body; that has to wait for what is kept.
+    """
+
+    def __init__(self, transport: asyncio.Transport) -> None:
+        super().__init__(transport)
+        self._kept = b""
+        self._held = HeldBytes()
+
+    def __len__(self) -> int:
+        """Return how many bytes are kept."""
+        return len(self._kept)
+
+    def keep(self, data: bytes, client: str, *, is_known: bool) -> None:
+        """Keep data of a client, or refuse it when bodies have all the memory."""
+        self.pause_reading()
+        if not self._kept:
+            self._held.begin(client, is_known=is_known)
+        self._held.add(len(data))
+        self._kept += data
+
+    def take(self) -> bytes:
+        """Return what is kept, and keep it no longer."""
+        data, self._kept = self._kept, b""
+        self._held.end()
+        return data
+
+    @override
+    def resume_reading(self) -> None:
+        if not self._kept:
+            super().resume_reading()

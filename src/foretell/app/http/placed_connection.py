@@ -1,0 +1,98 @@
+"""The framework's connection with a place among all connections, and a bound for what it does not take."""
+
+import asyncio
+from abc import ABC, abstractmethod
+from typing import Any
+
+from typing_extensions import override
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+
+from foretell.app.http.connection_limits import ConnectionLimits
+from foretell.app.http.connection_places import ConnectionPlaces, Place
+from foretell.app.http.write_buffers import WRITE_BUFFERS
+
+
+class PlacedConnection(HttpToolsProtocol, ABC):
+    """uvicorn's connection with its place, which it may lose, and a deadline for a client that reads no answers."""
+
+    def __init__(
+        self, *arguments: Any, limits: ConnectionLimits, places: ConnectionPlaces, **named: Any
+    ) -> None:
+        super().__init__(*arguments, **named)
+        self.place: Place | None = None
+        self._places = places
+        self._limits = limits
+        self._last_cycle: RequestResponseCycle | None = None
+        """The request after which a connection closes that is admitted provisionally."""
+        self._stall: asyncio.TimerHandle | None = None
+
+    @override
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        transport.set_write_buffer_limits(high=self._limits.write_buffer_bytes)
+        self.place = self._places.take(None if self.client is None else self.client[0], self)
+        if self.place is None:
+            self._turn_away()
+        else:
+            self._limit_provisional(self.place)
+
+    @override
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._stall = self.loop.call_later(self._limits.stall_deadline_s, self.transport.abort)
+        if self.place is not None:
+            WRITE_BUFFERS.hold(self.place, self.transport)
+
+    @override
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self._end_stall()
+        if self.place is not None:
+            WRITE_BUFFERS.release(self.place)
+
+    def _end_stall(self) -> None:
+        if self._stall is not None:
+            self._stall.cancel()
+            self._stall = None
+
+    @override
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._end_stall()
+        if self.place is not None:
+            WRITE_BUFFERS.release(self.place)
+            self.place.end()
+        super().connection_lost(exc)
+        self._unset_keepalive_if_required()
+
+    @property
+    @abstractmethod
+    def is_idle(self) -> bool:
+        """Whether no request has begun that is not answered."""
+
+    def close_now(self) -> None:
+        """End the connection at once, whatever it does."""
+        self.transport.abort()
+
+    def keep_open(self) -> None:
+        """Keep the connection open after the present request."""
+        if self._last_cycle is not None:
+            self._last_cycle.keep_alive = True
+
+    def _close_unless_kept(self, cycle: RequestResponseCycle) -> None:
+        """Have a connection that is admitted provisionally end with the answer, unless the request shows a key."""
+        if self.place is not None and self.place.is_provisional and cycle.keep_alive:
+            self._last_cycle = cycle
+            cycle.keep_alive = False
+
+    def _limit_provisional(self, place: Place) -> None:
+        """End a connection that is admitted provisionally, unless it shows a key in time."""
+        if place.is_provisional:
+            self.loop.call_later(self._limits.provisional_s, self._end_provisional, place)
+
+    def _end_provisional(self, place: Place) -> None:
+        if place.is_provisional and place.is_taken:
+            self.transport.abort()
+
+    @abstractmethod
+    def _turn_away(self) -> None:
+        """Close a connection that has no place."""

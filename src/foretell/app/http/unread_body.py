@@ -1,0 +1,164 @@
+"""Bodies that have arrived and are not read yet.
+
+The framework's server parses a body into memory before the application asks for it, which may wait for a rate limit
+or a place, or may never ask. What waits counts in the memory for bodies, for the client of the request, until the
+application receives it; from then on the application counts what it keeps.
+"""
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from foretell.app.http.connection_limits import ConnectionLimits
+from foretell.app.http.connection_places import Place
+from foretell.app.http.parser_refusals import RequestRefused
+from foretell.domain.errors.http import BodiesBusy, BodyTooLarge, TooManyChunks
+from foretell.edge.codec import HeldBytes
+from foretell.edge.telemetry import AsgiApp, Message, Receive, Scope, Send
+
+_WITHOUT_BODY: Final = frozenset({b"GET", b"HEAD"})
+"""Methods whose requests need none."""
+
+
+class UnreadBody:
+    """The application of one request, whose body counts from its arrival until the application receives it.
+
+    What the parser calls raises `RequestRefused`.
+    """
+
+    __slots__ = (
+        "_app",
+        "_bytes_max",
+        "_chunks",
+        "_held",
+        "_limits",
+        "_place",
+        "_read_on",
+        "_received_bytes",
+        "_turn_chunks",
+        "client",
+        "size",
+    )
+
+    def __init__(
+        self,
+        app: AsgiApp,
+        limits: ConnectionLimits,
+        place: Place,
+        client: str,
+        read_on: Callable[["UnreadBody"], None],
+    ) -> None:
+        """`read_on` is called when the application has received what had arrived."""
+        self._app = app
+        self._limits = limits
+        self._place = place
+        self._read_on = read_on
+        self._bytes_max: int | None = None
+        self._held = HeldBytes()
+        self._received_bytes = self._chunks = self._turn_chunks = 0
+        self.client = client
+        """The address that the request counts for."""
+        self.size = 0
+        """The bytes that wait."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Carry out the request."""
+
+        async def received() -> Message:
+            message = await receive()
+            self.end()
+            self._read_on(self)
+            return message
+
+        try:
+            await self._app(scope, received, send)
+        finally:
+            self.end()
+
+    def begin(self, method: bytes, headers: Sequence[tuple[bytes, bytes]]) -> None:
+        """Refuse a request that announces a large body which nobody asked for; the parser has checked the number."""
+        if method in _WITHOUT_BODY:
+            self._bytes_max = self._limits.unasked_body_bytes_max
+            for name, value in headers:
+                if name == b"content-length" and int(value) > self._bytes_max:
+                    raise RequestRefused(BodyTooLarge(self._bytes_max))
+
+    def count_chunk(self) -> None:
+        """Count a chunk that begins, and refuse a body of very many small ones."""
+        self._chunks += 1
+        self._turn_chunks += 1
+        limits = self._limits
+        if self._chunks > limits.chunks_free + self._received_bytes // limits.chunk_bytes_min:
+            raise RequestRefused(TooManyChunks(limits.chunks_free, limits.chunk_bytes_min))
+
+    def ends_turn(self) -> bool:
+        """Return whether as many chunks as one turn may have were read, and begin the next turn if so."""
+        if self._turn_chunks < self._limits.turn_chunks_max:
+            return False
+        self._turn_chunks = 0
+        return True
+
+    def receive(self, size: int, *, is_kept: bool, is_next: bool) -> None:
+        """Count bytes that arrive, or refuse them; they are not kept after the answer.
+
+        The first ones of the request that is answered next do not count: one with a key that is not verified yet gets
+        that far even if strangers have all the memory that they may have.
+        """
+        self._received_bytes += size
+        if not is_kept:
+            return
+        if self._bytes_max is not None and self._received_bytes > self._bytes_max:
+            raise RequestRefused(BodyTooLarge(self._bytes_max))
+        self.size += size
+        more = self.size - self._held.size - (self._limits.unread_free_bytes if is_next else 0)
+        if more > 0:
+            self._hold(more)
+
+    def _hold(self, size: int) -> None:
+        if not self._held.size:
+            self._held.begin(self.client, is_known=self._place.has_known_client)
+        try:
+            self._held.add(size)
+        except BodiesBusy as refusal:
+            raise RequestRefused(refusal) from None
+
+    def end(self) -> None:
+        """Stop counting: the application has what arrived, or will not have it."""
+        self.size = 0
+        self._held.end()
+
+
+class UnreadBodies:
+    """The bodies of the requests of one connection that are not answered, in their order."""
+
+    def __init__(self) -> None:
+        self._unanswered: deque[UnreadBody] = deque()
+        self.arriving: UnreadBody | None = None
+        """That of the request whose head has arrived and whose end has not; it may be answered."""
+
+    def __len__(self) -> int:
+        """Return how many requests are not answered."""
+        return len(self._unanswered)
+
+    def add(self, body: UnreadBody) -> None:
+        """Add that of a request that has been given to its application."""
+        self._unanswered.append(body)
+        self.arriving = body
+
+    def end_first(self) -> None:
+        """Drop what is unread of a request that is answered."""
+        if self._unanswered:
+            self._unanswered.popleft().end()
+
+    def drop_arriving(self) -> None:
+        """Drop that of a request that is refused."""
+        self._unanswered.pop().end()
+        self.arriving = None
+
+    def drop(self, *, is_first_read: bool) -> None:
+        """Drop all that no application will read: the first one ends its own if it goes on."""
+        if is_first_read:
+            self._unanswered.popleft()
+        while self._unanswered:
+            self.end_first()
+        self.arriving = None

@@ -129,14 +129,15 @@ def a_python(folder: Path, program: str) -> str:
 
 
 @pytest.mark.case("F-01")
-async def test_a_child_that_hangs_is_killed(tmp_path: Path) -> None:
+async def test_a_child_that_hangs_is_killed_and_does_not_blame_the_picture(tmp_path: Path) -> None:
+    """A finding: on a busy machine a good picture was refused, as if it took too much time and memory."""
     pid_file = tmp_path / "pid"
     program = (
         f"import os, time; open({str(pid_file)!r}, 'w').write(str(os.getpid())); time.sleep(60)"
     )
     normalizer = ImageNormalizer(ImagePolicy(), python=a_python(tmp_path, program), deadline_s=2.0)
 
-    with pytest.raises(InvalidFields, match="with little time and memory"):
+    with pytest.raises(StorageUnavailable, match="was not decoded within 2 s; send it again later"):
         await normalizer.normalize("eventImage", a_picture())
 
     with pytest.raises(ProcessLookupError):

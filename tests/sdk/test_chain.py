@@ -93,7 +93,7 @@ class LateReceipts(JsonRpc):
 async def test_a_transaction_whose_receipt_comes_after_its_nonce_is_not_replaced(
     fresh_sandbox: Sandbox,
 ) -> None:
-    """A finding: a creation signed the call anew, which then reverted: its market had been made already."""
+    """A finding: a creation signed the call again, which then reverted: its market had been made already."""
     async with LateReceipts(fresh_sandbox.rpc_url) as rpc:
         signer = KeySigner(fresh_sandbox.trader().private_key)
         account = ChainAccount(rpc, signer, SANDBOX_CHAIN_ID)

@@ -20,15 +20,16 @@ from foretell.app.gateway import bind
 from foretell.app.keys import KeyName, open_keys
 from foretell.app.lifetime import Lifetime
 from foretell.app.metrics_server import MetricsServer
-from foretell.app.origin import check_origin
+from foretell.app.origin import check_origin, watch_node
 from foretell.app.products import PRODUCT_BY_ROLE
 from foretell.app.roles import ALL_ROLES, Role, keys_of, prefixes_of
 from foretell.chain.deploy import deploy, load_deployment
-from foretell.chain.devchain import DevChain, DevChainOptions, find_anvil, is_dev_chain
-from foretell.chain.rpc import CHAIN_ID, Rpc
+from foretell.chain.devchain import DevChain, DevChainOptions, find_anvil
+from foretell.chain.node_check import NodeCheck
+from foretell.chain.rpc import Rpc
 from foretell.chain.sandbox.plan import sandbox_plan
 from foretell.domain.contracts.deployment import Deployment, check_usable
-from foretell.domain.errors.chain import ChainUnavailable, InvalidDeployment, WrongChain
+from foretell.domain.errors.chain import InvalidDeployment
 from foretell.domain.errors.command import ComponentStopped
 from foretell.domain.errors.families import ForetellError
 from foretell.domain.values.sharding import ShardNumber
@@ -139,18 +140,27 @@ class Installation:
         settings, closing = self._settings, self._lifetime.closing
         keys = open_keys(settings, keys_of(self._roles))
         rpc = await closing.enter_async_context(Rpc(await self._rpc_url(), settings.chain_id))
-        self.deployment = await self._deployment(rpc)
+        node = NodeCheck(rpc)
+        self.deployment = await self._deployment(node)
         database = await closing.enter_async_context(
             Database(settings.database, settings.public_reads)
         )
         await upgrade(database)
         shard, epoch = ShardNumber(self._shard), await load_key_epoch(database, new_uuid())
         resources = Resources(
-            settings, keys, self.deployment, database, rpc, shard, epoch, len(self._roles) > 1
+            settings,
+            keys,
+            self.deployment,
+            database,
+            node.checked_rpc,
+            shard,
+            epoch,
+            len(self._roles) > 1,
         )
         await resources.revocations.restore(database)
         await resources.revocations.compact()
-        await check_origin(resources, has_master_key=KeyName.MASTER in keys_of(self._roles))
+        await check_origin(resources, node, has_master_key=KeyName.MASTER in keys_of(self._roles))
+        self._loop_by_name["check of the node"] = partial(watch_node, resources, node)
         return resources
 
     async def _rpc_url(self) -> str:
@@ -173,17 +183,20 @@ class Installation:
         self._loop_by_name["chain"] = partial(supervise, "chain", chain, self._chain_restarts)
         return chain.rpc_url
 
-    async def _deployment(self, rpc: Rpc) -> Deployment:
+    async def _deployment(self, node: NodeCheck) -> Deployment:
         settings = self._settings
         if settings.is_sandbox:
-            return await deploy(rpc, sandbox_plan(settings.npm_folder), settings.deployment_file)
+            plan = sandbox_plan(settings.npm_folder)
+            deployed = await deploy(node.rpc, plan, settings.deployment_file)
+            node.is_fit = True
+            return deployed
         deployment = load_deployment(settings.deployment_file)
         if deployment is None:
             raise InvalidDeployment(
                 f"{settings.deployment_file} does not exist; run foretell deploy"
             )
         check_usable(deployment, settings.chain_id)
-        await _check_node(rpc, deployment)
+        await node.check_fit(deployment)
         return deployment
 
     async def _build(self, resources: Resources) -> None:
@@ -246,23 +259,3 @@ class Installation:
         self._is_stopping = True
         if self.api is not None:
             await self.api.finish()
-
-
-async def _check_node(rpc: Rpc, deployment: Deployment) -> None:
-    """Refuse a node of another chain, and a sandbox's contracts elsewhere than on a dev chain.
-
-    The keys of a sandbox are public, and its collateral is free. A node that does not answer now
-    may do so later; if it is of another chain then, the client that asks it refuses it.
-    """
-    try:
-        await rpc.call(CHAIN_ID)
-        is_fit = not deployment.is_sandbox or await is_dev_chain(rpc)
-    except WrongChain:
-        raise
-    except ChainUnavailable:
-        return
-    if not is_fit:
-        raise InvalidDeployment(
-            "it is a sandbox's, whose keys are public, and FORETELL_RPC_URL is no dev chain (anvil);"
-            " deploy contracts of your own: foretell deploy"
-        )

@@ -2,10 +2,10 @@
 
 A start notes them in the data folder, and chain and journals in the database too. A later start that finds
 another of them says so; it refuses another chain under orders that exist, and another journal under tables that
-have commands.
+have commands. The chain of a node that is silent at the start is compared at its first answer.
 """
 
-import contextlib
+import asyncio
 import hmac
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,14 +15,17 @@ import msgspec
 import structlog
 
 from foretell.app.builders import Resources
+from foretell.chain.node_check import NodeCheck
 from foretell.chain.reader import Reader
 from foretell.domain.contracts.deployment import Deployment
-from foretell.domain.errors.chain import ChainUnavailable
+from foretell.domain.errors.chain import ChainUnavailable, InvalidDeployment, WrongChain
 from foretell.domain.errors.command import ForeignChain
+from foretell.domain.errors.families import ForetellError
 from foretell.domain.errors.storage import ForeignJournal, JournalDamaged
 from foretell.journal.files.journal import FileJournal
 from foretell.journal.files.reader import read_entries
 from foretell.journal.port import Journal
+from foretell.runtime.failures import FailureLog
 from foretell.runtime.files import locked, write_atomically
 from foretell.store.database import Database
 from foretell.store.identity import CHAIN, JOURNAL, load_fact, record_fact
@@ -32,6 +35,10 @@ FILE: Final = "origin.json"
 FIRST_BLOCK: Final = "0x1"
 """A dev chain that loads a state has block 0 twice, its own and the loaded one; block 1 it has once."""
 FINGERPRINT_CHARS: Final = 32
+CHECKED_EVERY_S: Final = 1.0
+"""The pause between two questions to a node that has been silent since the start."""
+NODE_REFUSALS: Final = (ForeignChain, InvalidDeployment, WrongChain)
+"""The refusals of a node that answers; whatever else fails may pass."""
 _CONSEQUENCE: Final[Mapping[str, str]] = {
     "chain": "nothing was traded yet, so the start goes on",
     "database": "it does not know the API keys created before, so clients create new ones",
@@ -53,23 +60,74 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True):
     """The ids of journals, by the name of their reader in the tables."""
 
 
-async def check_origin(resources: Resources, *, has_master_key: bool) -> None:
+async def check_origin(resources: Resources, node: NodeCheck, *, has_master_key: bool) -> None:
     """Note the origin of what this process uses; say what is another than at its last start.
 
-    Refuses orders of another chain. A node that does not answer now is not compared.
+    Refuses orders of another chain. A node that does not answer now is compared later, by `watch_node`.
     """
     folder = resources.settings.data
+    if node.is_fit:
+        await check_chain(resources, node)
     seen = Origin(
-        chain=await _chain(resources.reader, resources.deployment),
         database=resources.key_epoch,
         master_key=_fingerprint(resources.keys.master) if has_master_key else None,
     )
     noted = _noted(folder)
-    if seen.chain is not None:
-        await _check_chain(resources.database, folder, {noted.chain}, seen.chain)
-    for name in ("chain", "database", "master_key"):
+    for name in ("database", "master_key"):
         _compare(name, getattr(noted, name), getattr(seen, name))
     _note(folder, seen)
+
+
+async def check_chain(resources: Resources, node: NodeCheck) -> None:
+    """Compare the chain of a node with the one that is noted; refuse another one under orders.
+
+    A node that does not answer is not compared yet, nor is one whose chain has no block: each chain would pass so.
+    """
+    folder = resources.settings.data
+    reader = Reader(node.rpc, resources.deployment)
+    try:
+        if await reader.head() < int(FIRST_BLOCK, 16):
+            return
+        seen = await fetch_chain(reader, resources.deployment)
+    except WrongChain:
+        raise
+    except ChainUnavailable:
+        return
+    if seen is not None:
+        noted = _noted(folder).chain
+        await _check_chain(resources.database, folder, {noted}, seen)
+        _compare("chain", noted, seen)
+        _note(folder, Origin(chain=seen))
+    node.passed.set()
+
+
+async def watch_node(resources: Resources, node: NodeCheck) -> None:
+    """Check a node that was silent at the start as soon as it answers; end with what refuses it, and not otherwise.
+
+    Orders are taken meanwhile. No other request is sent to the node, so that nothing of ours reaches its chain.
+    """
+    if not node.passed.is_set():
+        log.warning("the node has no block or does not answer, and is not used until it is checked")
+        await _until_checked(resources, node)
+        log.warning("the node answers, and its chain is the right one")
+    await asyncio.Event().wait()
+
+
+async def _until_checked(resources: Resources, node: NodeCheck) -> None:
+    failures = FailureLog("check of the node")
+    while not node.passed.is_set():
+        await asyncio.sleep(CHECKED_EVERY_S)
+        try:
+            if not node.is_fit:
+                await node.check_fit(resources.deployment)
+            if node.is_fit:
+                await check_chain(resources, node)
+        except NODE_REFUSALS:
+            raise
+        except Exception as error:  # noqa: BLE001 - the loop continues; the failure is logged
+            failures.failed(error, is_expected=isinstance(error, ForetellError))
+        else:
+            failures.passed()
 
 
 async def check_journal(database: Database, folder: Path, name: str, journal: Journal) -> None:
@@ -135,13 +193,6 @@ async def fetch_chain(reader: Reader, deployment: Deployment) -> str | None:
     return (
         f"chain {deployment.chain_id} with first block {first.block_hash} and exchange {exchange}"
     )
-
-
-async def _chain(reader: Reader, deployment: Deployment) -> str | None:
-    """Return such a name, or None if no node answers."""
-    with contextlib.suppress(ChainUnavailable):
-        return await fetch_chain(reader, deployment)
-    return None
 
 
 async def _check_chain(database: Database, folder: Path, noted: set[str | None], seen: str) -> None:

@@ -94,10 +94,19 @@ async def indexer(resources: Resources, _closing: contextlib.AsyncExitStack) -> 
 
 
 async def settlement(resources: Resources, _closing: contextlib.AsyncExitStack) -> Product:
-    """Return settlement, in a child process where this one has other roles too."""
+    """Return settlement, in a child process where this one has other roles too.
+
+    The child has connections of its own to the node, so it begins when the node may be used.
+    """
     begin = settlement_begin(resources)
     if resources.has_other_roles:
-        return Product({"settlement": SettlementProcess(resources.database, begin).run})
+        process = SettlementProcess(resources.database, begin)
+
+        async def settle() -> None:
+            await resources.rpc.wait_admitted()
+            await process.run()
+
+        return Product({"settlement": settle})
     context = build_settlement(begin, resources.database, resources.rpc)
     return Product({"settlement": lambda: settlement_worker.run(context)})
 

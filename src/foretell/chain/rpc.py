@@ -43,6 +43,7 @@ CHAIN_ID_BYTES_MAX: Final = 1024
 UNCHECKED_MAX: Final = 3
 """After so many unchecked connections a request takes the question for the chain with it."""
 DECODERS_KEPT_MAX: Final = 16
+NOT_ADMITTED: Final = "it has not answered since the start, so that its chain is not checked yet"
 
 _REVERTED_CODE: Final = 3
 _HALTED: Final = re.compile(
@@ -95,6 +96,7 @@ class Rpc:
         self._ids = itertools.count(1)
         self._http = NodeConnections(url, timeout_s=timeout_s)
         self.gate: Gate | None = None
+        self._admitted: asyncio.Event | None = None
 
     @property
     def url(self) -> str:
@@ -106,6 +108,17 @@ class Rpc:
         gated = copy.copy(self)
         gated.gate = gate
         return gated
+
+    def held_until(self, admitted: asyncio.Event) -> "Rpc":
+        """Return these connections for requests that are not sent before an event: they fail as if the node were silent."""
+        held = copy.copy(self)
+        held._admitted = admitted  # noqa: SLF001 - a copy of this
+        return held
+
+    async def wait_admitted(self) -> None:
+        """Return when requests are sent to the node."""
+        if self._admitted is not None:
+            await self._admitted.wait()
 
     async def __aenter__(self) -> Self:
         return self
@@ -194,6 +207,8 @@ class Rpc:
         read: Callable[[bytearray], R],
         bytes_max: int | None = None,
     ) -> R:
+        if self._admitted is not None and not self._admitted.is_set():
+            raise ChainUnavailable(method, NOT_ADMITTED)
         if self.gate is None:
             return await self._post_at_once(method, body, read, bytes_max)
         async with self.gate(method):

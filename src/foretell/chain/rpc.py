@@ -96,7 +96,7 @@ class Rpc:
         self._ids = itertools.count(1)
         self._http = NodeConnections(url, timeout_s=timeout_s)
         self.gate: Gate | None = None
-        self._admitted: asyncio.Event | None = None
+        self.admitted: asyncio.Event | None = None
 
     @property
     def url(self) -> str:
@@ -112,13 +112,13 @@ class Rpc:
     def held_until(self, admitted: asyncio.Event) -> "Rpc":
         """Return these connections for requests that are not sent before an event: they fail as if the node were silent."""
         held = copy.copy(self)
-        held._admitted = admitted  # noqa: SLF001 - a copy of this
+        held.admitted = admitted
         return held
 
     async def wait_admitted(self) -> None:
         """Return when requests are sent to the node."""
-        if self._admitted is not None:
-            await self._admitted.wait()
+        if self.admitted is not None:
+            await self.admitted.wait()
 
     async def __aenter__(self) -> Self:
         return self
@@ -207,7 +207,7 @@ class Rpc:
         read: Callable[[bytearray], R],
         bytes_max: int | None = None,
     ) -> R:
-        if self._admitted is not None and not self._admitted.is_set():
+        if self.admitted is not None and not self.admitted.is_set():
             raise ChainUnavailable(method, NOT_ADMITTED)
         if self.gate is None:
             return await self._post_at_once(method, body, read, bytes_max)

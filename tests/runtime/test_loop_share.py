@@ -1,10 +1,14 @@
 import asyncio
+import time
+from typing import Final
 
 import pytest
 
 from foretell.runtime.loop_share import LoopShare
 
 pytestmark = pytest.mark.anyio
+
+PART_S: Final = 0.0002
 
 
 async def test_parts_of_all_answers_take_turns_with_the_rest_of_the_loop() -> None:
@@ -32,7 +36,6 @@ async def test_beyond_a_short_answer_the_pause_is_as_long_as_the_factor_says(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     now_s, slept = [10.0], list[float]()
-    monkeypatch.setattr(asyncio.get_running_loop(), "time", lambda: now_s[0])
 
     async def sleep(delay_s: float) -> None:
         slept.append(delay_s)
@@ -42,10 +45,31 @@ async def test_beyond_a_short_answer_the_pause_is_as_long_as_the_factor_says(
         return "computed"
 
     monkeypatch.setattr(asyncio, "sleep", sleep)
-    shared = LoopShare(pause_factor=3, short_s=1.0).begin()
+    shared = LoopShare(pause_factor=3, short_s=1.0, now_s=lambda: now_s[0]).begin()
     for _ in range(4):
         assert await shared.run(compute) == "computed"
     assert slept == [0, 0, 1.5, 1.5]
+
+
+async def test_a_part_of_less_than_a_millisecond_is_followed_by_a_pause(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A finding: the clock of uvloop's loop counts whole milliseconds, and most such parts took none."""
+    slept = list[float]()
+
+    async def sleep(delay_s: float) -> None:
+        slept.append(delay_s)
+
+    def compute() -> None:
+        end_s = time.monotonic() + PART_S
+        while time.monotonic() < end_s:
+            pass
+
+    monkeypatch.setattr(asyncio, "sleep", sleep)
+    shared = LoopShare(pause_factor=3, short_s=0.0).begin()
+    for _ in range(50):
+        await shared.run(compute)
+    assert min(slept) >= 3 * PART_S
 
 
 async def test_a_part_that_fails_or_is_cancelled_gives_its_turn_to_the_next() -> None:

@@ -5,6 +5,7 @@ import contextlib
 import json
 import random
 from collections.abc import AsyncIterator, Callable
+from itertools import count
 from typing import Any
 
 import pytest
@@ -212,7 +213,7 @@ async def test_another_connection_gets_the_books_that_a_lost_one_waited_for(
         await taken(former, 2)
         former.taking.clear()
         streams.open.part(former.connection, "", channel.leave)
-        read = former.connection.sequence
+        read = len(former.messages)
         await subscribe(channel, taker, stream_id="former", sequence=read)
         _, *books = await taken(taker, 1 + 6 - read)
         assert [each["sequence"] for each in books] == list(range(read + 1, 7))
@@ -231,7 +232,7 @@ def test_turns_take_a_bounded_share_of_the_time() -> None:
 
     async def play() -> None:
         dumps = BookDumps(books_of(names(3)), OpenStreams(lambda: NOW_MS), spend)
-        dumps.limits = DumpLimits(markets_per_turn=1, pause_factor=3.0)
+        dumps.limits, dumps.now_s = DumpLimits(markets_per_turn=1, pause_factor=3.0), loop.time
         async with Taker("one") as taker, Taker("two") as other:
             dumps.add(taker.connection, both_tokens(*names(3))[::2])
             await asyncio.sleep(0.5)
@@ -240,6 +241,30 @@ def test_turns_take_a_bounded_share_of_the_time() -> None:
 
     run_virtually(play(), loop)
     assert at_s == pytest.approx([0.0, 0.4, 0.8, 1.2])
+
+
+async def test_turns_of_less_than_a_millisecond_are_measured(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A finding: the clock of uvloop's loop counts whole milliseconds, and most turns took none."""
+    loop, pauses_s = asyncio.get_running_loop(), list[float]()
+    now_s = loop.time()
+
+    def call_at(when_s: float, callback: Callable[[], None]) -> asyncio.Handle:
+        pauses_s.append(when_s - now_s)
+        return loop.call_soon(callback)
+
+    monkeypatch.setattr(loop, "time", lambda: now_s)
+    monkeypatch.setattr(loop, "call_at", call_at)
+    markets = names(50)
+    dumps, clock = dumps_of(50), count(step=0.0002)
+    dumps.limits, dumps.now_s = DumpLimits(markets_per_turn=1, pause_factor=3.0), clock.__next__
+    async with Taker("one") as taker:
+        dumps.add(taker.connection, both_tokens(*markets))
+        async for _ in turns_until(dumps):
+            pass
+    assert len(pauses_s) >= 49
+    assert pauses_s == pytest.approx([0.0006] * len(pauses_s), rel=1e-3)
 
 
 class Books:

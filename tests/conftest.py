@@ -93,8 +93,9 @@ def played(request: pytest.FixtureRequest) -> Callable[[int], None]:
 
 
 @pytest.fixture(scope="session")
-def anyio_backend() -> str:
-    return "asyncio"
+def anyio_backend() -> tuple[str, dict[str, bool]]:
+    """The event loop that the product runs on; a module that needs another one overrides this."""
+    return "asyncio", {"use_uvloop": True}
 
 
 @pytest.fixture(scope="session")

@@ -455,14 +455,19 @@ async def test_the_outcome_of_a_cancel_whose_reply_was_lost_is_unknown(
 
 
 class Silent(asyncio.Protocol):
-    """An engine that takes connections and sends nothing, or a greeting alone."""
+    """An engine that takes connections and answers nothing, or the first message with a greeting."""
 
     def __init__(self, greeting: bytes) -> None:
         self._greeting = greeting
 
     @override
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        cast("asyncio.Transport", transport).write(self._greeting)
+        self._transport = cast("asyncio.Transport", transport)
+
+    @override
+    def data_received(self, data: bytes) -> None:
+        self._transport.write(self._greeting)
+        self._greeting = b""
 
 
 @pytest.mark.parametrize("greeting", [b"", frame(StateEnd())], ids=["ungreeted", "greeted"])

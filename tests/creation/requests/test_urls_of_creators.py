@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+import uvloop
 from tests.creation.rig import CreatorClient
 from tests.rigs.payloads import ABSENT, AWAY, HOME, sports_fields
 from tests.rigs.ports import free_port
@@ -34,7 +35,10 @@ REFUSED_FORMS = [
 
 
 class Watched:
-    """The hosts that this process looks up or connects to while it is watched."""
+    """The hosts that this process looks up or connects to while it is watched.
+
+    Python's sockets report both. uvloop has sockets of its own, which report nothing, so that its methods are replaced.
+    """
 
     def __init__(self) -> None:
         self.is_on = False
@@ -49,13 +53,42 @@ class Watched:
         if event in {"socket.getaddrinfo", "socket.gethostbyname"}:
             self.hosts.append(str(arguments[0]))
 
+    def replace_methods(self, patched: pytest.MonkeyPatch) -> None:
+        """Note the hosts that uvloop is told to look up or to connect to."""
+        loop, watched = uvloop.Loop, self.hosts
+        connect, connect_socket, look_up = (
+            loop.create_connection,
+            loop.sock_connect,
+            loop.getaddrinfo,
+        )
+
+        def create_connection(
+            self: Any, make: Any, host: Any = None, port: Any = None, **given: Any
+        ) -> Any:
+            if host is not None:
+                watched.append(f"{host}:{port}")
+            return connect(self, make, host, port, **given)
+
+        def sock_connect(self: Any, end: Any, address: Any) -> Any:
+            watched.append(f"{address[0]}:{address[1]}")
+            return connect_socket(self, end, address)
+
+        def getaddrinfo(self: Any, host: Any, *given: Any, **named: Any) -> Any:
+            watched.append(str(host))
+            return look_up(self, host, *given, **named)
+
+        patched.setattr(loop, "create_connection", create_connection)
+        patched.setattr(loop, "sock_connect", sock_connect)
+        patched.setattr(loop, "getaddrinfo", getaddrinfo)
+
 
 WATCHED = Watched()
 
 
 @pytest.fixture
-def watched() -> Iterator[list[str]]:
+def watched(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     WATCHED.hosts.clear()
+    WATCHED.replace_methods(monkeypatch)
     WATCHED.is_on = True
     yield WATCHED.hosts
     WATCHED.is_on = False

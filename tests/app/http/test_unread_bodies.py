@@ -24,7 +24,7 @@ from foretell.app.http.connection_places import ConnectionPlaces
 from foretell.app.http.early_data import EarlyData
 from foretell.app.http.unread_body import UnreadBody
 from foretell.edge.client_addresses import ClientAddresses
-from foretell.edge.codec import BODY_BUDGET, BODY_BYTES_BY_CLIENT_MAX
+from foretell.edge.codec import BODY_BUDGET, BODY_BYTES_BY_CLIENT_MAX, PLACE
 from foretell.edge.telemetry import Receive, Scope, Send
 
 pytestmark = pytest.mark.anyio
@@ -252,6 +252,21 @@ async def test_attack_h5_nothing_is_read_from_the_network_while_what_arrived_wai
             assert int((await peer.answer()).body) == 10_000
     assert 0 < reader.early_bytes_max <= RECEIVED_BYTES_MAX
     assert BODY_BUDGET.bytes_held == 0
+
+
+async def close_and_answer(scope: Scope, receive: Receive, send: Send) -> None:
+    """Answer once the connection is being closed, as for a client that has just left."""
+    await receive()
+    scope[PLACE].holder.close_now()
+    await answer_size(0, send)
+
+
+async def test_bodies_behind_an_answer_to_a_client_that_has_just_left_are_given_back() -> None:
+    """A finding: that of the next request counted for ever, as if its application were to read it."""
+    post = a_request(POST, b"Content-Length: 9000", body=bytes(9_000))
+    async with a_server(app=close_and_answer) as host, sending(host, post * 3) as (peer,):
+        assert await peer.rest() == b""
+        await held(0)
 
 
 async def test_a_body_counts_until_it_is_received_and_not_twice(host: str, reader: Reader) -> None:

@@ -293,6 +293,8 @@ class LyingNode:
         self._connections[writer] = task
         with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
             while (answer := await self._answer(await read_body(reader))) is not None:
+                if writer.is_closing():
+                    break
                 writer.write(answer)
                 await writer.drain()
         del self._connections[writer]

@@ -107,8 +107,7 @@ class FrameworkConnection(PlacedConnection):
         self._early.take()
         self._is_refused = True
         super().connection_lost(exc)
-        # One that has another behind it has arrived whole, and may go on.
-        self._bodies.drop(is_first_read=len(self._bodies) > 1 and self._postponed is None)
+        self._bodies.drop()
         if self.cycle is not None:
             self.cycle.body = bytearray()
         # What refers to this connection would keep its memory until a search for garbage.

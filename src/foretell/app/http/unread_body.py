@@ -37,6 +37,7 @@ class UnreadBody:
         "_received_bytes",
         "_turn_chunks",
         "client",
+        "is_begun",
         "size",
     )
 
@@ -58,6 +59,8 @@ class UnreadBody:
         self._received_bytes = self._chunks = self._turn_chunks = 0
         self.client = client
         """The address that the request counts for."""
+        self.is_begun = False
+        """Whether the application carries out the request, or has done so."""
         self.size = 0
         """The bytes that wait."""
 
@@ -70,6 +73,7 @@ class UnreadBody:
             self._read_on(self)
             return message
 
+        self.is_begun = True
         try:
             await self._app(scope, received, send)
         finally:
@@ -155,9 +159,12 @@ class UnreadBodies:
         self._unanswered.pop().end()
         self.arriving = None
 
-    def drop(self, *, is_first_read: bool) -> None:
-        """Drop all that no application will read: the first one ends its own if it goes on."""
-        if is_first_read:
+    def drop(self) -> None:
+        """Drop all that no application will read.
+
+        The first one with another behind it has arrived whole; if its application has begun, that reads and ends it.
+        """
+        if len(self._unanswered) > 1 and self._unanswered[0].is_begun:
             self._unanswered.popleft()
         while self._unanswered:
             self.end_first()

@@ -1,4 +1,4 @@
-"""A node of a chain without blocks: no code anywhere, and every word is zero.
+"""A node of a chain whose blocks it does not keep: no code anywhere, and every word is zero.
 
 Processes that serve trading ask a node for nonces, and benchmarks have no chain. Each process repeats a
 request every half a minute at most, so the node costs nearly nothing.
@@ -17,6 +17,7 @@ from foretell.bench.rigs.world import CHAIN_ID
 
 ZERO_WORD: Final = "0x" + "0" * 64
 RESULTS: Final = {
+    "eth_blockNumber": "0x1",
     "eth_chainId": hex(CHAIN_ID),
     "eth_getBlockByNumber": None,
     "eth_getCode": "0x",

@@ -93,9 +93,8 @@ def played(request: pytest.FixtureRequest) -> Callable[[int], None]:
 
 
 @pytest.fixture(scope="session")
-def anyio_backend() -> tuple[str, dict[str, bool]]:
-    """The event loop that the product runs on; a module that needs another one overrides this."""
-    return "asyncio", {"use_uvloop": True}
+def anyio_backend() -> str:
+    return "asyncio"
 
 
 @pytest.fixture(scope="session")

@@ -143,27 +143,6 @@ def test_attack_m3_faults_of_its_loop_are_logged_with_a_fixed_text(
     assert run.steps == ["True", "greeted", "stopped"]
 
 
-@pytest.fixture
-async def loop_of_tests(anyio_backend: object) -> type[asyncio.AbstractEventLoop]:
-    """The event loop of asynchronous fixtures and tests."""
-    del anyio_backend
-    return type(asyncio.get_running_loop())
-
-
-def test_tests_run_on_the_event_loop_of_the_product(
-    loop_of_tests: type[asyncio.AbstractEventLoop], installation: Installation, run: Run
-) -> None:
-    """A finding: every stream used what only the transports of asyncio's loop have, and no test noticed."""
-    loops = list[type[asyncio.AbstractEventLoop]]()
-
-    async def note_and_stop() -> None:
-        loops.append(type(asyncio.get_running_loop()))
-        await run.greet_and_stop()
-
-    run_until_stopped(installation, note_and_stop, run.when_stopped)
-    assert loops == [loop_of_tests]
-
-
 def test_a_signal_while_it_starts_cancels_the_start(settings: Settings, run: Run) -> None:
     run_until_stopped(Stalling(settings), run.greet_and_stay, run.when_stopped)
     assert run.steps == ["stopped"]

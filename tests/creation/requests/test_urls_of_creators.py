@@ -54,7 +54,7 @@ class Watched:
             self.hosts.append(str(arguments[0]))
 
     def replace_methods(self, patched: pytest.MonkeyPatch) -> None:
-        """Note the hosts that uvloop is told to look up or to connect to."""
+        """Note the hosts that uvloop is asked to look up or to connect to."""
         loop, watched = uvloop.Loop, self.hosts
         connect, connect_socket, look_up = (
             loop.create_connection,

@@ -6,6 +6,7 @@ have commands. The chain of a node that is silent at the start is compared at it
 """
 
 import asyncio
+import contextlib
 import hmac
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,7 +19,7 @@ from foretell.app.builders import Resources
 from foretell.chain.node_check import NodeCheck
 from foretell.chain.reader import Reader
 from foretell.domain.contracts.deployment import Deployment
-from foretell.domain.errors.chain import ChainUnavailable, InvalidDeployment, WrongChain
+from foretell.domain.errors.chain import ChainUnavailable, InvalidDeployment, RpcRefused, WrongChain
 from foretell.domain.errors.command import ForeignChain
 from foretell.domain.errors.families import ForetellError
 from foretell.domain.errors.storage import ForeignJournal, JournalDamaged
@@ -67,7 +68,8 @@ async def check_origin(resources: Resources, node: NodeCheck, *, has_master_key:
     """
     folder = resources.settings.data
     if node.is_fit:
-        await check_chain(resources, node)
+        with contextlib.suppress(RpcRefused):  # as one that is silent
+            await check_chain(resources, node)
     seen = Origin(
         database=resources.key_epoch,
         master_key=_fingerprint(resources.keys.master) if has_master_key else None,
@@ -81,7 +83,8 @@ async def check_origin(resources: Resources, node: NodeCheck, *, has_master_key:
 async def check_chain(resources: Resources, node: NodeCheck) -> None:
     """Compare the chain of a node with the one that is noted; refuse another one under orders.
 
-    A node that does not answer is not compared yet, nor is one whose chain has no block: each chain would pass so.
+    A node that does not answer is not compared yet, nor is one whose chain has no block: each chain
+    would pass so. One that has blocks and lacks the first one, as after a pruned synchronization, cannot be compared.
     """
     folder = resources.settings.data
     reader = Reader(node.rpc, resources.deployment)
@@ -109,7 +112,7 @@ async def watch_node(resources: Resources, node: NodeCheck) -> None:
     if not node.passed.is_set():
         log.warning("the node has no block or does not answer, and is not used until it is checked")
         await _until_checked(resources, node)
-        log.warning("the node answers, and its chain is the right one")
+        log.warning("the node answers and may be used")
     await asyncio.Event().wait()
 
 
@@ -126,8 +129,7 @@ async def _until_checked(resources: Resources, node: NodeCheck) -> None:
             raise
         except Exception as error:  # noqa: BLE001 - the loop continues; the failure is logged
             failures.failed(error, is_expected=isinstance(error, ForetellError))
-        else:
-            failures.passed()
+    failures.passed()
 
 
 async def check_journal(database: Database, folder: Path, name: str, journal: Journal) -> None:

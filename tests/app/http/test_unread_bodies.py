@@ -189,6 +189,22 @@ async def test_attack_h1_a_body_of_very_many_small_chunks_is_refused(
     assert (answer.status, answer.json()["error"]["code"]) == (400, "too_many_chunks")
 
 
+async def test_attack_h1_headers_behind_the_last_chunk_are_bounded_as_a_head(host: str) -> None:
+    """They counted nowhere, and the time to read an endless one grew with its square."""
+    endless = b"5\r\nhello\r\n0\r\nX: " + b"a" * (2 * LIMITS.head_bytes_max)
+    async with sending(host, a_request(POST, CHUNKED, body=endless)) as (peer,):
+        answer = await peer.answer()
+        assert await peer.rest() == b""
+    assert (answer.status, answer.json()["error"]["code"]) == (431, "headers_too_large")
+
+
+async def test_a_body_may_have_headers_behind_its_last_chunk(host: str, reader: Reader) -> None:
+    reader.may_read.set()
+    body = chunks(200 * 1024, 1000).removesuffix(b"\r\n") + b"X: a\r\n\r\n"
+    async with sending(host, a_request(POST, CHUNKED, body=body)) as (peer,):
+        assert int((await peer.answer()).body) == 200 * 1024 // 1000 * 1000
+
+
 @pytest.mark.parametrize("of", [LIMITS.chunk_bytes_min, 1000, 16 * 1024])
 async def test_a_large_body_in_chunks_of_ordinary_clients_is_read_whole(
     host: str, reader: Reader, of: int

@@ -49,7 +49,8 @@ class FrameworkConnection(PlacedConnection):
     It is never a transport's protocol: `FastConnection` passes on what it does not take itself, keeps the time
     between requests, and is called when every request is answered. There is no hook for either in uvicorn, so this
     overrides the parser's callbacks, calls the original in each, and keeps its own state next to uvicorn's:
-    `_is_arriving` from the first byte of a request to its last, `_is_in_head` until its headers are complete.
+    `_is_arriving` from the first byte of a request to its last, `_is_in_head` until its headers are complete, and in what
+    follows the last chunk of its body.
     `pyproject.toml` pins uvicorn below its next minor version.
 
     A request that is refused here may follow others that are not answered yet. Then its refusal is sent after their
@@ -259,12 +260,18 @@ class FrameworkConnection(PlacedConnection):
         self._bodies.add(body)
 
     def on_chunk_header(self) -> None:
-        """Count a chunk of a body; the parser looks for this name."""
+        """Count a chunk of a body; the parser looks for this name.
+
+        The last one has no bytes: headers follow it, whose memory is bounded as that of a head.
+        """
         if self._bodies.arriving is not None:
             self._bodies.arriving.count_chunk()
+        self._is_in_head = True
+        self._head.begin()
 
     @override
     def on_body(self, body: bytes) -> None:
+        self._is_in_head = False
         if self._bodies.arriving is not None:
             is_kept, is_next = not self.cycle.response_complete, len(self._bodies) == 1
             self._bodies.arriving.receive(len(body), is_kept=is_kept, is_next=is_next)

@@ -1,4 +1,7 @@
-"""Connections on the event loop that the product serves them with: its transports differ from those of asyncio's own."""
+"""Connections on the event loop that the product serves them with: its transports differ from those of asyncio's own.
+
+In a worker whose earlier tests keep asyncio's loop open for the whole run, these run on that one.
+"""
 
 import pytest
 

@@ -10,6 +10,8 @@ import time
 from collections.abc import Callable
 from typing import Final, TypeVar
 
+from foretell.runtime.pauses import Pauses
+
 PAUSE_FACTOR: Final = 3.0
 """The pause after a part, in lengths of the time that it took: parts have a quarter of the loop's time."""
 SHORT_S: Final = 0.005
@@ -32,6 +34,7 @@ class LoopShare:
         self.now_s = now_s
         """Measures parts; the clock of uvloop's loop counts whole milliseconds."""
         self.turn = asyncio.Lock()
+        self.pauses = Pauses(now_s)
 
     def begin(self) -> "SharedAnswer":
         """Return the share of one answer."""
@@ -54,5 +57,6 @@ class SharedAnswer:
             took_s = share.now_s() - began_s
             self._used_s += took_s
             is_short = self._used_s <= share.short_s
-            await asyncio.sleep(0.0 if is_short else share.pause_factor * took_s)
+            owed_s = 0.0 if is_short else share.pause_factor * took_s
+            await asyncio.sleep(share.pauses.add(owed_s, took_s) if owed_s else 0.0)
         return value

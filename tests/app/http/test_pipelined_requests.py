@@ -80,6 +80,23 @@ async def test_attack_h5_of_many_pipelined_requests_few_are_parsed_before_their_
     assert parsed() <= 1
 
 
+async def test_attack_h5_large_heads_of_pipelined_requests_are_bounded(
+    gate: Gate, peer: Peer
+) -> None:
+    """A finding: they counted nowhere, and each connection had two mebibytes of them."""
+    large, bytes_max = 30_000, CONNECTION_LIMITS.head_bytes_max
+    request = a_request(b"GET / HTTP/1.1", b"X-Large: " + bytes(b"a" * large))
+    writing = asyncio.create_task(peer.send(request * 40))
+    await gate.began.wait()
+    for _ in range(20):
+        await asyncio.sleep(0.01)
+        assert parsed() <= 1 + bytes_max // large + 2
+    gate.is_open.set()
+    for _ in range(40):
+        assert (await peer.answer()).body == b"/"
+    await writing
+
+
 async def test_pipelined_requests_are_all_answered_in_their_order(gate: Gate, peer: Peer) -> None:
     gate.is_open.set()
     order = a_request(ORDER, b"Content-Length: 2", body=b"{}")

@@ -22,6 +22,7 @@ from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 from foretell.app.http.connection_limits import CONNECTION_LIMITS, ConnectionLimits
 from foretell.app.http.connection_places import ConnectionPlaces
 from foretell.app.http.early_data import EarlyData
+from foretell.app.http.request_deadline import RequestDeadline
 from foretell.app.http.unread_body import UnreadBody
 from foretell.edge.client_addresses import ClientAddresses
 from foretell.edge.codec import BODY_BUDGET, BODY_BYTES_BY_CLIENT_MAX, PLACE
@@ -351,13 +352,83 @@ async def test_a_slow_request_whose_client_has_left_unnoticed_is_no_fault(
 ) -> None:
     """Its refusal could not end a connection that had ended, which was an internal error."""
     post = a_request(POST, b"Content-Length: %d" % LARGE, body=bytes(LARGE // 2))
-    async with a_server(ConnectionLimits(request_deadline_s=0.5), reader) as host:
-        async with sending(host, post) as (peer,):
-            await settled()
-            peer.writer.transport.abort()
-            await held(0)
+    limits = ConnectionLimits(request_deadline_s=0.5)
+    async with a_server(limits, reader) as host, sending(host, post) as (peer,):
+        await settled()
+        peer.writer.transport.abort()
         reader.may_read.set()
+        await held(0)
     assert not faults
+
+
+def running_deadlines() -> list[RequestDeadline]:
+    """Return the deadlines of clients that are waited for, in this process."""
+    every = [each for each in gc.get_objects() if type(each) is RequestDeadline]
+    return [each for each in every if each.is_running]
+
+
+async def clients_waited_for(count: int) -> None:
+    async with asyncio.timeout(WITHIN_S):
+        while len(running_deadlines()) != count:  # noqa: ASYNC110 - a deadline notifies no one
+            await asyncio.sleep(0.01)
+
+
+@pytest.mark.parametrize("size", [LIMITS.unread_bytes_max + 1, LARGE // 2])
+async def test_a_body_that_waits_for_its_application_is_not_slow(
+    host: str, reader: Reader, size: int
+) -> None:
+    """A finding: one that had arrived whole was refused as if its client had not sent it in time."""
+    post = a_request(POST, b"Content-Length: %d" % LARGE)
+    async with sending(host, post + bytes(size)) as (peer,):
+        await settled()
+        await clients_waited_for(0)
+        reader.may_read.set()
+        await clients_waited_for(1)
+        await peer.send(bytes(LARGE - size))
+        assert int((await peer.answer()).body) == LARGE
+        await clients_waited_for(0)
+
+
+async def test_attack_h2_a_client_whose_body_is_not_read_is_waited_for_once_it_is_answered() -> (
+    None
+):
+    """Else a request that is never whole would hold its place."""
+    may_answer = asyncio.Event()
+
+    async def unread(scope: Scope, receive: Receive, send: Send) -> None:
+        del scope, receive
+        await may_answer.wait()
+        await answer_size(0, send)
+
+    post = a_request(POST, b"Content-Length: %d" % LARGE)
+    async with a_server(app=unread) as host:
+        for size in (LIMITS.unread_bytes_max + 1, LARGE // 2):
+            may_answer.clear()
+            async with sending(host, post + bytes(size)) as (peer,):
+                await settled()
+                await clients_waited_for(0)
+                may_answer.set()
+                assert (await peer.answer()).body == b"0"
+                await clients_waited_for(1)
+
+
+async def test_a_deadline_stands_still_with_the_time_that_is_left() -> None:
+    """Even when so little is left that the event loop has no timer for it."""
+    expired = asyncio.Event()
+    deadline = RequestDeadline(asyncio.get_running_loop(), 0.1)
+    for _ in range(20):
+        deadline.run(expired.set)
+        await asyncio.sleep(0.01)
+        deadline.pause()
+        assert not deadline.is_running
+    expired.clear()
+    deadline.run(expired.set)
+    async with asyncio.timeout(WITHIN_S):
+        await expired.wait()
+    deadline.end()
+    deadline.run(expired.set)
+    deadline.end()
+    assert not deadline.is_running
 
 
 async def test_a_body_is_dropped_with_an_answer_that_did_not_wait_for_it() -> None:

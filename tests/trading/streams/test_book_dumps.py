@@ -5,7 +5,6 @@ import contextlib
 import json
 import random
 from collections.abc import AsyncIterator, Callable
-from itertools import count
 from typing import Any
 
 import pytest
@@ -16,6 +15,7 @@ from tests.rigs.values import NOW_MS, a_buy, a_sell, an_open_market
 from tests.trading.rig import Listener, listening
 from tests.trading.streams.dumps_rig import Taker, books_of, both_tokens, names, turns_until
 
+from foretell.runtime.pauses import TICK_S
 from foretell.trading.streams.book_dumps import DUMP_LIMITS, BookDumps, DumpLimits
 from foretell.trading.streams.connection import BYTES_QUEUED_MAX, CLOSE_POLICY, Connection
 from foretell.trading.streams.flush_queue import SendBudget
@@ -231,8 +231,8 @@ def test_turns_take_a_bounded_share_of_the_time() -> None:
         loop.selector.now_s += 0.1
 
     async def play() -> None:
-        dumps = BookDumps(books_of(names(3)), OpenStreams(lambda: NOW_MS), spend)
-        dumps.limits, dumps.now_s = DumpLimits(markets_per_turn=1, pause_factor=3.0), loop.time
+        dumps = BookDumps(books_of(names(3)), OpenStreams(lambda: NOW_MS), spend, loop.time)
+        dumps.limits = DumpLimits(markets_per_turn=1, pause_factor=3.0)
         async with Taker("one") as taker, Taker("two") as other:
             dumps.add(taker.connection, both_tokens(*names(3))[::2])
             await asyncio.sleep(0.5)
@@ -243,28 +243,30 @@ def test_turns_take_a_bounded_share_of_the_time() -> None:
     assert at_s == pytest.approx([0.0, 0.4, 0.8, 1.2])
 
 
-async def test_turns_of_less_than_a_millisecond_are_measured(
+async def test_turns_of_less_than_a_millisecond_are_measured_and_paid(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A finding: the clock of uvloop's loop counts whole milliseconds, and most turns took none."""
-    loop, pauses_s = asyncio.get_running_loop(), list[float]()
-    now_s = loop.time()
+    """A finding: the clock of uvloop's loop counts whole milliseconds, and so do its timers: most pauses were none."""
+    loop, now_s = asyncio.get_running_loop(), [0.0]
+    turn_s = 0.0001
 
-    def call_at(when_s: float, callback: Callable[[], None]) -> asyncio.Handle:
-        pauses_s.append(when_s - now_s)
+    def spend(_connection: Connection, _token_id: str) -> None:
+        now_s[0] += turn_s / 2
+
+    def call_later(delay_s: float, callback: Callable[[], None]) -> asyncio.Handle:
+        now_s[0] += round(delay_s, 3)
         return loop.call_soon(callback)
 
-    monkeypatch.setattr(loop, "time", lambda: now_s)
-    monkeypatch.setattr(loop, "call_at", call_at)
-    markets = names(50)
-    dumps, clock = dumps_of(50), count(step=0.0002)
-    dumps.limits, dumps.now_s = DumpLimits(markets_per_turn=1, pause_factor=3.0), clock.__next__
+    markets = 50
+    streams = OpenStreams(lambda: NOW_MS)
+    dumps = BookDumps(books_of(names(markets)), streams, spend, lambda: now_s[0])
+    dumps.limits = DumpLimits(markets_per_turn=1, pause_factor=3.0)
     async with Taker("one") as taker:
-        dumps.add(taker.connection, both_tokens(*markets))
+        monkeypatch.setattr(loop, "call_later", call_later)
+        dumps.add(taker.connection, both_tokens(*names(markets)))
         async for _ in turns_until(dumps):
             pass
-    assert len(pauses_s) >= 49
-    assert pauses_s == pytest.approx([0.0006] * len(pauses_s), rel=1e-3)
+    assert now_s[0] == pytest.approx(markets * turn_s * (1 + 3.0), abs=2 * TICK_S)
 
 
 class Books:

@@ -37,7 +37,7 @@ class ConnectionLimits(NamedTuple):
     """Bounds of one connection, in bytes and seconds."""
 
     head_bytes_max: int = 64 * 1024
-    """Of a path with its query, and of them with all headers."""
+    """Of a path with its query, and of them with all headers; and of all heads that wait for answers to earlier ones."""
     headers_max: int = HEADERS_MAX
     silence_deadline_s: float = 20.0
     """Until the first byte of a new connection."""

@@ -27,6 +27,7 @@ from foretell.app.http.parser_refusals import (
     refusal_of,
 )
 from foretell.app.http.placed_connection import PlacedConnection
+from foretell.app.http.request_deadline import RequestDeadline
 from foretell.app.http.request_pace import RequestTurn
 from foretell.app.http.stream_connection import StreamConnection
 from foretell.app.http.unread_body import UnreadBodies, UnreadBody
@@ -74,7 +75,7 @@ class FrameworkConnection(PlacedConnection):
         self._postponed: tuple[RequestResponseCycle, Any] | None = None
         """The next request, and its application, while the client does not read the answers before."""
         self._served: AsgiApp = self.app
-        self._bodies = UnreadBodies()
+        self._bodies = UnreadBodies(limits)
         self._is_refused = False
         """Whether nothing more is read: what arrives is dropped until the connection closes."""
         self._last_answer = b""
@@ -83,7 +84,8 @@ class FrameworkConnection(PlacedConnection):
         self._early: EarlyData
         """What has arrived and is not parsed: too many requests wait, or too much of a body, or another turn begins."""
         self._turn = RequestTurn()
-        self._deadline: asyncio.TimerHandle | None = None
+        self._deadline = RequestDeadline(self.loop, limits.request_deadline_s)
+        self._linger: asyncio.TimerHandle | None = None
 
     @property
     def is_refused(self) -> bool:
@@ -104,7 +106,9 @@ class FrameworkConnection(PlacedConnection):
 
     @override
     def connection_lost(self, exc: Exception | None) -> None:
-        self._cancel_deadline()
+        self._deadline.end()
+        if self._linger is not None:
+            self._linger.cancel()
         self._early.take()
         self._is_refused = True
         super().connection_lost(exc)
@@ -142,9 +146,12 @@ class FrameworkConnection(PlacedConnection):
 
     def _is_full(self) -> bool:
         """Return whether so much of what has been parsed waits that nothing more may be."""
-        limits, arriving = self._limits, self._bodies.arriving
-        is_unread = arriving is not None and arriving.size > limits.unread_bytes_max
-        return bool(self._early) or is_unread or len(self.pipeline) > limits.pipelined_max
+        are_many = len(self.pipeline) > self._limits.pipelined_max
+        return self._is_unread() or are_many or self._bodies.have_large_heads
+
+    def _is_unread(self) -> bool:
+        """Return whether reading waits for an application or for a turn, and not for the client."""
+        return bool(self._early) or self._bodies.is_unread
 
     def _ends_turn(self) -> bool:
         """Return whether a body has had its part of this turn of the loop; the next part counts as a request does."""
@@ -182,6 +189,7 @@ class FrameworkConnection(PlacedConnection):
         assert self.place is not None
         try:
             self._early.keep(data, self._client(), is_known=self.place.has_known_client)
+            self._keep_time()
         except BodiesBusy as refusal:
             self.refuse(refusal)
 
@@ -196,8 +204,9 @@ class FrameworkConnection(PlacedConnection):
 
     def _read_on(self, body: UnreadBody) -> None:
         """Go on when an application has received what had arrived of the body that arrives."""
-        if self._early and body is self._bodies.arriving:
+        if body is self._bodies.arriving:
             self.loop.call_soon(self._take_early)
+            self._keep_time()
 
     def _client(self) -> str:
         """Return the address that what arrives counts for."""
@@ -207,11 +216,16 @@ class FrameworkConnection(PlacedConnection):
 
     def _limit(self, more_bytes: int) -> None:
         """Limit the time and the size of the request that arrives; it has that many bytes more."""
-        if self._deadline is None:
-            seconds = self._limits.request_deadline_s
-            self._deadline = self.loop.call_later(seconds, self.refuse, RequestTooSlow(seconds))
+        self._keep_time()
         if self._is_in_head and not self._head.may_receive(more_bytes):
             self.refuse(self._head.refusal(self.url))
+
+    def _keep_time(self) -> None:
+        """Run the deadline of the request that arrives while its client is waited for."""
+        if self._is_unread():
+            self._deadline.pause()
+        elif self._is_arriving and not self._is_refused:
+            self._deadline.run(partial(self.refuse, RequestTooSlow(self._deadline.seconds)))
 
     @override
     def on_message_begin(self) -> None:
@@ -254,7 +268,7 @@ class FrameworkConnection(PlacedConnection):
         assert self.place is not None
         client = self._places.client_of(self.place, self.client, self.headers)
         body = UnreadBody(self._served, self._limits, self.place, client, self._read_on)
-        body.begin(self.parser.get_method(), self.headers)
+        body.begin(self.parser.get_method(), self.headers, self._head.parsed_bytes)
         self.app = body
         super().on_headers_complete()
         self._bodies.add(body)
@@ -290,7 +304,7 @@ class FrameworkConnection(PlacedConnection):
     def on_message_complete(self) -> None:
         self._is_arriving, self._bodies.arriving = False, None
         self._turn.end()
-        self._cancel_deadline()
+        self._deadline.end()
         super().on_message_complete()
 
     @override
@@ -303,6 +317,7 @@ class FrameworkConnection(PlacedConnection):
             if not self.pipeline and self._may_read():
                 self.loop.call_soon(self._take_early)
         elif not self._is_refused:
+            self._keep_time()
             self._report_if_idle()
         elif not self._bodies:
             self._close_with(self._last_answer)
@@ -310,7 +325,7 @@ class FrameworkConnection(PlacedConnection):
     @override
     def handle_websocket_upgrade(self) -> None:
         self._is_arriving = False
-        self._cancel_deadline()
+        self._deadline.end()
         self._end_stall()
         self._owner.framework_upgrades()
         super().handle_websocket_upgrade()
@@ -338,14 +353,9 @@ class FrameworkConnection(PlacedConnection):
         if not (self._bodies or self._is_arriving):
             self._owner.framework_is_idle()
 
-    def _cancel_deadline(self) -> None:
-        if self._deadline is not None:
-            self._deadline.cancel()
-            self._deadline = None
-
     def refuse(self, refusal: ForetellError, url: bytes | None = None) -> None:
         """Answer the request that arrives with a refusal, after those before it, and close the connection."""
-        self._cancel_deadline()
+        self._deadline.end()
         self._early.take()
         if self.transport.is_closing():
             return
@@ -387,4 +397,4 @@ class FrameworkConnection(PlacedConnection):
             with contextlib.suppress(OSError):  # the client may have left while nothing was read
                 self.transport.write_eof()
             self.flow.resume_reading()
-            self._deadline = self.loop.call_later(self._limits.linger_s, self.transport.abort)
+            self._linger = self.loop.call_later(self._limits.linger_s, self.transport.abort)

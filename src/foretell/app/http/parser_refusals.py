@@ -30,11 +30,12 @@ class HeadSize:
     def __init__(self, bytes_max: int, headers_max: int) -> None:
         self._bytes_max = bytes_max
         self._headers_max = headers_max
-        self._received_bytes = self._parsed_bytes = 0
+        self._received_bytes = 0
+        self.parsed_bytes = 0
 
     def begin(self) -> None:
         """Begin the next head."""
-        self._received_bytes = self._parsed_bytes = 0
+        self._received_bytes = self.parsed_bytes = 0
 
     def may_receive(self, size: int) -> bool:
         """Count bytes that were received, and return whether the head is within its bounds."""
@@ -43,12 +44,12 @@ class HeadSize:
 
     def may_have(self, headers: int, *parts: bytes) -> bool:
         """Count parts that were parsed, and return whether a head with so many headers is within its bounds."""
-        self._parsed_bytes += sum(map(len, parts))
-        return self._parsed_bytes <= self._bytes_max and headers <= self._headers_max
+        self.parsed_bytes += sum(map(len, parts))
+        return self.parsed_bytes <= self._bytes_max and headers <= self._headers_max
 
     def refusal(self, url: bytes) -> ForetellError:
         """Return the refusal of the larger part of the head."""
-        if 2 * len(url) > max(self._received_bytes, self._parsed_bytes):
+        if 2 * len(url) > max(self._received_bytes, self.parsed_bytes):
             return UrlTooLong(self._bytes_max)
         return HeadersTooLarge(self._bytes_max, self._headers_max)
 

@@ -7,6 +7,7 @@ application receives it; from then on the application counts what it keeps.
 
 from collections import deque
 from collections.abc import Callable, Sequence
+from itertools import islice
 from typing import Final
 
 from foretell.app.http.connection_limits import ConnectionLimits
@@ -37,6 +38,7 @@ class UnreadBody:
         "_received_bytes",
         "_turn_chunks",
         "client",
+        "head_bytes",
         "is_begun",
         "size",
     )
@@ -59,6 +61,8 @@ class UnreadBody:
         self._received_bytes = self._chunks = self._turn_chunks = 0
         self.client = client
         """The address that the request counts for."""
+        self.head_bytes = 0
+        """Of the request."""
         self.is_begun = False
         """Whether the application carries out the request, or has done so."""
         self.size = 0
@@ -79,8 +83,9 @@ class UnreadBody:
         finally:
             self.end()
 
-    def begin(self, method: bytes, headers: Sequence[tuple[bytes, bytes]]) -> None:
+    def begin(self, method: bytes, headers: Sequence[tuple[bytes, bytes]], head_bytes: int) -> None:
         """Refuse a request that announces a large body which nobody asked for; the parser has checked the number."""
+        self.head_bytes = head_bytes
         if method in _WITHOUT_BODY:
             self._bytes_max = self._limits.unasked_body_bytes_max
             for name, value in headers:
@@ -135,7 +140,8 @@ class UnreadBody:
 class UnreadBodies:
     """The bodies of the requests of one connection that are not answered, in their order."""
 
-    def __init__(self) -> None:
+    def __init__(self, limits: ConnectionLimits) -> None:
+        self._limits = limits
         self._unanswered: deque[UnreadBody] = deque()
         self.arriving: UnreadBody | None = None
         """That of the request whose head has arrived and whose end has not; it may be answered."""
@@ -143,6 +149,17 @@ class UnreadBodies:
     def __len__(self) -> int:
         """Return how many requests are not answered."""
         return len(self._unanswered)
+
+    @property
+    def is_unread(self) -> bool:
+        """Whether so much waits of the body that arrives that no more of it may be parsed."""
+        return self.arriving is not None and self.arriving.size > self._limits.unread_bytes_max
+
+    @property
+    def have_large_heads(self) -> bool:
+        """Whether the heads of requests that wait for answers to earlier ones are so large that no more may be parsed."""
+        sizes = (body.head_bytes for body in islice(self._unanswered, 1, None))
+        return sum(sizes) > self._limits.head_bytes_max
 
     def add(self, body: UnreadBody) -> None:
         """Add that of a request that has been given to its application."""

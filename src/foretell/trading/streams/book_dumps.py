@@ -16,6 +16,7 @@ from functools import partial
 from typing import Final, NamedTuple
 
 from foretell.domain.errors.exchange import UnknownMarket
+from foretell.runtime.pauses import Pauses
 from foretell.trading.books.books import PublicBooks
 from foretell.trading.streams.connection import Connection
 from foretell.trading.streams.messages import book_text
@@ -53,17 +54,23 @@ class _MarketDump(NamedTuple):
 class BookDumps:
     """The tokens whose books are to be sent, by connection, and the order of the connections."""
 
-    def __init__(self, books: PublicBooks, streams: OpenStreams, begin: Begin) -> None:
+    def __init__(
+        self,
+        books: PublicBooks,
+        streams: OpenStreams,
+        begin: Begin,
+        now_s: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`now_s` measures turns; the clock of uvloop's loop counts whole milliseconds."""
         self.limits = DUMP_LIMITS
-        self.now_s = time.monotonic
-        """Measures turns; the clock of uvloop's loop counts whole milliseconds."""
+        self._now_s = now_s
         self._books = books
         self._streams = streams
         self._begin = begin
         self._tokens_by_connection: dict[Connection, dict[str, None]] = {}
         self._ready: OrderedDict[str | Connection, OrderedDict[Connection, None]] = OrderedDict()
         """Connections that take books, by the address of the client; without one each is a client."""
-        self._next_at_s = 0.0
+        self._pauses = Pauses(now_s)
         self._is_due = False
 
     def __len__(self) -> int:
@@ -108,22 +115,18 @@ class BookDumps:
     def _schedule(self) -> None:
         if self._ready and not self._is_due:
             self._is_due = True
-            loop = asyncio.get_running_loop()
-            if self._next_at_s <= loop.time():
-                loop.call_soon(self._turn)
-            else:
-                loop.call_at(self._next_at_s, self._turn)
+            asyncio.get_running_loop().call_later(self._pauses.left_s, self._turn)
 
     def _turn(self) -> None:
         """Send some books, and pause in proportion to the time that they took."""
-        started_s = self.now_s()
+        started_s = self._now_s()
         try:
             stamp = self._streams.stamp(self._books.sequence)
             for connection, texts in self._take().items():
                 connection.send_together(stamp, texts)
         finally:
-            pause_s = self.limits.pause_factor * (self.now_s() - started_s)
-            self._next_at_s = asyncio.get_running_loop().time() + pause_s
+            took_s = self._now_s() - started_s
+            self._pauses.add(self.limits.pause_factor * took_s, took_s)
             self._is_due = False
             self._schedule()
 

@@ -1,0 +1,31 @@
+"""Pauses of the event loop, shorter ones than its timers know included."""
+
+import time
+from collections.abc import Callable
+from typing import Final
+
+TICK_S: Final = 0.001
+"""Of the timers of uvloop."""
+
+
+class Pauses:
+    """Pauses that follow each other, whoever owes them.
+
+    The timers of uvloop count whole milliseconds, so that half of one is none or twice as long. What a pause lacked
+    is added to the next one, and up to a millisecond that it was too long is taken off.
+    """
+
+    def __init__(self, now_s: Callable[[], float] = time.monotonic) -> None:
+        self._now_s = now_s
+        self._ends_s = float("-inf")
+
+    @property
+    def left_s(self) -> float:
+        """The seconds until all pauses are over."""
+        return max(0.0, self._ends_s - self._now_s())
+
+    def add(self, seconds: float, worked_s: float = 0.0) -> float:
+        """Owe a pause, and return the seconds to wait for it and for those before; work before it was no pause."""
+        now_s, ended_s = self._now_s(), self._ends_s + worked_s
+        self._ends_s = (ended_s if now_s - ended_s < TICK_S else now_s) + seconds
+        return self.left_s

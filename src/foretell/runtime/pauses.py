@@ -9,7 +9,7 @@ TICK_S: Final = 0.001
 
 
 class Pauses:
-    """Pauses that follow each other, whoever owes them.
+    """Pauses that follow each other.
 
     The timers of uvloop count whole milliseconds, so that half of one is none or twice as long. What a pause lacked
     is added to the next one, and up to a millisecond that it was too long is taken off.

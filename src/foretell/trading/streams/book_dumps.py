@@ -115,7 +115,11 @@ class BookDumps:
     def _schedule(self) -> None:
         if self._ready and not self._is_due:
             self._is_due = True
-            asyncio.get_running_loop().call_later(self._pauses.left_s, self._turn)
+            loop, left_s = asyncio.get_running_loop(), self._pauses.left_s
+            if left_s > 0:
+                loop.call_later(left_s, self._turn)
+            else:
+                loop.call_soon(self._turn)
 
     def _turn(self) -> None:
         """Send some books, and pause in proportion to the time that they took."""

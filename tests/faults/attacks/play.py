@@ -27,7 +27,8 @@ from tests.faults.attacks.attacker import (
     UNREAD_OF_ONE,
     UNREAD_PAGES,
 )
-from tests.faults.attacks.target import LOOK_S, Latencies, Seen, Target, a_target
+from tests.faults.attacks.target import Latencies, Target, Watch, a_target
+from tests.faults.attacks.watcher import LOOK_S
 from tests.rigs.installation import Running
 
 from foretell.app.http.write_buffers import BUFFERED_BYTES_BY_CLIENT_MAX
@@ -174,15 +175,15 @@ class Siege:
         alone = await target.trade(seconds)
         others_cores = quiet.others_cores(usage_with(target.pid))
         refused_before = await target.refused_reads()
-        async with target.watched() as seen, self._attacked(way, connections) as attacker:
-            loud = usage_with(target.pid, attacker.pid)
+        async with target.watched() as watch, self._attacked(way, connections) as attacker:
+            loud = usage_with(target.pid, attacker.pid, watch.pid)
             beside = await target.trade(seconds)
-            others_beside = loud.others_cores(usage_with(target.pid, attacker.pid))
+            others_beside = loud.others_cores(usage_with(target.pid, attacker.pid, watch.pid))
             assert attacker.returncode is None, "the attack went on until the end"
-            await self._until_effective(seen, way, connections, refused_before)
+            await self._until_effective(watch, way, connections, refused_before)
             report, _ = await asyncio.wait_for(attacker.communicate(b""), ENDS_WITHIN_S)
             assert await attacker.wait() == 0
-        ended_s = time.monotonic()
+        ended_s, seen = time.monotonic(), watch.seen
         await self._settle()
         return Outcome(
             way=way,
@@ -253,7 +254,7 @@ class Siege:
         )
 
     async def _until_effective(
-        self, seen: Seen, way: str, connections: int, refused_before: int
+        self, watch: Watch, way: str, connections: int, refused_before: int
     ) -> None:
         """Wait until an attack has what it wants, or for some time; it is judged later.
 
@@ -262,8 +263,8 @@ class Siege:
         """
         give_up_at_s = time.monotonic() + HELD_WITHIN_S
         while time.monotonic() < give_up_at_s:
-            is_held = way not in HELD or seen.connections >= connections
-            is_unread = way not in READ_BY_NOBODY or seen.unsent_bytes > 0
+            is_held = way not in HELD or watch.seen.connections >= connections
+            is_unread = way not in READ_BY_NOBODY or watch.seen.unsent_bytes > 0
             is_refused = way != UNREAD_OF_ONE or await self._target.refused_reads() > refused_before
             if is_held and is_unread and is_refused:
                 break

@@ -3,15 +3,19 @@
 import asyncio
 import contextlib
 import itertools
+import json
 import re
 import statistics
+import sys
 import time
+from asyncio.subprocess import Process
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import httpx
+from tests.faults.attacks.watcher import Seen, resident_bytes
 from tests.rigs.installation import Running
 
 from foretell.bench.rigs.machine import family
@@ -43,13 +47,10 @@ SWEEP_CENTS: Final = 99
 TAIL: Final = 99
 PAUSE_S: Final = 0.02
 """Between two orders: a trader at full speed would meet its own limit of ten minutes."""
-LOOK_S: Final = 0.1
 WITHIN_S: Final = 60.0
 ORDERS_MIN: Final = 3
 """Which a trader has acknowledged in that time, whatever else happens."""
-NETWORK: Final = "127.0.1."
-"""Of the strangers."""
-ESTABLISHED: Final = "01"
+WATCHER: Final = Path(__file__).with_name("watcher.py")
 FAULT: Final = re.compile(
     r'^foretell_requests_total\{[^}]*status="500"[^}]*\} (\S+)$', re.MULTILINE
 )
@@ -66,41 +67,6 @@ class Latencies(NamedTuple):
     orders: int
     p50_ms: float
     p99_ms: float
-
-
-class Seen:
-    """The most of what a server held for strangers while it was watched."""
-
-    def __init__(self) -> None:
-        self.connections = 0
-        self.unsent_bytes = 0
-        """In the system's buffers of these connections."""
-        self.resident_bytes = 0
-        """Of the serving process."""
-
-    def look(self, port: int, resident_bytes: int) -> None:
-        """Note what the server of a port holds now."""
-        self.resident_bytes = max(self.resident_bytes, resident_bytes)
-        strangers = [each for each in served_connections(port) if each.source.startswith(NETWORK)]
-        self.connections = max(self.connections, len(strangers))
-        self.unsent_bytes = max(self.unsent_bytes, sum(each.unsent_bytes for each in strangers))
-
-
-class ServedConnection(NamedTuple):
-    """A connection that a server has accepted, as the system has it: its source, and what it has not taken."""
-
-    source: str
-    unsent_bytes: int
-
-
-def served_connections(port: int) -> Iterator[ServedConnection]:
-    """Yield the open connections to a port of this machine that its server has accepted."""
-    for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
-        _, local, remote, state, queues, *others = line.split()
-        is_accepted = others[4] != "0"  # before that, a connection has no inode
-        if local.endswith(f":{port:04X}") and state == ESTABLISHED and is_accepted:
-            address = bytes.fromhex(remote.partition(":")[0])[::-1]
-            yield ServedConnection(".".join(map(str, address)), int(queues.partition(":")[0], 16))
 
 
 class Target:
@@ -128,7 +94,7 @@ class Target:
 
     def resident_bytes(self) -> int:
         """Return the resident memory of the serving process."""
-        return _resident_bytes(self.pid)
+        return resident_bytes(self.pid)
 
     def children_bytes(self) -> int:
         """Return the resident memory of the processes to which the serving one gives a part of its work."""
@@ -177,37 +143,54 @@ class Target:
         return Latencies(len(took_ms), statistics.median(took_ms), tail)
 
     @asynccontextmanager
-    async def watched(self) -> AsyncIterator[Seen]:
-        """Give what is seen of the server until the end of the block."""
-        seen = Seen()
-
-        async def watch() -> None:
-            while True:
-                seen.look(self.port, self.resident_bytes())
-                await asyncio.sleep(LOOK_S)
-
-        watching = asyncio.create_task(watch())
+    async def watched(self) -> AsyncIterator["Watch"]:
+        """Give a watch on the server that ends with the block."""
+        pipe = asyncio.subprocess.PIPE
+        watcher = await asyncio.create_subprocess_exec(
+            sys.executable, str(WATCHER), str(self.port), str(self.pid), stdin=pipe, stdout=pipe
+        )
+        watch = Watch(watcher)
+        reading = asyncio.create_task(watch.read())
         try:
-            yield seen
-            assert not watching.done(), watching.exception()
+            yield watch
+            assert not reading.done(), "the watcher looked until the end"
+            assert watcher.stdin is not None
+            watcher.stdin.close()
+            await asyncio.wait_for(asyncio.gather(watcher.wait(), reading), WITHIN_S)
         finally:
-            watching.cancel()
-            await asyncio.wait([watching])
+            reading.cancel()
+            await asyncio.wait([reading])
+            if watcher.returncode is None:
+                watcher.kill()
+                await watcher.wait()
+
+
+class Watch:
+    """What a process has seen of a server."""
+
+    def __init__(self, watcher: Process) -> None:
+        self.seen = Seen()
+        self._watcher = watcher
+
+    @property
+    def pid(self) -> int:
+        """The process that looks."""
+        return self._watcher.pid
+
+    async def read(self) -> None:
+        """Note what is printed, until the process ends."""
+        assert self._watcher.stdout is not None
+        async for line in self._watcher.stdout:
+            self.seen = Seen(*json.loads(line))
 
 
 def _bytes_of_server(pid: int) -> int:
     """Return the resident memory of a process that works for the server; none if it does not, or has just ended."""
     try:
         words = Path(f"/proc/{pid}/cmdline").read_bytes()
-        return _resident_bytes(pid) if OF_SERVER in words else 0
+        return resident_bytes(pid) if OF_SERVER in words else 0
     except (FileNotFoundError, ProcessLookupError):
         return 0
-
-
-def _resident_bytes(pid: int) -> int:
-    status = Path(f"/proc/{pid}/status").read_text()
-    (line,) = (line for line in status.splitlines() if line.startswith("VmRSS:"))
-    return int(line.split()[1]) * 1024
 
 
 @asynccontextmanager

@@ -50,8 +50,7 @@ class FrameworkConnection(PlacedConnection):
     It is never a transport's protocol: `FastConnection` passes on what it does not take itself, keeps the time
     between requests, and is called when every request is answered. There is no hook for either in uvicorn, so this
     overrides the parser's callbacks, calls the original in each, and keeps its own state next to uvicorn's:
-    `_is_arriving` from the first byte of a request to its last, `_is_in_head` until its headers are complete, and in what
-    follows the last chunk of its body.
+    `_is_arriving` from the first byte of a request to its last, `_is_in_head` in its headers and behind its last chunk.
     `pyproject.toml` pins uvicorn below its next minor version.
 
     A request that is refused here may follow others that are not answered yet. Then its refusal is sent after their
@@ -116,8 +115,8 @@ class FrameworkConnection(PlacedConnection):
         if self.cycle is not None:
             self.cycle.body = bytearray()
         # What refers to this connection would keep its memory until a search for garbage.
-        self.place = self.scope = self.cycle = self._last_cycle = None  # type: ignore[assignment]
-        self._postponed = None
+        self._forget_request()
+        self.place = self._postponed = None
         self.app = self._served
         self.pipeline.clear()
 
@@ -351,6 +350,7 @@ class FrameworkConnection(PlacedConnection):
     def _report_if_idle(self) -> None:
         """Report that every request that has arrived is answered, if that is so."""
         if not (self._bodies or self._is_arriving):
+            self._forget_request()
             self._owner.framework_is_idle()
 
     def refuse(self, refusal: ForetellError, url: bytes | None = None) -> None:

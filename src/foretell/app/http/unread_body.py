@@ -5,7 +5,6 @@ or a place, or may never ask. What waits counts in the memory for bodies, for th
 application receives it; from then on the application counts what it keeps.
 """
 
-from collections import deque
 from collections.abc import Callable, Sequence
 from itertools import islice
 from typing import Final
@@ -142,7 +141,7 @@ class UnreadBodies:
 
     def __init__(self, limits: ConnectionLimits) -> None:
         self._limits = limits
-        self._unanswered: deque[UnreadBody] = deque()
+        self._unanswered: list[UnreadBody] = []  # an empty deque takes more memory than a request
         self.arriving: UnreadBody | None = None
         """That of the request whose head has arrived and whose end has not; it may be answered."""
 
@@ -169,7 +168,7 @@ class UnreadBodies:
     def end_first(self) -> None:
         """Drop what is unread of a request that is answered."""
         if self._unanswered:
-            self._unanswered.popleft().end()
+            self._unanswered.pop(0).end()
 
     def drop_arriving(self) -> None:
         """Drop that of a request that is refused."""
@@ -182,7 +181,7 @@ class UnreadBodies:
         The first one with another behind it has arrived whole; if its application has begun, that reads and ends it.
         """
         if len(self._unanswered) > 1 and self._unanswered[0].is_begun:
-            self._unanswered.popleft()
+            self._unanswered.pop(0)
         while self._unanswered:
             self.end_first()
         self.arriving = None

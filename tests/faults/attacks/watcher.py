@@ -1,4 +1,4 @@
-"""What a server holds for strangers: a process that looks every tenth of a second.
+"""A process that looks every tenth of a second at what a server holds for strangers.
 
 Arguments: the server's port and process. Prints, as JSON, the most of each figure so far whenever one has grown, and
 ends with its input. To read the table of ten thousand connections takes as long as several orders, so the trader, whose

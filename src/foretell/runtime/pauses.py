@@ -6,6 +6,8 @@ from typing import Final
 
 TICK_S: Final = 0.001
 """Of the timers of uvloop."""
+OWED_S_MAX: Final = 2.0
+"""The longest that all pauses together last: of work that was cut short, or of a process that stood still."""
 
 
 class Pauses:
@@ -27,5 +29,6 @@ class Pauses:
     def add(self, seconds: float, worked_s: float = 0.0) -> float:
         """Owe a pause, and return the seconds to wait for it and for those before; work before it was no pause."""
         now_s, ended_s = self._now_s(), self._ends_s + worked_s
-        self._ends_s = (ended_s if now_s - ended_s < TICK_S else now_s) + seconds
-        return self.left_s
+        ends_s = (ended_s if now_s - ended_s < TICK_S else now_s) + seconds
+        self._ends_s = min(ends_s, now_s + OWED_S_MAX)
+        return max(0.0, self._ends_s - now_s)

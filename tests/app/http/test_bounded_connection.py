@@ -1,14 +1,17 @@
 import asyncio
 import contextlib
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Coroutine
 
 import pytest
+from tests.app.http.test_slow_bodies import budget_used_up
 from tests.rigs.applications import serving
 
 from foretell.app.http.connection_limits import CONNECTION_LIMITS, ConnectionLimits
 from foretell.app.http.connection_places import ConnectionPlaces
-from foretell.edge.telemetry import Receive, Scope, Send
+from foretell.app.http.fast_routes import served_under
+from foretell.edge.fast_route import FastRequest, FastResponse, FastRoute, SendReply
+from foretell.edge.telemetry import AsgiApp, Receive, Scope, Send, Telemetry
 
 pytestmark = pytest.mark.anyio
 
@@ -203,3 +206,70 @@ async def test_an_answer_that_its_client_reads_slowly_goes_on() -> None:
             assert await reader.read(8 * 1024 * 1024)
             await asyncio.sleep(0.05)
         writer.close()
+
+
+UNREAD_BYTES = 32 * 1024 * 1024
+"""More than the sockets take; the server's buffer takes the rest without a pause."""
+HURRIED = ConnectionLimits(
+    write_buffer_bytes=2 * UNREAD_BYTES, stall_deadline_s=0.2, request_deadline_s=0.2
+)
+
+
+async def answer_much(_scope: Scope, _receive: Receive, send: Send) -> None:
+    headers = [(b"content-length", str(UNREAD_BYTES).encode())]
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
+    await send({"type": "http.response.body", "body": bytes(UNREAD_BYTES)})
+
+
+async def begin_much(_scope: Scope, receive: Receive, send: Send) -> None:
+    """Begin an answer before the body is whole, and wait for the rest of that."""
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+    part = {"type": "http.response.body", "body": bytes(UNREAD_BYTES), "more_body": True}
+    await send(part)
+    await _disconnected(receive)
+
+
+def reply_much(_request: FastRequest, reply: SendReply) -> Coroutine[None, None, None]:
+    async def answer() -> None:
+        await asyncio.sleep(0.05)
+        reply(FastResponse(200, bytes(UNREAD_BYTES)))
+
+    return answer()
+
+
+@pytest.mark.parametrize(
+    ("app", "request_bytes"),
+    [
+        pytest.param(
+            answer_much, b"GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", id="closed"
+        ),
+        pytest.param(
+            begin_much, b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nabc", id="refused"
+        ),
+        pytest.param(
+            answer_much,
+            b"POST /clob/fast HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\nok",
+            id="of a fast route",
+        ),
+    ],
+)
+async def test_attack_h2_a_last_answer_that_is_not_read_holds_no_place(
+    app: AsgiApp, request_bytes: bytes
+) -> None:
+    """A finding: a connection that was being closed waited for ever for the client to take the rest."""
+    places = ConnectionPlaces()
+    route = FastRoute(lambda query: not query, reply_much)
+    fast = served_under("/clob", {("POST", "/fast"): route}, Telemetry(app, "much", lambda: "id"))
+    async with serving(app, fast, HURRIED, places=places) as place:
+        host, port = place.split(":")
+        reader, writer = await asyncio.open_connection(host, int(port), limit=1024)
+        writer.write(request_bytes)
+        if b"/fast" in request_bytes:
+            with budget_used_up():
+                await asyncio.sleep(0.02)
+                writer.write(request_bytes)  # which has no room, so that the connection closes
+                await reader.readuntil(b"\r\n\r\n")
+        else:
+            await reader.readuntil(b"\r\n\r\n")
+        await until_free(places)
+        writer.transport.abort()

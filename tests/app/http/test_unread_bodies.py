@@ -313,8 +313,8 @@ async def test_attack_h2_an_idle_connection_keeps_nothing_of_its_last_request() 
             assert (await peer.answer()).body == b"0"
             await settled()
             every = [each for each in gc.get_objects() if type(each) is FrameworkConnection]
-            kept = [vars(each)[name] for each in every for name in ("cycle", "scope", "headers")]
-            assert kept == [None, None, []]
+            names = ("cycle", "scope", "headers", "url")
+            assert [vars(each)[name] for each in every for name in names] == [None, None, [], b""]
             assert body_bytes() == []
 
 
@@ -409,6 +409,60 @@ async def test_a_body_that_waits_for_its_application_is_not_slow(
         await clients_waited_for(0)
 
 
+@pytest.mark.parametrize(
+    "behind",
+    [
+        pytest.param(a_request(POST, b"Content-Length: 5"), id="a head"),
+        pytest.param((GET + b"\r\n\r\n") * 2 + GET[:5], id="two requests and a part"),
+    ],
+)
+async def test_a_request_behind_one_that_is_answered_is_not_slow(
+    host: str, reader: Reader, behind: bytes
+) -> None:
+    """A finding: what its client sent was not read meanwhile, and it was refused for its lack."""
+    async with sending(host, a_request(GET) + behind) as (peer,):
+        await settled()
+        await clients_waited_for(0)
+        reader.may_read.set()
+        assert (await peer.answer()).body == b"0"
+        await clients_waited_for(1)
+
+
+async def test_a_client_that_waits_to_be_asked_for_its_body_is_not_slow(
+    host: str, reader: Reader
+) -> None:
+    """A finding: one whose request waited for a rate limit was refused, and never asked."""
+    post = a_request(POST, b"Content-Length: 5", b"Expect: 100-continue")
+    async with sending(host, post) as (peer,):
+        await settled()
+        await clients_waited_for(0)
+        reader.may_read.set()
+        await clients_waited_for(1)
+        assert (await peer.reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 100")
+        await peer.send(b"hello")
+        assert int((await peer.answer()).body) == 5
+
+
+async def test_headers_behind_a_body_are_not_those_of_the_request() -> None:
+    """A finding: an address that a client named there was taken for one that a proxy had written."""
+    seen: list[tuple[bytes, bytes]] = []
+
+    async def note(scope: Scope, receive: Receive, send: Send) -> None:
+        while (await receive())["more_body"]:
+            pass
+        seen.extend(scope["headers"])
+        await answer_size(0, send)
+
+    body = b"5\r\nhello\r\n0\r\nX-Forwarded-For: 10.9.9.9\r\n\r\n"
+    async with (
+        a_server(app=note) as host,
+        sending(host, a_request(POST, CHUNKED, body=body)) as (peer,),
+    ):
+        assert (await peer.answer()).body == b"0"
+    assert seen
+    assert b"x-forwarded-for" not in dict(seen)
+
+
 async def test_attack_h2_a_client_whose_body_is_not_read_is_waited_for_once_it_is_answered() -> (
     None
 ):
@@ -433,20 +487,24 @@ async def test_attack_h2_a_client_whose_body_is_not_read_is_waited_for_once_it_i
 
 
 async def test_a_deadline_stands_still_with_the_time_that_is_left() -> None:
-    """Even when so little is left that the event loop has no timer for it."""
-    expired = asyncio.Event()
-    deadline = RequestDeadline(asyncio.get_running_loop(), 0.1)
+    """Even when so little is left that the event loop has no timer for it; the next request has the whole time."""
+    loop, expired = asyncio.get_running_loop(), asyncio.Event()
+    deadline = RequestDeadline(loop, 0.1)
+    deadline.run(expired.set)
     for _ in range(20):
-        deadline.run(expired.set)
         await asyncio.sleep(0.01)
         deadline.pause()
         assert not deadline.is_running
-    expired.clear()
-    deadline.run(expired.set)
+        deadline.run(expired.set)
+    began_s = loop.time()
     async with asyncio.timeout(WITHIN_S):
         await expired.wait()
+    assert loop.time() - began_s < 0.1 or loop.time() - began_s > 1.0, "nothing was left"
     deadline.end()
+    expired.clear()
     deadline.run(expired.set)
+    await asyncio.sleep(0)
+    assert not expired.is_set()
     deadline.end()
     assert not deadline.is_running
 

@@ -37,12 +37,13 @@ class ConnectionLimits(NamedTuple):
     """Bounds of one connection, in bytes and seconds."""
 
     head_bytes_max: int = 64 * 1024
-    """Of a path with its query, and of them with all headers; and of all heads that wait for answers to earlier ones."""
+    """Of a path with its query, and of them with all headers; and, with their objects, of the heads that wait for answers
+    to earlier ones, beyond which no further one is begun."""
     headers_max: int = HEADERS_MAX
     silence_deadline_s: float = 20.0
     """Until the first byte of a new connection."""
     request_deadline_s: float = 60.0
-    """From the first byte of a request to its last."""
+    """From the first byte of a request to its last, without the time in which it is not read."""
     keep_alive_s: float = 75.0
     """From an answer to the first byte of the next request."""
     linger_s: float = 2.0
@@ -50,7 +51,7 @@ class ConnectionLimits(NamedTuple):
     write_buffer_bytes: int = 16 * 1024
     """Of what the socket has not taken; beyond it, what waits counts for the client, and no request is begun."""
     stall_deadline_s: float = 75.0
-    """Until a client has read most of what waits to be sent; an answer in parts waits for that."""
+    """Until a client has read most of what waits to be sent, for which an answer in parts waits; and the rest of a last answer."""
     provisional_s: float = 5.0
     """Until a connection that is admitted provisionally has shown a key."""
     piece_bytes: int = 1024

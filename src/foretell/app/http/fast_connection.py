@@ -65,9 +65,7 @@ class FastConnection(asyncio.Protocol):
         self._arriving: Arrival | None = None
         self._answering: Answering | None = None
         self._is_new = True
-        self._is_with_framework = False
-        self._is_write_paused = False
-        self._is_shutting_down = False
+        self._is_with_framework = self._is_write_paused = self._is_shutting_down = False
         self._due_at_s = 0.0
         self._timer: asyncio.TimerHandle | None = None
         self._default_headers: list[tuple[bytes, bytes]] = []
@@ -303,6 +301,8 @@ class FastConnection(asyncio.Protocol):
         """Wait for the next request, or take the one that has arrived already."""
         if self._is_shutting_down:
             self._transport.close()
+            self._due_at_s = self._loop.time() + self._limits.stall_deadline_s
+            self._set_timer(self._limits.stall_deadline_s)
             return
         self._due_at_s = self._loop.time() + self._limits.keep_alive_s
         if self._timer is None:
@@ -385,7 +385,7 @@ class FastConnection(asyncio.Protocol):
     def _check_due(self) -> None:
         """Close a connection that is silent or slow for too long; else check again when it would be."""
         self._timer = None
-        if self._transport.is_closing():
+        if self._transport.is_closing() and not self._is_shutting_down:
             return
         if self._answering is not None or self._is_with_framework:
             return  # `_next` sets it again
@@ -397,4 +397,4 @@ class FastConnection(asyncio.Protocol):
             wait_s = limits.silence_deadline_s if self._is_new else limits.request_deadline_s
             self._refuse_arriving(RequestTooSlow(wait_s))
         else:
-            self._transport.abort()  # closing would wait for a client that takes no answer
+            self._transport.abort()  # to close it would wait for a client that takes no answer

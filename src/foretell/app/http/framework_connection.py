@@ -84,7 +84,6 @@ class FrameworkConnection(PlacedConnection):
         """What has arrived and is not parsed: too many requests wait, or too much of a body, or another turn begins."""
         self._turn = RequestTurn()
         self._deadline = RequestDeadline(self.loop, limits.request_deadline_s)
-        self._linger: asyncio.TimerHandle | None = None
 
     @property
     def is_refused(self) -> bool:
@@ -106,8 +105,6 @@ class FrameworkConnection(PlacedConnection):
     @override
     def connection_lost(self, exc: Exception | None) -> None:
         self._deadline.end()
-        if self._linger is not None:
-            self._linger.cancel()
         self._early.take()
         self._is_refused = True
         super().connection_lost(exc)
@@ -146,11 +143,8 @@ class FrameworkConnection(PlacedConnection):
     def _is_full(self) -> bool:
         """Return whether so much of what has been parsed waits that nothing more may be."""
         are_many = len(self.pipeline) > self._limits.pipelined_max
-        return self._is_unread() or are_many or self._bodies.have_large_heads
-
-    def _is_unread(self) -> bool:
-        """Return whether reading waits for an application or for a turn, and not for the client."""
-        return bool(self._early) or self._bodies.is_unread
+        is_unread = bool(self._early) or self._bodies.is_unread
+        return is_unread or are_many or self._bodies.have_large_heads
 
     def _ends_turn(self) -> bool:
         """Return whether a body has had its part of this turn of the loop; the next part counts as a request does."""
@@ -221,9 +215,11 @@ class FrameworkConnection(PlacedConnection):
 
     def _keep_time(self) -> None:
         """Run the deadline of the request that arrives while its client is waited for."""
-        if self._is_unread():
+        if self.flow.read_paused or (
+            self._bodies.awaits_its_reader and self.cycle.waiting_for_100_continue
+        ):
             self._deadline.pause()
-        elif self._is_arriving and not self._is_refused:
+        elif self._is_arriving and not (self._is_refused or self._deadline.is_running):
             self._deadline.run(partial(self.refuse, RequestTooSlow(self._deadline.seconds)))
 
     @override
@@ -242,12 +238,14 @@ class FrameworkConnection(PlacedConnection):
 
     @override
     def on_header(self, name: bytes, value: bytes) -> None:
-        super().on_header(name, value)
+        """Keep a header, unless it comes behind the body: it would be taken for one that a proxy has checked."""
+        if self._bodies.arriving is None:
+            super().on_header(name, value)
         self._count(name, value)
 
     def _count(self, *parts: bytes) -> None:
         """Count a part of the head that is complete; what is not yet is counted as it is received."""
-        if not self._head.may_have(len(self.headers), *parts):
+        if not self._head.may_have(*parts):
             raise RequestRefused(self._head.refusal(self.url))
 
     @override
@@ -267,7 +265,7 @@ class FrameworkConnection(PlacedConnection):
         assert self.place is not None
         client = self._places.client_of(self.place, self.client, self.headers)
         body = UnreadBody(self._served, self._limits, self.place, client, self._read_on)
-        body.begin(self.parser.get_method(), self.headers, self._head.parsed_bytes)
+        body.begin(self.parser.get_method(), self.headers, self._head.kept_bytes)
         self.app = body
         super().on_headers_complete()
         self._bodies.add(body)
@@ -312,6 +310,8 @@ class FrameworkConnection(PlacedConnection):
         self._bodies.end_first()
         if self.place is not None and self.cycle.response_complete:
             self.cycle.body = bytearray()
+        if self.transport.is_closing():
+            self._abort_within(self._limits.stall_deadline_s)
         if self._early and not self.transport.is_closing():
             if not self.pipeline and self._may_read():
                 self.loop.call_soon(self._take_early)
@@ -362,7 +362,7 @@ class FrameworkConnection(PlacedConnection):
         self._is_refused = True
         if self._bodies.arriving is not None:
             if self.cycle.response_started:
-                self.transport.close()  # it has its answer, or a part of it
+                self._close_in_time()  # it has its answer, or a part of it
                 return
             self._bodies.drop_arriving()
             if self.pipeline:
@@ -397,4 +397,4 @@ class FrameworkConnection(PlacedConnection):
             with contextlib.suppress(OSError):  # the client may have left while nothing was read
                 self.transport.write_eof()
             self.flow.resume_reading()
-            self._linger = self.loop.call_later(self._limits.linger_s, self.transport.abort)
+            self._abort_within(self._limits.linger_s)

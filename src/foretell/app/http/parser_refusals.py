@@ -22,6 +22,10 @@ _KNOWN_METHODS: Final = frozenset(HTTPMethod)
 _OTHER_VERSION: Final = "Invalid HTTP version"
 """The parser's words for a version that does not exist."""
 _WEBSOCKET_VERSION: Final = b"13"
+PATH_FACTOR: Final = 5
+"""The memory of a path over its length: its bytes twice, and its characters, which may take four bytes each."""
+HEADER_BYTES: Final = 170
+"""The memory of a header beside its bytes: a pair, and two objects."""
 
 
 class HeadSize:
@@ -30,26 +34,30 @@ class HeadSize:
     def __init__(self, bytes_max: int, headers_max: int) -> None:
         self._bytes_max = bytes_max
         self._headers_max = headers_max
-        self._received_bytes = 0
-        self.parsed_bytes = 0
+        self.begin()
 
     def begin(self) -> None:
         """Begin the next head."""
-        self._received_bytes = self.parsed_bytes = 0
+        self._received_bytes = self._parsed_bytes = self._headers = 0
+        self.kept_bytes = 0
+        """The memory that the parsed head takes, roughly."""
 
     def may_receive(self, size: int) -> bool:
         """Count bytes that were received, and return whether the head is within its bounds."""
         self._received_bytes += size
         return self._received_bytes <= self._bytes_max
 
-    def may_have(self, headers: int, *parts: bytes) -> bool:
-        """Count parts that were parsed, and return whether a head with so many headers is within its bounds."""
-        self.parsed_bytes += sum(map(len, parts))
-        return self.parsed_bytes <= self._bytes_max and headers <= self._headers_max
+    def may_have(self, *parts: bytes) -> bool:
+        """Count a target, or the name and value of a header, and return whether the head is within its bounds."""
+        size, is_header = sum(map(len, parts)), len(parts) > 1
+        self._parsed_bytes += size
+        self._headers += is_header
+        self.kept_bytes += size + HEADER_BYTES if is_header else PATH_FACTOR * size
+        return self._parsed_bytes <= self._bytes_max and self._headers <= self._headers_max
 
     def refusal(self, url: bytes) -> ForetellError:
         """Return the refusal of the larger part of the head."""
-        if 2 * len(url) > max(self._received_bytes, self.parsed_bytes):
+        if 2 * len(url) > max(self._received_bytes, self._parsed_bytes):
             return UrlTooLong(self._bytes_max)
         return HeadersTooLarge(self._bytes_max, self._headers_max)
 

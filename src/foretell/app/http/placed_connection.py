@@ -25,6 +25,7 @@ class PlacedConnection(HttpToolsProtocol, ABC):
         self._last_cycle: RequestResponseCycle | None = None
         """The request after which a connection closes that is admitted provisionally."""
         self._stall: asyncio.TimerHandle | None = None
+        self._linger: asyncio.TimerHandle | None = None
 
     @override
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -58,6 +59,8 @@ class PlacedConnection(HttpToolsProtocol, ABC):
     @override
     def connection_lost(self, exc: Exception | None) -> None:
         self._end_stall()
+        if self._linger is not None:
+            self._linger.cancel()
         if self.place is not None:
             WRITE_BUFFERS.release(self.place)
             self.place.end()
@@ -68,6 +71,15 @@ class PlacedConnection(HttpToolsProtocol, ABC):
     @abstractmethod
     def is_idle(self) -> bool:
         """Whether no request has begun that is not answered."""
+
+    def _close_in_time(self) -> None:
+        """Close once the client has read what was sent; what is left of an answer may never be read."""
+        self.transport.close()
+        self._abort_within(self._limits.stall_deadline_s)
+
+    def _abort_within(self, seconds: float) -> None:
+        if self._linger is None:
+            self._linger = self.loop.call_later(seconds, self.transport.abort)
 
     def close_now(self) -> None:
         """End the connection at once, whatever it does."""
@@ -81,7 +93,7 @@ class PlacedConnection(HttpToolsProtocol, ABC):
     def _forget_request(self) -> None:
         """Free what the last request has left, a fourth of a connection's memory: the next one may be far."""
         self.cycle = self.scope = self._last_cycle = None  # type: ignore[assignment]
-        self.headers = []
+        self.headers, self.url = [], b""
 
     def _close_unless_kept(self, cycle: RequestResponseCycle) -> None:
         """Have a connection that is admitted provisionally end with the answer, unless the request shows a key."""

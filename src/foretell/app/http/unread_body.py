@@ -38,6 +38,7 @@ class UnreadBody:
         "_turn_chunks",
         "client",
         "head_bytes",
+        "is_asked_for",
         "is_begun",
         "size",
     )
@@ -50,7 +51,7 @@ class UnreadBody:
         client: str,
         read_on: Callable[["UnreadBody"], None],
     ) -> None:
-        """`read_on` is called when the application has received what had arrived."""
+        """`read_on` is called when the application begins to read, and when it has received what had arrived."""
         self._app = app
         self._limits = limits
         self._place = place
@@ -62,6 +63,8 @@ class UnreadBody:
         """The address that the request counts for."""
         self.head_bytes = 0
         """Of the request."""
+        self.is_asked_for = False
+        """Whether the application has begun to read it."""
         self.is_begun = False
         """Whether the application carries out the request, or has done so."""
         self.size = 0
@@ -71,6 +74,9 @@ class UnreadBody:
         """Carry out the request."""
 
         async def received() -> Message:
+            if not self.is_asked_for:
+                self.is_asked_for = True
+                self._read_on(self)
             message = await receive()
             self.end()
             self._read_on(self)
@@ -153,6 +159,11 @@ class UnreadBodies:
     def is_unread(self) -> bool:
         """Whether so much waits of the body that arrives that no more of it may be parsed."""
         return self.arriving is not None and self.arriving.size > self._limits.unread_bytes_max
+
+    @property
+    def awaits_its_reader(self) -> bool:
+        """Whether the application has not begun to read the body that arrives."""
+        return self.arriving is not None and not self.arriving.is_asked_for
 
     @property
     def have_large_heads(self) -> bool:

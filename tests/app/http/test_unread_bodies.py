@@ -311,7 +311,7 @@ async def answer_at_once(scope: Scope, receive: Receive, send: Send) -> None:
 
 
 async def test_attack_h2_an_idle_connection_keeps_nothing_of_its_last_request() -> None:
-    """It kept the request with its scope and headers: a fourth of the memory of ten thousand connections."""
+    """It kept the request with its scope and headers, on each of thousands of connections."""
     get = a_request(GET, b"X-Header: " + bytes(b"a" * 1000))
     async with a_server(app=answer_at_once) as host, connected(host) as peer:
         for _ in range(3):

@@ -91,7 +91,7 @@ class PlacedConnection(HttpToolsProtocol, ABC):
             self._last_cycle.keep_alive = True
 
     def _forget_request(self) -> None:
-        """Free what the last request has left, a fourth of a connection's memory: the next one may be far."""
+        """Free what the last request has left: the next one may be far."""
         self.cycle = self.scope = self._last_cycle = None  # type: ignore[assignment]
         self.headers, self.url = [], b""
 

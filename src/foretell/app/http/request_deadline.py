@@ -8,7 +8,7 @@ from typing import Final
 class RequestDeadline:
     """Ends a request that arrives too slowly.
 
-    It stands still while what has arrived waits here to be parsed: that is not the client's time.
+    It stands still while the server does not read it: that is not the client's time.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop, seconds: float) -> None:

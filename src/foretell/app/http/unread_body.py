@@ -147,9 +147,8 @@ class UnreadBodies:
 
     def __init__(self, limits: ConnectionLimits) -> None:
         self._limits = limits
-        self._unanswered: list[
-            UnreadBody
-        ] = []  # an empty deque is large, and most connections are idle
+        self._unanswered: list[UnreadBody] = []
+        """No deque: an empty one is large, and most connections are idle."""
         self.arriving: UnreadBody | None = None
         """That of the request whose head has arrived and whose end has not; it may be answered."""
 

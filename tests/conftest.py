@@ -14,7 +14,7 @@ from tests.claims import claims_of
 from tests.contracts.scenarios.seeds import choose_seed, seed_header
 from tests.distribution import ModuleScheduling, long_first
 from tests.rigs.chain_snapshots import take_back
-from tests.rigs.databases import SharedDatabase
+from tests.rigs.databases import SharedDatabase, share_compiled_statements
 from tests.rigs.ports import free_port
 from tests.rigs.sandbox import Sandbox, deploy_sandbox
 from xdist.remote import Producer
@@ -31,7 +31,7 @@ NPM_FOLDER = Path(__file__).parents[1] / "contracts" / "node_modules"
 SANDBOX_CHAIN_ID = 80002
 
 # `quick` tries the same examples in every run; `--hypothesis-profile thorough` tries many new ones.
-settings.register_profile("quick", max_examples=50, deadline=None, derandomize=True)
+settings.register_profile("quick", max_examples=30, deadline=None, derandomize=True)
 settings.register_profile("thorough", max_examples=5_000, deadline=None)
 settings.load_profile("quick")
 
@@ -43,6 +43,8 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 # A shell has what it starts in the background ignore Ctrl-C. The programs that tests end with it inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+share_compiled_statements()
 
 # Collection makes a million objects that all stay; `pytest_collection_finish` switches it on again.
 gc.disable()

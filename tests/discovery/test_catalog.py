@@ -218,7 +218,7 @@ async def many_events(database: Database) -> None:
 
 @pytest.mark.spec(107)
 @settings(
-    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(
     limit=st.integers(1, 20),

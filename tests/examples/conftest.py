@@ -47,8 +47,9 @@ def own_question(question: str) -> OwnQuestion:
     return OwnQuestion(worded, re.sub(r"[^a-z0-9]+", "-", worded.lower()).strip("-"))
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def example_sandbox(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """A running sandbox for all examples; it ends with them, since it uses a processor even when nobody calls it."""
     with an_installation(tmp_path_factory.mktemp("examples")) as running:
         asyncio.run(running.start())
         yield running

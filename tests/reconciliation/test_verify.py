@@ -81,7 +81,7 @@ from foretell.store.tables.listings import AMOUNTS, PRICES
 
 pytestmark = pytest.mark.anyio
 
-HISTORIES: Final = int(os.environ.get("FORETELL_TEST_HISTORIES", "100"))
+HISTORIES: Final = int(os.environ.get("FORETELL_TEST_HISTORIES", "30"))
 STEPS: Final = 40
 STEPS_OF_MOST: Final = 12
 POSTGRES_EACH: Final = 19

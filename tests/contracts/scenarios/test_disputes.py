@@ -10,7 +10,7 @@ from tests.contracts.scenarios.invariants import run_many_disputes
 from tests.contracts.scenarios.seeds import fresh_seed
 
 STEPS = 40
-SCENARIOS = 120
+SCENARIOS = 60
 STEPS_FRESH = 800
 KINDS = (
     *("fall-back", "fall-back of a predecessor", "released"),

@@ -11,7 +11,7 @@ from tests.contracts.scenarios.invariants import (
 from tests.contracts.scenarios.runs import run
 from tests.contracts.scenarios.seeds import fresh_seed
 
-STEPS_FIXED = 6_000
+STEPS_FIXED = 3_000
 FIXED_SEEDS = (20_260_727, 20_260_728)
 STEPS_FRESH = 3_000
 DONE_MIN = 100

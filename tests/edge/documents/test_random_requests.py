@@ -51,7 +51,7 @@ from foretell.web.sandbox_wallets import SandboxWallets
 
 pytestmark = pytest.mark.anyio
 
-CASES = int(os.environ.get("FORETELL_TEST_SCHEMA_CASES", "5000"))
+CASES = int(os.environ.get("FORETELL_TEST_SCHEMA_CASES", "1500"))
 SEED = 20
 HOST = "http://api.test"
 SENT_ALONE = 4

@@ -51,7 +51,7 @@ from foretell.store.tables import markets
 pytestmark = pytest.mark.anyio
 
 SYSTEMS: Final = 4
-SEEDS: Final = range(int(os.environ.get("FORETELL_TEST_LIES", "60")) // SYSTEMS)
+SEEDS: Final = range(int(os.environ.get("FORETELL_TEST_LIES", "32")) // SYSTEMS)
 RUNS_THAT_SUFFICE: Final = 100
 """In so many runs of a system every lie occurs: the rarest one does so in every sixth."""
 TIMEOUT_S: Final = 0.5

@@ -39,11 +39,11 @@ pytestmark = pytest.mark.anyio
 LASTS_S: Final = 600
 IS_LONG: Final = "FORETELL_TEST_LIES" in os.environ
 """Whether it is `make faults`, which sets that number."""
-ROUND_S: Final = 2 if IS_LONG else 10
+ROUND_S: Final = 2 if IS_LONG else 20
 ROUNDS: Final = LASTS_S // ROUND_S
 ROUNDS_PER_MATCH: Final = 2 if IS_LONG else 1
 """Rounds from one or two trades to the next ones."""
-ROUNDS_PER_REQUEST: Final = 10 // ROUND_S
+ROUNDS_PER_REQUEST: Final = 5 if IS_LONG else 1
 OWNERS: Final = 10
 DEPLOYED: Final = 6
 """Owners whose wallets are on the chain before."""

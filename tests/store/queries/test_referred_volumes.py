@@ -32,7 +32,7 @@ MARKETS: Final = {
 LATE: Final = "late"
 """A market that is traded before it is listed."""
 TRADES: Final = 60
-HISTORIES: Final = 12
+HISTORIES: Final = 6
 STEPS_PER_CHECK: Final = 9
 FIRST_BLOCK: Final = 10
 """After the blocks in which conditions were prepared."""

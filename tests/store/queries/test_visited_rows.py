@@ -55,7 +55,7 @@ POINTS: Final = 200
 STEPS_PER_POINT_MAX: Final = 80
 ROWS: Final = 5_000
 HEAVY_FROM: Final = 500
-RANKED: Final = (2_000, 20_000)
+RANKED: Final = (1_000, 10_000)
 RANK_GROWTH_MAX: Final = 2.5
 """A bucket of the larger ranking has more wallets; each of those before the own one is a count in both."""
 

@@ -43,7 +43,7 @@ DAY_S: Final = 86_400
 WALLETS: Final = ("ann", "bob", "carol", "dave")
 MARKETS: Final = ("rain", "snow", "hail")
 CATEGORY: Final = {"rain": "weather", "snow": "weather", "hail": "politics"}
-STEPS: Final = 45
+STEPS: Final = 30
 SEEDS: Final = int(os.environ.get("FORETELL_TEST_RANKINGS", "1"))
 
 Sums = Counter[tuple[int, str, str]]

@@ -229,12 +229,24 @@ async def begin_much(_scope: Scope, receive: Receive, send: Send) -> None:
     await _disconnected(receive)
 
 
-def reply_much(_request: FastRequest, reply: SendReply) -> Coroutine[None, None, None]:
-    async def answer() -> None:
-        await asyncio.sleep(0.05)
-        reply(FastResponse(200, bytes(UNREAD_BYTES)))
+class SlowRoute:
+    """A fast route that answers much when it may."""
 
-    return answer()
+    def __init__(self) -> None:
+        self.may_answer = asyncio.Event()
+
+    def begin(self, _request: FastRequest, reply: SendReply) -> Coroutine[None, None, None]:
+        async def answer() -> None:
+            await self.may_answer.wait()
+            reply(FastResponse(200, bytes(UNREAD_BYTES)))
+
+        return answer()
+
+
+async def have_read() -> None:
+    """Return when the server, which has the same event loop, has read what was sent."""
+    for _ in range(5):
+        await asyncio.sleep(0.01)
 
 
 @pytest.mark.parametrize(
@@ -258,18 +270,23 @@ async def test_attack_h2_a_last_answer_that_is_not_read_holds_no_place(
 ) -> None:
     """A finding: a connection that was being closed waited for ever for the client to take the rest."""
     places = ConnectionPlaces()
-    route = FastRoute(lambda query: not query, reply_much)
+    slow = SlowRoute()
+    route = FastRoute(lambda query: not query, slow.begin)
     fast = served_under("/clob", {("POST", "/fast"): route}, Telemetry(app, "much", lambda: "id"))
     async with serving(app, fast, HURRIED, places=places) as place:
         host, port = place.split(":")
         reader, writer = await asyncio.open_connection(host, int(port), limit=1024)
-        writer.write(request_bytes)
-        if b"/fast" in request_bytes:
-            with budget_used_up():
-                await asyncio.sleep(0.02)
-                writer.write(request_bytes)  # which has no room, so that the connection closes
+        try:
+            writer.write(request_bytes)
+            if b"/fast" in request_bytes:
+                await have_read()
+                with budget_used_up():
+                    writer.write(request_bytes)  # which has no room, so that the connection closes
+                    await have_read()
+                    slow.may_answer.set()
+                    await reader.readuntil(b"\r\n\r\n")
+            else:
                 await reader.readuntil(b"\r\n\r\n")
-        else:
-            await reader.readuntil(b"\r\n\r\n")
-        await until_free(places)
-        writer.transport.abort()
+            await until_free(places)
+        finally:
+            writer.transport.abort()

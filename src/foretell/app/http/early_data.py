@@ -11,11 +11,14 @@ from foretell.edge.codec import HeldBytes
 class EarlyData(FlowControl):
     """The flow control of a connection, which keeps data that is early and reads nothing more meanwhile.
 
-    The framework reads on whenever an application asks for its body; that has to wait for what is kept.
+    The framework reads on whenever an application asks for its body; that has to wait for what is kept. Its event, for
+    answers that wait for their client, takes a kilobyte, so it is made when the first of them waits.
     """
 
     def __init__(self, transport: asyncio.Transport) -> None:
-        super().__init__(transport)
+        self._transport = transport
+        self.read_paused = self.write_paused = False
+        self._is_writable: asyncio.Event | None = None
         self._kept = b""
         self._held = HeldBytes()
 
@@ -36,6 +39,25 @@ class EarlyData(FlowControl):
         data, self._kept = self._kept, b""
         self._held.end()
         return data
+
+    @override
+    async def drain(self) -> None:
+        """Wait until an answer may be written."""
+        if self.write_paused:
+            if self._is_writable is None:
+                self._is_writable = asyncio.Event()
+            await self._is_writable.wait()
+
+    @override
+    def pause_writing(self) -> None:
+        self.write_paused = True
+
+    @override
+    def resume_writing(self) -> None:
+        self.write_paused = False
+        if self._is_writable is not None:
+            self._is_writable.set()
+            self._is_writable = None
 
     @override
     def resume_reading(self) -> None:

@@ -6,7 +6,6 @@ that another client needs.
 """
 
 import asyncio
-import contextlib
 from functools import partial
 from typing import Any, Final
 
@@ -29,7 +28,7 @@ from foretell.app.http.parser_refusals import (
 from foretell.app.http.placed_connection import PlacedConnection
 from foretell.app.http.request_deadline import RequestDeadline
 from foretell.app.http.request_pace import RequestTurn
-from foretell.app.http.stream_connection import StreamConnection
+from foretell.app.http.stream_connection import StreamConnection, stream_with
 from foretell.app.http.unread_body import UnreadBodies, UnreadBody
 from foretell.domain.errors.families import ForetellError
 from foretell.domain.errors.http import (
@@ -57,6 +56,22 @@ class FrameworkConnection(PlacedConnection):
     answers, or the client would take it for one of them.
     """
 
+    __slots__ = (
+        "_bodies",
+        "_deadline",
+        "_early",
+        "_head",
+        "_is_arriving",
+        "_is_in_head",
+        "_is_refused",
+        "_last_answer",
+        "_owner",
+        "_postponed",
+        "_refusals",
+        "_served",
+        "_turn",
+    )
+
     def __init__(
         self,
         owner: ConnectionOwner,
@@ -66,11 +81,9 @@ class FrameworkConnection(PlacedConnection):
         **named: Any,
     ) -> None:
         super().__init__(*arguments, limits=limits, **named)
-        self.ws_protocol_class = partial(StreamConnection, limits=limits.stream)  # type: ignore[assignment] # called only
-        self._owner = owner
-        self._refusals = refusals
-        self._is_arriving = False
-        self._is_in_head = False
+        self.ws_protocol_class = stream_with(limits.stream)  # type: ignore[assignment] # called only
+        self._owner, self._refusals = owner, refusals
+        self._is_arriving = self._is_in_head = False
         self._postponed: tuple[RequestResponseCycle, Any] | None = None
         """The next request, and its application, while the client does not read the answers before."""
         self._served: AsgiApp = self.app
@@ -385,16 +398,3 @@ class FrameworkConnection(PlacedConnection):
         refusal, headers = TooManyConnections(), self.server_state.default_headers
         self.transport.write(self._refusals.answer(refusal, b"", headers))
         self.transport.close()
-
-    def _close_with(self, answer: bytes) -> None:
-        """Send the last answer of the connection, and close it when the client has, or soon.
-
-        If it were closed at once with data that is not read yet, the kernel would reset it, and the
-        client might lose the answer.
-        """
-        if not self.transport.is_closing():
-            self.transport.write(answer)
-            with contextlib.suppress(OSError):  # the client may have left while nothing was read
-                self.transport.write_eof()
-            self.flow.resume_reading()
-            self._abort_within(self._limits.linger_s)

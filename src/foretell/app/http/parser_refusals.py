@@ -31,6 +31,15 @@ HEADER_BYTES: Final = 170
 class HeadSize:
     """The size of the head that arrives: what is complete counts as parsed, what is not as received."""
 
+    __slots__ = (
+        "_bytes_max",
+        "_headers",
+        "_headers_max",
+        "_parsed_bytes",
+        "_received_bytes",
+        "kept_bytes",
+    )
+
     def __init__(self, bytes_max: int, headers_max: int) -> None:
         self._bytes_max = bytes_max
         self._headers_max = headers_max

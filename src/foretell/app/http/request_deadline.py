@@ -11,6 +11,8 @@ class RequestDeadline:
     It stands still while the server does not read it: that is not the client's time.
     """
 
+    __slots__ = ("_due_at", "_left_s", "_loop", "_timer", "seconds")
+
     def __init__(self, loop: asyncio.AbstractEventLoop, seconds: float) -> None:
         self._loop = loop
         self._timer: asyncio.TimerHandle | None = None

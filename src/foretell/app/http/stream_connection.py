@@ -11,6 +11,7 @@ whose end does not come closes the connection.
 import asyncio
 import socket
 from collections.abc import Callable
+from functools import lru_cache, partial
 from typing import Any, Final
 
 from typing_extensions import override
@@ -333,3 +334,9 @@ class StreamConnection(WebSocketsSansIOProtocol):
         if self._end is not None:
             self._end.cancel()
             self._end = None
+
+
+@lru_cache
+def stream_with(limits: StreamLimits) -> Callable[..., StreamConnection]:
+    """Return what makes a connection with these limits; all connections of a server have it in common."""
+    return partial(StreamConnection, limits=limits)

@@ -145,6 +145,8 @@ class UnreadBody:
 class UnreadBodies:
     """The bodies of the requests of one connection that are not answered, in their order."""
 
+    __slots__ = ("_limits", "_unanswered", "arriving")
+
     def __init__(self, limits: ConnectionLimits) -> None:
         self._limits = limits
         self._unanswered: list[UnreadBody] = []

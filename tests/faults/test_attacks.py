@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
@@ -20,6 +21,7 @@ from tests.faults.attacks.play import (
     row_of,
 )
 from tests.faults.attacks.target import Latencies, a_target
+from tests.faults.attacks.watcher import resident_bytes
 from tests.rigs.installation import Running
 
 pytestmark = [pytest.mark.anyio, pytest.mark.xdist_group("e2e attacked")]
@@ -142,3 +144,13 @@ def test_a_latency_that_others_disturbed_is_not_judged() -> None:
     assert slow.misses(is_whole=True)
     assert slow._replace(others_cores=0.5).misses(is_whole=True) == []
     assert slow.misses(is_whole=False) == []
+
+
+def test_a_process_that_has_ended_has_no_memory_before_its_parent_knows() -> None:
+    """A finding: one that ended during a look ended the attacks."""
+    with subprocess.Popen(["sleep", "60"]) as running:
+        assert resident_bytes(running.pid) > 0
+        running.kill()
+        os.waitid(os.P_PID, running.pid, os.WEXITED | os.WNOWAIT)
+        with pytest.raises(ProcessLookupError):
+            resident_bytes(running.pid)

@@ -59,10 +59,11 @@ def served_connections(port: int) -> Iterator[ServedConnection]:
 
 
 def resident_bytes(pid: int) -> int:
-    """Return the resident memory of a process."""
-    status = Path(f"/proc/{pid}/status").read_text()
-    (line,) = (line for line in status.splitlines() if line.startswith("VmRSS:"))
-    return int(line.split()[1]) * 1024
+    """Return the resident memory of a process; one that has ended is no process, also before its parent knows."""
+    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith("VmRSS:"):
+            return int(line.split()[1]) * 1024
+    raise ProcessLookupError(pid)
 
 
 def main(port: int, pid: int) -> None:

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Coroutine
 
 import pytest
 from tests.app.http.test_slow_bodies import budget_used_up
+from tests.app.http.test_unread_bodies import settled
 from tests.rigs.applications import serving
 
 from foretell.app.http.connection_limits import CONNECTION_LIMITS, ConnectionLimits
@@ -243,12 +244,6 @@ class SlowRoute:
         return answer()
 
 
-async def have_read() -> None:
-    """Return when the server, which has the same event loop, has read what was sent."""
-    for _ in range(5):
-        await asyncio.sleep(0.01)
-
-
 @pytest.mark.parametrize(
     ("app", "request_bytes"),
     [
@@ -279,10 +274,10 @@ async def test_attack_h2_a_last_answer_that_is_not_read_holds_no_place(
         try:
             writer.write(request_bytes)
             if b"/fast" in request_bytes:
-                await have_read()
+                await settled()
                 with budget_used_up():
                     writer.write(request_bytes)  # which has no room, so that the connection closes
-                    await have_read()
+                    await settled()
                     slow.may_answer.set()
                     await reader.readuntil(b"\r\n\r\n")
             else:

@@ -14,7 +14,7 @@ from tests.contracts.scenarios.seeds import fresh_seed
 STEPS_FIXED = 3_000
 FIXED_SEEDS = (20_260_727, 20_260_728)
 STEPS_FRESH = 3_000
-DONE_MIN = 100
+DONE_MIN = 50
 OWED_MIN = 15
 KINDS = (
     *("ladder of 20", "changed its mind", "signer changed its mind"),

@@ -1,8 +1,8 @@
 """Strangers who want to stop the exchange: a process that attacks one port in one way.
 
 Arguments: the way, the port, how many connections. The first line of its standard input has the condition
-ids of markets, as JSON; the attack ends with the input. It prints a line when each connection has been open,
-and in the end what became of them, as JSON. Its connections come from other loopback addresses than those of the tests.
+ids of markets, as JSON; the attack ends with the input. It prints a line when each connection has been open, one
+when the exchange has closed one, and in the end what became of all, as JSON. Its connections come from other loopback addresses than those of the tests.
 
 Strangers come over a network and use no processor of the exchange, so this process has the lowest priority.
 """
@@ -230,6 +230,7 @@ class Strangers:
         self.opened = 0
         self.closed = 0
         """By the exchange."""
+        self._one_closed = asyncio.Event()
 
     async def attack(self, connections: int) -> None:
         """Attack until the end of the input, or longer until each connection has been open."""
@@ -237,9 +238,10 @@ class Strangers:
         tasks = [asyncio.create_task(self._keep(each)) for each in began]
         for each in began:
             await each.wait()
-        sys.stdout.write("began\n")
-        sys.stdout.flush()
+        _print("began")
+        reporting = asyncio.create_task(self._report_one_closed())
         await asyncio.to_thread(sys.stdin.read)
+        reporting.cancel()
         for task in tasks:
             task.cancel()
         await asyncio.wait(tasks)
@@ -257,7 +259,12 @@ class Strangers:
                 finally:
                     stream[1].transport.abort()
             self.closed += 1
+            self._one_closed.set()
             await asyncio.sleep(AGAIN_S)
+
+    async def _report_one_closed(self) -> None:
+        await self._one_closed.wait()
+        _print("closed")
 
     async def _open(self, source: str) -> Stream:
         client = socket.socket()
@@ -272,13 +279,18 @@ class Strangers:
             raise
 
 
+def _print(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
+
+
 async def main(way: str, port: int, connections: int) -> None:
     """Attack, and print what became of it."""
     condition_ids = json.loads(sys.stdin.readline())
     sources = SOURCES[:1] if way in OF_ONE else SOURCES
     strangers = Strangers(WAYS.get(way) or slow_reader_of(condition_ids), port, sources)
     await strangers.attack(connections)
-    sys.stdout.write(json.dumps({"opened": strangers.opened, "closed": strangers.closed}) + "\n")
+    _print(json.dumps({"opened": strangers.opened, "closed": strangers.closed}))
 
 
 if __name__ == "__main__":

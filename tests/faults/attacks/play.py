@@ -8,6 +8,7 @@ no other program disturbed it.
 
 import argparse
 import asyncio
+import contextlib
 import json
 import sys
 import tempfile
@@ -181,7 +182,9 @@ class Siege:
             others_beside = loud.others_cores(usage_with(target.pid, attacker.pid, watch.pid))
             assert attacker.returncode is None, "the attack went on until the end"
             await self._until_effective(watch, way, connections, refused_before)
-            report, _ = await asyncio.wait_for(attacker.communicate(b""), ENDS_WITHIN_S)
+            if way in CLOSED and connections >= CONNECTIONS[way]:
+                await _until_one_is_closed(attacker)
+            output, _ = await asyncio.wait_for(attacker.communicate(b""), ENDS_WITHIN_S)
             assert await attacker.wait() == 0
         ended_s, seen = time.monotonic(), watch.seen
         await self._settle()
@@ -193,7 +196,7 @@ class Siege:
             held=seen.connections,
             unsent_bytes=seen.unsent_bytes,
             refused_reads=await target.refused_reads() - refused_before,
-            **json.loads(report),
+            **json.loads(output.splitlines()[-1]),
             before_bytes=self._before_bytes,
             most_bytes=seen.resident_bytes,
             after_bytes=target.resident_bytes(),
@@ -269,6 +272,13 @@ class Siege:
             if is_held and is_unread and is_refused:
                 break
             await asyncio.sleep(LOOK_S)
+
+
+async def _until_one_is_closed(attacker: Process) -> None:
+    """Wait until the exchange has closed a connection of the attack, or for some time; it is judged later."""
+    assert attacker.stdout is not None
+    with contextlib.suppress(TimeoutError):
+        await asyncio.wait_for(attacker.stdout.readline(), HELD_WITHIN_S)
 
 
 COLUMNS: Final = (

@@ -3,6 +3,7 @@
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Coroutine, Sequence
+from functools import partial
 from typing import Any, Final
 
 import pytest
@@ -14,7 +15,14 @@ from tests.rigs.clock import VirtualLoop, run_virtually
 
 from foretell.app.http.connection_limits import CONNECTION_LIMITS, ConnectionLimits
 from foretell.app.http.connection_places import ConnectionPlaces, PlaceLimits
-from foretell.app.http.stream_pace import PIECES_PER_TURN, StreamPace
+from foretell.app.http.stream_pace import (
+    PAUSE_FACTOR,
+    PIECES_PER_TURN,
+    PROXIES_PIECES_PER_TURN,
+    TURN_S,
+    StreamPace,
+    StreamTurns,
+)
 from foretell.edge.client_addresses import ClientAddresses
 from foretell.edge.telemetry import AsgiApp
 from foretell.runtime.allowance import GrowingAllowance
@@ -119,7 +127,7 @@ def test_streams_through_a_proxy_have_no_allowance_together() -> None:
     ("proxies", "more_than", "at_most"),
     [
         pytest.param((), 1, PIECES_PER_TURN, id="alone"),
-        pytest.param((HERE,), PIECES_PER_TURN, STREAMS, id="a proxy"),
+        pytest.param((HERE,), PIECES_PER_TURN, PROXIES_PIECES_PER_TURN, id="a proxy"),
     ],
 )
 def test_attack_h1_few_pieces_of_an_address_are_parsed_in_a_turn_of_the_loop(
@@ -163,8 +171,9 @@ class PacedStream:
         self.read_on(has_begun=True)
 
 
-def unlimited(loop: VirtualLoop) -> StreamPace:
-    return StreamPace(GrowingAllowance(1e9, 1e9, 0.0), GrowingAllowance(1e9, 1e9, 0.0), loop.time)
+def unlimited(loop: VirtualLoop, turns: StreamTurns | None = None) -> StreamPace:
+    allowances = GrowingAllowance(1e9, 1e9, 0.0), GrowingAllowance(1e9, 1e9, 0.0)
+    return StreamPace(*allowances, loop.time, turns or StreamTurns(loop.time))
 
 
 def parsed_by(pieces: Sequence[int]) -> list[int]:
@@ -200,6 +209,50 @@ def test_large_messages_keep_out_no_small_ones() -> None:
 
 def test_small_messages_keep_out_no_large_one() -> None:
     assert parsed_by([100] + [1] * 200)[-1] != 0
+
+
+ADDRESSES: Final = 50
+PIECE_S: Final = 0.4 * TURN_S
+
+
+def test_attack_h1_addresses_are_read_by_turns_whose_streams_are_many_or_few() -> None:
+    """An address with one piece waits for a piece of each other address, not for all of them."""
+    loop, parsed = VirtualLoop(), list[str]()
+
+    async def read() -> None:
+        turns = StreamTurns(loop.time)
+        for name, streams in (("a", STREAMS), ("b", STREAMS), ("c", 1)):
+            pace = unlimited(loop, turns)
+            for stream in range(streams):
+                pace.await_turn(stream, partial(parsed.append, name))
+        await asyncio.sleep(1.0)
+
+    run_virtually(read(), loop)
+    assert "".join(parsed) == "abc" + "ab" * (STREAMS - 1)
+
+
+def test_attack_h1_streams_of_many_addresses_take_a_bounded_part_of_the_loops_time() -> None:
+    """Twenty addresses, each within its allowances, had the loop parse for 6 ms before an order was read."""
+    loop, number_by_turn, ended_s = CountingLoop(), Counter[int](), [0.0]
+
+    def parse() -> None:
+        loop.selector.now_s += PIECE_S
+        number_by_turn[loop.turns] += 1
+        ended_s[0] = loop.time()
+
+    async def read() -> None:
+        turns = StreamTurns(loop.time)
+        for _ in range(ADDRESSES):
+            pace = unlimited(loop, turns)
+            for stream in range(STREAMS):
+                pace.await_turn(stream, parse)
+        await asyncio.sleep(10.0)
+
+    run_virtually(read(), loop)
+    assert number_by_turn.total() == ADDRESSES * STREAMS
+    busy_s = ADDRESSES * STREAMS * PIECE_S
+    assert ended_s[0] == pytest.approx((1 + PAUSE_FACTOR) * busy_s, rel=0.01)
+    assert max(number_by_turn.values()) * PIECE_S < TURN_S + PIECE_S
 
 
 def test_a_stream_that_has_left_gets_no_turn() -> None:

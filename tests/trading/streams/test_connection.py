@@ -22,6 +22,7 @@ from foretell.trading.streams.connection import (
     Socket,
 )
 from foretell.trading.streams.flush_queue import FlushQueue, SendBudget
+from foretell.trading.streams.message_turns import MessageTurns
 from foretell.trading.streams.recent import Message
 from foretell.trading.streams.run_connection import run_connection
 
@@ -55,6 +56,7 @@ class Served:
                 Socket(receive, send, self.sink),
                 connection,
                 self.handle,
+                MessageTurns(),
                 subscribe_within_s=self._subscribe_within_s,
                 close_within_s=0.2,
             )

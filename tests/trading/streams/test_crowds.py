@@ -27,17 +27,20 @@ class Crowd:
     def __init__(self, first_message: object) -> None:
         self._first_message = json.dumps(first_message)
         self._turn = 0
+        self._handled = 0
+        """Streams whose first message has been handled."""
         self.frames_by_turn: Counter[int] = Counter()
 
     @contextlib.asynccontextmanager
     async def serving(
         self, serve: Callable[[Socket], Coroutine[Any, Any, None]]
     ) -> AsyncIterator[None]:
-        """Have all streams served, once they have sent their message."""
+        """Have all streams served, once their message has been handled, which takes turns."""
         tasks = [asyncio.create_task(serve(self._socket())) for _ in range(STREAMS)]
         tasks.append(asyncio.create_task(self._count_turns()))
-        for _ in range(20):
-            await asyncio.sleep(0)
+        async with asyncio.timeout(WITHIN_S):
+            while self._handled < STREAMS:  # noqa: ASYNC110 - no event for it
+                await asyncio.sleep(0)
         self.frames_by_turn.clear()
         try:
             yield
@@ -65,6 +68,7 @@ class Crowd:
         async def receive() -> Any:
             message = next(messages, None)
             if message is None:
+                self._handled += 1
                 await asyncio.sleep(NEVER_S)
             return message
 

@@ -16,6 +16,7 @@ from foretell.trading.streams.connection import (
     Socket,
 )
 from foretell.trading.streams.flush_queue import FlushQueue
+from foretell.trading.streams.message_turns import MessageTurns
 from foretell.trading.streams.recent import Message
 from foretell.trading.streams.run_connection import run_connection
 
@@ -48,7 +49,7 @@ class Served:
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         self.sink = NotedSink(scope[SINK])
         socket = Socket(receive, send, self.sink)
-        await run_connection(socket, self.connection, echo)
+        await run_connection(socket, self.connection, echo, MessageTurns())
 
 
 async def echo(connection: Connection, text: str) -> None:

@@ -17,7 +17,12 @@ from typing import Final, NamedTuple, Protocol
 
 from foretell.app.http.authenticated_places import KEPT, AuthenticatedPlaces, idle_or_oldest
 from foretell.app.http.request_pace import LOOP_SHARE, LoopClock, RequestPace
-from foretell.app.http.stream_pace import PIECES_PER_TURN, PROXIES_PIECES_PER_TURN, StreamPace
+from foretell.app.http.stream_pace import (
+    PIECES_PER_TURN,
+    PROXIES_PIECES_PER_TURN,
+    StreamPace,
+    StreamTurns,
+)
 from foretell.edge.client_addresses import ClientAddresses
 from foretell.runtime.allowance import GrowingAllowance
 from foretell.runtime.lru import LruCache
@@ -219,6 +224,7 @@ class ConnectionPlaces:
         self._anonymous: OrderedDict[Place, None] = OrderedDict()
         self._provisional: OrderedDict[Place, None] = OrderedDict()
         self._provisional_by_client: Counter[str] = Counter()
+        self._stream_turns = StreamTurns(clock.now_s)
         self._stream_pace_by_client: LruCache[str, StreamPace] = LruCache(_CLIENTS_MAX)
         self._allowances_by_client: LruCache[str, ClientAllowances] = LruCache(_CLIENTS_MAX)
 
@@ -301,9 +307,8 @@ class ConnectionPlaces:
             pieces = PIECES_PER_TURN
             if not client:
                 frames, size, pieces = _UNBOUNDED, _UNBOUNDED, PROXIES_PIECES_PER_TURN
-            pace = StreamPace(
-                GrowingAllowance(*frames, now_s()), GrowingAllowance(*size, now_s()), now_s, pieces
-            )
+            allowances = GrowingAllowance(*frames, now_s()), GrowingAllowance(*size, now_s())
+            pace = StreamPace(*allowances, now_s, self._stream_turns, pieces)
             self._stream_pace_by_client.put(client, pace)
         return pace
 

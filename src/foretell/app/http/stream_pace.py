@@ -1,23 +1,76 @@
-"""The pace at which the streams of one address are read.
+"""The pace at which the streams of one address are read, and the turns of all addresses.
 
 A piece of what a client sends costs the event loop a fraction of a millisecond, and one address may have many streams.
 They share an allowance of frames and one of bytes, and few of their pieces are parsed in a turn of the loop, so that it
-comes to other clients soon. What is beyond that waits; TCP slows the client down.
+comes to other clients soon. Many addresses share a bounded time of such a turn, and a pause follows it. What is beyond
+that waits; TCP slows the client down.
 """
 
 import asyncio
-from collections import OrderedDict
+import time
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Hashable
 from typing import Final
 
 from foretell.runtime.allowance import GrowingAllowance
+from foretell.runtime.pauses import Pauses
 
 PIECES_PER_TURN: Final = 8
 """Of the streams of an address."""
 PROXIES_PIECES_PER_TURN: Final = 256
 """Of the streams through trusted proxies, which are those of many clients."""
+TURN_S: Final = 0.001
+"""Which the streams of all addresses may take of a turn of the loop; the piece that has begun is parsed whole."""
+PAUSE_FACTOR: Final = 1.0
+"""The pause after the pieces of a turn, in lengths of the time that they took: streams are read in half of the loop's time."""
 _WAIT_S_MIN: Final = 0.001
 """For an allowance: a debt may be too small for a clock to pass it."""
+
+
+class StreamTurns:
+    """The addresses whose streams wait, which are read by turns: a little of each."""
+
+    def __init__(self, now_s: Callable[[], float] = time.monotonic) -> None:
+        """`now_s` measures turns; the clock of uvloop's loop counts whole milliseconds."""
+        self._now_s = now_s
+        self._pauses = Pauses(now_s)
+        self._waiting: OrderedDict[StreamPace, None] = OrderedDict()
+        self._next_turn: asyncio.Handle | None = None
+
+    def join(self, pace: "StreamPace") -> None:
+        """Have an address read once when it is its turn, behind the others; this may be repeated before it is."""
+        self._waiting.setdefault(pace)
+        self._await_turn()
+
+    def _await_turn(self) -> None:
+        if self._next_turn is not None or not self._waiting:
+            return
+        loop, left_s = asyncio.get_running_loop(), self._pauses.left_s
+        if left_s > 0:
+            self._next_turn = loop.call_later(left_s, self._take_turn)
+        else:
+            self._next_turn = loop.call_soon(self._take_turn)
+
+    def _take_turn(self) -> None:
+        began_s = self._now_s()
+        try:
+            self._read_until(began_s + TURN_S)
+        finally:
+            took_s = self._now_s() - began_s
+            self._pauses.add(PAUSE_FACTOR * took_s, took_s)
+            self._next_turn = None
+            self._await_turn()
+
+    def _read_until(self, ends_s: float) -> None:
+        """Read of each address in turn, until the time is over or each has had what it may in a turn of the loop."""
+        waiting, visits = self._waiting, Counter[StreamPace]()
+        while waiting and self._now_s() <= ends_s:
+            pace = next(iter(waiting))
+            if visits[pace] == PIECES_PER_TURN:
+                break  # the next turn begins with it
+            visits[pace] += 1
+            del waiting[pace]
+            pace.read()
 
 
 class StreamPace:
@@ -28,17 +81,20 @@ class StreamPace:
         frames: GrowingAllowance,
         size: GrowingAllowance,
         now_s: Callable[[], float],
+        turns: StreamTurns,
         pieces_per_turn: int = PIECES_PER_TURN,
     ) -> None:
         self._frames = frames
         self._bytes = size
         self._now_s = now_s
-        self._pieces_per_turn = pieces_per_turn
+        self._turns = turns
+        self._pieces_each = pieces_per_turn // PIECES_PER_TURN
+        """Which are parsed before another address is read."""
         self._waiting: OrderedDict[Hashable, Callable[[], None]] = OrderedDict()
         self._unfinished: OrderedDict[Hashable, Callable[[], None]] = OrderedDict()
         """Those that wait in the middle of a message."""
         self._is_for_unfinished = True
-        self._next_turn: asyncio.Handle | None = None
+        self._paid: asyncio.Handle | None = None
 
     def await_turn(
         self, stream: Hashable, take_turn: Callable[[], None], *, has_begun: bool = False
@@ -53,7 +109,7 @@ class StreamPace:
             self._unfinished.move_to_end(stream, last=False)
         else:
             self._waiting[stream] = take_turn
-        self._await_next_turn()
+        self._await_turn()
 
     def leave(self, stream: Hashable) -> None:
         """Have a stream wait no longer; this may be repeated."""
@@ -71,14 +127,30 @@ class StreamPace:
         now_s = self._now_s()
         return max(self._frames.take(0, now_s), self._bytes.take(0, now_s))
 
-    def _await_next_turn(self) -> None:
-        if self._next_turn is not None or not self._count:
+    def read(self) -> None:
+        """Let those parse a piece who are first, if the allowances admit it; the rest waits again."""
+        try:
+            for _ in range(min(self._count, self._pieces_each)):
+                if not self._count or self.debt_s():
+                    break
+                self._next()()
+        finally:
+            self._await_turn()
+
+    def _await_turn(self) -> None:
+        """Join the turns when the allowances admit it."""
+        if self._paid is not None or not self._count:
             return
-        loop, debt_s = asyncio.get_running_loop(), self.debt_s()
+        debt_s = self.debt_s()
         if debt_s:
-            self._next_turn = loop.call_later(max(debt_s, _WAIT_S_MIN), self._take_turns)
+            loop = asyncio.get_running_loop()
+            self._paid = loop.call_later(max(debt_s, _WAIT_S_MIN), self._pay)
         else:
-            self._next_turn = loop.call_soon(self._take_turns)
+            self._turns.join(self)
+
+    def _pay(self) -> None:
+        self._paid = None
+        self._await_turn()
 
     @property
     def _count(self) -> int:
@@ -92,14 +164,3 @@ class StreamPace:
         self._is_for_unfinished = not self._is_for_unfinished
         _, take_turn = (queues[0] or queues[1]).popitem(last=False)
         return take_turn
-
-    def _take_turns(self) -> None:
-        """Let those parse a piece who are first; the rest waits for the next turn, or for the allowances."""
-        try:
-            for _ in range(min(self._count, self._pieces_per_turn)):
-                if not self._count or self.debt_s():
-                    break
-                self._next()()
-        finally:
-            self._next_turn = None
-            self._await_next_turn()

@@ -33,6 +33,7 @@ from foretell.trading.streams.live_channel import LiveChannel
 from foretell.trading.streams.login import authenticate_stream, is_key_active
 from foretell.trading.streams.market_channel import CHANNEL as MARKET_CHANNEL
 from foretell.trading.streams.market_channel import MarketChannel
+from foretell.trading.streams.message_turns import MessageTurns
 from foretell.trading.streams.open_streams import OpenStreams
 from foretell.trading.streams.replay import ReplayPace
 from foretell.trading.streams.run_connection import run_connection
@@ -81,6 +82,7 @@ class Streams:
         self.replays = ReplayPace()
         self._budget = SendBudget(replays=self.replays)
         self._flush_queue = FlushQueue()
+        self._message_turns = MessageTurns()
 
     @property
     def connection_count(self) -> int:
@@ -270,6 +272,6 @@ class Streams:
         self._connections.add(connection)
         self.open.add(connection)
         try:
-            await run_connection(socket, connection, handle)
+            await run_connection(socket, connection, handle, self._message_turns)
         finally:
             self._connections.discard(connection)

@@ -2,10 +2,12 @@
 
 import asyncio
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, Final
 
 from foretell.domain.errors.streams import MalformedMessage
 from foretell.trading.streams.connection import CLOSE_NORMAL, Connection, Handle, Socket
+from foretell.trading.streams.message_turns import MessageTurns
 
 CLOSE_WITHIN_S: Final = 5.0
 SUBSCRIBE_WITHIN_S: Final = 120.0
@@ -18,6 +20,7 @@ async def run_connection(
     socket: Socket,
     connection: Connection,
     handle: Handle,
+    turns: MessageTurns,
     *,
     subscribe_within_s: float = SUBSCRIBE_WITHIN_S,
     close_within_s: float = CLOSE_WITHIN_S,
@@ -30,7 +33,7 @@ async def run_connection(
     writer = asyncio.create_task(connection.write(socket))
     tasks = {
         writer,
-        asyncio.create_task(_read(socket, connection, handle)),
+        asyncio.create_task(_read(socket, connection, handle, turns)),
         asyncio.create_task(_end(connection)),
     }
     try:
@@ -52,18 +55,26 @@ async def _end(connection: Connection) -> None:
     await connection.ended.wait()
 
 
-async def _read(socket: Socket, connection: Connection, handle: Handle) -> None:
-    """Handle messages until the client leaves or the connection is to be closed."""
+async def _read(
+    socket: Socket, connection: Connection, handle: Handle, turns: MessageTurns
+) -> None:
+    """Handle messages, each in a turn of the client, until the client leaves or the connection is to be closed."""
     while connection.close_code is None:
         message: Mapping[str, Any] = await socket.receive()
         if message["type"] != "websocket.receive":
             connection.has_left = message.get("code") == CLOSE_NORMAL
             return
-        text = message.get("text")
-        if text is None:
-            connection.refuse(MalformedMessage("a frame must be text"))
-        elif text.strip().upper() == PING:
-            connection.send_frame(PONG)
-        else:
-            await handle(connection, text)
+        await turns.run(
+            connection.client or connection,
+            partial(_answer, connection, handle, message.get("text")),
+        )
         await asyncio.sleep(0)  # the loop turns between two messages
+
+
+async def _answer(connection: Connection, handle: Handle, text: str | None) -> None:
+    if text is None:
+        connection.refuse(MalformedMessage("a frame must be text"))
+    elif text.strip().upper() == PING:
+        connection.send_frame(PONG)
+    else:
+        await handle(connection, text)

@@ -1,13 +1,16 @@
-"""A bounded share of the event loop for answers that take long to compute.
+"""Bounded shares of the event loop for work that many clients may ask for at the same moment.
 
-Such an answer is computed in parts of about a millisecond. Parts of all answers take turns here, one at a time, and a
+An answer that takes long to compute is computed in parts of about a millisecond. Parts of all answers take turns here, one at a time, and a
 pause follows each, in which the loop serves everything else. Without it a few such answers at once would delay each
 order by a part of every one of them. A short answer has no pauses: it takes no more than other requests do.
+
+What a client sends takes turns by clients instead, so that one that sends much delays itself.
 """
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections import OrderedDict, deque
+from collections.abc import Callable, Hashable
 from typing import Final, TypeVar
 
 from foretell.runtime.pauses import Pauses
@@ -60,3 +63,53 @@ class SharedAnswer:
             owed_s = 0.0 if is_short else share.pause_factor * took_s
             await asyncio.sleep(share.pauses.add(owed_s, took_s) if owed_s else 0.0)
         return value
+
+
+class FairTurns:
+    """The turns of clients: one piece of work is done at a time, of each client in turn, and a pause follows it.
+
+    Work that comes alone waits for nothing.
+    """
+
+    def __init__(self, pause_factor: float, now_s: Callable[[], float] = time.monotonic) -> None:
+        """The pause after work is as many lengths of its time as `pause_factor`."""
+        self._pause_factor = pause_factor
+        self.now_s = now_s
+        """Measures pauses; the clock of uvloop's loop counts whole milliseconds."""
+        self._pauses = Pauses(now_s)
+        self._waiting: OrderedDict[Hashable, deque[Callable[[], None]]] = OrderedDict()
+        self._next_turn: asyncio.Handle | None = None
+
+    @property
+    def are_free(self) -> bool:
+        """Whether work may be done now."""
+        return not self._waiting and not self._pauses.left_s
+
+    def await_turn(self, client: Hashable, begin: Callable[[], None]) -> None:
+        """Call `begin` when it is the client's turn, behind what it asked for before."""
+        self._waiting.setdefault(client, deque()).append(begin)
+        self._await_next()
+
+    def count(self, seconds: float) -> None:
+        """Count the time of work that was done just now."""
+        self._pauses.add(self._pause_factor * seconds, seconds)
+
+    def _await_next(self) -> None:
+        if self._next_turn is not None or not self._waiting:
+            return
+        loop, left_s = asyncio.get_running_loop(), self._pauses.left_s
+        if left_s > 0:
+            self._next_turn = loop.call_later(left_s, self._give)
+        else:
+            self._next_turn = loop.call_soon(self._give)
+
+    def _give(self) -> None:
+        """Give the first client its turn: what it does in this turn of the loop counts before the next one."""
+        self._next_turn = None
+        if not self._pauses.left_s:
+            client, begins = self._waiting.popitem(last=False)
+            begin = begins.popleft()
+            if begins:
+                self._waiting[client] = begins
+            begin()
+        self._await_next()

@@ -56,6 +56,8 @@ class ConnectionLimits(NamedTuple):
     """Until a connection that is admitted provisionally has shown a key."""
     piece_bytes: int = 1024
     """Parsed before it is looked how many requests wait for their turn."""
+    body_piece_bytes: int = 16 * 1024
+    """The same of a body whose length is known: no other request begins in it."""
     pipelined_max: int = 32
     """Requests that are parsed while an earlier one is answered; the piece that has one more is parsed whole."""
     unread_bytes_max: int = 64 * 1024

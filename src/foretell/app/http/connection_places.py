@@ -25,9 +25,12 @@ from foretell.app.http.stream_pace import (
 )
 from foretell.edge.client_addresses import ClientAddresses
 from foretell.runtime.allowance import GrowingAllowance
+from foretell.runtime.loop_share import FairTurns
 from foretell.runtime.lru import LruCache
 
 PER_ADDRESS_MAX: Final = 1_000
+READ_PAUSE_FACTOR: Final = 1.0
+"""The pause after a part of a body, in lengths of the time that it took: bodies are read in half of the loop's time."""
 PER_KEY_MAX: Final = 1_000
 """Connections of one key that count as authenticated: keys cost nothing."""
 UNLIMITED: Final = 2**31
@@ -224,6 +227,8 @@ class ConnectionPlaces:
         self._anonymous: OrderedDict[Place, None] = OrderedDict()
         self._provisional: OrderedDict[Place, None] = OrderedDict()
         self._provisional_by_client: Counter[str] = Counter()
+        self.read_turns = FairTurns(READ_PAUSE_FACTOR, clock.now_s)
+        """Of bodies that do not come with their requests, and of what is dropped."""
         self._stream_turns = StreamTurns(clock.now_s)
         self._stream_pace_by_client: LruCache[str, StreamPace] = LruCache(_CLIENTS_MAX)
         self._allowances_by_client: LruCache[str, ClientAllowances] = LruCache(_CLIENTS_MAX)

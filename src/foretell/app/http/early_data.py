@@ -1,18 +1,22 @@
 """The data that arrives on a connection before it may be parsed."""
 
 import asyncio
+from collections.abc import Callable
+from functools import partial
 
 from typing_extensions import override
 from uvicorn.protocols.http.flow_control import FlowControl
 
 from foretell.edge.codec import HeldBytes
+from foretell.runtime.loop_share import FairTurns
 
 
 class EarlyData(FlowControl):
     """The flow control of a connection, which keeps data that is early and reads nothing more meanwhile.
 
-    The framework reads on whenever an application asks for its body; that has to wait for what is kept. Its event, for
-    answers that wait for their client, takes a kilobyte, so it is made when the first of them waits.
+    The framework reads on whenever an application asks for its body; that has to wait for what is kept, and for the
+    turn of the client. Its event, for answers that wait for their client, takes a kilobyte, so it is made when the first
+    of them waits.
     """
 
     def __init__(self, transport: asyncio.Transport) -> None:
@@ -21,6 +25,9 @@ class EarlyData(FlowControl):
         self._is_writable: asyncio.Event | None = None
         self._kept = b""
         self._held = HeldBytes()
+        self._is_wanted = True
+        """Whether more is to be read, in a turn if it has to wait for one."""
+        self._awaits_turn = False
 
     def __len__(self) -> int:
         """Return how many bytes are kept."""
@@ -39,6 +46,20 @@ class EarlyData(FlowControl):
         data, self._kept = self._kept, b""
         self._held.end()
         return data
+
+    def await_turn(self, turns: FairTurns, client: str, when_read: Callable[[], None]) -> None:
+        """Read nothing until it is the client's turn, and call `when_read` then."""
+        if not (self._awaits_turn or self._transport.is_closing()):
+            self._awaits_turn = True
+            super().pause_reading()
+            turns.await_turn(client, partial(self._take_turn, when_read))
+
+    def _take_turn(self, when_read: Callable[[], None]) -> None:
+        self._awaits_turn = False
+        if not self._transport.is_closing():
+            if self._is_wanted:
+                super().resume_reading()
+            when_read()
 
     @override
     async def drain(self) -> None:
@@ -60,6 +81,13 @@ class EarlyData(FlowControl):
             self._is_writable = None
 
     @override
+    def pause_reading(self) -> None:
+        self._is_wanted = False
+        super().pause_reading()
+
+    @override
     def resume_reading(self) -> None:
         if not self._kept:
-            super().resume_reading()
+            self._is_wanted = True
+            if not self._awaits_turn:
+                super().resume_reading()

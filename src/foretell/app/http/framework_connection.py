@@ -5,7 +5,6 @@ because the parser's work grows with its square, and a connection that sends not
 that another client needs.
 """
 
-import asyncio
 from functools import partial
 from typing import Any, Final
 
@@ -16,7 +15,6 @@ from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 from foretell.app.http.connection_limits import ConnectionLimits
 from foretell.app.http.connection_owner import ConnectionOwner
 from foretell.app.http.connection_refusals import ConnectionRefusals
-from foretell.app.http.early_data import EarlyData
 from foretell.app.http.open_transport import WhileOpen
 from foretell.app.http.parser_refusals import (
     HeadSize,
@@ -59,7 +57,6 @@ class FrameworkConnection(PlacedConnection):
     __slots__ = (
         "_bodies",
         "_deadline",
-        "_early",
         "_head",
         "_is_arriving",
         "_is_in_head",
@@ -93,8 +90,6 @@ class FrameworkConnection(PlacedConnection):
         self._last_answer = b""
         """A refusal that waits for the answers to earlier requests."""
         self._head = HeadSize(limits.head_bytes_max, limits.headers_max)
-        self._early: EarlyData
-        """What has arrived and is not parsed: too many requests wait, or too much of a body, or another turn begins."""
         self._turn = RequestTurn()
         self._deadline = RequestDeadline(self.loop, limits.request_deadline_s)
 
@@ -102,11 +97,6 @@ class FrameworkConnection(PlacedConnection):
     def is_refused(self) -> bool:
         """Whether nothing more is read from the connection."""
         return self._is_refused
-
-    @override
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        super().connection_made(transport)
-        self.flow = self._early = EarlyData(transport)
 
     @override
     def resume_writing(self) -> None:
@@ -136,11 +126,17 @@ class FrameworkConnection(PlacedConnection):
         """Whether no request has begun that is not answered."""
         return self._owner.is_idle
 
+    @property
     @override
-    def data_received(self, data: bytes) -> None:
+    def is_read_in_turns(self) -> bool:
+        return self._is_refused or self._bodies.arriving is not None
+
+    @override
+    def _receive(self, data: bytes) -> None:
         if self._is_refused:
             return
-        for at in range(0, len(data), self._limits.piece_bytes):
+        at = 0
+        while at < len(data):
             if self._ends_turn():
                 self.loop.call_soon(self._take_early)
                 self._keep_early(data[at:])
@@ -148,8 +144,10 @@ class FrameworkConnection(PlacedConnection):
             if self._is_full() or not self._may_read():
                 self._keep_early(data[at:])
                 return
-            if not self._parse(data[at : at + self._limits.piece_bytes]):
+            end = at + self._bodies.piece_bytes
+            if not self._parse(data[at:end]):
                 return
+            at = end
         if not self._is_arriving:
             self._report_if_idle()
 
@@ -206,7 +204,7 @@ class FrameworkConnection(PlacedConnection):
         data = self._early.take()
         if not self.transport.is_closing():
             self.flow.resume_reading()
-            self.data_received(data)
+            self._receive(data)
 
     def _read_on(self, body: UnreadBody) -> None:
         """Go on when an application has received what had arrived of the body that arrives."""
@@ -214,8 +212,8 @@ class FrameworkConnection(PlacedConnection):
             self.loop.call_soon(self._take_early)
             self._keep_time()
 
+    @override
     def _client(self) -> str:
-        """Return the address that what arrives counts for."""
         if self._bodies.arriving is not None:
             return self._bodies.arriving.client
         return (self.place.client if self.place else "") or (self.client[0] if self.client else "")
@@ -226,8 +224,8 @@ class FrameworkConnection(PlacedConnection):
         if self._is_in_head and not self._head.may_receive(more_bytes):
             self.refuse(self._head.refusal(self.url))
 
+    @override
     def _keep_time(self) -> None:
-        """Run the deadline of the request that arrives while its client is waited for."""
         if self.flow.read_paused or (
             self._bodies.awaits_its_reader and self.cycle.waiting_for_100_continue
         ):

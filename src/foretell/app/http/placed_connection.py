@@ -10,6 +10,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResp
 
 from foretell.app.http.connection_limits import ConnectionLimits
 from foretell.app.http.connection_places import ConnectionPlaces, Place
+from foretell.app.http.early_data import EarlyData
 from foretell.app.http.write_buffers import WRITE_BUFFERS
 
 _OF_UVICORN: Final = (
@@ -62,7 +63,16 @@ class ShortQueue(list[Any]):
 class PlacedConnection(HttpToolsProtocol, ABC):
     """uvicorn's connection with its place, which it may lose, and a deadline for a client that reads no answers."""
 
-    __slots__ = (*_OF_UVICORN, "_last_cycle", "_limits", "_linger", "_places", "_stall", "place")
+    __slots__ = (
+        *_OF_UVICORN,
+        "_early",
+        "_last_cycle",
+        "_limits",
+        "_linger",
+        "_places",
+        "_stall",
+        "place",
+    )
 
     def __init__(
         self, *arguments: Any, limits: ConnectionLimits, places: ConnectionPlaces, **named: Any
@@ -70,6 +80,8 @@ class PlacedConnection(HttpToolsProtocol, ABC):
         super().__init__(*arguments, **named)
         self.pipeline = ShortQueue()  # type: ignore[assignment] # no deque, but used as one
         self.place: Place | None = None
+        self._early: EarlyData
+        """What has arrived and is not parsed: too many requests wait, or too much of a body, or another turn begins."""
         self._places = places
         self._limits = limits
         self._last_cycle: RequestResponseCycle | None = None
@@ -80,6 +92,7 @@ class PlacedConnection(HttpToolsProtocol, ABC):
     @override
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        self.flow = self._early = EarlyData(transport)
         transport.set_write_buffer_limits(high=self._limits.write_buffer_bytes)
         self.place = self._places.take(None if self.client is None else self.client[0], self)
         if self.place is None:
@@ -100,6 +113,38 @@ class PlacedConnection(HttpToolsProtocol, ABC):
         self._end_stall()
         if self.place is not None:
             WRITE_BUFFERS.release(self.place)
+
+    @override
+    def data_received(self, data: bytes) -> None:
+        """Take what arrives. If more of a body is to come, it is read in a turn of the client.
+
+        One read takes all that the system has of a connection, and very many connections may have as much.
+        """
+        turns = self._places.read_turns
+        are_free, began_s = turns.are_free, turns.now_s()
+        self._receive(data)
+        if self.is_read_in_turns:
+            turns.count(turns.now_s() - began_s)
+            if not are_free:
+                self._early.await_turn(turns, self._client(), self._keep_time)
+                self._keep_time()
+
+    @abstractmethod
+    def _receive(self, data: bytes) -> None:
+        """Take what arrives."""
+
+    @property
+    @abstractmethod
+    def is_read_in_turns(self) -> bool:
+        """Whether what comes next is a part of a body, or is dropped."""
+
+    @abstractmethod
+    def _client(self) -> str:
+        """Return the address that what arrives counts for."""
+
+    @abstractmethod
+    def _keep_time(self) -> None:
+        """Run the deadline of the request that arrives while its client is waited for."""
 
     def _end_stall(self) -> None:
         if self._stall is not None:

@@ -27,6 +27,7 @@ class UnreadBody:
     """
 
     __slots__ = (
+        "_announced_bytes",
         "_app",
         "_bytes_max",
         "_chunks",
@@ -57,6 +58,8 @@ class UnreadBody:
         self._place = place
         self._read_on = read_on
         self._bytes_max: int | None = None
+        self._announced_bytes = 0
+        """Zero if the length is not known."""
         self._held = HeldBytes()
         self._received_bytes = self._chunks = self._turn_chunks = 0
         self.client = client
@@ -91,11 +94,17 @@ class UnreadBody:
     def begin(self, method: bytes, headers: Sequence[tuple[bytes, bytes]], head_bytes: int) -> None:
         """Refuse a request that announces a large body which nobody asked for; the parser has checked the number."""
         self.head_bytes = head_bytes
+        lengths = [int(value) for name, value in headers if name == b"content-length"]
+        self._announced_bytes = sum(lengths[:1])
         if method in _WITHOUT_BODY:
             self._bytes_max = self._limits.unasked_body_bytes_max
-            for name, value in headers:
-                if name == b"content-length" and int(value) > self._bytes_max:
-                    raise RequestRefused(BodyTooLarge(self._bytes_max))
+            if self._announced_bytes > self._bytes_max:
+                raise RequestRefused(BodyTooLarge(self._bytes_max))
+
+    @property
+    def left_bytes(self) -> int:
+        """What has not arrived yet; zero if the length of the body is not known."""
+        return max(0, self._announced_bytes - self._received_bytes)
 
     def count_chunk(self) -> None:
         """Count a chunk that begins, and refuse a body of very many small ones."""
@@ -162,6 +171,12 @@ class UnreadBodies:
     def is_unread(self) -> bool:
         """Whether so much waits of the body that arrives that no more of it may be parsed."""
         return self.arriving is not None and self.arriving.size > self._limits.unread_bytes_max
+
+    @property
+    def piece_bytes(self) -> int:
+        """How much of what arrives is parsed at once."""
+        left_bytes = self.arriving.left_bytes if self.arriving is not None else 0
+        return max(self._limits.piece_bytes, min(left_bytes, self._limits.body_piece_bytes))
 
     @property
     def awaits_its_reader(self) -> bool:

@@ -1,0 +1,128 @@
+"""Bodies that do not come with their requests are read in turns of their clients, in half of the loop's time."""
+
+import asyncio
+from collections import Counter
+from typing import Final
+
+import pytest
+from tests.app.http.test_connection_places import Stream, connect
+from tests.app.http.test_malformed_requests import POST, a_request
+from tests.app.http.test_request_pace import OTHER, connected_from
+from tests.app.http.test_stream_pace import CountingLoop, StreamServer
+
+from foretell.app.http.connection_limits import CONNECTION_LIMITS
+from foretell.app.http.framework_connection import FrameworkConnection
+from foretell.edge.telemetry import Receive, Scope, Send
+
+CONNECTIONS: Final = 20
+READ_S: Final = 0.0005
+"""That one read takes of the loop."""
+BODY_BYTES: Final = 1024 * 1024
+HEAD: Final = a_request(POST, b"Content-Length: %d" % BODY_BYTES, body=b"x" * 100)
+LEFT_BYTES: Final = BODY_BYTES - 100
+
+
+class Refusing:
+    """An application that refuses every request, and reads nothing of its body."""
+
+    def __init__(self) -> None:
+        self.refused = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        del scope, receive
+        self.refused += 1
+        headers = [(b"content-length", b"0")]
+        await send({"type": "http.response.start", "status": 401, "headers": headers})
+        await send({"type": "http.response.body", "body": b""})
+
+
+class Reads:
+    """The reads of bodies in each turn of the loop, each of which takes time of it."""
+
+    def __init__(self, loop: CountingLoop, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.by_turn: Counter[int] = Counter()
+        receive = FrameworkConnection._receive
+
+        def receive_slowly(connection: FrameworkConnection, data: bytes) -> None:
+            if connection.is_read_in_turns:
+                self.by_turn[loop.turns] += 1
+            receive(connection, data)
+            loop.selector.now_s += READ_S
+
+        monkeypatch.setattr(FrameworkConnection, "_receive", receive_slowly)
+
+
+async def is_answered(stream: Stream) -> None:
+    head = await stream[0].readuntil(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 401")
+
+
+def test_attack_h1_bodies_on_many_connections_are_read_one_in_a_turn_of_the_loop(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Eight hundred bodies of a mebibyte were read as fast as they came, and an order waited for a part of each."""
+    app = Refusing()
+    server = StreamServer(app=app)
+    reads = Reads(server.loop, monkeypatch)
+
+    async def flood() -> None:
+        streams = [await connect(server.host) for _ in range(CONNECTIONS)]
+        for stream in streams:
+            stream[1].write(HEAD)
+            await is_answered(stream)
+        for _, writer in streams:
+            writer.write(bytes(LEFT_BYTES))
+        await asyncio.gather(*(writer.drain() for _, writer in streams))
+        for stream in streams:
+            stream[1].write(HEAD)
+            await is_answered(stream)
+            stream[1].close()
+
+    server.run(flood)
+    assert app.refused == 2 * CONNECTIONS
+    assert reads.by_turn.total() > CONNECTIONS
+    assert max(reads.by_turn.values()) <= 2
+
+
+def test_attack_h1_a_client_with_one_body_waits_for_one_read_of_another_client(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    server = StreamServer(app=Refusing())
+    reads = Reads(server.loop, monkeypatch)
+
+    async def flood() -> None:
+        streams = [await connect(server.host) for _ in range(CONNECTIONS)]
+        single = await connected_from(server.host, OTHER)
+        for stream in (*streams, single):
+            stream[1].write(HEAD)
+            await is_answered(stream)
+        for _, writer in streams:
+            writer.write(bytes(LEFT_BYTES))
+        single[1].write(bytes(LEFT_BYTES) + HEAD)
+        await is_answered(single)
+        assert reads.by_turn.total() < CONNECTIONS * LEFT_BYTES / 2**18
+        for _, writer in (*streams, single):
+            writer.close()
+
+    server.run(flood)
+
+
+def test_the_deadline_of_a_body_runs_on_after_its_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A connection that waited for a turn, and then sends nothing more, does not hold its place for ever."""
+    server = StreamServer(app=Refusing())
+    Reads(server.loop, monkeypatch)
+
+    async def stop_halfway() -> None:
+        streams = [await connect(server.host) for _ in range(CONNECTIONS)]
+        for stream in streams:
+            stream[1].write(HEAD)
+            await is_answered(stream)
+        for _, writer in streams:
+            writer.write(bytes(1000))
+        began_s = server.loop.time()
+        for reader, writer in streams:
+            await reader.read()
+            writer.close()
+        assert server.loop.time() - began_s < 2 * CONNECTION_LIMITS.request_deadline_s
+
+    server.run(stop_halfway)

@@ -18,6 +18,8 @@ pytestmark = [pytest.mark.xdist_group("examples"), pytest.mark.usefixtures("fold
 SLUG = "rain-within-a-year"
 NO_ORDER = "0x" + "00" * 32
 NOBODY = "0x00000000000000000000000000000000000000AA"
+ANSWER_S_MAX = 60.0
+"""A busy machine has taken more than ten seconds for a page of 500 markets, which is no matter of these tests."""
 
 
 @pytest.fixture
@@ -175,5 +177,5 @@ def test_the_market_of_a_search_is_listed(command: Play, base_url: str) -> None:
 
 
 def slugs_of(base_url: str) -> set[str]:
-    rows = httpx.get(f"{base_url}/discovery/markets?limit=500", timeout=10).json()
+    rows = httpx.get(f"{base_url}/discovery/markets?limit=500", timeout=ANSWER_S_MAX).json()
     return {row["slug"] for row in rows}

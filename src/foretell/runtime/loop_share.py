@@ -1,8 +1,8 @@
 """Bounded shares of the event loop for work that many clients may ask for at the same moment.
 
-An answer that takes long to compute is computed in parts of about a millisecond. Parts of all answers take turns here, one at a time, and a
-pause follows each, in which the loop serves everything else. Without it a few such answers at once would delay each
-order by a part of every one of them. A short answer has no pauses: it takes no more than other requests do.
+An answer that takes long is computed in parts of about a millisecond. Parts of all answers take turns here, one at a
+time, and a pause follows each, in which the loop serves everything else. Without it a few such answers at once would
+delay each order by a part of every one of them. A short answer has no pauses: it takes no more than other requests do.
 
 What a client sends takes turns by clients instead, so that one that sends much delays itself.
 """
@@ -95,13 +95,8 @@ class FairTurns:
         self._pauses.add(self._pause_factor * seconds, seconds)
 
     def _await_next(self) -> None:
-        if self._next_turn is not None or not self._waiting:
-            return
-        loop, left_s = asyncio.get_running_loop(), self._pauses.left_s
-        if left_s > 0:
-            self._next_turn = loop.call_later(left_s, self._give)
-        else:
-            self._next_turn = loop.call_soon(self._give)
+        if self._next_turn is None and self._waiting:
+            self._next_turn = self._pauses.call_after(self._give)
 
     def _give(self) -> None:
         """Give the first client its turn: what it does in this turn of the loop counts before the next one."""

@@ -1,5 +1,6 @@
 """Pauses of the event loop, shorter ones than its timers know included."""
 
+import asyncio
 import time
 from collections.abc import Callable
 from typing import Final
@@ -25,6 +26,11 @@ class Pauses:
     def left_s(self) -> float:
         """The seconds until all pauses are over."""
         return max(0.0, self._ends_s - self._now_s())
+
+    def call_after(self, act: Callable[[], None]) -> asyncio.Handle:
+        """Have something called in a later turn of the running loop, when all pauses are over."""
+        loop, left_s = asyncio.get_running_loop(), self.left_s
+        return loop.call_later(left_s, act) if left_s > 0 else loop.call_soon(act)
 
     def add(self, seconds: float, worked_s: float = 0.0) -> float:
         """Owe a pause, and return the seconds to wait for it and for those before; work before it was no pause."""

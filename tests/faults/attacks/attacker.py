@@ -2,7 +2,8 @@
 
 Arguments: the way, the port, how many connections. The first line of its standard input has the condition
 ids of markets, as JSON; the attack ends with the input. It prints a line when each connection has been open, one
-when the exchange has closed one, and in the end what became of all, as JSON. Its connections come from other loopback addresses than those of the tests.
+when the exchange has closed one, and in the end what became of all, as JSON. Its connections come from other loopback
+addresses than those of the tests.
 
 Strangers come over a network and use no processor of the exchange, so this process has the lowest priority.
 """

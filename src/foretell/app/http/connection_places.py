@@ -29,10 +29,10 @@ from foretell.runtime.loop_share import FairTurns
 from foretell.runtime.lru import LruCache
 
 PER_ADDRESS_MAX: Final = 1_000
-READ_PAUSE_FACTOR: Final = 1.0
-"""The pause after a part of a body, in lengths of the time that it took: bodies are read in half of the loop's time."""
 PER_KEY_MAX: Final = 1_000
 """Connections of one key that count as authenticated: keys cost nothing."""
+READ_PAUSE_FACTOR: Final = 1.0
+"""The pause after a part of a body, in lengths of the time that it took: bodies are read in half of the loop's time."""
 UNLIMITED: Final = 2**31
 _UNBOUNDED: Final = (UNLIMITED, UNLIMITED)
 _RESERVED_PART: Final = 4

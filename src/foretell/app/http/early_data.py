@@ -47,19 +47,19 @@ class EarlyData(FlowControl):
         self._held.end()
         return data
 
-    def await_turn(self, turns: FairTurns, client: str, when_read: Callable[[], None]) -> None:
-        """Read nothing until it is the client's turn, and call `when_read` then."""
+    def await_turn(self, turns: FairTurns, client: str, when_due: Callable[[], None]) -> None:
+        """Read nothing until it is the client's turn, and call `when_due` then."""
         if not (self._awaits_turn or self._transport.is_closing()):
             self._awaits_turn = True
             super().pause_reading()
-            turns.await_turn(client, partial(self._take_turn, when_read))
+            turns.await_turn(client, partial(self._take_turn, when_due))
 
-    def _take_turn(self, when_read: Callable[[], None]) -> None:
+    def _take_turn(self, when_due: Callable[[], None]) -> None:
         self._awaits_turn = False
         if not self._transport.is_closing():
             if self._is_wanted:
                 super().resume_reading()
-            when_read()
+            when_due()
 
     @override
     async def drain(self) -> None:

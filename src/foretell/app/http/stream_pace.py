@@ -20,7 +20,7 @@ PIECES_PER_TURN: Final = 8
 PROXIES_PIECES_PER_TURN: Final = 256
 """Of the streams through trusted proxies, which are those of many clients."""
 TURN_S: Final = 0.001
-"""Which the streams of all addresses may take of a turn of the loop; the piece that has begun is parsed whole."""
+"""Which the streams of all addresses may take of a turn of the loop; a piece that has begun is parsed whole, and some of a proxy."""
 PAUSE_FACTOR: Final = 1.0
 """The pause after the pieces of a turn, in lengths of the time that they took: streams are read in half of the loop's time."""
 _WAIT_S_MIN: Final = 0.001
@@ -43,13 +43,8 @@ class StreamTurns:
         self._await_turn()
 
     def _await_turn(self) -> None:
-        if self._next_turn is not None or not self._waiting:
-            return
-        loop, left_s = asyncio.get_running_loop(), self._pauses.left_s
-        if left_s > 0:
-            self._next_turn = loop.call_later(left_s, self._take_turn)
-        else:
-            self._next_turn = loop.call_soon(self._take_turn)
+        if self._next_turn is None and self._waiting:
+            self._next_turn = self._pauses.call_after(self._take_turn)
 
     def _take_turn(self) -> None:
         began_s = self._now_s()

@@ -94,8 +94,8 @@ class UnreadBody:
     def begin(self, method: bytes, headers: Sequence[tuple[bytes, bytes]], head_bytes: int) -> None:
         """Refuse a request that announces a large body which nobody asked for; the parser has checked the number."""
         self.head_bytes = head_bytes
-        lengths = [int(value) for name, value in headers if name == b"content-length"]
-        self._announced_bytes = sum(lengths[:1])
+        lengths = (int(value) for name, value in headers if name == b"content-length")
+        self._announced_bytes = next(lengths, 0)
         if method in _WITHOUT_BODY:
             self._bytes_max = self._limits.unasked_body_bytes_max
             if self._announced_bytes > self._bytes_max:

@@ -8,7 +8,6 @@ A turn has few books, and the next one comes after a pause. Clients take turns b
 connections of a client. A connection whose client has not taken all that was sent is left out until it has.
 """
 
-import asyncio
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
@@ -115,11 +114,7 @@ class BookDumps:
     def _schedule(self) -> None:
         if self._ready and not self._is_due:
             self._is_due = True
-            loop, left_s = asyncio.get_running_loop(), self._pauses.left_s
-            if left_s > 0:
-                loop.call_later(left_s, self._turn)
-            else:
-                loop.call_soon(self._turn)
+            self._pauses.call_after(self._turn)
 
     def _turn(self) -> None:
         """Send some books, and pause in proportion to the time that they took."""

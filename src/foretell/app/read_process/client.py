@@ -1,7 +1,8 @@
 """Dear reads, answered in a child process: rendering thousands of rows would delay every other request.
 
 The process starts with the first dear read, or some seconds after the server. It is started again when it ends or
-hangs; a read that it had is refused.
+hangs; a read that it had is refused. It works where others leave time: where they leave none it is replaced by one that
+works beside them for some minutes.
 Clients take turns, and what waits is bounded in number and in time.
 """
 
@@ -10,8 +11,10 @@ import contextlib
 import itertools
 from collections import deque
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final, NamedTuple
 
+import msgspec
 import structlog
 
 from foretell.app.framed_child import ChildProgram, FramedChild, Process
@@ -19,10 +22,12 @@ from foretell.app.read_process.messages import (
     AnswerHead,
     BeginReads,
     FromReads,
+    Part,
     Read,
     decode_from_reads,
     message,
 )
+from foretell.app.read_process.starvation import Starvation
 from foretell.app.read_process.unsent_answers import UnsentAnswers
 from foretell.domain.errors.storage import ReadsBusy, ReadTooSlow
 from foretell.runtime.child_processes import (
@@ -30,6 +35,7 @@ from foretell.runtime.child_processes import (
     start_when_possible,
     supervise,
 )
+from foretell.runtime.loops import run_together
 from foretell.store.public_reads.places import ReadPlaces, WaitBounds
 from foretell.store.public_reads.rests import ReadRests
 
@@ -53,6 +59,13 @@ class DearReadLimits(NamedTuple):
     start_s: float = 10.0
     answer_s: float = 20.0
     """From the request to the end of its answer; the process ends a statement at the deadline of its own."""
+    hangs_after_s: float = 60.0
+    """A process that has not answered a read for longer is killed; a busy machine may take long to start one."""
+    check_every_s: float = 1.0
+    starved_after_s: float = 5.0
+    """A process that has reads and gets no time of a processor for longer is replaced."""
+    yields_again_after_s: float = 600.0
+    """After so long the one that replaced it works where others leave time, too."""
     restarts: RestartBackoff = RestartBackoff()
     unsent_bytes_per_client: int = 16 * 1024 * 1024
     """A client that has not read so much of its answers gets no other one."""
@@ -66,11 +79,19 @@ class DearAnswer(NamedTuple):
     parts: deque[bytes]
 
 
+class _Left(NamedTuple):
+    """A read whose client has left or was refused at the deadline; it has its place until the process has answered."""
+
+    client: str
+    asked_s: float
+
+
 @dataclass(slots=True)
 class _Waiting:
     done: asyncio.Future[None]
     head: AnswerHead | None = None
     parts: deque[bytes] = field(default_factory=deque)
+    is_answered: bool = False
 
 
 class DearReads:
@@ -79,7 +100,7 @@ class DearReads:
     def __init__(
         self, begin: BeginReads, rests: ReadRests, limits: DearReadLimits | None = None
     ) -> None:
-        self._begin = message(begin)
+        self._begin = begin
         self.rests = rests
         """The use of clients, which includes what the process does for them."""
         self._read_s = begin.read_s
@@ -90,6 +111,8 @@ class DearReads:
         self.unsent = UnsentAnswers(self.limits.unsent_bytes_per_client, self.limits.unsent_bytes)
         self._numbers = itertools.count(1)
         self._waiting_by_number: dict[int, _Waiting] = {}
+        self._left_by_number: dict[int, _Left] = {}
+        self._starvation = Starvation(self.limits.starved_after_s)
         self._wanted = asyncio.Event()
         self._connected = asyncio.Event()
         self._child: FramedChild[FromReads] = FramedChild(
@@ -123,13 +146,15 @@ class DearReads:
         or its client does not read its answers, and with ReadTooSlow at its deadline.
         """
         await self._places.take(client)
+        number = next(self._numbers)
         try:
             self.unsent.check(client)
             self._wanted.set()
             await self._await_process()
-            return await self._ask(Read(next(self._numbers), api, path, query, client, known))
+            return await self._ask(Read(number, api, path, query, client, known))
         finally:
-            self._places.release(client)
+            if number not in self._left_by_number:
+                self._places.release(client)
 
     async def run(self) -> None:
         """Start the process for the first read, or before it, and keep it running, until cancelled."""
@@ -138,7 +163,8 @@ class DearReads:
                 await self._wanted.wait()
         try:
             await start_when_possible(NAME, self, self.limits.restarts.begin())
-            await supervise(NAME, self, self.limits.restarts)
+            supervision = partial(supervise, NAME, self, self.limits.restarts)
+            await run_together([supervision, self._watch])
         finally:
             await self.stop()
 
@@ -158,8 +184,32 @@ class DearReads:
         await self._child.stop()
 
     def _on_connected(self) -> None:
-        self._child.send(self._begin)
+        self._child.send(message(self._begin))
         self._connected.set()
+
+    async def _watch(self) -> None:
+        """Replace a process that hangs or is starved, until cancelled."""
+        loop = asyncio.get_running_loop()
+        while True:
+            await asyncio.sleep(self.limits.check_every_s)
+            process = self.process if self._waiting_by_number or self._left_by_number else None
+            if self._left_by_number and loop.time() > self._hangs_at_s():
+                log.warning("process hangs and is killed", process=NAME)
+                self._replace()
+            elif self._starvation.look(None if process is None else process.pid, loop.time()):
+                log.warning("process gets no time of a processor and is replaced", process=NAME)
+                again_s = self.limits.yields_again_after_s
+                self._begin = msgspec.structs.replace(self._begin, yields_after_s=again_s)
+                self._replace()
+
+    def _hangs_at_s(self) -> float:
+        """Return when the oldest read whose client does not wait makes the process one that hangs."""
+        asked_s = min(left.asked_s for left in self._left_by_number.values())
+        return asked_s + self.limits.hangs_after_s
+
+    def _replace(self) -> None:
+        self._lose()
+        self._child.kill()
 
     async def _await_process(self) -> None:
         try:
@@ -171,20 +221,19 @@ class DearReads:
 
     async def _ask(self, read: Read) -> DearAnswer:
         """Return the answer of the process; the time until then, or until a refusal, is use of the client."""
-        began_s = self.rests.now_s()
-        waiting = _Waiting(asyncio.get_running_loop().create_future())
+        began_s, loop = self.rests.now_s(), asyncio.get_running_loop()
+        asked_s, waiting = loop.time(), _Waiting(loop.create_future())
         self._waiting_by_number[read.number] = waiting
         try:
             self._child.send(message(read))
             async with asyncio.timeout(self.limits.answer_s):
                 await waiting.done
         except TimeoutError:
-            log.warning("process hangs and is killed", process=NAME)
-            self._connected.clear()
-            self._child.kill()
             raise ReadTooSlow(self._read_s) from None
         finally:
-            del self._waiting_by_number[read.number]
+            is_asked = self._waiting_by_number.pop(read.number, None) is not None
+            if is_asked and not waiting.is_answered:
+                self._left_by_number[read.number] = _Left(read.client, asked_s)
             self.rests.end(read.client, self.rests.now_s() - began_s)
         assert waiting.head is not None, "the head comes before the last part"
         return DearAnswer(waiting.head, waiting.parts)
@@ -193,17 +242,30 @@ class DearReads:
         """Take a part of an answer; nobody waits any more for one that was too late."""
         waiting = self._waiting_by_number.get(received.number)
         if waiting is None:
+            if isinstance(received, Part) and received.is_last:
+                self._forget(received.number)
             return
         if isinstance(received, AnswerHead):
             waiting.head = received
             return
         waiting.parts.append(received.content)
-        if received.is_last and not waiting.done.done():
-            waiting.done.set_result(None)
+        if received.is_last:
+            waiting.is_answered = True
+            if not waiting.done.done():
+                waiting.done.set_result(None)
+
+    def _forget(self, number: int) -> None:
+        """Give back the place of a read whose client has left, if it has one."""
+        left = self._left_by_number.pop(number, None)
+        if left is not None:
+            self._places.release(left.client)
 
     def _lose(self) -> None:
         """Refuse the reads that the process had."""
         self._connected.clear()
+        for number in list(self._left_by_number):
+            self._forget(number)
         for waiting in self._waiting_by_number.values():
             if not waiting.done.done():
                 waiting.done.set_exception(ReadsBusy(RETRY_AFTER_S))
+        self._waiting_by_number.clear()

@@ -14,8 +14,10 @@ PART_BYTES_MAX: Final = 128 * 1024
 
 
 class BeginReads(msgspec.Struct, frozen=True, array_like=True, tag="begin"):
-    """The database, the base URL of images, and seconds: the delay of sports markets, the deadline of a read.
+    """The database, the base URL of images, and seconds.
 
+    These are the delay of sports markets, the deadline of a read, and those after which the process works where others
+    leave time.
     The URL may hold a password, which is why it comes here and not on the command line.
     """
 
@@ -23,6 +25,7 @@ class BeginReads(msgspec.Struct, frozen=True, array_like=True, tag="begin"):
     blob_base_url: str
     sports_delay_s: int
     read_s: float
+    yields_after_s: float = 0.0
 
 
 class Read(msgspec.Struct, frozen=True, array_like=True, tag="read"):

@@ -72,7 +72,10 @@ class ReadConnection(ServingConnection):
             begin = await self._begun
         async with Database(begin.url, PublicReadLimits(read_s=begin.read_s)) as database:
             apps = _apps(database, begin)
-            yield_processor()
+            if begin.yields_after_s:
+                asyncio.get_running_loop().call_later(begin.yields_after_s, yield_processor)
+            else:
+                yield_processor()
             async with asyncio.TaskGroup() as group:
                 while True:
                     read = await self._reads.get()

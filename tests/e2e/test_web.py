@@ -5,13 +5,12 @@ import json
 import shutil
 import subprocess
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Final
 
 import msgspec
 import pytest
-from tests.e2e.conftest import an_installation
 from tests.rigs.installation import Running
 
 from foretell.domain.contracts.sandbox_accounts import SANDBOX_ACCOUNTS
@@ -20,6 +19,7 @@ from foretell.sdk.key_file import KeyFile
 ROOT: Final = Path(__file__).parents[2]
 PICTURES: Final = ROOT / "build" / "web"
 STORY_DEADLINE_S: Final = 240
+LOG_LINES: Final = 60
 CHROMIUM: Final = shutil.which("chromium") or shutil.which("chromium-browser")
 
 pytestmark = [
@@ -31,70 +31,100 @@ pytestmark = [
 ]
 
 
-def play(running: Running, story: str) -> None:
-    """Play a story of web/e2e; fail with what it printed."""
+class Stories:
+    """Stories of web/e2e in a running sandbox: they trade on markets and by wallets of their own.
+
+    They share it until one has failed: what it left would make it fail again.
+    """
+
+    def __init__(self, seeded: Path, new_folder: Callable[[], Path]) -> None:
+        self._seeded = seeded
+        self._new_folder = new_folder
+        self._running: Running | None = None
+
+    async def play(self, story: str) -> None:
+        """Play a story; fail with what it and the sandbox printed."""
+        if self._running is None:
+            self._running = Running(self._new_folder())
+            shutil.copytree(self._seeded, self._running.data)
+            await self._running.start()
+        running = self._running
+        try:
+            ran = run_story(story, running.data)
+            sys.stdout.write(ran.stdout)
+            log = "\n".join(running.output.splitlines()[-LOG_LINES:])
+            assert ran.returncode == 0, f"{ran.stdout}{ran.stderr}\nthe sandbox says:\n{log}"
+        except (AssertionError, subprocess.TimeoutExpired):
+            self.end()
+            raise
+
+    def end(self) -> None:
+        """Stop the sandbox, if there is one."""
+        running, self._running = self._running, None
+        if running is None:
+            return
+        try:
+            assert running.stop() == 0, running.output
+        finally:
+            running.kill()
+
+
+def run_story(story: str, data: Path) -> "subprocess.CompletedProcess[str]":
+    """Run a story with the sandbox of a data folder to its end."""
     assert CHROMIUM is not None
-    command = [
-        sys.executable,
-        str(ROOT / "requirements" / "node.py"),
-        "web",
-        f"e2e/{story}.mjs",
-    ]
-    arguments = [str(running.data / "ready.json"), str(PICTURES), CHROMIUM]
-    ran = subprocess.run(
-        [*command, *arguments],
+    node = [sys.executable, str(ROOT / "requirements" / "node.py"), "web"]
+    arguments = [f"e2e/{story}.mjs", str(data / "ready.json"), str(PICTURES), CHROMIUM]
+    return subprocess.run(
+        [*node, *arguments],
         cwd=ROOT,
         capture_output=True,
         text=True,
         timeout=STORY_DEADLINE_S,
         check=False,
     )
-    sys.stdout.write(ran.stdout)
-    assert ran.returncode == 0, ran.stdout + ran.stderr
 
 
 @pytest.fixture(scope="module")
-async def sandbox(
+async def stories(
     seeded_folder: Path, tmp_path_factory: pytest.TempPathFactory
-) -> AsyncIterator[Running]:
-    """A running sandbox for all stories: they trade on markets and by wallets of their own."""
-    with an_installation(tmp_path_factory.mktemp("web")) as sandbox:
-        shutil.copytree(seeded_folder, sandbox.data)
-        await sandbox.start()
-        yield sandbox
-        assert sandbox.stop() == 0, sandbox.output
+) -> AsyncIterator[Stories]:
+    stories = Stories(seeded_folder, lambda: tmp_path_factory.mktemp("web"))
+    try:
+        yield stories
+    finally:
+        stories.end()
 
 
 async def test_every_page_works_with_a_keyboard_a_reader_and_a_small_screen(
-    sandbox: Running,
+    stories: Stories,
 ) -> None:
-    play(sandbox, "access")
+    await stories.play("access")
 
 
-async def test_what_goes_wrong_has_a_sentence_and_a_way_on(sandbox: Running) -> None:
-    play(sandbox, "trouble")
+async def test_what_goes_wrong_has_a_sentence_and_a_way_on(stories: Stories) -> None:
+    await stories.play("trouble")
 
 
-async def test_an_owner_trades_from_its_safe_and_from_its_proxy_wallet(sandbox: Running) -> None:
-    play(sandbox, "wallets")
+async def test_an_owner_trades_from_its_safe_and_from_its_proxy_wallet(stories: Stories) -> None:
+    await stories.play("wallets")
 
 
-async def test_a_page_is_soon_there_and_a_busy_book_leaves_it_alive(sandbox: Running) -> None:
-    play(sandbox, "speed")
+async def test_a_page_is_soon_there_and_a_busy_book_leaves_it_alive(stories: Stories) -> None:
+    await stories.play("speed")
 
 
-async def test_a_game_is_created_with_pictures_and_shown_as_one(sandbox: Running) -> None:
-    play(sandbox, "game")
+async def test_a_game_is_created_with_pictures_and_shown_as_one(stories: Stories) -> None:
+    await stories.play("game")
 
 
 async def test_an_event_is_found_traded_by_every_type_of_order_and_looked_at(
-    sandbox: Running,
+    stories: Stories,
 ) -> None:
-    play(sandbox, "browse")
+    await stories.play("browse")
 
 
-async def test_a_market_is_created_traded_resolved_and_redeemed_by_mouse(sandbox: Running) -> None:
-    play(sandbox, "story")
+async def test_a_market_is_created_traded_resolved_and_redeemed_by_mouse(stories: Stories) -> None:
+    await stories.play("story")
     rows = list(csv.DictReader((PICTURES / "history.csv").read_text().splitlines()))
     assert [row["type"] for row in rows] == ["REDEEM", "TRADE", "TRADE"]
     assert [row["usdcSize"] for row in rows] == ["30", "4", "18"]
@@ -110,15 +140,15 @@ async def test_a_market_is_created_traded_resolved_and_redeemed_by_mouse(sandbox
         assert credentials.secret not in text
 
 
-async def test_h1_shares_that_a_wallet_refused_are_claimed_by_mouse(sandbox: Running) -> None:
-    play(sandbox, "claim")
+async def test_h1_shares_that_a_wallet_refused_are_claimed_by_mouse(stories: Stories) -> None:
+    await stories.play("claim")
 
 
 async def test_a_halted_market_says_so_and_refuses_orders_until_it_resumes(
-    sandbox: Running,
+    stories: Stories,
 ) -> None:
-    play(sandbox, "halt")
+    await stories.play("halt")
 
 
-async def test_an_event_is_converted_disputed_and_redeemed_by_mouse(sandbox: Running) -> None:
-    play(sandbox, "event")  # the last: it moves the chain's clock
+async def test_an_event_is_converted_disputed_and_redeemed_by_mouse(stories: Stories) -> None:
+    await stories.play("event")  # the last: it moves the chain's clock

@@ -97,7 +97,7 @@ async function look(page) {
   await book.getByRole("row", { name: /Buy No.*80¢.*10/ }).waitFor();
   await book.getByRole("tab", { name: "Depth" }).click();
   await book.getByRole("img", { name: "0 shares bid for, 20 offered" }).waitFor();
-  await page.getByText("Settled").first().waitFor();
+  await page.getByText("Settled").first().waitFor({ timeout: 60_000 });
   await page.getByRole("tab", { name: "Activity" }).click();
   await page.getByRole("row", { name: /Buy No.*80¢.*\$8\.00/ }).waitFor();
   await page.getByRole("tab", { name: "Holders" }).click();

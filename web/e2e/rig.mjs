@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { chromium } from "playwright-core";
 
 export const STEP_MS = 30_000;
+const [SHOWN_MS, SHOWN_MAX] = [5000, 4000]; // of a page where a story failed: how long its text is waited for, and how much of it is printed
 
 const [, , readyFile, folder, program] = process.argv;
 export const ready = JSON.parse(await readFile(readyFile, "utf8"));
@@ -38,7 +39,8 @@ export async function play(name, story, { size = { width: 1280, height: 900 }, p
     console.log(`${name}: done`);
   } catch (error) {
     problems.push(name);
-    console.log(`${name}: ${error.stack}\nthe page reports: ${faults.join(" | ")}`);
+    const shown = await page.locator("body").innerText({ timeout: SHOWN_MS }).catch(() => "");
+    console.log(`${name}: ${error.stack}\nthe page reports: ${faults.join(" | ")}\nthe page shows:\n${shown.slice(0, SHOWN_MAX)}`);
     await page.screenshot({ path: join(folder, `${name}-failed.png`), fullPage: true }).catch(() => undefined);
   } finally {
     await context.close();

@@ -2,6 +2,8 @@
 
 import asyncio
 import gc
+import itertools
+from collections import Counter
 from collections.abc import AsyncIterator
 from typing import cast
 
@@ -12,6 +14,7 @@ from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
 from foretell.app.clock_and_ids import numbered_ids
 from foretell.app.http.connection_limits import CONNECTION_LIMITS
+from foretell.app.http.connection_places import Place
 from foretell.app.http.fast_routes import served_under
 from foretell.app.http.open_transport import WhileOpen
 from foretell.edge.fast_route import FastRequest, FastResponse, FastRoute, SendReply
@@ -20,6 +23,7 @@ from foretell.edge.telemetry import Receive, Scope, Send, Telemetry
 pytestmark = pytest.mark.anyio
 
 REQUESTS = 5_000
+PIPELINED = 300
 SHORTEST = b"GET / HTTP/1.1\r\n\r\n"
 PARSED_MAX = CONNECTION_LIMITS.pipelined_max + CONNECTION_LIMITS.piece_bytes // len(SHORTEST) + 2
 
@@ -196,3 +200,32 @@ async def test_a_body_that_is_expected_is_asked_for_and_read() -> None:
         assert (await peer.reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 100 ")
         await peer.send(b"hello")
         assert (await peer.answer()).body == b"hello"
+
+
+async def test_attack_h1_one_pipelined_request_of_an_address_is_parsed_in_a_turn_of_the_loop(
+    gate: Gate, peer: Peer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A kibibyte has 56 of the shortest; they began together, on each of a hundred connections."""
+    gate.is_open.set()
+    turns = iter(itertools.count())
+    now, parsed_by_turn = next(turns), Counter[int]()
+    count_request = Place.count_request
+
+    def counted(place: Place) -> None:
+        parsed_by_turn[now] += 1
+        count_request(place)
+
+    async def pass_turns() -> None:
+        nonlocal now
+        while True:
+            now = next(turns)
+            await asyncio.sleep(0)
+
+    monkeypatch.setattr(Place, "count_request", counted)
+    passing = asyncio.create_task(pass_turns())
+    await peer.send(SHORTEST * PIPELINED)
+    for _ in range(PIPELINED):
+        assert (await peer.answer()).body == b"/"
+    passing.cancel()
+    assert parsed_by_turn.total() == PIPELINED
+    assert max(parsed_by_turn.values()) == 1

@@ -55,7 +55,7 @@ class ConnectionLimits(NamedTuple):
     provisional_s: float = 5.0
     """Until a connection that is admitted provisionally has shown a key."""
     piece_bytes: int = 1024
-    """Parsed before it is looked how many requests wait for their turn."""
+    """Parsed before it is looked how many requests wait for their turn, which is also done after each head."""
     body_piece_bytes: int = 16 * 1024
     """The same of a body whose length is known: no other request begins in it."""
     pipelined_max: int = 32

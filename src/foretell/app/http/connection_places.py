@@ -229,6 +229,8 @@ class ConnectionPlaces:
         self._provisional_by_client: Counter[str] = Counter()
         self.read_turns = FairTurns(READ_PAUSE_FACTOR, clock.now_s)
         """Of bodies that do not come with their requests, and of what is dropped."""
+        self._turns, self._authenticated_turns = FairTurns(0.0), FairTurns(0.0)
+        """Of requests that wait, by their pace: one of them begins in a turn of the loop."""
         self._stream_turns = StreamTurns(clock.now_s)
         self._stream_pace_by_client: LruCache[str, StreamPace] = LruCache(_CLIENTS_MAX)
         self._allowances_by_client: LruCache[str, ClientAllowances] = LruCache(_CLIENTS_MAX)
@@ -324,8 +326,10 @@ class ConnectionPlaces:
             limits, clock = self._limits, self._clock
             allowances = ClientAllowances(
                 GrowingAllowance(limits.opened_burst, limits.opened_per_s, clock.now_s()),
-                RequestPace(limits.requests_burst, limits.requests_per_s, LOOP_SHARE, clock),
-                RequestPace(UNLIMITED, UNLIMITED, _WHOLE, clock),
+                RequestPace(
+                    limits.requests_burst, limits.requests_per_s, LOOP_SHARE, clock, self._turns
+                ),
+                RequestPace(UNLIMITED, UNLIMITED, _WHOLE, clock, self._authenticated_turns),
             )
             self._allowances_by_client.put(client, allowances)
         return allowances

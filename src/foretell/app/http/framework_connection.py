@@ -137,14 +137,17 @@ class FrameworkConnection(PlacedConnection):
             return
         at = 0
         while at < len(data):
-            if self._ends_turn():
+            if self._bodies.end_part():
+                self._turn.end()
                 self.loop.call_soon(self._take_early)
                 self._keep_early(data[at:])
                 return
             if self._is_full() or not self._may_read():
                 self._keep_early(data[at:])
                 return
-            end = at + self._bodies.piece_bytes
+            if self.place is not None and self._bodies.begin_part():
+                self.place.count_request()
+            end = self._bodies.piece_end(data, at)
             if not self._parse(data[at:end]):
                 return
             at = end
@@ -156,16 +159,6 @@ class FrameworkConnection(PlacedConnection):
         are_many = len(self.pipeline) > self._limits.pipelined_max
         is_unread = bool(self._early) or self._bodies.is_unread
         return is_unread or are_many or self._bodies.have_large_heads
-
-    def _ends_turn(self) -> bool:
-        """Return whether a body has had its part of this turn of the loop; the next part counts as a request does."""
-        arriving = self._bodies.arriving
-        if arriving is None or not arriving.ends_turn():
-            return False
-        self._turn.end()
-        if self.place is not None:
-            self.place.count_request()
-        return True
 
     def _may_read(self) -> bool:
         """Return whether a request may be read; if not, it waits for a turn of its address."""
@@ -203,7 +196,8 @@ class FrameworkConnection(PlacedConnection):
             return
         data = self._early.take()
         if not self.transport.is_closing():
-            self.flow.resume_reading()
+            if not self.pipeline:
+                self.flow.resume_reading()  # otherwise the end of an answer does it
             self._receive(data)
 
     def _read_on(self, body: UnreadBody) -> None:

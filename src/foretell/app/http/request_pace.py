@@ -14,6 +14,7 @@ from functools import partial
 from typing import Final, NamedTuple
 
 from foretell.runtime.allowance import GrowingAllowance
+from foretell.runtime.loop_share import FairTurns
 
 LOOP_SHARE: Final = 0.5
 """The part of the loop's time that requests of an address take."""
@@ -61,14 +62,19 @@ class LoopTime:
 class RequestPace:
     """The requests of an address: whether the next one may begin, and the connections that wait for their turn."""
 
-    def __init__(self, burst: float, per_s: float, loop_part: float, clock: LoopClock) -> None:
+    def __init__(
+        self, burst: float, per_s: float, loop_part: float, clock: LoopClock, turns: FairTurns
+    ) -> None:
+        """Requests that wait begin in `turns`, which all addresses share."""
         self._now_s = clock.now_s
+        self._turns = turns
         self._allowance = GrowingAllowance(burst, per_s, clock.now_s())
         self._loop_time = LoopTime(loop_part, clock)
         self._waiting: deque[Callable[[], None]] = deque()
         self._has_begun = False
-        """Whether a request has begun in this turn of the loop; those of one piece of data are not parted."""
-        self._is_releasing = False
+        """Whether a request has begun in this turn of the loop."""
+        self._is_queued = self._is_releasing = False
+        """Whether it waits for a turn among all addresses, and whether it has it."""
         self._next_turn: asyncio.Handle | None = None
 
     def may_begin(self, begin: Callable[[], None]) -> bool:
@@ -118,21 +124,29 @@ class RequestPace:
             self._next_turn = asyncio.get_running_loop().call_soon(self._take_turn)
 
     def _take_turn(self) -> None:
-        """Let those begin that have waited longest; the rest waits for the next turn, or for the allowances."""
+        """Let those that wait have a turn among all addresses, or wait for the allowances."""
+        self._next_turn = None
         self._has_begun = False
-        self._is_releasing = True
+        if not self._waiting or self._is_queued:
+            return
+        debt_s = self._debt_s()
+        if debt_s:
+            loop = asyncio.get_running_loop()
+            self._next_turn = loop.call_later(max(debt_s, _WAIT_S_MIN), self._take_turn)
+        else:
+            self._is_queued = True
+            self._turns.await_turn(self, self._release)
+
+    def _release(self) -> None:
+        """Let the one begin that has waited longest; those that have left meanwhile begin nothing."""
+        self._is_queued, self._is_releasing = False, True
         try:
             while self._waiting and self._has_turn():
                 self._waiting.popleft()()
         finally:
             self._is_releasing = False
-            self._next_turn = None
-        debt_s = self._debt_s() if self._waiting else 0.0
-        if debt_s:
-            loop = asyncio.get_running_loop()
-            self._next_turn = loop.call_later(max(debt_s, _WAIT_S_MIN), self._take_turn)
-        elif self._waiting or self._has_begun:
-            self._await_turn()
+            if self._waiting:
+                self._await_turn()
 
 
 class RequestTurn:

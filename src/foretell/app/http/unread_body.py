@@ -12,12 +12,15 @@ from typing import Final
 from foretell.app.http.connection_limits import ConnectionLimits
 from foretell.app.http.connection_places import Place
 from foretell.app.http.parser_refusals import RequestRefused
+from foretell.app.http.request_head import END
 from foretell.domain.errors.http import BodiesBusy, BodyTooLarge, TooManyChunks
 from foretell.edge.codec import HeldBytes
 from foretell.edge.telemetry import AsgiApp, Message, Receive, Scope, Send
 
 _WITHOUT_BODY: Final = frozenset({b"GET", b"HEAD"})
 """Methods whose requests need none."""
+_CHUNKS_BYTES_MIN: Final = 128
+"""Of a body in chunks, which may hold what looks like the end of a head as often as its sender likes."""
 
 
 class UnreadBody:
@@ -29,6 +32,7 @@ class UnreadBody:
     __slots__ = (
         "_announced_bytes",
         "_app",
+        "_begins_part",
         "_bytes_max",
         "_chunks",
         "_held",
@@ -62,6 +66,7 @@ class UnreadBody:
         """Zero if the length is not known."""
         self._held = HeldBytes()
         self._received_bytes = self._chunks = self._turn_chunks = 0
+        self._begins_part = False
         self.client = client
         """The address that the request counts for."""
         self.head_bytes = 0
@@ -114,12 +119,17 @@ class UnreadBody:
         if self._chunks > limits.chunks_free + self._received_bytes // limits.chunk_bytes_min:
             raise RequestRefused(TooManyChunks(limits.chunks_free, limits.chunk_bytes_min))
 
-    def ends_turn(self) -> bool:
-        """Return whether as many chunks as one turn may have were read, and begin the next turn if so."""
+    def end_part(self) -> bool:
+        """Return whether as many chunks as one turn may have were read."""
         if self._turn_chunks < self._limits.turn_chunks_max:
             return False
-        self._turn_chunks = 0
+        self._turn_chunks, self._begins_part = 0, True
         return True
+
+    def begin_part(self) -> bool:
+        """Return whether the first of what a further turn has is read now."""
+        begins_part, self._begins_part = self._begins_part, False
+        return begins_part
 
     def receive(self, size: int, *, is_kept: bool, is_next: bool) -> None:
         """Count bytes that arrive, or refuse them; they are not kept after the answer.
@@ -170,13 +180,7 @@ class UnreadBodies:
     @property
     def is_unread(self) -> bool:
         """Whether so much waits of the body that arrives that no more of it may be parsed."""
-        return self.arriving is not None and self.arriving.size > self._limits.unread_bytes_max
-
-    @property
-    def piece_bytes(self) -> int:
-        """How much of what arrives is parsed at once."""
-        left_bytes = self.arriving.left_bytes if self.arriving is not None else 0
-        return max(self._limits.piece_bytes, min(left_bytes, self._limits.body_piece_bytes))
+        return self.arriving is not None and self.arriving.size >= self._limits.unread_bytes_max
 
     @property
     def awaits_its_reader(self) -> bool:
@@ -188,6 +192,24 @@ class UnreadBodies:
         """Whether the heads of requests that wait for answers to earlier ones are so large that no more may be parsed."""
         sizes = (body.head_bytes for body in islice(self._unanswered, 1, None))
         return sum(sizes) > self._limits.head_bytes_max
+
+    def end_part(self) -> bool:
+        """Return whether the body that arrives has had its part of this turn of the loop."""
+        return self.arriving is not None and self.arriving.end_part()
+
+    def begin_part(self) -> bool:
+        """Return whether a further part of a body begins now, which counts as a request does."""
+        return self.arriving is not None and self.arriving.begin_part()
+
+    def piece_end(self, data: bytes, at: int) -> int:
+        """Return up to where data is parsed at once: a request that has no body ends its piece, as far as can be seen."""
+        left_bytes = self.arriving.left_bytes if self.arriving is not None else 0
+        if left_bytes:
+            return at + min(left_bytes, self._limits.body_piece_bytes)
+        least = at if self.arriving is None else at + _CHUNKS_BYTES_MIN
+        end = at + self._limits.piece_bytes
+        head_end = data.find(END, least, end)
+        return end if head_end < 0 else head_end + len(END)
 
     def add(self, body: UnreadBody) -> None:
         """Add that of a request that has been given to its application."""

@@ -5,7 +5,7 @@ import gc
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -81,6 +81,14 @@ def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(YOUNG_OBJECTS_MAX, *gc.get_threshold()[1:])
+    gc.enable()
+
+
+@pytest.fixture
+def uncollected() -> Iterator[None]:
+    """Search for no garbage during a test: what it leaves in cycles stays."""
+    gc.disable()
+    yield
     gc.enable()
 
 

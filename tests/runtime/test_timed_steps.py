@@ -1,6 +1,7 @@
 """The time of an awaitable's own steps."""
 
 import asyncio
+import weakref
 
 import pytest
 from tests.rigs.clock import Clock
@@ -68,3 +69,32 @@ async def test_what_is_thrown_in_reaches_the_inner_one() -> None:
         await task
     assert len(met) == 1
     assert steps.spent_s == pytest.approx(1.0)
+
+
+class WorkError(Exception):
+    """Raised by work that is cancelled."""
+
+
+@pytest.mark.usefixtures("uncollected")
+async def test_attack_h1_what_is_thrown_in_is_freed_with_the_task() -> None:
+    """It had the frame that had it, and with it the whole request."""
+    thrown: list[weakref.ref[BaseException]] = []
+
+    async def work() -> None:
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError as error:
+            thrown.append(weakref.ref(error))
+            raise WorkError from None
+
+    async def run() -> None:
+        await TimedSteps(work())
+
+    task = asyncio.create_task(run())
+    await asyncio.sleep(0)
+    task.cancel()
+    await asyncio.wait([task])
+    assert isinstance(task.exception(), WorkError)
+    del task
+    await asyncio.sleep(0)
+    assert [each() for each in thrown] == [None]

@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Awaitable, Callable, Generator
-from functools import partial
 from typing import Any, Generic, TypeVar
 
 Result = TypeVar("Result")
@@ -21,19 +20,24 @@ class TimedSteps(Generic[Result]):
     def __await__(self) -> Generator[Any, Any, Result]:
         """Pass on what the inner one awaits, and what it is answered."""
         steps = self._inner.__await__()
-        step: Callable[[], Any] = partial(next, steps)
+        answer: Any = None
+        error: BaseException | None = None
         while True:
             began_s = self._busy_s()
             try:
-                awaited = step()
+                if error is not None:
+                    awaited = steps.throw(error)
+                elif answer is None:
+                    awaited = next(steps)
+                else:
+                    awaited = steps.send(answer)
             except StopIteration as end:
                 result: Result = end.value
                 return result
             finally:
+                error = None  # it has this frame, and both would wait for the collector
                 self.spent_s += self._busy_s() - began_s
             try:
                 answer = yield awaited
-            except BaseException as error:  # noqa: BLE001 - the inner one decides what becomes of it
-                step = partial(steps.throw, error)
-            else:
-                step = partial(steps.send, answer)
+            except BaseException as thrown:  # noqa: BLE001 - the inner one decides what becomes of it
+                error = thrown

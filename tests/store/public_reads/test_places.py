@@ -1,6 +1,7 @@
 """Places of public reads: fair, bounded, and never lost."""
 
 import asyncio
+import weakref
 
 import pytest
 
@@ -151,3 +152,18 @@ async def test_a_place_is_not_given_to_a_wait_that_was_just_cancelled() -> None:
     await asyncio.wait_for(gets, 60)
     await asyncio.gather(leaves, also_leaves, return_exceptions=True)
     assert places.waiting == 0
+
+
+@pytest.mark.usefixtures("uncollected")
+async def test_attack_h1_a_read_that_is_refused_leaves_no_garbage() -> None:
+    """A refusal kept its whole request until the collector came, which then took up to 90 ms of the loop."""
+    places = ReadPlaces(1, 1, WaitBounds(wait_s=60, per_client=2, total=3))
+    takes = await queued(places, "held", "a", "a", "a", "b", "c", "b")
+    await asyncio.sleep(0)
+    failures = [weakref.ref(take.exception()) for take in takes if take.done() and take.exception()]
+    kinds = [type(each()) for each in failures]
+    await drain(takes)
+    del takes
+    await asyncio.sleep(0)
+    assert kinds == [ReadsBusy, TooManyRequests, ReadsBusy]
+    assert [each() for each in failures] == [None] * 3

@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 from foretell.domain.errors.http import TooManyRequests
 from foretell.domain.errors.storage import ReadsBusy
 from foretell.store.public_reads.rests import ReadRests
-from foretell.store.public_reads.waiting_reads import WaitingReads
+from foretell.store.public_reads.waiting_reads import Place, WaitingReads
 
 WAIT_S: Final = 10.0
 KEY_WAIT_S: Final = 5.0
@@ -142,18 +142,20 @@ class ReadPlaces:
             self._start(client)
             return
         self._make_room(client)
-        place: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        place: Place = asyncio.get_running_loop().create_future()
         self._waiting.add(client, place)
         self._serve()
         try:
             async with asyncio.timeout(self._bounds.wait_s):
-                await place
+                is_given = await place
         except TimeoutError:
             self._leave(client, place)
             raise self._refusal(client) from None
         except asyncio.CancelledError:
             self._leave(client, place)
             raise
+        if not is_given:
+            raise ReadsBusy(self._retry_after_s)
 
     def release(self, client: str) -> None:
         """Give a place back, to the next client in turn."""
@@ -177,7 +179,7 @@ class ReadPlaces:
             place = self._waiting.take_next(next_client)
             if not place.done():
                 self._start(next_client)
-                place.set_result(None)
+                place.set_result(True)
         self._set_timer(now_s)
 
     def _set_timer(self, now_s: float) -> None:
@@ -210,11 +212,11 @@ class ReadPlaces:
         """Return the client that has waited the longest for its turn and may run one more read."""
         return next((each for each in self._waiting if self._may_run(each, now_s)), None)
 
-    def _leave(self, client: str, place: asyncio.Future[None]) -> None:
+    def _leave(self, client: str, place: Place) -> None:
         """Stop waiting; a place that was given in the same moment goes to the next."""
         if place.cancelled():
             self._waiting.discard(client, place)
-        elif place.exception() is None:
+        elif place.result():
             self.release(client)
 
     def _make_room(self, client: str) -> None:
@@ -224,12 +226,11 @@ class ReadPlaces:
             raise TooManyRequests(self._retry_after_s)
         if self.waiting < self._bounds.total:
             return
-        refusal = ReadsBusy(self._retry_after_s)
         if waiting >= self._waiting.most:
-            raise refusal
+            raise ReadsBusy(self._retry_after_s)
         place = self._waiting.take_newest_of_most()
         if not place.done():
-            place.set_exception(refusal)
+            place.set_result(False)
 
     def _refusal(self, client: str) -> TooManyRequests | ReadsBusy:
         """Return the refusal of a read that got no place in time: for its client's reads, or for all."""

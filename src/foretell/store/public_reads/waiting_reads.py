@@ -7,7 +7,11 @@ import asyncio
 from collections import OrderedDict, deque
 from collections.abc import Iterator
 
-Place = asyncio.Future[None]
+Place = asyncio.Future[bool]
+"""Whether the read that waits has got its place or lost it to another one.
+
+It is no exception: that would have the frame that waits, which has it, until the collector finds both.
+"""
 
 
 class WaitingReads:

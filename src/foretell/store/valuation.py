@@ -11,7 +11,7 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from foretell.domain.exchange.tick_size import TICKS_PER_ONE
-from foretell.domain.portfolio.failed_volumes import DAY_MINUTES, periods_since
+from foretell.domain.portfolio.failed_volumes import DAY_MINUTES
 from foretell.domain.portfolio.price_history import MINUTE_S
 from foretell.domain.portfolio.prices import LIQUIDITY_REACH, NARROW_SPREAD_MAX
 from foretell.domain.values.amounts import nearest
@@ -39,6 +39,8 @@ CHANGE_PERIODS_MS: Final = (HOUR_MS, DAY_MS, WEEK_MS, MONTH_MS)
 """The periods over which volumes are added up, and over which changes of prices are listed."""
 
 Real = sa.ColumnElement[Any]
+Parameter = sa.BindParameter[int]
+"""Stands for a number in a statement that is built once."""
 Columns = sa.ColumnCollection[str, sa.ColumnElement[Any]]
 
 
@@ -67,15 +69,17 @@ def current_price_of_yes_at(at_s: int, condition_id: sa.ColumnElement[Any]) -> R
     then = quote_points.alias()
     return _price_of_yes(
         payouts.c.timestamp_s < at_s,
-        sa.func.coalesce(_at(at_s, condition_id, then, _current(then.c)), real(1) / 2),
+        sa.func.coalesce(_at(at_s // MINUTE_S, condition_id, then, _current(then.c)), real(1) / 2),
     )
 
 
-def listed_price_of_yes_at(at_s: int, condition_id: sa.ColumnElement[Any]) -> Real:
-    """Return the price of Yes in a market's listing at a time, null before the first quote."""
+def listed_price_of_yes_at(
+    at_s: int | Parameter, minute: int | Parameter, condition_id: sa.ColumnElement[Any]
+) -> Real:
+    """Return the price of Yes in a market's listing at a time and in its minute, null before the first quote."""
     then = quote_points.alias()
     return _price_of_yes(
-        payouts.c.timestamp_s < at_s, _at(at_s, condition_id, then, _listed(then.c))
+        payouts.c.timestamp_s < at_s, _at(minute, condition_id, then, _listed(then.c))
     )
 
 
@@ -92,16 +96,16 @@ VOLUME: Final = quotes.c.volume_units - quotes.c.failed_units
 """A market's volume since it opened: that of its trades that have not failed to settle. Null without a quote."""
 
 
-def volume_since(since_ms: int) -> Real:
-    """Return a market's volume since the beginning of a minute, of trades that have not failed to settle.
+def volume_since(first_minute: int | Parameter, first_day: int | Parameter) -> Real:
+    """Return a market's volume since a minute, of trades that have not failed to settle; `periods_since` has both.
 
     The points of a market have the running total of all its trades, so this is the difference of two of them, without
     what has failed. A total that was cut at what its column holds may be less than that: then this is negative.
     """
     now, before = (quote_points.alias() for _ in range(2))
-    minute = since_ms // MINUTE_MS
-    traded = _newest_volume(now, sa.true()) - _newest_volume(before, before.c.minute < minute)
-    return traded - _failed_since(minute)
+    is_before = before.c.minute < first_minute
+    traded = _newest_volume(now, sa.true()) - _newest_volume(before, is_before)
+    return traded - _failed_since(first_minute, first_day)
 
 
 def _newest_volume(point: Any, is_wanted: sa.ColumnElement[bool]) -> Real:
@@ -116,15 +120,14 @@ def _newest_volume(point: Any, is_wanted: sa.ColumnElement[bool]) -> Real:
     return sa.func.coalesce(newest, 0)
 
 
-def _failed_since(minute: int) -> Real:
+def _failed_since(first_minute: int | Parameter, first_day: int | Parameter) -> Real:
     """Return what has failed of a market's trades since a minute: in each period there is one row at most."""
-    since = periods_since(minute)
     minutes, days = (failed_volumes.alias() for _ in range(2))
     parts = sa.union_all(
-        _of_periods(minutes, 1, minutes.c.first_minute >= since.first_minute).where(
-            minutes.c.first_minute < since.first_day
+        _of_periods(minutes, 1, minutes.c.first_minute >= first_minute).where(
+            minutes.c.first_minute < first_day
         ),
-        _of_periods(days, DAY_MINUTES, days.c.first_minute >= since.first_day),
+        _of_periods(days, DAY_MINUTES, days.c.first_minute >= first_day),
     ).subquery()
     return sa.select(bounded_sum(parts.c.units)).scalar_subquery()
 
@@ -199,11 +202,13 @@ def _traded_price(quoted: Columns, is_midpoint: sa.ColumnElement[bool]) -> Real:
     )
 
 
-def _at(at_s: int, condition_id: sa.ColumnElement[Any], then: sa.FromClause, price: Real) -> Real:
-    """Return the price in the last full minute before a time."""
+def _at(
+    minute: int | Parameter, condition_id: sa.ColumnElement[Any], then: sa.FromClause, price: Real
+) -> Real:
+    """Return the price in the last full minute before one."""
     return (
         sa.select(price)
-        .where(then.c.condition_id == condition_id, then.c.minute < at_s // MINUTE_S)
+        .where(then.c.condition_id == condition_id, then.c.minute < minute)
         .order_by(then.c.minute.desc())
         .limit(1)
         .correlate_except(then)

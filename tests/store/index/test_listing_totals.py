@@ -18,6 +18,7 @@ from foretell.domain.exchange.trade import TradeStatus
 from foretell.indexer.listings import rebuild_listings
 from foretell.indexer.rebuild import RebuildContext
 from foretell.store.database import Database, Transaction
+from foretell.store.index import listing_totals
 from foretell.store.index.listing_totals import (
     MarketTotals,
     load_market_totals,
@@ -93,6 +94,21 @@ async def computed(database: Database, now_ms: int) -> dict[int, MarketTotals]:
     async with database.reading() as tx:
         found = await load_market_totals(tx, (1, 2, 3), now_ms)
     return {each.market_id: each._replace(seen_ms=0) for each in found}
+
+
+async def test_the_query_of_totals_is_built_once(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A finding: each round built it, every two seconds, and held up all orders for 30 ms."""
+    await open_markets(database)
+    before = await computed(database, NOW_MS)
+
+    def build(*_: object) -> None:
+        raise AssertionError("it is built again")
+
+    monkeypatch.setattr(listing_totals, "listed_price_of_yes_at", build)
+    assert await computed(database, NOW_MS) == before
+    assert (await computed(database, NOW_MS + DAY_MS)).keys() == before.keys()
 
 
 @pytest.mark.parametrize("seed", range(3))

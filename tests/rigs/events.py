@@ -22,7 +22,7 @@ from foretell.domain.creation.plan import (
     PlanContracts,
     PlanFacts,
     build_plan,
-    market_ids,
+    ids_of_markets,
 )
 from foretell.domain.evm.transaction import ContractCall
 from foretell.domain.values.hexadecimal import Address, word_bytes
@@ -46,7 +46,7 @@ class SandboxEvent:
         await sandbox.caller(creator).call_all(
             [ContractCall(item.target, item.calldata) for item in plan]
         )
-        markets = tuple(market_ids(market, payload, contracts) for market in payload.markets)
+        markets = tuple(ids_of_markets(payload, contracts))
         await sandbox.caller(sandbox.account(AccountRole.REGISTRAR)).call_all(
             [
                 ContractCall(

@@ -21,7 +21,7 @@ from foretell.domain.creation.plan import (
     PlanFacts,
     build_plan,
     event_market_id,
-    market_ids,
+    ids_of_markets,
     plan_cost_units,
     stated_end_s,
 )
@@ -156,8 +156,7 @@ async def _normalized(
 
 def ids_of(context: CreationContext, payload: Payload) -> list[MarketIds]:
     """Return the ids of each market of a payload on the chain."""
-    contracts = context.contracts(payload)
-    return [market_ids(market, payload, contracts) for market in payload.markets]
+    return ids_of_markets(payload, context.contracts(payload))
 
 
 def claimed_names(payload: Payload, ids: Sequence[MarketIds]) -> list[str]:

@@ -24,7 +24,7 @@ from foretell.domain.creation.plan import (
     check_known,
     check_txs,
     check_unchanged,
-    market_ids,
+    ids_of_markets,
     stated_end_s,
 )
 from foretell.domain.errors.creation import TxInvalid, TxPending
@@ -67,7 +67,7 @@ def test_the_ids_are_those_that_the_contracts_derive() -> None:
     text = question_text(market) + ",initializer:" + CREATOR[2:]
     question_id = keccak(text.encode())
 
-    ids = market_ids(market, payload, CONTRACTS)
+    (ids,) = ids_of_markets(payload, CONTRACTS)
 
     assert ids.question_id == "0x" + question_id.hex()
     assert word_bytes(ids.condition_id) == keccak(

@@ -62,22 +62,25 @@ class MarketIds:
     neg_risk_market_id: Bytes32 | None = None
 
 
-def market_ids(market: MarketDraft, payload: Payload, contracts: PlanContracts) -> MarketIds:
-    """Return the ids that a market gets when its creator asks the question.
+def ids_of_markets(payload: Payload, contracts: PlanContracts) -> list[MarketIds]:
+    """Return the ids that the markets of a payload get when its creator asks their questions.
 
-    In a neg-risk event they depend on the market's index, so questions are added in order.
+    In a neg-risk event they depend on the market's place, so questions are added in order.
     """
-    asked_id = word_of(_asked_hash(market, payload))
+    asked_ids = [word_of(_asked_hash(market, payload)) for market in payload.markets]
     if contracts.event is None:
-        condition = condition_id(contracts.adapter, asked_id)
-        tokens = token_pair(contracts.collateral, condition)
-        return MarketIds(market.key, asked_id, asked_id, condition, tokens)
-    _, neg_risk_adapter, wrapped_collateral = contracts.event
-    event_id = event_market_id(payload, contracts.event)
-    question_id = neg_risk.question_id(event_id, payload.markets.index(market))
-    condition = condition_id(neg_risk_adapter, question_id)
-    tokens = token_pair(wrapped_collateral, condition)
-    return MarketIds(market.key, asked_id, question_id, condition, tokens, event_id)
+        oracle, collateral, event_id = contracts.adapter, contracts.collateral, None
+        question_ids = asked_ids
+    else:
+        _, oracle, collateral = contracts.event
+        event_id = event_market_id(payload, contracts.event)
+        question_ids = [neg_risk.question_id(event_id, index) for index in range(len(asked_ids))]
+    made = []
+    for market, asked_id, question_id in zip(payload.markets, asked_ids, question_ids, strict=True):
+        condition = condition_id(oracle, question_id)
+        tokens = token_pair(collateral, condition)
+        made.append(MarketIds(market.key, asked_id, question_id, condition, tokens, event_id))
+    return made
 
 
 def event_market_id(payload: Payload, contracts: EventContracts) -> Bytes32:

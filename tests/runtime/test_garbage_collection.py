@@ -13,6 +13,7 @@ from foretell.runtime import garbage_collection
 from foretell.runtime.garbage_collection import (
     STARTING_OBJECTS_MAX,
     YOUNG_OBJECTS_MAX,
+    YOUNG_SEARCHES_MAX,
     CollectionLimits,
     collect_when_idle,
     find_trim,
@@ -42,6 +43,17 @@ def test_a_start_searches_rarely_and_ends_with_the_settings_of_a_server() -> Non
     assert gc.get_threshold()[0] == STARTING_OBJECTS_MAX
     settle_memory()
     assert gc.get_threshold()[0] == YOUNG_OBJECTS_MAX
+
+
+def test_attack_h2_what_survives_is_searched_while_it_is_little() -> None:
+    """All that ten thousand connections had brought was searched at once, which took 230 ms."""
+    settle_memory()
+    gc.collect(1)
+    kept = []
+    for _ in range(8):
+        assert gc.get_count()[1] <= YOUNG_SEARCHES_MAX + 1
+        kept.append([[number] for number in range(YOUNG_OBJECTS_MAX + 1)])
+    assert len(kept) == 8
 
 
 def test_existing_objects_are_excluded_from_collection() -> None:

@@ -28,8 +28,10 @@ A search costs 15 to 45 ms with orders in the queue, and nothing is cheaper by m
 """
 STARTING_OBJECTS_MAX: Final = 200_000
 """The same while a process starts: nearly all that it makes until then are modules, which stay."""
+YOUNG_SEARCHES_MAX: Final = 2
+"""Searches of the youngest generation before what has survived them is searched: more of it would be a longer pause."""
 NEVER: Final = 1_000_000
-"""Searches of a generation before the interpreter searches the next older one: the loop does that."""
+"""Searches of the middle generation before the interpreter searches the oldest: the loop does that."""
 MIDDLE_GENERATION: Final = 1
 _MEMORY: Final = Path("/proc/self/statm")
 
@@ -101,7 +103,7 @@ def settle_memory() -> None:
     """Exclude what exists now from collection, and search only young objects from now on."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(YOUNG_OBJECTS_MAX, NEVER, NEVER)
+    gc.set_threshold(YOUNG_OBJECTS_MAX, YOUNG_SEARCHES_MAX, NEVER)
 
 
 async def collect_when_idle(limits: CollectionLimits = COLLECTION_LIMITS) -> None:

@@ -1,16 +1,19 @@
 import asyncio
+import itertools
 import time
 from typing import Final
 
 import pytest
+from tests.rigs.clock import VirtualLoop, run_virtually
 
-from foretell.runtime.loop_share import LoopShare
-
-pytestmark = pytest.mark.anyio
+from foretell.runtime.loop_share import FairTurns, LoopShare
 
 PART_S: Final = 0.0002
+FIRST: Final = 10
+"""Turns before the last one, after a longer piece of work."""
 
 
+@pytest.mark.anyio
 async def test_parts_of_all_answers_take_turns_with_the_rest_of_the_loop() -> None:
     share, done = LoopShare(), list[str]()
 
@@ -32,6 +35,7 @@ async def test_parts_of_all_answers_take_turns_with_the_rest_of_the_loop() -> No
     assert "".join(turns) == "ababab"
 
 
+@pytest.mark.anyio
 async def test_beyond_a_short_answer_the_pause_is_as_long_as_the_factor_says(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -52,6 +56,7 @@ async def test_beyond_a_short_answer_the_pause_is_as_long_as_the_factor_says(
     assert slept == pytest.approx([0, 0, 1.5, 1.5])
 
 
+@pytest.mark.anyio
 async def test_a_part_of_less_than_a_millisecond_is_followed_by_a_pause(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -73,6 +78,7 @@ async def test_a_part_of_less_than_a_millisecond_is_followed_by_a_pause(
     assert min(slept) >= 3 * PART_S
 
 
+@pytest.mark.anyio
 async def test_a_part_that_fails_or_is_cancelled_gives_its_turn_to_the_next() -> None:
     share = LoopShare()
 
@@ -87,3 +93,29 @@ async def test_a_part_that_fails_or_is_cancelled_gives_its_turn_to_the_next() ->
     pausing.cancel()
     waiting.cancel()
     assert await share.begin().run(lambda: "next") == "next"
+
+
+def test_attack_h1_work_in_tasks_is_followed_by_a_pause_as_long_as_the_loop_was_busy() -> None:
+    """Requests of twenty addresses took all of the loop's time, as each address may have half of it."""
+    loop, busy_s, begun_s = VirtualLoop(), [0.0], list[float]()
+
+    def now_s() -> float:
+        return loop.time() + busy_s[0]
+
+    def work() -> None:
+        busy_s[0] += 0.0015 if len(begun_s) < FIRST else 1.0
+
+    def begin() -> None:
+        begun_s.append(now_s())
+        loop.call_soon(work)
+
+    async def wait() -> None:
+        turns = FairTurns(1.0, now_s, lambda: busy_s[0], 0.002)
+        for number in range(FIRST + 1):
+            turns.await_turn(number, begin)
+        while len(begun_s) <= FIRST:  # noqa: ASYNC110 - publishes no event
+            await asyncio.sleep(0.001)
+
+    run_virtually(wait(), loop)
+    parted_s = [later - earlier for earlier, later in itertools.pairwise(begun_s)]
+    assert parted_s == pytest.approx([0.003] * (FIRST - 1) + [1.002], abs=0.001)

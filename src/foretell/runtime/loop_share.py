@@ -68,12 +68,23 @@ class SharedAnswer:
 class FairTurns:
     """The turns of clients: one piece of work is done at a time, of each client in turn, and a pause follows it.
 
-    Work that comes alone waits for nothing.
+    Work that comes alone waits for nothing. What work took is counted when it has been done, or, where it goes on in
+    tasks, as the processor time of the thread until the next turn, up to a bound: others' work is in it.
     """
 
-    def __init__(self, pause_factor: float, now_s: Callable[[], float] = time.monotonic) -> None:
-        """The pause after work is as many lengths of its time as `pause_factor`."""
+    def __init__(
+        self,
+        pause_factor: float,
+        now_s: Callable[[], float] = time.monotonic,
+        busy_s: Callable[[], float] | None = None,
+        work_s_max: float = 0.0,
+    ) -> None:
+        """The pause after work is as many lengths of its time as `pause_factor`; `busy_s` measures work in tasks."""
         self._pause_factor = pause_factor
+        self._busy_s = busy_s
+        self._work_s_max = work_s_max
+        self._begun_busy_s: float | None = None
+        """When the last work began in tasks, until it is counted."""
         self.now_s = now_s
         """Measures pauses; the clock of uvloop's loop counts whole milliseconds."""
         self._pauses = Pauses(now_s)
@@ -94,6 +105,11 @@ class FairTurns:
         """Count the time of work that was done just now."""
         self._pauses.add(self._pause_factor * seconds, seconds)
 
+    def _count_tasks(self) -> None:
+        if self._busy_s is not None and self._begun_busy_s is not None:
+            self.count(min(self._busy_s() - self._begun_busy_s, self._work_s_max))
+            self._begun_busy_s = None
+
     def _await_next(self) -> None:
         if self._next_turn is None and self._waiting:
             self._next_turn = self._pauses.call_after(self._give)
@@ -101,7 +117,10 @@ class FairTurns:
     def _give(self) -> None:
         """Give the first client its turn: what it does in this turn of the loop counts before the next one."""
         self._next_turn = None
+        self._count_tasks()
         if not self._pauses.left_s:
+            if self._busy_s is not None:
+                self._begun_busy_s = self._busy_s()
             client, begins = self._waiting.popitem(last=False)
             begin = begins.popleft()
             if begins:

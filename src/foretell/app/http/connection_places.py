@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple, Protocol
 
 from foretell.app.http.authenticated_places import KEPT, AuthenticatedPlaces, idle_or_oldest
-from foretell.app.http.request_pace import LOOP_SHARE, LoopClock, RequestPace
+from foretell.app.http.request_pace import COST_S_MAX, LOOP_SHARE, LoopClock, RequestPace
 from foretell.app.http.stream_pace import (
     PIECES_PER_TURN,
     PROXIES_PIECES_PER_TURN,
@@ -31,6 +31,8 @@ from foretell.runtime.lru import LruCache
 PER_ADDRESS_MAX: Final = 1_000
 PER_KEY_MAX: Final = 1_000
 """Connections of one key that count as authenticated: keys cost nothing."""
+REQUEST_PAUSE_FACTOR: Final = 1.0
+"""The pause after a stranger's request that waited, in lengths of its time: those of all addresses have half of the loop's."""
 READ_PAUSE_FACTOR: Final = 1.0
 """The pause after a part of a body, in lengths of the time that it took: bodies are read in half of the loop's time."""
 UNLIMITED: Final = 2**31
@@ -229,8 +231,9 @@ class ConnectionPlaces:
         self._provisional_by_client: Counter[str] = Counter()
         self.read_turns = FairTurns(READ_PAUSE_FACTOR, clock.now_s)
         """Of bodies that do not come with their requests, and of what is dropped."""
-        self._turns, self._authenticated_turns = FairTurns(0.0), FairTurns(0.0)
-        """Of requests that wait, by their pace: one of them begins in a turn of the loop."""
+        self._turns = FairTurns(REQUEST_PAUSE_FACTOR, clock.now_s, clock.busy_s, COST_S_MAX)
+        """Of strangers' requests that wait, by their pace: one of them begins in a turn of the loop."""
+        self._authenticated_turns = FairTurns(0.0)
         self._stream_turns = StreamTurns(clock.now_s)
         self._stream_pace_by_client: LruCache[str, StreamPace] = LruCache(_CLIENTS_MAX)
         self._allowances_by_client: LruCache[str, ClientAllowances] = LruCache(_CLIENTS_MAX)

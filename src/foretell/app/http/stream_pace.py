@@ -21,8 +21,8 @@ PROXIES_PIECES_PER_TURN: Final = 256
 """Of the streams through trusted proxies, which are those of many clients."""
 TURN_S: Final = 0.001
 """Which the streams of all addresses may take of a turn of the loop; a piece that has begun is parsed whole, and some of a proxy."""
-PAUSE_FACTOR: Final = 1.0
-"""The pause after the pieces of a turn, in lengths of the time that they took: streams are read in half of the loop's time."""
+PAUSE_FACTOR: Final = 3.0
+"""The pause after the pieces of a turn, in lengths of the time that they took: streams are read in a quarter of the loop's."""
 _WAIT_S_MIN: Final = 0.001
 """For an allowance: a debt may be too small for a clock to pass it."""
 

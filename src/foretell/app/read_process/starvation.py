@@ -1,4 +1,4 @@
-"""Whether the process of dear reads gets no time of a processor, because other programs take all of it."""
+"""The starvation of the process of dear reads: other programs take all of the processors."""
 
 import os
 import sys
@@ -12,19 +12,19 @@ STARVED_WAIT_SHARE: Final = 0.5
 _NS: Final = 1_000_000_000
 
 
-class ProcessorTime(NamedTuple):
+class RunTime(NamedTuple):
     """How long the threads of a process ran and waited for a processor, in seconds, as the kernel counts them."""
 
     ran_s: float
     waited_s: float
 
-    def is_starved_since(self, before: "ProcessorTime", elapsed_s: float) -> bool:
+    def is_starved_since(self, before: "RunTime", elapsed_s: float) -> bool:
         """Return whether others had the processors in the time that passed."""
         ran_s, waited_s = self.ran_s - before.ran_s, self.waited_s - before.waited_s
         return ran_s < STARVED_RUN_SHARE * elapsed_s and waited_s > STARVED_WAIT_SHARE * elapsed_s
 
 
-def processor_time(process_id: int) -> ProcessorTime | None:
+def processor_time(process_id: int) -> RunTime | None:
     """Return the times of a process that runs where others leave time; None for any other, or if nothing counts them."""
     if sys.platform != "linux":
         return None
@@ -37,7 +37,7 @@ def processor_time(process_id: int) -> ProcessorTime | None:
             ran_ns, waited_ns = ran_ns + int(ran), waited_ns + int(waited)
     except (OSError, ValueError):
         return None
-    return ProcessorTime(ran_ns / _NS, waited_ns / _NS)
+    return RunTime(ran_ns / _NS, waited_ns / _NS)
 
 
 class Starvation:
@@ -46,7 +46,7 @@ class Starvation:
     def __init__(self, after_s: float) -> None:
         self._after_s = after_s
         self._process_id: int | None = None
-        self._time: ProcessorTime | None = None
+        self._time: RunTime | None = None
         self._since_s = 0.0
 
     def look(self, process_id: int | None, now_s: float) -> bool:

@@ -14,7 +14,7 @@ from typing import Final
 from foretell.runtime.loop_share import FairTurns
 from foretell.runtime.timed_steps import TimedSteps
 
-PAUSE_FACTOR: Final = 1.0
+PAUSE_FACTOR: Final = 3.0
 """The pause after a message, in lengths of the time that its handling took."""
 
 

@@ -61,21 +61,20 @@ async def test_a_part_of_less_than_a_millisecond_is_followed_by_a_pause(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A finding: the clock of uvloop's loop counts whole milliseconds, and most such parts took none."""
-    slept = list[float]()
+    slept, now_s = list[float](), [0.0]
 
     async def sleep(delay_s: float) -> None:
         slept.append(delay_s)
+        now_s[0] += delay_s
 
     def compute() -> None:
-        end_s = time.monotonic() + PART_S
-        while time.monotonic() < end_s:
-            pass
+        now_s[0] += PART_S
 
     monkeypatch.setattr(asyncio, "sleep", sleep)
-    shared = LoopShare(pause_factor=3, short_s=0.0).begin()
+    shared = LoopShare(pause_factor=3, short_s=0.0, now_s=lambda: now_s[0]).begin()
     for _ in range(50):
         await shared.run(compute)
-    assert min(slept) >= 3 * PART_S
+    assert slept == pytest.approx([3 * PART_S] * 50)
 
 
 @pytest.mark.anyio
@@ -118,4 +117,40 @@ def test_attack_h1_work_in_tasks_is_followed_by_a_pause_as_long_as_the_loop_was_
 
     run_virtually(wait(), loop)
     parted_s = [later - earlier for earlier, later in itertools.pairwise(begun_s)]
-    assert parted_s == pytest.approx([0.003] * (FIRST - 1) + [1.002], abs=0.001)
+    assert parted_s == pytest.approx([0.003] * (FIRST - 1) + [1.0], abs=0.001), (
+        "long work is a pause"
+    )
+
+
+def test_attack_h1_a_turn_that_fails_keeps_nobody_waiting() -> None:
+    """All requests that waited would have waited for ever."""
+    loop, begun = VirtualLoop(), list[str]()
+
+    def fail() -> None:
+        begun.append("fails")
+        raise MemoryError
+
+    async def wait() -> None:
+        turns = FairTurns(1.0, loop.time)
+        turns.await_turn("one", fail)
+        turns.await_turn("two", lambda: begun.append("goes on"))
+        await asyncio.sleep(1.0)
+
+    loop.set_exception_handler(lambda *_: None)
+    run_virtually(wait(), loop)
+    assert begun == ["fails", "goes on"]
+
+
+@pytest.mark.anyio
+async def test_work_in_tasks_that_comes_alone_waits_for_nothing() -> None:
+    """The time since the work before it, of whatever was done, was taken for its own."""
+    busy_s, begun = [0.0], list[float]()
+    turns = FairTurns(1.0, time.monotonic, lambda: busy_s[0], 5.0)
+    for _ in range(2):
+        turns.await_turn("one", lambda: begun.append(0.0))
+        await asyncio.sleep(0.05)
+        busy_s[0] += 0.02
+    turns.await_turn("one", lambda: begun.append(0.0))
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    assert len(begun) == 3

@@ -29,7 +29,7 @@ A search costs 15 to 45 ms with orders in the queue, and nothing is cheaper by m
 STARTING_OBJECTS_MAX: Final = 200_000
 """The same while a process starts: nearly all that it makes until then are modules, which stay."""
 YOUNG_SEARCHES_MAX: Final = 2
-"""Searches of the youngest generation before what has survived them is searched: more of it would be a longer pause."""
+"""After one more search of the youngest generation, what has survived is searched: more of it would be a longer pause."""
 NEVER: Final = 1_000_000
 """Searches of the middle generation before the interpreter searches the oldest: the loop does that."""
 MIDDLE_GENERATION: Final = 1

@@ -83,8 +83,8 @@ class FairTurns:
         self._pause_factor = pause_factor
         self._busy_s = busy_s
         self._work_s_max = work_s_max
-        self._begun_busy_s: float | None = None
-        """When the last work began in tasks, until it is counted."""
+        self._begun_s: tuple[float, float] | None = None
+        """When the last work began in tasks, by both clocks, until it is counted."""
         self.now_s = now_s
         """Measures pauses; the clock of uvloop's loop counts whole milliseconds."""
         self._pauses = Pauses(now_s)
@@ -106,9 +106,14 @@ class FairTurns:
         self._pauses.add(self._pause_factor * seconds, seconds)
 
     def _count_tasks(self) -> None:
-        if self._busy_s is not None and self._begun_busy_s is not None:
-            self.count(min(self._busy_s() - self._begun_busy_s, self._work_s_max))
-            self._begun_busy_s = None
+        """Owe the rest of the pause that has followed the last work: others' work is a pause, too."""
+        if self._busy_s is not None and self._begun_s is not None:
+            began_s, busy_s = self._begun_s
+            self._begun_s = None
+            took_s = min(self._busy_s() - busy_s, self._work_s_max)
+            owed_s = began_s + (1 + self._pause_factor) * took_s - self.now_s()
+            if owed_s > 0:
+                self._pauses.add(owed_s)
 
     def _await_next(self) -> None:
         if self._next_turn is None and self._waiting:
@@ -120,10 +125,14 @@ class FairTurns:
         self._count_tasks()
         if not self._pauses.left_s:
             if self._busy_s is not None:
-                self._begun_busy_s = self._busy_s()
+                self._begun_s = self.now_s(), self._busy_s()
             client, begins = self._waiting.popitem(last=False)
             begin = begins.popleft()
             if begins:
                 self._waiting[client] = begins
-            begin()
-        self._await_next()
+            try:
+                begin()
+            finally:
+                self._await_next()
+        else:
+            self._await_next()

@@ -233,7 +233,6 @@ class ConnectionPlaces:
         """Of bodies that do not come with their requests, and of what is dropped."""
         self._turns = FairTurns(REQUEST_PAUSE_FACTOR, clock.now_s, clock.busy_s, COST_S_MAX)
         """Of strangers' requests that wait, by their pace: one of them begins in a turn of the loop."""
-        self._authenticated_turns = FairTurns(0.0)
         self._stream_turns = StreamTurns(clock.now_s)
         self._stream_pace_by_client: LruCache[str, StreamPace] = LruCache(_CLIENTS_MAX)
         self._allowances_by_client: LruCache[str, ClientAllowances] = LruCache(_CLIENTS_MAX)
@@ -332,7 +331,7 @@ class ConnectionPlaces:
                 RequestPace(
                     limits.requests_burst, limits.requests_per_s, LOOP_SHARE, clock, self._turns
                 ),
-                RequestPace(UNLIMITED, UNLIMITED, _WHOLE, clock, self._authenticated_turns),
+                RequestPace(UNLIMITED, UNLIMITED, _WHOLE, clock, None),
             )
             self._allowances_by_client.put(client, allowances)
         return allowances

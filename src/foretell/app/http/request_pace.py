@@ -63,9 +63,14 @@ class RequestPace:
     """The requests of an address: whether the next one may begin, and the connections that wait for their turn."""
 
     def __init__(
-        self, burst: float, per_s: float, loop_part: float, clock: LoopClock, turns: FairTurns
+        self,
+        burst: float,
+        per_s: float,
+        loop_part: float,
+        clock: LoopClock,
+        turns: FairTurns | None,
     ) -> None:
-        """Requests that wait begin in `turns`, which all addresses share."""
+        """Requests that wait begin in `turns`, which all addresses share, or else in turns of their own."""
         self._now_s = clock.now_s
         self._turns = turns
         self._allowance = GrowingAllowance(burst, per_s, clock.now_s())
@@ -127,12 +132,16 @@ class RequestPace:
         """Let those that wait have a turn among all addresses, or wait for the allowances."""
         self._next_turn = None
         self._has_begun = False
-        if not self._waiting or self._is_queued:
-            return
+        if self._waiting and not self._is_queued:
+            self._queue()
+
+    def _queue(self) -> None:
         debt_s = self._debt_s()
         if debt_s:
             loop = asyncio.get_running_loop()
             self._next_turn = loop.call_later(max(debt_s, _WAIT_S_MIN), self._take_turn)
+        elif self._turns is None:
+            self._release()
         else:
             self._is_queued = True
             self._turns.await_turn(self, self._release)
@@ -145,7 +154,9 @@ class RequestPace:
                 self._waiting.popleft()()
         finally:
             self._is_releasing = False
-            if self._waiting:
+            if self._waiting and self._turns is not None and not self._debt_s():
+                self._queue()
+            elif self._waiting:
                 self._await_turn()
 
 

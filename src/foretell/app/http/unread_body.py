@@ -206,8 +206,11 @@ class UnreadBodies:
         left_bytes = self.arriving.left_bytes if self.arriving is not None else 0
         if left_bytes:
             return at + min(left_bytes, self._limits.body_piece_bytes)
-        least = at if self.arriving is None else at + _CHUNKS_BYTES_MIN
         end = at + self._limits.piece_bytes
+        if self.arriving is None:
+            least = min(len(data), end) - len(data[at:end].lstrip(b"\r\n"))  # behind empty lines
+        else:
+            least = at + _CHUNKS_BYTES_MIN
         head_end = data.find(END, least, end)
         return end if head_end < 0 else head_end + len(END)
 

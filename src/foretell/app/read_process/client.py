@@ -84,6 +84,8 @@ class _Left(NamedTuple):
 
     client: str
     asked_s: float
+    began_s: float
+    """By the clock of rests."""
 
 
 @dataclass(slots=True)
@@ -101,6 +103,8 @@ class DearReads:
         self, begin: BeginReads, rests: ReadRests, limits: DearReadLimits | None = None
     ) -> None:
         self._begin = begin
+        self._beside_until_s = 0.0
+        """Until when the process works beside the others, also one that replaces it, by the loop's clock."""
         self.rests = rests
         """The use of clients, which includes what the process does for them."""
         self._read_s = begin.read_s
@@ -126,7 +130,7 @@ class DearReads:
 
     @property
     def in_flight(self) -> int:
-        """How many reads the process has."""
+        """How many reads wait for an answer of the process."""
         return len(self._waiting_by_number)
 
     def is_moved(self, client: str) -> bool:
@@ -184,7 +188,8 @@ class DearReads:
         await self._child.stop()
 
     def _on_connected(self) -> None:
-        self._child.send(message(self._begin))
+        beside_s = max(0.0, self._beside_until_s - asyncio.get_running_loop().time())
+        self._child.send(message(msgspec.structs.replace(self._begin, yields_after_s=beside_s)))
         self._connected.set()
 
     async def _watch(self) -> None:
@@ -198,8 +203,6 @@ class DearReads:
                 self._replace()
             elif self._starvation.look(None if process is None else process.pid, loop.time()):
                 log.warning("process gets no time of a processor and is replaced", process=NAME)
-                again_s = self.limits.yields_again_after_s
-                self._begin = msgspec.structs.replace(self._begin, yields_after_s=again_s)
                 self._replace()
 
     def _hangs_at_s(self) -> float:
@@ -208,6 +211,8 @@ class DearReads:
         return asked_s + self.limits.hangs_after_s
 
     def _replace(self) -> None:
+        """Have another process work, beside the others: they may be why this one does not."""
+        self._beside_until_s = asyncio.get_running_loop().time() + self.limits.yields_again_after_s
         self._lose()
         self._child.kill()
 
@@ -220,12 +225,12 @@ class DearReads:
             raise ReadsBusy(RETRY_AFTER_S) from None
 
     async def _ask(self, read: Read) -> DearAnswer:
-        """Return the answer of the process; the time until then, or until a refusal, is use of the client."""
+        """Return the answer of the process; the time until it has answered, or has ended, is use of the client."""
         began_s, loop = self.rests.now_s(), asyncio.get_running_loop()
         asked_s, waiting = loop.time(), _Waiting(loop.create_future())
+        self._child.send(message(read))
         self._waiting_by_number[read.number] = waiting
         try:
-            self._child.send(message(read))
             async with asyncio.timeout(self.limits.answer_s):
                 await waiting.done
         except TimeoutError:
@@ -233,8 +238,9 @@ class DearReads:
         finally:
             is_asked = self._waiting_by_number.pop(read.number, None) is not None
             if is_asked and not waiting.is_answered:
-                self._left_by_number[read.number] = _Left(read.client, asked_s)
-            self.rests.end(read.client, self.rests.now_s() - began_s)
+                self._left_by_number[read.number] = _Left(read.client, asked_s, began_s)
+            else:
+                self.rests.end(read.client, self.rests.now_s() - began_s)
         assert waiting.head is not None, "the head comes before the last part"
         return DearAnswer(waiting.head, waiting.parts)
 
@@ -259,6 +265,7 @@ class DearReads:
         left = self._left_by_number.pop(number, None)
         if left is not None:
             self._places.release(left.client)
+            self.rests.end(left.client, self.rests.now_s() - left.began_s)
 
     def _lose(self) -> None:
         """Refuse the reads that the process had."""

@@ -50,16 +50,16 @@ class Starvation:
         self._since_s = 0.0
 
     def look(self, process_id: int | None, now_s: float) -> bool:
-        """Return whether the process, which has had reads since the last look, was starved for long enough.
+        """Return whether a process that has reads was starved for long enough; the id is None while none has any.
 
-        None for a process that has no reads, or for none.
+        The kernel counts a wait when it has ended, so that times that stand still say nothing yet.
         """
         time = None if process_id is None else processor_time(process_id)
         if time is None or self._time is None or process_id != self._process_id:
             self._process_id, self._time, self._since_s = process_id, time, now_s
             return False
         elapsed_s = now_s - self._since_s
-        if elapsed_s < self._after_s:
+        if elapsed_s < self._after_s or time == self._time:
             return False
         is_starved = time.is_starved_since(self._time, elapsed_s)
         self._time, self._since_s = time, now_s

@@ -44,19 +44,22 @@ class Stories:
 
     async def play(self, story: str) -> None:
         """Play a story; fail with what it and the sandbox printed."""
-        if self._running is None:
-            self._running = Running(self._new_folder())
-            shutil.copytree(self._seeded, self._running.data)
-            await self._running.start()
-        running = self._running
         try:
+            running = await self._sandbox()
             ran = run_story(story, running.data)
             sys.stdout.write(ran.stdout)
             log = "\n".join(running.output.splitlines()[-LOG_LINES:])
             assert ran.returncode == 0, f"{ran.stdout}{ran.stderr}\nthe sandbox says:\n{log}"
-        except (AssertionError, subprocess.TimeoutExpired):
+        except (AssertionError, TimeoutError, subprocess.TimeoutExpired):
             self.end()
             raise
+
+    async def _sandbox(self) -> Running:
+        if self._running is None:
+            self._running = Running(self._new_folder())
+            shutil.copytree(self._seeded, self._running.data)
+            await self._running.start()
+        return self._running
 
     def end(self) -> None:
         """Stop the sandbox, if there is one."""

@@ -329,7 +329,9 @@ async def test_a_process_that_hangs_is_killed_some_time_after_the_deadline_of_a_
         assert f"the read took longer than {SOON_S:g} s" in answer.text
         rig.reads.limits = limits._replace(hangs_after_s=0.5)
         assert await rig.reads_again() == 200
-        assert await rig.process_id() != process_id
+        replacing = await rig.process_id()
+        assert replacing != process_id
+        assert os.sched_getscheduler(replacing) == os.SCHED_OTHER, "others may be why it hung"
 
 
 async def test_a_process_that_answers_late_is_no_hanging_one(sqlite_url: str) -> None:
@@ -384,6 +386,9 @@ async def test_a_process_that_others_leave_no_time_is_replaced_by_one_that_works
         assert replacing != process_id
         assert os.sched_getscheduler(replacing) == os.SCHED_OTHER
         assert await rig.yielding_process_id() == replacing
+        os.kill(replacing, signal.SIGKILL)
+        assert await rig.reads_again() == 200
+        assert os.sched_getscheduler(await rig.process_id()) == os.SCHED_IDLE, "from its start on"
 
 
 async def test_the_queue_of_dear_reads_has_an_end_for_each_client_and_for_all(

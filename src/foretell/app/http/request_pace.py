@@ -132,10 +132,8 @@ class RequestPace:
         """Let those that wait have a turn among all addresses, or wait for the allowances."""
         self._next_turn = None
         self._has_begun = False
-        if self._waiting and not self._is_queued:
-            self._queue()
-
-    def _queue(self) -> None:
+        if not self._waiting or self._is_queued:
+            return
         debt_s = self._debt_s()
         if debt_s:
             loop = asyncio.get_running_loop()
@@ -154,9 +152,7 @@ class RequestPace:
                 self._waiting.popleft()()
         finally:
             self._is_releasing = False
-            if self._waiting and self._turns is not None and not self._debt_s():
-                self._queue()
-            elif self._waiting:
+            if self._waiting:
                 self._await_turn()
 
 

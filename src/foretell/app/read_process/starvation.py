@@ -24,7 +24,7 @@ class RunTime(NamedTuple):
         return ran_s < STARVED_RUN_SHARE * elapsed_s and waited_s > STARVED_WAIT_SHARE * elapsed_s
 
 
-def processor_time(process_id: int) -> RunTime | None:
+def run_time_of(process_id: int) -> RunTime | None:
     """Return the times of a process that runs where others leave time; None for any other, or if nothing counts them."""
     if sys.platform != "linux":
         return None
@@ -54,7 +54,7 @@ class Starvation:
 
         The kernel counts a wait when it has ended, so that times that stand still say nothing yet.
         """
-        time = None if process_id is None else processor_time(process_id)
+        time = None if process_id is None else run_time_of(process_id)
         if time is None or self._time is None or process_id != self._process_id:
             self._process_id, self._time, self._since_s = process_id, time, now_s
             return False

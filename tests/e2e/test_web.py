@@ -4,23 +4,16 @@ import csv
 import json
 import shutil
 import subprocess
-import sys
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
-from typing import Final
 
 import msgspec
 import pytest
+from tests.e2e.browser import CHROMIUM, PICTURES, play
 from tests.rigs.installation import Running
 
 from foretell.domain.contracts.sandbox_accounts import SANDBOX_ACCOUNTS
 from foretell.sdk.key_file import KeyFile
-
-ROOT: Final = Path(__file__).parents[2]
-PICTURES: Final = ROOT / "build" / "web"
-STORY_DEADLINE_S: Final = 240
-LOG_LINES: Final = 60
-CHROMIUM: Final = shutil.which("chromium") or shutil.which("chromium-browser")
 
 pytestmark = [
     pytest.mark.anyio,
@@ -43,13 +36,9 @@ class Stories:
         self._running: Running | None = None
 
     async def play(self, story: str) -> None:
-        """Play a story; fail with what it and the sandbox printed."""
+        """Play a story in the sandbox, which it ends where it fails."""
         try:
-            running = await self._sandbox()
-            ran = run_story(story, running.data)
-            sys.stdout.write(ran.stdout)
-            log = "\n".join(running.output.splitlines()[-LOG_LINES:])
-            assert ran.returncode == 0, f"{ran.stdout}{ran.stderr}\nthe sandbox says:\n{log}"
+            play(await self._sandbox(), story)
         except (AssertionError, TimeoutError, subprocess.TimeoutExpired):
             self.end()
             raise
@@ -70,21 +59,6 @@ class Stories:
             assert running.stop() == 0, running.output
         finally:
             running.kill()
-
-
-def run_story(story: str, data: Path) -> "subprocess.CompletedProcess[str]":
-    """Run a story with the sandbox of a data folder to its end."""
-    assert CHROMIUM is not None
-    node = [sys.executable, str(ROOT / "requirements" / "node.py"), "web"]
-    arguments = [f"e2e/{story}.mjs", str(data / "ready.json"), str(PICTURES), CHROMIUM]
-    return subprocess.run(
-        [*node, *arguments],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=STORY_DEADLINE_S,
-        check=False,
-    )
 
 
 @pytest.fixture(scope="module")

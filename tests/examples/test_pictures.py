@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from PIL import Image, ImageChops, ImageStat
-from tests.e2e.test_web import CHROMIUM, PICTURES, play
+from tests.e2e.browser import CHROMIUM, PICTURES, play
 from tests.examples.conftest import ROOT, WITHIN_S, Play
 from tests.rigs.installation import Running
 

@@ -11,6 +11,7 @@ from tests.rigs.values import NOW_S, TOKEN
 from foretell.domain.exchange.order import OrderStatus, Side
 from foretell.domain.exchange.tick_size import TICKS_PER_ONE
 from foretell.domain.portfolio.positions import Payout
+from foretell.domain.portfolio.price_history import MINUTE_S
 from foretell.domain.portfolio.prices import BookTop, current_price, listed_price
 from foretell.store.database import Database
 from foretell.store.quoted_columns import QUOTED, REPORTED, book_top, payout
@@ -106,10 +107,10 @@ async def test_a_past_price_is_that_of_the_last_minute_before(database: Database
     row = await select(
         database,
         current_price_of_yes_at(NOW_S, condition),
-        listed_price_of_yes_at(NOW_S, condition),
+        listed_price_of_yes_at(NOW_S, NOW_S // MINUTE_S, condition),
         current_price_of_yes_at(NOW_S - 300, condition),
         current_price_of_yes_at(NOW_S - 600, condition),
-        listed_price_of_yes_at(NOW_S - 600, condition),
+        listed_price_of_yes_at(NOW_S - 600, (NOW_S - 600) // MINUTE_S, condition),
         current_price_of_yes_at(NOW_S + 600, condition),
         current_price_of_yes_at(NOW_S + 601, condition),
     )

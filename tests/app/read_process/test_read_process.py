@@ -386,6 +386,7 @@ async def test_a_process_that_others_leave_no_time_is_replaced_by_one_that_works
         assert replacing != process_id
         assert os.sched_getscheduler(replacing) == os.SCHED_OTHER
         assert await rig.yielding_process_id() == replacing
+        rig.reads.limits = limits._replace(starved_after_s=SOON_S)
         os.kill(replacing, signal.SIGKILL)
         assert await rig.reads_again() == 200
         assert os.sched_getscheduler(await rig.process_id()) == os.SCHED_IDLE, "from its start on"

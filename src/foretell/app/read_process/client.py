@@ -116,7 +116,7 @@ class DearReads:
         self._numbers = itertools.count(1)
         self._waiting_by_number: dict[int, _Waiting] = {}
         self._left_by_number: dict[int, _Left] = {}
-        self._starvation = Starvation(self.limits.starved_after_s)
+        self._starvation = Starvation()
         self._wanted = asyncio.Event()
         self._connected = asyncio.Event()
         self._child: FramedChild[FromReads] = FramedChild(
@@ -201,7 +201,9 @@ class DearReads:
             if self._left_by_number and loop.time() > self._hangs_at_s():
                 log.warning("process hangs and is killed", process=NAME)
                 self._replace()
-            elif self._starvation.look(None if process is None else process.pid, loop.time()):
+            elif self._starvation.look(
+                None if process is None else process.pid, loop.time(), self.limits.starved_after_s
+            ):
                 log.warning("process gets no time of a processor and is replaced", process=NAME)
                 self._replace()
 

@@ -43,14 +43,13 @@ def run_time_of(process_id: int) -> RunTime | None:
 class Starvation:
     """Looks at the process while it has reads."""
 
-    def __init__(self, after_s: float) -> None:
-        self._after_s = after_s
+    def __init__(self) -> None:
         self._process_id: int | None = None
         self._time: RunTime | None = None
         self._since_s = 0.0
 
-    def look(self, process_id: int | None, now_s: float) -> bool:
-        """Return whether a process that has reads was starved for long enough; the id is None while none has any.
+    def look(self, process_id: int | None, now_s: float, after_s: float) -> bool:
+        """Return whether a process that has reads was starved for so long; the id is None while none has any.
 
         The kernel counts a wait when it has ended, so that times that stand still say nothing yet.
         """
@@ -59,7 +58,7 @@ class Starvation:
             self._process_id, self._time, self._since_s = process_id, time, now_s
             return False
         elapsed_s = now_s - self._since_s
-        if elapsed_s < self._after_s or time == self._time:
+        if elapsed_s < after_s or time == self._time:
             return False
         is_starved = time.is_starved_since(self._time, elapsed_s)
         self._time, self._since_s = time, now_s

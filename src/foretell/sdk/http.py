@@ -19,6 +19,10 @@ from foretell.sdk.pauses import growing_pauses_s
 
 DEADLINE_S: Final = 90.0
 POLL_S: Final = 0.25
+IDLE_CONNECTIONS: Final = httpx.Limits(
+    max_connections=100, max_keepalive_connections=20, keepalive_expiry=30.0
+)
+"""For so many seconds a connection is kept for the next request; an exchange keeps it for longer."""
 OK: Final = 200
 RETRY_STATUSES: Final = frozenset({425, 429, 503})
 """Statuses of requests that may be repeated: nothing was done, or a repetition does it once."""
@@ -54,7 +58,9 @@ class HttpClient:
         self.attempts_within_s = ATTEMPTS_WITHIN_S
         self._unreachable_attempts = unreachable_attempts
         verify = usual_authorities() if tls is None else tls
-        self._client = httpx.AsyncClient(timeout=DEADLINE_S, trust_env=False, verify=verify)
+        self._client = httpx.AsyncClient(
+            timeout=DEADLINE_S, limits=IDLE_CONNECTIONS, trust_env=False, verify=verify
+        )
 
     async def __aenter__(self) -> Self:
         return self

@@ -1,19 +1,23 @@
-"""A process that looks every tenth of a second at what a server holds for strangers.
+"""A process that looks again and again at what a server holds for strangers.
 
 Arguments: the server's port and process. Prints, as JSON, the most of each figure so far whenever one has grown, and
 ends with its input. To read the table of ten thousand connections takes as long as several orders, so the trader, whose
-latency is measured, does not do it.
+latency is measured, does not do it, and this process leaves others the system for most of the time.
 """
 
 import json
 import os
 import select
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
 
 LOOK_S: Final = 0.1
+"""Between two looks, at least."""
+REST_FACTOR: Final = 9.0
+"""Between two looks, at least, in lengths of the first: the system delays others while it reads its table."""
 NETWORK: Final = "127.0.1."
 """Of the strangers."""
 ESTABLISHED: Final = "01"
@@ -69,9 +73,11 @@ def resident_bytes(pid: int) -> int:
 def main(port: int, pid: int) -> None:
     """Print what is seen until the input ends."""
     os.nice(LOWEST_PRIORITY)
-    seen = Seen()
-    while not select.select([sys.stdin], [], [], LOOK_S)[0]:
+    seen, rest_s = Seen(), LOOK_S
+    while not select.select([sys.stdin], [], [], rest_s)[0]:
+        began_s = time.monotonic()
         most = seen.most(look(port, pid))
+        rest_s = max(LOOK_S, REST_FACTOR * (time.monotonic() - began_s))
         if most != seen:
             seen = most
             print(json.dumps(seen), flush=True)  # noqa: T201 - its output

@@ -20,6 +20,10 @@ def test_rounding_of_the_kernel_counts_for_no_program() -> None:
     assert Usage(0, 0, 0).others_cores(Usage(1, 1, 1.01)) == 0
 
 
+def test_what_other_machines_took_is_never_hidden_by_rounding() -> None:
+    assert Usage(0, 0, 0).others_cores(Usage(2, 1, 1.5, 0.3)) == 0.15
+
+
 @pytest.mark.parametrize(("cores", "words"), [(0.1, "0.10"), (0.11, "0.11 !")])
 def test_more_than_a_tenth_of_a_core_is_marked(cores: float, words: str) -> None:
     assert others_words(cores) == words

@@ -20,16 +20,23 @@ DISTURBED_CORES: Final = 0.10
 
 
 class Usage(NamedTuple):
-    """Seconds of processor time up to a moment: of all programs, and of our own."""
+    """Seconds of processor time up to a moment: of all programs, of our own, and of other virtual machines.
+
+    The kernel counts all programs by ticks and each one exactly, so that our own may seem to use more than all do. What
+    other machines took is counted apart, or that would hide it.
+    """
 
     at_s: float
     all_s: float
     own_s: float
+    stolen_s: float = 0.0
+    """While this machine wanted the processor, and others on the same one had it."""
 
     def others_cores(self, later: "Usage") -> float:
-        """Return the cores that other programs kept busy until a later moment."""
+        """Return the cores that other programs, of this machine and of others, kept busy until a later moment."""
         others_s = (later.all_s - self.all_s) - (later.own_s - self.own_s)
-        return max(others_s, 0.0) / (later.at_s - self.at_s)
+        stolen_s = later.stolen_s - self.stolen_s
+        return (max(others_s, 0.0) + stolen_s) / (later.at_s - self.at_s)
 
 
 class Watched(Protocol):
@@ -56,8 +63,9 @@ def usage_with(*child_pids: int) -> Usage:
     own_ticks = sum(_ticks(pid) for child in child_pids for pid in family(child))
     return Usage(
         at_s=time.perf_counter(),
-        all_s=sum(map(int, (user, nice, system, stolen))) / ticks_per_s,
+        all_s=sum(map(int, (user, nice, system))) / ticks_per_s,
         own_s=own_s + own_ticks / ticks_per_s,
+        stolen_s=int(stolen) / ticks_per_s,
     )
 
 

@@ -1,4 +1,4 @@
-"""Memory of connections that have ended."""
+"""Memory of connections that wait, and of those that have ended."""
 
 import asyncio
 import gc
@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 
 import pytest
+from httptools import HttpRequestParser
 from tests.app.http.test_malformed_requests import ORDER, a_request, a_server, connected
 from tests.rigs.applications import serving
 from websockets.asyncio.client import connect
@@ -20,6 +21,7 @@ from foretell.edge.telemetry import Receive, Scope, Send
 pytestmark = pytest.mark.anyio
 
 CONNECTIONS = 5
+SOON_S = 10.0
 KINDS = (FastConnection, FrameworkConnection, StreamConnection)
 REQUESTS = {
     "nothing": b"",
@@ -100,6 +102,24 @@ async def test_connections_that_were_reset_are_freed_too(place: str) -> None:
             end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             peer.writer.transport.abort()
     await until_none_is_left()
+
+
+async def until_parsers_are(number: int) -> None:
+    async with asyncio.timeout(SOON_S):
+        while sum(isinstance(each, HttpRequestParser) for each in gc.get_objects()) != number:  # noqa: ASYNC110 - memory notifies no one
+            await asyncio.sleep(0.01)
+
+
+async def test_attack_h2_a_connection_that_waits_has_no_parser(place: str) -> None:
+    """Ten thousand parsers took a fifth of the server's memory, most of which it kept afterwards."""
+    async with connected(place) as peer:
+        for _ in range(2):
+            await until_parsers_are(0)
+            await peer.send(REQUESTS["half a request"])
+            await until_parsers_are(1)
+            await peer.send(b"Host: x\r\n\r\n")
+            assert (await peer.answer()).status == 200
+        await until_parsers_are(0)
 
 
 @pytest.mark.parametrize("is_cut_off", [False, True], ids=["closed", "cut off"])

@@ -167,6 +167,8 @@ class FrameworkConnection(PlacedConnection):
     def _parse(self, data: bytes) -> bool:
         """Parse a piece, and return whether the next one is for this parser too."""
         was_arriving, unanswered = self._is_arriving, len(self._bodies)
+        if not self._is_parsing:
+            self._begin_parsing()
         try:
             self.parser.feed_data(data)
         except httptools.HttpParserError as error:

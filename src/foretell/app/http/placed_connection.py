@@ -5,6 +5,7 @@ import contextlib
 from abc import ABC, abstractmethod
 from typing import Any, Final
 
+import httptools
 from typing_extensions import override
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
@@ -78,6 +79,7 @@ class PlacedConnection(HttpToolsProtocol, ABC):
         self, *arguments: Any, limits: ConnectionLimits, places: ConnectionPlaces, **named: Any
     ) -> None:
         super().__init__(*arguments, **named)
+        self._end_parsing()
         self.pipeline = ShortQueue()  # type: ignore[assignment] # no deque, but used as one
         self.place: Place | None = None
         self._early: EarlyData
@@ -198,8 +200,21 @@ class PlacedConnection(HttpToolsProtocol, ABC):
         if self._last_cycle is not None:
             self._last_cycle.keep_alive = True
 
+    @property
+    def _is_parsing(self) -> bool:
+        return self.parser is not None
+
+    def _begin_parsing(self) -> None:
+        """Make a parser, as the framework does: one takes a kilobyte, so a connection that waits has none."""
+        self.parser = httptools.HttpRequestParser(self)
+        self.parser.set_dangerous_leniencies(lenient_data_after_close=True)
+
+    def _end_parsing(self) -> None:
+        self.parser = None  # type: ignore[assignment] # as the framework does
+
     def _forget_request(self) -> None:
         """Free what the last request has left: the next one may be far."""
+        self._end_parsing()
         self.cycle = self.scope = self._last_cycle = None  # type: ignore[assignment]
         self.headers, self.url = [], b""
 

@@ -5,6 +5,10 @@ import subprocess
 import sys
 from typing import Final
 
+import pytest
+
+from foretell.runtime.threads import DEMAND_AFTER_S
+
 TIMEOUT_S: Final = 60.0
 PROGRAM: Final = """
 import asyncio
@@ -58,6 +62,38 @@ class Connection(ServingConnection):
 
 run_framed(Connection)
 """
+
+
+WAITING: Final = """
+import sys
+
+from foretell.app.framed_process import ServingConnection, run_framed
+
+
+class Connection(ServingConnection):
+    def take(self, message: bytes) -> None:
+        pass
+
+    async def run(self) -> None:
+        print(sys.getswitchinterval(), flush=True)
+
+
+run_framed(Connection)
+"""
+
+
+def test_attack_h1_its_threads_need_not_wait_for_a_busy_loop() -> None:
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        ran = subprocess.run(
+            [sys.executable, "-c", WAITING, str(theirs.fileno())],
+            pass_fds=[theirs.fileno()],
+            capture_output=True,
+            text=True,
+            timeout=TIMEOUT_S,
+            check=False,
+        )
+    assert float(ran.stdout) == pytest.approx(DEMAND_AFTER_S)
 
 
 def test_a_thread_that_outlives_its_loop_is_no_traceback() -> None:

@@ -18,6 +18,7 @@ from foretell.app.running import STOP_SIGNALS, report_thread, run_until_stopped
 from foretell.domain.errors.command import NotInTime
 from foretell.journal.files.folder_lock import lock_folder, unlock_folder
 from foretell.runtime.failures import report_fault
+from foretell.runtime.threads import DEMAND_AFTER_S
 from foretell.settings import Settings
 
 LONG_S = 60
@@ -141,6 +142,21 @@ def test_attack_m3_faults_of_its_loop_are_logged_with_a_fixed_text(
 
     run_until_stopped(installation, note_and_stop, run.when_stopped)
     assert run.steps == ["True", "greeted", "stopped"]
+
+
+def test_attack_h1_its_threads_need_not_wait_for_a_busy_loop(
+    installation: Installation, run: Run
+) -> None:
+    async def note_and_stop() -> None:
+        assert sys.getswitchinterval() == pytest.approx(DEMAND_AFTER_S)
+        await run.greet_and_stop()
+
+    interval_s = sys.getswitchinterval()
+    try:
+        run_until_stopped(installation, note_and_stop, run.when_stopped)
+    finally:
+        sys.setswitchinterval(interval_s)
+    assert run.steps == ["greeted", "stopped"]
 
 
 def test_a_signal_while_it_starts_cancels_the_start(settings: Settings, run: Run) -> None:

@@ -24,6 +24,7 @@ from foretell.runtime.child_processes import REFUSED_CODE
 from foretell.runtime.failures import report_fault
 from foretell.runtime.garbage_collection import settle_memory
 from foretell.runtime.heaps import share_heaps
+from foretell.runtime.threads import let_threads_work
 from foretell.settings import Settings
 
 CLOSE_DEADLINE_S: Final = 5.0
@@ -97,5 +98,6 @@ def run_framed(
     set_up_logs(Settings())
     share_heaps()
     settle_memory()
+    let_threads_work()
     inherited = socket.socket(fileno=int(sys.argv[1]))
     sys.exit(uvloop.run(serve(connect, inherited, lasting)))

@@ -17,6 +17,7 @@ from structlog.typing import Processor
 
 from foretell.runtime.failures import report_fault
 from foretell.runtime.repeated_lines import RepeatedEvents, RepeatedLines, RepeatedRecords
+from foretell.runtime.threads import let_threads_work
 from foretell.settings import Settings
 
 LOOP_CLOSED: Final = "Event loop is closed"
@@ -80,6 +81,7 @@ def run_until_stopped(
     its parent also stops when its standard input closes.
     """
     threading.excepthook = report_thread
+    let_threads_work()
     signals = {} if on_hangup is None else {signal.SIGHUP: on_hangup}
     uvloop.run(
         _run(running, when_started, when_stopped, signals, ends_with_parent=ends_with_parent)

@@ -20,6 +20,7 @@ from foretell.bench.rigs.trading_alone import trading_alone
 from foretell.bench.rigs.world import World, funding_command, make_world, market_commands
 from foretell.domain.errors.command import BenchFailed
 from foretell.runtime.garbage_collection import settle_memory
+from foretell.runtime.threads import let_threads_work
 from foretell.settings import Settings
 from foretell.store.trading.api_keys import record_key
 
@@ -99,6 +100,7 @@ async def _serve(world: World, folder: Path, parent: Connection) -> None:
         await alone.engine.submit(funding_command(world, alone.engine.clock_ms()))
         async with await start_echo() as echo:
             settle_memory()
+            let_threads_work()
             parent.send((alone.port, echo.sockets[0].getsockname()[1]))
             await asyncio.to_thread(parent.recv)
 

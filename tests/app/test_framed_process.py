@@ -64,7 +64,7 @@ run_framed(Connection)
 """
 
 
-WAITING: Final = """
+INTERVAL: Final = """
 import sys
 
 from foretell.app.framed_process import ServingConnection, run_framed
@@ -86,7 +86,7 @@ def test_attack_h1_its_threads_need_not_wait_for_a_busy_loop() -> None:
     ours, theirs = socket.socketpair()
     with ours, theirs:
         ran = subprocess.run(
-            [sys.executable, "-c", WAITING, str(theirs.fileno())],
+            [sys.executable, "-c", INTERVAL, str(theirs.fileno())],
             pass_fds=[theirs.fileno()],
             capture_output=True,
             text=True,

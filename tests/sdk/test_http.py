@@ -5,11 +5,13 @@ import pytest
 from tests.rigs.ports import free_port
 from tests.rigs.scripted_api import ScriptedApi, a_client
 
+from foretell.app.http.connection_limits import CONNECTION_LIMITS
 from foretell.domain.errors.command import ApiRefused, ApiUnreachable, NotInTime
 from foretell.domain.values.credentials import SKEW_PAST_S
 from foretell.sdk.http import (
     ATTEMPTS_MAX,
     ATTEMPTS_WITHIN_S,
+    IDLE_CONNECTIONS,
     RETRY_AFTER_S_MAX,
     HttpClient,
     usual_authorities,
@@ -27,6 +29,13 @@ async def test_clients_share_the_authorities_of_certificates(
     monkeypatch.setattr(ssl, "create_default_context", None)
     async with HttpClient("https://api.test"), JsonRpc("https://node.test"):
         pass
+
+
+def test_an_exchange_keeps_a_connection_for_longer_than_its_client() -> None:
+    """An order after a pause of five seconds opened a new one; a client that keeps it for longer may lose an order with it."""
+    kept_s = IDLE_CONNECTIONS.keepalive_expiry
+    assert kept_s is not None
+    assert 5 < kept_s < CONNECTION_LIMITS.keep_alive_s
 
 
 async def test_a_body_is_sent_byte_for_byte() -> None:

@@ -24,7 +24,7 @@ def let_threads_work() -> None:
 
     A thread demands the interpreter when it has waited for a whole interval, five milliseconds by default. uvloop gives
     it up for a moment in each turn, which wakes the thread, and has mostly taken it back by then, so that the thread
-    begins to wait once more. Beside a loop that is never idle the thread of the journal waited for hundreds of turns.
+    begins to wait once more. Beside a loop that is never idle the thread of the journal waited for very many turns.
     """
     sys.setswitchinterval(DEMAND_AFTER_S)
 

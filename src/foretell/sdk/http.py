@@ -22,7 +22,7 @@ POLL_S: Final = 0.25
 IDLE_CONNECTIONS: Final = httpx.Limits(
     max_connections=100, max_keepalive_connections=20, keepalive_expiry=30.0
 )
-"""For so many seconds a connection is kept for the next request; an exchange keeps it for longer."""
+"""A connection is kept for so many seconds for the next request; an exchange has to keep it for longer."""
 OK: Final = 200
 RETRY_STATUSES: Final = frozenset({425, 429, 503})
 """Statuses of requests that may be repeated: nothing was done, or a repetition does it once."""

@@ -111,7 +111,7 @@ async def until_parsers_are(number: int) -> None:
 
 
 async def test_attack_h2_a_connection_that_waits_has_no_parser(place: str) -> None:
-    """Ten thousand parsers took a fifth of the server's memory, most of which it kept afterwards."""
+    """Ten thousand parsers took memory, most of which the server kept when the connections had ended."""
     async with connected(place) as peer:
         for _ in range(2):
             await until_parsers_are(0)

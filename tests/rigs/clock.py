@@ -78,6 +78,18 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         return round(self.time() * 1e6) // 1000
 
 
+class CountingLoop(VirtualLoop):
+    """A loop that counts its turns."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.turns = 0
+
+    def _run_once(self) -> None:
+        self.turns += 1
+        super()._run_once()  # type: ignore[misc] # not public
+
+
 def run_virtually(work: Coroutine[Any, Any, Any], loop: VirtualLoop) -> Any:
     """Run a coroutine in a loop's own time."""
     try:

@@ -1,12 +1,12 @@
 import asyncio
 import itertools
-import time
 from typing import Final
 
 import pytest
 from tests.rigs.clock import VirtualLoop, run_virtually
 
 from foretell.runtime.loop_share import FairTurns, LoopShare
+from foretell.runtime.pauses import Pauses
 
 PART_S: Final = 0.0002
 FIRST: Final = 10
@@ -109,7 +109,7 @@ def test_attack_h1_work_in_tasks_is_followed_by_a_pause_as_long_as_the_loop_was_
         loop.call_soon(work)
 
     async def wait() -> None:
-        turns = FairTurns(1.0, now_s, lambda: busy_s[0], 0.002)
+        turns = FairTurns(1.0, Pauses(now_s), lambda: busy_s[0], 0.002)
         for number in range(FIRST + 1):
             turns.await_turn(number, begin)
         while len(begun_s) <= FIRST:  # noqa: ASYNC110 - publishes no event
@@ -131,7 +131,7 @@ def test_attack_h1_a_turn_that_fails_keeps_nobody_waiting() -> None:
         raise MemoryError
 
     async def wait() -> None:
-        turns = FairTurns(1.0, loop.time)
+        turns = FairTurns(1.0, Pauses(loop.time))
         turns.await_turn("one", fail)
         turns.await_turn("two", lambda: begun.append("goes on"))
         await asyncio.sleep(1.0)
@@ -145,7 +145,7 @@ def test_attack_h1_a_turn_that_fails_keeps_nobody_waiting() -> None:
 async def test_work_in_tasks_that_comes_alone_waits_for_nothing() -> None:
     """The time since the work before it, of whatever was done, was taken for its own."""
     busy_s, begun = [0.0], list[float]()
-    turns = FairTurns(1.0, time.monotonic, lambda: busy_s[0], 5.0)
+    turns = FairTurns(1.0, Pauses(), lambda: busy_s[0], 5.0)
     for _ in range(2):
         turns.await_turn("one", lambda: begun.append(0.0))
         await asyncio.sleep(0.05)

@@ -1,4 +1,8 @@
+import asyncio
+from collections import Counter
+
 import pytest
+from tests.rigs.clock import CountingLoop, run_virtually
 
 from foretell.runtime.pauses import OWED_S_MAX, TICK_S, Pauses
 
@@ -34,3 +38,59 @@ def test_pauses_of_work_that_was_cut_short_do_not_add_up_for_ever() -> None:
     for _ in range(1_000):
         pauses.add(0.05)
     assert pauses.left_s == OWED_S_MAX
+
+
+def test_attack_h1_kinds_of_work_that_share_pauses_have_one_piece_in_a_turn_of_the_loop() -> None:
+    """Streams that were opened, read, answered and sent books at the same moment took a part of the loop for each."""
+    loop, done, number_by_turn = CountingLoop(), list[str](), Counter[int]()
+
+    def ask(kind: str, left: int, pauses: Pauses) -> None:
+        def work() -> None:
+            loop.selector.now_s += 0.001
+            done.append(kind)
+            number_by_turn[loop.turns] += 1
+            pauses.add(0.003, 0.001)
+            ask(kind, left - 1, pauses)
+
+        if left:
+            pauses.call_after(work)
+
+    async def play() -> None:
+        pauses = Pauses(loop.time)
+        for kind, pieces in (("a", 3), ("b", 1), ("c", 5)):
+            ask(kind, pieces, pauses)
+        await asyncio.sleep(1.0)
+
+    run_virtually(play(), loop)
+    assert "".join(done) == "abcacaccc"
+    assert max(number_by_turn.values()) == 1
+
+
+def test_attack_h1_work_that_fails_keeps_no_other_waiting() -> None:
+    loop, done = CountingLoop(), list[str]()
+
+    def fail() -> None:
+        raise MemoryError
+
+    async def play() -> None:
+        pauses = Pauses(loop.time)
+        pauses.call_after(fail)
+        pauses.call_after(lambda: done.append("goes on"))
+        await asyncio.sleep(1.0)
+
+    loop.set_exception_handler(lambda *_: None)
+    run_virtually(play(), loop)
+    assert done == ["goes on"]
+
+
+def test_work_that_owes_no_pause_leaves_a_turn_of_the_loop_to_others() -> None:
+    loop, turns = CountingLoop(), list[int]()
+
+    async def play() -> None:
+        pauses = Pauses(loop.time)
+        for _ in range(3):
+            pauses.call_after(lambda: turns.append(loop.turns))
+        await asyncio.sleep(1.0)
+
+    run_virtually(play(), loop)
+    assert turns == [turns[0], turns[0] + 1, turns[0] + 2]

@@ -75,21 +75,23 @@ class FairTurns:
     def __init__(
         self,
         pause_factor: float,
-        now_s: Callable[[], float] = time.monotonic,
+        pauses: Pauses,
         busy_s: Callable[[], float] | None = None,
         work_s_max: float = 0.0,
     ) -> None:
-        """The pause after work is as many lengths of its time as `pause_factor`; `busy_s` measures work in tasks."""
+        """The pause after work is as many lengths of its time as `pause_factor`; `busy_s` measures work in tasks.
+
+        Other kinds of work may share the pauses.
+        """
         self._pause_factor = pause_factor
         self._busy_s = busy_s
         self._work_s_max = work_s_max
         self._begun_s: tuple[float, float] | None = None
         """When the last work began in tasks, by both clocks, until it is counted."""
-        self.now_s = now_s
-        """Measures pauses; the clock of uvloop's loop counts whole milliseconds."""
-        self._pauses = Pauses(now_s)
+        self.now_s = pauses.now_s
+        self._pauses = pauses
         self._waiting: OrderedDict[Hashable, deque[Callable[[], None]]] = OrderedDict()
-        self._next_turn: asyncio.Handle | None = None
+        self._is_due = False
 
     @property
     def are_free(self) -> bool:
@@ -116,12 +118,13 @@ class FairTurns:
                 self._pauses.add(owed_s)
 
     def _await_next(self) -> None:
-        if self._next_turn is None and self._waiting:
-            self._next_turn = self._pauses.call_after(self._give)
+        if self._waiting and not self._is_due:
+            self._is_due = True
+            self._pauses.call_after(self._give)
 
     def _give(self) -> None:
         """Give the first client its turn: what it does in this turn of the loop counts before the next one."""
-        self._next_turn = None
+        self._is_due = False
         self._count_tasks()
         if not self._pauses.left_s:
             if self._busy_s is not None:

@@ -8,7 +8,8 @@ import pytest
 from tests.app.http.test_connection_places import Stream, connect
 from tests.app.http.test_malformed_requests import POST, a_request
 from tests.app.http.test_request_pace import OTHER, connected_from
-from tests.app.http.test_stream_pace import CountingLoop, StreamServer
+from tests.app.http.test_stream_pace import StreamServer
+from tests.rigs.clock import CountingLoop
 
 from foretell.app.http.connection_limits import CONNECTION_LIMITS
 from foretell.app.http.framework_connection import FrameworkConnection

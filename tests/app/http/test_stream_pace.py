@@ -11,7 +11,7 @@ from tests.app.http.test_connection_places import PROXY, UPGRADE, Held, Stream, 
 from tests.app.http.test_request_pace import OTHER, close, connected_from, of_time
 from tests.app.http.test_stream_connection import Application, a_frame
 from tests.rigs.applications import serving
-from tests.rigs.clock import VirtualLoop, run_virtually
+from tests.rigs.clock import CountingLoop, VirtualLoop, run_virtually
 
 from foretell.app.http.connection_limits import CONNECTION_LIMITS, ConnectionLimits
 from foretell.app.http.connection_places import ConnectionPlaces, PlaceLimits
@@ -26,6 +26,7 @@ from foretell.app.http.stream_pace import (
 from foretell.edge.client_addresses import ClientAddresses
 from foretell.edge.telemetry import AsgiApp
 from foretell.runtime.allowance import GrowingAllowance
+from foretell.runtime.pauses import Pauses
 
 HERE: Final = "127.0.0.1"
 STREAMS: Final = 20
@@ -40,18 +41,6 @@ LIMITS: Final = PlaceLimits(
 EACH: Final = 5
 """Messages of a stream, which are within its own allowance."""
 MESSAGE_PIECES: Final = 50
-
-
-class CountingLoop(VirtualLoop):
-    """A loop that counts its turns."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.turns = 0
-
-    def _run_once(self) -> None:
-        self.turns += 1
-        super()._run_once()  # type: ignore[misc] # not public
 
 
 class StreamServer:
@@ -173,7 +162,7 @@ class PacedStream:
 
 def unlimited(loop: VirtualLoop, turns: StreamTurns | None = None) -> StreamPace:
     allowances = GrowingAllowance(1e9, 1e9, 0.0), GrowingAllowance(1e9, 1e9, 0.0)
-    return StreamPace(*allowances, loop.time, turns or StreamTurns(loop.time))
+    return StreamPace(*allowances, loop.time, turns or StreamTurns(Pauses(loop.time)))
 
 
 def parsed_by(pieces: Sequence[int]) -> list[int]:
@@ -220,7 +209,7 @@ def test_attack_h1_addresses_are_read_by_turns_whose_streams_are_many_or_few() -
     loop, parsed = VirtualLoop(), list[str]()
 
     async def read() -> None:
-        turns = StreamTurns(loop.time)
+        turns = StreamTurns(Pauses(loop.time))
         for name, streams in (("a", STREAMS), ("b", STREAMS), ("c", 1)):
             pace = unlimited(loop, turns)
             for stream in range(streams):
@@ -241,7 +230,7 @@ def test_attack_h1_streams_of_many_addresses_take_a_bounded_part_of_the_loops_ti
         ended_s[0] = loop.time()
 
     async def read() -> None:
-        turns = StreamTurns(loop.time)
+        turns = StreamTurns(Pauses(loop.time))
         for _ in range(ADDRESSES):
             pace = unlimited(loop, turns)
             for stream in range(STREAMS):

@@ -15,7 +15,7 @@ from tests.rigs.values import NOW_MS, a_buy, a_sell, an_open_market
 from tests.trading.rig import Listener, listening
 from tests.trading.streams.dumps_rig import Taker, books_of, both_tokens, names, turns_until
 
-from foretell.runtime.pauses import TICK_S
+from foretell.runtime.pauses import TICK_S, Pauses
 from foretell.trading.streams.book_dumps import DUMP_LIMITS, BookDumps, DumpLimits
 from foretell.trading.streams.connection import BYTES_QUEUED_MAX, CLOSE_POLICY, Connection
 from foretell.trading.streams.flush_queue import SendBudget
@@ -231,7 +231,7 @@ def test_turns_take_a_bounded_share_of_the_time() -> None:
         loop.selector.now_s += 0.1
 
     async def play() -> None:
-        dumps = BookDumps(books_of(names(3)), OpenStreams(lambda: NOW_MS), spend, loop.time)
+        dumps = BookDumps(books_of(names(3)), OpenStreams(lambda: NOW_MS), spend, Pauses(loop.time))
         dumps.limits = DumpLimits(markets_per_turn=1, pause_factor=3.0)
         async with Taker("one") as taker, Taker("two") as other:
             dumps.add(taker.connection, both_tokens(*names(3))[::2])
@@ -259,7 +259,7 @@ async def test_turns_of_less_than_a_millisecond_are_measured_and_paid(
 
     markets = 50
     streams = OpenStreams(lambda: NOW_MS)
-    dumps = BookDumps(books_of(names(markets)), streams, spend, lambda: now_s[0])
+    dumps = BookDumps(books_of(names(markets)), streams, spend, Pauses(lambda: now_s[0]))
     dumps.limits = DumpLimits(markets_per_turn=1, pause_factor=3.0)
     async with Taker("one") as taker:
         monkeypatch.setattr(loop, "call_later", call_later)

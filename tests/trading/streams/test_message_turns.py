@@ -8,6 +8,7 @@ from typing import Any, Final
 import pytest
 from tests.rigs.clock import VirtualLoop, run_virtually
 
+from foretell.runtime.pauses import Pauses
 from foretell.trading.streams.message_turns import PAUSE_FACTOR, MessageTurns
 
 MESSAGE_S: Final = 0.0006
@@ -19,7 +20,7 @@ class Handling:
 
     def __init__(self) -> None:
         self.loop = VirtualLoop()
-        self.turns = MessageTurns(self.loop.time, self.loop.time)
+        self.turns = MessageTurns(Pauses(self.loop.time), self.loop.time)
         self.done: list[str] = []
         self.ended_s = 0.0
 

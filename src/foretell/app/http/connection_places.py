@@ -27,6 +27,7 @@ from foretell.edge.client_addresses import ClientAddresses
 from foretell.runtime.allowance import GrowingAllowance
 from foretell.runtime.loop_share import FairTurns
 from foretell.runtime.lru import LruCache
+from foretell.runtime.pauses import Pauses
 
 PER_ADDRESS_MAX: Final = 1_000
 PER_KEY_MAX: Final = 1_000
@@ -229,11 +230,12 @@ class ConnectionPlaces:
         self._anonymous: OrderedDict[Place, None] = OrderedDict()
         self._provisional: OrderedDict[Place, None] = OrderedDict()
         self._provisional_by_client: Counter[str] = Counter()
-        self.read_turns = FairTurns(READ_PAUSE_FACTOR, clock.now_s)
+        pauses = Pauses(clock.now_s)
+        self.read_turns = FairTurns(READ_PAUSE_FACTOR, pauses)
         """Of bodies that do not come with their requests, and of what is dropped."""
-        self._turns = FairTurns(REQUEST_PAUSE_FACTOR, clock.now_s, clock.busy_s, COST_S_MAX)
+        self._turns = FairTurns(REQUEST_PAUSE_FACTOR, pauses, clock.busy_s, COST_S_MAX)
         """Of strangers' requests that wait, by their pace: one of them begins in a turn of the loop."""
-        self._stream_turns = StreamTurns(clock.now_s)
+        self._stream_turns = StreamTurns(pauses)
         self._stream_pace_by_client: LruCache[str, StreamPace] = LruCache(_CLIENTS_MAX)
         self._allowances_by_client: LruCache[str, ClientAllowances] = LruCache(_CLIENTS_MAX)
 

@@ -7,7 +7,6 @@ that waits; TCP slows the client down.
 """
 
 import asyncio
-import time
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Hashable
 from typing import Final
@@ -30,12 +29,12 @@ _WAIT_S_MIN: Final = 0.001
 class StreamTurns:
     """The addresses whose streams wait, which are read by turns: a little of each."""
 
-    def __init__(self, now_s: Callable[[], float] = time.monotonic) -> None:
-        """`now_s` measures turns; the clock of uvloop's loop counts whole milliseconds."""
-        self._now_s = now_s
-        self._pauses = Pauses(now_s)
+    def __init__(self, pauses: Pauses) -> None:
+        """Other kinds of work may share the pauses."""
+        self._now_s = pauses.now_s
+        self._pauses = pauses
         self._waiting: OrderedDict[StreamPace, None] = OrderedDict()
-        self._next_turn: asyncio.Handle | None = None
+        self._is_due = False
 
     def join(self, pace: "StreamPace") -> None:
         """Have an address read once when it is its turn, behind the others; this may be repeated before it is."""
@@ -43,8 +42,9 @@ class StreamTurns:
         self._await_turn()
 
     def _await_turn(self) -> None:
-        if self._next_turn is None and self._waiting:
-            self._next_turn = self._pauses.call_after(self._take_turn)
+        if self._waiting and not self._is_due:
+            self._is_due = True
+            self._pauses.call_after(self._take_turn)
 
     def _take_turn(self) -> None:
         began_s = self._now_s()
@@ -53,7 +53,7 @@ class StreamTurns:
         finally:
             took_s = self._now_s() - began_s
             self._pauses.add(PAUSE_FACTOR * took_s, took_s)
-            self._next_turn = None
+            self._is_due = False
             self._await_turn()
 
     def _read_until(self, ends_s: float) -> None:

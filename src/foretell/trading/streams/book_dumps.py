@@ -8,7 +8,6 @@ A turn has few books, and the next one comes after a pause. Clients take turns b
 connections of a client. A connection whose client has not taken all that was sent is left out until it has.
 """
 
-import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
@@ -58,18 +57,17 @@ class BookDumps:
         books: PublicBooks,
         streams: OpenStreams,
         begin: Begin,
-        now_s: Callable[[], float] = time.monotonic,
+        pauses: Pauses | None = None,
     ) -> None:
-        """`now_s` measures turns; the clock of uvloop's loop counts whole milliseconds."""
+        """Other kinds of work may share the pauses."""
         self.limits = DUMP_LIMITS
-        self._now_s = now_s
         self._books = books
         self._streams = streams
         self._begin = begin
         self._tokens_by_connection: dict[Connection, dict[str, None]] = {}
         self._ready: OrderedDict[str | Connection, OrderedDict[Connection, None]] = OrderedDict()
         """Connections that take books, by the address of the client; without one each is a client."""
-        self._pauses = Pauses(now_s)
+        self._pauses = pauses or Pauses()
         self._is_due = False
 
     def __len__(self) -> int:
@@ -118,13 +116,13 @@ class BookDumps:
 
     def _turn(self) -> None:
         """Send some books, and pause in proportion to the time that they took."""
-        started_s = self._now_s()
+        started_s = self._pauses.now_s()
         try:
             stamp = self._streams.stamp(self._books.sequence)
             for connection, texts in self._take().items():
                 connection.send_together(stamp, texts)
         finally:
-            took_s = self._now_s() - started_s
+            took_s = self._pauses.now_s() - started_s
             self._pauses.add(self.limits.pause_factor * took_s, took_s)
             self._is_due = False
             self._schedule()

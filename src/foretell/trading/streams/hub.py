@@ -15,6 +15,7 @@ from foretell.domain.values.hexadecimal import Bytes32
 from foretell.edge.auth import KeyRing
 from foretell.edge.throttle import ConnectionPlace
 from foretell.engine.protocol.requests import CommittedCommand
+from foretell.runtime.pauses import Pauses
 from foretell.runtime.watch import Watch
 from foretell.runtime.worker import PollIntervals, Wait, run_watching_worker, run_worker
 from foretell.store.database import Database
@@ -69,7 +70,8 @@ class Streams:
         self._key_ring = key_ring
         self.connections_max = CONNECTIONS_MAX
         self.open = OpenStreams(now_ms)
-        self.market = MarketChannel(books, market_names, self.open)
+        pauses = Pauses()
+        self.market = MarketChannel(books, market_names, self.open, pauses)
         self.user = UserChannel(
             books, market_names.outcome, wallets, partial(authenticate_stream, key_ring), self.open
         )
@@ -82,7 +84,7 @@ class Streams:
         self.replays = ReplayPace()
         self._budget = SendBudget(replays=self.replays)
         self._flush_queue = FlushQueue()
-        self._message_turns = MessageTurns()
+        self._message_turns = MessageTurns(pauses)
 
     @property
     def connection_count(self) -> int:

@@ -22,6 +22,7 @@ from foretell.domain.portfolio.prices import BookTop
 from foretell.domain.values.hexadecimal import Bytes32
 from foretell.domain.values.tokens import is_token_id
 from foretell.engine.protocol.requests import CommittedCommand
+from foretell.runtime.pauses import Pauses
 from foretell.trading.books.books import PublicBook, PublicBooks
 from foretell.trading.books.market_names import MarketNames
 from foretell.trading.streams.book_dumps import BookDumps
@@ -72,14 +73,16 @@ class MarketChannel:
         books: PublicBooks,
         market_names: MarketNames,
         streams: OpenStreams,
+        pauses: Pauses | None = None,
     ) -> None:
+        """Other kinds of work may share the pauses after books."""
         self._books = books
         self._market_names = market_names
         self._streams = streams
         self._connections_by_token: dict[str, dict[Connection, None]] = {}
         """Without the connections that have yet to get the book of the token."""
         self._tokens_by_connection: dict[Connection, dict[str, None]] = {}
-        self.dumps = BookDumps(books, streams, self._begin)
+        self.dumps = BookDumps(books, streams, self._begin, pauses)
         self._extended: dict[Connection, None] = {}
         """Connections that asked for best prices and announcements too."""
         self.top_by_market: dict[Bytes32, BookTop] = {}

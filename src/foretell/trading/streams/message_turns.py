@@ -12,6 +12,7 @@ from functools import partial
 from typing import Final
 
 from foretell.runtime.loop_share import FairTurns
+from foretell.runtime.pauses import Pauses
 from foretell.runtime.timed_steps import TimedSteps
 
 PAUSE_FACTOR: Final = 3.0
@@ -22,13 +23,11 @@ class MessageTurns:
     """The messages that wait to be handled, at most one of each stream, by the client of the stream."""
 
     def __init__(
-        self,
-        now_s: Callable[[], float] = time.monotonic,
-        busy_s: Callable[[], float] = time.thread_time,
+        self, pauses: Pauses | None = None, busy_s: Callable[[], float] = time.thread_time
     ) -> None:
-        """`busy_s` is the processor time of the loop's thread."""
+        """Other kinds of work may share the pauses; `busy_s` is the processor time of the loop's thread."""
         self._busy_s = busy_s
-        self._turns = FairTurns(PAUSE_FACTOR, now_s)
+        self._turns = FairTurns(PAUSE_FACTOR, pauses or Pauses())
 
     async def run(self, client: Hashable, handle: Callable[[], Awaitable[None]]) -> None:
         """Handle a message when its client has its turn; only its own steps count, not what it waits for."""

@@ -23,12 +23,10 @@ from foretell.domain.exchange.commands import (
     HaltMarket,
     NonceSeen,
     ObserveChain,
-    OpenMarket,
-    ResolveMarket,
     SplitTrade,
     StopSeen,
 )
-from foretell.domain.exchange.ledger import COLLATERAL, AssetId
+from foretell.domain.exchange.ledger import COLLATERAL
 from foretell.domain.exchange.observation import (
     ChainReading,
     ObservationScope,
@@ -38,7 +36,6 @@ from foretell.domain.exchange.observation import (
     split_of,
 )
 from foretell.domain.exchange.observe_chain import OBSERVED_PER_COMMAND_MAX, split_observation
-from foretell.domain.exchange.order import MarketRules
 from foretell.domain.exchange.settlement import PART_SHORT
 from foretell.domain.exchange.wallets.wallet_bars import bars_of
 from foretell.domain.values.hexadecimal import Address
@@ -46,10 +43,10 @@ from foretell.domain.values.sharding import ALONE, ShardPlace
 from foretell.engine.writer.chain_lag import ChainLag
 from foretell.engine.writer.engine import Engine
 from foretell.engine.writer.returned_orders import ReturnedOrders
+from foretell.engine.writer.seen_markets import SeenMarkets
 from foretell.engine.writer.sports_delays import SportsDelays
 from foretell.runtime.worker import PollIntervals, run_watching_worker
 from foretell.store.creation.halted_markets import load_halted
-from foretell.store.creation.markets import load_markets
 from foretell.store.database import Database, Transaction
 from foretell.store.index.balances import load_allowances_changed, load_balances_changed
 from foretell.store.index.blocks import BEFORE_ALL_BLOCKS, load_block_hash, load_last_block
@@ -58,7 +55,6 @@ from foretell.store.index.cancellations import (
     load_raised_nonces,
     load_stops,
 )
-from foretell.store.index.conditions import load_payouts
 from foretell.store.outbox.refused_orders import load_refused_orders
 from foretell.store.outbox.settlements import load_settlement_outcomes
 from foretell.store.outbox.wallet_bars import load_barred, load_bars_of
@@ -82,6 +78,7 @@ class ChainFeed:
     returns: ReturnedOrders = field(default_factory=ReturnedOrders)
     sports_delay_s: int = 0
     sports: SportsDelays = field(default_factory=SportsDelays)
+    markets: SeenMarkets = field(default_factory=SeenMarkets)
     lag: ChainLag | None = None
 
     async def run(self) -> None:
@@ -91,7 +88,7 @@ class ChainFeed:
 
     async def run_once(self) -> bool:
         """Submit what is new: markets, splits of trades, an observation and resolutions."""
-        foreign_assets = await self._open_markets()
+        await self.markets.open_new(self.database, self.engine, self.place)
         async with self.database.reading() as tx:
             splits = await self._load_splits(tx)
             bars = await self._load_bars(tx)
@@ -102,8 +99,9 @@ class ChainFeed:
             reading = await self._load_reading(tx)
         observation = None
         if reading is not None:
-            scope = self._scope(foreign_assets)
-            observation = observation_of(self.engine.state, reading, scope, self.engine.clock_ms())
+            observation = observation_of(
+                self.engine.state, reading, self._scope(), self.engine.clock_ms()
+            )
         for split in splits:
             await self.engine.submit(split)
         for bar in bars:
@@ -115,20 +113,22 @@ class ChainFeed:
         if observation is not None:
             await self._submit_parts(observation)
             self.returns.note(observation, self.engine)
-        await self._resolve_markets()
+        await self.markets.resolve(self.database, self.engine)
         if reading is not None and self.lag is not None:
             self.lag.observe(reading.block_number)
         return False
 
-    def _scope(self, foreign_assets: Collection[AssetId]) -> ObservationScope:
+    def _scope(self) -> ObservationScope:
         """Return what the shard observes.
 
         With a treasury that is every block: the treasury waits until all shards have observed its
         block.
         """
+        is_granted = self.place.has_treasury or self.engine.state.allocations.is_joined
+        foreign = self.markets.foreign_tokens | ({COLLATERAL} if is_granted else set())
         return ObservationScope(
             self.exchanges,
-            foreign_assets,
+            foreign,
             self.confirmations,
             1 if self.place.has_treasury else BLOCKS_UNOBSERVED_MAX,
         )
@@ -137,39 +137,6 @@ class ChainFeed:
         for part in split_observation(observation, self.observed_per_command_max):
             at_ms = self.engine.clock_ms()
             await self.engine.submit(msgspec.structs.replace(part, at_ms=at_ms))
-
-    async def _open_markets(self) -> set[AssetId]:
-        """Open the markets of the shard, and return the assets that it does not observe."""
-        async with self.database.reading() as tx:
-            markets = await load_markets(tx)
-        is_granted = self.place.has_treasury or self.engine.state.allocations.is_joined
-        foreign = {COLLATERAL} if is_granted else set[AssetId]()
-        for market in markets:
-            if not self.place.has(market.condition_id):
-                foreign |= {AssetId(str(token)) for token in market.tokens}
-                continue
-            if market.condition_id in self.engine.state.market_by_id:
-                continue
-            rules = MarketRules(market.ticks_per_one, market.size_units_min, market.fee_rate_bps)
-            await self.engine.submit(
-                OpenMarket(
-                    at_ms=self.engine.clock_ms(),
-                    condition_id=market.condition_id,
-                    token_yes=AssetId(str(market.tokens.yes)),
-                    token_no=AssetId(str(market.tokens.no)),
-                    exchange=market.exchange,
-                    rules=rules,
-                )
-            )
-        return foreign
-
-    async def _resolve_markets(self) -> None:
-        markets = self.engine.state.market_by_id
-        trading = [condition_id for condition_id, market in markets.items() if market.is_open]
-        async with self.database.reading() as tx:
-            payouts = await load_payouts(tx, trading)
-        for payout in payouts:
-            await self.engine.submit(ResolveMarket(self.engine.clock_ms(), payout.condition_id))
 
     async def _load_reading(self, tx: Transaction) -> ChainReading | None:
         """Return the rows that changed since the last observed block, None before there are any.

@@ -74,6 +74,12 @@ async def load_payouts(tx: Transaction, ids: Collection[Bytes32]) -> list[Payout
     return [PayoutReport._make(row) for row in rows]
 
 
+async def load_payouts_since(tx: Transaction, block_number: int) -> list[PayoutReport]:
+    """Return the payouts after a block."""
+    query = sa.select(payouts).where(payouts.c.block_number > block_number)
+    return [PayoutReport._make(row) for row in await tx.all(query)]
+
+
 async def _load(tx: Transaction, column: sa.Column[str], ids: Collection[str]) -> list[Condition]:
     rows = await load_rows(tx, conditions, [column], [(one,) for one in ids])
     return [Condition._make(row) for row in rows]

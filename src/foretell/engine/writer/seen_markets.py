@@ -1,0 +1,74 @@
+"""The markets and payouts that an engine has looked at, so that each is read once, not each second.
+
+Markets are numbered in the order of their opening and stay, so those after the last one are new. Payouts are read from
+the last block on whose payouts were looked at, or all of them when that block is no longer on the chain.
+"""
+
+from foretell.domain.exchange.commands import OpenMarket, ResolveMarket
+from foretell.domain.exchange.ledger import AssetId
+from foretell.domain.exchange.order import MarketRules
+from foretell.domain.values.hexadecimal import Bytes32
+from foretell.domain.values.sharding import ShardPlace
+from foretell.engine.writer.engine import Engine
+from foretell.store.creation.markets import MarketRow, load_markets_after
+from foretell.store.database import Database
+from foretell.store.index.blocks import BEFORE_ALL_BLOCKS, Block, load_block_hash, load_last_block
+from foretell.store.index.conditions import load_payouts, load_payouts_since
+
+
+class SeenMarkets:
+    """What a feed has read of the markets; a new one reads all of them again, and submits what the engine lacks."""
+
+    def __init__(self) -> None:
+        self.foreign_tokens: set[AssetId] = set()
+        """Of the markets of other shards."""
+        self._market_id = 0
+        self._unread: dict[Bytes32, None] = {}
+        """Markets that are open, and whose payouts were not looked at: they may be older than the market."""
+        self._block: Block | None = None
+        """The last one whose payouts were looked at."""
+
+    async def open_new(self, database: Database, engine: Engine, place: ShardPlace) -> None:
+        """Open the shard's markets that the engine does not have."""
+        async with database.reading() as tx:
+            markets = await load_markets_after(tx, self._market_id)
+        for market_id, market in markets:
+            if not place.has(market.condition_id):
+                self.foreign_tokens |= {AssetId(str(token)) for token in market.tokens}
+            else:
+                if market.condition_id not in engine.state.market_by_id:
+                    await engine.submit(_opening(market, engine.clock_ms()))
+                self._unread[market.condition_id] = None
+            self._market_id = market_id
+
+    async def resolve(self, database: Database, engine: Engine) -> None:
+        """Resolve the markets whose payouts are new, or older than the market."""
+        async with database.reading() as tx:
+            last = await load_last_block(tx)
+            if last is not None and last == self._block and not self._unread:
+                return
+            since = BEFORE_ALL_BLOCKS
+            if self._block is not None:
+                number = self._block.block_number
+                if await load_block_hash(tx, number) == self._block.block_hash:
+                    since = number
+            unread = list(self._unread)
+            payouts = await load_payouts_since(tx, since) + await load_payouts(tx, unread)
+        for condition_id in dict.fromkeys(payout.condition_id for payout in payouts):
+            market = engine.state.market_by_id.get(condition_id)
+            if market is not None and market.is_open:
+                await engine.submit(ResolveMarket(engine.clock_ms(), condition_id))
+        for condition_id in unread:
+            del self._unread[condition_id]
+        self._block = last
+
+
+def _opening(market: MarketRow, at_ms: int) -> OpenMarket:
+    return OpenMarket(
+        at_ms=at_ms,
+        condition_id=market.condition_id,
+        token_yes=AssetId(str(market.tokens.yes)),
+        token_no=AssetId(str(market.tokens.no)),
+        exchange=market.exchange,
+        rules=MarketRules(market.ticks_per_one, market.size_units_min, market.fee_rate_bps),
+    )

@@ -52,6 +52,7 @@ PRIVATE_PARTS: Final = (
     PrivatePart("store/sqlite_cursor.py", "aiosqlite", '"_execute"'),
     PrivatePart("journal/files/pending_events.py", "uvloop", '"_get_backend_id"'),
     PrivatePart("journal/files/pending_events.py", "asyncio", '"_selector"'),
+    PrivatePart("runtime/spawning.py", "asyncio", "asyncio.base_subprocess"),
 )
 OF_PYTHON: Final = frozenset({"asyncio"})
 """Libraries of Python itself, which have no ceiling: without the part, the module does without it."""

@@ -20,6 +20,7 @@ from foretell.runtime.child_processes import (
     start_process,
 )
 from foretell.runtime.module_start import START
+from foretell.runtime.spawning import spawn
 
 Process = asyncio.subprocess.Process
 Message = TypeVar("Message")
@@ -67,7 +68,7 @@ class FramedChild(Generic[Message]):
         ours, theirs = socket.socketpair()
         try:
             with theirs:
-                starting = asyncio.create_subprocess_exec(
+                starting = spawn(
                     *START,
                     self._program.module,
                     str(theirs.fileno()),

@@ -43,6 +43,7 @@ from foretell.domain.errors.chain import (
 )
 from foretell.runtime.child_processes import start_process
 from foretell.runtime.failures import FailureLog
+from foretell.runtime.spawning import spawn
 
 START_DEADLINE_S: Final = 20.0
 STOP_DEADLINE_S: Final = 10.0
@@ -140,7 +141,7 @@ class DevChain:
         await self._stop_earlier()
         loaded = await self._prepare()
         with (folder / "anvil.log").open("ab") as output:
-            starting = asyncio.create_subprocess_exec(
+            starting = spawn(
                 *self._command(loaded),
                 stdin=asyncio.subprocess.PIPE,
                 stdout=output,

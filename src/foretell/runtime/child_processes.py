@@ -27,6 +27,7 @@ from foretell.domain.errors.chain import (
 from foretell.domain.errors.command import ChildRefused
 from foretell.domain.errors.families import Unavailable, Upstream
 from foretell.runtime.backoff import pauses_s
+from foretell.runtime.spawning import spawn
 
 FORETELL: Final = (sys.executable, "-m", "foretell")
 RESTART_S: Final = 0.2
@@ -150,7 +151,7 @@ class ChildProcess:
 
     async def start(self) -> None:
         """Start the child."""
-        starting = asyncio.create_subprocess_exec(
+        starting = spawn(
             *self._program,
             *self._child.arguments,
             stdin=asyncio.subprocess.PIPE,
@@ -258,7 +259,7 @@ async def run_once(
     with too much output is killed, and its output is left out. A command that ends with its parent needs its
     input kept open.
     """
-    starting = asyncio.create_subprocess_exec(
+    starting = spawn(
         *command,
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,

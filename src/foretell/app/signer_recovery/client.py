@@ -30,6 +30,7 @@ from foretell.domain.values.hexadecimal import Address
 from foretell.domain.values.signer_recovery import ANSWER_BYTES, LATE, signer_of
 from foretell.runtime.child_processes import end_process, kill_process, start_process, supervise
 from foretell.runtime.loops import run_together
+from foretell.runtime.spawning import spawn
 from foretell.trading.accounts.signers import SettleSigner, resolve_signer
 
 COMMAND: Final = (sys.executable, "-m", recovery_process.__name__)
@@ -47,7 +48,7 @@ class SignerRecovery:
         self,
         limits: RecoveryLimits | None = None,
         *,
-        spawn: Spawn = asyncio.create_subprocess_exec,
+        spawn: Spawn = spawn,
     ) -> None:
         self._spawn = spawn
         self._waiting = WaitingRequests(RecoveryLimits() if limits is None else limits)

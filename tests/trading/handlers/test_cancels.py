@@ -1,3 +1,4 @@
+import asyncio
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from foretell.domain.exchange.commands import AllowanceSeen, BalanceSeen
 from foretell.domain.exchange.ledger import COLLATERAL
 from foretell.domain.exchange.order import SignatureType
 from foretell.domain.values.amounts import AMOUNT_UNITS_MAX
+from foretell.engine.protocol.requests import CancelOrdersRequest
 from foretell.trading.handlers.cancels import CANCELS_PER_REQUEST_MAX
 
 pytestmark = pytest.mark.anyio
@@ -145,3 +147,24 @@ async def test_a_market_must_be_named_to_cancel_its_orders(
 ) -> None:
     response = await alice.send("DELETE", "/cancel-market-orders", body)
     assert (response.status_code, response.json()["error"]) == (400, words)
+
+
+async def test_a_cancel_at_one_engine_waits_for_no_other_task(
+    rig: TradingRig, alice: Trader
+) -> None:
+    """A finding: beside a busy loop each task costs a cancel two of its turns, and orders have none."""
+    order_id = (await alice.placed(a_buy("alice")))["orderID"]
+    loop, started = asyncio.get_running_loop(), list[str]()
+
+    def start(loop: asyncio.AbstractEventLoop, work: Any, **options: Any) -> "asyncio.Task[Any]":
+        started.append(work.__qualname__)
+        return asyncio.Task(work, loop=loop, **options)
+
+    request = CancelOrdersRequest(alice.address, [order_id])
+    loop.set_task_factory(start)
+    try:
+        reply = await rig.context.shards.cancel(request)
+    finally:
+        loop.set_task_factory(None)
+    assert reply.canceled == [order_id]
+    assert started == []

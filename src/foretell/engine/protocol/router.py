@@ -95,8 +95,10 @@ class Shards:
         await asyncio.gather(*(shard.wait_for_tables() for shard in self._shards))
 
     async def _handle_all(self, request: EngineRequest, kind: type[Reply]) -> list[Reply]:
+        """Return the replies of all engines; one alone is asked in this task, without turns of the loop for another."""
         replies: list[Reply] = []
-        for reply in await asyncio.gather(*(shard.handle(request) for shard in self._shards)):
+        asked = [shard.handle(request) for shard in self._shards]
+        for reply in await asyncio.gather(*asked) if len(asked) > 1 else [await asked[0]]:
             assert isinstance(reply, kind)
             replies.append(reply)
         return replies

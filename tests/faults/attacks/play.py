@@ -70,8 +70,8 @@ BEGINS_WITHIN_S: Final = 120.0
 """Until each connection of an attack has been open."""
 HELD_WITHIN_S: Final = 60.0
 ENDS_WITHIN_S: Final = 60.0
-GIVEN_BACK_WITHIN_S: Final = 90.0
-"""Until memory is given back: a process that has grown does it as soon as it is idle, others each minute."""
+GIVEN_BACK_WITHIN_S: Final = 150.0
+"""Until memory is given back: streams are kept for a minute after their end, and a process gives free memory back each minute."""
 MEMORY_RATIO_MAX: Final = 1.2
 """Of the memory after an attack to that before the first one."""
 GROWTH_BYTES_MAX: Final = {

@@ -55,7 +55,7 @@ PRIVATE_PARTS: Final = (
     PrivatePart("runtime/spawning.py", "asyncio", "asyncio.base_subprocess"),
 )
 OF_PYTHON: Final = frozenset({"asyncio"})
-"""Libraries of Python itself, which have no ceiling: without the part, the module does without it."""
+"""Libraries of Python itself, which have no ceiling: the tests of the module notice a Python that has changed."""
 DOCUMENTED: Final = frozenset(
     {
         "PIL",

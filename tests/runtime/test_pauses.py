@@ -94,3 +94,29 @@ def test_work_that_owes_no_pause_leaves_a_turn_of_the_loop_to_others() -> None:
 
     run_virtually(play(), loop)
     assert turns == [turns[0], turns[0] + 1, turns[0] + 2]
+
+
+def test_a_kind_whose_pieces_are_cheap_has_as_much_time_as_one_whose_pieces_are_dear() -> None:
+    """A finding: messages of clients were handled one by one between large books."""
+    loop, used_s = CountingLoop(), Counter[str]()
+
+    def ask(kind: str, piece_s: float, pauses: Pauses) -> None:
+        def work() -> None:
+            loop.selector.now_s += piece_s
+            used_s[kind] += piece_s
+            pauses.add(3.0 * piece_s, piece_s, kind)
+            ask(kind, piece_s, pauses)
+
+        pauses.call_after(work, kind)
+
+    async def play() -> None:
+        pauses = Pauses(loop.time)
+        ask("dear", 0.05, pauses)
+        await asyncio.sleep(4.0)
+        ask("cheap", 0.001, pauses)
+        before = used_s["dear"]
+        await asyncio.sleep(4.0)
+        assert used_s["dear"] - before == pytest.approx(used_s["cheap"], abs=0.1)
+
+    run_virtually(play(), loop)
+    assert used_s["cheap"] > 0.4

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import os
 import signal
+import socket
 import sys
 from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections.abc import Callable, Coroutine
@@ -168,14 +169,65 @@ def test_a_process_whose_end_cannot_be_watched_is_killed(
         raise OSError("too many open files")
 
     async def play() -> None:
-        assert spawning._ends_are_seen()
         monkeypatch.setattr(os, "pidfd_open", refuse)
         with pytest.raises(OSError, match="too many"):
-            await spawn(*PYTHON, "import time; time.sleep(60)")
+            await spawn(
+                *PYTHON, "import time; time.sleep(60)", stdin=PIPE, stdout=PIPE, stderr=PIPE
+            )
+
+    before = len(list(FILES.iterdir()))
+    run(play())
+    assert len(list(FILES.iterdir())) == before
+    with pytest.raises(ProcessLookupError):
+        os.kill(started[-1], 0)
+
+
+def test_a_process_whose_start_is_given_up_ends(run: Run) -> None:
+    """A finding: it ran on, and nobody had it."""
+    started = list[int]()
+
+    class Noted(spawning._Transport):
+        def __init__(self, *arguments: Any, **options: Any) -> None:
+            super().__init__(*arguments, **options)
+            started.append(self.get_pid())
+
+    async def play() -> None:
+        with pytest.MonkeyPatch.context() as patching:
+            patching.setattr(spawning, "_Transport", Noted)
+            starting = asyncio.create_task(
+                spawn(*PYTHON, "import time; time.sleep(60)", stdin=DEVNULL)
+            )
+            await asyncio.sleep(0)
+            starting.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await starting
+        while True:
+            try:
+                os.kill(started[0], 0)
+            except ProcessLookupError:
+                return
+            await asyncio.sleep(0.01)
 
     run(play())
-    with pytest.raises(ProcessLookupError):
-        os.kill(started[0], 0)
+
+
+def test_no_descriptor_is_closed_by_a_file_beside_the_loop(run: Run) -> None:
+    """A finding: uvloop closes the descriptor of a file, and then the file: another thread's, if it was opened meanwhile."""
+    ends = list[Any]()
+
+    class Noted(spawning._Transport):
+        async def _connect_pipes(self, waiter: Any) -> None:
+            ends.extend(getattr(self._process, name) for name in ("stdin", "stdout", "stderr"))
+            await super()._connect_pipes(waiter)  # type: ignore[misc] # not public
+
+    async def play() -> None:
+        with pytest.MonkeyPatch.context() as patching:
+            patching.setattr(spawning, "_Transport", Noted)
+            process = await spawn(*PYTHON, "pass", stdin=PIPE, stdout=PIPE, stderr=PIPE)
+        await output_of(process)
+
+    run(play())
+    assert [type(each) for each in ends] == [socket.socket] * 3
 
 
 def test_a_system_without_descriptors_of_processes_has_asyncios_own_start(

@@ -96,7 +96,7 @@ class FairTurns:
     @property
     def are_free(self) -> bool:
         """Whether work may be done now."""
-        return not self._waiting and not self._pauses.left_s
+        return not self._waiting and self._pauses.are_over
 
     def await_turn(self, client: Hashable, begin: Callable[[], None]) -> None:
         """Call `begin` when it is the client's turn, behind what it asked for before."""
@@ -105,7 +105,7 @@ class FairTurns:
 
     def count(self, seconds: float) -> None:
         """Count the time of work that was done just now."""
-        self._pauses.add(self._pause_factor * seconds, seconds)
+        self._pauses.add(self._pause_factor * seconds, seconds, self)
 
     def _count_tasks(self) -> None:
         """Owe the rest of the pause that has followed the last work: others' work is a pause, too."""
@@ -115,12 +115,12 @@ class FairTurns:
             took_s = min(self._busy_s() - busy_s, self._work_s_max)
             owed_s = began_s + (1 + self._pause_factor) * took_s - self.now_s()
             if owed_s > 0:
-                self._pauses.add(owed_s)
+                self._pauses.add(owed_s, kind=self)
 
     def _await_next(self) -> None:
         if self._waiting and not self._is_due:
             self._is_due = True
-            self._pauses.call_after(self._give)
+            self._pauses.call_after(self._give, self)
 
     def _give(self) -> None:
         """Give the first client its turn: what it does in this turn of the loop counts before the next one."""

@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Final
 
 TICK_S: Final = 0.001
@@ -16,7 +16,8 @@ class Pauses:
     """Pauses that follow each other, and the kinds of work that take turns between them.
 
     Kinds of work that share them have together the part of the loop's time that one would have alone, and a turn of the
-    loop has one piece of one kind. Each with pauses of its own would add a piece to the same turns.
+    loop has one piece of one kind: of the one that has used least. Each with pauses of its own would add a piece to the
+    same turns.
 
     The timers of uvloop count whole milliseconds, so that half of one is none or twice as long. What a pause lacked
     is added to the next one, and up to a millisecond that it was too long is taken off.
@@ -26,7 +27,11 @@ class Pauses:
         self.now_s = now_s
         """Measures work, too; the clock of uvloop's loop counts whole milliseconds."""
         self._ends_s = float("-inf")
-        self._waiting: deque[Callable[[], None]] = deque()
+        self._waiting: dict[Hashable, deque[Callable[[], None]]] = {}
+        """By their kind."""
+        self._used_s: dict[Hashable, float] = {}
+        """Pauses and work of each kind; one that begins to wait has used as much as the last one that was called."""
+        self._called_at_s = 0.0
         self._next: asyncio.Handle | None = None
 
     @property
@@ -34,12 +39,20 @@ class Pauses:
         """The seconds until all pauses are over."""
         return max(0.0, self._ends_s - self.now_s())
 
-    def call_after(self, act: Callable[[], None]) -> None:
+    @property
+    def are_over(self) -> bool:
+        """Whether no pause is left, and nothing waits for its end."""
+        return not self._waiting and not self.left_s
+
+    def call_after(self, act: Callable[[], None], kind: Hashable = None) -> None:
         """Have something called in a later turn of the running loop, when all pauses are over.
 
-        Those who ask are called in the order of their asking, one in a turn; one that is called may ask again.
+        One is called in a turn, of the kind that has used least, and of a kind in the order of asking.
         """
-        self._waiting.append(act)
+        if kind not in self._waiting:
+            self._waiting[kind] = deque()
+            self._used_s[kind] = max(self._used_s.get(kind, 0.0), self._called_at_s)
+        self._waiting[kind].append(act)
         self._await_next()
 
     def _await_next(self) -> None:
@@ -53,12 +66,20 @@ class Pauses:
         self._next = None
         try:
             if not self.left_s:
-                self._waiting.popleft()()
+                kind = min(self._waiting, key=self._used_s.__getitem__)
+                self._called_at_s = self._used_s[kind]
+                acts = self._waiting[kind]
+                act = acts.popleft()
+                if not acts:
+                    del self._waiting[kind]
+                act()
         finally:
             self._await_next()
 
-    def add(self, seconds: float, worked_s: float = 0.0) -> float:
+    def add(self, seconds: float, worked_s: float = 0.0, kind: Hashable = None) -> float:
         """Owe a pause, and return the seconds to wait for it and for those before; work before it was no pause."""
+        if kind in self._used_s:
+            self._used_s[kind] += seconds + worked_s
         now_s, ended_s = self.now_s(), self._ends_s + worked_s
         ends_s = (ended_s if now_s - ended_s < TICK_S else now_s) + seconds
         self._ends_s = min(ends_s, now_s + OWED_S_MAX)

@@ -44,7 +44,7 @@ class StreamTurns:
     def _await_turn(self) -> None:
         if self._waiting and not self._is_due:
             self._is_due = True
-            self._pauses.call_after(self._take_turn)
+            self._pauses.call_after(self._take_turn, self)
 
     def _take_turn(self) -> None:
         began_s = self._now_s()
@@ -52,7 +52,7 @@ class StreamTurns:
             self._read_until(began_s + TURN_S)
         finally:
             took_s = self._now_s() - began_s
-            self._pauses.add(PAUSE_FACTOR * took_s, took_s)
+            self._pauses.add(PAUSE_FACTOR * took_s, took_s, self)
             self._is_due = False
             self._await_turn()
 

@@ -1,7 +1,8 @@
 """The markets and payouts that an engine has looked at, so that each is read once, not each second.
 
-Markets are numbered in the order of their opening and stay, so those after the last one are new. Payouts are read from
-the last block on whose payouts were looked at, or all of them when that block is no longer on the chain.
+Markets are numbered in the order of their opening, so those after the last one are new. If that one is no longer there,
+the tables were set back, and all are read again. Payouts are read from the last block on whose payouts were looked at, or
+all of them when that block is no longer on the chain.
 """
 
 from foretell.domain.exchange.commands import OpenMarket, ResolveMarket
@@ -10,7 +11,7 @@ from foretell.domain.exchange.order import MarketRules
 from foretell.domain.values.hexadecimal import Bytes32
 from foretell.domain.values.sharding import ShardPlace
 from foretell.engine.writer.engine import Engine
-from foretell.store.creation.markets import MarketRow, load_markets_after
+from foretell.store.creation.markets import MarketRow, load_markets_from
 from foretell.store.database import Database
 from foretell.store.index.blocks import BEFORE_ALL_BLOCKS, Block, load_block_hash, load_last_block
 from foretell.store.index.conditions import load_payouts, load_payouts_since
@@ -22,7 +23,8 @@ class SeenMarkets:
     def __init__(self) -> None:
         self.foreign_tokens: set[AssetId] = set()
         """Of the markets of other shards."""
-        self._market_id = 0
+        self._market_id, self._condition_id = 0, Bytes32("")
+        """Of the last market that was looked at."""
         self._unread: dict[Bytes32, None] = {}
         """Markets that are open, and whose payouts were not looked at: they may be older than the market."""
         self._block: Block | None = None
@@ -31,7 +33,13 @@ class SeenMarkets:
     async def open_new(self, database: Database, engine: Engine, place: ShardPlace) -> None:
         """Open the shard's markets that the engine does not have."""
         async with database.reading() as tx:
-            markets = await load_markets_after(tx, self._market_id)
+            markets = await load_markets_from(tx, self._market_id)
+            if self._market_id:
+                if markets and markets[0][1].condition_id == self._condition_id:
+                    del markets[0]
+                else:
+                    self.foreign_tokens.clear()
+                    markets = await load_markets_from(tx, 0)
         for market_id, market in markets:
             if not place.has(market.condition_id):
                 self.foreign_tokens |= {AssetId(str(token)) for token in market.tokens}
@@ -39,7 +47,7 @@ class SeenMarkets:
                 if market.condition_id not in engine.state.market_by_id:
                     await engine.submit(_opening(market, engine.clock_ms()))
                 self._unread[market.condition_id] = None
-            self._market_id = market_id
+            self._market_id, self._condition_id = market_id, market.condition_id
 
     async def resolve(self, database: Database, engine: Engine) -> None:
         """Resolve the markets whose payouts are new, or older than the market."""
@@ -53,7 +61,9 @@ class SeenMarkets:
                 if await load_block_hash(tx, number) == self._block.block_hash:
                     since = number
             unread = list(self._unread)
-            payouts = await load_payouts_since(tx, since) + await load_payouts(tx, unread)
+            payouts = await load_payouts_since(tx, since)
+            if since != BEFORE_ALL_BLOCKS:
+                payouts += await load_payouts(tx, unread)
         for condition_id in dict.fromkeys(payout.condition_id for payout in payouts):
             market = engine.state.market_by_id.get(condition_id)
             if market is not None and market.is_open:

@@ -96,9 +96,9 @@ async def load_markets(tx: Transaction) -> list[MarketRow]:
     return [_market(row) for row in rows]
 
 
-async def load_markets_after(tx: Transaction, market_id: int) -> list[tuple[int, MarketRow]]:
-    """Return the markets that opened after one, with their numbers, in the order of opening."""
-    query = sa.select(markets).where(markets.c.market_id > market_id).order_by(markets.c.market_id)
+async def load_markets_from(tx: Transaction, market_id: int) -> list[tuple[int, MarketRow]]:
+    """Return the market of a number and those that opened after it, with their numbers, in the order of opening."""
+    query = sa.select(markets).where(markets.c.market_id >= market_id).order_by(markets.c.market_id)
     return [(row.market_id, _market(row)) for row in await tx.all(query)]
 
 

@@ -112,7 +112,7 @@ class BookDumps:
     def _schedule(self) -> None:
         if self._ready and not self._is_due:
             self._is_due = True
-            self._pauses.call_after(self._turn)
+            self._pauses.call_after(self._turn, self)
 
     def _turn(self) -> None:
         """Send some books, and pause in proportion to the time that they took."""
@@ -123,7 +123,7 @@ class BookDumps:
                 connection.send_together(stamp, texts)
         finally:
             took_s = self._pauses.now_s() - started_s
-            self._pauses.add(self.limits.pause_factor * took_s, took_s)
+            self._pauses.add(self.limits.pause_factor * took_s, took_s, self)
             self._is_due = False
             self._schedule()
 

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import pytest
 import uvloop
+from typing_extensions import override
 
 from foretell.runtime import spawning
 from foretell.runtime.spawning import spawn
@@ -189,7 +190,7 @@ def test_a_process_whose_start_is_given_up_ends(run: Run) -> None:
     class Noted(spawning._Transport):
         def __init__(self, *arguments: Any, **options: Any) -> None:
             super().__init__(*arguments, **options)
-            started.append(self.get_pid())
+            started.append(self._process.pid)
 
     async def play() -> None:
         with pytest.MonkeyPatch.context() as patching:
@@ -216,9 +217,10 @@ def test_no_descriptor_is_closed_by_a_file_beside_the_loop(run: Run) -> None:
     ends = list[Any]()
 
     class Noted(spawning._Transport):
+        @override
         async def _connect_pipes(self, waiter: Any) -> None:
             ends.extend(getattr(self._process, name) for name in ("stdin", "stdout", "stderr"))
-            await super()._connect_pipes(waiter)  # type: ignore[misc] # not public
+            await super()._connect_pipes(waiter)
 
     async def play() -> None:
         with pytest.MonkeyPatch.context() as patching:

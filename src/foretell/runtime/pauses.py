@@ -65,7 +65,7 @@ class Pauses:
         """Call the first one, unless a pause was added meanwhile."""
         self._next = None
         try:
-            if not self.left_s:
+            if self.left_s < TICK_S / 2:  # no timer can keep it: what it lacks is added to the next
                 kind = min(self._waiting, key=self._used_s.__getitem__)
                 self._called_at_s = self._used_s[kind]
                 acts = self._waiting[kind]

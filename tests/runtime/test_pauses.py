@@ -120,3 +120,31 @@ def test_a_kind_whose_pieces_are_cheap_has_as_much_time_as_one_whose_pieces_are_
 
     run_virtually(play(), loop)
     assert used_s["cheap"] > 0.4
+
+
+def test_what_a_kind_used_while_nobody_waited_is_not_held_against_it() -> None:
+    """A finding: messages that were handled for hours would have waited for as many hours of books."""
+    loop, done = CountingLoop(), list[str]()
+
+    def ask(kind: str, pauses: Pauses) -> None:
+        def work() -> None:
+            loop.selector.now_s += 0.01
+            done.append(kind)
+            pauses.add(0.03, 0.01, kind)
+            ask(kind, pauses)
+
+        pauses.call_after(work, kind)
+
+    async def play() -> None:
+        pauses = Pauses(loop.time)
+        pauses.call_after(lambda: None, "messages")
+        await asyncio.sleep(1.0)
+        for _ in range(1_000):
+            pauses.add(0.03, 0.01, "messages")
+            await asyncio.sleep(0.1)
+        ask("books", pauses)
+        ask("messages", pauses)
+        await asyncio.sleep(1.0)
+
+    run_virtually(play(), loop)
+    assert done.count("messages") == pytest.approx(done.count("books"), abs=1)

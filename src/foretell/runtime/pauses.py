@@ -30,7 +30,7 @@ class Pauses:
         self._waiting: dict[Hashable, deque[Callable[[], None]]] = {}
         """By their kind."""
         self._used_s: dict[Hashable, float] = {}
-        """Pauses and work of each kind; one that begins to wait has used as much as the last one that was called."""
+        """Pauses and work of each kind; one that begins to wait has used as much as the last one that was called, at least."""
         self._called_at_s = 0.0
         self._next: asyncio.Handle | None = None
 
@@ -80,6 +80,8 @@ class Pauses:
         """Owe a pause, and return the seconds to wait for it and for those before; work before it was no pause."""
         if kind in self._used_s:
             self._used_s[kind] += seconds + worked_s
+            if not self._waiting:  # what nobody waited for is not held against the kind later
+                self._called_at_s = max(self._called_at_s, self._used_s[kind])
         now_s, ended_s = self.now_s(), self._ends_s + worked_s
         ends_s = (ended_s if now_s - ended_s < TICK_S else now_s) + seconds
         self._ends_s = min(ends_s, now_s + OWED_S_MAX)

@@ -1,4 +1,4 @@
-"""Messages of many streams are handled one at a time, of each client in turn, in half of the loop's time."""
+"""Messages of many streams are handled one at a time, of each client in turn, in a quarter of the loop's time."""
 
 import asyncio
 from collections.abc import Callable, Coroutine

@@ -1,8 +1,8 @@
 """The turns in which the messages of clients are handled, in a bounded share of the event loop.
 
 A message that names many markets costs the loop up to a millisecond, and many streams may send one at the same moment.
-So one is handled at a time, of each client in turn, and a pause follows that is as long as its handling: the loop comes
-to everything else between two messages, and has half of its time for it. A message that comes alone waits for nothing.
+So one is handled at a time, of each client in turn, and a pause follows that is three times as long: the loop comes to
+everything else between two messages, and has three quarters of its time for it. A message that comes alone waits for nothing.
 """
 
 import asyncio

@@ -3,11 +3,14 @@
 import asyncio
 import selectors
 import time
-from collections.abc import Coroutine
-from typing import Any
+from collections.abc import Callable, Coroutine
+from contextvars import Context
+from typing import Any, TypeVarTuple
 
 from tests.rigs.values import NOW_MS
 from typing_extensions import override
+
+Ts = TypeVarTuple("Ts")
 
 
 class Clock:
@@ -88,6 +91,20 @@ class CountingLoop(VirtualLoop):
     def _run_once(self) -> None:
         self.turns += 1
         super()._run_once()  # type: ignore[misc] # not public
+
+
+class TickingLoop(VirtualLoop):
+    """A loop whose timers count whole milliseconds, as those of uvloop do."""
+
+    @override
+    def call_later(
+        self,
+        delay: float,
+        callback: Callable[[*Ts], object],
+        *args: *Ts,
+        context: Context | None = None,
+    ) -> asyncio.TimerHandle:
+        return super().call_later(round(delay, 3), callback, *args, context=context)
 
 
 def run_virtually(work: Coroutine[Any, Any, Any], loop: VirtualLoop) -> Any:

@@ -35,8 +35,7 @@ async def test_parts_of_all_answers_take_turns_with_the_rest_of_the_loop() -> No
     assert "".join(turns) == "ababab"
 
 
-@pytest.mark.anyio
-async def test_beyond_a_short_answer_the_pause_is_as_long_as_the_factor_says(
+def test_beyond_a_short_answer_the_pause_is_as_long_as_the_factor_says(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     now_s, slept = [10.0], list[float]()
@@ -51,13 +50,16 @@ async def test_beyond_a_short_answer_the_pause_is_as_long_as_the_factor_says(
 
     monkeypatch.setattr(asyncio, "sleep", sleep)
     shared = LoopShare(pause_factor=3, short_s=1.0, now_s=lambda: now_s[0]).begin()
-    for _ in range(4):
-        assert await shared.run(compute) == "computed"
+
+    async def play() -> None:
+        for _ in range(4):
+            assert await shared.run(compute) == "computed"
+
+    asyncio.run(play())
     assert slept == pytest.approx([0, 0, 1.5, 1.5])
 
 
-@pytest.mark.anyio
-async def test_a_part_of_less_than_a_millisecond_is_followed_by_a_pause(
+def test_a_part_of_less_than_a_millisecond_is_followed_by_a_pause(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A finding: the clock of uvloop's loop counts whole milliseconds, and most such parts took none."""
@@ -72,8 +74,12 @@ async def test_a_part_of_less_than_a_millisecond_is_followed_by_a_pause(
 
     monkeypatch.setattr(asyncio, "sleep", sleep)
     shared = LoopShare(pause_factor=3, short_s=0.0, now_s=lambda: now_s[0]).begin()
-    for _ in range(50):
-        await shared.run(compute)
+
+    async def play() -> None:
+        for _ in range(50):
+            await shared.run(compute)
+
+    asyncio.run(play())
     assert slept == pytest.approx([3 * PART_S] * 50)
 
 

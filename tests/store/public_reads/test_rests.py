@@ -2,14 +2,20 @@
 
 import asyncio
 from collections.abc import Callable
+from contextvars import Context
 from functools import partial
+from typing import TypeVarTuple
 
 import pytest
+from tests.rigs.clock import VirtualLoop, run_virtually
+from typing_extensions import override
 
 from foretell.store.public_reads.places import ReadPlaces, WaitBounds
 from foretell.store.public_reads.rests import ALL_CLIENTS, CLIENTS_MAX, ReadRests, RestLimits
 
 pytestmark = pytest.mark.anyio
+
+Ts = TypeVarTuple("Ts")
 
 LIMITS = RestLimits(window_s=1.0, much_s=0.25, others_s=0.2, per_read=3.0, most_s=0.25)
 
@@ -126,14 +132,31 @@ async def test_a_rest_that_a_read_elsewhere_causes_ends_too() -> None:
     await asyncio.wait_for(waiting, 30)
 
 
-class MovingClock:
-    """A clock that moves by a step with each reading, and the timers that are set meanwhile, which nobody starts."""
+class TimerLoop(VirtualLoop):
+    """A loop that keeps the timers that are set meanwhile, and starts none."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._loop = loop
+    def __init__(self) -> None:
+        super().__init__()
+        self.timers: list[Callable[[], object]] = []
+
+    @override
+    def call_later(
+        self,
+        delay: float,
+        callback: Callable[[*Ts], object],
+        *args: *Ts,
+        context: Context | None = None,
+    ) -> asyncio.TimerHandle:
+        self.timers.append(partial(callback, *args))
+        return asyncio.TimerHandle(0.0, callback, args, self, context)
+
+
+class MovingClock:
+    """A clock that moves by a step with each reading."""
+
+    def __init__(self) -> None:
         self._now_s = 100.0
         self._step_s = 0.0
-        self.timers: list[Callable[[], None]] = []
 
     def now_s(self) -> float:
         self._now_s += self._step_s
@@ -143,12 +166,6 @@ class MovingClock:
         """Move so that a time is reached just after so many readings."""
         self._step_s = 1e-6
         self._now_s = end_s - (readings + 0.5) * self._step_s
-
-    def call_later(
-        self, _: float, callback: Callable[..., None], *args: str
-    ) -> asyncio.TimerHandle:
-        self.timers.append(partial(callback, *args))
-        return asyncio.TimerHandle(0.0, callback, args, self._loop)
 
 
 RESTED_AT_S = 100.15
@@ -162,71 +179,37 @@ def resting(clock: MovingClock) -> ReadPlaces:
     return ReadPlaces(4, 2, rests=rests)
 
 
-@pytest.fixture
-async def clock(monkeypatch: pytest.MonkeyPatch) -> MovingClock:
-    loop = asyncio.get_running_loop()
-    clock = MovingClock(loop)
-    monkeypatch.setattr(loop, "call_later", clock.call_later)
-    return clock
-
-
 @pytest.mark.parametrize("readings", range(6))
-async def test_a_rest_that_ends_between_two_looks_at_the_clock_ends_for_the_read_that_waits(
-    clock: MovingClock, readings: int
+def test_a_rest_that_ends_between_two_looks_at_the_clock_ends_for_the_read_that_waits(
+    readings: int,
 ) -> None:
     """The client still rested when places were given, and a moment later it did not, so no timer was set."""
-    places = resting(clock)
-    waiting = asyncio.create_task(places.take("flood"))
-    await asyncio.sleep(0)
-    timer = clock.timers.pop()
-    clock.reach(RESTED_AT_S, readings)
-    timer()
-    await asyncio.sleep(0)
-    assert waiting.done() or clock.timers
-    waiting.cancel()
+    loop, clock = TimerLoop(), MovingClock()
+
+    async def play() -> None:
+        waiting = asyncio.create_task(resting(clock).take("flood"))
+        await asyncio.sleep(0)
+        timer = loop.timers.pop()
+        clock.reach(RESTED_AT_S, readings)
+        timer()
+        await asyncio.sleep(0)
+        assert waiting.done() or loop.timers
+        waiting.cancel()
+
+    run_virtually(play(), loop)
 
 
 @pytest.mark.parametrize("readings", range(6))
-async def test_a_rest_that_ends_while_a_read_begins_to_wait_ends_for_it(
-    clock: MovingClock, readings: int
-) -> None:
-    places = resting(clock)
-    clock.reach(RESTED_AT_S, readings)
-    waiting = asyncio.create_task(places.take("flood"))
-    for _ in range(3):
-        await asyncio.sleep(0)
-    assert waiting.done() or clock.timers
-    waiting.cancel()
+def test_a_rest_that_ends_while_a_read_begins_to_wait_ends_for_it(readings: int) -> None:
+    loop, clock = TimerLoop(), MovingClock()
 
+    async def play() -> None:
+        places = resting(clock)
+        clock.reach(RESTED_AT_S, readings)
+        waiting = asyncio.create_task(places.take("flood"))
+        for _ in range(3):
+            await asyncio.sleep(0)
+        assert waiting.done() or loop.timers
+        waiting.cancel()
 
-async def test_a_rest_that_begins_elsewhere_while_a_read_waits_for_others_ends_too() -> None:
-    """A place that another client gave back while it rested was given to it only when another one was given back."""
-    rests = ReadRests(LIMITS._replace(much_s=0.0, others_s=60.0, per_read=1e6, most_s=0.05))
-    places = ReadPlaces(1, 1, WaitBounds(wait_s=60), rests)
-    await places.take("other")
-    waiting = asyncio.create_task(places.take("flood"))
-    await asyncio.sleep(0)
-    assert rests.end("flood", 1.0)
-    places.release("other")
-    assert not waiting.done()
-    await asyncio.wait_for(waiting, 30)
-
-
-async def test_a_rest_ends_and_the_next_read_of_the_client_begins() -> None:
-    limits = LIMITS._replace(much_s=0.0, others_s=60.0, per_read=1e6, most_s=0.05)
-    rests = ReadRests(limits)
-    places = ReadPlaces(4, 2, rests=rests)
-    await places.take("other")
-    await places.take("flood")
-    await asyncio.sleep(0.01)
-    places.release("flood")
-    waiting = asyncio.create_task(places.take("flood"))
-    await asyncio.sleep(0)
-    assert not waiting.done(), "it rests, though there are places"
-    await asyncio.wait_for(waiting, 60)
-    second = asyncio.create_task(places.take("flood"))
-    await asyncio.sleep(0)
-    assert not second.done(), "one at a time"
-    places.release("flood")
-    await asyncio.wait_for(second, 60)
-    assert places.waiting == 0
+    run_virtually(play(), loop)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from tests.rigs.applications import serving
-from tests.rigs.clock import VirtualLoop, run_virtually
+from tests.rigs.clock import TickingLoop, VirtualLoop, run_virtually
 from tests.rigs.trading import TradingRig
 from tests.rigs.values import NOW_MS, a_buy, a_sell, an_open_market
 from tests.trading.rig import Listener, listening
@@ -243,30 +243,26 @@ def test_turns_take_a_bounded_share_of_the_time() -> None:
     assert at_s == pytest.approx([0.0, 0.4, 0.8, 1.2])
 
 
-async def test_turns_of_less_than_a_millisecond_are_measured_and_paid(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_turns_of_less_than_a_millisecond_are_measured_and_paid() -> None:
     """A finding: the clock of uvloop's loop counts whole milliseconds, and so do its timers: most pauses were none."""
-    loop, now_s = asyncio.get_running_loop(), [0.0]
-    turn_s = 0.0001
+    loop, sent_at_s = TickingLoop(), list[float]()
+    turn_s, markets = 0.0001, 50
 
     def spend(_connection: Connection, _token_id: str) -> None:
-        now_s[0] += turn_s / 2
+        loop.selector.now_s += turn_s / 2
+        sent_at_s.append(loop.time())
 
-    def call_later(delay_s: float, callback: Callable[[], None]) -> asyncio.Handle:
-        now_s[0] += round(delay_s, 3)
-        return loop.call_soon(callback)
+    async def play() -> None:
+        streams = OpenStreams(lambda: NOW_MS)
+        dumps = BookDumps(books_of(names(markets)), streams, spend, Pauses(loop.time))
+        dumps.limits = DumpLimits(markets_per_turn=1, pause_factor=3.0)
+        async with Taker("one") as taker:
+            dumps.add(taker.connection, both_tokens(*names(markets)))
+            await asyncio.sleep(1.0)
 
-    markets = 50
-    streams = OpenStreams(lambda: NOW_MS)
-    dumps = BookDumps(books_of(names(markets)), streams, spend, Pauses(lambda: now_s[0]))
-    dumps.limits = DumpLimits(markets_per_turn=1, pause_factor=3.0)
-    async with Taker("one") as taker:
-        monkeypatch.setattr(loop, "call_later", call_later)
-        dumps.add(taker.connection, both_tokens(*names(markets)))
-        async for _ in turns_until(dumps):
-            pass
-    assert now_s[0] == pytest.approx(markets * turn_s * (1 + 3.0), abs=2 * TICK_S)
+    run_virtually(play(), loop)
+    assert len(sent_at_s) == 2 * markets
+    assert sent_at_s[-1] == pytest.approx(markets * turn_s * (1 + 3.0), abs=2 * TICK_S)
 
 
 class Books:

@@ -128,6 +128,32 @@ def test_attack_h1_work_in_tasks_is_followed_by_a_pause_as_long_as_the_loop_was_
     )
 
 
+@pytest.mark.parametrize("waits", ["waits", ""], ids=["waits", "at once"])
+def test_attack_h1_work_in_tasks_that_follows_closely_is_paused_for_as_well(waits: str) -> None:
+    """A finding: a pause began before the work that it followed, and short work had none."""
+    loop, busy_s, has_begun = VirtualLoop(), [0.0], asyncio.Event()
+
+    def now_s() -> float:
+        return loop.time() + busy_s[0]
+
+    def begin() -> None:
+        busy_s[0] += PART_S
+        has_begun.set()
+
+    async def ask(turns: FairTurns) -> None:
+        while now_s() < 1.0:
+            if turns.may_begin():
+                begin()
+            elif waits:
+                has_begun.clear()
+                turns.await_turn("stranger", begin)
+                await has_begun.wait()
+            await asyncio.sleep(PART_S / 2)
+
+    run_virtually(ask(FairTurns(1.0, Pauses(now_s), lambda: busy_s[0], 0.002)), loop)
+    assert busy_s[0] == pytest.approx(0.5, abs=0.05)
+
+
 def test_attack_h1_a_turn_that_fails_keeps_nobody_waiting() -> None:
     """All requests that waited would have waited for ever."""
     loop, begun = VirtualLoop(), list[str]()

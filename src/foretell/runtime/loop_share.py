@@ -88,6 +88,8 @@ class FairTurns:
         self._work_s_max = work_s_max
         self._begun_s: tuple[float, float] | None = None
         """When the last work began in tasks, by both clocks, until it is counted."""
+        self._has_begun = False
+        """Whether that was in this turn of the loop."""
         self.now_s = pauses.now_s
         self._pauses = pauses
         self._waiting: OrderedDict[Hashable, deque[Callable[[], None]]] = OrderedDict()
@@ -96,7 +98,17 @@ class FairTurns:
     @property
     def are_free(self) -> bool:
         """Whether work may be done now."""
-        return not self._waiting and self._pauses.are_over
+        return not (self._waiting or self._pauses.are_awaited or self._pauses.left_s)
+
+    def may_begin(self) -> bool:
+        """Return whether work in tasks may begin without waiting, and have it begin: the first of a turn of the loop."""
+        may_begin = False
+        if not (self._has_begun or self._waiting):
+            self._count_tasks()
+            may_begin = not self._pauses.are_awaited and self._pauses.may_go_on
+            if may_begin:
+                self._begin_tasks()
+        return may_begin
 
     def await_turn(self, client: Hashable, begin: Callable[[], None]) -> None:
         """Call `begin` when it is the client's turn, behind what it asked for before."""
@@ -107,15 +119,22 @@ class FairTurns:
         """Count the time of work that was done just now."""
         self._pauses.add(self._pause_factor * seconds, seconds, self)
 
+    def _begin_tasks(self) -> None:
+        if self._busy_s is not None:
+            self._begun_s = self.now_s(), self._busy_s()
+            self._has_begun = True
+            asyncio.get_running_loop().call_soon(self._end_turn)
+
+    def _end_turn(self) -> None:
+        self._has_begun = False
+
     def _count_tasks(self) -> None:
-        """Owe the rest of the pause that has followed the last work: others' work is a pause, too."""
+        """Owe the pause that follows the last work; others' work since then was a pause, too."""
         if self._busy_s is not None and self._begun_s is not None:
             began_s, busy_s = self._begun_s
             self._begun_s = None
             took_s = min(self._busy_s() - busy_s, self._work_s_max)
-            owed_s = began_s + (1 + self._pause_factor) * took_s - self.now_s()
-            if owed_s > 0:
-                self._pauses.add(owed_s, kind=self)
+            self._pauses.add(self._pause_factor * took_s, took_s, self, began_s)
 
     def _await_next(self) -> None:
         if self._waiting and not self._is_due:
@@ -126,9 +145,8 @@ class FairTurns:
         """Give the first client its turn: what it does in this turn of the loop counts before the next one."""
         self._is_due = False
         self._count_tasks()
-        if not self._pauses.left_s:
-            if self._busy_s is not None:
-                self._begun_s = self.now_s(), self._busy_s()
+        if self._pauses.may_go_on:
+            self._begin_tasks()
             client, begins = self._waiting.popitem(last=False)
             begin = begins.popleft()
             if begins:

@@ -40,9 +40,14 @@ class Pauses:
         return max(0.0, self._ends_s - self.now_s())
 
     @property
-    def are_over(self) -> bool:
-        """Whether no pause is left, and nothing waits for its end."""
-        return not self._waiting and not self.left_s
+    def may_go_on(self) -> bool:
+        """Whether no pause is left that a timer can keep: what a shorter one lacks is added to the next."""
+        return self.left_s < TICK_S / 2
+
+    @property
+    def are_awaited(self) -> bool:
+        """Whether something waits for the end of all pauses."""
+        return bool(self._waiting)
 
     def call_after(self, act: Callable[[], None], kind: Hashable = None) -> None:
         """Have something called in a later turn of the running loop, when all pauses are over.
@@ -65,7 +70,7 @@ class Pauses:
         """Call the first one, unless a pause was added meanwhile."""
         self._next = None
         try:
-            if self.left_s < TICK_S / 2:  # no timer can keep it: what it lacks is added to the next
+            if self.may_go_on:
                 kind = min(self._waiting, key=self._used_s.__getitem__)
                 self._called_at_s = self._used_s[kind]
                 acts = self._waiting[kind]
@@ -76,13 +81,24 @@ class Pauses:
         finally:
             self._await_next()
 
-    def add(self, seconds: float, worked_s: float = 0.0, kind: Hashable = None) -> float:
-        """Owe a pause, and return the seconds to wait for it and for those before; work before it was no pause."""
+    def add(
+        self,
+        seconds: float,
+        worked_s: float = 0.0,
+        kind: Hashable = None,
+        began_s: float | None = None,
+    ) -> float:
+        """Owe a pause after work, and return the seconds to wait for it and for those before; the work was no pause.
+
+        The work began at `began_s`, or else has ended just now.
+        """
         if kind in self._used_s:
             self._used_s[kind] += seconds + worked_s
             if not self._waiting:  # what nobody waited for is not held against the kind later
                 self._called_at_s = max(self._called_at_s, self._used_s[kind])
-        now_s, ended_s = self.now_s(), self._ends_s + worked_s
-        ends_s = (ended_s if now_s - ended_s < TICK_S else now_s) + seconds
-        self._ends_s = min(ends_s, now_s + OWED_S_MAX)
-        return max(0.0, self._ends_s - now_s)
+        now_s = self.now_s()
+        if began_s is None:
+            began_s = now_s - worked_s
+        paused_until_s = self._ends_s if began_s - self._ends_s < TICK_S else began_s
+        self._ends_s = min(paused_until_s + worked_s + seconds, now_s + OWED_S_MAX)
+        return self.left_s

@@ -106,7 +106,7 @@ async def test_attack_h2_connections_that_an_address_opens_too_fast_are_refused_
     """An address that closed its connections could open others without end."""
     clock = Clock()
     limits = PlaceLimits(opened_burst=3, opened_per_s=2)
-    places = ConnectionPlaces(limits, clock=LoopClock(clock.now_s))
+    places = ConnectionPlaces(limits, clock=LoopClock(clock.now_s, lambda: 0.0))
     async with a_server(places) as host:
         kept = await connect(host)
         for _ in range(2):

@@ -68,11 +68,10 @@ def test_attack_h1_bodies_on_many_connections_are_read_one_in_a_turn_of_the_loop
 
     async def flood() -> None:
         streams = [await connect(server.host) for _ in range(CONNECTIONS)]
-        for stream in streams:
-            stream[1].write(HEAD)
-            await is_answered(stream)
         for _, writer in streams:
-            writer.write(bytes(LEFT_BYTES))
+            writer.write(HEAD + bytes(LEFT_BYTES))
+        for stream in streams:
+            await is_answered(stream)
         await asyncio.gather(*(writer.drain() for _, writer in streams))
         for stream in streams:
             stream[1].write(HEAD)

@@ -33,7 +33,10 @@ PER_ADDRESS_MAX: Final = 1_000
 PER_KEY_MAX: Final = 1_000
 """Connections of one key that count as authenticated: keys cost nothing."""
 REQUEST_PAUSE_FACTOR: Final = 1.0
-"""The pause after a stranger's request that waited, in lengths of its time: those of all addresses have half of the loop's."""
+"""The pause after a stranger's request, in lengths of its time: those of all addresses have half of the loop's."""
+CONNECTION_FACTOR: Final = 7.0
+"""The loop's time that a connection has taken when it ends, beside its requests, in lengths of what making its objects took.
+Most of it is the system's and the loop's own, which no clock in a callback measures."""
 READ_PAUSE_FACTOR: Final = 1.0
 """The pause after a part of a body, in lengths of the time that it took: bodies are read in half of the loop's time."""
 UNLIMITED: Final = 2**31
@@ -233,8 +236,8 @@ class ConnectionPlaces:
         pauses = Pauses(clock.now_s)
         self.read_turns = FairTurns(READ_PAUSE_FACTOR, pauses)
         """Of bodies that do not come with their requests, and of what is dropped."""
-        self._turns = FairTurns(REQUEST_PAUSE_FACTOR, pauses, clock.busy_s, COST_S_MAX)
-        """Of strangers' requests that wait, by their pace: one of them begins in a turn of the loop."""
+        self.request_turns = FairTurns(REQUEST_PAUSE_FACTOR, pauses, clock.busy_s, COST_S_MAX)
+        """Of strangers' requests, by their pace: one of them begins in a turn of the loop. Connections count in them when they end."""
         self._stream_turns = StreamTurns(pauses)
         self._stream_pace_by_client: LruCache[str, StreamPace] = LruCache(_CLIENTS_MAX)
         self._allowances_by_client: LruCache[str, ClientAllowances] = LruCache(_CLIENTS_MAX)
@@ -331,7 +334,11 @@ class ConnectionPlaces:
             allowances = ClientAllowances(
                 GrowingAllowance(limits.opened_burst, limits.opened_per_s, clock.now_s()),
                 RequestPace(
-                    limits.requests_burst, limits.requests_per_s, LOOP_SHARE, clock, self._turns
+                    limits.requests_burst,
+                    limits.requests_per_s,
+                    LOOP_SHARE,
+                    clock,
+                    self.request_turns,
                 ),
                 RequestPace(UNLIMITED, UNLIMITED, _WHOLE, clock, None),
             )

@@ -201,6 +201,8 @@ class FrameworkConnection(PlacedConnection):
             if not self.pipeline:
                 self.flow.resume_reading()  # otherwise the end of an answer does it
             self._receive(data)
+            if self.is_read_in_turns:
+                self._await_read_turn()
 
     def _read_on(self, body: UnreadBody) -> None:
         """Go on when an application has received what had arrived of the body that arrives."""

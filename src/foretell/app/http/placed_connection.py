@@ -10,7 +10,7 @@ from typing_extensions import override
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from foretell.app.http.connection_limits import ConnectionLimits
-from foretell.app.http.connection_places import ConnectionPlaces, Place
+from foretell.app.http.connection_places import CONNECTION_FACTOR, ConnectionPlaces, Place
 from foretell.app.http.early_data import EarlyData
 from foretell.app.http.write_buffers import WRITE_BUFFERS
 
@@ -70,6 +70,7 @@ class PlacedConnection(HttpToolsProtocol, ABC):
         "_last_cycle",
         "_limits",
         "_linger",
+        "_made_in_s",
         "_places",
         "_stall",
         "place",
@@ -88,11 +89,14 @@ class PlacedConnection(HttpToolsProtocol, ABC):
         self._limits = limits
         self._last_cycle: RequestResponseCycle | None = None
         """The request after which a connection closes that is admitted provisionally."""
+        self._made_in_s: float
+        """The seconds that making it took."""
         self._stall: asyncio.TimerHandle | None = None
         self._linger: asyncio.TimerHandle | None = None
 
     @override
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        began_s = self._places.request_turns.now_s()
         super().connection_made(transport)
         self.flow = self._early = EarlyData(transport)
         transport.set_write_buffer_limits(high=self._limits.write_buffer_bytes)
@@ -101,6 +105,7 @@ class PlacedConnection(HttpToolsProtocol, ABC):
             self._turn_away()
         else:
             self._limit_provisional(self.place)
+        self._made_in_s = self._places.request_turns.now_s() - began_s
 
     @override
     def pause_writing(self) -> None:
@@ -128,8 +133,11 @@ class PlacedConnection(HttpToolsProtocol, ABC):
         if self.is_read_in_turns:
             turns.count(turns.now_s() - began_s)
             if not are_free:
-                self._early.await_turn(turns, self._client(), self._keep_time)
-                self._keep_time()
+                self._await_read_turn()
+
+    def _await_read_turn(self) -> None:
+        self._early.await_turn(self._places.read_turns, self._client(), self._keep_time)
+        self._keep_time()
 
     @abstractmethod
     def _receive(self, data: bytes) -> None:
@@ -161,6 +169,7 @@ class PlacedConnection(HttpToolsProtocol, ABC):
         if self.place is not None:
             WRITE_BUFFERS.release(self.place)
             self.place.end()
+        self._places.request_turns.count(CONNECTION_FACTOR * self._made_in_s)
         super().connection_lost(exc)
         self._unset_keepalive_if_required()
 

@@ -84,7 +84,7 @@ class RequestPace:
 
     def may_begin(self, begin: Callable[[], None]) -> bool:
         """Return whether a request may begin now; if not, call `begin` when it is its turn."""
-        if self._has_turn() and (self._is_releasing or not self._waiting):
+        if self._has_turn() and (self._is_releasing or self._may_begin_at_once()):
             return True
         self._waiting.append(begin)
         self._await_turn()
@@ -92,7 +92,7 @@ class RequestPace:
 
     async def turn(self) -> None:
         """Wait until a request begins that has been read, and count it."""
-        if self._has_turn() and not self._waiting:
+        if self._has_turn() and self._may_begin_at_once():
             self.count()
             return
         turn = asyncio.get_running_loop().create_future()
@@ -119,6 +119,10 @@ class RequestPace:
 
     def _has_turn(self) -> bool:
         return not self._has_begun and not self._debt_s()
+
+    def _may_begin_at_once(self) -> bool:
+        """Return whether a request need not wait: none of the address does, and none of another has begun just now."""
+        return not self._waiting and (self._turns is None or self._turns.may_begin())
 
     def _debt_s(self) -> float:
         return max(self._allowance.take(0, self._now_s()), self._loop_time.debt_s())

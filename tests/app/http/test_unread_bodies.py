@@ -320,8 +320,9 @@ async def test_attack_h2_an_idle_connection_keeps_nothing_of_its_last_request() 
             await settled()
             (connection,) = open_connections()
             assert vars(connection) == {}, "attributes without slots take kilobytes"
-            names = ("cycle", "scope", "headers", "url")
-            assert [getattr(connection, name) for name in names] == [None, None, [], b""]
+            names = ("cycle", "scope", "headers", "url", "timeout_keep_alive_task")
+            assert [getattr(connection, name) for name in names] == [None, None, [], b"", None]
+            assert connection.app is connection._served, "its body takes as much as a place"
 
 
 async def test_the_first_bytes_of_a_body_are_read_whatever_others_hold(

@@ -316,6 +316,7 @@ class FrameworkConnection(PlacedConnection):
     @override
     def on_response_complete(self) -> None:
         super().on_response_complete()
+        self._unset_keepalive_if_required()  # its owner keeps the time between requests, and each timer takes memory
         self._bodies.end_first()
         if self.place is not None and self.cycle.response_complete:
             self.cycle.body = bytearray()
@@ -347,11 +348,6 @@ class FrameworkConnection(PlacedConnection):
             stream.pause_writing()
 
     @override
-    def timeout_keep_alive_handler(self) -> None:
-        """Leave the connection open: its owner keeps the time between requests."""
-        self.timeout_keep_alive_task = None
-
-    @override
     def shutdown(self) -> None:
         if not self._owner.closes_after_answer():
             super().shutdown()
@@ -360,6 +356,7 @@ class FrameworkConnection(PlacedConnection):
         """Report that every request that has arrived is answered, if that is so."""
         if not (self._bodies or self._is_arriving):
             self._forget_request()
+            self.app = self._served
             self._owner.framework_is_idle()
 
     def refuse(self, refusal: ForetellError, url: bytes | None = None) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 from abc import ABC, abstractmethod
+from functools import lru_cache
 from typing import Any, Final
 
 import httptools
@@ -45,6 +46,12 @@ _OF_UVICORN: Final = (
     "ws_protocol_class",
 )
 """The attributes of its connections: in slots they take a quarter of the memory of a dictionary with so many."""
+
+
+@lru_cache(maxsize=16)
+def _only(address: tuple[str, int] | None) -> tuple[str, int] | None:
+    """Return the one object of an address of this server: thousands of connections have the same."""
+    return address
 
 
 class ShortQueue(list[Any]):
@@ -98,6 +105,7 @@ class PlacedConnection(HttpToolsProtocol, ABC):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         began_s = self._places.request_turns.now_s()
         super().connection_made(transport)
+        self.server = _only(self.server)
         self.flow = self._early = EarlyData(transport)
         transport.set_write_buffer_limits(high=self._limits.write_buffer_bytes)
         self.place = self._places.take(None if self.client is None else self.client[0], self)

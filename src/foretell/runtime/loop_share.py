@@ -119,6 +119,10 @@ class FairTurns:
         """Count the time of work that was done just now."""
         self._pauses.add(self._pause_factor * seconds, seconds, self)
 
+    def pause(self, seconds: float) -> None:
+        """Have everybody wait for so long, besides the pauses of what was counted."""
+        self._pauses.add(seconds, kind=self)
+
     def _begin_tasks(self) -> None:
         if self._busy_s is not None:
             self._begun_s = self.now_s(), self._busy_s()

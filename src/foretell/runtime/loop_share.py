@@ -90,6 +90,7 @@ class FairTurns:
         """When the last work began in tasks, by both clocks, until it is counted."""
         self._has_begun = False
         """Whether that was in this turn of the loop."""
+        self._owed_s = 0.0
         self.now_s = pauses.now_s
         self._pauses = pauses
         self._waiting: OrderedDict[Hashable, deque[Callable[[], None]]] = OrderedDict()
@@ -119,9 +120,12 @@ class FairTurns:
         """Count the time of work that was done just now."""
         self._pauses.add(self._pause_factor * seconds, seconds, self)
 
-    def pause(self, seconds: float) -> None:
-        """Have everybody wait for so long, besides the pauses of what was counted."""
-        self._pauses.add(seconds, kind=self)
+    def owe(self, seconds: float) -> None:
+        """Have the pause after the last work in tasks be longer, by as much as the most that work counts altogether.
+
+        What comes without a turn, however often, thus postpones no turn for ever.
+        """
+        self._owed_s = min(self._owed_s + seconds, self._work_s_max)
 
     def _begin_tasks(self) -> None:
         if self._busy_s is not None:
@@ -138,7 +142,9 @@ class FairTurns:
             began_s, busy_s = self._begun_s
             self._begun_s = None
             took_s = min(self._busy_s() - busy_s, self._work_s_max)
-            self._pauses.add(self._pause_factor * took_s, took_s, self, began_s)
+            pause_s = self._pause_factor * took_s + self._owed_s
+            self._owed_s = 0.0
+            self._pauses.add(pause_s, took_s, self, began_s)
 
     def _await_next(self) -> None:
         if self._waiting and not self._is_due:

@@ -35,9 +35,8 @@ PER_KEY_MAX: Final = 1_000
 REQUEST_PAUSE_FACTOR: Final = 1.0
 """The pause after a stranger's request, in lengths of its time: those of all addresses have half of the loop's."""
 CONNECTION_PAUSE_FACTOR: Final = 14.0
-"""The pause after a connection's end, in lengths of what making its objects took. What the system and the loop take to accept
-and to close one is several times that, and no clock in a callback measures it. The pause is at most that of a request: making
-one may have been interrupted."""
+"""What the end of a connection adds to the pause after a request, in lengths of what making its objects took. What the system
+and the loop take to accept and to close one is several times that, and no clock in a callback measures it."""
 READ_PAUSE_FACTOR: Final = 1.0
 """The pause after a part of a body, in lengths of the time that it took: bodies are read in half of the loop's time."""
 UNLIMITED: Final = 2**31
@@ -238,7 +237,7 @@ class ConnectionPlaces:
         self.read_turns = FairTurns(READ_PAUSE_FACTOR, pauses)
         """Of bodies that do not come with their requests, and of what is dropped."""
         self.request_turns = FairTurns(REQUEST_PAUSE_FACTOR, pauses, clock.busy_s, COST_S_MAX)
-        """Of strangers' requests, by their pace: one of them begins in a turn of the loop. A pause follows the end of a connection, too."""
+        """Of strangers' requests, by their pace: one of them begins in a turn of the loop. The pauses grow by connections that end."""
         self._stream_turns = StreamTurns(pauses)
         self._stream_pace_by_client: LruCache[str, StreamPace] = LruCache(_CLIENTS_MAX)
         self._allowances_by_client: LruCache[str, ClientAllowances] = LruCache(_CLIENTS_MAX)

@@ -13,7 +13,6 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResp
 from foretell.app.http.connection_limits import ConnectionLimits
 from foretell.app.http.connection_places import CONNECTION_PAUSE_FACTOR, ConnectionPlaces, Place
 from foretell.app.http.early_data import EarlyData
-from foretell.app.http.request_pace import COST_S_MAX
 from foretell.app.http.write_buffers import WRITE_BUFFERS
 
 _OF_UVICORN: Final = (
@@ -178,8 +177,7 @@ class PlacedConnection(HttpToolsProtocol, ABC):
         if self.place is not None:
             WRITE_BUFFERS.release(self.place)
             self.place.end()
-        pause_s = min(CONNECTION_PAUSE_FACTOR * self._made_in_s, COST_S_MAX)
-        self._places.request_turns.pause(pause_s)
+        self._places.request_turns.owe(CONNECTION_PAUSE_FACTOR * self._made_in_s)
         super().connection_lost(exc)
         self._unset_keepalive_if_required()
 

@@ -69,7 +69,7 @@ class FairTurns:
     """The turns of clients: one piece of work is done at a time, of each client in turn, and a pause follows it.
 
     Work that comes alone waits for nothing. What work took is counted when it has been done, or, where it goes on in
-    tasks, as the processor time of the thread until the next turn, up to a bound: others' work is in it.
+    tasks, as the processor time of the thread until somebody asks for the next turn, up to a bound: others' work is in it.
     """
 
     def __init__(

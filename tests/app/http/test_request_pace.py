@@ -1,6 +1,7 @@
 """The requests of an address are read at its allowance, and those of others meanwhile."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import Any, Final
@@ -17,7 +18,7 @@ from tests.app.http.test_connection_places import (
     status_of,
 )
 from tests.rigs.applications import serving
-from tests.rigs.clock import VirtualLoop, run_virtually
+from tests.rigs.clock import CountingLoop, VirtualLoop, run_virtually
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from foretell.app.http.connection_places import (
@@ -67,7 +68,7 @@ class PacedServer:
     """A server whose time passes only while everything waits, and whose loop is as busy as its application says."""
 
     def __init__(self, proxies: tuple[str, ...] = (), app: AsgiApp = showing_a_key) -> None:
-        self.loop, self.busy_s, self.host = VirtualLoop(), 0.0, ""
+        self.loop, self.busy_s, self.host = CountingLoop(), 0.0, ""
         self.app = app
         addresses = ClientAddresses(proxies)
         clock = LoopClock(self.loop.time, lambda: self.busy_s)
@@ -287,6 +288,51 @@ def test_attack_h1_one_request_of_all_addresses_begins_in_a_turn_of_the_loop() -
     crowds = [[a_place(places, f"1.1.1.{number}") for _ in range(3)] for number in range(20)]
     begun = begun_in_turns(*(each for crowd in crowds for each in crowd))
     assert (max(begun), sum(begun)) == (1, 60)
+
+
+@pytest.mark.parametrize(
+    ("first", "rest"), [(GET[:-2], GET[-2:]), (b"\r\n", GET)], ids=["torn", "behind empty lines"]
+)
+def test_attack_h1_heads_that_end_together_are_read_one_in_a_turn_of_the_loop(
+    first: bytes, rest: bytes
+) -> None:
+    """A finding: a turn was had by the first bytes, and as many requests as there were connections began in one."""
+    number_by_turn = Counter[int]()
+
+    async def counting(scope: Scope, receive: Receive, send: Send) -> None:
+        number_by_turn[server.loop.turns] += 1
+        await application(scope, receive, send)
+
+    server = PacedServer(app=counting)
+
+    async def end_together() -> None:
+        streams = [await connect(server.host) for _ in range(CONNECTIONS)]
+        for _, writer in streams:
+            writer.write(first)
+        await asyncio.sleep(1.0)
+        for _, writer in streams:
+            writer.write(rest)
+        for reader, _ in streams:
+            assert (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 200")
+        close(*streams)
+
+    server.run(end_together())
+    assert (max(number_by_turn.values()), number_by_turn.total()) == (1, CONNECTIONS)
+
+
+@pytest.mark.anyio
+async def test_a_request_that_comes_later_than_those_that_wait_begins_behind_them() -> None:
+    places, begun = ConnectionPlaces(LIMITS, clock=STOPPED), list[str]()
+    first, waiting, later = a_place(places), a_place(places), a_place(places, "2.2.2.2")
+    assert first.may_begin(lambda: None)
+    first.count_request()
+    assert not waiting.may_begin(lambda: begun.append("waited"))
+    await asyncio.sleep(0)
+    assert not later.may_begin(lambda: begun.append("later"))
+    async with asyncio.timeout(10):
+        while len(begun) < 2:  # noqa: ASYNC110 - nobody is notified
+            await asyncio.sleep(0)
+    assert begun == ["waited", "later"]
 
 
 def test_attack_h1_those_with_keys_begin_in_turns_of_their_own() -> None:

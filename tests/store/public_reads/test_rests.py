@@ -213,3 +213,36 @@ def test_a_rest_that_ends_while_a_read_begins_to_wait_ends_for_it(readings: int)
         waiting.cancel()
 
     run_virtually(play(), loop)
+
+
+async def test_a_rest_that_begins_elsewhere_while_a_read_waits_for_others_ends_too() -> None:
+    """A place that another client gave back while it rested was given to it only when another one was given back."""
+    rests = ReadRests(LIMITS._replace(much_s=0.0, others_s=60.0, per_read=1e6, most_s=0.05))
+    places = ReadPlaces(1, 1, WaitBounds(wait_s=60), rests)
+    await places.take("other")
+    waiting = asyncio.create_task(places.take("flood"))
+    await asyncio.sleep(0)
+    assert rests.end("flood", 1.0)
+    places.release("other")
+    assert not waiting.done()
+    await asyncio.wait_for(waiting, 30)
+
+
+async def test_a_rest_ends_and_the_next_read_of_the_client_begins() -> None:
+    limits = LIMITS._replace(much_s=0.0, others_s=60.0, per_read=1e6, most_s=0.05)
+    rests = ReadRests(limits)
+    places = ReadPlaces(4, 2, rests=rests)
+    await places.take("other")
+    await places.take("flood")
+    await asyncio.sleep(0.01)
+    places.release("flood")
+    waiting = asyncio.create_task(places.take("flood"))
+    await asyncio.sleep(0)
+    assert not waiting.done(), "it rests, though there are places"
+    await asyncio.wait_for(waiting, 60)
+    second = asyncio.create_task(places.take("flood"))
+    await asyncio.sleep(0)
+    assert not second.done(), "one at a time"
+    places.release("flood")
+    await asyncio.wait_for(second, 60)
+    assert places.waiting == 0

@@ -42,31 +42,6 @@ class FastConnection(asyncio.Protocol):
     of the connection: it is set again when it fires too early, instead of at every request.
     """
 
-    __slots__ = (
-        "__weakref__",
-        "_answering",
-        "_arriving",
-        "_budget",
-        "_default_head",
-        "_default_headers",
-        "_due_at_s",
-        "_fast_routes",
-        "_framework",
-        "_held",
-        "_is_new",
-        "_is_shutting_down",
-        "_is_with_framework",
-        "_is_write_paused",
-        "_limits",
-        "_loop",
-        "_peer",
-        "_place",
-        "_server_state",
-        "_tasks",
-        "_timer",
-        "_transport",
-    )
-
     def __init__(
         self,
         fast_routes: FastRoutes,

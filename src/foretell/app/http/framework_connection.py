@@ -48,7 +48,6 @@ class FrameworkConnection(PlacedConnection):
     between requests, and is called when every request is answered. There is no hook for either in uvicorn, so this
     overrides the parser's callbacks, calls the original in each, and keeps its own state next to uvicorn's:
     `_is_arriving` from the first byte of a request to its last, `_is_in_head` in its headers and behind its last chunk.
-    `pyproject.toml` pins uvicorn below its next minor version.
 
     A request that is refused here may follow others that are not answered yet. Then its refusal is sent after their
     answers, or the client would take it for one of them.
@@ -145,12 +144,12 @@ class FrameworkConnection(PlacedConnection):
             if self._is_full() or not self._may_read():
                 self._keep_early(data[at:])
                 return
-            if self.place is not None and self._bodies.begin_part():
-                self.place.count_request()
             end = self._bodies.piece_end(data, at)
             if not self._parse(data[at:end]):
                 return
             at = end
+        if self._bodies.arriving is None:
+            self._turn.end()  # many heads may end at the same moment
         if not self._is_arriving:
             self._report_if_idle()
 
@@ -161,8 +160,13 @@ class FrameworkConnection(PlacedConnection):
         return is_unread or are_many or self._bodies.have_large_heads
 
     def _may_read(self) -> bool:
-        """Return whether a request may be read; if not, it waits for a turn of its address."""
-        return self.place is None or self._turn.has_come(self.place.may_begin, self._take_early)
+        """Return whether a request, or a part of one, may be read; if not, it waits for a turn of its address."""
+        if self.place is not None:
+            if not self._turn.has_come(self.place.may_begin, self._take_early):
+                return False
+            if self._turn.begins():
+                self.place.count_request()
+        return True
 
     def _parse(self, data: bytes) -> bool:
         """Parse a piece, and return whether the next one is for this parser too."""
@@ -201,7 +205,7 @@ class FrameworkConnection(PlacedConnection):
             if not self.pipeline:
                 self.flow.resume_reading()  # otherwise the end of an answer does it
             self._receive(data)
-            if self.is_read_in_turns:
+            if self._bodies.arriving is not None and not self._is_refused:
                 self._await_read_turn()
 
     def _read_on(self, body: UnreadBody) -> None:
@@ -237,8 +241,6 @@ class FrameworkConnection(PlacedConnection):
         self._head.begin()
         super().on_message_begin()
         self.scope[PLACE] = self.place  # type: ignore[typeddict-unknown-key]
-        if self.place is not None:
-            self.place.count_request()
 
     @override
     def on_url(self, url: bytes) -> None:

@@ -96,8 +96,7 @@ class PlacedConnection(HttpToolsProtocol, ABC):
         self._limits = limits
         self._last_cycle: RequestResponseCycle | None = None
         """The request after which a connection closes that is admitted provisionally."""
-        self._made_in_s: float
-        """The seconds that making it took."""
+        self._made_in_s = 0.0
         self._stall: asyncio.TimerHandle | None = None
         self._linger: asyncio.TimerHandle | None = None
 

@@ -70,7 +70,7 @@ class RequestPace:
         clock: LoopClock,
         turns: FairTurns | None,
     ) -> None:
-        """Requests that wait begin in `turns`, which all addresses share, or else in turns of their own."""
+        """Requests begin in `turns`, which all addresses share, or else, without pauses, in turns of their own."""
         self._now_s = clock.now_s
         self._turns = turns
         self._allowance = GrowingAllowance(burst, per_s, clock.now_s())
@@ -166,26 +166,32 @@ class RequestTurn:
     It keeps nothing of the connection, whose memory is free when it ends.
     """
 
-    __slots__ = ("_is_awaited", "_is_had")
+    __slots__ = ("_is_awaited", "_is_had", "_is_used")
 
     def __init__(self) -> None:
-        self._is_had = self._is_awaited = False
+        self._is_had = self._is_awaited = self._is_used = False
 
     def has_come(
         self, may_begin: Callable[[Callable[[], None]], bool], read_on: Callable[[], None]
     ) -> bool:
         """Return whether a request may be read now; if not, `read_on` is called when it is its turn.
 
-        Each request has a turn of its own, also one whose first bytes came with the end of the one before.
+        Each request has a turn of its own, also one whose first bytes came with the end of the one before, and so has
+        each further part of a head.
         """
         if not (self._is_had or self._is_awaited):
             self._is_had = may_begin(partial(self._come, read_on))
             self._is_awaited = not self._is_had
         return self._is_had
 
+    def begins(self) -> bool:
+        """Return whether the turn is used now for the first time, which counts as a request."""
+        is_used, self._is_used = self._is_used, True
+        return not is_used
+
     def end(self) -> None:
-        """The request has been read whole."""
-        self._is_had = False
+        """The request has been read whole, or as much of it as a turn may have."""
+        self._is_had = self._is_used = False
 
     def _come(self, read_on: Callable[[], None]) -> None:
         self._is_awaited, self._is_had = False, True

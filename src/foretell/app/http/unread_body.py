@@ -32,7 +32,6 @@ class UnreadBody:
     __slots__ = (
         "_announced_bytes",
         "_app",
-        "_begins_part",
         "_bytes_max",
         "_chunks",
         "_held",
@@ -66,7 +65,6 @@ class UnreadBody:
         """Zero if the length is not known."""
         self._held = HeldBytes()
         self._received_bytes = self._chunks = self._turn_chunks = 0
-        self._begins_part = False
         self.client = client
         """The address that the request counts for."""
         self.head_bytes = 0
@@ -123,13 +121,8 @@ class UnreadBody:
         """Return whether as many chunks as one turn may have were read."""
         if self._turn_chunks < self._limits.turn_chunks_max:
             return False
-        self._turn_chunks, self._begins_part = 0, True
+        self._turn_chunks = 0
         return True
-
-    def begin_part(self) -> bool:
-        """Return whether the first of what a further turn has is read now."""
-        begins_part, self._begins_part = self._begins_part, False
-        return begins_part
 
     def receive(self, size: int, *, is_kept: bool, is_next: bool) -> None:
         """Count bytes that arrive, or refuse them; they are not kept after the answer.
@@ -196,10 +189,6 @@ class UnreadBodies:
     def end_part(self) -> bool:
         """Return whether the body that arrives has had its part of this turn of the loop."""
         return self.arriving is not None and self.arriving.end_part()
-
-    def begin_part(self) -> bool:
-        """Return whether a further part of a body begins now, which counts as a request does."""
-        return self.arriving is not None and self.arriving.begin_part()
 
     def piece_end(self, data: bytes, at: int) -> int:
         """Return up to where data is parsed at once: a request that has no body ends its piece, as far as can be seen."""

@@ -33,7 +33,8 @@ PER_ADDRESS_MAX: Final = 1_000
 PER_KEY_MAX: Final = 1_000
 """Connections of one key that count as authenticated: keys cost nothing."""
 REQUEST_PAUSE_FACTOR: Final = 1.0
-"""The pause after a stranger's request, in lengths of its time: those of all addresses have half of the loop's."""
+"""The pause after a stranger's request, in lengths of what its first steps took: those of all addresses have about half of the
+loop's time."""
 CONNECTION_PAUSE_FACTOR: Final = 14.0
 """What the end of a connection adds to the pause after a request, in lengths of what making its objects took. What the system
 and the loop take to accept and to close one is several times that, and no clock in a callback measures it."""

@@ -72,11 +72,11 @@ class PacedServer:
         self.app = app
         addresses = ClientAddresses(proxies)
         clock = LoopClock(self.loop.time, lambda: self.busy_s)
-        self._places = ConnectionPlaces(LIMITS, lambda: addresses, clock)
+        self.places = ConnectionPlaces(LIMITS, lambda: addresses, clock)
 
     def run(self, work: Coroutine[Any, Any, None]) -> None:
         async def served() -> None:
-            async with serving(self.app, places=self._places) as self.host:
+            async with serving(self.app, places=self.places) as self.host:
                 await work
 
         run_virtually(served(), self.loop)
@@ -208,13 +208,17 @@ def test_attack_h2_connections_that_end_lengthen_the_pauses_of_strangers(
 
     monkeypatch.setattr(HttpToolsProtocol, "connection_made", make_slowly)
 
+    async def taken(number: int) -> None:
+        while server.places.taken != number:  # noqa: ASYNC110 - the server notifies no one
+            await asyncio.sleep(0)
+
     async def come_again() -> None:
         kept = await connected_from(server.host, OTHER)
         left = [await connect(server.host) for _ in range(ended)]
+        await taken(1 + ended)
         assert await server.asked(kept, 1) == 0.0
         close(*left)
-        for _ in range(10):
-            await asyncio.sleep(0)
+        await taken(1)
         assert await server.asked(kept, 1) == pytest.approx(pause_s)
         assert await server.asked(kept, 1) == 0.0
         close(kept)

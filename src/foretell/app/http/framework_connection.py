@@ -48,6 +48,7 @@ class FrameworkConnection(PlacedConnection):
     between requests, and is called when every request is answered. There is no hook for either in uvicorn, so this
     overrides the parser's callbacks, calls the original in each, and keeps its own state next to uvicorn's:
     `_is_arriving` from the first byte of a request to its last, `_is_in_head` in its headers and behind its last chunk.
+    `pyproject.toml` pins uvicorn below its next minor version.
 
     A request that is refused here may follow others that are not answered yet. Then its refusal is sent after their
     answers, or the client would take it for one of them.

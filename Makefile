@@ -5,6 +5,7 @@ BIN    := .venv/bin
 INSTALL := @PYTHON="$(PYTHON)" sh requirements/install.sh
 WORKERS ?= 4
 RERUNS ?= 1
+RUNS ?= 20
 CYCLES ?= 200
 DAMAGES ?= 10000
 CASES ?= 50000
@@ -14,11 +15,11 @@ RANKINGS ?= 100
 PATRONI ?= 1
 SCALE ?= 1
 MINUTES ?= 60
-# The whole suite: modules beside each other (tests/distribution.py). A test that fails runs once more, and the summary has why: RERUNS=0 for none.
+# The whole suite: modules beside each other (tests/runs/distribution.py). A test that fails runs once more, and the summary has why: RERUNS=0 for none.
 BESIDE = -n $(WORKERS) --dist loadgroup --reruns $(RERUNS) --reruns-delay 2 --rerun-show-tracebacks -raR
 
 .DEFAULT_GOAL := help
-.PHONY: help rooms up run dev bare test browser check faults cases spec spec-mutants bench attacks figures soak peers parquet mutants mutants-contracts audit docs client client-types client-typescript sbom lock artifacts examples compatibility screenshot gas invariants clean
+.PHONY: help rooms up run dev bare test again browser check faults cases spec spec-mutants bench attacks figures soak peers parquet mutants mutants-contracts audit docs client client-types client-typescript sbom lock artifacts examples compatibility screenshot gas invariants clean
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 15
@@ -28,6 +29,9 @@ up: run  ## start the sandbox: chain, contracts, every API, a first market
 
 test: dev browser  ## run the tests
 	$(BIN)/pytest $(BESIDE)
+
+again: dev browser  ## run the tests RUNS=20 times in a row beside busy processes: ONLY=tests/app,tests/runtime; WRITE=FILE.md
+	$(BIN)/python tests/run.py runs.again --runs $(RUNS) --workers $(WORKERS) $(if $(ONLY),--only $(ONLY)) $(if $(WRITE),--write $(WRITE))
 
 browser:
 	@sh tests/e2e/install_chromium.sh

@@ -12,11 +12,11 @@ import pytest
 from hypothesis import settings
 from tests.claims import claims_of
 from tests.contracts.scenarios.seeds import choose_seed, seed_header
-from tests.distribution import ModuleScheduling, long_first
 from tests.rigs.chain_snapshots import take_back
 from tests.rigs.databases import SharedDatabase, share_compiled_statements
 from tests.rigs.ports import free_port
 from tests.rigs.sandbox import Sandbox, deploy_sandbox
+from tests.runs.distribution import ModuleScheduling, long_first
 from xdist.remote import Producer
 
 from foretell.chain.devchain import DevChain, DevChainOptions, find_anvil

@@ -7,6 +7,7 @@ from typing import Final
 
 import pytest
 from tests.fault_parts import BLOCK, PARTS, known_rows
+from tests.runs.again import BLOCK as AGAIN
 
 from foretell.bench.rigs.page import check_page
 
@@ -56,8 +57,12 @@ def findings_of(text: str) -> set[str]:
     return {attack or audit for attack, audit in FINDING.findall(text)}
 
 
-def test_the_page_has_a_place_for_the_figures_of_faults() -> None:
-    check_page(ROOT / "docs" / "explanation" / "guarantees.md", BLOCK)
+@pytest.mark.parametrize("block", [BLOCK, AGAIN])
+def test_the_page_has_a_place_for_the_figures_of_a_command(block: str) -> None:
+    check_page(ROOT / "docs" / "explanation" / "guarantees.md", block)
+
+
+def test_the_page_has_figures_of_faults() -> None:
     assert known_rows(PAGE)
 
 

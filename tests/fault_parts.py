@@ -154,7 +154,7 @@ FIGURES: Final = (
         "attacks of strangers beside a trader",
         ATTACKS,
         "orders without an answer, memory above 1.2 times that of before, answers of status 500;"
-        " where no other program ran, a p99 above twice that of before",
+        " where no other program ran, a p99 above twice that of before, and 5 ms",
         ("test_beside_each_attack_orders_go_on_and_memory_is_given_back",),
     ),
 )

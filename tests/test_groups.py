@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from tests import distribution
+from tests.runs import distribution
 
 ROOT: Final = Path(__file__).parents[1]
 TIMEOUT_S: Final = 60.0

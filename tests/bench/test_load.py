@@ -13,7 +13,7 @@ from foretell.domain.errors.command import BenchFailed
 
 pytestmark = pytest.mark.anyio
 
-REQUEST = b"POST /order HTTP/1.1\r\nContent-Length: 0\r\n\r\n"
+REQUEST = b"POST /order HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n"
 
 
 class Answering(asyncio.Protocol):

@@ -15,6 +15,7 @@ from foretell.app.http.connection_limits import CONNECTION_LIMITS, ConnectionLim
 from foretell.app.http.connection_places import ConnectionPlaces
 from foretell.app.http.connection_refusals import ConnectionRefusals
 from foretell.app.http.fast_routes import NO_FAST_ROUTES, FastRoutes
+from foretell.app.http.request_pace import LoopClock
 from foretell.edge.documents.openapi import document_of
 from foretell.edge.injection import state_with
 from foretell.edge.telemetry import AsgiApp
@@ -44,6 +45,11 @@ def _routed(build_app: BuildApp) -> Litestar:
     return build_app(None)
 
 
+def untimed_places() -> ConnectionPlaces:
+    """Return places by whose clock no time passes."""
+    return ConnectionPlaces(clock=LoopClock(lambda: 0.0, lambda: 0.0))
+
+
 @contextlib.asynccontextmanager
 async def serving(
     app: AsgiApp,
@@ -52,9 +58,14 @@ async def serving(
     refusals: ConnectionRefusals | None = None,
     places: ConnectionPlaces | None = None,
 ) -> AsyncIterator[str]:
-    """Serve an application by the real server on a free port, and give its host and port."""
+    """Serve an application by the real server on a free port, and give its host and port.
+
+    Without places, requests take no time: none waits because of others before it.
+    """
     listener = bind("127.0.0.1", 0, "FORETELL_PORT")
-    server = build_server(app, "127.0.0.1", 0, fast_routes, limits, refusals, places)
+    server = build_server(
+        app, "127.0.0.1", 0, fast_routes, limits, refusals, places or untimed_places()
+    )
     running = asyncio.create_task(server.serve([listener]))
     while not server.started:  # noqa: ASYNC110 - the server has no event to wait for
         await asyncio.sleep(POLL_S)

@@ -82,7 +82,7 @@ async def hurried_client() -> AsyncIterator[Client]:
 
 @pytest.mark.case("G-02")
 async def test_a_head_without_an_end_is_cut_off(client: Client) -> None:
-    await client.send(b"GET / HTTP/1.1\r\nX: ")
+    await client.send(b"GET / HTTP/1.1\r\nHost: x\r\nX: ")
     piece = b"a" * 8192
     for _ in range(HEAD_BYTES_MAX // len(piece) + 2):
         await client.send(piece)
@@ -94,7 +94,11 @@ async def test_a_head_without_an_end_is_cut_off(client: Client) -> None:
 @pytest.mark.case("G-02")
 @pytest.mark.parametrize(
     "begun",
-    [b"GET /", b"GET / HTTP/1.1\r\nX: a\r\n", b"POST / HTTP/1.1\r\nContent-Length: 9\r\n\r\n1"],
+    [
+        b"GET /",
+        b"GET / HTTP/1.1\r\nHost: x\r\nX: a\r\n",
+        b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n1",
+    ],
 )
 async def test_a_request_that_stays_incomplete_is_cut_off(
     hurried_client: Client, begun: bytes
@@ -113,14 +117,16 @@ async def test_a_silent_connection_is_cut_off() -> None:
 
 async def test_a_body_may_be_larger_than_a_head(client: Client) -> None:
     size = 4 * HEAD_BYTES_MAX
-    await client.send(b"POST / HTTP/1.1\r\nContent-Length: %d\r\n\r\n" % size + b"b" * size)
+    await client.send(
+        b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % size + b"b" * size
+    )
     assert (await client.answer()).endswith(str(size).encode())
 
 
 async def test_the_head_of_each_request_is_counted_by_itself(client: Client) -> None:
     padding = b"X: " + b"a" * (HEAD_BYTES_MAX // 2) + b"\r\n"
     for _ in range(4):
-        await client.send(b"GET / HTTP/1.1\r\n")
+        await client.send(b"GET / HTTP/1.1\r\nHost: x\r\n")
         await asyncio.sleep(0.001)
         await client.send(padding + b"\r\n")
         assert (await client.answer()).startswith(b"HTTP/1.1 200 ")
@@ -128,7 +134,7 @@ async def test_the_head_of_each_request_is_counted_by_itself(client: Client) -> 
 
 async def test_a_kept_connection_is_not_cut_off_between_requests(hurried_client: Client) -> None:
     for _ in range(3):
-        await hurried_client.send(b"GET / HTTP/1.1\r\n\r\n")
+        await hurried_client.send(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
         assert (await hurried_client.answer()).startswith(b"HTTP/1.1 200 ")
         await asyncio.sleep(2 * DEADLINE_S)
 

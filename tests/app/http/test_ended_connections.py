@@ -13,6 +13,8 @@ from tests.app.http.test_malformed_requests import ORDER, a_request, a_server, c
 from tests.rigs.applications import serving
 from websockets.asyncio.client import connect
 
+from foretell.app.http.connection_limits import ConnectionLimits
+from foretell.app.http.connection_places import ConnectionPlaces, PlaceLimits
 from foretell.app.http.fast_connection import FastConnection
 from foretell.app.http.framework_connection import FrameworkConnection
 from foretell.app.http.stream_connection import StreamConnection
@@ -102,6 +104,17 @@ async def test_connections_that_were_reset_are_freed_too(place: str) -> None:
             end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             peer.writer.transport.abort()
     await until_none_is_left()
+
+
+async def test_attack_h2_provisional_connections_that_ended_are_freed_at_once() -> None:
+    """A finding: each was kept until the time to show a key was over, thousands of an address that opens them fast."""
+    places = ConnectionPlaces(PlaceLimits(total=2, reserved=2, provisional=2))
+    limits = ConnectionLimits(provisional_s=3_600.0)
+    async with serving(echo, limits=limits, places=places) as place:
+        for _ in range(CONNECTIONS):
+            async with connected(place):
+                await asyncio.sleep(0.01)
+        await until_none_is_left()
 
 
 async def until_parsers_are(number: int) -> None:

@@ -149,6 +149,7 @@ GET = b"GET /create-market/ HTTP/1.1"
 POST = b"POST /create-market/prepare HTTP/1.1"
 ORDER = b"POST /clob/order HTTP/1.1"
 UPGRADE = (b"Connection: Upgrade", b"Upgrade: websocket")
+STREAM_KEY = b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ=="
 
 TABLE = {
     "an unknown method": (a_request(b"FOO /create-market/ HTTP/1.1"), 501, "unknown_method"),
@@ -213,6 +214,13 @@ TABLE = {
         431,
         "headers_too_large",
     ),
+    "no host": (GET + b"\r\n\r\n", 400, "malformed_request"),
+    "two hosts": (a_request(GET, b"Host: x"), 400, "malformed_request"),
+    "two hosts of an older version": (
+        a_request(b"GET / HTTP/1.0", b"Host: y"),
+        400,
+        "malformed_request",
+    ),
     "a stream without a key": (
         a_request(GET, *UPGRADE, b"Sec-WebSocket-Version: 13"),
         400,
@@ -222,6 +230,42 @@ TABLE = {
         a_request(GET, *UPGRADE, b"Sec-WebSocket-Version: 8", b"Sec-WebSocket-Key: x"),
         400,
         "malformed_request",
+    ),
+    "a stream with a short key": (
+        a_request(GET, *UPGRADE, b"Sec-WebSocket-Version: 13", b"Sec-WebSocket-Key: x"),
+        400,
+        "malformed_request",
+    ),
+    "a stream with two keys": (
+        a_request(GET, *UPGRADE, b"Sec-WebSocket-Version: 13", STREAM_KEY, STREAM_KEY),
+        400,
+        "malformed_request",
+    ),
+    "a stream of an odd protocol": (
+        a_request(
+            GET,
+            *UPGRADE,
+            b"Sec-WebSocket-Version: 13",
+            STREAM_KEY,
+            b"Sec-WebSocket-Protocol: ,;",
+        ),
+        400,
+        "malformed_request",
+    ),
+    "a stream with a line that its protocol does not read": (
+        a_request(GET, *UPGRADE, b"Sec-WebSocket-Version: 13", STREAM_KEY, b"A: " + b"b" * 8_192),
+        431,
+        "headers_too_large",
+    ),
+    "a stream with a target that its protocol does not read": (
+        a_request(
+            b"GET /create-market/" + b"a" * 8_192 + b" HTTP/1.1",
+            *UPGRADE,
+            b"Sec-WebSocket-Version: 13",
+            STREAM_KEY,
+        ),
+        431,
+        "headers_too_large",
     ),
     "a stream by POST": (
         a_request(POST, *UPGRADE, b"Sec-WebSocket-Version: 13", b"Sec-WebSocket-Key: x"),
@@ -287,6 +331,21 @@ async def test_it_is_refused_after_the_answers_to_requests_before_it(
     assert await peer.rest() == b""
 
 
+@pytest.mark.parametrize(
+    "sent",
+    [
+        ORDER + b"\r\nContent-Length: 2\r\n\r\n{}",
+        a_request(ORDER, b"Host: y", b"Content-Length: 2", body=b"{}"),
+    ],
+    ids=["none", "two"],
+)
+async def test_attack_l6_an_order_without_one_host_is_refused(peer: Peer, sent: bytes) -> None:
+    await peer.send(sent)
+    answer = await peer.answer()
+    assert (answer.status, answer.json()["code"]) == (400, "malformed_request")
+    assert await peer.rest() == b""
+
+
 async def test_an_order_with_garbage_behind_it_gets_its_own_answer(peer: Peer) -> None:
     await peer.send(a_request(ORDER, b"Content-Length: 2", body=b"{}") + b"garbage \x00\r\n\r\n")
     order, garbage = await peer.answer(), await peer.answer()
@@ -298,13 +357,13 @@ async def test_an_order_with_garbage_behind_it_gets_its_own_answer(peer: Peer) -
 @pytest.mark.parametrize(
     "sent",
     [
-        b"GET %s/activity?user=\xc3\x9f HTTP/1.1\r\n\r\n",
-        b"GET %s/\xc3\x9f HTTP/1.1\r\n\r\n",
-        b"GET %s?\x00 HTTP/1.1\r\n\r\n",
-        b"FETCH %s/x HTTP/1.1\r\n\r\n",
+        b"GET %s/activity?user=\xc3\x9f HTTP/1.1\r\nHost: x\r\n\r\n",
+        b"GET %s/\xc3\x9f HTTP/1.1\r\nHost: x\r\n\r\n",
+        b"GET %s?\x00 HTTP/1.1\r\nHost: x\r\n\r\n",
+        b"FETCH %s/x HTTP/1.1\r\nHost: x\r\n\r\n",
         b"GET %s/x HTTP/1.7\r\n\r\n",
-        b"GET %s/x?y HTTP/1.1\r\nA: \x00\r\n\r\n",
-        b"GET %s?y HTTP/1.1\r\nContent-Length: x\r\n\r\n",
+        b"GET %s/x?y HTTP/1.1\r\nHost: x\r\nA: \x00\r\n\r\n",
+        b"GET %s?y HTTP/1.1\r\nHost: x\r\nContent-Length: x\r\n\r\n",
     ],
 )
 async def test_a_refusal_has_the_form_of_the_api_of_its_path(
@@ -322,7 +381,9 @@ async def test_a_refusal_has_the_form_of_the_api_of_its_path(
     assert shapes[prefix](body), body
 
 
-@pytest.mark.parametrize("sent", [b"GET /data\xc3\x9f HTTP/1.1\r\n\r\n", b"\x00 /data/x"])
+@pytest.mark.parametrize(
+    "sent", [b"GET /data\xc3\x9f HTTP/1.1\r\nHost: x\r\n\r\n", b"\x00 /data/x"]
+)
 async def test_a_path_that_cannot_be_read_has_the_form_of_the_worker(
     peer: Peer, sent: bytes
 ) -> None:
@@ -332,7 +393,7 @@ async def test_a_path_that_cannot_be_read_has_the_form_of_the_worker(
 
 async def test_a_refusal_has_the_form_of_its_own_path_and_not_of_the_one_before(peer: Peer) -> None:
     first = a_request(b"GET /data/first HTTP/1.1")
-    await peer.send(first + b"GET /create-market/x?y=\xc3\x9f HTTP/1.1\r\n\r\n")
+    await peer.send(first + b"GET /create-market/x?y=\xc3\x9f HTTP/1.1\r\nHost: x\r\n\r\n")
     assert (await peer.answer()).status == 200
     check_form(await peer.answer(), "malformed_request")
     assert await peer.rest() == b""
@@ -343,9 +404,9 @@ async def test_a_refusal_has_the_form_of_its_own_path_and_not_of_the_one_before(
     [
         (b"", ""),
         (b"GET", ""),
-        (b"GET /create-market/ HTTP/1.1\r\nA: b\r\n", ""),
-        (b"POST /create-market/x HTTP/1.1\r\nContent-Length: 9\r\n\r\n1", ""),
-        (b"POST /clob/x HTTP/1.1\r\nContent-Length: 9\r\n\r\n1", "/clob"),
+        (b"GET /create-market/ HTTP/1.1\r\nHost: x\r\nA: b\r\n", ""),
+        (b"POST /create-market/x HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n1", ""),
+        (b"POST /clob/x HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n1", "/clob"),
         (ORDER + b"\r\nHost: x\r\nContent-Length: 9\r\n\r\n1", "/clob"),
     ],
 )
@@ -389,7 +450,7 @@ async def test_a_request_without_a_path_is_of_no_api(peer: Peer) -> None:
 
 async def test_a_refused_client_that_sends_on_reads_its_answer(peer: Peer) -> None:
     """A connection that is closed with unread data is reset, and its answer may be lost."""
-    await peer.send(b"GET /create-market/ HTTP/1.1\r\nContent-Length: x\r\n\r\n")
+    await peer.send(b"GET /create-market/ HTTP/1.1\r\nHost: x\r\nContent-Length: x\r\n\r\n")
     for _ in range(20):
         await peer.send(b"a" * 65536)
         await asyncio.sleep(0.001)

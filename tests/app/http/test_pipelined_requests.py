@@ -25,7 +25,7 @@ pytestmark = pytest.mark.anyio
 
 REQUESTS = 5_000
 PIPELINED = 300
-SHORTEST = b"GET / HTTP/1.1\r\n\r\n"
+SHORTEST = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
 PARSED_MAX = CONNECTION_LIMITS.pipelined_max + CONNECTION_LIMITS.piece_bytes // len(SHORTEST) + 2
 
 

@@ -155,7 +155,7 @@ def test_damaged_heads_are_left_to_the_parser_or_read_alike(
 def test_random_headers_are_left_to_the_parser_or_read_alike(
     pairs: list[tuple[bytes, bytes]],
 ) -> None:
-    check_agrees(b"\r\n".join(name + b": " + value for name, value in pairs))
+    check_agrees(b"\r\n".join([USUAL[0], *(name + b": " + value for name, value in pairs)]))
 
 
 @pytest.mark.parametrize(
@@ -186,6 +186,10 @@ def test_a_strange_length_is_left_to_the_parser(length: bytes) -> None:
     assert HeadReader().read(b"Host: x\r\nContent-Length: " + length) is None
 
 
+def test_attack_l6_a_head_without_a_host_is_left_to_the_parser() -> None:
+    assert HeadReader().read(b"\r\n".join(USUAL[1:])) is None
+
+
 def test_the_shapes_of_heads_that_are_kept_have_a_bound() -> None:
     reader = HeadReader(shapes_kept_max=3)
     for number in range(10):
@@ -197,7 +201,9 @@ def test_the_shapes_of_heads_that_are_kept_have_a_bound() -> None:
 def test_the_shape_of_a_head_with_many_headers_is_not_kept(names: int, kept: int) -> None:
     """A finding: heads of 128 headers, each with other names, took memory that was never given back."""
     reader = HeadReader()
-    head = reader.read(b"\r\n".join(b"X-%d: %d" % (number, number) for number in range(names)))
+    others = range(names - 1)
+    lines = [b"X-%d: %d" % (number, number) for number in others]
+    head = reader.read(b"\r\n".join([b"Host: x", *lines]))
     assert head is not None
-    assert dict(head.headers) == {f"x-{number}": str(number) for number in range(names)}
+    assert dict(head.headers) == {"host": "x"} | {f"x-{each}": str(each) for each in others}
     assert len(reader._shape_by_names) == kept

@@ -419,7 +419,7 @@ async def test_a_body_that_waits_for_its_application_is_not_slow(
     "behind",
     [
         pytest.param(a_request(POST, b"Content-Length: 5"), id="a head"),
-        pytest.param((GET + b"\r\n\r\n") * 2 + GET[:5], id="two requests and a part"),
+        pytest.param(a_request(GET) * 2 + GET[:5], id="two requests and a part"),
     ],
 )
 async def test_a_request_behind_one_that_is_answered_is_not_slow(

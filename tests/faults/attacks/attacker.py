@@ -123,7 +123,7 @@ async def frames(stream: Stream) -> None:
 
 async def pipelined(stream: Stream) -> None:
     """Send the shortest requests without reading an answer."""
-    requests = b"GET / HTTP/1.1\r\n\r\n" * 10_000
+    requests = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n" * 10_000
     while True:
         stream[1].write(requests)
         await stream[1].drain()

@@ -164,7 +164,7 @@ async def settle_through_lies(rig: SettlementRig, run: Run, *, has_safe: bool) -
     run.node.heal()
     await drain_trades(rig)
     trades = await rig.trades(trade_ids)
-    assert {each.status for each in trades} <= {TradeStatus.CONFIRMED}
+    assert {each.status for each in trades} == {TradeStatus.CONFIRMED}
     assert await rig.fill_count() == sum(1 + len(each.trade.fills) for each in trades)
     for address, nonce in before.items():
         await check_nonces(sandbox, rig.database, SETTLEMENT, address, nonce)

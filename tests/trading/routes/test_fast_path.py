@@ -414,13 +414,13 @@ async def wire() -> AsyncIterator[Wire]:
         writer.close()
 
 
-SLOW = b"POST /slow HTTP/1.1\r\nContent-Length: 2\r\n\r\n"
+SLOW = b"POST /slow HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n"
 
 
 async def test_answers_come_in_the_order_of_the_requests(wire: Wire) -> None:
     wire.writer.write(SLOW + b"ab")
     await wire.slow.begun.wait()
-    wire.writer.write(b"GET /x HTTP/1.1\r\n\r\n" + SLOW + b"cd")
+    wire.writer.write(b"GET /x HTTP/1.1\r\nHost: x\r\n\r\n" + SLOW + b"cd")
     wire.slow.goes.set()
     assert [await wire.body() for _ in range(3)] == [b"ab", b"/x", b"/slow"]
 
@@ -428,7 +428,7 @@ async def test_answers_come_in_the_order_of_the_requests(wire: Wire) -> None:
 async def test_after_an_answer_of_the_application_a_request_is_answered_fast(wire: Wire) -> None:
     wire.slow.goes.set()
     for _ in range(3):
-        wire.writer.write(b"GET /x HTTP/1.1\r\n\r\n")
+        wire.writer.write(b"GET /x HTTP/1.1\r\nHost: x\r\n\r\n")
         assert await wire.body() == b"/x"
         wire.writer.write(SLOW + b"ab")
         assert await wire.body() == b"ab"
@@ -452,10 +452,10 @@ async def test_a_head_may_arrive_in_pieces(wire: Wire) -> None:
 @pytest.mark.parametrize(
     "head",
     [
-        b"POST /slow HTTP/1.1\r\nExpect: 100-continue\r\n",
-        b"POST /slow HTTP/1.1\r\nConnection: close\r\n",
+        b"POST /slow HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\n",
+        b"POST /slow HTTP/1.1\r\nHost: x\r\nConnection: close\r\n",
         b"POST /slow HTTP/1.0\r\n",
-        b"POST /slow?a=1 HTTP/1.1\r\n",
+        b"POST /slow?a=1 HTTP/1.1\r\nHost: x\r\n",
     ],
 )
 async def test_an_unusual_request_reaches_the_application(wire: Wire, head: bytes) -> None:

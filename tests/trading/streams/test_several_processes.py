@@ -9,11 +9,13 @@ from typing import Any
 import pytest
 from tests.rigs.values import a_key
 from tests.trading.rig import Listener, listening
+from websockets.exceptions import ConnectionClosed
 
 from foretell.bench.rigs.fleet import Size, running_fleet
 from foretell.bench.rigs.load import SIZE_UNITS, Offer, requests_of, send_all
 from foretell.bench.rigs.world import TICKS_PER_ONE, World, make_world
 from foretell.domain.values.amounts import UNITS_PER_TOKEN
+from foretell.trading.streams.connection import CLOSE_TRY_LATER
 
 pytestmark = [pytest.mark.anyio, pytest.mark.xdist_group("fleet")]
 
@@ -67,8 +69,15 @@ class Reader:
         await self._open.__aexit__(None, None, None)
 
     async def read(self) -> None:
-        """Read one frame."""
-        frame = await self._listener.message()
+        """Read one frame; if the process lost its engine for a moment and asks to come back, connect again."""
+        try:
+            frame = await self._listener.message()
+        except ConnectionClosed as closed:
+            if closed.rcvd is None or closed.rcvd.code != CLOSE_TRY_LATER:
+                raise
+            await self._open.__aexit__(None, None, None)
+            await self.connect()
+            return
         for each in frame if isinstance(frame, list) else [frame]:
             if "sequence" in each:
                 self._take(each)

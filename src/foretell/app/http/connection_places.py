@@ -182,6 +182,15 @@ class Place:
             return True
         return self._pace_of(self._allowances).may_begin(begin)
 
+    def try_begin(self) -> bool:
+        """Return whether a request begins now, without waiting, and count it; see `may_begin`."""
+        if self._allowances is None:
+            return True
+        if self.is_provisional:
+            self.count_request()
+            return True
+        return self._pace_of(self._allowances).try_begin()
+
     def count_request(self) -> None:
         """Count a request that begins, unless it is one of a trusted proxy."""
         if self._allowances is not None:

@@ -9,11 +9,11 @@ that costs more than checking and matching it.
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping
 from functools import partial
-from http import HTTPStatus
 from typing import Any, Final
 
 from typing_extensions import override
 
+from foretell.app.http.answer_heads import heads_of
 from foretell.app.http.connection_limits import CONNECTION_LIMITS, ConnectionLimits
 from foretell.app.http.connection_places import Place
 from foretell.app.http.fast_routes import Answering, Arrival, FastRoutes, ServedFastRoute
@@ -23,13 +23,9 @@ from foretell.domain.errors.families import ForetellError
 from foretell.domain.errors.http import BodiesBusy, RequestTooSlow, TooManyRequests
 from foretell.edge.codec import HeldBytes
 from foretell.edge.fast_route import BODY_BYTES_MAX, FastRequest, FastResponse, anyone
-from foretell.edge.security_headers import SECURITY_LINES
 from foretell.edge.throttle import Turn
 from foretell.store.public_reads.places import context_of
 
-_STATUS_LINES: Final = {
-    status.value: f"HTTP/1.1 {status.value} {status.phrase}\r\n" for status in HTTPStatus
-}
 _VERSION: Final = b" HTTP/1.1"
 _READER: Final = HeadReader()
 
@@ -52,6 +48,7 @@ class FastConnection(asyncio.Protocol):
         """`named` has the refusals of the connection, and what the framework's connection takes."""
         self._framework = FrameworkConnection(self, *arguments, limits=limits, **named)
         self._server_state = self._framework.server_state
+        self._heads = heads_of(self._server_state)
         self._tasks = self._framework.tasks
         self._fast_routes = fast_routes
         self._limits = limits
@@ -68,8 +65,6 @@ class FastConnection(asyncio.Protocol):
         self._is_with_framework = self._is_write_paused = self._is_shutting_down = False
         self._due_at_s = 0.0
         self._timer: asyncio.TimerHandle | None = None
-        self._default_headers: list[tuple[bytes, bytes]] = []
-        self._default_head = ""
 
     @override
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -150,15 +145,23 @@ class FastConnection(asyncio.Protocol):
         """Begin to answer when the body is complete; wait for the rest of it."""
         end = arrival.body_at + arrival.head.body_bytes
         data = self._held
-        if len(data) == end:
+        if len(data) == end and self._may_begin(arrival):
             self._held = b""
             self._end_deadline()
             self._begin(arrival, data[arrival.body_at :])
-        elif len(data) > end:
+        elif len(data) >= end:
             self._held = b""
             self._pass_on(data)
         elif self._arriving is None:
             self._wait_for_body(arrival)
+
+    def _may_begin(self, arrival: Arrival) -> bool:
+        """Return whether a request may begin now; a stranger's that may not waits with the framework for its turn."""
+        place, may_send = self._place, arrival.served.route.may_send
+        if place is None or place.has_known_client:
+            return True
+        names_key = may_send is not anyone and may_send(arrival.head.headers)
+        return names_key or place.try_begin()
 
     def _wait_for_body(self, arrival: Arrival) -> None:
         """Wait for the rest of a body; the framework gets the request of a client that may send none.
@@ -289,7 +292,8 @@ class FastConnection(asyncio.Protocol):
             self._answering = None
             if self._place is not None and self._place.is_provisional:
                 self._is_shutting_down = True  # it has shown no key
-            head = self._head(answer, request_id, answering.turn)
+            limits = "" if answering.turn is None else answering.turn.header_text()
+            head = self._heads.head(answer, request_id, limits, is_last=self._is_shutting_down)
             self._transport.write(head + answer.body)
             self._server_state.total_requests += 1
             self._next()
@@ -317,24 +321,6 @@ class FastConnection(asyncio.Protocol):
             self._budget.end()
             self._transport.resume_reading()
             self._take(data)
-
-    def _head(self, answer: FastResponse, request_id: str, turn: Turn | None) -> bytes:
-        retry = "" if answer.retry_after_s is None else f"retry-after: {answer.retry_after_s}\r\n"
-        limits = "" if turn is None else turn.header_text()
-        close = "connection: close\r\n" if self._is_shutting_down else ""
-        return (
-            f"{_STATUS_LINES[answer.status]}{self._defaults()}content-type: application/json\r\n"
-            f"content-length: {len(answer.body)}\r\n{retry}{limits}{close}x-request-id: {request_id}\r\n\r\n"
-        ).encode("latin-1")
-
-    def _defaults(self) -> str:
-        """Return the server's default headers; the server replaces their list each second."""
-        headers = self._server_state.default_headers
-        if headers is not self._default_headers:
-            self._default_headers = headers
-            lines = (f"{name.decode()}: {value.decode()}\r\n" for name, value in headers)
-            self._default_head = "".join(lines) + SECURITY_LINES
-        return self._default_head
 
     def _pass_on(self, data: bytes) -> None:
         """Hand a request to the framework, which then gets all data until it has answered."""

@@ -20,6 +20,7 @@ from foretell.app.http.parser_refusals import (
     HeadSize,
     RequestRefused,
     check_handshake,
+    check_host,
     path_in,
     refusal_of,
 )
@@ -263,13 +264,15 @@ class FrameworkConnection(PlacedConnection):
     @override
     def on_headers_complete(self) -> None:
         self._is_in_head = False
-        if self.parser.get_http_version() not in _VERSIONS:
+        version = self.parser.get_http_version()
+        if version not in _VERSIONS:
             raise RequestRefused(UnsupportedVersion())
+        check_host(version, self.headers)
         if not (self.parser.should_upgrade() and self._should_upgrade()):
             self._begin_request()
             self._close_unless_kept(self.cycle)
             return
-        check_handshake(self.parser.get_method(), self.headers)
+        check_handshake(self.parser.get_method(), self.url, self.headers)
         super().on_headers_complete()
 
     def _begin_request(self) -> None:

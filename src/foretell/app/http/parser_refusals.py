@@ -6,6 +6,10 @@ from http import HTTPMethod
 from typing import Final
 
 import httptools
+from websockets.datastructures import Headers
+from websockets.exceptions import InvalidHeader
+from websockets.http11 import MAX_LINE_LENGTH, MAX_NUM_HEADERS, Request
+from websockets.server import ServerProtocol
 
 from foretell.domain.errors.families import ForetellError
 from foretell.domain.errors.http import (
@@ -21,7 +25,10 @@ _PATH: Final = re.compile(rb"[A-Za-z][A-Za-z-]{0,39} (/[^/?\s]*)")
 _KNOWN_METHODS: Final = frozenset(HTTPMethod)
 _OTHER_VERSION: Final = "Invalid HTTP version"
 """The parser's words for a version that does not exist."""
-_WEBSOCKET_VERSION: Final = b"13"
+_LINE_MARKS: Final = len(b"GET HTTP/1.1 : \r\n")
+"""At least what a line has besides a target, or a name and a value."""
+_HANDSHAKES: Final = ServerProtocol()
+"""Judges handshakes; none is carried out by it."""
 PATH_FACTOR: Final = 5
 """The memory of a path over its length: its bytes twice, and its characters, which may take four bytes each."""
 HEADER_BYTES: Final = 170
@@ -79,17 +86,28 @@ class RequestRefused(Exception):
         self.refusal = refusal
 
 
-def check_handshake(method: bytes, headers: Sequence[tuple[bytes, bytes]]) -> None:
+def check_host(version: str, headers: Sequence[tuple[bytes, bytes]]) -> None:
+    """Refuse a request that names two hosts, or, in HTTP/1.1, none: proxies differ in what they make of it."""
+    hosts = sum(name == b"host" for name, _ in headers)
+    if hosts > 1 or (not hosts and version != "1.0"):
+        raise RequestRefused(MalformedRequest("it must have one Host"))
+
+
+def check_handshake(method: bytes, target: bytes, headers: Sequence[tuple[bytes, bytes]]) -> None:
     """Refuse a handshake that the protocol of WebSockets would refuse in its own form."""
-    value_by_name = dict(headers)
     if method != b"GET":
         raise RequestRefused(MalformedRequest("a WebSocket is opened by GET"))
     if any(_announces_body(name, value) for name, value in headers):
         raise RequestRefused(MalformedRequest("a request for a WebSocket has no body"))
-    if value_by_name.get(b"sec-websocket-version") != _WEBSOCKET_VERSION:
-        raise RequestRefused(MalformedRequest("Sec-WebSocket-Version must be 13"))
-    if b"sec-websocket-key" not in value_by_name:
-        raise RequestRefused(MalformedRequest("Sec-WebSocket-Key is missing"))
+    longest = max(len(target), *(len(name) + len(value) for name, value in headers))
+    if longest + _LINE_MARKS > MAX_LINE_LENGTH or len(headers) > MAX_NUM_HEADERS:
+        raise RequestRefused(HeadersTooLarge(MAX_LINE_LENGTH, MAX_NUM_HEADERS))
+    decoded = Headers((name.decode("latin-1"), value.decode("latin-1")) for name, value in headers)
+    try:
+        _HANDSHAKES.process_request(Request(target.decode("latin-1"), decoded))
+    except InvalidHeader as error:
+        words = f"its header {error.name} is missing or malformed"
+        raise RequestRefused(MalformedRequest(words)) from None
 
 
 def _announces_body(name: bytes, value: bytes) -> bool:

@@ -79,6 +79,7 @@ class PlacedConnection(HttpToolsProtocol, ABC):
         "_linger",
         "_made_in_s",
         "_places",
+        "_proof",
         "_stall",
         "place",
     )
@@ -99,6 +100,8 @@ class PlacedConnection(HttpToolsProtocol, ABC):
         self._made_in_s = 0.0
         self._stall: asyncio.TimerHandle | None = None
         self._linger: asyncio.TimerHandle | None = None
+        self._proof: asyncio.TimerHandle | None = None
+        """Ends a connection that has not shown a key."""
 
     @override
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -171,8 +174,9 @@ class PlacedConnection(HttpToolsProtocol, ABC):
     @override
     def connection_lost(self, exc: Exception | None) -> None:
         self._end_stall()
-        if self._linger is not None:
-            self._linger.cancel()
+        for timer in (self._linger, self._proof):
+            if timer is not None:
+                timer.cancel()  # it refers to this connection
         if self.place is not None:
             WRITE_BUFFERS.release(self.place)
             self.place.end()
@@ -243,7 +247,8 @@ class PlacedConnection(HttpToolsProtocol, ABC):
     def _limit_provisional(self, place: Place) -> None:
         """End a connection that is admitted provisionally, unless it shows a key in time."""
         if place.is_provisional:
-            self.loop.call_later(self._limits.provisional_s, self._end_provisional, place)
+            wait_s = self._limits.provisional_s
+            self._proof = self.loop.call_later(wait_s, self._end_provisional, place)
 
     def _end_provisional(self, place: Place) -> None:
         if place.is_provisional and place.is_taken:

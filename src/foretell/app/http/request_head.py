@@ -124,6 +124,7 @@ class HeadReader:
         lower = [name.lower() for name in names]
         is_plain = (
             len(names) <= HEADERS_MAX
+            and b"host" in lower
             and all(map(_NAME.match, names))
             and len(set(lower)) == len(lower)
             and _REFUSED.isdisjoint(lower)

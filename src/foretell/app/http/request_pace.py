@@ -90,10 +90,16 @@ class RequestPace:
         self._await_turn()
         return False
 
+    def try_begin(self) -> bool:
+        """Return whether a request begins now, without waiting, and count it."""
+        begins = self._has_turn() and self._may_begin_at_once()
+        if begins:
+            self.count()
+        return begins
+
     async def turn(self) -> None:
         """Wait until a request begins that has been read, and count it."""
-        if self._has_turn() and self._may_begin_at_once():
-            self.count()
+        if self.try_begin():
             return
         turn = asyncio.get_running_loop().create_future()
         self._waiting.append(partial(self._give, turn))

@@ -326,9 +326,10 @@ class StreamConnection(WebSocketsSansIOProtocol):
         self._ready_at_s = max(self._ready_at_s, self.loop.time() + seconds)
 
     def _end_within(self, seconds: float) -> None:
-        """Cut the connection off after this time, whatever the client has not taken until then."""
-        self._cancel_end()
-        self._end = self.loop.call_later(seconds, self.transport.abort)
+        """Cut the connection off after this time, or when it already would be, whatever the client has not taken."""
+        if self._end is None or self._end.when() > self.loop.time() + seconds:
+            self._cancel_end()
+            self._end = self.loop.call_later(seconds, self.transport.abort)
 
     def _cancel_end(self) -> None:
         if self._end is not None:

@@ -129,6 +129,26 @@ async def test_a_stream_passes(proxy: Proxy) -> None:
         await stream.ping()
 
 
+@pytest.mark.parametrize("method", [b"POST", b"GET"])
+async def test_guard_a_body_behind_an_upgrade_that_is_ignored_is_no_request_of_another_client(
+    proxy: Proxy, method: bytes
+) -> None:
+    """A finding: it was the next request on a connection that other clients use, and named a client of its own."""
+    smuggled = b"GET /smuggled HTTP/1.1\r\nHost: x\r\nX-Forwarded-For: 9.9.9.9\r\n\r\n"
+    head = b"%s /asked HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n" % method
+    reader, writer = await asyncio.open_connection("127.0.0.1", proxy.port, ssl=proxy.trust)
+    async with asyncio.timeout(WITHIN_S):
+        for path, length in (("/asked", len(smuggled)), ("/next", 0)):
+            writer.write(head.replace(b"/asked", path.encode()))
+            writer.write(b"Content-Length: %d\r\n\r\n" % length + smuggled[:length])
+            answer = await reader.readuntil(b"\r\n\r\n")
+            size = int(re.findall(rb"(?i)content-length: (\d+)", answer)[0])
+            seen = json.loads(await reader.readexactly(size))
+            assert (seen["path"], seen["body_bytes"]) == (path, length)
+            assert "upgrade" not in seen["headers"]
+    writer.close()
+
+
 async def test_the_largest_upload_passes_and_a_larger_one_is_refused_in_json(
     https: httpx.AsyncClient,
 ) -> None:

@@ -183,6 +183,11 @@ TABLE = {
         "malformed_request",
     ),
     "another encoding": (a_request(POST, b"Transfer-Encoding: gzip"), 400, "malformed_request"),
+    "an encoding besides chunks": (
+        a_request(POST, b"Transfer-Encoding: gzip, chunked"),
+        400,
+        "malformed_request",
+    ),
     "a chunk without a size": (
         a_request(POST, b"Transfer-Encoding: chunked", body=b"zz\r\n"),
         400,
@@ -266,6 +271,13 @@ TABLE = {
         ),
         431,
         "headers_too_large",
+    ),
+    "a stream of an older version": (
+        a_request(
+            b"GET /create-market/ HTTP/1.0", *UPGRADE, b"Sec-WebSocket-Version: 13", STREAM_KEY
+        ),
+        400,
+        "malformed_request",
     ),
     "a stream by POST": (
         a_request(POST, *UPGRADE, b"Sec-WebSocket-Version: 13", b"Sec-WebSocket-Key: x"),

@@ -10,7 +10,7 @@ class ConnectionOwner(Protocol):
     def is_idle(self) -> bool:
         """Whether no request has begun that is not answered."""
 
-    def framework_is_idle(self) -> None:
+    def framework_is_idle(self, *, has_begun: bool) -> None:
         """Every request that was passed on is answered."""
 
     def framework_upgrades(self) -> None:

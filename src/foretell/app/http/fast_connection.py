@@ -325,7 +325,7 @@ class FastConnection(asyncio.Protocol):
     def _pass_on(self, data: bytes) -> None:
         """Hand a request to the framework, which then gets all data until it has answered."""
         self._is_with_framework = True
-        self._end_deadline()
+        self._end_body()
         self._framework.data_received(data)
 
     @property
@@ -333,14 +333,20 @@ class FastConnection(asyncio.Protocol):
         """Whether no request has begun that is not answered."""
         return not self._is_with_framework and self._answering is None and self._arriving is None
 
-    def framework_is_idle(self) -> None:
-        """Take the next request: every one that was passed on is answered.
+    def framework_is_idle(self, *, has_begun: bool) -> None:
+        """Take the next request: every one that was passed on is answered, if one has begun at all.
 
-        A connection that has become a stream has no next request, so its silence has no deadline here.
+        Empty lines keep no connection open. One that has become a stream has no next request, so its silence has no
+        deadline here.
         """
         self._is_with_framework = False
-        if not self._transport.is_closing() and self._transport.get_protocol() is self:
+        if self._transport.is_closing() or self._transport.get_protocol() is not self:
+            return
+        if has_begun:
+            self._is_new = False
             self._next()
+        elif self._timer is None:
+            self._set_timer(max(0.0, self._due_at_s - self._loop.time()))
 
     def framework_upgrades(self) -> None:
         """Stop the timer: the transport gets another protocol."""
@@ -353,10 +359,16 @@ class FastConnection(asyncio.Protocol):
 
     def _end_deadline(self) -> None:
         """End the deadline of a new connection, or of a body; the timer of pauses goes on."""
+        if self._is_new:
+            self._is_new = False
+            self._cancel_timer()
+        self._end_body()
+
+    def _end_body(self) -> None:
+        """End what is counted and timed of a body that arrives."""
         if self._arriving is not None:
             self._budget.end()
-        if self._is_new or self._arriving is not None:
-            self._is_new, self._arriving = False, None
+            self._arriving = None
             self._cancel_timer()
 
     def _set_timer(self, seconds: float) -> None:

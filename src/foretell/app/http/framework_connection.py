@@ -6,7 +6,7 @@ that another client needs.
 """
 
 from functools import partial
-from typing import Any, Final
+from typing import Any
 
 import httptools
 from typing_extensions import override
@@ -14,17 +14,17 @@ from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
 from foretell.app.http.connection_limits import ConnectionLimits
 from foretell.app.http.connection_owner import ConnectionOwner
-from foretell.app.http.connection_refusals import ConnectionRefusals
 from foretell.app.http.open_transport import WhileOpen
 from foretell.app.http.parser_refusals import (
     HeadSize,
     RequestRefused,
+    check_framing,
     check_handshake,
-    check_host,
     path_in,
     refusal_of,
 )
 from foretell.app.http.placed_connection import PlacedConnection
+from foretell.app.http.plain_heads import plain_head
 from foretell.app.http.request_deadline import RequestDeadline
 from foretell.app.http.request_pace import RequestTurn
 from foretell.app.http.stream_connection import StreamConnection, stream_with
@@ -32,14 +32,11 @@ from foretell.app.http.unread_body import UnreadBodies, UnreadBody
 from foretell.domain.errors.families import ForetellError
 from foretell.domain.errors.http import (
     BodiesBusy,
+    MalformedRequest,
     RequestTooSlow,
-    TooManyConnections,
-    UnsupportedVersion,
 )
 from foretell.edge.codec import PLACE
 from foretell.edge.telemetry import AsgiApp
-
-_VERSIONS: Final = frozenset({"1.0", "1.1"})
 
 
 class FrameworkConnection(PlacedConnection):
@@ -61,11 +58,9 @@ class FrameworkConnection(PlacedConnection):
         "_head",
         "_is_arriving",
         "_is_in_head",
-        "_is_refused",
         "_last_answer",
         "_owner",
         "_postponed",
-        "_refusals",
         "_served",
         "_turn",
     )
@@ -75,29 +70,21 @@ class FrameworkConnection(PlacedConnection):
         owner: ConnectionOwner,
         *arguments: Any,
         limits: ConnectionLimits,
-        refusals: ConnectionRefusals,
         **named: Any,
     ) -> None:
         super().__init__(*arguments, limits=limits, **named)
         self.ws_protocol_class = stream_with(limits.stream)  # type: ignore[assignment] # called only
-        self._owner, self._refusals = owner, refusals
+        self._owner = owner
         self._is_arriving = self._is_in_head = False
         self._postponed: tuple[RequestResponseCycle, Any] | None = None
         """The next request, and its application, while the client does not read the answers before."""
         self._served: AsgiApp = self.app
         self._bodies = UnreadBodies(limits)
-        self._is_refused = False
-        """Whether nothing more is read: what arrives is dropped until the connection closes."""
         self._last_answer = b""
         """A refusal that waits for the answers to earlier requests."""
         self._head = HeadSize(limits.head_bytes_max, limits.headers_max)
         self._turn = RequestTurn()
         self._deadline = RequestDeadline(self.loop, limits.request_deadline_s)
-
-    @property
-    def is_refused(self) -> bool:
-        """Whether nothing more is read from the connection."""
-        return self._is_refused
 
     @override
     def resume_writing(self) -> None:
@@ -181,13 +168,20 @@ class FrameworkConnection(PlacedConnection):
             begun = b"" if was_arriving or len(self._bodies) > unanswered else data
             self.refuse(refusal_of(error, begun), path_in(begun) or None)
             return False
-        except httptools.HttpParserUpgrade:
-            if self._should_upgrade():
-                self.handle_websocket_upgrade()
-                return False
+        except httptools.HttpParserUpgrade as upgrade:
+            if not self._should_upgrade():
+                return self._parse_plain(data[upgrade.args[0] :])
+            self.handle_websocket_upgrade()
+            return False
         if self._is_arriving and not self.transport.is_closing():
             self._limit(len(data) if was_arriving else 0)
         return not self._is_refused
+
+    def _parse_plain(self, rest: bytes) -> bool:
+        """Parse a head again without what asks for an upgrade, and what comes behind it."""
+        head = plain_head(self.parser, self.url, self.headers)
+        self._begin_parsing()
+        return self._parse(head + rest)
 
     def _keep_early(self, data: bytes) -> None:
         """Keep what arrives until it may be parsed, which takes a hundred times the memory, and read nothing more."""
@@ -264,16 +258,15 @@ class FrameworkConnection(PlacedConnection):
     @override
     def on_headers_complete(self) -> None:
         self._is_in_head = False
-        version = self.parser.get_http_version()
-        if version not in _VERSIONS:
-            raise RequestRefused(UnsupportedVersion())
-        check_host(version, self.headers)
-        if not (self.parser.should_upgrade() and self._should_upgrade()):
+        check_framing(self.parser, self.headers)
+        if not self.parser.should_upgrade():
             self._begin_request()
             self._close_unless_kept(self.cycle)
-            return
-        check_handshake(self.parser.get_method(), self.url, self.headers)
-        super().on_headers_complete()
+        elif self._should_upgrade():
+            check_handshake(self.parser, self.url, self.headers)
+            if self._bodies:
+                raise RequestRefused(MalformedRequest("earlier requests are not answered yet"))
+            super().on_headers_complete()
 
     def _begin_request(self) -> None:
         """Give the request to its application, or let it wait for its turn."""
@@ -314,6 +307,8 @@ class FrameworkConnection(PlacedConnection):
 
     @override
     def on_message_complete(self) -> None:
+        if self.parser.should_upgrade() and not self._should_upgrade():
+            return  # it is parsed again
         self._is_arriving, self._bodies.arriving = False, None
         self._turn.end()
         self._deadline.end()
@@ -361,9 +356,10 @@ class FrameworkConnection(PlacedConnection):
     def _report_if_idle(self) -> None:
         """Report that every request that has arrived is answered, if that is so."""
         if not (self._bodies or self._is_arriving):
+            has_begun = self.scope is not None  # otherwise only empty lines have come
             self._forget_request()
             self.app = self._served
-            self._owner.framework_is_idle()
+            self._owner.framework_is_idle(has_begun=has_begun)
 
     def refuse(self, refusal: ForetellError, url: bytes | None = None) -> None:
         """Answer the request that arrives with a refusal, after those before it, and close the connection."""
@@ -389,11 +385,3 @@ class FrameworkConnection(PlacedConnection):
             self._last_answer = answer
         else:
             self._close_with(answer)
-
-    @override
-    def _turn_away(self) -> None:
-        """Close a connection that has no place, at once: waiting for its end would take a place."""
-        self._is_refused = True
-        refusal, headers = TooManyConnections(), self.server_state.default_headers
-        self.transport.write(self._refusals.answer(refusal, b"", headers))
-        self.transport.close()

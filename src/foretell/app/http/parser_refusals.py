@@ -25,6 +25,7 @@ _PATH: Final = re.compile(rb"[A-Za-z][A-Za-z-]{0,39} (/[^/?\s]*)")
 _KNOWN_METHODS: Final = frozenset(HTTPMethod)
 _OTHER_VERSION: Final = "Invalid HTTP version"
 """The parser's words for a version that does not exist."""
+_VERSIONS: Final = frozenset({"1.0", "1.1"})
 _LINE_MARKS: Final = len(b"GET HTTP/1.1 : \r\n")
 """At least what a line has besides a target, or a name and a value."""
 _HANDSHAKES: Final = ServerProtocol()
@@ -86,17 +87,31 @@ class RequestRefused(Exception):
         self.refusal = refusal
 
 
-def check_host(version: str, headers: Sequence[tuple[bytes, bytes]]) -> None:
-    """Refuse a request that names two hosts, or, in HTTP/1.1, none: proxies differ in what they make of it."""
+def check_framing(
+    parser: httptools.HttpRequestParser, headers: Sequence[tuple[bytes, bytes]]
+) -> None:
+    """Refuse a request that a proxy may take for another one: by its version, its host or the end of its body."""
+    version = parser.get_http_version()
+    if version not in _VERSIONS:
+        raise RequestRefused(UnsupportedVersion())
+    if parser.get_method() == b"CONNECT":
+        raise RequestRefused(MalformedRequest("this is no proxy"))
     hosts = sum(name == b"host" for name, _ in headers)
     if hosts > 1 or (not hosts and version != "1.0"):
         raise RequestRefused(MalformedRequest("it must have one Host"))
+    encodings = [value.strip().lower() for name, value in headers if name == b"transfer-encoding"]
+    if encodings not in ([], [b"chunked"]):
+        raise RequestRefused(MalformedRequest("its Transfer-Encoding must be chunked"))
 
 
-def check_handshake(method: bytes, target: bytes, headers: Sequence[tuple[bytes, bytes]]) -> None:
+def check_handshake(
+    parser: httptools.HttpRequestParser, target: bytes, headers: Sequence[tuple[bytes, bytes]]
+) -> None:
     """Refuse a handshake that the protocol of WebSockets would refuse in its own form."""
-    if method != b"GET":
+    if parser.get_method() != b"GET":
         raise RequestRefused(MalformedRequest("a WebSocket is opened by GET"))
+    if parser.get_http_version() == "1.0":
+        raise RequestRefused(MalformedRequest("a WebSocket needs HTTP/1.1"))
     if any(_announces_body(name, value) for name, value in headers):
         raise RequestRefused(MalformedRequest("a request for a WebSocket has no body"))
     longest = max(len(target), *(len(name) + len(value) for name, value in headers))

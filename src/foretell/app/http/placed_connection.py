@@ -12,8 +12,10 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResp
 
 from foretell.app.http.connection_limits import ConnectionLimits
 from foretell.app.http.connection_places import CONNECTION_PAUSE_FACTOR, ConnectionPlaces, Place
+from foretell.app.http.connection_refusals import ConnectionRefusals
 from foretell.app.http.early_data import EarlyData
 from foretell.app.http.write_buffers import WRITE_BUFFERS
+from foretell.domain.errors.http import TooManyConnections
 
 _OF_UVICORN: Final = (
     "access_log",
@@ -74,18 +76,25 @@ class PlacedConnection(HttpToolsProtocol, ABC):
     __slots__ = (
         *_OF_UVICORN,
         "_early",
+        "_is_refused",
         "_last_cycle",
         "_limits",
         "_linger",
         "_made_in_s",
         "_places",
         "_proof",
+        "_refusals",
         "_stall",
         "place",
     )
 
     def __init__(
-        self, *arguments: Any, limits: ConnectionLimits, places: ConnectionPlaces, **named: Any
+        self,
+        *arguments: Any,
+        limits: ConnectionLimits,
+        places: ConnectionPlaces,
+        refusals: ConnectionRefusals,
+        **named: Any,
     ) -> None:
         super().__init__(*arguments, **named)
         self._end_parsing()
@@ -93,8 +102,10 @@ class PlacedConnection(HttpToolsProtocol, ABC):
         self.place: Place | None = None
         self._early: EarlyData
         """What has arrived and is not parsed: too many requests wait, or too much of a body, or another turn begins."""
-        self._places = places
+        self._places, self._refusals = places, refusals
         self._limits = limits
+        self._is_refused = False
+        """Whether nothing more is read: what arrives is dropped until the connection closes."""
         self._last_cycle: RequestResponseCycle | None = None
         """The request after which a connection closes that is admitted provisionally."""
         self._made_in_s = 0.0
@@ -102,6 +113,11 @@ class PlacedConnection(HttpToolsProtocol, ABC):
         self._linger: asyncio.TimerHandle | None = None
         self._proof: asyncio.TimerHandle | None = None
         """Ends a connection that has not shown a key."""
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether nothing more is read from the connection."""
+        return self._is_refused
 
     @override
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -254,6 +270,9 @@ class PlacedConnection(HttpToolsProtocol, ABC):
         if place.is_provisional and place.is_taken:
             self.transport.abort()
 
-    @abstractmethod
     def _turn_away(self) -> None:
-        """Close a connection that has no place."""
+        """Close a connection that has no place, at once: waiting for its end would take a place."""
+        self._is_refused = True
+        refusal, headers = TooManyConnections(), self.server_state.default_headers
+        self.transport.write(self._refusals.answer(refusal, b"", headers))
+        self.transport.close()

@@ -61,12 +61,13 @@ async def serving(
 ) -> AsyncIterator[str]:
     """Serve an application by the real server on a free port, and give its host and port.
 
-    Without places, none waits long because of others before it, however much time these took of a busy machine.
+    With fast routes, but without places, no request waits long because of others before it, however much time these took of
+    a busy machine.
     """
     listener = bind("127.0.0.1", 0, "FORETELL_PORT")
-    server = build_server(
-        app, "127.0.0.1", 0, fast_routes, limits, refusals, places or unlimited_places()
-    )
+    if places is None and fast_routes:
+        places = unlimited_places()
+    server = build_server(app, "127.0.0.1", 0, fast_routes, limits, refusals, places)
     running = asyncio.create_task(server.serve([listener]))
     while not server.started:  # noqa: ASYNC110 - the server has no event to wait for
         await asyncio.sleep(POLL_S)

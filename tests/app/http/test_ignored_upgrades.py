@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from typing import Final
 
 import pytest
-from tests.app.http.test_malformed_requests import Peer, a_request, connected
+from tests.app.http.test_malformed_requests import Peer, a_request, connected, refusing_early
 from tests.rigs.applications import serving
 
 from foretell.app.http.connection_limits import ConnectionLimits
@@ -98,6 +98,59 @@ async def test_a_large_body_behind_it_arrives_whole(peer: Peer) -> None:
     asked = (b"Connection: upgrade", b"Upgrade: h2c", b"Content-Length: %d" % size)
     await peer.send(a_request(b"POST /asked HTTP/1.1", *asked, body=bytes(size)))
     assert (await peer.answer()).body == b"/asked|" + bytes(size)
+
+
+async def test_a_refusal_behind_it_says_what_is_the_matter(peer: Peer) -> None:
+    """A finding: each was "its path is malformed"."""
+    asked = (*UPGRADES["h2c"], b"Content-Length: 5000")
+    await peer.send(a_request(b"GET /asked HTTP/1.1", *asked))
+    assert "the body" in (await peer.answer()).json()["error"]["message"]
+
+
+async def test_its_head_does_not_count_for_the_next_request(peer: Peer) -> None:
+    """A finding: a large head behind a large one was refused."""
+    large = a_request(GET, *UPGRADES["kept"], b"X: " + b"x" * 63_000)
+    await peer.send(large[:-1])
+    await asyncio.sleep(0.05)
+    following = a_request(GET, b"Y: " + b"y" * 16_000)
+    for piece in (large[-1:] + following[:100], following[100:8_000], following[8_000:]):
+        await peer.send(piece)
+        await asyncio.sleep(0.01)
+    assert [(await peer.answer()).status for _ in range(2)] == [200, 200]
+
+
+CLOSING: Final = (
+    a_request(b"POST /asked HTTP/1.1", b"Transfer-Encoding: chunked")
+    + b"0\r\nConnection: close\r\n\r\n"
+)
+
+
+@pytest.mark.parametrize("is_answered", [False, True])
+async def test_guard_what_comes_behind_a_trailer_that_closes_is_no_request(
+    *, is_answered: bool
+) -> None:
+    """A finding: the next head was dropped, and its body was carried out as a request."""
+    app = refusing_early if is_answered else returning
+    head = CLOSING.index(b"0\r\nConnection")
+    async with serving(app) as place, connected(place) as peer:
+        await peer.send(CLOSING[:head])
+        if is_answered:
+            assert (await peer.answer()).status == 413
+        following = a_request(b"POST /next HTTP/1.1", b"Content-Length: %d" % len(SMUGGLED))
+        await peer.send(CLOSING[head:] + following)
+        await asyncio.sleep(0.05)
+        await peer.send(SMUGGLED)
+        if not is_answered:
+            assert (await peer.answer()).body == b"/asked|"
+        assert await peer.rest() == b""
+
+
+async def test_a_client_of_an_older_version_gets_no_word_to_continue(peer: Peer) -> None:
+    asked = (b"Expect: 100-continue", b"Content-Length: 2")
+    await peer.send(a_request(b"POST /asked HTTP/1.0", *asked))
+    await asyncio.sleep(0.05)
+    await peer.send(b"ok")
+    assert (await peer.answer()).body == b"/asked|ok"
 
 
 HANDSHAKE: Final = a_request(

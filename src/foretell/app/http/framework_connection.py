@@ -157,31 +157,33 @@ class FrameworkConnection(PlacedConnection):
                 self.place.count_request()
         return True
 
-    def _parse(self, data: bytes) -> bool:
-        """Parse a piece, and return whether the next one is for this parser too."""
-        was_arriving, unanswered = self._is_arriving, len(self._bodies)
+    def _parse(self, data: bytes, head: bytes = b"") -> bool:
+        """Parse a piece, behind a head that is parsed again, and return whether the next one is for this parser too."""
+        was_arriving, unanswered, upgraded_at = self._is_arriving, len(self._bodies), -1
         if not self._is_parsing:
             self._begin_parsing()
         try:
-            self.parser.feed_data(data)
+            self.parser.feed_data(head + data)
         except httptools.HttpParserError as error:
             begun = b"" if was_arriving or len(self._bodies) > unanswered else data
             self.refuse(refusal_of(error, begun), path_in(begun) or None)
             return False
         except httptools.HttpParserUpgrade as upgrade:
-            if not self._should_upgrade():
-                return self._parse_plain(data[upgrade.args[0] :])
-            self.handle_websocket_upgrade()
-            return False
+            upgraded_at = upgrade.args[0]
+        if upgraded_at >= 0:
+            return self._take_upgrade(data[upgraded_at:])
         if self._is_arriving and not self.transport.is_closing():
-            self._limit(len(data) if was_arriving else 0)
+            self._limit(len(data) if was_arriving and not head else 0)
         return not self._is_refused
 
-    def _parse_plain(self, rest: bytes) -> bool:
-        """Parse a head again without what asks for an upgrade, and what comes behind it."""
+    def _take_upgrade(self, rest: bytes) -> bool:
+        """Change to WebSockets, or parse a head again without what asks for an upgrade, and what comes behind it."""
+        if self._should_upgrade():
+            self.handle_websocket_upgrade()
+            return False
         head = plain_head(self.parser, self.url, self.headers)
         self._begin_parsing()
-        return self._parse(head + rest)
+        return self._parse(rest, head)
 
     def _keep_early(self, data: bytes) -> None:
         """Keep what arrives until it may be parsed, which takes a hundred times the memory, and read nothing more."""
@@ -260,6 +262,7 @@ class FrameworkConnection(PlacedConnection):
         self._is_in_head = False
         check_framing(self.parser, self.headers)
         if not self.parser.should_upgrade():
+            self.expect_100_continue &= self.parser.get_http_version() != "1.0"
             self._begin_request()
             self._close_unless_kept(self.cycle)
         elif self._should_upgrade():
@@ -313,6 +316,8 @@ class FrameworkConnection(PlacedConnection):
         self._turn.end()
         self._deadline.end()
         super().on_message_complete()
+        if not (self.parser.should_keep_alive() or self.parser.should_upgrade()):
+            self._close_behind(self.cycle)  # a header behind the last chunk may say so
 
     @override
     def on_response_complete(self) -> None:

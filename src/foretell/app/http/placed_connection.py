@@ -260,6 +260,13 @@ class PlacedConnection(HttpToolsProtocol, ABC):
             self._last_cycle = cycle
             cycle.keep_alive = False
 
+    def _close_behind(self, cycle: RequestResponseCycle) -> None:
+        """Close when a request is answered, whatever it shows: its parser drops what comes behind it."""
+        self._last_cycle = None
+        cycle.keep_alive = False
+        if cycle.response_complete:
+            self._close_in_time()
+
     def _limit_provisional(self, place: Place) -> None:
         """End a connection that is admitted provisionally, unless it shows a key in time."""
         if place.is_provisional:

@@ -12,8 +12,9 @@ from typing_extensions import override
 from foretell.chain.reader import ProposerWhitelist, Reader
 from foretell.chain.rpc import Rpc
 from foretell.chain.sender import Sender, SenderOptions
+from foretell.creation.attempts import PAUSE_S_MAX
 from foretell.creation.challenge import EXPIRED_KEPT_MS
-from foretell.creation.worker import BACKOFF_S_MAX, run
+from foretell.creation.worker import run
 from foretell.domain.contracts.sandbox_accounts import SANDBOX_CHAIN_ID
 from foretell.domain.creation.request import CHALLENGE_LIFETIME_MS
 from foretell.domain.errors.chain import ChainInconsistent
@@ -115,11 +116,11 @@ async def test_pauses_grow_while_the_chain_fails(creator: CreatorClient) -> None
         asked_after_s += [second] if reader.asked > asked else []
         rig.clock.at_ms += 1000
     reader.failure = None
-    rig.clock.at_ms += int(BACKOFF_S_MAX * 1000)
+    rig.clock.at_ms += int(PAUSE_S_MAX * 1000)
     await rig.settle()
 
     pauses_s = [later - earlier for earlier, later in pairwise(asked_after_s)]
-    longest_s = [1, 2, 4, 8, 16, BACKOFF_S_MAX, BACKOFF_S_MAX]
+    longest_s = [1, 2, 4, 8, 16, PAUSE_S_MAX, PAUSE_S_MAX]
     assert len(pauses_s) >= len(longest_s)
     assert all(
         most * (1 - JITTER) <= pause <= most

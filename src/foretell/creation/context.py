@@ -14,6 +14,11 @@ from foretell.domain.contracts.deployment import ContractName, Deployment
 from foretell.domain.creation.metadata import Resolver
 from foretell.domain.creation.payload import Payload, PayloadRules, ResolutionType
 from foretell.domain.creation.plan import EventContracts, MarketIds, PlanContracts
+from foretell.domain.creation.preparation_bounds import (
+    WITH_WHITELIST,
+    WITHOUT_WHITELIST,
+    PreparationBounds,
+)
 from foretell.domain.errors.chain import SandboxOnly
 from foretell.domain.values.hexadecimal import Address, Bytes32
 from foretell.edge.signed_requests import KEYS_OF_ANYONE_MAX, RequestBounds, SignedRequests
@@ -66,6 +71,10 @@ class CreationOptions:
     """The longest wait of a finalization for confirmations, the chain or the storage."""
     unsigned_max: int = 20_000
     """The most challenges that wait for a signature at once."""
+    preparations: PreparationBounds = WITHOUT_WHITELIST
+    """The most preparations that run at once."""
+    preparations_with_whitelist: PreparationBounds = WITH_WHITELIST
+    """The same for creators that have a whitelist."""
     reward_units: int = 5_000_000
     """The reward that the creator of an `alt_moov2` question offers for its answer."""
     accepts_uma_moov2: bool = False

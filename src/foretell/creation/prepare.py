@@ -1,21 +1,17 @@
-"""Preparation: accepts a signed payload, and plans the transactions that its creator must send.
+"""Preparation: plans the transactions that the creator of an accepted payload must send.
 
-Everything that the upload alone shows is checked before the answer, and a refusal leaves the challenge
-unchanged. Work that needs storage or the chain runs in the background, in steps that may run twice.
+It needs storage and the chain, so it runs in the background, in steps that may run twice. See `accept` for what comes
+before.
 """
 
-import contextlib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
 from foretell.creation.context import CreationContext
-from foretell.creation.messages import parse_envelope
 from foretell.creation.metadata import store_drafts, store_images
-from foretell.creation.terms import check_asked, check_terms
-from foretell.creation.uploads import Upload
-from foretell.domain.creation.image_fields import assign_images, places_of
-from foretell.domain.creation.payload import Payload, ResolutionType, parse_payload, payload_hash
+from foretell.creation.terms import check_terms
+from foretell.domain.creation.payload import Payload, ResolutionType, parse_payload
 from foretell.domain.creation.plan import (
     MarketIds,
     PlanFacts,
@@ -28,23 +24,17 @@ from foretell.domain.creation.plan import (
 from foretell.domain.creation.request import (
     VERIFIED,
     Claim,
-    Envelope,
     RequestStatus,
     RequestTrigger,
-    check_envelope,
     condition_claim,
     may_take,
     renewed_at_ms,
 )
 from foretell.domain.errors.creation import (
     AlreadyInitialized,
-    AuthInvalid,
-    ChallengeUsed,
     CreatorNotWhitelisted,
     CreatorUnderfunded,
-    RequestNotFound,
 )
-from foretell.domain.errors.families import FieldProblem, InvalidFields, Upstream
 from foretell.domain.values.amounts import decimal_text
 from foretell.domain.values.hexadecimal import Address, checksum_address
 from foretell.store.creation.claims import load_claims, record_claims
@@ -55,103 +45,12 @@ from foretell.store.creation.requests import (
     load_request,
     move_request,
     record_image_ids,
-    record_images,
 )
 from foretell.store.database import Transaction
-from foretell.store.failures import after_effect
-from foretell.store.public_reads.places import ReadKind
 
 NAME_HELD: Final = (
     "a market with this slug or question exists already, or another request creates it"
 )
-
-
-async def accept(context: CreationContext, upload: Upload) -> CreationRequest:
-    """Return the request that the upload starts or has started before."""
-    envelope = parse_envelope(upload.auth)
-    request = await _load(context, envelope.request_id, ReadKind.LISTING)
-    if request.status is not RequestStatus.AUTH_PENDING:
-        return _same_request(request, envelope, upload)
-    now_ms = context.now_ms()
-    hashed = payload_hash(upload.payload)
-    check_envelope(request.challenge, envelope, hashed, now_ms)
-    payload = parse_payload(upload.payload, context.rules, now_ms)
-    _check_signed(payload, request)
-    ids = ids_of(context, payload)
-    content_by_field = await _normalized(context, upload, payload)
-    with contextlib.suppress(Upstream):  # without the chain, the preparation decides
-        await check_asked(context, payload, ids)
-    async with context.database.writing() as tx:
-        await _takeable(tx, request, payload, ids, now_ms)
-        has_moved = await move_request(
-            tx,
-            request,
-            RequestTrigger.PREPARE,
-            now_ms,
-            payload=upload.payload,
-            signature=envelope.signature.hex(),
-            source="",
-            images_hash=upload.images_hash,
-        )
-        if has_moved:
-            await record_images(tx, request.request_id, content_by_field)
-    with after_effect():
-        moved = await _load(context, envelope.request_id, ReadKind.OWN)
-    return _same_request(moved, envelope, upload)
-
-
-async def _load(context: CreationContext, request_id: str, kind: ReadKind) -> CreationRequest:
-    async with context.database.public_reading(kind) as tx:
-        request = await load_request(tx, request_id)
-    if request is None:
-        raise RequestNotFound(request_id)
-    return request
-
-
-def _same_request(request: CreationRequest, envelope: Envelope, upload: Upload) -> CreationRequest:
-    """Return the request if exactly this upload and envelope started it, or refuse."""
-    challenge = request.challenge
-    given = (
-        envelope.nonce,
-        envelope.expires_at_ms,
-        envelope.payload_hash,
-        envelope.signature.hex(),
-        upload.payload,
-        upload.images_hash if request.images_hash else None,
-    )
-    used = (
-        challenge.nonce,
-        challenge.expires_at_ms,
-        challenge.payload_hash,
-        request.signature,
-        request.payload,
-        request.images_hash,
-    )
-    if given != used:
-        raise ChallengeUsed(request.request_id)
-    return request
-
-
-def _check_signed(payload: Payload, request: CreationRequest) -> None:
-    """Refuse a payload with another creator or chain than the signed challenge."""
-    if payload.creator != request.creator:
-        raise AuthInvalid(f"the payload's creator is {payload.creator}, not {request.creator}")
-    if payload.chain_id != request.challenge.chain_id:
-        signed = request.challenge.chain_id
-        raise InvalidFields(
-            [FieldProblem("chainId", f"must be {signed}, the chain id of the challenge")]
-        )
-
-
-async def _normalized(
-    context: CreationContext, upload: Upload, payload: Payload
-) -> dict[str, bytes]:
-    """Return the normalized images by field."""
-    place_by_field = assign_images([name for name, _ in upload.images], places_of(payload))
-    return {
-        field: await context.images.normalize(*upload.images[place])
-        for field, place in place_by_field.items()
-    }
 
 
 def ids_of(context: CreationContext, payload: Payload) -> list[MarketIds]:
@@ -164,7 +63,7 @@ def claimed_names(payload: Payload, ids: Sequence[MarketIds]) -> list[str]:
     return [*payload.slugs, *(condition_claim(each.condition_id) for each in ids)]
 
 
-async def _takeable(
+async def takeable_claims(
     tx: Transaction,
     request: CreationRequest,
     payload: Payload,
@@ -196,7 +95,7 @@ async def _claim(
     An earlier request that loses a claim ends here. Claims of the same creator keep their time, so that
     new requests do not hold a name for longer. Requests of earlier versions have their claims already.
     """
-    held = await _takeable(tx, request, payload, ids, now_ms)
+    held = await takeable_claims(tx, request, payload, ids, now_ms)
     own = {claim.name for claim in held if claim.request_id == request.request_id}
     taken = [claim for claim in held if claim.name not in own]
     names = [name for name in claimed_names(payload, ids) if name not in own]
@@ -223,7 +122,6 @@ async def _end_holders(
             tx, ended, RequestTrigger.FAIL, now_ms, error_message=message
         ):
             return False
-        await drop_images(tx, holder)
     return True
 
 
@@ -250,11 +148,13 @@ async def run_preparation(context: CreationContext, request: CreationRequest) ->
     lacks the collateral of the plan. Until both are there, nothing is stored permanently, and the
     request keeps no name from others.
     """
+    await check_whitelist(context, request.creator)  # before the payload is parsed
     payload = payload_of(context, request)
-    await _checked_facts(context, request, payload)
+    await _funded_facts(context, request, payload)
     image_ids = await _stored_images(context, request)
     await store_drafts(context, payload, image_ids)
-    facts = await _checked_facts(context, request, payload)  # they may have changed meanwhile
+    await check_whitelist(context, request.creator)  # both may have changed meanwhile
+    facts = await _funded_facts(context, request, payload)
     plan = build_plan(payload, context.contracts(payload), facts)
     ids, now_ms = ids_of(context, payload), context.now_ms()
     async with context.database.writing() as tx:
@@ -263,30 +163,23 @@ async def run_preparation(context: CreationContext, request: CreationRequest) ->
         await drop_images(tx, request.request_id)
 
 
-async def _checked_facts(
+async def check_whitelist(context: CreationContext, creator: Address) -> None:
+    """Refuse a creator without a whitelist: before the work that waits for one, and after it."""
+    if await context.reader.proposer_whitelist(creator) is None:
+        raise CreatorNotWhitelisted(creator)
+
+
+async def _funded_facts(
     context: CreationContext, request: CreationRequest, payload: Payload
 ) -> PlanFacts:
-    """Return the facts for the plan, or refuse a creator that lacks a whitelist or the collateral."""
-    await _check_whitelist(context, request)
+    """Return the facts for the plan, or refuse a creator that lacks the collateral."""
     facts = await _facts(context, payload)
-    await _check_funding(context, request, plan_cost_units(payload, facts))
-    return facts
-
-
-async def _check_whitelist(context: CreationContext, request: CreationRequest) -> None:
-    """Refuse a creator without a whitelist: before the work that waits for one, and after it."""
-    if await context.reader.proposer_whitelist(request.creator) is None:
-        raise CreatorNotWhitelisted(request.creator)
-
-
-async def _check_funding(
-    context: CreationContext, request: CreationRequest, cost_units: int
-) -> None:
+    cost_units = plan_cost_units(payload, facts)
     held_units = await context.reader.collateral_units(request.creator)
     if held_units < cost_units:
-        raise CreatorUnderfunded(
-            checksum_address(request.creator), decimal_text(cost_units), decimal_text(held_units)
-        )
+        cost, held = decimal_text(cost_units), decimal_text(held_units)
+        raise CreatorUnderfunded(checksum_address(request.creator), cost, held)
+    return facts
 
 
 def payload_of(context: CreationContext, request: CreationRequest) -> Payload:

@@ -1,29 +1,52 @@
-"""Refusals of market creation: status and code for each class."""
+"""Refusals of market creation: status and code for each class, and the classes that routes refuse with."""
 
 from collections.abc import Mapping
 from typing import Any, Final
 
 import msgspec
 
-from foretell.domain.errors.chain import ChainInconsistent, ChainUnavailable, RpcRefused
+from foretell.domain.errors.chain import (
+    ChainInconsistent,
+    ChainUnavailable,
+    RpcRefused,
+    SandboxOnly,
+)
 from foretell.domain.errors.creation import (
+    AlreadyInitialized,
+    AuthExpired,
+    AuthInvalid,
     ChallengeUsed,
     CreatorNotWhitelisted,
     CreatorUnderfunded,
+    PreparationsBusy,
+    RequestNotFound,
+    TooManyPreparations,
     TxInvalid,
     TxPending,
 )
-from foretell.domain.errors.families import ForetellError, IllegalTransition, InvalidInput, code_of
+from foretell.domain.errors.families import (
+    ForetellError,
+    IllegalTransition,
+    InvalidFields,
+    InvalidInput,
+    code_of,
+)
 from foretell.domain.errors.http import (
     BodyTooLarge,
     MethodNotAllowed,
     OriginRefused,
     UnsupportedMedia,
+    UploadsBusy,
     UploadTooLarge,
     UploadTooSlow,
 )
-from foretell.domain.errors.storage import BlobDamaged, ItemTooLarge, StorageUnavailable
-from foretell.edge.documents.errors import Refusals
+from foretell.domain.errors.storage import (
+    BlobDamaged,
+    BlobNotFound,
+    ItemTooLarge,
+    StorageUnavailable,
+)
+from foretell.edge.documents.errors import PUBLIC_READ, Refusals
 from foretell.edge.refusals import RefusalRow, row_of, words_of
 
 WORKER: Final[Mapping[type[ForetellError], RefusalRow]] = {
@@ -36,6 +59,7 @@ WORKER: Final[Mapping[type[ForetellError], RefusalRow]] = {
     UnsupportedMedia: RefusalRow(415, "unsupported_media_type"),
     CreatorNotWhitelisted: RefusalRow(403),
     CreatorUnderfunded: RefusalRow(403),
+    TooManyPreparations: RefusalRow(429),
     IllegalTransition: RefusalRow(409, "invalid_state"),
     ChallengeUsed: RefusalRow(409, "invalid_state"),
     TxInvalid: RefusalRow(422),
@@ -104,3 +128,38 @@ class WorkerRefusal(msgspec.Struct):
 
 
 DOCUMENTED: Final = Refusals(WORKER, WorkerRefusal, _code_of)
+
+Refused = tuple[type[ForetellError], ...]
+
+CHAIN: Final[Refused] = (ChainUnavailable, ChainInconsistent, RpcRefused)
+STORAGE: Final[Refused] = (StorageUnavailable, BlobDamaged)
+BLOB: Final[Refused] = (BlobNotFound, *STORAGE)
+PREPARE: Final[Refused] = (
+    *PUBLIC_READ,
+    InvalidFields,
+    AuthInvalid,
+    AuthExpired,
+    RequestNotFound,
+    ChallengeUsed,
+    AlreadyInitialized,
+    UnsupportedMedia,
+    UploadTooLarge,
+    UploadTooSlow,
+    UploadsBusy,
+    TooManyPreparations,
+    PreparationsBusy,
+    OriginRefused,
+    SandboxOnly,
+    *CHAIN,
+    *STORAGE,
+)
+FINALIZE: Final[Refused] = (
+    *PUBLIC_READ,
+    InvalidFields,
+    RequestNotFound,
+    IllegalTransition,
+    TxInvalid,
+    TxPending,
+    OriginRefused,
+    *CHAIN,
+)

@@ -12,14 +12,14 @@ from litestar import Litestar, Response, get, post
 from litestar.di import NamedDependency
 from litestar.params import FromPath
 
-from foretell.creation import refused, responses
+from foretell.creation import refusals, responses
+from foretell.creation.accept import accept
 from foretell.creation.challenge import issue_challenge
 from foretell.creation.config import market_config
 from foretell.creation.context import CreationContext
 from foretell.creation.finalize import confirm_txs, finalize
 from foretell.creation.messages import parse_auth_request, parse_sent_txs
 from foretell.creation.pending import PARAMETERS, find_request
-from foretell.creation.prepare import accept
 from foretell.creation.refusals import DOCUMENTED, worker_body
 from foretell.creation.render import (
     render_challenge,
@@ -97,7 +97,7 @@ async def show_root() -> JsonResponse:
 @get(
     "/market-config",
     opt=describe(
-        Success(responses.Config, "The configuration."), tag="Creation", refusals=refused.CHAIN
+        Success(responses.Config, "The configuration."), tag="Creation", refusals=refusals.CHAIN
     ),
 )
 async def show_config(context: Context) -> JsonResponse:
@@ -113,7 +113,7 @@ async def show_config(context: Context) -> JsonResponse:
         Success(responses.ValidationResponse, "All problems, or the fees and the markets."),
         tag="Creation",
         body=PayloadBody,
-        refusals=(*PUBLIC_READ, InvalidFields, OriginRefused, *refused.CHAIN),
+        refusals=(*PUBLIC_READ, InvalidFields, OriginRefused, *refusals.CHAIN),
     ),
 )
 async def validate(request: AnyRequest, context: Context) -> JsonResponse:
@@ -153,7 +153,7 @@ async def prepare_auth(request: AnyRequest, context: Context) -> JsonResponse:
         Success(responses.OpenedResponse, "The status of the request."),
         tag="Creation",
         body=UPLOAD,
-        refusals=refused.PREPARE,
+        refusals=refusals.PREPARE,
         is_keyed=True,
     ),
 )
@@ -164,11 +164,12 @@ async def prepare(request: AnyRequest, context: Context) -> JsonResponse:
     reward, its bond and its liveness. Another is refused as `already_initialized`, and its entry in
     `details.duplicates` has `terms` and `plannedTerms`.
     """
-    with context.uploads.share(address_of(request)) as share:
+    address = address_of(request)
+    with context.uploads.share(address) as share:
         upload = await read_upload(request, context.images.policy.upload_bytes_max, share)
 
         async def start() -> object:
-            return render_prepare(await accept(context, upload))
+            return render_prepare(await accept(context, upload, address))
 
         return await _answer(request, context, upload.content_hash, start)
 
@@ -218,7 +219,7 @@ async def confirm(request: AnyRequest, context: Context) -> JsonResponse:
         Success(responses.Finalized, "The status of the request, and its results."),
         tag="Creation",
         body=FinalizeBody,
-        refusals=refused.FINALIZE,
+        refusals=refusals.FINALIZE,
         is_keyed=True,
     ),
 )
@@ -248,7 +249,7 @@ async def _answer(
 @get(
     "/blobs/{blob_id:str}",
     opt=describe(
-        Success(bytes, "What it holds.", "*/*", CACHED), tag="Stored items", refusals=refused.BLOB
+        Success(bytes, "What it holds.", "*/*", CACHED), tag="Stored items", refusals=refusals.BLOB
     ),
 )
 async def show_blob(blob_id: FromPath[str], context: Context) -> Response[bytes]:
@@ -262,7 +263,7 @@ async def show_blob(blob_id: FromPath[str], context: Context) -> Response[bytes]
     opt=describe(
         Success(bytes, "The item, as it was signed.", RAW, CACHED),
         tag="Stored items",
-        refusals=refused.BLOB,
+        refusals=refusals.BLOB,
     ),
 )
 async def show_item(blob_id: FromPath[str], context: Context) -> Response[bytes]:

@@ -149,7 +149,7 @@ def _updating(_: CreationContext, request: CreationRequest) -> _Present:
 def _failed(_: CreationContext, request: CreationRequest) -> _Present:
     message = f"{request.error_message or 'the request failed'}; start a new request"
     if request.plan is None:
-        is_signed = request.payload is not None
+        is_signed = request.signature is not None
         name = StepName.PREPARATION if is_signed else StepName.CHALLENGE
     else:
         name = StepName.METADATA if request.metadata_plan else StepName.TRANSACTIONS

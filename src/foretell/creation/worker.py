@@ -1,27 +1,27 @@
 """Background work of requests, resumed after any stop.
 
-Start and recovery are one path: every pass begins with the running rows. A step that waits for the
+Start and recovery are one path: every round begins with the running rows. A step that waits for the
 chain, the storage or the creator is retried until a deadline; then the request fails with the cause of
 the wait. A step that is refused fails at once.
 """
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
 from functools import partial
 from typing import Final
 
 import structlog
 
 from foretell.creation import lost_markets
+from foretell.creation.attempts import Attempts, CollateralShortfall
 from foretell.creation.challenge import sweep_challenges
 from foretell.creation.context import CreationContext
 from foretell.creation.finalize import run_finalization
 from foretell.creation.posting import run_posting
-from foretell.creation.prepare import run_preparation
+from foretell.creation.prepare import check_whitelist, run_preparation
 from foretell.creation.refusals import worker_code
-from foretell.domain.creation.request import RUNNING, RequestStatus, RequestTrigger
+from foretell.domain.creation.request import RequestStatus, RequestTrigger
 from foretell.domain.errors.creation import (
     CreatorNotWhitelisted,
     CreatorUnderfunded,
@@ -29,29 +29,44 @@ from foretell.domain.errors.creation import (
     TxPending,
 )
 from foretell.domain.errors.families import ForetellError, Unavailable, Upstream
+from foretell.domain.values.amounts import decimal_text
+from foretell.domain.values.hexadecimal import checksum_address
 from foretell.edge.refusals import InternalError
-from foretell.runtime.backoff import pauses_s
 from foretell.runtime.loops import Loop, run_together
-from foretell.runtime.worker import PollIntervals, run_watching_worker
+from foretell.runtime.worker import PollIntervals, run_watching_worker, run_worker
+from foretell.store.creation.failed_requests import (
+    drop_payloads,
+    forget_failed,
+    load_failed_before,
+    load_failed_surplus,
+    load_failed_with_payloads,
+)
 from foretell.store.creation.requests import (
     TOPIC,
-    CreationRequest,
+    RunningRequest,
     StoredWait,
-    drop_images,
     load_request,
     load_running,
     move_request,
-    record_wait,
+    record_waits,
 )
 from foretell.store.outbox.transactions import REGISTRATION
 
 PACE: Final = PollIntervals(busy_s=1.0, idle_s=15.0)
 SWEEP_INTERVAL_S: Final = 300.0
-BACKOFF_S: Final = 1.0
-BACKOFF_S_MAX: Final = 30.0
-CREATOR_PAUSE_S_MAX: Final = 10.0
-"""While a creator has no whitelist or too little collateral, which it may change at any time."""
 AT_ONCE_MAX: Final = 4
+
+CLEANING: Final = PollIntervals(busy_s=1.0, idle_s=300.0)
+FAILED_KEPT_MS: Final = 7 * 24 * 60 * 60 * 1000
+"""How long a request that failed without a plan is shown."""
+PLANNED_FAILED_KEPT_MS: Final = 30 * 24 * 60 * 60 * 1000
+"""The same with a plan: its creator may have paid for it."""
+FAILED_MAX: Final = 20_000
+"""Of more requests that failed without a plan the oldest are forgotten before that."""
+PAYLOADS_DROPPED_MAX: Final = 50
+"""Payloads that one transaction deletes, each of up to 256 KiB and with up to 62 images."""
+FORGOTTEN_MAX: Final = 500
+"""Failed requests that one transaction deletes."""
 
 log = structlog.get_logger(__name__)
 
@@ -62,10 +77,34 @@ async def run(context: CreationContext) -> None:
         context.registrar.run,
         partial(_work, context),
         partial(lost_markets.run, context),
+        partial(run_worker, "failed creation requests", partial(clean_failed, context), CLEANING),
     ]
     if context.permanent_storage is not None:
         loops.append(partial(run_posting, context.blobs, context.permanent_storage))
     await run_together(loops)
+
+
+async def clean_failed(context: CreationContext) -> bool:
+    """Delete old failed requests, and what an earlier version kept of them; return whether there may be more.
+
+    Payloads go first, because a row that has one takes long to read.
+    """
+    now_ms, database = context.now_ms(), context.database
+    async with database.reading() as tx:
+        kept = await load_failed_with_payloads(tx, PAYLOADS_DROPPED_MAX)
+    if kept:
+        async with database.writing() as tx:
+            await drop_payloads(tx, kept)
+        return True
+    ends_ms = now_ms - FAILED_KEPT_MS, now_ms - PLANNED_FAILED_KEPT_MS
+    async with database.reading() as tx:
+        old = await load_failed_before(tx, *ends_ms, FORGOTTEN_MAX)
+        if not old:
+            old = await load_failed_surplus(tx, FAILED_MAX, FORGOTTEN_MAX)
+    if old:
+        async with database.writing() as tx:
+            await forget_failed(tx, old)
+    return bool(old)
 
 
 async def _work(context: CreationContext) -> None:
@@ -84,78 +123,76 @@ async def _work(context: CreationContext) -> None:
     await run_watching_worker("creation requests", step, PACE, watch)
 
 
-@dataclass(slots=True)
-class _Backoff:
-    """The pauses of a request that failed, and the time of its next attempt."""
-
-    pauses: Iterator[float]
-    until_s: float = 0.0
-
-
 class RequestRunner:
-    """Advances the running requests, one pass after the other."""
+    """Advances the running requests, one round after the other."""
 
     def __init__(
         self, context: CreationContext, monotonic_s: Callable[[], float] = time.monotonic
     ) -> None:
         self._context = context
-        self._monotonic_s = monotonic_s
         self._started_at_ms = context.now_ms()
-        self._backoff_by_id: dict[str, _Backoff] = {}
+        self._attempts = Attempts(monotonic_s)
         self._at_once = asyncio.Semaphore(AT_ONCE_MAX)
+        self._waits: list[tuple[RunningRequest, StoredWait]] = []
 
     async def run_once(self) -> int:
-        """Advance every running request as far as possible, and return their number."""
+        """Advance the running requests that are due as far as possible, and return how many run."""
         async with self._context.database.reading() as tx:
-            request_ids = await load_running(tx)
-        for request_id in self._backoff_by_id.keys() - set(request_ids):
-            del self._backoff_by_id[request_id]
-        due = [request_id for request_id in request_ids if self._is_due(request_id)]
-        await asyncio.gather(*map(self._advance, due))
-        return len(request_ids)
+            running = await load_running(tx)
+        await asyncio.gather(*map(self._attempt, self._attempts.due(running)))
+        await self._record_waits()
+        return len(running)
 
-    def _is_due(self, request_id: str) -> bool:
-        backoff = self._backoff_by_id.get(request_id)
-        return backoff is None or self._monotonic_s() >= backoff.until_s
-
-    async def _advance(self, request_id: str) -> None:
-        async with self._at_once:
-            async with self._context.database.reading() as tx:
-                request = await load_request(tx, request_id)
-            if request is not None and request.status in RUNNING:
-                await self._step(request)
-
-    async def _step(self, request: CreationRequest) -> None:
-        """Take the next step of a request; wait, back off or fail if it does not succeed."""
-        is_preparing = request.status is RequestStatus.PREPARE_RUNNING
-        step = run_preparation if is_preparing else run_finalization
+    async def _attempt(self, request: RunningRequest) -> None:
+        """Take the next step of a request; wait, pause or fail if it does not succeed."""
         try:
-            await step(self._context, request)
+            async with self._at_once:
+                await self._step(request)
         except (RegistrationPending, TxPending) as cause:
             await self._wait(request, cause)
         except (CreatorNotWhitelisted, CreatorUnderfunded) as cause:
-            self._back_off(request, most_s=CREATOR_PAUSE_S_MAX)
+            self._attempts.pause(request, is_for_creator=True)
+            if isinstance(cause, CreatorUnderfunded):
+                shortfall = CollateralShortfall(cause.details["cost"], cause.details["held"])
+                self._attempts.note_shortfall(request, shortfall)
             await self._wait(request, cause)
         except (Unavailable, Upstream) as cause:
-            self._back_off(request)
+            self._attempts.pause(request)
             await self._wait(request, cause)
         except ForetellError as refusal:
             await self._fail(request, f"{worker_code(refusal)}: {refusal.message}")
         except Exception:
             log.exception("creation step failed", request_id=request.request_id)
-            self._back_off(request)
+            self._attempts.pause(request)
             await self._wait(request, InternalError())
         else:
-            self._backoff_by_id.pop(request.request_id, None)
+            self._attempts.end_wait(request)
 
-    def _back_off(self, request: CreationRequest, most_s: float = BACKOFF_S_MAX) -> None:
-        backoff = self._backoff_by_id.setdefault(
-            request.request_id, _Backoff(pauses_s(BACKOFF_S, most_s))
-        )
-        backoff.until_s = self._monotonic_s() + next(backoff.pauses)
+    async def _step(self, running: RunningRequest) -> None:
+        """Take the next step of a request, unless it has moved.
 
-    async def _wait(self, request: CreationRequest, cause: ForetellError) -> None:
-        """Leave the request for the next pass, or fail it after its deadline."""
+        Anyone can begin a preparation, so its creator is checked before it is loaded and parsed.
+        """
+        is_preparing = running.status is RequestStatus.PREPARE_RUNNING
+        if is_preparing:
+            await self._check_creator(running)
+        async with self._context.database.reading() as tx:
+            request = await load_request(tx, running.request_id)
+        if request is not None and request.status is running.status:
+            step = run_preparation if is_preparing else run_finalization
+            await step(self._context, request)
+
+    async def _check_creator(self, running: RunningRequest) -> None:
+        """Refuse a creator without a whitelist, or with the collateral that did not suffice before."""
+        creator, known = running.creator, self._attempts.shortfall(running)
+        await check_whitelist(self._context, creator)
+        if known is not None:
+            held_units = await self._context.reader.collateral_units(creator)
+            if decimal_text(held_units) == known.held:
+                raise CreatorUnderfunded(checksum_address(creator), *known)
+
+    async def _wait(self, request: RunningRequest, cause: ForetellError) -> None:
+        """Leave the request for a later round, or fail it after its deadline."""
         options = self._context.options
         is_preparing = request.status is RequestStatus.PREPARE_RUNNING
         deadline_ms = options.prepare_deadline_ms if is_preparing else options.finalize_deadline_ms
@@ -168,14 +205,22 @@ class RequestRunner:
         )
         until_ms = self._context.now_ms() - waited_ms + deadline_ms
         wait = StoredWait(worker_code(cause), cause.message, until_ms)
-        if wait != request.wait:
-            async with self._context.database.writing() as tx:
-                await record_wait(tx, request, wait)
         if waited_ms > deadline_ms:
             gave_up = f"gave up after {waited_ms // 1000} s"
             await self._fail(request, f"{worker_code(cause)}: {cause.message} ({gave_up})")
+        elif not self._attempts.has_wait(request, wait):
+            self._waits.append((request, wait))
 
-    async def _fail(self, request: CreationRequest, message: str) -> None:
+    async def _record_waits(self) -> None:
+        """Store the waits that began in this round, all together."""
+        waits, self._waits = self._waits, []
+        if waits:
+            async with self._context.database.writing() as tx:
+                await record_waits(tx, waits)
+        for request, wait in waits:
+            self._attempts.note_wait(request, wait)
+
+    async def _fail(self, request: RunningRequest, message: str) -> None:
         log.warning("creation request failed", request_id=request.request_id, message=message)
         async with self._context.database.writing() as tx:
             await move_request(
@@ -185,4 +230,3 @@ class RequestRunner:
                 self._context.now_ms(),
                 error_message=message,
             )
-            await drop_images(tx, request.request_id)

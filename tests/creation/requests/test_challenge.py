@@ -122,7 +122,7 @@ async def test_a_source_has_few_challenges_however_many_creators_it_names(
     assert await kept(rig, others) == [True]
 
 
-async def test_the_source_of_a_challenge_is_stored_until_it_is_signed(
+async def test_the_source_of_a_challenge_is_stored_until_its_preparation_has_ended(
     creator: CreatorClient,
 ) -> None:
     """A proxy that the limits trust names the client, as for the limits themselves."""
@@ -138,8 +138,10 @@ async def test_the_source_of_a_challenge_is_stored_until_it_is_signed(
     challenge = (await creator.ask(raw)).json()
     of_unsigned = await sources(rig)
     await creator.send(raw, creator.sign(challenge))
+    of_running = await sources(rig)
+    await rig.settle()
 
-    assert of_unsigned == ["203.0.113.9"]
+    assert of_unsigned == of_running == ["203.0.113.9"]
     assert await sources(rig) == [""]
 
 

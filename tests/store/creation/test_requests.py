@@ -201,7 +201,8 @@ async def test_running_requests_are_found_the_longest_waiting_first(database: Da
     await move(database, "plan_built", "request-1")
 
     async with database.reading() as tx:
-        assert await load_running(tx) == ["request-2", "request-0"]
+        running = await load_running(tx)
+    assert [each.request_id for each in running] == ["request-2", "request-0"]
 
 
 async def latest(

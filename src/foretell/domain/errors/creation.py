@@ -63,6 +63,29 @@ class ChallengeUsed(Conflict):
         )
 
 
+class TooManyPreparations(Unavailable):
+    """A creator, or a client address, has as many preparations as may run at once; nothing was done."""
+
+    def __init__(self, whose: str, count_max: int, bytes_max: int, retry_after_s: int) -> None:
+        super().__init__(
+            f"this {whose} may have at most {count_max} requests in prepare_running, which hold at most {bytes_max}"
+            " bytes; send this one again when one of them has ended, in"
+            f" {retry_after_s} s at the latest",
+            retry_after_s=retry_after_s,
+        )
+
+
+class PreparationsBusy(Unavailable):
+    """The preparations of all creators are as many as may run at once; nothing was done."""
+
+    def __init__(self, retry_after_s: int) -> None:
+        super().__init__(
+            "as many requests are in prepare_running as may be; send this one again when one of them has ended,"
+            f" in {retry_after_s} s at the latest, or register a proposer whitelist first",
+            retry_after_s=retry_after_s,
+        )
+
+
 class AlreadyInitialized(Conflict):
     """Markets of the payload exist already, with other terms, or another request is creating them."""
 

@@ -46,6 +46,15 @@ class RequestTx(NamedTuple):
     is_verified: bool
 
 
+class RunningRequest(NamedTuple):
+    """What the worker needs of a request before it takes its next step."""
+
+    request_id: str
+    creator: Address
+    status: RequestStatus
+    entered_at_ms: int
+
+
 class StoredWait(msgspec.Struct, frozen=True):
     """What a request waits for: a refusal's code and message, and until when."""
 
@@ -151,36 +160,63 @@ async def load_latest(
     return None if row is None else _request(row, await _load_txs(tx, row.request_id))
 
 
-async def load_running(tx: Transaction) -> Sequence[str]:
-    """Return the ids of the requests with work to do, the longest waiting first."""
+async def load_running(tx: Transaction) -> list[RunningRequest]:
+    """Return the requests with work to do: those that finalize first, then the longest waiting."""
+    is_preparing = requests.c.status == RequestStatus.PREPARE_RUNNING
     rows = await tx.all(
-        sa.select(requests.c.request_id)
+        sa.select(
+            requests.c.request_id, requests.c.creator, requests.c.status, requests.c.entered_at_ms
+        )
         .where(requests.c.status.in_(RUNNING))
-        .order_by(requests.c.entered_at_ms, requests.c.request_id)
+        .order_by(
+            sa.case((is_preparing, 1), else_=0), requests.c.entered_at_ms, requests.c.request_id
+        )
         .limit(RUNNING_MAX)
     )
-    return [row.request_id for row in rows]
+    return [
+        RunningRequest(
+            row.request_id, Address(row.creator), RequestStatus(row.status), row.entered_at_ms
+        )
+        for row in rows
+    ]
 
 
-async def record_wait(tx: Transaction, request: CreationRequest, wait: StoredWait) -> None:
-    """Store what a request waits for, unless it has moved."""
+async def record_waits(tx: Transaction, waits: Sequence[tuple[RunningRequest, StoredWait]]) -> None:
+    """Store what requests wait for, except of those that have moved."""
     await tx.execute(
         requests.update()
-        .where(requests.c.request_id == request.request_id, requests.c.status == request.status)
-        .values(wait=msgspec.to_builtins(wait))
+        .where(
+            requests.c.request_id == sa.bindparam("waiting_id"),
+            requests.c.status == sa.bindparam("waiting_status"),
+        )
+        .values(wait=sa.bindparam("stored_wait")),
+        [
+            {
+                "waiting_id": request.request_id,
+                "waiting_status": request.status,
+                "stored_wait": msgspec.to_builtins(wait),
+            }
+            for request, wait in waits
+        ],
     )
 
 
 async def move_request(
     tx: Transaction,
-    request: CreationRequest,
+    request: CreationRequest | RunningRequest,
     trigger: RequestTrigger,
     now_ms: int,
     **changes: Unpack[RequestChanges],
 ) -> bool:
-    """Apply a trigger and its changes to a request; return False when it was moved in between."""
+    """Apply a trigger and its changes to a request; return False when it was moved in between.
+
+    The address of the client is kept only when it is among the changes, and of a failed request neither the payload,
+    whose hash is in the challenge, nor the images.
+    """
     next_status = advance_request(request.status, trigger)
-    columns: dict[str, Any] = {"wait": None} | {
+    is_failed = next_status is RequestStatus.FAILED
+    dropped: dict[str, Any] = {"payload": None} if is_failed else {}
+    columns: dict[str, Any] = {"wait": None, "source": "", **dropped} | {
         name: _DOCUMENTS[name](value) if name in _DOCUMENTS else value
         for name, value in changes.items()
     }
@@ -189,6 +225,8 @@ async def move_request(
         .where(requests.c.request_id == request.request_id, requests.c.status == request.status)
         .values(status=next_status, updated_at_ms=now_ms, entered_at_ms=now_ms, **columns)
     )
+    if is_failed and changed == 1:
+        await drop_images(tx, request.request_id)
     await tx.announce(TOPIC)
     return changed == 1
 
